@@ -22,6 +22,8 @@ let package = Package(
     .target(name: "Sodium", dependencies: ["CSodium"], swiftSettings: lending),
     .target(name: "Posix", dependencies: ["CLinux"], swiftSettings: strict),
     .target(name: "Bytes", swiftSettings: strict),
+    .target(name: "SQLite", dependencies: ["CSQLite"], swiftSettings: strict),
+    .target(name: "Vault", dependencies: ["Bytes", "Keybag", "Posix", "SQLite", "Sodium"], swiftSettings: strict),
     .target(name: "Keybag", dependencies: ["Bytes", "Posix", "Sodium"], swiftSettings: strict),
   ]
 )

@@ -19,8 +19,10 @@ public enum KeyLabel: CaseIterable, Sendable {
   case collection
   /// Chain link -> the next link.
   case nextCollection
-  /// First link of chain C -> the key that wraps the index key.
+  /// Tier key C, or a device's share -> the key that wraps the index key.
   case indexWrap
+  /// Index key -> the key that seals the labels of collections.
+  case collectionLabel
   /// Collection's tier key, device share, erasable share -> the key that wraps a class key.
   case classWrap
   /// The same for the key of labels and attributes.
@@ -52,6 +54,7 @@ public enum KeyLabel: CaseIterable, Sendable {
     case .collection: "latchkey/1/collection"
     case .nextCollection: "latchkey/1/next-collection"
     case .indexWrap: "latchkey/1/index-wrap"
+    case .collectionLabel: "latchkey/1/collection-label"
     case .classWrap: "latchkey/1/class-wrap"
     case .metadataWrap: "latchkey/1/metadata-wrap"
     case .publicKeyTag: "latchkey/1/public-key-tag"

@@ -106,7 +106,7 @@ public struct Keybag: Equatable, Sendable {
       guard let root = try protector.open(password: password, vault: vault) else { continue }
       let genuine = try KeybagError.sodium { () throws(SodiumError) in
         let expected = try root.tag(.keybagTag, [body])
-        return Sodium.equal(expected.span.bytes, tag.span.bytes)
+        return Sodium.equal(expected, tag)
       }
       guard genuine else { throw .damaged }
       return Opened(keybag: self, root: root, protector: index)

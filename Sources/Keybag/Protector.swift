@@ -71,7 +71,7 @@ public struct Protector: Equatable, Sendable {
     return try KeybagError.sodium { () throws(SodiumError) -> Key? in
       let key = try PasswordHash.derive(password: password, salt: salt, passes: cost.passes, memory: cost.memory)
       let expected = try key.tag(.protectorCommitment, [vault, id])
-      guard Sodium.equal(expected.span.bytes, commitment.span.bytes) else { return nil }
+      guard Sodium.equal(expected, commitment) else { return nil }
       let wrap = try key.derive(.protectorWrap, [vault, id])
       return try Key(
         try AEAD.open(

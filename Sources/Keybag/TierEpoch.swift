@@ -36,8 +36,8 @@ public struct TierEpoch: Equatable, Sendable {
   func recognises(_ tiers: borrowing TierKeys, vault: [UInt8]) throws(SodiumError) -> Bool {
     let unlocked = try tiers.unlocked.tag(.tierCommitment, [vault])
     let session = try tiers.session.tag(.tierCommitment, [vault])
-    return Sodium.equal(unlocked.span.bytes, unlockedCommitment.span.bytes)
-      && Sodium.equal(session.span.bytes, sessionCommitment.span.bytes)
+    return Sodium.equal(unlocked, unlockedCommitment)
+      && Sodium.equal(session, sessionCommitment)
   }
 
   private static func wrap(_ root: borrowing Key, _ tier: String, _ vault: [UInt8]) throws(SodiumError) -> Key {

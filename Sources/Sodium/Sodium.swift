@@ -29,6 +29,11 @@ public enum Sodium {
     return left.withOctets { l, count in right.withOctets { r, _ in sodium_memcmp(l, r, count) == 0 } }
   }
 
+  /// Whether two tags are equal, in a time that does not depend on where they differ.
+  public static func equal(_ left: [UInt8], _ right: [UInt8]) -> Bool {
+    equal(left.span.bytes, right.span.bytes)
+  }
+
   /// Unkeyed BLAKE2b of `length` (16...64) bytes: finds damage, proves nothing against an attacker.
   public static func checksum(_ bytes: RawSpan, length: Int = 32) -> [UInt8] {
     precondition(length >= 16 && length <= 64)
