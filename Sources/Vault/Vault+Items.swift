@@ -34,6 +34,19 @@ public struct FoundItem: Equatable, Sendable {
   public let isReadable: Bool
 }
 
+/// A secret that was read; erased when the last reference ends.
+public final class OpenedSecret {
+  /// The secret itself.
+  public let secret: SecureBytes
+  /// Its content type, as "text/plain".
+  public let contentType: String
+
+  init(_ secret: consuming SecureBytes, contentType: String) {
+    self.secret = secret
+    self.contentType = contentType
+  }
+}
+
 extension Vault {
   // MARK: - finding
 
@@ -140,16 +153,14 @@ extension Vault {
   /// The secret, and its content type.
   ///
   /// - Throws: ``VaultError/isLocked`` while the item's class key is not in memory.
-  public func readSecret(
-    ofItem id: Int64, _ body: (borrowing SecureBytes, String) throws(VaultError) -> Void
-  ) throws(VaultError) {
+  public func readSecret(ofItem id: Int64) throws(VaultError) -> OpenedSecret {
     let item = try locate(id)
     guard let opened = try metadata(item) else { throw .isLocked }
     let itemKey = try itemKey(item, opened)
     do {
       let secret = try item.seal.open(
         item.row.secret, itemKey: itemKey, flags: opened.metadata.flags, revision: opened.revision)
-      try body(secret, opened.metadata.contentType)
+      return OpenedSecret(secret, contentType: opened.metadata.contentType)
     } catch {
       note(error)
       throw error
