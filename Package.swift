@@ -4,9 +4,16 @@ import PackageDescription
 /// Every target is Swift 6, and a warning is an error waiting for a release.
 let strict: [SwiftSetting] = [.swiftLanguageMode(.v6), .enableUpcomingFeature("ExistentialAny")]
 
+/// Where latchkey-derive is installed; compiled into the PAM module, as a login's environment is not to be asked.
+let libexec = Context.environment["LATCHKEY_LIBEXECDIR"] ?? "/usr/libexec"
+
 let package = Package(
   name: "latchkey",
-  products: [],
+  products: [
+    // A real product and no call of swiftc by hand: SwiftPM links no Swift runtime once the Embedded feature is on, for the
+    // compiler driver leaves it out at linking, too. The file is libpam_latchkey.so; Sources/PAMModule/module.mk renames it.
+    .library(name: "pam_latchkey", type: .dynamic, targets: ["PAMModule"])
+  ],
   dependencies: [],
   targets: [
     .systemLibrary(name: "CSodium", pkgConfig: "libsodium", providers: [.apt(["libsodium-dev"])]),
@@ -14,5 +21,23 @@ let package = Package(
     .systemLibrary(name: "CSystemd", pkgConfig: "libsystemd", providers: [.apt(["libsystemd-dev"])]),
     .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
     .systemLibrary(name: "CGcrypt", providers: [.apt(["libgcrypt20-dev"])]),
+    .systemLibrary(name: "CPAMModule", providers: [.apt(["libpam0g-dev"])]),
+
+    .target(
+      name: "PAMModule",
+      dependencies: ["CPAMModule"],
+      exclude: ["exports.map", "module.mk"],
+      swiftSettings: strict + [
+        .enableExperimentalFeature("Embedded"),
+        .unsafeFlags([
+          "-wmo", "-Xfrontend", "-function-sections", "-no-static-stdlib", "-Xcc", "-DLATCHKEY_LIBEXECDIR=\"\(libexec)\""]),
+      ],
+      linkerSettings: [
+        .linkedLibrary("pam"),  // Embedded Swift writes no autolink entries
+        .unsafeFlags(
+          // Never unmapped: libpam calls back into it. No lazy binding: nothing can be missing halfway through a login.
+          ["-z", "nodelete", "-z", "now", "-z", "relro", "-z", "defs"].flatMap { ["-Xlinker", $0] }
+            + ["-Xlinker", "--version-script=\(Context.packageDirectory)/Sources/PAMModule/exports.map"]),
+      ]),
   ]
 )
