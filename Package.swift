@@ -10,8 +10,8 @@ let libexec = Context.environment["LATCHKEY_LIBEXECDIR"] ?? "/usr/libexec"
 let package = Package(
   name: "latchkey",
   products: [
-    // A real product and no call of swiftc by hand: SwiftPM links no Swift runtime once the Embedded feature is on, for the
-    // compiler driver leaves it out at linking, too. The file is libpam_latchkey.so; Sources/PAMModule/module.mk renames it.
+    // A real product and no call of swiftc by hand: with the Embedded feature on, the compiler driver links no Swift
+    // runtime, under SwiftPM as well. The file is libpam_latchkey.so; Sources/PAMModule/module.mk renames it.
     .library(name: "pam_latchkey", type: .dynamic, targets: ["PAMModule"])
   ],
   dependencies: [],
@@ -29,8 +29,10 @@ let package = Package(
       exclude: ["exports.map", "module.mk"],
       swiftSettings: strict + [
         .enableExperimentalFeature("Embedded"),
-        .unsafeFlags([
-          "-wmo", "-Xfrontend", "-function-sections", "-no-static-stdlib", "-Xcc", "-DLATCHKEY_LIBEXECDIR=\"\(libexec)\""]),
+        // A section for each function, so that the linker drops all of Embedded Swift's runtime that is not called.
+        // No static standard library even if the rest asks for it: Embedded Swift has none to look for.
+        .unsafeFlags(["-wmo", "-Xfrontend", "-function-sections", "-no-static-stdlib"]),
+        .unsafeFlags(["-Xcc", "-DLATCHKEY_LIBEXECDIR=\"\(libexec)\""]),
       ],
       linkerSettings: [
         .linkedLibrary("pam"),  // Embedded Swift writes no autolink entries

@@ -1,7 +1,7 @@
 import CPAMModule
 
-// What libpam calls. Every one of them returns PAM_IGNORE, always: this module neither lets anybody in nor keeps anybody
-// out, wherever in a stack it stands.
+// What libpam calls. Every one of them returns PAM_IGNORE, always: this module neither lets anybody in nor keeps
+// anybody out, wherever in a stack it stands.
 
 /// The argument vector of a module's line, as libpam hands it over.
 public typealias Arguments = UnsafeMutablePointer<UnsafePointer<CChar>?>

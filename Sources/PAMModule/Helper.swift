@@ -53,8 +53,8 @@ struct Helper: ~Copyable {
     socket = ends.ours
   }
 
-  /// A connected pair, both close-on-exec and above 2: in a caller that closed 0, 1 or 2, one of them would be taken for a
-  /// standard stream, here and in the helper.
+  /// A connected pair, both close-on-exec and above 2: in a caller that closed 0, 1 or 2, one of them would be taken
+  /// for a standard stream, here and in the helper.
   private static func connect(_ ends: inout (ours: Int32, theirs: Int32)) -> Bool {
     var pair: (Int32, Int32) = (-1, -1)
     let made = withUnsafeMutableBytes(of: &pair) { bytes in
@@ -86,8 +86,8 @@ struct Helper: ~Copyable {
     return true
   }
 
-  /// 0, or an error number. The helper gets its end as descriptor 0, /dev/null as 1 and 2, nothing else; default signals,
-  /// none blocked; a session of its own; `/` as folder; a fixed environment.
+  /// 0, or an error number. The helper gets its end as descriptor 0, /dev/null as 1 and 2, nothing else; default
+  /// signals, none blocked; a session of its own; `/` as folder; a fixed environment.
   private static func spawn(_ path: UnsafePointer<CChar>, input: Int32, _ child: inout pid_t) -> Int32 {
     var actions = posix_spawn_file_actions_t()
     var error = posix_spawn_file_actions_init(&actions)
@@ -103,7 +103,7 @@ struct Helper: ~Copyable {
     if error == 0 { error = posix_spawn_file_actions_addopen(&actions, 1, null.cString, O_WRONLY, 0) }
     if error == 0 { error = posix_spawn_file_actions_addopen(&actions, 2, null.cString, O_WRONLY, 0) }
     if error == 0 { error = posix_spawn_file_actions_addclosefrom_np(&actions, 3) }
-    if error == 0 { error = posix_spawn_file_actions_addchdir_np(&actions, ("/." as Literal).cString) }
+    if error == 0 { error = posix_spawn_file_actions_addchdir_np(&actions, ("/" as Literal).cString) }
     guard error == 0 else { return error }
 
     var signals = sigset_t()
@@ -187,7 +187,7 @@ struct Helper: ~Copyable {
 
   /// Collects the helper, killing it when the grace is over; returns the signal it died by, or 0.
   ///
-  /// Never waits: a process stuck on a dead mount does not even die of SIGKILL. It is left as a zombie of the caller then.
+  /// Never waits for long: a process stuck on a dead mount does not even die of SIGKILL. It is left to the caller then.
   /// The kill cannot hit a stranger: waitpid answers 0 only while the process is there and is this one's child. Where
   /// SIGCHLD is ignored or the caller has collected it already, the answer is ECHILD, and all is done.
   private func reap(grace: Deadline) -> Int32 {

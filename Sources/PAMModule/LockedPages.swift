@@ -11,8 +11,8 @@ struct LockedPages: ~Copyable {
 
   /// Zeroed pages; nil when there is no memory.
   ///
-  /// A refused mlock (a limit of zero) is accepted: libpam's own copy of the token lies in ordinary memory all the while,
-  /// so a locked vault at every login would buy nothing.
+  /// A refused mlock (a limit of zero) is accepted: libpam's own copy of the token lies in ordinary memory all the
+  /// while, so a locked vault at every login would buy nothing.
   init?(size: Int) {
     guard let base = latchkey_map(size) else { return nil }
     _ = mlock(base, size)

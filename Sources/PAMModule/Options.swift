@@ -10,8 +10,8 @@ struct Options {
   private(set) var runtime = Text.empty
   private(set) var helper: UnsafePointer<CChar> = latchkey_default_helper()
 
-  /// nil when a path is not absolute. Falling back to the normal place would reach the person's real vault from a test's
-  /// service file with a slip in it; so the module does nothing at all then.
+  /// nil when a path is not absolute. Falling back to the normal place would reach the person's real vault from a
+  /// test's service file with a slip in it; so the module does nothing at all then.
   init?(
     count: Int32, arguments: UnsafeMutablePointer<UnsafePointer<CChar>?>?, handle: OpaquePointer
   ) {

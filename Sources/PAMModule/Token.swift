@@ -5,8 +5,8 @@ import CPAMModule
 /// libpam drops PAM_AUTHTOK when pam_authenticate returns, yet the vault may be founded only once the whole stack has
 /// accepted the password, and a home folder may be mounted only in the session. So a copy waits here.
 ///
-/// A process that authenticates in a child (sshd with keyboard-interactive) loses it, as PAM data does not come back from
-/// a child: the vault then stays sealed until the person is asked.
+/// A process that authenticates in a child (sshd with keyboard-interactive) loses it, as PAM data does not come back
+/// from a child: the vault then stays sealed until the person is asked.
 enum Token {
   /// The longest token in bytes. A longer one is not a password: it is left alone.
   static let limit = 4096
@@ -21,8 +21,8 @@ enum Token {
     pages.base.storeBytes(of: UInt32(truncatingIfNeeded: token.count), as: UInt32.self)
     memcpy(pages.base + 4, start, token.count)
     let base = pages.surrender()
-    // The cleanup runs when the data is replaced (by nil, too) and at pam_end, also in a forked child, where the pages are
-    // the child's own. `-z nodelete` keeps its code mapped whatever libpam unloads.
+    // The cleanup runs when the data is replaced (by nil, too) and at pam_end, also in a forked child, where the pages
+    // are the child's own. `-z nodelete` keeps its code mapped whatever libpam unloads.
     let kept = pam_set_data(handle, key.cString, base) { _, data, _ in
       guard let data else { return }
       Token.erase(data)

@@ -3,8 +3,8 @@
 //   pamdriver CONFDIR SERVICE USER TOKENFILE COMMAND...
 //
 // It answers every prompt with the contents of TOKENFILE, runs the commands one after another and prints each libpam
-// result with the milliseconds it took. syslog and the functions below in FAILABLE are its own: log lines go to the file
-// PAMDRIVER_LOG, and PAMDRIVER_FAIL="function:N" makes the N-th call that comes from the module fail ("*" for N: all).
+// result with the milliseconds it took. syslog and the functions below in FAILABLE are its own: log lines go to the
+// file PAMDRIVER_LOG, and PAMDRIVER_FAIL="function:N" makes the N-th call that comes from the module fail ("*": all).
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <dlfcn.h>
@@ -83,7 +83,8 @@ static int fails(const char *function, void *caller) {
   }
 #define WITH_ERRNO(number) (errno = number, -1)
 
-FAILABLE(void *, mmap, (void *a, size_t n, int p, int f, int d, off_t o), (a, n, p, f, d, o), (errno = ENOMEM, MAP_FAILED))
+FAILABLE(void *, mmap, (void *a, size_t n, int p, int f, int d, off_t o), (a, n, p, f, d, o),
+         (errno = ENOMEM, MAP_FAILED))
 FAILABLE(int, mlock, (const void *a, size_t n), (a, n), WITH_ERRNO(ENOMEM))
 FAILABLE(int, socketpair, (int d, int t, int p, int v[2]), (d, t, p, v), WITH_ERRNO(EMFILE))
 static void dawdle(void) {  // lets the helper be gone before the module sends
@@ -163,7 +164,8 @@ static struct pam_conv conversation = {converse, NULL};
 static void run(char **arguments, const char *command) {
   long long start = milliseconds();
   int result = -1;
-  if (!strcmp(command, "start")) result = pam_start_confdir(arguments[2], arguments[3], &conversation, arguments[1], &handle);
+  if (!strcmp(command, "start"))
+    result = pam_start_confdir(arguments[2], arguments[3], &conversation, arguments[1], &handle);
   else if (!strcmp(command, "auth")) result = pam_authenticate(handle, 0);
   else if (!strcmp(command, "acct")) result = pam_acct_mgmt(handle, 0);
   else if (!strcmp(command, "setcred")) result = pam_setcred(handle, PAM_ESTABLISH_CRED);
@@ -181,7 +183,8 @@ static void run(char **arguments, const char *command) {
   else if (!strcmp(command, "odd-signals")) {
     sigset_t all;
     sigfillset(&all);
-    result = signal(SIGTERM, SIG_IGN) == SIG_ERR || signal(SIGHUP, SIG_IGN) == SIG_ERR || sigprocmask(SIG_BLOCK, &all, NULL);
+    result = signal(SIGTERM, SIG_IGN) == SIG_ERR || signal(SIGHUP, SIG_IGN) == SIG_ERR ||
+             sigprocmask(SIG_BLOCK, &all, NULL);
   } else if (!strcmp(command, "storm")) {  // an interrupted call every millisecond
     struct sigaction action = {.sa_handler = on_alarm};
     struct itimerval every = {{0, 1000}, {0, 1000}};
