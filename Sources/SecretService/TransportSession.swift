@@ -29,25 +29,11 @@ final class TransportSession {
     try writer.open("r", "oayays")
     try writer.appendObjectPath(path)
     if let cipher {
-      let bytes = secret.bytes
-      // The ciphertext is made in place; the parameters stand in front of it in the message, so they are made first.
-      var iv = [UInt8](repeating: 0, count: SessionCipher.blockSize)
-      var sealed = [UInt8](repeating: 0, count: SessionCipher.ciphertextLength(plaintext: secret.count))
-      let failure: GcryptError? = bytes.withUnsafeBytes { plaintext in
-        iv.withUnsafeMutableBytes { iv in
-          sealed.withUnsafeMutableBytes { sealed in
-            do throws(GcryptError) {
-              try cipher.encrypt(plaintext, iv: iv, into: sealed)
-              return nil
-            } catch { return error }
-          }
-        }
-      }
-      guard failure == nil else { throw .failed("the secret could not be encrypted for the session") }
-      try writer.appendBytes(iv)
-      try writer.appendBytes(sealed)
+      let sealed = try TransportSession.encrypt(secret, with: cipher)
+      try writer.appendBytes(sealed.iv)
+      try writer.appendBytes(sealed.ciphertext)
     } else {
-      try writer.appendBytes([])
+      try writer.appendBytes([UInt8]())
       let bytes = secret.bytes
       try writer.appendBytes(count: secret.count) { (space: UnsafeMutableRawBufferPointer) throws(BusError) in
         bytes.withUnsafeBytes { space.copyMemory(from: $0) }
@@ -55,6 +41,23 @@ final class TransportSession {
     }
     try writer.appendString(contentType)
     try writer.close()
+  }
+
+  private static func encrypt(
+    _ secret: borrowing SecureBytes, with cipher: SessionCipher
+  ) throws(BusError) -> (iv: [UInt8], ciphertext: [UInt8]) {
+    var iv = [UInt8](repeating: 0, count: SessionCipher.blockSize)
+    var ciphertext = [UInt8](repeating: 0, count: SessionCipher.ciphertextLength(plaintext: secret.count))
+    do {
+      try secret.bytes.withUnsafeBytes { plaintext in
+        try iv.withUnsafeMutableBytes { iv in
+          try ciphertext.withUnsafeMutableBytes { try cipher.encrypt(plaintext, iv: iv, into: $0) }
+        }
+      }
+    } catch {
+      throw .failed("the secret could not be encrypted for the session")
+    }
+    return (iv, ciphertext)
   }
 
   /// Reads what follows the session's path in a structure Secret.
