@@ -42,6 +42,7 @@ let package = Package(
 
     // The vault, bottom up.
     .target(name: "Keybag", dependencies: ["Bytes", "Posix", "Sodium"], swiftSettings: strict),
+    .target(name: "Control", dependencies: ["Bytes", "Keybag", "Posix", "Sodium"], swiftSettings: strict),
     .target(name: "Vault", dependencies: ["Bytes", "Keybag", "Posix", "SQLite", "Sodium"], swiftSettings: strict),
     .target(
       name: "SecretService", dependencies: ["Gcrypt", "Keybag", "Sodium", "Systemd", "Vault"], swiftSettings: strict),

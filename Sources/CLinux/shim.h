@@ -10,6 +10,11 @@ int setresuid(uid_t, uid_t, uid_t);
 int setresgid(gid_t, gid_t, gid_t);
 int getresuid(uid_t *, uid_t *, uid_t *);
 
+int accept4(int, struct sockaddr *, socklen_t *, int);
+
+/// The next connection, close-on-exec and not blocking. Its descriptor, or -1 with errno.
+static inline int linux_accept(int socket) { return accept4(socket, 0, 0, SOCK_CLOEXEC | SOCK_NONBLOCK); }
+
 static inline int linux_set_dumpable(int value) { return prctl(PR_SET_DUMPABLE, value, 0, 0, 0); }
 static inline int linux_set_death_signal(int signal) { return prctl(PR_SET_PDEATHSIG, signal, 0, 0, 0); }
 

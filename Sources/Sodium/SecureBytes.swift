@@ -46,6 +46,15 @@ public struct SecureBytes: ~Copyable {
     try body(UnsafeMutableRawBufferPointer(start: start, count: count))
   }
 
+  /// Copies `source` to `offset`, where there must be room for it.
+  public mutating func write(_ source: RawSpan, at offset: Int) {
+    precondition(offset >= 0 && source.byteCount <= count - offset)
+    let target = start + offset
+    source.withUnsafeBytes { from in
+      if let address = from.baseAddress { target.copyMemory(from: address, byteCount: from.count) }
+    }
+  }
+
   /// The first `newCount` bytes in a value of their own; the rest is erased with this one.
   public consuming func prefix(_ newCount: Int) throws(SodiumError) -> SecureBytes {
     guard newCount <= count else { throw .badArgument }
