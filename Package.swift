@@ -17,6 +17,7 @@ let package = Package(
     // runtime, under SwiftPM as well. The file is libpam_latchkey.so; Sources/PAMModule/module.mk renames it.
     .library(name: "pam_latchkey", type: .dynamic, targets: ["PAMModule"]),
     .executable(name: "latchkeyd", targets: ["latchkeyd"]),
+    .executable(name: "latchkey-derive", targets: ["latchkey-derive"]),
   ],
   dependencies: [
     // Tests only: plain arithmetic to check the key agreement against.
@@ -67,6 +68,8 @@ let package = Package(
       ]),
 
     // Programs: arguments and wiring.
+    .executableTarget(
+      name: "latchkey-derive", dependencies: ["Control", "Keybag", "Posix", "Sodium"], swiftSettings: strict),
     .executableTarget(
       name: "latchkeyd", dependencies: ["Gcrypt", "Keybag", "Posix", "SecretService", "Sodium", "Systemd", "Vault"],
       swiftSettings: strict),
