@@ -14,7 +14,7 @@ let package = Package(
   name: "latchkey",
   products: [
     // A real product and no call of swiftc by hand: with the Embedded feature on, the compiler driver links no Swift
-    // runtime, under SwiftPM as well. The file is libpam_latchkey.so; Sources/PAMModule/module.mk renames it.
+    // runtime, under SwiftPM as well. The file is libpam_latchkey.so; `make install` renames it.
     .library(name: "pam_latchkey", type: .dynamic, targets: ["PAMModule"]),
     .executable(name: "latchkeyd", targets: ["latchkeyd"]),
     .executable(name: "latchkey-derive", targets: ["latchkey-derive"]),
@@ -51,7 +51,7 @@ let package = Package(
     .target(
       name: "PAMModule",
       dependencies: ["CPAMModule"],
-      exclude: ["exports.map", "module.mk"],
+      exclude: ["exports.map"],
       swiftSettings: strict + [
         .enableExperimentalFeature("Embedded"),
         // A section for each function, so that the linker drops all of Embedded Swift's runtime that is not called.
@@ -71,7 +71,8 @@ let package = Package(
     .executableTarget(
       name: "latchkey-derive", dependencies: ["Control", "Keybag", "Posix", "Sodium"], swiftSettings: strict),
     .executableTarget(
-      name: "latchkeyd", dependencies: ["Gcrypt", "Keybag", "Posix", "SecretService", "Sodium", "Systemd", "Vault"],
+      name: "latchkeyd",
+      dependencies: ["Control", "Gcrypt", "Keybag", "Posix", "SecretService", "Sodium", "Systemd", "Vault"],
       swiftSettings: strict),
 
     // Tests.

@@ -27,10 +27,15 @@ struct ControlAttributes: Equatable {
     }
   }
 
+  /// Whether the search is for a class alone. Its answer lists every item as one that has to be unlocked first: clients
+  /// that act on all results of a search at once, as `secret-tool clear`, act only on those that are not, so that a class
+  /// name cannot empty the vault by mistake.
+  var isForClassAlone: Bool { attributes.isEmpty && accessibility != nil }
+
   /// What a search with these attributes is for: control attributes count only where they stand alone, so that a
   /// client which searches with all that it stored still finds its item after its class changed.
   var query: ItemQuery {
-    if attributes.isEmpty, let accessibility { return .accessibility(accessibility) }
+    if isForClassAlone, let accessibility { return .accessibility(accessibility) }
     return .attributes(attributes)
   }
 }

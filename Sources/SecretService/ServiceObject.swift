@@ -154,7 +154,8 @@ extension SecretService {
 
   private func findItems(_ attributes: [String: String], in place: CollectionPlace?) throws(BusError) -> [Found] {
     try BusError.vault { () throws(VaultError) in
-      let query = try ControlAttributes(attributes).query
+      let control = try ControlAttributes(attributes)
+      let query = control.query
       var found: [Found] = []
       switch place {
       case .vault(let id):
@@ -165,7 +166,7 @@ extension SecretService {
         for item in try vault.search(query) { found.append(Self.found(item, .vault(item.collection))) }
         for item in try sessionVault.search(query) { found.append(Self.found(item, .session(item.collection))) }
       }
-      return found
+      return control.isForClassAlone ? found.map { Found(path: $0.path, isReadable: false) } : found
     }
   }
 
