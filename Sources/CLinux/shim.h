@@ -11,6 +11,7 @@ int setresgid(gid_t, gid_t, gid_t);
 int getresuid(uid_t *, uid_t *, uid_t *);
 
 static inline int linux_set_dumpable(int value) { return prctl(PR_SET_DUMPABLE, value, 0, 0, 0); }
+static inline int linux_dumpable(void) { return prctl(PR_GET_DUMPABLE, 0, 0, 0, 0); }
 static inline int linux_set_death_signal(int signal) { return prctl(PR_SET_PDEATHSIG, signal, 0, 0, 0); }
 
 /// SO_PEERCRED of a connected local socket. 0, or -1 with errno.
