@@ -16,6 +16,7 @@ int accept4(int, struct sockaddr *, socklen_t *, int);
 static inline int linux_accept(int socket) { return accept4(socket, 0, 0, SOCK_CLOEXEC | SOCK_NONBLOCK); }
 
 static inline int linux_set_dumpable(int value) { return prctl(PR_SET_DUMPABLE, value, 0, 0, 0); }
+static inline int linux_dumpable(void) { return prctl(PR_GET_DUMPABLE, 0, 0, 0, 0); }
 static inline int linux_set_death_signal(int signal) { return prctl(PR_SET_PDEATHSIG, signal, 0, 0, 0); }
 
 /// SO_PEERCRED of a connected local socket. 0, or -1 with errno.

@@ -16,7 +16,9 @@ public final class FileDeviceKey: DeviceKey {
   private static let headSize = 8 + 4 + 1
   private static let size = headSize + 2 * Key.size + 32
 
+  /// 16 bytes by which a vault recognises this device; another machine with the same file has others.
   public let identity: [UInt8]
+  /// Always ``DeviceKeyBackend/file``.
   public let backend = DeviceKeyBackend.file
   private let key: Key
   private let erasable: Key
@@ -36,9 +38,11 @@ public final class FileDeviceKey: DeviceKey {
       let sum = FileDeviceKey.checksum(of: content)
       guard Sodium.equal(sum.span.bytes, bytes.extracting((FileDeviceKey.size - 32)..<FileDeviceKey.size)),
         Sodium.equal(bytes.extracting(first: 8), FileDeviceKey.magic.span.bytes),
-        bytes.unsafeLoad(fromByteOffset: 8, as: UInt8.self) == UInt8(FileDeviceKey.version)
+        UInt32(littleEndian: bytes.unsafeLoadUnaligned(fromByteOffset: 8, as: UInt32.self)) == FileDeviceKey.version
       else { throw DeviceKeyError.unavailable("the file is damaged or of a newer format") }
-      let bound = bytes.unsafeLoad(fromByteOffset: 12, as: UInt8.self) == 1
+      let flag = bytes.unsafeLoad(fromByteOffset: 12, as: UInt8.self)
+      guard flag <= 1 else { throw DeviceKeyError.unavailable("the file is damaged or of a newer format") }
+      let bound = flag == 1
       guard !bound || machine != nil else { throw DeviceKeyError.unavailable("the machine has no identity") }
       let inputs = bound ? [machine ?? []] : []
       let start = FileDeviceKey.headSize
@@ -64,6 +68,10 @@ public final class FileDeviceKey: DeviceKey {
   }
 
   private static func create(in folder: borrowing Folder, boundToMachine: Bool) throws -> SecureBytes {
+    let lock = try KeybagFile.lock(folder)
+    defer { extendLifetime(lock) }
+    // Two programs at once make one device key.
+    if folder.contains(name) { return try load(from: folder) }
     var head = ByteWriter()
     head.put(magic)
     head.number(version)
@@ -98,6 +106,9 @@ public final class FileDeviceKey: DeviceKey {
     return try hash.key()
   }
 
+  /// Wraps `share` for this device and machine, bound to `context`: 72 bytes.
+  ///
+  /// - Throws: ``DeviceKeyError/unavailable(_:)`` when memory for a secret cannot be had.
   public func wrap(
     _ share: borrowing Key, _ kind: DeviceShareKind, context: [UInt8]
   ) throws(DeviceKeyError) -> [UInt8] {
@@ -106,6 +117,9 @@ public final class FileDeviceKey: DeviceKey {
     }
   }
 
+  /// Unwraps what ``wrap(_:_:context:)`` made with this file on this machine.
+  ///
+  /// - Throws: ``DeviceKeyError/otherDevice`` for anything else, damage included.
   public func unwrap(_ wrapped: [UInt8], _ kind: DeviceShareKind, context: [UInt8]) throws(DeviceKeyError) -> Key {
     do {
       return try Key(try AEAD.open(wrapped.span.bytes, key: try wrapKey(kind), associated: context))

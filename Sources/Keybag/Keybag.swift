@@ -57,11 +57,11 @@ public struct Keybag: Equatable, Sendable {
       }
     }
 
-    /// The keybag with the protector that opened marked as proven, one generation later.
+    /// The keybag with the protector that opened marked as proven, one generation later. One that is retiring stays so.
     public borrowing func proving() throws(KeybagError) -> Keybag {
       var next = keybag
       next.generation += 1
-      next.protectors[protector].state = .proven
+      if next.protectors[protector].state == .unproven { next.protectors[protector].state = .proven }
       return try KeybagError.sodium { () throws(SodiumError) in
         try next.sign(root: root)
         return next
@@ -159,6 +159,8 @@ public struct Keybag: Equatable, Sendable {
       guard version == Keybag.version else { throw KeybagError.unreasonable }
       vault = try input.take(16)
       generation = try input.number()
+      // The next generation must exist: a file is not to be able to stop the program that counts on.
+      guard (1..<UInt64.max).contains(generation) else { throw KeybagError.unreasonable }
       founded = try input.number()
       let protectorCount: UInt8 = try input.number()
       guard (1...Keybag.protectorLimit).contains(Int(protectorCount)) else { throw KeybagError.unreasonable }

@@ -29,6 +29,11 @@ public enum KeybagFile {
     }
   }
 
+  /// Takes the lock that whoever writes a file of the vault's keys holds.
+  static func lock(_ folder: borrowing Folder) throws(PosixError) -> FileDescriptor {
+    try folder.lock(lockName, deadline: lockDeadline)
+  }
+
   /// Reads the keybag.
   public static func load(from folder: borrowing Folder) throws(KeybagError) -> Keybag {
     let bytes: [UInt8]
@@ -52,9 +57,7 @@ public enum KeybagFile {
     let folder = try KeybagError.file { () throws(PosixError) in
       try Folder.create(folderNames, below: home, owner: owner)
     }
-    let lock = try KeybagError.file { () throws(PosixError) in
-      try folder.lock(lockName, deadline: lockDeadline)
-    }
+    let lock = try KeybagError.file { () throws(PosixError) in try KeybagFile.lock(folder) }
     defer { extendLifetime(lock) }
     guard !folder.contains(name), !folder.contains(database) else { throw .alreadyThere }
     let opened = try Keybag.found(password: password)
@@ -68,12 +71,10 @@ public enum KeybagFile {
   ///
   /// - Throws: ``KeybagError/alreadyThere`` when another process was faster; nothing is overwritten then.
   public static func replace(with next: Keybag, in folder: borrowing Folder) throws(KeybagError) {
-    let lock = try KeybagError.file { () throws(PosixError) in
-      try folder.lock(lockName, deadline: lockDeadline)
-    }
+    let lock = try KeybagError.file { () throws(PosixError) in try KeybagFile.lock(folder) }
     defer { extendLifetime(lock) }
     let present = try load(from: folder)
-    guard present.vault == next.vault, present.generation + 1 == next.generation else { throw .alreadyThere }
+    guard present.vault == next.vault, present.generation == next.generation - 1 else { throw .alreadyThere }
     try KeybagError.file { () throws(PosixError) in
       try folder.write(name, next.encoded.span.bytes, replacing: true)
     }

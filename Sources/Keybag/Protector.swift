@@ -119,6 +119,8 @@ public struct Protector: Equatable, Sendable {
       retireAfter = try input.number()
       salt = try input.take(PasswordHash.saltSize)
       cost = PasswordCost(passes: try input.number(), memory: try input.number())
+      // Before any work is done on it. What the reserved kinds cost is theirs to say.
+      guard kind != .password || cost.isReasonable else { throw KeybagError.unreasonable }
       commitment = try input.take(32)
       sealed = try input.short()
       guard sealed.count <= 512, kind != .password || sealed.count == Key.size + AEAD.overhead else {

@@ -35,7 +35,9 @@ public struct Folder: ~Copyable {
       do {
         _ = try retrying("mkdir") { mkdirat(parent, name, 0o700) }
         try folder.descriptor.synchronize()
-      } catch where error.code == EEXIST {}
+      } catch {
+        guard error.code == EEXIST else { throw error }
+      }
       let next = try FileDescriptor.open(name, at: parent, flags: O_RDONLY | O_DIRECTORY)
       guard try next.status().st_uid == owner else { throw PosixError("folder", code: EPERM) }
       folder = Folder(descriptor: next, owner: owner)
@@ -90,7 +92,9 @@ public struct Folder: ~Copyable {
       try file.writeAll(bytes)
       try file.synchronize()
       _ = try retrying("rename") {
-        replacing ? renameat(folder, temporary, folder, name) : renameat2(folder, temporary, folder, name, 1 /* RENAME_NOREPLACE */)
+        replacing
+          ? renameat(folder, temporary, folder, name)
+          : renameat2(folder, temporary, folder, name, 1 /* RENAME_NOREPLACE */)
       }
     } catch {
       unlinkat(folder, temporary, 0)
@@ -103,9 +107,12 @@ public struct Folder: ~Copyable {
   ///
   /// - Parameter deadline: how long to wait, in milliseconds, before `EWOULDBLOCK`.
   /// - Returns: the lock; it ends with the value.
+  /// - Throws: ``PosixError``: `EWOULDBLOCK`, `EPERM` for anything but the owner's regular file.
   public borrowing func lock(_ name: String, deadline: Int) throws(PosixError) -> FileDescriptor {
     let file = try FileDescriptor.open(
       name, at: descriptor.number, flags: O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK, mode: 0o600)
+    let status = try file.status()
+    guard status.st_mode & S_IFMT == S_IFREG, status.st_uid == owner else { throw PosixError("open", code: EPERM) }
     var waited = 0
     while flock(file.number, LOCK_EX | LOCK_NB) != 0 {
       guard errno == EWOULDBLOCK || errno == EINTR else { throw PosixError("flock") }

@@ -28,15 +28,28 @@ public enum Memory {
     }
     var least: UInt64?
     var path = line.dropFirst(3)
-    while path.count > 1 {
+    while true {
       let folder = "/sys/fs/cgroup" + path
       if let limit = number(folder + "/memory.max"), let used = number(folder + "/memory.current") {
-        least = min(least ?? .max, limit > used ? limit - used : 0)
+        // File pages that nobody used lately are dropped before anything is refused: a group that merely read much is
+        // not short of memory.
+        let idle = field("inactive_file", of: folder + "/memory.stat") ?? 0
+        let held = used > idle ? used - idle : 0
+        least = min(least ?? .max, limit > held ? limit - held : 0)
       }
       guard let slash = path.lastIndex(of: "/") else { break }
       path = path[..<slash]
     }
     return least
+  }
+
+  private static func field(_ name: String, of path: String) -> UInt64? {
+    guard let text = text(path) else { return nil }
+    for line in text.split(separator: "\n") {
+      let words = line.split(separator: " ")
+      if words.count == 2, words[0] == name { return UInt64(words[1]) }
+    }
+    return nil
   }
 
   private static func number(_ path: String) -> UInt64? {

@@ -16,6 +16,7 @@ public struct PosixError: Error, Equatable, Sendable, CustomStringConvertible {
   /// For a person: "open: No such file or directory".
   public var description: String { "\(operation): \(String(cString: strerror(code)))" }
 
+  /// Whether the same call failed for the same reason.
   public static func == (left: PosixError, right: PosixError) -> Bool {
     left.code == right.code && left.operation.description == right.operation.description
   }

@@ -3,7 +3,7 @@ import Glibc
 
 /// What a process does to itself before it touches anything secret or anything of a user's.
 public enum Process {
-  /// No core dump, and no tracing or memory reading by other processes of the same user.
+  /// No core dump, and no tracing or memory reading by other processes of the same user. ``become(_:)`` keeps it so.
   public static func forbidInspection() throws(PosixError) {
     var none = rlimit(rlim_cur: 0, rlim_max: 0)
     guard setrlimit(__rlimit_resource_t(RLIMIT_CORE.rawValue), &none) == 0 else { throw PosixError("setrlimit") }
@@ -22,9 +22,12 @@ public enum Process {
   /// - Throws: ``PosixError`` with `EPERM` when the process is not, and cannot become, the account.
   public static func become(_ account: Account) throws(PosixError) {
     if geteuid() == 0 && account.uid != 0 {
+      let inspectable = linux_dumpable() != 0
       guard initgroups(account.name, account.gid) == 0 else { throw PosixError("initgroups") }
       guard setresgid(account.gid, account.gid, account.gid) == 0 else { throw PosixError("setresgid") }
       guard setresuid(account.uid, account.uid, account.uid) == 0 else { throw PosixError("setresuid") }
+      // A change of user puts back fs.suid_dumpable, which lets root's core handler have the secrets.
+      if !inspectable { try forbidInspection() }
     }
     var real: uid_t = 0
     var effective: uid_t = 0

@@ -5,6 +5,11 @@ public enum PasswordHash {
   /// The size of a salt, in bytes.
   public static let saltSize = 16
 
+  /// The most memory that one derivation may ask for, in bytes: what libsodium takes.
+  static let memoryLimit: UInt64 = 4 << 30
+  /// How far below the caller Argon2id's frames reach, in bytes, with a wide margin.
+  private static let stackToErase = 32768
+
   /// The key that `password` gives with this salt and cost.
   ///
   /// - Parameters:
@@ -14,7 +19,7 @@ public enum PasswordHash {
   public static func derive(
     password: RawSpan, salt: [UInt8], passes: UInt32, memory: UInt64
   ) throws(SodiumError) -> Key {
-    guard salt.count == saltSize, passes >= 1, memory >= 8192 else { throw .badArgument }
+    guard salt.count == saltSize, passes >= 1, (8192...memoryLimit).contains(memory) else { throw .badArgument }
     var out = try SecureBytes(count: Key.size)
     let status = out.withMutableOctets { buffer, size in
       password.withOctets { input, count in
@@ -24,6 +29,9 @@ public enum PasswordHash {
         }
       }
     }
+    // libsodium 1.0.18 leaves the derived key on the stack, some 4 KiB down; its other functions clean up (both
+    // measured).
+    sodium_stackzero(stackToErase)
     guard status == 0 else { throw .outOfMemory }
     return try Key(out)
   }

@@ -50,6 +50,7 @@ enum SecureMemory {
       return nil
     }
     if let slot { return slot.pointer }
+    guard count <= Int.max - 64 else { return nil }
     // Rounded up so that the start, not only the end, of the allocation is aligned.
     let size = (max(count, 1) + 63) & ~63
     guard let own = sodium_malloc(size) else { return nil }

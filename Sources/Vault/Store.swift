@@ -71,7 +71,9 @@ final class Store {
     }
     defer { statement.reset() }
     var result: [Row] = []
-    while try VaultError.store({ () throws(SQLiteError) in try statement.step() }) { result.append(try read(statement)) }
+    while try VaultError.store({ () throws(SQLiteError) in try statement.step() }) {
+      result.append(try read(statement))
+    }
     return result
   }
 

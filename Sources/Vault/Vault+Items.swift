@@ -365,7 +365,8 @@ extension Vault {
         item.row.itemKey = item.seal.wrap(
           key, flags: opened.metadata.flags, revision: opened.revision, classKey: classKey.key)
         item.row.form = .wrapped
-      } catch where error == .foreignItem(id) {
+      } catch {
+        guard error == .foreignItem(id) else { throw error }
         item.row.form = .quarantined
       }
       item.row.lockedTag = nil
