@@ -77,6 +77,8 @@ let package = Package(
 
     // Tests.
     .target(name: "PrivateBus", dependencies: ["Systemd"], path: "Tests/PrivateBus", swiftSettings: strict),
+    .testTarget(
+      name: "ControlTests", dependencies: ["Bytes", "Control", "Keybag", "Posix", "Sodium"], swiftSettings: strict),
     .testTarget(name: "SystemdTests", dependencies: ["Systemd", "PrivateBus"], swiftSettings: strict),
     .testTarget(
       name: "GcryptTests", dependencies: ["Gcrypt", .product(name: "BigInt", package: "BigInt")],
