@@ -16,10 +16,12 @@ let package = Package(
     // A real product and no call of swiftc by hand: with the Embedded feature on, the compiler driver links no Swift
     // runtime, under SwiftPM as well. The file is libpam_latchkey.so; `make install` renames it.
     .library(name: "pam_latchkey", type: .dynamic, targets: ["PAMModule"]),
+    .executable(name: "latchkey", targets: ["latchkey"]),
     .executable(name: "latchkeyd", targets: ["latchkeyd"]),
     .executable(name: "latchkey-derive", targets: ["latchkey-derive"]),
   ],
   dependencies: [
+    .package(url: "https://github.com/apple/swift-argument-parser.git", from: "1.8.2"),
     // Tests only: plain arithmetic to check the key agreement against.
     .package(url: "https://github.com/attaswift/BigInt.git", exact: "6.0.1")
   ],
@@ -40,6 +42,8 @@ let package = Package(
     .target(name: "SQLite", dependencies: ["CSQLite"], swiftSettings: strict),
     .target(name: "Gcrypt", dependencies: ["CGcrypt"], swiftSettings: strict),
     .target(name: "Systemd", dependencies: ["CSystemd"], swiftSettings: strict),
+
+    .target(name: "PAMClient", dependencies: ["CLinux", "CPAM", "Posix", "Sodium"], swiftSettings: strict),
 
     // The vault, bottom up.
     .target(name: "Keybag", dependencies: ["Bytes", "Posix", "Sodium"], swiftSettings: strict),
@@ -68,6 +72,12 @@ let package = Package(
       ]),
 
     // Programs: arguments and wiring.
+    .executableTarget(
+      name: "latchkey",
+      dependencies: [
+        "Control", "PAMClient", "Posix", "Sodium",
+        .product(name: "ArgumentParser", package: "swift-argument-parser"),
+      ], swiftSettings: strict),
     .executableTarget(
       name: "latchkey-derive", dependencies: ["Control", "Keybag", "Posix", "Sodium"], swiftSettings: strict),
     .executableTarget(

@@ -49,9 +49,20 @@ final class Store {
     }
   }
 
+  /// Whether there were writes since the write-ahead log was emptied.
+  private(set) var hasLog = true
+
   /// Runs `body` in a transaction, in which `VaultError` undoes everything.
   func transaction<Result>(_ body: () throws(VaultError) -> Result) throws(VaultError) -> Result {
-    try database.transaction(mapping: VaultError.init, body)
+    hasLog = true
+    return try database.transaction(mapping: VaultError.init, body)
+  }
+
+  /// Empties the write-ahead log, so that nothing that was deleted or replaced stays in it.
+  func emptyLog() throws(VaultError) {
+    guard hasLog else { return }
+    try VaultError.store { () throws(SQLiteError) in try database.checkpoint() }
+    hasLog = false
   }
 
   private func checked<Row: CheckedRow>(_ row: Row, _ stored: [UInt8], _ name: StaticString) throws(VaultError) -> Row {

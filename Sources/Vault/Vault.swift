@@ -191,6 +191,13 @@ public final class Vault {
   /// Whether damage was found in the database.
   public var isDamaged: Bool { itemProblem != nil }
 
+  /// To be called when the vault has been quiet for a moment: moves what was written to its place in the database and
+  /// empties the log. A failure loses nothing; the next call tries again.
+  public func settle() {
+    guard itemProblem == nil else { return }
+    try? store?.emptyLog()
+  }
+
   // MARK: - keys
 
   /// Whether these are the keys of this vault's keybag.
