@@ -5,8 +5,8 @@ import Posix
 enum FoundingPolicy {
   /// In these a password is no login: it may be another person's, or nobody's.
   private static let excludedServices: Set = [
-    "su", "su-l", "sudo", "sudo-i", "runuser", "runuser-l", "pkexec", "polkit-1", "cron", "crond", "atd", "systemd-user",
-    "passwd", "chpasswd",
+    "su", "su-l", "sudo", "sudo-i", "runuser", "runuser-l", "pkexec", "polkit-1", "cron", "crond", "atd",
+    "systemd-user", "passwd", "chpasswd",
   ]
 
   /// System accounts get no vault either: nobody logs in as them with a password that should last.
