@@ -49,6 +49,7 @@ let package = Package(
     .target(name: "Keybag", dependencies: ["Bytes", "Posix", "Sodium"], swiftSettings: strict),
     .target(name: "Control", dependencies: ["Bytes", "Keybag", "Posix", "Sodium"], swiftSettings: strict),
     .target(name: "Vault", dependencies: ["Bytes", "Keybag", "Posix", "SQLite", "Sodium"], swiftSettings: strict),
+    .target(name: "SessionState", dependencies: ["Systemd"], swiftSettings: strict),
     .target(
       name: "SecretService", dependencies: ["Gcrypt", "Keybag", "Sodium", "Systemd", "Vault"], swiftSettings: strict),
 
@@ -82,7 +83,7 @@ let package = Package(
       name: "latchkey-derive", dependencies: ["Control", "Keybag", "Posix", "Sodium"], swiftSettings: strict),
     .executableTarget(
       name: "latchkeyd",
-      dependencies: ["Control", "Gcrypt", "Keybag", "Posix", "SecretService", "Sodium", "Systemd", "Vault"],
+      dependencies: ["Control", "Gcrypt", "Keybag", "Posix", "SecretService", "SessionState", "Sodium", "Systemd", "Vault"],
       swiftSettings: strict),
 
     // Tests.

@@ -19,7 +19,7 @@ struct UnlockCommand: ParsableCommand {
     try Failure.telling {
       try Sodium.initialize()
       let before = try status()
-      if before.state == .unlocked { return print("The vault is unlocked already.") }
+      if before.state == .unlocked && before.lockedCollections == 0 { return print("The vault is unlocked already.") }
       guard let account = Account(uid: getuid()) else { throw Failure.unavailable("you have no account") }
       let conversation: TerminalConversation
       if stdin {
@@ -38,6 +38,7 @@ struct UnlockCommand: ParsableCommand {
       // What counts is not what PAM says but whether the keys are there.
       let after = try status()
       switch after.state {
+      case .unlocked where after.lockedCollections > 0: throw Failure.stillLocked(Self.reason(after))
       case .unlocked: print("The vault is unlocked.")
       case .locked where after.lockerUp:
         throw Failure.stillLocked("the screen is locked, and only the screen locker opens the vault then.")
