@@ -1,0 +1,54 @@
+import CSystemd
+import Glibc
+
+/// A login session as logind wrote it down under /run/systemd: read from files, without asking anybody, and so not
+/// for facts that change in an instant.
+public struct LoginSession: Equatable, Sendable {
+  /// logind's name of the session, such as `3` or `c1`.
+  public let id: String
+
+  /// The session of that name, whether or not it exists.
+  public init(id: String) { self.id = id }
+
+  /// The session a process belongs to; nil if it is in none (a system service, a unit of the user manager).
+  public static func ofProcess(_ pid: Int32) -> LoginSession? {
+    text { sd_pid_get_session(pid, $0) }.map { LoginSession(id: $0) }
+  }
+
+  /// The user whose session or user manager a process runs under; nil for system services. Not the uid it runs as.
+  public static func ownerOfProcess(_ pid: Int32) -> UInt32? {
+    var uid: uid_t = 0
+    return sd_pid_get_owner_uid(pid, &uid) >= 0 ? uid : nil
+  }
+
+  /// Whether logind is there, by the folder it keeps.
+  public static var isLogindRunning: Bool { access("/run/systemd/seats/", F_OK) >= 0 }
+
+  /// `user`, `greeter`, `lock-screen`, `background`, `manager` …; nil once the session is gone.
+  public var sessionClass: String? { Self.text { sd_session_get_class(id, $0) } }
+
+  /// `x11`, `wayland`, `mir`, `tty`, `web`, `unspecified`.
+  public var type: String? { Self.text { sd_session_get_type(id, $0) } }
+
+  /// The PAM service that opened it.
+  public var service: String? { Self.text { sd_session_get_service(id, $0) } }
+
+  /// The terminal, such as `tty2` or `pts/0`.
+  public var tty: String? { Self.text { sd_session_get_tty(id, $0) } }
+
+  /// Whose session it is.
+  public var uid: UInt32? {
+    var uid: uid_t = 0
+    return sd_session_get_uid(id, &uid) >= 0 ? uid : nil
+  }
+
+  /// Whether it came over the network.
+  public var isRemote: Bool { sd_session_is_remote(id) > 0 }
+
+  private static func text(_ get: (UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>) -> Int32) -> String? {
+    var text: UnsafeMutablePointer<CChar>?
+    guard get(&text) >= 0, let text else { return nil }
+    defer { free(text) }
+    return String(cString: text)
+  }
+}

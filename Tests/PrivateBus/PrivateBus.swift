@@ -1,0 +1,112 @@
+import Foundation
+import Systemd
+
+/// A message bus of the test's own: a dbus-daemon that ends with this object.
+public final class PrivateBus {
+  /// The D-Bus address to connect to.
+  public let address: String
+
+  private var daemon: pid_t = 0
+  private let folder: URL
+
+  /// Starts it.
+  public init() throws {
+    folder = FileManager.default.temporaryDirectory.appending(path: "bus-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    // Not Foundation's Process: a child of a thread of the test runner inherits its blocked signals, SIGTERM among
+    // them, and waitUntilExit() may never return there.
+    var ends: [Int32] = [-1, -1]
+    guard pipe(&ends) == 0 else { throw PrivateBusError.noDaemon(errno) }
+    for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+    defer { close(ends[0]) }
+    var actions = posix_spawn_file_actions_t()
+    posix_spawn_file_actions_init(&actions)
+    defer { posix_spawn_file_actions_destroy(&actions) }
+    posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO)
+    posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0)
+    var attributes = posix_spawnattr_t()
+    posix_spawnattr_init(&attributes)
+    defer { posix_spawnattr_destroy(&attributes) }
+    var none = sigset_t()
+    sigemptyset(&none)
+    posix_spawnattr_setsigmask(&attributes, &none)
+    posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK))
+    let arguments = [
+      "dbus-daemon", "--session", "--nofork", "--nosyslog", "--print-address",
+      "--address=unix:path=\(folder.path)/bus",
+    ]
+    var pointers = arguments.map { strdup($0) } + [nil]
+    defer { for pointer in pointers { free(pointer) } }
+    var environment: [UnsafeMutablePointer<CChar>?] = [nil]
+    let result = posix_spawnp(&daemon, "dbus-daemon", &actions, &attributes, &pointers, &environment)
+    close(ends[1])
+    guard result == 0 else { throw PrivateBusError.noDaemon(result) }
+    // One line, written once the socket is there.
+    var line: [UInt8] = []
+    var byte: UInt8 = 0
+    while read(ends[0], &byte, 1) == 1, byte != UInt8(ascii: "\n") { line.append(byte) }
+    address = String(decoding: line, as: UTF8.self)
+    guard !address.isEmpty else { throw PrivateBusError.noDaemon(0) }
+  }
+
+  deinit { stop() }
+
+  /// Ends the bus: everybody on it is disconnected.
+  public func stop() {
+    guard daemon > 0 else { return }
+    kill(daemon, SIGKILL)
+    waitpid(daemon, nil, 0)
+    daemon = 0
+    try? FileManager.default.removeItem(at: folder)
+  }
+
+  /// A new connection served by `loop`.
+  public func connect(_ loop: EventLoop) throws -> Bus { try Bus(.address(address), loop: loop) }
+}
+
+/// Why a test could not go on.
+public enum PrivateBusError: Error {
+  case noDaemon(Int32)
+  case timeout(String)
+}
+
+extension EventLoop {
+  /// Serves the loop until `condition` holds; fails the test after `limit`.
+  public func run(
+    until what: String, within limit: Duration = .seconds(10), _ condition: () -> Bool
+  ) throws {
+    let end = ContinuousClock.now + limit
+    while !condition() {
+      guard ContinuousClock.now < end else { throw PrivateBusError.timeout(what) }
+      try runOnce(timeout: .milliseconds(50))
+    }
+  }
+
+  /// Serves the loop for a while, for what must not happen.
+  public func run(for time: Duration) throws {
+    let end = ContinuousClock.now + time
+    while ContinuousClock.now < end { try runOnce(timeout: .milliseconds(10)) }
+  }
+}
+
+extension Bus {
+  /// Calls a method and serves the loop until the reply is there.
+  public func call(
+    _ loop: EventLoop, _ destination: String, _ path: String, _ interface: String, _ member: String,
+    build: (inout MessageWriter) throws(BusError) -> Void = { (_: inout MessageWriter) throws(BusError) in }
+  ) throws -> Message {
+    var outcome: Result<Message, BusError>?
+    try callAsync(
+      destination: destination, path: path, interface: interface, member: member, timeout: .seconds(5), build: build
+    ) { outcome = $0 }
+    try loop.run(until: "reply to \(member)") { outcome != nil }
+    guard let outcome else { throw PrivateBusError.timeout(member) }
+    return try outcome.get()
+  }
+
+  /// Serves the loop until the bus has answered Hello, and gives the connection's name.
+  public func name(_ loop: EventLoop) throws -> String {
+    try loop.run(until: "Hello") { uniqueName != nil }
+    return uniqueName ?? ""
+  }
+}
