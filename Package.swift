@@ -25,5 +25,13 @@ let package = Package(
     .target(name: "SQLite", dependencies: ["CSQLite"], swiftSettings: strict),
     .target(name: "Vault", dependencies: ["Bytes", "Keybag", "Posix", "SQLite", "Sodium"], swiftSettings: strict),
     .target(name: "Keybag", dependencies: ["Bytes", "Posix", "Sodium"], swiftSettings: strict),
+
+    .target(name: "Scratch", path: "Tests/Scratch", swiftSettings: strict),
+    .testTarget(name: "BytesTests", dependencies: ["Bytes"], swiftSettings: strict),
+    .testTarget(name: "SodiumTests", dependencies: ["Sodium"], swiftSettings: strict),
+    .testTarget(name: "PosixTests", dependencies: ["CLinux", "Posix", "Scratch"], swiftSettings: strict),
+    .testTarget(
+      name: "KeybagTests", dependencies: ["Bytes", "Keybag", "Posix", "Scratch", "Sodium"],
+      exclude: ["Vectors/generate.py"], resources: [.copy("Vectors/vectors.json")], swiftSettings: strict),
   ]
 )
