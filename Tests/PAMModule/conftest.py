@@ -122,9 +122,9 @@ class Login:
         assert TOKEN not in log + done.stdout
         return Run(done.stdout, log)
 
-    def pausing(self, *commands):
+    def pausing(self, *commands, **environment):
         return subprocess.Popen(
-            self.command(*commands), env=self.environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            self.command(*commands), env=self.environment(**environment), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     @property
     def records(self):

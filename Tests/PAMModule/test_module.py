@@ -443,6 +443,16 @@ def test_failures_are_survived_and_leak_nothing(login, failure):
         assert operations == ["authenticate", "openSession", "closeSession"] and run.lines == []
 
 
+@pytest.mark.parametrize("failure, calls", [("pam_set_data:1", ["auth"]), ("pam_set_data:*", ["auth", "open"]),
+                                            ("posix_spawn:2", ["auth", "open"]), ("poll:*", ["auth", "open"])])
+def test_failures_leave_no_secret_behind(login, failure, calls):
+    with login.pausing(*calls, "pause", PAMDRIVER_FAIL=failure) as process:
+        while "pause" not in process.stdout.readline():
+            pass
+        assert secret_pages(process.pid) == []
+        process.communicate("x")
+
+
 @pytest.mark.parametrize("failure", ["fcntl:1", "fcntl:2"])
 def test_lifting_descriptors_fails(login, failure):
     run = login.run("close-standard", "descriptors", "auth", "open", "close", "descriptors", PAMDRIVER_FAIL=failure)
