@@ -1,5 +1,6 @@
 """Builds the driver and the stand-in helper once, and gives each test a login of its own in an own folder."""
 
+import contextlib
 import os
 import pathlib
 import re
@@ -122,9 +123,16 @@ class Login:
         assert TOKEN not in log + done.stdout
         return Run(done.stdout, log)
 
+    @contextlib.contextmanager
     def pausing(self, *commands, **environment):
-        return subprocess.Popen(
-            self.command(*commands), env=self.environment(**environment), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        """The driver as a process; killed at the end, so that a failed assertion does not leave it at its pause."""
+        with subprocess.Popen(
+                self.command(*commands), env=self.environment(**environment),
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+            try:
+                yield process
+            finally:
+                process.kill()
 
     @property
     def records(self):
