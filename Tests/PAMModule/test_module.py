@@ -35,6 +35,13 @@ def secret_pages(process):
     return found
 
 
+def await_pause(process):
+    while line := process.stdout.readline():
+        if line.startswith("pause"):
+            return
+    pytest.fail("the caller ended early")
+
+
 # ---- the request ----
 
 
@@ -370,14 +377,12 @@ def test_token_is_gone_after_open_session(login):
 def test_token_is_gone_after_open_session_however_it_ended(login, behaviour):
     with login.pausing("auth", "pause", "open", "pause") as process:
         login.behave("answer 2")
-        while "pause" not in process.stdout.readline():
-            pass
+        await_pause(process)
         (page,) = secret_pages(process.pid)
         assert page[4:].rstrip(b"\0") == TOKEN.encode()
         login.behave(behaviour)
         process.stdin.write("x"), process.stdin.flush()
-        while "pause" not in process.stdout.readline():
-            pass
+        await_pause(process)
         assert secret_pages(process.pid) == []
         process.stdin.write("x"), process.stdin.flush()
 
@@ -387,7 +392,7 @@ def test_request_is_in_secret_pages_and_erased_once_sent(login):
     login.behave("late 1500 0")
     with login.pausing("auth") as process:
         while not login.records:  # the whole request has arrived
-            pass
+            assert process.poll() is None
         pages = secret_pages(process.pid)
         memory = b"".join(pages)
         assert memory.count(TOKEN.encode()) == 1  # the kept token; the request is not there any more
@@ -447,8 +452,7 @@ def test_failures_are_survived_and_leak_nothing(login, failure):
                                             ("posix_spawn:2", ["auth", "open"]), ("poll:*", ["auth", "open"])])
 def test_failures_leave_no_secret_behind(login, failure, calls):
     with login.pausing(*calls, "pause", PAMDRIVER_FAIL=failure) as process:
-        while "pause" not in process.stdout.readline():
-            pass
+        await_pause(process)
         assert secret_pages(process.pid) == []
         process.communicate("x")
 
