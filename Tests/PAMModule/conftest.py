@@ -17,6 +17,7 @@ MODULE = pathlib.Path(os.environ.get("LATCHKEY_PAM_MODULE", ROOT / ".build/pam/p
 UNSTRIPPED = MODULE.with_suffix(".unstripped.so")
 TOKEN = "tok-E7q.w9 ünïcode-Zx4"
 FIELDS = ["user", "service", "tty", "rhost", "home", "runtime", "token"]
+ENTRY_POINTS = ["authenticate", "setcred", "acct_mgmt", "open_session", "close_session", "chauthtok"]
 OPERATIONS = {1: "authenticate", 2: "openSession", 3: "closeSession"}
 
 
