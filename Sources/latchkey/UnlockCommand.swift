@@ -15,6 +15,9 @@ struct UnlockCommand: ParsableCommand {
   @Flag(help: "Take the password from a line of standard input instead of the terminal.")
   var stdin = false
 
+  @Option(help: ArgumentHelp("A folder of PAM services in the place of /etc/pam.d.", visibility: .hidden))
+  var pamFolder: String?
+
   func run() throws {
     try Failure.telling {
       try Sodium.initialize()
@@ -29,7 +32,7 @@ struct UnlockCommand: ParsableCommand {
       }
       let outcome = Authentication.run(
         service: "latchkey-unlock", user: account.name, terminal: ttyname(0).map { String(cString: $0) },
-        conversation: conversation)
+        folder: pamFolder, conversation: conversation)
       switch outcome {
       case .accepted: break
       case .refused(let text): throw Failure.refused(text)
