@@ -49,6 +49,7 @@ let package = Package(
     .target(name: "Keybag", dependencies: ["Bytes", "Posix", "Sodium"], swiftSettings: strict),
     .target(name: "Control", dependencies: ["Bytes", "Keybag", "Posix", "Sodium"], swiftSettings: strict),
     .target(name: "Vault", dependencies: ["Bytes", "Keybag", "Posix", "SQLite", "Sodium"], swiftSettings: strict),
+    .target(name: "SessionState", dependencies: ["Systemd"], swiftSettings: strict),
     .target(
       name: "SecretService", dependencies: ["Gcrypt", "Keybag", "Sodium", "Systemd", "Vault"], swiftSettings: strict),
 
@@ -82,10 +83,11 @@ let package = Package(
       name: "latchkey-derive", dependencies: ["Control", "Keybag", "Posix", "Sodium"], swiftSettings: strict),
     .executableTarget(
       name: "latchkeyd",
-      dependencies: ["Control", "Gcrypt", "Keybag", "Posix", "SecretService", "Sodium", "Systemd", "Vault"],
+      dependencies: ["Control", "Gcrypt", "Keybag", "Posix", "SecretService", "SessionState", "Sodium", "Systemd", "Vault"],
       swiftSettings: strict),
 
     // Tests.
+    .target(name: "Scratch", path: "Tests/Scratch", swiftSettings: strict),
     .target(name: "PrivateBus", dependencies: ["Systemd"], path: "Tests/PrivateBus", swiftSettings: strict),
     .testTarget(
       name: "ControlTests", dependencies: ["Bytes", "Control", "Keybag", "Posix", "Sodium"], swiftSettings: strict),
@@ -93,5 +95,11 @@ let package = Package(
     .testTarget(
       name: "GcryptTests", dependencies: ["Gcrypt", .product(name: "BigInt", package: "BigInt")],
       swiftSettings: strict),
+    .testTarget(name: "BytesTests", dependencies: ["Bytes"], swiftSettings: strict),
+    .testTarget(name: "SodiumTests", dependencies: ["Sodium"], swiftSettings: strict),
+    .testTarget(name: "PosixTests", dependencies: ["CLinux", "Posix", "Scratch"], swiftSettings: strict),
+    .testTarget(
+      name: "KeybagTests", dependencies: ["Bytes", "Keybag", "Posix", "Scratch", "Sodium"],
+      exclude: ["Vectors/generate.py"], resources: [.copy("Vectors/vectors.json")], swiftSettings: strict),
   ]
 )

@@ -57,6 +57,9 @@ public struct Status: Equatable, Sendable {
   /// How many collections there are.
   public var collections: UInt64 = 0
 
+  /// How many of them are locked by themselves.
+  public var lockedCollections: UInt64 = 0
+
   /// A status with nothing in it.
   public init() {}
 
@@ -90,6 +93,7 @@ public struct Status: Equatable, Sendable {
     out.text(nameOwner, limit: Status.textLimit)
     out.number(items)
     out.number(collections)
+    out.number(lockedCollections)
   }
 
   init?(decoding input: inout ByteReader) {
@@ -112,6 +116,7 @@ public struct Status: Equatable, Sendable {
       nameOwner = try input.text()
       items = try input.number()
       collections = try input.number()
+      lockedCollections = try input.number()
     } catch { return nil }
   }
 

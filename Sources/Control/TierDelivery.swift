@@ -26,6 +26,9 @@ public struct TierDelivery: ~Copyable {
     self.tiers = tiers
   }
 
+  /// Gives the keys on to another owner.
+  public consuming func takeTiers() -> TierKeys { tiers }
+
   /// The packet's bytes, behind a version and an operation.
   borrowing func encoded(prefix: [UInt8]) throws(SodiumError) -> SecureBytes {
     var head = ByteWriter()

@@ -16,15 +16,19 @@ public enum Authentication {
 
   /// Runs the stack of `service` for `user`, asking by `conversation`. Blocks as long as the person takes.
   ///
+  /// - Parameter folder: where the service file is, in the place of `/etc/pam.d` (`pam_start_confdir(3)`).
   /// libpam wipes the password that it was given when the stack ends.
   public static func run(
-    service: String, user: String, terminal: String?, conversation: any Conversation
+    service: String, user: String, terminal: String?, folder: String? = nil, conversation: any Conversation
   ) -> Outcome {
     let box = Unmanaged.passRetained(ConversationBox(conversation))
     defer { box.release() }
     var conversation = pam_conv(conv: converse, appdata_ptr: box.toOpaque())
     var handle: OpaquePointer?
-    let started = pam_start(service, user, &conversation, &handle)
+    let started =
+      if let folder { pam_start_confdir(service, user, &conversation, folder, &handle) } else {
+        pam_start(service, user, &conversation, &handle)
+      }
     guard started == PAM_SUCCESS, let handle else {
       return .unavailable(String(cString: pam_strerror(handle, started)))
     }

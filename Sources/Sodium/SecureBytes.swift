@@ -57,7 +57,7 @@ public struct SecureBytes: ~Copyable {
 
   /// The first `newCount` bytes in a value of their own; the rest is erased with this one.
   public consuming func prefix(_ newCount: Int) throws(SodiumError) -> SecureBytes {
-    guard newCount <= count else { throw .badArgument }
+    guard (0...count).contains(newCount) else { throw .badArgument }
     if newCount == count { return self }
     return try SecureBytes(copying: bytes.extracting(first: newCount))
   }

@@ -31,6 +31,9 @@ extension Vault {
   /// Every collection, oldest first.
   public var collections: [Int64] { open.map(\.row.id) }
 
+  /// How many collections are locked by themselves.
+  public var lockedCollectionCount: Int { open.count { $0.row.locked } }
+
   func collection(_ id: Int64) throws(VaultError) -> OpenCollection {
     _ = try ready()
     guard let found = open.first(where: { $0.row.id == id }) else { throw .noSuchCollection }

@@ -39,6 +39,7 @@ struct StatusCommand: ParsableCommand {
     let lock_sources: [String]
     let items: UInt64
     let collections: UInt64
+    let locked_collections: UInt64
   }
 
   static func json(_ status: Status) throws -> String {
@@ -50,7 +51,8 @@ struct StatusCommand: ParsableCommand {
       classes: Dictionary(status.classes.map { ($0.name, $0.isPresent) }, uniquingKeysWith: { first, _ in first }),
       problems: status.problems, vault: status.vaultPath, generation: status.generation,
       device_key: status.deviceKey, memory_locked: status.memoryLocked, name_owner: status.nameOwner,
-      lock_sources: status.lockSources, items: status.items, collections: status.collections)
+      lock_sources: status.lockSources, items: status.items, collections: status.collections,
+      locked_collections: status.lockedCollections)
     return String(decoding: try encoder.encode(report), as: UTF8.self)
   }
 
@@ -61,7 +63,8 @@ struct StatusCommand: ParsableCommand {
     lines.append(("First unlocked", status.firstUnlocked ? "yes" : "not yet"))
     if status.lockerUp { lines.append(("Screen locker", "up" + (status.staged ? ", keys wait until it is gone" : ""))) }
     lines.append(("Vault", status.vaultPath + (status.generation == 0 ? " (not founded yet)" : "")))
-    if status.generation > 0 { lines.append(("Holds", "\(status.items) items in \(status.collections) collections")) }
+    let locked = status.lockedCollections == 0 ? "" : ", \(status.lockedCollections) of them locked by itself"
+    if status.generation > 0 { lines.append(("Holds", "\(status.items) items in \(status.collections) collections" + locked)) }
     lines.append(("Device key", status.deviceKey.isEmpty ? "none yet" : Self.deviceKey(status.deviceKey)))
     lines.append(("Memory", status.memoryLocked ? "locked" : "not locked: secrets could be swapped out"))
     lines.append(

@@ -15,11 +15,14 @@ struct UnlockCommand: ParsableCommand {
   @Flag(help: "Take the password from a line of standard input instead of the terminal.")
   var stdin = false
 
+  @Option(help: ArgumentHelp("A folder of PAM services in the place of /etc/pam.d.", visibility: .hidden))
+  var pamFolder: String?
+
   func run() throws {
     try Failure.telling {
       try Sodium.initialize()
       let before = try status()
-      if before.state == .unlocked { return print("The vault is unlocked already.") }
+      if before.state == .unlocked && before.lockedCollections == 0 { return print("The vault is unlocked already.") }
       guard let account = Account(uid: getuid()) else { throw Failure.unavailable("you have no account") }
       let conversation: TerminalConversation
       if stdin {
@@ -29,7 +32,7 @@ struct UnlockCommand: ParsableCommand {
       }
       let outcome = Authentication.run(
         service: "latchkey-unlock", user: account.name, terminal: ttyname(0).map { String(cString: $0) },
-        conversation: conversation)
+        folder: pamFolder, conversation: conversation)
       switch outcome {
       case .accepted: break
       case .refused(let text): throw Failure.refused(text)
@@ -38,6 +41,7 @@ struct UnlockCommand: ParsableCommand {
       // What counts is not what PAM says but whether the keys are there.
       let after = try status()
       switch after.state {
+      case .unlocked where after.lockedCollections > 0: throw Failure.stillLocked(Self.reason(after))
       case .unlocked: print("The vault is unlocked.")
       case .locked where after.lockerUp:
         throw Failure.stillLocked("the screen is locked, and only the screen locker opens the vault then.")

@@ -29,7 +29,6 @@ def vaults_outside():
 @pytest.fixture(scope="session")
 def provisioned():
     """A system with the project installed, not running: the ground for those that boot."""
-    before = vaults_outside()
 
     def prepare():
         machine = Machine()
@@ -37,6 +36,7 @@ def provisioned():
         return machine
 
     machine = or_skip(prepare)
+    before = vaults_outside()
     yield machine
     machine.close()
     assert vaults_outside() == before, "the tests reached a real vault"

@@ -92,7 +92,8 @@ class Terminal:
     def lookup(self, **attributes):
         """The secret that secret-tool prints, or None where it ends with an error or prints nothing."""
         pairs = " ".join(f"{name} {value}" for name, value in attributes.items())
-        done = self.run(f"timeout 20 secret-tool lookup {pairs} 2>/dev/null", check=False)
+        # Through a pipe: on a terminal, secret-tool adds a newline.
+        done = self.run(f"(set -o pipefail; timeout 20 secret-tool lookup {pairs} 2>/dev/null | cat)", check=False)
         return done.stdout if done.returncode == 0 and done.stdout else None
 
     def find(self, **attributes):

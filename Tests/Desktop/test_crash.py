@@ -34,7 +34,7 @@ def test_killed_daemon_comes_back_sealed(alice):
 
 def test_what_was_acknowledged_is_there_after_kills(alice):
     # A loop stores items and notes each that secret-tool reported done, while the daemon is killed and login brings
-    # the keys back. No more kills than the unit's start limit allows.
+    # the keys back. No more kills than the unit's start limit lets pass.
     with alice.login() as session:
         session.run(
             "for i in $(seq 400); do "

@@ -27,7 +27,7 @@ def flipped(name, content):
     """One bit of what is sealed, where a read of the big item must notice."""
     place = len(content) // 2
     if name == "vault.db":
-        place = content.find(largest_value(content)) + 1000
+        place = content.index(largest_value(content)[:200]) + 100
     return content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :]
 
 

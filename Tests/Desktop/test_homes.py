@@ -20,23 +20,26 @@ def test_environment_moves_nothing(alice):
 
 
 def test_arguments_in_the_service_file_lead_away_from_the_real_vault(alice):
+    away = f"/tmp/away-{alice.name}"
+    arguments = f"home={away}/home runtime={away}/run"
+    alice.machine.path("/etc/pam.d/throwaway").write_text(
+        f"auth required pam_unix.so\nauth optional pam_latchkey.so {arguments}\naccount required pam_permit.so\n"
+        f"session required pam_permit.so\nsession optional pam_latchkey.so {arguments}\n"
+    )
     with alice.login() as session:
         session.store("of default", app="default")
-        away = f"/tmp/away-{alice.name}"
-        session.run(f"mkdir -m 700 {away} {away}/home {away}/run")
-        arguments = f"home={away}/home runtime={away}/run"
-        alice.machine.path("/etc/pam.d/throwaway").write_text(
-            f"auth required pam_unix.so\nauth optional pam_latchkey.so {arguments}\n"
-            f"account required pam_permit.so\nsession optional pam_latchkey.so {arguments}\n"
-        )
         before = files(alice.vault)
         times = {file: file.stat().st_mtime_ns for file in [alice.vault, *alice.vault.iterdir()]}
-        session.start(f"pamtester throwaway {alice.name} authenticate open_session close_session")
+        session.run(f"mkdir -m 700 {away} {away}/home {away}/run")
+        session.start(
+            f"dbus-run-session -- sh -c '/usr/libexec/latchkeyd --home {away}/home --runtime {away}/run & sleep 2; "
+            f"pamtester throwaway {alice.name} authenticate open_session close_session; outcome=$?; kill %1; exit $outcome'"
+        )
         session.expect("assword: ")
         session.send(alice.password)
         assert session.finish().returncode == 0
+        # It went somewhere: the arguments were heeded.
+        assert session.run(f"find {away} -name keybag | wc -l; rm -r {away}").stdout == "1\n"
         assert files(alice.vault) == before
         assert {file: file.stat().st_mtime_ns for file in times} == times
         assert session.status()["state"] == "unlocked"
-        assert session.run(f"find {away} -name keybag | wc -l").stdout == "1\n"
-        session.run(f"rm -r {away}")

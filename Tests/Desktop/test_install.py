@@ -100,5 +100,5 @@ def test_login_after_uninstall(alice, uninstalled):
     cursor = alice.machine.cursor()
     with alice.login() as session:
         session.run("true")
-    assert "latchkey" not in alice.machine.journal(cursor, "-t", "login")
+    assert "latchkey" not in alice.machine.journal(cursor, "login")
     assert not alice.vault.exists()

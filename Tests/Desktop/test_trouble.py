@@ -120,7 +120,7 @@ def test_hung_daemon_delays_a_login_by_three_seconds_at_most(alice):
             os.kill(daemon, signal.SIGCONT)
         # The module's budget is 3 s; the rest is for a busy machine.
         assert hung < usual + 6
-        assert re.search(r"pam_latchkey\(login:.*did not answer in time", alice.machine.journal(cursor, "-t", "login"))
+        assert re.search(r"pam_latchkey\(login:.*did not answer in time", alice.machine.journal(cursor, "login"))
         assert first.lookup(app="default") == "of default"
 
 
@@ -131,7 +131,7 @@ def test_missing_helper_is_a_line_in_the_log(alice):
         cursor = alice.machine.cursor()
         with alice.login() as session:
             session.run("true")
-        assert "pam_latchkey(login:" in alice.machine.journal(cursor, "-t", "login")
+        assert "pam_latchkey(login:" in alice.machine.journal(cursor, "login")
     finally:
         root("mv", "/usr/libexec/away", "/usr/libexec/latchkey-derive")
 
@@ -149,7 +149,7 @@ def test_helper_that_misbehaves_is_a_line_in_the_log(alice, end):
         with alice.login() as session:
             assert time.monotonic() - begun < 10
             session.run("true")
-        assert "pam_latchkey(login:" in alice.machine.journal(cursor, "-t", "login")
+        assert "pam_latchkey(login:" in alice.machine.journal(cursor, "login")
     finally:
         alice.machine.root("rm", "/usr/libexec/latchkey-derive")
         helper.write_bytes(kept)

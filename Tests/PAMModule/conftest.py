@@ -1,5 +1,6 @@
 """Builds the driver and the stand-in helper once, and gives each test a login of its own in an own folder."""
 
+import contextlib
 import os
 import pathlib
 import re
@@ -16,6 +17,7 @@ MODULE = pathlib.Path(os.environ.get("LATCHKEY_PAM_MODULE", ROOT / ".build/pam/p
 UNSTRIPPED = MODULE.with_suffix(".unstripped.so")
 TOKEN = "tok-E7q.w9 ünïcode-Zx4"
 FIELDS = ["user", "service", "tty", "rhost", "home", "runtime", "token"]
+ENTRY_POINTS = ["authenticate", "setcred", "acct_mgmt", "open_session", "close_session", "chauthtok"]
 OPERATIONS = {1: "authenticate", 2: "openSession", 3: "closeSession"}
 
 
@@ -122,9 +124,16 @@ class Login:
         assert TOKEN not in log + done.stdout
         return Run(done.stdout, log)
 
-    def pausing(self, *commands):
-        return subprocess.Popen(
-            self.command(*commands), env=self.environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    @contextlib.contextmanager
+    def pausing(self, *commands, **environment):
+        """The driver as a process; killed at the end, so that a failed assertion does not leave it at its pause."""
+        with subprocess.Popen(
+                self.command(*commands), env=self.environment(**environment),
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+            try:
+                yield process
+            finally:
+                process.kill()
 
     @property
     def records(self):

@@ -3,13 +3,11 @@
 import ctypes
 import re
 import signal
-import subprocess
 
 import pytest
-from conftest import FIELDS, MODULE, TOKEN, UNSTRIPPED
+from conftest import ENTRY_POINTS, FIELDS, MODULE, TOKEN
 
 PAM_IGNORE = 25
-ENTRY_POINTS = ["authenticate", "setcred", "acct_mgmt", "open_session", "close_session", "chauthtok"]
 EVERYDAY = {0: "vault unlocked", 1: "vault needs no keys", 2: "latchkeyd is not there yet",
             3: "no vault, and none founded", 4: "new vault founded", 13: "end of the session told"}
 NOTABLE = {5: "the login password does not open the vault", 6: "latchkeyd does not let this service unlock the vault",
@@ -33,6 +31,13 @@ def secret_pages(process):
                 memory.seek(span[0])
                 found.append(memory.read(span[1] - span[0]))
     return found
+
+
+def await_pause(process):
+    while line := process.stdout.readline():
+        if line.startswith("pause"):
+            return
+    pytest.fail("the caller ended early")
 
 
 # ---- the request ----
@@ -370,14 +375,12 @@ def test_token_is_gone_after_open_session(login):
 def test_token_is_gone_after_open_session_however_it_ended(login, behaviour):
     with login.pausing("auth", "pause", "open", "pause") as process:
         login.behave("answer 2")
-        while "pause" not in process.stdout.readline():
-            pass
+        await_pause(process)
         (page,) = secret_pages(process.pid)
         assert page[4:].rstrip(b"\0") == TOKEN.encode()
         login.behave(behaviour)
         process.stdin.write("x"), process.stdin.flush()
-        while "pause" not in process.stdout.readline():
-            pass
+        await_pause(process)
         assert secret_pages(process.pid) == []
         process.stdin.write("x"), process.stdin.flush()
 
@@ -387,7 +390,7 @@ def test_request_is_in_secret_pages_and_erased_once_sent(login):
     login.behave("late 1500 0")
     with login.pausing("auth") as process:
         while not login.records:  # the whole request has arrived
-            pass
+            assert process.poll() is None
         pages = secret_pages(process.pid)
         memory = b"".join(pages)
         assert memory.count(TOKEN.encode()) == 1  # the kept token; the request is not there any more
@@ -443,6 +446,15 @@ def test_failures_are_survived_and_leak_nothing(login, failure):
         assert operations == ["authenticate", "openSession", "closeSession"] and run.lines == []
 
 
+@pytest.mark.parametrize("failure, calls", [("pam_set_data:1", ["auth"]), ("pam_set_data:*", ["auth", "open"]),
+                                            ("posix_spawn:2", ["auth", "open"]), ("poll:*", ["auth", "open"])])
+def test_failures_leave_no_secret_behind(login, failure, calls):
+    with login.pausing(*calls, "pause", PAMDRIVER_FAIL=failure) as process:
+        await_pause(process)
+        assert secret_pages(process.pid) == []
+        process.communicate("x")
+
+
 @pytest.mark.parametrize("failure", ["fcntl:1", "fcntl:2"])
 def test_lifting_descriptors_fails(login, failure):
     run = login.run("close-standard", "descriptors", "auth", "open", "close", "descriptors", PAMDRIVER_FAIL=failure)
@@ -462,49 +474,3 @@ def test_valgrind_finds_nothing(login, behaviour):
     login.configure("debug", "no_found", "home=/srv/x", "odd")
     run = login.run("auth", "setcred", "open", "close", "end", "start", "auth", wrapper=wrapper)
     assert set(run.results) == {0} and len(login.records) == 4
-
-
-# ---- the object ----
-
-
-def tool(*arguments):
-    return subprocess.run(arguments, check=True, capture_output=True, text=True).stdout
-
-
-def test_exports_only_the_entry_points():
-    symbols = {line.split()[-1] for line in tool("nm", "-D", "--defined-only", MODULE).splitlines()}
-    assert symbols == {f"pam_sm_{name}" for name in ENTRY_POINTS}
-
-
-def test_needs_only_libc_and_libpam_and_is_bound_for_good():
-    dynamic = tool("readelf", "-dW", MODULE)
-    assert set(re.findall(r"\(NEEDED\).*\[(.*)\]", dynamic)) == {"libc.so.6", "libpam.so.0"}
-    assert "RPATH" not in dynamic and "RUNPATH" not in dynamic and "TEXTREL" not in dynamic
-    assert re.search(r"\(FLAGS_1\).*NOW.*NODELETE", dynamic)
-    segments = tool("readelf", "-lW", MODULE)
-    assert "GNU_RELRO" in segments and not re.search(r"GNU_STACK.*RWE", segments)
-
-
-def test_is_small():
-    assert MODULE.stat().st_size < 256 * 1024 and UNSTRIPPED.stat().st_size < 256 * 1024
-
-
-def test_has_no_traps_and_no_allocator():
-    """A trap would end the caller, so no instruction that traps may be there at all.
-
-    The one exception is the handler that C++ unwinding would call: Embedded Swift always brings it along, and nothing
-    here throws or is unwound through."""
-    function, trapping, called = None, set(), set()
-    for line in tool("objdump", "-d", "--no-show-raw-insn", UNSTRIPPED).splitlines():
-        if match := re.match(r"[0-9a-f]+ <(.*)>:", line):
-            function = match[1]
-        elif re.search(r"\t(ud[012]|int3|hlt)\b", line):
-            trapping.add(function)
-        elif match := re.search(r"\t(?:call|jmp) .*<(\w+)@plt>", line):
-            called.add(match[1])
-    assert "pam_sm_authenticate" not in trapping and trapping <= {"_swift_exceptionPersonality"}
-    # Names of dropped code stay in the dynamic symbol table, so the calls are counted and not the names.
-    libpam = {"pam_get_data", "pam_get_item", "pam_set_data", "pam_syslog"}
-    assert {name for name in called if name.startswith("pam_")} == libpam
-    unwanted = {"malloc", "calloc", "realloc", "posix_memalign", "free", "fork", "abort", "getenv", "exit"}
-    assert called & unwanted == set()
