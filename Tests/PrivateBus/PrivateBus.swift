@@ -13,34 +13,15 @@ public final class PrivateBus {
   public init() throws {
     folder = FileManager.default.temporaryDirectory.appending(path: "bus-\(UUID().uuidString)")
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-    // Not Foundation's Process: a child of a thread of the test runner inherits its blocked signals, SIGTERM among
-    // them, and waitUntilExit() may never return there.
     var ends: [Int32] = [-1, -1]
     guard pipe(&ends) == 0 else { throw PrivateBusError.noDaemon(errno) }
     for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
     defer { close(ends[0]) }
-    var actions = posix_spawn_file_actions_t()
-    posix_spawn_file_actions_init(&actions)
-    defer { posix_spawn_file_actions_destroy(&actions) }
-    posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO)
-    posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0)
-    var attributes = posix_spawnattr_t()
-    posix_spawnattr_init(&attributes)
-    defer { posix_spawnattr_destroy(&attributes) }
-    var none = sigset_t()
-    sigemptyset(&none)
-    posix_spawnattr_setsigmask(&attributes, &none)
-    posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK))
-    let arguments = [
-      "dbus-daemon", "--session", "--nofork", "--nosyslog", "--print-address",
-      "--address=unix:path=\(folder.path)/bus",
-    ]
-    var pointers = arguments.map { strdup($0) } + [nil]
-    defer { for pointer in pointers { free(pointer) } }
-    var environment: [UnsafeMutablePointer<CChar>?] = [nil]
-    let result = posix_spawnp(&daemon, "dbus-daemon", &actions, &attributes, &pointers, &environment)
+    daemon = try Self.spawn(
+      "dbus-daemon",
+      ["--session", "--nofork", "--nosyslog", "--print-address", "--address=unix:path=\(folder.path)/bus"],
+      output: ends[1])
     close(ends[1])
-    guard result == 0 else { throw PrivateBusError.noDaemon(result) }
     // One line, written once the socket is there.
     var line: [UInt8] = []
     var byte: UInt8 = 0
@@ -50,6 +31,37 @@ public final class PrivateBus {
   }
 
   deinit { stop() }
+
+  /// Runs a program to its end while `loop` is served, and returns its status.
+  public func run(_ loop: EventLoop, _ program: String, _ arguments: [String]) throws -> Int32 {
+    let child = try Self.spawn(program, arguments, output: STDERR_FILENO)
+    var status: Int32 = -1
+    try loop.run(until: program) { waitpid(child, &status, WNOHANG) == child }
+    return status
+  }
+
+  /// Not Foundation's Process: a child of a thread of the test runner inherits its blocked signals, SIGTERM among
+  /// them, and waitUntilExit() may never return there.
+  private static func spawn(_ program: String, _ arguments: [String], output: Int32) throws -> pid_t {
+    var actions = posix_spawn_file_actions_t()
+    posix_spawn_file_actions_init(&actions)
+    defer { posix_spawn_file_actions_destroy(&actions) }
+    posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO)
+    var attributes = posix_spawnattr_t()
+    posix_spawnattr_init(&attributes)
+    defer { posix_spawnattr_destroy(&attributes) }
+    var none = sigset_t()
+    sigemptyset(&none)
+    posix_spawnattr_setsigmask(&attributes, &none)
+    posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK))
+    var pointers = ([program] + arguments).map { strdup($0) } + [nil]
+    defer { for pointer in pointers { free(pointer) } }
+    var environment: [UnsafeMutablePointer<CChar>?] = [nil]
+    var child: pid_t = 0
+    let result = posix_spawnp(&child, program, &actions, &attributes, &pointers, &environment)
+    guard result == 0 else { throw PrivateBusError.noDaemon(result) }
+    return child
+  }
 
   /// Ends the bus: everybody on it is disconnected.
   public func stop() {
