@@ -15,7 +15,10 @@ let package = Package(
     .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
     .systemLibrary(name: "CGcrypt", providers: [.apt(["libgcrypt20-dev"])]),
     .target(name: "Systemd", dependencies: ["CSystemd"], swiftSettings: strict),
+    .target(name: "SessionState", dependencies: ["Systemd"], swiftSettings: strict),
     .target(name: "PrivateBus", dependencies: ["Systemd"], path: "Tests/PrivateBus", swiftSettings: strict),
     .testTarget(name: "SystemdTests", dependencies: ["Systemd", "PrivateBus"], swiftSettings: strict),
+    .testTarget(
+      name: "SessionStateTests", dependencies: ["SessionState", "Systemd", "PrivateBus"], swiftSettings: strict),
   ]
 )

@@ -1,0 +1,52 @@
+/// Why the keys of the unlocked state were erased.
+public enum LockReason: Equatable, Sendable, CustomStringConvertible {
+  /// logind's LockedHint: the desktop says that its screen is locked.
+  case lockedHint
+  /// logind's Lock signal: somebody asked for the session to be locked (`loginctl lock-session`).
+  case lockSignal
+  /// A screen saver said ActiveChanged(true).
+  case screenSaver
+  /// The graphical session is inactive, and a greeter is in front of it.
+  case greeter
+  /// The last unlocked graphical session ended, others of the user go on.
+  case sessionEnded
+  /// The machine goes to sleep.
+  case sleep
+  /// `latchkey lock`.
+  case command
+
+  /// For `latchkey status`.
+  public var description: String {
+    switch self {
+    case .lockedHint: "screen locked (LockedHint)"
+    case .lockSignal: "screen locked (Lock signal)"
+    case .screenSaver: "screen locked (screen saver)"
+    case .greeter: "session behind the greeter"
+    case .sessionEnded: "graphical session ended"
+    case .sleep: "sleep"
+    case .command: "command"
+    }
+  }
+}
+
+/// Why there are no keys at all.
+public enum SealReason: Equatable, Sendable, CustomStringConvertible {
+  /// Nobody logged in since the daemon started.
+  case started
+  /// The last session that counts ended.
+  case sessionsEnded
+  /// Keys came, but no session did.
+  case noSession
+  /// Memory is about to be written to disk.
+  case hibernation
+
+  /// For `latchkey status`.
+  public var description: String {
+    switch self {
+    case .started: "not unlocked yet"
+    case .sessionsEnded: "last session ended"
+    case .noSession: "no session after login"
+    case .hibernation: "hibernation"
+    }
+  }
+}

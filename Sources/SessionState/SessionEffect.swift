@@ -1,0 +1,45 @@
+/// What has to be done, in this order: what erases keys stands before everything else.
+public enum SessionEffect: Equatable, Sendable {
+  /// Erase A, in every form it has in memory. C stays.
+  case evict(LockReason)
+  /// Erase all keys.
+  case seal(SealReason)
+  /// Erase the keys that were set aside.
+  case dropStaged
+  /// Put the keys that arrived where the outcome says, and erase the rest of them.
+  case install(KeyOutcome)
+  /// The A that was set aside becomes live.
+  case goLive
+  /// Send `stagingTimerFired` 30 s from now, counted anew.
+  case startStagingTimer
+  case cancelStagingTimer
+  /// Send `sessionTimerFired` 60 s from now.
+  case startSessionTimer
+  case cancelSessionTimer
+  /// C became live: units that wait for the first unlock may start.
+  case firstUnlock
+  /// State, locker or staged keys are others than before.
+  case stateChanged
+
+  /// Whether keys are erased by it.
+  public var erases: Bool {
+    switch self {
+    case .evict, .seal, .dropStaged: true
+    default: false
+    }
+  }
+}
+
+/// What became of keys that arrived. Whatever is not kept is erased by who holds them.
+public enum KeyOutcome: Equatable, Sendable {
+  /// A and C are live.
+  case live
+  /// C is live, A is set aside until the locker goes.
+  case staged
+  /// C is live, A is erased: a remote login unseals behind a locked screen.
+  case firstUnlockOnly
+  /// All was live already.
+  case notNeeded
+  /// Nothing is kept, for the reason given.
+  case refused(String)
+}

@@ -1,0 +1,33 @@
+/// What happens to the machine from outside. Keys arrive by `SessionMachine.keysArrived`.
+public enum SessionEvent: Equatable, Sendable {
+  /// All sessions there are, of all users. Sent whole whenever anything in it changed.
+  case sessions([SessionFacts])
+  /// There is no logind: sessions are counted by what PAM tells.
+  case logindAbsent
+  /// logind asks a session to lock. A request, and no proof that a locker is up.
+  case lockSignal(session: String)
+  /// logind asks a session to unlock. Takes no password, so it opens nothing.
+  case unlockSignal(session: String)
+  /// The machine goes to sleep (true), or woke up (false).
+  ///
+  /// This is all there is to know up to systemd 252: PrepareForSleep does not tell suspend from hibernation, and
+  /// the unit that would (hibernate.target) is started only after the delay inhibitors are gone. So sleep evicts,
+  /// and what of it is hibernation leaves C in the image on disk.
+  case prepareForSleep(Bool)
+  /// The machine is known to hibernate. For sources that tell; none is connected yet.
+  case hibernate
+  /// A screen saver, by its unique bus name, became active or inactive.
+  case screenSaver(peer: String, active: Bool)
+  /// A screen saver's process left the bus.
+  case screenSaverVanished(peer: String)
+  /// `latchkey lock`.
+  case lockCommand
+  /// A PAM stack opened a session of the user.
+  case pamSessionOpened
+  /// A PAM stack closed a session of the user.
+  case pamSessionClosed
+  /// The time of staged keys is over.
+  case stagingTimerFired
+  /// The time in which a session had to appear is over.
+  case sessionTimerFired
+}

@@ -1,0 +1,57 @@
+/// What logind says of one login session, of any user.
+public struct SessionFacts: Equatable, Sendable {
+  /// logind's name of the session.
+  public var id: String
+  /// Whose session it is.
+  public var uid: UInt32
+  /// `user`, `greeter`, `lock-screen`, `background`, `manager` …
+  public var sessionClass: String
+  /// `x11`, `wayland`, `mir`, `tty`, `web`, `unspecified`.
+  public var type: String
+  /// Whether it is in the foreground of its seat; sessions without a seat always are.
+  public var isActive: Bool
+  /// `opening`, `online`, `active`, `closing`.
+  public var state: String
+  /// Whether its desktop says that the screen is locked.
+  public var lockedHint: Bool
+  /// Whether it came over the network.
+  public var isRemote: Bool
+  /// The PAM service that opened it.
+  public var service: String
+  /// `seat0`, or empty.
+  public var seat: String
+
+  /// A plain local terminal, unless said otherwise.
+  public init(
+    id: String, uid: UInt32, sessionClass: String = "user", type: String = "tty", isActive: Bool = true,
+    state: String = "active", lockedHint: Bool = false, isRemote: Bool = false, service: String = "",
+    seat: String = ""
+  ) {
+    self.id = id
+    self.uid = uid
+    self.sessionClass = sessionClass
+    self.type = type
+    self.isActive = isActive
+    self.state = state
+    self.lockedHint = lockedHint
+    self.isRemote = isRemote
+    self.service = service
+    self.seat = seat
+  }
+
+  /// Whether a person is behind it: logind's classes `user`, `user-early`, `user-incomplete`, `user-light` …
+  ///
+  /// A session in state `closing` has ended; it stays in the list for as long as some process of it does (Debian
+  /// kills none), which must not keep keys.
+  public var isLogin: Bool { sessionClass.hasPrefix("user") && state != "closing" }
+
+  /// Whether it is a desktop.
+  public var isGraphical: Bool { Self.isGraphical(type: type) }
+
+  /// A display manager's own screen, in front of everybody's sessions.
+  public var isGreeter: Bool { Self.isGreeter(sessionClass: sessionClass) }
+
+  static func isGraphical(type: String) -> Bool { type == "x11" || type == "wayland" || type == "mir" }
+
+  static func isGreeter(sessionClass: String) -> Bool { sessionClass == "greeter" || sessionClass == "lock-screen" }
+}

@@ -1,0 +1,300 @@
+/// The state of one user's vault: which keys may be in memory now. A value without any input or output; events go
+/// in, effects come out.
+///
+/// "Locked" is believed from any source. "Unlocked" opens nothing by itself: it only lets keys go live that a
+/// password brought before.
+public struct SessionMachine: Sendable {
+  /// Which keys may be in memory.
+  public enum State: Equatable, Sendable {
+    /// No keys since the start, or since the last session ended.
+    case sealed
+    /// A and C are live.
+    case unlocked
+    /// C is live, A was erased.
+    case evicted(LockReason)
+  }
+
+  /// Whether logind can be asked.
+  public enum Logind: Equatable, Sendable {
+    case unknown
+    case absent
+    case present
+  }
+
+  /// Whose vault it is.
+  public let uid: UInt32
+
+  /// Which keys may be in memory now.
+  public private(set) var state = State.sealed
+
+  /// Why the vault was sealed last.
+  public private(set) var sealReason = SealReason.started
+
+  /// Whether A was set aside, to go live with the locker.
+  public private(set) var hasStagedKeys = false
+
+  /// Who tells the sessions.
+  public private(set) var logind = Logind.unknown
+
+  /// Sessions that PAM opened and did not close. Only used without logind.
+  public private(set) var pamSessions = 0
+
+  /// The user's sessions that count.
+  private var sessions: [String: Tracked] = [:]
+
+  /// The unique names of the screen savers that are active.
+  private var screenSavers: Set<String> = []
+
+  private var isGoingToSleep = false
+
+  /// Whether keys are there and no session is, so that the session timer runs.
+  private var awaitsSession = false
+
+  private struct Tracked: Sendable {
+    var facts: SessionFacts
+    /// It lost the foreground to a greeter, and has not had it since, whoever has it now.
+    var isShielded = false
+    /// It was asked to lock. Says nothing of a locker.
+    var wasAskedToLock = false
+
+    var isBehindLocker: Bool { facts.lockedHint || isShielded }
+    var isLocked: Bool { isBehindLocker || wasAskedToLock }
+  }
+
+  /// Sealed, and knowing nothing yet.
+  public init(uid: UInt32) { self.uid = uid }
+
+  // MARK: Facts
+
+  /// Whether a locker is up. Only this holds prompts back; an eviction alone does not.
+  public var lockerUp: Bool { !screenSavers.isEmpty || sessionsAreBehindLocker }
+
+  /// What is up, for `latchkey status`.
+  public var lockers: [String] {
+    let hints = sessions.values.filter { $0.isBehindLocker }.map {
+      $0.facts.lockedHint ? "LockedHint of session \($0.facts.id)" : "greeter before session \($0.facts.id)"
+    }
+    return hints.sorted() + screenSavers.sorted().map { "screen saver \($0)" }
+  }
+
+  /// Whether the user has a desktop, locked or not.
+  public var hasGraphicalSession: Bool { sessions.values.contains { $0.facts.isGraphical } }
+
+  /// The user's sessions that count, by logind's names; nil when logind has not told any.
+  public var knownSessions: [String]? { logind == .present ? sessions.keys.sorted() : nil }
+
+  /// Graphical sessions count; without one, all.
+  private var relevant: [Tracked] {
+    let graphical = sessions.values.filter { $0.facts.isGraphical }
+    return graphical.isEmpty ? Array(sessions.values) : graphical
+  }
+
+  private var sessionsAreBehindLocker: Bool { holdsForRelevant(\.isBehindLocker) }
+
+  private var sessionsAreLocked: Bool { holdsForRelevant(\.isLocked) }
+
+  /// Of several desktops all must be locked, as the keys belong to the user and not to a desktop. Of terminals one is
+  /// enough: nothing tells which of them the user sits at.
+  private func holdsForRelevant(_ fact: (Tracked) -> Bool) -> Bool {
+    let relevant = relevant
+    guard let first = relevant.first else { return false }
+    return first.facts.isGraphical ? relevant.allSatisfy(fact) : relevant.contains(where: fact)
+  }
+
+  private var lockerReason: LockReason { screenSavers.isEmpty ? sessionLockerReason : .screenSaver }
+
+  private var sessionLockerReason: LockReason {
+    relevant.contains { $0.facts.lockedHint } ? .lockedHint : .greeter
+  }
+
+  // MARK: Keys
+
+  /// Keys arrived that are the right ones. `mayLift`: whether who brought them may lift a lock; see
+  /// `AuthenticationPolicy`. Ask logind for the state of the sessions first: its signals and the socket that brings
+  /// keys are unordered.
+  public mutating func keysArrived(mayLift: Bool) -> [SessionEffect] {
+    var effects: [SessionEffect] = []
+    // Keys that come now would sleep in memory.
+    if isGoingToSleep { return [.install(.refused("the machine is going to sleep"))] }
+    switch state {
+    case .unlocked:
+      return [.install(.notNeeded)]
+    case .sealed:
+      if !lockerUp {
+        becomeUnlocked(&effects, with: .install(.live))
+      } else if mayLift {
+        stage(&effects)
+      } else {
+        state = .evicted(lockerReason)
+        effects.append(.install(.firstUnlockOnly))
+      }
+      effects.append(.firstUnlock)
+      if logind == .present, sessions.isEmpty {
+        awaitsSession = true
+        effects.append(.startSessionTimer)
+      }
+    case .evicted:
+      if !mayLift { return [.install(.refused("this login does not lift a lock"))] }
+      if lockerUp { stage(&effects) } else { becomeUnlocked(&effects, with: .install(.live)) }
+    }
+    effects.append(.stateChanged)
+    return effects
+  }
+
+  private mutating func stage(_ effects: inout [SessionEffect]) {
+    if case .sealed = state { state = .evicted(lockerReason) }
+    hasStagedKeys = true
+    effects += [.install(.staged), .startStagingTimer]
+  }
+
+  private mutating func becomeUnlocked(_ effects: inout [SessionEffect], with effect: SessionEffect) {
+    state = .unlocked
+    // What was asked before is answered by the password.
+    for id in sessions.keys { sessions[id]?.wasAskedToLock = false }
+    effects.append(effect)
+  }
+
+  // MARK: Events
+
+  /// Takes in what happened, and tells what to do.
+  public mutating func handle(_ event: SessionEvent) -> [SessionEffect] {
+    let before = (state, lockerUp, hasStagedKeys, logind)
+    var effects: [SessionEffect] = []
+    switch event {
+    case .sessions(let facts): update(facts, &effects)
+    case .logindAbsent: becomeAbsent(&effects)
+    case .lockSignal(let session): lockSignal(session, &effects)
+    case .unlockSignal(let session): sessions[session]?.wasAskedToLock = false
+    case .prepareForSleep(let starts):
+      isGoingToSleep = starts
+      if starts { evict(.sleep, &effects) }
+    case .hibernate: seal(.hibernation, &effects)
+    case .screenSaver(let peer, active: true):
+      // A saver that says again what it said before is no new lock: keys it let somebody stage stay.
+      if screenSavers.insert(peer).inserted { evict(.screenSaver, &effects) }
+    case .screenSaver(let peer, active: false):
+      screenSavers.remove(peer)
+      releaseStaged(&effects)
+    case .screenSaverVanished(let peer):
+      // A locker that crashed has let nobody in.
+      if screenSavers.remove(peer) != nil, !lockerUp { dropStaged(&effects) }
+    case .lockCommand: evict(.command, &effects)
+    case .pamSessionOpened: pamSessions += 1
+    case .pamSessionClosed:
+      guard pamSessions > 0 else { break }
+      pamSessions -= 1
+      if logind == .absent, pamSessions == 0 { seal(.sessionsEnded, &effects) }
+    case .stagingTimerFired: dropStaged(&effects)
+    case .sessionTimerFired:
+      if awaitsSession, sessions.isEmpty { seal(.noSession, &effects) }
+    }
+    if before != (state, lockerUp, hasStagedKeys, logind) { effects.append(.stateChanged) }
+    return effects
+  }
+
+  private mutating func becomeAbsent(_ effects: inout [SessionEffect]) {
+    logind = .absent
+    sessions = [:]
+    sessionIsNotAwaited(&effects)
+  }
+
+  private mutating func sessionIsNotAwaited(_ effects: inout [SessionEffect]) {
+    guard awaitsSession else { return }
+    awaitsSession = false
+    effects.append(.cancelSessionTimer)
+  }
+
+  private mutating func lockSignal(_ id: String, _ effects: inout [SessionEffect]) {
+    guard sessions[id] != nil else {
+      // Of another user, or so new that nothing is known of it; the watch only passes on what may be the user's.
+      return evict(.lockSignal, &effects)
+    }
+    sessions[id]?.wasAskedToLock = true
+    guard relevant.contains(where: { $0.facts.id == id }), sessionsAreLocked else { return }
+    evict(.lockSignal, &effects)
+  }
+
+  /// Compares all sessions with what was known, and acts on the difference.
+  private mutating func update(_ facts: [SessionFacts], _ effects: inout [SessionEffect]) {
+    let old = sessions
+    let hadGraphical = hasGraphicalSession
+    let hadUnlockedGraphical = old.values.contains { $0.facts.isGraphical && !$0.isLocked }
+    let wasKnown = logind == .present
+    let seatsOfGreeters = Set(facts.filter { $0.isGreeter && $0.isActive && !$0.seat.isEmpty }.map(\.seat))
+    var newLock = false
+    logind = .present
+    sessions = [:]
+    for fact in facts where fact.uid == uid && fact.isLogin {
+      var tracked = old[fact.id] ?? Tracked(facts: fact)
+      if tracked.facts.lockedHint, !fact.lockedHint { tracked.wasAskedToLock = false }
+      if fact.lockedHint, !(old[fact.id]?.facts.lockedHint ?? false) { newLock = true }
+      tracked.facts = fact
+      if fact.isActive {
+        tracked.isShielded = false
+      } else if fact.isGraphical, seatsOfGreeters.contains(fact.seat) {
+        tracked.isShielded = true
+      }
+      sessions[fact.id] = tracked
+    }
+    if sessions.isEmpty {
+      sessionsVanished(wereKnown: wasKnown && !old.isEmpty, &effects)
+      return
+    }
+    sessionIsNotAwaited(&effects)
+    // Reached when the last unlocked desktop locks, ends, or falls behind a greeter.
+    if hadUnlockedGraphical, !hasGraphicalSession {
+      evict(.sessionEnded, &effects)
+    } else if sessionsAreLocked {
+      let ended = old.values.contains { $0.facts.isGraphical && !$0.isLocked && sessions[$0.facts.id] == nil }
+      evictUnlocked(ended ? .sessionEnded : sessionsAreBehindLocker ? sessionLockerReason : .lockSignal, &effects)
+    }
+    if newLock { dropStaged(&effects) }
+    // A desktop that is there and open lets staged keys go live; one that ended has let nobody in.
+    if hasGraphicalSession || !hadGraphical { releaseStaged(&effects) } else if !lockerUp { dropStaged(&effects) }
+  }
+
+  private mutating func sessionsVanished(wereKnown: Bool, _ effects: inout [SessionEffect]) {
+    guard state != .sealed, !awaitsSession else { return }
+    if wereKnown { return seal(.sessionsEnded, &effects) }
+    // logind appeared, and knows nothing of a session: as after a login that has none yet.
+    awaitsSession = true
+    effects.append(.startSessionTimer)
+  }
+
+  /// Erases A and whatever was set aside.
+  private mutating func evict(_ reason: LockReason, _ effects: inout [SessionEffect]) {
+    evictUnlocked(reason, &effects)
+    dropStaged(&effects)
+  }
+
+  private mutating func evictUnlocked(_ reason: LockReason, _ effects: inout [SessionEffect]) {
+    guard state == .unlocked else { return }
+    state = .evicted(reason)
+    effects.insert(.evict(reason), at: 0)
+  }
+
+  private mutating func seal(_ reason: SealReason, _ effects: inout [SessionEffect]) {
+    guard state != .sealed else { return }
+    state = .sealed
+    sealReason = reason
+    effects.insert(.seal(reason), at: 0)
+    dropStaged(&effects)
+    sessionIsNotAwaited(&effects)
+  }
+
+  private mutating func dropStaged(_ effects: inout [SessionEffect]) {
+    guard hasStagedKeys else { return }
+    hasStagedKeys = false
+    let place = effects.firstIndex { !$0.erases } ?? effects.endIndex
+    effects.insert(.dropStaged, at: place)
+    effects.append(.cancelStagingTimer)
+  }
+
+  /// The locker may have gone: then staged keys go live.
+  private mutating func releaseStaged(_ effects: inout [SessionEffect]) {
+    guard hasStagedKeys, !lockerUp else { return }
+    hasStagedKeys = false
+    becomeUnlocked(&effects, with: .goLive)
+    effects.append(.cancelStagingTimer)
+  }
+}

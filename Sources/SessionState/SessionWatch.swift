@@ -1,0 +1,148 @@
+import Systemd
+
+/// Does what the machine says. All calls come from the event loop; those that erase keys come first, and must not
+/// wait for anything.
+public protocol SessionWatchDelegate: AnyObject {
+  /// Erase A in every form, staged ones included.
+  func eraseUnlockedKeys(_ reason: LockReason)
+  /// Erase all keys.
+  func eraseAllKeys(_ reason: SealReason)
+  /// Erase the A that was set aside.
+  func eraseStagedKeys()
+  /// The A that was set aside becomes live.
+  func stagedKeysGoLive()
+  /// C became live, for the first time since it was sealed.
+  func firstUnlockHappened()
+  /// `machine` is another than before; everything else was done.
+  func sessionStateChanged()
+}
+
+/// Drives the state machine by logind, the screen savers and the daemon's own events.
+public final class SessionWatch {
+  /// The state. Changes only through this object.
+  public private(set) var machine: SessionMachine
+
+  private let loop: EventLoop
+  private let sessionBus: Bus
+  private weak var delegate: (any SessionWatchDelegate)?
+  private let systemBus: Bus.Address
+  private var logind: LogindWatch?
+  private var screenSavers: ScreenSaverWatch?
+  private var stagingTimer: EventSource?
+  private var sessionTimer: EventSource?
+  private let stagingTime: Duration
+  private let sessionTime: Duration
+
+  /// - Parameters:
+  ///   - sessionBus: a connection of the daemon's; screen savers are heard there.
+  ///   - delegate: not owned.
+  ///   - stagingTime: how long keys stay set aside for a locker that does not go.
+  ///   - sessionTime: how long keys stay without any session.
+  public init(
+    uid: UInt32, loop: EventLoop, sessionBus: Bus, delegate: any SessionWatchDelegate,
+    systemBus: Bus.Address = .system, stagingTime: Duration = .seconds(30), sessionTime: Duration = .seconds(60)
+  ) {
+    machine = SessionMachine(uid: uid)
+    self.loop = loop
+    self.sessionBus = sessionBus
+    self.delegate = delegate
+    self.systemBus = systemBus
+    self.stagingTime = stagingTime
+    self.sessionTime = sessionTime
+  }
+
+  /// Begins to watch. Throws when screen savers cannot be heard; logind is waited for.
+  public func start() throws(SystemdError) {
+    let savers = ScreenSaverWatch(bus: sessionBus) { [weak self] report in
+      switch report {
+      case .active(let peer, let active): self?.handle(.screenSaver(peer: peer, active: active))
+      case .vanished(let peer): self?.handle(.screenSaverVanished(peer: peer))
+      }
+    }
+    try savers.start()
+    screenSavers = savers
+    let logind = LogindWatch(uid: machine.uid, loop: loop, address: systemBus) { [weak self] report in
+      switch report {
+      case .sessions(let facts): self?.handle(.sessions(facts))
+      case .absent: self?.handle(.logindAbsent)
+      case .lockSignal(let session): self?.handle(.lockSignal(session: session))
+      case .unlockSignal(let session): self?.handle(.unlockSignal(session: session))
+      case .prepareForSleep(let starts): self?.handle(.prepareForSleep(starts))
+      }
+    }
+    self.logind = logind
+    logind.start()
+  }
+
+  /// Whether sleep waits until keys are erased, for `latchkey status`.
+  public var holdsSleepInhibitor: Bool { logind?.holdsSleepInhibitor ?? false }
+
+  // MARK: Asked by the daemon
+
+  /// What to answer to a PAM stack, before any key is derived.
+  public func decide(_ request: AuthenticationPolicy.Request) -> AuthenticationPolicy.Decision {
+    AuthenticationPolicy.decide(request, machine: machine)
+  }
+
+  /// The right keys arrived. Asks logind for the state of the sessions, then tells what becomes of the keys.
+  /// `completion` is called exactly once, never before this returns; it must put the keys where the outcome says
+  /// before it returns, and erase the rest. Keys that wait meanwhile belong to the caller.
+  public func keysArrived(mayLift: Bool, completion: @escaping (KeyOutcome) -> Void) {
+    guard let logind else { return completion(.refused("not started")) }
+    logind.refresh { [weak self] answered in
+      guard let self else { return completion(.refused("the daemon ends")) }
+      // Silence may hide a lock.
+      guard answered else { return completion(.refused("logind does not answer")) }
+      self.perform(self.machine.keysArrived(mayLift: mayLift), install: completion)
+    }
+  }
+
+  /// `latchkey lock`. The keys are erased when this returns.
+  public func lock() { handle(.lockCommand) }
+
+  /// A PAM stack opened a session of the user.
+  public func pamSessionOpened() {
+    handle(.pamSessionOpened)
+    logind?.refresh { _ in }
+  }
+
+  /// A PAM stack closed a session of the user.
+  public func pamSessionClosed() {
+    handle(.pamSessionClosed)
+    logind?.refresh { _ in }
+  }
+
+  // MARK: Effects
+
+  private func handle(_ event: SessionEvent) {
+    perform(machine.handle(event)) { _ in preconditionFailure("keys are installed only when some arrived") }
+  }
+
+  private func perform(_ effects: [SessionEffect], install: (KeyOutcome) -> Void) {
+    for effect in effects {
+      switch effect {
+      case .evict(let reason): delegate?.eraseUnlockedKeys(reason)
+      case .seal(let reason): delegate?.eraseAllKeys(reason)
+      case .dropStaged: delegate?.eraseStagedKeys()
+      case .install(let outcome): install(outcome)
+      case .goLive: delegate?.stagedKeysGoLive()
+      case .startStagingTimer: stagingTimer = timer(stagingTime, .stagingTimerFired)
+      case .cancelStagingTimer: stagingTimer = nil
+      case .startSessionTimer: sessionTimer = timer(sessionTime, .sessionTimerFired)
+      case .cancelSessionTimer: sessionTimer = nil
+      case .firstUnlock: delegate?.firstUnlockHappened()
+      case .stateChanged: delegate?.sessionStateChanged()
+      }
+    }
+  }
+
+  /// Without a timer, its time is over at once.
+  private func timer(_ time: Duration, _ event: SessionEvent) -> EventSource? {
+    do {
+      return try loop.addTimer(after: time) { [weak self] in self?.handle(event) }
+    } catch {
+      handle(event)
+      return nil
+    }
+  }
+}
