@@ -13,24 +13,29 @@ public final class PrivateBus {
   public init() throws {
     folder = FileManager.default.temporaryDirectory.appending(path: "bus-\(UUID().uuidString)")
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    address = "unix:path=\(folder.path)/bus"
+    try restart()
+  }
+
+  /// Starts it at the same address, after `stop()`.
+  public func restart() throws {
     var ends: [Int32] = [-1, -1]
     guard pipe(&ends) == 0 else { throw PrivateBusError.noDaemon(errno) }
     for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
     defer { close(ends[0]) }
     daemon = try Self.spawn(
-      "dbus-daemon",
-      ["--session", "--nofork", "--nosyslog", "--print-address", "--address=unix:path=\(folder.path)/bus"],
+      "dbus-daemon", ["--session", "--nofork", "--nosyslog", "--print-address", "--address=\(address)"],
       output: ends[1])
     close(ends[1])
-    // One line, written once the socket is there.
-    var line: [UInt8] = []
+    // It prints its address once the socket is there.
     var byte: UInt8 = 0
-    while read(ends[0], &byte, 1) == 1, byte != UInt8(ascii: "\n") { line.append(byte) }
-    address = String(decoding: line, as: UTF8.self)
-    guard !address.isEmpty else { throw PrivateBusError.noDaemon(0) }
+    guard read(ends[0], &byte, 1) == 1 else { throw PrivateBusError.noDaemon(0) }
   }
 
-  deinit { stop() }
+  deinit {
+    stop()
+    try? FileManager.default.removeItem(at: folder)
+  }
 
   /// Runs a program to its end while `loop` is served, and returns its status.
   public func run(_ loop: EventLoop, _ program: String, _ arguments: [String]) throws -> Int32 {
@@ -70,7 +75,7 @@ public final class PrivateBus {
     kill(daemon, SIGKILL)
     waitpid(daemon, nil, 0)
     daemon = 0
-    try? FileManager.default.removeItem(at: folder)
+    unlink("\(folder.path)/bus")
   }
 
   /// A new connection served by `loop`.
