@@ -89,6 +89,8 @@ let package = Package(
     // Tests.
     .target(name: "Scratch", path: "Tests/Scratch", swiftSettings: strict),
     .target(name: "PrivateBus", dependencies: ["Systemd"], path: "Tests/PrivateBus", swiftSettings: strict),
+    .testTarget(
+      name: "SessionStateTests", dependencies: ["SessionState", "Systemd", "PrivateBus"], swiftSettings: strict),
     .testTarget(name: "SystemdTests", dependencies: ["Systemd", "PrivateBus"], swiftSettings: strict),
     .testTarget(
       name: "GcryptTests", dependencies: ["Gcrypt", .product(name: "BigInt", package: "BigInt")],
