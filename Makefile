@@ -30,7 +30,7 @@ TEST_PACKAGES  := dbus dbus-user-session libpam-systemd systemd-container libsec
 PACKAGES       := $(BUILD_PACKAGES) $(TEST_PACKAGES)
 
 PROGRAMS := latchkeyd latchkey-derive latchkey
-SUITES   := Tests/PAMModule Tests/Integration Tests/Desktop
+SUITES   := Tests/PAMModule Tests/Programs Tests/Integration Tests/Desktop
 
 .PHONY: help deps build install uninstall run test lint clean
 .DEFAULT_GOAL := help

@@ -91,6 +91,8 @@ let package = Package(
     .target(name: "PrivateBus", dependencies: ["Systemd"], path: "Tests/PrivateBus", swiftSettings: strict),
     .testTarget(
       name: "SessionStateTests", dependencies: ["SessionState", "Systemd", "PrivateBus"], swiftSettings: strict),
+    .testTarget(
+      name: "ControlTests", dependencies: ["Bytes", "Control", "Keybag", "Posix", "Sodium"], swiftSettings: strict),
     .testTarget(name: "SystemdTests", dependencies: ["Systemd", "PrivateBus"], swiftSettings: strict),
     .testTarget(
       name: "GcryptTests", dependencies: ["Gcrypt", .product(name: "BigInt", package: "BigInt")],

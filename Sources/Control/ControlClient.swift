@@ -33,16 +33,23 @@ public struct ControlClient: ~Copyable {
 
   /// Connects to the daemon of the user `uid`.
   ///
-  /// - Throws: ``ControlError/noDaemon``; ``ControlError/strangeDaemon`` when the socket is somebody else's: nothing is
-  ///   sent to it.
+  /// - Throws: ``ControlError/noDaemon``; ``ControlError/strangeDaemon`` when the socket is a link or somebody else's:
+  ///   nothing is sent to it; ``ControlError/silent`` when the daemon lets too many wait.
   public init(runtime: String, uid: uid_t) throws(ControlError) {
+    // Against mistakes only: the file could be another one a moment later. Who listens is what the kernel says of the
+    // connection.
+    var file = stat()
+    guard lstat(ControlSocket.path(runtime: runtime), &file) == 0 else { throw .noDaemon }
+    guard file.st_mode & S_IFMT == S_IFSOCK, file.st_uid == uid || file.st_uid == 0 else { throw .strangeDaemon }
     let connected = try ControlClient.connect(ControlSocket.path(runtime: runtime))
     guard let peer = try? connected.peer(), peer.uid == uid || peer.uid == 0 else { throw .strangeDaemon }
     socket = connected
   }
 
   private static func connect(_ path: String) throws(ControlError) -> LocalSocket {
-    do { return try LocalSocket.connect(to: path) } catch { throw .noDaemon }
+    do { return try LocalSocket.connect(to: path) } catch {
+      throw error.code == EAGAIN ? .silent : .noDaemon
+    }
   }
 
   private borrowing func ask(_ packet: RawSpan, until deadline: Int) throws(ControlError) -> ControlReply {

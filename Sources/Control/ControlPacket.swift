@@ -46,6 +46,9 @@ public enum ControlReply: Equatable, Sendable {
   /// To lock: done.
   case locked
 
+  /// The longest reason, in bytes; what is longer is cut.
+  private static let textLimit = 1024
+
   /// The packet's bytes.
   var encoded: [UInt8] {
     switch self {
@@ -56,7 +59,7 @@ public enum ControlReply: Equatable, Sendable {
       case .keys: out.number(UInt8(1))
       case .refused: out.number(UInt8(2))
       }
-      if case .refused(let reason) = need { out.text(reason) } else { out.text("") }
+      if case .refused(let reason) = need { out.text(reason, limit: ControlReply.textLimit) } else { out.text("") }
       return out.bytes
     case .outcome(let outcome):
       var out = ControlPacket.begin(.unlock)
@@ -69,7 +72,7 @@ public enum ControlReply: Equatable, Sendable {
         case .unusable(let reason): (4, reason)
         }
       out.number(code)
-      out.text(text)
+      out.text(text, limit: ControlReply.textLimit)
       return out.bytes
     case .status(let status):
       var out = ControlPacket.begin(.status)

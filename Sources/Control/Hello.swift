@@ -12,6 +12,9 @@ public struct Hello: Equatable, Sendable {
     case closeSession = 3
   }
 
+  /// The longest text, in bytes; what is longer is cut, and then equals the name of no service.
+  static let textLimit = 255
+
   /// The point of a login.
   public let stage: Stage
   /// PAM's service: "login", "i3lock".
@@ -31,14 +34,13 @@ public struct Hello: Equatable, Sendable {
 
   func encode(into out: inout ByteWriter) {
     out.number(stage.rawValue)
-    out.text(service)
-    out.text(tty)
-    out.text(remoteHost)
+    for text in [service, tty, remoteHost] { out.text(text, limit: Hello.textLimit) }
   }
 
   init?(decoding input: inout ByteReader) {
-    guard let raw = try? input.number(UInt8.self), let stage = Stage(rawValue: raw), let service = try? input.text(),
-      let tty = try? input.text(), let remoteHost = try? input.text()
+    guard let raw = try? input.number(UInt8.self), let stage = Stage(rawValue: raw),
+      let service = input.text(limit: Hello.textLimit), let tty = input.text(limit: Hello.textLimit),
+      let remoteHost = input.text(limit: Hello.textLimit)
     else { return nil }
     self.init(stage: stage, service: service, tty: tty, remoteHost: remoteHost)
   }

@@ -63,24 +63,34 @@ public struct Status: Equatable, Sendable {
   /// A status with nothing in it.
   public init() {}
 
-  private static let listLimit = 64
+  // With these the largest status, four full lists and three texts, is below the limit of a packet.
+  private static let listLimit = 16
+  private static let textLimit = 400
+  private static let pathLimit = 4096
 
   func encode(into out: inout ByteWriter) {
     func list(_ lines: [String]) {
-      out.number(UInt8(min(lines.count, Status.listLimit)))
-      for line in lines.prefix(Status.listLimit) { out.text(String(line.prefix(300))) }
+      var lines = lines
+      if lines.count > Status.listLimit {
+        let surplus = lines.count - Status.listLimit + 1
+        lines.removeLast(surplus)
+        lines.append("and \(surplus) more")
+      }
+      out.number(UInt8(lines.count))
+      for line in lines { out.text(line, limit: Status.textLimit) }
     }
     out.number(state.rawValue)
     out.number(UInt8((firstUnlocked ? 1 : 0) | (lockerUp ? 2 : 0) | (staged ? 4 : 0) | (memoryLocked ? 8 : 0)))
     list(lockReasons)
     list(problems)
     list(lockSources)
+    let classes = self.classes.prefix(Status.listLimit)
     list(classes.map(\.name))
-    for one in classes.prefix(Status.listLimit) { out.number(UInt8(one.isPresent ? 1 : 0)) }
-    out.text(vaultPath)
+    for one in classes { out.number(UInt8(one.isPresent ? 1 : 0)) }
+    out.text(vaultPath, limit: Status.pathLimit)
     out.number(generation)
-    out.text(deviceKey)
-    out.text(nameOwner)
+    out.text(deviceKey, limit: Status.textLimit)
+    out.text(nameOwner, limit: Status.textLimit)
     out.number(items)
     out.number(collections)
     out.number(lockedCollections)
@@ -112,7 +122,7 @@ public struct Status: Equatable, Sendable {
 
   private static func list(_ input: inout ByteReader) throws(ByteReader.Truncated) -> [String] {
     var lines: [String] = []
-    for _ in 0..<min(Int(try input.number(UInt8.self)), listLimit) { lines.append(try input.text()) }
+    for _ in 0..<Int(try input.number(UInt8.self)) { lines.append(try input.text()) }
     return lines
   }
 }

@@ -15,8 +15,14 @@ public struct LocalSocket: ~Copyable {
   }
 
   /// Takes over a socket, as one that was passed by the service manager.
+  ///
+  /// - Throws: ``PosixError`` with `EINVAL` for anything but a local socket that keeps packets apart.
   public init(owning descriptor: consuming FileDescriptor) throws(PosixError) {
     let number = descriptor.number
+    guard try LocalSocket.option(number, SO_DOMAIN) == AF_UNIX,
+      try LocalSocket.option(number, SO_TYPE) == Int32(SOCK_SEQPACKET.rawValue)
+    else { throw PosixError("socket", code: EINVAL) }
+    _ = try retrying("fcntl") { fcntl(number, F_SETFD, FD_CLOEXEC) }
     let flags = try retrying("fcntl") { fcntl(number, F_GETFL) }
     _ = try retrying("fcntl") { fcntl(number, F_SETFL, flags | O_NONBLOCK) }
     self.descriptor = descriptor
@@ -28,6 +34,13 @@ public struct LocalSocket: ~Copyable {
 
   /// The number, for an event loop.
   public var number: Int32 { descriptor.number }
+
+  private static func option(_ number: Int32, _ name: Int32) throws(PosixError) -> Int32 {
+    var value: Int32 = 0
+    var size = socklen_t(MemoryLayout<Int32>.size)
+    _ = try retrying("getsockopt") { getsockopt(number, SOL_SOCKET, name, &value, &size) }
+    return value
+  }
 
   private static func unconnected() throws(PosixError) -> FileDescriptor {
     FileDescriptor(
@@ -65,17 +78,29 @@ public struct LocalSocket: ~Copyable {
     return LocalSocket(new: descriptor)
   }
 
-  /// Listens at `path`, which only the owner may then reach; a socket that was left there is replaced.
+  /// Listens at `path`, which only the owner may then reach; a socket that a dead process left there is replaced.
+  ///
+  /// Changes the umask for a moment, so it is for programs of one thread.
+  ///
+  /// - Throws: ``PosixError`` with `EADDRINUSE` when somebody listens there, or what is there is no socket.
   public static func listen(at path: String) throws(PosixError) -> LocalSocket {
     let descriptor = try unconnected()
     let number = descriptor.number
-    unlink(path)
+    if isAbandoned(path) { unlink(path) }
     let mask = umask(0o177)
     let status = try withAddress(path) { address, size in bind(number, address, size) }
     umask(mask)
     guard status == 0 else { throw PosixError("bind") }
     _ = try retrying("listen") { Glibc.listen(number, 32) }
     return LocalSocket(new: descriptor)
+  }
+
+  /// Whether a socket is there that nobody listens on.
+  private static func isAbandoned(_ path: String) -> Bool {
+    var file = stat()
+    guard lstat(path, &file) == 0, file.st_mode & S_IFMT == S_IFSOCK else { return false }
+    do { _ = try connect(to: path) } catch { return error.code == ECONNREFUSED }
+    return false
   }
 
   /// The next connection; nil when there is none now.

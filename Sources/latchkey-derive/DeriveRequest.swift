@@ -55,7 +55,11 @@ struct DeriveRequest: ~Copyable {
       texts.append(text)
       position = end
     }
+    // A relative folder would be below `/`, and no one's.
+    guard texts[4...].allSatisfy({ $0.isEmpty || $0.hasPrefix("/") }) else { return nil }
     guard let end = DeriveRequest.fieldEnd(bytes, position), end == bytes.byteCount,
+      // Nobody authenticates with an empty password here.
+      operation != .authenticate || end - position > 2,
       end - position - 2 <= DeriveRequest.tokenLimit,
       let token = try? SecureBytes(copying: bytes.extracting((position + 2)..<end))
     else { return nil }
