@@ -90,6 +90,8 @@ let package = Package(
     .target(name: "Scratch", path: "Tests/Scratch", swiftSettings: strict),
     .target(name: "PrivateBus", dependencies: ["Systemd"], path: "Tests/PrivateBus", swiftSettings: strict),
     .testTarget(
+      name: "SessionStateTests", dependencies: ["SessionState", "Systemd", "PrivateBus"], swiftSettings: strict),
+    .testTarget(
       name: "ControlTests", dependencies: ["Bytes", "Control", "Keybag", "Posix", "Sodium"], swiftSettings: strict),
     .testTarget(name: "SystemdTests", dependencies: ["Systemd", "PrivateBus"], swiftSettings: strict),
     .testTarget(

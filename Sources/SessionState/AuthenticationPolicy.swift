@@ -10,14 +10,18 @@ public enum AuthenticationPolicy {
 
   /// What a PAM stack tells of itself.
   public struct Request: Equatable, Sendable {
+    /// Which entry point of the module was called.
     public let stage: Stage
+    /// PAM_SERVICE.
     public let service: String
     /// PAM_TTY, or empty. For log lines: anybody can set it.
     public let tty: String
     /// PAM_RHOST, or empty.
     public let rhost: String
+    /// The process that brought the request.
     public let peer: PeerProcess
 
+    /// See the members.
     public init(stage: Stage, service: String, tty: String = "", rhost: String = "", peer: PeerProcess) {
       self.stage = stage
       self.service = service
@@ -51,6 +55,7 @@ public enum AuthenticationPolicy {
   /// The service of the command line's own `unlock`.
   public static let commandService = "latchkey-unlock"
 
+  /// Decides by the rules of this file; the machine is only looked at.
   public static func decide(_ request: Request, machine: SessionMachine) -> Decision {
     if neverServices.contains(request.service) { return .refused("\(request.service) never unlocks the vault") }
     if request.stage == .closeSession { return .nothing }

@@ -4,6 +4,7 @@ import Systemd
 /// org.gnome.ScreenSaver, org.mate.ScreenSaver, org.cinnamon.ScreenSaver, org.kde.screensaver, org.xfce.ScreenSaver
 /// …) from any sender, and asks those that are there whether they are active now.
 public final class ScreenSaverWatch {
+  /// What the watch tells.
   public enum Report: Equatable, Sendable {
     /// By the sender's unique name.
     case active(peer: String, Bool)
@@ -26,6 +27,7 @@ public final class ScreenSaverWatch {
     ("org.xfce.ScreenSaver", "/org/xfce/ScreenSaver"),
   ]
 
+  /// Listens on `bus` once started.
   public init(bus: Bus, handler: @escaping (Report) -> Void) {
     self.bus = bus
     self.handler = handler

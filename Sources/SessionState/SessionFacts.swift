@@ -2,6 +2,7 @@
 public struct SessionFacts: Equatable, Sendable {
   /// logind's name of the session.
   public var id: String
+  /// Whose session it is.
   public var uid: UInt32
   /// `user`, `greeter`, `lock-screen`, `background`, `manager` …
   public var sessionClass: String
@@ -13,12 +14,14 @@ public struct SessionFacts: Equatable, Sendable {
   public var state: String
   /// Whether its desktop says that the screen is locked.
   public var lockedHint: Bool
+  /// Whether it came over the network.
   public var isRemote: Bool
   /// The PAM service that opened it.
   public var service: String
   /// `seat0`, or empty.
   public var seat: String
 
+  /// A plain local terminal, unless said otherwise.
   public init(
     id: String, uid: UInt32, sessionClass: String = "user", type: String = "tty", isActive: Bool = true,
     state: String = "active", lockedHint: Bool = false, isRemote: Bool = false, service: String = "",

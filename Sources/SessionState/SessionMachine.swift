@@ -4,6 +4,7 @@
 /// "Locked" is believed from any source. "Unlocked" opens nothing by itself: it only lets keys go live that a
 /// password brought before.
 public struct SessionMachine: Sendable {
+  /// Which keys may be in memory.
   public enum State: Equatable, Sendable {
     /// No keys since the start, or since the last session ended.
     case sealed
@@ -23,6 +24,7 @@ public struct SessionMachine: Sendable {
   /// Whose vault it is.
   public let uid: UInt32
 
+  /// Which keys may be in memory now.
   public private(set) var state = State.sealed
 
   /// Why the vault was sealed last.
@@ -31,6 +33,7 @@ public struct SessionMachine: Sendable {
   /// Whether A was set aside, to go live with the locker.
   public private(set) var hasStagedKeys = false
 
+  /// Who tells the sessions.
   public private(set) var logind = Logind.unknown
 
   /// Sessions that PAM opened and did not close. Only used without logind.
@@ -43,7 +46,7 @@ public struct SessionMachine: Sendable {
   private var screenSavers: Set<String> = []
 
   /// The same, for who has to tell that they cannot be heard any more.
-  public var activeScreenSavers: Set<String> { screenSavers }
+  var activeScreenSavers: Set<String> { screenSavers }
 
   private var isGoingToSleep = false
 
@@ -61,6 +64,7 @@ public struct SessionMachine: Sendable {
     var isLocked: Bool { isBehindLocker || wasAskedToLock }
   }
 
+  /// Sealed, and knowing nothing yet.
   public init(uid: UInt32) { self.uid = uid }
 
   // MARK: Facts

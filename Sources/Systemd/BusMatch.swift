@@ -5,6 +5,8 @@ extension Bus {
   /// Calls `handler` for each signal that fits; what is nil fits anything. A signal whose content is of another
   /// shape than the handler reads is dropped by throwing.
   ///
+  /// Signals that come before the bus took the rule are not heard: ask for a state after `installed`, not before.
+  ///
   /// A peer can send a signal straight to this connection, past all match rules. So `sender` is compared here once
   /// more, for unique names and for the bus driver. Another well-known name cannot be: give the unique name of its
   /// owner wherever it matters who speaks.

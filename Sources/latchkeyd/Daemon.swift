@@ -137,11 +137,12 @@ extension Daemon: ControlHandler {
       AuthenticationPolicy.Request(
         stage: stage, service: hello.service, tty: hello.tty, rhost: hello.remoteHost,
         peer: PeerProcess.of(pid: peer.pid)))
-    // A session that is unlocked has no need of keys, but collections that were locked by themselves have.
-    if decision == .nothing, stage != .closeSession, liftsMarks(hello), vault.lockedCollectionCount > 0 {
-      return .keys(mayLift: false)
-    }
-    return decision
+    guard decision == .nothing, stage != .closeSession, liftsMarks(hello) else { return decision }
+    // A session that is unlocked has no need of keys, but collections that were locked by themselves have, and a password
+    // that founded the vault is proven only when a second login opens the keybag with it.
+    let hasUnproven = vault.keybag?.protectors.contains { $0.state == .unproven } ?? false
+    let proves = stage == .openSession && hasUnproven
+    return proves || vault.lockedCollectionCount > 0 ? .keys(mayLift: false) : decision
   }
 
   /// A login, and the person who asks for it by name, open collections that were locked by themselves; a screen

@@ -13,16 +13,45 @@ public final class PrivateBus {
   public init() throws {
     folder = FileManager.default.temporaryDirectory.appending(path: "bus-\(UUID().uuidString)")
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-    // Not Foundation's Process: a child of a thread of the test runner inherits its blocked signals, SIGTERM among
-    // them, and waitUntilExit() may never return there.
+    address = "unix:path=\(folder.path)/bus"
+    try restart()
+  }
+
+  /// Starts it at the same address, after `stop()`.
+  public func restart() throws {
     var ends: [Int32] = [-1, -1]
     guard pipe(&ends) == 0 else { throw PrivateBusError.noDaemon(errno) }
     for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
     defer { close(ends[0]) }
+    daemon = try Self.spawn(
+      "dbus-daemon", ["--session", "--nofork", "--nosyslog", "--print-address", "--address=\(address)"],
+      output: ends[1])
+    close(ends[1])
+    // It prints its address once the socket is there.
+    var byte: UInt8 = 0
+    guard read(ends[0], &byte, 1) == 1 else { throw PrivateBusError.noDaemon(0) }
+  }
+
+  deinit {
+    stop()
+    try? FileManager.default.removeItem(at: folder)
+  }
+
+  /// Runs a program to its end while `loop` is served, and returns its status.
+  public func run(_ loop: EventLoop, _ program: String, _ arguments: [String]) throws -> Int32 {
+    let child = try Self.spawn(program, arguments, output: STDERR_FILENO)
+    var status: Int32 = -1
+    try loop.run(until: program) { waitpid(child, &status, WNOHANG) == child }
+    return status
+  }
+
+  /// Not Foundation's Process: a child of a thread of the test runner inherits its blocked signals, SIGTERM among
+  /// them, and waitUntilExit() may never return there.
+  private static func spawn(_ program: String, _ arguments: [String], output: Int32) throws -> pid_t {
     var actions = posix_spawn_file_actions_t()
     posix_spawn_file_actions_init(&actions)
     defer { posix_spawn_file_actions_destroy(&actions) }
-    posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO)
+    posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO)
     posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0)
     var attributes = posix_spawnattr_t()
     posix_spawnattr_init(&attributes)
@@ -31,25 +60,14 @@ public final class PrivateBus {
     sigemptyset(&none)
     posix_spawnattr_setsigmask(&attributes, &none)
     posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK))
-    let arguments = [
-      "dbus-daemon", "--session", "--nofork", "--nosyslog", "--print-address",
-      "--address=unix:path=\(folder.path)/bus",
-    ]
-    var pointers = arguments.map { strdup($0) } + [nil]
+    var pointers = ([program] + arguments).map { strdup($0) } + [nil]
     defer { for pointer in pointers { free(pointer) } }
     var environment: [UnsafeMutablePointer<CChar>?] = [nil]
-    let result = posix_spawnp(&daemon, "dbus-daemon", &actions, &attributes, &pointers, &environment)
-    close(ends[1])
+    var child: pid_t = 0
+    let result = posix_spawnp(&child, program, &actions, &attributes, &pointers, &environment)
     guard result == 0 else { throw PrivateBusError.noDaemon(result) }
-    // One line, written once the socket is there.
-    var line: [UInt8] = []
-    var byte: UInt8 = 0
-    while read(ends[0], &byte, 1) == 1, byte != UInt8(ascii: "\n") { line.append(byte) }
-    address = String(decoding: line, as: UTF8.self)
-    guard !address.isEmpty else { throw PrivateBusError.noDaemon(0) }
+    return child
   }
-
-  deinit { stop() }
 
   /// Ends the bus: everybody on it is disconnected.
   public func stop() {
@@ -57,7 +75,7 @@ public final class PrivateBus {
     kill(daemon, SIGKILL)
     waitpid(daemon, nil, 0)
     daemon = 0
-    try? FileManager.default.removeItem(at: folder)
+    unlink("\(folder.path)/bus")
   }
 
   /// A new connection served by `loop`.

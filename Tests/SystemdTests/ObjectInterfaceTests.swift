@@ -191,7 +191,10 @@ import Testing
         _ = try m.readString()
       },
     ]
-    let slot = try pair.service.matchSignal(interface: "test.Interface", member: "Shape") { message throws(BusError) in
+    var installed = false
+    let slot = try pair.service.matchSignal(
+      interface: "test.Interface", member: "Shape", installed: { _ in installed = true }
+    ) { message throws(BusError) in
       for reader in readers {
         message.rewind()
         do throws(BusError) {
@@ -203,6 +206,7 @@ import Testing
       }
       outcomes.append("done")
     }
+    try pair.loop.run(until: "match") { installed }
     try pair.client.emitSignal(
       path: "/", interface: "test.Interface", member: "Shape", to: pair.serviceName,
       build: { (w) throws(BusError) in

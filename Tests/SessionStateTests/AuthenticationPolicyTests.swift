@@ -1,0 +1,115 @@
+import SessionState
+import Testing
+
+private typealias Request = AuthenticationPolicy.Request
+private typealias Decision = AuthenticationPolicy.Decision
+
+@Suite struct AuthenticationPolicyTests {
+  private static let graphical = PeerProcess.session(uid: 1000, sessionClass: "user", type: "x11", isRemote: false)
+  private static let terminal = PeerProcess.session(uid: 1000, sessionClass: "user", type: "tty", isRemote: false)
+  private static let greeterScreen = PeerProcess.session(
+    uid: 115, sessionClass: "greeter", type: "x11", isRemote: false)
+
+  private static var evicted: SessionMachine {
+    var m = unlocked(x(1))
+    _ = m.handle(.lockCommand)
+    return m
+  }
+
+  private static var locked: SessionMachine {
+    var m = unlocked(x(1))
+    _ = m.handle(.sessions([x(1, hint: true)]))
+    return m
+  }
+
+  private func decide(
+    _ service: String, stage: AuthenticationPolicy.Stage = .authenticate, rhost: String = "", peer: PeerProcess,
+    _ machine: SessionMachine
+  ) -> Decision {
+    AuthenticationPolicy.decide(Request(stage: stage, service: service, rhost: rhost, peer: peer), machine: machine)
+  }
+
+  private func isRefused(_ decision: Decision) -> Bool {
+    if case .refused(let reason) = decision { !reason.isEmpty } else { false }
+  }
+
+  @Test func nothingIsNeededWhileUnlocked() {
+    for service in ["login", "sshd", "swaylock", "latchkey-unlock", "gdm-password"] {
+      #expect(decide(service, peer: Self.graphical, unlocked(x(1))) == .nothing)
+    }
+    #expect(decide("login", stage: .closeSession, peer: .systemService, machine()) == .nothing)
+  }
+
+  @Test(arguments: [
+    "sudo", "sudo-i", "su", "su-l", "polkit-1", "cron", "crond", "atd", "runuser", "runuser-l", "pkexec", "passwd",
+    "systemd-user",
+  ])
+  func servicesOfPeopleAlreadyInNeverUnlock(service: String) {
+    for machine in [machine(x(1)), unlocked(x(1)), Self.evicted, Self.locked] {
+      for stage in [AuthenticationPolicy.Stage.authenticate, .openSession] {
+        #expect(isRefused(decide(service, stage: stage, peer: Self.graphical, machine)))
+      }
+    }
+  }
+
+  @Test func anyLoginUnseals() {
+    for stage in [AuthenticationPolicy.Stage.authenticate, .openSession] {
+      #expect(decide("login", stage: stage, peer: .systemService, machine()) == .keys(mayLift: true))
+      #expect(decide("gdm-password", stage: stage, peer: Self.greeterScreen, machine()) == .keys(mayLift: true))
+      #expect(decide("login", stage: stage, peer: .unknown, machine()) == .keys(mayLift: true))
+      // Should the screen be locked by the time the keys come, these still do not lift it.
+      #expect(decide("sshd", stage: stage, rhost: "::1", peer: .systemService, machine()) == .keys(mayLift: false))
+      #expect(decide("sshd", stage: stage, peer: .systemService, machine()) == .keys(mayLift: false))
+      #expect(decide("login", stage: stage, rhost: "host", peer: .systemService, machine()) == .keys(mayLift: false))
+    }
+  }
+
+  @Test func theUsersOwnScreenLifts() {
+    for machine in [Self.evicted, Self.locked] {
+      #expect(decide("swaylock", peer: Self.graphical, machine) == .keys(mayLift: true))
+      #expect(decide("vlock", peer: Self.terminal, machine) == .keys(mayLift: true))
+      #expect(decide("kde", peer: .userManager(uid: 1000), machine) == .keys(mayLift: true))
+      #expect(decide("gdm-password", peer: .systemService, machine) == .keys(mayLift: true))
+      #expect(decide("lightdm", peer: Self.greeterScreen, machine) == .keys(mayLift: true))
+      #expect(decide("login", peer: .unknown, machine) == .keys(mayLift: true))
+    }
+  }
+
+  @Test func nobodyElseLifts() {
+    let remote = PeerProcess.session(uid: 1000, sessionClass: "user", type: "tty", isRemote: true)
+    let stranger = PeerProcess.session(uid: 1001, sessionClass: "user", type: "x11", isRemote: false)
+    let background = PeerProcess.session(uid: 1000, sessionClass: "background", type: "tty", isRemote: false)
+    let untyped = PeerProcess.session(uid: 1000, sessionClass: "user", type: "unspecified", isRemote: false)
+    for machine in [Self.evicted, Self.locked] {
+      for peer in [remote, stranger, background, untyped, .userManager(uid: 1001)] {
+        #expect(isRefused(decide("login", peer: peer, machine)), "\(peer)")
+      }
+      #expect(isRefused(decide("sshd", rhost: "192.0.2.1", peer: .systemService, machine)))
+      #expect(isRefused(decide("sshd", peer: .systemService, machine)))
+      #expect(isRefused(decide("login", rhost: "192.0.2.1", peer: Self.graphical, machine)))
+      #expect(isRefused(decide("login", rhost: "192.0.2.1", peer: .unknown, machine)))
+    }
+    // The user's manager is the desktop's only where there is a desktop.
+    var terminals = unlocked(t(1))
+    _ = terminals.handle(.lockCommand)
+    #expect(isRefused(decide("login", peer: .userManager(uid: 1000), terminals)))
+  }
+
+  @Test func openingASessionLiftsNothing() {
+    for machine in [Self.evicted, Self.locked] {
+      #expect(decide("login", stage: .openSession, peer: .systemService, machine) == .nothing)
+      #expect(decide("sshd", stage: .openSession, rhost: "::1", peer: .systemService, machine) == .nothing)
+    }
+  }
+
+  @Test func theCommandLineUnsealsAndLiftsUnlessALockerIsUp() {
+    let remote = PeerProcess.session(uid: 1000, sessionClass: "user", type: "tty", isRemote: true)
+    for peer in [Self.terminal, remote, .userManager(uid: 1000), .unknown] {
+      #expect(decide("latchkey-unlock", peer: peer, machine(x(1))) == .keys(mayLift: true))
+      #expect(decide("latchkey-unlock", peer: peer, Self.evicted) == .keys(mayLift: true))
+      #expect(decide("latchkey-unlock", peer: peer, Self.locked) == .refused("unlock the screen instead"))
+      #expect(
+        decide("latchkey-unlock", peer: peer, machine(x(1, hint: true))) == .refused("unlock the screen instead"))
+    }
+  }
+}

@@ -1,0 +1,463 @@
+import SessionState
+import Testing
+
+private let user: UInt32 = 1000
+
+/// Shorthands: `x(1)` is a desktop, `t(1)` a terminal, both of the user.
+func x(_ id: Int, hint: Bool = false, active: Bool = true, state: String = "active", type: String = "x11")
+  -> SessionFacts
+{
+  SessionFacts(
+    id: "\(id)", uid: user, type: type, isActive: active, state: state, lockedHint: hint, seat: "seat0")
+}
+
+func t(_ id: Int, hint: Bool = false, state: String = "active") -> SessionFacts {
+  SessionFacts(id: "\(id)", uid: user, state: state, lockedHint: hint)
+}
+
+func greeter(_ sessionClass: String = "greeter", active: Bool = true, seat: String = "seat0") -> SessionFacts {
+  SessionFacts(
+    id: "c1", uid: 115, sessionClass: sessionClass, type: "x11", isActive: active, seat: seat)
+}
+
+/// A machine that knows these sessions.
+func machine(_ sessions: SessionFacts...) -> SessionMachine {
+  var machine = SessionMachine(uid: user)
+  _ = machine.handle(.sessions(sessions))
+  return machine
+}
+
+/// The same, unlocked.
+func unlocked(_ sessions: SessionFacts...) -> SessionMachine {
+  var machine = SessionMachine(uid: user)
+  _ = machine.handle(.sessions(sessions))
+  _ = machine.keysArrived(mayLift: true)
+  precondition(machine.state == .unlocked)
+  return machine
+}
+
+/// Evicted by LockedHint, with the locker up and keys set aside.
+func staged() -> SessionMachine {
+  var machine = unlocked(x(1))
+  _ = machine.handle(.sessions([x(1, hint: true)]))
+  _ = machine.keysArrived(mayLift: true)
+  precondition(machine.hasStagedKeys)
+  return machine
+}
+
+@Suite struct SessionMachineTests {
+  // MARK: Logging in
+
+  @Test func aLoginUnlocks() {
+    var m = machine(x(1))
+    #expect(m.keysArrived(mayLift: true) == [.install(.live), .firstUnlock, .stateChanged])
+    #expect(m.state == .unlocked)
+    #expect(m.keysArrived(mayLift: true) == [.install(.notNeeded)])
+  }
+
+  @Test func aRemoteLoginUnsealsToo() {
+    var m = machine(t(1))
+    #expect(m.keysArrived(mayLift: false).first == .install(.live))
+    #expect(m.state == .unlocked)
+  }
+
+  @Test func aLoginBehindALockerOpensCAndStagesA() {
+    var m = machine(x(1, hint: true))
+    #expect(m.keysArrived(mayLift: true) == [.install(.staged), .startStagingTimer, .firstUnlock, .stateChanged])
+    #expect(m.state == .evicted(.lockedHint))
+    #expect(m.handle(.sessions([x(1)])) == [.goLive, .cancelStagingTimer, .stateChanged])
+    #expect(m.state == .unlocked)
+  }
+
+  @Test func aRemoteLoginBehindALockerOpensCOnly() {
+    var m = machine(x(1, hint: true))
+    #expect(m.keysArrived(mayLift: false) == [.install(.firstUnlockOnly), .firstUnlock, .stateChanged])
+    #expect(!m.hasStagedKeys)
+    _ = m.handle(.sessions([x(1)]))
+    #expect(m.state == .evicted(.lockedHint))
+  }
+
+  @Test func keysWithoutASessionDoNotStay() {
+    var m = machine()
+    #expect(m.keysArrived(mayLift: true).contains(.startSessionTimer))
+    #expect(m.handle(.sessionTimerFired) == [.seal(.noSession), .cancelSessionTimer, .stateChanged])
+    #expect(m.state == .sealed)
+    #expect(m.sealReason == .noSession)
+
+    m = machine()
+    _ = m.keysArrived(mayLift: true)
+    #expect(m.handle(.sessions([x(1)])).contains(.cancelSessionTimer))
+    #expect(m.handle(.sessionTimerFired) == [])
+    #expect(m.state == .unlocked)
+  }
+
+  // MARK: What evicts
+
+  @Test(arguments: [
+    (SessionEvent.sessions([x(1, hint: true)]), LockReason.lockedHint),
+    (.lockSignal(session: "1"), .lockSignal),
+    (.prepareForSleep(true), .sleep),
+    (.screenSaver(peer: ":1.7", active: true), .screenSaver),
+    (.sessions([x(1, active: false), greeter()]), .greeter),
+    (.sessions([x(1, active: false), greeter("lock-screen")]), .greeter),
+    (.sessions([t(2)]), .sessionEnded),
+    (.lockCommand, .command),
+  ])
+  func locksEvictAtOnce(event: SessionEvent, reason: LockReason) {
+    var m = unlocked(x(1), t(2))
+    #expect(m.handle(event) == [.evict(reason), .stateChanged])
+    #expect(m.state == .evicted(reason))
+  }
+
+  @Test func theReasonOfTheFirstLockStays() {
+    var m = unlocked(x(1))
+    _ = m.handle(.prepareForSleep(true))
+    _ = m.handle(.prepareForSleep(false))
+    #expect(m.handle(.sessions([x(1, hint: true)])) == [.stateChanged])
+    #expect(m.state == .evicted(.sleep))
+  }
+
+  @Test func nothingIsEvictedWhileSealed() {
+    for event: SessionEvent in [.lockCommand, .prepareForSleep(true), .lockSignal(session: "1"), .hibernate] {
+      var m = machine(x(1))
+      #expect(m.handle(event) == [])
+      #expect(m.state == .sealed)
+    }
+  }
+
+  @Test func ofSeveralDesktopsTheLastToLockEvicts() {
+    var m = unlocked(x(1), x(2, type: "wayland"))
+    #expect(m.handle(.sessions([x(1, hint: true), x(2, type: "wayland")])) == [])
+    #expect(!m.lockerUp)
+    let both = [x(1, hint: true), x(2, hint: true, type: "wayland")]
+    #expect(m.handle(.sessions(both)) == [.evict(.lockedHint), .stateChanged])
+    #expect(m.lockerUp)
+
+    m = unlocked(x(1), x(2))
+    #expect(m.handle(.lockSignal(session: "1")) == [])
+    #expect(m.handle(.lockSignal(session: "1")) == [])
+    #expect(m.handle(.lockSignal(session: "2")) == [.evict(.lockSignal), .stateChanged])
+
+    // Unlocked again in between: one is open still.
+    m = unlocked(x(1), x(2))
+    _ = m.handle(.lockSignal(session: "1"))
+    _ = m.handle(.unlockSignal(session: "1"))
+    #expect(m.handle(.lockSignal(session: "2")) == [])
+    m = unlocked(x(1), x(2))
+    _ = m.handle(.lockSignal(session: "1"))
+    _ = m.handle(.sessions([x(1, hint: true), x(2)]))
+    _ = m.handle(.sessions([x(1), x(2)]))
+    #expect(m.handle(.lockSignal(session: "2")) == [])
+  }
+
+  @Test func theLastOpenDesktopEndingEvicts() {
+    var m = unlocked(x(1), x(2))
+    _ = m.handle(.sessions([x(1, hint: true), x(2)]))
+    #expect(m.handle(.sessions([x(1, hint: true)])) == [.evict(.sessionEnded), .stateChanged])
+    // A desktop that is closing has ended, whatever processes are left in it.
+    m = unlocked(x(1), t(2))
+    #expect(m.handle(.sessions([x(1, state: "closing"), t(2)])) == [.evict(.sessionEnded), .stateChanged])
+  }
+
+  @Test func anyScreenSaverEvictsWhateverDesktopsThereAre() {
+    var m = unlocked(x(1), x(2))
+    #expect(m.handle(.screenSaver(peer: ":1.7", active: true)) == [.evict(.screenSaver), .stateChanged])
+  }
+
+  @Test func ofTerminalsAnyLockEvicts() {
+    var m = unlocked(t(1), t(2))
+    #expect(m.handle(.lockSignal(session: "2")) == [.evict(.lockSignal), .stateChanged])
+    #expect(!m.lockerUp)
+    m = unlocked(t(1), t(2))
+    #expect(m.handle(.sessions([t(1), t(2, hint: true)])) == [.evict(.lockedHint), .stateChanged])
+  }
+
+  @Test func aTerminalDoesNotLockTheDesktop() {
+    var m = unlocked(x(1), t(2))
+    #expect(m.handle(.lockSignal(session: "2")) == [])
+    #expect(m.handle(.sessions([x(1), t(2, hint: true)])) == [])
+    #expect(m.state == .unlocked)
+    #expect(!m.lockerUp)
+  }
+
+  @Test func aLockOfASessionNotKnownYetEvicts() {
+    var m = unlocked(x(1))
+    #expect(m.handle(.lockSignal(session: "99")) == [.evict(.lockSignal), .stateChanged])
+  }
+
+  @Test func onlyAGreeterInFrontCountsAsLock() {
+    // Another terminal, another user's desktop, a greeter at another seat or in the background: no lock.
+    let other = SessionFacts(id: "9", uid: 1001, type: "x11", seat: "seat0")
+    for others in [[t(2)], [other], [greeter(seat: "seat1")], [greeter(active: false)]] {
+      var m = unlocked(x(1))
+      #expect(m.handle(.sessions([x(1, active: false)] + others)) == [])
+      #expect(m.state == .unlocked)
+    }
+  }
+
+  @Test func aDesktopBehindAGreeterStaysBehindUntilItIsInFrontAgain() {
+    var m = unlocked(x(1))
+    _ = m.handle(.sessions([x(1, active: false), greeter()]))
+    #expect(m.lockerUp)
+    // Somebody else logged in: the greeter is gone, and the desktop is still not the user's.
+    let other = SessionFacts(id: "9", uid: 1001, type: "x11", seat: "seat0")
+    #expect(m.handle(.sessions([x(1, active: false), other])) == [])
+    #expect(m.lockerUp)
+    #expect(m.handle(.sessions([x(1)])) == [.stateChanged])
+    #expect(!m.lockerUp)
+    #expect(m.state == .evicted(.greeter))
+  }
+
+  @Test func aGreeterLetsStagedKeysGoLiveByShowingTheDesktop() {
+    var m = unlocked(x(1))
+    _ = m.handle(.sessions([x(1, active: false), greeter()]))
+    #expect(m.keysArrived(mayLift: true).first == .install(.staged))
+    #expect(m.handle(.sessions([x(1), greeter(active: false)])).first == .goLive)
+  }
+
+  // MARK: What lifts
+
+  @Test func withoutALockerKeysGoLiveAtOnce() {
+    for event: SessionEvent in [.lockCommand, .lockSignal(session: "1")] {
+      var m = unlocked(x(1))
+      _ = m.handle(event)
+      #expect(!m.lockerUp)
+      #expect(m.keysArrived(mayLift: true) == [.install(.live), .stateChanged])
+      #expect(m.state == .unlocked)
+    }
+  }
+
+  @Test func aLoginThatMayNotLiftDoesNot() {
+    for event: SessionEvent in [.lockCommand, .sessions([x(1, hint: true)])] {
+      var m = unlocked(x(1))
+      _ = m.handle(event)
+      let before = m.state
+      #expect(m.keysArrived(mayLift: false) == [.install(.refused("this login does not lift a lock"))])
+      #expect(m.state == before)
+      #expect(!m.hasStagedKeys)
+    }
+  }
+
+  @Test func stagedKeysGoLiveWithTheLocker() {
+    var m = staged()
+    #expect(m.state == .evicted(.lockedHint))
+    #expect(m.handle(.sessions([x(1)])) == [.goLive, .cancelStagingTimer, .stateChanged])
+    #expect(m.state == .unlocked)
+    #expect(!m.hasStagedKeys)
+  }
+
+  @Test func stagedKeysAreErasedWhenTheLockerStays() {
+    var m = staged()
+    #expect(m.handle(.stagingTimerFired) == [.dropStaged, .cancelStagingTimer, .stateChanged])
+    #expect(m.state == .evicted(.lockedHint))
+    #expect(m.handle(.sessions([x(1)])) == [.stateChanged])
+    #expect(m.state == .evicted(.lockedHint))
+  }
+
+  @Test func keysThatComeAgainCountAnew() {
+    var m = staged()
+    #expect(m.keysArrived(mayLift: true) == [.install(.staged), .startStagingTimer, .stateChanged])
+  }
+
+  @Test func anyNewLockErasesStagedKeys() {
+    let events: [SessionEvent] = [
+      .lockCommand, .prepareForSleep(true), .lockSignal(session: "1"), .screenSaver(peer: ":1.9", active: true),
+      .sessions([x(1, hint: true), x(2, hint: true)]),
+    ]
+    for event in events {
+      var m = staged()
+      let effects = m.handle(event)
+      #expect(effects.first == .dropStaged, "\(event)")
+      #expect(effects.contains(.cancelStagingTimer))
+      #expect(!m.hasStagedKeys)
+    }
+  }
+
+  @Test func everyLockerMustGo() {
+    var m = unlocked(x(1))
+    _ = m.handle(.sessions([x(1, hint: true)]))
+    _ = m.handle(.screenSaver(peer: ":1.7", active: true))
+    _ = m.keysArrived(mayLift: true)
+    #expect(m.handle(.sessions([x(1)])) == [])
+    #expect(m.lockers == ["screen saver :1.7"])
+    #expect(m.handle(.screenSaver(peer: ":1.7", active: true)) == [])
+    #expect(m.handle(.screenSaver(peer: ":1.7", active: false)).first == .goLive)
+  }
+
+  @Test func aDesktopThatEndsLetsNobodyIn() {
+    var m = unlocked(x(1), t(2))
+    _ = m.handle(.sessions([x(1, hint: true), t(2)]))
+    _ = m.keysArrived(mayLift: true)
+    #expect(m.handle(.sessions([t(2)])) == [.dropStaged, .cancelStagingTimer, .stateChanged])
+    #expect(m.state == .evicted(.lockedHint))
+  }
+
+  @Test func unlockedByItselfOpensNothing() {
+    var m = unlocked(x(1))
+    _ = m.handle(.sessions([x(1, hint: true)]))
+    _ = m.handle(.screenSaver(peer: ":1.7", active: true))
+    for event: SessionEvent in [
+      .unlockSignal(session: "1"), .screenSaver(peer: ":1.7", active: false), .sessions([x(1)]),
+      .screenSaver(peer: ":1.8", active: false), .prepareForSleep(false),
+    ] {
+      #expect(!m.handle(event).contains { $0 == .goLive || $0 == .install(.live) })
+      #expect(m.state == .evicted(.lockedHint))
+    }
+    #expect(!m.lockerUp)
+  }
+
+  @Test func aRequestToUnlockIsNoEndOfTheLocker() {
+    var m = staged()
+    #expect(m.handle(.unlockSignal(session: "1")) == [])
+    #expect(m.hasStagedKeys)
+    #expect(m.lockerUp)
+  }
+
+  @Test func aScreenSaverThatVanishesIsNoLockerAndOpensNothing() {
+    var m = unlocked(x(1))
+    _ = m.handle(.screenSaver(peer: ":1.7", active: true))
+    #expect(m.handle(.screenSaverVanished(peer: ":1.8")) == [])
+    #expect(m.lockerUp)
+    #expect(m.handle(.screenSaverVanished(peer: ":1.7")) == [.stateChanged])
+    #expect(!m.lockerUp)
+    #expect(m.state == .evicted(.screenSaver))
+
+    // Nor do keys go live by a crash.
+    _ = m.handle(.screenSaver(peer: ":1.7", active: true))
+    _ = m.keysArrived(mayLift: true)
+    #expect(m.handle(.screenSaverVanished(peer: ":1.7")).first == .dropStaged)
+    #expect(m.state == .evicted(.screenSaver))
+  }
+
+  @Test func evictionAloneIsNoLocker() {
+    // Terminal session locked by loginctl; suspend without a locker: a prompt must be possible.
+    var m = unlocked(t(1))
+    _ = m.handle(.lockSignal(session: "1"))
+    #expect(!m.lockerUp)
+    m = unlocked(x(1))
+    _ = m.handle(.prepareForSleep(true))
+    _ = m.handle(.prepareForSleep(false))
+    #expect(!m.lockerUp)
+    #expect(m.keysArrived(mayLift: true).first == .install(.live))
+  }
+
+  @Test func noKeysComeWhileTheMachineGoesToSleep() {
+    for start in [machine(x(1)), unlocked(x(1))] {
+      var m = start
+      _ = m.handle(.prepareForSleep(true))
+      let state = m.state
+      #expect(m.keysArrived(mayLift: true) == [.install(.refused("the machine is going to sleep"))])
+      #expect(m.state == state)
+      _ = m.handle(.prepareForSleep(false))
+      #expect(m.keysArrived(mayLift: true).first == .install(.live))
+    }
+  }
+
+  // MARK: What counts, what seals
+
+  @Test func onlyLoginsCount() {
+    func of(_ sessionClass: String, uid: UInt32 = user, state: String = "active") -> SessionFacts {
+      SessionFacts(id: "\(sessionClass)\(uid)", uid: uid, sessionClass: sessionClass, state: state)
+    }
+    for sessionClass in ["user", "user-early", "user-incomplete", "user-light"] {
+      #expect(machine(of(sessionClass)).knownSessions?.count == 1, "\(sessionClass)")
+    }
+    for sessionClass in ["greeter", "lock-screen", "manager", "manager-early", "background", "background-light", ""] {
+      #expect(machine(of(sessionClass)).knownSessions == [], "\(sessionClass)")
+    }
+    #expect(machine(of("user", uid: 1001)).knownSessions == [])
+    #expect(machine(of("user", state: "closing")).knownSessions == [])
+  }
+
+  @Test func theEndOfTheLastSessionSeals() {
+    for last in [
+      [], [greeter()], [SessionFacts(id: "5", uid: user, sessionClass: "manager")], [x(1, state: "closing")],
+    ] {
+      var m = unlocked(x(1))
+      #expect(m.handle(.sessions(last)) == [.seal(.sessionsEnded), .stateChanged])
+      #expect(m.state == .sealed)
+      #expect(m.sealReason == .sessionsEnded)
+    }
+    // With keys set aside as well, and from any state.
+    var m = staged()
+    #expect(m.handle(.sessions([])) == [.seal(.sessionsEnded), .dropStaged, .cancelStagingTimer, .stateChanged])
+    m = unlocked(t(1), t(2))
+    #expect(m.handle(.sessions([t(2)])) == [])
+    #expect(m.handle(.sessions([])).first == .seal(.sessionsEnded))
+  }
+
+  @Test func hibernationSeals() {
+    var m = unlocked(x(1))
+    #expect(m.handle(.hibernate) == [.seal(.hibernation), .stateChanged])
+    m = staged()
+    #expect(m.handle(.hibernate).prefix(2) == [.seal(.hibernation), .dropStaged])
+  }
+
+  @Test func whatErasesComesFirst() {
+    var machines = [unlocked(x(1)), staged(), machine(x(1))]
+    _ = machines[0].handle(.screenSaver(peer: ":1.1", active: true))
+    let events: [SessionEvent] = [
+      .lockCommand, .prepareForSleep(true), .sessions([]), .sessions([t(2)]), .sessions([x(1, hint: true)]), .hibernate,
+      .stagingTimerFired, .sessionTimerFired, .screenSaverVanished(peer: ":1.1"), .logindAbsent,
+    ]
+    for start in machines {
+      for first in events {
+        for second in events {
+          var m = start
+          for event in [first, second] {
+            let effects = m.handle(event)
+            let firstOther = effects.firstIndex { !$0.erases } ?? effects.endIndex
+            #expect(!effects[firstOther...].contains { $0.erases }, "\(event): \(effects)")
+          }
+        }
+      }
+    }
+  }
+
+  // MARK: Without logind
+
+  @Test func withoutLogindPAMSessionsAreCounted() {
+    var m = SessionMachine(uid: user)
+    _ = m.handle(.logindAbsent)
+    #expect(m.knownSessions == nil)
+    #expect(m.keysArrived(mayLift: true) == [.install(.live), .firstUnlock, .stateChanged])
+    _ = m.handle(.pamSessionOpened)
+    _ = m.handle(.pamSessionOpened)
+    #expect(m.handle(.pamSessionClosed) == [])
+    #expect(m.handle(.pamSessionClosed) == [.seal(.sessionsEnded), .stateChanged])
+    #expect(m.handle(.pamSessionClosed) == [])
+    #expect(m.pamSessions == 0)
+  }
+
+  @Test func withLogindPAMSessionsDoNotCount() {
+    var m = unlocked(x(1))
+    _ = m.handle(.pamSessionOpened)
+    #expect(m.handle(.pamSessionClosed) == [])
+    #expect(m.state == .unlocked)
+  }
+
+  @Test func aLogindThatAppearsWithoutSessionsGivesTime() {
+    var m = SessionMachine(uid: user)
+    _ = m.handle(.logindAbsent)
+    _ = m.keysArrived(mayLift: true)
+    #expect(m.handle(.sessions([])) == [.startSessionTimer, .stateChanged])
+    #expect(m.handle(.sessionTimerFired).first == .seal(.noSession))
+  }
+
+  @Test func withoutLogindScreenSaversLock() {
+    var m = SessionMachine(uid: user)
+    _ = m.handle(.logindAbsent)
+    _ = m.keysArrived(mayLift: true)
+    #expect(m.handle(.screenSaver(peer: ":1.7", active: true)).first == .evict(.screenSaver))
+    #expect(m.keysArrived(mayLift: true).first == .install(.staged))
+    #expect(m.handle(.screenSaver(peer: ":1.7", active: false)).first == .goLive)
+  }
+
+  @Test func reasonsReadWell() {
+    #expect("\(LockReason.lockedHint)" == "screen locked (LockedHint)")
+    #expect("\(LockReason.sleep)" == "sleep")
+    #expect("\(LockReason.command)" == "command")
+    #expect("\(SealReason.started)" == "not unlocked yet")
+    #expect(staged().lockers == ["LockedHint of session 1"])
+  }
+}

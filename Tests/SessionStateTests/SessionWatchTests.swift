@@ -1,0 +1,161 @@
+import PrivateBus
+import SessionState
+import Systemd
+import Testing
+
+@Suite(.timeLimit(.minutes(1))) struct SessionWatchTests {
+  /// A daemon without keys: it writes down what it is told.
+  private final class Daemon: SessionWatchDelegate {
+    var done: [String] = []
+    var atErase: () -> Void = {}
+    func eraseUnlockedKeys(_ reason: LockReason) {
+      atErase()
+      done.append("erase A: \(reason)")
+    }
+    func eraseAllKeys(_ reason: SealReason) { done.append("erase all: \(reason)") }
+    func eraseStagedKeys() { done.append("erase staged") }
+    func stagedKeysGoLive() { done.append("go live") }
+    func firstUnlockHappened() { done.append("first unlock") }
+    func sessionStateChanged() { done.append("changed") }
+  }
+
+  private final class Scene {
+    let systemBus: PrivateBus
+    let sessionBus: PrivateBus
+    let loop: EventLoop
+    let logind: FakeLogind
+    let bus: Bus
+    let saver: Bus
+    let daemon = Daemon()
+    let watch: SessionWatch
+
+    init(
+      sessions: SessionFacts..., stagingTime: Duration = .seconds(30), sessionTime: Duration = .seconds(60)
+    ) throws {
+      systemBus = try PrivateBus()
+      sessionBus = try PrivateBus()
+      loop = try EventLoop()
+      logind = try FakeLogind(systemBus, loop)
+      for facts in sessions { logind.setSilently(facts) }
+      bus = try sessionBus.connect(loop)
+      saver = try sessionBus.connect(loop)
+      watch = SessionWatch(
+        uid: 1000, loop: loop, delegate: daemon, systemBus: .address(systemBus.address),
+        stagingTime: stagingTime, sessionTime: sessionTime)
+      watch.start()
+      try watch.hearScreenSavers(on: bus)
+      _ = try bus.call(loop, "org.freedesktop.DBus", "/", "org.freedesktop.DBus.Peer", "Ping")
+    }
+
+    func keysArrive(mayLift: Bool = true) throws -> KeyOutcome? {
+      var outcome: KeyOutcome?
+      watch.keysArrived(mayLift: mayLift) { [daemon] in
+        outcome = $0
+        daemon.done.append("install \($0)")
+      }
+      try loop.run(until: "keys") { outcome != nil }
+      return outcome
+    }
+
+    func run(until text: String) throws { try loop.run(until: text) { daemon.done.contains(text) } }
+  }
+
+  @Test func aLoginUnlocksALockErases() throws {
+    let scene = try Scene(sessions: x(1))
+    #expect(try scene.keysArrive() == .live)
+    #expect(scene.daemon.done.suffix(3) == ["install live", "first unlock", "changed"])
+    try scene.logind.set(x(1, hint: true))
+    try scene.run(until: "erase A: screen locked (LockedHint)")
+    #expect(try scene.keysArrive() == .staged)
+    try scene.logind.set(x(1))
+    try scene.run(until: "go live")
+    #expect(scene.watch.machine.state == .unlocked)
+    try scene.logind.end("1")
+    try scene.run(until: "erase all: last session ended")
+  }
+
+  /// The socket brought the keys before the bus brought the lock.
+  @Test func logindIsAskedBeforeKeysArePlaced() throws {
+    let scene = try Scene(sessions: x(1))
+    #expect(try scene.keysArrive() == .live)
+    scene.watch.lock()
+    #expect(scene.daemon.done.contains("erase A: command"))
+    scene.logind.setSilently(x(1, hint: true))
+    #expect(try scene.keysArrive() == .staged)
+    #expect(try scene.keysArrive(mayLift: false) == .refused("this login does not lift a lock"))
+  }
+
+  @Test func keysAreRefusedWhileLogindIsSilent() throws {
+    let scene = try Scene(sessions: x(1))
+    try scene.loop.run(until: "sessions") { scene.watch.machine.knownSessions == ["1"] }
+    scene.logind.isSilent = true
+    #expect(try scene.keysArrive() == .refused("logind does not answer"))
+    #expect(scene.watch.machine.state == .sealed)
+    scene.logind.answerAll()
+    #expect(try scene.keysArrive() == .live)
+  }
+
+  @Test func sleepErasesBeforeItGoesOn() throws {
+    let scene = try Scene(sessions: x(1))
+    #expect(try scene.keysArrive() == .live)
+    try scene.loop.run(until: "the delay lock") { scene.watch.holdsSleepInhibitor }
+    var held: Int?
+    scene.daemon.atErase = { held = scene.logind.heldInhibitors }
+    try scene.logind.prepareForSleep(true)
+    try scene.run(until: "erase A: sleep")
+    #expect(held == 1)
+    #expect(try scene.keysArrive() == .refused("the machine is going to sleep"))
+    try scene.logind.prepareForSleep(false)
+    try scene.loop.run(until: "awake") { scene.watch.holdsSleepInhibitor }
+    #expect(try scene.keysArrive() == .live)
+  }
+
+  @Test func aScreenSaverLocksAndReleases() throws {
+    let scene = try Scene(sessions: x(1))
+    #expect(try scene.keysArrive() == .live)
+    func say(_ active: Bool) throws {
+      try scene.saver.emitSignal(
+        path: "/", interface: "org.gnome.ScreenSaver", member: "ActiveChanged",
+        build: { (w) throws(BusError) in try w.appendBool(active) })
+    }
+    try say(true)
+    try scene.run(until: "erase A: screen locked (screen saver)")
+    #expect(try scene.keysArrive() == .staged)
+    try say(false)
+    try scene.run(until: "go live")
+    try say(true)
+    try scene.loop.run(until: "locker") { scene.watch.machine.lockerUp }
+    scene.saver.close()
+    try scene.loop.run(until: "no locker") { !scene.watch.machine.lockerUp }
+    #expect(scene.watch.machine.state == .evicted(.screenSaver))
+  }
+
+  @Test func stagedKeysAreErasedInTime() throws {
+    let scene = try Scene(sessions: x(1, hint: true), stagingTime: .milliseconds(100))
+    #expect(try scene.keysArrive() == .staged)
+    #expect(!scene.daemon.done.contains("erase staged"))
+    try scene.run(until: "erase staged")
+    #expect(!scene.watch.machine.hasStagedKeys)
+  }
+
+  @Test func keysWithoutASessionAreErasedInTime() throws {
+    let scene = try Scene(sessionTime: .milliseconds(100))
+    #expect(try scene.keysArrive() == .live)
+    try scene.run(until: "erase all: no session after login")
+
+    let second = try Scene(sessionTime: .milliseconds(300))
+    #expect(try second.keysArrive() == .live)
+    try second.logind.set(x(1))
+    try second.loop.run(for: .milliseconds(500))
+    #expect(second.watch.machine.state == .unlocked)
+  }
+
+  @Test func aSessionThatClosesIsNoticedWhenPAMTells() throws {
+    let scene = try Scene(sessions: t(1))
+    #expect(try scene.keysArrive() == .live)
+    // logind sends no signal for this.
+    try scene.logind.set(t(1, state: "closing"))
+    scene.watch.pamSessionClosed()
+    try scene.run(until: "erase all: last session ended")
+  }
+}
