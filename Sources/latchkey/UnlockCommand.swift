@@ -20,6 +20,8 @@ struct UnlockCommand: ParsableCommand {
 
   func run() throws {
     try Failure.telling {
+      // The password is in this process for a moment.
+      try Posix.Process.forbidInspection()
       try Sodium.initialize()
       let before = try status()
       if before.state == .unlocked && before.lockedCollections == 0 { return print("The vault is unlocked already.") }
