@@ -23,7 +23,7 @@ let package = Package(
   dependencies: [
     .package(url: "https://github.com/apple/swift-argument-parser.git", from: "1.8.2"),
     // Tests only: plain arithmetic to check the key agreement against.
-    .package(url: "https://github.com/attaswift/BigInt.git", exact: "6.0.1")
+    .package(url: "https://github.com/attaswift/BigInt.git", exact: "6.0.1"),
   ],
   targets: [
     // Module maps and static inline shims of C libraries.
@@ -83,7 +83,9 @@ let package = Package(
       name: "latchkey-derive", dependencies: ["Control", "Keybag", "Posix", "Sodium"], swiftSettings: strict),
     .executableTarget(
       name: "latchkeyd",
-      dependencies: ["Control", "Gcrypt", "Keybag", "Posix", "SecretService", "SessionState", "Sodium", "Systemd", "Vault"],
+      dependencies: [
+        "Control", "Gcrypt", "Keybag", "Posix", "SecretService", "SessionState", "Sodium", "Systemd", "Vault",
+      ],
       swiftSettings: strict),
 
     // Tests.

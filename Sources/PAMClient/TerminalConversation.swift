@@ -36,6 +36,7 @@ public final class TerminalConversation: Conversation {
     try? output.writeAll(Array(text.utf8).span.bytes)
   }
 
+  /// Says or asks one thing on the terminal; a person who presses Ctrl-C gives no answer.
   public func answer(_ message: ConversationMessage, _ body: (borrowing SecureBytes) -> Void) {
     switch message {
     case .info(let text), .error(let text): say(text + "\n")

@@ -64,13 +64,16 @@ struct StatusCommand: ParsableCommand {
     if status.lockerUp { lines.append(("Screen locker", "up" + (status.staged ? ", keys wait until it is gone" : ""))) }
     lines.append(("Vault", status.vaultPath + (status.generation == 0 ? " (not founded yet)" : "")))
     let locked = status.lockedCollections == 0 ? "" : ", \(status.lockedCollections) of them locked by itself"
-    if status.generation > 0 { lines.append(("Holds", "\(status.items) items in \(status.collections) collections" + locked)) }
+    if status.generation > 0 {
+      lines.append(("Holds", "\(status.items) items in \(status.collections) collections" + locked))
+    }
     lines.append(("Device key", status.deviceKey.isEmpty ? "none yet" : Self.deviceKey(status.deviceKey)))
     lines.append(("Memory", status.memoryLocked ? "locked" : "not locked: secrets could be swapped out"))
     lines.append(
       (
         "Secret Service",
-        status.nameOwner == "latchkeyd" ? "ours" : "owned by \(status.nameOwner), so programs do not reach this vault"
+        status.nameOwner == "latchkeyd"
+          ? "ours" : "owned by \(status.nameOwner), so programs do not reach this vault"
       ))
     lines.append(
       ("Lock news from", status.lockSources.isEmpty ? "this command only" : status.lockSources.joined(separator: ", ")))
