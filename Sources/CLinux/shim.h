@@ -2,6 +2,7 @@
 // change the layout of types which the Glibc module has already defined, so the calls are declared here.
 #pragma once
 #include <sys/prctl.h>
+#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/types.h>
 
@@ -18,6 +19,9 @@ static inline int linux_accept(int socket) { return accept4(socket, 0, 0, SOCK_C
 static inline int linux_set_dumpable(int value) { return prctl(PR_SET_DUMPABLE, value, 0, 0, 0); }
 static inline int linux_dumpable(void) { return prctl(PR_GET_DUMPABLE, 0, 0, 0, 0); }
 static inline int linux_set_death_signal(int signal) { return prctl(PR_SET_PDEATHSIG, signal, 0, 0, 0); }
+
+/// A descriptor that is readable while one of the signals, which are blocked, waits. Or -1 with errno.
+static inline int linux_signals(const sigset_t *signals) { return signalfd(-1, signals, SFD_CLOEXEC | SFD_NONBLOCK); }
 
 /// SO_PEERCRED of a connected local socket. 0, or -1 with errno.
 static inline int linux_peer(int socket, pid_t *pid, uid_t *uid) {

@@ -1,10 +1,9 @@
-import CLinux
 import Glibc
 import Posix
 import Sodium
 
-/// A conversation on the terminal of the process: questions without echo, and the terminal as it was before, also after
-/// Ctrl-C.
+/// A conversation on the terminal of the process: secrets are asked for without echo, and the terminal is as it was
+/// before, also when Ctrl-C, Ctrl-Z or a signal comes first.
 public final class TerminalConversation: Conversation {
   /// What is told instead of a person's answer: standard input is no terminal, and was not asked for.
   public struct NoTerminal: Error {}
@@ -12,6 +11,8 @@ public final class TerminalConversation: Conversation {
   private let input: FileDescriptor
   private let output: FileDescriptor
   private let isTerminal: Bool
+  /// Whether a question was left without an answer.
+  public private(set) var wasCancelled = false
   /// PAM limits an answer to this many bytes (`PAM_MAX_RESP_SIZE`).
   private static let answerLimit = 512
 
@@ -36,64 +37,52 @@ public final class TerminalConversation: Conversation {
     try? output.writeAll(Array(text.utf8).span.bytes)
   }
 
-  /// Says or asks one thing on the terminal; a person who presses Ctrl-C gives no answer.
+  /// Answers by the person's next line; see ``Conversation/answer(_:_:)``.
   public func answer(_ message: ConversationMessage, _ body: (borrowing SecureBytes) -> Void) {
     switch message {
     case .info(let text), .error(let text): say(text + "\n")
-    case .secret(let text), .visible(let text):
-      if isTerminal { say(text) }
-      guard let saved = silence() else { return }
-      defer { restore(saved) }
-      if let line = try? readLine() { body(line) }
+    case .secret(let text): ask(text, silently: true, body)
+    case .visible(let text): ask(text, silently: false, body)
     }
   }
 
-  /// What must be put back when the answer was given.
-  private struct Saved {
-    let settings: termios?
-    let mask: sigset_t
+  private func ask(_ question: String, silently: Bool, _ body: (borrowing SecureBytes) -> Void) {
+    do {
+      guard isTerminal else { return body(try readLine { true }) }
+      while true {
+        do { return body(try askTerminal(question, silently: silently)) } catch is Interrupted {
+          // Not ended by the signal but stopped, and now in the foreground again.
+        }
+      }
+    } catch {
+      wasCancelled = true
+    }
   }
 
-  /// Echo off. Signals that would end the program wait until the terminal is as it was.
-  private func silence() -> Saved? {
-    var waiting = sigset_t()
-    sigemptyset(&waiting)
-    for signal in [SIGINT, SIGTERM, SIGQUIT, SIGTSTP, SIGHUP] { sigaddset(&waiting, signal) }
-    var mask = sigset_t()
-    guard pthread_sigmask(SIG_BLOCK, &waiting, &mask) == 0 else { return nil }
-    guard isTerminal else { return Saved(settings: nil, mask: mask) }
-    var settings = termios()
-    guard tcgetattr(input.number, &settings) == 0 else {
-      pthread_sigmask(SIG_SETMASK, &mask, nil)
-      return nil
+  private func askTerminal(_ question: String, silently: Bool) throws -> SecureBytes {
+    // A signal that comes meanwhile ends the program only when the terminal is as it was before.
+    let signals = try HeldSignals([SIGINT, SIGTERM, SIGQUIT, SIGTSTP, SIGHUP])
+    defer { signals.release() }
+    let echo = try TerminalEcho(of: input.number, isOn: !silently)
+    defer {
+      if silently { say("\n") }
+      echo.restore()
     }
-    var quiet = settings
-    quiet.c_lflag &= ~tcflag_t(ECHO)
-    // The keys that send signals end the line instead, so that the terminal is never left silent.
-    quiet.c_lflag &= ~tcflag_t(ISIG)
-    guard tcsetattr(input.number, TCSAFLUSH, &quiet) == 0 else {
-      pthread_sigmask(SIG_SETMASK, &mask, nil)
-      return nil
+    say(question)
+    return try readLine { () throws in
+      guard try signals.wait(for: input.number) else { throw Interrupted() }
+      return true
     }
-    return Saved(settings: settings, mask: mask)
-  }
-
-  private func restore(_ saved: Saved) {
-    if var settings = saved.settings {
-      tcsetattr(input.number, TCSAFLUSH, &settings)
-      say("\n")
-    }
-    var mask = saved.mask
-    pthread_sigmask(SIG_SETMASK, &mask, nil)
   }
 
   private struct Cancelled: Error {}
+  private struct Interrupted: Error {}
 
-  /// One line, without its end.
-  private func readLine() throws -> SecureBytes {
+  /// One line, without its end. Before each byte, `ready` waits for it.
+  private func readLine(_ ready: () throws -> Bool) throws -> SecureBytes {
     var line = try SecureBytes(count: TerminalConversation.answerLimit)
     var count = 0
-    reading: while true {
+    reading: while try ready() {
       var byte: UInt8 = 0
       defer { byte = 0 }
       switch read(input.number, &byte, 1) {
@@ -105,7 +94,6 @@ public final class TerminalConversation: Conversation {
         throw Cancelled()
       }
       switch byte {
-      case 0x03, 0x1c, 0x1a: throw Cancelled()  // Ctrl-C, Ctrl-\, Ctrl-Z
       case 0x0a, 0x0d: break reading
       default:
         guard count < TerminalConversation.answerLimit - 1, byte != 0 else { throw Cancelled() }

@@ -8,6 +8,7 @@ enum Failure: Error {
   case strangeDaemon(String)
   case silent
   case noTerminal
+  case cancelled
   case refused(String)
   case unavailable(String)
   case stillLocked(String)
@@ -16,7 +17,7 @@ enum Failure: Error {
   private var status: Int32 {
     switch self {
     case .noDaemon, .strangeDaemon, .silent: 3
-    case .noTerminal, .refused, .unavailable, .stillLocked: 1
+    case .noTerminal, .cancelled, .refused, .unavailable, .stillLocked: 1
     }
   }
 
@@ -33,6 +34,8 @@ enum Failure: Error {
       "the vault does not answer. See 'systemctl --user status latchkeyd' for what it is doing."
     case .noTerminal:
       "there is no terminal to ask for the password on. In a script, give it as a line of input with --stdin."
+    case .cancelled:
+      "no password was given, so nothing was done. Run 'latchkey unlock' again when you want to."
     case .refused(let text):
       "the password was not accepted (\(text)). Try again with your login password."
     case .unavailable(let text):

@@ -14,6 +14,8 @@ struct Latchkey: ParsableCommand {
       """,
     version: "0.1.0",
     subcommands: [StatusCommand.self, LockCommand.self, UnlockCommand.self])
+
+  @OptionGroup var place: Place
 }
 
 /// Where the daemon is.
@@ -36,7 +38,7 @@ struct Place: ParsableArguments {
       return try ControlClient(runtime: folder, uid: getuid())
     } catch ControlError.strangeDaemon {
       throw Failure.strangeDaemon(ControlSocket.path(runtime: folder))
-    } catch {
+    } catch ControlError.noDaemon {
       throw Failure.noDaemon(ControlSocket.path(runtime: folder))
     }
   }

@@ -63,18 +63,10 @@ struct StatusCommand: ParsableCommand {
     lines.append(("First unlocked", status.firstUnlocked ? "yes" : "not yet"))
     if status.lockerUp { lines.append(("Screen locker", "up" + (status.staged ? ", keys wait until it is gone" : ""))) }
     lines.append(("Vault", status.vaultPath + (status.generation == 0 ? " (not founded yet)" : "")))
-    let locked = status.lockedCollections == 0 ? "" : ", \(status.lockedCollections) of them locked by itself"
-    if status.generation > 0 {
-      lines.append(("Holds", "\(status.items) items in \(status.collections) collections" + locked))
-    }
+    if status.generation > 0 { lines.append(("Holds", Self.content(status))) }
     lines.append(("Device key", status.deviceKey.isEmpty ? "none yet" : Self.deviceKey(status.deviceKey)))
     lines.append(("Memory", status.memoryLocked ? "locked" : "not locked: secrets could be swapped out"))
-    lines.append(
-      (
-        "Secret Service",
-        status.nameOwner == "latchkeyd"
-          ? "ours" : "owned by \(status.nameOwner), so programs do not reach this vault"
-      ))
+    lines.append(("Secret Service", Self.owner(status.nameOwner)))
     lines.append(
       ("Lock news from", status.lockSources.isEmpty ? "this command only" : status.lockSources.joined(separator: ", ")))
     let width = lines.map(\.0.count).max() ?? 0
@@ -90,7 +82,26 @@ struct StatusCommand: ParsableCommand {
       text.append("Problems")
       text += status.problems.map { "  " + $0 }
     }
-    return text.joined(separator: "\n")
+    return text.map(Self.printable).joined(separator: "\n")
+  }
+
+  private static func content(_ status: Status) -> String {
+    func count(_ number: UInt64, _ thing: String) -> String { "\(number) \(thing)" + (number == 1 ? "" : "s") }
+    let locked = status.lockedCollections == 0 ? "" : " (\(status.lockedCollections) locked by command)"
+    return count(status.items, "item") + " in " + count(status.collections, "collection") + locked
+  }
+
+  private static func owner(_ name: String) -> String {
+    switch name {
+    case "latchkeyd": "ours"
+    case "", "nobody": "offered by nobody, so programs do not reach this vault"
+    default: "owned by \(name), so programs do not reach this vault"
+    }
+  }
+
+  /// Names of files and of bus peers are others' choice; none is to command the terminal.
+  private static func printable(_ line: String) -> String {
+    String(String.UnicodeScalarView(line.unicodeScalars.map { $0.properties.generalCategory == .control ? "?" : $0 }))
   }
 
   private static func deviceKey(_ backend: String) -> String {

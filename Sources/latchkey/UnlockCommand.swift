@@ -33,16 +33,18 @@ struct UnlockCommand: ParsableCommand {
       let outcome = Authentication.run(
         service: "latchkey-unlock", user: account.name, terminal: ttyname(0).map { String(cString: $0) },
         folder: pamFolder, conversation: conversation)
+      // What counts is not what PAM says but whether the keys are there: after an administrator changed the login
+      // password, PAM refuses the old one, which still opens the vault.
+      let after = try status()
+      if after.state == .unlocked && after.lockedCollections == 0 { return print("The vault is unlocked.") }
       switch outcome {
-      case .accepted: break
+      case _ where conversation.wasCancelled: throw Failure.cancelled
       case .refused(let text): throw Failure.refused(text)
       case .unavailable(let text): throw Failure.unavailable(text)
+      case .accepted: break
       }
-      // What counts is not what PAM says but whether the keys are there.
-      let after = try status()
       switch after.state {
-      case .unlocked where after.lockedCollections > 0: throw Failure.stillLocked(Self.reason(after))
-      case .unlocked: print("The vault is unlocked.")
+      case .unlocked: throw Failure.stillLocked(Self.reason(after))
       case .locked where after.lockerUp:
         throw Failure.stillLocked("the screen is locked, and only the screen locker opens the vault then.")
       case .locked, .sealed: throw Failure.stillLocked(Self.reason(after))
