@@ -57,12 +57,15 @@ private final class ConversationBox {
   }
 }
 
-/// libpam's way to the conversation. The answers are memory that libpam frees, after erasing it.
-private let converse:
+private typealias Converse =
   @convention(c) (
     Int32, UnsafeMutablePointer<UnsafePointer<pam_message>?>?,
     UnsafeMutablePointer<UnsafeMutablePointer<pam_response>?>?, UnsafeMutableRawPointer?
-  ) -> Int32 = { count, messages, responses, data in
+  ) -> Int32
+
+/// libpam's way to the conversation. The answers are memory that libpam frees, after erasing it.
+private let converse: Converse =
+  { count, messages, responses, data in
     guard count > 0, count <= PAM_MAX_NUM_MSG, let messages, let responses, let data,
       let memory = calloc(Int(count), MemoryLayout<pam_response>.size)
     else { return PAM_CONV_ERR }

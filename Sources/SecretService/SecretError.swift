@@ -3,7 +3,9 @@ import Vault
 
 /// The errors of the Secret Service (specification 0.2, "Errors"), and the few that it has no name for.
 extension BusError {
-  static func isLocked(_ text: String) -> BusError { BusError(name: "org.freedesktop.Secret.Error.IsLocked", message: text) }
+  static func isLocked(_ text: String) -> BusError {
+    BusError(name: "org.freedesktop.Secret.Error.IsLocked", message: text)
+  }
   static func noSession() -> BusError {
     BusError(name: "org.freedesktop.Secret.Error.NoSession", message: "that session does not exist, or is not yours")
   }

@@ -205,9 +205,9 @@ public final class SecretService {
   // MARK: - signals
 
   func emit(_ path: String, _ interface: String, _ member: String, _ object: String) {
-    try? bus.emitSignal(path: path, interface: interface, member: member) { (out: inout MessageWriter) throws(BusError) in
-      try out.appendObjectPath(object)
-    }
+    try? bus.emitSignal(
+      path: path, interface: interface, member: member
+    ) { (out: inout MessageWriter) throws(BusError) in try out.appendObjectPath(object) }
   }
 
   func collectionChanged(_ place: CollectionPlace, properties: [String]) {

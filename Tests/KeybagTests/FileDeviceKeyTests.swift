@@ -169,6 +169,33 @@ struct FileDeviceKeyTests {
     }
   }
 
+  @Test("Whoever makes it waits for the lock, and takes what it then finds")
+  func waits() throws {
+    _ = try device(nil, mayCreate: true)
+    let first = try #require(scratch.content(FileDeviceKey.name))
+    let identity = try device(nil).identity
+    try FileManager.default.removeItem(atPath: scratch.file(FileDeviceKey.name))
+
+    let folder = try Folder(path: scratch.path, owner: geteuid())
+    let lock = try folder.lock("keybag.lock", deadline: 0)
+    let identities = Identities()
+    let path = scratch.path
+    let done = DispatchSemaphore(value: 0)
+    Thread.detachNewThread {
+      do {
+        let folder = try Folder(path: path, owner: geteuid())
+        identities.add(try FileDeviceKey(folder: folder, machine: nil, mayCreate: true).identity)
+      } catch { Issue.record(error) }
+      done.signal()
+    }
+    usleep(200_000)
+    #expect(try scratch.names() == ["keybag.lock"])
+    try scratch.put(FileDeviceKey.name, first)
+    close(lock.release())
+    done.wait()
+    #expect(identities.all == [identity])
+  }
+
   private final class Identities: @unchecked Sendable {
     private let lock = NSLock()
     private var seen: Set<[UInt8]> = []

@@ -153,14 +153,23 @@ struct HostileKeybagTests {
     }
   }
 
-  // Whoever can write the file can make its check sum right; the password must then not open it.
-  @Test("A byte changed anywhere, with the right check sum, never opens")
+  // Whoever can write the file can make its check sum right; the password must then not open it. Each try costs an
+  // Argon2id, so of what is random every fourth byte stands for its neighbours.
+  @Test("A byte changed, with the right check sum, never opens")
   func everyByteResummed() async {
     let file = file
+    let random = [
+      Offset.vault..<Offset.generation, 47..<63, Offset.salt..<Offset.passes, Offset.commitment..<Offset.sealedLength,
+      Offset.sealed..<Offset.epochCount, (Offset.epoch + 4)..<Offset.checksum,
+    ]
+    let offsets = (Offset.version..<Offset.checksum).filter { offset in
+      offset.isMultiple(of: 4) || !random.contains { $0.contains(offset) }
+    }
+    #expect(offsets.count > 140)
     await withTaskGroup(of: Void.self) { group in
       for half in 0..<2 {
         group.addTask {
-          for offset in stride(from: Offset.version + half, to: Offset.checksum, by: 2) {
+          for (place, offset) in offsets.enumerated() where place % 2 == half {
             let changed = file.with(file[offset] ^ 0x01, at: offset).resummed
             let seen = failure { () throws(KeybagError) in
               _ = try Keybag(decoding: changed).open(with: password).tiers()
