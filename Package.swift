@@ -4,21 +4,106 @@ import PackageDescription
 /// Every target is Swift 6, and a warning is an error waiting for a release.
 let strict: [SwiftSetting] = [.swiftLanguageMode(.v6), .enableUpcomingFeature("ExistentialAny")]
 
+/// For the layers whose types lend their memory as spans (`RawSpan` properties of non-copyable owners).
+let lending: [SwiftSetting] = strict + [.enableExperimentalFeature("Lifetimes")]
+
+/// Where latchkey-derive is installed; compiled into the PAM module, as a login's environment is not to be asked.
+let libexec = Context.environment["LATCHKEY_LIBEXECDIR"] ?? "/usr/libexec"
+
 let package = Package(
   name: "latchkey",
-  products: [],
-  dependencies: [],
+  products: [
+    // A real product and no call of swiftc by hand: with the Embedded feature on, the compiler driver links no Swift
+    // runtime, under SwiftPM as well. The file is libpam_latchkey.so; `make install` renames it.
+    .library(name: "pam_latchkey", type: .dynamic, targets: ["PAMModule"]),
+    .executable(name: "latchkey", targets: ["latchkey"]),
+    .executable(name: "latchkeyd", targets: ["latchkeyd"]),
+    .executable(name: "latchkey-derive", targets: ["latchkey-derive"]),
+  ],
+  dependencies: [
+    .package(url: "https://github.com/apple/swift-argument-parser.git", from: "1.8.2"),
+    // Tests only: plain arithmetic to check the key agreement against.
+    .package(url: "https://github.com/attaswift/BigInt.git", exact: "6.0.1"),
+  ],
   targets: [
+    // Module maps and static inline shims of C libraries.
+    .systemLibrary(name: "CLinux"),
     .systemLibrary(name: "CSodium", pkgConfig: "libsodium", providers: [.apt(["libsodium-dev"])]),
     .systemLibrary(name: "CPAM", providers: [.apt(["libpam0g-dev"])]),
+    .systemLibrary(name: "CPAMModule", providers: [.apt(["libpam0g-dev"])]),
     .systemLibrary(name: "CSystemd", pkgConfig: "libsystemd", providers: [.apt(["libsystemd-dev"])]),
     .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
     .systemLibrary(name: "CGcrypt", providers: [.apt(["libgcrypt20-dev"])]),
+
+    // One thin typed layer over each.
+    .target(name: "Bytes", swiftSettings: strict),
+    .target(name: "Posix", dependencies: ["CLinux"], swiftSettings: strict),
+    .target(name: "Sodium", dependencies: ["CSodium"], swiftSettings: lending),
+    .target(name: "SQLite", dependencies: ["CSQLite"], swiftSettings: strict),
+    .target(name: "Gcrypt", dependencies: ["CGcrypt"], swiftSettings: strict),
     .target(name: "Systemd", dependencies: ["CSystemd"], swiftSettings: strict),
+
+    .target(name: "PAMClient", dependencies: ["CLinux", "CPAM", "Posix", "Sodium"], swiftSettings: strict),
+
+    // The vault, bottom up.
+    .target(name: "Keybag", dependencies: ["Bytes", "Posix", "Sodium"], swiftSettings: strict),
+    .target(name: "Control", dependencies: ["Bytes", "Keybag", "Posix", "Sodium"], swiftSettings: strict),
+    .target(name: "Vault", dependencies: ["Bytes", "Keybag", "Posix", "SQLite", "Sodium"], swiftSettings: strict),
     .target(name: "SessionState", dependencies: ["Systemd"], swiftSettings: strict),
+    .target(
+      name: "SecretService", dependencies: ["Gcrypt", "Keybag", "Sodium", "Systemd", "Vault"], swiftSettings: strict),
+
+    .target(
+      name: "PAMModule",
+      dependencies: ["CPAMModule"],
+      exclude: ["exports.map"],
+      swiftSettings: strict + [
+        .enableExperimentalFeature("Embedded"),
+        // A section for each function, so that the linker drops all of Embedded Swift's runtime that is not called.
+        // No static standard library even if the rest asks for it: Embedded Swift has none to look for.
+        .unsafeFlags(["-wmo", "-Xfrontend", "-function-sections", "-no-static-stdlib"]),
+        .unsafeFlags(["-Xcc", "-DLATCHKEY_LIBEXECDIR=\"\(libexec)\""]),
+      ],
+      linkerSettings: [
+        .linkedLibrary("pam"),  // Embedded Swift writes no autolink entries
+        .unsafeFlags(
+          // Never unmapped: libpam calls back into it. No lazy binding: nothing can be missing halfway through a login.
+          ["-z", "nodelete", "-z", "now", "-z", "relro", "-z", "defs"].flatMap { ["-Xlinker", $0] }
+            + ["-Xlinker", "--version-script=\(Context.packageDirectory)/Sources/PAMModule/exports.map"]),
+      ]),
+
+    // Programs: arguments and wiring.
+    .executableTarget(
+      name: "latchkey",
+      dependencies: [
+        "Control", "PAMClient", "Posix", "Sodium",
+        .product(name: "ArgumentParser", package: "swift-argument-parser"),
+      ], swiftSettings: strict),
+    .executableTarget(
+      name: "latchkey-derive", dependencies: ["Control", "Keybag", "Posix", "Sodium"], swiftSettings: strict),
+    .executableTarget(
+      name: "latchkeyd",
+      dependencies: [
+        "Control", "Gcrypt", "Keybag", "Posix", "SecretService", "SessionState", "Sodium", "Systemd", "Vault",
+      ],
+      swiftSettings: strict),
+
+    // Tests.
+    .target(name: "Scratch", path: "Tests/Scratch", swiftSettings: strict),
     .target(name: "PrivateBus", dependencies: ["Systemd"], path: "Tests/PrivateBus", swiftSettings: strict),
-    .testTarget(name: "SystemdTests", dependencies: ["Systemd", "PrivateBus"], swiftSettings: strict),
     .testTarget(
       name: "SessionStateTests", dependencies: ["SessionState", "Systemd", "PrivateBus"], swiftSettings: strict),
+    .testTarget(
+      name: "ControlTests", dependencies: ["Bytes", "Control", "Keybag", "Posix", "Sodium"], swiftSettings: strict),
+    .testTarget(name: "SystemdTests", dependencies: ["Systemd", "PrivateBus"], swiftSettings: strict),
+    .testTarget(
+      name: "GcryptTests", dependencies: ["Gcrypt", .product(name: "BigInt", package: "BigInt")],
+      swiftSettings: strict),
+    .testTarget(name: "BytesTests", dependencies: ["Bytes"], swiftSettings: strict),
+    .testTarget(name: "SodiumTests", dependencies: ["Sodium"], swiftSettings: strict),
+    .testTarget(name: "PosixTests", dependencies: ["CLinux", "Posix", "Scratch"], swiftSettings: strict),
+    .testTarget(
+      name: "KeybagTests", dependencies: ["Bytes", "Keybag", "Posix", "Scratch", "Sodium"],
+      exclude: ["Vectors/generate.py"], resources: [.copy("Vectors/vectors.json")], swiftSettings: strict),
   ]
 )

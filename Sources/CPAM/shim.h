@@ -1,4 +1,2 @@
 #pragma once
 #include <security/pam_appl.h>
-#include <security/pam_ext.h>
-#include <security/pam_modules.h>

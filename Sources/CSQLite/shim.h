@@ -1,2 +1,13 @@
 #pragma once
 #include <sqlite3.h>
+
+// Variadic calls and macros with casts, which Swift does not import.
+static inline int sqlite_defensive(sqlite3 *db) { return sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, (void *)0); }
+static inline int sqlite_distrust_schema(sqlite3 *db) { return sqlite3_db_config(db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, (void *)0); }
+static inline int sqlite_bind_blob_copy(sqlite3_stmt *s, int i, const void *p, sqlite3_uint64 n) {
+  return sqlite3_bind_blob64(s, i, p, n, SQLITE_TRANSIENT);
+}
+static inline int sqlite_keep_log(sqlite3 *db) { return sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, (void *)0); }
+static inline int sqlite_bind_text_copy(sqlite3_stmt *s, int i, const char *text) {
+  return sqlite3_bind_text(s, i, text, -1, SQLITE_TRANSIENT);
+}

@@ -53,7 +53,7 @@ public enum AuthenticationPolicy {
   ]
 
   /// The service of the command line's own `unlock`.
-  static let commandService = "latchkey-unlock"
+  public static let commandService = "latchkey-unlock"
 
   /// Decides by the rules of this file; the machine is only looked at.
   public static func decide(_ request: Request, machine: SessionMachine) -> Decision {

@@ -45,6 +45,9 @@ public struct SessionMachine: Sendable {
   /// The unique names of the screen savers that are active.
   private var screenSavers: Set<String> = []
 
+  /// The same, for who has to tell that they cannot be heard any more.
+  var activeScreenSavers: Set<String> { screenSavers }
+
   private var isGoingToSleep = false
 
   /// Whether keys are there and no session is, so that the session timer runs.

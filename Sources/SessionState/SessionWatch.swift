@@ -23,7 +23,6 @@ public final class SessionWatch {
   public private(set) var machine: SessionMachine
 
   private let loop: EventLoop
-  private let sessionBus: Bus
   private weak var delegate: (any SessionWatchDelegate)?
   private let systemBus: Bus.Address
   private var logind: LogindWatch?
@@ -34,33 +33,23 @@ public final class SessionWatch {
   private let sessionTime: Duration
 
   /// - Parameters:
-  ///   - sessionBus: a connection of the daemon's; screen savers are heard there.
   ///   - delegate: not owned.
   ///   - stagingTime: how long keys stay set aside for a locker that does not go.
   ///   - sessionTime: how long keys stay without any session.
   public init(
-    uid: UInt32, loop: EventLoop, sessionBus: Bus, delegate: any SessionWatchDelegate,
+    uid: UInt32, loop: EventLoop, delegate: any SessionWatchDelegate,
     systemBus: Bus.Address = .system, stagingTime: Duration = .seconds(30), sessionTime: Duration = .seconds(60)
   ) {
     machine = SessionMachine(uid: uid)
     self.loop = loop
-    self.sessionBus = sessionBus
     self.delegate = delegate
     self.systemBus = systemBus
     self.stagingTime = stagingTime
     self.sessionTime = sessionTime
   }
 
-  /// Begins to watch. Throws when screen savers cannot be heard; logind is waited for.
-  public func start() throws(SystemdError) {
-    let savers = ScreenSaverWatch(bus: sessionBus) { [weak self] report in
-      switch report {
-      case .active(let peer, let active): self?.handle(.screenSaver(peer: peer, active: active))
-      case .vanished(let peer): self?.handle(.screenSaverVanished(peer: peer))
-      }
-    }
-    try savers.start()
-    screenSavers = savers
+  /// Begins to watch logind, which is waited for.
+  public func start() {
     let logind = LogindWatch(uid: machine.uid, loop: loop, address: systemBus) { [weak self] report in
       switch report {
       case .sessions(let facts): self?.handle(.sessions(facts))
@@ -72,6 +61,20 @@ public final class SessionWatch {
     }
     self.logind = logind
     logind.start()
+  }
+
+  /// Hears the screen savers on a connection to the session bus, in the place of any connection before, whose screen
+  /// savers cannot be heard any more.
+  public func hearScreenSavers(on sessionBus: Bus) throws(SystemdError) {
+    for peer in machine.activeScreenSavers { handle(.screenSaverVanished(peer: peer)) }
+    let savers = ScreenSaverWatch(bus: sessionBus) { [weak self] report in
+      switch report {
+      case .active(let peer, let active): self?.handle(.screenSaver(peer: peer, active: active))
+      case .vanished(let peer): self?.handle(.screenSaverVanished(peer: peer))
+      }
+    }
+    try savers.start()
+    screenSavers = savers
   }
 
   /// Whether sleep waits until keys are erased, for `latchkey status`.

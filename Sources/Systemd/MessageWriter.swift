@@ -49,6 +49,12 @@ public struct MessageWriter: ~Copyable {
       sd_bus_message_append_array(pointer, Message.code("y"), bytes.baseAddress, bytes.count), writing: "bytes")
   }
 
+  /// An `ay` with a copy of bytes that are no secret.
+  public mutating func appendBytes(_ bytes: [UInt8]) throws(BusError) {
+    try BusError.check(
+      sd_bus_message_append_array(pointer, Message.code("y"), bytes, bytes.count), writing: "bytes")
+  }
+
   /// An `ay` of `count` bytes, which `fill` writes straight into the message. The space is not zeroed before; if
   /// `fill` throws, the message is not sent.
   public mutating func appendBytes(

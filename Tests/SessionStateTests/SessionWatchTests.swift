@@ -40,9 +40,10 @@ import Testing
       bus = try sessionBus.connect(loop)
       saver = try sessionBus.connect(loop)
       watch = SessionWatch(
-        uid: 1000, loop: loop, sessionBus: bus, delegate: daemon, systemBus: .address(systemBus.address),
+        uid: 1000, loop: loop, delegate: daemon, systemBus: .address(systemBus.address),
         stagingTime: stagingTime, sessionTime: sessionTime)
-      try watch.start()
+      watch.start()
+      try watch.hearScreenSavers(on: bus)
       _ = try bus.call(loop, "org.freedesktop.DBus", "/", "org.freedesktop.DBus.Peer", "Ping")
     }
 

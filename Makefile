@@ -1,0 +1,103 @@
+# Latchkey: build, install, test. `make help` lists what there is.
+
+# Where the installed files go. DESTDIR is put before each of them, and is for packagers and tests.
+PREFIX     ?= /usr
+SYSCONFDIR ?= /etc
+DESTDIR    ?=
+# Debian keeps libraries in a folder named after the architecture; empty where the compiler knows none.
+MULTIARCH  ?= $(shell cc -print-multiarch 2>/dev/null)
+LIBDIR     ?= $(PREFIX)/lib$(if $(MULTIARCH),/$(MULTIARCH))
+LIBEXECDIR ?= $(PREFIX)/libexec
+# libpam loads modules that are named without a path from here.
+PAMDIR     ?= $(LIBDIR)/security
+UNITDIR    ?= $(PREFIX)/lib/systemd/user
+
+# Where the built programs lie, and the PAM module among them.
+BUILT      ?= .build/release
+PAM_MODULE ?= $(BUILT)/libpam_latchkey.so
+# Programs are installed without symbols; empty keeps them.
+STRIP      ?= -s
+# Options of every `swift build`, such as `-j 2`.
+SWIFTFLAGS ?=
+# Compiled into the PAM module, where it finds latchkey-derive: a login's environment is not to be asked.
+export LATCHKEY_LIBEXECDIR := $(LIBEXECDIR)
+# The interpreter that sees Debian's python3-* packages.
+PYTHON     ?= /usr/bin/python3
+
+BUILD_PACKAGES := libsodium-dev libpam0g-dev libsystemd-dev libgcrypt20-dev libsqlite3-dev pkg-config
+TEST_PACKAGES  := dbus dbus-user-session libpam-systemd systemd-container libsecret-tools pamtester libpam-wrapper \
+  libpam-pwdfile python3-pytest python3-pexpect python3-secretstorage python3-gi gir1.2-secret-1 valgrind
+PACKAGES       := $(BUILD_PACKAGES) $(TEST_PACKAGES)
+
+PROGRAMS := latchkeyd latchkey-derive latchkey
+SUITES   := Tests/PAMModule Tests/Programs Tests/Integration Tests/Desktop
+
+.PHONY: help deps build install uninstall run test lint clean
+.DEFAULT_GOAL := help
+
+help: ## this list
+	@sed -n 's/^\([a-z]*\):.*## /make \1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 18
+
+deps: ## Debian packages for building and testing: installs them (root) or names those missing
+	@missing=$$(for p in $(PACKAGES); do \
+	  dpkg-query -W -f '$${db:Status-Abbrev}' $$p 2>/dev/null | grep -q '^.i' || echo $$p; done); \
+	test -z "$$missing" && exit 0; \
+	if [ "$$(id -u)" = 0 ]; then \
+	  apt-get -q update && DEBIAN_FRONTEND=noninteractive apt-get -q install -y --no-install-recommends $$missing </dev/null; \
+	else \
+	  echo "missing packages:" $$missing; echo "  sudo apt-get install" $$missing; exit 1; fi
+
+build: ## the programs and the PAM module, for release
+	for p in $(PROGRAMS) pam_latchkey; do \
+	  swift build -c release $(SWIFTFLAGS) --static-swift-stdlib --product $$p || exit 1; done
+
+# Without prerequisites: what is built already is installed as it is, also by a root that has no Swift.
+$(BUILT)/latchkeyd $(BUILT)/latchkey-derive $(BUILT)/latchkey $(PAM_MODULE):
+	$(MAKE) build
+
+# The templates' places, filled in.
+FILL = sed -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@LIBEXECDIR@|$(LIBEXECDIR)|g'
+
+# Everything that `install` lays and `uninstall` takes away again.
+INSTALLED = $(PREFIX)/bin/latchkey $(LIBEXECDIR)/latchkeyd $(LIBEXECDIR)/latchkey-derive $(PAMDIR)/pam_latchkey.so \
+  $(PREFIX)/share/dbus-1/services/org.freedesktop.secrets.latchkey.service \
+  $(UNITDIR)/latchkeyd.socket $(UNITDIR)/latchkeyd.service $(UNITDIR)/latchkey-first-unlock.target \
+  $(UNITDIR)/sockets.target.wants/latchkeyd.socket \
+  $(PREFIX)/share/pam-configs/latchkey $(SYSCONFDIR)/pam.d/latchkey-unlock
+
+install: $(PROGRAMS:%=$(BUILT)/%) $(PAM_MODULE) ## lay the files under DESTDIR and PREFIX
+	install -d $(sort $(dir $(INSTALLED:%=$(DESTDIR)%)))
+	install -m 755 $(STRIP) $(BUILT)/latchkey $(DESTDIR)$(PREFIX)/bin/
+	install -m 755 $(STRIP) $(BUILT)/latchkeyd $(BUILT)/latchkey-derive $(DESTDIR)$(LIBEXECDIR)/
+	install -m 644 $(STRIP) $(PAM_MODULE) $(DESTDIR)$(PAMDIR)/pam_latchkey.so
+	$(FILL) dbus/org.freedesktop.secrets.latchkey.service.in \
+	  >$(DESTDIR)$(PREFIX)/share/dbus-1/services/org.freedesktop.secrets.latchkey.service
+	$(FILL) dbus/latchkeyd.service.in >$(DESTDIR)$(UNITDIR)/latchkeyd.service
+	$(FILL) dbus/latchkeyd.socket.in >$(DESTDIR)$(UNITDIR)/latchkeyd.socket
+	install -m 644 dbus/latchkey-first-unlock.target $(DESTDIR)$(UNITDIR)/
+	ln -sfn ../latchkeyd.socket $(DESTDIR)$(UNITDIR)/sockets.target.wants/latchkeyd.socket
+	install -m 644 pam/pam-configs/latchkey $(DESTDIR)$(PREFIX)/share/pam-configs/latchkey
+	install -m 644 pam/latchkey-unlock $(DESTDIR)$(SYSCONFDIR)/pam.d/latchkey-unlock
+	@test -n "$(DESTDIR)" || echo "Now 'pam-auth-update --enable latchkey' puts the module into the login."
+
+# The login must not name a module that is gone. sockets.target.wants is the one folder that may have been new.
+uninstall: ## remove just what `make install` laid
+	test -n "$(DESTDIR)" || ! command -v pam-auth-update >/dev/null || pam-auth-update --package --remove latchkey
+	rm -f $(INSTALLED:%=$(DESTDIR)%)
+	-rmdir $(DESTDIR)$(UNITDIR)/sockets.target.wants 2>/dev/null
+
+run: deps build ## a throwaway session with its own vault, and a tour of it
+	Tests/Session/throwaway Tests/Session/tour
+
+# Each part runs even if one before it failed; the outcome is that of all. Status 5 is a suite without tests.
+test: deps build ## unit tests, then the PAM module, whole programs, and a booted system (as root)
+	@failed=; swift test $(SWIFTFLAGS) || failed="swift-test"; \
+	for s in $(SUITES); do test -d $$s || continue; \
+	  $(PYTHON) -m pytest -p no:cacheprovider $$s || failed="$$failed $$s"; done; \
+	test -z "$$failed" || { echo "failed: $$failed"; exit 1; }
+
+lint: ## formatting and style of the Swift sources
+	swift format lint --strict --recursive Package.swift Sources Tests
+
+clean: ## remove what was built
+	rm -rf .build

@@ -1,0 +1,50 @@
+/// Reads fields from untrusted bytes. Never traps: what is not there is ``Truncated``.
+public struct ByteReader {
+  /// The bytes ended before the field did.
+  public struct Truncated: Error {}
+
+  private let bytes: [UInt8]
+  /// How many bytes were read.
+  public private(set) var position: Int
+
+  /// A reader at the start of `bytes`, which hold no secret.
+  public init(_ bytes: [UInt8]) {
+    self.bytes = bytes
+    position = 0
+  }
+
+  /// How many bytes are left.
+  public var remaining: Int { bytes.count - position }
+
+  /// The next `count` bytes.
+  public mutating func take(_ count: Int) throws(Truncated) -> [UInt8] {
+    guard count >= 0, count <= remaining else { throw Truncated() }
+    defer { position += count }
+    return Array(bytes[position..<(position + count)])
+  }
+
+  /// The next unsigned number, little-endian, in as many bytes as its type has.
+  public mutating func number<Number: FixedWidthInteger & UnsignedInteger>(
+    _ type: Number.Type = Number.self
+  ) throws(Truncated) -> Number {
+    let size = Number.bitWidth / 8
+    guard size <= remaining else { throw Truncated() }
+    defer { position += size }
+    return bytes[position..<(position + size)].reversed().reduce(0) { Number(truncatingIfNeeded: $0 << 8) | Number($1) }
+  }
+
+  /// The next bytes, with their length in front as 16 bits.
+  public mutating func short() throws(Truncated) -> [UInt8] {
+    try take(Int(try number(UInt16.self)))
+  }
+
+  /// The next bytes, with their length in front as 32 bits.
+  public mutating func long() throws(Truncated) -> [UInt8] {
+    try take(Int(try number(UInt32.self)))
+  }
+
+  /// The next text, with its length in front as 16 bits; bytes that are not UTF-8 are replaced.
+  public mutating func text() throws(Truncated) -> String {
+    String(decoding: try short(), as: UTF8.self)
+  }
+}

@@ -1,0 +1,34 @@
+// Calls of glibc that its Swift module leaves out, because they are variadic or behind _GNU_SOURCE. That macro would
+// change the layout of types which the Glibc module has already defined, so the calls are declared here.
+#pragma once
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/types.h>
+
+int renameat2(int, const char *, int, const char *, unsigned int);
+int setresuid(uid_t, uid_t, uid_t);
+int setresgid(gid_t, gid_t, gid_t);
+int getresuid(uid_t *, uid_t *, uid_t *);
+
+int accept4(int, struct sockaddr *, socklen_t *, int);
+
+/// The next connection, close-on-exec and not blocking. Its descriptor, or -1 with errno.
+static inline int linux_accept(int socket) { return accept4(socket, 0, 0, SOCK_CLOEXEC | SOCK_NONBLOCK); }
+
+static inline int linux_set_dumpable(int value) { return prctl(PR_SET_DUMPABLE, value, 0, 0, 0); }
+static inline int linux_dumpable(void) { return prctl(PR_GET_DUMPABLE, 0, 0, 0, 0); }
+static inline int linux_set_death_signal(int signal) { return prctl(PR_SET_PDEATHSIG, signal, 0, 0, 0); }
+
+/// A descriptor that is readable while one of the signals, which are blocked, waits. Or -1 with errno.
+static inline int linux_signals(const sigset_t *signals) { return signalfd(-1, signals, SFD_CLOEXEC | SFD_NONBLOCK); }
+
+/// SO_PEERCRED of a connected local socket. 0, or -1 with errno.
+static inline int linux_peer(int socket, pid_t *pid, uid_t *uid) {
+  struct { pid_t pid; uid_t uid; gid_t gid; } peer;
+  socklen_t size = sizeof peer;
+  if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return -1;
+  *pid = peer.pid;
+  *uid = peer.uid;
+  return 0;
+}

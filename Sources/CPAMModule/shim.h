@@ -1,0 +1,53 @@
+// What the PAM module needs of libc and libpam. Embedded Swift has no Glibc module, so the headers are named here;
+// the inline functions are only what Swift cannot import: errno, variadic functions, a configured string.
+#pragma once
+
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE 1  // posix_spawn_file_actions_addclosefrom_np, POSIX_SPAWN_SETSID, strerrordesc_np
+#endif
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/types.h>
+#include <sys/wait.h>
+#include <syslog.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <security/pam_ext.h>
+#include <security/pam_modules.h>
+
+#ifndef LATCHKEY_LIBEXECDIR
+#define LATCHKEY_LIBEXECDIR "/usr/libexec"
+#endif
+
+/// The helper that is started unless `helper=` names another.
+static inline const char *latchkey_default_helper(void) { return LATCHKEY_LIBEXECDIR "/latchkey-derive"; }
+
+static inline int latchkey_errno(void) { return errno; }
+static inline void latchkey_set_errno(int error) { errno = error; }
+
+/// The text is an argument of "%s", never the format: what comes from a service file is not interpreted.
+static inline void latchkey_log(const pam_handle_t *handle, int priority, const char *text) {
+  pam_syslog(handle, priority, "%s", text);
+}
+
+/// F_DUPFD_CLOEXEC with a lowest number; -1 and errno on failure.
+static inline int latchkey_duplicate_above(int descriptor, int lowest) {
+  return fcntl(descriptor, F_DUPFD_CLOEXEC, lowest);
+}
+
+/// Anonymous private pages, or NULL. MAP_FAILED is a cast that Swift does not import.
+static inline void *latchkey_map(size_t size) {
+  void *base = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return base == MAP_FAILED ? NULL : base;
+}
+
+/// The signal a child died by, or 0 when it exited by itself.
+static inline int latchkey_terminating_signal(int status) { return WIFSIGNALED(status) ? WTERMSIG(status) : 0; }

@@ -1,0 +1,105 @@
+import Bytes
+import Glibc
+import Posix
+import Sodium
+
+/// Where the control socket is.
+public enum ControlSocket {
+  /// The runtime folder of a user.
+  public static func runtimeFolder(uid: uid_t) -> String { "/run/user/\(uid)" }
+
+  /// The folder of the socket, below the runtime folder.
+  public static func folder(runtime: String) -> String { runtime + "/latchkey" }
+
+  /// The socket itself.
+  public static func path(runtime: String) -> String { folder(runtime: runtime) + "/control" }
+}
+
+/// Why the daemon could not be asked.
+public enum ControlError: Error, Equatable, Sendable {
+  /// Nobody listens.
+  case noDaemon
+  /// Somebody listens who is neither the user nor root.
+  case strangeDaemon
+  /// No answer in time.
+  case silent
+  /// An answer that this version does not know, or the connection ended.
+  case broken
+}
+
+/// One connection to the daemon, from the helper or the command line.
+public struct ControlClient: ~Copyable {
+  private let socket: LocalSocket
+
+  /// Connects to the daemon of the user `uid`.
+  ///
+  /// - Throws: ``ControlError/noDaemon``; ``ControlError/strangeDaemon`` when the socket is a link or somebody else's:
+  ///   nothing is sent to it; ``ControlError/silent`` when the daemon lets too many wait.
+  public init(runtime: String, uid: uid_t) throws(ControlError) {
+    // Against mistakes only: the file could be another one a moment later. Who listens is what the kernel says of the
+    // connection.
+    var file = stat()
+    guard lstat(ControlSocket.path(runtime: runtime), &file) == 0 else { throw .noDaemon }
+    guard file.st_mode & S_IFMT == S_IFSOCK, file.st_uid == uid || file.st_uid == 0 else { throw .strangeDaemon }
+    let connected = try ControlClient.connect(ControlSocket.path(runtime: runtime))
+    guard let peer = try? connected.peer(), peer.uid == uid || peer.uid == 0 else { throw .strangeDaemon }
+    socket = connected
+  }
+
+  private static func connect(_ path: String) throws(ControlError) -> LocalSocket {
+    do { return try LocalSocket.connect(to: path) } catch {
+      throw error.code == EAGAIN ? .silent : .noDaemon
+    }
+  }
+
+  private borrowing func ask(_ packet: RawSpan, until deadline: Int) throws(ControlError) -> ControlReply {
+    var bytes = [UInt8](repeating: 0, count: ControlPacket.sizeLimit)
+    let count: Int
+    do {
+      try socket.send(packet)
+      try socket.waitForPacket(until: deadline)
+      count =
+        try bytes.withUnsafeMutableBufferPointer { buffer throws(PosixError) in
+          try socket.receive(into: UnsafeMutableRawBufferPointer(buffer))
+        } ?? 0
+    } catch { throw error.code == ETIMEDOUT ? .silent : .broken }
+    guard let reply = ControlReply(decoding: Array(bytes.prefix(count))) else { throw .broken }
+    return reply
+  }
+
+  /// Announces an authentication.
+  ///
+  /// - Parameter deadline: on the clock of `Process.now`, in milliseconds; so for every call.
+  public borrowing func hello(_ hello: Hello, until deadline: Int) throws(ControlError) -> Need {
+    var out = ControlPacket.begin(.hello)
+    hello.encode(into: &out)
+    guard case .need(let need) = try ask(out.bytes.span.bytes, until: deadline) else { throw .broken }
+    return need
+  }
+
+  /// Delivers keys. The packet is erased when it is sent.
+  public borrowing func unlock(
+    _ delivery: consuming TierDelivery, until deadline: Int
+  ) throws(ControlError) -> UnlockOutcome {
+    let packet = try ControlClient.packet(delivery)
+    guard case .outcome(let outcome) = try ask(packet.bytes, until: deadline) else { throw .broken }
+    return outcome
+  }
+
+  private static func packet(_ delivery: consuming TierDelivery) throws(ControlError) -> SecureBytes {
+    do { return try delivery.encoded(prefix: ControlPacket.begin(.unlock).bytes) } catch { throw .broken }
+  }
+
+  /// How things are.
+  public borrowing func status(until deadline: Int) throws(ControlError) -> Status {
+    guard case .status(let status) = try ask(ControlPacket.begin(.status).bytes.span.bytes, until: deadline) else {
+      throw .broken
+    }
+    return status
+  }
+
+  /// Locks the vault.
+  public borrowing func lock(until deadline: Int) throws(ControlError) {
+    guard case .locked = try ask(ControlPacket.begin(.lock).bytes.span.bytes, until: deadline) else { throw .broken }
+  }
+}

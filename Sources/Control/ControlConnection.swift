@@ -1,0 +1,65 @@
+import Bytes
+import Posix
+import Sodium
+
+/// The daemon's end of one connection. Packets are taken into locked memory, since any of them may carry keys.
+public struct ControlConnection: ~Copyable {
+  private let socket: LocalSocket
+  /// Who connected.
+  public let peer: LocalSocket.Peer
+
+  /// Takes over an accepted connection; nil when the kernel does not say who it is.
+  public init?(_ socket: consuming LocalSocket) {
+    guard let peer = try? socket.peer() else { return nil }
+    self.socket = socket
+    self.peer = peer
+  }
+
+  /// The descriptor's number, for an event loop.
+  public var number: Int32 { socket.number }
+
+  /// What came next.
+  public enum Arrival: ~Copyable {
+    /// Nothing yet.
+    case nothing
+    /// A packet.
+    case request(ControlRequest)
+    /// The peer is gone, or sent what no peer sends.
+    case ended
+  }
+
+  /// Takes the next packet.
+  public borrowing func receive() -> Arrival {
+    do {
+      // No request is longer than three texts; what does not fit ends the connection.
+      var buffer = try SecureBytes(count: 4096)
+      let count = try buffer.withUnsafeMutableBytes { memory throws(PosixError) in try socket.receive(into: memory) }
+      guard let count else { return .nothing }
+      guard count > 0 else { return .ended }
+      return .request(ControlConnection.decode(buffer.bytes.extracting(first: count)))
+    } catch { return .ended }
+  }
+
+  private static func decode(_ packet: RawSpan) -> ControlRequest {
+    guard packet.byteCount >= 2, packet.unsafeLoad(fromByteOffset: 0, as: UInt8.self) == ControlPacket.version,
+      let operation = ControlPacket.Operation(rawValue: packet.unsafeLoad(fromByteOffset: 1, as: UInt8.self))
+    else { return .malformed }
+    let fields = packet.extracting(droppingFirst: 2)
+    switch operation {
+    case .hello:
+      var input = ByteReader(fields.withUnsafeBytes { Array($0) })
+      guard let hello = Hello(decoding: &input), input.remaining == 0 else { return .malformed }
+      return .hello(hello)
+    case .unlock:
+      guard let delivery = TierDelivery(decoding: fields) else { return .malformed }
+      return .unlock(delivery)
+    case .status: return fields.byteCount == 0 ? .status : .malformed
+    case .lock: return fields.byteCount == 0 ? .lock : .malformed
+    }
+  }
+
+  /// Answers. A peer that does not read is not waited for.
+  public borrowing func send(_ reply: ControlReply) throws(PosixError) {
+    try socket.send(reply.encoded.span.bytes)
+  }
+}

@@ -1,0 +1,116 @@
+import Bytes
+
+/// What all packets of the control socket have in common: version, operation, fields. FORMAT.md has them byte by byte.
+enum ControlPacket {
+  static let version: UInt8 = 1
+  /// The largest packet, in bytes.
+  static let sizeLimit = 32768
+
+  enum Operation: UInt8 {
+    case hello = 1
+    case unlock = 2
+    case status = 3
+    case lock = 4
+  }
+
+  static func begin(_ operation: Operation) -> ByteWriter {
+    var out = ByteWriter()
+    out.number(version)
+    out.number(operation.rawValue)
+    return out
+  }
+}
+
+/// What a peer asks of the daemon.
+public enum ControlRequest: ~Copyable {
+  /// An authentication begins.
+  case hello(Hello)
+  /// Keys for the authentication that was announced before.
+  case unlock(TierDelivery)
+  /// How things are.
+  case status
+  /// Lock now.
+  case lock
+  /// Nothing that this version knows.
+  case malformed
+}
+
+/// What the daemon answers.
+public enum ControlReply: Equatable, Sendable {
+  /// To hello.
+  case need(Need)
+  /// To unlock.
+  case outcome(UnlockOutcome)
+  /// To status.
+  case status(Status)
+  /// To lock: done.
+  case locked
+
+  /// The longest reason, in bytes; what is longer is cut.
+  private static let textLimit = 1024
+
+  /// The packet's bytes.
+  var encoded: [UInt8] {
+    switch self {
+    case .need(let need):
+      var out = ControlPacket.begin(.hello)
+      switch need {
+      case .nothing: out.number(UInt8(0))
+      case .keys: out.number(UInt8(1))
+      case .refused: out.number(UInt8(2))
+      }
+      if case .refused(let reason) = need { out.text(reason, limit: ControlReply.textLimit) } else { out.text("") }
+      return out.bytes
+    case .outcome(let outcome):
+      var out = ControlPacket.begin(.unlock)
+      let (code, text): (UInt8, String) =
+        switch outcome {
+        case .live: (0, "")
+        case .staged: (1, "")
+        case .wrongKeys: (2, "")
+        case .refused(let reason): (3, reason)
+        case .unusable(let reason): (4, reason)
+        }
+      out.number(code)
+      out.text(text, limit: ControlReply.textLimit)
+      return out.bytes
+    case .status(let status):
+      var out = ControlPacket.begin(.status)
+      status.encode(into: &out)
+      return out.bytes
+    case .locked: return ControlPacket.begin(.lock).bytes
+    }
+  }
+
+  /// Reads a packet; nil for anything else than this version's answers.
+  init?(decoding bytes: [UInt8]) {
+    var input = ByteReader(bytes)
+    guard (try? input.number(UInt8.self)) == ControlPacket.version, let raw = try? input.number(UInt8.self),
+      let operation = ControlPacket.Operation(rawValue: raw)
+    else { return nil }
+    switch operation {
+    case .hello:
+      guard let code = try? input.number(UInt8.self), let text = try? input.text() else { return nil }
+      switch code {
+      case 0: self = .need(.nothing)
+      case 1: self = .need(.keys)
+      case 2: self = .need(.refused(text))
+      default: return nil
+      }
+    case .unlock:
+      guard let code = try? input.number(UInt8.self), let text = try? input.text() else { return nil }
+      switch code {
+      case 0: self = .outcome(.live)
+      case 1: self = .outcome(.staged)
+      case 2: self = .outcome(.wrongKeys)
+      case 3: self = .outcome(.refused(text))
+      case 4: self = .outcome(.unusable(text))
+      default: return nil
+      }
+    case .status:
+      guard let status = Status(decoding: &input) else { return nil }
+      self = .status(status)
+    case .lock: self = .locked
+    }
+  }
+}

@@ -1,0 +1,128 @@
+import Bytes
+
+/// What `latchkey status` tells. No secret, no label, no attribute is in it.
+public struct Status: Equatable, Sendable {
+  /// The state of the vault.
+  public enum State: UInt8, Sendable {
+    /// No login yet, or the session has ended.
+    case sealed = 0
+    /// Everything can be read.
+    case unlocked = 1
+    /// The session is past its first unlock, but locked.
+    case locked = 2
+  }
+
+  /// Whether the keys of one class are in memory.
+  public struct ClassState: Equatable, Sendable {
+    /// The class's name, as "when-unlocked".
+    public var name: String
+    /// Whether its keys are in memory.
+    public var isPresent: Bool
+
+    /// Puts them together.
+    public init(name: String, isPresent: Bool) {
+      self.name = name
+      self.isPresent = isPresent
+    }
+  }
+
+  /// The state of the vault.
+  public var state = State.sealed
+  /// Whether the session was unlocked since it began.
+  public var firstUnlocked = false
+  /// Why it is locked; each a line for a person.
+  public var lockReasons: [String] = []
+  /// Whether a locker is on the screen.
+  public var lockerUp = false
+  /// Whether keys wait until the locker is gone.
+  public var staged = false
+  /// Every class.
+  public var classes: [ClassState] = []
+  /// What is wrong, each a line for a person that names the file.
+  public var problems: [String] = []
+  /// The vault's folder.
+  public var vaultPath = ""
+  /// The keybag's generation; 0 without a keybag.
+  public var generation: UInt64 = 0
+  /// Where the device key is kept; empty without one.
+  public var deviceKey = ""
+  /// Whether memory that holds secrets is locked.
+  public var memoryLocked = false
+  /// Who owns `org.freedesktop.secrets`: "latchkeyd", "nobody", or another program's bus name.
+  public var nameOwner = ""
+  /// Where news of locked screens comes from.
+  public var lockSources: [String] = []
+  /// How many items there are.
+  public var items: UInt64 = 0
+  /// How many collections there are.
+  public var collections: UInt64 = 0
+
+  /// How many of them are locked by themselves.
+  public var lockedCollections: UInt64 = 0
+
+  /// A status with nothing in it.
+  public init() {}
+
+  // With these the largest status, four full lists and three texts, is below the limit of a packet.
+  private static let listLimit = 16
+  private static let textLimit = 400
+  private static let pathLimit = 4096
+
+  func encode(into out: inout ByteWriter) {
+    func list(_ lines: [String]) {
+      var lines = lines
+      if lines.count > Status.listLimit {
+        let surplus = lines.count - Status.listLimit + 1
+        lines.removeLast(surplus)
+        lines.append("and \(surplus) more")
+      }
+      out.number(UInt8(lines.count))
+      for line in lines { out.text(line, limit: Status.textLimit) }
+    }
+    out.number(state.rawValue)
+    out.number(UInt8((firstUnlocked ? 1 : 0) | (lockerUp ? 2 : 0) | (staged ? 4 : 0) | (memoryLocked ? 8 : 0)))
+    list(lockReasons)
+    list(problems)
+    list(lockSources)
+    let classes = self.classes.prefix(Status.listLimit)
+    list(classes.map(\.name))
+    for one in classes { out.number(UInt8(one.isPresent ? 1 : 0)) }
+    out.text(vaultPath, limit: Status.pathLimit)
+    out.number(generation)
+    out.text(deviceKey, limit: Status.textLimit)
+    out.text(nameOwner, limit: Status.textLimit)
+    out.number(items)
+    out.number(collections)
+    out.number(lockedCollections)
+  }
+
+  init?(decoding input: inout ByteReader) {
+    do {
+      guard let state = State(rawValue: try input.number()) else { return nil }
+      self.state = state
+      let flags: UInt8 = try input.number()
+      firstUnlocked = flags & 1 != 0
+      lockerUp = flags & 2 != 0
+      staged = flags & 4 != 0
+      memoryLocked = flags & 8 != 0
+      lockReasons = try Status.list(&input)
+      problems = try Status.list(&input)
+      lockSources = try Status.list(&input)
+      for name in try Status.list(&input) { classes.append(ClassState(name: name, isPresent: false)) }
+      for index in classes.indices { classes[index].isPresent = try input.number(UInt8.self) == 1 }
+      vaultPath = try input.text()
+      generation = try input.number()
+      deviceKey = try input.text()
+      nameOwner = try input.text()
+      items = try input.number()
+      collections = try input.number()
+      lockedCollections = try input.number()
+    } catch { return nil }
+  }
+
+  private static func list(_ input: inout ByteReader) throws(ByteReader.Truncated) -> [String] {
+    var lines: [String] = []
+    for _ in 0..<Int(try input.number(UInt8.self)) { lines.append(try input.text()) }
+    return lines
+  }
+}

@@ -1,0 +1,15 @@
+/// What can go wrong in this module. No case carries anything secret.
+public enum GcryptError: Error, Equatable, Sendable {
+  /// libgcrypt is older than 1.10, or its start-up failed.
+  case unusableLibrary
+  /// Secure memory is used up: the operation was not done.
+  case outOfSecureMemory
+  /// The peer's public key is empty, longer than 129 bytes, or not in the range 2 … p − 2.
+  case badPublicKey
+  /// A caller's buffer has not the size that the operation names.
+  case badBufferSize
+  /// The ciphertext did not decrypt: wrong length, IV, key or padding. Which of them is not told.
+  case undecryptable
+  /// libgcrypt refused, with its own error code (without the source part).
+  case library(code: UInt32)
+}

@@ -1,0 +1,130 @@
+import Bytes
+import Glibc
+import Posix
+import Sodium
+
+/// The device key as a file beside the vault: what there is without the system service.
+///
+/// The file's secret is mixed with the machine's identity, so that a home folder copied to another machine does not
+/// carry the device along. Weaker than the other backends, and `status` says so.
+public final class FileDeviceKey: DeviceKey {
+  /// The file's name in the vault's folder.
+  public static let name = "device.key"
+  private static let magic = Array("LATCHDEV".utf8)
+  private static let version: UInt32 = 1
+  // magic, version, whether a machine identity is mixed in, device secret, erasable secret, check sum
+  private static let headSize = 8 + 4 + 1
+  private static let size = headSize + 2 * Key.size + 32
+
+  /// 16 bytes by which a vault recognises this device; another machine with the same file has others.
+  public let identity: [UInt8]
+  /// Always ``DeviceKeyBackend/file``.
+  public let backend = DeviceKeyBackend.file
+  private let key: Key
+  private let erasable: Key
+
+  /// Reads the device key in `folder`, or makes it where there is none.
+  ///
+  /// - Parameters:
+  ///   - machine: 16 bytes that are this machine's, or nil where it has no identity.
+  ///   - mayCreate: false where a vault is there already, whose device key should be there too.
+  /// - Throws: ``DeviceKeyError/unavailable(_:)`` with what is wrong with the file; it is not touched.
+  public init(folder: borrowing Folder, machine: [UInt8]?, mayCreate: Bool) throws(DeviceKeyError) {
+    do {
+      let content =
+        mayCreate && !folder.contains(FileDeviceKey.name)
+        ? try FileDeviceKey.create(in: folder, boundToMachine: machine != nil) : try FileDeviceKey.load(from: folder)
+      let bytes = content.bytes
+      let sum = FileDeviceKey.checksum(of: content)
+      guard Sodium.equal(sum.span.bytes, bytes.extracting((FileDeviceKey.size - 32)..<FileDeviceKey.size)),
+        Sodium.equal(bytes.extracting(first: 8), FileDeviceKey.magic.span.bytes),
+        UInt32(littleEndian: bytes.unsafeLoadUnaligned(fromByteOffset: 8, as: UInt32.self)) == FileDeviceKey.version
+      else { throw DeviceKeyError.unavailable("the file is damaged or of a newer format") }
+      let flag = bytes.unsafeLoad(fromByteOffset: 12, as: UInt8.self)
+      guard flag <= 1 else { throw DeviceKeyError.unavailable("the file is damaged or of a newer format") }
+      let bound = flag == 1
+      guard !bound || machine != nil else { throw DeviceKeyError.unavailable("the machine has no identity") }
+      let inputs = bound ? [machine ?? []] : []
+      let start = FileDeviceKey.headSize
+      let secret = try Key(copying: bytes.extracting(start..<(start + Key.size)))
+      let other = try Key(copying: bytes.extracting((start + Key.size)..<(start + 2 * Key.size)))
+      key = try secret.derive(.deviceWrap, inputs)
+      erasable = try other.duplicate()
+      identity = try secret.tag(.deviceIdentity, inputs, length: 16)
+    } catch let error as DeviceKeyError {
+      throw error
+    } catch let error as PosixError {
+      throw .unavailable(error.description)
+    } catch {
+      throw .unavailable("not enough memory")
+    }
+  }
+
+  private static func load(from folder: borrowing Folder) throws -> SecureBytes {
+    var content = try SecureBytes(count: size + 1)
+    let count = try content.withUnsafeMutableBytes { buffer throws(PosixError) in try folder.read(name, into: buffer) }
+    guard count == size else { throw DeviceKeyError.unavailable("the file is truncated") }
+    return content
+  }
+
+  private static func create(in folder: borrowing Folder, boundToMachine: Bool) throws -> SecureBytes {
+    let lock = try KeybagFile.lock(folder)
+    defer { extendLifetime(lock) }
+    // Two programs at once make one device key.
+    if folder.contains(name) { return try load(from: folder) }
+    var head = ByteWriter()
+    head.put(magic)
+    head.number(version)
+    head.number(UInt8(boundToMachine ? 1 : 0))
+    let secret = try Key.random()
+    let erasable = try Key.random()
+    var content = try SecureBytes(count: size + 1)
+    content.withUnsafeMutableBytes { buffer in
+      buffer.copyBytes(from: head.bytes)
+      secret.bytes.withUnsafeBytes { UnsafeMutableRawBufferPointer(rebasing: buffer[headSize...]).copyMemory(from: $0) }
+      erasable.bytes.withUnsafeBytes {
+        UnsafeMutableRawBufferPointer(rebasing: buffer[(headSize + Key.size)...]).copyMemory(from: $0)
+      }
+    }
+    let sum = checksum(of: content)
+    content.withUnsafeMutableBytes {
+      UnsafeMutableRawBufferPointer(rebasing: $0[(size - 32)..<size]).copyBytes(from: sum)
+    }
+    try folder.write(name, content.bytes.extracting(first: size), replacing: false)
+    return content
+  }
+
+  private static func checksum(of content: borrowing SecureBytes) -> [UInt8] {
+    Sodium.checksum(content.bytes.extracting(first: size - 32))
+  }
+
+  private func wrapKey(_ kind: DeviceShareKind) throws(SodiumError) -> Key {
+    var hash = try KeyedHash(key: key)
+    hash.update(KeyLabel.deviceWrap.text)
+    hash.update([kind.rawValue].span.bytes)
+    if kind == .erasable { hash.update(erasable) }
+    return try hash.key()
+  }
+
+  /// Wraps `share` for this device and machine, bound to `context`: 72 bytes.
+  ///
+  /// - Throws: ``DeviceKeyError/unavailable(_:)`` when memory for a secret cannot be had.
+  public func wrap(
+    _ share: borrowing Key, _ kind: DeviceShareKind, context: [UInt8]
+  ) throws(DeviceKeyError) -> [UInt8] {
+    do { return AEAD.seal(share.bytes, key: try wrapKey(kind), associated: context) } catch {
+      throw .unavailable("not enough memory")
+    }
+  }
+
+  /// Unwraps what ``wrap(_:_:context:)`` made with this file on this machine.
+  ///
+  /// - Throws: ``DeviceKeyError/otherDevice`` for anything else, damage included.
+  public func unwrap(_ wrapped: [UInt8], _ kind: DeviceShareKind, context: [UInt8]) throws(DeviceKeyError) -> Key {
+    do {
+      return try Key(try AEAD.open(wrapped.span.bytes, key: try wrapKey(kind), associated: context))
+    } catch {
+      throw error == .outOfMemory ? .unavailable("not enough memory") : .otherDevice
+    }
+  }
+}

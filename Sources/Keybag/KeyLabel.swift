@@ -1,0 +1,89 @@
+import Sodium
+
+/// Every purpose that a key of the hierarchy is used for. The label is the first input of the derivation, so that no
+/// two purposes ever share a key. FORMAT.md lists what each one's other inputs are.
+public enum KeyLabel: CaseIterable, Sendable {
+  /// Argon2id output -> the key that wraps the root key in a protector.
+  case protectorWrap
+  /// Argon2id output -> a check value that tells which protector a password opens.
+  case protectorCommitment
+  /// Root key -> the key that wraps one tier key.
+  case tierWrap
+  /// Root key -> the tag over the whole keybag.
+  case keybagTag
+  /// Tier key -> a check value by which the daemon recognises it.
+  case tierCommitment
+  /// Tier key -> the first link of the chain of collection keys.
+  case collectionChain
+  /// Chain link -> the tier key of the one collection of its number.
+  case collection
+  /// Chain link -> the next link.
+  case nextCollection
+  /// Tier key C, or a device's share -> the key that wraps the index key.
+  case indexWrap
+  /// Index key -> the key that seals the labels of collections.
+  case collectionLabel
+  /// Collection's tier key, device share, erasable share -> the key that wraps a class key.
+  case classWrap
+  /// The same for the key of labels and attributes.
+  case metadataWrap
+  /// Collection's tier key C -> the tag over a class's public key.
+  case publicKeyTag
+  /// Collection's tier key C -> the tag over an item that was stored while its class was locked.
+  case lockedItemTag
+  /// Index key -> the token of one attribute.
+  case attributeToken
+  /// Index key -> the token of a whole set of attributes.
+  case attributeSetToken
+  /// Index key -> the token of an alias's name.
+  case aliasToken
+  /// Device key -> the key that wraps a share.
+  case deviceWrap
+  /// Device key -> the name by which a vault recognises it.
+  case deviceIdentity
+
+  /// The text that is hashed.
+  public var text: StaticString {
+    switch self {
+    case .protectorWrap: "latchkey/1/protector-wrap"
+    case .protectorCommitment: "latchkey/1/protector-commitment"
+    case .tierWrap: "latchkey/1/tier-wrap"
+    case .keybagTag: "latchkey/1/keybag-tag"
+    case .tierCommitment: "latchkey/1/tier-commitment"
+    case .collectionChain: "latchkey/1/collection-chain"
+    case .collection: "latchkey/1/collection"
+    case .nextCollection: "latchkey/1/next-collection"
+    case .indexWrap: "latchkey/1/index-wrap"
+    case .collectionLabel: "latchkey/1/collection-label"
+    case .classWrap: "latchkey/1/class-wrap"
+    case .metadataWrap: "latchkey/1/metadata-wrap"
+    case .publicKeyTag: "latchkey/1/public-key-tag"
+    case .lockedItemTag: "latchkey/1/locked-item-tag"
+    case .attributeToken: "latchkey/1/attribute-token"
+    case .attributeSetToken: "latchkey/1/attribute-set-token"
+    case .aliasToken: "latchkey/1/alias-token"
+    case .deviceWrap: "latchkey/1/device-wrap"
+    case .deviceIdentity: "latchkey/1/device-identity"
+    }
+  }
+}
+
+extension Key {
+  /// The key for `label` and `inputs` under this one: keyed BLAKE2b-256 over the label and each input, framed.
+  public borrowing func derive(_ label: KeyLabel, _ inputs: [[UInt8]] = []) throws(SodiumError) -> Key {
+    var hash = try KeyedHash(key: self)
+    hash.update(label.text)
+    for input in inputs { hash.update(input.span.bytes) }
+    return try hash.key()
+  }
+
+  /// The tag of `length` bytes for `label` and `inputs` under this key.
+  public borrowing func tag(
+    _ label: KeyLabel, _ inputs: [[UInt8]] = [], length: Int = 32
+  ) throws(SodiumError) -> [UInt8] {
+    var hash = try KeyedHash(key: self, length: length)
+    hash.update(label.text)
+    for input in inputs { hash.update(input.span.bytes) }
+    return hash.tag()
+  }
+}

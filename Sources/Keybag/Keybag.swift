@@ -1,0 +1,189 @@
+import Bytes
+import Posix
+import Sodium
+
+/// The content of the keybag file: protectors, each of which wraps the root key, and the tier keys under the root key.
+///
+///     password --Argon2id--> root key --> tier key A (while unlocked)
+///                                    `--> tier key C (first unlock to session end)
+///
+/// A check sum finds damage without any password; a tag under the root key authenticates every byte. The root key lives
+/// only inside ``Opened``, which the helper drops as soon as it has the tier keys.
+public struct Keybag: Equatable, Sendable {
+  /// The format that this program writes, and the newest it reads.
+  public static let version: UInt32 = 1
+  /// The largest keybag, in bytes.
+  public static let sizeLimit = 65536
+  /// The most protectors a keybag may have.
+  public static let protectorLimit = 16
+
+  private static let magic = Array("LATCHKEY".utf8)
+  private static let tagSize = 32
+
+  /// 16 random bytes that keybag and database share.
+  public let vault: [UInt8]
+  /// Counts every rewrite; 1 at founding.
+  public private(set) var generation: UInt64
+  /// When the vault was founded, in seconds since 1970.
+  public let founded: UInt64
+  /// The ways to the root key: 1...16.
+  public private(set) var protectors: [Protector]
+  /// The tier keys, wrapped: one generation, or two while keys are rotated.
+  public let epochs: [TierEpoch]
+  private var tag: [UInt8]
+
+  /// The generation of tier keys that new collections use.
+  public var epoch: TierEpoch { epochs[epochs.count - 1] }
+
+  /// A keybag that was opened with a password: the only place where the root key is.
+  public struct Opened: ~Copyable {
+    /// The keybag that was opened.
+    public let keybag: Keybag
+    private let root: Key
+    /// Which protector opened, by its place in ``Keybag/protectors``.
+    public let protector: Int
+
+    fileprivate init(keybag: Keybag, root: consuming Key, protector: Int) {
+      self.keybag = keybag
+      self.root = root
+      self.protector = protector
+    }
+
+    /// The newest tier keys.
+    public borrowing func tiers() throws(KeybagError) -> TierKeys {
+      let keybag = self.keybag
+      return try KeybagError.sodium { () throws(SodiumError) in
+        try keybag.epoch.open(root: root, vault: keybag.vault)
+      }
+    }
+
+    /// The keybag with the protector that opened marked as proven, one generation later. One that is retiring stays so.
+    public borrowing func proving() throws(KeybagError) -> Keybag {
+      var next = keybag
+      next.generation += 1
+      if next.protectors[protector].state == .unproven { next.protectors[protector].state = .proven }
+      return try KeybagError.sodium { () throws(SodiumError) in
+        try next.sign(root: root)
+        return next
+      }
+    }
+  }
+
+  /// A new vault's keybag with one password protector, unproven, and its tier keys.
+  ///
+  /// - Throws: ``KeybagError/noMemory``.
+  public static func found(
+    password: RawSpan, cost: PasswordCost = .compiledIn
+  ) throws(KeybagError) -> Opened {
+    let vault = Sodium.randomBytes(16)
+    let root = try KeybagError.sodium { () throws(SodiumError) in try Key.random() }
+    let protector = try Protector.make(password: password, root: root, vault: vault, state: .unproven, cost: cost)
+    let keybag = try KeybagError.sodium { () throws(SodiumError) in
+      let tiers = try TierKeys.random()
+      let epoch = try TierEpoch(number: 1, tiers: tiers, root: root, vault: vault)
+      var keybag = Keybag(vault: vault, founded: Process.time, protectors: [protector], epochs: [epoch])
+      try keybag.sign(root: root)
+      return keybag
+    }
+    return Opened(keybag: keybag, root: root, protector: 0)
+  }
+
+  private init(vault: [UInt8], founded: UInt64, protectors: [Protector], epochs: [TierEpoch]) {
+    self.vault = vault
+    generation = 1
+    self.founded = founded
+    self.protectors = protectors
+    self.epochs = epochs
+    tag = []
+  }
+
+  /// Tries `password` on each protector.
+  ///
+  /// - Throws: ``KeybagError/wrongPassword`` when none opens; ``KeybagError/damaged`` when one does but the keybag is
+  ///   not what was signed with its root key; ``KeybagError/noMemory``.
+  public func open(password: RawSpan) throws(KeybagError) -> Opened {
+    for (index, protector) in protectors.enumerated() {
+      guard let root = try protector.open(password: password, vault: vault) else { continue }
+      let genuine = try KeybagError.sodium { () throws(SodiumError) in
+        let expected = try root.tag(.keybagTag, [body])
+        return Sodium.equal(expected, tag)
+      }
+      guard genuine else { throw .damaged }
+      return Opened(keybag: self, root: root, protector: index)
+    }
+    throw .wrongPassword
+  }
+
+  /// Whether these are the newest tier keys of this keybag. What the daemon asks before it believes a peer.
+  public func recognises(_ tiers: borrowing TierKeys) throws(KeybagError) -> Bool {
+    do { return try epoch.recognises(tiers, vault: vault) } catch { throw .noMemory }
+  }
+
+  private mutating func sign(root: borrowing Key) throws(SodiumError) {
+    tag = try root.tag(.keybagTag, [body])
+  }
+
+  /// Everything in front of the tag.
+  private var body: [UInt8] {
+    var out = ByteWriter()
+    out.put(Keybag.magic)
+    out.number(Keybag.version)
+    out.put(vault)
+    out.number(generation)
+    out.number(founded)
+    out.number(UInt8(protectors.count))
+    for protector in protectors { protector.encode(into: &out) }
+    out.number(UInt8(epochs.count))
+    for epoch in epochs { epoch.encode(into: &out) }
+    return out.bytes
+  }
+
+  /// The file's bytes: body, tag, check sum.
+  public var encoded: [UInt8] {
+    let signed = body + tag
+    return signed + Sodium.checksum(signed.span.bytes)
+  }
+
+  /// Reads a keybag file, trusting nothing in it.
+  public init(decoding bytes: [UInt8]) throws(KeybagError) {
+    guard bytes.count <= Keybag.sizeLimit else { throw .truncated }
+    guard bytes.starts(with: Keybag.magic.prefix(bytes.count)) else { throw .foreign }
+    do {
+      var input = ByteReader(bytes)
+      _ = try input.take(Keybag.magic.count)
+      let version: UInt32 = try input.number()
+      // The check sum first: a flipped byte is damage, not a newer format.
+      let intact = Keybag.checksumFits(bytes)
+      guard version <= Keybag.version || !intact else { throw KeybagError.newerFormat(version) }
+      guard intact else { throw input.remaining < 128 ? KeybagError.truncated : KeybagError.damaged }
+      guard version == Keybag.version else { throw KeybagError.unreasonable }
+      vault = try input.take(16)
+      generation = try input.number()
+      // The next generation must exist: a file is not to be able to stop the program that counts on.
+      guard (1..<UInt64.max).contains(generation) else { throw KeybagError.unreasonable }
+      founded = try input.number()
+      let protectorCount: UInt8 = try input.number()
+      guard (1...Keybag.protectorLimit).contains(Int(protectorCount)) else { throw KeybagError.unreasonable }
+      var protectors: [Protector] = []
+      for _ in 0..<protectorCount { protectors.append(try Protector(decoding: &input)) }
+      self.protectors = protectors
+      let epochCount: UInt8 = try input.number()
+      guard (1...2).contains(epochCount) else { throw KeybagError.unreasonable }
+      var epochs: [TierEpoch] = []
+      for _ in 0..<epochCount { epochs.append(try TierEpoch(decoding: &input)) }
+      self.epochs = epochs
+      tag = try input.take(Keybag.tagSize)
+      guard input.remaining == 32 else { throw KeybagError.truncated }
+    } catch let error as KeybagError {
+      throw error
+    } catch {
+      throw .truncated
+    }
+  }
+
+  private static func checksumFits(_ bytes: [UInt8]) -> Bool {
+    guard bytes.count > 32 else { return false }
+    let sum = Sodium.checksum(bytes.span.bytes.extracting(droppingLast: 32))
+    return sum.elementsEqual(bytes.suffix(32))
+  }
+}

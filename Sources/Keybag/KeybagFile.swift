@@ -1,0 +1,82 @@
+import Glibc
+import Posix
+
+/// The files of one user's vault that hold keys: where they are, and the rules by which they are founded and replaced.
+public enum KeybagFile {
+  /// The keybag's name in the vault's folder.
+  public static let name = "keybag"
+  /// The database's name in the vault's folder.
+  public static let database = "vault.db"
+  private static let lockName = "keybag.lock"
+  /// How long a second process waits for the first, in milliseconds.
+  private static let lockDeadline = 1000
+
+  /// The folder of a vault below a home folder. `XDG_DATA_HOME` is not asked: module, helper and daemon must agree, and
+  /// two of them have no environment to believe.
+  public static let folderNames = [".local", "share", "latchkey"]
+
+  /// The path of the vault's folder.
+  public static func folderPath(home: String) -> String {
+    ([home] + folderNames).joined(separator: "/")
+  }
+
+  /// Opens the folder of a vault that should be there.
+  ///
+  /// - Throws: ``KeybagError/missing`` when it is not.
+  public static func folder(home: String, owner: uid_t) throws(KeybagError) -> Folder {
+    do { return try Folder(path: folderPath(home: home), owner: owner) } catch {
+      throw error.code == ENOENT ? .missing : .file(error)
+    }
+  }
+
+  /// Takes the lock that whoever writes a file of the vault's keys holds.
+  static func lock(_ folder: borrowing Folder) throws(PosixError) -> FileDescriptor {
+    try folder.lock(lockName, deadline: lockDeadline)
+  }
+
+  /// Reads the keybag.
+  public static func load(from folder: borrowing Folder) throws(KeybagError) -> Keybag {
+    let bytes: [UInt8]
+    do { bytes = try folder.read(name, limit: Keybag.sizeLimit) } catch {
+      switch error.code {
+      case ENOENT: throw .missing
+      case EFBIG: throw .truncated
+      default: throw .file(error)
+      }
+    }
+    return try Keybag(decoding: bytes)
+  }
+
+  /// Founds a vault: writes the keybag of a user who has neither keybag nor database.
+  ///
+  /// Two logins at once found one vault: the second finds the first one's.
+  ///
+  /// - Throws: ``KeybagError/alreadyThere``; ``KeybagError/file(_:)`` when nothing could be written: then nothing is
+  ///   left behind.
+  public static func found(home: String, owner: uid_t, password: RawSpan) throws(KeybagError) -> Keybag.Opened {
+    let folder = try KeybagError.file { () throws(PosixError) in
+      try Folder.create(folderNames, below: home, owner: owner)
+    }
+    let lock = try KeybagError.file { () throws(PosixError) in try KeybagFile.lock(folder) }
+    defer { extendLifetime(lock) }
+    guard !folder.contains(name), !folder.contains(database) else { throw .alreadyThere }
+    let opened = try Keybag.found(password: password)
+    do { try folder.write(name, opened.keybag.encoded.span.bytes, replacing: false) } catch {
+      throw error.code == EEXIST ? .alreadyThere : .file(error)
+    }
+    return opened
+  }
+
+  /// Puts `next` in the place of a keybag that is still at the generation before.
+  ///
+  /// - Throws: ``KeybagError/alreadyThere`` when another process was faster; nothing is overwritten then.
+  public static func replace(with next: Keybag, in folder: borrowing Folder) throws(KeybagError) {
+    let lock = try KeybagError.file { () throws(PosixError) in try KeybagFile.lock(folder) }
+    defer { extendLifetime(lock) }
+    let present = try load(from: folder)
+    guard present.vault == next.vault, present.generation == next.generation - 1 else { throw .alreadyThere }
+    try KeybagError.file { () throws(PosixError) in
+      try folder.write(name, next.encoded.span.bytes, replacing: true)
+    }
+  }
+}

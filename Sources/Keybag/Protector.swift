@@ -1,0 +1,150 @@
+import Bytes
+import Posix
+import Sodium
+
+/// One way to the root key: a password, or later a recovery code.
+public struct Protector: Equatable, Sendable {
+  /// What opens it.
+  public enum Kind: UInt8, Sendable {
+    /// The login password.
+    case password = 1
+    /// A recovery code. Reserved in format 1.
+    case recoveryCode = 2
+    /// A passwordless login, which reaches tier key C only. Reserved in format 1.
+    case restricted = 3
+    /// The device key alone, for a login without a password. Reserved in format 1.
+    case device = 4
+  }
+
+  /// How far a protector is to be believed.
+  public enum State: UInt8, Sendable {
+    /// Made at founding; no second login has shown yet that the password stays.
+    case unproven = 0
+    /// A later login opened it.
+    case proven = 1
+    /// Of an old password, kept until the new one is proven.
+    case retiring = 2
+  }
+
+  /// What opens it.
+  public let kind: Kind
+  /// How far it is to be believed.
+  public var state: State
+  /// 16 random bytes, its name.
+  public let id: [UInt8]
+  /// When it was made, in seconds since 1970.
+  public let created: UInt64
+  /// When a retiring protector ends, in seconds since 1970; 0 for none.
+  public let retireAfter: UInt64
+  /// 16 random bytes for Argon2id, of this protector only.
+  public let salt: [UInt8]
+  /// What a try costs.
+  public let cost: PasswordCost
+  /// 32 bytes that tell whether a password is this protector's: the cipher alone does not commit to its key.
+  public let commitment: [UInt8]
+  /// The root key, wrapped: 72 bytes.
+  public let sealed: [UInt8]
+
+  /// A new protector for `password`.
+  static func make(
+    password: RawSpan, root: borrowing Key, vault: [UInt8], state: State, cost: PasswordCost
+  ) throws(KeybagError) -> Protector {
+    guard cost.isAffordable else { throw .noMemory }
+    let id = Sodium.randomBytes(16)
+    let salt = Sodium.randomBytes(PasswordHash.saltSize)
+    return try KeybagError.sodium { () throws(SodiumError) in
+      let key = try PasswordHash.derive(password: password, salt: salt, passes: cost.passes, memory: cost.memory)
+      let wrap = try key.derive(.protectorWrap, [vault, id])
+      return Protector(
+        kind: .password, state: state, id: id, created: Process.time, retireAfter: 0, salt: salt, cost: cost,
+        commitment: try key.tag(.protectorCommitment, [vault, id]),
+        sealed: AEAD.seal(
+          root.bytes, key: wrap, associated: associated(.password, vault: vault, id: id, salt: salt, cost: cost)))
+    }
+  }
+
+  /// The root key, where `password` is this protector's; nil where it is not.
+  func open(password: RawSpan, vault: [UInt8]) throws(KeybagError) -> Key? {
+    guard kind == .password else { return nil }
+    guard cost.isReasonable else { throw .unreasonable }
+    guard cost.isAffordable else { throw .noMemory }
+    return try KeybagError.sodium { () throws(SodiumError) -> Key? in
+      let key = try PasswordHash.derive(password: password, salt: salt, passes: cost.passes, memory: cost.memory)
+      let expected = try key.tag(.protectorCommitment, [vault, id])
+      guard Sodium.equal(expected, commitment) else { return nil }
+      let wrap = try key.derive(.protectorWrap, [vault, id])
+      return try Key(
+        try AEAD.open(
+          sealed.span.bytes, key: wrap,
+          associated: Protector.associated(kind, vault: vault, id: id, salt: salt, cost: cost)))
+    }
+  }
+
+  private static func associated(
+    _ kind: Kind, vault: [UInt8], id: [UInt8], salt: [UInt8], cost: PasswordCost
+  ) -> [UInt8] {
+    var out = ByteWriter()
+    out.number(Keybag.version)
+    out.put(vault)
+    out.put(id)
+    out.number(kind.rawValue)
+    out.put(salt)
+    out.number(cost.passes)
+    out.number(cost.memory)
+    return out.bytes
+  }
+
+  func encode(into out: inout ByteWriter) {
+    out.number(kind.rawValue)
+    out.number(state.rawValue)
+    out.put(id)
+    out.number(created)
+    out.number(retireAfter)
+    out.put(salt)
+    out.number(cost.passes)
+    out.number(cost.memory)
+    out.put(commitment)
+    out.short(sealed)
+  }
+
+  init(decoding input: inout ByteReader) throws(KeybagError) {
+    do {
+      guard let kind = Kind(rawValue: try input.number()), let state = State(rawValue: try input.number()) else {
+        throw KeybagError.unreasonable
+      }
+      self.kind = kind
+      self.state = state
+      id = try input.take(16)
+      created = try input.number()
+      retireAfter = try input.number()
+      salt = try input.take(PasswordHash.saltSize)
+      cost = PasswordCost(passes: try input.number(), memory: try input.number())
+      // Before any work is done on it. What the reserved kinds cost is theirs to say.
+      guard kind != .password || cost.isReasonable else { throw KeybagError.unreasonable }
+      commitment = try input.take(32)
+      sealed = try input.short()
+      guard sealed.count <= 512, kind != .password || sealed.count == Key.size + AEAD.overhead else {
+        throw KeybagError.unreasonable
+      }
+    } catch let error as KeybagError {
+      throw error
+    } catch {
+      throw .truncated
+    }
+  }
+
+  private init(
+    kind: Kind, state: State, id: [UInt8], created: UInt64, retireAfter: UInt64, salt: [UInt8], cost: PasswordCost,
+    commitment: [UInt8], sealed: [UInt8]
+  ) {
+    self.kind = kind
+    self.state = state
+    self.id = id
+    self.created = created
+    self.retireAfter = retireAfter
+    self.salt = salt
+    self.cost = cost
+    self.commitment = commitment
+    self.sealed = sealed
+  }
+}

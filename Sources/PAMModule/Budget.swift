@@ -1,0 +1,36 @@
+import CPAMModule
+
+/// The time that one PAM handle may spend waiting for the helper: all calls of a login together, not each of them.
+///
+/// What is left is kept in the PAM handle as the pointer itself (plus one, as NULL means "nothing kept"): no memory
+/// to allocate, nothing to clean up.
+struct Budget {
+  /// Milliseconds for authenticate and open_session together.
+  static let total: Int64 = 3000
+  /// Milliseconds for a close_session, which is nobody's login any more.
+  static let close: Int64 = 1000
+  private static var key: Literal { "latchkey-budget" }
+
+  /// Takes all that is left, in milliseconds. Until `giveBack`, the handle has nothing.
+  ///
+  /// Taken before it is spent, because libpam allocates when a name is new: if that fails, no time is spent at all,
+  /// rather than a full budget at each call. nil then.
+  static func take(from handle: OpaquePointer) -> Int64? {
+    var data: UnsafeRawPointer?
+    var left = total
+    if pam_get_data(handle, key.cString, &data) == PAM_SUCCESS, let data {
+      left = Int64(Int(bitPattern: data)) &- 1
+    }
+    return keep(0, in: handle) ? (left < total ? left : total) : nil
+  }
+
+  /// Puts back what was not used; the name exists by now, so this cannot fail.
+  static func giveBack(_ milliseconds: Int64, to handle: OpaquePointer) {
+    _ = keep(milliseconds, in: handle)
+  }
+
+  private static func keep(_ milliseconds: Int64, in handle: OpaquePointer) -> Bool {
+    let pattern = UnsafeMutableRawPointer(bitPattern: Int(truncatingIfNeeded: milliseconds) &+ 1)
+    return pam_set_data(handle, key.cString, pattern, nil) == PAM_SUCCESS
+  }
+}

@@ -1,0 +1,102 @@
+import CPAMModule
+
+/// One call of libpam, from the entry point to the log line.
+///
+/// The caller is login, sshd or a screen locker, and a locker that dies leaves the screen open. So nothing here can
+/// trap: arithmetic wraps (`&+`), no arrays, no force unwraps, no conversion that checks its range, memory is reached
+/// through pointers with lengths checked before. The tests look for trap instructions in the built object.
+struct Call {
+  let handle: OpaquePointer
+  let service: Service
+  let options: Options
+
+  /// nil when there is nothing to do: no handle, a service that is left alone, an option that cannot be followed.
+  init?(
+    handle: OpaquePointer?, count: Int32, arguments: UnsafeMutablePointer<UnsafePointer<CChar>?>?
+  ) {
+    guard let handle, let name = Item.service.string(of: handle) else { return nil }
+    let service = Service(name: name)
+    guard !service.isIgnored, let options = Options(count: count, arguments: arguments, handle: handle) else {
+      return nil
+    }
+    self.handle = handle
+    self.service = service
+    self.options = options
+  }
+
+  /// Keeps the token for open_session, and lets the helper open the vault with it now.
+  func authenticate() {
+    let token = Item.token.text(of: handle, limit: Token.limit)
+    guard !token.isEmpty else { return }
+    guard token.count <= Token.limit else {
+      Log.write(LOG_WARNING, "a token of more than 4096 bytes is not used", to: handle)
+      return
+    }
+    guard Token.keep(token, in: handle) else {
+      Log.write(LOG_ERR, "no memory for the token", to: handle)
+      return
+    }
+    runWithinBudget(.authenticate, token: Token.kept(in: handle))
+  }
+
+  /// Tells that a session opened, with the token if authenticate was called in this process.
+  func openSession() {
+    runWithinBudget(.openSession, token: Token.kept(in: handle))
+  }
+
+  func closeSession() {
+    run(.closeSession, token: .empty, until: Deadline(after: Budget.close))
+  }
+
+  private func runWithinBudget(_ operation: Request.Operation, token: Text) {
+    guard let left = Budget.take(from: handle) else {
+      Log.write(LOG_ERR, "no memory", to: handle)
+      return
+    }
+    guard left > 0 else {
+      Log.write(LOG_WARNING, "this login's time for the vault is used up", to: handle)
+      return
+    }
+    let deadline = Deadline(after: left)
+    run(operation, token: token, until: deadline)
+    Budget.giveBack(deadline.left, to: handle)
+  }
+
+  private func run(_ operation: Request.Operation, token: Text, until deadline: Deadline) {
+    let user = Item.user.text(of: handle)
+    guard !user.isEmpty else { return }
+    guard var request = Request(operation, flags: options.flags) else {
+      Log.write(LOG_ERR, "no memory for the request", to: handle)
+      return
+    }
+    request.append(field: user)
+    request.append(field: Text(service.name, limit: Request.limit))
+    request.append(field: Item.terminal.text(of: handle))
+    request.append(field: Item.remoteHost.text(of: handle))
+    request.append(field: options.home)
+    request.append(field: options.runtime)
+    request.append(field: token)
+    guard request.finish() else {
+      Log.write(LOG_ERR, "the request is too long", to: handle)
+      return
+    }
+    report(Helper.answer(to: request, path: options.helper, until: deadline))
+  }
+
+  private func report(_ ending: Helper.Ending) {
+    switch ending {
+    case .answered(let outcome):
+      if options.debug || outcome.priority != LOG_DEBUG { Log.write(outcome.priority, outcome.text, to: handle) }
+    case .garbled:
+      Log.write(LOG_ERR, "latchkey-derive gave an answer that is none", to: handle)
+    case .killed(let signal):
+      Log.write(LOG_ERR, "latchkey-derive was killed by signal ", number: signal, to: handle)
+    case .silent:
+      Log.write(LOG_ERR, "latchkey-derive ended without an answer", to: handle)
+    case .timedOut:
+      Log.write(LOG_WARNING, "latchkey-derive did not answer in time", to: handle)
+    case .notStarted(let error):
+      Log.write(LOG_ERR, "latchkey-derive cannot be started: ", error: error, to: handle)
+    }
+  }
+}

@@ -1,0 +1,56 @@
+import CPAMModule
+
+/// The password between authenticate and open_session, in locked pages that the PAM handle owns.
+///
+/// libpam drops PAM_AUTHTOK when pam_authenticate returns, yet the vault may be founded only once the whole stack has
+/// accepted the password, and a home folder may be mounted only in the session. So a copy waits here.
+///
+/// A process that authenticates in a child (sshd with keyboard-interactive) loses it, as PAM data does not come back
+/// from a child: the vault then stays sealed until the person is asked.
+enum Token {
+  /// The longest token in bytes. A longer one is not a password: it is left alone.
+  static let limit = 4096
+  /// A length of 4 bytes, then the token, in whole pages.
+  private static let mappedSize = 8192
+  private static var key: Literal { "latchkey-token" }
+
+  /// Copies the token and hands the copy to the PAM handle, which erases it at pam_end at the latest.
+  /// False when there is no memory; nothing is left behind then. `token` holds 1 to `limit` bytes.
+  static func keep(_ token: Text, in handle: OpaquePointer) -> Bool {
+    guard let start = token.start, token.count <= limit, let pages = LockedPages(size: mappedSize) else { return false }
+    pages.base.storeBytes(of: UInt32(truncatingIfNeeded: token.count), as: UInt32.self)
+    memcpy(pages.base + 4, start, token.count)
+    let base = pages.surrender()
+    // The cleanup runs when the data is replaced (by nil, too) and at pam_end, also in a forked child, where the pages
+    // are the child's own. `-z nodelete` keeps its code mapped whatever libpam unloads.
+    let kept = pam_set_data(handle, key.cString, base) { _, data, _ in
+      guard let data else { return }
+      Token.erase(data)
+    }
+    guard kept == PAM_SUCCESS else {
+      erase(base)
+      return false
+    }
+    return true
+  }
+
+  /// The kept token, valid until `forget`; empty when there is none.
+  static func kept(in handle: OpaquePointer) -> Text {
+    var data: UnsafeRawPointer?
+    guard pam_get_data(handle, key.cString, &data) == PAM_SUCCESS, let data else { return .empty }
+    let count = Int(data.load(as: UInt32.self))
+    return Text(start: data + 4, count: count <= limit ? count : 0)
+  }
+
+  /// Erases and unmaps the kept token, if there is one.
+  static func forget(in handle: OpaquePointer) {
+    var data: UnsafeRawPointer?
+    guard pam_get_data(handle, key.cString, &data) == PAM_SUCCESS, data != nil else { return }
+    // An entry that exists is replaced in place, without any allocation: this cannot fail.
+    _ = pam_set_data(handle, key.cString, nil, nil)
+  }
+
+  private static func erase(_ base: UnsafeMutableRawPointer) {
+    _ = LockedPages(adopting: base, size: mappedSize)  // its deinit erases and unmaps
+  }
+}

@@ -1,0 +1,84 @@
+import Glibc
+
+/// The owner of one open descriptor; closed when the value ends.
+public struct FileDescriptor: ~Copyable {
+  /// The number, lent for calls that take one.
+  public let number: Int32
+
+  /// Takes over an open descriptor.
+  public init(owning number: Int32) {
+    self.number = number
+  }
+
+  deinit { close(number) }
+
+  /// Gives the descriptor up without closing it.
+  public consuming func release() -> Int32 {
+    let number = self.number
+    discard self
+    return number
+  }
+
+  /// Opens `path` (relative to `folder`, where one is given), close-on-exec.
+  public static func open(
+    _ path: String, at folder: Int32 = AT_FDCWD, flags: Int32, mode: mode_t = 0
+  ) throws(PosixError) -> FileDescriptor {
+    FileDescriptor(owning: try retrying("open") { openat(folder, path, flags | O_CLOEXEC, mode) })
+  }
+
+  /// What the kernel knows of the open file.
+  public borrowing func status() throws(PosixError) -> stat {
+    var result = stat()
+    let number = self.number
+    _ = try retrying("stat") { fstat(number, &result) }
+    return result
+  }
+
+  /// Up to `limit` bytes from the present position to the end. Not for secrets.
+  ///
+  /// - Throws: ``PosixError`` with `EFBIG` when there is more than `limit`.
+  public borrowing func readAll(limit: Int) throws(PosixError) -> [UInt8] {
+    var bytes = [UInt8](repeating: 0, count: limit + 1)
+    let filled = try bytes.withUnsafeMutableBufferPointer { buffer throws(PosixError) in
+      try read(into: UnsafeMutableRawBufferPointer(buffer))
+    }
+    guard filled <= limit else { throw PosixError("read", code: EFBIG) }
+    bytes.removeLast(bytes.count - filled)
+    return bytes
+  }
+
+  /// Fills the caller's memory from the present position.
+  ///
+  /// - Returns: how many bytes there were, at most the buffer's size.
+  public borrowing func read(into buffer: UnsafeMutableRawBufferPointer) throws(PosixError) -> Int {
+    var filled = 0
+    while filled < buffer.count {
+      let number = self.number
+      let rest = UnsafeMutableRawBufferPointer(rebasing: buffer[filled...])
+      let count = try retrying("read") { Glibc.read(number, rest.baseAddress, rest.count) }
+      if count == 0 { break }
+      filled += count
+    }
+    return filled
+  }
+
+  /// Writes all of `bytes`.
+  public borrowing func writeAll(_ bytes: RawSpan) throws(PosixError) {
+    var written = 0
+    while written < bytes.byteCount {
+      let number = self.number
+      written += try retrying("write") {
+        bytes.withUnsafeBytes { buffer in
+          let rest = UnsafeRawBufferPointer(rebasing: buffer[written...])
+          return Glibc.write(number, rest.baseAddress, rest.count)
+        }
+      }
+    }
+  }
+
+  /// Waits until what was written is on the disk.
+  public borrowing func synchronize() throws(PosixError) {
+    let number = self.number
+    _ = try retrying("fsync") { fsync(number) }
+  }
+}

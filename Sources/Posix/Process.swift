@@ -1,0 +1,49 @@
+import CLinux
+import Glibc
+
+/// What a process does to itself before it touches anything secret or anything of a user's.
+public enum Process {
+  /// No core dump, and no tracing or memory reading by other processes of the same user. ``become(_:)`` keeps it so.
+  public static func forbidInspection() throws(PosixError) {
+    var none = rlimit(rlim_cur: 0, rlim_max: 0)
+    guard setrlimit(__rlimit_resource_t(RLIMIT_CORE.rawValue), &none) == 0 else { throw PosixError("setrlimit") }
+    guard linux_set_dumpable(0) == 0 else { throw PosixError("prctl") }
+  }
+
+  /// Dies when the process that started this one does. Call again after ``become(_:)``, which resets it.
+  public static func dieWithParent() throws(PosixError) {
+    guard linux_set_death_signal(SIGKILL) == 0 else { throw PosixError("prctl") }
+  }
+
+  /// Becomes `account` for good: supplementary groups, group, user, each verified.
+  ///
+  /// As any other user than root this only verifies that the process already is that account.
+  ///
+  /// - Throws: ``PosixError`` with `EPERM` when the process is not, and cannot become, the account.
+  public static func become(_ account: Account) throws(PosixError) {
+    if geteuid() == 0 && account.uid != 0 {
+      let inspectable = linux_dumpable() != 0
+      guard initgroups(account.name, account.gid) == 0 else { throw PosixError("initgroups") }
+      guard setresgid(account.gid, account.gid, account.gid) == 0 else { throw PosixError("setresgid") }
+      guard setresuid(account.uid, account.uid, account.uid) == 0 else { throw PosixError("setresuid") }
+      // A change of user puts back fs.suid_dumpable, which lets root's core handler have the secrets.
+      if !inspectable { try forbidInspection() }
+    }
+    var real: uid_t = 0
+    var effective: uid_t = 0
+    var saved: uid_t = 0
+    guard getresuid(&real, &effective, &saved) == 0, effective == account.uid,
+      account.uid == 0 || (real == account.uid && saved == account.uid && setuid(0) != 0)
+    else { throw PosixError("setresuid", code: EPERM) }
+  }
+
+  /// Milliseconds of the monotonic clock, for deadlines.
+  public static var now: Int {
+    var time = timespec()
+    clock_gettime(CLOCK_MONOTONIC, &time)
+    return time.tv_sec * 1000 + time.tv_nsec / 1_000_000
+  }
+
+  /// Seconds since 1970, for what is stored.
+  public static var time: UInt64 { UInt64(max(Glibc.time(nil), 0)) }
+}

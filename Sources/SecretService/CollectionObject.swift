@@ -1,0 +1,146 @@
+import Keybag
+import Sodium
+import Systemd
+import Vault
+
+/// The interface `org.freedesktop.Secret.Collection`, at every collection's path and at its aliases'.
+extension SecretService {
+  var collectionInterface: ObjectInterface {
+    ObjectInterface(
+      Self.collectionName,
+      methods: [
+        .init("Delete", output: [.init("o", "prompt")], handler: deleteCollection),
+        .init(
+          "SearchItems", input: [.init("a{ss}", "attributes")], output: [.init("ao", "results")],
+          handler: searchCollection),
+        .init(
+          "CreateItem", input: [.init("a{sv}", "properties"), .init("(oayays)", "secret"), .init("b", "replace")],
+          output: [.init("o", "item"), .init("o", "prompt")], flags: .sensitive, handler: createItem),
+      ],
+      properties: [
+        .init("Items", "ao", flags: .invalidates, getter: collectionItems),
+        .init("Label", "s", flags: .emitsChange, getter: collectionLabel, setter: setCollectionLabel),
+        .init("Locked", "b", flags: .emitsChange, getter: collectionLocked),
+        .init("Created", "t", flags: .emitsChange, getter: collectionCreated),
+        .init("Modified", "t", flags: .emitsChange, getter: collectionModified),
+      ],
+      signals: [
+        .init("ItemCreated", [.init("o", "item")]), .init("ItemDeleted", [.init("o", "item")]),
+        .init("ItemChanged", [.init("o", "item")]),
+      ])
+  }
+
+  private func info(_ path: String) throws(BusError) -> CollectionInfo {
+    let (vault, id) = holder(try collection(at: path))
+    return try BusError.vault { () throws(VaultError) in try vault.info(of: id) }
+  }
+
+  private func collectionItems(_ path: String, _ out: inout MessageWriter) throws(BusError) {
+    let place = try collection(at: path)
+    let (vault, id) = holder(place)
+    let items = try BusError.vault { () throws(VaultError) in try vault.items(in: id) }
+    try out.appendObjectPaths(items.map { place.path(item: $0) })
+  }
+
+  private func collectionLabel(_ path: String, _ out: inout MessageWriter) throws(BusError) {
+    try out.appendString(try info(path).label)
+  }
+
+  private func setCollectionLabel(_ path: String, _ value: Message) throws(BusError) {
+    let place = try collection(at: path)
+    let (vault, id) = holder(place)
+    let label = try value.readString()
+    try BusError.vault { () throws(VaultError) in try vault.setLabel(ofCollection: id, label) }
+    collectionChanged(place, properties: ["Label", "Modified"])
+  }
+
+  private func collectionLocked(_ path: String, _ out: inout MessageWriter) throws(BusError) {
+    try out.appendBool(try isLocked(try collection(at: path)))
+  }
+
+  private func collectionCreated(_ path: String, _ out: inout MessageWriter) throws(BusError) {
+    try out.appendUInt64(try info(path).created)
+  }
+
+  private func collectionModified(_ path: String, _ out: inout MessageWriter) throws(BusError) {
+    try out.appendUInt64(try info(path).modified)
+  }
+
+  private func deleteCollection(_ call: MethodCall) throws(BusError) {
+    let place = try collection(at: call.path)
+    guard case .vault(let id) = place else { throw .notSupported("the session collection cannot be deleted") }
+    try BusError.vault { () throws(VaultError) in try vault.deleteCollection(id) }
+    call.reply { (out: inout MessageWriter) throws(BusError) in try out.appendObjectPath(ObjectPath.none) }
+    emit(ObjectPath.root, Self.serviceName, "CollectionDeleted", place.path)
+    try? bus.emitPropertiesChanged(path: ObjectPath.root, interface: Self.serviceName, names: ["Collections"])
+  }
+
+  private func searchCollection(_ call: MethodCall) throws(BusError) {
+    let place = try collection(at: call.path)
+    let attributes = try call.message.readStringDictionary()
+    try search(attributes, in: place, call) { (out: inout MessageWriter, found: [Found]) throws(BusError) in
+      try out.appendObjectPaths(found.map(\.path))
+    }
+  }
+
+  private func createItem(_ call: MethodCall) throws(BusError) {
+    let place = try collection(at: call.path)
+    var label = ""
+    var attributes: [String: String] = [:]
+    try call.message.readDictionary("sv") { (entry: Message) throws(BusError) in
+      switch try entry.readString() {
+      case Self.itemName + ".Label":
+        label = try entry.readVariant("s") { (value: Message) throws(BusError) in try value.readString() }
+      case Self.itemName + ".Attributes":
+        attributes = try entry.readVariant("a{ss}") { (value: Message) throws(BusError) in
+          try value.readStringDictionary()
+        }
+      default: try entry.skip()
+      }
+    }
+    let received = try receiveSecret(call)
+    let replace = try call.message.readBool()
+    if !vault.isVerified && replace {
+      // A damaged index could hide the item that is to be replaced.
+      return whenVerified { [self] in
+        do throws(BusError) {
+          try store(received, label, attributes, in: place, replacing: replace, call)
+        } catch { call.fail(error) }
+      }
+    }
+    try store(received, label, attributes, in: place, replacing: replace, call)
+  }
+
+  private func store(
+    _ received: ReceivedSecret, _ label: String, _ attributes: [String: String], in place: CollectionPlace,
+    replacing: Bool, _ call: MethodCall
+  ) throws(BusError) {
+    let (vault, id) = holder(place)
+    let stored = try BusError.vault { () throws(VaultError) in
+      let control = try ControlAttributes(attributes)
+      return try vault.createItem(
+        in: id,
+        ItemMetadata(label: label, attributes: control.attributes, contentType: received.contentType),
+        secret: received.value.bytes, accessibility: control.accessibility, replacing: replacing)
+    }
+    let item = ItemPlace(collection: place, id: stored.id)
+    call.reply { (out: inout MessageWriter) throws(BusError) in
+      try out.appendObjectPath(item.path)
+      try out.appendObjectPath(ObjectPath.none)
+    }
+    if stored.isNew {
+      emit(place.path, Self.collectionName, "ItemCreated", item.path)
+      try? bus.emitPropertiesChanged(path: place.path, interface: Self.collectionName, names: ["Items"])
+    } else {
+      itemChanged(item, properties: ["Label", "Attributes", "Modified"])
+    }
+  }
+
+  /// Reads the structure Secret of a call; its session must be the caller's.
+  func receiveSecret(_ call: MethodCall) throws(BusError) -> ReceivedSecret {
+    try call.message.readStruct("oayays") { [self] (fields: Message) throws(BusError) in
+      let session = try session(try fields.readObjectPath(), of: call.sender)
+      return try session.read(from: fields)
+    }
+  }
+}

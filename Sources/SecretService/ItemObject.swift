@@ -1,0 +1,99 @@
+import Keybag
+import Systemd
+import Vault
+
+/// The interface `org.freedesktop.Secret.Item`. Every property answers while the item is locked: one error would make
+/// libsecret drop the whole of a search.
+extension SecretService {
+  var itemInterface: ObjectInterface {
+    ObjectInterface(
+      Self.itemName,
+      methods: [
+        .init("Delete", output: [.init("o", "prompt")], handler: deleteItem),
+        .init(
+          "GetSecret", input: [.init("o", "session")], output: [.init("(oayays)", "secret")], flags: .sensitive,
+          handler: getSecret),
+        .init("SetSecret", input: [.init("(oayays)", "secret")], flags: .sensitive, handler: setSecret),
+      ],
+      properties: [
+        .init("Locked", "b", flags: .emitsChange, getter: itemLocked),
+        .init("Attributes", "a{ss}", flags: .emitsChange, getter: itemAttributes, setter: setItemAttributes),
+        .init("Label", "s", flags: .emitsChange, getter: itemLabel, setter: setItemLabel),
+        .init("Created", "t", flags: .emitsChange, getter: itemCreated),
+        .init("Modified", "t", flags: .emitsChange, getter: itemModified),
+      ])
+  }
+
+  private func info(_ path: String) throws(BusError) -> ItemInfo {
+    let item = try item(at: path)
+    let vault = holder(item.collection).vault
+    return try BusError.vault { () throws(VaultError) in try vault.info(ofItem: item.id) }
+  }
+
+  private func itemLocked(_ path: String, _ out: inout MessageWriter) throws(BusError) {
+    try out.appendBool(!(try info(path).isReadable))
+  }
+
+  private func itemAttributes(_ path: String, _ out: inout MessageWriter) throws(BusError) {
+    try out.appendStringDictionary(try info(path).metadata?.attributes ?? [:])
+  }
+
+  private func itemLabel(_ path: String, _ out: inout MessageWriter) throws(BusError) {
+    try out.appendString(try info(path).metadata?.label ?? "")
+  }
+
+  private func itemCreated(_ path: String, _ out: inout MessageWriter) throws(BusError) {
+    try out.appendUInt64(try info(path).created)
+  }
+
+  private func itemModified(_ path: String, _ out: inout MessageWriter) throws(BusError) {
+    try out.appendUInt64(try info(path).modified)
+  }
+
+  private func setItemAttributes(_ path: String, _ value: Message) throws(BusError) {
+    let item = try item(at: path)
+    let vault = holder(item.collection).vault
+    let attributes = try value.readStringDictionary()
+    try BusError.vault { () throws(VaultError) in
+      let control = try ControlAttributes(attributes)
+      try vault.update(item: item.id, accessibility: control.accessibility) { $0.attributes = control.attributes }
+    }
+    itemChanged(item, properties: ["Attributes", "Modified"])
+  }
+
+  private func setItemLabel(_ path: String, _ value: Message) throws(BusError) {
+    let item = try item(at: path)
+    let vault = holder(item.collection).vault
+    let label = try value.readString()
+    try BusError.vault { () throws(VaultError) in try vault.update(item: item.id) { $0.label = label } }
+    itemChanged(item, properties: ["Label", "Modified"])
+  }
+
+  private func deleteItem(_ call: MethodCall) throws(BusError) {
+    let item = try item(at: call.path)
+    let vault = holder(item.collection).vault
+    try BusError.vault { () throws(VaultError) in try vault.deleteItem(item.id) }
+    call.reply { (out: inout MessageWriter) throws(BusError) in try out.appendObjectPath(ObjectPath.none) }
+    emit(item.collection.path, Self.collectionName, "ItemDeleted", item.path)
+    try? bus.emitPropertiesChanged(path: item.collection.path, interface: Self.collectionName, names: ["Items"])
+  }
+
+  private func getSecret(_ call: MethodCall) throws(BusError) {
+    let item = try item(at: call.path)
+    let session = try session(try call.message.readObjectPath(), of: call.sender)
+    call.reply(sensitive: true) { [self] (out: inout MessageWriter) throws(BusError) in
+      try write(item, session, to: &out)
+    }
+  }
+
+  private func setSecret(_ call: MethodCall) throws(BusError) {
+    let item = try item(at: call.path)
+    let vault = holder(item.collection).vault
+    let received = try receiveSecret(call)
+    try BusError.vault { () throws(VaultError) in
+      try vault.setSecret(ofItem: item.id, received.value.bytes, contentType: received.contentType)
+    }
+    call.reply()
+    itemChanged(item, properties: ["Modified"])
+  }
+}

@@ -1,0 +1,228 @@
+import Gcrypt
+import Keybag
+import Sodium
+import Systemd
+import Vault
+
+/// The object tree of `org.freedesktop.secrets` on one bus connection (Secret Service 0.2).
+///
+/// It answers by the keys that the vault has at the moment. No answer waits for a person: where one would have to be
+/// asked, the client gets a prompt object.
+public final class SecretService {
+  /// The well-known name.
+  public static let busName = "org.freedesktop.secrets"
+
+  let bus: Bus
+  let loop: EventLoop
+  let vault: Vault
+  /// The collection that lives in memory: a vault of its own, whose keys nobody keeps.
+  private(set) var sessionVault: Vault
+  /// Whether a locker is on the screen now, so that nobody can be asked.
+  let isLockerUp: () -> Bool
+
+  var sessions: [String: TransportSession] = [:]
+  var prompts: [String: Prompt] = [:]
+  private var peers: [String: BusSlot] = [:]
+  private var nextNumber = 1
+  private var slots: [BusSlot] = []
+  /// Answers that must not be empty before the whole database was looked at.
+  private var waitingForVerification: [() -> Void] = []
+  private var announcedLocks: [CollectionPlace: Bool] = [:]
+
+  /// How many transport sessions, and how many prompts, one client may have.
+  static let limitPerClient = 256
+
+  /// Puts the objects on `bus`. The well-known name is the caller's to ask for, afterwards.
+  ///
+  /// - Throws: ``SystemdError`` when the bus layer cannot take them.
+  public init(
+    bus: Bus, loop: EventLoop, vault: Vault, isLockerUp: @escaping () -> Bool
+  ) throws {
+    self.bus = bus
+    self.loop = loop
+    self.vault = vault
+    self.isLockerUp = isLockerUp
+    sessionVault = try Vault(inMemoryWithLabel: "Session")
+    let service = serviceInterface
+    let collection = collectionInterface
+    let item = itemInterface
+    slots = [
+      try bus.export(service, below: ObjectPath.root) { $0 == ObjectPath.root },
+      try bus.export(sessionInterface, below: ObjectPath.sessions) { [unowned self] in sessions[$0] != nil },
+      try bus.export(promptInterface, below: ObjectPath.prompts) { [unowned self] in prompts[$0] != nil },
+    ]
+    for prefix in [ObjectPath.collections, ObjectPath.aliases] {
+      slots.append(
+        try bus.export(collection, below: prefix) { [unowned self] path in
+          guard case .collection(let name) = ObjectPath(path) else { return false }
+          return exists(name)
+        })
+      slots.append(
+        try bus.export(item, below: prefix) { [unowned self] path in
+          // Whether the item itself is there is found out by the call: asking twice would cost every call a query.
+          guard case .item(let name, _) = ObjectPath(path) else { return false }
+          return exists(name)
+        })
+    }
+    slots.append(try bus.addNodeEnumerator(below: ObjectPath.root) { [unowned self] path in children(of: path) })
+  }
+
+  // MARK: - places
+
+  /// Whether the collection is there. While there is no vault, or it cannot be read, the two names that every client
+  /// knows answer as well: with the reason, instead of an error that makes clients create a collection.
+  private func exists(_ name: ObjectPath.CollectionName) -> Bool {
+    switch name {
+    case .session: return true
+    case .alias("session"): return true
+    case .vault(let id): return vault.collections.contains(id) || (id == 1 && vault.collections.isEmpty)
+    case .alias(let alias):
+      if vault.collections.isEmpty { return alias == "default" || alias == "login" }
+      return (try? vault.alias(alias)) != nil
+    }
+  }
+
+  /// The vault and number behind a name.
+  func place(_ name: ObjectPath.CollectionName) throws(BusError) -> CollectionPlace {
+    switch name {
+    case .session, .alias("session"): return .session(sessionVault.collections[0])
+    case .vault(let id): return .vault(id)
+    case .alias(let alias):
+      guard let id = try BusError.vault({ () throws(VaultError) in try vault.alias(alias) }) else {
+        throw .noSuchObject(alias)
+      }
+      return .vault(id)
+    }
+  }
+
+  /// The collection at a path.
+  func collection(at path: String) throws(BusError) -> CollectionPlace {
+    guard case .collection(let name) = ObjectPath(path) else { throw .noSuchObject(path) }
+    return try place(name)
+  }
+
+  /// The item at a path; that it is in that collection was looked at.
+  func item(at path: String) throws(BusError) -> ItemPlace {
+    guard case .item(let name, let id) = ObjectPath(path) else { throw .noSuchObject(path) }
+    let place = try place(name)
+    let (vault, collection) = holder(place)
+    guard try BusError.vault({ () throws(VaultError) in try vault.collection(ofItem: id) }) == collection else {
+      throw .noSuchObject(path)
+    }
+    return ItemPlace(collection: place, id: id)
+  }
+
+  /// An item and where it is.
+  struct ItemPlace: Hashable {
+    let collection: CollectionPlace
+    let id: Int64
+    var path: String { collection.path(item: id) }
+  }
+
+  /// The vault that holds a collection, and its number there.
+  func holder(_ place: CollectionPlace) -> (vault: Vault, collection: Int64) {
+    switch place {
+    case .vault(let id): (vault, id)
+    case .session(let id): (sessionVault, id)
+    }
+  }
+
+  /// Every collection there is.
+  var places: [CollectionPlace] {
+    vault.collections.map { .vault($0) } + sessionVault.collections.map { .session($0) }
+  }
+
+  private func children(of path: String) -> [String] {
+    var paths = places.map(\.path)
+    if case .collection(let name) = ObjectPath(path), let place = try? place(name) {
+      let (vault, collection) = holder(place)
+      paths += ((try? vault.items(in: collection)) ?? []).map { place.path(item: $0) }
+    }
+    return paths + sessions.keys + prompts.keys
+  }
+
+  /// A path that was not used before on this connection.
+  func freshPath(below prefix: String) -> String {
+    defer { nextNumber += 1 }
+    return prefix + "/s\(nextNumber)"
+  }
+
+  // MARK: - clients
+
+  /// Remembers that `client` owns something, so that it ends when the client is gone.
+  func watch(_ client: String) {
+    guard peers[client] == nil else { return }
+    peers[client] = try? bus.watchPeer(client) { [weak self] in self?.forget(client) }
+  }
+
+  private func forget(_ client: String) {
+    peers[client] = nil
+    sessions = sessions.filter { $0.value.owner != client }
+    prompts = prompts.filter { $0.value.owner != client }
+  }
+
+  // MARK: - state
+
+  /// Whether clients are to see a collection as locked. Behind a locker nobody could answer a prompt, so a collection
+  /// that is merely evicted then counts as open, and each item says for itself whether it can be read.
+  func isLocked(_ place: CollectionPlace) throws(BusError) -> Bool {
+    let (vault, collection) = holder(place)
+    return switch try BusError.vault({ () throws(VaultError) in try vault.state(of: collection) }) {
+    case .sealed, .marked: true
+    case .evicted: !isLockerUp()
+    case .unlocked: false
+    }
+  }
+
+  /// Tells clients what changed, after keys came or went.
+  public func stateChanged() {
+    for place in places {
+      guard let locked = try? isLocked(place), announcedLocks[place] != locked else { continue }
+      announcedLocks[place] = locked
+      collectionChanged(place, properties: ["Locked"])
+    }
+  }
+
+  /// Ends what lives as long as the session only: call it when the vault was sealed.
+  public func sessionEnded() {
+    for item in (try? sessionVault.items(in: sessionVault.collections[0])) ?? [] { try? sessionVault.deleteItem(item) }
+    if let fresh = try? Vault(inMemoryWithLabel: "Session") { sessionVault = fresh }
+    stateChanged()
+  }
+
+  /// Runs `answer` when the whole database was looked at: at once, where it was.
+  func whenVerified(_ answer: @escaping () -> Void) {
+    if vault.isVerified { answer() } else { waitingForVerification.append(answer) }
+  }
+
+  /// To be called when the vault's verification has come to its end.
+  public func verificationEnded() {
+    let waiting = waitingForVerification
+    waitingForVerification = []
+    for answer in waiting { answer() }
+  }
+
+  // MARK: - signals
+
+  func emit(_ path: String, _ interface: String, _ member: String, _ object: String) {
+    try? bus.emitSignal(
+      path: path, interface: interface, member: member
+    ) { (out: inout MessageWriter) throws(BusError) in try out.appendObjectPath(object) }
+  }
+
+  func collectionChanged(_ place: CollectionPlace, properties: [String]) {
+    try? bus.emitPropertiesChanged(path: place.path, interface: Self.collectionName, names: properties)
+    emit(ObjectPath.root, Self.serviceName, "CollectionChanged", place.path)
+  }
+
+  func itemChanged(_ item: ItemPlace, properties: [String]) {
+    try? bus.emitPropertiesChanged(path: item.path, interface: Self.itemName, names: properties)
+    emit(item.collection.path, Self.collectionName, "ItemChanged", item.path)
+  }
+
+  static let serviceName = "org.freedesktop.Secret.Service"
+  static let collectionName = "org.freedesktop.Secret.Collection"
+  static let itemName = "org.freedesktop.Secret.Item"
+  static let sessionName = "org.freedesktop.Secret.Session"
+  static let promptName = "org.freedesktop.Secret.Prompt"
+}

@@ -1,0 +1,290 @@
+import Gcrypt
+import Keybag
+import Systemd
+import Vault
+
+/// The interface `org.freedesktop.Secret.Service`, at the root.
+extension SecretService {
+  var serviceInterface: ObjectInterface {
+    ObjectInterface(
+      Self.serviceName,
+      methods: [
+        .init(
+          "OpenSession", input: [.init("s", "algorithm"), .init("v", "input")],
+          output: [.init("v", "output"), .init("o", "result")], handler: openSession),
+        .init(
+          "CreateCollection", input: [.init("a{sv}", "properties"), .init("s", "alias")],
+          output: [.init("o", "collection"), .init("o", "prompt")], handler: createCollection),
+        .init(
+          "SearchItems", input: [.init("a{ss}", "attributes")],
+          output: [.init("ao", "unlocked"), .init("ao", "locked")], handler: searchItems),
+        .init(
+          "Unlock", input: [.init("ao", "objects")], output: [.init("ao", "unlocked"), .init("o", "prompt")],
+          handler: unlock),
+        .init(
+          "Lock", input: [.init("ao", "objects")], output: [.init("ao", "locked"), .init("o", "Prompt")],
+          handler: lock),
+        .init(
+          "GetSecrets", input: [.init("ao", "items"), .init("o", "session")],
+          output: [.init("a{o(oayays)}", "secrets")], flags: .sensitive, handler: getSecrets),
+        .init("ReadAlias", input: [.init("s", "name")], output: [.init("o", "collection")], handler: readAlias),
+        .init("SetAlias", input: [.init("s", "name"), .init("o", "collection")], handler: setAlias),
+      ],
+      properties: [
+        .init(
+          "Collections", "ao", flags: .invalidates,
+          getter: { [unowned self] (_, out: inout MessageWriter) throws(BusError) in
+            try out.appendObjectPaths(places.map(\.path))
+          })
+      ],
+      signals: [
+        .init("CollectionCreated", [.init("o", "collection")]),
+        .init("CollectionDeleted", [.init("o", "collection")]),
+        .init("CollectionChanged", [.init("o", "collection")]),
+      ])
+  }
+
+  private func openSession(_ call: MethodCall) throws(BusError) {
+    let algorithm = try call.message.readString()
+    guard sessions.values.count(where: { $0.owner == call.sender }) < Self.limitPerClient else {
+      throw .limitsExceeded("a client may have \(Self.limitPerClient) sessions")
+    }
+    let path = freshPath(below: ObjectPath.sessions)
+    let cipher: SessionCipher?
+    let publicKey: [UInt8]
+    switch algorithm {
+    case TransportSession.plain:
+      guard try call.message.peekVariant() == "s" else { throw .invalidArguments("plain takes an empty string") }
+      (cipher, publicKey) = (nil, [])
+    case TransportSession.encrypted:
+      guard try call.message.peekVariant() == "ay" else { throw .invalidArguments("the public key must be bytes") }
+      let agreed = try call.message.readVariant("ay") { (input: Message) throws(BusError) in
+        try input.withBytes { (bytes: UnsafeRawBufferPointer) throws(BusError) in
+          do throws(GcryptError) { return try KeyAgreement.respond(to: bytes) } catch {
+            throw error == .outOfSecureMemory
+              ? .limitsExceeded("there are too many sessions") : .invalidArguments("that is no public key")
+          }
+        }
+      }
+      (cipher, publicKey) = (agreed.cipher, agreed.publicKey)
+    default:
+      // Clients fall back to `plain` on this name only.
+      throw .notSupported("the algorithms are \(TransportSession.plain) and \(TransportSession.encrypted)")
+    }
+    let isPlain = cipher == nil
+    sessions[path] = TransportSession(path: path, owner: call.sender, cipher: cipher)
+    watch(call.sender)
+    call.reply { (out: inout MessageWriter) throws(BusError) in
+      if isPlain {
+        try out.appendVariant("s") { (inner: inout MessageWriter) throws(BusError) in try inner.appendString("") }
+      } else {
+        try out.appendVariant("ay") { (inner: inout MessageWriter) throws(BusError) in
+          try inner.appendBytes(publicKey)
+        }
+      }
+      try out.appendObjectPath(path)
+    }
+  }
+
+  /// The session at a path, which must be the caller's.
+  func session(_ path: String, of client: String) throws(BusError) -> TransportSession {
+    guard let session = sessions[path], session.owner == client else { throw .noSession() }
+    return session
+  }
+
+  private func createCollection(_ call: MethodCall) throws(BusError) {
+    var label = ""
+    try call.message.readDictionary("sv") { (entry: Message) throws(BusError) in
+      if try entry.readString() == Self.collectionName + ".Label" {
+        label = try entry.readVariant("s") { (value: Message) throws(BusError) in try value.readString() }
+      } else {
+        try entry.skip()
+      }
+    }
+    let alias = try call.message.readString()
+    let place = try BusError.vault { () throws(VaultError) -> CollectionPlace in
+      if !alias.isEmpty, let present = try vault.alias(alias) {
+        if !label.isEmpty { try vault.setLabel(ofCollection: present, label) }
+        return .vault(present)
+      }
+      let made = try vault.createCollection(label: label)
+      if !alias.isEmpty { try vault.setAlias(alias, to: made) }
+      return .vault(made)
+    }
+    call.reply { (out: inout MessageWriter) throws(BusError) in
+      try out.appendObjectPath(place.path)
+      try out.appendObjectPath(ObjectPath.none)
+    }
+    emit(ObjectPath.root, Self.serviceName, "CollectionCreated", place.path)
+    try? bus.emitPropertiesChanged(path: ObjectPath.root, interface: Self.serviceName, names: ["Collections"])
+  }
+
+  private func searchItems(_ call: MethodCall) throws(BusError) {
+    let attributes = try call.message.readStringDictionary()
+    try search(attributes, in: nil, call) { (out: inout MessageWriter, found: [Found]) throws(BusError) in
+      try out.appendObjectPaths(found.filter(\.isReadable).map(\.path))
+      try out.appendObjectPaths(found.filter { !$0.isReadable }.map(\.path))
+    }
+  }
+
+  /// A found item, as a client is told of it.
+  struct Found {
+    let path: String
+    let isReadable: Bool
+  }
+
+  /// Answers a search. What finds nothing waits until the whole database was looked at: clients take "nothing" as
+  /// leave to make a new secret.
+  func search(
+    _ attributes: [String: String], in place: CollectionPlace?, _ call: MethodCall,
+    _ answer: @escaping (inout MessageWriter, [Found]) throws(BusError) -> Void
+  ) throws(BusError) {
+    let found = try findItems(attributes, in: place)
+    if found.isEmpty && !vault.isVerified {
+      whenVerified { [self] in
+        do throws(BusError) {
+          let found = try findItems(attributes, in: place)
+          call.reply { (out: inout MessageWriter) throws(BusError) in try answer(&out, found) }
+        } catch { call.fail(error) }
+      }
+      return
+    }
+    call.reply { (out: inout MessageWriter) throws(BusError) in try answer(&out, found) }
+  }
+
+  private func findItems(_ attributes: [String: String], in place: CollectionPlace?) throws(BusError) -> [Found] {
+    try BusError.vault { () throws(VaultError) in
+      let control = try ControlAttributes(attributes)
+      let query = control.query
+      var found: [Found] = []
+      switch place {
+      case .vault(let id):
+        for item in try vault.search(query, in: id) { found.append(Self.found(item, .vault(id))) }
+      case .session(let id):
+        for item in try sessionVault.search(query, in: id) { found.append(Self.found(item, .session(id))) }
+      case nil:
+        for item in try vault.search(query) { found.append(Self.found(item, .vault(item.collection))) }
+        for item in try sessionVault.search(query) { found.append(Self.found(item, .session(item.collection))) }
+      }
+      return control.isForClassAlone ? found.map { Found(path: $0.path, isReadable: false) } : found
+    }
+  }
+
+  private static func found(_ item: FoundItem, _ place: CollectionPlace) -> Found {
+    Found(path: place.path(item: item.id), isReadable: item.isReadable)
+  }
+
+  private func unlock(_ call: MethodCall) throws(BusError) {
+    let requested = try call.message.readObjectPaths()
+    var open: [String] = []
+    var closed: [String] = []
+    for path in requested {
+      switch try lockState(path) {
+      case .open: open.append(path)
+      case .closed: closed.append(path)
+      case .absent: break
+      }
+    }
+    let prompt = closed.isEmpty ? nil : try makePrompt(.unlock(closed), for: call.sender)
+    call.reply { (out: inout MessageWriter) throws(BusError) in
+      try out.appendObjectPaths(open)
+      try out.appendObjectPath(prompt?.path ?? ObjectPath.none)
+    }
+  }
+
+  /// How a path that a client wants unlocked is.
+  enum LockState {
+    case open
+    case closed
+    case absent
+  }
+
+  /// Whether a collection or item is open for its client. The path is echoed as it was asked for, so it may be an
+  /// alias's.
+  func lockState(_ path: String) throws(BusError) -> LockState {
+    switch ObjectPath(path) {
+    case .other: return .absent
+    case .collection(let name):
+      // No vault yet, or one that cannot be read: closed, so that its client is not told that it may read.
+      if vault.collections.isEmpty, name != .session, name != .alias("session") { return .closed }
+      guard let place = try? place(name), let locked = try? isLocked(place) else { return .absent }
+      return locked ? .closed : .open
+    case .item:
+      guard let item = try? item(at: path) else { return .absent }
+      let vault = holder(item.collection).vault
+      return try BusError.vault { () throws(VaultError) in try vault.isReadable(item.id) } ? .open : .closed
+    }
+  }
+
+  private func lock(_ call: MethodCall) throws(BusError) {
+    let requested = try call.message.readObjectPaths()
+    var locked: [String] = []
+    for path in requested {
+      // An item is not locked by itself: it follows its class and its collection.
+      guard case .collection(let name) = ObjectPath(path), case .vault(let id)? = try? place(name) else { continue }
+      try BusError.vault { () throws(VaultError) in try vault.lockCollection(id) }
+      locked.append(path)
+    }
+    call.reply { (out: inout MessageWriter) throws(BusError) in
+      try out.appendObjectPaths(locked)
+      try out.appendObjectPath(ObjectPath.none)
+    }
+    stateChanged()
+  }
+
+  private func getSecrets(_ call: MethodCall) throws(BusError) {
+    let paths = try call.message.readObjectPaths()
+    let session = try session(try call.message.readObjectPath(), of: call.sender)
+    call.reply(sensitive: true) { [self] (out: inout MessageWriter) throws(BusError) in
+      try out.open("a", "{o(oayays)}")
+      for path in paths {
+        // What is gone or locked is left out; the rest is still wanted.
+        guard let item = try? item(at: path) else { continue }
+        let vault = holder(item.collection).vault
+        guard (try? vault.isReadable(item.id)) == true else { continue }
+        try out.open("e", "o(oayays)")
+        try out.appendObjectPath(path)
+        try write(item, session, to: &out)
+        try out.close()
+      }
+      try out.close()
+    }
+  }
+
+  /// Writes an item's secret for a session.
+  func write(_ item: ItemPlace, _ session: TransportSession, to out: inout MessageWriter) throws(BusError) {
+    let vault = holder(item.collection).vault
+    let opened: OpenedSecret = try BusError.vault { () throws(VaultError) in try vault.readSecret(ofItem: item.id) }
+    try session.write(opened.secret, contentType: opened.contentType, to: &out)
+  }
+
+  private func readAlias(_ call: MethodCall) throws(BusError) {
+    let name = try call.message.readString()
+    let path: String
+    if name == "session" {
+      path = ObjectPath.collections + "/session"
+    } else if vault.collections.isEmpty {
+      path = ObjectPath.none
+    } else {
+      let id = try BusError.vault { () throws(VaultError) in try vault.alias(name) }
+      path = id.map { CollectionPlace.vault($0).path } ?? ObjectPath.none
+    }
+    call.reply { (out: inout MessageWriter) throws(BusError) in try out.appendObjectPath(path) }
+  }
+
+  private func setAlias(_ call: MethodCall) throws(BusError) {
+    let name = try call.message.readString()
+    let path = try call.message.readObjectPath()
+    guard name != "session" else { throw .notSupported("the alias session cannot be changed") }
+    guard !name.isEmpty else { throw .invalidArguments("an alias has a name") }
+    var target: Int64?
+    if path != ObjectPath.none {
+      guard case .vault(let id) = try collection(at: path) else {
+        throw .notSupported("the session collection has no other alias")
+      }
+      target = id
+    }
+    try BusError.vault { () throws(VaultError) in try vault.setAlias(name, to: target) }
+    call.reply()
+  }
+}

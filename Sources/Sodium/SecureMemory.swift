@@ -1,0 +1,88 @@
+import CSodium
+import Synchronization
+
+/// Locked, non-dumped memory for secrets.
+///
+/// `sodium_malloc` gives each allocation guard pages and a locked page of its own: four system calls and 4 KiB for a
+/// key of 32 bytes. So small secrets share three such allocations, cut into slots; what fits in no free slot gets an
+/// allocation of its own. A slot is erased before it is handed back.
+enum SecureMemory {
+  /// One allocation of libsodium, cut into equal slots.
+  private struct Slab {
+    let base: UnsafeMutableRawPointer
+    let slotSize: Int
+    let slots: Int
+    var free: [UInt16]
+
+    init?(slotSize: Int, slots: Int) {
+      guard let base = sodium_malloc(slotSize * slots) else { return nil }
+      self.base = base
+      self.slotSize = slotSize
+      self.slots = slots
+      free = (0..<UInt16(slots)).reversed()
+    }
+
+    func contains(_ pointer: UnsafeMutableRawPointer) -> Bool {
+      pointer >= base && pointer < base + slotSize * slots
+    }
+  }
+
+  /// The slabs, made at first use. The pointers in it are touched under the lock only.
+  private struct Slabs: @unchecked Sendable {
+    var slabs: [Slab] = []
+  }
+
+  private static let slabs = Mutex(Slabs())
+
+  /// Slot sizes in bytes, smallest first, and how many of each: keys, hash states, ordinary secrets.
+  private static let shape: [(size: Int, count: Int)] = [(64, 256), (512, 24), (4096, 6)]
+
+  /// Zeroed memory of at least `count` bytes, aligned to 64. Nil when there is none.
+  static func allocate(_ count: Int) -> UnsafeMutableRawPointer? {
+    let slot = slabs.withLock { state -> Address? in
+      if state.slabs.isEmpty { state.slabs = shape.compactMap { Slab(slotSize: $0.size, slots: $0.count) } }
+      for index in state.slabs.indices where state.slabs[index].slotSize >= count {
+        guard let free = state.slabs[index].free.popLast() else { continue }
+        let address = state.slabs[index].base + Int(free) * state.slabs[index].slotSize
+        sodium_memzero(address, state.slabs[index].slotSize)
+        return Address(pointer: address)
+      }
+      return nil
+    }
+    if let slot { return slot.pointer }
+    guard count <= Int.max - 64 else { return nil }
+    // Rounded up so that the start, not only the end, of the allocation is aligned.
+    let size = (max(count, 1) + 63) & ~63
+    guard let own = sodium_malloc(size) else { return nil }
+    sodium_memzero(own, size)
+    return own
+  }
+
+  /// Erases and gives back what ``allocate(_:)`` gave.
+  static func release(_ pointer: UnsafeMutableRawPointer) {
+    let address = Address(pointer: pointer)
+    let shared = slabs.withLock { state -> Bool in
+      for index in state.slabs.indices where state.slabs[index].contains(address.pointer) {
+        let slab = state.slabs[index]
+        sodium_memzero(address.pointer, slab.slotSize)
+        state.slabs[index].free.append(UInt16((address.pointer - slab.base) / slab.slotSize))
+        return true
+      }
+      return false
+    }
+    if !shared { sodium_free(pointer) }
+  }
+
+  /// A pointer that may cross the lock's closure.
+  private struct Address: @unchecked Sendable {
+    let pointer: UnsafeMutableRawPointer
+  }
+
+  /// Whether the kernel really locks memory for this process. `sodium_malloc` goes on without when it does not.
+  static func canLock() -> Bool {
+    let page = 4096
+    guard let probe = sodium_malloc(page) else { return false }
+    defer { sodium_free(probe) }
+    return sodium_mlock(probe, page) == 0
+  }
+}

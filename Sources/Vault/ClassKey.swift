@@ -1,0 +1,171 @@
+import Keybag
+import Posix
+import Sodium
+
+/// The keys of one class in one collection, as far as they are in memory now.
+final class ClassKey {
+  let row: ClassKeyRow
+  /// Wraps item keys. Nil while the class is locked.
+  private(set) var secretKey: HeldKey?
+  /// Seals labels and attributes.
+  private(set) var metadataKey: HeldKey?
+  /// Opens what was stored while the class was locked. Nil while it is.
+  private(set) var privateKey: HeldKey?
+  /// Whether the public key in the row was made by whoever had tier key C. Kept while that key is.
+  private(set) var publicKeyIsGenuine = false
+
+  init(_ row: ClassKeyRow) {
+    self.row = row
+  }
+
+  /// The keys that a class's own key hangs on.
+  struct Above {
+    /// The collection's own tier key A; nil while locked.
+    let unlocked: HeldKey?
+    /// The collection's own tier key C; nil while sealed.
+    let session: HeldKey?
+    /// Nil on another device than the class's.
+    let share: DeviceShare?
+
+    fileprivate func base(_ tier: AccessibilityClass.Tier) -> HeldKey? {
+      switch tier {
+      case .unlocked: unlocked
+      case .session: session
+      case .device: share?.bound
+      }
+    }
+
+    /// The key that wraps the class key (or, for `label` metadataWrap, the metadata key); nil while something of it is
+    /// not there.
+    fileprivate func wrapKey(
+      _ label: KeyLabel, _ accessibility: AccessibilityClass, context: [[UInt8]]
+    ) throws(SodiumError) -> Key? {
+      let tier = label == .classWrap ? accessibility.tier : accessibility.metadataTier
+      guard let base = base(tier) else { return nil }
+      var hash = try KeyedHash(key: base.key)
+      hash.update(label.text)
+      for input in context { hash.update(input.span.bytes) }
+      // Labels and attributes of ThisDeviceOnly items stay readable on another device, so that they can be listed there.
+      if accessibility.isBoundToDevice && tier != .device && (label == .classWrap || tier == .unlocked) {
+        guard let share else { return nil }
+        hash.update(share.bound.key)
+      }
+      if accessibility == .whenPasscodeSetThisDeviceOnly {
+        guard let erasable = share?.erasable else { return nil }
+        hash.update(erasable.key)
+      }
+      return try hash.key()
+    }
+
+    /// The key that wraps the copy of an `always` class that migrates.
+    fileprivate func sessionWrapKey(_ label: KeyLabel, context: [[UInt8]]) throws(SodiumError) -> Key? {
+      guard let session else { return nil }
+      var hash = try KeyedHash(key: session.key)
+      hash.update(label.text)
+      for input in context { hash.update(input.span.bytes) }
+      return try hash.key()
+    }
+  }
+
+  private static func context(
+    vault: [UInt8], collection: [UInt8], accessibility: AccessibilityClass, uuid: [UInt8]
+  ) -> [[UInt8]] {
+    [vault, collection, [accessibility.rawValue], uuid]
+  }
+
+  /// Opens whatever of the class the keys above it allow. What is open already stays.
+  func open(vault: [UInt8], collection: [UInt8], above: Above) throws(VaultError) {
+    let context = ClassKey.context(
+      vault: vault, collection: collection, accessibility: row.accessibility, uuid: row.uuid)
+    let associated = context.flatMap { $0 }
+    let usable = row.device == nil || row.device == above.share?.row
+    let here = Above(unlocked: above.unlocked, session: above.session, share: usable ? above.share : nil)
+    try VaultError.sodium("a class key") { () throws(SodiumError) in
+      func unwrap(_ sealed: [UInt8], _ key: consuming Key?) throws(SodiumError) -> HeldKey? {
+        guard let key else { return nil }
+        return HeldKey(try Key(try AEAD.open(sealed.span.bytes, key: key, associated: associated)))
+      }
+      if metadataKey == nil {
+        metadataKey = try unwrap(row.metadataKey, try here.wrapKey(.metadataWrap, row.accessibility, context: context))
+        if metadataKey == nil, let copy = row.metadataKeySession {
+          metadataKey = try unwrap(copy, try above.sessionWrapKey(.metadataWrap, context: context))
+        }
+      }
+      if secretKey == nil {
+        secretKey = try unwrap(row.classKey, try here.wrapKey(.classWrap, row.accessibility, context: context))
+        if secretKey == nil, let copy = row.classKeySession {
+          secretKey = try unwrap(copy, try above.sessionWrapKey(.classWrap, context: context))
+        }
+        if let secretKey, let sealed = row.privateKey {
+          privateKey = try unwrap(sealed, try secretKey.key.duplicate())
+        }
+      }
+      if let session = above.session, let publicKey = row.publicKey, let tag = row.publicTag {
+        let expected = try session.key.tag(.publicKeyTag, context + [publicKey])
+        guard Sodium.equal(expected, tag) else { throw .decryptionFailed }
+        publicKeyIsGenuine = true
+      }
+    }
+  }
+
+  /// Makes a class's keys; everything above them must be there.
+  static func make(
+    id: Int64, vault: [UInt8], collection: CollectionRow, accessibility: AccessibilityClass, above: Above
+  ) throws(VaultError) -> ClassKeyRow? {
+    let uuid = Sodium.randomBytes(16)
+    let context = context(vault: vault, collection: collection.uuid, accessibility: accessibility, uuid: uuid)
+    let associated = context.flatMap { $0 }
+    return try VaultError.sodium("a new class key") { () throws(SodiumError) in
+      guard let classWrap = try above.wrapKey(.classWrap, accessibility, context: context),
+        let metadataWrap = try above.wrapKey(.metadataWrap, accessibility, context: context),
+        let session = above.session
+      else { return nil }
+      let secret = try Key.random()
+      let metadata = try Key.random()
+      var copies: (classKey: [UInt8], metadataKey: [UInt8])?
+      if accessibility == .always, let first = try above.sessionWrapKey(.classWrap, context: context),
+        let second = try above.sessionWrapKey(.metadataWrap, context: context)
+      {
+        copies = (
+          AEAD.seal(secret.bytes, key: first, associated: associated),
+          AEAD.seal(metadata.bytes, key: second, associated: associated)
+        )
+      }
+      var pair: (publicKey: [UInt8], tag: [UInt8], privateKey: [UInt8])?
+      if accessibility.acceptsWhileLocked {
+        let privateKey = try Key.random()
+        let publicKey = SealedBox.publicKey(of: privateKey)
+        pair = (
+          publicKey, try session.key.tag(.publicKeyTag, context + [publicKey]),
+          AEAD.seal(privateKey.bytes, key: secret, associated: associated)
+        )
+      }
+      return ClassKeyRow(
+        id: id, uuid: uuid, collection: collection.id, accessibility: accessibility,
+        device: accessibility.isBoundToDevice ? above.share?.row : nil, created: Process.time,
+        classKey: AEAD.seal(secret.bytes, key: classWrap, associated: associated), classKeySession: copies?.classKey,
+        metadataKey: AEAD.seal(metadata.bytes, key: metadataWrap, associated: associated),
+        metadataKeySession: copies?.metadataKey, publicKey: pair?.publicKey, publicTag: pair?.tag,
+        privateKey: pair?.privateKey)
+    }
+  }
+
+  /// Erases what a locked session must not have: for a class of tier A its key and private key.
+  func evict() {
+    if row.accessibility.tier == .unlocked { (secretKey, privateKey) = (nil, nil) }
+    if row.accessibility.metadataTier == .unlocked { metadataKey = nil }
+  }
+
+  /// Erases what nobody may have before the first login: everything but the device's own classes.
+  func seal() {
+    evict()
+    if row.accessibility.tier == .session { secretKey = nil }
+    if row.accessibility.metadataTier == .session { metadataKey = nil }
+    publicKeyIsGenuine = false
+  }
+
+  /// Erases everything: the collection is locked by itself.
+  func erase() {
+    (secretKey, metadataKey, privateKey, publicKeyIsGenuine) = (nil, nil, nil, false)
+  }
+}

@@ -1,0 +1,53 @@
+import Keybag
+import Sodium
+
+/// What this device adds to the keys that are bound to it: two secrets that only its device key unwraps.
+struct DeviceShare {
+  /// The number of the device's row.
+  let row: Int64
+  /// For the ThisDeviceOnly classes.
+  let bound: HeldKey
+  /// For whenPasscodeSetThisDeviceOnly; nil once it was erased.
+  let erasable: HeldKey?
+
+  /// Unwraps the shares of a row.
+  init(_ row: DeviceRow, vault: [UInt8], device: any DeviceKey) throws(DeviceKeyError) {
+    self.row = row.id
+    bound = HeldKey(try device.unwrap(row.share, .bound, context: vault))
+    do { erasable = HeldKey(try device.unwrap(row.erasable, .erasable, context: vault)) } catch { erasable = nil }
+  }
+
+  private init(row: Int64, bound: HeldKey, erasable: HeldKey) {
+    self.row = row
+    self.bound = bound
+    self.erasable = erasable
+  }
+
+  /// New shares for a device that the vault has not met, and the row that keeps them.
+  static func make(
+    id: Int64, vault: [UInt8], device: any DeviceKey, index: AttributeIndex
+  ) throws(VaultError) -> (DeviceShare, DeviceRow) {
+    do {
+      let bound = HeldKey(try Key.random())
+      let erasable = HeldKey(try Key.random())
+      let wrap = try bound.key.derive(.indexWrap, [vault])
+      let indexKey = try index.withKey { key throws(VaultError) in
+        AEAD.seal(key.bytes, key: wrap, associated: vault)
+      }
+      let row = DeviceRow(
+        id: id, identity: device.identity, share: try device.wrap(bound.key, .bound, context: vault),
+        erasable: try device.wrap(erasable.key, .erasable, context: vault), indexKey: indexKey)
+      return (DeviceShare(row: id, bound: bound, erasable: erasable), row)
+    } catch {
+      throw .outOfMemory
+    }
+  }
+
+  /// The index key, as this device's row has it.
+  func index(_ row: DeviceRow, vault: [UInt8]) throws(VaultError) -> AttributeIndex {
+    try VaultError.sodium("the index key") { () throws(SodiumError) in
+      let wrap = try bound.key.derive(.indexWrap, [vault])
+      return AttributeIndex(try Key(try AEAD.open(row.indexKey.span.bytes, key: wrap, associated: vault)))
+    }
+  }
+}

@@ -1,0 +1,57 @@
+import Bytes
+
+/// What an item has beside its secret; sealed as one value.
+public struct ItemMetadata: Equatable, Sendable {
+  /// For a person.
+  public var label: String
+  /// By which it is found. Control attributes (`latchkey:…`) are not among them.
+  public var attributes: [String: String]
+  /// The secret's content type, as "text/plain".
+  public var contentType: String
+  /// Access control flags (SecAccessControlCreateFlags' bits); 0 for none. Bound to the secret as well.
+  public var flags: UInt32
+
+  /// Puts them together.
+  public init(label: String, attributes: [String: String], contentType: String, flags: UInt32 = 0) {
+    self.label = label
+    self.attributes = attributes
+    self.contentType = contentType
+    self.flags = flags
+  }
+
+  /// Padding hides the exact sizes of labels and attributes: lengths are multiples of this.
+  static let padding = 64
+
+  /// The plaintext that is sealed. `revision` (16 bytes) names the secret that belongs to it, so that the halves of two
+  /// versions of an item cannot be put together.
+  func encoded(revision: [UInt8]) -> [UInt8] {
+    var out = ByteWriter()
+    out.put(revision)
+    out.number(flags)
+    out.text(contentType)
+    out.long(Array(label.utf8))
+    out.number(UInt32(attributes.count))
+    for (name, value) in attributes.sorted(by: { $0.key < $1.key }) {
+      out.long(Array(name.utf8))
+      out.long(Array(value.utf8))
+    }
+    let rest = (ItemMetadata.padding - out.bytes.count % ItemMetadata.padding) % ItemMetadata.padding
+    out.put([UInt8](repeating: 0, count: rest))
+    return out.bytes
+  }
+
+  static func decode(_ bytes: [UInt8]) throws(ByteReader.Truncated) -> (metadata: ItemMetadata, revision: [UInt8]) {
+    var input = ByteReader(bytes)
+    let revision = try input.take(16)
+    let flags: UInt32 = try input.number()
+    let contentType = try input.text()
+    let label = String(decoding: try input.long(), as: UTF8.self)
+    let count: UInt32 = try input.number()
+    var attributes: [String: String] = [:]
+    for _ in 0..<count {
+      let name = String(decoding: try input.long(), as: UTF8.self)
+      attributes[name] = String(decoding: try input.long(), as: UTF8.self)
+    }
+    return (ItemMetadata(label: label, attributes: attributes, contentType: contentType, flags: flags), revision)
+  }
+}

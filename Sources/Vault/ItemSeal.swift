@@ -1,0 +1,168 @@
+import Bytes
+import Keybag
+import Sodium
+
+/// Seals and opens the values of one item's row.
+///
+///     class key --wraps--> item key (random, new at every write) --seals--> secret
+///     metadata key --seals--> label, attributes, flags, revision
+///
+/// Every value is bound by associated data to vault, collection, class, item and its column.
+struct ItemSeal {
+  let vault: [UInt8]
+  let collection: [UInt8]
+  let accessibility: AccessibilityClass
+  let item: [UInt8]
+
+  /// A secret is padded to multiples of this many bytes before it is sealed.
+  static let padding = 64
+  /// The largest secret, in bytes.
+  static let secretLimit = 64 << 20
+
+  private func associated(_ column: String, _ more: [UInt8] = []) -> [UInt8] {
+    var out = ByteWriter()
+    out.text("latchkey/1/" + column)
+    out.put(vault)
+    out.put(collection)
+    out.number(accessibility.rawValue)
+    out.put(item)
+    out.put(more)
+    return out.bytes
+  }
+
+  /// What the item key and the secret are bound to beside the row: the flags and the revision, which only the sealed
+  /// metadata tells.
+  private static func binding(flags: UInt32, revision: [UInt8]) -> [UInt8] {
+    var out = ByteWriter()
+    out.number(flags)
+    out.put(revision)
+    return out.bytes
+  }
+
+  // MARK: - metadata
+
+  func metadata(
+    _ value: ItemMetadata, revision: [UInt8], created: UInt64, modified: UInt64, key: borrowing Key
+  ) -> [UInt8] {
+    AEAD.seal(
+      value.encoded(revision: revision).span.bytes, key: key, associated: metadataAssociated(created, modified))
+  }
+
+  func openMetadata(
+    _ sealed: [UInt8], created: UInt64, modified: UInt64, key: borrowing Key
+  ) throws(VaultError) -> (metadata: ItemMetadata, revision: [UInt8]) {
+    let plain = try VaultError.sodium("an item's label") { () throws(SodiumError) in
+      try AEAD.open(sealed.span.bytes, key: key, associated: metadataAssociated(created, modified))
+    }
+    do {
+      return try ItemMetadata.decode(plain.bytes.withUnsafeBytes { Array($0) })
+    } catch {
+      throw .damaged("vault.db: an item's label cannot be read")
+    }
+  }
+
+  private func metadataAssociated(_ created: UInt64, _ modified: UInt64) -> [UInt8] {
+    var out = ByteWriter()
+    out.number(created)
+    out.number(modified)
+    return associated("metadata", out.bytes)
+  }
+
+  // MARK: - secret
+
+  /// A sealed secret and the new item key that opens it.
+  struct SealedSecret: ~Copyable {
+    let itemKey: Key
+    let revision: [UInt8]
+    let secret: [UInt8]
+  }
+
+  /// Seals `secret` under a new item key.
+  func seal(_ secret: borrowing SecureBytes, flags: UInt32) throws(VaultError) -> SealedSecret {
+    guard secret.count <= ItemSeal.secretLimit else { throw .tooLarge }
+    let revision = Sodium.randomBytes(16)
+    return try VaultError.sodium("a new item") { () throws(SodiumError) in
+      let itemKey = try Key.random()
+      let total = (secret.count + 4 + ItemSeal.padding - 1) / ItemSeal.padding * ItemSeal.padding
+      var padded = try SecureBytes(count: total)
+      let count = UInt32(secret.count).littleEndian
+      secret.bytes.withUnsafeBytes { from in
+        padded.withUnsafeMutableBytes { to in
+          to.storeBytes(of: count, as: UInt32.self)
+          UnsafeMutableRawBufferPointer(rebasing: to[4...]).copyMemory(from: from)
+        }
+      }
+      let sealed = AEAD.seal(
+        padded.bytes, key: itemKey,
+        associated: associated("secret", ItemSeal.binding(flags: flags, revision: revision)))
+      return SealedSecret(itemKey: itemKey, revision: revision, secret: sealed)
+    }
+  }
+
+  /// Opens a sealed secret.
+  func open(
+    _ sealed: [UInt8], itemKey: borrowing Key, flags: UInt32, revision: [UInt8]
+  ) throws(VaultError) -> SecureBytes {
+    try VaultError.sodium("an item's secret") { () throws(SodiumError) in
+      let padded = try AEAD.open(
+        sealed.span.bytes, key: itemKey,
+        associated: associated("secret", ItemSeal.binding(flags: flags, revision: revision)))
+      guard padded.count >= 4 else { throw .decryptionFailed }
+      let bytes = padded.bytes
+      let count = Int(UInt32(littleEndian: bytes.unsafeLoadUnaligned(as: UInt32.self)))
+      guard count <= padded.count - 4 else { throw .decryptionFailed }
+      return try SecureBytes(copying: bytes.extracting(4..<(4 + count)))
+    }
+  }
+
+  // MARK: - item key
+
+  func wrap(_ sealed: borrowing SealedSecret, flags: UInt32, classKey: borrowing Key) -> [UInt8] {
+    wrap(sealed.itemKey, flags: flags, revision: sealed.revision, classKey: classKey)
+  }
+
+  func wrap(_ itemKey: borrowing Key, flags: UInt32, revision: [UInt8], classKey: borrowing Key) -> [UInt8] {
+    AEAD.seal(
+      itemKey.bytes, key: classKey,
+      associated: associated("item-key", ItemSeal.binding(flags: flags, revision: revision)))
+  }
+
+  func unwrap(
+    _ wrapped: [UInt8], flags: UInt32, revision: [UInt8], classKey: borrowing Key
+  ) throws(VaultError) -> Key {
+    try VaultError.sodium("an item key") { () throws(SodiumError) in
+      try Key(
+        try AEAD.open(
+          wrapped.span.bytes, key: classKey,
+          associated: associated("item-key", ItemSeal.binding(flags: flags, revision: revision))))
+    }
+  }
+
+  /// Seals the item key to the class's public key. Such a value says nothing of who made it: `lockedTag` does.
+  func sealWhileLocked(_ sealed: borrowing SealedSecret, publicKey: [UInt8]) throws(VaultError) -> [UInt8] {
+    try VaultError.sodium("a public key") { () throws(SodiumError) in
+      try SealedBox.seal(sealed.itemKey.bytes, to: publicKey)
+    }
+  }
+
+  /// The tag under tier key C over everything of an item that was stored while its class was locked.
+  func lockedTag(
+    _ row: ItemRow, classKey uuid: [UInt8], flags: UInt32, revision: [UInt8], session: borrowing Key
+  ) throws(VaultError) -> [UInt8] {
+    do {
+      return try session.tag(
+        .lockedItemTag,
+        [
+          vault, collection, [accessibility.rawValue], uuid, item, ItemSeal.binding(flags: flags, revision: revision),
+          row.metadata, row.itemKey, row.secret,
+        ])
+    } catch { throw .outOfMemory }
+  }
+
+  /// Opens an item key that was stored while locked; the tag was looked at before.
+  func unsealStoredWhileLocked(_ sealed: [UInt8], privateKey: borrowing Key) throws(VaultError) -> Key {
+    try VaultError.sodium("an item stored while locked") { () throws(SodiumError) in
+      try Key(try SealedBox.open(sealed.span.bytes, secret: privateKey))
+    }
+  }
+}

@@ -1,0 +1,180 @@
+import Keybag
+import SQLite
+import Sodium
+
+/// The items and their index tokens in the ``Store``.
+extension Store {
+  private static let columns: StaticString = """
+    SELECT id, uuid, collection, class_key, form, created, modified, metadata, item_key, locked_tag, passphrase,
+      secret, tokens, checksum FROM item WHERE id = ?
+    """
+
+  /// The item of that number; nil when there is none.
+  func item(_ id: Int64) throws(VaultError) -> ItemRow? {
+    let read = try VaultError.store { () throws(SQLiteError) -> (row: ItemRow?, checksum: [UInt8])? in
+      let s = try database.statement(Store.columns)
+      defer { s.reset() }
+      guard try s.bind(1, id).step() else { return nil }
+      guard let form = ItemRow.Form(rawValue: UInt8(truncatingIfNeeded: s.integer(4))) else { return (nil, []) }
+      let row = ItemRow(
+        id: s.integer(0), uuid: s.blob(1), collection: s.integer(2), classKey: s.integer(3), form: form,
+        created: UInt64(bitPattern: s.integer(5)), modified: UInt64(bitPattern: s.integer(6)), metadata: s.blob(7),
+        itemKey: s.blob(8), lockedTag: s.optionalBlob(9), passphrase: s.optionalBlob(10), secret: s.blob(11),
+        tokens: s.blob(12))
+      return (row, s.blob(13))
+    }
+    guard let read else { return nil }
+    guard let row = read.row, row.checksum == read.checksum else {
+      throw .damaged("vault.db: item \(id) is damaged")
+    }
+    return row
+  }
+
+  /// Inserts an item, or replaces the one of the same number, with its tokens.
+  func put(_ row: ItemRow) throws(VaultError) {
+    try VaultError.store { () throws(SQLiteError) in
+      try database.statement(
+        """
+        INSERT INTO item VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+        ON CONFLICT (id) DO UPDATE SET class_key = excluded.class_key, form = excluded.form,
+          modified = excluded.modified, metadata = excluded.metadata, item_key = excluded.item_key,
+          locked_tag = excluded.locked_tag, secret = excluded.secret, tokens = excluded.tokens,
+          checksum = excluded.checksum
+        """
+      ).bind(1, row.id).bind(2, row.uuid).bind(3, row.collection).bind(4, row.classKey)
+        .bind(5, Int64(row.form.rawValue)).bind(6, Int64(row.created)).bind(7, Int64(row.modified))
+        .bind(8, row.metadata).bind(9, row.itemKey).bind(10, row.lockedTag).bind(11, row.passphrase)
+        .bind(12, row.secret).bind(13, row.tokens).bind(14, row.checksum).run()
+      try database.statement("DELETE FROM token WHERE item = ?").bind(1, row.id).run()
+      for token in AttributeIndex.split(row.tokens) {
+        try database.statement("INSERT OR IGNORE INTO token VALUES (?, ?)").bind(1, token).bind(2, row.id).run()
+      }
+    }
+  }
+
+  /// Deletes an item. No key is needed.
+  ///
+  /// - Returns: whether it was there.
+  func deleteItem(_ id: Int64) throws(VaultError) -> Bool {
+    guard try collection(ofItem: id) != nil else { return false }
+    try VaultError.store { () throws(SQLiteError) in
+      try database.statement("DELETE FROM item WHERE id = ?").bind(1, id).run()
+    }
+    return true
+  }
+
+  private func numbers(
+    _ sql: StaticString, _ bind: (Statement) throws(SQLiteError) -> Void
+  ) throws(VaultError) -> [Int64] {
+    try VaultError.store { () throws(SQLiteError) in
+      let statement = try database.statement(sql)
+      defer { statement.reset() }
+      try bind(statement)
+      var found: [Int64] = []
+      while try statement.step() { found.append(statement.integer(0)) }
+      return found
+    }
+  }
+
+  /// The collection of an item; nil when there is no such item.
+  func collection(ofItem id: Int64) throws(VaultError) -> Int64? {
+    try numbers("SELECT collection FROM item WHERE id = ?") { s throws(SQLiteError) in try s.bind(1, id) }.first
+  }
+
+  /// The class key of an item, and how its own key is kept; nil when there is no such item.
+  func classKey(ofItem id: Int64) throws(VaultError) -> (classKey: Int64, form: ItemRow.Form?)? {
+    try VaultError.store { () throws(SQLiteError) in
+      let statement = try database.statement("SELECT class_key, form FROM item WHERE id = ?")
+      defer { statement.reset() }
+      guard try statement.bind(1, id).step() else { return nil }
+      return (statement.integer(0), ItemRow.Form(rawValue: UInt8(truncatingIfNeeded: statement.integer(1))))
+    }
+  }
+
+  /// Every item of a collection, oldest first.
+  func items(in collection: Int64) throws(VaultError) -> [Int64] {
+    try numbers("SELECT id FROM item WHERE collection = ? ORDER BY id") { s throws(SQLiteError) in
+      try s.bind(1, collection)
+    }
+  }
+
+  /// Every item whose class key is `classKey`.
+  func items(classKey: Int64) throws(VaultError) -> [Int64] {
+    try numbers("SELECT id FROM item WHERE class_key = ? ORDER BY id") { s throws(SQLiteError) in
+      try s.bind(1, classKey)
+    }
+  }
+
+  /// Up to `limit` items in `form`.
+  func items(form: ItemRow.Form, limit: Int) throws(VaultError) -> [Int64] {
+    try numbers("SELECT id FROM item WHERE form = ? AND form <> 0 ORDER BY id LIMIT ?") { s throws(SQLiteError) in
+      try s.bind(1, Int64(form.rawValue)).bind(2, Int64(limit))
+    }
+  }
+
+  /// Up to `limit` items with a number above `id`, for a walk through all of them.
+  func items(after id: Int64, limit: Int) throws(VaultError) -> [Int64] {
+    try numbers("SELECT id FROM item WHERE id > ? ORDER BY id LIMIT ?") { s throws(SQLiteError) in
+      try s.bind(1, id).bind(2, Int64(limit))
+    }
+  }
+
+  /// Every item that has all of `tokens`, oldest first. At least one token.
+  ///
+  /// Starts at the token that the fewest items have, so that a search costs what its rarest attribute does: many
+  /// programs give all their items one attribute in common.
+  func items(withTokens tokens: [[UInt8]]) throws(VaultError) -> [Int64] {
+    var rarest: [UInt8] = []
+    var fewest = Int64.max
+    if tokens.count == 1 {
+      rarest = tokens[0]
+    } else {
+      for token in tokens {
+        let count =
+          try numbers("SELECT count(*) FROM (SELECT 1 FROM token WHERE token = ? LIMIT ?)") { s throws(SQLiteError) in
+            try s.bind(1, token).bind(2, min(fewest, 10_000))
+          }.first ?? 0
+        if count == 0 { return [] }
+        if count < fewest { (rarest, fewest) = (token, count) }
+        if fewest == 1 { break }
+      }
+    }
+    var found = try numbers("SELECT item FROM token WHERE token = ? ORDER BY item") { s throws(SQLiteError) in
+      try s.bind(1, rarest)
+    }
+    for token in tokens where token != rarest {
+      var kept: [Int64] = []
+      for item in found where try hasToken(token, item) { kept.append(item) }
+      found = kept
+    }
+    return found
+  }
+
+  /// Whether the index has this entry.
+  func hasToken(_ token: [UInt8], _ item: Int64) throws(VaultError) -> Bool {
+    try !numbers("SELECT 1 FROM token WHERE token = ? AND item = ?") { s throws(SQLiteError) in
+      try s.bind(1, token).bind(2, item)
+    }.isEmpty
+  }
+
+  /// How many index entries an item has.
+  func tokenCount(_ item: Int64) throws(VaultError) -> Int64 {
+    try numbers("SELECT count(*) FROM token WHERE item = ?") { s throws(SQLiteError) in try s.bind(1, item) }.first ?? 0
+  }
+
+  /// How many items there are.
+  func itemCount() throws(VaultError) -> Int64 {
+    try numbers("SELECT count(*) FROM item") { _ throws(SQLiteError) in }.first ?? 0
+  }
+
+  /// SQLite's own look at the structure of the file; nil when it finds nothing wrong.
+  func structuralDamage() throws(VaultError) -> String? {
+    try VaultError.store { () throws(SQLiteError) in
+      let statement = try database.statement("PRAGMA quick_check(1)")
+      defer { statement.reset() }
+      guard try statement.step() else { return "no answer" }
+      let answer = statement.text(0)
+      return answer == "ok" ? nil : answer
+    }
+  }
+}

@@ -1,0 +1,228 @@
+import Keybag
+import SQLite
+import Sodium
+
+/// The rows of `vault.db`: reading with every check sum looked at, writing in transactions. Knows no key.
+final class Store {
+  let database: Database
+  /// The vault that the database belongs to: 16 bytes.
+  let vault: [UInt8]
+
+  /// Opens the database of the vault `vault`.
+  ///
+  /// - Throws: ``VaultError/damaged(_:)`` for a file that is no vault's database, or cut, or of a newer format;
+  ///   ``VaultError/unavailable(_:)`` when it cannot be opened or belongs to another vault. The file is not changed.
+  init(path: String, vault: [UInt8]) throws(VaultError) {
+    let database = try VaultError.store { () throws(SQLiteError) in try Database(path: path, mode: .existing) }
+    let format = try VaultError.store { () throws(SQLiteError) in
+      (try database.pragma("PRAGMA application_id"), try database.pragma("PRAGMA user_version"))
+    }
+    guard format.0 == Schema.applicationID else {
+      database.leaveAlone()
+      throw .damaged("vault.db: the file is not a vault's database")
+    }
+    guard format.1 <= Schema.version else {
+      database.leaveAlone()
+      throw .damaged("vault.db: the file has format \(format.1), which is newer than this program")
+    }
+    self.database = database
+    self.vault = vault
+    let row = try vaultRow()
+    guard row.vault == vault else {
+      database.leaveAlone()
+      throw .unavailable("vault.db: it belongs to another keybag")
+    }
+  }
+
+  /// Makes a new database with its first rows. `path` nil: in memory only.
+  init(creating path: String?, first row: VaultRow) throws(VaultError) {
+    database = try VaultError.store { () throws(SQLiteError) in
+      try Database(path: path ?? ":memory:", mode: path == nil ? .memory : .creating)
+    }
+    vault = row.vault
+    try transaction { () throws(VaultError) in
+      try VaultError.store { () throws(SQLiteError) in
+        try database.execute(Schema.statements)
+        try database.statement("INSERT INTO vault VALUES (1, ?, ?, ?, ?)")
+          .bind(1, row.vault).bind(2, Int64(row.created)).bind(3, row.indexKey).bind(4, row.checksum).run()
+      }
+    }
+  }
+
+  /// Whether there were writes since the write-ahead log was emptied.
+  private(set) var hasLog = true
+
+  /// Runs `body` in a transaction, in which `VaultError` undoes everything.
+  func transaction<Result>(_ body: () throws(VaultError) -> Result) throws(VaultError) -> Result {
+    hasLog = true
+    return try database.transaction(mapping: VaultError.init, body)
+  }
+
+  /// Empties the write-ahead log, so that nothing that was deleted or replaced stays in it.
+  func emptyLog() throws(VaultError) {
+    guard hasLog else { return }
+    try VaultError.store { () throws(SQLiteError) in try database.checkpoint() }
+    hasLog = false
+  }
+
+  private func checked<Row: CheckedRow>(_ row: Row, _ stored: [UInt8], _ name: StaticString) throws(VaultError) -> Row {
+    guard row.checksum == stored else { throw .damaged("vault.db: a row of table \(name) is damaged") }
+    return row
+  }
+
+  /// All rows of a query.
+  private func rows<Row>(
+    _ sql: StaticString, _ bind: (Statement) throws(SQLiteError) -> Void = { _ throws(SQLiteError) in },
+    _ read: (Statement) throws(VaultError) -> Row
+  ) throws(VaultError) -> [Row] {
+    let statement = try VaultError.store { () throws(SQLiteError) in
+      let statement = try database.statement(sql)
+      try bind(statement)
+      return statement
+    }
+    defer { statement.reset() }
+    var result: [Row] = []
+    while try VaultError.store({ () throws(SQLiteError) in try statement.step() }) {
+      result.append(try read(statement))
+    }
+    return result
+  }
+
+  /// A number that is stored unsigned; a negative one is damage that the check sum then finds.
+  private static func unsigned(_ value: Int64) -> UInt64 { UInt64(bitPattern: value) }
+
+  // MARK: - vault and device
+
+  func vaultRow() throws(VaultError) -> VaultRow {
+    let found = try rows("SELECT vault, created, index_key, checksum FROM vault") { s throws(VaultError) in
+      try checked(
+        VaultRow(vault: s.blob(0), created: Store.unsigned(s.integer(1)), indexKey: s.blob(2)), s.blob(3), "vault")
+    }
+    guard let row = found.first else { throw .damaged("vault.db: table vault is empty") }
+    return row
+  }
+
+  func devices() throws(VaultError) -> [DeviceRow] {
+    try rows("SELECT id, identity, share, erasable, index_key, checksum FROM device") { s throws(VaultError) in
+      try checked(
+        DeviceRow(id: s.integer(0), identity: s.blob(1), share: s.blob(2), erasable: s.blob(3), indexKey: s.blob(4)),
+        s.blob(5), "device")
+    }
+  }
+
+  func insert(_ row: DeviceRow) throws(VaultError) {
+    try VaultError.store { () throws(SQLiteError) in
+      try database.statement("INSERT INTO device VALUES (?, ?, ?, ?, ?, ?)")
+        .bind(1, row.id).bind(2, row.identity).bind(3, row.share).bind(4, row.erasable).bind(5, row.indexKey)
+        .bind(6, row.checksum).run()
+    }
+  }
+
+  // MARK: - collections
+
+  func collections() throws(VaultError) -> [CollectionRow] {
+    try rows(
+      """
+      SELECT id, uuid, ordinal, epoch, label, locked, passphrase, default_class, created, modified, checksum
+      FROM collection ORDER BY ordinal
+      """
+    ) { s throws(VaultError) in
+      try checked(
+        CollectionRow(
+          id: s.integer(0), uuid: s.blob(1), ordinal: Store.unsigned(s.integer(2)), epoch: Store.unsigned(s.integer(3)),
+          label: s.blob(4), locked: s.integer(5) == 1, passphrase: s.optionalBlob(6),
+          defaultClass: AccessibilityClass(rawValue: UInt8(truncatingIfNeeded: s.integer(7))),
+          created: Store.unsigned(s.integer(8)), modified: Store.unsigned(s.integer(9))), s.blob(10), "collection")
+    }
+  }
+
+  /// Inserts or replaces, by id.
+  func put(_ row: CollectionRow) throws(VaultError) {
+    try VaultError.store { () throws(SQLiteError) in
+      let statement = try database.statement(
+        """
+        INSERT INTO collection VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+        ON CONFLICT (id) DO UPDATE SET label = excluded.label, locked = excluded.locked,
+          modified = excluded.modified, checksum = excluded.checksum
+        """)
+      try statement.bind(1, row.id).bind(2, row.uuid).bind(3, Int64(row.ordinal)).bind(4, Int64(row.epoch))
+        .bind(5, row.label).bind(6, row.locked ? 1 : 0).bind(7, row.passphrase)
+      if let accessibility = row.defaultClass { try statement.bind(8, Int64(accessibility.rawValue)) }
+      try statement.bind(9, Int64(row.created)).bind(10, Int64(row.modified)).bind(11, row.checksum).run()
+    }
+  }
+
+  /// The number for the next new row of a table with AUTOINCREMENT: never one that was used before, so that an object
+  /// path never comes back for another object.
+  func nextID(table: StaticString) throws(VaultError) -> Int64 {
+    let found = try rows(
+      "SELECT seq FROM sqlite_sequence WHERE name = ?",
+      { s throws(SQLiteError) in try s.bind(1, text: table) }
+    ) { s throws(VaultError) in s.integer(0) }
+    return (found.first ?? 0) + 1
+  }
+
+  func deleteCollection(_ id: Int64) throws(VaultError) {
+    try VaultError.store { () throws(SQLiteError) in
+      // Items go first: they refer to class keys, which the collection's end takes along.
+      try database.statement("DELETE FROM item WHERE collection = ?").bind(1, id).run()
+      try database.statement("DELETE FROM collection WHERE id = ?").bind(1, id).run()
+    }
+  }
+
+  func alias(_ token: [UInt8]) throws(VaultError) -> Int64? {
+    try rows(
+      "SELECT token, collection, checksum FROM alias WHERE token = ?",
+      { s throws(SQLiteError) in try s.bind(1, token) }
+    ) { s throws(VaultError) in
+      try checked(AliasRow(token: s.blob(0), collection: s.integer(1)), s.blob(2), "alias").collection
+    }.first
+  }
+
+  func setAlias(_ token: [UInt8], _ collection: Int64?) throws(VaultError) {
+    try VaultError.store { () throws(SQLiteError) in
+      guard let collection else {
+        return try database.statement("DELETE FROM alias WHERE token = ?").bind(1, token).run()
+      }
+      let row = AliasRow(token: token, collection: collection)
+      try database.statement("INSERT OR REPLACE INTO alias VALUES (?, ?, ?)")
+        .bind(1, token).bind(2, collection).bind(3, row.checksum).run()
+    }
+  }
+
+  // MARK: - class keys
+
+  func classKeys(of collection: Int64) throws(VaultError) -> [ClassKeyRow] {
+    try rows(
+      """
+      SELECT id, uuid, collection, class, device, created, class_key, class_key_session, metadata_key,
+        metadata_key_session, public_key, public_tag, private_key, checksum
+      FROM class_key WHERE collection = ? ORDER BY id
+      """, { s throws(SQLiteError) in try s.bind(1, collection) }
+    ) { s throws(VaultError) in
+      guard let accessibility = AccessibilityClass(rawValue: UInt8(truncatingIfNeeded: s.integer(3))) else {
+        throw .damaged("vault.db: a row of table class_key is damaged")
+      }
+      return try checked(
+        ClassKeyRow(
+          id: s.integer(0), uuid: s.blob(1), collection: s.integer(2), accessibility: accessibility,
+          device: s.isNull(4) ? nil : s.integer(4), created: Store.unsigned(s.integer(5)), classKey: s.blob(6),
+          classKeySession: s.optionalBlob(7), metadataKey: s.blob(8), metadataKeySession: s.optionalBlob(9),
+          publicKey: s.optionalBlob(10), publicTag: s.optionalBlob(11), privateKey: s.optionalBlob(12)), s.blob(13),
+        "class_key")
+    }
+  }
+
+  func insert(_ row: ClassKeyRow) throws(VaultError) {
+    try VaultError.store { () throws(SQLiteError) in
+      let statement = try database.statement(
+        "INSERT INTO class_key VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
+      try statement.bind(1, row.id).bind(2, row.uuid).bind(3, row.collection)
+        .bind(4, Int64(row.accessibility.rawValue)).bind(6, Int64(row.created)).bind(7, row.classKey)
+        .bind(8, row.classKeySession).bind(9, row.metadataKey).bind(10, row.metadataKeySession)
+        .bind(11, row.publicKey).bind(12, row.publicTag).bind(13, row.privateKey).bind(14, row.checksum)
+      if let device = row.device { try statement.bind(5, device) }
+      try statement.run()
+    }
+  }
+}

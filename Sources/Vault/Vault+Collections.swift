@@ -1,0 +1,142 @@
+import Bytes
+import Keybag
+import Posix
+import Sodium
+
+/// What is told of a collection without any key but the index's.
+public struct CollectionInfo: Equatable, Sendable {
+  /// Its number: never used again for another one.
+  public let id: Int64
+  /// For a person; empty where the index cannot be opened.
+  public let label: String
+  /// When it was made, in seconds since 1970.
+  public let created: UInt64
+  /// When its label last changed, in seconds since 1970.
+  public let modified: UInt64
+}
+
+/// How much of a collection can be read.
+public enum CollectionState: Sendable {
+  /// No login yet, or the session has ended.
+  case sealed
+  /// Locked by itself: stays so until a password is given for it.
+  case marked
+  /// The session is past its first unlock, but tier A is erased.
+  case evicted
+  /// Everything.
+  case unlocked
+}
+
+extension Vault {
+  /// Every collection, oldest first.
+  public var collections: [Int64] { open.map(\.row.id) }
+
+  /// How many collections are locked by themselves.
+  public var lockedCollectionCount: Int { open.count { $0.row.locked } }
+
+  func collection(_ id: Int64) throws(VaultError) -> OpenCollection {
+    _ = try ready()
+    guard let found = open.first(where: { $0.row.id == id }) else { throw .noSuchCollection }
+    return found
+  }
+
+  /// How much of the collection can be read.
+  public func state(of id: Int64) throws(VaultError) -> CollectionState {
+    let collection = try collection(id)
+    if collection.row.locked { return .marked }
+    if collection.session == nil { return .sealed }
+    return collection.unlocked == nil ? .evicted : .unlocked
+  }
+
+  /// The collection's label and times.
+  public func info(of id: Int64) throws(VaultError) -> CollectionInfo {
+    let row = try collection(id).row
+    var label = ""
+    if let index {
+      let plain = try openLabel(row, index: index)
+      label = plain.bytes.withUnsafeBytes { String(decoding: $0, as: UTF8.self) }
+    }
+    return CollectionInfo(id: id, label: label, created: row.created, modified: row.modified)
+  }
+
+  private static func labelAssociated(_ vault: [UInt8], _ uuid: [UInt8]) -> [UInt8] {
+    var out = ByteWriter()
+    out.text("latchkey/1/collection-label")
+    out.put(vault)
+    out.put(uuid)
+    return out.bytes
+  }
+
+  func sealLabel(_ label: String, uuid: [UInt8], index: AttributeIndex) throws(VaultError) -> [UInt8] {
+    AEAD.seal(
+      Array(label.utf8).span.bytes, key: try index.collectionLabelKey(),
+      associated: Vault.labelAssociated(try ready().vault, uuid))
+  }
+
+  private func openLabel(_ row: CollectionRow, index: AttributeIndex) throws(VaultError) -> SecureBytes {
+    let vault = try ready().vault
+    let key = try index.collectionLabelKey()
+    return try VaultError.sodium("a collection's label") { () throws(SodiumError) in
+      try AEAD.open(row.label.span.bytes, key: key, associated: Vault.labelAssociated(vault, row.uuid))
+    }
+  }
+
+  /// Makes a collection. Needs the session unlocked.
+  public func createCollection(label: String) throws(VaultError) -> Int64 {
+    try makeCollection(label: label)
+  }
+
+  /// Changes the label.
+  public func setLabel(ofCollection id: Int64, _ label: String) throws(VaultError) {
+    let collection = try collection(id)
+    let store = try writable()
+    var row = collection.row
+    row.label = try sealLabel(label, uuid: row.uuid, index: try readyIndex())
+    row.modified = Process.time
+    try store.transaction { () throws(VaultError) in try store.put(row) }
+    collection.row = row
+  }
+
+  /// Deletes the collection with everything in it. Needs no key.
+  public func deleteCollection(_ id: Int64) throws(VaultError) {
+    let collection = try collection(id)
+    let store = try writable()
+    try store.transaction { () throws(VaultError) in try store.deleteCollection(id) }
+    collection.erase()
+    open.removeAll { $0 === collection }
+  }
+
+  /// Locks the collection by itself: its keys are erased, and only ``unlock(_:opening:liftingMarks:mayCreate:)`` with
+  /// `liftingMarks` brings them back.
+  public func lockCollection(_ id: Int64) throws(VaultError) {
+    let collection = try collection(id)
+    // Before any file is touched.
+    collection.erase()
+    try setMark(collection, true)
+  }
+
+  func setMark(_ collection: OpenCollection, _ locked: Bool) throws(VaultError) {
+    guard collection.row.locked != locked else { return }
+    let store = try writable()
+    var row = collection.row
+    row.locked = locked
+    // Also when this fails the mark holds in memory: it is on the safe side.
+    if locked { collection.row = row }
+    try store.transaction { () throws(VaultError) in try store.put(row) }
+    collection.row = row
+  }
+
+  /// The collection that an alias names; nil for none.
+  public func alias(_ name: String) throws(VaultError) -> Int64? {
+    let token = try readyIndex().aliasToken(name)
+    return try ready().alias(token)
+  }
+
+  /// Lets an alias name a collection, or nothing.
+  public func setAlias(_ name: String, to collection: Int64?) throws(VaultError) {
+    if let collection { _ = try self.collection(collection) }
+    let token = try readyIndex().aliasToken(name)
+    let store = try writable()
+    try store.transaction { () throws(VaultError) in try store.setAlias(token, collection) }
+  }
+}

@@ -1,0 +1,379 @@
+import Keybag
+import Posix
+import Sodium
+
+/// What is told of an item without its secret.
+public struct ItemInfo: Equatable, Sendable {
+  /// Label and attributes; nil while they cannot be read.
+  public let metadata: ItemMetadata?
+  /// When the secret may be read.
+  public let accessibility: AccessibilityClass
+  /// Whether it can be read now.
+  public let isReadable: Bool
+  /// When it was made, in seconds since 1970.
+  public let created: UInt64
+  /// When it last changed, in seconds since 1970.
+  public let modified: UInt64
+}
+
+/// What a search is for.
+public enum ItemQuery: Equatable, Sendable {
+  /// Items that have all of these attributes; every item for none.
+  case attributes([String: String])
+  /// Items of one class.
+  case accessibility(AccessibilityClass)
+}
+
+/// A found item.
+public struct FoundItem: Equatable, Sendable {
+  /// Its number: never used again for another one.
+  public let id: Int64
+  /// The collection it is in.
+  public let collection: Int64
+  /// Whether its secret can be read now.
+  public let isReadable: Bool
+}
+
+/// A secret that was read; erased when the last reference ends.
+public final class OpenedSecret {
+  /// The secret itself.
+  public let secret: SecureBytes
+  /// Its content type, as "text/plain".
+  public let contentType: String
+
+  init(_ secret: consuming SecureBytes, contentType: String) {
+    self.secret = secret
+    self.contentType = contentType
+  }
+}
+
+extension Vault {
+  // MARK: - finding
+
+  /// The items that fit, oldest first. An answer is complete, or an error: never short because a key is missing or a
+  /// row is damaged.
+  public func search(_ query: ItemQuery, in collection: Int64? = nil) throws(VaultError) -> [FoundItem] {
+    let store = try ready()
+    var found: [Int64]
+    switch query {
+    case .accessibility(let accessibility):
+      found = []
+      for key in open.flatMap(\.classes) where key.row.accessibility == accessibility {
+        found += try store.items(classKey: key.row.id)
+      }
+    case .attributes(let attributes) where attributes.isEmpty:
+      found = []
+      for open in open where collection == nil || open.row.id == collection {
+        found += try store.items(in: open.row.id)
+      }
+    case .attributes(let attributes):
+      found = try store.items(withTokens: try readyIndex().tokens(of: attributes))
+    }
+    if found.isEmpty && isDamaged { _ = try writable() }
+    var result: [FoundItem] = []
+    for id in found {
+      guard let home = try store.collection(ofItem: id), collection == nil || home == collection else { continue }
+      result.append(FoundItem(id: id, collection: home, isReadable: try isReadable(id)))
+    }
+    return result
+  }
+
+  /// Every item of a collection, oldest first.
+  public func items(in collection: Int64) throws(VaultError) -> [Int64] {
+    _ = try self.collection(collection)
+    return try ready().items(in: collection)
+  }
+
+  /// How many items the vault has.
+  public func itemCount() throws(VaultError) -> Int64 { try ready().itemCount() }
+
+  /// The collection of an item; nil when there is no such item.
+  public func collection(ofItem id: Int64) throws(VaultError) -> Int64? { try ready().collection(ofItem: id) }
+
+  /// Whether the item's secret can be read now.
+  public func isReadable(_ id: Int64) throws(VaultError) -> Bool {
+    guard let (classKey, form) = try ready().classKey(ofItem: id) else { throw .noSuchItem }
+    return form != .quarantined && self.classKey(classKey)?.key.secretKey != nil
+  }
+
+  private func classKey(_ id: Int64) -> (collection: OpenCollection, key: ClassKey)? {
+    for collection in open {
+      if let key = collection.classes.first(where: { $0.row.id == id }) { return (collection, key) }
+    }
+    return nil
+  }
+
+  // MARK: - reading
+
+  /// A row with the keys of its class.
+  private struct Located {
+    var row: ItemRow
+    let collection: OpenCollection
+    let key: ClassKey
+    let seal: ItemSeal
+  }
+
+  private func locate(_ id: Int64) throws(VaultError) -> Located {
+    let store = try ready()
+    do throws(VaultError) {
+      guard let row = try store.item(id) else { throw VaultError.noSuchItem }
+      guard let (collection, key) = classKey(row.classKey) else {
+        throw VaultError.damaged("vault.db: item \(id) has no class key")
+      }
+      return Located(
+        row: row, collection: collection, key: key,
+        seal: ItemSeal(
+          vault: store.vault, collection: collection.row.uuid, accessibility: key.row.accessibility, item: row.uuid))
+    } catch {
+      note(error)
+      throw error
+    }
+  }
+
+  private func metadata(_ item: Located) throws(VaultError) -> (metadata: ItemMetadata, revision: [UInt8])? {
+    guard let key = item.key.metadataKey else { return nil }
+    do {
+      return try item.seal.openMetadata(
+        item.row.metadata, created: item.row.created, modified: item.row.modified, key: key.key)
+    } catch {
+      note(error)
+      throw error
+    }
+  }
+
+  /// Everything but the secret.
+  public func info(ofItem id: Int64) throws(VaultError) -> ItemInfo {
+    let item = try locate(id)
+    return ItemInfo(
+      metadata: try metadata(item)?.metadata, accessibility: item.key.row.accessibility,
+      isReadable: item.key.secretKey != nil && item.row.form != .quarantined, created: item.row.created,
+      modified: item.row.modified)
+  }
+
+  /// The secret, and its content type.
+  ///
+  /// - Throws: ``VaultError/isLocked`` while the item's class key is not in memory.
+  public func readSecret(ofItem id: Int64) throws(VaultError) -> OpenedSecret {
+    let item = try locate(id)
+    guard let opened = try metadata(item) else { throw .isLocked }
+    let itemKey = try itemKey(item, opened)
+    do {
+      let secret = try item.seal.open(
+        item.row.secret, itemKey: itemKey, flags: opened.metadata.flags, revision: opened.revision)
+      return OpenedSecret(secret, contentType: opened.metadata.contentType)
+    } catch {
+      note(error)
+      throw error
+    }
+  }
+
+  private func itemKey(
+    _ item: Located, _ opened: (metadata: ItemMetadata, revision: [UInt8])
+  ) throws(VaultError) -> Key {
+    guard let classKey = item.key.secretKey else { throw .isLocked }
+    do throws(VaultError) {
+      switch item.row.form {
+      case .quarantined: throw .foreignItem(item.row.id)
+      case .wrapped:
+        return try item.seal.unwrap(
+          item.row.itemKey, flags: opened.metadata.flags, revision: opened.revision, classKey: classKey.key)
+      case .storedWhileLocked:
+        guard let privateKey = item.key.privateKey, let session = item.collection.session else {
+          throw VaultError.isLocked
+        }
+        let expected = try item.seal.lockedTag(
+          item.row, classKey: item.key.row.uuid, flags: opened.metadata.flags, revision: opened.revision,
+          session: session.key)
+        guard Sodium.equal(expected, item.row.lockedTag ?? []) else {
+          throw .foreignItem(item.row.id)
+        }
+        return try item.seal.unsealStoredWhileLocked(item.row.itemKey, privateKey: privateKey.key)
+      }
+    } catch {
+      note(error)
+      throw error
+    }
+  }
+
+  // MARK: - writing
+
+  /// Stores an item.
+  ///
+  /// - Parameters:
+  ///   - accessibility: its class; nil for what a replaced item had, else the collection's default, else
+  ///     whenUnlocked.
+  ///   - replacing: whether an item with exactly these attributes is replaced.
+  /// - Returns: the item, and whether it is a new one. It is on the disk.
+  /// - Throws: ``VaultError/isLocked`` when an item would be replaced that cannot be read now, or when the class does
+  ///   not accept new items while it is locked.
+  public func createItem(
+    in collectionID: Int64, _ metadata: ItemMetadata, secret: borrowing SecureBytes,
+    accessibility: AccessibilityClass?, replacing: Bool
+  ) throws(VaultError) -> (id: Int64, isNew: Bool) {
+    let collection = try collection(collectionID)
+    let store = try writable()
+    let index = try readyIndex()
+    if collection.row.locked { throw .isLocked }
+    if replacing {
+      let setToken = try index.setToken(of: try index.tokens(of: metadata.attributes))
+      for id in try store.items(withTokens: [setToken]) where try store.collection(ofItem: id) == collectionID {
+        let item = try locate(id)
+        guard item.key.secretKey != nil, let old = try self.metadata(item) else { throw .isLocked }
+        var next = metadata
+        next.flags = old.metadata.flags
+        try rewrite(item, next, secret: secret, accessibility: accessibility)
+        return (id, false)
+      }
+    }
+    let wanted = accessibility ?? collection.row.defaultClass ?? .whenUnlocked
+    guard let key = collection.current(wanted, share: share) else { throw .isLocked }
+    let now = Process.time
+    let row = ItemRow(
+      id: try store.nextID(table: "item"), uuid: Sodium.randomBytes(16), collection: collectionID,
+      classKey: key.row.id, form: .wrapped, created: now, modified: now, metadata: [], itemKey: [], lockedTag: nil,
+      passphrase: nil, secret: [], tokens: [])
+    let item = Located(
+      row: row, collection: collection, key: key,
+      seal: ItemSeal(
+        vault: store.vault, collection: collection.row.uuid, accessibility: wanted, item: row.uuid))
+    try write(item, metadata, secret: secret)
+    return (row.id, true)
+  }
+
+  /// Seals `metadata` and `secret` into the row and writes it.
+  private func write(
+    _ item: consuming Located, _ metadata: ItemMetadata, secret: borrowing SecureBytes
+  ) throws(VaultError) {
+    let store = try writable()
+    guard let metadataKey = item.key.metadataKey else { throw .isLocked }
+    let sealed = try item.seal.seal(secret, flags: metadata.flags)
+    item.row.modified = max(Process.time, item.row.created)
+    item.row.secret = sealed.secret
+    item.row.metadata = item.seal.metadata(
+      metadata, revision: sealed.revision, created: item.row.created, modified: item.row.modified,
+      key: metadataKey.key)
+    item.row.tokens = try readyIndex().column(for: metadata.attributes)
+    if let classKey = item.key.secretKey {
+      item.row.form = .wrapped
+      item.row.lockedTag = nil
+      item.row.itemKey = item.seal.wrap(sealed, flags: metadata.flags, classKey: classKey.key)
+    } else {
+      guard item.key.row.accessibility.acceptsWhileLocked, item.key.publicKeyIsGenuine,
+        let publicKey = item.key.row.publicKey, let session = item.collection.session
+      else { throw .isLocked }
+      item.row.form = .storedWhileLocked
+      item.row.itemKey = try item.seal.sealWhileLocked(sealed, publicKey: publicKey)
+      item.row.lockedTag = try item.seal.lockedTag(
+        item.row, classKey: item.key.row.uuid, flags: metadata.flags, revision: sealed.revision,
+        session: session.key)
+    }
+    let row = item.row
+    try store.transaction { () throws(VaultError) in try store.put(row) }
+  }
+
+  /// Writes a new version of an item that can be read, in another class where one is named.
+  private func rewrite(
+    _ item: Located, _ metadata: ItemMetadata, secret: borrowing SecureBytes, accessibility: AccessibilityClass?
+  ) throws(VaultError) {
+    guard let accessibility, accessibility != item.key.row.accessibility else {
+      return try write(item, metadata, secret: secret)
+    }
+    guard let key = item.collection.current(accessibility, share: share), key.secretKey != nil else {
+      throw .isLocked
+    }
+    var row = item.row
+    row.classKey = key.row.id
+    let moved = Located(
+      row: row, collection: item.collection, key: key,
+      seal: ItemSeal(
+        vault: item.seal.vault, collection: item.seal.collection, accessibility: accessibility, item: row.uuid))
+    try write(moved, metadata, secret: secret)
+  }
+
+  /// Gives an item that can be read a new secret.
+  public func setSecret(
+    ofItem id: Int64, _ secret: borrowing SecureBytes, contentType: String
+  ) throws(VaultError) {
+    let item = try locate(id)
+    guard item.key.secretKey != nil, let old = try metadata(item) else { throw .isLocked }
+    var next = old.metadata
+    next.contentType = contentType
+    try write(item, next, secret: secret)
+  }
+
+  /// Changes label or attributes, and the class where one is named. The secret stays as it is.
+  ///
+  /// - Throws: ``VaultError/isLocked`` while they cannot be read; for another class, while the secret cannot.
+  public func update(
+    item id: Int64, accessibility: AccessibilityClass? = nil, _ change: (inout ItemMetadata) -> Void
+  ) throws(VaultError) {
+    var item = try locate(id)
+    guard let old = try metadata(item), let metadataKey = item.key.metadataKey else { throw .isLocked }
+    var next = old.metadata
+    change(&next)
+    next.flags = old.metadata.flags
+    if let accessibility, accessibility != item.key.row.accessibility {
+      let itemKey = try itemKey(item, old)
+      let secret = try item.seal.open(
+        item.row.secret, itemKey: itemKey, flags: old.metadata.flags, revision: old.revision)
+      return try rewrite(item, next, secret: secret, accessibility: accessibility)
+    }
+    let store = try writable()
+    if item.row.form == .storedWhileLocked {
+      // Its tag covers the metadata; a new one is made only where the old one holds.
+      guard let session = item.collection.session else { throw .isLocked }
+      let expected = try item.seal.lockedTag(
+        item.row, classKey: item.key.row.uuid, flags: next.flags, revision: old.revision, session: session.key)
+      guard Sodium.equal(expected, item.row.lockedTag ?? []) else {
+        throw .foreignItem(id)
+      }
+    }
+    item.row.modified = max(Process.time, item.row.created)
+    item.row.metadata = item.seal.metadata(
+      next, revision: old.revision, created: item.row.created, modified: item.row.modified, key: metadataKey.key)
+    item.row.tokens = try readyIndex().column(for: next.attributes)
+    if item.row.form == .storedWhileLocked, let session = item.collection.session {
+      item.row.lockedTag = try item.seal.lockedTag(
+        item.row, classKey: item.key.row.uuid, flags: next.flags, revision: old.revision, session: session.key)
+    }
+    let row = item.row
+    try store.transaction { () throws(VaultError) in try store.put(row) }
+  }
+
+  /// Deletes an item. Needs no key.
+  public func deleteItem(_ id: Int64) throws(VaultError) {
+    let store = try writable()
+    let wasThere = try store.transaction { () throws(VaultError) in try store.deleteItem(id) }
+    guard wasThere else { throw .noSuchItem }
+  }
+
+  // MARK: - stored while locked
+
+  /// Wraps items that were stored while their class was locked under the class key, at most `limit` of them. One that
+  /// was not made by whoever had tier key C is quarantined.
+  ///
+  /// - Returns: whether there are more.
+  public func rewrapStoredWhileLocked(limit: Int = 16) throws(VaultError) -> Bool {
+    let store = try writable()
+    let waiting = try store.items(form: .storedWhileLocked, limit: limit)
+    var progress = false
+    for id in waiting {
+      var item = try locate(id)
+      guard let classKey = item.key.secretKey, let opened = try metadata(item) else { continue }
+      do throws(VaultError) {
+        let key = try itemKey(item, opened)
+        item.row.itemKey = item.seal.wrap(
+          key, flags: opened.metadata.flags, revision: opened.revision, classKey: classKey.key)
+        item.row.form = .wrapped
+      } catch {
+        guard error == .foreignItem(id) else { throw error }
+        item.row.form = .quarantined
+      }
+      item.row.lockedTag = nil
+      let row = item.row
+      try store.transaction { () throws(VaultError) in try store.put(row) }
+      progress = true
+    }
+    return progress && waiting.count == limit
+  }
+}

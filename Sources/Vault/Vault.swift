@@ -1,0 +1,410 @@
+import Glibc
+import Keybag
+import Posix
+import Sodium
+
+/// One user's vault: the files, and the keys that are in memory now.
+///
+/// It knows no session and no bus. Whoever owns it says when to ``unlock(_:opening:liftingMarks:mayCreate:)``, to
+/// ``evict()`` (screen locked) and to ``seal()`` (session ended); every call then answers by the keys that are there.
+///
+/// A vault whose files are damaged is never written to. It says so in ``problems`` and by ``VaultError/damaged(_:)``.
+public final class Vault {
+  /// Which tier keys are taken over from those that are given.
+  public enum Opening: Sendable {
+    /// Tier key C alone: the session is past its first unlock, but the screen is locked.
+    case session
+    /// Both.
+    case everything
+  }
+
+  private let home: String
+  private let owner: uid_t
+  private let machine: [UInt8]?
+
+  /// The keybag, as far as it can be read.
+  public private(set) var keybag: Keybag?
+  private var keybagProblem: String?
+  private var deviceProblem: String?
+  private(set) var storeProblem: VaultError?
+  private var itemProblem: String?
+
+  private(set) var store: Store?
+  private(set) var index: AttributeIndex?
+  private(set) var share: DeviceShare?
+  private var device: (any DeviceKey)?
+  var open: [OpenCollection] = []
+  /// The links behind the last collection: from these new collections get their keys.
+  private var chains: (unlocked: KeyChain?, session: KeyChain?)
+  var verification: Verification?
+
+  /// The vault below `home`, whose files `owner` owns; nothing of it need be there.
+  ///
+  /// - Parameter machine: 16 bytes of this machine's identity, or nil.
+  public init(home: String, owner: uid_t, machine: [UInt8]?) {
+    self.home = home
+    self.owner = owner
+    self.machine = machine
+    refresh()
+  }
+
+  /// A vault in memory only, unlocked for good, with one collection.
+  public init(inMemoryWithLabel label: String) throws(VaultError) {
+    (home, owner, machine) = ("", 0, nil)
+    do {
+      let tiers = try TierKeys.random()
+      try create(at: nil, vault: Sodium.randomBytes(16), tiers: tiers, label: label, aliases: [])
+      try takeOver(tiers, opening: .everything, liftingMarks: true)
+    } catch let error as VaultError { throw error } catch { throw .outOfMemory }
+  }
+
+  // MARK: - files
+
+  /// The folder of the vault.
+  public var path: String { KeybagFile.folderPath(home: home) }
+
+  /// What is wrong with the vault's files, for a person; each line names the file.
+  public var problems: [String] {
+    var lines: [String] = []
+    if let keybagProblem { lines.append("keybag: \(keybagProblem)") }
+    if let deviceProblem { lines.append("\(FileDeviceKey.name): \(deviceProblem)") }
+    if let storeProblem, storeProblem != .notFounded { lines.append(storeProblem.explanation) }
+    if let itemProblem { lines.append(itemProblem) }
+    return lines
+  }
+
+  /// Where the device key is kept; nil without one.
+  public var deviceBackend: DeviceKeyBackend? { device?.backend }
+
+  /// Looks at the files again, where they were missing or damaged so far. What is open stays as it is.
+  public func refresh() {
+    guard store == nil || itemProblem == nil else { return }
+    let folder: Folder
+    do { folder = try KeybagFile.folder(home: home, owner: owner) } catch {
+      keybag = nil
+      keybagProblem = error == .missing ? nil : error.explanation
+      storeProblem = error == .missing ? .notFounded : .unavailable("the vault's folder: \(error.explanation)")
+      return
+    }
+    let hasDatabase = folder.contains(KeybagFile.database)
+    do {
+      keybag = try KeybagFile.load(from: folder)
+      keybagProblem = nil
+    } catch {
+      keybag = nil
+      keybagProblem = error == .missing && !hasDatabase ? nil : error.explanation
+      if store == nil {
+        storeProblem = error == .missing && !hasDatabase ? .notFounded : .damaged("keybag: \(error.explanation)")
+      }
+      return
+    }
+    guard store == nil, let keybag else { return }
+    guard hasDatabase else {
+      // Between founding and the first unlock there is no database yet; later, a missing one is a loss.
+      storeProblem = keybag.generation == 1 ? .notFounded : .unavailable("vault.db: the file is missing")
+      return
+    }
+    do {
+      let store = try Store(path: path + "/" + KeybagFile.database, vault: keybag.vault)
+      try adopt(store, folder: folder)
+      storeProblem = nil
+    } catch {
+      storeProblem = error
+      forget()
+    }
+  }
+
+  /// Opens what needs no tier key: the device's share, the index, the device's own classes.
+  private func adopt(_ store: Store, folder: borrowing Folder) throws(VaultError) {
+    self.store = store
+    verification = Verification(store)
+    try openDevice(folder: folder, mayCreate: false)
+    if let device {
+      for row in try store.devices() where row.identity == device.identity {
+        do {
+          let share = try DeviceShare(row, vault: store.vault, device: device)
+          self.share = share
+          index = try share.index(row, vault: store.vault)
+        } catch let error as DeviceKeyError {
+          deviceProblem = error.explanation
+        } catch let error as VaultError { throw error } catch {}
+      }
+    }
+    try loadCollections()
+  }
+
+  private func loadCollections() throws(VaultError) {
+    guard let store else { return }
+    open = []
+    for row in try store.collections() {
+      let collection = OpenCollection(row, classes: try store.classKeys(of: row.id))
+      if !row.locked { try collection.open(unlocked: nil, session: nil, share: share, vault: store.vault) }
+      open.append(collection)
+    }
+  }
+
+  private func openDevice(folder: borrowing Folder, mayCreate: Bool) throws(VaultError) {
+    do {
+      device = try FileDeviceKey(folder: folder, machine: machine, mayCreate: mayCreate)
+      deviceProblem = nil
+    } catch {
+      device = nil
+      deviceProblem = error.explanation
+    }
+  }
+
+  /// Drops the database and every key: it was found damaged, or is gone.
+  private func forget() {
+    store?.database.leaveAlone()
+    (store, index, share, verification, open, chains) = (nil, nil, nil, nil, [], (nil, nil))
+  }
+
+  /// The database, or why there is none.
+  func ready() throws(VaultError) -> Store {
+    guard let store else { throw storeProblem ?? .notFounded }
+    return store
+  }
+
+  /// The database for a change: refused once damage was found anywhere in it.
+  func writable() throws(VaultError) -> Store {
+    let store = try ready()
+    if let itemProblem { throw .damaged(itemProblem) }
+    return store
+  }
+
+  /// The index, or why it cannot be asked.
+  func readyIndex() throws(VaultError) -> AttributeIndex {
+    _ = try ready()
+    guard let index else {
+      throw .unavailable("\(FileDeviceKey.name): \(deviceProblem ?? "this is another device"); log in to search")
+    }
+    return index
+  }
+
+  /// Notes damage that a call or the verification came upon, after which nothing is written any more.
+  func note(_ error: VaultError) {
+    guard case .damaged(let text) = error, itemProblem == nil else { return }
+    itemProblem = text
+    store?.database.leaveAlone()
+  }
+
+  /// Whether damage was found in the database.
+  public var isDamaged: Bool { itemProblem != nil }
+
+  /// To be called when the vault has been quiet for a moment: moves what was written to its place in the database and
+  /// empties the log. A failure loses nothing; the next call tries again.
+  public func settle() {
+    guard itemProblem == nil else { return }
+    try? store?.emptyLog()
+  }
+
+  // MARK: - keys
+
+  /// Whether these are the keys of this vault's keybag.
+  public func recognises(_ tiers: borrowing TierKeys) throws(KeybagError) -> Bool {
+    guard let keybag else { throw .missing }
+    return try keybag.recognises(tiers)
+  }
+
+  /// Takes keys over into memory. They must be this vault's: ``recognises(_:)``.
+  ///
+  /// - Parameters:
+  ///   - liftingMarks: whether collections that were locked by themselves open as well. A login does that, a screen
+  ///     unlock does not.
+  ///   - mayCreate: whether a missing database is made: only right after founding.
+  public func unlock(
+    _ tiers: borrowing TierKeys, opening: Opening, liftingMarks: Bool, mayCreate: Bool
+  ) throws(VaultError) {
+    refresh()
+    if store == nil {
+      guard let keybag, storeProblem == .notFounded, mayCreate || keybag.generation == 1 else {
+        throw storeProblem ?? .notFounded
+      }
+      try create(at: path, vault: keybag.vault, tiers: tiers, label: "Login", aliases: ["default", "login"])
+      storeProblem = nil
+    }
+    try takeOver(tiers, opening: opening, liftingMarks: liftingMarks)
+  }
+
+  private func create(
+    at folderPath: String?, vault: [UInt8], tiers: borrowing TierKeys, label: String, aliases: [String]
+  ) throws(VaultError) {
+    if folderPath != nil {
+      let folder: Folder
+      do { folder = try KeybagFile.folder(home: home, owner: owner) } catch {
+        throw .unavailable("the vault's folder: \(error.explanation)")
+      }
+      // A device key that was there before the database stays: it may be shared with an older copy of the vault.
+      try openDevice(folder: folder, mayCreate: true)
+    }
+    let indexKey = try VaultError.sodium("a new index") { () throws(SodiumError) in try Key.random() }
+    let row = try VaultError.sodium("a new index") { () throws(SodiumError) in
+      VaultRow(
+        vault: vault, created: Process.time,
+        indexKey: AEAD.seal(
+          indexKey.bytes, key: try tiers.session.derive(.indexWrap, [vault]), associated: vault))
+    }
+    let name = folderPath.map { $0 + "/" + KeybagFile.database }
+    let store: Store
+    do {
+      store = try Store(creating: name, first: row)
+    } catch {
+      // Half a database would look like damage at the next start; nothing was acknowledged from it.
+      if let name { for suffix in ["", "-wal", "-shm", "-journal"] { unlink(name + suffix) } }
+      throw error
+    }
+    self.store = store
+    index = AttributeIndex(indexKey)
+    verification = nil
+    var unlockedChain = try chain(tiers.unlocked)
+    var sessionChain = try chain(tiers.session)
+    try adoptDevice()
+    let collection = try makeCollection(label: label, unlocked: &unlockedChain, session: &sessionChain)
+    for alias in aliases { try setAlias(alias, to: collection) }
+    open = []
+    try loadCollections()
+  }
+
+  private func chain(_ tier: borrowing Key) throws(VaultError) -> KeyChain {
+    let vault = try ready().vault
+    do { return try KeyChain(tier: tier, vault: vault) } catch { throw .outOfMemory }
+  }
+
+  /// Gives a device that the vault has not met a share and the index key; needs the index.
+  private func adoptDevice() throws(VaultError) {
+    guard share == nil, let device, let index, let store, itemProblem == nil else { return }
+    let known = try store.devices()
+    guard !known.contains(where: { $0.identity == device.identity }) else { return }
+    let (share, row) = try DeviceShare.make(
+      id: (known.map(\.id).max() ?? 0) + 1, vault: store.vault, device: device, index: index)
+    try store.transaction { () throws(VaultError) in try store.insert(row) }
+    self.share = share
+  }
+
+  private func takeOver(_ tiers: borrowing TierKeys, opening: Opening, liftingMarks: Bool) throws(VaultError) {
+    let store = try ready()
+    if index == nil {
+      let row = try store.vaultRow()
+      index = try VaultError.sodium("the index key") { () throws(SodiumError) in
+        AttributeIndex(
+          try Key(
+            try AEAD.open(
+              row.indexKey.span.bytes, key: try tiers.session.derive(.indexWrap, [store.vault]),
+              associated: store.vault)))
+      }
+    }
+    if device == nil, !home.isEmpty, let folder = try? KeybagFile.folder(home: home, owner: owner) {
+      // The device key is gone or another device's: what hangs on it stays as it is, and this device starts its own.
+      try openDevice(folder: folder, mayCreate: true)
+    }
+    try adoptDevice()
+    if liftingMarks, itemProblem == nil {
+      for collection in open where collection.row.locked { try setMark(collection, false) }
+    }
+    var session = try chain(tiers.session)
+    var unlocked: KeyChain? = opening == .everything ? try chain(tiers.unlocked) : nil
+    for collection in open {
+      do {
+        while session.ordinal < collection.row.ordinal {
+          try session.skip()
+          try unlocked?.skip()
+        }
+        let sessionKey = try session.next(uuid: collection.row.uuid)
+        let unlockedKey = try unlocked?.next(uuid: collection.row.uuid)
+        if collection.row.locked { continue }
+        try collection.open(unlocked: unlockedKey, session: sessionKey, share: share, vault: store.vault)
+      } catch let error as VaultError { throw error } catch { throw .outOfMemory }
+    }
+    chains = (unlocked ?? chains.unlocked, session)
+    if opening == .everything, itemProblem == nil {
+      try store.transaction { () throws(VaultError) in
+        for collection in open where !collection.row.locked {
+          try collection.makeMissingClasses(share: share, in: store)
+        }
+      }
+    }
+  }
+
+  /// Erases tier A: what may be read while the session is unlocked only. Touches no file.
+  public func evict() {
+    chains.unlocked = nil
+    for collection in open { collection.evict() }
+  }
+
+  /// Erases tier C as well: only the device's own classes stay.
+  public func seal() {
+    evict()
+    chains.session = nil
+    for collection in open { collection.seal() }
+  }
+
+  /// Whether the keys of `accessibility` are in memory, in any collection.
+  public func hasKey(_ accessibility: AccessibilityClass) -> Bool {
+    open.contains { $0.current(accessibility, share: share)?.secretKey != nil }
+  }
+
+  // MARK: - collections (the rest is in Vault+Collections)
+
+  func makeCollection(label: String) throws(VaultError) -> Int64 {
+    guard var unlocked = chains.unlocked, var session = chains.session else { throw .isLocked }
+    let id = try makeCollection(label: label, unlocked: &unlocked, session: &session)
+    chains = (unlocked, session)
+    return id
+  }
+
+  private func makeCollection(
+    label: String, unlocked: inout KeyChain, session: inout KeyChain
+  ) throws(VaultError) -> Int64 {
+    let store = try writable()
+    let index = try readyIndex()
+    let uuid = Sodium.randomBytes(16)
+    let now = Process.time
+    let row = CollectionRow(
+      id: try store.nextID(table: "collection"), uuid: uuid, ordinal: session.ordinal, epoch: 1,
+      label: try sealLabel(label, uuid: uuid, index: index), locked: false, passphrase: nil, defaultClass: nil,
+      created: now, modified: now)
+    let collection = OpenCollection(row, classes: [])
+    do {
+      try collection.open(
+        unlocked: try unlocked.next(uuid: uuid), session: try session.next(uuid: uuid), share: share,
+        vault: store.vault)
+    } catch let error as VaultError { throw error } catch { throw .outOfMemory }
+    try store.transaction { () throws(VaultError) in
+      try store.put(row)
+      try collection.makeMissingClasses(share: share, in: store)
+    }
+    open.append(collection)
+    return row.id
+  }
+}
+
+extension DeviceKeyError {
+  /// For a person: what is wrong with the device key.
+  var explanation: String {
+    switch self {
+    case .otherDevice: "it belongs to another device"
+    case .unavailable(let text): text
+    }
+  }
+}
+
+extension VaultError {
+  /// For a person: what is wrong, and with which file.
+  public var explanation: String {
+    switch self {
+    case .isLocked: "it is locked"
+    case .noSuchItem: "there is no such item"
+    case .noSuchCollection: "there is no such collection"
+    case .unknownClass:
+      "latchkey:accessible must be one of " + AccessibilityClass.allCases.map(\.name).joined(separator: ", ")
+    case .unknownControlAttribute: "the only attribute that begins with latchkey: is latchkey:accessible"
+    case .tooLarge: "the secret or its attributes are too large"
+    case .notFounded: "there is no vault yet: log in with your password to found it"
+    case .damaged(let text), .unavailable(let text): text
+    case .diskFull: "the disk is full"
+    case .foreignItem(let id): "item \(id) was put into the vault by somebody else, so it is not opened"
+    case .otherDevice: "it was stored on another device"
+    case .outOfMemory: "there is not enough memory"
+    }
+  }
+}

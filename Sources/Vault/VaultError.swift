@@ -1,0 +1,56 @@
+import SQLite
+import Sodium
+
+/// Why the vault could not do what it was asked. No case carries a secret, a label or an attribute.
+public enum VaultError: Error, Equatable, Sendable {
+  /// The key that this needs is not in memory.
+  case isLocked
+  /// No item of that number.
+  case noSuchItem
+  /// No collection of that number.
+  case noSuchCollection
+  /// The attribute `latchkey:accessible` has a value that names no class.
+  case unknownClass
+  /// An attribute `latchkey:…` that does not exist.
+  case unknownControlAttribute
+  /// The secret, or the attributes, are larger than a vault keeps.
+  case tooLarge
+  /// There is no vault yet: nobody logged in with a password.
+  case notFounded
+  /// A file of the vault is damaged; the text names it. Nothing is written any more.
+  case damaged(String)
+  /// A file of the vault cannot be used; the text names it and says why.
+  case unavailable(String)
+  /// The disk is full.
+  case diskFull
+  /// The item of that number says that it was stored while its class was locked, but not by this vault's session.
+  case foreignItem(Int64)
+  /// The item was made on another device, whose key it needs.
+  case otherDevice
+  /// Memory for a secret could not be had.
+  case outOfMemory
+
+  init(_ error: SQLiteError) {
+    self =
+      switch error.kind {
+      case .full: .diskFull
+      case .damaged: .damaged("vault.db: \(error.message)")
+      case .busy: .unavailable("vault.db: another process uses it")
+      case .constraint, .inaccessible, .other: .unavailable("vault.db: \(error.message)")
+      }
+  }
+
+  /// Runs a step of the store.
+  static func store<Result>(_ body: () throws(SQLiteError) -> Result) throws(VaultError) -> Result {
+    do { return try body() } catch { throw VaultError(error) }
+  }
+
+  /// Runs cryptography on what the store gave: what does not open is damaged.
+  static func sodium<Result: ~Copyable>(
+    _ what: @autoclosure () -> String, _ body: () throws(SodiumError) -> Result
+  ) throws(VaultError) -> Result {
+    do { return try body() } catch {
+      throw error == .outOfMemory ? .outOfMemory : .damaged("vault.db: \(what()) does not open")
+    }
+  }
+}

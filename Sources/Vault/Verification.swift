@@ -1,0 +1,60 @@
+import Sodium
+
+/// A walk through the whole database that looks at every check sum and every index entry.
+///
+/// An index entry that got damaged makes an item impossible to find, and an empty answer makes programs mint a new
+/// secret and overwrite the old one. So after a start the walk runs in small steps beside the work, and an empty answer
+/// waits for its end.
+struct Verification {
+  private let store: Store
+  private var position: Int64 = 0
+  private var structureChecked = false
+  /// Whether the walk is at its end.
+  private(set) var isFinished = false
+
+  init(_ store: Store) {
+    self.store = store
+  }
+
+  /// One step: the structure first, then a few items.
+  ///
+  /// - Throws: ``VaultError/damaged(_:)`` with the first thing that is wrong.
+  mutating func step(items limit: Int = 32) throws(VaultError) {
+    if !structureChecked {
+      structureChecked = true
+      if let damage = try store.structuralDamage() { throw .damaged("vault.db: \(damage)") }
+      return
+    }
+    let batch = try store.items(after: position, limit: limit)
+    for id in batch {
+      guard let row = try store.item(id) else { throw .damaged("vault.db: item \(id) is damaged") }
+      let tokens = AttributeIndex.split(row.tokens)
+      for token in tokens {
+        guard try store.hasToken(token, id) else { throw .damaged("vault.db: the index of item \(id) is damaged") }
+      }
+      guard try store.tokenCount(id) == Int64(Set(tokens).count) else {
+        throw .damaged("vault.db: the index of item \(id) is damaged")
+      }
+    }
+    if let last = batch.last { position = last } else { isFinished = true }
+  }
+}
+
+extension Vault {
+  /// Whether the whole database has been looked at since it was opened.
+  public var isVerified: Bool { verification?.isFinished ?? true }
+
+  /// Looks at a little more of the database. Damage becomes a line of ``problems``, and ends the walk.
+  ///
+  /// - Returns: whether there is more to look at.
+  public func verifyStep() -> Bool {
+    guard var walk = verification else { return false }
+    do { try walk.step() } catch {
+      note(error)
+      verification = nil
+      return false
+    }
+    verification = walk
+    return !walk.isFinished
+  }
+}

@@ -1,0 +1,211 @@
+import Control
+import Glibc
+import Keybag
+import Posix
+import Sodium
+
+/// One run of the helper, as the user: from a password to keys in the daemon.
+struct Derivation: ~Copyable {
+  private let request: DeriveRequest
+  private let account: Account
+  private let home: String
+  private let runtime: String
+
+  /// By when every answer must be there, however many there are: before the time limit ends the process.
+  private let end = Process.now + 2400
+
+  /// How long the daemon may take for one answer, in milliseconds.
+  private static let answerLimit = 1200
+  /// How long a login waits for the user's service manager to open the control socket, in milliseconds.
+  private static let socketLimit = 1000
+
+  init(_ request: consuming DeriveRequest, account: Account) {
+    home = request.home.isEmpty ? account.home : request.home
+    runtime = request.runtime.isEmpty ? ControlSocket.runtimeFolder(uid: account.uid) : request.runtime
+    self.request = request
+    self.account = account
+  }
+
+  borrowing func run() -> DeriveResult {
+    do {
+      return switch request.operation {
+      case .authenticate: try authenticate()
+      case .openSession: try openSession()
+      case .closeSession: try closeSession()
+      }
+    } catch {
+      return Derivation.result(of: error)
+    }
+  }
+
+  // MARK: - operations
+
+  /// Only tries to unlock: the password is not verified yet, so nothing is founded or changed by it.
+  private borrowing func authenticate() throws -> DeriveResult {
+    let daemon = try ControlClient(runtime: runtime, uid: account.uid)
+    if let result = try greet(daemon, .authenticate) { return result }
+    return try unlock(try load(from: try folder()), at: daemon).result
+  }
+
+  /// The whole stack has accepted the password: founds the vault where there is none, and unlocks.
+  private borrowing func openSession() throws -> DeriveResult {
+    guard request.token.count > 0 else {
+      _ = try greet(try connect(), .openSession)
+      return .nothingNeeded
+    }
+    let presence: Presence
+    do throws(KeybagError) { presence = try vault() } catch {
+      announce()
+      throw error
+    }
+    guard presence == .absent else { return try openVault() }
+    guard request.mayFound, FoundingPolicy.allows(account, service: request.service) else {
+      announce()
+      return .noVault
+    }
+    return try found()
+  }
+
+  private borrowing func closeSession() throws -> DeriveResult {
+    _ = try greet(try ControlClient(runtime: runtime, uid: account.uid), .closeSession)
+    return .closed
+  }
+
+  // MARK: - a session with a vault
+
+  private borrowing func openVault() throws -> DeriveResult {
+    let daemon = try connect()
+    if let result = try greet(daemon, .openSession) { return result }
+    let folder = try folder()
+    let (result, proven) = try unlock(try load(from: folder), at: daemon)
+    // Only now is a database certain to be there: from the second generation on a missing one is a loss. The next login
+    // tries again if this fails.
+    if let proven { try? KeybagFile.replace(with: proven, in: folder) }
+    return result
+  }
+
+  private borrowing func found() throws -> DeriveResult {
+    let opened: Keybag.Opened
+    do {
+      opened = try KeybagFile.found(home: home, owner: account.uid, password: request.token.bytes)
+    } catch {
+      // Another login of the same moment was faster: its vault is this one's.
+      if error == .alreadyThere, (try? vault()) == .present { return try openVault() }
+      announce()
+      throw error
+    }
+    do {
+      let daemon = try connect()
+      guard try greet(daemon, .openSession) == nil else { return .founded }
+      let result = try deliver(opened, to: daemon)
+      return result == .damaged ? .damaged : .founded
+    } catch is ControlError {
+      // The vault is there; the next authentication unlocks it.
+      return .founded
+    }
+  }
+
+  // MARK: - the daemon
+
+  private borrowing func deadline() -> Int { min(Process.now + Derivation.answerLimit, end) }
+
+  /// Says who comes.
+  ///
+  /// - Returns: what is to be answered when no keys are wanted; nil when they are.
+  private borrowing func greet(
+    _ daemon: borrowing ControlClient, _ stage: Hello.Stage
+  ) throws(ControlError) -> DeriveResult? {
+    let hello = Hello(stage: stage, service: request.service, tty: request.tty, remoteHost: request.remoteHost)
+    return switch try daemon.hello(hello, until: deadline()) {
+    case .nothing: .nothingNeeded
+    case .refused: .refused
+    case .keys: nil
+    }
+  }
+
+  /// Tells that a session began although nothing can be unlocked in it: its end will be told as well.
+  private borrowing func announce() {
+    do throws(ControlError) { _ = try greet(try connect(), .openSession) } catch {}
+  }
+
+  /// Connects, waiting a moment for a service manager that is just starting: PAM's session modules run beside it.
+  private borrowing func connect() throws(ControlError) -> ControlClient {
+    let deadline = Process.now + Derivation.socketLimit
+    while access(ControlSocket.path(runtime: runtime), F_OK) != 0 && access(runtime, F_OK) == 0
+      && Process.now < deadline
+    {
+      usleep(50_000)
+    }
+    return try ControlClient(runtime: runtime, uid: account.uid)
+  }
+
+  private borrowing func deliver(
+    _ opened: borrowing Keybag.Opened, to daemon: borrowing ControlClient
+  ) throws -> DeriveResult {
+    let keybag = opened.keybag
+    // Until the first keybag is replaced, the daemon may never have got its keys, and so have no database yet.
+    let delivery = TierDelivery(
+      vault: keybag.vault, generation: keybag.generation, founded: keybag.generation == 1, tiers: try opened.tiers())
+    return switch try daemon.unlock(delivery, until: deadline()) {
+    case .live, .staged: .unlocked
+    case .refused: .refused
+    case .wrongKeys, .unusable: .damaged
+    }
+  }
+
+  // MARK: - the vault
+
+  /// What there is of a vault. One without its keybag is damaged, and no other is founded in its place.
+  private enum Presence {
+    case absent
+    case present
+  }
+
+  private borrowing func vault() throws(KeybagError) -> Presence {
+    do throws(KeybagError) {
+      let folder = try folder()
+      if folder.contains(KeybagFile.name) { return .present }
+      guard !folder.contains(KeybagFile.database) else { throw KeybagError.alreadyThere }
+      return .absent
+    } catch {
+      guard error == .missing else { throw error }
+      return .absent
+    }
+  }
+
+  private borrowing func load(from folder: borrowing Folder) throws(KeybagError) -> Keybag {
+    do { return try KeybagFile.load(from: folder) } catch {
+      throw error == .missing && folder.contains(KeybagFile.database) ? .alreadyThere : error
+    }
+  }
+
+  /// Opens the keybag with the password, and hands the keys over.
+  ///
+  /// - Returns: the result; and where this was the first time that the password served again, the keybag that says so.
+  private borrowing func unlock(
+    _ keybag: Keybag, at daemon: borrowing ControlClient
+  ) throws -> (result: DeriveResult, proven: Keybag?) {
+    let opened = try keybag.open(password: request.token.bytes)
+    let result = try deliver(opened, to: daemon)
+    guard result == .unlocked, keybag.protectors[opened.protector].state == .unproven else { return (result, nil) }
+    return (result, try? opened.proving())
+  }
+
+  private borrowing func folder() throws(KeybagError) -> Folder {
+    try KeybagFile.folder(home: home, owner: account.uid)
+  }
+
+  private static func result(of error: any Error) -> DeriveResult {
+    switch error {
+    case ControlError.noDaemon: .noDaemon
+    case ControlError.silent, ControlError.broken: .daemonSilent
+    case ControlError.strangeDaemon: .refused
+    case KeybagError.missing: .noVault
+    case KeybagError.wrongPassword: .wrongPassword
+    case KeybagError.noMemory: .noMemory
+    case KeybagError.file: .homeUnavailable
+    case is KeybagError: .damaged
+    default: .internalError
+    }
+  }
+}

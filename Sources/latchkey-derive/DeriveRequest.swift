@@ -1,0 +1,80 @@
+import Glibc
+import Posix
+import Sodium
+
+/// What the PAM module asks, as it comes through descriptor 0: a length, then fixed fields (FORMAT.md, "Module and
+/// helper"). It carries the password, so it never leaves locked memory.
+struct DeriveRequest: ~Copyable {
+  enum Operation: UInt8 {
+    case authenticate = 1
+    case openSession = 2
+    case closeSession = 3
+  }
+
+  let operation: Operation
+  /// Whether a vault may be founded at all.
+  let mayFound: Bool
+  let user: String
+  let service: String
+  let tty: String
+  let remoteHost: String
+  /// In the place of the user's home folder; empty for none.
+  let home: String
+  /// In the place of the user's runtime folder; empty for none.
+  let runtime: String
+  /// The password; empty for a login without one.
+  let token: SecureBytes
+
+  private static let sizeLimit = 16384
+  private static let tokenLimit = 4096
+  private static let version: UInt8 = 1
+
+  /// Reads one request; nil for anything that the module would not send.
+  static func receive(from input: borrowing FileDescriptor) -> DeriveRequest? {
+    guard var head = try? SecureBytes(count: 4),
+      (try? head.withUnsafeMutableBytes({ memory throws(PosixError) in try input.read(into: memory) })) == 4
+    else { return nil }
+    let length = Int(UInt32(littleEndian: head.bytes.unsafeLoad(as: UInt32.self)))
+    guard length > 0, length <= sizeLimit, var body = try? SecureBytes(count: length),
+      (try? body.withUnsafeMutableBytes({ memory throws(PosixError) in try input.read(into: memory) })) == length
+    else { return nil }
+    return DeriveRequest(decoding: body.bytes)
+  }
+
+  init?(decoding bytes: RawSpan) {
+    guard bytes.byteCount >= 3, bytes.unsafeLoad(as: UInt8.self) == DeriveRequest.version,
+      let operation = Operation(rawValue: bytes.unsafeLoad(fromByteOffset: 1, as: UInt8.self))
+    else { return nil }
+    var texts: [String] = []
+    var position = 3
+    // Six texts, then the token.
+    for _ in 0..<6 {
+      guard let end = DeriveRequest.fieldEnd(bytes, position) else { return nil }
+      let field = bytes.extracting((position + 2)..<end).withUnsafeBytes { Array($0) }
+      guard !field.contains(0), let text = String(validating: field, as: UTF8.self) else { return nil }
+      texts.append(text)
+      position = end
+    }
+    // A relative folder would be below `/`, and no one's.
+    guard texts[4...].allSatisfy({ $0.isEmpty || $0.hasPrefix("/") }) else { return nil }
+    guard let end = DeriveRequest.fieldEnd(bytes, position), end == bytes.byteCount,
+      // Nobody authenticates with an empty password here.
+      operation != .authenticate || end - position > 2,
+      end - position - 2 <= DeriveRequest.tokenLimit,
+      let token = try? SecureBytes(copying: bytes.extracting((position + 2)..<end))
+    else { return nil }
+    self.operation = operation
+    mayFound = bytes.unsafeLoad(fromByteOffset: 2, as: UInt8.self) & 1 == 0
+    (user, service, tty) = (texts[0], texts[1], texts[2])
+    (remoteHost, home, runtime) = (texts[3], texts[4], texts[5])
+    self.token = token
+  }
+
+  /// Where a field that begins at `position` with its length as 16 bits ends; nil where it does not fit.
+  private static func fieldEnd(_ bytes: RawSpan, _ position: Int) -> Int? {
+    guard position + 2 <= bytes.byteCount else { return nil }
+    let length = Int(UInt16(littleEndian: bytes.unsafeLoadUnaligned(fromByteOffset: position, as: UInt16.self)))
+    let end = position + 2 + length
+    return end <= bytes.byteCount ? end : nil
+  }
+}

@@ -1,0 +1,31 @@
+/// The one byte that the helper answers, which the module logs.
+enum DeriveResult: UInt8 {
+  /// The daemon took the keys.
+  case unlocked = 0
+  /// The daemon wanted none.
+  case nothingNeeded = 1
+  /// Nobody listens at the control socket.
+  case noDaemon = 2
+  /// There is no vault, and none was to be founded.
+  case noVault = 3
+  /// A vault was founded.
+  case founded = 4
+  /// No protector opens with this password.
+  case wrongPassword = 5
+  /// The daemon may not be unlocked by this authentication.
+  case refused = 6
+  /// The vault's files cannot be used.
+  case damaged = 7
+  /// The daemon did not answer in time.
+  case daemonSilent = 8
+  /// Argon2id's memory could not be had.
+  case noMemory = 9
+  /// The vault's folder cannot be read or made.
+  case homeUnavailable = 10
+  /// The request was not one.
+  case badRequest = 11
+  /// Anything else.
+  case internalError = 12
+  /// The daemon knows that the session ends.
+  case closed = 13
+}

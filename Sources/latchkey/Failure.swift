@@ -1,0 +1,62 @@
+import ArgumentParser
+import Control
+import Foundation
+
+/// What a person is told when a command could not be done, and the exit status of it.
+enum Failure: Error {
+  case noDaemon(String)
+  case strangeDaemon(String)
+  case silent
+  case noTerminal
+  case cancelled
+  case refused(String)
+  case unavailable(String)
+  case stillLocked(String)
+
+  /// 0 done, 1 could not be done, 3 no vault is running (64, wrong usage, is ArgumentParser's).
+  private var status: Int32 {
+    switch self {
+    case .noDaemon, .strangeDaemon, .silent: 3
+    case .noTerminal, .cancelled, .refused, .unavailable, .stillLocked: 1
+    }
+  }
+
+  private var explanation: String {
+    switch self {
+    case .noDaemon(let path):
+      """
+      no vault is running: nobody listens at \(path).
+      Start it with 'systemctl --user start latchkeyd.socket', or log in again.
+      """
+    case .strangeDaemon(let path):
+      "the program that listens at \(path) is not yours, so it was told nothing. Find out who made that file."
+    case .silent:
+      "the vault does not answer. See 'systemctl --user status latchkeyd' for what it is doing."
+    case .noTerminal:
+      "there is no terminal to ask for the password on. In a script, give it as a line of input with --stdin."
+    case .cancelled:
+      "no password was given, so nothing was done. Run 'latchkey unlock' again when you want to."
+    case .refused(let text):
+      "the password was not accepted (\(text)). Try again with your login password."
+    case .unavailable(let text):
+      """
+      the password could not be checked: \(text).
+      Is there a PAM service 'latchkey-unlock' in /etc/pam.d?
+      """
+    case .stillLocked(let text): text
+    }
+  }
+
+  /// Says it on standard error, and ends the program.
+  func end() -> Never {
+    FileHandle.standardError.write(Data("latchkey: \(explanation)\n".utf8))
+    Foundation.exit(status)
+  }
+
+  /// Runs a command, whose failures are told to a person.
+  static func telling<Result: ~Copyable>(_ body: () throws -> Result) throws -> Result {
+    do { return try body() } catch let failure as Failure { failure.end() } catch is ControlError {
+      Failure.silent.end()
+    }
+  }
+}

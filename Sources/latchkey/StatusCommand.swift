@@ -1,0 +1,120 @@
+import ArgumentParser
+import Control
+import Foundation
+import Posix
+
+/// `latchkey status`
+struct StatusCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "status", abstract: "Say how the vault is, why it is locked, and what is wrong.",
+    discussion: "Never prints a secret. Ends with 0 whenever the vault answered, locked or not.")
+
+  @OptionGroup var place: Place
+  @Flag(help: "As JSON, with the same keys in every version.")
+  var json = false
+
+  /// How long the vault may take to answer, in milliseconds.
+  static let answerLimit = 5000
+
+  func run() throws {
+    let status = try Failure.telling {
+      try place.connect().status(until: Posix.Process.now + StatusCommand.answerLimit)
+    }
+    print(json ? try Self.json(status) : Self.text(status))
+  }
+
+  private struct Report: Encodable {
+    let state: String
+    let first_unlocked: Bool
+    let lock_reasons: [String]
+    let locker_up: Bool
+    let staged: Bool
+    let classes: [String: Bool]
+    let problems: [String]
+    let vault: String
+    let generation: UInt64
+    let device_key: String
+    let memory_locked: Bool
+    let name_owner: String
+    let lock_sources: [String]
+    let items: UInt64
+    let collections: UInt64
+    let locked_collections: UInt64
+  }
+
+  static func json(_ status: Status) throws -> String {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+    let report = Report(
+      state: status.state.name, first_unlocked: status.firstUnlocked, lock_reasons: status.lockReasons,
+      locker_up: status.lockerUp, staged: status.staged,
+      classes: Dictionary(status.classes.map { ($0.name, $0.isPresent) }, uniquingKeysWith: { first, _ in first }),
+      problems: status.problems, vault: status.vaultPath, generation: status.generation,
+      device_key: status.deviceKey, memory_locked: status.memoryLocked, name_owner: status.nameOwner,
+      lock_sources: status.lockSources, items: status.items, collections: status.collections,
+      locked_collections: status.lockedCollections)
+    return String(decoding: try encoder.encode(report), as: UTF8.self)
+  }
+
+  static func text(_ status: Status) -> String {
+    var lines: [(String, String)] = []
+    let reasons = status.lockReasons.isEmpty ? "" : ": " + status.lockReasons.joined(separator: ", ")
+    lines.append(("State", status.state.name + reasons))
+    lines.append(("First unlocked", status.firstUnlocked ? "yes" : "not yet"))
+    if status.lockerUp { lines.append(("Screen locker", "up" + (status.staged ? ", keys wait until it is gone" : ""))) }
+    lines.append(("Vault", status.vaultPath + (status.generation == 0 ? " (not founded yet)" : "")))
+    if status.generation > 0 { lines.append(("Holds", Self.content(status))) }
+    lines.append(("Device key", status.deviceKey.isEmpty ? "none yet" : Self.deviceKey(status.deviceKey)))
+    lines.append(("Memory", status.memoryLocked ? "locked" : "not locked: secrets could be swapped out"))
+    lines.append(("Secret Service", Self.owner(status.nameOwner)))
+    lines.append(
+      ("Lock news from", status.lockSources.isEmpty ? "this command only" : status.lockSources.joined(separator: ", ")))
+    let width = lines.map(\.0.count).max() ?? 0
+    var text = lines.map { $0.0.padding(toLength: width + 2, withPad: " ", startingAt: 0) + $0.1 }
+    text.append("Keys in memory")
+    let nameWidth = status.classes.map(\.name.count).max() ?? 0
+    for one in status.classes {
+      text.append(
+        "  " + one.name.padding(toLength: nameWidth + 2, withPad: " ", startingAt: 0)
+          + (one.isPresent ? "present" : "erased"))
+    }
+    if !status.problems.isEmpty {
+      text.append("Problems")
+      text += status.problems.map { "  " + $0 }
+    }
+    return text.map(Self.printable).joined(separator: "\n")
+  }
+
+  private static func content(_ status: Status) -> String {
+    func count(_ number: UInt64, _ thing: String) -> String { "\(number) \(thing)" + (number == 1 ? "" : "s") }
+    let locked = status.lockedCollections == 0 ? "" : " (\(status.lockedCollections) locked by command)"
+    return count(status.items, "item") + " in " + count(status.collections, "collection") + locked
+  }
+
+  private static func owner(_ name: String) -> String {
+    switch name {
+    case "latchkeyd": "ours"
+    case "", "nobody": "offered by nobody, so programs do not reach this vault"
+    default: "owned by \(name), so programs do not reach this vault"
+    }
+  }
+
+  /// Names of files and of bus peers are others' choice; none is to command the terminal.
+  private static func printable(_ line: String) -> String {
+    String(String.UnicodeScalarView(line.unicodeScalars.map { $0.properties.generalCategory == .control ? "?" : $0 }))
+  }
+
+  private static func deviceKey(_ backend: String) -> String {
+    backend == "file" ? "a file beside the vault (weak: whoever copies it and the machine's identity has it)" : backend
+  }
+}
+
+extension Status.State {
+  var name: String {
+    switch self {
+    case .sealed: "sealed"
+    case .unlocked: "unlocked"
+    case .locked: "locked"
+    }
+  }
+}

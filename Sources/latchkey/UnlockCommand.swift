@@ -1,0 +1,73 @@
+import ArgumentParser
+import Control
+import Foundation
+import PAMClient
+import Posix
+import Sodium
+
+/// `latchkey unlock`
+struct UnlockCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "unlock", abstract: "Ask for your password and open the vault.",
+    discussion: "PAM asks (service latchkey-unlock), so it is your login password, by your administrator's rules.")
+
+  @OptionGroup var place: Place
+  @Flag(help: "Take the password from a line of standard input instead of the terminal.")
+  var stdin = false
+
+  @Option(help: ArgumentHelp("A folder of PAM services in the place of /etc/pam.d.", visibility: .hidden))
+  var pamFolder: String?
+
+  func run() throws {
+    try Failure.telling {
+      // The password is in this process for a moment.
+      try Posix.Process.forbidInspection()
+      try Sodium.initialize()
+      let before = try status()
+      if before.state == .unlocked && before.lockedCollections == 0 { return print("The vault is unlocked already.") }
+      guard let account = Account(uid: getuid()) else { throw Failure.unavailable("you have no account") }
+      let conversation: TerminalConversation
+      if stdin {
+        conversation = TerminalConversation(standardInput: ())
+      } else {
+        do { conversation = try TerminalConversation() } catch { throw Failure.noTerminal }
+      }
+      let outcome = Authentication.run(
+        service: "latchkey-unlock", user: account.name, terminal: ttyname(0).map { String(cString: $0) },
+        folder: pamFolder, conversation: conversation)
+      // What counts is not what PAM says but whether the keys are there: after an administrator changed the login
+      // password, PAM refuses the old one, which still opens the vault.
+      let after = try status()
+      if after.state == .unlocked && after.lockedCollections == 0 { return print("The vault is unlocked.") }
+      switch outcome {
+      case _ where conversation.wasCancelled: throw Failure.cancelled
+      case .refused(let text): throw Failure.refused(text)
+      case .unavailable(let text): throw Failure.unavailable(text)
+      case .accepted: break
+      }
+      switch after.state {
+      case .unlocked: throw Failure.stillLocked(Self.reason(after))
+      case .locked where after.lockerUp:
+        throw Failure.stillLocked("the screen is locked, and only the screen locker opens the vault then.")
+      case .locked, .sealed: throw Failure.stillLocked(Self.reason(after))
+      }
+    }
+  }
+
+  private func status() throws -> Status {
+    try place.connect().status(until: Posix.Process.now + StatusCommand.answerLimit)
+  }
+
+  private static func reason(_ status: Status) -> String {
+    if status.generation == 0 && status.problems.isEmpty {
+      return "there is no vault yet. Log in once with your password, and it is founded."
+    }
+    if !status.problems.isEmpty {
+      return "the vault cannot be opened:\n" + status.problems.map { "  " + $0 }.joined(separator: "\n")
+    }
+    return """
+      your password was right, but the vault did not open. Either its password is an older one, or pam_latchkey.so is not \
+      in /etc/pam.d/latchkey-unlock. The system log has a line of pam_latchkey that says which.
+      """
+  }
+}

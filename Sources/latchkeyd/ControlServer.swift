@@ -1,0 +1,144 @@
+import Control
+import Glibc
+import Posix
+import Systemd
+
+/// What the control socket's peers ask for. Every answer may come later; none may be forgotten.
+protocol ControlHandler: AnyObject {
+  /// An authentication begins in the process `peer`.
+  func hello(_ hello: Hello, from peer: LocalSocket.Peer, answer: @escaping (Need) -> Void)
+  /// Keys for it.
+  func unlock(
+    _ delivery: consuming TierDelivery, _ hello: Hello, from peer: LocalSocket.Peer,
+    answer: @escaping (UnlockOutcome) -> Void)
+  /// How things are.
+  var status: Status { get }
+  /// Lock, by command.
+  func lock()
+}
+
+/// The control socket: takes connections of the user and of root, and gives each a place and a time limit of its own.
+/// Whatever one peer does or leaves undone, the others are served.
+final class ControlServer {
+  private let listener: LocalSocket
+  private let loop: EventLoop
+  private let owner: uid_t
+  private unowned let handler: any ControlHandler
+  private var source: EventSource?
+  private var peers: [Int32: ControlPeer] = [:]
+
+  /// More connections than this wait in the kernel, until one of these ends.
+  private static let connectionLimit = 32
+
+  init(
+    _ listener: consuming LocalSocket, loop: EventLoop, owner: uid_t, handler: any ControlHandler
+  ) throws(SystemdError) {
+    self.listener = listener
+    self.loop = loop
+    self.owner = owner
+    self.handler = handler
+    source = try loop.addIO(fd: self.listener.number, events: .readable) { [unowned self] _ in acceptAll() }
+  }
+
+  private func acceptAll() {
+    while peers.count < ControlServer.connectionLimit {
+      guard let socket = try? listener.accept() else { return }
+      // Anybody else is dropped without a word.
+      guard let connection = ControlConnection(socket), connection.peer.uid == owner || connection.peer.uid == 0
+      else { continue }
+      let number = connection.number
+      let peer = ControlPeer(connection, loop: loop, handler: handler) { [unowned self] in
+        peers[number] = nil
+        source?.resume()
+      }
+      if let peer { peers[number] = peer }
+    }
+    source?.pause()
+  }
+}
+
+/// One connection to the control socket.
+private final class ControlPeer {
+  private let connection: ControlConnection
+  private let loop: EventLoop
+  private unowned let handler: any ControlHandler
+  private let ended: () -> Void
+  private var source: EventSource?
+  private var limit: EventSource?
+  private var delay: EventSource?
+  private var greeting: Hello?
+  private var wrongKeys = 0
+  private var isOver = false
+
+  /// How long a peer may be silent. Argon2id on a slow machine is within it.
+  private static let silenceLimit = Duration.seconds(10)
+  /// After so many wrong keys the connection ends.
+  private static let wrongKeyLimit = 3
+
+  init?(
+    _ connection: consuming ControlConnection, loop: EventLoop, handler: any ControlHandler, ended: @escaping () -> Void
+  ) {
+    self.connection = connection
+    self.loop = loop
+    self.handler = handler
+    self.ended = ended
+    do {
+      limit = try loop.addTimer(after: ControlPeer.silenceLimit) { [weak self] in self?.end() }
+      source = try loop.addIO(fd: self.connection.number, events: .readable) { [weak self] _ in self?.receive() }
+    } catch { return nil }
+  }
+
+  private func end() {
+    guard !isOver else { return }
+    isOver = true
+    (source, limit, delay) = (nil, nil, nil)
+    ended()
+  }
+
+  private func receive() {
+    switch connection.receive() {
+    case .nothing: return
+    case .ended: end()
+    case .request(let request):
+      // One request at a time: the next is read when this one is answered.
+      source?.pause()
+      limit?.pause()
+      serve(request)
+    }
+  }
+
+  private func serve(_ request: consuming ControlRequest) {
+    switch consume request {
+    case .hello(let hello):
+      greeting = hello
+      handler.hello(hello, from: connection.peer) { [weak self] in self?.answer(.need($0)) }
+    case .unlock(let delivery):
+      guard let greeting else { return end() }
+      handler.unlock(delivery, greeting, from: connection.peer) { [weak self] in self?.answer($0) }
+    case .status: answer(.status(handler.status))
+    case .lock:
+      handler.lock()
+      answer(.locked)
+    case .malformed: end()
+    }
+  }
+
+  /// Wrong keys are answered late, on this connection alone.
+  private func answer(_ outcome: UnlockOutcome) {
+    guard outcome == .wrongKeys else { return answer(.outcome(outcome)) }
+    wrongKeys += 1
+    delay = try? loop.addTimer(after: .seconds(wrongKeys)) { [weak self] in
+      guard let self else { return }
+      answer(.outcome(outcome))
+      if wrongKeys >= ControlPeer.wrongKeyLimit { end() }
+    }
+    if delay == nil { end() }
+  }
+
+  private func answer(_ reply: ControlReply) {
+    guard !isOver else { return }
+    do { try connection.send(reply) } catch { return end() }
+    limit?.rearm(after: ControlPeer.silenceLimit)
+    source?.resume()
+  }
+}

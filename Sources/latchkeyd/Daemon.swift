@@ -1,0 +1,260 @@
+import Control
+import Glibc
+import Keybag
+import Posix
+import SecretService
+import SessionState
+import Sodium
+import Systemd
+import Vault
+
+/// The vault of one user at work: the session's state decides which keys are in memory, the control socket brings them,
+/// the bus serves what they open.
+final class Daemon {
+  private let loop: EventLoop
+  private let vault: Vault
+  private let session: SessionReference
+  private let owner: uid_t
+  private var presence: BusPresence?
+  /// Keys that wait until the locker is gone.
+  private var staged: ArrivedKeys?
+  private var idle: EventSource?
+  private var settle: EventSource?
+
+  private static let firstUnlockUnit = "latchkey-first-unlock.target"
+  /// How long the vault must be quiet before its log is emptied.
+  private static let settleTime = Duration.seconds(20)
+
+  init(loop: EventLoop, vault: Vault, owner: uid_t) {
+    self.loop = loop
+    self.vault = vault
+    self.owner = owner
+    session = SessionReference()
+  }
+
+  /// Starts to watch and to serve.
+  func start(bus address: Bus.Address) throws(SystemdError) {
+    let watch = SessionWatch(uid: owner, loop: loop, delegate: self)
+    session.watch = watch
+    watch.start()
+    let presence = BusPresence(
+      loop: loop, vault: vault, address: address,
+      isLockerUp: { [session] in session.machine.lockerUp },
+      facts: { [session] in
+        VaultObject.Facts(state: session.state.text, isFirstUnlocked: session.state != .sealed)
+      },
+      connected: { [session] bus in
+        do { try session.watch?.hearScreenSavers(on: bus) } catch {
+          Journal.log(.warning, "screen savers cannot be heard: \(error)")
+        }
+      })
+    self.presence = presence
+    presence.connect()
+    idle = try loop.addIdle { [weak self] in self?.idleTurn() ?? false }
+    settle = try loop.addTimer(after: Daemon.settleTime, repeating: true) { [weak self] in self?.vault.settle() }
+  }
+
+  /// One small piece of the long work: looking at the whole database, wrapping what was stored while locked.
+  ///
+  /// - Returns: whether there is more.
+  private func idleTurn() -> Bool {
+    if !vault.isVerified {
+      if vault.verifyStep() { return true }
+      presence?.service?.verificationEnded()
+      for problem in vault.problems { Journal.log(.error, problem) }
+    }
+    do throws(VaultError) { return try vault.rewrapStoredWhileLocked() } catch { return false }
+  }
+
+  /// Erases every key and empties the log: the program ends.
+  func end() {
+    staged = nil
+    vault.seal()
+    vault.settle()
+    presence?.manage(.stop, Daemon.firstUnlockUnit)
+  }
+}
+
+/// The session's state, as far as it is known already.
+private final class SessionReference {
+  var watch: SessionWatch?
+  private let unknown = SessionMachine(uid: getuid())
+
+  var machine: SessionMachine { watch?.machine ?? unknown }
+
+  var state: Status.State {
+    switch machine.state {
+    case .sealed: .sealed
+    case .unlocked: .unlocked
+    case .evicted: .locked
+    }
+  }
+}
+
+extension Status.State {
+  fileprivate var text: String {
+    switch self {
+    case .sealed: "sealed"
+    case .unlocked: "unlocked"
+    case .locked: "locked"
+    }
+  }
+}
+
+/// Keys that arrived and are on their way to the vault, or wait for the locker to go; erased with the last reference.
+private final class ArrivedKeys {
+  let tiers: TierKeys
+  let founded: Bool
+  /// Whether collections that were locked by themselves open as well.
+  let liftsMarks: Bool
+
+  init(_ delivery: consuming TierDelivery, liftsMarks: Bool) {
+    founded = delivery.founded
+    tiers = delivery.takeTiers()
+    self.liftsMarks = liftsMarks
+  }
+}
+
+// MARK: - control socket
+
+extension Daemon: ControlHandler {
+  func hello(_ hello: Hello, from peer: LocalSocket.Peer, answer: @escaping (Need) -> Void) {
+    vault.refresh()
+    if hello.stage == .closeSession { session.watch?.pamSessionClosed() }
+    switch decide(hello, peer) {
+    case .refused(let reason): return answer(.refused(reason))
+    case .nothing: answer(.nothing)
+    case .keys: answer(.keys)
+    }
+    if hello.stage == .openSession { session.watch?.pamSessionOpened() }
+  }
+
+  private func decide(_ hello: Hello, _ peer: LocalSocket.Peer) -> AuthenticationPolicy.Decision {
+    guard let watch = session.watch, let stage = AuthenticationPolicy.Stage(rawValue: hello.stage.rawValue) else {
+      return .refused("the daemon is starting")
+    }
+    let decision = watch.decide(
+      AuthenticationPolicy.Request(
+        stage: stage, service: hello.service, tty: hello.tty, rhost: hello.remoteHost,
+        peer: PeerProcess.of(pid: peer.pid)))
+    guard decision == .nothing, stage != .closeSession, liftsMarks(hello) else { return decision }
+    // A session that is unlocked has no need of keys, but collections that were locked by themselves have, and a password
+    // that founded the vault is proven only when a second login opens the keybag with it.
+    let hasUnproven = vault.keybag?.protectors.contains { $0.state == .unproven } ?? false
+    let proves = stage == .openSession && hasUnproven
+    return proves || vault.lockedCollectionCount > 0 ? .keys(mayLift: false) : decision
+  }
+
+  /// A login, and the person who asks for it by name, open collections that were locked by themselves; a screen
+  /// locker does not.
+  private func liftsMarks(_ hello: Hello) -> Bool {
+    hello.stage == .openSession || hello.service == AuthenticationPolicy.commandService
+  }
+
+  func unlock(
+    _ delivery: consuming TierDelivery, _ hello: Hello, from peer: LocalSocket.Peer,
+    answer: @escaping (UnlockOutcome) -> Void
+  ) {
+    vault.refresh()
+    do {
+      guard try vault.recognises(delivery.tiers) else {
+        Journal.log(.warning, "keys from \(hello.service) are not this vault's")
+        return answer(.wrongKeys)
+      }
+    } catch { return answer(.unusable(error.explanation)) }
+    guard let watch = session.watch, case .keys(let mayLift) = decide(hello, peer) else {
+      return answer(.refused("not now"))
+    }
+    let keys = ArrivedKeys(delivery, liftsMarks: liftsMarks(hello))
+    watch.keysArrived(mayLift: mayLift) { [weak self] outcome in
+      guard let self else { return answer(.refused("the daemon ends")) }
+      answer(install(keys, outcome))
+    }
+  }
+
+  private func install(_ keys: ArrivedKeys, _ outcome: KeyOutcome) -> UnlockOutcome {
+    do throws(VaultError) {
+      switch outcome {
+      case .notNeeded:
+        if keys.liftsMarks { try open(keys, .everything) }
+        return .live
+      case .refused(let reason): return .refused(reason)
+      case .live:
+        try open(keys, .everything)
+        return .live
+      case .staged:
+        try open(keys, .session)
+        staged = keys
+        return .staged
+      case .firstUnlockOnly:
+        try open(keys, .session)
+        return .live
+      }
+    } catch {
+      Journal.log(.error, "the vault does not open: \(error.explanation)")
+      return .unusable(error.explanation)
+    }
+  }
+
+  private func open(_ keys: ArrivedKeys, _ opening: Vault.Opening) throws(VaultError) {
+    try vault.unlock(keys.tiers, opening: opening, liftingMarks: keys.liftsMarks, mayCreate: keys.founded)
+    idle?.resume()
+  }
+
+  var status: Status {
+    vault.refresh()
+    let machine = session.machine
+    var status = Status()
+    status.state = session.state
+    status.firstUnlocked = status.state != .sealed
+    switch machine.state {
+    case .sealed: status.lockReasons = [machine.sealReason.description]
+    case .evicted(let reason): status.lockReasons = [reason.description]
+    case .unlocked: break
+    }
+    status.lockerUp = machine.lockerUp
+    status.staged = machine.hasStagedKeys
+    status.classes = AccessibilityClass.allCases.map { .init(name: $0.name, isPresent: vault.hasKey($0)) }
+    status.problems = vault.problems
+    status.vaultPath = vault.path
+    status.generation = vault.keybag?.generation ?? 0
+    status.deviceKey = vault.deviceBackend?.rawValue ?? ""
+    status.memoryLocked = SecureBytes.memoryIsLocked
+    status.nameOwner = presence?.nameOwner ?? "nobody"
+    status.lockSources =
+      (machine.logind == .present ? ["logind"] : []) + (presence?.service == nil ? [] : ["screen savers on the bus"])
+    status.items = UInt64((try? vault.itemCount()) ?? 0)
+    status.collections = UInt64(vault.collections.count)
+    status.lockedCollections = UInt64(vault.lockedCollectionCount)
+    return status
+  }
+
+  func lock() { session.watch?.lock() }
+}
+
+// MARK: - session state
+
+extension Daemon: SessionWatchDelegate {
+  func eraseUnlockedKeys(_ reason: LockReason) { vault.evict() }
+
+  func eraseAllKeys(_ reason: SealReason) {
+    staged = nil
+    vault.seal()
+    presence?.service?.sessionEnded()
+    presence?.manage(.stop, Daemon.firstUnlockUnit)
+  }
+
+  func eraseStagedKeys() { staged = nil }
+
+  func stagedKeysGoLive() {
+    guard let keys = staged else { return }
+    staged = nil
+    do throws(VaultError) { try open(keys, .everything) } catch {
+      Journal.log(.error, "the vault does not open: \(error.explanation)")
+    }
+  }
+
+  func firstUnlockHappened() { presence?.manage(.start, Daemon.firstUnlockUnit) }
+
+  func sessionStateChanged() { presence?.stateChanged() }
+}

@@ -1,0 +1,48 @@
+import Control
+import Glibc
+import Posix
+
+/// The arguments of latchkeyd.
+struct Options {
+  /// The home folder below which the vault is.
+  var home: String
+  /// The runtime folder below which the control socket is.
+  var runtime: String
+  /// The user whose vault it is.
+  let account: Account
+
+  static let usage = """
+    usage: latchkeyd [--home DIR] [--runtime DIR]
+
+    The daemon of the Latchkey vault; one for each user, started by the user's service manager.
+      --home DIR     where the vault is: DIR/.local/share/latchkey (default: the home folder of the account)
+      --runtime DIR  where the control socket is: DIR/latchkey/control (default: /run/user/UID)
+    """
+
+  enum Failure: Error {
+    case usage
+    case help
+    case noAccount
+  }
+
+  /// Reads the arguments. The environment is not asked: module, helper and daemon must agree on the folders.
+  init(_ arguments: [String]) throws(Failure) {
+    guard let account = Account(uid: getuid()) else { throw .noAccount }
+    self.account = account
+    home = account.home
+    runtime = ControlSocket.runtimeFolder(uid: account.uid)
+    var rest = arguments.dropFirst()
+    while let argument = rest.popFirst() {
+      switch argument {
+      case "--home":
+        guard let value = rest.popFirst(), value.hasPrefix("/") else { throw .usage }
+        home = value
+      case "--runtime":
+        guard let value = rest.popFirst(), value.hasPrefix("/") else { throw .usage }
+        runtime = value
+      case "--help", "-h": throw .help
+      default: throw .usage
+      }
+    }
+  }
+}

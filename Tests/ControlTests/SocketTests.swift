@@ -1,0 +1,162 @@
+import Foundation
+import Glibc
+import Keybag
+import Sodium
+import Testing
+
+@testable import Control
+@testable import Posix
+
+/// Both ends over a real socket.
+@Suite final class SocketTests {
+  private let runtime: String
+  private let path: String
+  private let listener: LocalSocket
+
+  init() throws {
+    try Sodium.initialize()
+    runtime = "/tmp/control-tests-\(UUID().uuidString.prefix(8))"
+    try FileManager.default.createDirectory(
+      atPath: ControlSocket.folder(runtime: runtime), withIntermediateDirectories: true)
+    path = ControlSocket.path(runtime: runtime)
+    listener = try LocalSocket.listen(at: path)
+  }
+
+  deinit { try? FileManager.default.removeItem(atPath: runtime) }
+
+  private func connected() throws -> Pair {
+    let client = try LocalSocket.connect(to: path)
+    guard let accepted = try listener.accept(), let connection = ControlConnection(accepted) else { throw Unread() }
+    return Pair(client, connection)
+  }
+
+  private static func delivery() throws -> TierDelivery {
+    TierDelivery(
+      vault: Array(1...16), generation: 0x0102_0304_0506_0708, founded: true,
+      tiers: TierKeys(
+        unlocked: try Key(copying: [UInt8](repeating: 0xA, count: 32).span.bytes),
+        session: try Key(copying: [UInt8](repeating: 0xC, count: 32).span.bytes)))
+  }
+
+  @Test func keysArriveWhole() throws {
+    let pair = try connected()
+    let packet = try SocketTests.delivery().encoded(prefix: ControlPacket.begin(.unlock).bytes)
+    #expect(packet.count == 91)
+    try pair.send(packet.bytes)
+    guard case .request(.unlock(let delivery)) = pair.connection.receive() else { throw Unread() }
+    #expect(delivery.vault == Array(1...16) && delivery.generation == 0x0102_0304_0506_0708 && delivery.founded)
+    #expect(delivery.tiers.unlocked.bytes.withUnsafeBytes { $0.allSatisfy { $0 == 0xA } })
+    #expect(delivery.tiers.session.bytes.withUnsafeBytes { $0.allSatisfy { $0 == 0xC } })
+  }
+
+  @Test func everyOtherSizeOfKeysIsMalformed() throws {
+    let pair = try connected()
+    for size in [0, 1, 88, 90, 3000] {
+      try pair.send((ControlPacket.begin(.unlock).bytes + [UInt8](repeating: 1, count: size)).span.bytes)
+      guard case .request(.malformed) = pair.connection.receive() else { throw Unread() }
+    }
+  }
+
+  @Test func nothingAndTheEndAreTold() throws {
+    let pair = try connected()
+    guard case .nothing = pair.connection.receive() else { throw Unread() }
+    pair.client = nil
+    guard case .ended = pair.connection.receive() else { throw Unread() }
+  }
+
+  @Test func anOversizedPacketEndsTheConnection() throws {
+    let pair = try connected()
+    try pair.send([UInt8](repeating: 1, count: 20_000).span.bytes)
+    guard case .ended = pair.connection.receive() else { throw Unread() }
+  }
+
+  @Test func alteredRequestsNeverTrap() throws {
+    let pair = try connected()
+    var random = SystemRandomNumberGenerator()
+    var whole = ControlPacket.begin(.hello)
+    Hello(stage: .authenticate, service: "i3lock", tty: "tty7", remoteHost: "").encode(into: &whole)
+    let packets = [whole.bytes, [1, 2] + [UInt8](repeating: 7, count: 89), [1, 3], [1, 4]]
+    for turn in 0..<20_000 {
+      var bytes = packets[turn % packets.count]
+      bytes[Int.random(in: bytes.indices, using: &random)] = .random(in: 0...255, using: &random)
+      bytes.removeLast(.random(in: 0..<bytes.count, using: &random))
+      try pair.send(bytes.span.bytes)
+      guard case .request = pair.connection.receive() else { throw Unread() }
+    }
+  }
+
+  @Test func thePeerIsWhoConnected() throws {
+    let pair = try connected()
+    #expect(pair.connection.peer == LocalSocket.Peer(pid: getpid(), uid: geteuid()))
+  }
+
+  @Test func aSecondListenerIsRefusedAndAnAbandonedSocketReplaced() throws {
+    #expect(throws: PosixError("bind", code: EADDRINUSE)) { _ = try LocalSocket.listen(at: path) }
+    let other = path + "2"
+    _ = try LocalSocket.listen(at: other)  // and closed at once
+    let again = try LocalSocket.listen(at: other)
+    var file = stat()
+    #expect(lstat(other, &file) == 0 && file.st_mode & 0o7777 == 0o600)
+    try Data("text".utf8).write(to: URL(fileURLWithPath: path + "3"))
+    #expect(throws: PosixError("bind", code: EADDRINUSE)) { _ = try LocalSocket.listen(at: path + "3") }
+    #expect(try Data(contentsOf: URL(fileURLWithPath: path + "3")) == Data("text".utf8))
+    extendLifetime(again)
+  }
+
+  @Test func onlyAPacketSocketIsTakenOver() throws {
+    var pair: [Int32] = [0, 0]
+    #expect(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &pair) == 0)
+    let (first, second) = (pair[0], pair[1])
+    #expect(throws: PosixError("socket", code: EINVAL)) { _ = try LocalSocket(owning: FileDescriptor(owning: first)) }
+    close(second)
+    let copy = dup(listener.number)
+    let adopted = try LocalSocket(owning: FileDescriptor(owning: copy))
+    #expect(fcntl(adopted.number, F_GETFD) == FD_CLOEXEC)
+    guard try adopted.accept() == nil else { throw Unread() }
+  }
+
+  @Test func theClientGoesToNoLinkAndNoStranger() throws {
+    let other = runtime + "/other"
+    try FileManager.default.createDirectory(atPath: other, withIntermediateDirectories: true)
+    #expect(throws: ControlError.noDaemon) { _ = try ControlClient(runtime: other, uid: geteuid()) }
+    try FileManager.default.createSymbolicLink(
+      atPath: ControlSocket.folder(runtime: other), withDestinationPath: ControlSocket.folder(runtime: runtime))
+    _ = try ControlClient(runtime: other, uid: geteuid())  // a link on the way is no harm
+    try FileManager.default.removeItem(atPath: ControlSocket.folder(runtime: other))
+    try FileManager.default.createDirectory(
+      atPath: ControlSocket.folder(runtime: other), withIntermediateDirectories: true)
+    try FileManager.default.createSymbolicLink(
+      atPath: ControlSocket.path(runtime: other), withDestinationPath: path)
+    #expect(throws: ControlError.strangeDaemon) { _ = try ControlClient(runtime: other, uid: geteuid()) }
+    if geteuid() != 0 {
+      #expect(throws: ControlError.strangeDaemon) { _ = try ControlClient(runtime: runtime, uid: geteuid() + 1) }
+    }
+  }
+
+  @Test func aDaemonThatDoesNotAnswerIsSilent() throws {
+    let client = try ControlClient(runtime: runtime, uid: geteuid())
+    let begun = Posix.Process.now
+    #expect(throws: ControlError.silent) { _ = try client.status(until: begun + 100) }
+    #expect((100..<1000).contains(Posix.Process.now - begun))
+  }
+}
+
+/// Both ends of one connection.
+private final class Pair {
+  final class Client {
+    let socket: LocalSocket
+    init(_ socket: consuming LocalSocket) { self.socket = socket }
+  }
+
+  var client: Client?
+  let connection: ControlConnection
+
+  init(_ client: consuming LocalSocket, _ connection: consuming ControlConnection) {
+    self.client = Client(client)
+    self.connection = connection
+  }
+
+  func send(_ packet: RawSpan) throws {
+    try client?.socket.send(packet)
+  }
+}

@@ -1,0 +1,97 @@
+"""A user of a machine: the ways to log in, and the vault's files."""
+
+import json
+
+from machine import eventually
+from terminal import Terminal
+
+TOOLS = "/usr/local/lib/latchkey-test"
+
+
+class Account:
+    """A user with an empty home, whatever ran for them before ended."""
+
+    def __init__(self, machine, name, uid, password):
+        self.machine, self.name, self.uid, self.password = machine, name, uid, password
+        self.home = f"/home/{name}"
+        self.folder = f"{self.home}/.local/share/latchkey"
+        machine.root(f"{TOOLS}/reset-user", name, uid, password)
+
+    @property
+    def vault(self):
+        """The vault's folder, as seen from the outside."""
+        return self.machine.path(self.folder)
+
+    # Logging in
+
+    def login(self, password=None):
+        """Logs in on a terminal, through login(1)."""
+        terminal = self.machine.terminal("/bin/login")
+        terminal.expect("login: ")
+        terminal.sendline(self.name)
+        return self._enter(terminal, password, "Login incorrect")
+
+    def ssh(self, password=None, method="password"):
+        """Logs in through sshd, by one method of authentication only."""
+        terminal = self.machine.terminal(
+            "ssh", "-tt", "-p", "2222", "-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null",
+            "-o", "LogLevel=ERROR", "-o", f"PreferredAuthentications={method}", "-o", "NumberOfPasswordPrompts=1",
+            f"{self.name}@127.0.0.1",
+        )  # fmt: skip
+        return self._enter(terminal, password, "Permission denied")
+
+    def graphical_login(self, password=None, display=":5"):
+        """Logs in as a display manager does: a session of type x11, in which a shell runs on a terminal of its own."""
+        terminal = self.machine.terminal(f"{TOOLS}/greeter", "login", self.name, display)
+        return self._enter(terminal, password, "greeter: ")
+
+    def _enter(self, terminal, password, refusal):
+        terminal.expect("assword: ")
+        terminal.sendline(password or self.password)
+        return Terminal(self.machine, self.name, terminal, refusal)
+
+    def greeter_unlock(self, password=None):
+        """Authenticates as a display manager does over a locked session: as root, opening none. Says whether PAM accepted."""
+        typed = (password or self.password) + "\n"
+        return self.machine.root(f"{TOOLS}/greeter", "unlock", self.name, "-", input=typed, check=False).returncode == 0
+
+    def authenticate(self, password=None, service="i3lock"):
+        """Authenticates as the user, outside any session. Says whether PAM accepted."""
+        typed = (password or self.password) + "\n"
+        return self.run("pamtester", service, self.name, "authenticate", input=typed, check=False).returncode == 0
+
+    # Without a session
+
+    def run(self, *command, **options):
+        """Runs a command as the user, outside any session."""
+        return self.machine.user(self.name, *command, **options)
+
+    def linger(self):
+        """Lets the user manager run without a session."""
+        self.machine.root("loginctl", "enable-linger", self.name)
+        eventually(lambda: self.manager_runs(), what="the user manager")
+
+    def manager_runs(self):
+        """Whether the user manager is up, with the session bus."""
+        unit = f"user@{self.uid}.service"
+        return self.machine.root("systemctl", "is-active", unit, check=False).stdout.strip() == "active"
+
+    def await_end(self):
+        """Waits until nothing of the user runs any more."""
+        ended = lambda: self.machine.root("pgrep", "-u", self.uid, check=False).returncode != 0
+        eventually(ended, 20, f"the end of all that {self.name} runs")
+
+    def status(self):
+        """What `latchkey status --json` says outside any session."""
+        return json.loads(self.run("latchkey", "status", "--json").stdout)
+
+    def find(self, **attributes):
+        """As `Terminal.find`, outside any session."""
+        pairs = [f"{name}={value}" for name, value in attributes.items()]
+        return json.loads(self.run(f"{TOOLS}/items", "find", *pairs).stdout)
+
+    def daemon(self):
+        """The number of the running latchkeyd, as the outside counts."""
+        shown = self.run("systemctl", "--user", "show", "-P", "MainPID", "latchkeyd.service").stdout
+        assert int(shown) > 0, "latchkeyd does not run"
+        return self.machine.host_pid(shown)

@@ -1,0 +1,78 @@
+"""The booted system that the tests here share, and what is shown of it where one fails."""
+
+import os
+import pwd
+from pathlib import Path
+
+import pytest
+from account import Account
+from machine import Machine, Unavailable
+
+
+def or_skip(boot):
+    """What `boot()` returns. Where no system can be booted the tests are skipped, but not in CI, where they must run."""
+    try:
+        return boot()
+    except Unavailable as why:
+        if os.environ.get("CI") == "true":
+            pytest.fail(f"no system could be booted: {why}")
+        pytest.skip(f"no system could be booted: {why}")
+
+
+def vaults_outside():
+    """Every file of a real vault on this machine, with size and time of last change."""
+    homes = {Path(entry.pw_dir) / ".local/share/latchkey" for entry in pwd.getpwall()}
+    files = [file for home in homes if home.is_dir() for file in [home, *home.rglob("*")]]
+    return {file: (file.stat().st_size, file.stat().st_mtime_ns) for file in files}
+
+
+@pytest.fixture(scope="session")
+def provisioned():
+    """A system with the project installed, not running: the ground for those that boot."""
+
+    def prepare():
+        machine = Machine()
+        machine.provision()
+        return machine
+
+    machine = or_skip(prepare)
+    before = vaults_outside()
+    yield machine
+    machine.close()
+    assert vaults_outside() == before, "the tests reached a real vault"
+
+
+@pytest.fixture(scope="session")
+def machine(provisioned):
+    """The running system."""
+    machine = or_skip(Machine(below=provisioned).boot)
+    yield machine
+    machine.close()
+
+
+@pytest.fixture
+def alice(machine):
+    """A new user."""
+    return Account(machine, "alice", 2001, "sesame-1")
+
+
+@pytest.fixture
+def bob(machine):
+    """Another new user."""
+    return Account(machine, "bob", 2002, "sesame-2")
+
+
+@pytest.fixture(autouse=True)
+def journal_mark(request):
+    """Where the journal ended when the test began."""
+    names = [name for name in request.fixturenames if name in ("machine", "keyring_machine")]
+    request.node.journals = [(machine, machine.cursor()) for machine in map(request.getfixturevalue, names)]
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item, call):
+    """Puts the machine's journal beside a failure."""
+    report = (yield).get_result()
+    if report.when == "call" and report.failed:
+        for machine, cursor in getattr(item, "journals", []):
+            report.sections.append((f"journal of {machine.name}", machine.journal(cursor)))

@@ -1,0 +1,130 @@
+"""The shell of a logged-in user, and what the tests ask of it."""
+
+import json
+import subprocess
+
+import pexpect
+
+from machine import eventually
+
+PROMPT = "@@> "
+
+
+class LoginRefused(Exception):
+    """The login program or sshd did not accept the password."""
+
+
+class Terminal:
+    """A shell of a logged-in user."""
+
+    def __init__(self, machine, user, terminal, refusal):
+        self.machine = machine
+        self.user = user
+        self.terminal = terminal
+        if terminal.expect([r"[$#] $", refusal]) != 0:
+            terminal.close(force=True)
+            raise LoginRefused(terminal.before)
+        # The two quotes keep the echo of this line from looking like the prompt.
+        terminal.sendline("PS1='@''@> ' PS2=; stty -echo; bind 'set enable-bracketed-paste off' 2>/dev/null")
+        terminal.expect(PROMPT)
+        self.session = self.run("echo $XDG_SESSION_ID").stdout.strip()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, failure, *_):
+        if failure is None:
+            self.close()
+        else:  # without a wait for what the failure left running
+            self.terminal.close(force=True)
+
+    def start(self, command):
+        """Types a command and does not wait for it; `expect` and `finish` do."""
+        self.terminal.sendline(command)
+
+    def expect(self, pattern, timeout=60):
+        """Waits for output."""
+        self.terminal.expect(pattern, timeout=timeout)
+
+    def send(self, line):
+        """Types a line to the running command."""
+        self.terminal.sendline(line)
+
+    def finish(self, timeout=60):
+        """Waits for the running command's end; its output and status."""
+        self.terminal.expect(PROMPT, timeout=timeout)
+        output = self.terminal.before.replace("\r", "")
+        self.terminal.sendline("echo rc''=$?")
+        self.terminal.expect(r"rc=(\d+)\s")
+        status = int(self.terminal.match[1])
+        self.terminal.expect(PROMPT)
+        return subprocess.CompletedProcess([], status, output, "")
+
+    def run(self, command, timeout=60, check=True):
+        """Runs one line of shell. `stdout` is all that came to the terminal."""
+        self.start(command)
+        done = self.finish(timeout)
+        if check and done.returncode != 0:
+            raise AssertionError(f"{command!r} ended with {done.returncode}:\n{done.stdout}")
+        return done
+
+    def close(self):
+        """Logs out, and returns when logind has seen the session go."""
+        if not self.terminal.isalive():
+            return
+        self.terminal.sendline("exit")
+        try:
+            self.terminal.expect(pexpect.EOF, timeout=30)
+        finally:
+            self.terminal.close(force=True)
+        if self.session:
+            gone = lambda: self.machine.root("loginctl", "show-session", self.session, check=False).returncode != 0
+            eventually(gone, 15, f"the end of session {self.session}")
+
+    # What the tests ask of a session
+
+    def store(self, secret, accessible=None, **attributes):
+        """Stores an item with secret-tool; `accessible` names its class."""
+        pairs = " ".join(f"{name} {value}" for name, value in attributes.items())
+        kind = f" latchkey:accessible {accessible}" if accessible else ""
+        return self.run(f"printf %s '{secret}' | timeout 20 secret-tool store --label=test {pairs}{kind}")
+
+    def lookup(self, **attributes):
+        """The secret that secret-tool prints, or None where it ends with an error or prints nothing."""
+        pairs = " ".join(f"{name} {value}" for name, value in attributes.items())
+        # Through a pipe: on a terminal, secret-tool adds a newline.
+        done = self.run(f"(set -o pipefail; timeout 20 secret-tool lookup {pairs} 2>/dev/null | cat)", check=False)
+        return done.stdout if done.returncode == 0 and done.stdout else None
+
+    def find(self, **attributes):
+        """What a search on the bus answers: lists of paths `unlocked` and `locked`, and by path in `items` the secret or
+        the name of the error that GetSecret gives. Never raises a prompt. Where the search fails: `error`."""
+        pairs = " ".join(f"{name}={value}" for name, value in attributes.items())
+        return json.loads(self.run(f"/usr/local/lib/latchkey-test/items find {pairs}").stdout)
+
+    def secret(self, **attributes):
+        """The secret of the one item that a search finds, or the name of the error that reading it gives."""
+        found = self.find(**attributes)
+        if "error" in found:
+            return found["error"]
+        assert len(found["items"]) == 1, found
+        (item,) = found["items"].values()
+        return item.get("secret", item.get("error"))
+
+    def status(self):
+        """What `latchkey status --json` says."""
+        return json.loads(self.run("latchkey status --json").stdout)
+
+    def set_locked_hint(self, locked):
+        """Says to logind what a locker says."""
+        self.run(
+            "busctl call org.freedesktop.login1 /org/freedesktop/login1/session/auto "
+            f"org.freedesktop.login1.Session SetLockedHint b {str(locked).lower()}"
+        )
+
+    def authenticate(self, password, service="i3lock"):
+        """Authenticates as a locker does: as the user, inside the session. Says whether PAM accepted."""
+        self.start(f"pamtester {service} {self.user} authenticate")
+        self.expect("assword: ")
+        self.send(password)
+        return self.finish().returncode == 0

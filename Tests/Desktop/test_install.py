@@ -1,0 +1,104 @@
+"""`make install` lays the files that it should, `make uninstall` removes just those, and a login survives both."""
+
+import os
+import re
+import subprocess
+
+import pytest
+from machine import REPOSITORY, make
+
+LIBRARIES = "usr/lib/" + subprocess.run(["cc", "-print-multiarch"], capture_output=True, text=True).stdout.strip()
+INSTALLED = {
+    "usr/bin/latchkey",
+    "usr/libexec/latchkeyd",
+    "usr/libexec/latchkey-derive",
+    f"{LIBRARIES}/security/pam_latchkey.so",
+    "usr/share/dbus-1/services/org.freedesktop.secrets.latchkey.service",
+    "usr/lib/systemd/user/latchkeyd.socket",
+    "usr/lib/systemd/user/latchkeyd.service",
+    "usr/lib/systemd/user/latchkey-first-unlock.target",
+    "usr/lib/systemd/user/sockets.target.wants/latchkeyd.socket",
+    "usr/share/pam-configs/latchkey",
+    "etc/pam.d/latchkey-unlock",
+}
+OF_OTHERS = {
+    "usr/share/dbus-1/services/org.freedesktop.secrets.service",
+    "usr/lib/systemd/user/sockets.target.wants/gnome-keyring-daemon.socket",
+    "etc/pam.d/login",
+}
+
+
+def files(top):
+    """Every file and link under a folder, with its mode and content."""
+    found = {}
+    for folder, folders, names in os.walk(top):
+        for name in names + [name for name in folders if os.path.islink(os.path.join(folder, name))]:
+            path = os.path.join(folder, name)
+            content = os.readlink(path) if os.path.islink(path) else open(path, "rb").read()
+            found[os.path.relpath(path, top)] = (os.lstat(path).st_mode, content)
+    return found
+
+
+def test_install_and_uninstall_touch_just_our_files(tmp_path):
+    for name in OF_OTHERS:
+        (tmp_path / name).parent.mkdir(parents=True)
+        (tmp_path / name).write_text("of another package\n")
+    before = files(tmp_path)
+    make("install", tmp_path)
+    laid = files(tmp_path)
+    assert {name: laid[name] for name in before} == before
+    assert set(laid) - set(before) == INSTALLED
+    make("install", tmp_path)  # once more changes nothing
+    assert files(tmp_path) == laid
+    make("uninstall", tmp_path)
+    assert files(tmp_path) == before
+    make("uninstall", tmp_path)
+
+
+def test_uninstall_removes_a_folder_that_was_new(tmp_path):
+    make("install", tmp_path)
+    make("uninstall", tmp_path)
+    assert files(tmp_path) == {}
+    assert not (tmp_path / "usr/lib/systemd/user/sockets.target.wants").exists()
+
+
+def test_templates_are_filled_in(tmp_path):
+    subprocess.run(
+        ["make", "-C", REPOSITORY, "install", f"DESTDIR={tmp_path}", "PREFIX=/opt/latchkey"], check=True, capture_output=True
+    )
+    for name, (_, content) in files(tmp_path).items():
+        if name.endswith((".service", ".socket", ".target")) and isinstance(content, bytes):
+            text = content.decode()
+            assert not re.search("@[A-Z]+@", text), name
+            assert "/usr/" not in text, name
+    unit = (tmp_path / "opt/latchkey/lib/systemd/user/latchkeyd.service").read_text()
+    assert "ExecStart=/opt/latchkey/libexec/latchkeyd\n" in unit
+
+
+def test_programs_bring_their_swift_runtime(tmp_path):
+    make("install", tmp_path)
+    for name in INSTALLED:
+        if name.startswith(("usr/bin/", "usr/libexec/")) or name.endswith(".so"):
+            needed = subprocess.run(["ldd", tmp_path / name], capture_output=True, text=True).stdout
+            assert "not found" not in needed
+            assert "libswift" not in needed, name
+            assert "Foundation" not in needed, name
+
+
+@pytest.fixture
+def uninstalled(machine):
+    """The system after `make uninstall`, until the test's end."""
+    machine.root("pam-auth-update", "--package", "--remove", "latchkey")
+    make("uninstall", machine.path("/"))
+    yield
+    make("install", machine.path("/"))
+    machine.root("pam-auth-update", "--package", "--enable", "latchkey")
+
+
+def test_login_after_uninstall(alice, uninstalled):
+    assert "latchkey" not in alice.machine.root("cat", "/etc/pam.d/common-auth", "/etc/pam.d/common-session").stdout
+    cursor = alice.machine.cursor()
+    with alice.login() as session:
+        session.run("true")
+    assert "latchkey" not in alice.machine.journal(cursor, "login")
+    assert not alice.vault.exists()

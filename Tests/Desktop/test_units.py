@@ -1,0 +1,57 @@
+"""The units as installed, with the options in force that they name."""
+
+import re
+
+OURS = "latchkeyd.service latchkeyd.socket latchkey-first-unlock.target"
+
+
+def test_units_are_sound(alice):
+    with alice.login() as session:
+        assert session.run(f"systemd-analyze --user verify {OURS}").stdout == ""
+        assert session.run("systemctl --user --failed --plain --no-legend").stdout == ""
+
+
+def test_socket_is_the_users_alone(alice):
+    with alice.login() as session:
+        assert session.run("stat -c '%a %F %U' $XDG_RUNTIME_DIR/latchkey/control").stdout == "600 socket alice\n"
+        assert session.run("stat -c '%a %U' $XDG_RUNTIME_DIR/latchkey").stdout == "700 alice\n"
+
+
+def test_login_starts_the_daemon(alice):
+    with alice.login() as session:
+        assert session.run("systemctl --user is-active latchkeyd.service").stdout == "active\n"
+        assert session.run("busctl --user status org.freedesktop.secrets | grep ^Comm=").stdout == "Comm=latchkeyd\n"
+
+
+def test_hardening_is_in_force(alice):
+    with alice.login() as session:
+        session.store("of default", app="default")
+        daemon = alice.daemon()
+        process = open(f"/proc/{daemon}/status").read()
+        assert re.search(r"^NoNewPrivs:\s+1$", process, re.M)
+        assert re.search(r"^Seccomp:\s+2$", process, re.M)
+        assert re.search(r"^CapEff:\s+0+$", process, re.M)
+        limits = open(f"/proc/{daemon}/limits").read()
+        assert re.search(r"^Max core file size\s+0\s+0\s", limits, re.M)
+        # The dynamic linker, reading the variable, puts a zero between its parts.
+        environment = open(f"/proc/{daemon}/environ").read().replace("\0", ":")
+        assert "GLIBC_TUNABLES=glibc.malloc.perturb=170:glibc.malloc.tcache_count=0:" in environment
+        maps = open(f"/proc/{daemon}/maps").read()
+        assert not re.search(r"^\S+ \Swx", maps, re.M)
+        assert re.search(r"^VmLck:\s+[1-9]\d* kB$", process, re.M), "keys lie in locked memory"
+
+
+def test_daemon_is_not_to_be_traced_by_its_user(alice):
+    with alice.login() as session:
+        inner = session.run("systemctl --user show -P MainPID latchkeyd.service").stdout.strip()
+        assert session.run(f"cat /proc/{inner}/environ", check=False).returncode != 0
+
+
+def test_daemon_that_cannot_start_is_given_up(alice):
+    with alice.login() as session:
+        session.run("mkdir -p ~/.config/systemd/user/latchkeyd.service.d")
+        session.run("printf '[Service]\\nExecStart=\\nExecStart=/bin/false\\n' >~/.config/systemd/user/latchkeyd.service.d/x.conf")
+        session.run("systemctl --user daemon-reload; systemctl --user restart latchkeyd.service", check=False)
+        session.run("sleep 3")
+        assert session.run("systemctl --user is-failed latchkeyd.service").stdout == "failed\n"
+        assert int(session.run("systemctl --user show -P NRestarts latchkeyd.service").stdout) <= 10

@@ -1,0 +1,199 @@
+"""Throw-away sessions for tests: fixtures, and what a person does in a session.
+
+`session` is a fresh one for each test, `shared_session` one for all tests of a module. Both take what `make install`
+installs once for the whole run; LATCHKEY_STAGE names a folder where that was done already. See Tests/Session/throwaway
+for what a session is. Whoever runs the tests as root gets sessions of `nobody`.
+"""
+
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import tempfile
+import time
+
+import pytest
+
+REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
+BUS = ["--dest=org.freedesktop.DBus", "/org/freedesktop/DBus"]
+SECRETS = "org.freedesktop.secrets"
+PATIENCE = 10.0
+
+
+class Session:
+    """A throw-away session. Its processes are children of a `throwaway` command, which ends with `close`."""
+
+    def __init__(self, stage):
+        # `throwaway` cleans up when its command ends, and that ends with its standard input: also when the tests are
+        # killed.
+        self._throwaway = subprocess.Popen(
+            [REPOSITORY / "Tests/Session/throwaway", "--stage", stage, "--", "sh", "-c", "env -0; echo; exec cat"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            start_new_session=True,
+        )
+        variables = self._throwaway.stdout.readline().decode().rstrip("\n").split("\0")
+        self.environment = dict(variable.split("=", 1) for variable in variables if variable)
+        if "LATCHKEY_SESSION" not in self.environment:
+            self.close()
+            raise RuntimeError("no session; see the messages of throwaway")
+        self.root = pathlib.Path(self.environment["LATCHKEY_SESSION"])
+        self.home = self.root / "home"
+        self.runtime = self.root / "run"
+        self.vault = self.home / ".local/share/latchkey"
+        self.user = self.environment["USER"]
+        self.uid, self.gid = self.root.stat().st_uid, self.root.stat().st_gid
+        self.password = (self.root / "password").read_text()
+
+    def close(self):
+        """Ends the session and everything in it."""
+        self._throwaway.stdin.close()
+        self._throwaway.stdout.close()
+        self._throwaway.wait(30)
+
+    # Commands
+
+    def start(self, *command, **options):
+        """A process of the session's user, as subprocess.Popen returns it. The caller ends it."""
+        if os.getuid() != self.uid:
+            options |= {"user": self.uid, "group": self.gid, "extra_groups": []}
+        options = {"env": self.environment, "cwd": self.home, "umask": 0o022} | options
+        return subprocess.Popen([str(argument) for argument in command], **options)
+
+    def run(self, *command, input="", check=False, timeout=30):
+        """Runs the command to its end: subprocess.CompletedProcess with text. A `check`ed one must succeed."""
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        with self.start(*command, text=True, **pipes) as process:
+            try:
+                stdout, stderr = process.communicate(input, timeout)
+            except BaseException:
+                process.kill()
+                raise
+        done = subprocess.CompletedProcess(command, process.returncode, stdout, stderr)
+        if check:
+            assert done.returncode == 0, f"{command}: {done.returncode}\n{stdout}{stderr}"
+        return done
+
+    # What a person does. The result's returncode says whether PAM agreed.
+
+    def login(self, password=None):
+        """Authenticates and opens a session, as login(1) does."""
+        return self._pam("login", password, "authenticate", "open_session")
+
+    def locker(self, password=None, service="i3lock"):
+        """Authenticates and no more, as screen lockers do."""
+        return self._pam(service, password, "authenticate")
+
+    def logout(self):
+        """Closes the session, as login(1) does at its end."""
+        return self._pam("login", "", "close_session")
+
+    def lock(self):
+        """Locks the vault as a locked screen does."""
+        return self.run("latchkey", "lock", check=True)
+
+    def _pam(self, service, password, *operations):
+        password = self.password if password is None else password
+        return self.run("pamtester", service, self.user, *operations, input=password)
+
+    def set_password(self, password):
+        """Changes what PAM accepts, and nothing else: the vault is not told."""
+        hashed = subprocess.run(
+            ["openssl", "passwd", "-6", "-stdin"], input=password, stdout=subprocess.PIPE, text=True, check=True
+        )
+        (self.root / "passwd").write_text(f"{self.user}:{hashed.stdout}")
+        self.password = password
+
+    # Secrets
+
+    def store(self, secret, *attributes, label="Test", check=True):
+        """secret-tool store; attributes are names and values in turn."""
+        return self.run("secret-tool", "store", f"--label={label}", *attributes, input=secret, check=check)
+
+    def lookup(self, *attributes):
+        """The secret that secret-tool finds, or None."""
+        done = self.run("secret-tool", "lookup", *attributes)
+        return done.stdout if done.returncode == 0 else None
+
+    # The daemon
+
+    def status(self):
+        """What `latchkey status` knows."""
+        return json.loads(self.run("latchkey", "status", "--json", check=True).stdout)
+
+    def daemon_pid(self):
+        """The process that owns org.freedesktop.secrets, or None."""
+        method = "org.freedesktop.DBus.GetConnectionUnixProcessID"
+        reply = self.run("dbus-send", "--session", "--print-reply=literal", *BUS, method, f"string:{SECRETS}")
+        return int(reply.stdout.split()[-1]) if reply.returncode == 0 else None
+
+    def start_daemon(self):
+        """Starts the daemon by the bus where it does not run, and returns its process."""
+        method = "org.freedesktop.DBus.StartServiceByName"
+        arguments = [f"string:{SECRETS}", "uint32:0"]
+        self.run("dbus-send", "--session", "--print-reply=literal", *BUS, method, *arguments, check=True)
+        return self.daemon_pid()
+
+    def stop_daemon(self, number=signal.SIGTERM):
+        """Sends the daemon the signal and waits for its end."""
+        process = self.daemon_pid()
+        assert process is not None, "no daemon"
+        os.kill(process, number)
+        wait_until(lambda: not is_alive(process) and self.daemon_pid() != process, "the daemon's end")
+
+    def restart(self, number=signal.SIGTERM):
+        """Stops the daemon with the signal, starts it, and returns its new process."""
+        self.stop_daemon(number)
+        return self.start_daemon()
+
+    def log(self):
+        """What bus and daemon wrote to stderr."""
+        return (self.root / "log").read_text()
+
+
+def is_alive(process):
+    """Whether a process of this number runs; one that is dead and not yet waited for does not."""
+    try:
+        state = pathlib.Path(f"/proc/{process}/stat").read_text(errors="replace").rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return state != "Z"
+
+
+def wait_until(condition, what, patience=PATIENCE):
+    """Returns as soon as the condition holds; fails after `patience` seconds."""
+    end = time.monotonic() + patience
+    while not condition():
+        assert time.monotonic() < end, f"waited {patience} s for {what}"
+        time.sleep(0.02)
+
+
+@pytest.fixture(scope="session")
+def stage():
+    """The folder where everything is installed."""
+    if "LATCHKEY_STAGE" in os.environ:
+        yield pathlib.Path(os.environ["LATCHKEY_STAGE"]).resolve()
+        return
+    # /tmp, as a session's user must be able to read it.
+    with tempfile.TemporaryDirectory(prefix="latchkey-stage-", dir="/tmp") as folder:
+        os.chmod(folder, 0o755)
+        command = ["make", "--silent", "install", f"DESTDIR={folder}", "PREFIX=/usr"]
+        subprocess.run(command, cwd=REPOSITORY, check=True, umask=0o022)
+        yield pathlib.Path(folder)
+
+
+@pytest.fixture
+def session(stage):
+    """A session of its own for the test."""
+    opened = Session(stage)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture(scope="module")
+def shared_session(stage):
+    """One session for all tests of the module."""
+    opened = Session(stage)
+    yield opened
+    opened.close()

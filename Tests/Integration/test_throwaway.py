@@ -1,0 +1,127 @@
+"""The throw-away session itself: it works, it is alone, and it leaves nothing behind."""
+
+import os
+import pathlib
+import pwd
+import shutil
+import signal
+import subprocess
+
+from session import REPOSITORY, Session, is_alive, wait_until
+
+THROWAWAY = REPOSITORY / "Tests/Session/throwaway"
+
+
+def test_pam_accepts_the_password_and_no_other(session):
+    assert session.login().returncode == 0
+    assert session.login("wrong").returncode != 0
+    assert session.locker().returncode == 0
+    assert session.locker("wrong").returncode != 0
+    assert session.locker(service="latchkey-unlock").returncode == 0
+    # A service that the session does not have is denied, whatever the system's folder says.
+    assert session.locker(service="sshd").returncode != 0
+    assert session.logout().returncode == 0
+
+
+def test_pam_follows_a_change_of_the_password(session):
+    old = session.password
+    session.set_password("another one")
+    assert session.login().returncode == 0
+    assert session.login(old).returncode != 0
+
+
+def test_no_system_account(session):
+    assert session.uid != 0
+    assert session.run("id", "-u").stdout.strip() == str(session.uid)
+
+
+def test_only_the_session_is_in_reach(session):
+    environment = session.environment
+    for name in ("HOME", "TMPDIR", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR"):
+        assert pathlib.Path(environment[name]).is_relative_to(session.root)
+    for name in ("DISPLAY", "WAYLAND_DISPLAY", "XDG_SESSION_ID", "SSH_AUTH_SOCK"):
+        assert name not in environment
+    assert session.run("busctl", "--system", "list").returncode != 0
+    names = session.run("busctl", "--user", "--activatable", "--no-legend", "list", check=True).stdout
+    known = {"org.freedesktop.DBus", "org.freedesktop.secrets"}
+    assert {line.split()[0] for line in names.splitlines()} <= known
+
+
+def test_the_real_vault_is_not_touched(session):
+    account = pwd.getpwuid(session.uid)
+    real = [
+        pathlib.Path(account.pw_dir) / ".local/share/latchkey",
+        pathlib.Path(f"/run/user/{session.uid}/latchkey"),
+    ]
+    before = [contents(folder) for folder in real]
+    session.login()
+    session.run("secret-tool", "store", "--label=Test", "a", "b", input="secret")
+    session.run("latchkey", "lock")
+    session.locker()
+    session.logout()
+    assert [contents(folder) for folder in real] == before
+
+
+def contents(folder):
+    """Every file below the folder with its bytes and times; None where there is no folder."""
+    if not folder.exists():
+        return None
+    files = [path for path in folder.rglob("*") if path.is_file() and not path.name.endswith("-shm")]
+    return {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in files}
+
+
+def test_the_daemon_is_there_and_can_be_restarted(session):
+    before = session.daemon_pid()
+    assert before is not None and is_alive(before)
+    after = session.restart(signal.SIGKILL)
+    assert after != before
+    assert not is_alive(before)
+
+
+def test_nothing_is_left(stage):
+    session = Session(stage)
+    daemon = session.daemon_pid()
+    session.run("sh", "-c", "touch $TMPDIR/file $HOME/file", check=True)
+    session.close()
+    assert not is_alive(daemon)
+    assert not session.root.exists()
+
+
+def test_a_process_that_does_not_want_to_end_does(stage):
+    # In a session of its own, without a parent, deaf to SIGTERM.
+    stubborn = "trap '' TERM HUP; echo $$; while :; do sleep 1; done"
+    done = subprocess.run(
+        [THROWAWAY, "--stage", stage, "--", "sh", "-c", 'setsid sh -c "$1" & sleep 0.3; exit 7', "sh", stubborn],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        text=True,
+        timeout=30,
+    )
+    assert done.returncode == 7
+    assert not is_alive(int(done.stdout))
+
+
+def test_signals_clean_up(stage):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        process = subprocess.Popen(
+            [THROWAWAY, "--stage", stage, "--", "sh", "-c", "echo $LATCHKEY_SESSION; exec sleep 60"],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            start_new_session=True,
+        )
+        root = pathlib.Path(process.stdout.readline().decode().strip())
+        assert root.is_dir()
+        # As the terminal does: to everyone in the foreground.
+        os.killpg(process.pid, number)
+        assert process.wait(30) == 128 + number
+        assert not root.exists()
+
+
+def test_the_daemon_goes_with_a_session_that_was_killed(stage):
+    session = Session(stage)
+    daemon = session.daemon_pid()
+    session._throwaway.kill()
+    session.close()
+    # It took the bus with it, and a daemon without its bus ends.
+    wait_until(lambda: not is_alive(daemon), "the daemon's end")
+    shutil.rmtree(session.root)

@@ -1,0 +1,193 @@
+import Foundation
+import Posix
+import Scratch
+import Sodium
+import Synchronization
+import Testing
+
+@testable import Keybag
+
+@Suite("The keybag's file")
+struct KeybagFileTests {
+  private let home: ScratchFolder
+  private let owner = geteuid()
+
+  init() throws {
+    try Sodium.initialize()
+    home = try ScratchFolder()
+  }
+
+  private var vault: String { KeybagFile.folderPath(home: home.path) }
+
+  private func put(_ name: String, _ bytes: [UInt8]) throws {
+    try FileManager.default.createDirectory(
+      atPath: vault, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+    try Data(bytes).write(to: URL(fileURLWithPath: vault + "/" + name))
+  }
+
+  private func content(_ name: String) -> [UInt8]? {
+    FileManager.default.contents(atPath: vault + "/" + name).map { Array($0) }
+  }
+
+  private func names() throws -> [String] { try FileManager.default.contentsOfDirectory(atPath: vault).sorted() }
+
+  @Test("Founded once: the file is there, opens, and is not founded again")
+  func found() throws {
+    #expect(
+      failure { () throws(KeybagError) in _ = try KeybagFile.folder(home: home.path, owner: owner) } == .missing)
+    let founded = try KeybagFile.found(home: home.path, owner: owner, with: password)
+    #expect(vault == home.path + "/.local/share/latchkey")
+    let folder = try KeybagFile.folder(home: home.path, owner: owner)
+    let read = try KeybagFile.load(from: folder)
+    #expect(read == founded.keybag)
+    #expect(read.protectors[0].cost == .compiledIn)
+    #expect(octets(try read.open(with: password).tiers().session) == octets(try founded.tiers().session))
+    #expect(try names() == ["keybag", "keybag.lock"])
+    let before = content("keybag")
+    #expect(
+      failure { () throws(KeybagError) in
+        _ = try KeybagFile.found(home: home.path, owner: owner, with: [1])
+      } == .alreadyThere)
+    #expect(content("keybag") == before)
+  }
+
+  @Test("Nothing is founded beside a database, or in the place of anything")
+  func notFounded() throws {
+    try put("vault.db", [1])
+    func founding() -> KeybagError? {
+      failure { () throws(KeybagError) in
+        _ = try KeybagFile.found(home: home.path, owner: owner, with: password)
+      }
+    }
+    #expect(founding() == .alreadyThere)
+    #expect(try names() == ["keybag.lock", "vault.db"])
+    try FileManager.default.removeItem(atPath: vault + "/vault.db")
+    for name in ["keybag", "vault.db"] {
+      #expect(symlink("nowhere", vault + "/" + name) == 0)
+      #expect(founding() == .alreadyThere)
+      try FileManager.default.removeItem(atPath: vault + "/" + name)
+    }
+    try put("keybag", [])
+    #expect(founding() == .alreadyThere)
+    #expect(content("keybag") == [])
+  }
+
+  @Test("Two foundings at once found one vault")
+  func twoFoundings() throws {
+    let path = home.path
+    let owner = owner
+    let outcomes = Mutex<(vaults: [[UInt8]], errors: [KeybagError])>(([], []))
+    DispatchQueue.concurrentPerform(iterations: 4) { _ in
+      do throws(KeybagError) {
+        let vault = try KeybagFile.found(home: path, owner: owner, with: password).keybag.vault
+        outcomes.withLock { $0.vaults.append(vault) }
+      } catch {
+        outcomes.withLock { $0.errors.append(error) }
+      }
+    }
+    let (vaults, errors) = outcomes.withLock { $0 }
+    let present = try KeybagFile.load(from: try KeybagFile.folder(home: path, owner: owner))
+    #expect(vaults == [present.vault])
+    // On a slow machine the wait for the lock may end first.
+    #expect(errors.allSatisfy { $0 == .alreadyThere || $0 == .file(PosixError("flock", code: EWOULDBLOCK)) })
+    #expect(try names() == ["keybag", "keybag.lock"])
+  }
+
+  @Test("Another user's home founds nothing")
+  func foreignHome() throws {
+    let seen = failure { () throws(KeybagError) in
+      _ = try KeybagFile.found(home: home.path, owner: owner + 1, with: password)
+    }
+    #expect(seen == .file(PosixError("folder", code: EPERM)))
+    #expect(try home.names() == [])
+    #expect(
+      failure { () throws(KeybagError) in
+        _ = try KeybagFile.found(home: home.file("none"), owner: owner, with: password)
+      } == .file(PosixError("open", code: ENOENT)))
+  }
+
+  @Test("A disk that is full leaves no keybag, whole or half")
+  func fullDisk() async {
+    await #expect(processExitsWith: .success) {
+      try Sodium.initialize()
+      let home = try ScratchFolder()
+      signal(SIGXFSZ, SIG_IGN)
+      var limit = rlimit(rlim_cur: 100, rlim_max: 100)
+      guard setrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &limit) == 0 else { exit(2) }
+      do throws(KeybagError) {
+        _ = try KeybagFile.found(home: home.path, owner: geteuid(), with: password)
+        exit(3)
+      } catch {
+        guard error == .file(PosixError("write", code: EFBIG)) else { exit(4) }
+      }
+      let folder = KeybagFile.folderPath(home: home.path)
+      guard try FileManager.default.contentsOfDirectory(atPath: folder) == ["keybag.lock"] else { exit(5) }
+    }
+  }
+
+  @Test("What cannot be read says why")
+  func load() throws {
+    try put("x", [])
+    let folder = try KeybagFile.folder(home: home.path, owner: owner)
+    func loading() -> KeybagError? { failure { () throws(KeybagError) in _ = try KeybagFile.load(from: folder) } }
+    #expect(loading() == .missing)
+    try put("keybag", [UInt8](repeating: 0x4C, count: Keybag.sizeLimit + 1))
+    #expect(loading() == .truncated)
+    try put("keybag", Array("something else".utf8))
+    #expect(loading() == .foreign)
+    try FileManager.default.removeItem(atPath: vault + "/keybag")
+    #expect(symlink("x", vault + "/keybag") == 0)
+    #expect(loading() == .file(PosixError("open", code: ELOOP)))
+  }
+
+  @Test("Replaced only by the next generation of the same vault")
+  func replace() throws {
+    let founded = try Keybag.found(with: password, cost: cheap)
+    try put("keybag", founded.keybag.encoded)
+    let folder = try KeybagFile.folder(home: home.path, owner: owner)
+    func replacing(_ next: Keybag) -> KeybagError? {
+      failure { () throws(KeybagError) in try KeybagFile.replace(with: next, in: folder) }
+    }
+    #expect(replacing(founded.keybag) == .alreadyThere)
+    let second = try founded.proving()
+    #expect(replacing(second) == nil)
+    #expect(try KeybagFile.load(from: folder) == second)
+    // Made from generation 1, as a slower process would: stale by now.
+    #expect(replacing(second) == .alreadyThere)
+    let third = try second.open(with: password).proving()
+    let fourth = try third.open(with: password).proving()
+    #expect(replacing(fourth) == .alreadyThere)
+    let other = try Keybag.found(with: password, cost: cheap).proving().open(with: password).proving()
+    #expect(other.generation == 3)
+    #expect(replacing(other) == .alreadyThere)
+    #expect(try KeybagFile.load(from: folder) == second)
+    #expect(replacing(third) == nil)
+    #expect(try names() == ["keybag", "keybag.lock"])
+  }
+
+  @Test("A damaged keybag is not replaced, nor one with the last generation there is")
+  func replaceHostile() throws {
+    let founded = try Keybag.found(with: password, cost: cheap)
+    let next = try founded.proving()
+    let damaged = founded.keybag.encoded.with(number: UInt64.max, at: Offset.generation)
+    for file in [
+      damaged, damaged.resummed, founded.keybag.encoded.with(number: UInt64.max - 1, at: Offset.generation).resummed,
+    ] {
+      try put("keybag", file)
+      let folder = try KeybagFile.folder(home: home.path, owner: owner)
+      #expect(failure { () throws(KeybagError) in try KeybagFile.replace(with: next, in: folder) } != nil)
+      #expect(content("keybag") == file)
+    }
+  }
+
+  @Test("Every error explains itself")
+  func explanations() {
+    let errors: [KeybagError] = [
+      .missing, .alreadyThere, .truncated, .foreign, .newerFormat(9), .damaged, .unreasonable, .wrongPassword,
+      .noMemory,
+      .file(PosixError("open", code: EPERM)),
+    ]
+    #expect(Set(errors.map(\.explanation)).count == errors.count)
+    #expect(KeybagError.newerFormat(9).explanation.contains("9"))
+  }
+}

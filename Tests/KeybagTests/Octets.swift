@@ -1,0 +1,63 @@
+import Glibc
+import Keybag
+import Sodium
+
+/// What the tests look at: copies of secrets that are none.
+func octets(_ value: borrowing SecureBytes) -> [UInt8] {
+  value.bytes.withUnsafeBytes { Array($0) }
+}
+
+func octets(_ value: borrowing Key) -> [UInt8] {
+  value.bytes.withUnsafeBytes { Array($0) }
+}
+
+/// What `body` throws; nil when it throws nothing.
+func failure<Failure: Error>(_ body: () throws(Failure) -> Void) -> Failure? {
+  do {
+    try body()
+    return nil
+  } catch { return error }
+}
+
+extension Array where Element == UInt8 {
+  init(hex: String) {
+    let digits = Array<UInt8>(hex.utf8).map { UInt8($0 > 0x39 ? $0 - 0x57 : $0 - 0x30) }
+    self = stride(from: 0, to: digits.count - 1, by: 2).map { digits[$0] << 4 | digits[$0 + 1] }
+  }
+
+  /// The content of a file whose last 32 bytes are the check sum of what is in front, with that made right.
+  var resummed: [UInt8] {
+    let content = Array(dropLast(32))
+    return content + Sodium.checksum(content.span.bytes)
+  }
+
+  /// A copy with one byte changed.
+  func with(_ byte: UInt8, at offset: Int) -> [UInt8] {
+    var copy = self
+    copy[offset] = byte
+    return copy
+  }
+
+  /// A copy with a number written over what is there, little-endian.
+  func with<Number: FixedWidthInteger>(number: Number, at offset: Int) -> [UInt8] {
+    var copy = self
+    Swift.withUnsafeBytes(of: number.littleEndian) { copy.replaceSubrange(offset..<(offset + $0.count), with: $0) }
+    return copy
+  }
+}
+
+extension Keybag {
+  static func found(with password: [UInt8], cost: PasswordCost) throws(KeybagError) -> Opened {
+    try found(password: password.span.bytes, cost: cost)
+  }
+
+  func open(with password: [UInt8]) throws(KeybagError) -> Opened {
+    try open(password: password.span.bytes)
+  }
+}
+
+extension KeybagFile {
+  static func found(home: String, owner: uid_t, with password: [UInt8]) throws(KeybagError) -> Keybag.Opened {
+    try found(home: home, owner: owner, password: password.span.bytes)
+  }
+}

@@ -1,0 +1,194 @@
+#!/usr/bin/env python3
+"""Makes vectors.json: an implementation of FORMAT.md that shares no code with Latchkey.
+
+Everything random is a fixed byte pattern here, so the output is the same every time. Not run by the tests. To run:
+
+    python3 -m venv /somewhere/else && /somewhere/else/bin/pip install pynacl argon2-cffi
+    /somewhere/else/bin/python generate.py > vectors.json
+"""
+
+import json
+import struct
+from hashlib import blake2b
+
+from argon2.low_level import Type, hash_secret_raw
+from nacl.bindings import crypto_aead_xchacha20poly1305_ietf_encrypt as xchacha
+
+MIB = 1 << 20
+
+
+def u8(n):
+    return struct.pack("<B", n)
+
+
+def u16(n):
+    return struct.pack("<H", n)
+
+
+def u32(n):
+    return struct.pack("<I", n)
+
+
+def u64(n):
+    return struct.pack("<Q", n)
+
+
+def pattern(name, size):
+    """Stands for random bytes: different for every name."""
+    return blake2b(name.encode(), digest_size=size, person=b"latchkey-vectors").digest()
+
+
+def kdf(key, label, *inputs, size=32):
+    message = b""
+    for part in (b"latchkey/1/" + label.encode(),) + inputs:
+        message += u64(len(part)) + part
+    return blake2b(message, key=key, digest_size=size).digest()
+
+
+def seal(key, plaintext, associated, nonce):
+    return nonce + xchacha(plaintext, associated, nonce, key)
+
+
+def argon2id(password, salt, passes, memory):
+    return hash_secret_raw(
+        password, salt, time_cost=passes, memory_cost=memory // 1024, parallelism=1, hash_len=32, type=Type.ID, version=19
+    )
+
+
+# --- the keybag
+
+
+def protector(vault, root, name, password, state, created, retire_after, passes, memory):
+    ident = pattern(name + " id", 16)
+    salt = pattern(name + " salt", 16)
+    derived = argon2id(password, salt, passes, memory)
+    commitment = kdf(derived, "protector-commitment", vault, ident)
+    wrap = kdf(derived, "protector-wrap", vault, ident)
+    associated = u32(1) + vault + ident + u8(1) + salt + u32(passes) + u64(memory)
+    sealed = seal(wrap, root, associated, pattern(name + " nonce", 24))
+    encoded = u8(1) + u8(state) + ident + u64(created) + u64(retire_after) + salt + u32(passes) + u64(memory)
+    encoded += commitment + u16(len(sealed)) + sealed
+    values = {"password": password.decode(), "argon2id": derived.hex(), "commitment": commitment.hex(), "wrap": wrap.hex()}
+    return encoded, values
+
+
+def reserved(name, kind, size):
+    """A protector of a kind that this version does not try."""
+    encoded = u8(kind) + u8(1) + pattern(name + " id", 16) + u64(1) + u64(0) + pattern(name + " salt", 16)
+    return encoded + u32(0) + u64(0) + pattern(name + " commitment", 32) + u16(size) + b"\x5a" * size
+
+
+def epoch(vault, root, number):
+    associated = u32(1) + vault + u32(number)
+    sealed, commitments, keys = b"", b"", {}
+    for tier in ("A", "C"):
+        key = pattern(f"epoch {number} {tier}", 32)
+        wrap = kdf(root, "tier-wrap", vault, tier.encode())
+        sealed += seal(wrap, key, associated, pattern(f"epoch {number} {tier} nonce", 24))
+        commitments += kdf(key, "tier-commitment", vault)
+        keys[tier] = key.hex()
+    return u32(number) + sealed + commitments, keys
+
+
+def keybag(vault, generation, founded, root, protectors, epochs):
+    body = b"LATCHKEY" + u32(1) + vault + u64(generation) + u64(founded)
+    body += u8(len(protectors)) + b"".join(protectors) + u8(len(epochs)) + b"".join(epochs)
+    signed = body + kdf(root, "keybag-tag", body)
+    return signed + blake2b(signed, digest_size=32).digest()
+
+
+def founded_keybag():
+    vault, root = pattern("founded vault", 16), pattern("founded root", 32)
+    one, values = protector(vault, root, "founded", "correct horse é".encode(), 0, 1700000000, 0, 3, 32 * MIB)
+    tiers, keys = epoch(vault, root, 1)
+    return {
+        "name": "as founded", "vault": vault.hex(), "generation": 1, "founded": 1700000000, "root": root.hex(),
+        "tierA": keys["A"], "tierC": keys["C"], "passwords": [dict(values, protector=0)],
+        "file": keybag(vault, 1, 1700000000, root, [one], [tiers]).hex(),
+    }
+
+
+def rotating_keybag():
+    vault, root = pattern("rotating vault", 16), pattern("rotating root", 32)
+    old, first = protector(vault, root, "old", b"the old one", 2, 1700000000, 1700604800, 3, 32 * MIB)
+    new, second = protector(vault, root, "new", b"the new one", 1, 1700000001, 0, 4, 33 * MIB)
+    tiers = [epoch(vault, root, 1), epoch(vault, root, 2)]
+    return {
+        "name": "two passwords, a reserved protector, two epochs", "vault": vault.hex(), "generation": 7,
+        "founded": 1600000000, "root": root.hex(), "tierA": tiers[1][1]["A"], "tierC": tiers[1][1]["C"],
+        "passwords": [dict(first, protector=0), dict(second, protector=2)],
+        "file": keybag(
+            vault, 7, 1600000000, root, [old, reserved("code", 2, 100), new], [encoded for encoded, _ in tiers]
+        ).hex(),
+    }
+
+
+# --- device.key
+
+
+def device(name, machine):
+    secret, erasable = pattern(name + " secret", 32), pattern(name + " erasable", 32)
+    content = b"LATCHDEV" + u32(1) + u8(0 if machine is None else 1) + secret + erasable
+    mixed = () if machine is None else (machine,)
+    key = kdf(secret, "device-wrap", *mixed)
+    context, share = pattern(name + " vault", 16), pattern(name + " share", 32)
+    return {
+        "file": (content + blake2b(content, digest_size=32).digest()).hex(),
+        "machine": None if machine is None else machine.hex(),
+        "identity": kdf(secret, "device-identity", *mixed, size=16).hex(),
+        "context": context.hex(),
+        "share": share.hex(),
+        "bound": seal(kdf(key, "device-wrap", u8(1)), share, context, pattern(name + " nonce 1", 24)).hex(),
+        "erasable": seal(
+            kdf(key, "device-wrap", u8(2), erasable), share, context, pattern(name + " nonce 2", 24)
+        ).hex(),
+    }
+
+
+# --- the parts by themselves
+
+LABELS = """protector-wrap protector-commitment tier-wrap keybag-tag tier-commitment collection-chain collection
+next-collection index-wrap collection-label class-wrap metadata-wrap public-key-tag locked-item-tag attribute-token
+attribute-set-token alias-token device-wrap device-identity""".split()
+
+
+def derivations():
+    key = bytes(range(32))
+    for label in LABELS:
+        for inputs in ((), (b"",), (pattern("input 1", 16), b"A"), (b"ab", b"", b"c" * 130)):
+            for size in (32, 16):
+                yield {
+                    "label": "latchkey/1/" + label, "key": key.hex(), "inputs": [part.hex() for part in inputs],
+                    "output": kdf(key, label, *inputs, size=size).hex(),
+                }
+
+
+def aeads():
+    for size in (0, 1, 32, 1000):
+        key, plaintext = pattern("aead key", 32), b"\xa5" * size
+        for associated in (b"", b"latchkey/1"):
+            yield {
+                "key": key.hex(), "plaintext": plaintext.hex(), "associated": associated.hex(),
+                "sealed": seal(key, plaintext, associated, pattern("aead nonce", 24)).hex(),
+            }
+
+
+def passwords():
+    for password, passes, memory in (("password", 3, 32 * MIB), ("", 1, 8192), ("é\n", 2, MIB), ("p" * 4096, 1, 65536)):
+        salt = pattern("salt", 16)
+        yield {
+            "password": password.encode().hex(), "salt": salt.hex(), "passes": passes, "memory": memory,
+            "output": argon2id(password.encode(), salt, passes, memory).hex(),
+        }
+
+
+if __name__ == "__main__":
+    vectors = {
+        "kdf": list(derivations()),
+        "aead": list(aeads()),
+        "argon2id": list(passwords()),
+        "checksum": [{"input": (b"x" * n).hex(), "output": blake2b(b"x" * n, digest_size=32).hexdigest()} for n in (0, 1, 500)],
+        "keybags": [founded_keybag(), rotating_keybag()],
+        "devices": [device("bound device", pattern("machine", 16)), device("loose device", None)],
+    }
+    print(json.dumps(vectors, indent=1, ensure_ascii=True))

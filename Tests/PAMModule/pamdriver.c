@@ -1,0 +1,232 @@
+// A caller of libpam for the module's tests: login, locker and worse.
+//
+//   pamdriver CONFDIR SERVICE USER TOKENFILE COMMAND...
+//
+// It answers every prompt with the contents of TOKENFILE, runs the commands one after another and prints each libpam
+// result with the milliseconds it took. syslog and the functions below in FAILABLE are its own: log lines go to the
+// file PAMDRIVER_LOG, and PAMDRIVER_FAIL="function:N" makes the N-th call that comes from the module fail ("*": all).
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <security/pam_appl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+// ---- syslog, for libpam ----
+
+static int log_file = -1;
+
+static void log_line(int priority, const char *format, va_list arguments) {
+  char line[4096];
+  int length = snprintf(line, sizeof line, "%d\t", priority & 7);
+  length += vsnprintf(line + length, sizeof line - length - 1, format, arguments);
+  strcat(line, "\n");
+  if (write(log_file, line, strlen(line)) < 0) abort();
+}
+void syslog(int priority, const char *format, ...) {
+  va_list arguments;
+  va_start(arguments, format), log_line(priority, format, arguments), va_end(arguments);
+}
+void __syslog_chk(int priority, int flag, const char *format, ...) {
+  (void)flag;
+  va_list arguments;
+  va_start(arguments, format), log_line(priority, format, arguments), va_end(arguments);
+}
+void vsyslog(int priority, const char *format, va_list arguments) { log_line(priority, format, arguments); }
+void __vsyslog_chk(int priority, int flag, const char *format, va_list arguments) {
+  (void)flag;
+  log_line(priority, format, arguments);
+}
+void openlog(const char *name, int option, int facility) { (void)name, (void)option, (void)facility; }
+void closelog(void) {}
+
+// The kernel's audit log is the machine's, and libpam fails a call whose names it refuses.
+int audit_open(void) {
+  errno = EPROTONOSUPPORT;
+  return -1;
+}
+
+// ---- failures, for the module ----
+
+static int fails(const char *function, void *caller) {
+  const char *wanted = getenv("PAMDRIVER_FAIL");
+  size_t length = strlen(function);
+  if (!wanted || strncmp(wanted, function, length) || wanted[length] != ':') return 0;
+  Dl_info object;
+  if (!dladdr(caller, &object) || !object.dli_fname || !strstr(object.dli_fname, "pam_latchkey")) return 0;
+  static int calls;
+  calls++;
+  const char *number = wanted + length + 1;
+  return *number == '*' || calls == atoi(number);
+}
+
+#define FAILABLE(type, name, parameters, arguments, failure)                           \
+  type name parameters {                                                               \
+    static type(*real) parameters;                                                     \
+    if (!real) real = (type(*) parameters)dlsym(RTLD_NEXT, #name);                     \
+    if (fails(#name, __builtin_return_address(0))) return failure;                     \
+    return real arguments;                                                             \
+  }
+#define WITH_ERRNO(number) (errno = number, -1)
+
+FAILABLE(void *, mmap, (void *a, size_t n, int p, int f, int d, off_t o), (a, n, p, f, d, o),
+         (errno = ENOMEM, MAP_FAILED))
+FAILABLE(int, mlock, (const void *a, size_t n), (a, n), WITH_ERRNO(ENOMEM))
+FAILABLE(int, socketpair, (int d, int t, int p, int v[2]), (d, t, p, v), WITH_ERRNO(EMFILE))
+static void dawdle(void) {  // lets the helper be gone before the module sends
+  if (getenv("PAMDRIVER_DAWDLE")) usleep(200000);
+}
+FAILABLE(ssize_t, send, (int s, const void *b, size_t n, int f), ((dawdle(), s), b, n, f), WITH_ERRNO(EINTR))
+FAILABLE(ssize_t, recv, (int s, void *b, size_t n, int f), (s, b, n, f), WITH_ERRNO(EINTR))
+FAILABLE(int, poll, (struct pollfd *f, nfds_t n, int t), (f, n, t), WITH_ERRNO(EINVAL))
+FAILABLE(pid_t, waitpid, (pid_t p, int *s, int o), (p, s, o), WITH_ERRNO(ECHILD))
+FAILABLE(int, posix_spawn,
+         (pid_t *p, const char *f, const posix_spawn_file_actions_t *x, const posix_spawnattr_t *y, char *const *v,
+          char *const *e),
+         (p, f, x, y, v, e), EAGAIN)
+FAILABLE(int, posix_spawn_file_actions_init, (posix_spawn_file_actions_t *x), (x), ENOMEM)
+FAILABLE(int, posix_spawn_file_actions_adddup2, (posix_spawn_file_actions_t *x, int a, int b), (x, a, b), ENOMEM)
+FAILABLE(int, posix_spawn_file_actions_addopen,
+         (posix_spawn_file_actions_t *x, int d, const char *p, int f, mode_t m), (x, d, p, f, m), ENOMEM)
+FAILABLE(int, posix_spawn_file_actions_addclosefrom_np, (posix_spawn_file_actions_t *x, int d), (x, d), ENOMEM)
+FAILABLE(int, posix_spawn_file_actions_addchdir_np, (posix_spawn_file_actions_t *x, const char *p), (x, p), ENOMEM)
+FAILABLE(int, posix_spawnattr_init, (posix_spawnattr_t *x), (x), ENOMEM)
+FAILABLE(int, posix_spawnattr_setflags, (posix_spawnattr_t *x, short f), (x, f), EINVAL)
+FAILABLE(int, pam_set_data,
+         (pam_handle_t *h, const char *k, void *d, void (*c)(pam_handle_t *, void *, int)), (h, k, d, c), PAM_BUF_ERR)
+FAILABLE(int, pam_get_item, (const pam_handle_t *h, int i, const void **v), (h, i, v), PAM_SYSTEM_ERR)
+
+int fcntl(int descriptor, int command, ...) {
+  va_list arguments;
+  va_start(arguments, command);
+  long argument = va_arg(arguments, long);
+  va_end(arguments);
+  static int (*real)(int, int, ...);
+  if (!real) real = (int (*)(int, int, ...))dlsym(RTLD_NEXT, "fcntl");
+  if (fails("fcntl", __builtin_return_address(0))) return WITH_ERRNO(EMFILE);
+  return real(descriptor, command, argument);
+}
+
+// ---- the caller ----
+
+static char token[70000];
+static int input, output;
+
+static void say(const char *format, ...) {
+  va_list arguments;
+  va_start(arguments, format), vdprintf(output, format, arguments), va_end(arguments);
+}
+
+static int converse(int count, const struct pam_message **messages, struct pam_response **responses, void *data) {
+  (void)messages, (void)data;
+  *responses = calloc(count, sizeof **responses);
+  for (int i = 0; i < count; i++) (*responses)[i].resp = strdup(token);
+  return PAM_SUCCESS;
+}
+
+static void on_alarm(int signal) { (void)signal; }
+static void on_child(int signal) {
+  (void)signal;
+  int error = errno;
+  while (waitpid(-1, NULL, WNOHANG) > 0) {}
+  errno = error;
+}
+
+static long long milliseconds(void) {
+  struct timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return time.tv_sec * 1000LL + time.tv_nsec / 1000000;
+}
+
+static int open_descriptors(void) {
+  int count = 0;
+  for (int i = 0; i < 1024; i++) count += fcntl(i, F_GETFD, 0L) >= 0;
+  return count;
+}
+
+static pam_handle_t *handle;
+static struct pam_conv conversation = {converse, NULL};
+
+static void run(char **arguments, const char *command) {
+  long long start = milliseconds();
+  int result = -1;
+  if (!strcmp(command, "start"))
+    result = pam_start_confdir(arguments[2], arguments[3], &conversation, arguments[1], &handle);
+  else if (!strcmp(command, "auth")) result = pam_authenticate(handle, 0);
+  else if (!strcmp(command, "acct")) result = pam_acct_mgmt(handle, 0);
+  else if (!strcmp(command, "setcred")) result = pam_setcred(handle, PAM_ESTABLISH_CRED);
+  else if (!strcmp(command, "open")) result = pam_open_session(handle, 0);
+  else if (!strcmp(command, "close")) result = pam_close_session(handle, 0);
+  else if (!strcmp(command, "chauthtok")) result = pam_chauthtok(handle, 0);
+  else if (!strcmp(command, "end")) result = pam_end(handle, PAM_SUCCESS);
+  else if (!strncmp(command, "tty=", 4)) result = pam_set_item(handle, PAM_TTY, command + 4);
+  else if (!strncmp(command, "rhost=", 6)) result = pam_set_item(handle, PAM_RHOST, command + 6);
+  else if (!strncmp(command, "user=", 5)) result = pam_set_item(handle, PAM_USER, command[5] ? command + 5 : NULL);
+  else if (!strcmp(command, "forget-token")) token[0] = 0, result = 0;
+  else if (!strcmp(command, "ignore-children")) result = signal(SIGCHLD, SIG_IGN) == SIG_ERR;
+  else if (!strcmp(command, "collect-children")) result = signal(SIGCHLD, on_child) == SIG_ERR;
+  else if (!strcmp(command, "close-standard")) result = close(0) | close(1) | close(2);
+  else if (!strcmp(command, "odd-signals")) {
+    sigset_t all;
+    sigfillset(&all);
+    result = signal(SIGTERM, SIG_IGN) == SIG_ERR || signal(SIGHUP, SIG_IGN) == SIG_ERR ||
+             sigprocmask(SIG_BLOCK, &all, NULL);
+  } else if (!strcmp(command, "storm")) {  // an interrupted call every millisecond
+    struct sigaction action = {.sa_handler = on_alarm};
+    struct itimerval every = {{0, 1000}, {0, 1000}};
+    result = sigaction(SIGALRM, &action, NULL) | setitimer(ITIMER_REAL, &every, NULL);
+  } else if (!strcmp(command, "leave-open")) {  // a descriptor that the helper must not get
+    result = open("/etc/passwd", O_RDONLY) < 0;
+  } else if (!strcmp(command, "descriptors")) {
+    result = open_descriptors();
+  } else if (!strcmp(command, "no-descriptors")) {
+    struct rlimit limit = {3, 3};
+    result = setrlimit(RLIMIT_NOFILE, &limit);
+  } else if (!strcmp(command, "pause")) {
+    say("pause 0 0\n");
+    char byte;
+    if (read(input, &byte, 1) != 1) _exit(8);
+    return;
+  } else if (!strncmp(command, "child-", 6)) {  // as sshd's keyboard-interactive: one call in a process of its own
+    pid_t child = fork();
+    if (child == 0) {
+      run(arguments, command + 6);
+      _exit(0);
+    }
+    int status = 0;
+    if (waitpid(child, &status, 0) != child) status = 0;
+    result = status;
+  }
+  say("%s %d %lld\n", command, result, milliseconds() - start);
+}
+
+int main(int count, char **arguments) {
+  if (count < 6) return 2;
+  input = fcntl(0, F_DUPFD_CLOEXEC, 200L);
+  output = fcntl(1, F_DUPFD_CLOEXEC, 200L);
+  const char *log = getenv("PAMDRIVER_LOG");
+  int file = log ? open(log, O_WRONLY | O_CREAT | O_APPEND, 0600) : -1;
+  log_file = fcntl(file, F_DUPFD_CLOEXEC, 200L);
+  close(file);
+  if (log_file < 0) return 2;
+  file = open(arguments[4], O_RDONLY | O_CLOEXEC);
+  ssize_t size = read(file, token, sizeof token - 1);
+  close(file);
+  if (size < 0 || input < 0 || output < 0) return 2;
+  for (int i = 5; i < count; i++) run(arguments, arguments[i]);
+  return 0;
+}

@@ -1,0 +1,476 @@
+"""pam_latchkey.so under the real libpam, with a stand-in for latchkey-derive. Run: make check-pam-module"""
+
+import ctypes
+import re
+import signal
+
+import pytest
+from conftest import ENTRY_POINTS, FIELDS, MODULE, TOKEN
+
+PAM_IGNORE = 25
+EVERYDAY = {0: "vault unlocked", 1: "vault needs no keys", 2: "latchkeyd is not there yet",
+            3: "no vault, and none founded", 4: "new vault founded", 13: "end of the session told"}
+NOTABLE = {5: "the login password does not open the vault", 6: "latchkeyd does not let this service unlock the vault",
+           7: "the keybag is damaged or of a newer version", 8: "latchkeyd did not answer in time",
+           9: "not enough memory to derive the vault's key", 10: "the vault's folder is not usable",
+           11: "latchkey-derive did not understand the request", 12: "latchkey-derive failed"}
+LOG_ERR, LOG_WARNING, LOG_NOTICE, LOG_DEBUG = 3, 4, 5, 7
+IGNORED = ["systemd-user", "cron", "crond", "atd", "su", "su-l", "sudo", "sudo-i", "polkit-1", "runuser", "runuser-l",
+           "pkexec", "passwd", "chpasswd"]
+SET_ITEMS = "auth required /usr/lib/x86_64-linux-gnu/pam_wrapper/pam_set_items.so"
+
+
+def secret_pages(process):
+    """The contents of all mappings that are locked and kept out of core dumps."""
+    found, span = [], None
+    with open(f"/proc/{process}/smaps") as maps, open(f"/proc/{process}/mem", "rb") as memory:
+        for line in maps:
+            if match := re.match(r"([0-9a-f]+)-([0-9a-f]+) ", line):
+                span = [int(part, 16) for part in match.groups()]
+            elif line.startswith("VmFlags:") and {"lo", "dd"} <= set(line.split()):
+                memory.seek(span[0])
+                found.append(memory.read(span[1] - span[0]))
+    return found
+
+
+def await_pause(process):
+    while line := process.stdout.readline():
+        if line.startswith("pause"):
+            return
+    pytest.fail("the caller ended early")
+
+
+# ---- the request ----
+
+
+def test_login_sends_the_exact_requests(login):
+    login.configure()
+    run = login.run("tty=tty7", "rhost=10.0.0.9", "auth", "acct", "setcred", "open", "close")
+    assert set(run.results) == {0} and run.lines == []
+    user = dict(user=b"alice", service=b"login", tty=b"tty7", rhost=b"10.0.0.9", home=b"", runtime=b"")
+    assert login.requests == [
+        dict(operation="authenticate", flags=0, **user, token=TOKEN.encode()),
+        dict(operation="openSession", flags=0, **user, token=TOKEN.encode()),
+        dict(operation="closeSession", flags=0, **user, token=b""),
+    ]
+
+
+def test_items_that_are_not_set_are_empty_fields(login):
+    login.run("auth")
+    (request,) = login.requests
+    assert request["tty"] == request["rhost"] == b""
+
+
+def test_options_reach_the_request(login):
+    login.configure("debug", "no_found", "home=/srv/a_b", "runtime=/run/x")
+    login.run("auth", "open", "close")
+    for request in login.requests:
+        assert (request["flags"], request["home"], request["runtime"]) == (3, b"/srv/a_b", b"/run/x")
+    login.configure("no_found")
+    login.run("auth")
+    assert login.requests[-1]["flags"] == 1
+    login.configure("debug")
+    login.run("auth")
+    assert login.requests[-1]["flags"] == 2
+
+
+def test_helper_starts_clean(login):
+    login.run("odd-signals", "leave-open", "auth")
+    (record,) = login.records
+    assert record.arguments == [b"latchkey-derive"]
+    assert record.environment == [b"PATH=/usr/bin:/bin", b"LANG=C"]
+    assert sorted(record.descriptors) == ["0", "1", "2"]
+    assert record.descriptors["0"].startswith("socket:")
+    assert record.descriptors["1"] == record.descriptors["2"] == "/dev/null"
+    internal = 3 << 31  # signals 32 and 33 are glibc's own: posix_spawn leaves them ignored
+    assert int(record.status["SigBlk"], 16) == int(record.status["SigIgn"], 16) & ~internal == 0
+    assert record.facts["cwd"] == "/" and record.facts["nonblocking"] == "0"
+    assert record.facts["sid"] == record.facts["pid"]
+    assert TOKEN.encode() not in record.everything
+    assert TOKEN.encode() in record.data
+
+
+@pytest.mark.parametrize("size, sent", [(1, True), (4096, True), (4097, False), (60000, False)])
+def test_tokens_are_bounded(login, size, sent):
+    login.configure(before=SET_ITEMS)
+    run = login.run("auth", "open", PAM_AUTHTOK="x" * size)
+    assert set(run.results) == {0}
+    assert [request["token"] for request in login.requests] == ([b"x" * size] * 2 if sent else [b""])
+    assert run.lines == ([] if sent else ["a token of more than 4096 bytes is not used"])
+
+
+def test_largest_request_fits_and_one_byte_more_is_refused(login):
+    room = 16384 - 3 - 2 * len(FIELDS) - len("alice") - len("login") - len(TOKEN.encode())
+    login.run(f"tty={'t' * 5000}", f"rhost={'r' * (room - 5000)}", "auth")
+    (record,) = login.records
+    assert len(record.data) == 4 + 16384 and record.request["token"] == TOKEN.encode()
+    run = login.run(f"tty={'t' * 5000}", f"rhost={'r' * (room - 4999)}", "auth", "open")
+    assert run.lines == ["the request is too long"] * 2 and set(run.results) == {0} and len(login.records) == 1
+    run = login.run(f"rhost={'r' * 70000}", "auth")
+    assert run.lines == ["the request is too long"] and set(run.results) == {0}
+
+
+# ---- when it does nothing ----
+
+
+def test_without_token_authenticate_starts_nothing(login):
+    login.configure(before="none")
+    run = login.run("auth")
+    assert set(run.results) == {0} and login.records == [] and run.lines == []
+    login.run("open")
+    assert [(r["operation"], r["token"]) for r in login.requests] == [("openSession", b"")]
+
+
+def test_empty_token_starts_nothing(login):
+    login.configure(before=SET_ITEMS)
+    login.run("auth", PAM_AUTHTOK="")
+    assert login.records == []
+
+
+def test_wrong_password_never_reaches_the_helper(login):
+    (login.folder / "token").write_text("mistyped")
+    run = login.run("auth")
+    assert run.calls[1][1] != 0 and login.records == []
+
+
+def test_setcred_account_and_password_change_start_nothing(login):
+    run = login.run("setcred", "acct", "chauthtok")
+    assert ("acct", 0) in run.calls and ("chauthtok", 0) in run.calls
+    assert login.records == [] and run.lines == []
+
+
+@pytest.mark.parametrize("service", IGNORED)
+def test_ignored_services(login, service):
+    login.configure("debug", "nonsense", service=service)
+    run = login.run("auth", "acct", "setcred", "open", "close", service=service)
+    assert set(run.results) == {0} and login.records == [] and run.lines == []
+
+
+@pytest.mark.parametrize("service", ["sud", "sudoer", "login", "sshd", "gdm-password", "i3lock"])
+def test_other_services_are_served(login, service):
+    login.configure(service=service)
+    login.run("auth", service=service)
+    assert [request["service"] for request in login.requests] == [service.encode()]
+
+
+def test_without_handle_every_entry_point_ignores():
+    module = ctypes.CDLL(str(MODULE))
+    for name in ENTRY_POINTS:
+        assert module[f"pam_sm_{name}"](None, 0, 0, None) == PAM_IGNORE
+
+
+# ---- answers ----
+
+
+@pytest.mark.parametrize("result", [*EVERYDAY, *NOTABLE])
+def test_every_answer_is_ignored_and_logged_by_its_weight(login, result):
+    login.behave(f"answer {result}")
+    run = login.run("auth", "open", "close")
+    assert set(run.results) == {0}
+    assert run.lines == ([NOTABLE[result]] * 3 if result in NOTABLE else [])
+    if result == 5:
+        assert run.priorities == [LOG_NOTICE] * 3
+    login.configure("debug")
+    assert login.run("auth").lines == [{**EVERYDAY, **NOTABLE}[result]]
+
+
+@pytest.mark.parametrize("result", [14, 99, 255])
+def test_unknown_answer(login, result):
+    login.behave(f"answer {result}")
+    run = login.run("auth")
+    assert set(run.results) == {0} and run.lines == ["latchkey-derive gave an answer that is none"]
+
+
+def test_garbage_answer(login):
+    login.behave("garbage")
+    run = login.run("auth")
+    assert set(run.results) == {0} and run.lines == ["latchkey-derive gave an answer that is none"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGSEGV, signal.SIGILL, signal.SIGABRT, signal.SIGKILL, signal.SIGTERM])
+def test_death_by_signal_is_one_line(login, number):
+    login.behave(f"signal {number}")
+    run = login.run("odd-signals", "auth")
+    assert set(run.results) == {0} and run.priorities == [LOG_ERR]
+    assert run.lines == [f"latchkey-derive was killed by signal {int(number)}"]
+
+
+def test_end_without_answer_is_one_line(login):
+    login.behave("silent")
+    run = login.run("auth")
+    assert set(run.results) == {0} and run.lines == ["latchkey-derive ended without an answer"]
+
+
+@pytest.mark.parametrize("kind", ["absent", "folder", "not executable", "not a program"])
+def test_helper_that_cannot_be_started(login, kind):
+    path = login.folder / "other"
+    if kind == "folder":
+        path.mkdir()
+    elif kind != "absent":
+        path.write_text("nothing to run")
+        path.chmod(0o755 if kind == "not a program" else 0o644)
+    login.configure(helper=path)
+    run = login.run("auth", "open")
+    error = {"absent": "No such file or directory", "not a program": "Exec format error"}.get(kind, "Permission denied")
+    assert set(run.results) == {0} and run.lines == [f"latchkey-derive cannot be started: {error}"] * 2
+
+
+def test_helper_that_does_not_read_breaks_no_pipe(login):
+    login.behave("deaf 11")
+    run = login.run("auth", "open", PAMDRIVER_DAWDLE="1")
+    assert set(run.results) == {0} and run.lines == [NOTABLE[11]] * 2
+
+
+# ---- time ----
+
+
+def test_hanging_helper_is_killed_and_the_login_goes_on(login):
+    login.behave("hang")
+    run = login.run("auth", "acct", "open", "close")
+    assert set(run.results) == {0} and run.seconds < 10
+    login.assert_helpers_gone()
+    # open_session had no time left: no second helper. close_session has its own second.
+    assert [request["operation"] for request in login.requests] == ["authenticate", "closeSession"]
+    late = "latchkey-derive did not answer in time"
+    assert run.lines == [late, "this login's time for the vault is used up", late]
+
+
+def test_budget_is_one_for_the_whole_login(login):
+    login.behave("late 1800 5")
+    run = login.run("auth", "open")
+    assert run.lines == [NOTABLE[5], "latchkey-derive did not answer in time"]
+    assert set(run.results) == {0} and run.seconds < 10
+    assert len(login.records) == 2
+
+
+def test_budget_is_one_per_login_not_per_process(login):
+    login.behave("late 1800 5")
+    run = login.run("auth", "end", "start", "open")
+    assert run.lines == [NOTABLE[5], NOTABLE[5]]
+
+
+def test_late_answer_within_the_budget_counts(login):
+    login.behave("late 500 7")
+    assert login.run("auth").lines == [NOTABLE[7]]
+
+
+def test_helper_that_answers_and_stays_is_killed(login):
+    login.behave("linger 6")
+    run = login.run("auth", "open", "close")
+    assert set(run.results) == {0} and run.lines == [NOTABLE[6]] * 3 and run.seconds < 10
+    login.assert_helpers_gone()
+
+
+def test_interrupted_calls_change_nothing(login):
+    login.behave("late 600 6")
+    run = login.run("storm", "auth")
+    assert set(run.results) == {0} and run.lines == [NOTABLE[6]]
+
+
+def test_a_storm_of_signals_does_not_prolong_the_wait(login):
+    login.behave("hang")
+    run = login.run("storm", "auth")
+    assert set(run.results) == {0} and run.lines == ["latchkey-derive did not answer in time"] and run.seconds < 10
+
+
+# ---- odd callers ----
+
+
+@pytest.mark.parametrize("caller", ["ignore-children", "collect-children"])
+def test_callers_that_collect_all_children(login, caller):
+    login.configure(before=SET_ITEMS)
+    run = login.run(caller, "auth", "open", "close", PAM_AUTHTOK=TOKEN)
+    assert set(run.results) == {0} and run.lines == [] and len(login.records) == 3
+    login.behave(f"signal {int(signal.SIGSEGV)}")
+    run = login.run(caller, "auth", PAM_AUTHTOK=TOKEN)
+    assert set(run.results) == {0} and len(run.lines) == 1
+    login.behave("hang")
+    run = login.run(caller, "auth", PAM_AUTHTOK=TOKEN)
+    assert set(run.results) == {0} and run.lines == ["latchkey-derive did not answer in time"]
+
+
+def test_closed_standard_descriptors(login):
+    run = login.run("close-standard", "descriptors", "auth", "open", "close", "descriptors")
+    assert {result for name, result in run.calls if name in ("auth", "open", "close")} == {0} and run.lines == []
+    assert len(login.records) == 3
+    for record in login.records:
+        assert sorted(record.descriptors) == ["0", "1", "2"] and record.descriptors["0"].startswith("socket:")
+        assert TOKEN.encode() not in record.everything
+    assert len({result for name, result in run.calls if name == "descriptors"}) == 1
+
+
+def test_no_descriptor_left(login):
+    login.configure(before=SET_ITEMS)
+    run = login.run("auth", "no-descriptors", "open", PAM_AUTHTOK=TOKEN)
+    assert set(run.results) == {0} and run.lines[-1] == "latchkey-derive cannot be started: Too many open files"
+
+
+def test_many_logins_in_one_process_leave_nothing(login):
+    cycle = ["start", "auth", "open", "close", "end"]
+    run = login.run("descriptors", *(["auth", "open", "close"] * 20), "end", *cycle * 20, "start", "descriptors")
+    assert {result for name, result in run.calls if name != "descriptors"} == {0}
+    counts = [result for name, result in run.calls if name == "descriptors"]
+    assert counts[0] == counts[1]
+
+
+def test_module_twice_in_a_stack(login):
+    login.configure(repeat=2)
+    run = login.run("auth", "open")
+    assert set(run.results) == {0} and run.lines == []
+    assert [(r["operation"], bool(r["token"])) for r in login.requests] == [
+        ("authenticate", True), ("authenticate", True), ("openSession", True), ("openSession", False)]
+
+
+def test_no_user(login):
+    login.configure(before="none")
+    run = login.run("user=", "open")
+    assert set(run.results) == {0} and login.records == []
+
+
+def test_user_is_taken_at_each_call(login):
+    run = login.run("auth", "user=bob", "open")
+    assert set(run.results) == {0}
+    assert [request["user"] for request in login.requests] == [b"alice", b"bob"]
+
+
+# ---- options ----
+
+
+def test_unknown_option_is_one_line_and_ignored(login):
+    login.configure("%n%s%x", "debug")
+    run = login.run("auth")
+    assert run.lines == ["unknown option: %n%s%x", "vault unlocked"] and run.priorities == [LOG_WARNING, LOG_DEBUG]
+    assert login.requests[0]["token"] == TOKEN.encode()
+
+
+def test_long_and_binary_options_are_shown_shortened(login):
+    login.configure("o" * 500, "käse\x07")
+    assert login.run("auth").lines == ["unknown option: " + "o" * 64, "unknown option: k??se?"]
+
+
+@pytest.mark.parametrize("option", ["debugging", "no_foundx", "Debug", "home", "homes=/x", "no_found=1"])
+def test_options_match_whole(login, option):
+    login.configure(option)
+    assert login.run("auth").lines == [f"unknown option: {option}"]
+    assert login.requests[0]["flags"] == 0 and login.requests[0]["home"] == b""
+
+
+@pytest.mark.parametrize("option", ["home=", "home=x", "runtime=", "runtime=../x", "helper=", "helper=latchkey-derive"])
+def test_path_that_is_not_absolute_disarms_the_module(login, option):
+    login.configure(option)
+    run = login.run("auth", "open", "close")
+    assert set(run.results) == {0} and login.records == []
+    assert run.lines == ["nothing done: a path is not absolute: " + option.split("=")[1]] * 3
+
+
+# ---- the token's life ----
+
+
+def test_token_is_gone_after_open_session(login):
+    login.run("auth", "open", "open")
+    assert [r["token"] for r in login.requests] == [TOKEN.encode(), TOKEN.encode(), b""]
+
+
+@pytest.mark.parametrize("behaviour", ["answer 3", "silent", "hang"])
+def test_token_is_gone_after_open_session_however_it_ended(login, behaviour):
+    with login.pausing("auth", "pause", "open", "pause") as process:
+        login.behave("answer 2")
+        await_pause(process)
+        (page,) = secret_pages(process.pid)
+        assert page[4:].rstrip(b"\0") == TOKEN.encode()
+        login.behave(behaviour)
+        process.stdin.write("x"), process.stdin.flush()
+        await_pause(process)
+        assert secret_pages(process.pid) == []
+        process.stdin.write("x"), process.stdin.flush()
+
+
+def test_request_is_in_secret_pages_and_erased_once_sent(login):
+    login.configure("debug")
+    login.behave("late 1500 0")
+    with login.pausing("auth") as process:
+        while not login.records:  # the whole request has arrived
+            assert process.poll() is None
+        pages = secret_pages(process.pid)
+        memory = b"".join(pages)
+        assert memory.count(TOKEN.encode()) == 1  # the kept token; the request is not there any more
+        process.communicate("")
+
+
+def test_token_of_an_earlier_attempt_does_not_survive_the_next(login):
+    login.configure(before=SET_ITEMS)
+    login.run("auth", "auth", "open", PAM_AUTHTOK=TOKEN)
+    assert login.requests[-1]["token"] == TOKEN.encode()
+    login.configure(before=f"auth optional pam_pwdfile.so pwdfile={login.folder}/pwdfile")
+    login.run("auth", "forget-token", "auth", "open")
+    assert login.requests[-1]["operation"] == "openSession" and login.requests[-1]["token"] == b""
+
+
+def test_authenticate_in_a_child_leaves_the_session_without_token(login):
+    run = login.run("child-auth", "open")
+    assert ("open", 0) in run.calls
+    calls = [(request["operation"], bool(request["token"])) for request in login.requests]
+    assert calls == [("authenticate", True), ("openSession", False)]
+
+
+def test_end_in_a_child_leaves_the_parent_its_token(login):
+    run = login.run("auth", "child-end", "open")
+    assert set(run.results) == {0}
+    assert [bool(r["token"]) for r in login.requests] == [True, True]
+
+
+# ---- every failure of the system, one at a time ----
+
+
+FAILURES = [
+    "mmap:1", "mmap:2", "mmap:3", "mlock:*", "socketpair:1", "posix_spawn:1", "posix_spawn:2",
+    "posix_spawn_file_actions_init:1", "posix_spawn_file_actions_adddup2:1", "posix_spawn_file_actions_addopen:1",
+    "posix_spawn_file_actions_addopen:2", "posix_spawn_file_actions_addclosefrom_np:1",
+    "posix_spawn_file_actions_addchdir_np:1", "posix_spawnattr_init:1", "posix_spawnattr_setflags:1", "pam_set_data:1",
+    "pam_set_data:2", "pam_set_data:3", "pam_set_data:*", "poll:1", "poll:*", "waitpid:*", "send:1", "send:2", "recv:1",
+    *(f"pam_get_item:{number}" for number in range(1, 12)), "pam_get_item:*",
+]
+
+
+@pytest.mark.parametrize("failure", FAILURES)
+def test_failures_are_survived_and_leak_nothing(login, failure):
+    run = login.run("descriptors", "auth", "open", "close", "descriptors", PAMDRIVER_FAIL=failure)
+    assert {result for name, result in run.calls if name != "descriptors"} == {0}
+    assert len({result for name, result in run.calls if name == "descriptors"}) == 1
+    # A single failure costs one call at most; what does work, works with the right bytes.
+    operations = [request["operation"] for request in login.requests]
+    assert failure.endswith("*") or len(operations) >= 2 or failure == "pam_set_data:1"
+    for request in login.requests:
+        assert request["token"] in (b"", TOKEN.encode())
+    if failure in ("mlock:*", "send:1", "recv:1"):
+        assert operations == ["authenticate", "openSession", "closeSession"] and run.lines == []
+
+
+@pytest.mark.parametrize("failure, calls", [("pam_set_data:1", ["auth"]), ("pam_set_data:*", ["auth", "open"]),
+                                            ("posix_spawn:2", ["auth", "open"]), ("poll:*", ["auth", "open"])])
+def test_failures_leave_no_secret_behind(login, failure, calls):
+    with login.pausing(*calls, "pause", PAMDRIVER_FAIL=failure) as process:
+        await_pause(process)
+        assert secret_pages(process.pid) == []
+        process.communicate("x")
+
+
+@pytest.mark.parametrize("failure", ["fcntl:1", "fcntl:2"])
+def test_lifting_descriptors_fails(login, failure):
+    run = login.run("close-standard", "descriptors", "auth", "open", "close", "descriptors", PAMDRIVER_FAIL=failure)
+    assert {result for name, result in run.calls if name in ("auth", "open", "close")} == {0}
+    assert len({result for name, result in run.calls if name == "descriptors"}) == 1
+    assert run.lines == ["latchkey-derive cannot be started: Too many open files"] and len(login.records) == 2
+
+
+# ---- memory ----
+
+
+@pytest.mark.parametrize("behaviour", ["answer 0", "answer 5", "silent", "garbage", "signal 11"])
+def test_valgrind_finds_nothing(login, behaviour):
+    login.behave(behaviour)
+    wrapper = ["valgrind", "-q", "--error-exitcode=99", "--leak-check=full", "--child-silent-after-fork=yes",
+               "--show-leak-kinds=definite,indirect,possible", "--errors-for-leak-kinds=definite,indirect,possible"]
+    login.configure("debug", "no_found", "home=/srv/x", "odd")
+    run = login.run("auth", "setcred", "open", "close", "end", "start", "auth", wrapper=wrapper)
+    assert set(run.results) == {0} and len(login.records) == 4

@@ -1,0 +1,238 @@
+import Foundation
+import Posix
+import Scratch
+import Testing
+
+@Suite("A user's folder")
+struct FolderTests {
+  private let scratch: ScratchFolder
+  private let owner = geteuid()
+
+  init() throws { scratch = try ScratchFolder() }
+
+  private func open() throws(PosixError) -> Folder { try Folder(path: scratch.path, owner: owner) }
+
+  /// The error number of what `body` throws; 0 when it throws nothing.
+  private func failure(_ body: () throws(PosixError) -> Void) -> Int32 {
+    do {
+      try body()
+      return 0
+    } catch { return error.code }
+  }
+
+  @Test("A file comes back as it was written, 0600, and nothing else is left")
+  func roundTrip() throws {
+    let folder = try open()
+    for bytes in [[], [1, 2, 3], Pattern.bytes(200_000)] as [[UInt8]] {
+      try folder.write("keys", bytes.span.bytes, replacing: true)
+      let again = try folder.read("keys", limit: 200_000)
+      #expect(again == bytes)
+      let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: 200_001, alignment: 1)
+      defer { memory.deallocate() }
+      let count = try folder.read("keys", into: memory)
+      #expect(Array(memory.prefix(count)) == bytes)
+    }
+    #expect(try scratch.names() == ["keys"])
+    let mode = try FileManager.default.attributesOfItem(atPath: scratch.file("keys"))[.posixPermissions] as? Int
+    #expect(mode == 0o600)
+    let (keys, other) = (folder.contains("keys"), folder.contains("other"))
+    #expect(keys && !other)
+  }
+
+  @Test("The limit counts")
+  func limits() throws {
+    let folder = try open()
+    try scratch.put("file", [1, 2, 3, 4, 5])
+    let seen = try folder.read("file", limit: 5)
+    #expect(seen == [1, 2, 3, 4, 5])
+    #expect(failure { () throws(PosixError) in _ = try folder.read("file", limit: 4) } == EFBIG)
+    #expect(failure { () throws(PosixError) in _ = try folder.read("file", limit: 0) } == EFBIG)
+    let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: 3, alignment: 1)
+    defer { memory.deallocate() }
+    let count = try folder.read("file", into: memory)
+    #expect(count == 3 && Array(memory) == [1, 2, 3])
+  }
+
+  @Test("Links are not followed, and what is no regular file is not believed, at once")
+  func strangeFiles() throws {
+    let folder = try open()
+    try scratch.put("real", [1])
+    #expect(symlink(scratch.file("real"), scratch.file("link")) == 0)
+    #expect(symlink("nowhere", scratch.file("dangling")) == 0)
+    #expect(mkfifo(scratch.file("fifo"), 0o600) == 0)
+    #expect(mkdir(scratch.file("directory"), 0o700) == 0)
+    let start = Process.now
+    #expect(failure { () throws(PosixError) in _ = try folder.read("missing", limit: 10) } == ENOENT)
+    #expect(failure { () throws(PosixError) in _ = try folder.read("link", limit: 10) } == ELOOP)
+    #expect(failure { () throws(PosixError) in _ = try folder.read("dangling", limit: 10) } == ELOOP)
+    #expect(failure { () throws(PosixError) in _ = try folder.read("fifo", limit: 10) } == EPERM)
+    #expect(failure { () throws(PosixError) in _ = try folder.read("directory", limit: 10) } == EPERM)
+    // The lock is the same.
+    #expect(failure { () throws(PosixError) in _ = try folder.lock("link", deadline: 0) } == ELOOP)
+    #expect(failure { () throws(PosixError) in _ = try folder.lock("fifo", deadline: 0) } == EPERM)
+    #expect(Process.now - start < 1000)
+    let isThere = folder.contains("dangling")
+    #expect(isThere)
+  }
+
+  @Test("A link in the place of a file is replaced; what it points to stays")
+  func replacedLink() throws {
+    let folder = try open()
+    try scratch.put("real", [1])
+    for name in ["keys", "keys.new"] { #expect(symlink(scratch.file("real"), scratch.file(name)) == 0) }
+    try folder.write("keys", [UInt8(2)].span.bytes, replacing: true)
+    #expect(scratch.content("real") == [1])
+    let whole = try folder.read("keys", limit: 10)
+    #expect(whole == [2])
+    #expect(try scratch.names() == ["keys", "real"])
+  }
+
+  @Test("Not replacing means not replacing, not even a dangling link")
+  func notReplacing() throws {
+    let folder = try open()
+    try folder.write("keys", [UInt8(1)].span.bytes, replacing: false)
+    #expect(
+      failure { () throws(PosixError) in try folder.write("keys", [UInt8(2)].span.bytes, replacing: false) } == EEXIST)
+    #expect(scratch.content("keys") == [1])
+    #expect(symlink("nowhere", scratch.file("link")) == 0)
+    #expect(
+      failure { () throws(PosixError) in try folder.write("link", [UInt8(2)].span.bytes, replacing: false) } == EEXIST)
+    #expect(try scratch.names() == ["keys", "link"])
+  }
+
+  @Test("What a killed process left is no obstacle")
+  func leftovers() throws {
+    let folder = try open()
+    try scratch.put("keys.new", [9, 9])
+    try folder.write("keys", [UInt8(1)].span.bytes, replacing: true)
+    #expect(try scratch.names() == ["keys"])
+  }
+
+  @Test("Somebody else's folder and files are refused")
+  func owners() throws {
+    #expect(
+      failure { () throws(PosixError) in _ = try Folder(path: scratch.path, owner: owner + 1) } == EPERM)
+    #expect(
+      failure { () throws(PosixError) in _ = try Folder.create(["a"], below: scratch.path, owner: owner + 1) } == EPERM)
+    #expect(try scratch.names() == [])
+    #expect(failure { () throws(PosixError) in _ = try Folder(path: scratch.file("x"), owner: owner) } == ENOENT)
+  }
+
+  @Test("Somebody else's file in the user's folder is refused", .enabled(if: geteuid() == 0, "needs root"))
+  func foreignFile() throws {
+    let folder = try open()
+    try scratch.put("keys", [1])
+    #expect(chown(scratch.file("keys"), 12345, 12345) == 0)
+    #expect(failure { () throws(PosixError) in _ = try folder.read("keys", limit: 10) } == EPERM)
+    #expect(failure { () throws(PosixError) in _ = try folder.lock("keys", deadline: 0) } == EPERM)
+    #expect(mkdir(scratch.file("foreign"), 0o755) == 0)
+    #expect(chown(scratch.file("foreign"), 12345, 12345) == 0)
+    #expect(
+      failure { () throws(PosixError) in _ = try Folder.create(["foreign", "new"], below: scratch.path, owner: owner) }
+        == EPERM)
+    #expect(!FileManager.default.fileExists(atPath: scratch.file("foreign/new")))
+  }
+
+  @Test("Folders are made 0700, and links to folders are followed on the way")
+  func create() throws {
+    let made = try Folder.create(["one", "two"], below: scratch.path, owner: owner)
+    try made.write("file", [UInt8(1)].span.bytes, replacing: false)
+    let again = try Folder.create(["one", "two"], below: scratch.path, owner: owner)
+    let isThere = again.contains("file")
+    #expect(isThere)
+    for name in ["one", "one/two"] {
+      let mode = try FileManager.default.attributesOfItem(atPath: scratch.file(name))[.posixPermissions] as? Int
+      #expect(mode == 0o700)
+    }
+    #expect(symlink("one", scratch.file("link")) == 0)
+    let linked = try Folder.create(["link", "two"], below: scratch.path, owner: owner)
+    let isThereToo = linked.contains("file")
+    #expect(isThereToo)
+    try scratch.put("plain", [])
+    #expect(
+      failure { () throws(PosixError) in _ = try Folder.create(["plain"], below: scratch.path, owner: owner) }
+        == ENOTDIR)
+  }
+
+  @Test("A lock keeps others out until its deadline, and ends with its value")
+  func lock() throws {
+    let folder = try open()
+    let other = try open()
+    do {
+      let held = try folder.lock("lock", deadline: 0)
+      defer { extendLifetime(held) }
+      let start = Process.now
+      #expect(failure { () throws(PosixError) in _ = try other.lock("lock", deadline: 200) } == EWOULDBLOCK)
+      #expect((150...5000).contains(Process.now - start))
+      #expect(failure { () throws(PosixError) in _ = try other.lock("lock", deadline: 0) } == EWOULDBLOCK)
+    }
+    _ = try other.lock("lock", deadline: 0)
+  }
+
+  @Test("A file too large to be written leaves the old one, and no temporary")
+  func failedWrite() async {
+    await #expect(processExitsWith: .success) {
+      let scratch = try ScratchFolder()
+      let folder = try Folder(path: scratch.path, owner: geteuid())
+      try folder.write("keys", Pattern.bytes(300).span.bytes, replacing: true)
+      signal(SIGXFSZ, SIG_IGN)
+      var limit = rlimit(rlim_cur: 400, rlim_max: 400)
+      guard setrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &limit) == 0 else { exit(2) }
+      for (name, replacing) in [("keys", true), ("fresh", false)] {
+        do {
+          try folder.write(name, Pattern.bytes(5000).span.bytes, replacing: replacing)
+          exit(3)
+        } catch {
+          guard (error as? PosixError)?.code == EFBIG else { exit(4) }
+        }
+      }
+      guard try scratch.names() == ["keys"], scratch.content("keys") == Pattern.bytes(300) else { exit(5) }
+    }
+  }
+
+  @Test("So does a full disk", .enabled(if: geteuid() == 0, "needs root"))
+  func fullDisk() throws {
+    // Where the container may not mount there is nothing to see.
+    guard mount("none", scratch.path, "tmpfs", 0, "size=64k,mode=0700") == 0 else { return }
+    defer { umount(scratch.path) }
+    let folder = try open()
+    try folder.write("keys", Pattern.bytes(300).span.bytes, replacing: true)
+    #expect(
+      failure { () throws(PosixError) in try folder.write("filler", Pattern.bytes(500_000).span.bytes, replacing: true)
+      }
+        == ENOSPC)
+    try scratch.put("filler", Pattern.bytes(60_000 - 4096))
+    #expect(
+      failure { () throws(PosixError) in try folder.write("keys", Pattern.bytes(9000).span.bytes, replacing: true) }
+        == ENOSPC)
+    #expect(try scratch.names() == ["filler", "keys"])
+    #expect(scratch.content("keys") == Pattern.bytes(300))
+  }
+
+  @Test("Whoever reads while it is replaced sees the old or the new content, whole")
+  func atomic() throws {
+    let first = [UInt8](repeating: 1, count: 30_000)
+    let second = [UInt8](repeating: 2, count: 50_000)
+    try open().write("keys", first.span.bytes, replacing: true)
+    let path = scratch.path
+    let owner = owner
+    DispatchQueue.concurrentPerform(iterations: 2) { worker in
+      do {
+        let folder = try Folder(path: path, owner: owner)
+        for round in 0..<200 {
+          if worker == 0 {
+            try folder.write("keys", (round.isMultiple(of: 2) ? second : first).span.bytes, replacing: true)
+          } else {
+            let seen = try folder.read("keys", limit: 60_000)
+            #expect(seen == first || seen == second)
+          }
+        }
+      } catch { Issue.record(error) }
+    }
+  }
+}
+
+/// Content that is recognised, for files.
+enum Pattern {
+  static func bytes(_ count: Int) -> [UInt8] { (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) } }
+}

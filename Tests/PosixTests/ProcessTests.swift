@@ -1,0 +1,132 @@
+import CLinux
+import Foundation
+import Posix
+import Testing
+
+@Suite("What a process does to itself")
+struct ProcessTests {
+  @Test("No core dump and no inspection")
+  func forbidInspection() async {
+    await #expect(processExitsWith: .success) {
+      guard linux_dumpable() == 1 else { exit(2) }
+      try Posix.Process.forbidInspection()
+      var limit = rlimit()
+      getrlimit(__rlimit_resource_t(RLIMIT_CORE.rawValue), &limit)
+      guard linux_dumpable() == 0, limit.rlim_cur == 0, limit.rlim_max == 0 else { exit(3) }
+    }
+  }
+
+  @Test(
+    "Root becomes another user for good, and stays closed to inspection", .enabled(if: geteuid() == 0, "needs root"))
+  func become() async {
+    await #expect(processExitsWith: .success) {
+      guard let account = Account(name: "nobody") else { exit(2) }
+      try Posix.Process.forbidInspection()
+      try Posix.Process.become(account)
+      var (real, effective, saved): (uid_t, uid_t, uid_t) = (0, 0, 0)
+      guard getresuid(&real, &effective, &saved) == 0,
+        [real, effective, saved] == [account.uid, account.uid, account.uid]
+      else { exit(3) }
+      guard getgid() == account.gid, getegid() == account.gid else { exit(4) }
+      var groups = [gid_t](repeating: 0, count: 64)
+      let count = getgroups(64, &groups)
+      guard count >= 0, !groups.prefix(Int(count)).contains(0) else { exit(5) }
+      guard setuid(0) != 0, setgid(0) != 0 else { exit(6) }
+      guard linux_dumpable() == 0 else { exit(7) }
+      // Once that user, only that user.
+      try Posix.Process.become(account)
+      guard let root = Account(uid: 0) else { exit(8) }
+      do {
+        try Posix.Process.become(root)
+        exit(9)
+      } catch {
+        guard (error as? PosixError)?.code == EPERM else { exit(10) }
+      }
+    }
+  }
+
+  @Test("Becoming root as root is nothing", .enabled(if: geteuid() == 0, "needs root"))
+  func becomeRoot() throws {
+    try Posix.Process.become(try #require(Account(uid: 0)))
+  }
+
+  @Test("A process dies with its parent")
+  func dieWithParent() async {
+    await #expect(processExitsWith: .success) { try Posix.Process.dieWithParent() }
+  }
+
+  @Test("The clocks run")
+  func clocks() {
+    let start = Posix.Process.now
+    usleep(20_000)
+    #expect((19...5000).contains(Posix.Process.now - start))
+    #expect(abs(Double(Posix.Process.time) - Date().timeIntervalSince1970) < 5)
+  }
+}
+
+@Suite("Accounts and memory")
+struct SystemTests {
+  @Test("An account is found by name and by number")
+  func accounts() throws {
+    let mine = try #require(Account(uid: geteuid()))
+    #expect(mine.uid == geteuid())
+    #expect(mine.home.hasPrefix("/"))
+    let same = try #require(Account(name: mine.name))
+    #expect(same.uid == mine.uid && same.gid == mine.gid && same.home == mine.home)
+    #expect(Account(name: "no such user, surely") == nil)
+    #expect(Account(uid: 4_123_456_789) == nil)
+    #expect((500...60000).contains(Account.firstPersonUID))
+  }
+
+  @Test("Memory is between nothing and everything")
+  func memory() {
+    #expect(Memory.total == ProcessInfo.processInfo.physicalMemory)
+    #expect(Memory.available > 0 && Memory.available <= Memory.total)
+  }
+}
+
+@Suite("Descriptors")
+struct FileDescriptorTests {
+  // Numbers are reused by other tests at once, so whether an end is closed is asked at the other one.
+  @Test("A descriptor is closed with its value, unless it is released")
+  func ownership() throws {
+    var ends: [Int32] = [0, 0]
+    #expect(pipe(&ends) == 0)
+    let reading = FileDescriptor(owning: ends[0])
+    let number: Int32
+    do {
+      let writing = FileDescriptor(owning: ends[1])
+      try writing.writeAll([UInt8](1...5).span.bytes)
+      number = writing.release()
+    }
+    let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: 5, alignment: 1)
+    defer { memory.deallocate() }
+    let count = try reading.read(into: memory)
+    #expect(count == 5 && Array(memory) == [1, 2, 3, 4, 5])
+    do {
+      let writing = FileDescriptor(owning: number)
+      try writing.writeAll([UInt8(6)].span.bytes)
+    }
+    // The end of the file is only seen when the writing end is closed.
+    let flagged = fcntl(reading.number, F_SETFL, O_NONBLOCK)
+    #expect(flagged == 0)
+    let rest = try reading.readAll(limit: 5)
+    #expect(rest == [6])
+  }
+
+  @Test("It does not outlive exec")
+  func closeOnExec() throws {
+    let file = try FileDescriptor.open("/dev/null", flags: O_RDONLY)
+    let flags = fcntl(file.number, F_GETFD)
+    #expect(flags & FD_CLOEXEC != 0)
+  }
+
+  @Test("A failed call says which and why")
+  func errors() {
+    let failure = #expect(throws: PosixError.self) { _ = try FileDescriptor.open("/nowhere/at/all", flags: O_RDONLY) }
+    #expect(failure == PosixError("open", code: ENOENT))
+    #expect(failure?.description == "open: No such file or directory")
+    #expect(PosixError("open", code: ENOENT) != PosixError("open", code: EPERM))
+    #expect(PosixError("open", code: ENOENT) != PosixError("read", code: ENOENT))
+  }
+}

@@ -1,0 +1,184 @@
+"""The programs as they were built, each run as a process of its own beside a stand-in for the daemon.
+
+LATCHKEY_BUILT names the folder they are in; else it is where `make build` puts them. As root the person is `nobody`, so
+that it is seen how latchkey-derive becomes a user; as anybody else it is oneself, and what needs root is skipped. No test
+comes near a real vault: each has a home and a runtime folder of its own.
+"""
+
+import os
+import pathlib
+import pwd
+import shutil
+import socket
+import stat
+import struct
+import subprocess
+import tempfile
+import time
+
+import pytest
+from standin import Daemon
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILT = pathlib.Path(os.environ.get("LATCHKEY_BUILT", ROOT / ".build/release")).resolve()
+IS_ROOT = os.geteuid() == 0
+PERSON = pwd.getpwuid(65534 if IS_ROOT else os.geteuid())
+PASSWORD = "korrekt Pferd-Batterie 4711 ü"
+ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LANG": "C"}
+
+AUTHENTICATE, OPEN, CLOSE = 1, 2, 3
+NO_FOUND = 1
+UNLOCKED, NOTHING_NEEDED, NO_DAEMON, NO_VAULT, FOUNDED, WRONG_PASSWORD, REFUSED, DAMAGED = range(8)
+DAEMON_SILENT, NO_MEMORY, HOME_UNAVAILABLE, BAD_REQUEST, INTERNAL_ERROR, CLOSED = range(8, 14)
+
+as_root = pytest.mark.skipif(not IS_ROOT, reason="needs root")
+
+
+class Run:
+    """One helper, with its request sent."""
+
+    def __init__(self, program, data, hang_up=True, **options):
+        ours, theirs = socket.socketpair()
+        self.socket, self.begun = ours, time.monotonic()
+        with theirs:
+            self.process = subprocess.Popen(
+                ["latchkey-derive"], executable=program, stdin=theirs, stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL, env=ENVIRONMENT, cwd=options.pop("cwd", "/"), **options)
+        try:
+            ours.sendall(data)
+            if hang_up:
+                ours.shutdown(socket.SHUT_WR)
+        except (BrokenPipeError, ConnectionResetError):
+            pass  # it had read enough
+
+    @property
+    def pid(self):
+        return self.process.pid
+
+    def proc(self, name):
+        return pathlib.Path(f"/proc/{self.pid}/{name}").read_bytes()
+
+    def result(self):
+        """The byte it answered; nothing but that, and no other end than by itself."""
+        data = self.end()
+        assert self.process.returncode == 0, f"ended with {self.process.returncode}"
+        assert len(data) == 1, data
+        return data[0]
+
+    def end(self):
+        """All that it answered."""
+        data = b""
+        self.socket.settimeout(20)
+        try:
+            while part := self.socket.recv(16):
+                data += part
+        except ConnectionResetError:
+            pass
+        self.process.wait(20)
+        self.seconds = time.monotonic() - self.begun
+        self.socket.close()
+        return data
+
+
+class Login:
+    """A person with a home, a runtime folder, and a password."""
+
+    def __init__(self, folder, program):
+        self.folder, self.program = folder, program
+        self.home, self.runtime = folder / "home", folder / "run"
+        for path in (self.home, self.runtime):
+            path.mkdir(mode=0o700)
+            os.chown(path, PERSON.pw_uid, PERSON.pw_gid)
+        self.vault = self.home / ".local/share/latchkey"
+        self.keybag = self.vault / "keybag"
+        self.daemons = []
+
+    def daemon(self, **options):
+        self.daemons.append(Daemon(self.runtime, owner=PERSON.pw_uid if IS_ROOT else None, **options))
+        return self.daemons[-1]
+
+    def request(self, operation, token=PASSWORD, user=PERSON.pw_name, service="login", tty="tty1", rhost="", home=None,
+                runtime=None, flags=0, version=1):
+        fields = [user, service, tty, rhost, str(self.home if home is None else home),
+                  str(self.runtime if runtime is None else runtime), token]
+        body = bytes([version, operation, flags])
+        for field in fields:
+            data = field if isinstance(field, bytes) else field.encode()
+            body += struct.pack("<H", len(data)) + data
+        return struct.pack("<I", len(body)) + body
+
+    def start(self, operation, *, options=None, **fields):
+        return Run(self.program, self.request(operation, **fields), **options or {})
+
+    def run(self, operation, **fields):
+        return self.start(operation, **fields).result()
+
+    def found(self):
+        """A vault, as the first login leaves it."""
+        assert self.run(OPEN, runtime=self.folder / "nowhere") == FOUNDED
+
+    def founded_before(self, keybag):
+        """The vault of another test, as Argon2id takes its time."""
+        folder = self.home
+        for name in (".local", "share", "latchkey"):
+            folder = folder / name
+            folder.mkdir(mode=0o700)
+            os.chown(folder, PERSON.pw_uid, PERSON.pw_gid)
+        self.write(self.keybag, keybag)
+
+    def write(self, path, data):
+        path.write_bytes(data)
+        path.chmod(0o600)
+        os.chown(path, PERSON.pw_uid, PERSON.pw_gid)
+
+    def close(self):
+        for daemon in self.daemons:
+            daemon.close(remove=False)
+            assert daemon.problems == []
+
+
+@pytest.fixture(scope="session")
+def folder():
+    # /tmp, not TMPDIR: the path of a socket must stay below 108 bytes.
+    with tempfile.TemporaryDirectory(prefix="latchkey-", dir="/tmp") as path:
+        path = pathlib.Path(path)
+        path.chmod(0o755)
+        yield path
+
+
+@pytest.fixture(scope="session")
+def programs(folder):
+    """The programs where every user can run them."""
+    target = folder / "programs"
+    target.mkdir()
+    for name in ("latchkey-derive", "latchkey"):
+        shutil.copy(BUILT / name, target)
+        (target / name).chmod(0o755)
+    return target
+
+
+@pytest.fixture
+def login(folder, programs):
+    place = pathlib.Path(tempfile.mkdtemp(dir=folder))
+    place.chmod(0o755)
+    login = Login(place, programs / "latchkey-derive")
+    yield login
+    login.close()
+
+
+@pytest.fixture(scope="session")
+def new_keybag(folder, programs):
+    """The keybag that a first login founds."""
+    place = folder / "first"
+    place.mkdir()
+    login = Login(place, programs / "latchkey-derive")
+    login.found()
+    assert stat.S_IMODE(login.keybag.stat().st_mode) == 0o600
+    return login.keybag.read_bytes()
+
+
+@pytest.fixture
+def resident(login, new_keybag):
+    """A person who has a vault."""
+    login.founded_before(new_keybag)
+    return login

@@ -1,0 +1,135 @@
+"""A stand-in for latchkeyd: the daemon's end of the control socket, which answers as a test says.
+
+As a program, `standin.py PATH` listens at PATH and prints what it receives in hexadecimal: for a listener of another user.
+"""
+
+import os
+import socket
+import struct
+import sys
+import threading
+
+VERSION = 1
+HELLO, UNLOCK, STATUS, LOCK = 1, 2, 3, 4
+NOTHING, KEYS, REFUSED = 0, 1, 2
+LIVE, STAGED, WRONG_KEYS, UNLOCK_REFUSED, UNUSABLE = 0, 1, 2, 3, 4
+STAGES = {1: "authenticate", 2: "openSession", 3: "closeSession"}
+SILENT, CLOSED = "silent", "closed"
+
+
+def text(value):
+    data = value.encode()
+    return struct.pack("<H", len(data)) + data
+
+
+def texts(values):
+    return bytes([len(values)]) + b"".join(map(text, values))
+
+
+def status(state=1, first=True, locker=False, staged=False, memory=True, reasons=(), problems=(), sources=("logind",),
+           classes=(("when-unlocked", True),), vault="/home/alice/.local/share/latchkey", generation=2, device="file",
+           owner="latchkeyd", items=3, collections=1, locked_collections=0):
+    flags = first | locker << 1 | staged << 2 | memory << 3
+    return (bytes([VERSION, STATUS, state, flags]) + texts(reasons) + texts(problems) + texts(sources)
+            + texts([name for name, _ in classes]) + bytes(present for _, present in classes) + text(vault)
+            + struct.pack("<Q", generation) + text(device) + text(owner) + struct.pack("<QQQ", items, collections, locked_collections))
+
+
+def answer(operation, code, reason=""):
+    return bytes([VERSION, operation, code]) + text(reason)
+
+
+class Delivery:
+    """The keys that came."""
+
+    def __init__(self, packet):
+        assert len(packet) == 91
+        self.vault, self.generation, self.flags, self.unlocked, self.session = struct.unpack("<2x16sQB32s32s", packet)
+
+
+class Daemon:
+    """Listens in `runtime`. `need`, `outcome`, `status` and `lock` are the answers: a number, a whole packet, SILENT for
+    none, CLOSED to hang up, or a list of these for one request after another. What came is in `hellos`, `deliveries`,
+    `packets`."""
+
+    def __init__(self, runtime, owner=None, path=None):
+        self.path = path or f"{runtime}/latchkey/control"
+        os.makedirs(os.path.dirname(self.path), mode=0o700, exist_ok=True)
+        self.need, self.outcome, self.status, self.lock = KEYS, LIVE, status(), bytes([VERSION, LOCK])
+        self.hellos, self.deliveries, self.packets, self.problems = [], [], [], []
+        self.on_request = lambda operation: None
+        self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._listener.bind(self.path)
+        self._listener.listen(16)
+        if owner is not None:
+            os.chown(os.path.dirname(self.path), owner, -1)
+            os.chown(self.path, owner, -1)
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def close(self, remove=True):
+        # Wakes the thread that accepts; close alone would not.
+        self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+        if remove:
+            os.unlink(self.path)
+
+    def _accept(self):
+        while True:
+            try:
+                connection, _ = self._listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._serve, args=[connection], daemon=True).start()
+
+    def _serve(self, connection):
+        with connection:
+            try:
+                while packet := connection.recv(65536):
+                    self.packets.append(packet)
+                    reply = self._reply(packet)
+                    if reply == CLOSED:
+                        return
+                    if reply != SILENT:
+                        connection.send(reply)
+            except (AssertionError, KeyError, UnicodeDecodeError, struct.error) as error:
+                self.problems.append(repr(error))
+            except OSError:
+                pass
+
+    def _reply(self, packet):
+        version, operation = packet[:2]
+        assert version == VERSION
+        self.on_request(operation)
+        if operation == HELLO:
+            self.hellos.append(self._hello(packet))
+            return self._next("need", HELLO)
+        if operation == UNLOCK:
+            self.deliveries.append(Delivery(packet))
+            return self._next("outcome", UNLOCK)
+        assert len(packet) == 2
+        return self._next({STATUS: "status", LOCK: "lock"}[operation], operation)
+
+    @staticmethod
+    def _hello(packet):
+        fields, at = [STAGES[packet[2]]], 3
+        for _ in range(3):
+            (size,) = struct.unpack_from("<H", packet, at)
+            fields.append(packet[at + 2 : at + 2 + size].decode())
+            at += 2 + size
+        assert at == len(packet)
+        return tuple(fields)
+
+    def _next(self, name, operation):
+        value = getattr(self, name)
+        if isinstance(value, list):
+            value = value.pop(0) if len(value) > 1 else value[0]
+        return answer(operation, value, "so says the test") if isinstance(value, int) else value
+
+
+if __name__ == "__main__":
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    listener.bind(sys.argv[1])
+    listener.listen()
+    print("listening", flush=True)
+    while True:
+        print(listener.accept()[0].recv(65536).hex() or "nothing", flush=True)

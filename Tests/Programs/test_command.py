@@ -1,0 +1,408 @@
+"""latchkey, the command line: beside a stand-in for the daemon, with PAM services of the test's own, on a real terminal."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import termios
+import time
+
+import pexpect
+import pytest
+from conftest import ENVIRONMENT, IS_ROOT, PASSWORD, PERSON, as_root
+from standin import CLOSED, SILENT, STATUS, VERSION, status
+
+SEALED, UNLOCKED, LOCKED = 0, 1, 2
+DONE, FAILED, NO_VAULT, USAGE = 0, 1, 3, 64
+KEYS = {
+    "state", "first_unlocked", "lock_reasons", "locker_up", "staged", "classes", "problems", "vault", "generation",
+    "device_key", "memory_locked", "name_owner", "lock_sources", "items", "collections", "locked_collections",
+}  # fmt: skip
+PROMPT = "Password: "
+
+
+class Person:
+    """Somebody at a terminal, with a runtime folder in which the daemon listens."""
+
+    def __init__(self, login, program):
+        self.login, self.program, self.folder = login, program, login.folder
+        self.environment = {**ENVIRONMENT, "XDG_RUNTIME_DIR": str(login.runtime), "TERM": "dumb",
+                            # On a terminal the toolchain's runtime would catch SIGQUIT.
+                            "SWIFT_BACKTRACE": "enable=no"}
+        self.pam = self.folder / "pam.d"
+        self.pam.mkdir()
+        hashed = subprocess.run(["openssl", "passwd", "-6", "-stdin"], input=PASSWORD, capture_output=True, text=True,
+                                check=True).stdout
+        (self.folder / "passwd").write_text(f"{PERSON.pw_name}:{hashed}")
+        self.service(f"auth required pam_pwdfile.so nodelay pwdfile={self.folder}/passwd")
+
+    def service(self, *lines):
+        (self.pam / "latchkey-unlock").write_text("".join(line + "\n" for line in lines))
+
+    def daemon(self, *answers):
+        daemon = self.login.daemon()
+        if answers:
+            daemon.status = list(answers)
+        return daemon
+
+    @property
+    def identity(self):
+        return dict(user=PERSON.pw_uid, group=PERSON.pw_gid, extra_groups=[]) if IS_ROOT else {}
+
+    def run(self, *arguments, **options):
+        return subprocess.run([self.program, *arguments], env=options.pop("env", self.environment), text=True,
+                              capture_output=True, timeout=20, cwd="/", stdin=options.pop("stdin", None),
+                              start_new_session=True, **self.identity, **options)
+
+    def unlock(self, *arguments, **options):
+        return self.run("unlock", "--pam-folder", self.pam, *arguments, **options)
+
+    def terminal(self, *command):
+        def become():
+            # A test runner in the background of a shell has some of them ignored.
+            for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGTERM, signal.SIGTSTP):
+                signal.signal(number, signal.SIG_DFL)
+            if IS_ROOT:
+                os.setgroups([])
+                os.setgid(PERSON.pw_gid)
+                os.setuid(PERSON.pw_uid)
+
+        command = [str(word) for word in command or (self.program, "unlock", "--pam-folder", self.pam)]
+        return pexpect.spawn(command[0], command[1:], env=self.environment, cwd="/", encoding="utf-8", timeout=10,
+                             preexec_fn=become, dimensions=(24, 200))
+
+
+@pytest.fixture
+def person(login, programs):
+    return Person(login, programs / "latchkey")
+
+
+def settings(child):
+    return termios.tcgetattr(child.child_fd)
+
+
+def ending(child):
+    """What it still said, and its exit status, or the signal that it died of as a negative number."""
+    child.expect(pexpect.EOF)
+    child.close()
+    return child.before, child.exitstatus if child.signalstatus is None else -child.signalstatus
+
+
+def asked(person):
+    """The terminal's settings before the question, and the terminal when the question was put."""
+    child = person.terminal("/bin/sh", "-c", f"stty sane; echo ready; read go; exec {person.program} unlock"
+                            f" --pam-folder {person.pam}")
+    child.expect("ready")
+    before = settings(child)
+    child.sendline("go")
+    child.expect_exact(PROMPT)
+    assert not settings(child)[3] & termios.ECHO
+    return before, child
+
+
+# ---- status ----
+
+
+def test_status_as_json(person):
+    person.daemon(status(
+        state=LOCKED, first=True, locker=True, staged=True, memory=False, reasons=["the screen is locked"],
+        problems=["keybag: the file is damaged"], sources=["logind", "org.gnome.ScreenSaver"],
+        classes=[("when-unlocked", False), ("always", True)], vault="/home/ä/x", generation=7, device="file",
+        owner=":1.5", items=12, collections=2, locked_collections=1))  # fmt: skip
+    done = person.run("status", "--json")
+    assert (done.returncode, done.stderr) == (DONE, "")
+    assert json.loads(done.stdout) == {
+        "state": "locked", "first_unlocked": True, "lock_reasons": ["the screen is locked"], "locker_up": True,
+        "staged": True, "classes": {"when-unlocked": False, "always": True},
+        "problems": ["keybag: the file is damaged"], "vault": "/home/ä/x", "generation": 7, "device_key": "file",
+        "memory_locked": False, "name_owner": ":1.5", "lock_sources": ["logind", "org.gnome.ScreenSaver"], "items": 12,
+        "collections": 2, "locked_collections": 1,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("state, name", [(SEALED, "sealed"), (UNLOCKED, "unlocked"), (LOCKED, "locked")])
+def test_status_ends_with_0_whatever_the_state_is(person, state, name):
+    person.daemon(status(state=state, problems=["vault.db: the file is damaged"]))
+    done = person.run("status")
+    assert done.returncode == DONE and done.stderr == ""
+    assert re.search(rf"^State\s+{name}$", done.stdout, re.M)
+    assert "vault.db: the file is damaged" in done.stdout
+    done = person.run("status", "--json")
+    assert done.returncode == DONE and json.loads(done.stdout)["state"] == name
+
+
+def test_status_of_nothing_has_every_key(person):
+    person.daemon(status(state=SEALED, first=False, memory=False, sources=(), classes=(), vault="", generation=0,
+                         device="", owner="nobody", items=0, collections=0))
+    assert json.loads(person.run("status", "--json").stdout).keys() == KEYS
+    assert "offered by nobody" in person.run("status").stdout
+
+
+def test_status_for_people_is_aligned_and_cannot_command_the_terminal(person):
+    person.daemon(status(problems=["\x1b[2Jgone\x07", "line\nbreak"], vault="/home/\x9b1mx", owner=":1.\x1b]0;title\x07"))
+    done = person.run("status")
+    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]", done.stdout)
+    head = done.stdout.split("Keys in memory")[0].splitlines()
+    assert len({re.match(r".*?\S  +", line).end() for line in head}) == 1, "one column"
+
+
+@pytest.mark.parametrize("answer", [SILENT, CLOSED, b"", bytes([VERSION, STATUS]), b"x" * 100, status()[:-1]])
+def test_a_daemon_that_makes_no_sense(person, answer):
+    daemon = person.daemon()
+    daemon.status = answer or CLOSED
+    done = person.run("status")
+    assert done.returncode == NO_VAULT and done.stdout == "" and "does not answer" in done.stderr
+
+
+# ---- where the daemon is ----
+
+
+@pytest.mark.parametrize("command", [["status"], ["status", "--json"], ["lock"], ["unlock"], ["unlock", "--stdin"]])
+def test_no_daemon(person, command):
+    done = person.run(*command, stdin=subprocess.DEVNULL)
+    assert done.returncode == NO_VAULT and done.stdout == ""
+    assert f"{person.login.runtime}/latchkey/control" in done.stderr and "systemctl --user start" in done.stderr
+    person.daemon().close(remove=False)
+    person.login.daemons.clear()
+    assert person.run(*command, stdin=subprocess.DEVNULL).returncode == NO_VAULT
+
+
+def test_the_runtime_folder(person):
+    person.daemon()
+    runtime = str(person.login.runtime)
+    nowhere = {**ENVIRONMENT, "XDG_RUNTIME_DIR": "/nowhere"}
+    assert person.run("status").returncode == DONE
+    assert person.run("--runtime", runtime, "status", env=nowhere).returncode == DONE
+    assert person.run("status", "--runtime", runtime, env=nowhere).returncode == DONE
+    assert person.run("--runtime", "/nowhere", "status", "--runtime", runtime).returncode == DONE
+    for environment in (nowhere, {**ENVIRONMENT, "XDG_RUNTIME_DIR": ""}, {**ENVIRONMENT, "XDG_RUNTIME_DIR": "run"}):
+        assert person.run("--runtime", "/elsewhere", "status", env=environment).returncode == NO_VAULT
+    done = person.run("status", env=nowhere)
+    assert done.returncode == NO_VAULT and "/nowhere/latchkey/control" in done.stderr
+
+
+@as_root
+def test_nothing_is_said_to_a_daemon_of_another_user(person):
+    daemon = person.daemon()
+    os.chown(daemon.path, 1, 1)
+    done = person.run("status")
+    assert done.returncode == NO_VAULT and "not yours" in done.stderr
+    assert daemon.packets == []
+
+
+# ---- lock ----
+
+
+def test_lock(person):
+    daemon = person.daemon()
+    done = person.run("lock")
+    assert (done.returncode, done.stderr) == (DONE, "")
+    assert daemon.packets == [b"\1\4"]
+    daemon.lock = CLOSED
+    assert person.run("lock").returncode == NO_VAULT
+
+
+# ---- unlock on a terminal ----
+
+
+def test_the_right_password(person):
+    daemon = person.daemon(status(state=LOCKED), status())
+    before, child = asked(person)
+    child.sendline(PASSWORD)
+    said, code = ending(child)
+    assert code == DONE and "The vault is unlocked." in said
+    assert PASSWORD not in said
+    assert daemon.packets == [b"\1\3"] * 2, "the daemon is asked, and told nothing"
+
+
+@as_root
+def test_the_password_is_seen_by_nobody(person):
+    person.daemon(status(state=LOCKED))
+    _, child = asked(person)
+    child.send(PASSWORD)
+    for name in ("cmdline", "environ"):
+        with open(f"/proc/{child.pid}/{name}", "rb") as file:
+            assert PASSWORD.encode() not in file.read()
+    assert os.stat(f"/proc/{child.pid}/environ").st_uid == 0, "not dumpable: its files in /proc are root's"
+    child.close(force=True)
+
+
+def test_the_terminal_is_as_it_was(person):
+    # The shell stays, so that its terminal can be looked at when the program has ended.
+    person.daemon(status(state=LOCKED))
+    for keys, expected in [(PASSWORD + "\n", 1), ("wrong\n", 1), ("\x04", 1), ("\n", 1), ("\x03", 130), ("\x1c", 131)]:
+        child = person.terminal("/bin/bash", "--norc", "--noprofile", "-i")
+        child.sendline("PS1='@''@> '; stty sane -tostop; bind 'set enable-bracketed-paste off'")
+        child.expect("@@> ")
+        child.sendline("stty -g")
+        child.expect("@@> ")
+        before = re.search(r"^\S*:\S*:\S*", child.before.split("\n", 1)[1], re.M)[0]
+        child.sendline(f"ulimit -c 0; {person.program} unlock --pam-folder {person.pam}")
+        child.expect_exact(PROMPT)
+        time.sleep(0.05)
+        child.send(keys)
+        child.expect("@@> ")
+        assert PASSWORD not in child.before
+        child.sendline("echo rc''=$?")
+        child.expect(r"rc=(\d+)")
+        assert int(child.match[1]) == expected, repr(keys)
+        child.expect("@@> ")
+        child.sendline("stty -g")
+        child.expect("@@> ")
+        assert re.search(r"^\S*:\S*:\S*", child.before.split("\n", 1)[1], re.M)[0] == before, repr(keys)
+        child.close(force=True)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT])
+def test_signals_from_elsewhere(person, number):
+    person.daemon(status(state=LOCKED))
+    before, child = asked(person)
+    child.send("half a pass")
+    os.kill(child.pid, number)
+    # Only the program's own end closes the terminal: its settings are read while it is still open here.
+    deadline = time.monotonic() + 5
+    while child.isalive() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert child.signalstatus == number
+    assert settings(child) == before
+    child.close()
+
+
+def test_stopped_and_continued(person):
+    person.daemon(status(state=LOCKED), status())
+    child = person.terminal("/bin/bash", "--norc", "--noprofile", "-i")
+    child.sendline("PS1='@''@> '; bind 'set enable-bracketed-paste off'")
+    child.expect("@@> ")
+    child.sendline(f"{person.program} unlock --pam-folder {person.pam}")
+    child.expect_exact(PROMPT)
+    child.send("half")
+    child.sendcontrol("z")
+    child.expect("Stopped")
+    child.expect("@@> ")
+    child.sendline("stty -a | tr ' ;' '\\n\\n' | grep -x -e echo -e -echo")
+    child.expect("\r\n(-?echo)\r\n")
+    assert child.match[1] == "echo"
+    child.expect("@@> ")
+    child.sendline("fg")
+    child.expect_exact(PROMPT)
+    child.sendline(PASSWORD)
+    child.expect("The vault is unlocked.")
+    assert PASSWORD not in child.before
+    child.close(force=True)
+
+
+def test_what_was_typed_before_the_question_is_no_answer(person):
+    person.daemon(status(state=LOCKED), status(state=LOCKED))
+    child = person.terminal("/bin/sh", "-c", f"echo ready; sleep 0.5; exec {person.program} unlock --pam-folder {person.pam}")
+    child.expect("ready")
+    child.sendline("typed ahead")
+    child.expect_exact(PROMPT)
+    with pytest.raises(pexpect.TIMEOUT):
+        child.expect(pexpect.EOF, timeout=0.5)
+    child.close(force=True)
+
+
+def test_a_visible_question_is_answered_visibly(person):
+    shim = "auth requisite pam_echo.so Welcome to %s"
+    person.service(shim, f"auth required pam_pwdfile.so pwdfile={person.folder}/passwd")
+    person.daemon(status(state=LOCKED), status())
+    _, child = asked(person)
+    assert "Welcome to latchkey-unlock" in child.before, "what PAM has to say is said"
+    child.sendline(PASSWORD)
+    assert ending(child)[1] == DONE
+
+
+def test_input_may_be_redirected_on_a_terminal(person):
+    person.daemon(status(state=LOCKED), status())
+    child = person.terminal("/bin/sh", "-c", f"exec {person.program} unlock --pam-folder {person.pam} </dev/null >/dev/null")
+    child.expect_exact(PROMPT)
+    child.sendline(PASSWORD)
+    assert ending(child)[1] == DONE
+
+
+# ---- unlock: what counts ----
+
+
+@pytest.mark.parametrize("after, words", [
+    (status(state=SEALED, generation=0), "Log in once"), (status(state=SEALED), "did not open"),
+    (status(state=LOCKED), "did not open"), (status(state=LOCKED, locker=True), "screen locker"),
+    (status(state=LOCKED, locker=True, staged=True), "screen locker"),
+    (status(state=SEALED, problems=["keybag: the file is damaged"]), "keybag: the file is damaged"),
+    (status(locked_collections=1), "did not open")])  # fmt: skip
+def test_pam_accepts_and_the_vault_stays_locked(person, after, words):
+    person.daemon(status(state=LOCKED), after)
+    done = person.unlock("--stdin", input=PASSWORD + "\n")
+    assert done.returncode == FAILED and done.stdout == "" and words in done.stderr
+
+
+def test_pam_refuses_and_the_vault_opens_all_the_same(person):
+    person.daemon(status(state=LOCKED), status())
+    done = person.unlock("--stdin", input="the old one\n")
+    assert done.returncode == DONE and "The vault is unlocked." in done.stdout
+
+
+def test_an_open_vault_asks_for_nothing(person):
+    person.daemon(status())
+    done = person.unlock()
+    assert done.returncode == DONE and "already" in done.stdout
+
+
+def test_collections_that_are_locked_by_themselves(person):
+    person.daemon(status(locked_collections=1), status())
+    assert person.unlock("--stdin", input=PASSWORD + "\n").returncode == DONE
+
+
+# ---- unlock in scripts ----
+
+
+@pytest.mark.parametrize("typed, code", [
+    (PASSWORD + "\n", DONE), (PASSWORD, DONE), (PASSWORD + "\nmore\n", DONE), ("wrong\n", FAILED), ("", FAILED),
+    ("\n", FAILED), ("x" * 600 + "\n", FAILED), (PASSWORD + "\0\n", FAILED)])  # fmt: skip
+def test_a_line_of_standard_input(person, typed, code):
+    person.daemon(status(state=LOCKED), status(state=UNLOCKED if code == DONE else LOCKED))
+    done = person.unlock("--stdin", input=typed)
+    assert done.returncode == code, done.stderr
+    assert PASSWORD not in done.stdout + done.stderr
+    assert bool(done.stderr) == (code != DONE)
+
+
+def test_standard_input_is_left_alone_unless_asked_for(person):
+    person.daemon(status(state=LOCKED))
+    done = person.unlock(input=PASSWORD + "\n")
+    assert done.returncode == FAILED and "--stdin" in done.stderr
+
+
+@pytest.mark.parametrize("lines", [None, ["auth required pam_no_such_module.so"], ["auth required pam_deny.so"]])
+def test_pam_that_is_not_set_up(person, lines):
+    if lines is None:
+        (person.pam / "latchkey-unlock").unlink()
+    else:
+        person.service(*lines)
+    person.daemon(status(state=LOCKED))
+    done = person.unlock("--stdin", input=PASSWORD + "\n")
+    assert done.returncode == FAILED and done.stderr != ""
+
+
+# ---- usage ----
+
+
+@pytest.mark.parametrize("arguments", [["bogus"], ["status", "--bogus"], ["--runtime"], ["lock", "extra"]])
+def test_wrong_usage(person, arguments):
+    done = person.run(*arguments)
+    assert done.returncode == USAGE and done.stdout == "" and "latchkey" in done.stderr
+
+
+def test_help_and_completions(person):
+    for arguments in ([], ["--help"], ["status", "--help"], ["lock", "--help"], ["unlock", "--help"], ["--version"]):
+        done = person.run(*arguments)
+        assert done.returncode == DONE and done.stdout != ""
+        assert "pam-folder" not in done.stdout
+    text = " ".join(person.run("--help").stdout.split())
+    for word in ("0 done", "1 it could not be done", "3 no vault", "64 wrong usage", "--generate-completion-script"):
+        assert word in text
+    for shell in ("bash", "zsh", "fish"):
+        done = person.run("--generate-completion-script", shell)
+        assert done.returncode == DONE and "unlock" in done.stdout
+    script = person.run("--generate-completion-script", "bash").stdout
+    assert subprocess.run(["bash", "-n"], input=script, text=True).returncode == 0

@@ -1,0 +1,591 @@
+"""latchkey-derive: what it answers, what it writes, and what the daemon gets."""
+
+import hashlib
+import os
+import pathlib
+import pwd
+import resource
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import pytest
+from conftest import (AUTHENTICATE, CLOSE, CLOSED, DAEMON_SILENT, DAMAGED, FOUNDED, HOME_UNAVAILABLE,
+                      INTERNAL_ERROR, NO_DAEMON, NO_FOUND, NO_MEMORY, NO_VAULT, NOTHING_NEEDED, OPEN, PASSWORD, PERSON,
+                      REFUSED, UNLOCKED, WRONG_PASSWORD, Run, as_root)
+from standin import (CLOSED as HANG_UP, KEYS, LIVE, NOTHING, REFUSED as NEED_REFUSED, SILENT, STAGED, UNLOCK,
+                     UNLOCK_REFUSED, UNUSABLE, WRONG_KEYS)
+
+# In the keybag: magic, version, vault, generation, time of founding, number of protectors, kind; then the state.
+GENERATION, STATE = 28, 46
+UNPROVEN, PROVEN = 0, 1
+HERE = pathlib.Path(__file__).resolve().parent
+
+
+def generation(keybag):
+    return int.from_bytes(keybag[GENERATION : GENERATION + 8], "little")
+
+
+def resealed(keybag):
+    """The same with a check sum that fits, as somebody who may write the file could make it."""
+    return keybag[:-32] + hashlib.blake2b(keybag[:-32], digest_size=32).digest()
+
+
+# ---- authenticate ----
+
+
+@pytest.mark.parametrize("outcome, expected", [
+    (LIVE, UNLOCKED), (STAGED, UNLOCKED), (WRONG_KEYS, DAMAGED), (UNLOCK_REFUSED, REFUSED), (UNUSABLE, DAMAGED),
+    (SILENT, DAEMON_SILENT), (HANG_UP, DAEMON_SILENT)])  # fmt: skip
+def test_keys_are_delivered(resident, new_keybag, outcome, expected):
+    daemon = resident.daemon()
+    daemon.outcome = outcome
+    assert resident.run(AUTHENTICATE, service="i3lock", tty=":0", rhost="10.1.2.3") == expected
+    assert daemon.hellos == [("authenticate", "i3lock", ":0", "10.1.2.3")]
+    (delivery,) = daemon.deliveries
+    assert delivery.vault == new_keybag[12:28]
+    assert delivery.generation == 1
+    assert len({delivery.unlocked, delivery.session, bytes(32)}) == 3
+    assert resident.keybag.read_bytes() == new_keybag, "authenticate changes nothing"
+
+
+def test_the_same_keys_each_time_and_never_the_password(resident):
+    daemon = resident.daemon()
+    for operation in (AUTHENTICATE, OPEN, AUTHENTICATE):
+        assert resident.run(operation) == UNLOCKED
+    assert len({(d.unlocked, d.session) for d in daemon.deliveries}) == 1
+    assert not any(PASSWORD.encode() in packet for packet in daemon.packets)
+
+
+@pytest.mark.parametrize("need, expected", [
+    (NOTHING, NOTHING_NEEDED), (NEED_REFUSED, REFUSED), (SILENT, DAEMON_SILENT), (HANG_UP, DAEMON_SILENT),
+    (b"\1\1", DAEMON_SILENT), (b"\2\1\0\0\0", DAEMON_SILENT), (b"\1\1\7\0\0", DAEMON_SILENT),
+    (b"x" * 60000, DAEMON_SILENT)])  # fmt: skip
+@pytest.mark.parametrize("operation", [AUTHENTICATE, OPEN])
+def test_without_need_of_keys_no_password_is_worked_on(resident, new_keybag, operation, need, expected):
+    # Unreadable: whoever tried to open it would answer otherwise.
+    resident.write(resident.keybag, new_keybag[:100])
+    daemon = resident.daemon()
+    daemon.need = need
+    run = resident.start(operation)
+    assert run.result() == expected
+    assert daemon.deliveries == []
+    assert run.seconds < (2.2 if need == SILENT else 0.3)
+
+
+def test_wrong_password(resident):
+    daemon = resident.daemon()
+    for operation in (AUTHENTICATE, OPEN):
+        for token in (PASSWORD + "x", PASSWORD[:-1], PASSWORD.upper(), "\0", "x" * 4096):
+            assert resident.run(operation, token=token) == WRONG_PASSWORD
+    assert daemon.deliveries == []
+
+
+@pytest.mark.parametrize("operation", [AUTHENTICATE, CLOSE])
+def test_no_daemon_is_known_at_once(resident, operation):
+    run = resident.start(operation)
+    assert run.result() == NO_DAEMON
+    assert run.seconds < 0.3
+    resident.daemon().close(remove=False)  # killed: the socket is there, and nobody listens
+    resident.daemons.clear()
+    assert resident.run(operation) == NO_DAEMON
+
+
+def test_authenticate_founds_nothing(login):
+    daemon = login.daemon()
+    assert login.run(AUTHENTICATE) == NO_VAULT
+    assert daemon.deliveries == []
+    assert list(login.home.iterdir()) == []
+
+
+# ---- open and close ----
+
+
+def test_founding_with_the_daemon(login):
+    daemon = login.daemon()
+    assert login.run(OPEN) == FOUNDED
+    assert daemon.hellos == [("openSession", "login", "tty1", "")]
+    (delivery,) = daemon.deliveries
+    keybag = login.keybag.read_bytes()
+    assert delivery.flags == 1 and delivery.vault == keybag[12:28] and generation(keybag) == 1
+    assert keybag[STATE] == UNPROVEN
+    for path in (login.vault, login.vault.parent, login.vault.parents[1]):
+        assert path.stat().st_mode & 0o7777 == 0o700 and path.stat().st_uid == PERSON.pw_uid
+    assert {path.name for path in login.vault.iterdir()} == {"keybag", "keybag.lock"}
+    assert all(path.stat().st_mode & 0o7777 == 0o600 for path in login.vault.iterdir())
+
+
+@pytest.mark.parametrize("need, outcome, expected", [
+    (NOTHING, LIVE, FOUNDED), (NEED_REFUSED, LIVE, FOUNDED), (SILENT, LIVE, FOUNDED), (HANG_UP, LIVE, FOUNDED),
+    (KEYS, STAGED, FOUNDED), (KEYS, UNLOCK_REFUSED, FOUNDED), (KEYS, SILENT, FOUNDED), (KEYS, WRONG_KEYS, DAMAGED),
+    (KEYS, UNUSABLE, DAMAGED)])  # fmt: skip
+def test_founding_whatever_the_daemon_says(login, need, outcome, expected):
+    daemon = login.daemon()
+    daemon.need, daemon.outcome = need, outcome
+    assert login.run(OPEN) == expected
+    assert generation(login.keybag.read_bytes()) == 1
+
+
+def test_founding_without_the_daemon(login):
+    run = login.start(OPEN, runtime=login.folder / "nowhere")
+    assert run.result() == FOUNDED
+    first = login.keybag.read_bytes()
+    daemon = login.daemon()
+    assert login.run(AUTHENTICATE) == UNLOCKED, "the password waits for nobody: it opens what was founded"
+    assert daemon.deliveries[0].flags == 1, "the database has still to be made"
+    assert login.keybag.read_bytes() == first
+
+
+def test_the_second_login_proves_the_password(resident):
+    daemon = resident.daemon()
+    daemon.outcome = [UNUSABLE, UNLOCK_REFUSED, STAGED, LIVE]
+    for expected in (DAMAGED, REFUSED):
+        assert resident.run(OPEN) == expected
+        assert resident.keybag.read_bytes()[STATE] == UNPROVEN
+    assert resident.run(OPEN) == UNLOCKED
+    keybag = resident.keybag.read_bytes()
+    assert keybag[STATE] == PROVEN and generation(keybag) == 2
+    assert resident.run(OPEN) == UNLOCKED
+    assert resident.keybag.read_bytes() == keybag
+    assert [delivery.flags for delivery in daemon.deliveries] == [1, 1, 1, 0], "then a database that is gone is a loss"
+    assert [delivery.generation for delivery in daemon.deliveries] == [1, 1, 1, 2]
+
+
+@pytest.mark.parametrize("fields", [dict(flags=NO_FOUND), dict(service="su"), dict(service="sudo"),
+                                    dict(service="cron"), dict(service="systemd-user")])
+def test_where_no_vault_is_founded_the_session_is_told_all_the_same(login, fields):
+    daemon = login.daemon()
+    assert login.run(OPEN, **fields) == NO_VAULT
+    assert list(login.home.iterdir()) == []
+    assert [stage for stage, *_ in daemon.hellos] == ["openSession"]
+
+
+def test_a_session_without_a_password_is_told(login):
+    daemon = login.daemon()
+    for daemon.need in (NOTHING, KEYS, NEED_REFUSED):
+        assert login.run(OPEN, token="") == NOTHING_NEEDED
+    assert login.run(CLOSE, token="") == CLOSED
+    assert [stage for stage, *_ in daemon.hellos] == ["openSession"] * 3 + ["closeSession"]
+    assert daemon.deliveries == [] and list(login.home.iterdir()) == []
+
+
+@pytest.mark.parametrize("operation, token", [(OPEN, ""), (CLOSE, "")])
+def test_a_silent_daemon_at_the_ends_of_a_session(login, operation, token):
+    login.daemon().need = SILENT
+    assert login.run(operation, token=token) == DAEMON_SILENT
+
+
+def test_open_waits_for_the_socket(resident):
+    run = resident.start(OPEN)
+    time.sleep(0.5)
+    daemon = resident.daemon()
+    assert run.result() == UNLOCKED and len(daemon.deliveries) == 1
+    daemon.close()
+    resident.daemons.clear()
+    run = resident.start(OPEN)
+    assert run.result() == NO_DAEMON
+    assert 0.9 < run.seconds < 1.5
+    run = resident.start(OPEN, runtime=resident.folder / "nowhere")
+    assert run.result() == NO_DAEMON
+    assert run.seconds < 0.3
+
+
+def test_two_foundings_at_once_give_one_vault(login):
+    daemon = login.daemon()
+    runs = [login.start(OPEN) for _ in range(3)]
+    results = [run.result() for run in runs]
+    assert sorted(results) == [UNLOCKED, UNLOCKED, FOUNDED]
+    assert len({(d.vault, d.unlocked, d.session) for d in daemon.deliveries}) == 1 and len(daemon.deliveries) == 3
+    assert daemon.deliveries[0].vault == login.keybag.read_bytes()[12:28]
+
+
+def test_two_second_logins_at_once(resident):
+    resident.daemon()
+    runs = [resident.start(OPEN) for _ in range(3)]
+    assert [run.result() for run in runs] == [UNLOCKED] * 3
+    assert generation(resident.keybag.read_bytes()) == 2
+
+
+def test_many_logins_at_once_end_in_time(resident):
+    resident.daemon()
+    runs = [resident.start(AUTHENTICATE) for _ in range(4)]
+    assert {run.result() for run in runs} == {UNLOCKED}
+
+
+# ---- files ----
+
+
+def damaged(keybag):
+    middle = len(keybag) // 2
+    return {
+        "empty": b"",
+        "one byte": keybag[:1],
+        "half": keybag[:middle],
+        "without its last byte": keybag[:-1],
+        "longer": keybag + b"\0",
+        "flipped": keybag[:middle] + bytes([keybag[middle] ^ 1]) + keybag[middle + 1 :],
+        "flipped, check sum right": resealed(keybag[:200] + bytes([keybag[200] ^ 1]) + keybag[201:]),
+        "newer": resealed(keybag[:8] + b"\2\0\0\0" + keybag[12:]),
+        "foreign": b"-----BEGIN PGP MESSAGE-----\n" * 20,
+        "too large": keybag + bytes(70000),
+        "last generation": resealed(keybag[:GENERATION] + b"\xff" * 8 + keybag[GENERATION + 8 :]),
+        "no protector": resealed(keybag[:44] + b"\0" + keybag[45:]),
+        "255 protectors": resealed(keybag[:44] + b"\xff" + keybag[45:]),
+    }
+
+
+@pytest.mark.parametrize("name", damaged(bytes(300)))
+@pytest.mark.parametrize("operation", [AUTHENTICATE, OPEN])
+def test_damaged_keybag(resident, new_keybag, operation, name):
+    bad = damaged(new_keybag)[name]
+    resident.write(resident.keybag, bad)
+    daemon = resident.daemon()
+    assert resident.run(operation) == DAMAGED
+    assert daemon.deliveries == [] and len(daemon.hellos) == 1
+    assert resident.keybag.read_bytes() == bad
+
+
+# The cost of the only protector: behind kind, state, id, two times and the salt.
+PASSES = STATE + 1 + 16 + 8 + 8 + 16
+MEMORY = PASSES + 4
+
+
+@pytest.mark.parametrize("passes, memory, expected", [
+    (3, 31 << 20, DAMAGED), (3, (1 << 30) + 1024, DAMAGED), (11, 64 << 20, DAMAGED), (1, 64 << 20, DAMAGED),
+    (3, (64 << 20) + 1, DAMAGED), (2**32 - 1, 2**64 - 1, DAMAGED), (3, 33 << 20, WRONG_PASSWORD)])  # fmt: skip
+def test_the_cost_is_bounded_before_any_work(resident, new_keybag, passes, memory, expected):
+    cost = passes.to_bytes(4, "little") + memory.to_bytes(8, "little")
+    resident.write(resident.keybag, resealed(new_keybag[:PASSES] + cost + new_keybag[MEMORY + 8 :]))
+    resident.daemon()
+    run = resident.start(AUTHENTICATE)
+    assert run.result() == expected
+    assert run.seconds < 1
+
+
+@pytest.mark.parametrize("kind", ["link", "fifo", "folder", "socket", "device", "of another user"])
+def test_a_keybag_that_is_no_file_of_the_user(resident, new_keybag, kind):
+    resident.keybag.unlink()
+    outside = resident.folder / "outside"
+    resident.write(outside, new_keybag)
+    if kind == "link":
+        resident.keybag.symlink_to(outside)
+    elif kind == "fifo":
+        os.mkfifo(resident.keybag)
+        os.chown(resident.keybag, PERSON.pw_uid, PERSON.pw_gid)
+    elif kind == "folder":
+        resident.keybag.mkdir()
+        os.chown(resident.keybag, PERSON.pw_uid, PERSON.pw_gid)
+    elif kind == "socket":
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(str(resident.keybag))
+        os.chown(resident.keybag, PERSON.pw_uid, PERSON.pw_gid)
+    elif os.geteuid() != 0:
+        pytest.skip("needs root")
+    elif kind == "device":
+        os.mknod(resident.keybag, 0o020666, os.makedev(1, 5))
+        os.chown(resident.keybag, PERSON.pw_uid, PERSON.pw_gid)
+    else:
+        shutil.copy(outside, resident.keybag)
+        resident.keybag.chmod(0o666)
+    daemon = resident.daemon()
+    for operation in (AUTHENTICATE, OPEN):
+        run = resident.start(operation)
+        assert run.result() == HOME_UNAVAILABLE
+        assert run.seconds < 0.3
+    assert daemon.deliveries == [] and outside.read_bytes() == new_keybag
+
+
+@pytest.mark.parametrize("daemon_is_up", [True, False])
+def test_a_database_without_a_keybag_founds_no_other(login, daemon_is_up):
+    login.founded_before(b"")
+    login.keybag.unlink()
+    login.write(login.vault / "vault.db", b"SQLite format 3\0")
+    if daemon_is_up:
+        daemon = login.daemon()
+        assert login.run(AUTHENTICATE) == DAMAGED
+        assert login.run(OPEN) == DAMAGED
+        assert [stage for stage, *_ in daemon.hellos] == ["authenticate", "openSession"]
+    else:
+        assert login.run(OPEN, runtime=login.folder / "nowhere") == DAMAGED
+    assert [path.name for path in login.vault.iterdir()] == ["vault.db"]
+
+
+@pytest.mark.parametrize("kind", ["absent", "a file", "a loop"])
+def test_a_home_that_is_none(login, kind):
+    home = login.folder / "other"
+    if kind == "a file":
+        home.touch()
+    elif kind == "a loop":
+        home.symlink_to(home)
+    daemon = login.daemon()
+    assert login.run(OPEN, home=home) == HOME_UNAVAILABLE
+    assert len(daemon.hellos) == 1
+    assert login.run(AUTHENTICATE, home=home) in (NO_VAULT, HOME_UNAVAILABLE)
+
+
+@as_root
+def test_a_home_of_another_user(login, new_keybag):
+    os.chown(login.home, 0, 0)
+    login.home.chmod(0o777)
+    assert login.run(OPEN, runtime="/nowhere") == HOME_UNAVAILABLE
+    assert list(login.home.iterdir()) == []
+    os.chown(login.home, PERSON.pw_uid, PERSON.pw_gid)
+    login.founded_before(new_keybag)
+    os.chown(login.vault, 0, 0)
+    login.vault.chmod(0o777)
+    daemon = login.daemon()
+    for operation in (AUTHENTICATE, OPEN):
+        assert login.run(operation) == HOME_UNAVAILABLE
+    assert daemon.deliveries == []
+
+
+@as_root
+def test_the_lock_of_another_user(resident, new_keybag):
+    # No proof can be written, and the keys are in use all the same.
+    (resident.vault / "keybag.lock").write_bytes(b"")
+    resident.daemon()
+    assert resident.run(OPEN) == UNLOCKED
+    assert resident.keybag.read_bytes() == new_keybag
+
+
+@pytest.mark.parametrize("kind", ["link", "fifo"])
+def test_a_lock_that_is_no_file(login, kind):
+    login.founded_before(b"")
+    login.keybag.unlink()
+    outside = login.folder / "outside"
+    if kind == "link":
+        (login.vault / "keybag.lock").symlink_to(outside)
+    else:
+        os.mkfifo(login.vault / "keybag.lock")
+    assert login.run(OPEN, runtime="/nowhere") == HOME_UNAVAILABLE
+    assert not outside.exists() and not login.keybag.exists()
+
+
+@as_root
+def test_read_only_and_full_file_systems(login, new_keybag):
+    def mount(*arguments):
+        subprocess.run(["mount", *arguments, login.home], check=True)
+
+    owner = f"mode=700,uid={PERSON.pw_uid},gid={PERSON.pw_gid}"
+    mount("-t", "tmpfs", "-o", f"size=64k,{owner}", "full")
+    try:
+        (login.home / "filler").write_bytes(bytes(60 << 10))
+        with open("/proc/self/mounts") as mounts:
+            assert str(login.home) in mounts.read()
+        try:
+            with open(login.home / "rest", "wb") as rest:
+                while rest.write(bytes(4096)):
+                    rest.flush()
+        except OSError:
+            pass
+        assert login.run(OPEN, runtime="/nowhere") == HOME_UNAVAILABLE
+        assert not login.keybag.exists() and not list(login.home.rglob("*.new"))
+        (login.home / "filler").unlink()
+        (login.home / "rest").unlink()
+        assert login.run(OPEN, runtime="/nowhere") == FOUNDED, "with room again"
+        login.write(login.keybag, new_keybag)
+        mount("-o", "remount,ro")
+        daemon = login.daemon()
+        assert login.run(OPEN) == UNLOCKED
+        assert len(daemon.deliveries) == 1 and login.keybag.read_bytes() == new_keybag
+    finally:
+        subprocess.run(["umount", login.home], check=True)
+    mount("-t", "tmpfs", "-o", f"ro,size=64k,{owner}", "bare")
+    try:
+        assert login.run(OPEN) == HOME_UNAVAILABLE
+    finally:
+        subprocess.run(["umount", login.home], check=True)
+
+
+# ---- who ----
+
+
+@as_root
+def test_system_accounts_get_no_vault(login):
+    account = pwd.getpwnam("daemon")
+    os.chown(login.home, account.pw_uid, account.pw_gid)
+    assert login.run(OPEN, user="daemon", runtime="/nowhere") == NO_VAULT
+    os.chown(login.home, 0, 0)
+    assert login.run(OPEN, user="root", runtime="/nowhere") == NO_VAULT
+    assert list(login.home.iterdir()) == []
+
+
+@pytest.mark.parametrize("user", ["no-such-user-of-this-machine", "", "../root"])
+def test_unknown_users(login, user):
+    assert login.run(OPEN, user=user) == INTERNAL_ERROR
+
+
+@as_root
+def test_a_user_cannot_become_another(login):
+    options = dict(user=PERSON.pw_uid, group=PERSON.pw_gid, extra_groups=[])
+    for user in ("root", "daemon"):
+        assert login.run(OPEN, user=user, options=options) == INTERNAL_ERROR
+    daemon = login.daemon()
+    assert login.run(OPEN, options=options) == FOUNDED, "but be oneself, as a screen locker's user is"
+    assert len(daemon.deliveries) == 1
+
+
+@as_root
+@pytest.mark.parametrize("owner_of_file", ["the listener", "the user"])
+def test_nothing_is_said_to_a_listener_of_another_user(resident, owner_of_file):
+    os.makedirs(resident.runtime / "latchkey")
+    os.chmod(resident.runtime, 0o777)
+    os.chmod(resident.runtime / "latchkey", 0o777)
+    path = resident.runtime / "latchkey/control"
+    stranger = pwd.getpwnam("daemon")
+    with subprocess.Popen([sys.executable, HERE / "standin.py", path], user=stranger.pw_uid, group=stranger.pw_gid,
+                          stdout=subprocess.PIPE, text=True, cwd="/", env={"PYTHONDONTWRITEBYTECODE": "1"}) as listener:
+        try:
+            assert listener.stdout.readline() == "listening\n"
+            os.chmod(path, 0o777)
+            if owner_of_file == "the user":
+                os.chown(path, PERSON.pw_uid, -1)
+            for operation in (AUTHENTICATE, OPEN, CLOSE):
+                assert resident.run(operation) == REFUSED
+                if owner_of_file == "the user":
+                    assert listener.stdout.readline() == "nothing\n"
+        finally:
+            listener.kill()
+
+
+def test_a_link_for_a_socket_is_not_followed(resident):
+    elsewhere = resident.daemon(path=f"{resident.folder}/elsewhere/control")
+    os.makedirs(resident.runtime / "latchkey")
+    (resident.runtime / "latchkey/control").symlink_to(elsewhere.path)
+    assert resident.run(AUTHENTICATE) == REFUSED
+    assert elsewhere.packets == []
+
+
+# ---- the process ----
+
+
+def pages_with(pid, needle):
+    """The flags of every mapping in which `needle` is."""
+    found, span = [], None
+    with open(f"/proc/{pid}/smaps") as maps, open(f"/proc/{pid}/mem", "rb") as memory:
+        for line in maps:
+            words = line.split()
+            if "-" in words[0] and len(words) >= 5:
+                span = [int(part, 16) for part in words[0].split("-")]
+            elif words[0] == "VmFlags:":
+                try:
+                    memory.seek(span[0])
+                    content = memory.read(span[1] - span[0])
+                except (OSError, ValueError, OverflowError):
+                    continue
+                if needle in content:
+                    found.append(set(words[1:]))
+    return found
+
+
+@as_root
+def test_what_others_see_of_the_process(resident):
+    daemon = resident.daemon()
+    daemon.outcome = SILENT
+    with open(resident.folder / "inherited", "w") as file:
+        run = resident.start(OPEN, options=dict(pass_fds=[file.fileno()], umask=0, cwd=resident.folder))
+    deadline = time.monotonic() + 5
+    while not daemon.deliveries and time.monotonic() < deadline:
+        time.sleep(0.01)
+    (delivery,) = daemon.deliveries
+    token = PASSWORD.encode()
+    for name in ("cmdline", "environ", "status", "comm"):
+        assert token not in run.proc(name)
+    status = dict(line.split(":\t", 1) for line in run.proc("status").decode().splitlines() if ":\t" in line)
+    uid, gid = str(PERSON.pw_uid), str(PERSON.pw_gid)
+    assert status["Uid"].split() == [uid] * 4 and status["Gid"].split() == [gid] * 4
+    assert set(status["Groups"].split()) <= {str(group) for group in os.getgrouplist(PERSON.pw_name, PERSON.pw_gid)}
+    assert int(status["CapEff"], 16) == int(status["CapPrm"], 16) == 0
+    assert status["Umask"] == "0077"
+    assert os.readlink(f"/proc/{run.pid}/cwd") == "/"
+    assert b"Max core file size 0 0 " in b" ".join(run.proc("limits").split())
+    assert os.stat(f"/proc/{run.pid}/environ").st_uid == 0, "not dumpable: its files in /proc are root's"
+    # Positive control: the password and the keys are there, and only in memory that is locked and kept out of dumps.
+    for secret in (token, delivery.unlocked, delivery.session):
+        pages = pages_with(run.pid, secret)
+        assert pages and all({"lo", "dd"} <= flags for flags in pages)
+    assert run.result() == DAEMON_SILENT
+
+
+@as_root
+def test_another_process_of_the_user_cannot_read_its_memory(resident):
+    daemon = resident.daemon()
+    daemon.outcome = SILENT
+    run = resident.start(AUTHENTICATE)
+    while not daemon.deliveries:
+        time.sleep(0.01)
+    code = f"open('/proc/{run.pid}/mem', 'rb')"
+    done = subprocess.run([sys.executable, "-c", code], user=PERSON.pw_uid, cwd="/", capture_output=True, text=True)
+    assert "PermissionError" in done.stderr
+    run.end()
+
+
+def test_it_ends_with_its_parent(resident):
+    daemon = resident.daemon()
+    daemon.outcome = SILENT
+    child = os.fork()
+    if child == 0:
+        resident.start(AUTHENTICATE)
+        time.sleep(60)
+        os._exit(0)
+    while not daemon.deliveries:
+        time.sleep(0.01)
+    children = pathlib.Path(f"/proc/{child}/task/{child}/children").read_text().split()
+    assert len(children) == 1
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    deadline = time.monotonic() + 0.5
+    while os.path.exists(f"/proc/{children[0]}/environ") and time.monotonic() < deadline:
+        try:
+            if " Z " in pathlib.Path(f"/proc/{children[0]}/stat").read_text():
+                break
+        except FileNotFoundError:
+            break
+        time.sleep(0.01)
+    else:
+        assert not os.path.exists(f"/proc/{children[0]}/environ")
+
+
+def test_a_request_that_never_comes_ends_in_time(login):
+    for data in (b"", login.request(AUTHENTICATE)[:-1]):
+        run = Run(login.program, data, hang_up=False)
+        assert run.end() == b""
+        assert run.process.returncode == -signal.SIGALRM
+        assert 2.6 < run.seconds < 3
+
+
+def test_every_answer_comes_before_the_time_limit(login):
+    # A late socket, then a daemon that takes almost its whole time twice.
+    def slow(operation):
+        time.sleep(1.1)
+
+    login.found()
+    run = login.start(OPEN)
+    time.sleep(0.8)
+    login.daemon().on_request = slow
+    assert run.result() in (UNLOCKED, DAEMON_SILENT)
+    assert run.seconds < 2.8
+
+
+def test_no_memory_is_an_answer(resident, new_keybag):
+    resident.daemon()
+    limit = 100 << 20
+
+    def limited():
+        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+
+    for operation in (AUTHENTICATE, OPEN):
+        run = resident.start(operation, options=dict(preexec_fn=limited))
+        assert run.result() == NO_MEMORY
+        assert run.seconds < 1
+    resident.keybag.unlink()
+    assert resident.start(OPEN, options=dict(preexec_fn=limited)).result() == NO_MEMORY
+    assert not resident.keybag.exists()
+
+
+def test_a_person_who_starts_it_is_asked_for_nothing(programs):
+    done = subprocess.run([programs / "latchkey-derive"], stdin=subprocess.DEVNULL, capture_output=True, timeout=5)
+    assert done.returncode == 64 and done.stdout == done.stderr == b""

@@ -1,0 +1,101 @@
+import Glibc
+import Testing
+
+@testable import Sodium
+
+@Suite("Memory for secrets")
+struct SecureBytesTests {
+  init() throws { try Sodium.initialize() }
+
+  /// Holds a value that arrays cannot.
+  private final class Held {
+    var value: SecureBytes
+    init(_ value: consuming SecureBytes) { self.value = value }
+  }
+
+  @Test(
+    "New memory is zero, also where a secret was before", arguments: [0, 1, 32, 64, 65, 512, 513, 4096, 4097, 1 << 20])
+  func zeroed(size: Int) throws {
+    for _ in 0..<4 {
+      var value = try SecureBytes(count: size)
+      #expect(value.count == size)
+      #expect(octets(value).allSatisfy { $0 == 0 })
+      value.withUnsafeMutableBytes { for index in $0.indices { $0[index] = 0xA7 } }
+      #expect(octets(value).allSatisfy { $0 == 0xA7 })
+    }
+  }
+
+  // A slot stays mapped after its release, so it can be looked at. In a process of its own, where no other test takes
+  // the slot, or uses all of them up: what then is no slot is unmapped.
+  @Test("A slot is erased when it is given back")
+  func erased() async {
+    await #expect(processExitsWith: .success) {
+      try Sodium.initialize()
+      for size in [16, 64, 512, 4096] {
+        guard let start = SecureMemory.allocate(size) else { exit(2) }
+        start.copyMemory(from: Sodium.randomBytes(size), byteCount: size)
+        SecureMemory.release(start)
+        guard UnsafeRawBufferPointer(start: start, count: size).allSatisfy({ $0 == 0 }) else { exit(3) }
+      }
+    }
+  }
+
+  @Test("More values than slots: each has its own memory, aligned")
+  func manyValues() throws {
+    var held: [Held] = []
+    for number in 0..<900 {
+      let bytes = withUnsafeBytes(of: number) { Array($0) } + [UInt8](repeating: 0x5A, count: number % 90)
+      held.append(Held(try SecureBytes(copying: bytes.span.bytes)))
+    }
+    for number in held.indices {
+      let expected = withUnsafeBytes(of: number) { Array($0) } + [UInt8](repeating: 0x5A, count: number % 90)
+      #expect(octets(held[number].value) == expected)
+      #expect(UInt(bitPattern: held[number].value.start) % 64 == 0)
+    }
+    // Every second one goes and comes again; the others stay what they were.
+    for number in held.indices where number.isMultiple(of: 2) { held[number] = Held(try SecureBytes(count: 40)) }
+    for number in held.indices {
+      let start = octets(held[number].value).prefix(8)
+      #expect(
+        Array(start)
+          == (number.isMultiple(of: 2) ? [0, 0, 0, 0, 0, 0, 0, 0] : withUnsafeBytes(of: number) { Array($0) }))
+    }
+  }
+
+  @Test("What cannot be had is an error", arguments: [-1, Int.min, Int.max, Int.max - 63, Int.max - 64, 1 << 60])
+  func tooMuch(count: Int) {
+    #expect(throws: SodiumError.outOfMemory) { _ = try SecureBytes(count: count) }
+  }
+
+  @Test("A prefix has the first bytes and no others")
+  func prefix() throws {
+    let bytes: [UInt8] = Array(1...100)
+    for count in [0, 1, 99, 100] {
+      let value = try SecureBytes(copying: bytes.span.bytes)
+      let part = try value.prefix(count)
+      #expect(part.count == count)
+      #expect(octets(part) == Array(bytes.prefix(count)))
+    }
+    #expect(throws: SodiumError.badArgument) {
+      let value = try SecureBytes(copying: bytes.span.bytes)
+      _ = try value.prefix(101)
+    }
+    #expect(throws: SodiumError.badArgument) {
+      let value = try SecureBytes(copying: bytes.span.bytes)
+      _ = try value.prefix(-1)
+    }
+  }
+
+  @Test("A key has 32 bytes, and its duplicate is another owner of the same")
+  func keys() throws {
+    for count in [0, 31, 33] {
+      let bytes = [UInt8](repeating: 1, count: count)
+      #expect(throws: SodiumError.badArgument) { _ = try Key(copying: bytes.span.bytes) }
+    }
+    let first = try Key.random()
+    let second = try first.duplicate()
+    #expect(octets(first) == octets(second))
+    #expect(octets(first) != octets(try Key.random()))
+    #expect(octets(first) != [UInt8](repeating: 0, count: 32))
+  }
+}
