@@ -140,10 +140,12 @@ public final class LogindWatch {
 
   private func addMatches(_ bus: Bus) throws(SystemdError) {
     var missing = 4
-    let installed: (BusError?) -> Void = { [weak self] error in
+    let installed: (BusError?) -> Void = { [weak self, weak bus] error in
+      // The answers to a connection that was given up come late.
+      guard let self, let bus, self.bus === bus else { return }
       missing -= 1
       // Read only when nothing can be missed any more. A refused rule would leave the watch deaf.
-      if error != nil { bus.close() } else if missing == 0 { self?.ask() }
+      if error != nil { self.lostBus() } else if missing == 0 { self.ask() }
     }
     slots = [
       try bus.matchSignal(

@@ -33,14 +33,10 @@ public final class ScreenSaverWatch {
     self.handler = handler
   }
 
-  /// Throws when the bus is not there; a rule that the bus refuses closes the connection.
+  /// Throws when the bus is not there; a rule that the bus refuses ends the connection.
   public func start() throws(SystemdError) {
     match = try bus.matchSignal(
       member: "ActiveChanged",
-      installed: { [weak self] error in
-        guard let self else { return }
-        if error != nil { self.bus.close() } else { self.askThoseThatAreThere() }
-      },
       handler: { [weak self] message throws(BusError) in
         // KDE writes it in small letters.
         guard let interface = message.interface, interface.lowercased().hasSuffix(".screensaver"),
@@ -48,6 +44,8 @@ public final class ScreenSaverWatch {
         else { return }
         self?.changed(sender, active: try message.readBool())
       })
+    // The bus takes the rule before it passes these calls on: no change after the answer is missed.
+    askThoseThatAreThere()
   }
 
   private func askThoseThatAreThere() {

@@ -106,7 +106,7 @@ public final class Bus {
     local = [slot]
   }
 
-  /// Closes the connection at once; messages that were not sent yet are dropped.
+  /// Closes the connection at once; messages that were not sent yet are dropped. `onDisconnect` is not told.
   public func close() { sd_bus_close(pointer) }
 
   /// Waits until everything queued is sent. This blocks: only for the end of a program.

@@ -11,16 +11,23 @@ public final class PrivateBus {
   private var leash: Int32 = -1
   private let folder: URL
 
-  /// Starts it.
-  public init() throws {
+  /// Starts it; every connection may have so many match rules, if a limit is given.
+  public init(matchRules: Int? = nil) throws {
     folder = FileManager.default.temporaryDirectory.appending(path: "bus-\(UUID().uuidString)")
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
     address = "unix:path=\(folder.path)/bus"
-    try restart()
+    try restart(matchRules: matchRules)
   }
 
   /// Starts it at the same address, after `stop()`.
-  public func restart() throws {
+  public func restart(matchRules: Int? = nil) throws {
+    let limit = matchRules.map { "<limit name=\"max_match_rules_per_connection\">\($0)</limit>" } ?? ""
+    try """
+    <busconfig>
+      <include>/usr/share/dbus-1/session.conf</include>
+      \(limit)
+    </busconfig>
+    """.write(to: folder.appending(path: "bus.conf"), atomically: true, encoding: .utf8)
     let output = try Self.pipe()
     let leash = try Self.pipe()
     // The shell ends the daemon when its input has a line, or an end: also when this process crashes.
@@ -28,8 +35,8 @@ public final class PrivateBus {
       "sh",
       [
         "-c",
-        "dbus-daemon --session --nofork --nosyslog --print-address --address=\"$0\" & read _; kill -KILL $!; wait",
-        address,
+        "dbus-daemon --config-file=\"$1\" --nofork --nosyslog --print-address --address=\"$0\" & read _; kill -KILL $!; wait",
+        address, folder.appending(path: "bus.conf").path,
       ],
       input: leash.reading, output: output.writing)
     close(leash.reading)

@@ -209,6 +209,24 @@ private final class Scene {
     #expect(reports == [.absent])
   }
 
+  @Test func aRefusedRuleIsNotTakenForSilence() throws {
+    let daemon = try PrivateBus(matchRules: 2)
+    let loop = try EventLoop()
+    let logind = try FakeLogind(daemon, loop)
+    logind.setSilently(x(1))
+    var reports: [LogindWatch.Report] = []
+    let watch = LogindWatch(uid: 1000, loop: loop, address: .address(daemon.address)) { reports.append($0) }
+    watch.start()
+    try loop.run(until: "absent") { reports == [.absent] }
+    // It tries again, and finds a bus that takes all.
+    daemon.stop()
+    try daemon.restart(matchRules: 100)
+    let logindAgain = try FakeLogind(daemon, loop)
+    logindAgain.setSilently(x(1))
+    try loop.run(until: "sessions") { reports.contains(.sessions([x(1)])) }
+    withExtendedLifetime((logind, logindAgain)) {}
+  }
+
   @Test func aLogindThatComesLaterIsFound() throws {
     let scene = try Scene(logind: false)
     try scene.run(until: .absent)

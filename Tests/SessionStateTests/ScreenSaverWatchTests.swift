@@ -57,6 +57,17 @@ import Testing
     #expect(scene.reports == [])
   }
 
+  @Test func aRefusedRuleEndsTheConnection() throws {
+    let daemon = try PrivateBus(matchRules: 0)
+    let loop = try EventLoop()
+    let bus = try daemon.connect(loop)
+    var lost = false
+    try bus.onDisconnect { lost = true }
+    let watch = ScreenSaverWatch(bus: bus) { _ in }
+    try watch.start()
+    try loop.run(until: "disconnect") { lost }
+  }
+
   @Test func aSaverThatVanishesIsTold() throws {
     let scene = try Scene()
     try scene.start()
