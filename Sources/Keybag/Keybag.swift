@@ -57,11 +57,23 @@ public struct Keybag: Equatable, Sendable {
       }
     }
 
+    /// The same keybag, one generation later: there is a database now, and a missing one will be a loss.
+    public borrowing func confirming() throws(KeybagError) -> Keybag {
+      try next { _ in }
+    }
+
     /// The keybag with the protector that opened marked as proven, one generation later. One that is retiring stays so.
     public borrowing func proving() throws(KeybagError) -> Keybag {
+      let protector = self.protector
+      return try next { keybag in
+        if keybag.protectors[protector].state == .unproven { keybag.protectors[protector].state = .proven }
+      }
+    }
+
+    private borrowing func next(_ change: (inout Keybag) -> Void) throws(KeybagError) -> Keybag {
       var next = keybag
       next.generation += 1
-      if next.protectors[protector].state == .unproven { next.protectors[protector].state = .proven }
+      change(&next)
       return try KeybagError.sodium { () throws(SodiumError) in
         try next.sign(root: root)
         return next

@@ -36,7 +36,7 @@ enum Outcome: UInt8 {
     case .founded: "new vault founded"
     case .wrongPassword: "the login password does not open the vault"
     case .refused: "latchkeyd does not let this service unlock the vault"
-    case .damaged: "the keybag is damaged or of a newer version"
+    case .damaged: "the vault's files are damaged or newer than this version; see latchkey status"
     case .daemonSilent: "latchkeyd did not answer in time"
     case .noMemory: "not enough memory to derive the vault's key"
     case .homeUnavailable: "the vault's folder is not usable"

@@ -103,6 +103,20 @@ public struct Folder: ~Copyable {
     try descriptor.synchronize()
   }
 
+  /// Gives the file `name` another name, which nothing may have yet, and waits until that is on the disk.
+  ///
+  /// - Throws: ``PosixError``: `EEXIST`.
+  public borrowing func rename(_ name: String, to other: String) throws(PosixError) {
+    let folder = descriptor.number
+    _ = try retrying("rename") { renameat2(folder, name, folder, other, 1 /* RENAME_NOREPLACE */) }
+    try descriptor.synchronize()
+  }
+
+  /// Removes the file `name`, where it is there.
+  public borrowing func remove(_ name: String) {
+    unlinkat(descriptor.number, name, 0)
+  }
+
   /// Takes the exclusive lock of the file `name`, making the file when it is not there.
   ///
   /// - Parameter deadline: how long to wait, in milliseconds, before `EWOULDBLOCK`.

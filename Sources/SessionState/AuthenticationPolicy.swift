@@ -85,8 +85,10 @@ public enum AuthenticationPolicy {
       return "a remote login does not lift a lock"
     }
     switch request.peer {
-    case .unknown, .systemService:
+    case .unknown, .systemService(startedByRoot: true):
       return nil
+    case .systemService(startedByRoot: false):
+      return "a process of no session"
     case .userManager(let uid):
       // Lockers started by the user's manager belong to the desktop, if there is one.
       return uid == machine.uid && machine.hasGraphicalSession ? nil : "not a process of a session"

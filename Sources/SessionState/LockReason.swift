@@ -37,6 +37,8 @@ public enum SealReason: Equatable, Sendable, CustomStringConvertible {
   case sessionsEnded
   /// Keys came, but no session did.
   case noSession
+  /// The vault's files cannot be used.
+  case keysFailed
   /// Memory is about to be written to disk.
   case hibernation
 
@@ -46,6 +48,7 @@ public enum SealReason: Equatable, Sendable, CustomStringConvertible {
     case .started: "not unlocked yet"
     case .sessionsEnded: "last session ended"
     case .noSession: "no session after login"
+    case .keysFailed: "the vault's files cannot be used"
     case .hibernation: "hibernation"
     }
   }

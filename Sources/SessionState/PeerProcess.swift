@@ -7,7 +7,10 @@ public enum PeerProcess: Equatable, Sendable {
   case unknown
   /// In no session and under no user's manager: a system service. Display managers, getty and sshd are ones, and so
   /// are the logins they handle until their session is open.
-  case systemService
+  ///
+  /// `startedByRoot`: whether root runs the program that started it. A display manager is root's; a job of a user's that
+  /// authenticates is not.
+  case systemService(startedByRoot: Bool)
   /// A unit of a user's manager, where desktops start their shells and lockers. In no session, whoever's it is.
   case userManager(uid: UInt32)
   /// In a login session.
@@ -22,6 +25,6 @@ public enum PeerProcess: Equatable, Sendable {
         uid: uid, sessionClass: sessionClass, type: session.type ?? "unspecified", isRemote: session.isRemote)
     }
     if let uid = LoginSession.ownerOfProcess(pid) { return .userManager(uid: uid) }
-    return .systemService
+    return .systemService(startedByRoot: LoginSession.parentUID(ofProcess: pid) == 0)
   }
 }

@@ -20,6 +20,8 @@ public enum SessionEvent: Equatable, Sendable {
   case screenSaver(peer: String, active: Bool)
   /// A screen saver's process left the bus.
   case screenSaverVanished(peer: String)
+  /// Keys that were let in did not open the vault: its files cannot be used.
+  case keysFailed
   /// `latchkey lock`.
   case lockCommand
   /// A PAM stack opened a session of the user.

@@ -181,6 +181,7 @@ public struct SessionMachine: Sendable {
     case .screenSaverVanished(let peer):
       // A locker that crashed has let nobody in.
       if screenSavers.remove(peer) != nil, !lockerUp { dropStaged(&effects) }
+    case .keysFailed: seal(.keysFailed, &effects)
     case .lockCommand: evict(.command, &effects)
     case .pamSessionOpened: pamSessions += 1
     case .pamSessionClosed:

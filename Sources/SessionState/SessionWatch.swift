@@ -103,6 +103,9 @@ public final class SessionWatch {
   /// `latchkey lock`. The keys are erased when this returns.
   public func lock() { handle(.lockCommand) }
 
+  /// Keys that were let in did not open the vault.
+  public func keysFailed() { handle(.keysFailed) }
+
   /// A PAM stack opened a session of the user.
   public func pamSessionOpened() {
     handle(.pamSessionOpened)

@@ -21,6 +21,29 @@ public struct LoginSession: Equatable, Sendable {
     return sd_pid_get_owner_uid(pid, &uid) >= 0 ? uid : nil
   }
 
+  /// The user that the parent of a process runs as; nil where it cannot be told.
+  public static func parentUID(ofProcess pid: Int32) -> UInt32? {
+    // Behind the name, which is in parentheses and may hold anything: state, parent (proc(5)).
+    guard let stat = contents("/proc/\(pid)/stat"), let end = stat.lastIndex(of: ")"),
+      let parent = stat[end...].split(separator: " ").dropFirst(2).first.flatMap({ Int32($0) }), parent > 0,
+      let status = contents("/proc/\(parent)/status")
+    else { return nil }
+    for line in status.split(separator: "\n") where line.hasPrefix("Uid:") {
+      // Real, effective, saved, file system.
+      let uids = line.split(whereSeparator: { $0 == "\t" || $0 == " " }).dropFirst()
+      return uids.dropFirst().first.flatMap { UInt32($0) }
+    }
+    return nil
+  }
+
+  private static func contents(_ path: String) -> String? {
+    guard let file = fopen(path, "re") else { return nil }
+    defer { fclose(file) }
+    var bytes = [UInt8](repeating: 0, count: 8192)
+    let count = fread(&bytes, 1, bytes.count, file)
+    return String(decoding: bytes.prefix(count), as: UTF8.self)
+  }
+
   /// Whether logind is there, by the folder it keeps.
   public static var isLogindRunning: Bool { access("/run/systemd/seats/", F_OK) >= 0 }
 

@@ -1,3 +1,4 @@
+import Bytes
 import Keybag
 import SQLite
 import Sodium
@@ -13,19 +14,7 @@ final class Store {
   /// - Throws: ``VaultError/damaged(_:)`` for a file that is no vault's database, or cut, or of a newer format;
   ///   ``VaultError/unavailable(_:)`` when it cannot be opened or belongs to another vault. The file is not changed.
   init(path: String, vault: [UInt8]) throws(VaultError) {
-    let database = try VaultError.store { () throws(SQLiteError) in try Database(path: path, mode: .existing) }
-    let format = try VaultError.store { () throws(SQLiteError) in
-      (try database.pragma("PRAGMA application_id"), try database.pragma("PRAGMA user_version"))
-    }
-    guard format.0 == Schema.applicationID else {
-      database.leaveAlone()
-      throw .damaged("vault.db: the file is not a vault's database")
-    }
-    guard format.1 <= Schema.version else {
-      database.leaveAlone()
-      throw .damaged("vault.db: the file has format \(format.1), which is newer than this program")
-    }
-    self.database = database
+    database = try VaultError.store { () throws(SQLiteError) in try Database(path: path, mode: .existing) }
     self.vault = vault
     let row = try vaultRow()
     guard row.vault == vault else {
@@ -34,7 +23,32 @@ final class Store {
     }
   }
 
-  /// Makes a new database with its first rows. `path` nil: in memory only.
+  /// Looks at the first bytes of a database file (https://sqlite.org/fileformat.html, "The Database Header") before
+  /// SQLite does, which would make an empty file into a database.
+  ///
+  /// - Throws: ``VaultError/damaged(_:)`` for anything but a vault's database of a format that is known.
+  static func checkHeader(_ header: [UInt8]) throws(VaultError) {
+    var input = ByteReader(header)
+    do {
+      guard try input.take(16) == Array("SQLite format 3\0".utf8) else {
+        throw VaultError.damaged("vault.db: the file is not a database")
+      }
+      _ = try input.take(44)
+      let version = try input.number(UInt32.self).byteSwapped
+      _ = try input.take(4)
+      let application = try input.number(UInt32.self).byteSwapped
+      guard application == Schema.applicationID else {
+        throw VaultError.damaged("vault.db: the file is not a vault's database")
+      }
+      guard version <= Schema.version else {
+        throw VaultError.damaged("vault.db: the file has format \(version), which is newer than this program")
+      }
+    } catch let error as VaultError { throw error } catch {
+      throw .damaged("vault.db: the file is truncated")
+    }
+  }
+
+  /// Makes a new database with its first row. `path` nil: in memory only.
   init(creating path: String?, first row: VaultRow) throws(VaultError) {
     database = try VaultError.store { () throws(SQLiteError) in
       try Database(path: path ?? ":memory:", mode: path == nil ? .memory : .creating)

@@ -53,7 +53,8 @@ public final class Vault {
     (home, owner, machine) = ("", 0, nil)
     do {
       let tiers = try TierKeys.random()
-      try create(at: nil, vault: Sodium.randomBytes(16), tiers: tiers, label: label, aliases: [])
+      try fill(nil, vault: Sodium.randomBytes(16), tiers: tiers, label: label, aliases: [])
+      try loadCollections()
       try takeOver(tiers, opening: .everything, liftingMarks: true)
     } catch let error as VaultError { throw error } catch { throw .outOfMemory }
   }
@@ -104,14 +105,26 @@ public final class Vault {
       storeProblem = keybag.generation == 1 ? .notFounded : .unavailable("vault.db: the file is missing")
       return
     }
+    openDatabase(folder)
+  }
+
+  private func openDatabase(_ folder: borrowing Folder) {
+    guard let keybag else { return }
     do {
+      var header = [UInt8](repeating: 0, count: 100)
+      do {
+        _ = try header.withUnsafeMutableBufferPointer { buffer throws(PosixError) in
+          try folder.read(KeybagFile.database, into: UnsafeMutableRawBufferPointer(buffer))
+        }
+      } catch { throw VaultError.unavailable("vault.db: \(error.description)") }
+      try Store.checkHeader(header)
       let store = try Store(path: path + "/" + KeybagFile.database, vault: keybag.vault)
       try adopt(store, folder: folder)
       storeProblem = nil
-    } catch {
+    } catch let error as VaultError {
       storeProblem = error
-      forget()
-    }
+      abandon()
+    } catch {}
   }
 
   /// Opens what needs no tier key: the device's share, the index, the device's own classes.
@@ -153,9 +166,13 @@ public final class Vault {
     }
   }
 
-  /// Drops the database and every key: it was found damaged, or is gone.
-  private func forget() {
+  /// Drops the database, which was found damaged, and every key. The file stays as it is.
+  private func abandon() {
     store?.database.leaveAlone()
+    forget()
+  }
+
+  private func forget() {
     (store, index, share, verification, open, chains) = (nil, nil, nil, nil, [], (nil, nil))
   }
 
@@ -206,6 +223,34 @@ public final class Vault {
     return try keybag.recognises(tiers)
   }
 
+  /// Whether ``unlock(_:opening:liftingMarks:mayCreate:)`` could use these keys, without taking anything over: the files
+  /// can be used, and the keys open something of the database. A keybag alone proves nothing: it could have been put
+  /// there together with keys of its own.
+  public func check(_ tiers: borrowing TierKeys, mayCreate: Bool) throws(VaultError) {
+    refresh()
+    guard let store else {
+      guard let keybag, storeProblem == .notFounded, mayCreate || keybag.generation == 1 else {
+        throw storeProblem ?? .notFounded
+      }
+      return
+    }
+    do throws(VaultError) { _ = try openIndex(tiers, store) } catch {
+      if case .damaged = error { throw .unavailable("keybag and vault.db do not belong together") }
+      throw error
+    }
+  }
+
+  private func openIndex(_ tiers: borrowing TierKeys, _ store: Store) throws(VaultError) -> AttributeIndex {
+    let row = try store.vaultRow()
+    return try VaultError.sodium("the index key") { () throws(SodiumError) in
+      AttributeIndex(
+        try Key(
+          try AEAD.open(
+            row.indexKey.span.bytes, key: try tiers.session.derive(.indexWrap, [store.vault]),
+            associated: store.vault)))
+    }
+  }
+
   /// Takes keys over into memory. They must be this vault's: ``recognises(_:)``.
   ///
   /// - Parameters:
@@ -215,28 +260,42 @@ public final class Vault {
   public func unlock(
     _ tiers: borrowing TierKeys, opening: Opening, liftingMarks: Bool, mayCreate: Bool
   ) throws(VaultError) {
-    refresh()
-    if store == nil {
-      guard let keybag, storeProblem == .notFounded, mayCreate || keybag.generation == 1 else {
-        throw storeProblem ?? .notFounded
-      }
-      try create(at: path, vault: keybag.vault, tiers: tiers, label: "Login", aliases: ["default", "login"])
-      storeProblem = nil
-    }
+    try check(tiers, mayCreate: mayCreate)
+    if store == nil, let keybag { try create(keybag, tiers) }
     try takeOver(tiers, opening: opening, liftingMarks: liftingMarks)
   }
 
-  private func create(
-    at folderPath: String?, vault: [UInt8], tiers: borrowing TierKeys, label: String, aliases: [String]
-  ) throws(VaultError) {
-    if folderPath != nil {
-      let folder: Folder
-      do { folder = try KeybagFile.folder(home: home, owner: owner) } catch {
-        throw .unavailable("the vault's folder: \(error.explanation)")
-      }
-      // A device key that was there before the database stays: it may be shared with an older copy of the vault.
-      try openDevice(folder: folder, mayCreate: true)
+  /// Makes the database of a vault that has none: under another name, which becomes its own when everything in it is on
+  /// the disk. So whenever this is interrupted, there is no database or a whole one.
+  private func create(_ keybag: Keybag, _ tiers: borrowing TierKeys) throws(VaultError) {
+    let folder: Folder
+    do { folder = try KeybagFile.folder(home: home, owner: owner) } catch {
+      throw .unavailable("the vault's folder: \(error.explanation)")
     }
+    // A device key that was there before the database stays: it may be shared with an older copy of the vault.
+    try openDevice(folder: folder, mayCreate: true)
+    let draft = KeybagFile.database + ".new"
+    for suffix in ["", "-wal", "-shm", "-journal"] { folder.remove(draft + suffix) }
+    do throws(VaultError) {
+      try fill(path + "/" + draft, vault: keybag.vault, tiers: tiers, label: "Login", aliases: ["default", "login"])
+      // Ends the connection, which moves everything from the log into the file.
+      forget()
+      do throws(PosixError) { try folder.rename(draft, to: KeybagFile.database) } catch {
+        throw .unavailable("vault.db: \(error.description)")
+      }
+    } catch {
+      forget()
+      for suffix in ["", "-wal", "-shm", "-journal"] { folder.remove(draft + suffix) }
+      throw error
+    }
+    openDatabase(folder)
+    if let storeProblem { throw storeProblem }
+  }
+
+  /// Makes a database with one collection. `file` nil: in memory only.
+  private func fill(
+    _ file: String?, vault: [UInt8], tiers: borrowing TierKeys, label: String, aliases: [String]
+  ) throws(VaultError) {
     let indexKey = try VaultError.sodium("a new index") { () throws(SodiumError) in try Key.random() }
     let row = try VaultError.sodium("a new index") { () throws(SodiumError) in
       VaultRow(
@@ -244,25 +303,13 @@ public final class Vault {
         indexKey: AEAD.seal(
           indexKey.bytes, key: try tiers.session.derive(.indexWrap, [vault]), associated: vault))
     }
-    let name = folderPath.map { $0 + "/" + KeybagFile.database }
-    let store: Store
-    do {
-      store = try Store(creating: name, first: row)
-    } catch {
-      // Half a database would look like damage at the next start; nothing was acknowledged from it.
-      if let name { for suffix in ["", "-wal", "-shm", "-journal"] { unlink(name + suffix) } }
-      throw error
-    }
-    self.store = store
+    store = try Store(creating: file, first: row)
     index = AttributeIndex(indexKey)
-    verification = nil
     var unlockedChain = try chain(tiers.unlocked)
     var sessionChain = try chain(tiers.session)
     try adoptDevice()
     let collection = try makeCollection(label: label, unlocked: &unlockedChain, session: &sessionChain)
     for alias in aliases { try setAlias(alias, to: collection) }
-    open = []
-    try loadCollections()
   }
 
   private func chain(_ tier: borrowing Key) throws(VaultError) -> KeyChain {
@@ -283,16 +330,7 @@ public final class Vault {
 
   private func takeOver(_ tiers: borrowing TierKeys, opening: Opening, liftingMarks: Bool) throws(VaultError) {
     let store = try ready()
-    if index == nil {
-      let row = try store.vaultRow()
-      index = try VaultError.sodium("the index key") { () throws(SodiumError) in
-        AttributeIndex(
-          try Key(
-            try AEAD.open(
-              row.indexKey.span.bytes, key: try tiers.session.derive(.indexWrap, [store.vault]),
-              associated: store.vault)))
-      }
-    }
+    if index == nil { index = try openIndex(tiers, store) }
     if device == nil, !home.isEmpty, let folder = try? KeybagFile.folder(home: home, owner: owner) {
       // The device key is gone or another device's: what hangs on it stays as it is, and this device starts its own.
       try openDevice(folder: folder, mayCreate: true)

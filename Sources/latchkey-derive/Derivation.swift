@@ -98,6 +98,8 @@ struct Derivation: ~Copyable {
       let daemon = try connect()
       guard try greet(daemon, .openSession) == nil else { return .founded }
       let result = try deliver(opened, to: daemon)
+      // Keys that were taken made a database: from the second generation on a missing one is a loss.
+      if result == .unlocked { try? KeybagFile.replace(with: try opened.confirming(), in: try folder()) }
       return result == .damaged ? .damaged : .founded
     } catch is ControlError {
       // The vault is there; the next authentication unlocks it.

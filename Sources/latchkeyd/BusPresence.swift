@@ -18,6 +18,7 @@ final class BusPresence {
   private var object: VaultObject?
   private var nameWatch: BusSlot?
   private var retry: EventSource?
+  private var unitRetry: EventSource?
   private var retryDelay = Duration.milliseconds(250)
   private var saidThatNameIsTaken = false
   /// Who owns the name: "latchkeyd", "nobody", or another program's bus name.
@@ -108,15 +109,32 @@ final class BusPresence {
     object?.changed(to: facts())
   }
 
-  /// Starts or stops a unit of the user's service manager; without one, nothing happens.
+  /// Starts or stops a unit of the user's service manager, which may need a moment before it is on the bus. Without one,
+  /// nothing happens.
   func manage(_ operation: UnitOperation, _ unit: String) {
-    try? bus?.callAsync(
-      destination: "org.freedesktop.systemd1", path: "/org/freedesktop/systemd1",
-      interface: "org.freedesktop.systemd1.Manager", member: operation.rawValue, autoStart: false
-    ) { (out: inout MessageWriter) throws(BusError) in
-      try out.appendString(unit)
-      try out.appendString("replace")
-    } reply: { _ in
+    unitRetry = nil
+    manage(operation, unit, triesLeft: 40)
+  }
+
+  private func manage(_ operation: UnitOperation, _ unit: String, triesLeft: Int) {
+    guard let bus, bus.isOpen else { return retryUnit(operation, unit, triesLeft) }
+    do {
+      try bus.callAsync(
+        destination: "org.freedesktop.systemd1", path: "/org/freedesktop/systemd1",
+        interface: "org.freedesktop.systemd1.Manager", member: operation.rawValue, autoStart: false
+      ) { (out: inout MessageWriter) throws(BusError) in
+        try out.appendString(unit)
+        try out.appendString("replace")
+      } reply: { [weak self] reply in
+        if case .failure = reply { self?.retryUnit(operation, unit, triesLeft) }
+      }
+    } catch { retryUnit(operation, unit, triesLeft) }
+  }
+
+  private func retryUnit(_ operation: UnitOperation, _ unit: String, _ triesLeft: Int) {
+    guard triesLeft > 0 else { return }
+    unitRetry = try? loop.addTimer(after: .milliseconds(250)) { [weak self] in
+      self?.manage(operation, unit, triesLeft: triesLeft - 1)
     }
   }
 

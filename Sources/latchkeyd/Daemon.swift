@@ -162,6 +162,10 @@ extension Daemon: ControlHandler {
         return answer(.wrongKeys)
       }
     } catch { return answer(.unusable(error.explanation)) }
+    do { try vault.check(delivery.tiers, mayCreate: delivery.founded) } catch {
+      Journal.log(.error, "the vault does not open: \(error.explanation)")
+      return answer(.unusable(error.explanation))
+    }
     guard let watch = session.watch, case .keys(let mayLift) = decide(hello, peer) else {
       return answer(.refused("not now"))
     }
@@ -170,6 +174,13 @@ extension Daemon: ControlHandler {
       guard let self else { return answer(.refused("the daemon ends")) }
       answer(install(keys, outcome))
     }
+  }
+
+  /// The state was changed for keys that then did not open the vault: back to where nothing is open.
+  private func undo() {
+    vault.seal()
+    staged = nil
+    session.watch?.keysFailed()
   }
 
   private func install(_ keys: ArrivedKeys, _ outcome: KeyOutcome) -> UnlockOutcome {
@@ -192,6 +203,7 @@ extension Daemon: ControlHandler {
       }
     } catch {
       Journal.log(.error, "the vault does not open: \(error.explanation)")
+      undo()
       return .unusable(error.explanation)
     }
   }
@@ -251,6 +263,7 @@ extension Daemon: SessionWatchDelegate {
     staged = nil
     do throws(VaultError) { try open(keys, .everything) } catch {
       Journal.log(.error, "the vault does not open: \(error.explanation)")
+      undo()
     }
   }
 

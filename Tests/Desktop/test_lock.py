@@ -149,10 +149,21 @@ def test_authentication_outside_the_locked_session_lifts_nothing(desktop, alice)
     ],
 )
 def test_screen_saver_signal_evicts(desktop, path, interface):
-    desktop.run(f"busctl --user emit {path} {interface} ActiveChanged b true")
+    desktop.run("rm -f /tmp/saver; mkfifo /tmp/saver")
+    desktop.run(f"/usr/local/lib/latchkey-test/saver {path} {interface} </tmp/saver & exec 3>/tmp/saver")
     await_evicted(desktop)
-    assert desktop.status()["locker_up"]
-    desktop.run(f"busctl --user emit {path} {interface} ActiveChanged b false")
+    eventually(lambda: desktop.status()["locker_up"], what="the locker")
+    desktop.run("echo >&3")
+    eventually(lambda: not desktop.status()["locker_up"], what="the end of the locker")
+    await_evicted(desktop)
+    assert desktop.authenticate("sesame-1")
+    eventually(lambda: desktop.status()["state"] == "unlocked", what="the unlock")
+    desktop.run("exec 3>&-; rm /tmp/saver; wait")
+
+
+def test_a_screen_saver_that_vanishes_is_no_locker_and_opens_nothing(desktop):
+    desktop.run("busctl --user emit /ScreenSaver org.freedesktop.ScreenSaver ActiveChanged b true")
+    await_evicted(desktop)
     eventually(lambda: not desktop.status()["locker_up"], what="the end of the locker")
     await_evicted(desktop)
     assert desktop.authenticate("sesame-1")

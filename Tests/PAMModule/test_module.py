@@ -11,7 +11,7 @@ PAM_IGNORE = 25
 EVERYDAY = {0: "vault unlocked", 1: "vault needs no keys", 2: "latchkeyd is not there yet",
             3: "no vault, and none founded", 4: "new vault founded", 13: "end of the session told"}
 NOTABLE = {5: "the login password does not open the vault", 6: "latchkeyd does not let this service unlock the vault",
-           7: "the keybag is damaged or of a newer version", 8: "latchkeyd did not answer in time",
+           7: "the vault's files are damaged or newer than this version; see latchkey status", 8: "latchkeyd did not answer in time",
            9: "not enough memory to derive the vault's key", 10: "the vault's folder is not usable",
            11: "latchkey-derive did not understand the request", 12: "latchkey-derive failed"}
 LOG_ERR, LOG_WARNING, LOG_NOTICE, LOG_DEBUG = 3, 4, 5, 7

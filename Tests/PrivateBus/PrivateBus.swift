@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import Systemd
 
 /// A message bus of the test's own: a dbus-daemon that ends with this object.
@@ -6,7 +7,8 @@ public final class PrivateBus {
   /// The D-Bus address to connect to.
   public let address: String
 
-  private var daemon: pid_t = 0
+  private var shell: pid_t = 0
+  private var leash: Int32 = -1
   private let folder: URL
 
   /// Starts it.
@@ -19,17 +21,31 @@ public final class PrivateBus {
 
   /// Starts it at the same address, after `stop()`.
   public func restart() throws {
-    var ends: [Int32] = [-1, -1]
-    guard pipe(&ends) == 0 else { throw PrivateBusError.noDaemon(errno) }
-    for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
-    defer { close(ends[0]) }
-    daemon = try Self.spawn(
-      "dbus-daemon", ["--session", "--nofork", "--nosyslog", "--print-address", "--address=\(address)"],
-      output: ends[1])
-    close(ends[1])
+    let output = try Self.pipe()
+    let leash = try Self.pipe()
+    // The shell ends the daemon when its input has a line, or an end: also when this process crashes.
+    shell = try Self.spawn(
+      "sh",
+      [
+        "-c",
+        "dbus-daemon --session --nofork --nosyslog --print-address --address=\"$0\" & read _; kill -KILL $!; wait",
+        address,
+      ],
+      input: leash.reading, output: output.writing)
+    close(leash.reading)
+    close(output.writing)
+    self.leash = leash.writing
     // It prints its address once the socket is there.
     var byte: UInt8 = 0
-    guard read(ends[0], &byte, 1) == 1 else { throw PrivateBusError.noDaemon(0) }
+    guard read(output.reading, &byte, 1) == 1 else { throw PrivateBusError.noDaemon(0) }
+    close(output.reading)
+  }
+
+  private static func pipe() throws -> (reading: Int32, writing: Int32) {
+    var ends: [Int32] = [-1, -1]
+    guard Glibc.pipe(&ends) == 0 else { throw PrivateBusError.noDaemon(errno) }
+    for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+    return (ends[0], ends[1])
   }
 
   deinit {
@@ -39,7 +55,7 @@ public final class PrivateBus {
 
   /// Runs a program to its end while `loop` is served, and returns its status.
   public func run(_ loop: EventLoop, _ program: String, _ arguments: [String]) throws -> Int32 {
-    let child = try Self.spawn(program, arguments, output: STDERR_FILENO)
+    let child = try Self.spawn(program, arguments, input: STDIN_FILENO, output: STDERR_FILENO)
     var status: Int32 = -1
     try loop.run(until: program) { waitpid(child, &status, WNOHANG) == child }
     return status
@@ -47,10 +63,11 @@ public final class PrivateBus {
 
   /// Not Foundation's Process: a child of a thread of the test runner inherits its blocked signals, SIGTERM among
   /// them, and waitUntilExit() may never return there.
-  private static func spawn(_ program: String, _ arguments: [String], output: Int32) throws -> pid_t {
+  private static func spawn(_ program: String, _ arguments: [String], input: Int32, output: Int32) throws -> pid_t {
     var actions = posix_spawn_file_actions_t()
     posix_spawn_file_actions_init(&actions)
     defer { posix_spawn_file_actions_destroy(&actions) }
+    posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO)
     posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO)
     posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0)
     var attributes = posix_spawnattr_t()
@@ -71,10 +88,13 @@ public final class PrivateBus {
 
   /// Ends the bus: everybody on it is disconnected.
   public func stop() {
-    guard daemon > 0 else { return }
-    kill(daemon, SIGKILL)
-    waitpid(daemon, nil, 0)
-    daemon = 0
+    guard shell > 0 else { return }
+    // Not by closing alone: a child that another thread started meanwhile may hold the other end.
+    var line = UInt8(ascii: "\n")
+    write(leash, &line, 1)
+    close(leash)
+    waitpid(shell, nil, 0)
+    shell = 0
     unlink("\(folder.path)/bus")
   }
 

@@ -37,7 +37,7 @@ private typealias Decision = AuthenticationPolicy.Decision
     for service in ["login", "sshd", "swaylock", "latchkey-unlock", "gdm-password"] {
       #expect(decide(service, peer: Self.graphical, unlocked(x(1))) == .nothing)
     }
-    #expect(decide("login", stage: .closeSession, peer: .systemService, machine()) == .nothing)
+    #expect(decide("login", stage: .closeSession, peer: .rootsService, machine()) == .nothing)
   }
 
   @Test(arguments: [
@@ -54,13 +54,13 @@ private typealias Decision = AuthenticationPolicy.Decision
 
   @Test func anyLoginUnseals() {
     for stage in [AuthenticationPolicy.Stage.authenticate, .openSession] {
-      #expect(decide("login", stage: stage, peer: .systemService, machine()) == .keys(mayLift: true))
+      #expect(decide("login", stage: stage, peer: .rootsService, machine()) == .keys(mayLift: true))
       #expect(decide("gdm-password", stage: stage, peer: Self.greeterScreen, machine()) == .keys(mayLift: true))
       #expect(decide("login", stage: stage, peer: .unknown, machine()) == .keys(mayLift: true))
       // Should the screen be locked by the time the keys come, these still do not lift it.
-      #expect(decide("sshd", stage: stage, rhost: "::1", peer: .systemService, machine()) == .keys(mayLift: false))
-      #expect(decide("sshd", stage: stage, peer: .systemService, machine()) == .keys(mayLift: false))
-      #expect(decide("login", stage: stage, rhost: "host", peer: .systemService, machine()) == .keys(mayLift: false))
+      #expect(decide("sshd", stage: stage, rhost: "::1", peer: .rootsService, machine()) == .keys(mayLift: false))
+      #expect(decide("sshd", stage: stage, peer: .rootsService, machine()) == .keys(mayLift: false))
+      #expect(decide("login", stage: stage, rhost: "host", peer: .rootsService, machine()) == .keys(mayLift: false))
     }
   }
 
@@ -69,7 +69,7 @@ private typealias Decision = AuthenticationPolicy.Decision
       #expect(decide("swaylock", peer: Self.graphical, machine) == .keys(mayLift: true))
       #expect(decide("vlock", peer: Self.terminal, machine) == .keys(mayLift: true))
       #expect(decide("kde", peer: .userManager(uid: 1000), machine) == .keys(mayLift: true))
-      #expect(decide("gdm-password", peer: .systemService, machine) == .keys(mayLift: true))
+      #expect(decide("gdm-password", peer: .rootsService, machine) == .keys(mayLift: true))
       #expect(decide("lightdm", peer: Self.greeterScreen, machine) == .keys(mayLift: true))
       #expect(decide("login", peer: .unknown, machine) == .keys(mayLift: true))
     }
@@ -81,11 +81,13 @@ private typealias Decision = AuthenticationPolicy.Decision
     let background = PeerProcess.session(uid: 1000, sessionClass: "background", type: "tty", isRemote: false)
     let untyped = PeerProcess.session(uid: 1000, sessionClass: "user", type: "unspecified", isRemote: false)
     for machine in [Self.evicted, Self.locked] {
-      for peer in [remote, stranger, background, untyped, .userManager(uid: 1001)] {
+      for peer in [
+        remote, stranger, background, untyped, .userManager(uid: 1001), .systemService(startedByRoot: false),
+      ] {
         #expect(isRefused(decide("login", peer: peer, machine)), "\(peer)")
       }
-      #expect(isRefused(decide("sshd", rhost: "192.0.2.1", peer: .systemService, machine)))
-      #expect(isRefused(decide("sshd", peer: .systemService, machine)))
+      #expect(isRefused(decide("sshd", rhost: "192.0.2.1", peer: .rootsService, machine)))
+      #expect(isRefused(decide("sshd", peer: .rootsService, machine)))
       #expect(isRefused(decide("login", rhost: "192.0.2.1", peer: Self.graphical, machine)))
       #expect(isRefused(decide("login", rhost: "192.0.2.1", peer: .unknown, machine)))
     }
@@ -97,8 +99,8 @@ private typealias Decision = AuthenticationPolicy.Decision
 
   @Test func openingASessionLiftsNothing() {
     for machine in [Self.evicted, Self.locked] {
-      #expect(decide("login", stage: .openSession, peer: .systemService, machine) == .nothing)
-      #expect(decide("sshd", stage: .openSession, rhost: "::1", peer: .systemService, machine) == .nothing)
+      #expect(decide("login", stage: .openSession, peer: .rootsService, machine) == .nothing)
+      #expect(decide("sshd", stage: .openSession, rhost: "::1", peer: .rootsService, machine) == .nothing)
     }
   }
 
@@ -112,4 +114,9 @@ private typealias Decision = AuthenticationPolicy.Decision
         decide("latchkey-unlock", peer: peer, machine(x(1, hint: true))) == .refused("unlock the screen instead"))
     }
   }
+}
+
+extension PeerProcess {
+  /// A login or display manager.
+  fileprivate static let rootsService = PeerProcess.systemService(startedByRoot: true)
 }

@@ -130,7 +130,7 @@ private final class Scene {
     try scene.loop.run(until: "the delay lock") { scene.watch.holdsSleepInhibitor }
     #expect(scene.logind?.heldInhibitors == 1)
     var heldWhileErasing: Int?
-    scene.atReport = { report in
+    scene.atReport = { [unowned scene] report in
       if report == .prepareForSleep(true) { heldWhileErasing = scene.logind?.heldInhibitors }
     }
     let start = ContinuousClock.now

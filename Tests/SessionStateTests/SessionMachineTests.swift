@@ -227,6 +227,15 @@ func staged() -> SessionMachine {
     }
   }
 
+  @Test func aRequestToLockIsAnsweredByThePassword() {
+    var m = unlocked(x(1))
+    _ = m.handle(.lockSignal(session: "1"))
+    _ = m.keysArrived(mayLift: true)
+    #expect(m.handle(.sessions([x(1), t(2)])) == [])
+    #expect(m.state == .unlocked)
+    #expect(m.handle(.lockSignal(session: "1")).first == .evict(.lockSignal))
+  }
+
   @Test func aLoginThatMayNotLiftDoesNot() {
     for event: SessionEvent in [.lockCommand, .sessions([x(1, hint: true)])] {
       var m = unlocked(x(1))

@@ -100,7 +100,7 @@ import Testing
     #expect(try scene.keysArrive() == .live)
     try scene.loop.run(until: "the delay lock") { scene.watch.holdsSleepInhibitor }
     var held: Int?
-    scene.daemon.atErase = { held = scene.logind.heldInhibitors }
+    scene.daemon.atErase = { [unowned scene] in held = scene.logind.heldInhibitors }
     try scene.logind.prepareForSleep(true)
     try scene.run(until: "erase A: sleep")
     #expect(held == 1)
