@@ -32,8 +32,8 @@ def test_arguments_in_the_service_file_lead_away_from_the_real_vault(alice):
         times = {file: file.stat().st_mtime_ns for file in [alice.vault, *alice.vault.iterdir()]}
         session.run(f"mkdir -m 700 {away} {away}/home {away}/run")
         session.start(
-            f"dbus-run-session -- sh -c '/usr/libexec/latchkeyd --home {away}/home --runtime {away}/run & sleep 2; "
-            f"pamtester throwaway {alice.name} authenticate open_session close_session; outcome=$?; kill %1; exit $outcome'"
+            f"dbus-run-session -- sh -c '/usr/libexec/latchkeyd --home {away}/home --runtime {away}/run & daemon=$!; sleep 2; "
+            f"pamtester throwaway {alice.name} authenticate open_session close_session; outcome=$?; kill $daemon; exit $outcome'"
         )
         session.expect("assword: ")
         session.send(alice.password)
