@@ -32,16 +32,18 @@ struct Call {
       Log.write(LOG_WARNING, "a token of more than 4096 bytes is not used", to: handle)
       return
     }
-    guard Token.keep(token, in: handle) else {
+    let user = Item.user.text(of: handle)
+    guard !user.isEmpty else { return }
+    guard Token.keep(token, of: user, in: handle) else {
       Log.write(LOG_ERR, "no memory for the token", to: handle)
       return
     }
-    runWithinBudget(.authenticate, token: Token.kept(in: handle))
+    runWithinBudget(.authenticate, token: Token.kept(of: user, in: handle))
   }
 
-  /// Tells that a session opened, with the token if authenticate was called in this process.
+  /// Tells that a session opened, with the token if authenticate was called in this process, for the same user.
   func openSession() {
-    runWithinBudget(.openSession, token: Token.kept(in: handle))
+    runWithinBudget(.openSession, token: Token.kept(of: Item.user.text(of: handle), in: handle))
   }
 
   func closeSession() {

@@ -13,6 +13,7 @@ struct Service {
     isNamed("systemd-user") || isNamed("cron") || isNamed("crond") || isNamed("atd")
       || isNamed("su") || isNamed("su-l") || isNamed("sudo") || isNamed("sudo-i") || isNamed("polkit-1")
       || isNamed("runuser") || isNamed("runuser-l") || isNamed("pkexec") || isNamed("passwd") || isNamed("chpasswd")
+      || isNamed("doas") || isNamed("ksu") || isNamed("systemd-run0") || isNamed("chfn") || isNamed("chsh")
   }
 
   private func isNamed(_ other: Literal) -> Bool { strcmp(name, other.cString) == 0 }

@@ -7,19 +7,27 @@ import CPAMModule
 ///
 /// A process that authenticates in a child (sshd with keyboard-interactive) loses it, as PAM data does not come back
 /// from a child: the vault then stays sealed until the person is asked.
+///
+/// It is kept with the name of its user. Programs that let one person act as another (doas) authenticate the one and
+/// open a session of the other, whose vault this password must neither open nor found.
 enum Token {
   /// The longest token in bytes. A longer one is not a password: it is left alone.
   static let limit = 4096
-  /// A length of 4 bytes, then the token, in whole pages.
-  private static let mappedSize = 8192
+  /// A length of 4 bytes and the token, then at `userOffset` the same of the user, in whole pages.
+  private static let mappedSize = 24576
+  private static let userOffset = 4 + limit
   private static var key: Literal { "latchkey-token" }
 
   /// Copies the token and hands the copy to the PAM handle, which erases it at pam_end at the latest.
   /// False when there is no memory; nothing is left behind then. `token` holds 1 to `limit` bytes.
-  static func keep(_ token: Text, in handle: OpaquePointer) -> Bool {
-    guard let start = token.start, token.count <= limit, let pages = LockedPages(size: mappedSize) else { return false }
+  static func keep(_ token: Text, of user: Text, in handle: OpaquePointer) -> Bool {
+    guard let start = token.start, token.count <= limit, user.count <= Request.limit,
+      let pages = LockedPages(size: mappedSize)
+    else { return false }
     pages.base.storeBytes(of: UInt32(truncatingIfNeeded: token.count), as: UInt32.self)
     memcpy(pages.base + 4, start, token.count)
+    pages.base.storeBytes(of: UInt32(truncatingIfNeeded: user.count), toByteOffset: userOffset, as: UInt32.self)
+    if let name = user.start { memcpy(pages.base + userOffset + 4, name, user.count) }
     let base = pages.surrender()
     // The cleanup runs when the data is replaced (by nil, too) and at pam_end, also in a forked child, where the pages
     // are the child's own. `-z nodelete` keeps its code mapped whatever libpam unloads.
@@ -34,10 +42,13 @@ enum Token {
     return true
   }
 
-  /// The kept token, valid until `forget`; empty when there is none.
-  static func kept(in handle: OpaquePointer) -> Text {
+  /// The kept token, valid until `forget`; empty when there is none, or it is another user's.
+  static func kept(of user: Text, in handle: OpaquePointer) -> Text {
     var data: UnsafeRawPointer?
     guard pam_get_data(handle, key.cString, &data) == PAM_SUCCESS, let data else { return .empty }
+    guard Int(data.load(fromByteOffset: userOffset, as: UInt32.self)) == user.count, let name = user.start,
+      memcmp(data + userOffset + 4, name, user.count) == 0
+    else { return .empty }
     let count = Int(data.load(as: UInt32.self))
     return Text(start: data + 4, count: count <= limit ? count : 0)
   }

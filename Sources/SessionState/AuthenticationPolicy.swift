@@ -43,13 +43,14 @@ public enum AuthenticationPolicy {
   /// Services that authenticate a person who is already in, or nobody at all.
   static let neverServices: Set<String> = [
     "sudo", "sudo-i", "su", "su-l", "polkit-1", "cron", "crond", "atd", "runuser", "runuser-l", "pkexec", "passwd",
-    "chpasswd", "systemd-user",
+    "chpasswd", "systemd-user", "doas", "ksu", "systemd-run0", "chfn", "chsh",
   ]
 
   /// Services that are remote even if they do not set PAM_RHOST.
   static let remoteServices: Set<String> = [
     "sshd", "remote", "rlogin", "rsh", "xrdp-sesman", "cockpit", "vsftpd", "proftpd", "samba", "dovecot", "smtp",
-    "imap", "pop3",
+    "imap", "pop3", "sieve", "xmpp", "exim", "exim4", "ftp", "ftpd", "pure-ftpd", "cups", "openvpn", "ppp", "radiusd",
+    "squid", "webmin", "usermin", "httpd", "apache2", "nginx", "postgresql", "rstudio", "shellinabox",
   ]
 
   /// The service of the command line's own `unlock`.

@@ -6,7 +6,7 @@ enum FoundingPolicy {
   /// In these a password is no login: it may be another person's, or nobody's.
   private static let excludedServices: Set = [
     "su", "su-l", "sudo", "sudo-i", "runuser", "runuser-l", "pkexec", "polkit-1", "cron", "crond", "atd",
-    "systemd-user", "passwd", "chpasswd",
+    "systemd-user", "passwd", "chpasswd", "doas", "ksu", "systemd-run0", "chfn", "chsh",
   ]
 
   /// System accounts get no vault either: nobody logs in as them with a password that should last.

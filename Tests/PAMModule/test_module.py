@@ -16,7 +16,7 @@ NOTABLE = {5: "the login password does not open the vault", 6: "latchkeyd does n
            11: "latchkey-derive did not understand the request", 12: "latchkey-derive failed"}
 LOG_ERR, LOG_WARNING, LOG_NOTICE, LOG_DEBUG = 3, 4, 5, 7
 IGNORED = ["systemd-user", "cron", "crond", "atd", "su", "su-l", "sudo", "sudo-i", "polkit-1", "runuser", "runuser-l",
-           "pkexec", "passwd", "chpasswd"]
+           "pkexec", "passwd", "chpasswd", "doas", "ksu", "systemd-run0", "chfn", "chsh"]
 SET_ITEMS = "auth required /usr/lib/x86_64-linux-gnu/pam_wrapper/pam_set_items.so"
 
 
@@ -333,6 +333,13 @@ def test_user_is_taken_at_each_call(login):
     assert [request["user"] for request in login.requests] == [b"alice", b"bob"]
 
 
+@pytest.mark.parametrize("other", ["bob", "alic", "alice2"])
+def test_token_of_one_user_is_not_given_to_another(login, other):
+    """doas authenticates one user and opens the session of another, whose vault this password must not found."""
+    login.run("auth", f"user={other}", "open")
+    assert [request["token"] for request in login.requests] == [TOKEN.encode(), b""]
+
+
 # ---- options ----
 
 
@@ -377,7 +384,7 @@ def test_token_is_gone_after_open_session_however_it_ended(login, behaviour):
         login.behave("answer 2")
         await_pause(process)
         (page,) = secret_pages(process.pid)
-        assert page[4:].rstrip(b"\0") == TOKEN.encode()
+        assert page[4:4100].rstrip(b"\0") == TOKEN.encode()
         login.behave(behaviour)
         process.stdin.write("x"), process.stdin.flush()
         await_pause(process)

@@ -154,7 +154,7 @@ def test_the_second_login_proves_the_password(resident):
     assert [delivery.generation for delivery in daemon.deliveries] == [1, 1, 1, 2]
 
 
-@pytest.mark.parametrize("fields", [dict(flags=NO_FOUND), dict(service="su"), dict(service="sudo"),
+@pytest.mark.parametrize("fields", [dict(flags=NO_FOUND), dict(service="su"), dict(service="sudo"), dict(service="doas"),
                                     dict(service="cron"), dict(service="systemd-user")])
 def test_where_no_vault_is_founded_the_session_is_told_all_the_same(login, fields):
     daemon = login.daemon()

@@ -42,7 +42,7 @@ private typealias Decision = AuthenticationPolicy.Decision
 
   @Test(arguments: [
     "sudo", "sudo-i", "su", "su-l", "polkit-1", "cron", "crond", "atd", "runuser", "runuser-l", "pkexec", "passwd",
-    "systemd-user",
+    "systemd-user", "doas", "ksu", "systemd-run0", "chfn", "chsh",
   ])
   func servicesOfPeopleAlreadyInNeverUnlock(service: String) {
     for machine in [machine(x(1)), unlocked(x(1)), Self.evicted, Self.locked] {

@@ -85,6 +85,62 @@ import Testing
     #expect(try scene.keysArrive(mayLift: false) == .refused("this login does not lift a lock"))
   }
 
+  /// The lock came while logind was asked: it is later than the password.
+  @Test func aLockWhileKeysWaitIsNotUndoneByThem() throws {
+    let scene = try Scene(sessions: x(1))
+    #expect(try scene.keysArrive() == .live)
+    scene.watch.lock()
+    func outcome(mayLift: Bool = true, meanwhile: () throws -> Void) throws -> KeyOutcome? {
+      scene.logind.isSilent = true
+      var outcome: KeyOutcome?
+      let listings = scene.logind.listings
+      scene.watch.keysArrived(mayLift: mayLift) { outcome = $0 }
+      try scene.loop.run(until: "the question") { scene.logind.listings > listings }
+      try meanwhile()
+      try scene.loop.run(for: .milliseconds(50))
+      scene.logind.answerAll()
+      try scene.loop.run(until: "keys") { outcome != nil }
+      return outcome
+    }
+    let late = KeyOutcome.refused("it was locked meanwhile")
+    #expect(try outcome { scene.watch.lock() } == late)
+    #expect(try outcome { try scene.logind.lock("1") } == late)
+    #expect(
+      try outcome {
+        try scene.logind.prepareForSleep(true)
+        try scene.logind.prepareForSleep(false)
+      } == late)
+    #expect(scene.watch.machine.state == .evicted(.command))
+    #expect(try outcome {} == .live)
+  }
+
+  /// At a first login such a lock leaves what the first unlock opens.
+  @Test func aLockWhileTheFirstKeysWaitLeavesTheFirstUnlock() throws {
+    let scene = try Scene(sessions: x(1))
+    try scene.loop.run(until: "sessions") { scene.watch.machine.knownSessions == ["1"] }
+    var outcome: KeyOutcome?
+    scene.watch.keysArrived(mayLift: true) { outcome = $0 }
+    scene.watch.lock()
+    try scene.loop.run(until: "keys") { outcome != nil }
+    #expect(outcome == .firstUnlockOnly)
+    #expect(scene.watch.machine.state == .evicted(.command))
+    #expect(scene.daemon.done.contains("first unlock"))
+  }
+
+  /// Keys that do not open the vault after all are no first unlock.
+  @Test func keysThatFailWhenInstalledAreNoFirstUnlock() throws {
+    let scene = try Scene()
+    var done = false
+    scene.watch.keysArrived(mayLift: true) { [watch = scene.watch] _ in
+      watch.keysFailed()
+      done = true
+    }
+    try scene.loop.run(until: "keys") { done }
+    #expect(scene.watch.machine.state == .sealed)
+    #expect(scene.daemon.done.last == "changed")
+    #expect(!scene.daemon.done.contains("first unlock"))
+  }
+
   @Test func keysAreRefusedWhileLogindIsSilent() throws {
     let scene = try Scene(sessions: x(1))
     try scene.loop.run(until: "sessions") { scene.watch.machine.knownSessions == ["1"] }
