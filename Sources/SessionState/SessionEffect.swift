@@ -36,7 +36,7 @@ public enum KeyOutcome: Equatable, Sendable {
   case live
   /// C is live, A is set aside until the locker goes.
   case staged
-  /// C is live, A is erased: a remote login unseals behind a locked screen.
+  /// C is live, A is erased: a remote login unseals behind a locked screen, or a lock came after the password.
   case firstUnlockOnly
   /// All was live already.
   case notNeeded

@@ -30,6 +30,10 @@ public struct SessionMachine: Sendable {
   /// Why the vault was sealed last.
   public private(set) var sealReason = SealReason.started
 
+  /// How many locks were asked for so far, and why the last one was. Keys that were given before one do not lift it.
+  public private(set) var locks: UInt64 = 0
+  private var lastLock = LockReason.command
+
   /// Whether A was set aside, to go live with the locker.
   public private(set) var hasStagedKeys = false
 
@@ -114,16 +118,20 @@ public struct SessionMachine: Sendable {
 
   /// Keys arrived that are the right ones. `mayLift`: whether who brought them may lift a lock; see
   /// `AuthenticationPolicy`. Ask logind for the state of the sessions first: its signals and the socket that brings
-  /// keys are unordered.
-  public mutating func keysArrived(mayLift: Bool) -> [SessionEffect] {
+  /// keys are unordered. `locksBefore`: what ``locks`` was when the keys came.
+  public mutating func keysArrived(mayLift: Bool, locksBefore: UInt64? = nil) -> [SessionEffect] {
     var effects: [SessionEffect] = []
+    let wasLockedMeanwhile = locksBefore.map { $0 != locks } ?? false
     // Keys that come now would sleep in memory.
     if isGoingToSleep { return [.install(.refused("the machine is going to sleep"))] }
     switch state {
     case .unlocked:
       return [.install(.notNeeded)]
     case .sealed:
-      if !lockerUp {
+      if wasLockedMeanwhile {
+        state = .evicted(lastLock)
+        effects.append(.install(.firstUnlockOnly))
+      } else if !lockerUp {
         becomeUnlocked(&effects, with: .install(.live))
       } else if mayLift {
         stage(&effects)
@@ -138,6 +146,7 @@ public struct SessionMachine: Sendable {
       }
     case .evicted:
       if !mayLift { return [.install(.refused("this login does not lift a lock"))] }
+      if wasLockedMeanwhile { return [.install(.refused("it was locked meanwhile"))] }
       if lockerUp { stage(&effects) } else { becomeUnlocked(&effects, with: .install(.live)) }
     }
     effects.append(.stateChanged)
@@ -170,7 +179,7 @@ public struct SessionMachine: Sendable {
     case .unlockSignal(let session): sessions[session]?.wasAskedToLock = false
     case .prepareForSleep(let starts):
       isGoingToSleep = starts
-      if starts { evict(.sleep, &effects) }
+      if starts { lock(.sleep, &effects) }
     case .hibernate: seal(.hibernation, &effects)
     case .screenSaver(let peer, active: true):
       // A saver that says again what it said before is no new lock: keys it let somebody stage stay.
@@ -182,7 +191,7 @@ public struct SessionMachine: Sendable {
       // A locker that crashed has let nobody in.
       if screenSavers.remove(peer) != nil, !lockerUp { dropStaged(&effects) }
     case .keysFailed: seal(.keysFailed, &effects)
-    case .lockCommand: evict(.command, &effects)
+    case .lockCommand: lock(.command, &effects)
     case .pamSessionOpened: pamSessions += 1
     case .pamSessionClosed:
       guard pamSessions > 0 else { break }
@@ -211,11 +220,11 @@ public struct SessionMachine: Sendable {
   private mutating func lockSignal(_ id: String, _ effects: inout [SessionEffect]) {
     guard sessions[id] != nil else {
       // Of another user, or so new that nothing is known of it; the watch only passes on what may be the user's.
-      return evict(.lockSignal, &effects)
+      return lock(.lockSignal, &effects)
     }
     sessions[id]?.wasAskedToLock = true
     guard relevant.contains(where: { $0.facts.id == id }), sessionsAreLocked else { return }
-    evict(.lockSignal, &effects)
+    lock(.lockSignal, &effects)
   }
 
   /// Compares all sessions with what was known, and acts on the difference.
@@ -263,6 +272,13 @@ public struct SessionMachine: Sendable {
     // logind appeared, and knows nothing of a session: as after a login that has none yet.
     awaitsSession = true
     effects.append(.startSessionTimer)
+  }
+
+  /// A lock that leaves nothing behind by which keys on their way could be told of it, as a locker would be.
+  private mutating func lock(_ reason: LockReason, _ effects: inout [SessionEffect]) {
+    locks &+= 1
+    lastLock = reason
+    evict(reason, &effects)
   }
 
   /// Erases A and whatever was set aside.

@@ -92,11 +92,12 @@ public final class SessionWatch {
   /// before it returns, and erase the rest. Keys that wait meanwhile belong to the caller.
   public func keysArrived(mayLift: Bool, completion: @escaping (KeyOutcome) -> Void) {
     guard let logind else { return completion(.refused("not started")) }
+    let locksBefore = machine.locks
     logind.refresh { [weak self] answered in
       guard let self else { return completion(.refused("the daemon ends")) }
       // Silence may hide a lock.
       guard answered else { return completion(.refused("logind does not answer")) }
-      self.perform(self.machine.keysArrived(mayLift: mayLift), install: completion)
+      self.perform(self.machine.keysArrived(mayLift: mayLift, locksBefore: locksBefore), install: completion)
     }
   }
 
@@ -136,7 +137,8 @@ public final class SessionWatch {
       case .cancelStagingTimer: stagingTimer = nil
       case .startSessionTimer: sessionTimer = timer(sessionTime, .sessionTimerFired)
       case .cancelSessionTimer: sessionTimer = nil
-      case .firstUnlock: delegate?.firstUnlockHappened()
+      // Keys that did not open the vault when they were installed have sealed it again.
+      case .firstUnlock: if machine.state != .sealed { delegate?.firstUnlockHappened() }
       case .stateChanged: delegate?.sessionStateChanged()
       }
     }

@@ -120,13 +120,17 @@ private final class ArrivedKeys {
 extension Daemon: ControlHandler {
   func hello(_ hello: Hello, from peer: LocalSocket.Peer, answer: @escaping (Need) -> Void) {
     vault.refresh()
-    if hello.stage == .closeSession { session.watch?.pamSessionClosed() }
     switch decide(hello, peer) {
+    // Neither its beginning nor its end counts as a session's.
     case .refused(let reason): return answer(.refused(reason))
     case .nothing: answer(.nothing)
     case .keys: answer(.keys)
     }
-    if hello.stage == .openSession { session.watch?.pamSessionOpened() }
+    switch hello.stage {
+    case .authenticate: break
+    case .openSession: session.watch?.pamSessionOpened()
+    case .closeSession: session.watch?.pamSessionClosed()
+    }
   }
 
   private func decide(_ hello: Hello, _ peer: LocalSocket.Peer) -> AuthenticationPolicy.Decision {

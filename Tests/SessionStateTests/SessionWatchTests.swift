@@ -90,15 +90,10 @@ import Testing
     let scene = try Scene(sessions: x(1))
     #expect(try scene.keysArrive() == .live)
     scene.watch.lock()
-    func outcome(mayLift: Bool = true, meanwhile: () throws -> Void) throws -> KeyOutcome? {
-      scene.logind.isSilent = true
+    func outcome(meanwhile: () throws -> Void) throws -> KeyOutcome? {
       var outcome: KeyOutcome?
-      let listings = scene.logind.listings
-      scene.watch.keysArrived(mayLift: mayLift) { outcome = $0 }
-      try scene.loop.run(until: "the question") { scene.logind.listings > listings }
+      scene.watch.keysArrived(mayLift: true) { outcome = $0 }
       try meanwhile()
-      try scene.loop.run(for: .milliseconds(50))
-      scene.logind.answerAll()
       try scene.loop.run(until: "keys") { outcome != nil }
       return outcome
     }
