@@ -99,6 +99,9 @@ let package = Package(
     .testTarget(
       name: "GcryptTests", dependencies: ["Gcrypt", .product(name: "BigInt", package: "BigInt")],
       swiftSettings: strict),
+    .testTarget(
+      name: "VaultTests", dependencies: ["Keybag", "Posix", "SQLite", "Scratch", "Sodium", "Vault"],
+      swiftSettings: lending),
     .testTarget(name: "BytesTests", dependencies: ["Bytes"], swiftSettings: strict),
     .testTarget(name: "SodiumTests", dependencies: ["Sodium"], swiftSettings: strict),
     .testTarget(name: "PosixTests", dependencies: ["CLinux", "Posix", "Scratch"], swiftSettings: strict),

@@ -4,6 +4,8 @@
 // Variadic calls and macros with casts, which Swift does not import.
 static inline int sqlite_defensive(sqlite3 *db) { return sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, (void *)0); }
 static inline int sqlite_distrust_schema(sqlite3 *db) { return sqlite3_db_config(db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, (void *)0); }
+static inline int sqlite_run_no_triggers(sqlite3 *db) { return sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, (void *)0); }
+static inline int sqlite_ask_no_views(sqlite3 *db) { return sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_VIEW, 0, (void *)0); }
 static inline int sqlite_bind_blob_copy(sqlite3_stmt *s, int i, const void *p, sqlite3_uint64 n) {
   return sqlite3_bind_blob64(s, i, p, n, SQLITE_TRANSIENT);
 }

@@ -40,6 +40,9 @@ public final class Database {
     handle = opened
     _ = sqlite_defensive(handle)
     _ = sqlite_distrust_schema(handle)
+    // No program of ours has any, but a file can.
+    _ = sqlite_run_no_triggers(handle)
+    _ = sqlite_ask_no_views(handle)
     try execute("PRAGMA locking_mode = EXCLUSIVE")
     try execute("PRAGMA secure_delete = ON")
     try execute("PRAGMA foreign_keys = ON")

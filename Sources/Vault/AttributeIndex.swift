@@ -20,6 +20,11 @@ struct AttributeIndex {
     try body(held.key)
   }
 
+  /// Whether both have the same key.
+  func isSame(as other: AttributeIndex) throws(VaultError) -> Bool {
+    Sodium.equal(try aliasToken(""), try other.aliasToken(""))
+  }
+
   private func tag(_ label: KeyLabel, _ inputs: [[UInt8]]) throws(VaultError) -> [UInt8] {
     do { return try held.key.tag(label, inputs, length: AttributeIndex.tokenSize) } catch { throw .outOfMemory }
   }

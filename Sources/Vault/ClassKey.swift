@@ -13,6 +13,8 @@ final class ClassKey {
   private(set) var privateKey: HeldKey?
   /// Whether the public key in the row was made by whoever had tier key C. Kept while that key is.
   private(set) var publicKeyIsGenuine = false
+  /// Whether a key came from a copy under tier key C, as on another device than the class's.
+  private var cameFromSession = false
 
   init(_ row: ClassKeyRow) {
     self.row = row
@@ -89,12 +91,14 @@ final class ClassKey {
         metadataKey = try unwrap(row.metadataKey, try here.wrapKey(.metadataWrap, row.accessibility, context: context))
         if metadataKey == nil, let copy = row.metadataKeySession {
           metadataKey = try unwrap(copy, try above.sessionWrapKey(.metadataWrap, context: context))
+          if metadataKey != nil { cameFromSession = true }
         }
       }
       if secretKey == nil {
         secretKey = try unwrap(row.classKey, try here.wrapKey(.classWrap, row.accessibility, context: context))
         if secretKey == nil, let copy = row.classKeySession {
           secretKey = try unwrap(copy, try above.sessionWrapKey(.classWrap, context: context))
+          if secretKey != nil { cameFromSession = true }
         }
         if let secretKey, let sealed = row.privateKey {
           privateKey = try unwrap(sealed, try secretKey.key.duplicate())
@@ -161,11 +165,13 @@ final class ClassKey {
     evict()
     if row.accessibility.tier == .session { secretKey = nil }
     if row.accessibility.metadataTier == .session { metadataKey = nil }
+    if cameFromSession { (secretKey, metadataKey, cameFromSession) = (nil, nil, false) }
     publicKeyIsGenuine = false
   }
 
   /// Erases everything: the collection is locked by itself.
   func erase() {
     (secretKey, metadataKey, privateKey, publicKeyIsGenuine) = (nil, nil, nil, false)
+    cameFromSession = false
   }
 }

@@ -162,6 +162,16 @@ extension Store {
     try numbers("SELECT count(*) FROM token WHERE item = ?") { s throws(SQLiteError) in try s.bind(1, item) }.first ?? 0
   }
 
+  /// Looks whether the index has the tokens that the row lists, and no others.
+  ///
+  /// - Throws: ``VaultError/damaged(_:)``.
+  func checkTokens(of row: ItemRow) throws(VaultError) {
+    let tokens = Set(AttributeIndex.split(row.tokens))
+    var isRight = try tokenCount(row.id) == Int64(tokens.count)
+    for token in tokens where isRight { isRight = try hasToken(token, row.id) }
+    guard isRight else { throw .damaged("vault.db: the index of item \(row.id) is damaged") }
+  }
+
   /// How many items there are.
   func itemCount() throws(VaultError) -> Int64 {
     try numbers("SELECT count(*) FROM item") { _ throws(SQLiteError) in }.first ?? 0

@@ -65,6 +65,7 @@ struct CollectionRow: CheckedRow {
   var locked: Bool
   /// Of a passphrase of its own; reserved in format 1.
   let passphrase: [UInt8]?
+  /// Reserved in format 1: written by nobody, followed by nobody.
   let defaultClass: AccessibilityClass?
   let created: UInt64
   var modified: UInt64

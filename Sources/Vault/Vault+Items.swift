@@ -132,9 +132,14 @@ extension Vault {
 
   private func metadata(_ item: Located) throws(VaultError) -> (metadata: ItemMetadata, revision: [UInt8])? {
     guard let key = item.key.metadataKey else { return nil }
-    do {
-      return try item.seal.openMetadata(
+    do throws(VaultError) {
+      let opened = try item.seal.openMetadata(
         item.row.metadata, created: item.row.created, modified: item.row.modified, key: key.key)
+      // Tokens of another item's attributes would have this one found, and its secret sent, in the other's place.
+      if let index, try index.column(for: opened.metadata.attributes) != item.row.tokens {
+        throw VaultError.damaged("vault.db: the index of item \(item.row.id) is damaged")
+      }
+      return opened
     } catch {
       note(error)
       throw error
@@ -157,7 +162,9 @@ extension Vault {
     let item = try locate(id)
     guard let opened = try metadata(item) else { throw .isLocked }
     let itemKey = try itemKey(item, opened)
-    do {
+    do throws(VaultError) {
+      // Later the walk through the database has seen to it.
+      if !isVerified || isDamaged { try ready().checkTokens(of: item.row) }
       let secret = try item.seal.open(
         item.row.secret, itemKey: itemKey, flags: opened.metadata.flags, revision: opened.revision)
       return OpenedSecret(secret, contentType: opened.metadata.contentType)
@@ -200,8 +207,7 @@ extension Vault {
   /// Stores an item.
   ///
   /// - Parameters:
-  ///   - accessibility: its class; nil for what a replaced item had, else the collection's default, else
-  ///     whenUnlocked.
+  ///   - accessibility: its class; nil for what a replaced item had, else whenUnlocked.
   ///   - replacing: whether an item with exactly these attributes is replaced.
   /// - Returns: the item, and whether it is a new one. It is on the disk.
   /// - Throws: ``VaultError/isLocked`` when an item would be replaced that cannot be read now, or when the class does
@@ -225,7 +231,9 @@ extension Vault {
         return (id, false)
       }
     }
-    let wanted = accessibility ?? collection.row.defaultClass ?? .whenUnlocked
+    // Not the row's default class: no key protects that column, and who writes it must not have secrets stored in a
+    // class that he can open.
+    let wanted = accessibility ?? .whenUnlocked
     guard let key = collection.current(wanted, share: share) else { throw .isLocked }
     let now = Process.time
     let row = ItemRow(

@@ -278,7 +278,9 @@ public final class Vault {
     for suffix in ["", "-wal", "-shm", "-journal"] { folder.remove(draft + suffix) }
     do throws(VaultError) {
       try fill(path + "/" + draft, vault: keybag.vault, tiers: tiers, label: "Login", aliases: ["default", "login"])
-      // Ends the connection, which moves everything from the log into the file.
+      // Moves everything from the log into the file: the end of the connection would do so as well, but not say so if
+      // the disk is full.
+      try store?.emptyLog()
       forget()
       do throws(PosixError) { try folder.rename(draft, to: KeybagFile.database) } catch {
         throw .unavailable("vault.db: \(error.description)")
@@ -330,7 +332,12 @@ public final class Vault {
 
   private func takeOver(_ tiers: borrowing TierKeys, opening: Opening, liftingMarks: Bool) throws(VaultError) {
     let store = try ready()
-    if index == nil { index = try openIndex(tiers, store) }
+    let genuine = try openIndex(tiers, store)
+    if let index, try !index.isSame(as: genuine) {
+      // Whoever has no password made that row: what was not found by its index may be there all the same.
+      note(.damaged("vault.db: a row of table device is not the vault's"))
+    }
+    index = genuine
     if device == nil, !home.isEmpty, let folder = try? KeybagFile.folder(home: home, owner: owner) {
       // The device key is gone or another device's: what hangs on it stays as it is, and this device starts its own.
       try openDevice(folder: folder, mayCreate: true)

@@ -28,13 +28,7 @@ struct Verification {
     let batch = try store.items(after: position, limit: limit)
     for id in batch {
       guard let row = try store.item(id) else { throw .damaged("vault.db: item \(id) is damaged") }
-      let tokens = AttributeIndex.split(row.tokens)
-      for token in tokens {
-        guard try store.hasToken(token, id) else { throw .damaged("vault.db: the index of item \(id) is damaged") }
-      }
-      guard try store.tokenCount(id) == Int64(Set(tokens).count) else {
-        throw .damaged("vault.db: the index of item \(id) is damaged")
-      }
+      try store.checkTokens(of: row)
     }
     if let last = batch.last { position = last } else { isFinished = true }
   }

@@ -1,0 +1,177 @@
+import Glibc
+import Posix
+import SQLite
+import Scratch
+import Sodium
+import Testing
+
+@testable import Keybag
+@testable import Vault
+
+/// What somebody can do who writes into the vault's folder while nobody is logged in: every check sum is right then,
+/// as no key is needed for one.
+@Suite struct TamperingTests {
+  /// A home folder with a vault, whose daemon is not running.
+  private final class Attacked {
+    let scratch: ScratchFolder
+    let tiers: TierKeys
+    let keybag: Keybag
+    static let machine = [UInt8](repeating: 7, count: 16)
+
+    init() throws {
+      try Sodium.initialize()
+      scratch = try ScratchFolder()
+      let opened = try Keybag.found(
+        password: Array("password".utf8).span.bytes, cost: PasswordCost(passes: 3, memory: 32 << 20))
+      tiers = try opened.tiers()
+      keybag = opened.keybag
+      let folder = try Folder.create(KeybagFile.folderNames, below: scratch.path, owner: getuid())
+      try folder.write(KeybagFile.name, keybag.encoded.span.bytes, replacing: false)
+    }
+
+    func vault(on machine: [UInt8] = Attacked.machine) -> Vault {
+      Vault(home: scratch.path, owner: getuid(), machine: machine)
+    }
+
+    func unlock(_ vault: Vault) throws {
+      try vault.unlock(tiers, opening: .everything, liftingMarks: true, mayCreate: false)
+    }
+
+    func unlocked(on machine: [UInt8] = Attacked.machine) throws -> Vault {
+      let vault = vault(on: machine)
+      try unlock(vault)
+      return vault
+    }
+
+    func folder() throws -> Folder { try KeybagFile.folder(home: scratch.path, owner: getuid()) }
+
+    func withStore<Result>(_ body: (Store) throws -> Result) throws -> Result {
+      let path = KeybagFile.folderPath(home: scratch.path) + "/" + KeybagFile.database
+      return try body(try Store(path: path, vault: keybag.vault))
+    }
+  }
+
+  private func store(
+    _ server: String, in vault: Vault, _ accessibility: AccessibilityClass? = nil
+  ) throws -> Int64 {
+    try vault.createItem(
+      in: 1, ItemMetadata(label: server, attributes: ["server": server], contentType: "text/plain"),
+      secret: try SecureBytes(copying: Array(server.utf8).span.bytes), accessibility: accessibility, replacing: false
+    ).id
+  }
+
+  private static func isDamage(_ error: any Error) -> Bool {
+    if case VaultError.damaged = error { true } else { false }
+  }
+
+  /// A column that no key protects must not decide how well new secrets are kept.
+  @Test func aDefaultClassInTheFileIsNotFollowed() throws {
+    let home = try Attacked()
+    _ = try home.unlocked()
+    try home.withStore { store in
+      let row = try store.collections()[0]
+      let forged = CollectionRow(
+        id: row.id, uuid: row.uuid, ordinal: row.ordinal, epoch: row.epoch, label: row.label, locked: row.locked,
+        passphrase: nil, defaultClass: .always, created: row.created, modified: row.modified)
+      try store.database.statement("UPDATE collection SET default_class = 8, checksum = ?").bind(1, forged.checksum)
+        .run()
+    }
+    let vault = try home.unlocked()
+    let id = try store("bank.example", in: vault)
+    #expect(try vault.info(ofItem: id).accessibility == .whenUnlocked)
+  }
+
+  /// Otherwise a program that asks for its secret sends another one to its server.
+  @Test func anItemDoesNotAnswerToTheAttributesOfAnother() throws {
+    let home = try Attacked()
+    var vault: Vault? = try home.unlocked()
+    let bank = try store("bank.example", in: vault!)
+    let evil = try store("evil.example", in: vault!)
+    vault = nil
+    try home.withStore { store in
+      var rows = (try #require(try store.item(bank)), try #require(try store.item(evil)))
+      (rows.0.tokens, rows.1.tokens) = (rows.1.tokens, rows.0.tokens)
+      try store.transaction { () throws(VaultError) in
+        try store.put(rows.0)
+        try store.put(rows.1)
+      }
+    }
+    let again = try home.unlocked()
+    #expect(try again.search(.attributes(["server": "evil.example"])).map(\.id) == [bank])
+    #expect(performing: { try again.readSecret(ofItem: bank) }, throws: Self.isDamage)
+  }
+
+  /// The same, in the index alone, before the whole of it was looked at.
+  @Test func anIndexThatNamesAnotherItemIsNotBelieved() throws {
+    let home = try Attacked()
+    var vault: Vault? = try home.unlocked()
+    let bank = try store("bank.example", in: vault!)
+    let evil = try store("evil.example", in: vault!)
+    vault = nil
+    try home.withStore { store in
+      try store.database.execute("PRAGMA foreign_keys = OFF")
+      try store.database.statement("UPDATE token SET item = item + 1000").run()
+      try store.database.statement("UPDATE token SET item = ? WHERE item = ?").bind(1, bank).bind(2, evil + 1000).run()
+      try store.database.statement("UPDATE token SET item = ? WHERE item = ?").bind(1, evil).bind(2, bank + 1000).run()
+    }
+    let again = try home.unlocked()
+    #expect(try again.search(.attributes(["server": "evil.example"])).map(\.id) == [bank])
+    #expect(performing: { try again.readSecret(ofItem: bank) }, throws: Self.isDamage)
+  }
+
+  /// A search by another index finds nothing, and programs replace what they do not find.
+  @Test func anotherDevicesIndexGivesWayToTheVaults() throws {
+    let home = try Attacked()
+    var vault: Vault? = try home.unlocked()
+    let bank = try store("bank.example", in: vault!)
+    vault = nil
+    let folder = try home.folder()
+    folder.remove(FileDeviceKey.name)
+    let planted = try FileDeviceKey(folder: folder, machine: Attacked.machine, mayCreate: true)
+    try home.withStore { store in
+      let (_, row) = try DeviceShare.make(
+        id: 7, vault: store.vault, device: planted, index: AttributeIndex(try Key.random()))
+      try store.insert(row)
+    }
+    let again = try home.unlocked()
+    #expect(try again.search(.attributes(["server": "bank.example"])).map(\.id) == [bank])
+    #expect(again.isDamaged)
+    #expect(performing: { try store("new.example", in: again) }, throws: Self.isDamage)
+  }
+
+  /// A trigger would run at each of the daemon's own writes.
+  @Test func statementsInTheFileAreNotRun() throws {
+    let home = try Attacked()
+    var vault: Vault? = try home.unlocked()
+    let bank = try store("bank.example", in: vault!)
+    vault = nil
+    try home.withStore { store in
+      try store.database.execute(
+        """
+        CREATE TRIGGER keep BEFORE DELETE ON item BEGIN
+          INSERT INTO access_log (created, entry, checksum) VALUES (0, old.secret, x'00'); END
+        """)
+    }
+    vault = try home.unlocked()
+    try vault?.deleteItem(bank)
+    vault = nil
+    #expect(try home.withStore { try $0.database.pragma("SELECT count(*) FROM access_log") } == 0)
+  }
+
+  /// There `always` items are opened by a copy under tier key C, which ends with the session.
+  @Test func onAnotherMachineAlwaysItemsEndWithTheSession() throws {
+    let home = try Attacked()
+    var vault: Vault? = try home.unlocked()
+    let id = try store("bank.example", in: vault!, .always)
+    vault?.seal()
+    #expect(try vault?.isReadable(id) == true)
+    vault = nil
+    let other = try home.unlocked(on: [UInt8](repeating: 8, count: 16))
+    #expect(try other.isReadable(id))
+    other.evict()
+    #expect(try other.isReadable(id))
+    other.seal()
+    #expect(try !other.isReadable(id))
+    #expect(performing: { try other.readSecret(ofItem: id) }, throws: { ($0 as? VaultError) == .isLocked })
+  }
+}
