@@ -33,12 +33,14 @@ final class Daemon {
   }
 
   /// Starts to watch and to serve.
-  func start(bus address: Bus.Address) throws(SystemdError) {
+  ///
+  /// - Parameter endsWithBus: whether the program ends when its bus does.
+  func start(bus address: Bus.Address, endsWithBus: Bool) throws(SystemdError) {
     let watch = SessionWatch(uid: owner, loop: loop, delegate: self)
     session.watch = watch
     watch.start()
     let presence = BusPresence(
-      loop: loop, vault: vault, address: address,
+      loop: loop, vault: vault, address: address, endsWithBus: endsWithBus,
       isLockerUp: { [session] in session.machine.lockerUp },
       facts: { [session] in
         VaultObject.Facts(state: session.state.text, isFirstUnlocked: session.state != .sealed)
