@@ -14,7 +14,7 @@ UNITDIR    ?= $(PREFIX)/lib/systemd/user
 
 # Where the built programs lie, and the PAM module among them.
 BUILT      ?= .build/release
-PAM_MODULE ?= $(BUILT)/libpam_latchkey.so
+PAM_MODULE ?= .build/pam/pam_latchkey.so
 # Programs are installed without symbols; empty keeps them.
 STRIP      ?= -s
 # Options of every `swift build`, such as `-j 2`.
@@ -47,9 +47,13 @@ deps: ## Debian packages for building and testing: installs them (root) or names
 	else \
 	  echo "missing packages:" $$missing; echo "  sudo apt-get install" $$missing; exit 1; fi
 
+# No run path: SwiftPM's own would be $$ORIGIN, which a module that setuid programs load must not have.
 build: ## the programs and the PAM module, for release
 	for p in $(PROGRAMS) pam_latchkey; do \
-	  swift build -c release $(SWIFTFLAGS) --static-swift-stdlib --product $$p || exit 1; done
+	  swift build -c release $(SWIFTFLAGS) --static-swift-stdlib --disable-local-rpath --product $$p || exit 1; done
+	mkdir -p $(dir $(PAM_MODULE))
+	cp $(BUILT)/libpam_latchkey.so $(PAM_MODULE:.so=.unstripped.so)
+	strip --strip-unneeded -o $(PAM_MODULE) $(PAM_MODULE:.so=.unstripped.so)
 
 # Without prerequisites: what is built already is installed as it is, also by a root that has no Swift.
 $(BUILT)/latchkeyd $(BUILT)/latchkey-derive $(BUILT)/latchkey $(PAM_MODULE):

@@ -8,6 +8,7 @@ final class BusPresence {
   private let loop: EventLoop
   private let vault: Vault
   private let address: Bus.Address
+  private let endsWithBus: Bool
   private let isLockerUp: () -> Bool
   private let facts: () -> VaultObject.Facts
   /// Told of every new connection, for what else listens on the bus.
@@ -21,16 +22,18 @@ final class BusPresence {
   private var unitRetry: EventSource?
   private var retryDelay = Duration.milliseconds(250)
   private var saidThatNameIsTaken = false
+  private var hasConnected = false
   /// Who owns the name: "latchkeyd", "nobody", or another program's bus name.
   private(set) var nameOwner = "nobody"
 
   init(
-    loop: EventLoop, vault: Vault, address: Bus.Address, isLockerUp: @escaping () -> Bool,
+    loop: EventLoop, vault: Vault, address: Bus.Address, endsWithBus: Bool, isLockerUp: @escaping () -> Bool,
     facts: @escaping () -> VaultObject.Facts, connected: @escaping (Bus) -> Void
   ) {
     self.loop = loop
     self.vault = vault
     self.address = address
+    self.endsWithBus = endsWithBus
     self.isLockerUp = isLockerUp
     self.facts = facts
     self.connected = connected
@@ -53,6 +56,8 @@ final class BusPresence {
   }
 
   private func lost() {
+    // Without a service manager the bus is all that ties the daemon to its session.
+    if hasConnected && endsWithBus { return loop.exit() }
     (nameWatch, service, object, bus) = (nil, nil, nil, nil)
     nameOwner = "nobody"
     // A login brings the bus up a moment after the daemon; later there is no hurry.
@@ -79,6 +84,7 @@ final class BusPresence {
       switch result {
       case .success(.owned), .success(.alreadyOwned):
         nameOwner = "latchkeyd"
+        hasConnected = true
         retryDelay = .milliseconds(250)
         service?.stateChanged()
       case .success: nameIsTaken()

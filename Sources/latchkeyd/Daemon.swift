@@ -33,12 +33,14 @@ final class Daemon {
   }
 
   /// Starts to watch and to serve.
-  func start(bus address: Bus.Address) throws(SystemdError) {
+  ///
+  /// - Parameter endsWithBus: whether the program ends when its bus does.
+  func start(bus address: Bus.Address, endsWithBus: Bool) throws(SystemdError) {
     let watch = SessionWatch(uid: owner, loop: loop, delegate: self)
     session.watch = watch
     watch.start()
     let presence = BusPresence(
-      loop: loop, vault: vault, address: address,
+      loop: loop, vault: vault, address: address, endsWithBus: endsWithBus,
       isLockerUp: { [session] in session.machine.lockerUp },
       facts: { [session] in
         VaultObject.Facts(state: session.state.text, isFirstUnlocked: session.state != .sealed)
@@ -137,10 +139,11 @@ extension Daemon: ControlHandler {
     guard let watch = session.watch, let stage = AuthenticationPolicy.Stage(rawValue: hello.stage.rawValue) else {
       return .refused("the daemon is starting")
     }
+    // Where no logind tells this daemon of sessions, a process is in none that it could know.
+    let process = watch.machine.logind == .absent ? PeerProcess.unknown : PeerProcess.of(pid: peer.pid)
     let decision = watch.decide(
       AuthenticationPolicy.Request(
-        stage: stage, service: hello.service, tty: hello.tty, rhost: hello.remoteHost,
-        peer: PeerProcess.of(pid: peer.pid)))
+        stage: stage, service: hello.service, tty: hello.tty, rhost: hello.remoteHost, peer: process))
     guard decision == .nothing, stage != .closeSession, liftsMarks(hello) else { return decision }
     // A session that is unlocked has no need of keys, but collections that were locked by themselves have, and a password
     // that founded the vault is proven only when a second login opens the keybag with it.

@@ -25,6 +25,8 @@ private func controlSocket(_ options: Options) throws -> LocalSocket {
 }
 
 private func serve(_ options: Options) throws -> Int32 {
+  // Before the descriptors are taken, which takes this out of the environment as well.
+  let isManaged = getenv("NOTIFY_SOCKET") != nil || getenv("LISTEN_FDS") != nil
   try Process.forbidInspection()
   umask(0o077)
   try Sodium.initialize()
@@ -36,7 +38,7 @@ private func serve(_ options: Options) throws -> Int32 {
   let server = try ControlServer(
     try controlSocket(options), loop: loop, owner: options.account.uid, handler: daemon)
   let signals = try [SIGTERM, SIGINT, SIGHUP].map { try loop.addSignal($0) { loop.exit() } }
-  try daemon.start(bus: .session)
+  try daemon.start(bus: .session, endsWithBus: !isManaged)
   for problem in vault.problems { Journal.log(.error, problem) }
   ServiceManager.notify("READY=1")
   let status = try withExtendedLifetime((server, signals)) { try loop.run() }
