@@ -237,7 +237,8 @@ extension SecretService {
     let session = try session(try call.message.readObjectPath(), of: call.sender)
     call.reply(sensitive: true) { [self] (out: inout MessageWriter) throws(BusError) in
       try out.open("a", "{o(oayays)}")
-      for path in paths {
+      var answered: Set<String> = []
+      for path in paths where answered.insert(path).inserted {
         // What is gone or locked is left out; the rest is still wanted.
         guard let item = try? item(at: path) else { continue }
         let vault = holder(item.collection).vault
