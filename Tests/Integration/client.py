@@ -25,6 +25,11 @@ class SecretClient:
             "/usr/bin/python3", program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
 
+    @property
+    def pid(self):
+        """The process."""
+        return self._process.pid
+
     def __getattr__(self, method):
         def call(**arguments):
             self._process.stdin.write(json.dumps({"do": method, **arguments}) + "\n")

@@ -134,7 +134,7 @@ class Key:
     """A key of the hierarchy.
 
     `tier` is what it takes to have it: "password" (nobody keeps it), "A", "C" or "device". `kind` is one of: protector,
-    root, tier, link, collection, index, device, share, class, metadata, private, item, wrap (whatever wraps another key).
+    root, tier, link, collection, index, device, share, class, metadata, private, item, wrap (wraps another).
     """
 
     kind: str
@@ -282,6 +282,8 @@ class Vault:
         self.collections = {}
         self.items = {}
         self.aliases = {}
+        # Key, nonce and name of every sealed value that was opened: from the first two XChaCha20 makes another key.
+        self.sealed = []
         folder = pathlib.Path(folder)
         keybag = Keybag((folder / "keybag").read_bytes(), password)
         self.id, self.generation, self.tiers, self.keys = keybag.id, keybag.generation, keybag.tiers, keybag.keys
@@ -305,6 +307,11 @@ class Vault:
 
     def key(self, name):
         return next(key.value for key in self.keys if key.name == name)
+
+    def _unseal(self, key, sealed, associated, what):
+        plain = unseal(key, sealed, associated, what)
+        self.sealed.append((key, sealed[:24], what))
+        return plain
 
     def _keep(self, kind, tier, name, value):
         return keep(self.keys, kind, tier, name, value)
@@ -357,7 +364,7 @@ class Vault:
         # The newest epoch's C.
         tier = [key for (_, tier), key in sorted(self.tiers.items()) if tier == "C"][-1]
         wrap = self._keep("wrap", "C", "wrap of the index", kdf(tier, "index-wrap", self.id))
-        self._index = self._keep("index", "device", "index", unseal(wrap, row["index_key"], self.id, "index key"))
+        self._index = self._keep("index", "device", "index", self._unseal(wrap, row["index_key"], self.id, "index key"))
 
     def _open_shares(self):
         self._share = self._erasable = self._device_row = None
@@ -365,17 +372,17 @@ class Vault:
             if self._device is None or row["identity"] != self._device.identity:
                 continue
             self._device_row = row["id"]
-            self._share = unseal(self._device.bound_wrap, row["share"], self.id, "device share")
-            self._erasable = unseal(self._device.erasable_wrap, row["erasable"], self.id, "erasable share")
+            self._share = self._unseal(self._device.bound_wrap, row["share"], self.id, "device share")
+            self._erasable = self._unseal(self._device.erasable_wrap, row["erasable"], self.id, "erasable share")
             self._keep("share", "device", "share", self._share)
             self._keep("share", "device", "erasable share", self._erasable)
             wrap = kdf(self._share, "index-wrap", self.id)
-            same(unseal(wrap, row["index_key"], self.id, "the device's index key"), self._index, "two index keys")
+            same(self._unseal(wrap, row["index_key"], self.id, "the device's index key"), self._index, "two index keys")
 
     def _open_collection(self, row):
         wrap = kdf(self._index, "collection-label")
         associated = text16("latchkey/1/collection-label") + self.id + row["uuid"]
-        label = unseal(wrap, row["label"], associated, f"label of collection {row['id']}")
+        label = self._unseal(wrap, row["label"], associated, f"label of collection {row['id']}")
         self.collections[row["id"]] = Collection(row["id"], label.decode(), bool(row["locked"]))
 
     def _derive_chains(self):
@@ -425,7 +432,7 @@ class Vault:
             values = set()
             for above, wrap, sealed in found:
                 self._keep("wrap", above, f"wrap of {label[:-5]} {where}", wrap)
-                values.add(unseal(wrap, sealed, b"".join(context), f"{column} of {where}"))
+                values.add(self._unseal(wrap, sealed, b"".join(context), f"{column} of {where}"))
             require(len(values) <= 1, f"two different copies of {column} of {where}")
             opened[column] = values.pop() if values else None
             self._keep(label[:-5], tier, f"{label[:-5]} {where}", opened[column])
@@ -443,7 +450,9 @@ class Vault:
         session = self._tier_keys[row["collection"], "C"]
         same(row["public_tag"], kdf(session, "public-key-tag", *context, row["public_key"]), f"public key of {where}")
         if opened["class_key"] is not None:
-            private = unseal(opened["class_key"], row["private_key"], b"".join(context), f"private key of {where}")
+            private = self._unseal(
+                opened["class_key"], row["private_key"], b"".join(context), f"private key of {where}"
+            )
             same(nacl.bindings.crypto_scalarmult_base(private), row["public_key"], f"key pair of {where}")
             opened["private_key"] = self._keep("private", "A", f"private {where}", private)
 
@@ -471,7 +480,7 @@ class Vault:
         if key["metadata_key"] is None:
             return
         times = number(row["created"], 8) + number(row["modified"], 8)
-        plain = unseal(key["metadata_key"], row["metadata"], associated("metadata", times), f"{what}: metadata")
+        plain = self._unseal(key["metadata_key"], row["metadata"], associated("metadata", times), f"{what}: metadata")
         binding = self._read_metadata(item, Fields(plain, f"{what}: metadata"))
         tokens = sorted(self._token("attribute-token", *map(str.encode, pair)) for pair in item.attributes.items())
         expected = b"".join(tokens) + self._token("attribute-set-token", *tokens)
@@ -479,13 +488,15 @@ class Vault:
         if row["form"] == QUARANTINED or key["class_key"] is None:
             return
         if row["form"] == WRAPPED:
-            item_key = unseal(key["class_key"], row["item_key"], associated("item-key", binding), f"{what}: item key")
+            item_key = self._unseal(
+                key["class_key"], row["item_key"], associated("item-key", binding), f"{what}: item key"
+            )
         else:
             item_key = self._open_stored_while_locked(row, key, binding, what)
         tier = CLASS_TIER[kind]
         self._keep("item", tier, f"key of {what}", item_key)
         secret = Fields(
-            unseal(item_key, row["secret"], associated("secret", binding), f"{what}: secret"), f"{what}: secret"
+            self._unseal(item_key, row["secret"], associated("secret", binding), f"{what}: secret"), f"{what}: secret"
         )
         item.secret = secret.counted(4)
         secret.ends_with_padding()
