@@ -10,6 +10,10 @@ let lending: [SwiftSetting] = strict + [.enableExperimentalFeature("Lifetimes")]
 /// Where latchkey-derive is installed; compiled into the PAM module, as a login's environment is not to be asked.
 let libexec = Context.environment["LATCHKEY_LIBEXECDIR"] ?? "/usr/libexec"
 
+// Every function is found at the start. Lazy binding saves the vector registers on the stack at the first call of each,
+// and what the last cipher had in them: keys, long after it erased its own memory.
+let bindNow = LinkerSetting.unsafeFlags(["-Xlinker", "-z", "-Xlinker", "now", "-Xlinker", "-z", "-Xlinker", "relro"])
+
 let package = Package(
   name: "latchkey",
   products: [
@@ -78,15 +82,16 @@ let package = Package(
       dependencies: [
         "Control", "PAMClient", "Posix", "Sodium",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
-      ], swiftSettings: strict),
+      ], swiftSettings: strict, linkerSettings: [bindNow]),
     .executableTarget(
-      name: "latchkey-derive", dependencies: ["Control", "Keybag", "Posix", "Sodium"], swiftSettings: strict),
+      name: "latchkey-derive", dependencies: ["Control", "Keybag", "Posix", "Sodium"], swiftSettings: strict,
+      linkerSettings: [bindNow]),
     .executableTarget(
       name: "latchkeyd",
       dependencies: [
         "Control", "Gcrypt", "Keybag", "Posix", "SecretService", "SessionState", "Sodium", "Systemd", "Vault",
       ],
-      swiftSettings: strict),
+      swiftSettings: strict, linkerSettings: [bindNow]),
 
     // Tests.
     .target(name: "Scratch", path: "Tests/Scratch", swiftSettings: strict),
@@ -103,7 +108,7 @@ let package = Package(
       name: "VaultTests", dependencies: ["Keybag", "Posix", "SQLite", "Scratch", "Sodium", "Vault"],
       swiftSettings: lending),
     .testTarget(name: "BytesTests", dependencies: ["Bytes"], swiftSettings: strict),
-    .testTarget(name: "SodiumTests", dependencies: ["Sodium"], swiftSettings: strict),
+    .testTarget(name: "SodiumTests", dependencies: ["CSodium", "Sodium"], swiftSettings: strict),
     .testTarget(name: "PosixTests", dependencies: ["CLinux", "Posix", "Scratch"], swiftSettings: strict),
     .testTarget(
       name: "KeybagTests", dependencies: ["Bytes", "Keybag", "Posix", "Scratch", "Sodium"],

@@ -1,6 +1,7 @@
 // Calls of glibc that its Swift module leaves out, because they are variadic or behind _GNU_SOURCE. That macro would
 // change the layout of types which the Glibc module has already defined, so the calls are declared here.
 #pragma once
+#include <malloc.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
@@ -19,6 +20,9 @@ static inline int linux_accept(int socket) { return accept4(socket, 0, 0, SOCK_C
 static inline int linux_set_dumpable(int value) { return prctl(PR_SET_DUMPABLE, value, 0, 0, 0); }
 static inline int linux_dumpable(void) { return prctl(PR_GET_DUMPABLE, 0, 0, 0, 0); }
 static inline int linux_set_death_signal(int signal) { return prctl(PR_SET_PDEATHSIG, signal, 0, 0, 0); }
+
+/// Has malloc overwrite what is freed with bytes of this value. 1 where it took the setting.
+static inline int linux_overwrite_freed(int value) { return mallopt(M_PERTURB, value); }
 
 /// A descriptor that is readable while one of the signals, which are blocked, waits. Or -1 with errno.
 static inline int linux_signals(const sigset_t *signals) { return signalfd(-1, signals, SFD_CLOEXEC | SFD_NONBLOCK); }

@@ -10,6 +10,15 @@ public enum Process {
     guard linux_set_dumpable(0) == 0 else { throw PosixError("prctl") }
   }
 
+  /// Overwrites freed memory from now on, but for small pieces that a thread keeps for itself.
+  ///
+  /// For libraries whose buffers grow: they erase the last one, while realloc leaves the ones before as they were. The
+  /// daemon's unit says the same with GLIBC_TUNABLES, for small pieces too; this holds without the unit.
+  public static func overwriteFreedMemory() {
+    // A failure leaves things as they were; glibc has none.
+    _ = linux_overwrite_freed(0xAA)
+  }
+
   /// Dies when the process that started this one does. Call again after ``become(_:)``, which resets it.
   public static func dieWithParent() throws(PosixError) {
     guard linux_set_death_signal(SIGKILL) == 0 else { throw PosixError("prctl") }

@@ -28,6 +28,7 @@ private func serve(_ options: Options) throws -> Int32 {
   // Before the descriptors are taken, which takes this out of the environment as well.
   let isManaged = getenv("NOTIFY_SOCKET") != nil || getenv("LISTEN_FDS") != nil
   try Process.forbidInspection()
+  Process.overwriteFreedMemory()
   umask(0o077)
   try Sodium.initialize()
   try Gcrypt.initialize()

@@ -1,3 +1,4 @@
+import CSodium
 import Foundation
 import Synchronization
 import Testing
@@ -80,6 +81,11 @@ struct StackTests {
 
   /// Whether `needle` is anywhere on the stack on which `work` ran.
   private func leaves(_ needle: [UInt8], _ work: @escaping () -> Void) throws -> Bool {
+    try stack(after: work).range(of: Data(needle)) != nil
+  }
+
+  /// The stack on which `work` ran, when it is over.
+  private func stack(after work: @escaping () -> Void) throws -> Data {
     let size = 1 << 20
     let stack = try #require(mmap(nil, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0))
     defer { munmap(stack, size) }
@@ -99,7 +105,7 @@ struct StackTests {
       }, run.toOpaque())
     try #require(started == 0)
     pthread_join(thread, nil)
-    return Data(bytes: stack, count: size).range(of: Data(needle)) != nil
+    return Data(bytes: stack, count: size)
   }
 
   /// Leaves 32 bytes on the stack.
@@ -178,5 +184,65 @@ struct StackTests {
         #expect(!left, "\(work): \(name)")
       }
     }
+  }
+
+  /// What a piece of work returned, for after its thread.
+  private final class Made {
+    var bytes: [UInt8] = []
+  }
+
+  /// Both halves: what the compiler spills are registers of 16 bytes.
+  private func expectNone(of needles: [(String, [UInt8])], on stack: Data, _ work: String) {
+    for (name, needle) in needles {
+      for half in [needle.prefix(16), needle.suffix(16)] {
+        #expect(stack.range(of: Data(half)) == nil, "\(work): \(name)")
+      }
+    }
+  }
+
+  // libsodium takes other code for long values, and other registers.
+  @Test("Neither do they leave the keys that they make for one value", arguments: [0, 32, 64, 100, 128, 256, 300, 512, 600, 5000, 1 << 20])
+  func keysOfOneValue(size: Int) throws {
+    let (plaintext, secret, made) = (Sodium.randomBytes(size), Sodium.randomBytes(32), Made())
+    let sealing = try stack {
+      guard let key = try? Key(copying: secret.span.bytes) else { return }
+      made.bytes = AEAD.seal(plaintext.span.bytes, key: key, associated: [])
+    }
+    let sealed = made.bytes
+    var stream = [UInt8](repeating: 0, count: 32)
+    _ = crypto_core_hchacha20(&stream, sealed, secret, nil)
+    expectNone(of: [("key", secret), ("stream key", stream)], on: sealing, "seal")
+    let opening = try stack {
+      guard let key = try? Key(copying: secret.span.bytes) else { return }
+      _ = try? AEAD.open(sealed.span.bytes, key: key, associated: [])
+    }
+    expectNone(of: [("key", secret), ("stream key", stream)], on: opening, "open")
+  }
+
+  @Test("A sealed box leaves nothing that opens it", arguments: [32, 5000])
+  func keysOfOneBox(size: Int) throws {
+    let (plaintext, secret, made) = (Sodium.randomBytes(size), Sodium.randomBytes(32), Made())
+    let publicKey = SealedBox.publicKey(of: try key(secret))
+    let sealing = try stack {
+      made.bytes = (try? SealedBox.seal(plaintext.span.bytes, to: publicKey)) ?? []
+    }
+    let box = made.bytes
+    try #require(!box.isEmpty)
+    var (shared, agreed, stream) = (
+      [UInt8](repeating: 0, count: 32), [UInt8](repeating: 0, count: 32), [UInt8](repeating: 0, count: 32)
+    )
+    _ = crypto_scalarmult(&shared, secret, box)
+    _ = crypto_box_beforenm(&agreed, box, secret)
+    let nonce = Sodium.checksum(Array(box.prefix(32) + publicKey).span.bytes, length: 24)
+    _ = crypto_core_hsalsa20(&stream, nonce, agreed, nil)
+    let needles = [
+      ("plaintext", plaintext), ("shared secret", shared), ("agreed key", agreed), ("stream key", stream),
+    ]
+    expectNone(of: needles, on: sealing, "seal a box")
+    let opening = try stack {
+      guard let key = try? Key(copying: secret.span.bytes) else { return }
+      _ = try? SealedBox.open(box.span.bytes, secret: key)
+    }
+    expectNone(of: needles + [("key", secret)], on: opening, "open a box")
   }
 }

@@ -1,0 +1,85 @@
+"""Looks for secrets in the memory of a running process. Needs root, as the daemon keeps its own user out."""
+
+import dataclasses
+import pathlib
+import struct
+
+CHUNK = 4 << 20
+# What is looked for: pieces of this size, so that a freed key whose beginning was overwritten is found as well.
+PIECE = 16
+# More places than this of one needle are not told.
+ENOUGH = 100
+
+
+@dataclasses.dataclass(frozen=True)
+class Place:
+    """Where a piece of a needle stands."""
+
+    address: int
+    mapping: str
+    # Of the needle's bytes that are there.
+    offset: int
+
+    def __str__(self):
+        return f"{self.address:x} in {self.mapping} (from byte {self.offset})"
+
+
+def mappings(pid):
+    """The readable mappings of a process: start, end and name."""
+    for line in pathlib.Path(f"/proc/{pid}/maps").read_text().splitlines():
+        span, permissions, _, _, _, *name = line.split(maxsplit=5)
+        name = name[0] if name else "memory without a name"
+        if permissions.startswith("r") and name not in ("[vvar]", "[vvar_vclock]", "[vsyscall]"):
+            start, end = (int(number, 16) for number in span.split("-"))
+            yield start, end, name
+
+
+def pieces(needle):
+    """The needle cut into pieces, each with its offset; what is too short for two is one."""
+    assert len(needle) >= PIECE, "a needle this short is found by chance"
+    return [(at, needle[at : at + PIECE]) for at in range(0, len(needle) - PIECE + 1, PIECE)]
+
+
+def scan(pid, needles):
+    """Where the needles (a name and bytes each) stand in any readable mapping: lists of Place, by name.
+
+    What cannot be read is passed over, so a scan says something only beside a control: a needle that must be found."""
+    wanted = [(name, offset, piece) for name, needle in needles.items() for offset, piece in pieces(needle)]
+    found = {}
+    with open(f"/proc/{pid}/mem", "rb", buffering=0) as memory:
+        for start, end, mapping in mappings(pid):
+            tail = b""
+            for address in range(start, end, CHUNK):
+                try:
+                    memory.seek(address)
+                    content = tail + memory.read(min(CHUNK, end - address))
+                except OSError:
+                    tail = b""
+                    continue
+                base = address - len(tail)
+                for name, offset, piece in wanted:
+                    at = content.find(piece)
+                    while at >= 0 and len(found.get(name, [])) < ENOUGH:
+                        found.setdefault(name, []).append(Place(base + at, mapping, offset))
+                        at = content.find(piece, at + PIECE)
+                # Shorter than a piece: nothing is found twice.
+                tail = content[-(PIECE - 1) :]
+    return found
+
+
+def hchacha20(key, nonce):
+    """The key that XChaCha20 makes from a key and the first 16 bytes of a nonce: for that value, as good as the key."""
+    state = [0x61707865, 0x3320646E, 0x79622D32, 0x6B206574, *struct.unpack("<12I", key + nonce[:16])]
+
+    def quarter(a, b, c, d):
+        for first, second, third, shift in ((a, b, d, 16), (c, d, b, 12), (a, b, d, 8), (c, d, b, 7)):
+            state[first] = (state[first] + state[second]) & 0xFFFFFFFF
+            mixed = state[third] ^ state[first]
+            state[third] = (mixed << shift | mixed >> 32 - shift) & 0xFFFFFFFF
+
+    for _ in range(10):
+        for column in range(4):
+            quarter(column, column + 4, column + 8, column + 12)
+        for column in range(4):
+            quarter(column, (column + 1) % 4 + 4, (column + 2) % 4 + 8, (column + 3) % 4 + 12)
+    return struct.pack("<8I", *state[:4], *state[12:])

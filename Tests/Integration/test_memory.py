@@ -1,0 +1,341 @@
+"""What is in the daemon's memory, and what is not any more.
+
+After a lock nothing of tier A, after the session's end nothing of tier C, and never what nobody keeps: root key, tier
+keys, item keys, secrets, the password.
+
+Every scan has its control: the keys that must be there are found.
+"""
+
+import os
+import pathlib
+import re
+import secrets
+import subprocess
+
+import pytest
+import vaultreader
+from client import Refused, SecretClient
+from memory import hchacha20, scan
+from session import REPOSITORY, wait_until
+from vaultreader import CLASS_TIER, CLASSES, Vault
+
+pytestmark = pytest.mark.skipif(os.getuid() != 0, reason="reading another process's memory needs root")
+
+PLAIN, ENCRYPTED = "plain", "dh-ietf1024-sha256-aes128-cbc-pkcs7"
+TIERS = {CLASSES[number]: tier for number, tier in CLASS_TIER.items()}
+# Keys that the daemon keeps while it may have them; the others it makes when it needs them.
+KEPT = {"collection", "index", "device", "share", "class", "metadata", "private"}
+
+
+class Memory:
+    """The memory of a session's daemon, and what would be a secret in it."""
+
+    def __init__(self, session):
+        self.session = session
+        self.secrets = {"A": {}, "C": {}, "device": {}, "never": {}}
+        self.transport = {}
+        self._keys = {}
+
+    def text(self, tier, name):
+        """A new secret of a tier, which chance does not put anywhere."""
+        text = secrets.token_hex(24)
+        self.secrets[tier][name] = text.encode()
+        return text
+
+    def learn(self):
+        """Reads the vault's keys. Items and keys that an earlier reading found stay wanted."""
+        vault = Vault(self.session.vault, self.session.password, vaultreader.machine_identity(vaultreader.APPLICATION))
+        last = {tier: [key for key in vault.keys if key.kind == "link" and key.tier == tier][-1] for tier in "AC"}
+        tiers = {key.value: key.tier for key in vault.keys}
+        for key in vault.keys:
+            kept = key.kind in KEPT or key in last.values()
+            self._keys[key.value] = (f"{key.name} {key.value[:2].hex()}", key.tier, kept)
+        for key, nonce, what in vault.sealed:
+            # Labels of collections and the like are opened with keys that are not listed: the index opens them.
+            derived = hchacha20(key, nonce)
+            self._keys[derived] = (f"stream key of {what} {derived[:2].hex()}", tiers.get(key, "device"), False)
+        return vault
+
+    def _named(self, tiers, kept=None):
+        return {name: value for value, (name, tier, k) in self._keys.items() if tier in tiers and kept in (None, k)}
+
+    def found(self, needles):
+        """Those that are in memory, with where."""
+        places = scan(self.session.daemon_pid(), needles)
+        return {name: [str(place) for place in places[name][:3]] for name in sorted(places)}
+
+    def check(self, there, gone):
+        """Every kept key of the tiers `there` is in memory; nothing of those `gone`, of what is never kept, of secrets
+        that were read or written, and of closed sessions."""
+        kept = self._named(there, True)
+        if there:
+            assert len(kept) > 3
+        absent = self._named(gone) | self._named(there, False) | self._named({"password"}) | self.transport
+        absent |= {"password": self.session.password.encode()}
+        for tier in self.secrets:
+            absent |= self.secrets[tier]
+        found = self.found(kept | absent)
+        assert set(kept) - set(found) == set(), "not in memory, although it is in use"
+        assert {name: places for name, places in found.items() if name in absent} == {}
+
+
+def tunables():
+    """The setting of the daemon's unit, without which freed memory keeps what was in it."""
+    unit = (REPOSITORY / "dbus/latchkeyd.service.in").read_text()
+    return re.search(r"^Environment=GLIBC_TUNABLES=(\S+)$", unit, re.MULTILINE)[1]
+
+
+def set_tunables(session, value):
+    """Sets GLIBC_TUNABLES for the daemons that the bus starts from now on."""
+    arguments = ["UpdateActivationEnvironment", "a{ss}", "1", "GLIBC_TUNABLES", value]
+    bus = ["org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus"]
+    session.run("busctl", "--user", "call", *bus, *arguments, check=True)
+
+
+@pytest.fixture
+def memory(session):
+    """A session that nobody logged in to yet, with a daemon set up as its unit does."""
+    session.set_password("password " + secrets.token_hex(24))
+    set_tunables(session, tunables())
+    process = session.restart()
+    # glibc puts an end behind the first of several settings.
+    assert (
+        b"GLIBC_TUNABLES=" + tunables().split(":")[0].encode() in pathlib.Path(f"/proc/{process}/environ").read_bytes()
+    )
+    return Memory(session)
+
+
+def store_all(memory, client, via, prefix=""):
+    """One item of every class; their paths by class."""
+    paths = {}
+    for name, tier in TIERS.items():
+        attributes = {"name": prefix + name, "latchkey:accessible": name}
+        text = memory.text(tier, f"{prefix}secret of {name}")
+        paths[name] = client.store(session=via, attributes=attributes, text=text)["item"]
+    return paths
+
+
+def log_in(memory):
+    assert memory.session.login().returncode == 0
+    assert memory.session.status()["state"] == "unlocked"
+
+
+def test_functions_are_bound_at_the_start(stage):
+    # Lazy binding saves the vector registers on the stack, and the rest of a key in them.
+    for program in ("libexec/latchkeyd", "libexec/latchkey-derive", "bin/latchkey"):
+        dynamic = subprocess.run(
+            ["readelf", "-d", stage / "usr" / program], stdout=subprocess.PIPE, text=True, check=True
+        )
+        assert re.search(r"\(FLAGS_1\).*\bNOW\b", dynamic.stdout), program
+
+
+def test_unlocked_only_what_is_kept(memory):
+    log_in(memory)
+    with SecretClient(memory.session) as client:
+        via = client.open(algorithm=PLAIN)["session"]
+        for path in store_all(memory, client, via).values():
+            client.get(session=via, item=path)
+        memory.learn()
+        memory.check(there={"A", "C", "device"}, gone=())
+        # The scan sees what passes through as well: a client's own process has its secrets.
+        needle = memory.secrets["A"]["secret of when-unlocked"]
+        assert scan(client.pid, {"secret": needle})
+
+
+def test_lock_erases_tier_a(memory):
+    log_in(memory)
+    with SecretClient(memory.session) as client:
+        via = client.open(algorithm=PLAIN)["session"]
+        store_all(memory, client, via)
+        memory.learn()
+        memory.session.lock()
+        memory.check(there={"C", "device"}, gone={"A"})
+        # And again, with the keys that came back.
+        memory.session.locker()
+        memory.check(there={"A", "C", "device"}, gone=())
+        memory.session.lock()
+        memory.check(there={"C", "device"}, gone={"A"})
+
+
+def test_the_end_of_the_session_erases_tier_c(memory):
+    log_in(memory)
+    with SecretClient(memory.session) as client:
+        via = client.open(algorithm=ENCRYPTED)["session"]
+        for path in store_all(memory, client, via).values():
+            client.get(session=via, item=path)
+        memory.learn()
+        memory.session.logout()
+        assert memory.session.status()["state"] == "sealed"
+        memory.check(there={"device"}, gone={"A", "C"})
+        # Also from a session that was locked when it ended.
+        log_in(memory)
+        memory.session.lock()
+        memory.session.logout()
+        memory.check(there={"device"}, gone={"A", "C"})
+
+
+@pytest.mark.parametrize("algorithm", [PLAIN, ENCRYPTED], ids=["plain", "encrypted"])
+def test_a_day_of_work_leaves_nothing_behind(memory, algorithm):
+    log_in(memory)
+    with SecretClient(memory.session) as client:
+        opened = client.open(algorithm=algorithm)
+        via = opened["session"]
+        paths = store_all(memory, client, via)
+        memory.learn()
+        for size in (1, 15, 16, 17, 4 << 10, 64 << 10, 1 << 20, 16 << 20, 5 << 20):
+            attributes = {"size": str(size)}
+            path = None
+            for way in ("stored", "replaced", "set"):
+                text = memory.text("A", f"{way} with {size} bytes")
+                if size < 48:
+                    # Too short to be looked for; its item key is not.
+                    del memory.secrets["A"][f"{way} with {size} bytes"]
+                if way == "set":
+                    client.set(session=via, item=path, text=text, size=size)
+                else:
+                    arguments = {"attributes": attributes, "text": text, "size": size, "replace": way == "replaced"}
+                    path = client.store(session=via, **arguments)["item"]
+                assert client.get(session=via, item=path)["size"] == size
+            paths[f"{size} bytes"] = path
+            memory.learn()
+        assert len(client.get_all(session=via, items=list(paths.values()))["sizes"]) == len(paths)
+        client.relabel(item=path, label="Another")
+        moved = {"size": "moved", "latchkey:accessible": "after-first-unlock"}
+        client.store(session=via, attributes=moved, text=memory.text("C", "lowered"))
+        second = client.collection(label="Second")["collection"]
+        client.store(
+            session=via,
+            collection=second.rpartition("/")[2],
+            attributes={},
+            text=memory.text("A", "elsewhere"),
+            size=9000,
+        )
+        memory.learn()
+        client.delete(item=paths["when-unlocked"])
+        memory.session.lock()
+        refusals(memory, client, via, paths)
+        # What is stored now cannot be read by the daemon itself, until the unlock wraps it anew.
+        for size in (48, 4 << 10, 1 << 20):
+            late = {"late": str(size)}
+            client.store(session=via, attributes=late, text=memory.text("A", f"stored late, {size} bytes"), size=size)
+        memory.learn()
+        memory.check(there={"C", "device"}, gone={"A"})
+        memory.session.locker()
+        wait_until(
+            lambda: all(item.form == vaultreader.WRAPPED for item in memory.learn().items.values()), "the rewrap"
+        )
+        found = client.search(attributes={"late": "48"})["unlocked"]
+        assert client.get(session=via, item=found[0])["size"] == 48
+        if algorithm == ENCRYPTED:
+            # The control for those keys: while the session is open they are there.
+            assert memory.found({"AES key": bytes.fromhex(opened["key"])})
+            client.close(session=via)
+            again = client.open(algorithm=algorithm)
+            for name in ("key", "shared", "extracted"):
+                memory.transport[f"closed session's {name}"] = bytes.fromhex(opened[name])
+                memory.transport[f"{name} of a client that left"] = bytes.fromhex(again[name])
+    memory.learn()
+    wait_until(lambda: not memory.transport or not memory.found(memory.transport), "the end of the client's sessions")
+    memory.session.lock()
+    memory.check(there={"C", "device"}, gone={"A"})
+    memory.session.logout()
+    memory.check(there={"device"}, gone={"A", "C"})
+
+
+def refusals(memory, client, via, paths):
+    """Calls with a secret that are refused, in every place where they can be."""
+    locked = paths["always"].rpartition("/")[0] + "/" + paths["4096 bytes"].rpartition("/")[2]
+    refused = [
+        ("get", {"item": locked}),
+        ("set", {"item": locked, "text": memory.text("A", "set while locked"), "size": 5000}),
+        ("set", {"item": "/org/freedesktop/secrets/collection/login/9999", "text": memory.text("A", "no item")}),
+        (
+            "set",
+            {"item": "/org/freedesktop/secrets/collection/c77/1", "text": memory.text("A", "nowhere"), "size": 9000},
+        ),
+        ("set", {"item": "/org/example", "text": memory.text("A", "no object at all"), "size": 9000}),
+        (
+            "store",
+            {
+                "attributes": {"size": "4096"},
+                "replace": True,
+                "text": memory.text("A", "replaced while locked"),
+                "size": 5000,
+            },
+        ),
+        ("store", {"attributes": {}, "collection": "c77", "text": memory.text("A", "no collection"), "size": 9000}),
+        ("store", {"attributes": {"latchkey:other": ""}, "text": memory.text("A", "no such attribute"), "size": 9000}),
+        (
+            "store",
+            {
+                "attributes": {"latchkey:accessible": "when-passcode-set-this-device-only"},
+                "text": memory.text("A", "not while locked"),
+            },
+        ),
+    ]
+    for method, arguments in refused:
+        with pytest.raises(Refused):
+            getattr(client, method)(session=via, **arguments)
+    # A secret whose session is somebody else's, or none.
+    with SecretClient(memory.session) as other:
+        theirs = other.open(algorithm=PLAIN)["session"]
+        text = memory.text("A", "in another's session")
+        client.borrow(session=theirs)
+        with pytest.raises(Refused):
+            client.store(session=theirs, attributes={}, text=text, size=9000)
+
+
+def test_staged_keys(memory):
+    log_in(memory)
+    with SecretClient(memory.session) as client:
+        store_all(memory, client, client.open(algorithm=PLAIN)["session"])
+        memory.learn()
+        client.screen_saver(active=True)
+        wait_until(lambda: memory.session.status()["locker_up"], "the locker")
+        memory.check(there={"C", "device"}, gone={"A"})
+        # The right password, before the locker goes: the keys wait.
+        memory.session.locker()
+        assert memory.session.status()["staged"]
+        tier = {name: value for name, value in memory._named({"A"}).items() if name.startswith("tier A")}
+        assert memory.found(tier)
+        client.screen_saver(active=False)
+        wait_until(lambda: memory.session.status()["state"] == "unlocked", "the unlock")
+        memory.check(there={"A", "C", "device"}, gone=())
+        # Staged, and then locked again instead.
+        client.screen_saver(active=True)
+        wait_until(lambda: memory.session.status()["locker_up"], "the locker")
+        memory.session.locker()
+        assert memory.found(tier)
+        memory.session.lock()
+        memory.check(there={"C", "device"}, gone={"A"})
+
+
+def test_wrong_passwords(memory):
+    log_in(memory)
+    with SecretClient(memory.session) as client:
+        store_all(memory, client, client.open(algorithm=PLAIN)["session"])
+        memory.learn()
+        memory.session.lock()
+        wrong = memory.text("never", "wrong password")
+        assert memory.session.locker(wrong).returncode != 0
+        memory.check(there={"C", "device"}, gone={"A"})
+
+
+def test_a_collection_that_is_locked_by_itself(memory):
+    log_in(memory)
+    with SecretClient(memory.session) as client:
+        via = client.open(algorithm=PLAIN)["session"]
+        store_all(memory, client, via)
+        second = client.collection(label="Second")["collection"]
+        text = memory.text("A", "in the second")
+        client.store(session=via, collection=second.rpartition("/")[2], attributes={}, text=text)
+        vault = memory.learn()
+        own = {key.name: key.value for key in vault.keys if key.name.endswith("of collection 2") and key.kind in KEPT}
+        assert set(memory.found(own)) == set(own)
+        client.lock(path=second)
+        assert memory.found(own) == {}
+        # The others' are there.
+        others = {
+            key.name: key.value for key in vault.keys if key.name.endswith("of collection 1") and key.kind in KEPT
+        }
+        assert set(memory.found(others)) == set(others)
