@@ -43,12 +43,18 @@ public final class Database {
     // No program of ours has any, but a file can.
     _ = sqlite_run_no_triggers(handle)
     _ = sqlite_ask_no_views(handle)
+    leaveAlone()
     try execute("PRAGMA locking_mode = EXCLUSIVE")
     try execute("PRAGMA secure_delete = ON")
     try execute("PRAGMA foreign_keys = ON")
     try execute("PRAGMA cell_size_check = ON")
     if mode != .memory {
-      try execute("PRAGMA journal_mode = WAL")
+      let journal = try statement("PRAGMA journal_mode = WAL")
+      defer { journal.reset() }
+      guard try journal.step(), journal.text(0) == "wal" else {
+        throw SQLiteError(code: SQLITE_CANTOPEN, message: "the file system has no write-ahead log")
+      }
+      journal.reset()
       try execute("PRAGMA synchronous = FULL")
       try execute("PRAGMA journal_size_limit = 0")
     }
@@ -118,8 +124,14 @@ public final class Database {
 }
 
 extension Database {
-  /// Leaves the file as it is from now on, also when the connection ends: for a database that was found damaged.
+  /// Leaves the file as it is when the connection ends, and the log beside it: what holds from the opening until
+  /// ``trust()``, and again for a database that was found damaged.
   public func leaveAlone() {
-    _ = sqlite_keep_log(handle)
+    _ = sqlite_keep_log(handle, 1)
+  }
+
+  /// Lets the end of the connection move the log into the database: it was looked at and is whole.
+  public func trust() {
+    _ = sqlite_keep_log(handle, 0)
   }
 }

@@ -102,7 +102,8 @@ extension SecretService {
     let replace = try call.message.readBool()
     if !vault.isVerified && replace {
       // A damaged index could hide the item that is to be replaced.
-      return whenVerified { [self] in
+      return whenVerified { [weak self] in
+        guard let self else { return }
         do throws(BusError) {
           try store(received, label, attributes, in: place, replacing: replace, call)
         } catch { call.fail(error) }

@@ -3,7 +3,7 @@ import Vault
 
 /// Something that a person would have to be asked for, as its client sees it. It belongs to the client that caused it,
 /// is asked once, and is gone when it is completed.
-final class Prompt {
+final class Prompt: ClientObject {
   /// What is wanted.
   enum Purpose {
     /// These paths, as the client named them.
@@ -11,14 +11,16 @@ final class Prompt {
   }
 
   let path: String
+  let number: Int
   /// The unique bus name of its client.
   let owner: String
   let purpose: Purpose
   /// Set once it was asked for: the answer is on its way.
   var completion: EventSource?
 
-  init(path: String, owner: String, purpose: Purpose) {
+  init(path: String, number: Int, owner: String, purpose: Purpose) {
     self.path = path
+    self.number = number
     self.owner = owner
     self.purpose = purpose
   }
@@ -36,11 +38,10 @@ extension SecretService {
       signals: [.init("Completed", [.init("b", "dismissed"), .init("v", "result")])])
   }
 
-  func makePrompt(_ purpose: Prompt.Purpose, for client: String) throws(BusError) -> Prompt {
-    guard prompts.values.count(where: { $0.owner == client }) < Self.limitPerClient else {
-      throw .limitsExceeded("a client may have \(Self.limitPerClient) prompts")
-    }
-    let prompt = Prompt(path: freshPath(below: ObjectPath.prompts), owner: client, purpose: purpose)
+  func makePrompt(_ purpose: Prompt.Purpose, for client: String) -> Prompt {
+    forgetOldest(&prompts, of: client)
+    let (number, path) = freshPath(below: ObjectPath.prompts)
+    let prompt = Prompt(path: path, number: number, owner: client, purpose: purpose)
     prompts[prompt.path] = prompt
     watch(client)
     return prompt

@@ -29,7 +29,7 @@ public final class SecretService {
   private var waitingForVerification: [() -> Void] = []
   private var announcedLocks: [CollectionPlace: Bool] = [:]
 
-  /// How many transport sessions, and how many prompts, one client may have.
+  /// How many transport sessions, and how many prompts, one client may have; with one more the oldest goes.
   static let limitPerClient = 256
 
   /// Puts the objects on `bus`. The well-known name is the caller's to ask for, afterwards.
@@ -64,7 +64,10 @@ public final class SecretService {
           return exists(name)
         })
     }
-    slots.append(try bus.addNodeEnumerator(below: ObjectPath.root) { [unowned self] path in children(of: path) })
+    // sd-bus asks the nearest one above a path only.
+    for prefix in [ObjectPath.root, ObjectPath.collections, ObjectPath.aliases] {
+      slots.append(try bus.addNodeEnumerator(below: prefix) { [unowned self] path in children(of: path) })
+    }
   }
 
   // MARK: - places
@@ -141,10 +144,17 @@ public final class SecretService {
     return paths + sessions.keys + prompts.keys
   }
 
-  /// A path that was not used before on this connection.
-  func freshPath(below prefix: String) -> String {
+  /// A number, and a path with it, that was not used before on this connection.
+  func freshPath(below prefix: String) -> (number: Int, path: String) {
     defer { nextNumber += 1 }
-    return prefix + "/s\(nextNumber)"
+    return (nextNumber, prefix + "/s\(nextNumber)")
+  }
+
+  /// Makes room for one more of a client's objects.
+  func forgetOldest<Object: ClientObject>(_ objects: inout [String: Object], of client: String) {
+    let own = objects.filter { $0.value.owner == client }
+    guard own.count >= Self.limitPerClient else { return }
+    if let oldest = own.min(by: { $0.value.number < $1.value.number }) { objects[oldest.key] = nil }
   }
 
   // MARK: - clients
@@ -225,4 +235,12 @@ public final class SecretService {
   static let itemName = "org.freedesktop.Secret.Item"
   static let sessionName = "org.freedesktop.Secret.Session"
   static let promptName = "org.freedesktop.Secret.Prompt"
+}
+
+/// What belongs to one client and ends with it.
+protocol ClientObject {
+  /// Grows from one object to the next.
+  var number: Int { get }
+  /// The unique bus name of the client.
+  var owner: String { get }
 }

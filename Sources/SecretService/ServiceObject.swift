@@ -46,10 +46,6 @@ extension SecretService {
 
   private func openSession(_ call: MethodCall) throws(BusError) {
     let algorithm = try call.message.readString()
-    guard sessions.values.count(where: { $0.owner == call.sender }) < Self.limitPerClient else {
-      throw .limitsExceeded("a client may have \(Self.limitPerClient) sessions")
-    }
-    let path = freshPath(below: ObjectPath.sessions)
     let cipher: SessionCipher?
     let publicKey: [UInt8]
     switch algorithm {
@@ -72,7 +68,10 @@ extension SecretService {
       throw .notSupported("the algorithms are \(TransportSession.plain) and \(TransportSession.encrypted)")
     }
     let isPlain = cipher == nil
-    sessions[path] = TransportSession(path: path, owner: call.sender, cipher: cipher)
+    let (number, path) = freshPath(below: ObjectPath.sessions)
+    // Some clients open one for each secret and close none: they have forgotten the oldest.
+    forgetOldest(&sessions, of: call.sender)
+    sessions[path] = TransportSession(path: path, number: number, owner: call.sender, cipher: cipher)
     watch(call.sender)
     call.reply { (out: inout MessageWriter) throws(BusError) in
       if isPlain {
@@ -102,21 +101,37 @@ extension SecretService {
       }
     }
     let alias = try call.message.readString()
-    let place = try BusError.vault { () throws(VaultError) -> CollectionPlace in
-      if !alias.isEmpty, let present = try vault.alias(alias) {
-        if !label.isEmpty { try vault.setLabel(ofCollection: present, label) }
-        return .vault(present)
+    if let present = try collection(alias: alias) {
+      let (vault, id) = holder(present)
+      if !label.isEmpty {
+        try BusError.vault { () throws(VaultError) in try vault.setLabel(ofCollection: id, label) }
       }
+      answer(call, with: present)
+      if !label.isEmpty { collectionChanged(present, properties: ["Label", "Modified"]) }
+      return
+    }
+    let made = try BusError.vault { () throws(VaultError) -> CollectionPlace in
       let made = try vault.createCollection(label: label)
       if !alias.isEmpty { try vault.setAlias(alias, to: made) }
       return .vault(made)
     }
+    answer(call, with: made)
+    emit(ObjectPath.root, Self.serviceName, "CollectionCreated", made.path)
+    try? bus.emitPropertiesChanged(path: ObjectPath.root, interface: Self.serviceName, names: ["Collections"])
+  }
+
+  /// The collection that an alias names; nil for none.
+  private func collection(alias: String) throws(BusError) -> CollectionPlace? {
+    if alias.isEmpty { return nil }
+    if alias == "session" { return try place(.session) }
+    return try BusError.vault { () throws(VaultError) in try vault.alias(alias) }.map { .vault($0) }
+  }
+
+  private func answer(_ call: MethodCall, with collection: CollectionPlace) {
     call.reply { (out: inout MessageWriter) throws(BusError) in
-      try out.appendObjectPath(place.path)
+      try out.appendObjectPath(collection.path)
       try out.appendObjectPath(ObjectPath.none)
     }
-    emit(ObjectPath.root, Self.serviceName, "CollectionCreated", place.path)
-    try? bus.emitPropertiesChanged(path: ObjectPath.root, interface: Self.serviceName, names: ["Collections"])
   }
 
   private func searchItems(_ call: MethodCall) throws(BusError) {
@@ -141,7 +156,8 @@ extension SecretService {
   ) throws(BusError) {
     let found = try findItems(attributes, in: place)
     if found.isEmpty && !vault.isVerified {
-      whenVerified { [self] in
+      whenVerified { [weak self] in
+        guard let self else { return }
         do throws(BusError) {
           let found = try findItems(attributes, in: place)
           call.reply { (out: inout MessageWriter) throws(BusError) in try answer(&out, found) }
@@ -185,7 +201,7 @@ extension SecretService {
       case .absent: break
       }
     }
-    let prompt = closed.isEmpty ? nil : try makePrompt(.unlock(closed), for: call.sender)
+    let prompt = closed.isEmpty ? nil : makePrompt(.unlock(closed), for: call.sender)
     call.reply { (out: inout MessageWriter) throws(BusError) in
       try out.appendObjectPaths(open)
       try out.appendObjectPath(prompt?.path ?? ObjectPath.none)
@@ -219,6 +235,8 @@ extension SecretService {
   private func lock(_ call: MethodCall) throws(BusError) {
     let requested = try call.message.readObjectPaths()
     var locked: [String] = []
+    // Also after an error: keys are erased before anything is written.
+    defer { stateChanged() }
     for path in requested {
       // An item is not locked by itself: it follows its class and its collection.
       guard case .collection(let name) = ObjectPath(path), case .vault(let id)? = try? place(name) else { continue }
@@ -229,7 +247,6 @@ extension SecretService {
       try out.appendObjectPaths(locked)
       try out.appendObjectPath(ObjectPath.none)
     }
-    stateChanged()
   }
 
   private func getSecrets(_ call: MethodCall) throws(BusError) {
@@ -237,7 +254,8 @@ extension SecretService {
     let session = try session(try call.message.readObjectPath(), of: call.sender)
     call.reply(sensitive: true) { [self] (out: inout MessageWriter) throws(BusError) in
       try out.open("a", "{o(oayays)}")
-      for path in paths {
+      var answered: Set<String> = []
+      for path in paths where answered.insert(path).inserted {
         // What is gone or locked is left out; the rest is still wanted.
         guard let item = try? item(at: path) else { continue }
         let vault = holder(item.collection).vault

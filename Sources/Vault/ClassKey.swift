@@ -169,6 +169,12 @@ final class ClassKey {
     publicKeyIsGenuine = false
   }
 
+  /// Why the class cannot be read while its key is not in memory.
+  func absence(on share: DeviceShare?) -> VaultError {
+    guard let device = row.device, device != share?.row, row.classKeySession == nil else { return .isLocked }
+    return .otherDevice
+  }
+
   /// Erases everything: the collection is locked by itself.
   func erase() {
     (secretKey, metadataKey, privateKey, publicKeyIsGenuine) = (nil, nil, nil, false)

@@ -51,3 +51,13 @@ struct DeviceShare {
     }
   }
 }
+
+extension DeviceKeyError {
+  /// For a person: what is wrong with the device key.
+  var explanation: String {
+    switch self {
+    case .otherDevice: "it belongs to another device"
+    case .unavailable(let text): text
+    }
+  }
+}

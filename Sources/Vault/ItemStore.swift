@@ -30,25 +30,37 @@ extension Store {
     return row
   }
 
-  /// Inserts an item, or replaces the one of the same number, with its tokens.
-  func put(_ row: ItemRow) throws(VaultError) {
+  /// Inserts a new item with its tokens. Never in the place of another one, whatever number it was given.
+  func insert(_ row: ItemRow) throws(VaultError) {
+    try VaultError.store { () throws(SQLiteError) in
+      try database.statement("INSERT INTO item VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
+        .bind(1, row.id).bind(2, row.uuid).bind(3, row.collection).bind(4, row.classKey)
+        .bind(5, Int64(row.form.rawValue)).bind(6, Int64(bitPattern: row.created))
+        .bind(7, Int64(bitPattern: row.modified)).bind(8, row.metadata).bind(9, row.itemKey).bind(10, row.lockedTag)
+        .bind(11, row.passphrase).bind(12, row.secret).bind(13, row.tokens).bind(14, row.checksum).run()
+      try insertTokens(row)
+    }
+  }
+
+  /// Writes what can change of an item, with its tokens.
+  func update(_ row: ItemRow) throws(VaultError) {
     try VaultError.store { () throws(SQLiteError) in
       try database.statement(
         """
-        INSERT INTO item VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-        ON CONFLICT (id) DO UPDATE SET class_key = excluded.class_key, form = excluded.form,
-          modified = excluded.modified, metadata = excluded.metadata, item_key = excluded.item_key,
-          locked_tag = excluded.locked_tag, secret = excluded.secret, tokens = excluded.tokens,
-          checksum = excluded.checksum
+        UPDATE item SET class_key = ?, form = ?, modified = ?, metadata = ?, item_key = ?, locked_tag = ?, secret = ?,
+          tokens = ?, checksum = ? WHERE id = ?
         """
-      ).bind(1, row.id).bind(2, row.uuid).bind(3, row.collection).bind(4, row.classKey)
-        .bind(5, Int64(row.form.rawValue)).bind(6, Int64(row.created)).bind(7, Int64(row.modified))
-        .bind(8, row.metadata).bind(9, row.itemKey).bind(10, row.lockedTag).bind(11, row.passphrase)
-        .bind(12, row.secret).bind(13, row.tokens).bind(14, row.checksum).run()
+      ).bind(1, row.classKey).bind(2, Int64(row.form.rawValue)).bind(3, Int64(bitPattern: row.modified))
+        .bind(4, row.metadata).bind(5, row.itemKey).bind(6, row.lockedTag).bind(7, row.secret).bind(8, row.tokens)
+        .bind(9, row.checksum).bind(10, row.id).run()
       try database.statement("DELETE FROM token WHERE item = ?").bind(1, row.id).run()
-      for token in AttributeIndex.split(row.tokens) {
-        try database.statement("INSERT OR IGNORE INTO token VALUES (?, ?)").bind(1, token).bind(2, row.id).run()
-      }
+      try insertTokens(row)
+    }
+  }
+
+  private func insertTokens(_ row: ItemRow) throws(SQLiteError) {
+    for token in AttributeIndex.split(row.tokens) {
+      try database.statement("INSERT OR IGNORE INTO token VALUES (?, ?)").bind(1, token).bind(2, row.id).run()
     }
   }
 
@@ -105,10 +117,12 @@ extension Store {
     }
   }
 
-  /// Up to `limit` items in `form`.
-  func items(form: ItemRow.Form, limit: Int) throws(VaultError) -> [Int64] {
-    try numbers("SELECT id FROM item WHERE form = ? AND form <> 0 ORDER BY id LIMIT ?") { s throws(SQLiteError) in
-      try s.bind(1, Int64(form.rawValue)).bind(2, Int64(limit))
+  /// Up to `limit` items in `form` with a number above `id`.
+  func items(form: ItemRow.Form, after id: Int64, limit: Int) throws(VaultError) -> [Int64] {
+    try numbers(
+      "SELECT id FROM item WHERE form = ? AND form <> 0 AND id > ? ORDER BY id LIMIT ?"
+    ) { s throws(SQLiteError) in
+      try s.bind(1, Int64(form.rawValue)).bind(2, id).bind(3, Int64(limit))
     }
   }
 
@@ -170,6 +184,38 @@ extension Store {
     var isRight = try tokenCount(row.id) == Int64(tokens.count)
     for token in tokens where isRight { isRight = try hasToken(token, row.id) }
     guard isRight else { throw .damaged("vault.db: the index of item \(row.id) is damaged") }
+  }
+
+  /// Whether every index of the table leads to this item and tells its number right, and its class key is there.
+  func isIndexed(_ row: ItemRow) throws(VaultError) -> Bool {
+    let found = [
+      try numbers("SELECT ? FROM class_key WHERE id = ? AND collection = ?") { s throws(SQLiteError) in
+        try s.bind(1, row.id).bind(2, row.classKey).bind(3, row.collection)
+      },
+      try numbers(
+        "SELECT id FROM item INDEXED BY item_collection WHERE collection = ? AND id = ?"
+      ) { s throws(SQLiteError) in try s.bind(1, row.collection).bind(2, row.id) },
+      try numbers(
+        "SELECT id FROM item INDEXED BY item_class_key WHERE class_key = ? AND id = ?"
+      ) { s throws(SQLiteError) in try s.bind(1, row.classKey).bind(2, row.id) },
+      row.form == .wrapped
+        ? [row.id]
+        : try numbers(
+          "SELECT id FROM item INDEXED BY item_form WHERE form = ? AND form <> 0 AND id = ?"
+        ) { s throws(SQLiteError) in try s.bind(1, Int64(row.form.rawValue)).bind(2, row.id) },
+    ]
+    return found.allSatisfy { $0 == [row.id] }
+  }
+
+  /// Whether no index leads to more than the table has.
+  func indexesHaveNothingElse() throws(VaultError) -> Bool {
+    let counts = try numbers(
+      """
+      SELECT count(*) FROM item NOT INDEXED UNION ALL SELECT count(*) FROM item INDEXED BY item_collection
+      UNION ALL SELECT count(*) FROM item INDEXED BY item_class_key
+      """
+    ) { _ throws(SQLiteError) in }
+    return Set(counts).count == 1
   }
 
   /// How many items there are.

@@ -23,19 +23,27 @@ final class OpenCollection {
     for key in classes { try key.open(vault: vault, collection: row.uuid, above: above) }
   }
 
-  /// Makes the classes that this device has no keys for yet.
-  func makeMissingClasses(share: DeviceShare?, in store: Store) throws(VaultError) {
+  /// Makes the classes that this device has no keys for yet. The caller gives them to ``adopt(_:)`` when they are on the
+  /// disk.
+  func makeMissingClasses(share: DeviceShare?, in store: Store) throws(VaultError) -> [ClassKey] {
+    var missing: [ClassKey] = []
     let above = ClassKey.Above(unlocked: unlocked, session: session, share: share)
     for accessibility in AccessibilityClass.allCases where current(accessibility, share: share) == nil {
       let made = try ClassKey.make(
-        id: try store.nextID(table: "class_key"), vault: store.vault, collection: row, accessibility: accessibility,
+        id: try store.nextID(.classKey), vault: store.vault, collection: row, accessibility: accessibility,
         above: above)
       guard let made else { continue }
       try store.insert(made)
       let key = ClassKey(made)
       try key.open(vault: store.vault, collection: row.uuid, above: above)
-      classes.append(key)
+      missing.append(key)
     }
+    return missing
+  }
+
+  /// Takes over classes that were made.
+  func adopt(_ made: [ClassKey]) {
+    classes += made
   }
 
   /// The class's newest keys that this device can use.

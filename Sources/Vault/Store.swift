@@ -14,17 +14,44 @@ final class Store {
   /// - Throws: ``VaultError/damaged(_:)`` for a file that is no vault's database, or cut, or of a newer format;
   ///   ``VaultError/unavailable(_:)`` when it cannot be opened or belongs to another vault. The file is not changed.
   init(path: String, vault: [UInt8]) throws(VaultError) {
-    database = try VaultError.store { () throws(SQLiteError) in try Database(path: path, mode: .existing) }
+    let database = try VaultError.store { () throws(SQLiteError) in try Database(path: path, mode: .existing) }
+    let format = try VaultError.store { () throws(SQLiteError) in
+      (try database.pragma("PRAGMA application_id"), try database.pragma("PRAGMA user_version"))
+    }
+    // The header once more: the log may have another one.
+    guard format == (Schema.applicationID, Schema.version) else {
+      throw .damaged("vault.db: the file has format \(format.1), which this program does not know")
+    }
+    let schema = try VaultError.store { () throws(SQLiteError) in try Store.schema(of: database) }
+    // A trigger that somebody added would run with every change; a name that a flipped bit changed would fail later.
+    guard schema == Store.expectedSchema else { throw .damaged("vault.db: its tables are not those of a vault") }
+    self.database = database
     self.vault = vault
     let row = try vaultRow()
-    guard row.vault == vault else {
-      database.leaveAlone()
-      throw .unavailable("vault.db: it belongs to another keybag")
-    }
+    guard row.vault == vault else { throw .unavailable("vault.db: it belongs to another keybag") }
+  }
+
+  /// What ``schema(of:)`` gives for a vault's database; nil where there is no memory to ask SQLite.
+  private static let expectedSchema: [[String]]? = {
+    guard let database = try? Database(path: ":memory:", mode: .memory),
+      (try? database.execute(Schema.statements)) != nil
+    else { return nil }
+    return try? schema(of: database)
+  }()
+
+  /// Every table, index, trigger and view, as SQLite keeps it.
+  private static func schema(of database: Database) throws(SQLiteError) -> [[String]] {
+    let statement = try database.statement("SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY type, name")
+    defer { statement.reset() }
+    var found: [[String]] = []
+    while try statement.step() { found.append((0..<4).map { statement.text($0) }) }
+    return found
   }
 
   /// Looks at the first bytes of a database file (https://sqlite.org/fileformat.html, "The Database Header") before
-  /// SQLite does, which would make an empty file into a database.
+  /// SQLite does, which would make an empty file into a database, and convert a foreign one to its write-ahead mode.
+  ///
+  /// Reading them ends this process's locks on the file: never while it is open in the same process.
   ///
   /// - Throws: ``VaultError/damaged(_:)`` for anything but a vault's database of a format that is known.
   static func checkHeader(_ header: [UInt8]) throws(VaultError) {
@@ -33,7 +60,9 @@ final class Store {
       guard try input.take(16) == Array("SQLite format 3\0".utf8) else {
         throw VaultError.damaged("vault.db: the file is not a database")
       }
-      _ = try input.take(44)
+      _ = try input.take(2)
+      let modes = try input.take(2)
+      _ = try input.take(40)
       let version = try input.number(UInt32.self).byteSwapped
       _ = try input.take(4)
       let application = try input.number(UInt32.self).byteSwapped
@@ -42,6 +71,9 @@ final class Store {
       }
       guard version <= Schema.version else {
         throw VaultError.damaged("vault.db: the file has format \(version), which is newer than this program")
+      }
+      guard version == Schema.version, modes == [2, 2] else {
+        throw VaultError.damaged("vault.db: the file's header is damaged")
       }
     } catch let error as VaultError { throw error } catch {
       throw .damaged("vault.db: the file is truncated")
@@ -58,7 +90,7 @@ final class Store {
       try VaultError.store { () throws(SQLiteError) in
         try database.execute(Schema.statements)
         try database.statement("INSERT INTO vault VALUES (1, ?, ?, ?, ?)")
-          .bind(1, row.vault).bind(2, Int64(row.created)).bind(3, row.indexKey).bind(4, row.checksum).run()
+          .bind(1, row.vault).bind(2, Int64(bitPattern: row.created)).bind(3, row.indexKey).bind(4, row.checksum).run()
       }
     }
   }
@@ -134,8 +166,11 @@ final class Store {
 
   // MARK: - collections
 
+  /// The most collections that a vault ever had; more is damage. Bounds the walk along the chain of their keys.
+  static let collectionLimit: UInt64 = 1 << 16
+
   func collections() throws(VaultError) -> [CollectionRow] {
-    try rows(
+    let found = try rows(
       """
       SELECT id, uuid, ordinal, epoch, label, locked, passphrase, default_class, created, modified, checksum
       FROM collection ORDER BY ordinal
@@ -148,32 +183,56 @@ final class Store {
           defaultClass: AccessibilityClass(rawValue: UInt8(truncatingIfNeeded: s.integer(7))),
           created: Store.unsigned(s.integer(8)), modified: Store.unsigned(s.integer(9))), s.blob(10), "collection")
     }
+    guard found.allSatisfy({ $0.ordinal < Store.collectionLimit }), Set(found.map(\.ordinal)).count == found.count
+    else { throw .damaged("vault.db: a row of table collection is damaged") }
+    return found
   }
 
-  /// Inserts or replaces, by id.
-  func put(_ row: CollectionRow) throws(VaultError) {
+  func insert(_ row: CollectionRow) throws(VaultError) {
     try VaultError.store { () throws(SQLiteError) in
-      let statement = try database.statement(
-        """
-        INSERT INTO collection VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-        ON CONFLICT (id) DO UPDATE SET label = excluded.label, locked = excluded.locked,
-          modified = excluded.modified, checksum = excluded.checksum
-        """)
-      try statement.bind(1, row.id).bind(2, row.uuid).bind(3, Int64(row.ordinal)).bind(4, Int64(row.epoch))
-        .bind(5, row.label).bind(6, row.locked ? 1 : 0).bind(7, row.passphrase)
+      let statement = try database.statement("INSERT INTO collection VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
+      try statement.bind(1, row.id).bind(2, row.uuid).bind(3, Int64(bitPattern: row.ordinal))
+        .bind(4, Int64(bitPattern: row.epoch)).bind(5, row.label).bind(6, row.locked ? 1 : 0).bind(7, row.passphrase)
       if let accessibility = row.defaultClass { try statement.bind(8, Int64(accessibility.rawValue)) }
-      try statement.bind(9, Int64(row.created)).bind(10, Int64(row.modified)).bind(11, row.checksum).run()
+      try statement.bind(9, Int64(bitPattern: row.created)).bind(10, Int64(bitPattern: row.modified))
+        .bind(11, row.checksum).run()
+    }
+  }
+
+  /// Writes what can change of a collection.
+  func update(_ row: CollectionRow) throws(VaultError) {
+    try VaultError.store { () throws(SQLiteError) in
+      try database.statement("UPDATE collection SET label = ?, locked = ?, modified = ?, checksum = ? WHERE id = ?")
+        .bind(1, row.label).bind(2, row.locked ? 1 : 0).bind(3, Int64(bitPattern: row.modified))
+        .bind(4, row.checksum).bind(5, row.id).run()
+    }
+  }
+
+  /// The tables whose rows are numbered.
+  enum Numbered: CaseIterable {
+    case collection, classKey, item
+
+    fileprivate var query: StaticString {
+      switch self {
+      case .collection:
+        "SELECT (SELECT seq FROM sqlite_sequence WHERE name = 'collection'), (SELECT max(id) FROM collection)"
+      case .classKey:
+        "SELECT (SELECT seq FROM sqlite_sequence WHERE name = 'class_key'), (SELECT max(id) FROM class_key)"
+      case .item: "SELECT (SELECT seq FROM sqlite_sequence WHERE name = 'item'), (SELECT max(id) FROM item)"
+      }
     }
   }
 
   /// The number for the next new row of a table with AUTOINCREMENT: never one that was used before, so that an object
   /// path never comes back for another object.
-  func nextID(table: StaticString) throws(VaultError) -> Int64 {
-    let found = try rows(
-      "SELECT seq FROM sqlite_sequence WHERE name = ?",
-      { s throws(SQLiteError) in try s.bind(1, text: table) }
-    ) { s throws(VaultError) in s.integer(0) }
-    return (found.first ?? 0) + 1
+  ///
+  /// - Throws: ``VaultError/damaged(_:)`` when the counter, which has no check sum, is behind the rows that are there.
+  func nextID(_ table: Numbered) throws(VaultError) -> Int64 {
+    let found = try rows(table.query) { s throws(VaultError) in (counter: s.integer(0), highest: s.integer(1)) }
+    guard let last = found.first, last.counter >= 0, last.counter >= last.highest, last.counter < .max else {
+      throw .damaged("vault.db: a counter is damaged")
+    }
+    return last.counter + 1
   }
 
   func deleteCollection(_ id: Int64) throws(VaultError) {
@@ -181,6 +240,13 @@ final class Store {
       // Items go first: they refer to class keys, which the collection's end takes along.
       try database.statement("DELETE FROM item WHERE collection = ?").bind(1, id).run()
       try database.statement("DELETE FROM collection WHERE id = ?").bind(1, id).run()
+    }
+  }
+
+  /// Looks at every alias.
+  func checkAliases() throws(VaultError) {
+    _ = try rows("SELECT token, collection, checksum FROM alias") { s throws(VaultError) in
+      try checked(AliasRow(token: s.blob(0), collection: s.integer(1)), s.blob(2), "alias")
     }
   }
 
@@ -206,13 +272,15 @@ final class Store {
 
   // MARK: - class keys
 
-  func classKeys(of collection: Int64) throws(VaultError) -> [ClassKeyRow] {
+  /// The keys of every class in every collection, oldest first. All of them, as one whose collection was altered would
+  /// not be found by its collection.
+  func classKeys() throws(VaultError) -> [ClassKeyRow] {
     try rows(
       """
       SELECT id, uuid, collection, class, device, created, class_key, class_key_session, metadata_key,
         metadata_key_session, public_key, public_tag, private_key, checksum
-      FROM class_key WHERE collection = ? ORDER BY id
-      """, { s throws(SQLiteError) in try s.bind(1, collection) }
+      FROM class_key ORDER BY id
+      """
     ) { s throws(VaultError) in
       guard let accessibility = AccessibilityClass(rawValue: UInt8(truncatingIfNeeded: s.integer(3))) else {
         throw .damaged("vault.db: a row of table class_key is damaged")
@@ -232,7 +300,7 @@ final class Store {
       let statement = try database.statement(
         "INSERT INTO class_key VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
       try statement.bind(1, row.id).bind(2, row.uuid).bind(3, row.collection)
-        .bind(4, Int64(row.accessibility.rawValue)).bind(6, Int64(row.created)).bind(7, row.classKey)
+        .bind(4, Int64(row.accessibility.rawValue)).bind(6, Int64(bitPattern: row.created)).bind(7, row.classKey)
         .bind(8, row.classKeySession).bind(9, row.metadataKey).bind(10, row.metadataKeySession)
         .bind(11, row.publicKey).bind(12, row.publicTag).bind(13, row.privateKey).bind(14, row.checksum)
       if let device = row.device { try statement.bind(5, device) }

@@ -89,19 +89,18 @@ extension Vault {
   /// Changes the label.
   public func setLabel(ofCollection id: Int64, _ label: String) throws(VaultError) {
     let collection = try collection(id)
-    let store = try writable()
+    _ = try writable()
     var row = collection.row
     row.label = try sealLabel(label, uuid: row.uuid, index: try readyIndex())
     row.modified = Process.time
-    try store.transaction { () throws(VaultError) in try store.put(row) }
+    try writing { store throws(VaultError) in try store.update(row) }
     collection.row = row
   }
 
   /// Deletes the collection with everything in it. Needs no key.
   public func deleteCollection(_ id: Int64) throws(VaultError) {
     let collection = try collection(id)
-    let store = try writable()
-    try store.transaction { () throws(VaultError) in try store.deleteCollection(id) }
+    try writing { store throws(VaultError) in try store.deleteCollection(id) }
     collection.erase()
     open.removeAll { $0 === collection }
   }
@@ -117,26 +116,32 @@ extension Vault {
 
   func setMark(_ collection: OpenCollection, _ locked: Bool) throws(VaultError) {
     guard collection.row.locked != locked else { return }
-    let store = try writable()
     var row = collection.row
     row.locked = locked
-    // Also when this fails the mark holds in memory: it is on the safe side.
-    if locked { collection.row = row }
-    try store.transaction { () throws(VaultError) in try store.put(row) }
+    // Also when the file cannot be written the mark holds in memory. Lifted in memory only, it is there again after a
+    // restart: both are on the safe side.
     collection.row = row
+    if !locked && isDamaged { return }
+    do throws(VaultError) { try writing { store throws(VaultError) in try store.update(row) } } catch {
+      switch error {
+      case .diskFull where !locked, .unavailable where !locked: return
+      default: throw error
+      }
+    }
   }
 
-  /// The collection that an alias names; nil for none.
+  /// The collection that an alias names; nil for none, which after damage is an error: it may be what was damaged.
   public func alias(_ name: String) throws(VaultError) -> Int64? {
     let token = try readyIndex().aliasToken(name)
-    return try ready().alias(token)
+    let found = try reading { store throws(VaultError) in try store.alias(token) }
+    if found == nil { _ = try writable() }
+    return found
   }
 
   /// Lets an alias name a collection, or nothing.
   public func setAlias(_ name: String, to collection: Int64?) throws(VaultError) {
     if let collection { _ = try self.collection(collection) }
     let token = try readyIndex().aliasToken(name)
-    let store = try writable()
-    try store.transaction { () throws(VaultError) in try store.setAlias(token, collection) }
+    try writing { store throws(VaultError) in try store.setAlias(token, collection) }
   }
 }

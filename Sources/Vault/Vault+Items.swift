@@ -50,10 +50,17 @@ public final class OpenedSecret {
 extension Vault {
   // MARK: - finding
 
-  /// The items that fit, oldest first. An answer is complete, or an error: never short because a key is missing or a
-  /// row is damaged.
+  /// The items that fit, oldest first. Never short because a key is missing, and once the database has been verified
+  /// never empty because of damage: that is an error.
   public func search(_ query: ItemQuery, in collection: Int64? = nil) throws(VaultError) -> [FoundItem] {
-    let store = try ready()
+    let result = try reading { store throws(VaultError) in try search(query, in: collection, store) }
+    if result.isEmpty { _ = try writable() }
+    return result
+  }
+
+  private func search(
+    _ query: ItemQuery, in collection: Int64?, _ store: Store
+  ) throws(VaultError) -> [FoundItem] {
     var found: [Int64]
     switch query {
     case .accessibility(let accessibility):
@@ -69,10 +76,12 @@ extension Vault {
     case .attributes(let attributes):
       found = try store.items(withTokens: try readyIndex().tokens(of: attributes))
     }
-    if found.isEmpty && isDamaged { _ = try writable() }
     var result: [FoundItem] = []
-    for id in found {
-      guard let home = try store.collection(ofItem: id), collection == nil || home == collection else { continue }
+    for id in found.sorted() {
+      guard let home = try store.collection(ofItem: id) else {
+        throw .damaged("vault.db: the index leads to an item that is not there")
+      }
+      guard collection == nil || home == collection else { continue }
       result.append(FoundItem(id: id, collection: home, isReadable: try isReadable(id)))
     }
     return result
@@ -81,18 +90,23 @@ extension Vault {
   /// Every item of a collection, oldest first.
   public func items(in collection: Int64) throws(VaultError) -> [Int64] {
     _ = try self.collection(collection)
-    return try ready().items(in: collection)
+    return try reading { store throws(VaultError) in try store.items(in: collection) }
   }
 
   /// How many items the vault has.
-  public func itemCount() throws(VaultError) -> Int64 { try ready().itemCount() }
+  public func itemCount() throws(VaultError) -> Int64 {
+    try reading { store throws(VaultError) in try store.itemCount() }
+  }
 
   /// The collection of an item; nil when there is no such item.
-  public func collection(ofItem id: Int64) throws(VaultError) -> Int64? { try ready().collection(ofItem: id) }
+  public func collection(ofItem id: Int64) throws(VaultError) -> Int64? {
+    try reading { store throws(VaultError) in try store.collection(ofItem: id) }
+  }
 
   /// Whether the item's secret can be read now.
   public func isReadable(_ id: Int64) throws(VaultError) -> Bool {
-    guard let (classKey, form) = try ready().classKey(ofItem: id) else { throw .noSuchItem }
+    let found = try reading { store throws(VaultError) in try store.classKey(ofItem: id) }
+    guard let (classKey, form) = found else { throw .noSuchItem }
     return form != .quarantined && self.classKey(classKey)?.key.secretKey != nil
   }
 
@@ -114,36 +128,37 @@ extension Vault {
   }
 
   private func locate(_ id: Int64) throws(VaultError) -> Located {
-    let store = try ready()
-    do throws(VaultError) {
+    try reading { store throws(VaultError) in
       guard let row = try store.item(id) else { throw VaultError.noSuchItem }
-      guard let (collection, key) = classKey(row.classKey) else {
+      guard let (collection, key) = classKey(row.classKey), collection.row.id == row.collection else {
         throw VaultError.damaged("vault.db: item \(id) has no class key")
       }
       return Located(
         row: row, collection: collection, key: key,
         seal: ItemSeal(
           vault: store.vault, collection: collection.row.uuid, accessibility: key.row.accessibility, item: row.uuid))
-    } catch {
-      note(error)
-      throw error
     }
   }
 
+  /// Label and attributes, where their key is there. The index entries must be those of the attributes: whoever could
+  /// exchange two items' entries would have one given out for the other.
   private func metadata(_ item: Located) throws(VaultError) -> (metadata: ItemMetadata, revision: [UInt8])? {
     guard let key = item.key.metadataKey else { return nil }
-    do throws(VaultError) {
+    return try reading { _ throws(VaultError) in
       let opened = try item.seal.openMetadata(
         item.row.metadata, created: item.row.created, modified: item.row.modified, key: key.key)
-      // Tokens of another item's attributes would have this one found, and its secret sent, in the other's place.
       if let index, try index.column(for: opened.metadata.attributes) != item.row.tokens {
         throw VaultError.damaged("vault.db: the index of item \(item.row.id) is damaged")
       }
       return opened
-    } catch {
-      note(error)
-      throw error
     }
+  }
+
+  /// The metadata of an item whose secret can be read now: only such a one may be written over.
+  private func readable(_ item: Located) throws(VaultError) -> ItemMetadata {
+    guard let opened = try metadata(item) else { throw item.key.absence(on: share) }
+    _ = try itemKey(item, opened)
+    return opened.metadata
   }
 
   /// Everything but the secret.
@@ -160,7 +175,7 @@ extension Vault {
   /// - Throws: ``VaultError/isLocked`` while the item's class key is not in memory.
   public func readSecret(ofItem id: Int64) throws(VaultError) -> OpenedSecret {
     let item = try locate(id)
-    guard let opened = try metadata(item) else { throw .isLocked }
+    guard let opened = try metadata(item) else { throw item.key.absence(on: share) }
     let itemKey = try itemKey(item, opened)
     do throws(VaultError) {
       // Later the walk through the database has seen to it.
@@ -177,7 +192,7 @@ extension Vault {
   private func itemKey(
     _ item: Located, _ opened: (metadata: ItemMetadata, revision: [UInt8])
   ) throws(VaultError) -> Key {
-    guard let classKey = item.key.secretKey else { throw .isLocked }
+    guard let classKey = item.key.secretKey else { throw item.key.absence(on: share) }
     do throws(VaultError) {
       switch item.row.form {
       case .quarantined: throw .foreignItem(item.row.id)
@@ -219,14 +234,15 @@ extension Vault {
     let collection = try collection(collectionID)
     let store = try writable()
     let index = try readyIndex()
+    guard secret.count <= ItemSeal.secretLimit else { throw .tooLarge }
     if collection.row.locked { throw .isLocked }
     if replacing {
       let setToken = try index.setToken(of: try index.tokens(of: metadata.attributes))
-      for id in try store.items(withTokens: [setToken]) where try store.collection(ofItem: id) == collectionID {
+      let same = try reading { store throws(VaultError) in try store.items(withTokens: [setToken]) }
+      for id in same where try self.collection(ofItem: id) == collectionID {
         let item = try locate(id)
-        guard item.key.secretKey != nil, let old = try self.metadata(item) else { throw .isLocked }
         var next = metadata
-        next.flags = old.metadata.flags
+        next.flags = try readable(item).flags
         try rewrite(item, next, secret: secret, accessibility: accessibility)
         return (id, false)
       }
@@ -237,22 +253,23 @@ extension Vault {
     guard let key = collection.current(wanted, share: share) else { throw .isLocked }
     let now = Process.time
     let row = ItemRow(
-      id: try store.nextID(table: "item"), uuid: Sodium.randomBytes(16), collection: collectionID,
+      id: try reading { store throws(VaultError) in try store.nextID(.item) }, uuid: Sodium.randomBytes(16),
+      collection: collectionID,
       classKey: key.row.id, form: .wrapped, created: now, modified: now, metadata: [], itemKey: [], lockedTag: nil,
       passphrase: nil, secret: [], tokens: [])
     let item = Located(
       row: row, collection: collection, key: key,
       seal: ItemSeal(
         vault: store.vault, collection: collection.row.uuid, accessibility: wanted, item: row.uuid))
-    try write(item, metadata, secret: secret)
+    try write(item, metadata, secret: secret, isNew: true)
     return (row.id, true)
   }
 
   /// Seals `metadata` and `secret` into the row and writes it.
   private func write(
-    _ item: consuming Located, _ metadata: ItemMetadata, secret: borrowing SecureBytes
+    _ item: consuming Located, _ metadata: ItemMetadata, secret: borrowing SecureBytes, isNew: Bool = false
   ) throws(VaultError) {
-    let store = try writable()
+    _ = try writable()
     guard let metadataKey = item.key.metadataKey else { throw .isLocked }
     let sealed = try item.seal.seal(secret, flags: metadata.flags)
     item.row.modified = max(Process.time, item.row.created)
@@ -276,7 +293,7 @@ extension Vault {
         session: session.key)
     }
     let row = item.row
-    try store.transaction { () throws(VaultError) in try store.put(row) }
+    try writing { store throws(VaultError) in try isNew ? store.insert(row) : store.update(row) }
   }
 
   /// Writes a new version of an item that can be read, in another class where one is named.
@@ -303,8 +320,7 @@ extension Vault {
     ofItem id: Int64, _ secret: borrowing SecureBytes, contentType: String
   ) throws(VaultError) {
     let item = try locate(id)
-    guard item.key.secretKey != nil, let old = try metadata(item) else { throw .isLocked }
-    var next = old.metadata
+    var next = try readable(item)
     next.contentType = contentType
     try write(item, next, secret: secret)
   }
@@ -316,7 +332,9 @@ extension Vault {
     item id: Int64, accessibility: AccessibilityClass? = nil, _ change: (inout ItemMetadata) -> Void
   ) throws(VaultError) {
     var item = try locate(id)
-    guard let old = try metadata(item), let metadataKey = item.key.metadataKey else { throw .isLocked }
+    guard let old = try metadata(item), let metadataKey = item.key.metadataKey else {
+      throw item.key.absence(on: share)
+    }
     var next = old.metadata
     change(&next)
     next.flags = old.metadata.flags
@@ -326,7 +344,7 @@ extension Vault {
         item.row.secret, itemKey: itemKey, flags: old.metadata.flags, revision: old.revision)
       return try rewrite(item, next, secret: secret, accessibility: accessibility)
     }
-    let store = try writable()
+    _ = try writable()
     if item.row.form == .storedWhileLocked {
       // Its tag covers the metadata; a new one is made only where the old one holds.
       guard let session = item.collection.session else { throw .isLocked }
@@ -345,13 +363,12 @@ extension Vault {
         item.row, classKey: item.key.row.uuid, flags: next.flags, revision: old.revision, session: session.key)
     }
     let row = item.row
-    try store.transaction { () throws(VaultError) in try store.put(row) }
+    try writing { store throws(VaultError) in try store.update(row) }
   }
 
   /// Deletes an item. Needs no key.
   public func deleteItem(_ id: Int64) throws(VaultError) {
-    let store = try writable()
-    let wasThere = try store.transaction { () throws(VaultError) in try store.deleteItem(id) }
+    let wasThere = try writing { store throws(VaultError) in try store.deleteItem(id) }
     guard wasThere else { throw .noSuchItem }
   }
 
@@ -362,9 +379,13 @@ extension Vault {
   ///
   /// - Returns: whether there are more.
   public func rewrapStoredWhileLocked(limit: Int = 16) throws(VaultError) -> Bool {
-    let store = try writable()
-    let waiting = try store.items(form: .storedWhileLocked, limit: limit)
-    var progress = false
+    _ = try writable()
+    let from = rewrapPosition
+    let waiting = try reading { store throws(VaultError) in
+      try store.items(form: .storedWhileLocked, after: from, limit: limit)
+    }
+    // On to the next ones also where these must wait longer, as in a collection that is locked by itself.
+    rewrapPosition = waiting.count == limit ? waiting.last ?? 0 : 0
     for id in waiting {
       var item = try locate(id)
       guard let classKey = item.key.secretKey, let opened = try metadata(item) else { continue }
@@ -379,9 +400,8 @@ extension Vault {
       }
       item.row.lockedTag = nil
       let row = item.row
-      try store.transaction { () throws(VaultError) in try store.put(row) }
-      progress = true
+      try writing { store throws(VaultError) in try store.update(row) }
     }
-    return progress && waiting.count == limit
+    return waiting.count == limit
   }
 }

@@ -37,6 +37,8 @@ public final class Vault {
   /// The links behind the last collection: from these new collections get their keys.
   private var chains: (unlocked: KeyChain?, session: KeyChain?)
   var verification: Verification?
+  /// Where the wrapping of items that were stored while locked goes on.
+  var rewrapPosition: Int64 = 0
 
   /// The vault below `home`, whose files `owner` owns; nothing of it need be there.
   ///
@@ -71,7 +73,8 @@ public final class Vault {
     if let deviceProblem { lines.append("\(FileDeviceKey.name): \(deviceProblem)") }
     if let storeProblem, storeProblem != .notFounded { lines.append(storeProblem.explanation) }
     if let itemProblem { lines.append(itemProblem) }
-    return lines
+    // A keybag that cannot be read is why there is no store, too.
+    return lines.enumerated().filter { !lines[..<$0.offset].contains($0.element) }.map(\.element)
   }
 
   /// Where the device key is kept; nil without one.
@@ -98,6 +101,10 @@ public final class Vault {
         storeProblem = error == .missing && !hasDatabase ? .notFounded : .damaged("keybag: \(error.explanation)")
       }
       return
+    }
+    if let store, keybag?.vault != store.vault {
+      keybag = nil
+      keybagProblem = "it belongs to another vault than the database that is open"
     }
     guard store == nil, let keybag else { return }
     guard hasDatabase else {
@@ -149,8 +156,13 @@ public final class Vault {
   private func loadCollections() throws(VaultError) {
     guard let store else { return }
     open = []
-    for row in try store.collections() {
-      let collection = OpenCollection(row, classes: try store.classKeys(of: row.id))
+    let rows = try store.collections()
+    let keys = try store.classKeys()
+    guard Set(keys.map(\.collection)).isSubset(of: rows.map(\.id)) else {
+      throw .damaged("vault.db: a class key belongs to no collection")
+    }
+    for row in rows {
+      let collection = OpenCollection(row, classes: keys.filter { $0.collection == row.id })
       if !row.locked { try collection.open(unlocked: nil, session: nil, share: share, vault: store.vault) }
       open.append(collection)
     }
@@ -189,6 +201,24 @@ public final class Vault {
     return store
   }
 
+  /// Runs a step on the database. Damage that it comes upon is noted.
+  func reading<Result>(_ body: (Store) throws(VaultError) -> Result) throws(VaultError) -> Result {
+    let store = try ready()
+    do throws(VaultError) { return try body(store) } catch {
+      note(error)
+      throw error
+    }
+  }
+
+  /// Runs a change of the database: all of it is on the disk when this returns, or nothing of it happened.
+  func writing<Result>(_ body: (Store) throws(VaultError) -> Result) throws(VaultError) -> Result {
+    let store = try writable()
+    do throws(VaultError) { return try store.transaction { () throws(VaultError) in try body(store) } } catch {
+      note(error)
+      throw error
+    }
+  }
+
   /// The index, or why it cannot be asked.
   func readyIndex() throws(VaultError) -> AttributeIndex {
     _ = try ready()
@@ -209,9 +239,10 @@ public final class Vault {
   public var isDamaged: Bool { itemProblem != nil }
 
   /// To be called when the vault has been quiet for a moment: moves what was written to its place in the database and
-  /// empties the log. A failure loses nothing; the next call tries again.
+  /// empties the log. A failure loses nothing; the next call tries again. Nothing is moved into a database that was not
+  /// yet looked at as a whole.
   public func settle() {
-    guard itemProblem == nil else { return }
+    guard itemProblem == nil, isVerified else { return }
     try? store?.emptyLog()
   }
 
@@ -277,11 +308,12 @@ public final class Vault {
     let draft = KeybagFile.database + ".new"
     for suffix in ["", "-wal", "-shm", "-journal"] { folder.remove(draft + suffix) }
     do throws(VaultError) {
+      // SQLite would let others read it, and gives its log the mode of the database.
+      do throws(PosixError) {
+        _ = try FileDescriptor.open(draft, at: folder.number, flags: O_WRONLY | O_CREAT | O_EXCL, mode: 0o600)
+      } catch { throw error.code == ENOSPC ? .diskFull : .unavailable("vault.db: \(error.description)") }
       try fill(path + "/" + draft, vault: keybag.vault, tiers: tiers, label: "Login", aliases: ["default", "login"])
-      // Moves everything from the log into the file: the end of the connection would do so as well, but not say so if
-      // the disk is full.
-      try store?.emptyLog()
-      forget()
+      try finishDraft()
       do throws(PosixError) { try folder.rename(draft, to: KeybagFile.database) } catch {
         throw .unavailable("vault.db: \(error.description)")
       }
@@ -292,6 +324,14 @@ public final class Vault {
     }
     openDatabase(folder)
     if let storeProblem { throw storeProblem }
+  }
+
+  /// Moves everything from the log into the file, and closes it. The end of the connection alone would do that as well,
+  /// but would not say that it failed.
+  private func finishDraft() throws(VaultError) {
+    try store?.emptyLog()
+    store?.database.trust()
+    forget()
   }
 
   /// Makes a database with one collection. `file` nil: in memory only.
@@ -324,13 +364,22 @@ public final class Vault {
     guard share == nil, let device, let index, let store, itemProblem == nil else { return }
     let known = try store.devices()
     guard !known.contains(where: { $0.identity == device.identity }) else { return }
-    let (share, row) = try DeviceShare.make(
-      id: (known.map(\.id).max() ?? 0) + 1, vault: store.vault, device: device, index: index)
-    try store.transaction { () throws(VaultError) in try store.insert(row) }
+    guard let last = ([0] + known.map(\.id)).max(), last < .max else { throw .damaged("vault.db: a number is damaged") }
+    let (share, row) = try DeviceShare.make(id: last + 1, vault: store.vault, device: device, index: index)
+    try writing { store throws(VaultError) in try store.insert(row) }
     self.share = share
   }
 
+  /// Takes keys over, or none: after a failure no key is there that was not there before.
   private func takeOver(_ tiers: borrowing TierKeys, opening: Opening, liftingMarks: Bool) throws(VaultError) {
+    let wasSealed = chains.session == nil
+    do throws(VaultError) { try takeOverAll(tiers, opening: opening, liftingMarks: liftingMarks) } catch {
+      if wasSealed { seal() } else { evict() }
+      throw error
+    }
+  }
+
+  private func takeOverAll(_ tiers: borrowing TierKeys, opening: Opening, liftingMarks: Bool) throws(VaultError) {
     let store = try ready()
     let genuine = try openIndex(tiers, store)
     if let index, try !index.isSame(as: genuine) {
@@ -342,8 +391,8 @@ public final class Vault {
       // The device key is gone or another device's: what hangs on it stays as it is, and this device starts its own.
       try openDevice(folder: folder, mayCreate: true)
     }
-    try adoptDevice()
-    if liftingMarks, itemProblem == nil {
+    try whereThereIsRoom { () throws(VaultError) in try adoptDevice() }
+    if liftingMarks {
       for collection in open where collection.row.locked { try setMark(collection, false) }
     }
     var session = try chain(tiers.session)
@@ -360,12 +409,30 @@ public final class Vault {
         try collection.open(unlocked: unlockedKey, session: sessionKey, share: share, vault: store.vault)
       } catch let error as VaultError { throw error } catch { throw .outOfMemory }
     }
+    // Both chains stand at the same collection, also when the last ones were deleted since the other was made.
+    while let other = chains.unlocked, unlocked == nil, session.ordinal < other.ordinal {
+      do { try session.skip() } catch { throw .outOfMemory }
+    }
     chains = (unlocked ?? chains.unlocked, session)
     if opening == .everything, itemProblem == nil {
-      try store.transaction { () throws(VaultError) in
-        for collection in open where !collection.row.locked {
-          try collection.makeMissingClasses(share: share, in: store)
+      try whereThereIsRoom { () throws(VaultError) in
+        let open = open.filter { !$0.row.locked }
+        let made = try writing { store throws(VaultError) in
+          var made: [[ClassKey]] = []
+          for collection in open { made.append(try collection.makeMissingClasses(share: share, in: store)) }
+          return made
         }
+        for (collection, classes) in zip(open, made) { collection.adopt(classes) }
+      }
+    }
+  }
+
+  /// Runs what the next unlock can do as well. A full or read-only disk is no reason not to open what is there.
+  private func whereThereIsRoom(_ body: () throws(VaultError) -> Void) throws(VaultError) {
+    do throws(VaultError) { try body() } catch {
+      switch error {
+      case .diskFull, .unavailable: return
+      default: throw error
       }
     }
   }
@@ -381,6 +448,8 @@ public final class Vault {
     evict()
     chains.session = nil
     for collection in open { collection.seal() }
+    // Where this device has no share, the index key came with tier key C, and goes with it.
+    if share == nil { index = nil }
   }
 
   /// Whether the keys of `accessibility` are in memory, in any collection.
@@ -402,10 +471,13 @@ public final class Vault {
   ) throws(VaultError) -> Int64 {
     let store = try writable()
     let index = try readyIndex()
+    guard unlocked.ordinal == session.ordinal else { throw .isLocked }
+    guard session.ordinal < Store.collectionLimit else { throw .tooLarge }
     let uuid = Sodium.randomBytes(16)
     let now = Process.time
     let row = CollectionRow(
-      id: try store.nextID(table: "collection"), uuid: uuid, ordinal: session.ordinal, epoch: 1,
+      id: try reading { store throws(VaultError) in try store.nextID(.collection) }, uuid: uuid,
+      ordinal: session.ordinal, epoch: 1,
       label: try sealLabel(label, uuid: uuid, index: index), locked: false, passphrase: nil, defaultClass: nil,
       created: now, modified: now)
     let collection = OpenCollection(row, classes: [])
@@ -414,42 +486,12 @@ public final class Vault {
         unlocked: try unlocked.next(uuid: uuid), session: try session.next(uuid: uuid), share: share,
         vault: store.vault)
     } catch let error as VaultError { throw error } catch { throw .outOfMemory }
-    try store.transaction { () throws(VaultError) in
-      try store.put(row)
-      try collection.makeMissingClasses(share: share, in: store)
+    let classes = try writing { store throws(VaultError) in
+      try store.insert(row)
+      return try collection.makeMissingClasses(share: share, in: store)
     }
+    collection.adopt(classes)
     open.append(collection)
     return row.id
-  }
-}
-
-extension DeviceKeyError {
-  /// For a person: what is wrong with the device key.
-  var explanation: String {
-    switch self {
-    case .otherDevice: "it belongs to another device"
-    case .unavailable(let text): text
-    }
-  }
-}
-
-extension VaultError {
-  /// For a person: what is wrong, and with which file.
-  public var explanation: String {
-    switch self {
-    case .isLocked: "it is locked"
-    case .noSuchItem: "there is no such item"
-    case .noSuchCollection: "there is no such collection"
-    case .unknownClass:
-      "latchkey:accessible must be one of " + AccessibilityClass.allCases.map(\.name).joined(separator: ", ")
-    case .unknownControlAttribute: "the only attribute that begins with latchkey: is latchkey:accessible"
-    case .tooLarge: "the secret or its attributes are too large"
-    case .notFounded: "there is no vault yet: log in with your password to found it"
-    case .damaged(let text), .unavailable(let text): text
-    case .diskFull: "the disk is full"
-    case .foreignItem(let id): "item \(id) was put into the vault by somebody else, so it is not opened"
-    case .otherDevice: "it was stored on another device"
-    case .outOfMemory: "there is not enough memory"
-    }
   }
 }

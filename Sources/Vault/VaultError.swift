@@ -1,3 +1,4 @@
+import Keybag
 import SQLite
 import Sodium
 
@@ -36,7 +37,9 @@ public enum VaultError: Error, Equatable, Sendable {
       case .full: .diskFull
       case .damaged: .damaged("vault.db: \(error.message)")
       case .busy: .unavailable("vault.db: another process uses it")
-      case .constraint, .inaccessible, .other: .unavailable("vault.db: \(error.message)")
+      // The program keeps every constraint of the schema: one that does not hold means rows that it did not write.
+      case .constraint: .damaged("vault.db: \(error.message)")
+      case .inaccessible, .other: .unavailable("vault.db: \(error.message)")
       }
   }
 
@@ -51,6 +54,27 @@ public enum VaultError: Error, Equatable, Sendable {
   ) throws(VaultError) -> Result {
     do { return try body() } catch {
       throw error == .outOfMemory ? .outOfMemory : .damaged("vault.db: \(what()) does not open")
+    }
+  }
+}
+
+extension VaultError {
+  /// For a person: what is wrong, and with which file.
+  public var explanation: String {
+    switch self {
+    case .isLocked: "it is locked"
+    case .noSuchItem: "there is no such item"
+    case .noSuchCollection: "there is no such collection"
+    case .unknownClass:
+      "latchkey:accessible must be one of " + AccessibilityClass.allCases.map(\.name).joined(separator: ", ")
+    case .unknownControlAttribute: "the only attribute that begins with latchkey: is latchkey:accessible"
+    case .tooLarge: "the secret or its attributes are too large"
+    case .notFounded: "there is no vault yet: log in with your password to found it"
+    case .damaged(let text), .unavailable(let text): text
+    case .diskFull: "the disk is full"
+    case .foreignItem(let id): "item \(id) was put into the vault by somebody else, so it is not opened"
+    case .otherDevice: "it was stored on another device"
+    case .outOfMemory: "there is not enough memory"
     }
   }
 }

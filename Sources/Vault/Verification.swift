@@ -23,12 +23,16 @@ struct Verification {
     if !structureChecked {
       structureChecked = true
       if let damage = try store.structuralDamage() { throw .damaged("vault.db: \(damage)") }
+      try store.checkAliases()
+      for table in Store.Numbered.allCases { _ = try store.nextID(table) }
+      guard try store.indexesHaveNothingElse() else { throw .damaged("vault.db: the index of the items is damaged") }
       return
     }
     let batch = try store.items(after: position, limit: limit)
     for id in batch {
       guard let row = try store.item(id) else { throw .damaged("vault.db: item \(id) is damaged") }
       try store.checkTokens(of: row)
+      guard try store.isIndexed(row) else { throw .damaged("vault.db: the index of item \(id) is damaged") }
     }
     if let last = batch.last { position = last } else { isFinished = true }
   }
@@ -49,6 +53,7 @@ extension Vault {
       return false
     }
     verification = walk
+    if walk.isFinished { store?.database.trust() }
     return !walk.isFinished
   }
 }

@@ -81,11 +81,14 @@ final class BusPresence {
   private func requestName() {
     try? bus?.requestNameAsync(SecretService.busName) { [weak self] result in
       guard let self else { return }
+      // Also where another program has the name there was a bus, and the daemon is tied to that.
+      if case .success = result {
+        hasConnected = true
+        retryDelay = .milliseconds(250)
+      }
       switch result {
       case .success(.owned), .success(.alreadyOwned):
         nameOwner = "latchkeyd"
-        hasConnected = true
-        retryDelay = .milliseconds(250)
         service?.stateChanged()
       case .success: nameIsTaken()
       case .failure(let error): Journal.log(.warning, "the bus did not give \(SecretService.busName): \(error)")

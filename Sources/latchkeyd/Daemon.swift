@@ -68,6 +68,13 @@ final class Daemon {
     do throws(VaultError) { return try vault.rewrapStoredWhileLocked() } catch { return false }
   }
 
+  /// Looks at the vault's files again. A database that was not there before is walked through, or answers that wait for
+  /// that would wait for ever.
+  private func refresh() {
+    vault.refresh()
+    if !vault.isVerified { idle?.resume() }
+  }
+
   /// Erases every key and empties the log: the program ends.
   func end() {
     staged = nil
@@ -121,7 +128,7 @@ private final class ArrivedKeys {
 
 extension Daemon: ControlHandler {
   func hello(_ hello: Hello, from peer: LocalSocket.Peer, answer: @escaping (Need) -> Void) {
-    vault.refresh()
+    refresh()
     switch decide(hello, peer) {
     // Neither its beginning nor its end counts as a session's.
     case .refused(let reason): return answer(.refused(reason))
@@ -162,7 +169,7 @@ extension Daemon: ControlHandler {
     _ delivery: consuming TierDelivery, _ hello: Hello, from peer: LocalSocket.Peer,
     answer: @escaping (UnlockOutcome) -> Void
   ) {
-    vault.refresh()
+    refresh()
     do {
       guard try vault.recognises(delivery.tiers) else {
         Journal.log(.warning, "keys from \(hello.service) are not this vault's")
@@ -218,10 +225,12 @@ extension Daemon: ControlHandler {
   private func open(_ keys: ArrivedKeys, _ opening: Vault.Opening) throws(VaultError) {
     try vault.unlock(keys.tiers, opening: opening, liftingMarks: keys.liftsMarks, mayCreate: keys.founded)
     idle?.resume()
+    // The session's state may be what it was: a collection's own lock is no part of it.
+    presence?.stateChanged()
   }
 
   var status: Status {
-    vault.refresh()
+    refresh()
     let machine = session.machine
     var status = Status()
     status.state = session.state

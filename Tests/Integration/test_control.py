@@ -1,0 +1,325 @@
+"""The control socket against peers of every kind. Whatever one does or leaves undone, the others are served."""
+
+import contextlib
+import os
+import select
+import signal
+import socket
+import struct
+import subprocess
+import time
+
+import pytest
+from peer import acting_as
+from session import is_alive
+
+VERSION = 1
+HELLO, UNLOCK, STATUS, LOCK = 1, 2, 3, 4
+AUTHENTICATE, OPEN_SESSION, CLOSE_SESSION = 1, 2, 3
+NOTHING, KEYS, REFUSED = 0, 1, 2
+LIVE, STAGED, WRONG_KEYS, NOT_NOW, UNUSABLE = 0, 1, 2, 3, 4
+SIZE_LIMIT = 32768
+# The daemon's own limits, with room for a slow machine.
+SILENCE, SLACK = 10.0, 4.0
+SOON = 2.0
+
+
+def packet(operation, fields=b"", version=VERSION):
+    return bytes([version, operation]) + fields
+
+
+def text(value):
+    value = value if isinstance(value, bytes) else value.encode()
+    return struct.pack("<H", len(value)) + value
+
+
+def hello(stage=AUTHENTICATE, service="login", tty="tty1", host=""):
+    return packet(HELLO, bytes([stage]) + text(service) + text(tty) + text(host))
+
+
+def keys(vault=b"v" * 16, generation=1, flags=0, tiers=b"k" * 64):
+    return packet(UNLOCK, vault + struct.pack("<QB", generation, flags) + tiers)
+
+
+class Control:
+    """One connection; root's, where the tests are root's."""
+
+    def __init__(self, session, user=True):
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.socket.settimeout(SILENCE + SLACK)
+        with acting_as(session) if user else contextlib.nullcontext():
+            self.socket.connect(str(session.runtime / "latchkey/control"))
+
+    def send(self, data):
+        self.socket.send(data)
+
+    def receive(self):
+        """The next packet; nothing when the daemon ended the connection."""
+        try:
+            return self.socket.recv(SIZE_LIMIT)
+        except ConnectionResetError:
+            return b""
+
+    def ask(self, data):
+        try:
+            self.send(data)
+        except BrokenPipeError:
+            return b""
+        return self.receive()
+
+    def is_over(self):
+        """Whether the daemon has ended the connection, or does so soon."""
+        return bool(select.select([self.socket], [], [], SOON)[0]) and self.receive() == b""
+
+    def close(self):
+        self.socket.close()
+
+
+def status_works(session):
+    """Somebody else is served at once."""
+    began = time.monotonic()
+    other = Control(session)
+    answer = other.ask(packet(STATUS))
+    other.close()
+    return answer[:2] == packet(STATUS) and time.monotonic() - began < SOON
+
+
+@pytest.fixture(scope="module")
+def daemon(shared_session):
+    """The session, with the vault unlocked; at the end the daemon must be the one it was."""
+    assert shared_session.login().returncode == 0
+    before = shared_session.daemon_pid()
+    yield shared_session
+    assert is_alive(before) and shared_session.daemon_pid() == before
+    assert shared_session.status()["problems"] == []
+
+
+def test_what_is_asked_is_answered(daemon):
+    for user in (True, False):
+        control = Control(daemon, user)
+        assert control.ask(packet(STATUS))[:3] == packet(STATUS, b"\1")
+        assert control.ask(hello())[:3] == packet(HELLO, bytes([NOTHING]))
+        assert control.ask(hello(service="sudo"))[:3] == packet(HELLO, bytes([REFUSED]))
+        assert control.ask(packet(STATUS))[:2] == packet(STATUS)
+        control.close()
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"\1",
+        b"\0\3",
+        packet(STATUS, version=2),
+        packet(0),
+        packet(5),
+        packet(255),
+        packet(STATUS, b"x"),
+        packet(LOCK, b"\0"),
+        packet(HELLO),
+        packet(HELLO, b"\1"),
+        packet(HELLO, b"\0" + text("login") + text("") + text("")),
+        packet(HELLO, b"\4" + text("login") + text("") + text("")),
+        packet(HELLO, b"\1" + text("login") + text("") + b"\xff\xff"),
+        packet(HELLO, b"\1" + text("x" * 256) + text("") + text("")),
+        hello() + b"x",
+        hello()[:-1],
+        packet(UNLOCK),
+        keys()[:-1],
+        keys() + b"\0",
+        os.urandom(4096),
+        b"\0" * 4096,
+        b"\1\3" + b"x" * 4095,
+        b"\1\1" + b"\1" * 20000,
+        b"\1\3" * 16384,
+    ],
+    ids=lambda data: f"{len(data)}-{data[:8].hex()}",
+)
+def test_what_nobody_sends_ends_the_connection(daemon, data):
+    control = Control(daemon)
+    assert control.ask(hello())[:2] == packet(HELLO)
+    with contextlib.suppress(BrokenPipeError):
+        control.send(data)
+    assert control.is_over()
+    control.close()
+    assert status_works(daemon)
+    assert daemon.status()["state"] == "unlocked"
+
+
+def test_hello_with_bytes_that_are_no_text(daemon):
+    control = Control(daemon)
+    assert control.ask(hello(service=b"\xff\xfe\0log'in\n", tty=b"\xed\xa0\x80", host=b"\0"))[:2] == packet(HELLO)
+    assert control.ask(packet(STATUS))[:2] == packet(STATUS)
+    control.close()
+
+
+def test_an_empty_packet_ends_the_connection(daemon):
+    control = Control(daemon)
+    control.send(b"")
+    assert control.is_over()
+    control.close()
+    assert status_works(daemon)
+
+
+def test_keys_without_hello(daemon):
+    control = Control(daemon)
+    control.send(keys())
+    assert control.is_over()
+    control.close()
+    assert status_works(daemon)
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can be somebody else")
+def test_another_user_is_dropped(session):
+    # Let in as far as the socket, which the folders alone would not do.
+    folder = session.runtime / "latchkey"
+    for path, mode in ((session.root, 0o711), (session.runtime, 0o711), (folder, 0o711), (folder / "control", 0o666)):
+        path.chmod(mode)
+    asking = (
+        "import socket, sys; s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET); s.settimeout(5)\n"
+        "s.connect(sys.argv[1])\n"
+        "try:\n s.send(bytes([1, int(sys.argv[2])])); print(len(s.recv(32768)))\n"
+        "except (BrokenPipeError, ConnectionResetError): print(0)\n"
+    )
+
+    def ask(uid, operation):
+        command = ["/usr/bin/python3", "-c", asking, str(folder / "control"), str(operation)]
+        done = subprocess.run(command, user=uid, group=uid, extra_groups=[], capture_output=True, text=True, timeout=20)
+        assert done.returncode == 0, done.stderr
+        return int(done.stdout)
+
+    assert session.login().returncode == 0
+    assert ask(0, STATUS) > 0
+    assert ask(session.uid, STATUS) > 0
+    for uid in (1, 4242):
+        assert ask(uid, STATUS) == 0
+        assert ask(uid, LOCK) == 0
+    assert session.status()["state"] == "unlocked"
+
+
+def test_silence_ends_the_connection_and_others_are_served(daemon):
+    silent, greeted = Control(daemon), Control(daemon)
+    began = time.monotonic()
+    assert greeted.ask(hello())[:2] == packet(HELLO)
+    for _ in range(5):
+        assert status_works(daemon)
+        time.sleep(0.2)
+    for control in (silent, greeted):
+        assert control.receive() == b""
+        assert SILENCE - 1 < time.monotonic() - began < SILENCE + SLACK
+        control.close()
+    assert status_works(daemon)
+
+
+def test_a_hundred_connections_at_once(daemon):
+    controls = [Control(daemon) for _ in range(100)]
+    began = time.monotonic()
+    for control in controls:
+        control.send(packet(STATUS))
+    for control in controls:
+        assert control.receive()[:2] == packet(STATUS)
+        control.close()
+    assert time.monotonic() - began < SOON
+    assert status_works(daemon)
+
+
+def test_more_silent_peers_than_there_is_room_for(daemon):
+    silent = [Control(daemon) for _ in range(60)]
+    control = Control(daemon)
+    began = time.monotonic()
+    control.send(packet(STATUS))
+    # Its turn comes when the first ones have been silent for too long: twice, as the others wait before it.
+    control.socket.settimeout(2 * SILENCE + SLACK)
+    assert control.receive()[:2] == packet(STATUS)
+    assert time.monotonic() - began > SILENCE - 1
+    for one in (*silent, control):
+        one.close()
+    assert status_works(daemon)
+
+
+def test_a_peer_that_does_not_read(daemon):
+    control = Control(daemon)
+    control.socket.setblocking(False)
+    with contextlib.suppress(BlockingIOError, BrokenPipeError, ConnectionResetError):
+        for _ in range(5000):
+            control.send(packet(STATUS))
+    assert status_works(daemon)
+    control.close()
+    assert status_works(daemon)
+
+
+def test_peers_that_leave_at_once(daemon):
+    for data in (None, packet(STATUS), hello(), hello() * 2):
+        for _ in range(50):
+            control = Control(daemon)
+            if data:
+                control.send(data)
+            control.close()
+    control = Control(daemon)
+    assert control.ask(hello())[:2] == packet(HELLO)
+    control.send(keys())
+    control.close()
+    time.sleep(1.5)
+    assert status_works(daemon)
+
+
+def test_a_stopped_peer(daemon):
+    """It holds its connection, and nothing else."""
+    process = daemon.start("sh", "-c", "kill -STOP $$; exec latchkey status")
+    try:
+        assert status_works(daemon)
+    finally:
+        process.send_signal(signal.SIGCONT)
+        assert process.wait(20) == 0
+
+
+def test_wrong_keys_are_slowed_on_their_connection_alone_and_counted(session):
+    assert session.login().returncode == 0
+    assert session.logout().returncode == 0
+    guessing, other = Control(session), Control(session)
+    assert guessing.ask(hello())[:3] == packet(HELLO, bytes([KEYS]))
+    assert other.ask(hello())[:3] == packet(HELLO, bytes([KEYS]))
+    for attempt in (1, 2, 3):
+        began = time.monotonic()
+        guessing.send(keys(tiers=os.urandom(64)))
+        if attempt == 2:
+            assert status_works(session)
+            assert other.ask(packet(STATUS))[:2] == packet(STATUS)
+            assert session.login().returncode == 0
+            assert session.status()["state"] == "unlocked"
+            assert session.logout().returncode == 0
+            assert time.monotonic() - began < attempt + 3
+        assert guessing.receive()[:3] == packet(UNLOCK, bytes([WRONG_KEYS]))
+        if attempt != 2:
+            assert attempt - 0.1 < time.monotonic() - began < attempt + 1
+    # What is cut off stays so, and a new connection begins anew.
+    assert guessing.ask(keys()) == b""
+    began = time.monotonic()
+    assert other.ask(keys())[:3] == packet(UNLOCK, bytes([WRONG_KEYS]))
+    assert time.monotonic() - began < 2
+    assert session.status()["state"] == "sealed"
+
+
+def test_wrong_keys_change_nothing(session):
+    assert session.login().returncode == 0
+    session.store("open sesame", "service", "mail")
+    for before, state in ((session.lock, "locked"), (session.logout, "sealed")):
+        before()
+        for flags in (0, 1, 255):
+            control = Control(session)
+            assert control.ask(hello())[:2] == packet(HELLO)
+            assert control.ask(keys(flags=flags))[:3] == packet(UNLOCK, bytes([WRONG_KEYS]))
+            control.close()
+        assert session.status()["state"] == state
+        assert session.lookup("service", "mail") is None
+    assert session.login().returncode == 0
+    assert session.lookup("service", "mail") == "open sesame"
+
+
+def test_lock_answers_when_it_is_locked(session):
+    assert session.login().returncode == 0
+    session.store("open sesame", "service", "mail")
+    control = Control(session)
+    assert control.ask(packet(LOCK)) == packet(LOCK)
+    assert session.lookup("service", "mail") is None
+    assert control.ask(packet(LOCK)) == packet(LOCK)
+    control.close()

@@ -1,0 +1,91 @@
+// A process that is there to be killed: it changes a vault and says on its standard output, line by line, what was
+// acknowledged. The keys come on standard input, tier key A and C, 32 bytes each.
+//
+//     VaultCrash store HOME COUNT FROM   unlocks, then stores, replaces and deletes items, numbered from FROM
+//     VaultCrash hold HOME               unlocks, stores one and waits
+//     VaultCrash found HOME              founds a vault with the password on standard input
+//     VaultCrash replace HOME COUNT      rewrites the keybag, the password on standard input
+
+import Glibc
+import Keybag
+import Posix
+import Sodium
+import Vault
+
+func say(_ line: String) {
+  let text = Array((line + "\n").utf8)
+  guard write(1, text, text.count) == text.count else { exit(3) }
+}
+
+/// What is on the standard input; nothing in this program is worth keeping secret.
+func input() throws -> [UInt8] { try FileDescriptor(owning: dup(0)).readAll(limit: 4096) }
+
+func tierKeys() throws -> TierKeys {
+  let bytes = try input()
+  let unlocked = try Key(copying: bytes.span.bytes.extracting(0..<32))
+  let session = try Key(copying: bytes.span.bytes.extracting(32..<64))
+  return TierKeys(unlocked: unlocked, session: session)
+}
+
+func item(_ number: Int) -> ItemMetadata {
+  ItemMetadata(label: "item \(number)", attributes: ["n": "\(number)", "app": "crash"], contentType: "text/plain")
+}
+
+func secret(_ text: String) throws -> SecureBytes { try SecureBytes(copying: Array(text.utf8).span.bytes) }
+
+func store(_ home: String, _ count: Int, from start: Int, thenWait: Bool = false) throws {
+  let tiers = try tierKeys()
+  let vault = Vault(home: home, owner: getuid(), machine: [UInt8](repeating: 7, count: 16))
+  try vault.unlock(tiers, opening: .everything, liftingMarks: true, mayCreate: true)
+  say("unlocked")
+  while vault.verifyStep() {}
+  for number in start..<(start + count) {
+    _ = try vault.createItem(
+      in: 1, item(number), secret: try secret("secret \(number)"), accessibility: nil, replacing: false)
+    say("stored \(number)")
+    let latest = ItemMetadata(label: "latest", attributes: ["latest": "yes"], contentType: "text/plain")
+    _ = try vault.createItem(
+      in: 1, latest, secret: try secret("latest \(number)"), accessibility: nil, replacing: true)
+    say("latest \(number)")
+    if number % 5 == 4, let found = try vault.search(.attributes(["n": "\(number - 2)"])).first {
+      try vault.deleteItem(found.id)
+      say("deleted \(number - 2)")
+    }
+    if number % 4 == 3 { vault.settle() }
+  }
+  if thenWait { withExtendedLifetime(vault) { _ = pause() } }
+}
+
+func found(_ home: String) throws {
+  let password = try input()
+  _ = try KeybagFile.found(home: home, owner: getuid(), password: password.span.bytes)
+  say("founded")
+}
+
+func replace(_ home: String, _ count: Int) throws {
+  let password = try input()
+  let folder = try KeybagFile.folder(home: home, owner: getuid())
+  for _ in 0..<count {
+    let next = try KeybagFile.load(from: folder).open(password: password.span.bytes).proving()
+    try KeybagFile.replace(with: next, in: folder)
+    say("generation \(next.generation)")
+  }
+}
+
+do {
+  try Sodium.initialize()
+  let arguments = CommandLine.arguments
+  guard arguments.count >= 3 else { exit(2) }
+  let count = arguments.count > 3 ? Int(arguments[3]) ?? 1 : 1
+  let start = arguments.count > 4 ? Int(arguments[4]) ?? 0 : 0
+  switch arguments[1] {
+  case "store": try store(arguments[2], count, from: start)
+  case "hold": try store(arguments[2], 1, from: start, thenWait: true)
+  case "found": try found(arguments[2])
+  case "replace": try replace(arguments[2], count)
+  default: exit(2)
+  }
+} catch {
+  say("error \(error)")
+  exit(1)
+}

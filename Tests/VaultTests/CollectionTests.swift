@@ -1,0 +1,204 @@
+import Keybag
+import Sodium
+import Testing
+
+@testable import Vault
+
+@Suite("Collections")
+struct CollectionTests {
+  let home: Home
+
+  init() throws { home = try Home() }
+
+  @Test("locked by itself gives nothing until a login, while the others stay open")
+  func locked() throws {
+    let vault = try home.unlocked()
+    let second = try vault.createCollection(label: "Second")
+    var ids: [AccessibilityClass: Int64] = [:]
+    for accessibility in AccessibilityClass.allCases {
+      ids[accessibility] = try vault.add(["n": accessibility.name], "s", accessibility)
+    }
+    let other = try vault.add(["n": "other"], "other", in: second)
+    try vault.lockCollection(1)
+
+    func expectLocked(_ vault: Vault) throws {
+      #expect(try vault.state(of: 1) == .marked)
+      for (accessibility, id) in ids {
+        #expect(try vault.isReadable(id) == false)
+        #expect(throws: VaultError.isLocked) { try vault.secretText(id) }
+        #expect(try vault.info(ofItem: id).metadata == nil)
+        #expect(try vault.ids(["n": accessibility.name]) == [id])
+      }
+      #expect(throws: VaultError.isLocked) { try vault.add(["n": "new"], "s") }
+      #expect(throws: VaultError.isLocked) {
+        try vault.add(["n": AccessibilityClass.always.name], "s", replacing: true)
+      }
+      let collection = try vault.collection(1)
+      #expect(collection.unlocked == nil && collection.session == nil)
+      #expect(
+        collection.classes.allSatisfy { $0.secretKey == nil && $0.metadataKey == nil && $0.privateKey == nil })
+    }
+
+    try expectLocked(vault)
+    #expect(try vault.state(of: second) == .unlocked)
+    #expect(try vault.secretText(other) == "other")
+    #expect(try vault.isReadable(try vault.add(["n": "more"], "more", in: second)))
+
+    // The screen is locked and unlocked: the mark stays.
+    vault.evict()
+    try home.unlock(vault, liftingMarks: false)
+    try expectLocked(vault)
+    #expect(try vault.secretText(other) == "other")
+
+    // A collection made now does not disturb the chain, and the mark is in the file.
+    let third = try vault.createCollection(label: "Third")
+    let late = try vault.add(["n": "late"], "late", in: third)
+    try restarted(expectLocked, other: other, late: late)
+
+    vault.seal()
+    try home.unlock(vault)
+    for id in ids.values { #expect(try vault.secretText(id) == "s") }
+    #expect(try vault.state(of: 1) == .unlocked)
+    #expect(try vault.secretText(late) == "late")
+  }
+
+  /// The same files in another process.
+  func restarted(_ expectLocked: (Vault) throws -> Void, other: Int64, late: Int64) throws {
+    let copy = try Home(copying: home)
+    let vault = copy.vault()
+    try expectLocked(vault)
+    try copy.unlock(vault, liftingMarks: false)
+    try expectLocked(vault)
+    #expect(try vault.secretText(other) == "other")
+    #expect(try vault.secretText(late) == "late")
+    try copy.unlock(vault, liftingMarks: true)
+    #expect(try vault.secretText(1) == "s")
+    let again = try Home(copying: copy).unlocked()
+    #expect(try again.state(of: 1) == .unlocked)
+  }
+
+  @Test("a lock holds in memory even when the file cannot be written")
+  func lockedWhileDamaged() throws {
+    let vault = try home.unlocked()
+    let id = try vault.add(["a": "1"], "s")
+    vault.note(.damaged("vault.db: for the test"))
+    _ = try? vault.lockCollection(1)
+    #expect(try vault.state(of: 1) == .marked)
+    try home.unlock(vault, liftingMarks: false)
+    #expect(throws: VaultError.isLocked) { try vault.secretText(id) }
+  }
+
+  func same(_ left: HeldKey, _ right: HeldKey) -> Bool { plain(left.key) == plain(right.key) }
+
+  @Test("the keys of a collection that is there cannot be had from what stays in memory")
+  func chain() throws {
+    let vault = [UInt8](repeating: 1, count: 16)
+    let tier = try Key.random()
+    var chain = try KeyChain(tier: tier, vault: vault)
+    let uuids = (0..<3).map { [UInt8](repeating: $0, count: 16) }
+    let keys = try uuids.map { try chain.next(uuid: $0) }
+    #expect(chain.ordinal == 3)
+    // Later links do not give earlier keys.
+    for (number, key) in keys.enumerated() {
+      var rest = chain
+      for _ in 0..<4 {
+        let late = try rest.next(uuid: uuids[number])
+        #expect(!same(late, key))
+      }
+    }
+    // Skipping gives the same key as walking, another uuid another.
+    var second = try KeyChain(tier: tier, vault: vault)
+    try second.skip()
+    let walked = try second.next(uuid: uuids[1])
+    #expect(same(walked, keys[1]))
+    var third = try KeyChain(tier: tier, vault: [UInt8](repeating: 2, count: 16))
+    let foreign = try third.next(uuid: uuids[0])
+    #expect(!same(foreign, keys[0]))
+  }
+
+  @Test("that were deleted leave holes, over which later ones open")
+  func holes() throws {
+    var ids: [Int64: Int64] = [:]
+    do {
+      let vault = try home.unlocked()
+      for number in 0..<5 {
+        let collection = try vault.createCollection(label: "C\(number)")
+        ids[collection] = try vault.add(["n": "\(number)"], "s\(collection)", in: collection)
+      }
+      let made = ids.keys.sorted()
+      for gone in [made[0], made[2], made[4]] {
+        try vault.deleteCollection(gone)
+        #expect(throws: VaultError.noSuchItem) { try vault.secretText(ids[gone] ?? 0) }
+        ids[gone] = nil
+      }
+      let after = try vault.createCollection(label: "After")
+      ids[after] = try vault.add(["n": "after"], "s\(after)", in: after)
+    }
+    do {
+      let vault = try home.unlocked()
+      #expect(vault.collections.count == 4)
+      for (collection, id) in ids { #expect(try vault.secretText(id) == "s\(collection)") }
+      // The last one deleted, then another one made after a restart: the number in the chain is used again.
+      try vault.deleteCollection(vault.collections[3])
+    }
+    let last: Int64
+    do {
+      let vault = try home.unlocked()
+      last = try vault.createCollection(label: "Again")
+      try vault.add(["n": "again"], "again", in: last)
+    }
+    let vault = try home.unlocked()
+    #expect(try vault.secretText(try #require(try vault.ids(["n": "again"]).first)) == "again")
+    #expect(vault.problems == [])
+  }
+
+  @Test("made after only the session's keys were renewed open again after a restart")
+  func chainsInStep() throws {
+    do {
+      let vault = try home.unlocked()
+      let second = try vault.createCollection(label: "Second")
+      try vault.deleteCollection(second)
+      try home.unlock(vault, opening: .session)
+      let third = try vault.createCollection(label: "Third")
+      try vault.add(["n": "1"], "third", in: third)
+    }
+    let vault = try home.unlocked()
+    #expect(try vault.secretText(1) == "third")
+  }
+
+  @Test("keep label and alias, and lose both with their items when deleted")
+  func labels() throws {
+    let second: Int64
+    do {
+      let vault = try home.unlocked()
+      second = try vault.createCollection(label: "Zweite")
+      try vault.setAlias("work", to: second)
+      try vault.setLabel(ofCollection: second, "Arbeit")
+      #expect(throws: VaultError.noSuchCollection) { try vault.setAlias("work", to: 77) }
+      try vault.add(["n": "1"], "s", in: second)
+    }
+    let vault = home.vault()
+    #expect(try vault.info(of: second).label == "Arbeit")
+    #expect(try vault.alias("work") == second)
+    try vault.setAlias("work", to: nil)
+    #expect(try vault.alias("work") == nil)
+    try vault.setAlias("work", to: second)
+    try vault.deleteCollection(second)
+    #expect(try vault.alias("work") == nil)
+    #expect(try vault.ids(["n": "1"]) == [])
+    #expect(try vault.ids([:]) == [])
+    #expect(throws: VaultError.noSuchCollection) { try vault.info(of: second) }
+    #expect(vault.collections == [1])
+  }
+
+  @Test("in memory only work without any file")
+  func inMemory() throws {
+    let vault = try Vault(inMemoryWithLabel: "Session")
+    let id = try vault.add(["a": "1"], "s")
+    #expect(try vault.secretText(id) == "s")
+    #expect(try vault.ids(["a": "1"]) == [id])
+    #expect(try vault.info(of: 1).label == "Session")
+    #expect(vault.problems == [])
+    #expect(vault.isVerified)
+  }
+}

@@ -1,0 +1,136 @@
+import Glibc
+import Keybag
+import Sodium
+import Testing
+
+@testable import Vault
+
+/// A file system of two mebibytes in memory; nil where the process may not make one.
+private final class SmallDisk {
+  let path: String
+
+  init?() {
+    path = "/tmp/latchkey-small-\(getpid())-\(UInt32.random(in: 0 ... .max))"
+    guard geteuid() == 0, mkdir(path, 0o700) == 0 else { return nil }
+    guard mount("latchkey-test", path, "tmpfs", 0, "size=2m") == 0 else {
+      rmdir(path)
+      return nil
+    }
+  }
+
+  deinit {
+    umount2(path, 2 /* MNT_DETACH */)
+    rmdir(path)
+  }
+
+  /// Takes all but `rest` bytes.
+  func fill(butFor rest: Int = 0) {
+    let file = open(path + "/filler", O_WRONLY | O_CREAT | O_TRUNC, 0o600)
+    let page = [UInt8](repeating: 1, count: 4096)
+    while write(file, page, page.count) == page.count {}
+    var status = stat()
+    fstat(file, &status)
+    ftruncate(file, max(0, status.st_size - rest))
+    close(file)
+  }
+
+  func free() { unlink(path + "/filler") }
+}
+
+@Suite("A full disk", .enabled(if: geteuid() == 0, "needs to mount a small disk"), .serialized)
+struct FullDiskTests {
+  @Test(
+    "refuses a store, keeps what is there, and is well again when there is room", arguments: [0, 4096, 16384, 65536])
+  func store(_ rest: Int) throws {
+    let disk = try #require(SmallDisk())
+    let home = try Home(below: disk.path)
+    func work() throws {
+      let vault = try home.unlocked()
+      let first = try vault.add(["n": "first"], "first")
+      disk.fill(butFor: rest)
+      var stored: [Int64] = []
+      var refusal: VaultError?
+      for number in 0..<200 where refusal == nil {
+        do { stored.append(try vault.add(["n": "\(number)"], String(repeating: "s", count: 3000))) } catch {
+          refusal = error as? VaultError
+        }
+      }
+      #expect(refusal == .diskFull)
+      #expect(throws: VaultError.diskFull) { try vault.set(first, String(repeating: "t", count: 100_000)) }
+      #expect(try vault.secretText(first) == "first")
+      for id in stored { #expect(try vault.secretText(id).count == 3000) }
+      #expect(try vault.ids([:]) == [first] + stored)
+      // Not damage, and nothing to tell a person about the files.
+      #expect(!vault.isDamaged && vault.problems == [])
+      // Locking and unlocking needs no room.
+      vault.evict()
+      try home.unlock(vault, liftingMarks: false)
+      #expect(try vault.secretText(first) == "first")
+
+      disk.free()
+      try vault.set(first, "second")
+      let more = try vault.add(["n": "more"], "more")
+      #expect(try vault.secretText(first) == "second" && vault.secretText(more) == "more")
+      #expect(try vault.ids([:]) == [first] + stored + [more])
+    }
+    try work()
+    let vault = try home.unlocked()
+    vault.verifyToEnd()
+    #expect(vault.problems == [])
+    #expect(try vault.secretText(1) == "second")
+  }
+
+  @Test("does not keep a login from opening the vault, nor a lock from locking")
+  func unlock() throws {
+    let disk = try #require(SmallDisk())
+    let home = try Home(below: disk.path)
+    func work() throws -> Int64 {
+      let vault = try home.unlocked()
+      let id = try vault.add(["n": "1"], "s")
+      try vault.lockCollection(1)
+      vault.settleWhole()
+      return id
+    }
+    let id = try work()
+    disk.fill()
+    // A login lifts the mark and, on another machine, would make keys of its own: neither can be written.
+    for machine in [Home.machine, Home.otherMachine] {
+      let vault = home.vault(on: machine)
+      try home.unlock(vault)
+      #expect(try vault.secretText(id) == "s")
+      #expect(throws: VaultError.diskFull) { try vault.add(["n": "2"], String(repeating: "x", count: 50000)) }
+      _ = try? vault.lockCollection(1)
+      #expect(throws: VaultError.isLocked) { try vault.secretText(id) }
+    }
+    disk.free()
+    let vault = try home.unlocked(on: Home.otherMachine)
+    #expect(try vault.secretText(id) == "s")
+    #expect(try vault.add(["n": "2"], Array("t".utf8), .alwaysThisDeviceOnly).isNew)
+  }
+
+  @Test("at the first unlock leaves no half a vault")
+  func creation() throws {
+    for rest in [0, 8192, 16384, 32768, 65536, 98304] {
+      let disk = try #require(SmallDisk())
+      let home = try Home(below: disk.path)
+      disk.fill(butFor: rest)
+      func tryOnce() -> VaultError? {
+        let vault = home.vault()
+        do {
+          try home.unlock(vault)
+          return nil
+        } catch { return error as? VaultError }
+      }
+      if let refusal = tryOnce() {
+        #expect(refusal == .diskFull || refusal == .notFounded, "\(rest)")
+        #expect(!home.names.contains("vault.db"), "\(rest)")
+      }
+      disk.free()
+      let vault = home.vault()
+      #expect(vault.problems == [])
+      try home.unlock(vault)
+      #expect(try vault.alias("default") == 1)
+      #expect(try vault.add(["a": "1"], Array("s".utf8), .always).isNew)
+    }
+  }
+}

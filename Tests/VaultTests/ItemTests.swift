@@ -1,0 +1,223 @@
+import Keybag
+import Sodium
+import Testing
+
+@testable import Vault
+
+@Suite("Items")
+struct ItemTests {
+  let home: Home
+  let vault: Vault
+
+  init() throws {
+    home = try Home()
+    vault = try home.unlocked()
+  }
+
+  @Test("are made, read, changed and deleted in every class", arguments: AccessibilityClass.allCases)
+  func everyClass(_ accessibility: AccessibilityClass) throws {
+    let id = try vault.add(["service": "mail", "user": "ann"], "first", accessibility, label: "Mail")
+    #expect(try vault.secretText(id) == "first")
+    let info = try vault.info(ofItem: id)
+    #expect(info.accessibility == accessibility)
+    #expect(info.isReadable)
+    #expect(
+      info.metadata
+        == ItemMetadata(label: "Mail", attributes: ["service": "mail", "user": "ann"], contentType: "text/plain"))
+    #expect(try vault.ids(["service": "mail"]) == [id])
+
+    try vault.setSecret(ofItem: id, try secure([1, 2, 3]), contentType: "application/octet-stream")
+    #expect(try vault.secretBytes(id) == [1, 2, 3])
+    #expect(try vault.readSecret(ofItem: id).contentType == "application/octet-stream")
+
+    try vault.update(item: id) {
+      $0.label = "Post"
+      $0.attributes = ["service": "post"]
+    }
+    #expect(try vault.info(ofItem: id).metadata?.label == "Post")
+    #expect(try vault.ids(["service": "mail"]) == [])
+    #expect(try vault.ids(["service": "post"]) == [id])
+    #expect(try vault.secretBytes(id) == [1, 2, 3])
+
+    try vault.deleteItem(id)
+    #expect(throws: VaultError.noSuchItem) { try vault.readSecret(ofItem: id) }
+    #expect(throws: VaultError.noSuchItem) { try vault.deleteItem(id) }
+    #expect(try vault.ids(["service": "post"]) == [])
+    #expect(try vault.itemCount() == 0)
+  }
+
+  @Test("move from every class to every other with their secret", arguments: AccessibilityClass.allCases)
+  func classChange(_ from: AccessibilityClass) throws {
+    for to in AccessibilityClass.allCases {
+      let id = try vault.add(["to": to.name], "moved", from)
+      try vault.update(item: id, accessibility: to) { $0.label = "after" }
+      #expect(try vault.info(ofItem: id).accessibility == to)
+      #expect(try vault.info(ofItem: id).metadata?.label == "after")
+      #expect(try vault.secretText(id) == "moved")
+      #expect(try vault.search(.accessibility(to)).map(\.id).contains(id))
+      try vault.deleteItem(id)
+    }
+  }
+
+  @Test("are replaced only by exactly the same attributes, and keep their class unless one is named")
+  func replacing() throws {
+    let id = try vault.add(["a": "1", "b": "2"], "old", .afterFirstUnlock)
+    let more = try vault.add(["a": "1", "b": "2", "c": "3"], "more", nil, replacing: true)
+    let less = try vault.add(["a": "1"], "less", nil, replacing: true)
+    let other = try vault.add(["a": "1", "b": "3"], "other", nil, replacing: true)
+    #expect(Set([id, more, less, other]).count == 4)
+
+    let again = try vault.add(["b": "2", "a": "1"], Array("new".utf8), nil, label: "L", replacing: true)
+    #expect(again == (id, false))
+    #expect(try vault.secretText(id) == "new")
+    #expect(try vault.info(ofItem: id).accessibility == .afterFirstUnlock)
+    #expect(try vault.info(ofItem: id).metadata?.label == "L")
+
+    let moved = try vault.add(["b": "2", "a": "1"], Array("x".utf8), .always, replacing: true)
+    #expect(moved == (id, false))
+    #expect(try vault.info(ofItem: id).accessibility == .always)
+
+    let second = try vault.add(["b": "2", "a": "1"], Array("twin".utf8), nil, replacing: false)
+    #expect(second.isNew)
+    #expect(try vault.secretText(id) == "x")
+    for kept in [(more, "more"), (less, "less"), (other, "other")] {
+      #expect(try vault.secretText(kept.0) == kept.1)
+    }
+  }
+
+  @Test("of another collection are not replaced")
+  func replacingElsewhere() throws {
+    let id = try vault.add(["a": "1"], "here")
+    let second = try vault.createCollection(label: "Second")
+    let there = try vault.add(["a": "1"], Array("there".utf8), in: second, replacing: true)
+    #expect(there.isNew)
+    #expect(try vault.secretText(id) == "here")
+  }
+
+  @Test("without attributes are replaced by those without attributes")
+  func replacingNothing() throws {
+    let id = try vault.add([:], "one")
+    _ = try vault.add(["a": "1"], "two")
+    #expect(try vault.add([:], Array("three".utf8), replacing: true) == (id, false))
+  }
+
+  @Test("are found by any part of their attributes, oldest first")
+  func supersets() throws {
+    let one = try vault.add(["app": "x", "user": "ann", "n": "1"], "1")
+    let two = try vault.add(["app": "x", "user": "bob", "n": "2"], "2", .always)
+    let three = try vault.add(["app": "y", "user": "ann", "n": "3"], "3", .afterFirstUnlock)
+    #expect(try vault.ids(["app": "x"]) == [one, two])
+    #expect(try vault.ids(["user": "ann"]) == [one, three])
+    #expect(try vault.ids(["app": "x", "user": "bob"]) == [two])
+    #expect(try vault.ids(["app": "y", "user": "bob"]) == [])
+    #expect(try vault.ids(["app": "x", "user": "ann", "n": "1", "more": ""]) == [])
+    // Name and value are told apart, and neither is a prefix match.
+    #expect(try vault.ids(["ann": "user"]) == [])
+    #expect(try vault.ids(["app": ""]) == [])
+    #expect(try vault.ids(["ap": "px"]) == [])
+    #expect(try vault.ids([:]) == [one, two, three])
+  }
+
+  @Test("are found without attributes in the order of their numbers, over all collections")
+  func everything() throws {
+    let second = try vault.createCollection(label: "Second")
+    let ids = try (0..<6).map { try vault.add(["n": "\($0)"], "s", in: $0 % 2 == 0 ? 1 : second) }
+    #expect(try vault.ids([:]) == ids)
+    #expect(try vault.ids([:], in: second) == [ids[1], ids[3], ids[5]])
+    #expect(try vault.search(.accessibility(.whenUnlocked)).map(\.id) == ids)
+    #expect(try vault.search(.accessibility(.whenUnlocked), in: 1).map(\.id) == [ids[0], ids[2], ids[4]])
+    #expect(try vault.search(.accessibility(.always)) == [])
+    #expect(try vault.ids(["n": "1"], in: 1) == [])
+    #expect(try vault.ids(["n": "1"], in: second) == [ids[1]])
+  }
+
+  @Test("keep any secret", arguments: [0, 1, 59, 60, 61, 64, 4096, 16 << 20])
+  func secretSizes(_ size: Int) throws {
+    let secret = (0..<size).map { UInt8(truncatingIfNeeded: $0 &* 131) }
+    let id = try vault.add(["n": "1"], secret).id
+    #expect(try vault.secretBytes(id) == secret)
+  }
+
+  @Test("refuse a secret above the limit")
+  func tooLarge() throws {
+    let large = try SecureBytes(count: ItemSeal.secretLimit + 1)
+    #expect(throws: VaultError.tooLarge) {
+      try vault.createItem(
+        in: 1, ItemMetadata(label: "", attributes: [:], contentType: ""), secret: large, accessibility: nil,
+        replacing: false)
+    }
+    #expect(try vault.itemCount() == 0)
+  }
+
+  @Test("keep a mebibyte of attributes")
+  func largeAttributes() throws {
+    var attributes = ["huge": String(repeating: "é", count: 1 << 19)]
+    for number in 0..<500 { attributes["name-\(number)"] = "value-\(number)" }
+    let id = try vault.add(attributes, "s", label: String(repeating: "L", count: 70000))
+    #expect(try vault.info(ofItem: id).metadata?.attributes == attributes)
+    #expect(try vault.info(ofItem: id).metadata?.label.utf8.count == 70000)
+    #expect(try vault.ids(["name-499": "value-499"]) == [id])
+    #expect(try vault.add(attributes, Array("t".utf8), replacing: true) == (id, false))
+  }
+
+  @Test(
+    "keep every byte of unicode and NUL",
+    arguments: ["", "\0", "a\0b", "пароль", "🔑👩‍👩‍👧", "e\u{301}", "\u{e9}", "\u{feff}x", "line\r\nline"])
+  func unicode(_ text: String) throws {
+    let id = try vault.add(["name": text, text: "value"], text, label: text)
+    #expect(Array(try vault.secretText(id).utf8) == Array(text.utf8))
+    let metadata = try #require(try vault.info(ofItem: id).metadata)
+    #expect(Array(metadata.label.utf8) == Array(text.utf8))
+    #expect(metadata.attributes["name"].map { Array($0.utf8) } == Array(text.utf8))
+    #expect(try vault.ids([text: "value"]) == [id])
+  }
+
+  @Test("with equal-looking but different values are different items")
+  func normalization() throws {
+    let composed = try vault.add(["user": "\u{e9}"], "composed")
+    let decomposed = try vault.add(["user": "e\u{301}"], Array("decomposed".utf8), replacing: true)
+    #expect(decomposed.isNew)
+    #expect(try vault.ids(["user": "\u{e9}"]) == [composed])
+    #expect(try vault.ids(["user": "e\u{301}"]) == [decomposed.id])
+  }
+
+  @Test("never get the number of one that was deleted, also after a restart")
+  func numbers() throws {
+    let home = try Home()
+    func fill() throws -> [Int64] {
+      let vault = try home.unlocked()
+      let ids = try (0..<3).map { try vault.add(["n": "\($0)"], "s") }
+      for id in ids { try vault.deleteItem(id) }
+      return ids
+    }
+    let first = try fill()
+    let second = try fill()
+    #expect(Set(first).isDisjoint(with: second))
+    #expect(Set(first + second).count == 6)
+    let vault = try home.unlocked()
+    let collection = try vault.createCollection(label: "x")
+    try vault.deleteCollection(collection)
+    #expect(try vault.createCollection(label: "y") > collection)
+  }
+
+  @Test("of a collection or number that is not there")
+  func missing() throws {
+    #expect(throws: VaultError.noSuchCollection) { try vault.add(["a": "1"], "s", in: 99) }
+    #expect(throws: VaultError.noSuchCollection) { try vault.items(in: 99) }
+    #expect(throws: VaultError.noSuchItem) { try vault.info(ofItem: 99) }
+    #expect(throws: VaultError.noSuchItem) { try vault.isReadable(-1) }
+    #expect(throws: VaultError.noSuchItem) { try vault.set(99, "x") }
+    #expect(throws: VaultError.noSuchItem) { try vault.update(item: .max) { $0.label = "" } }
+    #expect(try vault.collection(ofItem: .min) == nil)
+  }
+
+  @Test("keep the time of their making, and get a new one when they change")
+  func times() throws {
+    let id = try vault.add(["a": "1"], "s")
+    let made = try vault.info(ofItem: id)
+    #expect(made.created > 1_500_000_000 && made.modified == made.created)
+    try vault.set(id, "t")
+    let changed = try vault.info(ofItem: id)
+    #expect(changed.created == made.created && changed.modified >= made.modified)
+  }
+}
