@@ -201,7 +201,9 @@ struct StackTests {
   }
 
   // libsodium takes other code for long values, and other registers.
-  @Test("Neither do they leave the keys that they make for one value", arguments: [0, 32, 64, 100, 128, 256, 300, 512, 600, 5000, 1 << 20])
+  @Test(
+    "Neither do they leave the keys that they make for one value",
+    arguments: [0, 32, 64, 100, 128, 256, 300, 512, 600, 5000, 1 << 20])
   func keysOfOneValue(size: Int) throws {
     let (plaintext, secret, made) = (Sodium.randomBytes(size), Sodium.randomBytes(32), Made())
     let sealing = try stack {
