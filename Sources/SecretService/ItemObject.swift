@@ -16,7 +16,8 @@ extension SecretService {
         .init("SetSecret", input: [.init("(oayays)", "secret")], flags: .sensitive, handler: setSecret),
       ],
       properties: [
-        .init("Locked", "b", flags: .emitsChange, getter: itemLocked),
+        // Not announced: a lock would have to tell of every item there is. The collection's is.
+        .init("Locked", "b", getter: itemLocked),
         .init("Attributes", "a{ss}", flags: .emitsChange, getter: itemAttributes, setter: setItemAttributes),
         .init("Label", "s", flags: .emitsChange, getter: itemLabel, setter: setItemLabel),
         .init("Created", "t", flags: .emitsChange, getter: itemCreated),

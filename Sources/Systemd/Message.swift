@@ -172,7 +172,10 @@ public final class Message {
     var result: [String: String] = [:]
     try readDictionary("ss") { (entry: Message) throws(BusError) in
       let key = try entry.readString()
-      result[key] = try entry.readString()
+      // Names that only differ in how their accents are composed are one name to Swift: one of the two would be lost.
+      guard result.updateValue(try entry.readString(), forKey: key) == nil else {
+        throw BusError.invalidArguments("two entries have the same name")
+      }
     }
     return result
   }
