@@ -111,7 +111,8 @@ let package = Package(
       name: "GcryptTests", dependencies: ["Gcrypt", .product(name: "BigInt", package: "BigInt")],
       swiftSettings: strict),
     .testTarget(name: "BytesTests", dependencies: ["Bytes"], swiftSettings: strict),
-    .testTarget(name: "SodiumTests", dependencies: ["CSodium", "Sodium"], swiftSettings: strict),
+    .testTarget(
+      name: "SodiumTests", dependencies: ["CSodium", "Sodium"], swiftSettings: strict, linkerSettings: [bindNow]),
     .testTarget(name: "PosixTests", dependencies: ["CLinux", "Posix", "Scratch"], swiftSettings: strict),
     .testTarget(
       name: "KeybagTests", dependencies: ["Bytes", "Keybag", "Posix", "Scratch", "Sodium"],
