@@ -121,6 +121,17 @@ struct DamageTests {
     }
   }
 
+  @Test("a walk that cannot go on for whatever reason is no walk that found nothing")
+  func interruptedWalk() throws {
+    let home = try Home()
+    let vault = try home.unlocked()
+    try vault.add(["a": "1"], "s")
+    // An error that SQLite does not call damage.
+    try vault.store?.database.execute("ALTER TABLE alias RENAME TO elsewhere")
+    vault.verifyToEnd()
+    #expect(vault.isDamaged && vault.problems != [])
+  }
+
   @Test("a call that comes upon damage stops all writing")
   func noted() throws {
     let specimen = try Specimen()
