@@ -118,9 +118,12 @@ func readFile(_ path: String) -> [UInt8]? {
 }
 
 func writeFile(_ path: String, _ bytes: [UInt8]) {
-  guard let file = try? FileDescriptor.open(path, flags: O_WRONLY | O_CREAT | O_TRUNC, mode: 0o600),
-    (try? file.writeAll(bytes.span.bytes)) != nil
-  else { fatalError("cannot write \(path)") }
+  do {
+    let file = try FileDescriptor.open(path, flags: O_WRONLY | O_CREAT | O_TRUNC, mode: 0o600)
+    try file.writeAll(bytes.span.bytes)
+  } catch {
+    fatalError("cannot write \(path): \(error)")
+  }
 }
 
 /// Whether `needle` is anywhere in `bytes`.
