@@ -10,6 +10,3 @@ static inline int sqlite_bind_blob_copy(sqlite3_stmt *s, int i, const void *p, s
   return sqlite3_bind_blob64(s, i, p, n, SQLITE_TRANSIENT);
 }
 static inline int sqlite_keep_log(sqlite3 *db, int on) { return sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, on, (void *)0); }
-static inline int sqlite_bind_text_copy(sqlite3_stmt *s, int i, const char *text) {
-  return sqlite3_bind_text(s, i, text, -1, SQLITE_TRANSIENT);
-}

@@ -10,6 +10,15 @@ public struct Status: Equatable, Sendable {
     case unlocked = 1
     /// The session is past its first unlock, but locked.
     case locked = 2
+
+    /// The word for it: "sealed", "unlocked" or "locked".
+    public var name: String {
+      switch self {
+      case .sealed: "sealed"
+      case .unlocked: "unlocked"
+      case .locked: "locked"
+      }
+    }
   }
 
   /// Whether the keys of one class are in memory.

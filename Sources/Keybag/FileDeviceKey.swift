@@ -79,17 +79,10 @@ public final class FileDeviceKey: DeviceKey {
     let secret = try Key.random()
     let erasable = try Key.random()
     var content = try SecureBytes(count: size + 1)
-    content.withUnsafeMutableBytes { buffer in
-      buffer.copyBytes(from: head.bytes)
-      secret.bytes.withUnsafeBytes { UnsafeMutableRawBufferPointer(rebasing: buffer[headSize...]).copyMemory(from: $0) }
-      erasable.bytes.withUnsafeBytes {
-        UnsafeMutableRawBufferPointer(rebasing: buffer[(headSize + Key.size)...]).copyMemory(from: $0)
-      }
-    }
-    let sum = checksum(of: content)
-    content.withUnsafeMutableBytes {
-      UnsafeMutableRawBufferPointer(rebasing: $0[(size - 32)..<size]).copyBytes(from: sum)
-    }
+    content.write(head.bytes.span.bytes, at: 0)
+    content.write(secret.bytes, at: headSize)
+    content.write(erasable.bytes, at: headSize + Key.size)
+    content.write(checksum(of: content).span.bytes, at: size - 32)
     try folder.write(name, content.bytes.extracting(first: size), replacing: false)
     return content
   }

@@ -22,13 +22,6 @@ public final class Statement {
     return self
   }
 
-  /// Binds a text of the program's own.
-  @discardableResult
-  public func bind(_ index: Int32, text: StaticString) throws(SQLiteError) -> Statement {
-    guard sqlite_bind_text_copy(handle, index, text.description) == SQLITE_OK else { throw database.error }
-    return self
-  }
-
   /// Binds bytes; nil is NULL.
   @discardableResult
   public func bind(_ index: Int32, _ value: [UInt8]?) throws(SQLiteError) -> Statement {

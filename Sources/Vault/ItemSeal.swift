@@ -85,13 +85,10 @@ struct ItemSeal {
       let itemKey = try Key.random()
       let total = (secret.count + 4 + ItemSeal.padding - 1) / ItemSeal.padding * ItemSeal.padding
       var padded = try SecureBytes(count: total)
-      let count = UInt32(secret.count).littleEndian
-      secret.bytes.withUnsafeBytes { from in
-        padded.withUnsafeMutableBytes { to in
-          to.storeBytes(of: count, as: UInt32.self)
-          UnsafeMutableRawBufferPointer(rebasing: to[4...]).copyMemory(from: from)
-        }
-      }
+      var count = ByteWriter()
+      count.number(UInt32(secret.count))
+      padded.write(count.bytes.span.bytes, at: 0)
+      padded.write(secret.bytes, at: 4)
       let sealed = AEAD.seal(
         padded.bytes, key: itemKey,
         associated: associated("secret", ItemSeal.binding(flags: flags, revision: revision)))

@@ -108,13 +108,3 @@ struct StatusCommand: ParsableCommand {
     backend == "file" ? "a file beside the vault (weak: whoever copies it and the machine's identity has it)" : backend
   }
 }
-
-extension Status.State {
-  var name: String {
-    switch self {
-    case .sealed: "sealed"
-    case .unlocked: "unlocked"
-    case .locked: "locked"
-    }
-  }
-}

@@ -43,7 +43,7 @@ final class Daemon {
       loop: loop, vault: vault, address: address, endsWithBus: endsWithBus,
       isLockerUp: { [session] in session.machine.lockerUp },
       facts: { [session] in
-        VaultObject.Facts(state: session.state.text, isFirstUnlocked: session.state != .sealed)
+        VaultObject.Facts(state: session.state.name, isFirstUnlocked: session.state != .sealed)
       },
       connected: { [session] bus in
         do { try session.watch?.hearScreenSavers(on: bus) } catch {
@@ -96,16 +96,6 @@ private final class SessionReference {
     case .sealed: .sealed
     case .unlocked: .unlocked
     case .evicted: .locked
-    }
-  }
-}
-
-extension Status.State {
-  fileprivate var text: String {
-    switch self {
-    case .sealed: "sealed"
-    case .unlocked: "unlocked"
-    case .locked: "locked"
     }
   }
 }
