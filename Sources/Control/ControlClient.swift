@@ -1,4 +1,5 @@
 import Bytes
+import Keybag
 import Glibc
 import Posix
 import Sodium
@@ -25,6 +26,8 @@ public enum ControlError: Error, Equatable, Sendable {
   case silent
   /// An answer that this version does not know, or the connection ended.
   case broken
+  /// It cannot be done; the text says why.
+  case declined(String)
 }
 
 /// One connection to the daemon, from the helper or the command line.
@@ -81,9 +84,25 @@ public struct ControlClient: ~Copyable {
   public borrowing func unlock(
     _ delivery: consuming TierDelivery, until deadline: Int
   ) throws(ControlError) -> UnlockOutcome {
-    let packet = try ControlClient.packet(delivery)
+    try outcome(of: try ControlClient.packet(delivery), until: deadline)
+  }
+
+  /// Delivers the key that a passphrase gave. The packet is erased when it is sent.
+  public borrowing func passphrase(
+    _ key: consuming PassphraseKey, until deadline: Int
+  ) throws(ControlError) -> UnlockOutcome {
+    try outcome(of: try ControlClient.packet(key), until: deadline)
+  }
+
+  private borrowing func outcome(
+    of packet: borrowing SecureBytes, until deadline: Int
+  ) throws(ControlError) -> UnlockOutcome {
     guard case .outcome(let outcome) = try ask(packet.bytes, until: deadline) else { throw .broken }
     return outcome
+  }
+
+  private static func packet(_ key: consuming PassphraseKey) throws(ControlError) -> SecureBytes {
+    do { return try key.encoded(prefix: ControlPacket.begin(.passphrase).bytes) } catch { throw .broken }
   }
 
   private static func packet(_ delivery: consuming TierDelivery) throws(ControlError) -> SecureBytes {
@@ -101,5 +120,66 @@ public struct ControlClient: ~Copyable {
   /// Locks the vault.
   public borrowing func lock(until deadline: Int) throws(ControlError) {
     guard case .locked = try ask(ControlPacket.begin(.lock).bytes.span.bytes, until: deadline) else { throw .broken }
+  }
+
+  /// Takes a prompt on: from now on this connection shows it, and the end of the connection is its end.
+  ///
+  /// - Throws: ``ControlError/declined(_:)`` when there is no such prompt, or it is shown already.
+  public borrowing func prompt(_ number: UInt64, until deadline: Int) throws(ControlError) -> PromptRequest {
+    var out = ControlPacket.begin(.prompt)
+    out.number(number)
+    switch try ask(out.bytes.span.bytes, until: deadline) {
+    case .prompt(let request): return request
+    case .declined(let reason): throw .declined(reason)
+    default: throw .broken
+    }
+  }
+
+  /// Tells how the prompt of this connection ended. There is no answer.
+  public borrowing func promptEnded(_ outcome: PromptOutcome) throws(ControlError) {
+    var out = ControlPacket.begin(.promptEnded)
+    out.number(outcome.rawValue)
+    do { try socket.send(out.bytes.span.bytes) } catch { throw .broken }
+  }
+
+  /// The descriptor, for an event loop: it is readable when the daemon has withdrawn the prompt of this connection.
+  public var number: Int32 { socket.number }
+
+  /// How the passphrase for a prompt becomes a key.
+  public borrowing func derivation(
+    prompt number: UInt64, until deadline: Int
+  ) throws(ControlError) -> PassphraseDerivation {
+    var out = ControlPacket.begin(.derivation)
+    out.number(number)
+    switch try ask(out.bytes.span.bytes, until: deadline) {
+    case .derivation(let derivation): return derivation
+    case .declined(let reason): throw .declined(reason)
+    default: throw .broken
+    }
+  }
+
+  /// Makes a prompt for a collection that the caller shows itself, on this connection.
+  public borrowing func openPrompt(
+    _ purpose: PromptRequest.Purpose, collection: String, until deadline: Int
+  ) throws(ControlError) -> (number: UInt64, request: PromptRequest) {
+    var out = ControlPacket.begin(.openPrompt)
+    out.number(purpose.rawValue)
+    out.text(collection, limit: PromptRequest.textLimit)
+    switch try ask(out.bytes.span.bytes, until: deadline) {
+    case .opened(let number, let request): return (number, request)
+    case .declined(let reason): throw .declined(reason)
+    default: throw .broken
+    }
+  }
+
+  /// Takes the passphrase from a collection that is open.
+  public borrowing func removePassphrase(collection: String, until deadline: Int) throws(ControlError) {
+    var out = ControlPacket.begin(.removePassphrase)
+    out.text(collection, limit: PromptRequest.textLimit)
+    switch try ask(out.bytes.span.bytes, until: deadline) {
+    case .passphraseRemoved: return
+    case .declined(let reason): throw .declined(reason)
+    default: throw .broken
+    }
   }
 }

@@ -46,15 +46,49 @@ public struct ControlConnection: ~Copyable {
     else { return .malformed }
     let fields = packet.extracting(droppingFirst: 2)
     switch operation {
-    case .hello:
-      var input = ByteReader(fields.withUnsafeBytes { Array($0) })
-      guard let hello = Hello(decoding: &input), input.remaining == 0 else { return .malformed }
-      return .hello(hello)
     case .unlock:
       guard let delivery = TierDelivery(decoding: fields) else { return .malformed }
       return .unlock(delivery)
-    case .status: return fields.byteCount == 0 ? .status : .malformed
-    case .lock: return fields.byteCount == 0 ? .lock : .malformed
+    case .passphrase:
+      guard let key = PassphraseKey(decoding: fields) else { return .malformed }
+      return .passphrase(key)
+    default:
+      var input = ByteReader(fields.withUnsafeBytes { Array($0) })
+      let request = plainRequest(operation, &input)
+      return input.remaining == 0 ? request : .malformed
+    }
+  }
+
+  /// What carries no key.
+  private static func plainRequest(
+    _ operation: ControlPacket.Operation, _ input: inout ByteReader
+  ) -> ControlRequest {
+    switch operation {
+    case .hello:
+      guard let hello = Hello(decoding: &input) else { return .malformed }
+      return .hello(hello)
+    case .status: return .status
+    case .lock: return .lock
+    case .prompt:
+      guard let number = try? input.number(UInt64.self) else { return .malformed }
+      return .prompt(number)
+    case .promptEnded:
+      guard let raw = try? input.number(UInt8.self), let outcome = PromptOutcome(rawValue: raw) else {
+        return .malformed
+      }
+      return .promptEnded(outcome)
+    case .derivation:
+      guard let number = try? input.number(UInt64.self) else { return .malformed }
+      return .derivation(prompt: number)
+    case .openPrompt:
+      guard let raw = try? input.number(UInt8.self), let purpose = PromptRequest.Purpose(rawValue: raw),
+        let name = input.text(limit: PromptRequest.textLimit)
+      else { return .malformed }
+      return .openPrompt(purpose, collection: name)
+    case .removePassphrase:
+      guard let name = input.text(limit: PromptRequest.textLimit) else { return .malformed }
+      return .removePassphrase(collection: name)
+    case .unlock, .passphrase: return .malformed
     }
   }
 

@@ -1,8 +1,11 @@
 import Bytes
+import Keybag
 
 /// What all packets of the control socket have in common: version, operation, fields. FORMAT.md has them byte by byte.
 enum ControlPacket {
   static let version: UInt8 = 1
+  /// In the place of an operation in a reply: it cannot be done.
+  static let declined: UInt8 = 255
   /// The largest packet, in bytes.
   static let sizeLimit = 32768
 
@@ -11,6 +14,12 @@ enum ControlPacket {
     case unlock = 2
     case status = 3
     case lock = 4
+    case prompt = 5
+    case promptEnded = 6
+    case derivation = 7
+    case passphrase = 8
+    case openPrompt = 9
+    case removePassphrase = 10
   }
 
   static func begin(_ operation: Operation) -> ByteWriter {
@@ -31,6 +40,18 @@ public enum ControlRequest: ~Copyable {
   case status
   /// Lock now.
   case lock
+  /// What the prompt of this number is to ask; whoever asks shows it.
+  case prompt(UInt64)
+  /// The prompt that this connection shows has ended.
+  case promptEnded(PromptOutcome)
+  /// How the passphrase for the prompt of this number becomes a key.
+  case derivation(prompt: UInt64)
+  /// The key that a passphrase gave.
+  case passphrase(PassphraseKey)
+  /// A prompt that the caller will show itself, for the collection of this name.
+  case openPrompt(PromptRequest.Purpose, collection: String)
+  /// Takes the passphrase from the collection of this name.
+  case removePassphrase(collection: String)
   /// Nothing that this version knows.
   case malformed
 }
@@ -45,6 +66,16 @@ public enum ControlReply: Equatable, Sendable {
   case status(Status)
   /// To lock: done.
   case locked
+  /// To prompt.
+  case prompt(PromptRequest)
+  /// To derivation.
+  case derivation(PassphraseDerivation)
+  /// To openPrompt: the prompt's number, and what it asks.
+  case opened(UInt64, PromptRequest)
+  /// To removePassphrase: done.
+  case passphraseRemoved
+  /// To any of these four: it cannot be done; the text says why.
+  case declined(String)
 
   /// The longest reason, in bytes; what is longer is cut.
   private static let textLimit = 1024
@@ -79,15 +110,41 @@ public enum ControlReply: Equatable, Sendable {
       status.encode(into: &out)
       return out.bytes
     case .locked: return ControlPacket.begin(.lock).bytes
+    case .prompt(let request):
+      var out = ControlPacket.begin(.prompt)
+      request.encode(into: &out)
+      return out.bytes
+    case .derivation(let derivation):
+      var out = ControlPacket.begin(.derivation)
+      derivation.encode(into: &out)
+      return out.bytes
+    case .opened(let number, let request):
+      var out = ControlPacket.begin(.openPrompt)
+      out.number(number)
+      request.encode(into: &out)
+      return out.bytes
+    case .passphraseRemoved: return ControlPacket.begin(.removePassphrase).bytes
+    case .declined(let reason):
+      var out = ByteWriter()
+      out.number(ControlPacket.version)
+      out.number(ControlPacket.declined)
+      out.text(reason, limit: ControlReply.textLimit)
+      return out.bytes
     }
   }
 
   /// Reads a packet; nil for anything else than this version's answers.
   init?(decoding bytes: [UInt8]) {
     var input = ByteReader(bytes)
-    guard (try? input.number(UInt8.self)) == ControlPacket.version, let raw = try? input.number(UInt8.self),
-      let operation = ControlPacket.Operation(rawValue: raw)
-    else { return nil }
+    guard (try? input.number(UInt8.self)) == ControlPacket.version, let raw = try? input.number(UInt8.self) else {
+      return nil
+    }
+    if raw == ControlPacket.declined {
+      guard let reason = try? input.text() else { return nil }
+      self = .declined(reason)
+      return
+    }
+    guard let operation = ControlPacket.Operation(rawValue: raw) else { return nil }
     switch operation {
     case .hello:
       guard let code = try? input.number(UInt8.self), let text = try? input.text() else { return nil }
@@ -111,6 +168,20 @@ public enum ControlReply: Equatable, Sendable {
       guard let status = Status(decoding: &input) else { return nil }
       self = .status(status)
     case .lock: self = .locked
+    case .prompt:
+      guard let request = PromptRequest(decoding: &input) else { return nil }
+      self = .prompt(request)
+    case .derivation:
+      guard let derivation = PassphraseDerivation(decoding: &input) else { return nil }
+      self = .derivation(derivation)
+    case .openPrompt:
+      guard let number = try? input.number(UInt64.self), let request = PromptRequest(decoding: &input) else {
+        return nil
+      }
+      self = .opened(number, request)
+    case .removePassphrase: self = .passphraseRemoved
+    // Answered by an outcome, or by nothing.
+    case .passphrase, .promptEnded: return nil
     }
   }
 }

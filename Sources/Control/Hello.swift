@@ -23,26 +23,30 @@ public struct Hello: Equatable, Sendable {
   public let tty: String
   /// PAM's remote host; empty for a login on this machine.
   public let remoteHost: String
+  /// The number of the prompt that this answers; 0 for none.
+  public let prompt: UInt64
 
   /// Puts them together.
-  public init(stage: Stage, service: String, tty: String, remoteHost: String) {
+  public init(stage: Stage, service: String, tty: String, remoteHost: String, prompt: UInt64 = 0) {
     self.stage = stage
     self.service = service
     self.tty = tty
     self.remoteHost = remoteHost
+    self.prompt = prompt
   }
 
   func encode(into out: inout ByteWriter) {
     out.number(stage.rawValue)
     for text in [service, tty, remoteHost] { out.text(text, limit: Hello.textLimit) }
+    out.number(prompt)
   }
 
   init?(decoding input: inout ByteReader) {
     guard let raw = try? input.number(UInt8.self), let stage = Stage(rawValue: raw),
       let service = input.text(limit: Hello.textLimit), let tty = input.text(limit: Hello.textLimit),
-      let remoteHost = input.text(limit: Hello.textLimit)
+      let remoteHost = input.text(limit: Hello.textLimit), let prompt = try? input.number(UInt64.self)
     else { return nil }
-    self.init(stage: stage, service: service, tty: tty, remoteHost: remoteHost)
+    self.init(stage: stage, service: service, tty: tty, remoteHost: remoteHost, prompt: prompt)
   }
 }
 

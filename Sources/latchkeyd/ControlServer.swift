@@ -119,6 +119,8 @@ private final class ControlPeer {
     case .lock:
       handler.lock()
       answer(.locked)
+    case .prompt, .promptEnded, .derivation, .passphrase, .openPrompt, .removePassphrase:
+      answer(.declined("there is no such prompt"))
     case .malformed: end()
     }
   }

@@ -1,0 +1,61 @@
+import Bytes
+
+/// What `latchkey-prompt` asks a person for, as the daemon tells it. Labels and names are for a person to read; nothing
+/// secret is in it.
+public struct PromptRequest: Equatable, Sendable {
+  /// What is wanted.
+  public enum Purpose: UInt8, Sendable {
+    /// The login password, by the PAM service `latchkey-unlock`.
+    case login = 1
+    /// The passphrase of a collection, by the PAM service `latchkey-collection`.
+    case collection = 2
+    /// A new passphrase for a collection, by the same service.
+    case newPassphrase = 3
+  }
+
+  /// The longest text, in bytes; what is longer is cut.
+  static let textLimit = 255
+
+  /// What is wanted.
+  public let purpose: Purpose
+  /// The collection's label, or empty for the login password.
+  public let label: String
+  /// The program that caused the prompt, as far as the system can tell; empty where it cannot. A hint, no proof.
+  public let caller: String
+  /// What the client gave as its window; may be empty, or of any form.
+  public let window: String
+  /// The device of the client's terminal, as "/dev/pts/3"; empty where it has none.
+  public let terminal: String
+
+  /// Puts them together.
+  public init(purpose: Purpose, label: String, caller: String, window: String, terminal: String) {
+    self.purpose = purpose
+    self.label = label
+    self.caller = caller
+    self.window = window
+    self.terminal = terminal
+  }
+
+  func encode(into out: inout ByteWriter) {
+    out.number(purpose.rawValue)
+    for text in [label, caller, window, terminal] { out.text(text, limit: PromptRequest.textLimit) }
+  }
+
+  init?(decoding input: inout ByteReader) {
+    guard let raw = try? input.number(UInt8.self), let purpose = Purpose(rawValue: raw),
+      let label = input.text(limit: PromptRequest.textLimit), let caller = input.text(limit: PromptRequest.textLimit),
+      let window = input.text(limit: PromptRequest.textLimit), let terminal = input.text(limit: PromptRequest.textLimit)
+    else { return nil }
+    self.init(purpose: purpose, label: label, caller: caller, window: window, terminal: terminal)
+  }
+}
+
+/// How a prompt ended, as `latchkey-prompt` tells it. Whether anything is open now is not its to say.
+public enum PromptOutcome: UInt8, Equatable, Sendable {
+  /// PAM accepted what the person gave.
+  case accepted = 0
+  /// The person wanted none of it.
+  case dismissed = 1
+  /// Nobody could be asked.
+  case unavailable = 2
+}
