@@ -55,7 +55,10 @@ let package = Package(
     .target(name: "Vault", dependencies: ["Bytes", "Keybag", "Posix", "SQLite", "Sodium"], swiftSettings: strict),
     .target(name: "SessionState", dependencies: ["Systemd"], swiftSettings: strict),
     .target(
-      name: "SecretService", dependencies: ["Gcrypt", "Keybag", "Sodium", "Systemd", "Vault"], swiftSettings: strict),
+      name: "Prompts", dependencies: ["CLinux", "Control", "Keybag", "Posix", "Systemd"], swiftSettings: strict),
+    .target(
+      name: "SecretService", dependencies: ["Gcrypt", "Keybag", "Prompts", "Sodium", "Systemd", "Vault"],
+      swiftSettings: strict),
 
     .target(
       name: "PAMModule",
@@ -89,7 +92,8 @@ let package = Package(
     .executableTarget(
       name: "latchkeyd",
       dependencies: [
-        "Control", "Gcrypt", "Keybag", "Posix", "SecretService", "SessionState", "Sodium", "Systemd", "Vault",
+        "CLinux", "Control", "Gcrypt", "Keybag", "Posix", "Prompts", "SecretService", "SessionState", "Sodium", "Systemd",
+        "Vault",
       ],
       swiftSettings: strict, linkerSettings: [bindNow]),
 
@@ -100,6 +104,7 @@ let package = Package(
       name: "SessionStateTests", dependencies: ["SessionState", "Systemd", "PrivateBus"], swiftSettings: strict),
     .testTarget(
       name: "ControlTests", dependencies: ["Bytes", "Control", "Keybag", "Posix", "Sodium"], swiftSettings: strict),
+    .testTarget(name: "PromptsTests", dependencies: ["Control", "Prompts", "Systemd"], swiftSettings: strict),
     .executableTarget(
       name: "VaultCrash", dependencies: ["Keybag", "Posix", "Sodium", "Vault"], path: "Tests/VaultCrash",
       swiftSettings: strict),

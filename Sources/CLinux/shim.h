@@ -2,16 +2,20 @@
 // change the layout of types which the Glibc module has already defined, so the calls are declared here.
 #pragma once
 #include <malloc.h>
+#include <spawn.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/types.h>
+#include <unistd.h>
 
 int renameat2(int, const char *, int, const char *, unsigned int);
 int setresuid(uid_t, uid_t, uid_t);
 int setresgid(gid_t, gid_t, gid_t);
 int getresuid(uid_t *, uid_t *, uid_t *);
 
+int posix_spawn_file_actions_addclosefrom_np(posix_spawn_file_actions_t *, int);
 int accept4(int, struct sockaddr *, socklen_t *, int);
 
 /// The next connection, close-on-exec and not blocking. Its descriptor, or -1 with errno.
@@ -23,6 +27,9 @@ static inline int linux_set_death_signal(int signal) { return prctl(PR_SET_PDEAT
 
 /// Has malloc overwrite what is freed with bytes of this value. 1 where it took the setting.
 static inline int linux_overwrite_freed(int value) { return mallopt(M_PERTURB, value); }
+
+/// A descriptor that is readable when the process has ended, close-on-exec. Or -1 with errno.
+static inline int linux_pidfd_open(pid_t process) { return (int)syscall(SYS_pidfd_open, process, 0); }
 
 /// A descriptor that is readable while one of the signals, which are blocked, waits. Or -1 with errno.
 static inline int linux_signals(const sigset_t *signals) { return signalfd(-1, signals, SFD_CLOEXEC | SFD_NONBLOCK); }

@@ -23,7 +23,11 @@ public enum KeyLabel: CaseIterable, Sendable {
   case indexWrap
   /// Index key -> the key that seals the labels of collections.
   case collectionLabel
-  /// Collection's tier key, device share, erasable share -> the key that wraps a class key.
+  /// Argon2id output of a collection's passphrase -> the key that wraps the collection's secret.
+  case passphraseWrap
+  /// The same -> a check value that tells whether the passphrase is right.
+  case passphraseCommitment
+  /// Collection's tier key, device share, erasable share, passphrase's secret -> the key that wraps a class key.
   case classWrap
   /// The same for the key of labels and attributes.
   case metadataWrap
@@ -55,6 +59,8 @@ public enum KeyLabel: CaseIterable, Sendable {
     case .nextCollection: "latchkey/1/next-collection"
     case .indexWrap: "latchkey/1/index-wrap"
     case .collectionLabel: "latchkey/1/collection-label"
+    case .passphraseWrap: "latchkey/1/passphrase-wrap"
+    case .passphraseCommitment: "latchkey/1/passphrase-commitment"
     case .classWrap: "latchkey/1/class-wrap"
     case .metadataWrap: "latchkey/1/metadata-wrap"
     case .publicKeyTag: "latchkey/1/public-key-tag"

@@ -46,6 +46,14 @@ public enum Process {
     else { throw PosixError("setresuid", code: EPERM) }
   }
 
+  /// The folder that this program lies in.
+  public static var folder: String {
+    var buffer = [UInt8](repeating: 0, count: Int(PATH_MAX))
+    let count = readlink("/proc/self/exe", &buffer, buffer.count)
+    let path = String(decoding: buffer.prefix(max(count, 0)), as: UTF8.self)
+    return String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)])
+  }
+
   /// Milliseconds of the monotonic clock, for deadlines.
   public static var now: Int {
     var time = timespec()

@@ -81,5 +81,8 @@ enum CollectionPlace: Hashable {
     }
   }
 
+  /// What a person may call it by: the last part of its path.
+  var name: String { String(path.dropFirst(ObjectPath.collections.count + 1)) }
+
   func path(item: Int64) -> String { path + "/\(item)" }
 }

@@ -1,3 +1,4 @@
+import Prompts
 import Systemd
 import Vault
 
@@ -10,13 +11,26 @@ final class Prompt: ClientObject {
     case unlock([String])
   }
 
+  /// How far it is.
+  enum Phase {
+    /// Its client has not asked yet.
+    case new
+    /// It was asked for, at this moment.
+    case asked(at: ContinuousClock.Instant)
+    /// The signal is on its way.
+    case completing(EventSource?)
+  }
+
   let path: String
   let number: Int
   /// The unique bus name of its client.
   let owner: String
   let purpose: Purpose
-  /// Set once it was asked for: the answer is on its way.
-  var completion: EventSource?
+  var phase = Phase.new
+  /// Its place in the queue, while a person is asked.
+  var ticket: PromptTicket?
+  /// What was asked already. What was asked in vain is not asked again.
+  var asked: Set<Question> = []
 
   init(path: String, number: Int, owner: String, purpose: Purpose) {
     self.path = path
@@ -38,13 +52,24 @@ extension SecretService {
       signals: [.init("Completed", [.init("b", "dismissed"), .init("v", "result")])])
   }
 
+  /// Some clients listen for the end of a prompt only after their call has returned.
+  private static let shortestPrompt = Duration.milliseconds(80)
+
   func makePrompt(_ purpose: Prompt.Purpose, for client: String) -> Prompt {
-    forgetOldest(&prompts, of: client)
+    if let dropped = forgetOldest(&prompts, of: client) { drop(dropped, telling: true) }
     let (number, path) = freshPath(below: ObjectPath.prompts)
     let prompt = Prompt(path: path, number: number, owner: client, purpose: purpose)
     prompts[prompt.path] = prompt
     watch(client)
     return prompt
+  }
+
+  /// Ends what belongs to a prompt that is not in the list any more.
+  func drop(_ prompt: Prompt, telling: Bool) {
+    if let ticket = prompt.ticket { promptQueue.cancel(ticket) }
+    prompt.ticket = nil
+    if telling, case .new = prompt.phase { return }
+    if telling { signalCompleted(prompt, dismissed: true) }
   }
 
   private func ownPrompt(_ call: MethodCall) throws(BusError) -> Prompt {
@@ -55,32 +80,94 @@ extension SecretService {
 
   private func performPrompt(_ call: MethodCall) throws(BusError) {
     let prompt = try ownPrompt(call)
-    guard prompt.completion == nil else { throw .alreadyExists("that prompt is being answered already") }
-    complete(prompt)
+    guard case .new = prompt.phase else { throw .alreadyExists("that prompt is being answered already") }
+    let window = try call.message.readString()
+    prompt.phase = .asked(at: .now)
     call.reply()
+    // Who asks is for the person to read: without it, the question is asked all the same.
+    do throws(BusError) {
+      try bus.peerCredentials(of: prompt.owner) { [weak self] credentials in
+        var caller = Caller.unknown
+        if case .success(let found) = credentials, let pid = found.pid { caller = Caller(pid: pid) }
+        caller.window = window
+        self?.advance(prompt, for: caller)
+      }
+    } catch { advance(prompt, for: .unknown) }
   }
 
   private func dismissPrompt(_ call: MethodCall) throws(BusError) {
     let prompt = try ownPrompt(call)
-    guard prompt.completion == nil else { return call.reply() }
-    complete(prompt)
     call.reply()
+    if case .completing = prompt.phase { return }
+    if case .new = prompt.phase { prompt.phase = .asked(at: .now) }
+    complete(prompt, dismissed: true)
   }
 
-  /// Completes a prompt a moment from now: some clients listen only after their call has returned. There is nobody who
-  /// could be asked, so it succeeds if what it wants is open by then, and is dismissed otherwise.
-  private func complete(_ prompt: Prompt) {
-    let timer = try? loop.addTimer(after: .milliseconds(80)) { [weak self] in self?.finish(prompt) }
-    prompt.completion = timer
-    if timer == nil { finish(prompt) }
+  /// Asks the next question that stands between the client and what it wants, or completes the prompt.
+  private func advance(_ prompt: Prompt, for caller: Caller) {
+    guard prompts[prompt.path] === prompt, case .asked = prompt.phase else { return }
+    prompt.ticket = nil
+    guard case .unlock(let wanted) = prompt.purpose else { return }
+    var lifting: Set<Int64> = []
+    var questions: [Question] = []
+    for path in wanted where (try? lockState(path)) == .closed {
+      guard let (question, marked) = question(for: path) else { continue }
+      questions.append(question)
+      if let marked { lifting.insert(marked) }
+    }
+    guard let next = questions.first else { return complete(prompt, dismissed: false) }
+    guard prompt.asked.insert(next).inserted else { return complete(prompt, dismissed: true) }
+    prompt.ticket = promptQueue.ask(next, lifting: lifting, for: caller) { [weak self, weak prompt] in
+      guard let self, let prompt else { return }
+      advance(prompt, for: caller)
+    }
   }
 
-  private func finish(_ prompt: Prompt) {
+  /// What a person would have to be asked so that a path opens, and the collection whose own lock the login password
+  /// lifts; nil where no answer would help.
+  private func question(for path: String) -> (question: Question, lifting: Int64?)? {
+    let place: CollectionPlace?
+    var isItem = false
+    switch ObjectPath(path) {
+    case .collection(let name): place = try? self.place(name)
+    case .item(let name, _):
+      place = try? self.place(name)
+      isItem = true
+    case .other: return nil
+    }
+    guard case .vault(let id) = place, let state = try? vault.state(of: id) else { return nil }
+    return switch state {
+    case .marked: (.login, id)
+    case .sealed, .evicted: (.login, nil)
+    case .closed: (.collection(id), nil)
+    // An item that is not readable although everything is: another device's, or one that is not trusted.
+    case .unlocked: isItem ? nil : (.login, nil)
+    }
+  }
+
+  private func complete(_ prompt: Prompt, dismissed: Bool) {
+    if let ticket = prompt.ticket { promptQueue.cancel(ticket) }
+    prompt.ticket = nil
+    guard case .asked(let moment) = prompt.phase else { return }
+    let left = Self.shortestPrompt - (ContinuousClock.now - moment)
+    let timer =
+      left <= .zero
+      ? nil : try? loop.addTimer(after: left) { [weak self] in self?.finish(prompt, dismissed: dismissed) }
+    prompt.phase = .completing(timer)
+    if timer == nil { finish(prompt, dismissed: dismissed) }
+  }
+
+  private func finish(_ prompt: Prompt, dismissed: Bool) {
     guard prompts.removeValue(forKey: prompt.path) != nil else { return }
+    signalCompleted(prompt, dismissed: dismissed)
+  }
+
+  private func signalCompleted(_ prompt: Prompt, dismissed: Bool) {
     switch prompt.purpose {
     case .unlock(let wanted):
+      // What was opened by other means counts as well.
       let open = wanted.filter { (try? lockState($0)) == .open }
-      let dismissed = open.count < wanted.count
+      let dismissed = open.isEmpty || (dismissed && open.count < wanted.count)
       // The result has its type also when the prompt was dismissed: clients read it all the same.
       try? bus.emitSignal(
         path: prompt.path, interface: Self.promptName, member: "Completed", to: prompt.owner

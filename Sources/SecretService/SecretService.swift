@@ -1,5 +1,6 @@
 import Gcrypt
 import Keybag
+import Prompts
 import Sodium
 import Systemd
 import Vault
@@ -19,6 +20,8 @@ public final class SecretService {
   private(set) var sessionVault: Vault
   /// Whether a locker is on the screen now, so that nobody can be asked.
   let isLockerUp: () -> Bool
+  /// Where persons are asked.
+  let promptQueue: PromptQueue
 
   var sessions: [String: TransportSession] = [:]
   var prompts: [String: Prompt] = [:]
@@ -36,11 +39,12 @@ public final class SecretService {
   ///
   /// - Throws: ``SystemdError`` when the bus layer cannot take them.
   public init(
-    bus: Bus, loop: EventLoop, vault: Vault, isLockerUp: @escaping () -> Bool
+    bus: Bus, loop: EventLoop, vault: Vault, promptQueue: PromptQueue, isLockerUp: @escaping () -> Bool
   ) throws {
     self.bus = bus
     self.loop = loop
     self.vault = vault
+    self.promptQueue = promptQueue
     self.isLockerUp = isLockerUp
     sessionVault = try Vault(inMemoryWithLabel: "Session")
     let service = serviceInterface
@@ -68,6 +72,11 @@ public final class SecretService {
     for prefix in [ObjectPath.root, ObjectPath.collections, ObjectPath.aliases] {
       slots.append(try bus.addNodeEnumerator(below: prefix) { [unowned self] path in children(of: path) })
     }
+  }
+
+  deinit {
+    // Nobody is there any more to be told.
+    for prompt in prompts.values { if let ticket = prompt.ticket { promptQueue.cancel(ticket) } }
   }
 
   // MARK: - places
@@ -130,6 +139,9 @@ public final class SecretService {
     }
   }
 
+  /// The last part of a collection's path, by which a person may name it.
+  public static func pathName(ofCollection id: Int64) -> String { CollectionPlace.vault(id).name }
+
   /// Every collection there is.
   var places: [CollectionPlace] {
     vault.collections.map { .vault($0) } + sessionVault.collections.map { .session($0) }
@@ -150,11 +162,12 @@ public final class SecretService {
     return (nextNumber, prefix + "/s\(nextNumber)")
   }
 
-  /// Makes room for one more of a client's objects.
-  func forgetOldest<Object: ClientObject>(_ objects: inout [String: Object], of client: String) {
+  /// Makes room for one more of a client's objects, and returns what had to go.
+  @discardableResult
+  func forgetOldest<Object: ClientObject>(_ objects: inout [String: Object], of client: String) -> Object? {
     let own = objects.filter { $0.value.owner == client }
-    guard own.count >= Self.limitPerClient else { return }
-    if let oldest = own.min(by: { $0.value.number < $1.value.number }) { objects[oldest.key] = nil }
+    guard own.count >= Self.limitPerClient else { return nil }
+    return own.min { $0.value.number < $1.value.number }.flatMap { objects.removeValue(forKey: $0.key) }
   }
 
   // MARK: - clients
@@ -168,7 +181,9 @@ public final class SecretService {
   private func forget(_ client: String) {
     peers[client] = nil
     sessions = sessions.filter { $0.value.owner != client }
+    let dropped = prompts.values.filter { $0.owner == client }
     prompts = prompts.filter { $0.value.owner != client }
+    for prompt in dropped { drop(prompt, telling: false) }
   }
 
   // MARK: - state
@@ -178,7 +193,7 @@ public final class SecretService {
   func isLocked(_ place: CollectionPlace) throws(BusError) -> Bool {
     let (vault, collection) = holder(place)
     return switch try BusError.vault({ () throws(VaultError) in try vault.state(of: collection) }) {
-    case .sealed, .marked: true
+    case .sealed, .marked, .closed: true
     case .evicted: !isLockerUp()
     case .unlocked: false
     }

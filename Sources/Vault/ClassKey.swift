@@ -4,7 +4,7 @@ import Sodium
 
 /// The keys of one class in one collection, as far as they are in memory now.
 final class ClassKey {
-  let row: ClassKeyRow
+  private(set) var row: ClassKeyRow
   /// Wraps item keys. Nil while the class is locked.
   private(set) var secretKey: HeldKey?
   /// Seals labels and attributes.
@@ -28,6 +28,8 @@ final class ClassKey {
     let session: HeldKey?
     /// Nil on another device than the class's.
     let share: DeviceShare?
+    /// The secret behind the collection's own passphrase; nil without one.
+    let passphrase: HeldKey?
 
     fileprivate func base(_ tier: AccessibilityClass.Tier) -> HeldKey? {
       switch tier {
@@ -56,6 +58,7 @@ final class ClassKey {
         guard let erasable = share?.erasable else { return nil }
         hash.update(erasable.key)
       }
+      if let passphrase { hash.update(passphrase.key) }
       return try hash.key()
     }
 
@@ -65,6 +68,7 @@ final class ClassKey {
       var hash = try KeyedHash(key: session.key)
       hash.update(label.text)
       for input in context { hash.update(input.span.bytes) }
+      if let passphrase { hash.update(passphrase.key) }
       return try hash.key()
     }
   }
@@ -81,7 +85,9 @@ final class ClassKey {
       vault: vault, collection: collection, accessibility: row.accessibility, uuid: row.uuid)
     let associated = context.flatMap { $0 }
     let usable = row.device == nil || row.device == above.share?.row
-    let here = Above(unlocked: above.unlocked, session: above.session, share: usable ? above.share : nil)
+    let here = Above(
+      unlocked: above.unlocked, session: above.session, share: usable ? above.share : nil,
+      passphrase: above.passphrase)
     try VaultError.sodium("a class key") { () throws(SodiumError) in
       func unwrap(_ sealed: [UInt8], _ key: consuming Key?) throws(SodiumError) -> HeldKey? {
         guard let key else { return nil }
@@ -152,6 +158,38 @@ final class ClassKey {
         metadataKeySession: copies?.metadataKey, publicKey: pair?.publicKey, publicTag: pair?.tag,
         privateKey: pair?.privateKey)
     }
+  }
+
+  /// The row with its keys wrapped under other keys above; nil unless all that wraps them is there.
+  func rewrapped(vault: [UInt8], collection: [UInt8], above: Above) throws(VaultError) -> ClassKeyRow? {
+    guard let secretKey, let metadataKey, row.device == nil || row.device == above.share?.row else { return nil }
+    let context = ClassKey.context(
+      vault: vault, collection: collection, accessibility: row.accessibility, uuid: row.uuid)
+    let associated = context.flatMap { $0 }
+    func wrapped(_ key: borrowing Key, under wrap: borrowing Key) -> [UInt8] {
+      AEAD.seal(key.bytes, key: wrap, associated: associated)
+    }
+    return try VaultError.sodium("a class key") { () throws(SodiumError) -> ClassKeyRow? in
+      guard let classWrap = try above.wrapKey(.classWrap, row.accessibility, context: context),
+        let metadataWrap = try above.wrapKey(.metadataWrap, row.accessibility, context: context)
+      else { return nil }
+      var next = row
+      next.classKey = wrapped(secretKey.key, under: classWrap)
+      next.metadataKey = wrapped(metadataKey.key, under: metadataWrap)
+      if row.classKeySession != nil, row.metadataKeySession != nil {
+        guard let first = try above.sessionWrapKey(.classWrap, context: context),
+          let second = try above.sessionWrapKey(.metadataWrap, context: context)
+        else { return nil }
+        next.classKeySession = wrapped(secretKey.key, under: first)
+        next.metadataKeySession = wrapped(metadataKey.key, under: second)
+      }
+      return next
+    }
+  }
+
+  /// Takes over a row that is on the disk now.
+  func adopt(_ next: ClassKeyRow) {
+    row = next
   }
 
   /// Erases what a locked session must not have: for a class of tier A its key and private key.

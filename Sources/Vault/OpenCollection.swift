@@ -4,30 +4,115 @@ import Sodium
 /// One collection, with whatever keys of it are in memory.
 final class OpenCollection {
   var row: CollectionRow
+  /// Nil for a collection that the login alone opens.
+  private(set) var passphrase: CollectionPassphrase?
+  /// What the passphrase protects. Nil until it was given.
+  private var passphraseSecret: HeldKey?
   /// Its own tier key A. Nil while locked.
   private(set) var unlocked: HeldKey?
   /// Its own tier key C. Nil while sealed.
   private(set) var session: HeldKey?
   private(set) var classes: [ClassKey] = []
 
-  init(_ row: CollectionRow, classes rows: [ClassKeyRow]) {
+  init(_ row: CollectionRow, classes rows: [ClassKeyRow]) throws(VaultError) {
     self.row = row
+    if let bytes = row.passphrase { passphrase = try CollectionPassphrase(decoding: bytes) }
     classes = rows.map { ClassKey($0) }
   }
 
-  /// Takes over tier keys and opens every class that they, and the device's share, allow.
+  /// Whether the login's keys alone open nothing of it: it is locked by itself, or its passphrase was not given.
+  var isClosed: Bool { row.locked || needsPassphrase }
+
+  /// Whether its passphrase is what is missing.
+  var needsPassphrase: Bool { passphrase != nil && passphraseSecret == nil }
+
+  private func above(_ share: DeviceShare?) -> ClassKey.Above {
+    ClassKey.Above(unlocked: unlocked, session: session, share: share, passphrase: passphraseSecret)
+  }
+
+  /// Takes over tier keys and opens every class that they, the device's share and the passphrase allow.
   func open(unlocked: HeldKey?, session: HeldKey?, share: DeviceShare?, vault: [UInt8]) throws(VaultError) {
     if let unlocked { self.unlocked = unlocked }
     if let session { self.session = session }
-    let above = ClassKey.Above(unlocked: self.unlocked, session: self.session, share: share)
+    guard !needsPassphrase else { return }
+    let above = above(share)
     for key in classes { try key.open(vault: vault, collection: row.uuid, above: above) }
+  }
+
+  /// Opens every class by the key that a passphrase gave, as far as the tier keys are there.
+  ///
+  /// - Returns: whether it is the right one.
+  func open(passphraseKey: borrowing Key, share: DeviceShare?, vault: [UInt8]) throws(VaultError) -> Bool {
+    guard let passphrase, let secret = try passphrase.open(passphraseKey, vault: vault, collection: row.uuid) else {
+      return false
+    }
+    passphraseSecret = secret
+    do throws(VaultError) { try open(unlocked: nil, session: nil, share: share, vault: vault) } catch {
+      close()
+      throw error
+    }
+    return true
+  }
+
+  /// Everything that another passphrase changes on the disk.
+  struct Protection {
+    let row: CollectionRow
+    let classes: [ClassKeyRow]
+    fileprivate let passphrase: CollectionPassphrase?
+    fileprivate let secret: HeldKey?
+  }
+
+  /// The collection under a new passphrase, or without one. The caller gives it to ``adopt(_:)`` when it is on the disk.
+  ///
+  /// - Parameter key: what the new passphrase gives, and how.
+  /// - Throws: ``VaultError/isLocked`` unless every key of the collection is in memory.
+  func protection(
+    under key: borrowing Key, _ derivation: PassphraseDerivation, share: DeviceShare?, vault: [UInt8]
+  ) throws(VaultError) -> Protection {
+    let (passphrase, secret) = try VaultError.sodium("a new passphrase") {
+      () throws(SodiumError) -> (CollectionPassphrase, HeldKey) in
+      let secret = HeldKey(try Key.random())
+      let passphrase = try CollectionPassphrase(
+        secret: secret.key, under: key, derivation, vault: vault, collection: row.uuid)
+      return (passphrase, secret)
+    }
+    return try protection(passphrase, secret, share: share, vault: vault)
+  }
+
+  func unprotected(share: DeviceShare?, vault: [UInt8]) throws(VaultError) -> Protection {
+    try protection(nil, nil, share: share, vault: vault)
+  }
+
+  private func protection(
+    _ passphrase: CollectionPassphrase?, _ secret: HeldKey?, share: DeviceShare?, vault: [UInt8]
+  ) throws(VaultError) -> Protection {
+    let above = ClassKey.Above(unlocked: unlocked, session: session, share: share, passphrase: secret)
+    var next: [ClassKeyRow] = []
+    for key in classes {
+      guard let row = try key.rewrapped(vault: vault, collection: row.uuid, above: above) else {
+        if case .otherDevice = key.absence(on: share) { throw .otherDevice }
+        throw .isLocked
+      }
+      next.append(row)
+    }
+    var row = row
+    row.passphrase = passphrase?.encoded
+    return Protection(row: row, classes: next, passphrase: passphrase, secret: secret)
+  }
+
+  /// Takes over what is on the disk now.
+  func adopt(_ protection: Protection) {
+    row = protection.row
+    passphrase = protection.passphrase
+    passphraseSecret = protection.secret
+    for (key, row) in zip(classes, protection.classes) { key.adopt(row) }
   }
 
   /// Makes the classes that this device has no keys for yet. The caller gives them to ``adopt(_:)`` when they are on the
   /// disk.
   func makeMissingClasses(share: DeviceShare?, in store: Store) throws(VaultError) -> [ClassKey] {
     var missing: [ClassKey] = []
-    let above = ClassKey.Above(unlocked: unlocked, session: session, share: share)
+    let above = above(share)
     for accessibility in AccessibilityClass.allCases where current(accessibility, share: share) == nil {
       let made = try ClassKey.make(
         id: try store.nextID(.classKey), vault: store.vault, collection: row, accessibility: accessibility,
@@ -62,10 +147,17 @@ final class OpenCollection {
     evict()
     session = nil
     for key in classes { key.seal() }
+    if passphrase != nil { close() }
+  }
+
+  /// Locks it by itself. Where a passphrase brings its keys back, the tier keys stay: without it they open nothing.
+  func close() {
+    for key in classes { key.erase() }
+    if passphrase != nil { passphraseSecret = nil } else { (unlocked, session) = (nil, nil) }
   }
 
   func erase() {
-    (unlocked, session) = (nil, nil)
     for key in classes { key.erase() }
+    (unlocked, session, passphraseSecret) = (nil, nil, nil)
   }
 }

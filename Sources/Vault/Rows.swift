@@ -63,8 +63,8 @@ struct CollectionRow: CheckedRow {
   var label: [UInt8]
   /// Set by Lock(collection): a screen unlock does not bring its keys back.
   var locked: Bool
-  /// Of a passphrase of its own; reserved in format 1.
-  let passphrase: [UInt8]?
+  /// A ``CollectionPassphrase``; nil without one.
+  var passphrase: [UInt8]?
   /// Reserved in format 1: written by nobody, followed by nobody.
   let defaultClass: AccessibilityClass?
   let created: UInt64
@@ -96,11 +96,11 @@ struct ClassKeyRow: CheckedRow {
   /// The device it is bound to; nil for a class that migrates.
   let device: Int64?
   let created: UInt64
-  let classKey: [UInt8]
+  var classKey: [UInt8]
   /// For `always`: a copy under tier key C, so that it migrates.
-  let classKeySession: [UInt8]?
-  let metadataKey: [UInt8]
-  let metadataKeySession: [UInt8]?
+  var classKeySession: [UInt8]?
+  var metadataKey: [UInt8]
+  var metadataKeySession: [UInt8]?
   let publicKey: [UInt8]?
   let publicTag: [UInt8]?
   let privateKey: [UInt8]?

@@ -202,9 +202,10 @@ final class Store {
   /// Writes what can change of a collection.
   func update(_ row: CollectionRow) throws(VaultError) {
     try VaultError.store { () throws(SQLiteError) in
-      try database.statement("UPDATE collection SET label = ?, locked = ?, modified = ?, checksum = ? WHERE id = ?")
-        .bind(1, row.label).bind(2, row.locked ? 1 : 0).bind(3, Int64(bitPattern: row.modified))
-        .bind(4, row.checksum).bind(5, row.id).run()
+      try database.statement(
+        "UPDATE collection SET label = ?, locked = ?, passphrase = ?, modified = ?, checksum = ? WHERE id = ?"
+      ).bind(1, row.label).bind(2, row.locked ? 1 : 0).bind(3, row.passphrase)
+        .bind(4, Int64(bitPattern: row.modified)).bind(5, row.checksum).bind(6, row.id).run()
     }
   }
 
@@ -305,6 +306,19 @@ final class Store {
         .bind(11, row.publicKey).bind(12, row.publicTag).bind(13, row.privateKey).bind(14, row.checksum)
       if let device = row.device { try statement.bind(5, device) }
       try statement.run()
+    }
+  }
+
+  /// Writes the wrapped keys of a class.
+  func update(_ row: ClassKeyRow) throws(VaultError) {
+    try VaultError.store { () throws(SQLiteError) in
+      try database.statement(
+        """
+        UPDATE class_key SET class_key = ?, class_key_session = ?, metadata_key = ?, metadata_key_session = ?,
+          checksum = ? WHERE id = ?
+        """
+      ).bind(1, row.classKey).bind(2, row.classKeySession).bind(3, row.metadataKey).bind(4, row.metadataKeySession)
+        .bind(5, row.checksum).bind(6, row.id).run()
     }
   }
 }

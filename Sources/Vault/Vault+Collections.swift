@@ -19,8 +19,10 @@ public struct CollectionInfo: Equatable, Sendable {
 public enum CollectionState: Sendable {
   /// No login yet, or the session has ended.
   case sealed
-  /// Locked by itself: stays so until a password is given for it.
+  /// Locked by itself: stays so until the login password is given for it.
   case marked
+  /// Its own passphrase was not given.
+  case closed
   /// The session is past its first unlock, but tier A is erased.
   case evicted
   /// Everything.
@@ -45,6 +47,7 @@ extension Vault {
     let collection = try collection(id)
     if collection.row.locked { return .marked }
     if collection.session == nil { return .sealed }
+    if collection.needsPassphrase { return .closed }
     return collection.unlocked == nil ? .evicted : .unlocked
   }
 
@@ -83,7 +86,39 @@ extension Vault {
 
   /// Makes a collection. Needs the session unlocked.
   public func createCollection(label: String) throws(VaultError) -> Int64 {
-    try makeCollection(label: label)
+    guard var unlocked = chains.unlocked, var session = chains.session else { throw .isLocked }
+    let id = try makeCollection(label: label, unlocked: &unlocked, session: &session)
+    chains = (unlocked, session)
+    return id
+  }
+
+  func makeCollection(
+    label: String, unlocked: inout KeyChain, session: inout KeyChain
+  ) throws(VaultError) -> Int64 {
+    let store = try writable()
+    let index = try readyIndex()
+    guard unlocked.ordinal == session.ordinal else { throw .isLocked }
+    guard session.ordinal < Store.collectionLimit else { throw .tooLarge }
+    let uuid = Sodium.randomBytes(16)
+    let now = Process.time
+    let row = CollectionRow(
+      id: try reading { store throws(VaultError) in try store.nextID(.collection) }, uuid: uuid,
+      ordinal: session.ordinal, epoch: 1,
+      label: try sealLabel(label, uuid: uuid, index: index), locked: false, passphrase: nil, defaultClass: nil,
+      created: now, modified: now)
+    let collection = try OpenCollection(row, classes: [])
+    do {
+      try collection.open(
+        unlocked: try unlocked.next(uuid: uuid), session: try session.next(uuid: uuid), share: share,
+        vault: store.vault)
+    } catch let error as VaultError { throw error } catch { throw .outOfMemory }
+    let classes = try writing { store throws(VaultError) in
+      try store.insert(row)
+      return try collection.makeMissingClasses(share: share, in: store)
+    }
+    collection.adopt(classes)
+    open.append(collection)
+    return row.id
   }
 
   /// Changes the label.
@@ -105,13 +140,13 @@ extension Vault {
     open.removeAll { $0 === collection }
   }
 
-  /// Locks the collection by itself: its keys are erased, and only ``unlock(_:opening:liftingMarks:mayCreate:)`` with
-  /// `liftingMarks` brings them back.
+  /// Locks the collection by itself: its keys are erased, and only its passphrase brings them back; where it has none,
+  /// ``unlock(_:opening:liftingMarks:of:mayCreate:)`` with `liftingMarks`.
   public func lockCollection(_ id: Int64) throws(VaultError) {
     let collection = try collection(id)
     // Before any file is touched.
-    collection.erase()
-    try setMark(collection, true)
+    collection.close()
+    if collection.passphrase == nil { try setMark(collection, true) }
   }
 
   func setMark(_ collection: OpenCollection, _ locked: Bool) throws(VaultError) {

@@ -235,7 +235,7 @@ extension Vault {
     let store = try writable()
     let index = try readyIndex()
     guard secret.count <= ItemSeal.secretLimit else { throw .tooLarge }
-    if collection.row.locked { throw .isLocked }
+    if collection.isClosed { throw .isLocked }
     if replacing {
       let setToken = try index.setToken(of: try index.tokens(of: metadata.attributes))
       let same = try reading { store throws(VaultError) in try store.items(withTokens: [setToken]) }

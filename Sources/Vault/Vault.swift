@@ -5,7 +5,7 @@ import Sodium
 
 /// One user's vault: the files, and the keys that are in memory now.
 ///
-/// It knows no session and no bus. Whoever owns it says when to ``unlock(_:opening:liftingMarks:mayCreate:)``, to
+/// It knows no session and no bus. Whoever owns it says when to ``unlock(_:opening:liftingMarks:of:mayCreate:)``, to
 /// ``evict()`` (screen locked) and to ``seal()`` (session ended); every call then answers by the keys that are there.
 ///
 /// A vault whose files are damaged is never written to. It says so in ``problems`` and by ``VaultError/damaged(_:)``.
@@ -35,7 +35,7 @@ public final class Vault {
   private var device: (any DeviceKey)?
   var open: [OpenCollection] = []
   /// The links behind the last collection: from these new collections get their keys.
-  private var chains: (unlocked: KeyChain?, session: KeyChain?)
+  var chains: (unlocked: KeyChain?, session: KeyChain?)
   var verification: Verification?
   /// Where the wrapping of items that were stored while locked goes on.
   var rewrapPosition: Int64 = 0
@@ -57,7 +57,7 @@ public final class Vault {
       let tiers = try TierKeys.random()
       try fill(nil, vault: Sodium.randomBytes(16), tiers: tiers, label: label, aliases: [])
       try loadCollections()
-      try takeOver(tiers, opening: .everything, liftingMarks: true)
+      try takeOver(tiers, opening: .everything, liftingMarksOf: [])
     } catch let error as VaultError { throw error } catch { throw .outOfMemory }
   }
 
@@ -162,7 +162,7 @@ public final class Vault {
       throw .damaged("vault.db: a class key belongs to no collection")
     }
     for row in rows {
-      let collection = OpenCollection(row, classes: keys.filter { $0.collection == row.id })
+      let collection = try OpenCollection(row, classes: keys.filter { $0.collection == row.id })
       if !row.locked { try collection.open(unlocked: nil, session: nil, share: share, vault: store.vault) }
       open.append(collection)
     }
@@ -254,7 +254,7 @@ public final class Vault {
     return try keybag.recognises(tiers)
   }
 
-  /// Whether ``unlock(_:opening:liftingMarks:mayCreate:)`` could use these keys, without taking anything over: the files
+  /// Whether ``unlock(_:opening:liftingMarks:of:mayCreate:)`` could use these keys, without taking anything over: the files
   /// can be used, and the keys open something of the database. A keybag alone proves nothing: it could have been put
   /// there together with keys of its own.
   public func check(_ tiers: borrowing TierKeys, mayCreate: Bool) throws(VaultError) {
@@ -287,13 +287,15 @@ public final class Vault {
   /// - Parameters:
   ///   - liftingMarks: whether collections that were locked by themselves open as well. A login does that, a screen
   ///     unlock does not.
+  ///   - marked: which of them; nil for all.
   ///   - mayCreate: whether a missing database is made: only right after founding.
   public func unlock(
-    _ tiers: borrowing TierKeys, opening: Opening, liftingMarks: Bool, mayCreate: Bool
+    _ tiers: borrowing TierKeys, opening: Opening, liftingMarks: Bool, of marked: Set<Int64>? = nil, mayCreate: Bool
   ) throws(VaultError) {
     try check(tiers, mayCreate: mayCreate)
     if store == nil, let keybag { try create(keybag, tiers) }
-    try takeOver(tiers, opening: opening, liftingMarks: liftingMarks)
+    let lifted = liftingMarks ? marked ?? Set(collections) : []
+    try takeOver(tiers, opening: opening, liftingMarksOf: lifted)
   }
 
   /// Makes the database of a vault that has none: under another name, which becomes its own when everything in it is on
@@ -371,15 +373,19 @@ public final class Vault {
   }
 
   /// Takes keys over, or none: after a failure no key is there that was not there before.
-  private func takeOver(_ tiers: borrowing TierKeys, opening: Opening, liftingMarks: Bool) throws(VaultError) {
+  private func takeOver(
+    _ tiers: borrowing TierKeys, opening: Opening, liftingMarksOf lifted: Set<Int64>
+  ) throws(VaultError) {
     let wasSealed = chains.session == nil
-    do throws(VaultError) { try takeOverAll(tiers, opening: opening, liftingMarks: liftingMarks) } catch {
+    do throws(VaultError) { try takeOverAll(tiers, opening: opening, liftingMarksOf: lifted) } catch {
       if wasSealed { seal() } else { evict() }
       throw error
     }
   }
 
-  private func takeOverAll(_ tiers: borrowing TierKeys, opening: Opening, liftingMarks: Bool) throws(VaultError) {
+  private func takeOverAll(
+    _ tiers: borrowing TierKeys, opening: Opening, liftingMarksOf lifted: Set<Int64>
+  ) throws(VaultError) {
     let store = try ready()
     let genuine = try openIndex(tiers, store)
     if let index, try !index.isSame(as: genuine) {
@@ -392,8 +398,8 @@ public final class Vault {
       try openDevice(folder: folder, mayCreate: true)
     }
     try whereThereIsRoom { () throws(VaultError) in try adoptDevice() }
-    if liftingMarks {
-      for collection in open where collection.row.locked { try setMark(collection, false) }
+    for collection in open where collection.row.locked && lifted.contains(collection.row.id) {
+      try setMark(collection, false)
     }
     var session = try chain(tiers.session)
     var unlocked: KeyChain? = opening == .everything ? try chain(tiers.unlocked) : nil
@@ -416,7 +422,7 @@ public final class Vault {
     chains = (unlocked ?? chains.unlocked, session)
     if opening == .everything, itemProblem == nil {
       try whereThereIsRoom { () throws(VaultError) in
-        let open = open.filter { !$0.row.locked }
+        let open = open.filter { !$0.isClosed }
         let made = try writing { store throws(VaultError) in
           var made: [[ClassKey]] = []
           for collection in open { made.append(try collection.makeMissingClasses(share: share, in: store)) }
@@ -428,7 +434,7 @@ public final class Vault {
   }
 
   /// Runs what the next unlock can do as well. A full or read-only disk is no reason not to open what is there.
-  private func whereThereIsRoom(_ body: () throws(VaultError) -> Void) throws(VaultError) {
+  func whereThereIsRoom(_ body: () throws(VaultError) -> Void) throws(VaultError) {
     do throws(VaultError) { try body() } catch {
       switch error {
       case .diskFull, .unavailable: return
@@ -455,43 +461,5 @@ public final class Vault {
   /// Whether the keys of `accessibility` are in memory, in any collection.
   public func hasKey(_ accessibility: AccessibilityClass) -> Bool {
     open.contains { $0.current(accessibility, share: share)?.secretKey != nil }
-  }
-
-  // MARK: - collections (the rest is in Vault+Collections)
-
-  func makeCollection(label: String) throws(VaultError) -> Int64 {
-    guard var unlocked = chains.unlocked, var session = chains.session else { throw .isLocked }
-    let id = try makeCollection(label: label, unlocked: &unlocked, session: &session)
-    chains = (unlocked, session)
-    return id
-  }
-
-  private func makeCollection(
-    label: String, unlocked: inout KeyChain, session: inout KeyChain
-  ) throws(VaultError) -> Int64 {
-    let store = try writable()
-    let index = try readyIndex()
-    guard unlocked.ordinal == session.ordinal else { throw .isLocked }
-    guard session.ordinal < Store.collectionLimit else { throw .tooLarge }
-    let uuid = Sodium.randomBytes(16)
-    let now = Process.time
-    let row = CollectionRow(
-      id: try reading { store throws(VaultError) in try store.nextID(.collection) }, uuid: uuid,
-      ordinal: session.ordinal, epoch: 1,
-      label: try sealLabel(label, uuid: uuid, index: index), locked: false, passphrase: nil, defaultClass: nil,
-      created: now, modified: now)
-    let collection = OpenCollection(row, classes: [])
-    do {
-      try collection.open(
-        unlocked: try unlocked.next(uuid: uuid), session: try session.next(uuid: uuid), share: share,
-        vault: store.vault)
-    } catch let error as VaultError { throw error } catch { throw .outOfMemory }
-    let classes = try writing { store throws(VaultError) in
-      try store.insert(row)
-      return try collection.makeMissingClasses(share: share, in: store)
-    }
-    collection.adopt(classes)
-    open.append(collection)
-    return row.id
   }
 }

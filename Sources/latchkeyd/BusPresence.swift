@@ -1,3 +1,4 @@
+import Prompts
 import SecretService
 import Systemd
 import Vault
@@ -7,8 +8,10 @@ import Vault
 final class BusPresence {
   private let loop: EventLoop
   private let vault: Vault
+  private let promptQueue: PromptQueue
   private let address: Bus.Address
-  private let endsWithBus: Bool
+  /// Whether there is no service manager that started this program.
+  let endsWithBus: Bool
   private let isLockerUp: () -> Bool
   private let facts: () -> VaultObject.Facts
   /// Told of every new connection, for what else listens on the bus.
@@ -27,11 +30,12 @@ final class BusPresence {
   private(set) var nameOwner = "nobody"
 
   init(
-    loop: EventLoop, vault: Vault, address: Bus.Address, endsWithBus: Bool, isLockerUp: @escaping () -> Bool,
-    facts: @escaping () -> VaultObject.Facts, connected: @escaping (Bus) -> Void
+    loop: EventLoop, vault: Vault, promptQueue: PromptQueue, address: Bus.Address, endsWithBus: Bool,
+    isLockerUp: @escaping () -> Bool, facts: @escaping () -> VaultObject.Facts, connected: @escaping (Bus) -> Void
   ) {
     self.loop = loop
     self.vault = vault
+    self.promptQueue = promptQueue
     self.address = address
     self.endsWithBus = endsWithBus
     self.isLockerUp = isLockerUp
@@ -44,7 +48,8 @@ final class BusPresence {
     do {
       let bus = try Bus(address, loop: loop)
       try bus.onDisconnect { [weak self] in self?.lost() }
-      service = try SecretService(bus: bus, loop: loop, vault: vault, isLockerUp: isLockerUp)
+      service = try SecretService(
+        bus: bus, loop: loop, vault: vault, promptQueue: promptQueue, isLockerUp: isLockerUp)
       object = try VaultObject(bus: bus, facts: facts)
       self.bus = bus
       connected(bus)
@@ -118,6 +123,26 @@ final class BusPresence {
     object?.changed(to: facts())
   }
 
+  /// Starts a unit of the user's service manager once, and tells if that cannot be done.
+  func start(unit: String, failed: @escaping () -> Void) {
+    guard let bus, bus.isOpen else { return failed() }
+    do throws(BusError) { try call(.start, unit, bus) { failed() } } catch { failed() }
+  }
+
+  private func call(
+    _ operation: UnitOperation, _ unit: String, _ bus: Bus, failed: @escaping () -> Void
+  ) throws(BusError) {
+    try bus.callAsync(
+      destination: "org.freedesktop.systemd1", path: "/org/freedesktop/systemd1",
+      interface: "org.freedesktop.systemd1.Manager", member: operation.rawValue, autoStart: false
+    ) { (out: inout MessageWriter) throws(BusError) in
+      try out.appendString(unit)
+      try out.appendString("replace")
+    } reply: { reply in
+      if case .failure = reply { failed() }
+    }
+  }
+
   /// Starts or stops a unit of the user's service manager, which may need a moment before it is on the bus. Without one,
   /// nothing happens.
   func manage(_ operation: UnitOperation, _ unit: String) {
@@ -127,16 +152,8 @@ final class BusPresence {
 
   private func manage(_ operation: UnitOperation, _ unit: String, triesLeft: Int) {
     guard let bus, bus.isOpen else { return retryUnit(operation, unit, triesLeft) }
-    do {
-      try bus.callAsync(
-        destination: "org.freedesktop.systemd1", path: "/org/freedesktop/systemd1",
-        interface: "org.freedesktop.systemd1.Manager", member: operation.rawValue, autoStart: false
-      ) { (out: inout MessageWriter) throws(BusError) in
-        try out.appendString(unit)
-        try out.appendString("replace")
-      } reply: { [weak self] reply in
-        if case .failure = reply { self?.retryUnit(operation, unit, triesLeft) }
-      }
+    do throws(BusError) {
+      try call(operation, unit, bus) { [weak self] in self?.retryUnit(operation, unit, triesLeft) }
     } catch { retryUnit(operation, unit, triesLeft) }
   }
 

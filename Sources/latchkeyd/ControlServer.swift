@@ -1,6 +1,8 @@
 import Control
 import Glibc
+import Keybag
 import Posix
+import Prompts
 import Systemd
 
 /// What the control socket's peers ask for. Every answer may come later; none may be forgotten.
@@ -15,6 +17,26 @@ protocol ControlHandler: AnyObject {
   var status: Status { get }
   /// Lock, by command.
   func lock()
+  /// The program is there that shows a prompt; nil when nobody waits for it.
+  func showPrompt(_ number: UInt64, on connection: any PromptConnection) -> PromptRequest?
+  /// A prompt that the peer will show itself.
+  func openPrompt(
+    _ purpose: PromptRequest.Purpose, collection: String, on connection: any PromptConnection
+  ) throws(Refusal) -> (number: UInt64, request: PromptRequest)
+  /// The prompt on a connection has ended.
+  func promptEnded(on connection: any PromptConnection)
+  /// How a passphrase for a prompt becomes a key.
+  func derivation(prompt number: UInt64) throws(Refusal) -> PassphraseDerivation
+  /// The key that a passphrase gave.
+  func passphrase(_ key: consuming PassphraseKey) -> UnlockOutcome
+  /// Takes the passphrase from a collection.
+  func removePassphrase(collection: String) throws(Refusal)
+}
+
+/// Why the daemon does not do what a peer asks.
+struct Refusal: Error {
+  /// For a person.
+  let reason: String
 }
 
 /// The control socket: takes connections of the user and of root, and gives each a place and a time limit of its own.
@@ -58,7 +80,7 @@ final class ControlServer {
 }
 
 /// One connection to the control socket.
-private final class ControlPeer {
+private final class ControlPeer: PromptConnection {
   private let connection: ControlConnection
   private let loop: EventLoop
   private unowned let handler: any ControlHandler
@@ -69,6 +91,8 @@ private final class ControlPeer {
   private var greeting: Hello?
   private var wrongKeys = 0
   private var isOver = false
+  /// Whether it stands for a prompt on the screen: then it may be silent for as long as the person is.
+  private var isPrompt = false
 
   /// How long a peer may be silent. Argon2id on a slow machine is within it.
   private static let silenceLimit = Duration.seconds(10)
@@ -93,7 +117,10 @@ private final class ControlPeer {
     isOver = true
     (source, limit, delay) = (nil, nil, nil)
     ended()
+    if isPrompt { handler.promptEnded(on: self) }
   }
+
+  func withdraw() { end() }
 
   private func receive() {
     switch connection.receive() {
@@ -119,8 +146,28 @@ private final class ControlPeer {
     case .lock:
       handler.lock()
       answer(.locked)
-    case .prompt, .promptEnded, .derivation, .passphrase, .openPrompt, .removePassphrase:
-      answer(.declined("there is no such prompt"))
+    case .prompt(let number):
+      guard !isPrompt, let request = handler.showPrompt(number, on: self) else {
+        return answer(.declined("nobody waits for that prompt"))
+      }
+      isPrompt = true
+      answer(.prompt(request))
+    case .openPrompt(let purpose, let collection):
+      guard !isPrompt else { return end() }
+      answer { () throws(Refusal) in
+        let (number, request) = try handler.openPrompt(purpose, collection: collection, on: self)
+        isPrompt = true
+        return .opened(number, request)
+      }
+    case .promptEnded: end()
+    case .derivation(let prompt):
+      answer { () throws(Refusal) in .derivation(try handler.derivation(prompt: prompt)) }
+    case .passphrase(let key): answer(handler.passphrase(key))
+    case .removePassphrase(let collection):
+      answer { () throws(Refusal) in
+        try handler.removePassphrase(collection: collection)
+        return .passphraseRemoved
+      }
     case .malformed: end()
     }
   }
@@ -137,10 +184,14 @@ private final class ControlPeer {
     if delay == nil { end() }
   }
 
+  private func answer(_ reply: () throws(Refusal) -> ControlReply) {
+    do throws(Refusal) { answer(try reply()) } catch { answer(.declined(error.reason)) }
+  }
+
   private func answer(_ reply: ControlReply) {
     guard !isOver else { return }
     do { try connection.send(reply) } catch { return end() }
-    limit?.rearm(after: ControlPeer.silenceLimit)
+    if isPrompt { limit = nil } else { limit?.rearm(after: ControlPeer.silenceLimit) }
     source?.resume()
   }
 }

@@ -2,6 +2,7 @@ import Control
 import Glibc
 import Keybag
 import Posix
+import Prompts
 import SecretService
 import SessionState
 import Sodium
@@ -12,10 +13,12 @@ import Vault
 /// the bus serves what they open.
 final class Daemon {
   private let loop: EventLoop
-  private let vault: Vault
-  private let session: SessionReference
+  let vault: Vault
+  let session: SessionReference
   private let owner: uid_t
-  private var presence: BusPresence?
+  private(set) var presence: BusPresence?
+  let launcher: PromptLauncher
+  private(set) lazy var prompts = PromptQueue(loop: loop, delegate: self)
   /// Keys that wait until the locker is gone.
   private var staged: ArrivedKeys?
   private var idle: EventSource?
@@ -25,7 +28,9 @@ final class Daemon {
   /// How long the vault must be quiet before its log is emptied.
   private static let settleTime = Duration.seconds(20)
 
-  init(loop: EventLoop, vault: Vault, owner: uid_t) {
+  /// - Parameter promptProgram: what shows prompts where there is no service manager.
+  init(loop: EventLoop, vault: Vault, owner: uid_t, promptProgram: String) {
+    launcher = PromptLauncher(loop: loop, program: promptProgram)
     self.loop = loop
     self.vault = vault
     self.owner = owner
@@ -40,7 +45,7 @@ final class Daemon {
     session.watch = watch
     watch.start()
     let presence = BusPresence(
-      loop: loop, vault: vault, address: address, endsWithBus: endsWithBus,
+      loop: loop, vault: vault, promptQueue: prompts, address: address, endsWithBus: endsWithBus,
       isLockerUp: { [session] in session.machine.lockerUp },
       facts: { [session] in
         VaultObject.Facts(state: session.state.name, isFirstUnlocked: session.state != .sealed)
@@ -85,7 +90,7 @@ final class Daemon {
 }
 
 /// The session's state, as far as it is known already.
-private final class SessionReference {
+final class SessionReference {
   var watch: SessionWatch?
   private let unknown = SessionMachine(uid: getuid())
 
@@ -106,11 +111,14 @@ private final class ArrivedKeys {
   let founded: Bool
   /// Whether collections that were locked by themselves open as well.
   let liftsMarks: Bool
+  /// Which of them; nil for all.
+  let marked: Set<Int64>?
 
-  init(_ delivery: consuming TierDelivery, liftsMarks: Bool) {
+  init(_ delivery: consuming TierDelivery, liftsMarks: Bool, of marked: Set<Int64>?) {
     founded = delivery.founded
     tiers = delivery.takeTiers()
     self.liftsMarks = liftsMarks
+    self.marked = marked
   }
 }
 
@@ -173,7 +181,9 @@ extension Daemon: ControlHandler {
     guard let watch = session.watch, case .keys(let mayLift) = decide(hello, peer) else {
       return answer(.refused("not now"))
     }
-    let keys = ArrivedKeys(delivery, liftsMarks: liftsMarks(hello))
+    // Who answers a prompt opens what was asked for; who logs in, or asks by name, everything.
+    let keys = ArrivedKeys(
+      delivery, liftsMarks: liftsMarks(hello), of: hello.prompt == 0 ? nil : prompts.lifting(prompt: hello.prompt) ?? [])
     watch.keysArrived(mayLift: mayLift) { [weak self] outcome in
       guard let self else { return answer(.refused("the daemon ends")) }
       answer(install(keys, outcome))
@@ -213,10 +223,11 @@ extension Daemon: ControlHandler {
   }
 
   private func open(_ keys: ArrivedKeys, _ opening: Vault.Opening) throws(VaultError) {
-    try vault.unlock(keys.tiers, opening: opening, liftingMarks: keys.liftsMarks, mayCreate: keys.founded)
+    try vault.unlock(
+      keys.tiers, opening: opening, liftingMarks: keys.liftsMarks, of: keys.marked, mayCreate: keys.founded)
     idle?.resume()
     // The session's state may be what it was: a collection's own lock is no part of it.
-    presence?.stateChanged()
+    sessionStateChanged()
   }
 
   var status: Status {
@@ -275,5 +286,8 @@ extension Daemon: SessionWatchDelegate {
 
   func firstUnlockHappened() { presence?.manage(.start, Daemon.firstUnlockUnit) }
 
-  func sessionStateChanged() { presence?.stateChanged() }
+  func sessionStateChanged() {
+    presence?.stateChanged()
+    prompts.stateChanged()
+  }
 }

@@ -8,15 +8,19 @@ struct Options {
   var home: String
   /// The runtime folder below which the control socket is.
   var runtime: String
+  /// What shows a prompt, where no service manager does.
+  var promptProgram: String
   /// The user whose vault it is.
   let account: Account
 
   static let usage = """
-    usage: latchkeyd [--home DIR] [--runtime DIR]
+    usage: latchkeyd [--home DIR] [--runtime DIR] [--prompt-program FILE]
 
     The daemon of the Latchkey vault; one for each user, started by the user's service manager.
       --home DIR     where the vault is: DIR/.local/share/latchkey (default: the home folder of the account)
       --runtime DIR  where the control socket is: DIR/latchkey/control (default: /run/user/UID)
+      --prompt-program FILE
+                     what shows prompts where there is no service manager (default: latchkey-prompt beside latchkeyd)
     """
 
   enum Failure: Error {
@@ -31,6 +35,7 @@ struct Options {
     self.account = account
     home = account.home
     runtime = ControlSocket.runtimeFolder(uid: account.uid)
+    promptProgram = Process.folder + "/latchkey-prompt"
     var rest = arguments.dropFirst()
     while let argument = rest.popFirst() {
       switch argument {
@@ -40,6 +45,9 @@ struct Options {
       case "--runtime":
         guard let value = rest.popFirst(), value.hasPrefix("/") else { throw .usage }
         runtime = value
+      case "--prompt-program":
+        guard let value = rest.popFirst(), value.hasPrefix("/") else { throw .usage }
+        promptProgram = value
       case "--help", "-h": throw .help
       default: throw .usage
       }

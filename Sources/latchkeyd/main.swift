@@ -35,7 +35,8 @@ private func serve(_ options: Options) throws -> Int32 {
   let loop = try EventLoop()
   let vault = Vault(
     home: options.home, owner: options.account.uid, machine: MachineID.appSpecific(applicationID))
-  let daemon = Daemon(loop: loop, vault: vault, owner: options.account.uid)
+  let daemon = Daemon(
+    loop: loop, vault: vault, owner: options.account.uid, promptProgram: options.promptProgram)
   let server = try ControlServer(
     try controlSocket(options), loop: loop, owner: options.account.uid, handler: daemon)
   let signals = try [SIGTERM, SIGINT, SIGHUP].map { try loop.addSignal($0) { loop.exit() } }

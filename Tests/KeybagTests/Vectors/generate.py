@@ -148,8 +148,8 @@ def device(name, machine):
 # --- the parts by themselves
 
 LABELS = """protector-wrap protector-commitment tier-wrap keybag-tag tier-commitment collection-chain collection
-next-collection index-wrap collection-label class-wrap metadata-wrap public-key-tag locked-item-tag attribute-token
-attribute-set-token alias-token device-wrap device-identity""".split()
+next-collection index-wrap collection-label passphrase-wrap passphrase-commitment class-wrap metadata-wrap
+public-key-tag locked-item-tag attribute-token attribute-set-token alias-token device-wrap device-identity""".split()
 
 
 def derivations():

@@ -1,0 +1,264 @@
+import Control
+import Keybag
+import Systemd
+
+/// What the queue needs of its owner.
+public protocol PromptQueueDelegate: AnyObject {
+  /// Whether a locker is on the screen, so that nobody can be asked.
+  var isLockerUp: Bool { get }
+  /// Whether there is nothing to ask any more, `lifting` being the collections that the login password should open as
+  /// well.
+  func isAnswered(_ question: Question, lifting: Set<Int64>) -> Bool
+  /// A collection's label, for a person.
+  func label(ofCollection id: Int64) -> String
+  /// Starts the program that shows the prompt of this number.
+  ///
+  /// - Parameter failed: to be called, at once or later, when it could not be started.
+  func launchPrompt(_ number: UInt64, failed: @escaping () -> Void)
+}
+
+/// The connection on which a prompt's program speaks.
+public protocol PromptConnection: AnyObject {
+  /// Ends it: the prompt is withdrawn.
+  func withdraw()
+}
+
+/// Questions to a person, one on the screen at a time. Clients who wait for the same answer share one prompt.
+///
+/// Nothing here waits: a question ends by an answer, by the person's wish, because nobody could be asked, or by a time
+/// limit. While a locker is up, nothing is shown.
+public final class PromptQueue {
+  private let loop: EventLoop
+  private unowned let delegate: any PromptQueueDelegate
+  private var prompts: [PendingPrompt] = []
+  private var nextNumber = UInt64.random(in: 1...UInt64(UInt32.max))
+
+  /// How long a client waits for a person.
+  private static let limit = Duration.seconds(300)
+  /// The same while a locker is up: whoever unlocks the screen answers by it.
+  private static let limitBehindLocker = Duration.seconds(120)
+  /// How long the prompt's program may take until it says that it is there.
+  private static let launchLimit = Duration.seconds(10)
+
+  /// An empty queue. `delegate` must live as long.
+  public init(loop: EventLoop, delegate: any PromptQueueDelegate) {
+    self.loop = loop
+    self.delegate = delegate
+  }
+
+  // MARK: - clients
+
+  /// Asks.
+  ///
+  /// - Parameters:
+  ///   - lifting: collections that the login password should open although they were locked by themselves.
+  ///   - ended: called once, later, however it ends; what is open by then is not said. Not after ``cancel(_:)``.
+  public func ask(
+    _ question: Question, lifting: Set<Int64>, for caller: Caller, ended: @escaping () -> Void
+  ) -> PromptTicket {
+    let ticket = PromptTicket(lifting: lifting, ended: ended)
+    let limit = delegate.isLockerUp ? PromptQueue.limitBehindLocker : PromptQueue.limit
+    ticket.timer = try? loop.addTimer(after: limit) { [weak self, weak ticket] in
+      guard let self, let ticket else { return }
+      cancel(ticket)
+      ticket.end()
+    }
+    if let shared = prompts.first(where: { $0.question == question && !$0.isOwn }) {
+      shared.tickets.append(ticket)
+    } else {
+      let prompt = PendingPrompt(question: question, caller: caller)
+      prompt.tickets = [ticket]
+      prompts.append(prompt)
+    }
+    advance()
+    return ticket
+  }
+
+  /// The client does not wait any more.
+  public func cancel(_ ticket: PromptTicket) {
+    ticket.timer = nil
+    guard let prompt = prompts.first(where: { $0.tickets.contains { $0 === ticket } }) else { return }
+    prompt.tickets.removeAll { $0 === ticket }
+    if prompt.tickets.isEmpty { remove(prompt) }
+    advance()
+  }
+
+  // MARK: - the session
+
+  /// To be called when keys came or went, or a locker.
+  public func stateChanged() {
+    for prompt in prompts {
+      if delegate.isAnswered(prompt.question, lifting: prompt.lifting) {
+        prompt.endTickets()
+        if !prompt.isOwn { remove(prompt) }
+      } else if delegate.isLockerUp, !prompt.isOwn {
+        // Nobody sees it, or somebody who is not to be asked. It is shown again afterwards.
+        prompt.hide()
+      }
+    }
+    advance()
+  }
+
+  // MARK: - the program that shows it
+
+  /// The collections that an answer to the prompt of this number opens as well; nil when there is no such prompt.
+  public func lifting(prompt number: UInt64) -> Set<Int64>? {
+    prompts.first { $0.number == number && $0.question == .login }?.lifting
+  }
+
+  /// A program is there to show the prompt of this number; nil when there is none that waits for it.
+  public func show(_ number: UInt64, on connection: any PromptConnection) -> PromptRequest? {
+    guard let prompt = prompts.first(where: { $0.number == number }), case .launched = prompt.phase else { return nil }
+    prompt.phase = .shown(connection)
+    return request(prompt)
+  }
+
+  /// Makes a prompt that its caller shows itself.
+  public func open(_ question: Question, on connection: any PromptConnection) -> (number: UInt64, request: PromptRequest) {
+    let prompt = PendingPrompt(question: question, caller: .unknown)
+    prompt.number = freshNumber()
+    prompt.isOwn = true
+    prompt.phase = .shown(connection)
+    prompts.append(prompt)
+    return (prompt.number, request(prompt))
+  }
+
+  /// The program says that the prompt has ended, or is gone.
+  public func ended(on connection: any PromptConnection) {
+    guard let prompt = prompts.first(where: { $0.isShown(on: connection) }) else { return }
+    prompt.phase = .waiting
+    remove(prompt)
+    prompt.endTickets()
+    advance()
+  }
+
+  /// What the prompt of this number asks, as long as a program shows it.
+  public func question(ofPrompt number: UInt64) -> Question? {
+    guard let prompt = prompts.first(where: { $0.number == number }), case .shown = prompt.phase else { return nil }
+    return prompt.question
+  }
+
+  /// How a new passphrase for the prompt of this number becomes a key: the same whenever it is asked.
+  public func newDerivation(ofPrompt number: UInt64) -> PassphraseDerivation? {
+    guard let prompt = prompts.first(where: { $0.number == number }) else { return nil }
+    if prompt.derivation == nil { prompt.derivation = .make() }
+    return prompt.derivation
+  }
+
+  // MARK: - the queue
+
+  private func freshNumber() -> UInt64 {
+    defer { nextNumber += 1 }
+    return nextNumber
+  }
+
+  private func request(_ prompt: PendingPrompt) -> PromptRequest {
+    let (purpose, label): (PromptRequest.Purpose, String) =
+      switch prompt.question {
+      case .login: (.login, "")
+      case .collection(let id): (.collection, delegate.label(ofCollection: id))
+      case .newPassphrase(let id): (.newPassphrase, delegate.label(ofCollection: id))
+      }
+    return PromptRequest(
+      purpose: purpose, label: label, caller: prompt.caller.name, window: prompt.caller.window,
+      terminal: prompt.caller.terminal)
+  }
+
+  private func remove(_ prompt: PendingPrompt) {
+    prompts.removeAll { $0 === prompt }
+    prompt.hide()
+  }
+
+  /// Shows the next one, if none is shown and somebody is there to see it.
+  private func advance() {
+    guard !delegate.isLockerUp, prompts.allSatisfy({ $0.isOwn || $0.isWaiting }),
+      let next = prompts.first(where: { !$0.isOwn })
+    else { return }
+    let timer = try? loop.addTimer(after: PromptQueue.launchLimit) { [weak self, weak next] in
+      guard let self, let next, case .launched = next.phase else { return }
+      giveUp(next)
+    }
+    next.number = freshNumber()
+    next.phase = .launched(timer)
+    delegate.launchPrompt(next.number) { [weak self, weak next, number = next.number] in
+      guard let self, let next, next.number == number, case .launched = next.phase else { return }
+      // Not before the caller of ask() has its ticket.
+      next.phase = .launched(
+        try? loop.addTimer(after: .zero) { [weak self, weak next] in
+          guard let self, let next else { return }
+          giveUp(next)
+        })
+    }
+  }
+
+  private func giveUp(_ prompt: PendingPrompt) {
+    remove(prompt)
+    prompt.endTickets()
+    advance()
+  }
+}
+
+/// One client's place in the queue.
+public final class PromptTicket {
+  fileprivate let lifting: Set<Int64>
+  fileprivate var timer: EventSource?
+  private var ended: (() -> Void)?
+
+  fileprivate init(lifting: Set<Int64>, ended: @escaping () -> Void) {
+    self.lifting = lifting
+    self.ended = ended
+  }
+
+  fileprivate func end() {
+    timer = nil
+    let ended = self.ended
+    self.ended = nil
+    ended?()
+  }
+}
+
+/// A question, and how far it is.
+private final class PendingPrompt {
+  enum Phase {
+    case waiting
+    /// Its program was started, and has this long to come.
+    case launched(EventSource?)
+    case shown(any PromptConnection)
+  }
+
+  /// Another one each time that it is shown: what was withdrawn must not speak for it. 0 until then.
+  var number: UInt64 = 0
+  let question: Question
+  let caller: Caller
+  var tickets: [PromptTicket] = []
+  var phase = Phase.waiting
+  /// Whether who asked shows it as well, as the command line does: then it stands beside the queue.
+  var isOwn = false
+  var derivation: PassphraseDerivation?
+
+  init(question: Question, caller: Caller) {
+    self.question = question
+    self.caller = caller
+  }
+
+  var lifting: Set<Int64> { tickets.reduce(into: []) { $0.formUnion($1.lifting) } }
+
+  var isWaiting: Bool { if case .waiting = phase { true } else { false } }
+
+  func isShown(on connection: any PromptConnection) -> Bool {
+    if case .shown(let own) = phase { own === connection } else { false }
+  }
+
+  /// Takes it off the screen.
+  func hide() {
+    let before = phase
+    phase = .waiting
+    if case .shown(let connection) = before { connection.withdraw() }
+  }
+
+  func endTickets() {
+    let ended = tickets
+    tickets = []
+    for ticket in ended { ticket.end() }
+  }
+}

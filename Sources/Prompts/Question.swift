@@ -1,0 +1,9 @@
+/// What a person can be asked for, so that something opens.
+public enum Question: Hashable, Sendable {
+  /// The login password.
+  case login
+  /// The passphrase of the collection of this number.
+  case collection(Int64)
+  /// A new passphrase for the collection of this number.
+  case newPassphrase(Int64)
+}

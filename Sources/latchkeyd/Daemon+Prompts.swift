@@ -1,0 +1,123 @@
+import Control
+import Keybag
+import Prompts
+import SecretService
+import Vault
+
+// What prompts need of the vault, and the vault of prompts.
+extension Daemon: PromptQueueDelegate {
+  var isLockerUp: Bool { session.machine.lockerUp }
+
+  func isAnswered(_ question: Question, lifting: Set<Int64>) -> Bool {
+    switch question {
+    case .login:
+      guard case .unlocked = session.machine.state else { return false }
+      return lifting.allSatisfy { id in
+        // One that was deleted meanwhile needs nobody.
+        guard let state = try? vault.state(of: id) else { return true }
+        return state != .marked
+      }
+    case .collection(let id):
+      guard let state = try? vault.state(of: id) else { return true }
+      return state == .unlocked || state == .evicted
+    case .newPassphrase: return false
+    }
+  }
+
+  func label(ofCollection id: Int64) -> String { (try? vault.info(of: id).label) ?? "" }
+
+  func launchPrompt(_ number: UInt64, failed: @escaping () -> Void) {
+    launcher.launch(number, by: presence, failed: failed)
+  }
+}
+
+extension Daemon {
+  func showPrompt(_ number: UInt64, on connection: any PromptConnection) -> PromptRequest? {
+    prompts.show(number, on: connection)
+  }
+
+  func promptEnded(on connection: any PromptConnection) { prompts.ended(on: connection) }
+
+  func openPrompt(
+    _ purpose: PromptRequest.Purpose, collection name: String, on connection: any PromptConnection
+  ) throws(Refusal) -> (number: UInt64, request: PromptRequest) {
+    let id = try collection(named: name)
+    // Whoever sits at the screen is not known to be the one who types.
+    guard !isLockerUp else { throw Refusal(reason: "the screen is locked: unlock it first") }
+    let state = try Refusal.vault { () throws(VaultError) in try vault.state(of: id) }
+    switch purpose {
+    case .login: throw Refusal(reason: "the login password is no collection's")
+    case .collection:
+      guard state == .closed else {
+        throw Refusal(
+          reason: state == .sealed ? "log in, or run 'latchkey unlock', first" : "it waits for no passphrase")
+      }
+      return prompts.open(.collection(id), on: connection)
+    case .newPassphrase:
+      try Refusal.vault { () throws(VaultError) in try vault.checkPassphraseMayChange(ofCollection: id) }
+      return prompts.open(.newPassphrase(id), on: connection)
+    }
+  }
+
+  func derivation(prompt number: UInt64) throws(Refusal) -> PassphraseDerivation {
+    let derivation: PassphraseDerivation? =
+      switch prompts.question(ofPrompt: number) {
+      case .collection(let id):
+        try Refusal.vault { () throws(VaultError) in try vault.passphraseDerivation(ofCollection: id) }
+      case .newPassphrase: prompts.newDerivation(ofPrompt: number)
+      case .login, nil: nil
+      }
+    guard let derivation else { throw Refusal(reason: "no prompt of that number asks for a passphrase") }
+    return derivation
+  }
+
+  func passphrase(_ delivery: consuming PassphraseKey) -> UnlockOutcome {
+    let number = delivery.prompt
+    let question = prompts.question(ofPrompt: number)
+    let key = delivery.takeKey()
+    guard !isLockerUp else { return .refused("the screen is locked") }
+    do throws(VaultError) {
+      switch question {
+      case .collection(let id):
+        guard try vault.openCollection(id, passphraseKey: key) else { return .wrongKeys }
+      case .newPassphrase(let id):
+        guard let derivation = prompts.newDerivation(ofPrompt: number) else { return .refused("no such prompt") }
+        try vault.setPassphrase(ofCollection: id, key: key, derivation)
+      case .login, nil: return .refused("no prompt of that number asks for a passphrase")
+      }
+    } catch {
+      return error == .isLocked ? .refused(error.explanation) : .unusable(error.explanation)
+    }
+    sessionStateChanged()
+    return .live
+  }
+
+  func removePassphrase(collection name: String) throws(Refusal) {
+    let id = try collection(named: name)
+    try Refusal.vault { () throws(VaultError) in try vault.removePassphrase(ofCollection: id) }
+  }
+
+  /// The collection that a person means: by its label, or by the last part of its object path.
+  private func collection(named name: String) throws(Refusal) -> Int64 {
+    var found: [Int64] = []
+    for id in vault.collections {
+      if SecretService.pathName(ofCollection: id) == name { return id }
+      let info = try Refusal.vault { () throws(VaultError) in try vault.info(of: id) }
+      if info.label == name { found.append(id) }
+    }
+    guard let id = found.first else { throw Refusal(reason: "there is no collection of that name") }
+    guard found.count == 1 else {
+      let names = found.map { SecretService.pathName(ofCollection: $0) }.joined(separator: ", ")
+      throw Refusal(reason: "\(found.count) collections have that name; say which: \(names)")
+    }
+    return id
+  }
+}
+
+extension Refusal {
+  fileprivate static func vault<Result>(_ body: () throws(VaultError) -> Result) throws(Refusal) -> Result {
+    do throws(VaultError) { return try body() } catch {
+      throw Refusal(reason: error == .isLocked ? "it is locked: run 'latchkey unlock' first" : error.explanation)
+    }
+  }
+}

@@ -1,0 +1,143 @@
+import Control
+import Prompts
+import Systemd
+import Testing
+
+@Suite(.timeLimit(.minutes(1))) struct PromptQueueTests {
+  /// A daemon that starts nothing and writes down what it should start.
+  private final class Daemon: PromptQueueDelegate {
+    var isLockerUp = false
+    var open: Set<Question> = []
+    var launched: [UInt64] = []
+    var cannotLaunch = false
+    func isAnswered(_ question: Question, lifting: Set<Int64>) -> Bool { open.contains(question) }
+    func label(ofCollection id: Int64) -> String { "collection \(id)" }
+    func launchPrompt(_ number: UInt64, failed: @escaping () -> Void) {
+      launched.append(number)
+      if cannotLaunch { failed() }
+    }
+  }
+
+  private final class Screen: PromptConnection {
+    var wasWithdrawn = false
+    func withdraw() { wasWithdrawn = true }
+  }
+
+  private final class Scene {
+    let loop: EventLoop
+    let daemon = Daemon()
+    let queue: PromptQueue
+    var ended: [String] = []
+
+    init() throws {
+      loop = try EventLoop()
+      queue = PromptQueue(loop: loop, delegate: daemon)
+    }
+
+    func ask(_ question: Question, _ name: String, lifting: Set<Int64> = []) -> PromptTicket {
+      queue.ask(question, lifting: lifting, for: .unknown) { [unowned self] in ended.append(name) }
+    }
+
+    /// Shows what was launched last.
+    func show() throws -> (screen: Screen, request: PromptRequest) {
+      let screen = Screen()
+      let number = try #require(daemon.launched.last)
+      return (screen, try #require(queue.show(number, on: screen)))
+    }
+  }
+
+  @Test("who waits for the same answer shares one prompt; other questions come one after the other")
+  func shared() throws {
+    let scene = try Scene()
+    _ = scene.ask(.login, "first", lifting: [3])
+    _ = scene.ask(.collection(2), "other")
+    _ = scene.ask(.login, "second", lifting: [4])
+    #expect(scene.daemon.launched.count == 1)
+    let (screen, request) = try scene.show()
+    #expect(request.purpose == .login)
+    #expect(scene.queue.lifting(prompt: scene.daemon.launched[0]) == [3, 4])
+    #expect(scene.queue.lifting(prompt: scene.daemon.launched[0] + 1) == nil)
+    scene.daemon.open = [.login]
+    scene.queue.stateChanged()
+    #expect(scene.ended == ["first", "second"] && screen.wasWithdrawn)
+    #expect(scene.daemon.launched.count == 2)
+    let next = try scene.show()
+    #expect(next.request.purpose == .collection && next.request.label == "collection 2")
+    scene.queue.ended(on: next.screen)
+    #expect(scene.ended == ["first", "second", "other"])
+  }
+
+  @Test("behind a locker nothing is shown, and what was is shown again under another number")
+  func locker() throws {
+    let scene = try Scene()
+    scene.daemon.isLockerUp = true
+    _ = scene.ask(.login, "client")
+    #expect(scene.daemon.launched.isEmpty)
+    scene.daemon.isLockerUp = false
+    scene.queue.stateChanged()
+    let (screen, _) = try scene.show()
+    let number = scene.daemon.launched[0]
+    scene.daemon.isLockerUp = true
+    scene.queue.stateChanged()
+    #expect(screen.wasWithdrawn && scene.ended.isEmpty && scene.queue.question(ofPrompt: number) == nil)
+    // What the withdrawn program says late counts for nothing.
+    scene.queue.ended(on: screen)
+    #expect(scene.ended.isEmpty)
+    scene.daemon.isLockerUp = false
+    scene.queue.stateChanged()
+    #expect(scene.daemon.launched.count == 2 && scene.daemon.launched[1] != number)
+    #expect(scene.queue.show(number, on: Screen()) == nil)
+    #expect(scene.queue.show(scene.daemon.launched[1], on: Screen()) != nil)
+    #expect(scene.queue.show(scene.daemon.launched[1], on: Screen()) == nil, "one program for a prompt")
+  }
+
+  @Test("a program that cannot be started ends the question, after ask has returned")
+  func notStarted() throws {
+    let scene = try Scene()
+    scene.daemon.cannotLaunch = true
+    _ = scene.ask(.login, "client")
+    #expect(scene.ended.isEmpty)
+    for _ in 0..<10 where scene.ended.isEmpty { try scene.loop.runOnce(timeout: .seconds(1)) }
+    #expect(scene.ended == ["client"])
+  }
+
+  @Test("a client that waits no more is not told, and the last one takes the prompt with it")
+  func cancelled() throws {
+    let scene = try Scene()
+    let first = scene.ask(.login, "first")
+    let second = scene.ask(.login, "second")
+    let (screen, _) = try scene.show()
+    scene.queue.cancel(first)
+    #expect(!screen.wasWithdrawn)
+    scene.queue.cancel(second)
+    #expect(screen.wasWithdrawn && scene.ended.isEmpty)
+    _ = scene.ask(.login, "third")
+    #expect(scene.daemon.launched.count == 2)
+  }
+
+  @Test("the end of a program that is gone ends its question only")
+  func gone() throws {
+    let scene = try Scene()
+    _ = scene.ask(.login, "login")
+    let (screen, _) = try scene.show()
+    scene.queue.ended(on: Screen())
+    #expect(scene.ended.isEmpty)
+    scene.queue.ended(on: screen)
+    #expect(scene.ended == ["login"])
+  }
+
+  @Test("a prompt of the caller's own stands beside the queue")
+  func own() throws {
+    let scene = try Scene()
+    let screen = Screen()
+    let (number, request) = scene.queue.open(.newPassphrase(5), on: screen)
+    #expect(request.purpose == .newPassphrase && scene.daemon.launched.isEmpty)
+    #expect(scene.queue.question(ofPrompt: number) == .newPassphrase(5))
+    let derivation = try #require(scene.queue.newDerivation(ofPrompt: number))
+    #expect(scene.queue.newDerivation(ofPrompt: number) == derivation)
+    _ = scene.ask(.login, "client")
+    #expect(scene.daemon.launched.count == 1)
+    scene.queue.ended(on: screen)
+    #expect(scene.queue.question(ofPrompt: number) == nil && scene.ended.isEmpty)
+  }
+}

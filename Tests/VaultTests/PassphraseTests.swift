@@ -1,0 +1,159 @@
+import Keybag
+import Sodium
+import Testing
+
+@testable import Vault
+
+/// The vault sees what Argon2id makes of a passphrase, so these tests give it any key at all.
+@Suite("Passphrases of collections")
+struct PassphraseTests {
+  let home: Home
+  let vault: Vault
+  let collection: Int64
+  var ids: [AccessibilityClass: Int64] = [:]
+
+  init() throws {
+    home = try Home()
+    vault = try home.unlocked()
+    collection = try vault.createCollection(label: "Private")
+    for accessibility in AccessibilityClass.allCases {
+      ids[accessibility] = try vault.add(["n": accessibility.name], "s", accessibility, in: collection)
+    }
+  }
+
+  func key(_ byte: UInt8) throws -> Key { try Key(copying: [UInt8](repeating: byte, count: 32).span.bytes) }
+
+  func protect(_ byte: UInt8 = 1) throws {
+    try vault.setPassphrase(ofCollection: collection, key: try key(byte), .make())
+  }
+
+  func expectClosed(_ vault: Vault) throws {
+    #expect(vault.closedCollectionCount == 1)
+    for (accessibility, id) in ids {
+      #expect(try vault.isReadable(id) == false)
+      #expect(throws: VaultError.isLocked) { try vault.secretText(id) }
+      #expect(try vault.info(ofItem: id).metadata == nil)
+      #expect(try vault.ids(["n": accessibility.name]) == [id], "found all the same")
+    }
+    #expect(throws: VaultError.isLocked) { try vault.add(["n": "new"], "s", in: collection) }
+    let keys = try vault.collection(collection).classes
+    #expect(keys.allSatisfy { $0.secretKey == nil && $0.metadataKey == nil && $0.privateKey == nil })
+  }
+
+  func expectOpen(_ vault: Vault) throws {
+    for id in ids.values { #expect(try vault.secretText(id) == "s") }
+    #expect(try vault.isReadable(try vault.add(["n": "new"], "s", in: collection)))
+  }
+
+  @Test("the login alone opens nothing; login and passphrase open everything")
+  func needsBoth() throws {
+    try protect()
+    #expect(try vault.state(of: collection) == .unlocked, "who sets it has it open")
+    try expectOpen(vault)
+
+    let again = try Home(copying: home).vault()
+    #expect(try again.state(of: collection) == .sealed)
+    #expect(throws: VaultError.isLocked) { try again.openCollection(collection, passphraseKey: try key(1)) }
+    try expectClosed(again)
+    try home.unlock(again)
+    #expect(try again.state(of: collection) == .closed)
+    try expectClosed(again)
+    #expect(try again.openCollection(collection, passphraseKey: try key(2)) == false)
+    try expectClosed(again)
+    #expect(try again.openCollection(collection, passphraseKey: try key(1)))
+    #expect(try again.state(of: collection) == .unlocked)
+    try expectOpen(again)
+  }
+
+  @Test("locking it, and the end of the session, take the passphrase's secret away")
+  func locked() throws {
+    try protect()
+    try vault.lockCollection(collection)
+    #expect(try vault.state(of: collection) == .closed)
+    try expectClosed(vault)
+    // No login and no screen unlock brings it back.
+    vault.evict()
+    try home.unlock(vault, liftingMarks: true)
+    try expectClosed(vault)
+    #expect(try vault.openCollection(collection, passphraseKey: try key(1)))
+    try expectOpen(vault)
+    vault.seal()
+    try home.unlock(vault)
+    try expectClosed(vault)
+  }
+
+  @Test("a locked screen takes tier A away from it as from others, and the passphrase is not asked again")
+  func evicted() throws {
+    try protect()
+    vault.evict()
+    #expect(try vault.state(of: collection) == .evicted)
+    #expect(try vault.isReadable(try #require(ids[.afterFirstUnlock])))
+    #expect(try vault.isReadable(try #require(ids[.whenUnlocked])) == false)
+    // Given behind the locked screen, it opens what is not tier A's.
+    try vault.lockCollection(collection)
+    #expect(try vault.isReadable(try #require(ids[.always])) == false)
+    #expect(try vault.openCollection(collection, passphraseKey: try key(1)))
+    #expect(try vault.isReadable(try #require(ids[.always])))
+    #expect(try vault.isReadable(try #require(ids[.whenUnlocked])) == false)
+    try home.unlock(vault, liftingMarks: false)
+    try expectOpen(vault)
+  }
+
+  @Test("another one ends the first, and taking it away leaves the login")
+  func changed() throws {
+    try protect(1)
+    try protect(2)
+    try vault.lockCollection(collection)
+    #expect(try vault.openCollection(collection, passphraseKey: try key(1)) == false)
+    #expect(throws: VaultError.isLocked) { try vault.setPassphrase(ofCollection: collection, key: try key(3), .make()) }
+    #expect(throws: VaultError.isLocked) { try vault.removePassphrase(ofCollection: collection) }
+    #expect(try vault.openCollection(collection, passphraseKey: try key(2)))
+    try vault.removePassphrase(ofCollection: collection)
+    #expect(try vault.passphraseDerivation(ofCollection: collection) == nil)
+    let again = try Home(copying: home).unlocked()
+    for id in ids.values { #expect(try again.secretText(id) == "s") }
+  }
+
+  @Test("a row whose passphrase somebody took out or exchanged opens nothing")
+  func tampered() throws {
+    try protect()
+    let store = try vault.ready()
+    let genuine = try vault.collection(collection).row
+    for forged in [nil, try otherPassphrase()] {
+      var row = genuine
+      row.passphrase = forged
+      try store.update(row)
+      let copy = try Home(copying: home)
+      let other = copy.vault()
+      do { try copy.unlock(other) } catch { continue }
+      #expect(throws: (any Error).self) {
+        guard try other.openCollection(collection, passphraseKey: try key(9)) else { throw VaultError.isLocked }
+      }
+      for id in ids.values { #expect(throws: (any Error).self) { try other.secretText(id) } }
+    }
+  }
+
+  /// A passphrase of somebody's own, with a secret of somebody's own behind it.
+  private func otherPassphrase() throws -> [UInt8] {
+    let store = try vault.ready()
+    return try CollectionPassphrase(
+      secret: try key(8), under: try key(9), .make(), vault: store.vault,
+      collection: try vault.collection(collection).row.uuid
+    ).encoded
+  }
+
+  @Test("the login's collection has none, and a column of another shape is damage")
+  func refused() throws {
+    #expect(throws: VaultError.self) { try vault.setPassphrase(ofCollection: 1, key: try key(1), .make()) }
+    try protect()
+    let good = try #require(try vault.collection(collection).row.passphrase)
+    #expect(good.count == 133)
+    for bad in [[], Array(good.dropLast()), good + [0], [2] + good.dropFirst()] {
+      #expect(throws: VaultError.self) { try CollectionPassphrase(decoding: bad) }
+    }
+    // A cost that this program never writes is not even tried.
+    var greedy = good
+    greedy[1 + 16 + 4 + 5] = 1
+    #expect(throws: VaultError.self) { try CollectionPassphrase(decoding: greedy) }
+  }
+}
