@@ -92,7 +92,8 @@ let package = Package(
     .executableTarget(
       name: "latchkeyd",
       dependencies: [
-        "CLinux", "Control", "Gcrypt", "Keybag", "Posix", "Prompts", "SecretService", "SessionState", "Sodium", "Systemd",
+        "CLinux", "Control", "Gcrypt", "Keybag", "Posix", "Prompts", "SecretService", "SessionState", "Sodium",
+        "Systemd",
         "Vault",
       ],
       swiftSettings: strict, linkerSettings: [bindNow]),

@@ -1,6 +1,6 @@
 import Bytes
-import Keybag
 import Glibc
+import Keybag
 import Posix
 import Sodium
 

@@ -114,7 +114,9 @@ public final class PromptQueue {
   }
 
   /// Makes a prompt that its caller shows itself.
-  public func open(_ question: Question, on connection: any PromptConnection) -> (number: UInt64, request: PromptRequest) {
+  public func open(_ question: Question, on connection: any PromptConnection) -> (
+    number: UInt64, request: PromptRequest
+  ) {
     let prompt = PendingPrompt(question: question, caller: .unknown)
     prompt.number = freshNumber()
     prompt.isOwn = true

@@ -183,7 +183,8 @@ extension Daemon: ControlHandler {
     }
     // Who answers a prompt opens what was asked for; who logs in, or asks by name, everything.
     let keys = ArrivedKeys(
-      delivery, liftsMarks: liftsMarks(hello), of: hello.prompt == 0 ? nil : prompts.lifting(prompt: hello.prompt) ?? [])
+      delivery, liftsMarks: liftsMarks(hello), of: hello.prompt == 0 ? nil : prompts.lifting(prompt: hello.prompt) ?? []
+    )
     watch.keysArrived(mayLift: mayLift) { [weak self] outcome in
       guard let self else { return answer(.refused("the daemon ends")) }
       answer(install(keys, outcome))
