@@ -10,19 +10,27 @@ public final class PrompterChoice: Prompter {
   ///
   /// - Parameters:
   ///   - terminal: the path of the caller's terminal; may be empty.
-  ///   - window: what the caller gave as its window; may be empty.
-  public init(desktop: Desktop, terminal: String, window: String, patience: Patience) {
+  ///   - windowID: what the caller gave as its window; may be empty.
+  public init(desktop: Desktop, terminal: String, windowID: String, patience: Patience) {
     self.patience = patience
     let gnome = { [unowned self] () -> (any Prompter)? in
       guard let bus, bus.owner(of: SystemPrompter.name) != nil || desktop.hasDisplay && bus.offers(SystemPrompter.name)
       else { return nil }
-      return SystemPrompter(bus, window: window)
+      return SystemPrompter(bus, window: windowID)
     }
-    let plain = { () -> (any Prompter)? in
-      guard let device = CallerTerminal(path: terminal) else { return nil }
-      return TerminalPrompter(device, patience: patience)
+    let plasma = { [unowned self] () -> (any Prompter)? in
+      guard let bus, bus.offers(PlasmaPrompter.name) else { return nil }
+      return PlasmaPrompter(bus, window: windowID)
     }
-    candidates = [gnome, plain]
+    let window = { () -> (any Prompter)? in desktop.hasDisplay ? Pinentry(terminal: nil, patience: patience) : nil }
+    let screen = { () -> (any Prompter)? in
+      CallerTerminal(path: terminal).flatMap { Pinentry(terminal: $0, patience: patience) }
+    }
+    let lines = { () -> (any Prompter)? in
+      CallerTerminal(path: terminal).map { TerminalPrompter($0, patience: patience) }
+    }
+    // Beside Plasma, GNOME's may be installed as well.
+    candidates = (desktop.isPlasma ? [plasma] : []) + [gnome, window, screen, lines]
   }
 
   /// Asks by the first that works; see ``Prompter/ask(_:)``.

@@ -12,15 +12,15 @@ final class TerminalPrompter: Prompter {
   /// What was said already.
   private var head = ""
 
-  init(_ terminal: consuming CallerTerminal, patience: Patience) {
+  init(_ terminal: CallerTerminal, patience: Patience) {
     self.terminal = terminal
     self.patience = patience
   }
 
   func ask(_ question: Question) -> Answer {
     var isReadable = false
-    guard
-      let source = try? patience.loop.addIO(fd: terminal.number, events: .readable, handler: { _ in isReadable = true }),
+    let arrived = { (_: IOEvents) in isReadable = true }
+    guard let source = try? patience.loop.addIO(fd: terminal.number, events: .readable, handler: arrived),
       let echo = try? TerminalEcho(of: terminal.number, isOn: question.isVisible, interrupt: false)
     else { return .unavailable }
     defer {

@@ -63,7 +63,7 @@ private func serve(_ options: Options) throws {
   // The daemon says nothing more on this connection but its end, which withdraws the prompt.
   let end = try loop.addIO(fd: client.number, events: .readable) { _ in patience.giveUp() }
   let prompter = PrompterChoice(
-    desktop: Desktop { getenv($0).map { String(cString: $0) } }, terminal: request.terminal, window: request.window,
+    desktop: Desktop { getenv($0).map { String(cString: $0) } }, terminal: request.terminal, windowID: request.window,
     patience: patience)
   let outcome = withExtendedLifetime((signals, end)) { authenticate(request, options, prompter, patience) }
   prompter.end(accepted: outcome == .accepted)
