@@ -30,7 +30,7 @@ TEST_PACKAGES  := dbus dbus-user-session libpam-systemd systemd-container libsec
   python3-argon2 python3-jeepney python3-cryptography binutils gcc libc6-dev openssl valgrind
 PACKAGES       := $(BUILD_PACKAGES) $(TEST_PACKAGES)
 
-PROGRAMS := latchkeyd latchkey-derive latchkey
+PROGRAMS := latchkeyd latchkey-derive latchkey-prompt latchkey
 SUITES   := Tests/PAMModule Tests/Programs Tests/Integration Tests/Desktop
 
 .PHONY: help deps build install uninstall run test lint clean
@@ -57,32 +57,34 @@ build: ## the programs and the PAM module, for release
 	strip --strip-unneeded -o $(PAM_MODULE) $(PAM_MODULE:.so=.unstripped.so)
 
 # Without prerequisites: what is built already is installed as it is, also by a root that has no Swift.
-$(BUILT)/latchkeyd $(BUILT)/latchkey-derive $(BUILT)/latchkey $(PAM_MODULE):
+$(PROGRAMS:%=$(BUILT)/%) $(PAM_MODULE):
 	$(MAKE) build
 
 # The templates' places, filled in.
 FILL = sed -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@LIBEXECDIR@|$(LIBEXECDIR)|g'
 
 # Everything that `install` lays and `uninstall` takes away again.
-INSTALLED = $(PREFIX)/bin/latchkey $(LIBEXECDIR)/latchkeyd $(LIBEXECDIR)/latchkey-derive $(PAMDIR)/pam_latchkey.so \
+INSTALLED = $(PREFIX)/bin/latchkey $(LIBEXECDIR)/latchkeyd $(LIBEXECDIR)/latchkey-derive \
+  $(LIBEXECDIR)/latchkey-prompt $(PAMDIR)/pam_latchkey.so \
   $(PREFIX)/share/dbus-1/services/org.freedesktop.secrets.latchkey.service \
   $(UNITDIR)/latchkeyd.socket $(UNITDIR)/latchkeyd.service $(UNITDIR)/latchkey-first-unlock.target \
-  $(UNITDIR)/sockets.target.wants/latchkeyd.socket \
-  $(PREFIX)/share/pam-configs/latchkey $(SYSCONFDIR)/pam.d/latchkey-unlock
+  $(UNITDIR)/sockets.target.wants/latchkeyd.socket $(UNITDIR)/latchkey-prompt@.service \
+  $(PREFIX)/share/pam-configs/latchkey $(SYSCONFDIR)/pam.d/latchkey-unlock $(SYSCONFDIR)/pam.d/latchkey-collection
 
 install: $(PROGRAMS:%=$(BUILT)/%) $(PAM_MODULE) ## lay the files under DESTDIR and PREFIX
 	install -d $(sort $(dir $(INSTALLED:%=$(DESTDIR)%)))
 	install -m 755 $(STRIP) $(BUILT)/latchkey $(DESTDIR)$(PREFIX)/bin/
-	install -m 755 $(STRIP) $(BUILT)/latchkeyd $(BUILT)/latchkey-derive $(DESTDIR)$(LIBEXECDIR)/
+	install -m 755 $(STRIP) $(BUILT)/latchkeyd $(BUILT)/latchkey-derive $(BUILT)/latchkey-prompt $(DESTDIR)$(LIBEXECDIR)/
 	install -m 644 $(STRIP) $(PAM_MODULE) $(DESTDIR)$(PAMDIR)/pam_latchkey.so
 	$(FILL) dbus/org.freedesktop.secrets.latchkey.service.in \
 	  >$(DESTDIR)$(PREFIX)/share/dbus-1/services/org.freedesktop.secrets.latchkey.service
 	$(FILL) dbus/latchkeyd.service.in >$(DESTDIR)$(UNITDIR)/latchkeyd.service
 	$(FILL) dbus/latchkeyd.socket.in >$(DESTDIR)$(UNITDIR)/latchkeyd.socket
+	$(FILL) dbus/latchkey-prompt@.service.in >$(DESTDIR)$(UNITDIR)/latchkey-prompt@.service
 	install -m 644 dbus/latchkey-first-unlock.target $(DESTDIR)$(UNITDIR)/
 	ln -sfn ../latchkeyd.socket $(DESTDIR)$(UNITDIR)/sockets.target.wants/latchkeyd.socket
 	install -m 644 pam/pam-configs/latchkey $(DESTDIR)$(PREFIX)/share/pam-configs/latchkey
-	install -m 644 pam/latchkey-unlock $(DESTDIR)$(SYSCONFDIR)/pam.d/latchkey-unlock
+	install -m 644 pam/latchkey-unlock pam/latchkey-collection $(DESTDIR)$(SYSCONFDIR)/pam.d/
 	@test -n "$(DESTDIR)" || echo "Now 'pam-auth-update --enable latchkey' puts the module into the login."
 
 # The login must not name a module that is gone. sockets.target.wants is the one folder that may have been new.

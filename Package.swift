@@ -23,6 +23,7 @@ let package = Package(
     .executable(name: "latchkey", targets: ["latchkey"]),
     .executable(name: "latchkeyd", targets: ["latchkeyd"]),
     .executable(name: "latchkey-derive", targets: ["latchkey-derive"]),
+    .executable(name: "latchkey-prompt", targets: ["latchkey-prompt"]),
   ],
   dependencies: [
     .package(url: "https://github.com/apple/swift-argument-parser.git", from: "1.8.2"),
@@ -61,6 +62,10 @@ let package = Package(
       swiftSettings: strict),
 
     .target(
+      name: "Prompters", dependencies: ["Control", "Gcrypt", "PAMClient", "Posix", "Sodium", "Systemd"],
+      swiftSettings: strict),
+
+    .target(
       name: "PAMModule",
       dependencies: ["CPAMModule"],
       exclude: ["exports.map"],
@@ -89,6 +94,10 @@ let package = Package(
     .executableTarget(
       name: "latchkey-derive", dependencies: ["Control", "Keybag", "Posix", "Sodium"], swiftSettings: strict,
       linkerSettings: [bindNow]),
+    .executableTarget(
+      name: "latchkey-prompt",
+      dependencies: ["Control", "Gcrypt", "PAMClient", "Posix", "Prompters", "Sodium", "Systemd"],
+      swiftSettings: strict, linkerSettings: [bindNow]),
     .executableTarget(
       name: "latchkeyd",
       dependencies: [

@@ -4,7 +4,7 @@ public enum GcryptError: Error, Equatable, Sendable {
   case unusableLibrary
   /// Secure memory is used up: the operation was not done.
   case outOfSecureMemory
-  /// The peer's public key is empty, longer than 129 bytes, or not in the range 2 … p − 2.
+  /// The peer's public key is empty, longer than the prime and one byte, or not in the range 2 … p − 2.
   case badPublicKey
   /// A caller's buffer has not the size that the operation names.
   case badBufferSize

@@ -12,7 +12,7 @@ struct SessionKey: ~Copyable {
   /// together here from libgcrypt's HMAC as the RFC says, which for 16 bytes is two calls: extract, and the first
   /// block of expand.
   ///
-  /// - Parameter sharedSecret: for the Secret Service 128 bytes, zeros on the left.
+  /// - Parameter sharedSecret: as long as the group's prime, zeros on the left.
   init(deriving sharedSecret: borrowing SecureMemory) throws(GcryptError) {
     // Extract: PRK = HMAC(salt, IKM); no salt means 32 zero bytes (RFC 5869 section 2.2).
     let salt = try SecureMemory(count: MAC.byteCount)

@@ -16,10 +16,14 @@ public enum Authentication {
 
   /// Runs the stack of `service` for `user`, asking by `conversation`. Blocks as long as the person takes.
   ///
-  /// - Parameter folder: where the service file is, in the place of `/etc/pam.d` (`pam_start_confdir(3)`).
+  /// - Parameters:
+  ///   - folder: where the service file is, in the place of `/etc/pam.d` (`pam_start_confdir(3)`).
+  ///   - environment: variables for the modules (`pam_putenv(3)`), not of this process. Nothing secret.
+  ///
   /// libpam wipes the password that it was given when the stack ends.
   public static func run(
-    service: String, user: String, terminal: String?, folder: String? = nil, conversation: any Conversation
+    service: String, user: String, terminal: String?, folder: String? = nil, environment: [String: String] = [:],
+    conversation: any Conversation
   ) -> Outcome {
     let box = Unmanaged.passRetained(ConversationBox(conversation))
     defer { box.release() }
@@ -35,6 +39,9 @@ public enum Authentication {
     var result = PAM_SUCCESS
     if let terminal {
       result = pam_set_item(handle, PAM_TTY, terminal)
+    }
+    for (name, value) in environment where result == PAM_SUCCESS {
+      result = pam_putenv(handle, "\(name)=\(value)")
     }
     if result == PAM_SUCCESS { result = pam_authenticate(handle, 0) }
     let text = String(cString: pam_strerror(handle, result))

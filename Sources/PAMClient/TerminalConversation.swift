@@ -13,8 +13,6 @@ public final class TerminalConversation: Conversation {
   private let isTerminal: Bool
   /// Whether a question was left without an answer.
   public private(set) var wasCancelled = false
-  /// PAM limits an answer to this many bytes (`PAM_MAX_RESP_SIZE`).
-  private static let answerLimit = 512
 
   /// The terminal itself, whatever standard input is.
   public init() throws(NoTerminal) {
@@ -48,7 +46,7 @@ public final class TerminalConversation: Conversation {
 
   private func ask(_ question: String, silently: Bool, _ body: (borrowing SecureBytes) -> Void) {
     do {
-      guard isTerminal else { return body(try readLine { true }) }
+      guard isTerminal else { return body(try SecretLine.read(from: input.number, waitForInput)) }
       while true {
         do { return body(try askTerminal(question, silently: silently)) } catch is Interrupted {
           // Not ended by the signal but stopped, and now in the foreground again.
@@ -69,38 +67,16 @@ public final class TerminalConversation: Conversation {
       echo.restore()
     }
     say(question)
-    return try readLine { () throws in
+    return try SecretLine.read(from: input.number) {
       guard try signals.wait(for: input.number) else { throw Interrupted() }
-      return true
     }
   }
 
-  private struct Cancelled: Error {}
+  /// A script may have given a descriptor that does not block.
+  private func waitForInput() {
+    var item = pollfd(fd: input.number, events: Int16(POLLIN), revents: 0)
+    while poll(&item, 1, -1) < 0 && errno == EINTR {}
+  }
+
   private struct Interrupted: Error {}
-
-  /// One line, without its end. Before each byte, `ready` waits for it.
-  private func readLine(_ ready: () throws -> Bool) throws -> SecureBytes {
-    var line = try SecureBytes(count: TerminalConversation.answerLimit)
-    var count = 0
-    reading: while try ready() {
-      var byte: UInt8 = 0
-      defer { byte = 0 }
-      switch read(input.number, &byte, 1) {
-      case 1: break
-      case 0 where count > 0: break reading
-      case 0: throw Cancelled()
-      default:
-        if errno == EINTR { continue }
-        throw Cancelled()
-      }
-      switch byte {
-      case 0x0a, 0x0d: break reading
-      default:
-        guard count < TerminalConversation.answerLimit - 1, byte != 0 else { throw Cancelled() }
-        line.withUnsafeMutableBytes { $0[count] = byte }
-        count += 1
-      }
-    }
-    return try line.prefix(count)
-  }
 }

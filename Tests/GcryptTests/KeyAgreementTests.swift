@@ -75,7 +75,7 @@ struct KeyAgreementTests {
   func ownClient() throws {
     let client = try KeyAgreement()
     let clientKey = client.publicKey
-    #expect(clientKey.count == KeyAgreement.publicKeySize)
+    #expect(clientKey.count == ModularGroup.secretService.byteCount)
     let (serverKey, server) = try KeyAgreement.respond(to: clientKey)
     let clientCipher = try client.agree(peerPublicKey: serverKey)
     let sealed = try clientCipher.encrypt([1, 2, 3])

@@ -10,7 +10,10 @@ import sys
 import threading
 
 VERSION = 1
-HELLO, UNLOCK, STATUS, LOCK = 1, 2, 3, 4
+HELLO, UNLOCK, STATUS, LOCK, PROMPT, PROMPT_ENDED = 1, 2, 3, 4, 5, 6
+DECLINED = 255
+LOGIN, COLLECTION, NEW_PASSPHRASE = 1, 2, 3
+ACCEPTED, DISMISSED, UNAVAILABLE = 0, 1, 2
 NOTHING, KEYS, REFUSED = 0, 1, 2
 LIVE, STAGED, WRONG_KEYS, UNLOCK_REFUSED, UNUSABLE = 0, 1, 2, 3, 4
 STAGES = {1: "authenticate", 2: "openSession", 3: "closeSession"}
@@ -35,6 +38,10 @@ def status(state=1, first=True, locker=False, staged=False, memory=True, reasons
             + struct.pack("<Q", generation) + text(device) + text(owner) + struct.pack("<QQQ", items, collections, locked_collections))
 
 
+def prompt(purpose=LOGIN, label="", caller="", window="", terminal=""):
+    return bytes([VERSION, PROMPT, purpose]) + b"".join(map(text, (label, caller, window, terminal)))
+
+
 def answer(operation, code, reason=""):
     return bytes([VERSION, operation, code]) + text(reason)
 
@@ -50,13 +57,14 @@ class Delivery:
 class Daemon:
     """Listens in `runtime`. `need`, `outcome`, `status` and `lock` are the answers: a number, a whole packet, SILENT for
     none, CLOSED to hang up, or a list of these for one request after another. What came is in `hellos`, `deliveries`,
-    `packets`."""
+    `packets`. `prompts` has the prompts by number; `outcomes`, how each ended: None where only its connection did."""
 
     def __init__(self, runtime, owner=None, path=None):
         self.path = path or f"{runtime}/latchkey/control"
         os.makedirs(os.path.dirname(self.path), mode=0o700, exist_ok=True)
         self.need, self.outcome, self.status, self.lock = KEYS, LIVE, status(), bytes([VERSION, LOCK])
         self.hellos, self.deliveries, self.packets, self.problems = [], [], [], []
+        self.prompts, self.outcomes, self._showing = {}, {}, {}
         self.on_request = lambda operation: None
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._listener.bind(self.path)
@@ -73,6 +81,10 @@ class Daemon:
         if remove:
             os.unlink(self.path)
 
+    def withdraw(self, number):
+        """Ends the connection that shows the prompt."""
+        self._showing.pop(number).shutdown(socket.SHUT_RDWR)
+
     def _accept(self):
         while True:
             try:
@@ -83,9 +95,19 @@ class Daemon:
 
     def _serve(self, connection):
         with connection:
+            showing = None
             try:
                 while packet := connection.recv(65536):
                     self.packets.append(packet)
+                    if packet[:2] == bytes([VERSION, PROMPT]):
+                        (showing,) = struct.unpack("<Q", packet[2:])
+                        self._showing[showing] = connection
+                        connection.send(self.prompts.get(showing) or bytes([VERSION, DECLINED]) + text("no such prompt"))
+                        continue
+                    if packet[:2] == bytes([VERSION, PROMPT_ENDED]):
+                        assert showing is not None and len(packet) == 3
+                        self.outcomes[showing] = packet[2]
+                        continue
                     reply = self._reply(packet)
                     if reply == CLOSED:
                         return
@@ -95,6 +117,9 @@ class Daemon:
                 self.problems.append(repr(error))
             except OSError:
                 pass
+            finally:
+                if showing is not None:
+                    self.outcomes.setdefault(showing, None)
 
     def _reply(self, packet):
         version, operation = packet[:2]

@@ -1,0 +1,36 @@
+/// Text that others made, such as labels and names of programs, made safe to show: one line of a limited length, in which
+/// nothing controls a terminal, turns the direction of writing, or looks like the end of a quotation.
+public enum PlainText {
+  /// How many characters (Unicode scalars, so that none can carry a hundred accents) are shown of a name.
+  static let nameLimit = 80
+  /// How many of a sentence, such as what a PAM module says.
+  static let sentenceLimit = 300
+
+  /// A name to be put between quotation marks; empty where nothing is left.
+  public static func name(_ text: String) -> String {
+    clean(text, limit: nameLimit, quotation: "'")
+  }
+
+  /// A sentence; empty where nothing is left.
+  public static func sentence(_ text: String) -> String { clean(text, limit: sentenceLimit, quotation: "\"") }
+
+  private static func clean(_ text: String, limit: Int, quotation: Unicode.Scalar) -> String {
+    var result = String.UnicodeScalarView()
+    reading: for scalar in text.unicodeScalars {
+      switch scalar.properties.generalCategory {
+      // Not shown at all, but changing what is around them.
+      case .format, .surrogate, .privateUse, .unassigned: continue
+      case .control, .lineSeparator, .paragraphSeparator, .spaceSeparator:
+        if let last = result.last, last != " " { result.append(" ") }
+      default: result.append(scalar == "\"" ? quotation : scalar)
+      }
+      if result.count > limit {
+        result.removeLast()
+        result.append("…")
+        break reading
+      }
+    }
+    if result.last == " " { result.removeLast() }
+    return String(result)
+  }
+}

@@ -1,0 +1,72 @@
+import PAMClient
+import Sodium
+
+/// A PAM conversation by a prompter: each question of the stack is one question to the person, and what modules have to
+/// say stands beside the next.
+public final class PromptConversation: Conversation {
+  /// Why a question has no answer.
+  public enum End: Sendable {
+    /// The person gave none.
+    case dismissed
+    /// Nobody could be asked.
+    case unavailable
+  }
+
+  /// Whether, and why, a question was left without an answer. Nothing is asked afterwards.
+  public private(set) var end: End?
+  /// Whether the person answered anything since the last ``retry()``.
+  public private(set) var hasAnswer = false
+
+  private let prompter: any Prompter
+  private let wording: Wording
+  private var notes: [String] = []
+
+  /// Asks by `prompter`, in these words.
+  public init(prompter: any Prompter, wording: Wording) {
+    self.prompter = prompter
+    self.wording = wording
+  }
+
+  /// The stack refused, and will be run once more.
+  public func retry() {
+    hasAnswer = false
+    notes.insert(wording.refusal, at: 0)
+  }
+
+  /// Asks or notes one thing; see ``Conversation/answer(_:_:)``.
+  public func answer(_ message: ConversationMessage, _ body: (borrowing SecureBytes) -> Void) {
+    switch message {
+    case .info(let text), .error(let text):
+      let note = PlainText.sentence(text)
+      if !note.isEmpty { notes.append(note) }
+    case .secret(let text): ask(text, isVisible: false, body)
+    case .visible(let text): ask(text, isVisible: true, body)
+    }
+  }
+
+  private func ask(_ text: String, isVisible: Bool, _ body: (borrowing SecureBytes) -> Void) {
+    guard end == nil else { return }
+    var question = wording.question(text, isVisible: isVisible, warning: notes.joined(separator: " "))
+    notes = []
+    while let given = answer(to: question) {
+      guard question.isNew else { return body(given) }
+      question.warning = Wording.emptiness
+      guard given.count > 0 else { continue }
+      if prompter.repeatsNew { return body(given) }
+      guard let second = answer(to: wording.repetition(of: question)) else { return }
+      if Sodium.equal(given.bytes, second.bytes) { return body(given) }
+      question.warning = Wording.difference
+    }
+  }
+
+  private func answer(to question: Question) -> SecureBytes? {
+    switch prompter.ask(question) {
+    case .given(let bytes):
+      hasAnswer = true
+      return bytes
+    case .dismissed: end = .dismissed
+    case .unavailable: end = .unavailable
+    }
+    return nil
+  }
+}

@@ -1,0 +1,19 @@
+/// A way to ask the person.
+public protocol Prompter: AnyObject {
+  /// Asks, and waits for the answer; where it asked before and nothing ended it, in the same window. `warning` says that
+  /// the answer before was not right.
+  func ask(_ question: Question) -> Answer
+
+  /// Takes away what is on the screen. Nothing is asked afterwards.
+  ///
+  /// - Parameter accepted: whether the last answer was right.
+  func end(accepted: Bool)
+
+  /// Whether it asks twice for what is new, and gives only what was the same both times.
+  var repeatsNew: Bool { get }
+}
+
+extension Prompter {
+  /// It does not.
+  public var repeatsNew: Bool { false }
+}

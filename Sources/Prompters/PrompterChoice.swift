@@ -1,0 +1,64 @@
+/// Asks by what the person sees: the desktop's own prompter, else another on the display, else the caller's terminal. What
+/// turns out not to be there, or not to work, is left for the next; where none is left, nobody can be asked.
+public final class PrompterChoice: Prompter {
+  private let patience: Patience
+  private var candidates: ArraySlice<() -> (any Prompter)?> = []
+  private var current: (any Prompter)?
+  private lazy var bus = DesktopBus(patience: patience)
+
+  /// Looks for nothing yet.
+  ///
+  /// - Parameters:
+  ///   - terminal: the path of the caller's terminal; may be empty.
+  ///   - windowID: what the caller gave as its window; may be empty.
+  public init(desktop: Desktop, terminal: String, windowID: String, patience: Patience) {
+    self.patience = patience
+    let gnome = { [unowned self] () -> (any Prompter)? in
+      guard let bus, bus.owner(of: SystemPrompter.name) != nil || desktop.hasDisplay && bus.offers(SystemPrompter.name)
+      else { return nil }
+      return SystemPrompter(bus, window: windowID)
+    }
+    let plasma = { [unowned self] () -> (any Prompter)? in
+      guard let bus, bus.offers(PlasmaPrompter.name) else { return nil }
+      return PlasmaPrompter(bus, window: windowID)
+    }
+    let window = { () -> (any Prompter)? in desktop.hasDisplay ? Pinentry(terminal: nil, patience: patience) : nil }
+    let screen = { () -> (any Prompter)? in
+      CallerTerminal(path: terminal).flatMap { Pinentry(terminal: $0, patience: patience) }
+    }
+    let lines = { () -> (any Prompter)? in
+      CallerTerminal(path: terminal).map { TerminalPrompter($0, patience: patience) }
+    }
+    // Beside Plasma, GNOME's may be installed as well.
+    candidates = (desktop.isPlasma ? [plasma] : []) + [gnome, window, screen, lines]
+  }
+
+  /// Asks by the first that works; see ``Prompter/ask(_:)``.
+  public func ask(_ question: Question) -> Answer {
+    while !patience.isOver {
+      guard let prompter = current else {
+        guard let next = candidates.popFirst() else { return .unavailable }
+        current = next()
+        continue
+      }
+      switch prompter.ask(question) {
+      case .given(let bytes): return .given(bytes)
+      case .dismissed: return .dismissed
+      case .unavailable:
+        prompter.end(accepted: false)
+        current = nil
+      }
+    }
+    return .dismissed
+  }
+
+  /// Takes away what is on the screen.
+  public func end(accepted: Bool) {
+    current?.end(accepted: accepted)
+    current = nil
+    candidates = []
+  }
+
+  /// As that which asked.
+  public var repeatsNew: Bool { current?.repeatsNew ?? false }
+}

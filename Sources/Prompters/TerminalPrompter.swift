@@ -1,0 +1,51 @@
+import Glibc
+import PAMClient
+import Posix
+import Sodium
+import Systemd
+
+/// Asks on the caller's terminal, line by line. While a question stands, the terminal's keys send no signals: they would
+/// go to the caller. Ctrl-C and Ctrl-D dismiss the prompt.
+final class TerminalPrompter: Prompter {
+  private let terminal: CallerTerminal
+  private let patience: Patience
+  /// What was said already.
+  private var head = ""
+
+  init(_ terminal: CallerTerminal, patience: Patience) {
+    self.terminal = terminal
+    self.patience = patience
+  }
+
+  func ask(_ question: Question) -> Answer {
+    var isReadable = false
+    let arrived = { (_: IOEvents) in isReadable = true }
+    guard let source = try? patience.loop.addIO(fd: terminal.number, events: .readable, handler: arrived),
+      let echo = try? TerminalEcho(of: terminal.number, isOn: question.isVisible, interrupt: false)
+    else { return .unavailable }
+    defer {
+      // Where the answer is seen, so is the end of its line, but not that of one that was dismissed.
+      if !question.isVisible || patience.isOver { terminal.say("\n") }
+      echo.restore()
+    }
+    say(question)
+    let answer = try? withExtendedLifetime(source) {
+      try SecretLine.read(from: terminal.number) {
+        isReadable = false
+        guard patience.wait(until: { isReadable }) else { throw SecretLine.Cancelled() }
+      }
+    }
+    guard let answer else { return .dismissed }
+    return .given(answer)
+  }
+
+  func end(accepted: Bool) {}
+
+  private func say(_ question: Question) {
+    let now = "\n\(question.title)\n\(question.detail)\n"
+    if now != head { terminal.say(now) }
+    head = now
+    if !question.warning.isEmpty { terminal.say(question.warning + "\n") }
+    terminal.say(question.message + ": ")
+  }
+}

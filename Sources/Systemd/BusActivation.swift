@@ -1,0 +1,25 @@
+/// Programs that the bus can start.
+extension Bus {
+  /// Asks the bus which names it would start a program for.
+  public func activatableNames(completion: @escaping (Result<[String], BusError>) -> Void) throws(BusError) {
+    try callDriver("ListActivatableNames") { (_: inout MessageWriter) throws(BusError) in
+    } reply: { reply in
+      completion(reply.reading { message throws(BusError) in try message.readStrings() })
+    }
+  }
+
+  /// Has the bus start the program that owns a name; nothing happens where it is owned already.
+  public func startService(
+    _ name: String, timeout: Duration? = nil, completion: @escaping (Result<Void, BusError>) -> Void
+  ) throws(BusError) {
+    try callAsync(
+      destination: Self.driverName, path: Self.driverPath, interface: Self.driverName, member: "StartServiceByName",
+      timeout: timeout
+    ) { (writer: inout MessageWriter) throws(BusError) in
+      try writer.appendString(name)
+      try writer.appendUInt32(0)
+    } reply: {
+      completion($0.map { _ in })
+    }
+  }
+}

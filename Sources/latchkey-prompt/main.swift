@@ -1,0 +1,88 @@
+// latchkey-prompt: one prompt of the daemon, shown to the person. Arguments and wiring; see PrompterChoice.
+import Control
+import Gcrypt
+import Glibc
+import PAMClient
+import Posix
+import Prompters
+import Sodium
+import Systemd
+
+/// How long the person has in all. The unit's last limit is a little more.
+private let personLimit = Duration.seconds(300)
+/// How long the daemon may take to answer, in milliseconds.
+private let daemonLimit = 5000
+/// How often the person may try.
+private let attempts = 3
+
+/// Runs the PAM service until it accepts, or there is no more answer.
+private func authenticate(
+  _ request: PromptRequest, _ options: Options, _ prompter: PrompterChoice, _ patience: Patience
+) -> PromptOutcome {
+  let wording = Wording(request)
+  let conversation = PromptConversation(prompter: prompter, wording: wording)
+  for attempt in 1...attempts {
+    let outcome = Authentication.run(
+      service: request.purpose == .login ? "latchkey-unlock" : "latchkey-collection", user: options.account.name,
+      terminal: request.terminal.isEmpty ? nil : request.terminal, folder: options.pamFolder,
+      environment: [
+        "LATCHKEY_PROMPT": "\(options.number)", "LATCHKEY_LABEL": PlainText.name(request.label),
+        "LATCHKEY_CALLER": PlainText.name(request.caller),
+      ], conversation: conversation)
+    if outcome == .accepted { return .accepted }
+    switch conversation.end {
+    case .unavailable: return .unavailable
+    case .dismissed: return .dismissed
+    case nil: break
+    }
+    if patience.isOver { return .dismissed }
+    switch outcome {
+    case .refused where conversation.hasAnswer:
+      if attempt < attempts { conversation.retry() }
+    // Refused without a question, as an account is that is locked: another try would end in the same way.
+    case .refused(let text), .unavailable(let text):
+      Journal.log(.warning, "PAM asks nobody: \(text)")
+      return .unavailable
+    case .accepted: break
+    }
+  }
+  return .dismissed
+}
+
+private func serve(_ options: Options) throws {
+  try Process.forbidInspection()
+  Process.overwriteFreedMemory()
+  umask(0o077)
+  try Sodium.initialize()
+  try Gcrypt.initialize()
+  let loop = try EventLoop()
+  let patience = Patience(loop: loop, limit: personLimit)
+  let signals = try [SIGTERM, SIGINT, SIGHUP].map { try loop.addSignal($0) { patience.giveUp() } }
+  let client = try ControlClient(runtime: options.runtime, uid: options.account.uid)
+  let request = try client.prompt(options.number, until: Process.now + daemonLimit)
+  // The daemon says nothing more on this connection but its end, which withdraws the prompt.
+  let end = try loop.addIO(fd: client.number, events: .readable) { _ in patience.giveUp() }
+  let prompter = PrompterChoice(
+    desktop: Desktop { getenv($0).map { String(cString: $0) } }, terminal: request.terminal, windowID: request.window,
+    patience: patience)
+  let outcome = withExtendedLifetime((signals, end)) { authenticate(request, options, prompter, patience) }
+  prompter.end(accepted: outcome == .accepted)
+  if outcome == .unavailable { Journal.log(.warning, "nobody can be asked for prompt \(options.number)") }
+  // A daemon that withdrew the prompt does not listen any more.
+  try? client.promptEnded(outcome)
+}
+
+do {
+  try serve(try Options(CommandLine.arguments))
+} catch Options.Failure.help {
+  print(Options.usage)
+} catch Options.Failure.usage {
+  print(Options.usage)
+  exit(64)
+} catch Options.Failure.noAccount {
+  Journal.log(.error, "this process belongs to no account")
+  exit(1)
+} catch {
+  Journal.log(.error, "latchkey-prompt cannot ask: \(error)")
+  exit(1)
+}
