@@ -9,6 +9,8 @@ struct Budget {
   static let total: Int64 = 3000
   /// Milliseconds for a close_session, which is nobody's login any more.
   static let close: Int64 = 1000
+  /// Milliseconds for one passphrase, from the moment that it was typed.
+  static let passphrase: Int64 = 3000
   private static var key: Literal { "latchkey-budget" }
 
   /// Takes all that is left, in milliseconds. Until `giveBack`, the handle has nothing.

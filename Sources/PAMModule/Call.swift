@@ -29,7 +29,7 @@ struct Call {
     let token = Item.token.text(of: handle, limit: Token.limit)
     guard !token.isEmpty else { return }
     guard token.count <= Token.limit else {
-      Log.write(LOG_WARNING, "a token of more than 4096 bytes is not used", to: handle)
+      logTooLong()
       return
     }
     let user = Item.user.text(of: handle)
@@ -38,19 +38,53 @@ struct Call {
       Log.write(LOG_ERR, "no memory for the token", to: handle)
       return
     }
-    runWithinBudget(.authenticate, token: Token.kept(of: user, in: handle))
+    let prompt = service.isUnlock ? Variable.promptNumber(of: handle) : .empty
+    runWithinBudget(.authenticate, prompt: prompt, token: Token.kept(of: user, in: handle))
   }
 
   /// Tells that a session opened, with the token if authenticate was called in this process, for the same user.
   func openSession() {
-    runWithinBudget(.openSession, token: Token.kept(of: Item.user.text(of: handle), in: handle))
+    runWithinBudget(.openSession, prompt: .empty, token: Token.kept(of: Item.user.text(of: handle), in: handle))
   }
 
   func closeSession() {
-    run(.closeSession, token: .empty, until: Deadline(after: Budget.close))
+    run(.closeSession, prompt: .empty, token: .empty, until: Deadline(after: Budget.close))
   }
 
-  private func runWithinBudget(_ operation: Request.Operation, token: Text) {
+  /// Asks for the passphrase that a prompt of latchkeyd's is about, and lets the helper open the collection with it. The
+  /// passphrase is for that alone: it becomes neither PAM_AUTHTOK nor a kept token.
+  ///
+  /// - Returns: what libpam is told: success only if the collection is open now.
+  func passphrase() -> Int32 {
+    let prompt = Variable.promptNumber(of: handle)
+    guard !prompt.isEmpty else {
+      Log.write(LOG_ERR, "no passphrase asked for: LATCHKEY_PROMPT is not set, or no number", to: handle)
+      return PAM_AUTHINFO_UNAVAIL
+    }
+    guard let conversation = Conversation(of: handle) else { return PAM_CONV_ERR }
+    // All but the answer is put together before the person is asked: a conversation may change what libpam holds.
+    guard var request = beginRequest(.passphrase, prompt: prompt) else { return PAM_AUTHINFO_UNAVAIL }
+    let answer = Question.withText(
+      label: Variable.label.string(of: handle), caller: Variable.caller.string(of: handle)
+    ) { conversation.ask($0, into: &request) }
+    switch answer {
+    case .given: break
+    case .empty: return PAM_AUTH_ERR
+    case .tooLong:
+      logTooLong()
+      return PAM_AUTH_ERR
+    case .failed: return PAM_CONV_ERR
+    }
+    guard let ending = send(request, until: Deadline(after: Budget.passphrase)) else { return PAM_AUTHINFO_UNAVAIL }
+    guard case .answered(let outcome) = ending else {
+      report(ending)
+      return PAM_AUTHINFO_UNAVAIL
+    }
+    log(outcome.passphrasePriority, outcome.passphraseText)
+    return outcome.passphraseResult
+  }
+
+  private func runWithinBudget(_ operation: Request.Operation, prompt: Text, token: Text) {
     guard let left = Budget.take(from: handle) else {
       Log.write(LOG_ERR, "no memory", to: handle)
       return
@@ -60,16 +94,23 @@ struct Call {
       return
     }
     let deadline = Deadline(after: left)
-    run(operation, token: token, until: deadline)
+    run(operation, prompt: prompt, token: token, until: deadline)
     Budget.giveBack(deadline.left, to: handle)
   }
 
-  private func run(_ operation: Request.Operation, token: Text, until deadline: Deadline) {
+  private func run(_ operation: Request.Operation, prompt: Text, token: Text, until deadline: Deadline) {
+    guard var request = beginRequest(operation, prompt: prompt) else { return }
+    request.append(field: token)
+    if let ending = send(request, until: deadline) { report(ending) }
+  }
+
+  /// A request up to its last field, the token; nil when there is no memory or nobody to ask for.
+  private func beginRequest(_ operation: Request.Operation, prompt: Text) -> Request? {
     let user = Item.user.text(of: handle)
-    guard !user.isEmpty else { return }
+    guard !user.isEmpty else { return nil }
     guard var request = Request(operation, flags: options.flags) else {
       Log.write(LOG_ERR, "no memory for the request", to: handle)
-      return
+      return nil
     }
     request.append(field: user)
     request.append(field: Text(service.name, limit: Request.limit))
@@ -77,18 +118,31 @@ struct Call {
     request.append(field: Item.remoteHost.text(of: handle))
     request.append(field: options.home)
     request.append(field: options.runtime)
-    request.append(field: token)
+    request.append(field: prompt)
+    return request
+  }
+
+  /// nil when the request cannot be sent.
+  private func send(_ request: consuming Request, until deadline: Deadline) -> Helper.Ending? {
     guard request.finish() else {
       Log.write(LOG_ERR, "the request is too long", to: handle)
-      return
+      return nil
     }
-    report(Helper.answer(to: request, path: options.helper, until: deadline))
+    return Helper.answer(to: request, path: options.helper, until: deadline)
+  }
+
+  private func log(_ priority: Int32, _ text: Literal) {
+    if options.debug || priority != LOG_DEBUG { Log.write(priority, text, to: handle) }
+  }
+
+  private func logTooLong() {
+    Log.write(LOG_WARNING, "a token of more than 4096 bytes is not used", to: handle)
   }
 
   private func report(_ ending: Helper.Ending) {
     switch ending {
     case .answered(let outcome):
-      if options.debug || outcome.priority != LOG_DEBUG { Log.write(outcome.priority, outcome.text, to: handle) }
+      log(outcome.priority, outcome.text)
     case .garbled:
       Log.write(LOG_ERR, "latchkey-derive gave an answer that is none", to: handle)
     case .killed(let signal):

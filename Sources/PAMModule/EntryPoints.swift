@@ -1,24 +1,31 @@
 import CPAMModule
 
-// What libpam calls. Every one of them returns PAM_IGNORE, always: this module neither lets anybody in nor keeps
-// anybody out, wherever in a stack it stands.
+// What libpam calls. Without the option `passphrase` every one of them returns PAM_IGNORE, always: the module neither lets
+// anybody in nor keeps anybody out, wherever in a stack it stands.
+//
+// With it, authenticate asks, and answers whether the collection opened; it never returns PAM_IGNORE then, whatever goes
+// wrong. The others do nothing.
 
 /// The argument vector of a module's line, as libpam hands it over.
 public typealias Arguments = UnsafeMutablePointer<UnsafePointer<CChar>?>
 
-/// Hands the token to the helper, and keeps it for the session.
+/// Hands the token to the helper, and keeps it for the session; or asks for a passphrase.
 @c(pam_sm_authenticate)
 public func authenticate(_ handle: OpaquePointer?, _ flags: Int32, _ count: Int32, _ arguments: Arguments?) -> Int32 {
   // A locker may authenticate again and again on one handle: an earlier token does not outlive the next attempt.
   if let handle { Token.forget(in: handle) }
-  Call(handle: handle, count: count, arguments: arguments)?.authenticate()
+  let call = Call(handle: handle, count: count, arguments: arguments)
+  if Options.asksPassphrase(count: count, arguments: arguments) { return call?.passphrase() ?? PAM_AUTHINFO_UNAVAIL }
+  call?.authenticate()
   return PAM_IGNORE
 }
 
 /// Tells the helper that a session opened; the token is gone afterwards, whatever happened.
 @c(pam_sm_open_session)
 public func openSession(_ handle: OpaquePointer?, _ flags: Int32, _ count: Int32, _ arguments: Arguments?) -> Int32 {
-  Call(handle: handle, count: count, arguments: arguments)?.openSession()
+  if !Options.asksPassphrase(count: count, arguments: arguments) {
+    Call(handle: handle, count: count, arguments: arguments)?.openSession()
+  }
   if let handle { Token.forget(in: handle) }
   return PAM_IGNORE
 }
@@ -26,14 +33,19 @@ public func openSession(_ handle: OpaquePointer?, _ flags: Int32, _ count: Int32
 /// Tells the helper that a session ended.
 @c(pam_sm_close_session)
 public func closeSession(_ handle: OpaquePointer?, _ flags: Int32, _ count: Int32, _ arguments: Arguments?) -> Int32 {
-  Call(handle: handle, count: count, arguments: arguments)?.closeSession()
+  if !Options.asksPassphrase(count: count, arguments: arguments) {
+    Call(handle: handle, count: count, arguments: arguments)?.closeSession()
+  }
   return PAM_IGNORE
 }
 
 /// Nothing to do: there are no credentials of the process to set.
+///
+/// A passphrase line says that it is done. libpam counts an ignored call of a line whose authenticate answered as no
+/// answer, and pam_setcred of a stack of only this line would fail. One that authenticate refused fails all the same.
 @c(pam_sm_setcred)
 public func setCredentials(_ handle: OpaquePointer?, _ flags: Int32, _ count: Int32, _ arguments: Arguments?) -> Int32 {
-  PAM_IGNORE
+  Options.asksPassphrase(count: count, arguments: arguments) ? PAM_SUCCESS : PAM_IGNORE
 }
 
 /// Nothing to do: whether an account may log in is not this module's business.

@@ -24,6 +24,8 @@ struct Options {
         debug = true
       } else if strcmp(argument, ("no_found" as Literal).cString) == 0 {
         noFound = true
+      } else if Options.isPassphrase(argument) {
+        continue
       } else if let path = Options.value(of: "home=", in: argument) {
         home = Text(path, limit: Request.limit)
         guard Options.isAbsolute(path, handle) else { return nil }
@@ -39,8 +41,24 @@ struct Options {
     }
   }
 
+  /// Whether the line asks for a collection's passphrase. Answered apart from all else that an option can be wrong in: such
+  /// a line is never ignored, as a stack that goes on without it would let in whoever it was to ask.
+  static func asksPassphrase(count: Int32, arguments: UnsafeMutablePointer<UnsafePointer<CChar>?>?) -> Bool {
+    guard let arguments else { return false }
+    var index = 0
+    while index < Int(count) {
+      if let argument = arguments[index], isPassphrase(argument) { return true }
+      index = index &+ 1
+    }
+    return false
+  }
+
   /// The flags byte of a request.
   var flags: UInt8 { (noFound ? 1 : 0) | (debug ? 2 : 0) }
+
+  private static func isPassphrase(_ argument: UnsafePointer<CChar>) -> Bool {
+    strcmp(argument, ("passphrase" as Literal).cString) == 0
+  }
 
   private static func value(of name: Literal, in argument: UnsafePointer<CChar>) -> UnsafePointer<CChar>? {
     guard strncmp(argument, name.cString, name.count) == 0 else { return nil }

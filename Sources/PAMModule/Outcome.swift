@@ -1,6 +1,7 @@
 import CPAMModule
 
-/// The one byte by which the helper answers. It changes nothing for the caller: it is only worth a log line.
+/// The one byte by which the helper answers. At a login it changes nothing for the caller and is only worth a log line;
+/// a line that asks for a passphrase answers by it.
 enum Outcome: UInt8 {
   case unlocked = 0
   case nothingNeeded = 1
@@ -24,6 +25,29 @@ enum Outcome: UInt8 {
     case .wrongPassword: LOG_NOTICE
     case .refused, .daemonSilent, .noMemory, .homeUnavailable: LOG_WARNING
     case .damaged, .badRequest, .internalError: LOG_ERR
+    }
+  }
+
+  /// What libpam is told where a passphrase was asked for. Only an open collection is a success.
+  var passphraseResult: Int32 {
+    switch self {
+    case .unlocked: PAM_SUCCESS
+    case .wrongPassword: PAM_AUTH_ERR
+    default: PAM_AUTHINFO_UNAVAIL
+    }
+  }
+
+  /// A person waits for a passphrase to do something: whatever else happened is worth a line.
+  var passphrasePriority: Int32 { self != .unlocked && priority == LOG_DEBUG ? LOG_WARNING : priority }
+
+  var passphraseText: Literal {
+    switch self {
+    case .unlocked: "collection opened"
+    case .wrongPassword: "the passphrase does not open the collection"
+    case .refused: "latchkeyd takes no passphrase for this prompt"
+    case .damaged: "the collection cannot be used; see latchkey status"
+    case .noMemory: "not enough memory to derive the collection's key"
+    default: text
     }
   }
 

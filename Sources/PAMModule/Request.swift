@@ -8,7 +8,7 @@ import CPAMModule
 ///     u8  version = 1
 ///     u8  operation
 ///     u8  flags: 1 no_found, 2 debug
-///     7 x u16 length + bytes: user, service, tty, rhost, home, runtime, token
+///     8 x u16 length + bytes: user, service, tty, rhost, home, runtime, prompt, token
 struct Request: ~Copyable {
   /// The largest value of the length field, in bytes.
   static let limit = 16384
@@ -18,6 +18,7 @@ struct Request: ~Copyable {
     case authenticate = 1
     case openSession = 2
     case closeSession = 3
+    case passphrase = 4
   }
 
   private let pages: LockedPages

@@ -16,5 +16,8 @@ struct Service {
       || isNamed("doas") || isNamed("ksu") || isNamed("systemd-run0") || isNamed("chfn") || isNamed("chsh")
   }
 
+  /// The service by which a prompt asks for the login password: the only one whose authentication answers a prompt.
+  var isUnlock: Bool { isNamed("latchkey-unlock") }
+
   private func isNamed(_ other: Literal) -> Bool { strcmp(name, other.cString) == 0 }
 }

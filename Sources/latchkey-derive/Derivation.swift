@@ -32,6 +32,7 @@ struct Derivation: ~Copyable {
       case .authenticate: try authenticate()
       case .openSession: try openSession()
       case .closeSession: try closeSession()
+      case .passphrase: try passphrase()
       }
     } catch {
       return Derivation.result(of: error)
@@ -69,6 +70,20 @@ struct Derivation: ~Copyable {
   private borrowing func closeSession() throws -> DeriveResult {
     _ = try greet(try ControlClient(runtime: runtime, uid: account.uid), .closeSession)
     return .closed
+  }
+
+  /// Turns a collection's passphrase into its key, for one prompt. The keybag has no part in it.
+  private borrowing func passphrase() throws -> DeriveResult {
+    let daemon = try ControlClient(runtime: runtime, uid: account.uid)
+    let derivation = try daemon.derivation(prompt: request.prompt, until: deadline())
+    let key = PassphraseKey(prompt: request.prompt, key: try derivation.key(request.token.bytes))
+    return switch try daemon.passphrase(key, until: deadline()) {
+    case .live: .unlocked
+    case .wrongKeys: .wrongPassword
+    // Keys that wait have opened nothing yet.
+    case .refused, .staged: .refused
+    case .unusable: .damaged
+    }
   }
 
   // MARK: - a session with a vault
@@ -117,7 +132,8 @@ struct Derivation: ~Copyable {
   private borrowing func greet(
     _ daemon: borrowing ControlClient, _ stage: Hello.Stage
   ) throws(ControlError) -> DeriveResult? {
-    let hello = Hello(stage: stage, service: request.service, tty: request.tty, remoteHost: request.remoteHost)
+    let hello = Hello(
+      stage: stage, service: request.service, tty: request.tty, remoteHost: request.remoteHost, prompt: request.prompt)
     return switch try daemon.hello(hello, until: deadline()) {
     case .nothing: .nothingNeeded
     case .refused: .refused
@@ -201,7 +217,7 @@ struct Derivation: ~Copyable {
     switch error {
     case ControlError.noDaemon: .noDaemon
     case ControlError.silent, ControlError.broken: .daemonSilent
-    case ControlError.strangeDaemon: .refused
+    case ControlError.strangeDaemon, ControlError.declined: .refused
     case KeybagError.missing: .noVault
     case KeybagError.wrongPassword: .wrongPassword
     case KeybagError.noMemory: .noMemory

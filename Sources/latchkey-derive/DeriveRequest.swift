@@ -9,6 +9,9 @@ struct DeriveRequest: ~Copyable {
     case authenticate = 1
     case openSession = 2
     case closeSession = 3
+    case passphrase = 4
+
+    var needsToken: Bool { self == .authenticate || self == .passphrase }
   }
 
   let operation: Operation
@@ -22,7 +25,9 @@ struct DeriveRequest: ~Copyable {
   let home: String
   /// In the place of the user's runtime folder; empty for none.
   let runtime: String
-  /// The password; empty for a login without one.
+  /// The number of the daemon's prompt that this answers; 0 for none.
+  let prompt: UInt64
+  /// The password, or the passphrase that the prompt is about; empty for a login without one.
   let token: SecureBytes
 
   private static let sizeLimit = 16384
@@ -47,8 +52,8 @@ struct DeriveRequest: ~Copyable {
     else { return nil }
     var texts: [String] = []
     var position = 3
-    // Six texts, then the token.
-    for _ in 0..<6 {
+    // Seven texts, then the token.
+    for _ in 0..<7 {
       guard let end = DeriveRequest.fieldEnd(bytes, position) else { return nil }
       let field = bytes.extracting((position + 2)..<end).withUnsafeBytes { Array($0) }
       guard !field.contains(0), let text = String(validating: field, as: UTF8.self) else { return nil }
@@ -56,10 +61,11 @@ struct DeriveRequest: ~Copyable {
       position = end
     }
     // A relative folder would be below `/`, and no one's.
-    guard texts[4...].allSatisfy({ $0.isEmpty || $0.hasPrefix("/") }) else { return nil }
-    guard let end = DeriveRequest.fieldEnd(bytes, position), end == bytes.byteCount,
+    guard texts[4...5].allSatisfy({ $0.isEmpty || $0.hasPrefix("/") }) else { return nil }
+    guard let prompt = DeriveRequest.promptNumber(texts[6]), prompt > 0 || operation != .passphrase,
+      let end = DeriveRequest.fieldEnd(bytes, position), end == bytes.byteCount,
       // Nobody authenticates with an empty password here.
-      operation != .authenticate || end - position > 2,
+      !operation.needsToken || end - position > 2,
       end - position - 2 <= DeriveRequest.tokenLimit,
       let token = try? SecureBytes(copying: bytes.extracting((position + 2)..<end))
     else { return nil }
@@ -67,7 +73,17 @@ struct DeriveRequest: ~Copyable {
     mayFound = bytes.unsafeLoad(fromByteOffset: 2, as: UInt8.self) & 1 == 0
     (user, service, tty) = (texts[0], texts[1], texts[2])
     (remoteHost, home, runtime) = (texts[3], texts[4], texts[5])
+    self.prompt = prompt
     self.token = token
+  }
+
+  /// A decimal number of 1 to 2^63 - 1 as the module writes it, or 0 for an empty text; nil for all else.
+  private static func promptNumber(_ text: String) -> UInt64? {
+    if text.isEmpty { return 0 }
+    guard text.utf8.first != UInt8(ascii: "0"), text.utf8.allSatisfy((UInt8(ascii: "0")...UInt8(ascii: "9")).contains),
+      let number = UInt64(text), number <= UInt64(Int64.max)
+    else { return nil }
+    return number
   }
 
   /// Where a field that begins at `position` with its length as 16 bits ends; nil where it does not fit.

@@ -1,6 +1,6 @@
 /// The one byte that the helper answers, which the module logs.
 enum DeriveResult: UInt8 {
-  /// The daemon took the keys.
+  /// The daemon took the keys; of a passphrase: the collection is open.
   case unlocked = 0
   /// The daemon wanted none.
   case nothingNeeded = 1
@@ -10,9 +10,9 @@ enum DeriveResult: UInt8 {
   case noVault = 3
   /// A vault was founded.
   case founded = 4
-  /// No protector opens with this password.
+  /// No protector opens with this password, or the collection does not with this passphrase.
   case wrongPassword = 5
-  /// The daemon may not be unlocked by this authentication.
+  /// The daemon may not be unlocked by this authentication, or there is no such prompt.
   case refused = 6
   /// The vault's files cannot be used.
   case damaged = 7

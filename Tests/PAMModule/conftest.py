@@ -16,9 +16,10 @@ ROOT = HERE.parent.parent
 MODULE = pathlib.Path(os.environ.get("LATCHKEY_PAM_MODULE", ROOT / ".build/pam/pam_latchkey.so")).resolve()
 UNSTRIPPED = MODULE.with_suffix(".unstripped.so")
 TOKEN = "tok-E7q.w9 ünïcode-Zx4"
-FIELDS = ["user", "service", "tty", "rhost", "home", "runtime", "token"]
+FIELDS = ["user", "service", "tty", "rhost", "home", "runtime", "prompt", "token"]
 ENTRY_POINTS = ["authenticate", "setcred", "acct_mgmt", "open_session", "close_session", "chauthtok"]
-OPERATIONS = {1: "authenticate", 2: "openSession", 3: "closeSession"}
+OPERATIONS = {1: "authenticate", 2: "openSession", 3: "closeSession", 4: "passphrase"}
+COLLECTION = "latchkey-collection"
 
 
 def parse(data):
@@ -107,15 +108,24 @@ class Login:
         confdir.mkdir(exist_ok=True)
         (confdir / service).write_text("\n".join(stack) + "\n")
 
+    def ask(self, *options, service=COLLECTION, helper=None, after=(), before=()):
+        """A service that asks for a collection's passphrase, with the module's line alone in `auth`."""
+        line = f"auth required {MODULE} passphrase {' '.join([f'helper={helper or self.helper}', *options])}"
+        confdir = self.folder / "pam.d"
+        confdir.mkdir(exist_ok=True)
+        (confdir / service).write_text("\n".join([*before, line, *after, "account required pam_permit.so"]) + "\n")
+
     def command(self, *commands, service="login", start=True):
         commands = ["start", *commands, "end"] if start else commands
         return [self.tools / "pamdriver", self.folder / "pam.d", service, self.user, self.folder / "token", *commands]
 
     def environment(self, **more):
-        return {**os.environ, "PAMDRIVER_LOG": str(self.log), "TOKEN_IN_CALLER": TOKEN, **more}
+        return {**os.environ, "PAMDRIVER_LOG": str(self.log), "PAMDRIVER_ASKED": str(self.folder / "asked"),
+                "TOKEN_IN_CALLER": TOKEN, **more}
 
     def run(self, *commands, service="login", start=True, wrapper=(), **environment):
         self.log.unlink(missing_ok=True)
+        (self.folder / "asked").unlink(missing_ok=True)
         done = subprocess.run(
             [*wrapper, *self.command(*commands, service=service, start=start)],
             env=self.environment(**environment), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
@@ -125,15 +135,22 @@ class Login:
         return Run(done.stdout, log)
 
     @contextlib.contextmanager
-    def pausing(self, *commands, **environment):
+    def pausing(self, *commands, service="login", **environment):
         """The driver as a process; killed at the end, so that a failed assertion does not leave it at its pause."""
         with subprocess.Popen(
-                self.command(*commands), env=self.environment(**environment),
+                self.command(*commands, service=service), env=self.environment(**environment),
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
             try:
                 yield process
             finally:
                 process.kill()
+
+    @property
+    def questions(self):
+        """What the module asked, as bytes, each with the style of PAM's message."""
+        path = self.folder / "asked"
+        lines = path.read_bytes().split(b"\0")[:-1] if path.exists() else []
+        return [(int(style), text) for style, text in (line.split(b" ", 1) for line in lines)]
 
     @property
     def records(self):

@@ -2,7 +2,8 @@
 //
 //   pamdriver CONFDIR SERVICE USER TOKENFILE COMMAND...
 //
-// It answers every prompt with the contents of TOKENFILE, runs the commands one after another and prints each libpam
+// It answers every prompt with the contents of TOKENFILE (unless PAMDRIVER_CONVERSE names another way) and writes what was
+// asked to the file PAMDRIVER_ASKED, runs the commands one after another and prints each libpam
 // result with the milliseconds it took. syslog and the functions below in FAILABLE are its own: log lines go to the
 // file PAMDRIVER_LOG, and PAMDRIVER_FAIL="function:N" makes the N-th call that comes from the module fail ("*": all).
 #define _GNU_SOURCE
@@ -108,6 +109,7 @@ FAILABLE(int, posix_spawnattr_init, (posix_spawnattr_t *x), (x), ENOMEM)
 FAILABLE(int, posix_spawnattr_setflags, (posix_spawnattr_t *x, short f), (x, f), EINVAL)
 FAILABLE(int, pam_set_data,
          (pam_handle_t *h, const char *k, void *d, void (*c)(pam_handle_t *, void *, int)), (h, k, d, c), PAM_BUF_ERR)
+FAILABLE(const char *, pam_getenv, (pam_handle_t *h, const char *n), (h, n), NULL)
 FAILABLE(int, pam_get_item, (const pam_handle_t *h, int i, const void **v), (h, i, v), PAM_SYSTEM_ERR)
 
 int fcntl(int descriptor, int command, ...) {
@@ -123,6 +125,7 @@ int fcntl(int descriptor, int command, ...) {
 
 // ---- the caller ----
 
+static pam_handle_t *handle;
 static char token[70000];
 static int input, output;
 
@@ -132,8 +135,22 @@ static void say(const char *format, ...) {
 }
 
 static int converse(int count, const struct pam_message **messages, struct pam_response **responses, void *data) {
-  (void)messages, (void)data;
+  (void)data;
+  const char *path = getenv("PAMDRIVER_ASKED"), *way = getenv("PAMDRIVER_CONVERSE");
+  int asked = path ? open(path, O_WRONLY | O_CREAT | O_APPEND, 0600) : -1;
+  for (int i = 0; asked >= 0 && i < count; i++) dprintf(asked, "%d %s%c", messages[i]->msg_style, messages[i]->msg, 0);
+  close(asked);
+  if (way && !strcmp(way, "fail")) return PAM_CONV_ERR;
+  if (way && !strcmp(way, "nothing")) return PAM_SUCCESS;
+  if (way && !strcmp(way, "slow")) usleep(3200000);
+  // A variable that is set again frees what pam_getenv gave before.
+  if (way && !strcmp(way, "renumber")) pam_putenv(handle, "LATCHKEY_PROMPT=1000000000000000001");
   *responses = calloc(count, sizeof **responses);
+  if (way && !strcmp(way, "no text")) return PAM_SUCCESS;
+  if (way && !strcmp(way, "fail, freed")) {
+    free(*responses);
+    return PAM_CONV_ERR;
+  }
   for (int i = 0; i < count; i++) (*responses)[i].resp = strdup(token);
   return PAM_SUCCESS;
 }
@@ -158,7 +175,6 @@ static int open_descriptors(void) {
   return count;
 }
 
-static pam_handle_t *handle;
 static struct pam_conv conversation = {converse, NULL};
 
 static void run(char **arguments, const char *command) {
@@ -176,7 +192,8 @@ static void run(char **arguments, const char *command) {
   else if (!strncmp(command, "tty=", 4)) result = pam_set_item(handle, PAM_TTY, command + 4);
   else if (!strncmp(command, "rhost=", 6)) result = pam_set_item(handle, PAM_RHOST, command + 6);
   else if (!strncmp(command, "user=", 5)) result = pam_set_item(handle, PAM_USER, command[5] ? command + 5 : NULL);
-  else if (!strcmp(command, "forget-token")) token[0] = 0, result = 0;
+  else if (!strncmp(command, "env:", 4)) result = pam_putenv(handle, command + 4);
+  else if (!strcmp(command, "forget-token")) explicit_bzero(token, sizeof token), result = 0;
   else if (!strcmp(command, "ignore-children")) result = signal(SIGCHLD, SIG_IGN) == SIG_ERR;
   else if (!strcmp(command, "collect-children")) result = signal(SIGCHLD, on_child) == SIG_ERR;
   else if (!strcmp(command, "close-standard")) result = close(0) | close(1) | close(2);
@@ -211,7 +228,8 @@ static void run(char **arguments, const char *command) {
     if (waitpid(child, &status, 0) != child) status = 0;
     result = status;
   }
-  say("%s %d %lld\n", command, result, milliseconds() - start);
+  // Of a variable the name is enough: its value may be anything.
+  say("%.*s %d %lld\n", (int)strcspn(command, ":"), command, result, milliseconds() - start);
 }
 
 int main(int count, char **arguments) {

@@ -47,7 +47,8 @@ def test_login_sends_the_exact_requests(login):
     login.configure()
     run = login.run("tty=tty7", "rhost=10.0.0.9", "auth", "acct", "setcred", "open", "close")
     assert set(run.results) == {0} and run.lines == []
-    user = dict(user=b"alice", service=b"login", tty=b"tty7", rhost=b"10.0.0.9", home=b"", runtime=b"")
+    user = dict(user=b"alice", service=b"login", tty=b"tty7", rhost=b"10.0.0.9", home=b"", runtime=b"",
+                prompt=b"")
     assert login.requests == [
         dict(operation="authenticate", flags=0, **user, token=TOKEN.encode()),
         dict(operation="openSession", flags=0, **user, token=TOKEN.encode()),
@@ -108,6 +109,18 @@ def test_largest_request_fits_and_one_byte_more_is_refused(login):
     assert run.lines == ["the request is too long"] * 2 and set(run.results) == {0} and len(login.records) == 1
     run = login.run(f"rhost={'r' * 70000}", "auth")
     assert run.lines == ["the request is too long"] and set(run.results) == {0}
+
+
+@pytest.mark.parametrize("service, number, sent", [
+    ("latchkey-unlock", "7", b"7"), ("latchkey-unlock", "0", b""), ("latchkey-unlock", "7x", b""), ("login", "7", b""),
+    ("latchkey-unlock2", "7", b"")])  # fmt: skip
+def test_only_the_service_of_a_prompt_passes_its_number_on(login, service, number, sent):
+    login.configure(service=service)
+    run = login.run(f"env:LATCHKEY_PROMPT={number}", "auth", "open", "close", service=service)
+    assert set(run.results) == {0} and run.lines == [] and login.questions == [(1, b"Password: ")]
+    assert [request["prompt"] for request in login.requests] == [sent, b"", b""]
+    login.run("auth", service=service, LATCHKEY_PROMPT="8")
+    assert login.requests[-1]["prompt"] == b"", "the process's environment is not asked"
 
 
 # ---- when it does nothing ----

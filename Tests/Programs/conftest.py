@@ -26,7 +26,7 @@ PERSON = pwd.getpwuid(65534 if IS_ROOT else os.geteuid())
 PASSWORD = "korrekt Pferd-Batterie 4711 ü"
 ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LANG": "C"}
 
-AUTHENTICATE, OPEN, CLOSE = 1, 2, 3
+AUTHENTICATE, OPEN, CLOSE, PASSPHRASE = 1, 2, 3, 4
 NO_FOUND = 1
 UNLOCKED, NOTHING_NEEDED, NO_DAEMON, NO_VAULT, FOUNDED, WRONG_PASSWORD, REFUSED, DAMAGED = range(8)
 DAEMON_SILENT, NO_MEMORY, HOME_UNAVAILABLE, BAD_REQUEST, INTERNAL_ERROR, CLOSED = range(8, 14)
@@ -98,9 +98,9 @@ class Login:
         return self.daemons[-1]
 
     def request(self, operation, token=PASSWORD, user=PERSON.pw_name, service="login", tty="tty1", rhost="", home=None,
-                runtime=None, flags=0, version=1):
+                runtime=None, prompt="", flags=0, version=1):
         fields = [user, service, tty, rhost, str(self.home if home is None else home),
-                  str(self.runtime if runtime is None else runtime), token]
+                  str(self.runtime if runtime is None else runtime), prompt, token]
         body = bytes([version, operation, flags])
         for field in fields:
             data = field if isinstance(field, bytes) else field.encode()

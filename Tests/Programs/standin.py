@@ -11,7 +11,7 @@ import threading
 
 VERSION = 1
 HELLO, UNLOCK, STATUS, LOCK, PROMPT, PROMPT_ENDED = 1, 2, 3, 4, 5, 6
-DECLINED = 255
+DERIVATION, PASSPHRASE, DECLINED = 7, 8, 255
 LOGIN, COLLECTION, NEW_PASSPHRASE = 1, 2, 3
 ACCEPTED, DISMISSED, UNAVAILABLE = 0, 1, 2
 NOTHING, KEYS, REFUSED = 0, 1, 2
@@ -46,6 +46,14 @@ def answer(operation, code, reason=""):
     return bytes([VERSION, operation, code]) + text(reason)
 
 
+def derivation(salt=bytes(range(16)), passes=3, memory=32 << 20):
+    return bytes([VERSION, DERIVATION]) + salt + struct.pack("<IQ", passes, memory)
+
+
+def declined(reason="so says the test"):
+    return bytes([VERSION, DECLINED]) + text(reason)
+
+
 class Delivery:
     """The keys that came."""
 
@@ -55,16 +63,20 @@ class Delivery:
 
 
 class Daemon:
-    """Listens in `runtime`. `need`, `outcome`, `status` and `lock` are the answers: a number, a whole packet, SILENT for
-    none, CLOSED to hang up, or a list of these for one request after another. What came is in `hellos`, `deliveries`,
-    `packets`. `prompts` has the prompts by number; `outcomes`, how each ended: None where only its connection did."""
+    """Listens in `runtime`. `need`, `outcome`, `status`, `lock` and `derivation` are the answers: a number, a whole packet,
+    SILENT for none, CLOSED to hang up, or a list of these for one request after another. `outcome` answers keys and
+    passphrases. What came is in `hellos`, with the number of the prompt of each in `answered`, `deliveries`, `asked`: the
+    prompt of each derivation, `keys`: prompt and key of each passphrase, and `packets`: all of it. `prompts` has the prompts
+    by number; `outcomes`, how each ended: None where only its connection did."""
 
     def __init__(self, runtime, owner=None, path=None):
         self.path = path or f"{runtime}/latchkey/control"
         os.makedirs(os.path.dirname(self.path), mode=0o700, exist_ok=True)
         self.need, self.outcome, self.status, self.lock = KEYS, LIVE, status(), bytes([VERSION, LOCK])
+        self.derivation = derivation()
         self.hellos, self.deliveries, self.packets, self.problems = [], [], [], []
         self.prompts, self.outcomes, self._showing = {}, {}, {}
+        self.answered, self.asked, self.keys = [], [], []
         self.on_request = lambda operation: None
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._listener.bind(self.path)
@@ -126,10 +138,17 @@ class Daemon:
         assert version == VERSION
         self.on_request(operation)
         if operation == HELLO:
-            self.hellos.append(self._hello(packet))
+            self.hellos.append(self._hello(packet[:-8]))
+            self.answered.append(*struct.unpack("<Q", packet[-8:]))
             return self._next("need", HELLO)
         if operation == UNLOCK:
             self.deliveries.append(Delivery(packet))
+            return self._next("outcome", UNLOCK)
+        if operation == DERIVATION:
+            self.asked.append(*struct.unpack("<2xQ", packet))
+            return self._next("derivation", DERIVATION)
+        if operation == PASSPHRASE:
+            self.keys.append(struct.unpack("<2xQ32s", packet))
             return self._next("outcome", UNLOCK)
         assert len(packet) == 2
         return self._next({STATUS: "status", LOCK: "lock"}[operation], operation)

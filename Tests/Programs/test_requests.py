@@ -5,7 +5,7 @@ import struct
 
 import pytest
 from conftest import (AUTHENTICATE, BAD_REQUEST, CLOSE, FOUNDED, INTERNAL_ERROR, IS_ROOT, NO_DAEMON, NO_FOUND,
-                      NO_VAULT, OPEN, Run)
+                      NO_VAULT, OPEN, PASSPHRASE, Run)
 
 
 def framed(body):
@@ -28,7 +28,8 @@ def broken(whole):
         "version 0": framed(b"\0" + body[1:]),
         "version 2": framed(b"\2" + body[1:]),
         "operation 0": framed(body[:1] + b"\0" + body[2:]),
-        "operation 4": framed(body[:1] + b"\4" + body[2:]),
+        "operation 5": framed(body[:1] + b"\5" + body[2:]),
+        "a passphrase for no prompt": framed(body[:1] + b"\4" + body[2:]),
         "version only": framed(body[:1]),
         "head only": framed(body[:3]),
         "field beyond the end": framed(body[:3] + b"\xff\xff" + body[5:]),
@@ -49,6 +50,21 @@ def test_broken(login, name):
     dict(user=b"\xff\xfe"), dict(service=b"lo\0gin"), dict(home=b"/tmp/\0"), dict(version=0)])  # fmt: skip
 def test_refused_fields(login, fields):
     assert login.run(AUTHENTICATE, **fields) == BAD_REQUEST
+
+
+@pytest.mark.parametrize("prompt", [
+    "0", "00", "07", "+7", "-7", " 7", "7 ", "7\n", "x", "0x7", "7e1", "7.0", "\u0667", b"7\0", b"\xb7", "9223372036854775808",
+    "18446744073709551615", "18446744073709551616", "18446744073709551623", "7" * 4000])  # fmt: skip
+@pytest.mark.parametrize("operation", [AUTHENTICATE, PASSPHRASE])
+def test_refused_prompts(login, operation, prompt):
+    assert login.run(operation, prompt=prompt) == BAD_REQUEST
+
+
+def test_a_passphrase_needs_a_prompt_and_itself(login):
+    assert login.run(PASSPHRASE, prompt="7") == NO_DAEMON
+    assert login.run(PASSPHRASE) == BAD_REQUEST
+    assert login.run(PASSPHRASE, prompt="7", token="") == BAD_REQUEST
+    assert login.run(PASSPHRASE, prompt="7", token="x" * 4097) == BAD_REQUEST
 
 
 def test_the_largest_request_is_taken(login):
@@ -88,10 +104,11 @@ def test_mutated_requests(login):
     user = {} if IS_ROOT else dict(user="no-such-user-of-this-machine")
     wholes = [login.request(operation, flags=NO_FOUND, runtime="/nowhere", **user)
               for operation in (AUTHENTICATE, OPEN, CLOSE)]
+    wholes.append(login.request(PASSPHRASE, prompt="7", runtime="/nowhere", **user))
     source = random.Random(20240607)
     counts = {}
     for turn in range(4000):
-        data = mutated(source, wholes[turn % 3])
+        data = mutated(source, wholes[turn % 4])
         result = Run(login.program, data).result()
         counts[result] = counts.get(result, 0) + 1
     # A flag that changed may let a vault be founded, in the test's home.
