@@ -12,12 +12,15 @@ enum Failure: Error {
   case refused(String)
   case unavailable(String)
   case stillLocked(String)
+  case declined(String)
+  case wrongPassphrase
+  case notTaken(String)
 
   /// 0 done, 1 could not be done, 3 no vault is running (64, wrong usage, is ArgumentParser's).
   private var status: Int32 {
     switch self {
     case .noDaemon, .strangeDaemon, .silent: 3
-    case .noTerminal, .cancelled, .refused, .unavailable, .stillLocked: 1
+    case .noTerminal, .cancelled, .refused, .unavailable, .stillLocked, .declined, .wrongPassphrase, .notTaken: 1
     }
   }
 
@@ -35,7 +38,7 @@ enum Failure: Error {
     case .noTerminal:
       "there is no terminal to ask for the password on. In a script, give it as a line of input with --stdin."
     case .cancelled:
-      "no password was given, so nothing was done. Run 'latchkey unlock' again when you want to."
+      "nothing was given, so nothing was done. Run the command again when you want to."
     case .refused(let text):
       "the password was not accepted (\(text)). Try again with your login password."
     case .unavailable(let text):
@@ -43,7 +46,13 @@ enum Failure: Error {
       the password could not be checked: \(text).
       Is there a PAM service 'latchkey-unlock' in /etc/pam.d?
       """
-    case .stillLocked(let text): text
+    case .stillLocked(let text), .declined(let text): text
+    case .wrongPassphrase: "that is not the collection's passphrase. Try again."
+    case .notTaken(let text):
+      """
+      the passphrase was not taken: \(text).
+      Is there a PAM service 'latchkey-collection' in /etc/pam.d? The system log has a line of pam_latchkey that says why.
+      """
     }
   }
 

@@ -13,7 +13,7 @@ struct Latchkey: ParsableCommand {
       Completions: latchkey --generate-completion-script bash (or zsh, fish).
       """,
     version: "0.1.0",
-    subcommands: [StatusCommand.self, LockCommand.self, UnlockCommand.self])
+    subcommands: [StatusCommand.self, LockCommand.self, UnlockCommand.self, PassphraseCommand.self])
 
   @OptionGroup var place: Place
 }

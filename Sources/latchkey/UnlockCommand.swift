@@ -9,16 +9,26 @@ import Sodium
 struct UnlockCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "unlock", abstract: "Ask for your password and open the vault.",
-    discussion: "PAM asks (service latchkey-unlock), so it is your login password, by your administrator's rules.")
+    discussion: """
+      PAM asks (service latchkey-unlock), so it is your login password, by your administrator's rules. A collection with \
+      a passphrase of its own is opened by that (--collection), when the vault is.
+      """)
 
   @OptionGroup var place: Place
-  @Flag(help: "Take the password from a line of standard input instead of the terminal.")
-  var stdin = false
-
-  @Option(help: ArgumentHelp("A folder of PAM services in the place of /etc/pam.d.", visibility: .hidden))
-  var pamFolder: String?
+  @OptionGroup var asking: PassphraseAsking
+  @Option(
+    help: ArgumentHelp(
+      "Ask for the passphrase of this collection instead: its label, or the last part of its object path.",
+      valueName: "name"))
+  var collection: String?
 
   func run() throws {
+    if let collection {
+      return try Failure.telling {
+        try asking.ask(.collection, collection: collection, at: place)
+        print("The collection is open.")
+      }
+    }
     try Failure.telling {
       // The password is in this process for a moment.
       try Posix.Process.forbidInspection()
@@ -26,15 +36,10 @@ struct UnlockCommand: ParsableCommand {
       let before = try status()
       if before.state == .unlocked && before.lockedCollections == 0 { return print("The vault is unlocked already.") }
       guard let account = Account(uid: getuid()) else { throw Failure.unavailable("you have no account") }
-      let conversation: TerminalConversation
-      if stdin {
-        conversation = TerminalConversation(standardInput: ())
-      } else {
-        do { conversation = try TerminalConversation() } catch { throw Failure.noTerminal }
-      }
+      let conversation = try TerminalConversation.asking(standardInput: asking.stdin)
       let outcome = Authentication.run(
         service: "latchkey-unlock", user: account.name, terminal: ttyname(0).map { String(cString: $0) },
-        folder: pamFolder, conversation: conversation)
+        folder: asking.pamFolder, conversation: conversation)
       // What counts is not what PAM says but whether the keys are there: after an administrator changed the login
       // password, PAM refuses the old one, which still opens the vault.
       let after = try status()
