@@ -1,0 +1,241 @@
+"""Prompts from end to end: a client that waits, the daemon's queue, latchkey-prompt, PAM, the module, and keys. The
+person is a program that types on the client's own terminal; other ways to ask are in Tests/Programs."""
+
+import os
+import signal
+
+import pexpect
+import pytest
+from session import wait_until
+
+SERVICE = "/org/freedesktop/secrets"
+PATIENCE = 20
+
+
+class Person:
+    """Starts a command on a terminal of its own, and types there."""
+
+    def __init__(self, session, *command):
+        words = [str(word) for word in command]
+        if session.uid != 0:
+            words = ["setpriv", f"--reuid={session.uid}", f"--regid={session.gid}", "--clear-groups", "--", *words]
+        self._terminal = pexpect.spawn(
+            words[0], words[1:], env=session.environment, cwd=session.home, timeout=PATIENCE, encoding="utf-8",
+            preexec_fn=lambda: own_terminal(session),
+        )
+
+    def expect(self, text):
+        self._terminal.expect_exact(text)
+        return self
+
+    def type(self, text):
+        self._terminal.sendline(text)
+        return self
+
+    def press(self, key):
+        self._terminal.sendcontrol(key)
+        return self
+
+    def output(self):
+        """What came since the last expected text, when the command is at its end."""
+        self._terminal.expect(pexpect.EOF)
+        self._terminal.wait()
+        return self._terminal.before
+
+    def last_line(self):
+        """What the command printed in the end."""
+        lines = self.output().split("\r\n")
+        return next((line for line in reversed(lines) if line), "")
+
+    @property
+    def status(self):
+        return self._terminal.exitstatus
+
+
+def own_terminal(session):
+    """A login gives the terminal to the person; pexpect, run as root, does not."""
+    os.fchown(0, session.uid, -1)
+
+
+def bus(session, path, interface, method, *arguments):
+    command = ["gdbus", "call", "--session", "--dest", "org.freedesktop.secrets", "--object-path", path]
+    return session.run(*command, "--method", f"{interface}.{method}", *arguments, check=True).stdout
+
+
+def lock(session, path):
+    bus(session, SERVICE, "org.freedesktop.Secret.Service", "Lock", f"['{path}']")
+
+
+def is_locked(session, path):
+    properties = "org.freedesktop.DBus.Properties"
+    return "true" in bus(session, path, properties, "Get", "org.freedesktop.Secret.Collection", "Locked")
+
+
+@pytest.fixture
+def opened(session):
+    # One that cannot be used: then the plain terminal is, whether or not the machine has another.
+    pinentry = session.root / "bin/pinentry"
+    pinentry.write_text("#!/bin/false\n")
+    pinentry.chmod(0o755)
+    session.login()
+    session.store("what was kept", "service", "mail")
+    return session
+
+
+@pytest.fixture
+def private(opened):
+    """A collection with a passphrase, locked, and its path."""
+    label = "{'org.freedesktop.Secret.Collection.Label': <'Private'>}"
+    answer = bus(opened, SERVICE, "org.freedesktop.Secret.Service", "CreateCollection", label, "")
+    path = answer.split("'")[1]
+    opened.run("secret-tool", "store", "--label=P", f"--collection={path}", "in", "private", input="hidden", check=True)
+    opened.run("latchkey", "passphrase", "set", "--stdin", "Private", input="sesame", check=True)
+    lock(opened, path)
+    return path
+
+
+def lookup(session, *attributes):
+    return Person(session, "secret-tool", "lookup", *attributes)
+
+
+def test_the_login_password_gives_the_keys_back(opened):
+    opened.lock()
+    person = lookup(opened, "service", "mail").expect("secret-tool").expect("login password").type(opened.password)
+    assert person.last_line() == "what was kept" and person.status == 0
+    assert opened.status()["state"] == "unlocked"
+
+
+def test_before_the_first_login_too(opened):
+    opened.logout()
+    opened.restart()
+    assert opened.status()["state"] == "sealed"
+    person = lookup(opened, "service", "mail").expect("login password").type(opened.password)
+    assert person.last_line() == "what was kept"
+
+
+def test_wrong_then_right(opened):
+    opened.lock()
+    person = lookup(opened, "service", "mail").expect("login password").type("something else")
+    person.expect("not right").expect("login password")
+    assert opened.status()["state"] == "locked"
+    assert person.type(opened.password).last_line() == "what was kept"
+
+
+def test_three_wrong_ones_end_it(opened):
+    opened.lock()
+    person = lookup(opened, "service", "mail")
+    for _ in range(3):
+        person.expect("login password").type("something else")
+    assert "what was kept" not in person.output() and person.status == 1
+    assert opened.status()["state"] == "locked"
+
+
+def test_dismissed(opened):
+    opened.lock()
+    person = lookup(opened, "service", "mail").expect("login password").press("c")
+    assert "what was kept" not in person.output() and person.status == 1
+
+
+def test_the_screen_unlocks_meanwhile(opened):
+    """The locker's password is the answer, and the question goes from the terminal."""
+    opened.lock()
+    person = lookup(opened, "service", "mail").expect("login password")
+    opened.locker()
+    assert person.last_line() == "what was kept" and person.status == 0
+
+
+def test_two_clients_share_one_answer(opened):
+    opened.lock()
+    first = lookup(opened, "service", "mail").expect("login password")
+    second = lookup(opened, "service", "mail")
+    wait_until(lambda: second._terminal.isalive(), "the second client")
+    first.type(opened.password)
+    assert first.last_line() == "what was kept"
+    assert second.last_line() == "what was kept"
+
+
+def test_a_client_that_is_gone_takes_its_prompt_with_it(opened):
+    opened.lock()
+    person = lookup(opened, "service", "mail").expect("login password")
+    person._terminal.kill(signal.SIGKILL)
+    person.output()
+    command = ["pgrep", "-U", str(opened.uid), "-f", f"latchkey-prompt.*{opened.root}"]
+    wait_until(lambda: not opened.run(*command).stdout, "the end of latchkey-prompt")
+    # And the next one is asked.
+    assert lookup(opened, "service", "mail").expect("login password").type(opened.password).last_line() == "what was kept"
+
+
+def test_killed_while_it_asks(opened):
+    """latchkey-prompt may die in any way: its client is told at once."""
+    opened.lock()
+    person = lookup(opened, "service", "mail").expect("login password")
+    opened.run("pkill", "-KILL", "-U", str(opened.uid), "-f", f"latchkey-prompt.*{opened.root}", check=True)
+    person.output()
+    assert person.status == 1
+
+
+def test_nobody_to_ask(opened):
+    opened.lock()
+    assert opened.lookup("service", "mail") is None
+    assert opened.status()["state"] == "locked"
+
+
+def test_a_collection_locked_by_itself(opened):
+    """The login password opens what was asked for, and no other locked collection."""
+    label = "{'org.freedesktop.Secret.Collection.Label': <'Other'>}"
+    other = bus(opened, SERVICE, "org.freedesktop.Secret.Service", "CreateCollection", label, "").split("'")[1]
+    for path in (f"{SERVICE}/collection/login", other):
+        lock(opened, path)
+    person = lookup(opened, "service", "mail").expect("login password").type(opened.password)
+    assert person.last_line() == "what was kept"
+    assert is_locked(opened, other) and not is_locked(opened, f"{SERVICE}/collection/login")
+
+
+def test_a_passphrase_of_its_own(opened, private):
+    assert opened.lookup("in", "private") is None
+    # The login's password is not it.
+    person = lookup(opened, "in", "private").expect("Private").type(opened.password).expect("not right")
+    assert person.type("sesame").last_line() == "hidden"
+    assert opened.lookup("in", "private") == "hidden"
+    assert opened.lookup("service", "mail") == "what was kept"
+
+
+def test_login_password_then_passphrase(opened, private):
+    opened.logout()
+    opened.restart()
+    person = lookup(opened, "in", "private").expect("login password").type(opened.password)
+    assert person.expect("Private").type("sesame").last_line() == "hidden"
+
+
+def test_no_login_opens_a_passphrase(opened, private):
+    opened.logout()
+    opened.login()
+    assert opened.status()["state"] == "unlocked"
+    assert opened.lookup("in", "private") is None
+    assert is_locked(opened, private)
+
+
+def test_passphrases_by_the_command_line(opened, private):
+    wrong = opened.run("latchkey", "unlock", "--stdin", "--collection", "Private", input="no")
+    assert wrong.returncode == 1 and "not the collection's passphrase" in wrong.stderr
+    locked = opened.run("latchkey", "passphrase", "set", "--stdin", "Private", input="new")
+    assert locked.returncode == 1 and "locked" in locked.stderr
+    asked = Person(opened, "latchkey", "unlock", "--collection", "Private").expect("Passphrase for 'Private'")
+    assert "open" in asked.type("sesame").output()
+    asked = Person(opened, "latchkey", "passphrase", "set", "Private")
+    asked.expect("New passphrase for 'Private'").type("one").expect("again").type("other").expect("differ")
+    asked.expect("New passphrase").type("next").expect("again").type("next")
+    assert "has its passphrase" in asked.output()
+    lock(opened, private)
+    assert opened.run("latchkey", "unlock", "--stdin", "--collection", "Private", input="sesame").returncode == 1
+    opened.run("latchkey", "unlock", "--stdin", "--collection", private.rpartition("/")[2], input="next", check=True)
+    opened.run("latchkey", "passphrase", "remove", "Private", check=True)
+    opened.logout()
+    opened.login()
+    assert opened.lookup("in", "private") == "hidden"
+
+
+@pytest.mark.parametrize("name", ["Nobody's", "login"])
+def test_collections_without(opened, name):
+    done = opened.run("latchkey", "passphrase", "set", "--stdin", name, input="x")
+    assert done.returncode == 1 and done.stderr.startswith("latchkey: ")
