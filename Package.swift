@@ -55,7 +55,8 @@ let package = Package(
     .target(name: "Vault", dependencies: ["Bytes", "Keybag", "Posix", "SQLite", "Sodium"], swiftSettings: strict),
     .target(name: "SessionState", dependencies: ["Systemd"], swiftSettings: strict),
     .target(
-      name: "SecretService", dependencies: ["Gcrypt", "Keybag", "Sodium", "Systemd", "Vault"], swiftSettings: strict),
+      name: "SecretService", dependencies: ["Gcrypt", "Keybag", "Posix", "Sodium", "Systemd", "Vault"],
+      swiftSettings: strict),
 
     .target(
       name: "PAMModule",

@@ -46,6 +46,11 @@ public enum Process {
     else { throw PosixError("setresuid", code: EPERM) }
   }
 
+  /// Writing to a pipe that nobody reads is an error from now on, and no longer the end of the process.
+  public static func ignoreBrokenPipes() {
+    signal(SIGPIPE, SIG_IGN)
+  }
+
   /// Milliseconds of the monotonic clock, for deadlines.
   public static var now: Int {
     var time = timespec()
