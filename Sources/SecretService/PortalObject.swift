@@ -60,7 +60,7 @@ extension SecretService {
     else { throw .limitsExceeded("there are too many requests") }
     let outlet: Outlet
     do throws(PosixError) { outlet = try Outlet(passed) } catch {
-      throw .invalidArguments("the secret can be written to a pipe or socket only")
+      throw .invalidArguments("a secret is written to a pipe of the user's, or to a socket")
     }
     let request = PortalRequest(key, application: application, call: call, outlet: outlet)
     portalRequests[key] = request

@@ -42,6 +42,15 @@ final class PortalRequest {
     self.outlet = outlet
   }
 
+  deinit { release() }
+
+  /// The loop lets go of the descriptor before it is closed: as its file is the application's too, the kernel would go on
+  /// to report it.
+  private func release() {
+    (deadline, room) = (nil, nil)
+    (outlet, secret) = (nil, nil)
+  }
+
   /// Calls `expired` when that time is over and the request is not. A limit that it has already stays as it is.
   func limit(to time: Duration, on loop: EventLoop, expired: @escaping () -> Void) throws(SystemdError) {
     if deadline == nil { deadline = try loop.addTimer(after: time, handler: expired) }
@@ -86,9 +95,7 @@ final class PortalRequest {
 
   /// Closes where the secret went, and answers.
   func end(_ response: Response) {
-    // The loop lets go of a descriptor before it is closed.
-    (deadline, room) = (nil, nil)
-    (outlet, secret) = (nil, nil)
+    release()
     call.reply { (out: inout MessageWriter) throws(BusError) in
       try out.appendUInt32(response.rawValue)
       try out.open("a", "{sv}")
