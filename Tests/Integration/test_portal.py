@@ -5,6 +5,7 @@ import contextlib
 import fcntl
 import os
 import pathlib
+import select
 import socket
 import sqlite3
 import subprocess
@@ -98,8 +99,14 @@ class Retrieval:
 
     def read(self):
         """All that was written; nobody holds the other end any more."""
-        with os.fdopen(self.reading, "rb") as pipe:
-            return pipe.read()
+        received = b""
+        with os.fdopen(self.reading, "rb", buffering=0) as pipe:
+            while True:
+                assert select.select([pipe], [], [], LIMIT)[0], "somebody holds the other end"
+                part = pipe.read(65536)
+                if not part:
+                    return received
+                received += part
 
     def secret(self):
         """The secret, when all is well."""
