@@ -12,6 +12,7 @@ import subprocess
 
 import pytest
 from gi.repository import Gio, GLib
+from memory import scan
 from peer import (
     ABSENT,
     ACCESS_DENIED,
@@ -348,6 +349,20 @@ def test_a_full_pipe_holds_up_nobody(session, peer):
     os.close(watched)
     assert os.read(reading, 4096) == bytes(4096)
     assert len(request.secret()) == 64
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="reading another process's memory needs root")
+def test_the_secret_is_in_memory_only_while_it_is_written(session, peer):
+    secret = retrieve(peer, ONE)
+    reading, writing = pipe_of(session)
+    fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, 4096)
+    os.write(writing, bytes(4096))
+    request = Retrieval(peer, ONE, pipe=(reading, writing))
+    assert request.is_pending
+    assert scan(session.daemon_pid(), {"secret": secret}) != {}
+    assert os.read(reading, 4096) == bytes(4096)
+    assert request.secret() == secret
+    assert scan(session.daemon_pid(), {"secret": secret}) == {}
 
 
 def test_a_socket_will_do(session, peer):
