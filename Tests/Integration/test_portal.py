@@ -371,7 +371,7 @@ def test_a_socket_will_do(session, peer):
     assert request.secret() == retrieve(peer, ONE)
 
 
-def test_what_is_refused(session, peer, tmp_path):
+def test_what_is_refused(session, peer):
     for application in ("x" * 256, "org.example/One", "org.example One", "org.example.\n", "org.exämple"):
         request = Retrieval(peer, application)
         request.wait()
@@ -383,11 +383,13 @@ def test_what_is_refused(session, peer, tmp_path):
         assert request.failure == INVALID, handle
     # What could make the daemon wait, and what cannot be written to.
     reading, writing = pipe_of(session)
-    for pipe in ((reading, os.open(tmp_path / "file", os.O_CREAT | os.O_WRONLY)), (writing, os.dup(reading))):
+    with acting_as(session):
+        file = os.open(session.home / "file", os.O_CREAT | os.O_WRONLY)
+    for pipe in ((reading, file), (writing, os.dup(reading))):
         request = Retrieval(peer, ONE, pipe=pipe)
         request.wait()
         assert request.failure == INVALID
-    assert (tmp_path / "file").read_bytes() == b""
+    assert (session.home / "file").read_bytes() == b""
     assert portal_collection(peer) == NOTHING
 
 
