@@ -27,7 +27,8 @@ PYTHON     ?= /usr/bin/python3
 BUILD_PACKAGES := libsodium-dev libpam0g-dev libsystemd-dev libgcrypt20-dev libsqlite3-dev pkg-config
 TEST_PACKAGES  := dbus dbus-user-session libpam-systemd systemd-container libsecret-tools pamtester libpam-wrapper \
   libpam-pwdfile python3-pytest python3-pexpect python3-secretstorage python3-gi gir1.2-secret-1 python3-nacl \
-  python3-argon2 python3-jeepney python3-cryptography binutils gcc libc6-dev openssl valgrind
+  python3-argon2 python3-jeepney python3-cryptography binutils gcc libc6-dev openssl valgrind \
+  xdg-desktop-portal bubblewrap
 PACKAGES       := $(BUILD_PACKAGES) $(TEST_PACKAGES)
 
 PROGRAMS := latchkeyd latchkey-derive latchkey-prompt latchkey
@@ -67,6 +68,8 @@ FILL = sed -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@LIBEXECDIR@|$(LIBEXECDIR)|g'
 INSTALLED = $(PREFIX)/bin/latchkey $(LIBEXECDIR)/latchkeyd $(LIBEXECDIR)/latchkey-derive \
   $(LIBEXECDIR)/latchkey-prompt $(PAMDIR)/pam_latchkey.so \
   $(PREFIX)/share/dbus-1/services/org.freedesktop.secrets.latchkey.service \
+  $(PREFIX)/share/dbus-1/services/org.freedesktop.impl.portal.desktop.latchkey.service \
+  $(PREFIX)/share/xdg-desktop-portal/portals/latchkey.portal \
   $(UNITDIR)/latchkeyd.socket $(UNITDIR)/latchkeyd.service $(UNITDIR)/latchkey-first-unlock.target \
   $(UNITDIR)/sockets.target.wants/latchkeyd.socket $(UNITDIR)/latchkey-prompt@.service \
   $(PREFIX)/share/pam-configs/latchkey $(SYSCONFDIR)/pam.d/latchkey-unlock $(SYSCONFDIR)/pam.d/latchkey-collection
@@ -78,6 +81,8 @@ install: $(PROGRAMS:%=$(BUILT)/%) $(PAM_MODULE) ## lay the files under DESTDIR a
 	install -m 644 $(STRIP) $(PAM_MODULE) $(DESTDIR)$(PAMDIR)/pam_latchkey.so
 	$(FILL) dbus/org.freedesktop.secrets.latchkey.service.in \
 	  >$(DESTDIR)$(PREFIX)/share/dbus-1/services/org.freedesktop.secrets.latchkey.service
+	install -m 644 dbus/org.freedesktop.impl.portal.desktop.latchkey.service $(DESTDIR)$(PREFIX)/share/dbus-1/services/
+	install -m 644 dbus/latchkey.portal $(DESTDIR)$(PREFIX)/share/xdg-desktop-portal/portals/
 	$(FILL) dbus/latchkeyd.service.in >$(DESTDIR)$(UNITDIR)/latchkeyd.service
 	$(FILL) dbus/latchkeyd.socket.in >$(DESTDIR)$(UNITDIR)/latchkeyd.socket
 	$(FILL) dbus/latchkey-prompt@.service.in >$(DESTDIR)$(UNITDIR)/latchkey-prompt@.service
@@ -87,11 +92,12 @@ install: $(PROGRAMS:%=$(BUILT)/%) $(PAM_MODULE) ## lay the files under DESTDIR a
 	install -m 644 pam/latchkey-unlock pam/latchkey-collection $(DESTDIR)$(SYSCONFDIR)/pam.d/
 	@test -n "$(DESTDIR)" || echo "Now 'pam-auth-update --enable latchkey' puts the module into the login."
 
-# The login must not name a module that is gone. sockets.target.wants is the one folder that may have been new.
+# The login must not name a module that is gone. These folders may have been new.
 uninstall: ## remove just what `make install` laid
 	test -n "$(DESTDIR)" || ! command -v pam-auth-update >/dev/null || pam-auth-update --package --remove latchkey
 	rm -f $(INSTALLED:%=$(DESTDIR)%)
 	-rmdir $(DESTDIR)$(UNITDIR)/sockets.target.wants 2>/dev/null
+	-cd $(DESTDIR)$(PREFIX)/share 2>/dev/null && rmdir -p xdg-desktop-portal/portals 2>/dev/null
 
 run: deps build ## a throwaway session with its own vault, and a tour of it
 	Tests/Session/throwaway Tests/Session/tour

@@ -58,7 +58,7 @@ let package = Package(
     .target(
       name: "Prompts", dependencies: ["CLinux", "Control", "Keybag", "Posix", "Systemd"], swiftSettings: strict),
     .target(
-      name: "SecretService", dependencies: ["Gcrypt", "Keybag", "Prompts", "Sodium", "Systemd", "Vault"],
+      name: "SecretService", dependencies: ["Gcrypt", "Keybag", "Posix", "Prompts", "Sodium", "Systemd", "Vault"],
       swiftSettings: strict),
 
     .target(

@@ -54,6 +54,11 @@ public enum Process {
     return String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)])
   }
 
+  /// Writing to a pipe that nobody reads is an error from now on, and no longer the end of the process.
+  public static func ignoreBrokenPipes() {
+    signal(SIGPIPE, SIG_IGN)
+  }
+
   /// Milliseconds of the monotonic clock, for deadlines.
   public static var now: Int {
     var time = timespec()

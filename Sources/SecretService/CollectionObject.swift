@@ -130,8 +130,7 @@ extension SecretService {
       try out.appendObjectPath(ObjectPath.none)
     }
     if stored.isNew {
-      emit(place.path, Self.collectionName, "ItemCreated", item.path)
-      try? bus.emitPropertiesChanged(path: place.path, interface: Self.collectionName, names: ["Items"])
+      itemAdded(item)
     } else {
       itemChanged(item, properties: ["Label", "Attributes", "Modified"])
     }

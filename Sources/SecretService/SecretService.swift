@@ -25,6 +25,7 @@ public final class SecretService {
 
   var sessions: [String: TransportSession] = [:]
   var prompts: [String: Prompt] = [:]
+  var portalRequests: [PortalRequest.Key: PortalRequest] = [:]
   private var peers: [String: BusSlot] = [:]
   private var nextNumber = 1
   private var slots: [BusSlot] = []
@@ -54,6 +55,10 @@ public final class SecretService {
       try bus.export(service, below: ObjectPath.root) { $0 == ObjectPath.root },
       try bus.export(sessionInterface, below: ObjectPath.sessions) { [unowned self] in sessions[$0] != nil },
       try bus.export(promptInterface, below: ObjectPath.prompts) { [unowned self] in prompts[$0] != nil },
+      try bus.export(portalInterface, below: PortalRequest.portal) { $0 == PortalRequest.portal },
+      try bus.export(portalRequestInterface, below: PortalRequest.prefix) { [unowned self] path in
+        portalRequests.keys.contains { $0.handle == path }
+      },
     ]
     for prefix in [ObjectPath.collections, ObjectPath.aliases] {
       slots.append(
@@ -184,6 +189,7 @@ public final class SecretService {
     let dropped = prompts.values.filter { $0.owner == client }
     prompts = prompts.filter { $0.value.owner != client }
     for prompt in dropped { drop(prompt, telling: false) }
+    portalRequests = portalRequests.filter { $0.key.owner != client }
   }
 
   // MARK: - state
@@ -206,6 +212,7 @@ public final class SecretService {
       announcedLocks[place] = locked
       collectionChanged(place, properties: ["Locked"])
     }
+    servePortal()
   }
 
   /// Ends what lives as long as the session only: call it when the vault was sealed.
@@ -233,6 +240,16 @@ public final class SecretService {
     try? bus.emitSignal(
       path: path, interface: interface, member: member
     ) { (out: inout MessageWriter) throws(BusError) in try out.appendObjectPath(object) }
+  }
+
+  func collectionAdded(_ place: CollectionPlace) {
+    emit(ObjectPath.root, Self.serviceName, "CollectionCreated", place.path)
+    try? bus.emitPropertiesChanged(path: ObjectPath.root, interface: Self.serviceName, names: ["Collections"])
+  }
+
+  func itemAdded(_ item: ItemPlace) {
+    emit(item.collection.path, Self.collectionName, "ItemCreated", item.path)
+    try? bus.emitPropertiesChanged(path: item.collection.path, interface: Self.collectionName, names: ["Items"])
   }
 
   func collectionChanged(_ place: CollectionPlace, properties: [String]) {

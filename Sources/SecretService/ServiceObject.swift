@@ -110,14 +110,14 @@ extension SecretService {
       if !label.isEmpty { collectionChanged(present, properties: ["Label", "Modified"]) }
       return
     }
+    guard alias != Self.portalAlias else { throw .notSupported("the alias portal is made by Latchkey") }
     let made = try BusError.vault { () throws(VaultError) -> CollectionPlace in
       let made = try vault.createCollection(label: label)
       if !alias.isEmpty { try vault.setAlias(alias, to: made) }
       return .vault(made)
     }
     answer(call, with: made)
-    emit(ObjectPath.root, Self.serviceName, "CollectionCreated", made.path)
-    try? bus.emitPropertiesChanged(path: ObjectPath.root, interface: Self.serviceName, names: ["Collections"])
+    collectionAdded(made)
   }
 
   /// The collection that an alias names; nil for none.
@@ -240,6 +240,9 @@ extension SecretService {
     for path in requested {
       // An item is not locked by itself: it follows its class and its collection.
       guard case .collection(let name) = ObjectPath(path), case .vault(let id)? = try? place(name) else { continue }
+      // "Lock everything" is meant for the person's secrets. Without its own, a sandboxed application cannot read what
+      // it keeps.
+      if id == portalCollection { continue }
       try BusError.vault { () throws(VaultError) in try vault.lockCollection(id) }
       locked.append(path)
     }
@@ -293,7 +296,9 @@ extension SecretService {
   private func setAlias(_ call: MethodCall) throws(BusError) {
     let name = try call.message.readString()
     let path = try call.message.readObjectPath()
-    guard name != "session" else { throw .notSupported("the alias session cannot be changed") }
+    guard name != "session", name != Self.portalAlias else {
+      throw .notSupported("the alias \(name) cannot be changed")
+    }
     guard !name.isEmpty else { throw .invalidArguments("an alias has a name") }
     var target: Int64?
     if path != ObjectPath.none {

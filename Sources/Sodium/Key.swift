@@ -22,9 +22,7 @@ public struct Key: ~Copyable {
 
   /// A new key from the kernel's generator.
   public static func random() throws(SodiumError) -> Key {
-    var material = try SecureBytes(count: size)
-    material.withMutableOctets { randombytes_buf($0, $1) }
-    return try Key(material)
+    try Key(try SecureBytes.random(count: size))
   }
 
   /// The key's bytes, lent for as long as the key is borrowed.

@@ -17,6 +17,15 @@ public struct SecureBytes: ~Copyable {
     self.count = count
   }
 
+  /// `count` bytes from the kernel's generator.
+  ///
+  /// - Throws: ``SodiumError/outOfMemory``.
+  public static func random(count: Int) throws(SodiumError) -> SecureBytes {
+    var bytes = try SecureBytes(count: count)
+    bytes.withMutableOctets { randombytes_buf($0, $1) }
+    return bytes
+  }
+
   /// A copy of `source`, which stays the caller's to erase.
   ///
   /// - Throws: ``SodiumError/outOfMemory``.

@@ -3,8 +3,8 @@ import SecretService
 import Systemd
 import Vault
 
-/// The daemon's place on the session bus: connects, asks for the name, and comes back when the bus or the name was
-/// lost. The vault is open with or without it.
+/// The daemon's place on the session bus: connects, asks for its names, and comes back when the bus or a name was lost.
+/// The vault is open with or without it.
 final class BusPresence {
   private let loop: EventLoop
   private let vault: Vault
@@ -20,14 +20,16 @@ final class BusPresence {
   private var bus: Bus?
   private(set) var service: SecretService?
   private var object: VaultObject?
-  private var nameWatch: BusSlot?
+  private let secretsName = BusName(SecretService.busName, consequence: "applications keep their secrets there")
+  /// Ours in any state of the vault, and whoever provides secrets: the portals' frontend asks for it when it starts.
+  private let portalName = BusName(
+    SecretService.portalBusName, consequence: "sandboxed applications get their secrets there")
   private var retry: EventSource?
   private var unitRetry: EventSource?
   private var retryDelay = Duration.milliseconds(250)
-  private var saidThatNameIsTaken = false
   private var hasConnected = false
-  /// Who owns the name: "latchkeyd", "nobody", or another program's bus name.
-  private(set) var nameOwner = "nobody"
+  /// Who owns the Secret Service's name: "latchkeyd", "nobody", or another program's bus name.
+  var nameOwner: String { secretsName.owner }
 
   init(
     loop: EventLoop, vault: Vault, promptQueue: PromptQueue, address: Bus.Address, endsWithBus: Bool,
@@ -53,8 +55,8 @@ final class BusPresence {
       object = try VaultObject(bus: bus, facts: facts)
       self.bus = bus
       connected(bus)
-      try watchName(bus)
-      requestName()
+      try secretsName.claim(on: bus) { [weak self] isOurs in self?.answered(isOurs) }
+      try portalName.claim(on: bus) { _ in }
     } catch {
       lost()
     }
@@ -63,58 +65,19 @@ final class BusPresence {
   private func lost() {
     // Without a service manager the bus is all that ties the daemon to its session.
     if hasConnected && endsWithBus { return loop.exit() }
-    (nameWatch, service, object, bus) = (nil, nil, nil, nil)
-    nameOwner = "nobody"
+    secretsName.forget()
+    portalName.forget()
+    (service, object, bus) = (nil, nil, nil)
     // A login brings the bus up a moment after the daemon; later there is no hurry.
     retry = try? loop.addTimer(after: retryDelay) { [weak self] in self?.connect() }
     retryDelay = min(retryDelay * 2, .seconds(30))
   }
 
-  private func watchName(_ bus: Bus) throws {
-    nameWatch = try bus.matchSignal(
-      sender: "org.freedesktop.DBus", path: "/org/freedesktop/DBus", interface: "org.freedesktop.DBus",
-      member: "NameOwnerChanged", arg0: SecretService.busName
-    ) { [weak self] (message: Message) throws(BusError) in
-      _ = try message.readString()
-      _ = try message.readString()
-      let owner = try message.readString()
-      guard let self, owner != self.bus?.uniqueName else { return }
-      if owner.isEmpty { requestName() } else { nameOwner = owner }
-    }
-  }
-
-  private func requestName() {
-    try? bus?.requestNameAsync(SecretService.busName) { [weak self] result in
-      guard let self else { return }
-      // Also where another program has the name there was a bus, and the daemon is tied to that.
-      if case .success = result {
-        hasConnected = true
-        retryDelay = .milliseconds(250)
-      }
-      switch result {
-      case .success(.owned), .success(.alreadyOwned):
-        nameOwner = "latchkeyd"
-        service?.stateChanged()
-      case .success: nameIsTaken()
-      case .failure(let error): Journal.log(.warning, "the bus did not give \(SecretService.busName): \(error)")
-      }
-    }
-  }
-
-  /// Another provider of secrets was faster. It is told once; the name is taken when it becomes free.
-  private func nameIsTaken() {
-    try? bus?.nameOwner(of: SecretService.busName) { [weak self] result in
-      guard let self, case .success(let owner?) = result else { return }
-      nameOwner = owner
-      guard !saidThatNameIsTaken else { return }
-      saidThatNameIsTaken = true
-      Journal.log(
-        .warning,
-        """
-        another program (\(owner)) owns \(SecretService.busName), so applications keep their secrets there; stop it and \
-        Latchkey takes over
-        """)
-    }
+  private func answered(_ isOurs: Bool) {
+    // Also where another program has the name there was a bus, and the daemon is tied to that.
+    hasConnected = true
+    retryDelay = .milliseconds(250)
+    if isOurs { service?.stateChanged() }
   }
 
   /// Tells clients what is different now.

@@ -29,6 +29,7 @@ private func serve(_ options: Options) throws -> Int32 {
   let isManaged = getenv("NOTIFY_SOCKET") != nil || getenv("LISTEN_FDS") != nil
   try Process.forbidInspection()
   Process.overwriteFreedMemory()
+  Process.ignoreBrokenPipes()
   umask(0o077)
   try Sodium.initialize()
   try Gcrypt.initialize()

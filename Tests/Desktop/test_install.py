@@ -14,6 +14,8 @@ INSTALLED = {
     "usr/libexec/latchkey-derive",
     f"{LIBRARIES}/security/pam_latchkey.so",
     "usr/share/dbus-1/services/org.freedesktop.secrets.latchkey.service",
+    "usr/share/dbus-1/services/org.freedesktop.impl.portal.desktop.latchkey.service",
+    "usr/share/xdg-desktop-portal/portals/latchkey.portal",
     "usr/lib/systemd/user/latchkeyd.socket",
     "usr/lib/systemd/user/latchkeyd.service",
     "usr/lib/systemd/user/latchkey-first-unlock.target",

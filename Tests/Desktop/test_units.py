@@ -23,6 +23,17 @@ def test_login_starts_the_daemon(alice):
         assert session.run("busctl --user status org.freedesktop.secrets | grep ^Comm=").stdout == "Comm=latchkeyd\n"
 
 
+def test_the_portals_frontend_starts_the_daemon(alice):
+    name, path = "org.freedesktop.impl.portal.desktop.latchkey", "/org/freedesktop/portal/desktop"
+    with alice.login() as session:
+        session.run("systemctl --user stop latchkeyd.service 2>/dev/null")
+        version = f"busctl --user get-property {name} {path} org.freedesktop.impl.portal.Secret version"
+        assert session.run(version).stdout == "u 1\n"
+        assert session.run("systemctl --user is-active latchkeyd.service").stdout == "active\n"
+        owners = [session.run(f"busctl --user status {n} | grep ^PID=").stdout for n in (name, "org.freedesktop.secrets")]
+        assert owners[0] == owners[1] != ""
+
+
 def test_hardening_is_in_force(alice):
     with alice.login() as session:
         session.store("of default", app="default")

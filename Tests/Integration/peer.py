@@ -64,6 +64,7 @@ class Peer:
     """One connection to the session's bus."""
 
     def __init__(self, session):
+        self.session = session
         flags = Gio.DBusConnectionFlags.AUTHENTICATION_CLIENT | Gio.DBusConnectionFlags.MESSAGE_BUS_CONNECTION
         with acting_as(session):
             address = session.environment["DBUS_SESSION_BUS_ADDRESS"]

@@ -1,0 +1,615 @@
+"""The Secret portal of sandboxed applications: the daemon's side of it, and the real frontend, xdg-desktop-portal, with
+applications in sandboxes as Flatpak makes them."""
+
+import contextlib
+import fcntl
+import os
+import pathlib
+import select
+import socket
+import sqlite3
+import subprocess
+
+import pytest
+from gi.repository import Gio, GLib
+from memory import scan
+from peer import (
+    ABSENT,
+    ACCESS_DENIED,
+    INVALID,
+    ITEM,
+    LIMIT,
+    LOGIN,
+    NOT_SUPPORTED,
+    NOTHING,
+    PROPERTIES,
+    ROOT,
+    SECRETS,
+    SERVICE,
+    Failure,
+    Peer,
+    acting_as,
+)
+from session import Session, wait_until
+
+BACKEND = "org.freedesktop.impl.portal.desktop.latchkey"
+FRONTEND = "org.freedesktop.portal.Desktop"
+PORTAL = "/org/freedesktop/portal/desktop"
+SECRET = "org.freedesktop.impl.portal.Secret"
+REQUEST = "org.freedesktop.impl.portal.Request"
+SUCCESS, CANCELLED, OTHER = 0, 1, 2
+ONE, TWO = "org.example.One", "org.example.Two"
+ALIAS = ROOT + "/aliases/portal"
+CLASS = "latchkey:accessible"
+PROGRAM = pathlib.Path(__file__).with_name("portalclient.py")
+
+
+def pipe_of(session):
+    """One that belongs to the session's user, as a sandboxed application's does."""
+    with acting_as(session):
+        return os.pipe()
+
+
+def has_request(peer, handle):
+    """Whether a request object is there."""
+    try:
+        return REQUEST in peer.call(handle, "org.freedesktop.DBus.Introspectable", "Introspect")
+    except Failure as failure:
+        assert failure.name in ABSENT
+        return False
+
+
+class Retrieval:
+    """One call of RetrieveSecret, as the frontend makes it. Its response comes when it comes."""
+
+    number = 0
+
+    def __init__(self, peer, application, handle=None, pipe=None, name=BACKEND):
+        Retrieval.number += 1
+        self.peer = peer
+        self.handle = handle or f"{PORTAL}/request/1_1/t{Retrieval.number}"
+        self.reading, writing = pipe or pipe_of(peer.session)
+        self.response = self.failure = None
+        passed = Gio.UnixFDList.new()
+        arguments = (self.handle, application, passed.append(writing), {})
+        os.close(writing)
+        peer.bus.call_with_unix_fd_list(
+            name, PORTAL, SECRET, "RetrieveSecret", GLib.Variant("(osha{sv})", arguments), None,
+            Gio.DBusCallFlags.NONE, 100_000, passed, None, self._done,
+        )
+        # The daemon has heard of it when this returns: calls of one connection are served in turn.
+        peer.call("/", "org.freedesktop.DBus.Peer", "Ping")
+        peer.listen()
+
+    def _done(self, bus, result):
+        try:
+            answer, _ = bus.call_with_unix_fd_list_finish(result)
+            self.response, results = answer.unpack()
+            assert results == {}
+        except GLib.Error as error:
+            self.failure = Gio.DBusError.get_remote_error(error)
+
+    @property
+    def is_pending(self):
+        self.peer.listen()
+        return self.response is None and self.failure is None
+
+    def wait(self, patience=LIMIT):
+        wait_until(lambda: not self.is_pending, "a response", patience)
+        return self.response
+
+    def read(self):
+        """All that was written; nobody holds the other end any more."""
+        received = b""
+        with os.fdopen(self.reading, "rb", buffering=0) as pipe:
+            while True:
+                assert select.select([pipe], [], [], LIMIT)[0], "somebody holds the other end"
+                part = pipe.read(65536)
+                if not part:
+                    return received
+                received += part
+
+    def secret(self):
+        """The secret, when all is well."""
+        assert self.wait() == SUCCESS, self.failure
+        return self.read()
+
+    def exists(self):
+        return has_request(self.peer, self.handle)
+
+    def close(self, peer=None):
+        (peer or self.peer).call(self.handle, REQUEST, "Close")
+
+
+def retrieve(peer, application):
+    return Retrieval(peer, application).secret()
+
+
+def lock_everything(peer):
+    """As Seahorse and `secret-tool lock` do: every collection that there is. Which were locked."""
+    collections = peer.get(ROOT, SERVICE, "Collections")
+    locked, prompt = peer.call(ROOT, SERVICE, "Lock", "(ao)", collections)
+    assert prompt == NOTHING
+    return locked
+
+
+def portal_collection(peer):
+    return peer.call(ROOT, SERVICE, "ReadAlias", "(s)", "portal")
+
+
+def secrets_of(peer, application):
+    """The items that are there for it, readable or not."""
+    unlocked, locked = peer.search({"app_id": application})
+    return unlocked + locked
+
+
+@pytest.fixture(scope="module", autouse=True)
+def forgotten(stage):
+    """A request in a session to which nobody logs in: made first, looked at last."""
+    session = Session(stage)
+    peer = Peer(session)
+    yield Retrieval(peer, ONE)
+    peer.close()
+    session.close()
+
+
+@pytest.fixture
+def peer(session):
+    """A caller in a session of its own, with the vault unlocked."""
+    assert session.login().returncode == 0
+    opened = Peer(session)
+    yield opened
+    opened.close()
+
+
+# MARK: the secret
+
+
+def test_each_application_has_a_secret_of_its_own_for_ever(session, peer):
+    one, two = retrieve(peer, ONE), retrieve(peer, TWO)
+    assert len(one) == len(two) == 64
+    assert one != two
+    assert (retrieve(peer, ONE), retrieve(peer, TWO)) == (one, two)
+    session.lock()
+    assert (retrieve(peer, ONE), retrieve(peer, TWO)) == (one, two)
+    third = retrieve(peer, "org.example.Third")
+    assert session.locker().returncode == 0
+    assert LOGIN in lock_everything(peer)
+    assert (retrieve(peer, ONE), retrieve(peer, TWO)) == (one, two)
+    session.restart()
+    assert session.login().returncode == 0
+    assert [retrieve(peer, name) for name in (ONE, TWO, "org.example.Third")] == [one, two, third]
+    assert retrieve(peer, "") not in (one, two, third)
+
+
+def test_what_is_kept(session, peer):
+    peer.listen()
+    peer.signals.clear()
+    secret = retrieve(peer, ONE)
+    collection = portal_collection(peer)
+    assert peer.get(collection, "org.freedesktop.Secret.Collection", "Label") == "Flatpak apps"
+    assert peer.wait_for_member("CollectionCreated") == (collection,)
+    [item] = secrets_of(peer, ONE)
+    assert item.startswith(collection + "/")
+    assert peer.wait_for_member("ItemCreated", collection) == (item,)
+    assert peer.get(item, ITEM, "Attributes") == {"app_id": ONE, "xdg:schema": "org.freedesktop.portal.Secret"}
+    assert peer.read(item) == secret
+    assert item in peer.search({CLASS: "after-first-unlock"})[1]
+    # The same connection answers by the name in gnome-keyring's .portal file.
+    assert Retrieval(peer, ONE, name=SECRETS).secret() == secret
+    assert peer.call(PORTAL, PROPERTIES, "Get", "(ss)", SECRET, "version") == 1
+
+
+def test_two_requests_at_once_get_the_same_secret(session):
+    peer, other = Peer(session), Peer(session)
+    requests = [Retrieval(caller, ONE) for caller in (peer, other, peer, other)]
+    assert all(request.is_pending for request in requests)
+    assert session.login().returncode == 0
+    assert len({request.secret() for request in requests}) == 1
+    assert len(secrets_of(peer, ONE)) == 1
+    assert session.status()["collections"] == 2
+    peer.close()
+    other.close()
+
+
+def test_the_secret_that_is_there_already_is_given(session, peer):
+    """One that an import brought, in another collection and as its provider kept it."""
+    imported = os.urandom(64)
+    item = peer.create(imported, {"app_id": ONE})
+    assert peer.create(b"a later one", {"app_id": ONE, "xdg:schema": "other"}) != item
+    assert retrieve(peer, ONE) == imported
+    assert retrieve(peer, TWO) != imported
+    collection = portal_collection(peer)
+    assert collection != NOTHING
+
+    # It is locked with its class, and then with its collection: never is another one made.
+    session.lock()
+    request = Retrieval(peer, ONE)
+    assert request.is_pending
+    assert session.locker().returncode == 0
+    assert request.secret() == imported
+    lock_everything(peer)
+    request = Retrieval(peer, ONE)
+    assert request.is_pending
+    assert retrieve(peer, TWO) != imported
+    assert session.login().returncode == 0
+    assert request.secret() == imported
+    assert len(secrets_of(peer, ONE)) == 2
+
+    # The portal's own goes first, although it is the youngest.
+    peer.create(b"own", {"app_id": ONE}, collection=collection)
+    assert retrieve(peer, ONE) == b"own"
+
+
+def test_a_large_secret_goes_through_the_pipe_as_the_application_reads(session, peer):
+    imported = os.urandom(300_000)
+    peer.create(imported, {"app_id": ONE})
+    request = Retrieval(peer, ONE)
+    assert request.is_pending
+    assert len(retrieve(peer, TWO)) == 64, "nobody else waits for that reader"
+    with os.fdopen(request.reading, "rb", buffering=0) as pipe:
+        received = b""
+        while len(received) < len(imported):
+            received += pipe.read(len(imported))
+    assert received == imported
+    assert request.wait() == SUCCESS
+
+
+def test_a_secret_that_damage_may_hide_is_not_made_anew(session, peer):
+    retrieve(peer, ONE)
+    session.stop_daemon()
+    with contextlib.closing(sqlite3.connect(session.vault / "vault.db")) as database:
+        database.execute("DELETE FROM token")
+        database.commit()
+    session.start_daemon()
+    session.login()
+    request = Retrieval(peer, ONE)
+    assert request.wait() == OTHER
+    assert request.read() == b""
+    assert session.status()["items"] == 1
+
+
+# MARK: waiting
+
+
+def test_a_request_waits_for_the_login(session):
+    """Before the vault is founded, and before a later login."""
+    peer = Peer(session)
+    request = Retrieval(peer, ONE)
+    assert request.is_pending and request.exists()
+    assert session.status()["state"] == "sealed", "the loop goes on"
+    assert session.login().returncode == 0
+    secret = request.secret()
+    assert not request.exists()
+    assert session.logout().returncode == 0
+    request, new = Retrieval(peer, ONE), Retrieval(peer, TWO)
+    assert request.is_pending and new.is_pending
+    assert session.login().returncode == 0
+    assert request.secret() == secret
+    assert new.secret() != secret
+    peer.close()
+
+
+def test_the_first_request_behind_the_lock_waits_for_the_unlock(session, peer):
+    session.lock()
+    request = Retrieval(peer, ONE)
+    assert request.is_pending
+    assert portal_collection(peer) == NOTHING
+    assert session.locker().returncode == 0
+    assert len(request.secret()) == 64
+
+
+def test_close(session):
+    peer, other = Peer(session), Peer(session)
+    request = Retrieval(peer, ONE)
+    with pytest.raises(Failure, match=ACCESS_DENIED):
+        request.close(other)
+    assert request.is_pending
+    # Another caller's handle may be the same, and is another request.
+    same = Retrieval(other, ONE, handle=request.handle)
+    request.close()
+    assert request.wait() == CANCELLED
+    assert request.read() == b""
+    assert same.is_pending and same.exists()
+    assert session.login().returncode == 0
+    assert len(same.secret()) == 64
+    assert not request.exists()
+    peer.close()
+    other.close()
+
+
+def test_callers_that_are_gone(session):
+    peer, other = Peer(session), Peer(session)
+    gone, unread = Retrieval(other, ONE), Retrieval(peer, TWO)
+    # Somebody keeps the writing end open, but the daemon: its own end is closed once the caller is gone.
+    other.close()
+    assert gone.read() == b""
+    os.close(unread.reading)
+    daemon = session.daemon_pid()
+    assert session.login().returncode == 0
+    assert unread.wait() == OTHER
+    assert secrets_of(peer, ONE) == []
+    assert len(retrieve(peer, TWO)) == 64
+    assert session.daemon_pid() == daemon
+    peer.close()
+
+
+# MARK: what is passed
+
+
+def test_a_full_pipe_holds_up_nobody(session, peer):
+    reading, writing = pipe_of(session)
+    fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, 4096)
+    os.write(writing, bytes(4096))
+    watched = os.dup(writing)
+    request = Retrieval(peer, ONE, pipe=(reading, writing))
+    assert request.is_pending and request.exists()
+    assert retrieve(peer, TWO)
+    assert not fcntl.fcntl(watched, fcntl.F_GETFL) & os.O_NONBLOCK, "the application's own end is as it was"
+    os.close(watched)
+    assert os.read(reading, 4096) == bytes(4096)
+    assert len(request.secret()) == 64
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="reading another process's memory needs root")
+def test_the_secret_is_in_memory_only_while_it_is_written(session, peer):
+    secret = retrieve(peer, ONE)
+    reading, writing = pipe_of(session)
+    fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, 4096)
+    os.write(writing, bytes(4096))
+    request = Retrieval(peer, ONE, pipe=(reading, writing))
+    assert request.is_pending
+    assert scan(session.daemon_pid(), {"secret": secret}) != {}
+    assert os.read(reading, 4096) == bytes(4096)
+    assert request.secret() == secret
+    assert scan(session.daemon_pid(), {"secret": secret}) == {}
+
+
+def test_a_socket_will_do(session, peer):
+    ours, theirs = socket.socketpair()
+    request = Retrieval(peer, ONE, pipe=(ours.detach(), theirs.detach()))
+    assert request.secret() == retrieve(peer, ONE)
+
+
+def test_what_is_refused(session, peer):
+    for application in ("x" * 256, "org.example/One", "org.example One", "org.example.\n", "org.exämple"):
+        request = Retrieval(peer, application)
+        request.wait()
+        assert request.failure == INVALID, application
+        assert request.read() == b""
+    for handle in ("/", PORTAL, f"{PORTAL}/request", ROOT + "/prompt/1"):
+        request = Retrieval(peer, ONE, handle=handle)
+        request.wait()
+        assert request.failure == INVALID, handle
+    # What could make the daemon wait, and what cannot be written to.
+    reading, writing = pipe_of(session)
+    with acting_as(session):
+        file = os.open(session.home / "file", os.O_CREAT | os.O_WRONLY)
+    for pipe in ((reading, file), (writing, os.dup(reading))):
+        request = Retrieval(peer, ONE, pipe=pipe)
+        request.wait()
+        assert request.failure == INVALID
+    assert (session.home / "file").read_bytes() == b""
+    assert portal_collection(peer) == NOTHING
+
+
+def test_one_application_cannot_take_all_places(session, peer):
+    session.lock()
+    waiting = [Retrieval(peer, ONE) for _ in range(8)]
+    assert all(request.is_pending for request in waiting)
+    ninth = Retrieval(peer, ONE)
+    ninth.wait()
+    assert ninth.failure == "org.freedesktop.DBus.Error.LimitsExceeded"
+    other = Retrieval(peer, TWO)
+    assert other.is_pending
+    twice = Retrieval(peer, "org.example.Third", handle=other.handle)
+    twice.wait()
+    assert twice.failure == "org.freedesktop.Secret.Error.AlreadyExists"
+    assert session.locker().returncode == 0
+    assert len({request.secret() for request in waiting}) == 1
+    assert other.secret()
+
+
+# MARK: its collection and its name
+
+
+def test_the_collection_is_not_locked_by_lock(session, peer):
+    for _ in range(2):
+        assert peer.error(ROOT, SERVICE, "SetAlias", "(so)", "portal", LOGIN) == NOT_SUPPORTED
+        assert portal_collection(peer) != LOGIN
+        secret = retrieve(peer, ONE)
+        collection = portal_collection(peer)
+    assert peer.error(ROOT, SERVICE, "SetAlias", "(so)", "portal", NOTHING) == NOT_SUPPORTED
+    assert peer.call(ROOT, SERVICE, "Lock", "(ao)", [collection, ALIAS, LOGIN]) == ([LOGIN], NOTHING)
+    assert peer.get(collection, "org.freedesktop.Secret.Collection", "Locked") is False
+    [item] = secrets_of(peer, ONE)
+    assert peer.read(item) == secret
+
+
+def test_the_alias_is_not_to_be_had(session, peer):
+    assert peer.error(ROOT, SERVICE, "CreateCollection", "(a{sv}s)", {}, "portal") == NOT_SUPPORTED
+    assert portal_collection(peer) == NOTHING
+
+
+def test_whoever_deletes_the_collection_deletes_the_secrets(session, peer):
+    secret = retrieve(peer, ONE)
+    peer.call(portal_collection(peer), "org.freedesktop.Secret.Collection", "Delete")
+    assert portal_collection(peer) == NOTHING
+    assert retrieve(peer, ONE) != secret
+
+
+def test_the_name_is_ours_where_another_program_provides_secrets(session):
+    """And while the vault is sealed."""
+    peer = Peer(session)
+    session.stop_daemon()
+    take = GLib.Variant("(su)", (SECRETS, 4))
+    bus = ("org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus")
+    peer.bus.call_sync(*bus, "RequestName", take, None, 0, 10_000, None)
+    arguments = ["--home", session.home, "--runtime", session.runtime]
+    daemon = session.start(pathlib.Path(session.environment["LATCHKEY_STAGE"]) / "usr/libexec/latchkeyd", *arguments)
+
+    def has_owner():
+        answer = peer.bus.call_sync(*bus, "NameHasOwner", GLib.Variant("(s)", (BACKEND,)), None, 0, 10_000, None)
+        return answer.unpack() == (True,)
+
+    wait_until(has_owner, "the name")
+    assert session.status()["name_owner"] == peer.name
+    # Whom the bus starts need not ignore SIGPIPE himself: this daemon must.
+    unread = Retrieval(peer, TWO)
+    os.close(unread.reading)
+    assert session.login().returncode == 0
+    assert unread.wait() == OTHER
+    assert len(retrieve(peer, ONE)) == 64
+    assert daemon.poll() is None
+    daemon.terminate()
+    daemon.wait(10)
+    peer.close()
+
+
+# MARK: through the frontend
+
+
+class Application:
+    """A sandboxed application, as Flatpak starts them; without an id, a program outside any sandbox."""
+
+    def __init__(self, session, name, *arguments):
+        program = session.root / PROGRAM.name
+        program.write_text(PROGRAM.read_text())
+        program.chmod(0o755)
+        command = ["/usr/bin/python3", program, *arguments]
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+        if not name:
+            self.process = session.start(*command, **pipes)
+            return
+        info = session.root / f"{name}.info"
+        info.write_text(f"[Application]\nname={name}\n\n[Instance]\ninstance-id={len(name)}\n")
+        info.chmod(0o644)
+        sandbox = ["bwrap", "--unshare-pid", "--die-with-parent", "--ro-bind", "/usr", "/usr", "--proc", "/proc"]
+        for folder in ("bin", "lib", "lib64"):
+            sandbox += ["--symlink", f"usr/{folder}", f"/{folder}"]
+        sandbox += ["--dev", "/dev", "--perms", "0755", "--dir", "/tmp", "--bind", session.root, session.root]
+        sandbox += ["--ro-bind", info, "/.flatpak-info", "--"]
+        if os.getuid() == 0:
+            # Root needs no user namespace for it, which may be forbidden.
+            user = ["setpriv", f"--reuid={session.uid}", f"--regid={session.gid}", "--clear-groups", "--"]
+            self.process = subprocess.Popen([*sandbox, *user, *command], env=session.environment, **pipes)
+        else:
+            self.process = session.start(*sandbox, *command, **pipes)
+
+    def handle(self):
+        """Its request, once the frontend has it."""
+        line = self.process.stdout.readline()
+        assert line, self.process.stderr.read()
+        return line.strip()
+
+    def answer(self, input=None):
+        """Response and secret."""
+        output, errors = self.process.communicate(input, 30)
+        assert self.process.returncode == 0, errors
+        response, _, secret = output.splitlines()[-1].partition(" ")
+        return response, bytes.fromhex(secret)
+
+    def secret(self):
+        response, secret = self.answer()
+        assert response == str(SUCCESS)
+        return secret
+
+
+@pytest.fixture(scope="module")
+def sandboxes():
+    """That there are any. They can be forbidden, but not in CI."""
+    done = subprocess.run(["bwrap", "--unshare-pid", "--ro-bind", "/", "/", "true"], capture_output=True, text=True)
+    if done.returncode != 0:
+        if os.environ.get("CI") == "true":
+            pytest.fail(f"no sandboxes: {done.stderr}")
+        pytest.skip(f"no sandboxes: {done.stderr}")
+
+
+@pytest.fixture
+def frontend(session, stage, sandboxes):
+    """The real xdg-desktop-portal, started before any login, which finds the daemon by the file that is installed."""
+    portals = stage / "usr/share/xdg-desktop-portal/portals"
+    environment = session.environment | {"XDG_DESKTOP_PORTAL_DIR": str(portals), "XDG_CURRENT_DESKTOP": "sway"}
+    with open(session.root / "frontend.log", "w") as log:
+        process = session.start("/usr/libexec/xdg-desktop-portal", "--verbose", env=environment, stdout=log, stderr=log)
+    peer = Peer(session)
+
+    def is_there():
+        assert process.poll() is None, (session.root / "frontend.log").read_text()
+        try:
+            peer.bus.call_sync(
+                FRONTEND, PORTAL, PROPERTIES, "Get", GLib.Variant("(ss)", ("org.freedesktop.portal.Secret", "version")),
+                None, Gio.DBusCallFlags.NO_AUTO_START, 10_000, None,
+            )
+        except GLib.Error:
+            return False
+        return True
+
+    wait_until(is_there, "the frontend", 30)
+    yield peer
+    peer.close()
+    process.terminate()
+    process.wait(10)
+
+
+def test_sandboxed_applications(session, frontend):
+    assert "Using latchkey.portal for org.freedesktop.impl.portal.Secret" in (session.root / "frontend.log").read_text()
+    assert session.login().returncode == 0
+    one, two = Application(session, ONE).secret(), Application(session, TWO).secret()
+    assert len(one) == len(two) == 64
+    assert one != two
+    # The frontend named them as they are.
+    assert (retrieve(frontend, ONE), retrieve(frontend, TWO)) == (one, two)
+
+    def check_that_they_are_the_same():
+        assert (Application(session, ONE).secret(), Application(session, TWO).secret()) == (one, two)
+
+    check_that_they_are_the_same()
+    session.lock()
+    check_that_they_are_the_same()
+    assert session.locker().returncode == 0
+    lock_everything(frontend)
+    check_that_they_are_the_same()
+    session.restart()
+    assert session.login().returncode == 0
+    check_that_they_are_the_same()
+    assert Application(session, None).secret() not in (one, two)
+
+
+def test_a_sandboxed_application_waits_for_the_login(session, frontend):
+    waiting = Application(session, ONE)
+    handle = waiting.handle()
+    wait_until(lambda: has_request(frontend, handle), "the request")
+    assert session.login().returncode == 0
+    secret = waiting.secret()
+    assert secret == retrieve(frontend, ONE)
+    assert session.logout().returncode == 0
+    waiting = Application(session, ONE)
+    handle = waiting.handle()
+    wait_until(lambda: has_request(frontend, handle), "the request")
+    assert session.login().returncode == 0
+    assert waiting.secret() == secret
+
+
+def test_a_sandboxed_application_that_waits_no_longer(session, frontend):
+    for end in ("close", "kill"):
+        waiting = Application(session, ONE, "close")
+        handle = waiting.handle()
+        wait_until(lambda: has_request(frontend, handle), "the request")
+        if end == "close":
+            assert waiting.answer("now\n") == ("closed", b"")
+        else:
+            # bwrap takes its application with it.
+            waiting.process.kill()
+            waiting.process.wait(10)
+        wait_until(lambda: not has_request(frontend, handle), "the end of the request")
+    assert session.login().returncode == 0
+    assert secrets_of(frontend, ONE) == []
+
+
+# MARK: last
+
+
+def test_a_request_does_not_wait_for_ever(forgotten):
+    assert forgotten.wait(90) == OTHER
+    assert forgotten.read() == b""

@@ -1,0 +1,81 @@
+import Foundation
+import Posix
+import Scratch
+import Testing
+
+@Suite("Writing to what another process passed")
+struct OutletTests {
+  /// The two ends of a pipe or of a connected socket; the second is for writing. Nobody closes them but the tests.
+  private struct Ends {
+    let reading: Int32
+    let writing: Int32
+
+    init(_ make: (UnsafeMutablePointer<Int32>) -> Int32) {
+      var ends: [Int32] = [-1, -1]
+      precondition(make(&ends) == 0)
+      (reading, writing) = (ends[0], ends[1])
+    }
+  }
+
+  /// As it comes out of a message: a descriptor of our own for the other process's file.
+  private static func outlet(_ number: Int32) throws -> Outlet {
+    try Outlet(FileDescriptor(owning: dup(number)))
+  }
+
+  /// Writes until there is no room.
+  private static func fill(_ outlet: Outlet) throws -> Int {
+    var total = 0
+    while true {
+      let count = try outlet.write([UInt8](repeating: 7, count: 4096).span.bytes)
+      if count == 0 { return total }
+      total += count
+    }
+  }
+
+  @Test("A full pipe takes nothing more, and does not make anybody wait", .timeLimit(.minutes(1)))
+  func fullPipe() throws {
+    let ends = Ends { pipe($0) }
+    let outlet = try Self.outlet(ends.writing)
+    #expect(try Self.fill(outlet) >= 4096)
+    #expect(fcntl(ends.writing, F_GETFL) & O_NONBLOCK == 0, "the other process's end is as it was")
+    var buffer = [UInt8](repeating: 0, count: 4096)
+    #expect(read(ends.reading, &buffer, 4096) == 4096)
+    #expect(try outlet.write([UInt8](repeating: 1, count: 3).span.bytes) == 3)
+    close(ends.reading)
+    close(ends.writing)
+  }
+
+  @Test("A full socket takes nothing more", .timeLimit(.minutes(1)))
+  func fullSocket() throws {
+    let ends = Ends { socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, $0) }
+    let outlet = try Self.outlet(ends.writing)
+    #expect(try Self.fill(outlet) > 0)
+    #expect(fcntl(ends.writing, F_GETFL) & O_NONBLOCK == 0, "the other process's end is as it was")
+    close(ends.reading)
+    #expect(throws: PosixError("write", code: EPIPE)) { try outlet.write([1].span.bytes) }
+    close(ends.writing)
+  }
+
+  @Test("A pipe that nobody reads is an error, and not the end of the process")
+  func brokenPipe() async {
+    await #expect(processExitsWith: .success) {
+      Posix.Process.ignoreBrokenPipes()
+      let ends = Ends { pipe($0) }
+      let outlet = try OutletTests.outlet(ends.writing)
+      close(ends.reading)
+      do throws(PosixError) { _ = try outlet.write([1].span.bytes) } catch { exit(error.code == EPIPE ? 0 : 2) }
+      exit(3)
+    }
+  }
+
+  @Test("A file, and the end of a pipe that is for reading, are refused")
+  func refused() throws {
+    let folder = try ScratchFolder()
+    try folder.put("file", [])
+    let file = open(folder.file("file"), O_WRONLY)
+    let ends = Ends { pipe($0) }
+    #expect(throws: PosixError("write", code: EINVAL)) { try Self.outlet(file) }
+    #expect(throws: PosixError("write", code: EBADF)) { try Self.outlet(ends.reading) }
+    for number in [file, ends.reading, ends.writing] { close(number) }
+  }
+}
