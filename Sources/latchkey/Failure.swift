@@ -12,12 +12,13 @@ enum Failure: Error {
   case refused(String)
   case unavailable(String)
   case stillLocked(String)
+  case rules([String])
 
   /// 0 done, 1 could not be done, 3 no vault is running (64, wrong usage, is ArgumentParser's).
   private var status: Int32 {
     switch self {
     case .noDaemon, .strangeDaemon, .silent: 3
-    case .noTerminal, .cancelled, .refused, .unavailable, .stillLocked: 1
+    case .noTerminal, .cancelled, .refused, .unavailable, .stillLocked, .rules: 1
     }
   }
 
@@ -44,6 +45,12 @@ enum Failure: Error {
       Is there a PAM service 'latchkey-unlock' in /etc/pam.d?
       """
     case .stillLocked(let text): text
+    case .rules(let problems):
+      """
+      the class rules have errors:
+      \(problems.map { "  " + $0 }.joined(separator: "\n"))
+      Put that right in the file. Until then the vault goes by the rules that it read before, or without that file.
+      """
     }
   }
 

@@ -1,3 +1,4 @@
+import Keybag
 import SecretService
 import Systemd
 import Vault
@@ -10,6 +11,7 @@ final class BusPresence {
   private let address: Bus.Address
   private let endsWithBus: Bool
   private let isLockerUp: () -> Bool
+  private let defaultClass: ([String: String]) -> AccessibilityClass
   private let facts: () -> VaultObject.Facts
   /// Told of every new connection, for what else listens on the bus.
   private let connected: (Bus) -> Void
@@ -28,13 +30,15 @@ final class BusPresence {
 
   init(
     loop: EventLoop, vault: Vault, address: Bus.Address, endsWithBus: Bool, isLockerUp: @escaping () -> Bool,
-    facts: @escaping () -> VaultObject.Facts, connected: @escaping (Bus) -> Void
+    defaultClass: @escaping ([String: String]) -> AccessibilityClass, facts: @escaping () -> VaultObject.Facts,
+    connected: @escaping (Bus) -> Void
   ) {
     self.loop = loop
     self.vault = vault
     self.address = address
     self.endsWithBus = endsWithBus
     self.isLockerUp = isLockerUp
+    self.defaultClass = defaultClass
     self.facts = facts
     self.connected = connected
   }
@@ -44,7 +48,8 @@ final class BusPresence {
     do {
       let bus = try Bus(address, loop: loop)
       try bus.onDisconnect { [weak self] in self?.lost() }
-      service = try SecretService(bus: bus, loop: loop, vault: vault, isLockerUp: isLockerUp)
+      service = try SecretService(
+        bus: bus, loop: loop, vault: vault, isLockerUp: isLockerUp, defaultClass: defaultClass)
       object = try VaultObject(bus: bus, facts: facts)
       self.bus = bus
       connected(bus)

@@ -1,3 +1,4 @@
+import ClassRules
 import Control
 import Glibc
 import Keybag
@@ -13,6 +14,7 @@ import Vault
 final class Daemon {
   private let loop: EventLoop
   private let vault: Vault
+  private let rules: ClassRules
   private let session: SessionReference
   private let owner: uid_t
   private var presence: BusPresence?
@@ -25,9 +27,10 @@ final class Daemon {
   /// How long the vault must be quiet before its log is emptied.
   private static let settleTime = Duration.seconds(20)
 
-  init(loop: EventLoop, vault: Vault, owner: uid_t) {
+  init(loop: EventLoop, vault: Vault, rules: ClassRules, owner: uid_t) {
     self.loop = loop
     self.vault = vault
+    self.rules = rules
     self.owner = owner
     session = SessionReference()
   }
@@ -42,6 +45,7 @@ final class Daemon {
     let presence = BusPresence(
       loop: loop, vault: vault, address: address, endsWithBus: endsWithBus,
       isLockerUp: { [session] in session.machine.lockerUp },
+      defaultClass: { [rules] attributes in rules.decision(for: attributes)?.rule.accessibility ?? .whenUnlocked },
       facts: { [session] in
         VaultObject.Facts(state: session.state.name, isFirstUnlocked: session.state != .sealed)
       },
@@ -221,6 +225,7 @@ extension Daemon: ControlHandler {
 
   var status: Status {
     refresh()
+    rules.refresh()
     let machine = session.machine
     var status = Status()
     status.state = session.state
@@ -233,7 +238,7 @@ extension Daemon: ControlHandler {
     status.lockerUp = machine.lockerUp
     status.staged = machine.hasStagedKeys
     status.classes = AccessibilityClass.allCases.map { .init(name: $0.name, isPresent: vault.hasKey($0)) }
-    status.problems = vault.problems
+    status.problems = vault.problems + rules.problems
     status.vaultPath = vault.path
     status.generation = vault.keybag?.generation ?? 0
     status.deviceKey = vault.deviceBackend?.rawValue ?? ""

@@ -8,15 +8,19 @@ struct Options {
   var home: String
   /// The runtime folder below which the control socket is.
   var runtime: String
+  /// The rules that were installed.
+  var rules = "/usr/share/latchkey/rules.yaml"
   /// The user whose vault it is.
   let account: Account
 
   static let usage = """
-    usage: latchkeyd [--home DIR] [--runtime DIR]
+    usage: latchkeyd [--home DIR] [--runtime DIR] [--rules FILE]
 
     The daemon of the Latchkey vault; one for each user, started by the user's service manager.
-      --home DIR     where the vault is: DIR/.local/share/latchkey (default: the home folder of the account)
+      --home DIR     where the vault is: DIR/.local/share/latchkey (default: the home folder of the account);
+                     the user's class rules are DIR/.config/latchkey/rules.yaml
       --runtime DIR  where the control socket is: DIR/latchkey/control (default: /run/user/UID)
+      --rules FILE   the class rules that were installed (default: /usr/share/latchkey/rules.yaml)
     """
 
   enum Failure: Error {
@@ -40,6 +44,9 @@ struct Options {
       case "--runtime":
         guard let value = rest.popFirst(), value.hasPrefix("/") else { throw .usage }
         runtime = value
+      case "--rules":
+        guard let value = rest.popFirst(), value.hasPrefix("/") else { throw .usage }
+        rules = value
       case "--help", "-h": throw .help
       default: throw .usage
       }
