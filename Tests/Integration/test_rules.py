@@ -153,7 +153,8 @@ def test_the_command_agrees_with_the_daemon(opened):
     def ask(attribute):
         return json.loads(opened.run("latchkey", "rules", "test", "--json", attribute, check=True).stdout)
 
-    assert ask("service=shop") == {"class": "after-first-unlock", "reason": "rule", "rule": "mine", "file": str(path), "line": 2}
+    mine = {"reason": "rule", "rule": "mine", "file": str(path), "line": 2}
+    assert ask("service=shop") == {"class": "after-first-unlock", **mine}
     answer = ask("xdg:schema=org.gnome.Geary")
     # Found beside the program, wherever that was installed.
     stage = opened.environment["LATCHKEY_STAGE"]
