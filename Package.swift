@@ -39,6 +39,7 @@ let package = Package(
     .systemLibrary(name: "CSystemd", pkgConfig: "libsystemd", providers: [.apt(["libsystemd-dev"])]),
     .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
     .systemLibrary(name: "CGcrypt", providers: [.apt(["libgcrypt20-dev"])]),
+    .systemLibrary(name: "CYAML", pkgConfig: "yaml-0.1", providers: [.apt(["libyaml-dev"])]),
 
     // One thin typed layer over each.
     .target(name: "Bytes", swiftSettings: strict),
@@ -47,6 +48,7 @@ let package = Package(
     .target(name: "SQLite", dependencies: ["CSQLite"], swiftSettings: strict),
     .target(name: "Gcrypt", dependencies: ["CGcrypt"], swiftSettings: strict),
     .target(name: "Systemd", dependencies: ["CSystemd"], swiftSettings: strict),
+    .target(name: "YAML", dependencies: ["CYAML"], swiftSettings: strict),
 
     .target(name: "PAMClient", dependencies: ["CLinux", "CPAM", "Posix", "Sodium"], swiftSettings: strict),
 
@@ -54,6 +56,7 @@ let package = Package(
     .target(name: "Keybag", dependencies: ["Bytes", "Posix", "Sodium"], swiftSettings: strict),
     .target(name: "Control", dependencies: ["Bytes", "Keybag", "Posix", "Sodium"], swiftSettings: strict),
     .target(name: "Vault", dependencies: ["Bytes", "Keybag", "Posix", "SQLite", "Sodium"], swiftSettings: strict),
+    .target(name: "ClassRules", dependencies: ["Keybag", "Posix", "YAML"], swiftSettings: strict),
     .target(name: "SessionState", dependencies: ["Systemd"], swiftSettings: strict),
     .target(
       name: "Prompts", dependencies: ["CLinux", "Control", "Keybag", "Posix", "Systemd"], swiftSettings: strict),
@@ -88,7 +91,7 @@ let package = Package(
     .executableTarget(
       name: "latchkey",
       dependencies: [
-        "Control", "PAMClient", "Posix", "Sodium",
+        "ClassRules", "Control", "Keybag", "PAMClient", "Posix", "Sodium",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ], swiftSettings: strict, linkerSettings: [bindNow]),
     .executableTarget(
@@ -101,8 +104,8 @@ let package = Package(
     .executableTarget(
       name: "latchkeyd",
       dependencies: [
-        "CLinux", "Control", "Gcrypt", "Keybag", "Posix", "Prompts", "SecretService", "SessionState", "Sodium",
-        "Systemd",
+        "ClassRules", "CLinux", "Control", "Gcrypt", "Keybag", "Posix", "Prompts", "SecretService", "SessionState",
+        "Sodium", "Systemd",
         "Vault",
       ],
       swiftSettings: strict, linkerSettings: [bindNow]),
@@ -125,6 +128,9 @@ let package = Package(
     .testTarget(
       name: "GcryptTests", dependencies: ["Gcrypt", .product(name: "BigInt", package: "BigInt")],
       swiftSettings: strict),
+    .testTarget(name: "YAMLTests", dependencies: ["YAML"], swiftSettings: strict),
+    .testTarget(
+      name: "ClassRulesTests", dependencies: ["ClassRules", "Keybag", "Scratch"], swiftSettings: strict),
     .testTarget(name: "BytesTests", dependencies: ["Bytes"], swiftSettings: strict),
     .testTarget(
       name: "SodiumTests", dependencies: ["CSodium", "Sodium"], swiftSettings: strict, linkerSettings: [bindNow]),

@@ -117,12 +117,15 @@ extension SecretService {
     replacing: Bool, _ call: MethodCall
   ) throws(BusError) {
     let (vault, id) = holder(place)
+    // The session collection has its keys as long as the session lasts: no class makes a difference there.
+    let isKept = if case .vault = place { true } else { false }
     let stored = try BusError.vault { () throws(VaultError) in
       let control = try ControlAttributes(attributes)
       return try vault.createItem(
         in: id,
         ItemMetadata(label: label, attributes: control.attributes, contentType: received.contentType),
-        secret: received.value.bytes, accessibility: control.accessibility, replacing: replacing)
+        secret: received.value.bytes, accessibility: control.accessibility,
+        defaultClass: isKept ? defaultClass(control.attributes) : .whenUnlocked, replacing: replacing)
     }
     let item = ItemPlace(collection: place, id: stored.id)
     call.reply { (out: inout MessageWriter) throws(BusError) in

@@ -22,6 +22,8 @@ public final class SecretService {
   let isLockerUp: () -> Bool
   /// Where persons are asked.
   let promptQueue: PromptQueue
+  /// The class of a new item with such attributes, where its maker names none.
+  let defaultClass: ([String: String]) -> AccessibilityClass
 
   var sessions: [String: TransportSession] = [:]
   var prompts: [String: Prompt] = [:]
@@ -38,15 +40,20 @@ public final class SecretService {
 
   /// Puts the objects on `bus`. The well-known name is the caller's to ask for, afterwards.
   ///
+  /// - Parameters:
+  ///   - isLockerUp: whether a locker is on the screen now.
+  ///   - defaultClass: the class of a new item with such attributes, where its maker names none.
   /// - Throws: ``SystemdError`` when the bus layer cannot take them.
   public init(
-    bus: Bus, loop: EventLoop, vault: Vault, promptQueue: PromptQueue, isLockerUp: @escaping () -> Bool
+    bus: Bus, loop: EventLoop, vault: Vault, promptQueue: PromptQueue, isLockerUp: @escaping () -> Bool,
+    defaultClass: @escaping ([String: String]) -> AccessibilityClass
   ) throws {
     self.bus = bus
     self.loop = loop
     self.vault = vault
     self.promptQueue = promptQueue
     self.isLockerUp = isLockerUp
+    self.defaultClass = defaultClass
     sessionVault = try Vault(inMemoryWithLabel: "Session")
     let service = serviceInterface
     let collection = collectionInterface

@@ -222,14 +222,15 @@ extension Vault {
   /// Stores an item.
   ///
   /// - Parameters:
-  ///   - accessibility: its class; nil for what a replaced item had, else whenUnlocked.
+  ///   - accessibility: its class; nil for what a replaced item had, else `defaultClass`.
+  ///   - defaultClass: the class of a new item for which none is named.
   ///   - replacing: whether an item with exactly these attributes is replaced.
   /// - Returns: the item, and whether it is a new one. It is on the disk.
   /// - Throws: ``VaultError/isLocked`` when an item would be replaced that cannot be read now, or when the class does
   ///   not accept new items while it is locked.
   public func createItem(
     in collectionID: Int64, _ metadata: ItemMetadata, secret: borrowing SecureBytes,
-    accessibility: AccessibilityClass?, replacing: Bool
+    accessibility: AccessibilityClass?, defaultClass: AccessibilityClass = .whenUnlocked, replacing: Bool
   ) throws(VaultError) -> (id: Int64, isNew: Bool) {
     let collection = try collection(collectionID)
     let store = try writable()
@@ -249,7 +250,7 @@ extension Vault {
     }
     // Not the row's default class: no key protects that column, and who writes it must not have secrets stored in a
     // class that he can open.
-    let wanted = accessibility ?? .whenUnlocked
+    let wanted = accessibility ?? defaultClass
     guard let key = collection.current(wanted, share: share) else { throw .isLocked }
     let now = Process.time
     let row = ItemRow(

@@ -15,12 +15,15 @@ enum Failure: Error {
   case declined(String)
   case wrongPassphrase
   case notTaken(String)
+  case rules([String])
 
   /// 0 done, 1 could not be done, 3 no vault is running (64, wrong usage, is ArgumentParser's).
   private var status: Int32 {
     switch self {
     case .noDaemon, .strangeDaemon, .silent: 3
-    case .noTerminal, .cancelled, .refused, .unavailable, .stillLocked, .declined, .wrongPassphrase, .notTaken: 1
+    case .noTerminal, .cancelled, .refused, .unavailable, .stillLocked, .declined, .wrongPassphrase, .notTaken,
+      .rules:
+      1
     }
   }
 
@@ -52,6 +55,12 @@ enum Failure: Error {
       """
       the passphrase was not taken: \(text).
       Is there a PAM service 'latchkey-collection' in /etc/pam.d? The system log has a line of pam_latchkey that says why.
+      """
+    case .rules(let problems):
+      """
+      the class rules have errors:
+      \(problems.map { "  " + $0 }.joined(separator: "\n"))
+      Put that right in the file. Until then the vault goes by the rules that it read before, or without that file.
       """
     }
   }

@@ -100,7 +100,7 @@ struct StatusCommand: ParsableCommand {
   }
 
   /// Names of files and of bus peers are others' choice; none is to command the terminal.
-  private static func printable(_ line: String) -> String {
+  static func printable(_ line: String) -> String {
     String(String.UnicodeScalarView(line.unicodeScalars.map { $0.properties.generalCategory == .control ? "?" : $0 }))
   }
 

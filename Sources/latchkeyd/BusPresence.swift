@@ -1,3 +1,4 @@
+import Keybag
 import Prompts
 import SecretService
 import Systemd
@@ -13,6 +14,7 @@ final class BusPresence {
   /// Whether there is no service manager that started this program.
   let endsWithBus: Bool
   private let isLockerUp: () -> Bool
+  private let defaultClass: ([String: String]) -> AccessibilityClass
   private let facts: () -> VaultObject.Facts
   /// Told of every new connection, for what else listens on the bus.
   private let connected: (Bus) -> Void
@@ -33,7 +35,8 @@ final class BusPresence {
 
   init(
     loop: EventLoop, vault: Vault, promptQueue: PromptQueue, address: Bus.Address, endsWithBus: Bool,
-    isLockerUp: @escaping () -> Bool, facts: @escaping () -> VaultObject.Facts, connected: @escaping (Bus) -> Void
+    isLockerUp: @escaping () -> Bool, defaultClass: @escaping ([String: String]) -> AccessibilityClass,
+    facts: @escaping () -> VaultObject.Facts, connected: @escaping (Bus) -> Void
   ) {
     self.loop = loop
     self.vault = vault
@@ -41,6 +44,7 @@ final class BusPresence {
     self.address = address
     self.endsWithBus = endsWithBus
     self.isLockerUp = isLockerUp
+    self.defaultClass = defaultClass
     self.facts = facts
     self.connected = connected
   }
@@ -51,7 +55,8 @@ final class BusPresence {
       let bus = try Bus(address, loop: loop)
       try bus.onDisconnect { [weak self] in self?.lost() }
       service = try SecretService(
-        bus: bus, loop: loop, vault: vault, promptQueue: promptQueue, isLockerUp: isLockerUp)
+        bus: bus, loop: loop, vault: vault, promptQueue: promptQueue, isLockerUp: isLockerUp,
+        defaultClass: defaultClass)
       object = try VaultObject(bus: bus, facts: facts)
       self.bus = bus
       connected(bus)

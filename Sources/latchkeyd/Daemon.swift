@@ -1,3 +1,4 @@
+import ClassRules
 import Control
 import Glibc
 import Keybag
@@ -14,6 +15,7 @@ import Vault
 final class Daemon {
   private let loop: EventLoop
   let vault: Vault
+  private let rules: ClassRules
   let session: SessionReference
   private let owner: uid_t
   private(set) var presence: BusPresence?
@@ -29,10 +31,11 @@ final class Daemon {
   private static let settleTime = Duration.seconds(20)
 
   /// - Parameter promptProgram: what shows prompts where there is no service manager.
-  init(loop: EventLoop, vault: Vault, owner: uid_t, promptProgram: String) {
+  init(loop: EventLoop, vault: Vault, rules: ClassRules, owner: uid_t, promptProgram: String) {
     launcher = PromptLauncher(loop: loop, program: promptProgram)
     self.loop = loop
     self.vault = vault
+    self.rules = rules
     self.owner = owner
     session = SessionReference()
   }
@@ -47,6 +50,7 @@ final class Daemon {
     let presence = BusPresence(
       loop: loop, vault: vault, promptQueue: prompts, address: address, endsWithBus: endsWithBus,
       isLockerUp: { [session] in session.machine.lockerUp },
+      defaultClass: { [rules] attributes in rules.decision(for: attributes)?.rule.accessibility ?? .whenUnlocked },
       facts: { [session] in
         VaultObject.Facts(state: session.state.name, isFirstUnlocked: session.state != .sealed)
       },
@@ -233,6 +237,7 @@ extension Daemon: ControlHandler {
 
   var status: Status {
     refresh()
+    rules.refresh()
     let machine = session.machine
     var status = Status()
     status.state = session.state
@@ -245,7 +250,7 @@ extension Daemon: ControlHandler {
     status.lockerUp = machine.lockerUp
     status.staged = machine.hasStagedKeys
     status.classes = AccessibilityClass.allCases.map { .init(name: $0.name, isPresent: vault.hasKey($0)) }
-    status.problems = vault.problems
+    status.problems = vault.problems + rules.problems
     status.vaultPath = vault.path
     status.generation = vault.keybag?.generation ?? 0
     status.deviceKey = vault.deviceBackend?.rawValue ?? ""

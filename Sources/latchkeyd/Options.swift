@@ -10,15 +10,19 @@ struct Options {
   var runtime: String
   /// What shows a prompt, where no service manager does.
   var promptProgram: String
+  /// The rules that were installed.
+  var rules = "/usr/share/latchkey/rules.yaml"
   /// The user whose vault it is.
   let account: Account
 
   static let usage = """
-    usage: latchkeyd [--home DIR] [--runtime DIR] [--prompt-program FILE]
+    usage: latchkeyd [--home DIR] [--runtime DIR] [--rules FILE] [--prompt-program FILE]
 
     The daemon of the Latchkey vault; one for each user, started by the user's service manager.
-      --home DIR     where the vault is: DIR/.local/share/latchkey (default: the home folder of the account)
+      --home DIR     where the vault is: DIR/.local/share/latchkey (default: the home folder of the account);
+                     the user's class rules are DIR/.config/latchkey/rules.yaml
       --runtime DIR  where the control socket is: DIR/latchkey/control (default: /run/user/UID)
+      --rules FILE   the class rules that were installed (default: /usr/share/latchkey/rules.yaml)
       --prompt-program FILE
                      what shows prompts where there is no service manager (default: latchkey-prompt beside latchkeyd)
     """
@@ -48,6 +52,9 @@ struct Options {
       case "--prompt-program":
         guard let value = rest.popFirst(), value.hasPrefix("/") else { throw .usage }
         promptProgram = value
+      case "--rules":
+        guard let value = rest.popFirst(), value.hasPrefix("/") else { throw .usage }
+        rules = value
       case "--help", "-h": throw .help
       default: throw .usage
       }

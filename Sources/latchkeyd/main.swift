@@ -1,4 +1,5 @@
 // latchkeyd: the vault of one user. Arguments and wiring; see Daemon.
+import ClassRules
 import Control
 import Gcrypt
 import Glibc
@@ -36,8 +37,11 @@ private func serve(_ options: Options) throws -> Int32 {
   let loop = try EventLoop()
   let vault = Vault(
     home: options.home, owner: options.account.uid, machine: MachineID.appSpecific(applicationID))
+  let rules = ClassRules(
+    user: RulesFile.userPath(home: options.home), shipped: options.rules, owner: options.account.uid
+  ) { Journal.log(.warning, $0) }
   let daemon = Daemon(
-    loop: loop, vault: vault, owner: options.account.uid, promptProgram: options.promptProgram)
+    loop: loop, vault: vault, rules: rules, owner: options.account.uid, promptProgram: options.promptProgram)
   let server = try ControlServer(
     try controlSocket(options), loop: loop, owner: options.account.uid, handler: daemon)
   let signals = try [SIGTERM, SIGINT, SIGHUP].map { try loop.addSignal($0) { loop.exit() } }

@@ -21,6 +21,7 @@ INSTALLED = {
     "usr/lib/systemd/user/latchkey-first-unlock.target",
     "usr/lib/systemd/user/sockets.target.wants/latchkeyd.socket",
     "usr/share/pam-configs/latchkey",
+    "usr/share/latchkey/rules.yaml",
     "etc/pam.d/latchkey-unlock",
 }
 OF_OTHERS = {
@@ -62,6 +63,7 @@ def test_uninstall_removes_a_folder_that_was_new(tmp_path):
     make("uninstall", tmp_path)
     assert files(tmp_path) == {}
     assert not (tmp_path / "usr/lib/systemd/user/sockets.target.wants").exists()
+    assert not (tmp_path / "usr/share/latchkey").exists()
 
 
 def test_templates_are_filled_in(tmp_path):
@@ -74,7 +76,7 @@ def test_templates_are_filled_in(tmp_path):
             assert not re.search("@[A-Z]+@", text), name
             assert "/usr/" not in text, name
     unit = (tmp_path / "opt/latchkey/lib/systemd/user/latchkeyd.service").read_text()
-    assert "ExecStart=/opt/latchkey/libexec/latchkeyd\n" in unit
+    assert "ExecStart=/opt/latchkey/libexec/latchkeyd --rules /opt/latchkey/share/latchkey/rules.yaml\n" in unit
 
 
 def test_programs_bring_their_swift_runtime(tmp_path):

@@ -1,0 +1,53 @@
+import Glibc
+
+/// The rules that are in force: the user's, then those that were installed. The first rule that fits gives the class.
+public final class ClassRules {
+  /// What the rules say about some attributes.
+  public struct Decision: Equatable, Sendable {
+    /// The rule that fits.
+    public let rule: ClassRule
+    /// The file that it is in.
+    public let path: String
+  }
+
+  private var files: [WatchedRules]
+  private let warn: (String) -> Void
+
+  /// Reads the rules of the user at `user` and the installed ones at `shipped`.
+  ///
+  /// - Parameters:
+  ///   - owner: who may own the files, beside root.
+  ///   - warn: told once of each thing that is wrong with a file.
+  public init(user: String, shipped: String, owner: uid_t, warn: @escaping (String) -> Void) {
+    self.warn = warn
+    files = [
+      WatchedRules(user, owner: owner, mustExist: false), WatchedRules(shipped, owner: owner, mustExist: true),
+    ]
+    refresh()
+  }
+
+  /// Looks whether the files are what was read, and reads those that are not. A file that cannot be read any more
+  /// changes nothing: its rules stay as they were.
+  public func refresh() {
+    for index in files.indices where files[index].refresh() {
+      if let problem = files[index].problem { warn(problem) }
+    }
+  }
+
+  /// What is wrong with the files, for a person.
+  public var problems: [String] { files.compactMap(\.problem) }
+
+  /// The first rule that fits, by the files as they are now; nil where none does.
+  public func decision(for attributes: [String: String]) -> Decision? {
+    refresh()
+    return Self.decision(for: attributes, in: files.compactMap(\.file))
+  }
+
+  /// The first rule of `files` that fits.
+  public static func decision(for attributes: [String: String], in files: [RulesFile]) -> Decision? {
+    for file in files {
+      if let rule = file.rules.first(where: { $0.fits(attributes) }) { return Decision(rule: rule, path: file.path) }
+    }
+    return nil
+  }
+}

@@ -1,0 +1,52 @@
+import Glibc
+
+/// One file of rules, and what was last read from it.
+struct WatchedRules {
+  private let path: String
+  private let owner: uid_t
+  private let mustExist: Bool
+  private var stamp: Stamp?
+  private var wasRead = false
+  /// The rules in force: those of the last good state of the file.
+  private(set) var file: RulesFile?
+  /// What is wrong with the file as it is now.
+  private(set) var problem: String?
+
+  init(_ path: String, owner: uid_t, mustExist: Bool) {
+    self.path = path
+    self.owner = owner
+    self.mustExist = mustExist
+  }
+
+  /// Reads the file where it is not what was read last. Costs one system call where it is.
+  ///
+  /// - Returns: whether it was read.
+  mutating func refresh() -> Bool {
+    let now = Stamp(path)
+    guard !wasRead || now != stamp else { return false }
+    (wasRead, stamp) = (true, now)
+    do throws(RulesError) {
+      file = try RulesFile.load(path, owner: owner)
+      problem = file == nil && mustExist ? "\(path): the file is missing; install Latchkey again" : nil
+    } catch {
+      let rest = file == nil ? "no rule of this file is in force" : "the rules that it had before stay in force"
+      problem = "\(error). Until that is put right, \(rest)."
+    }
+    return true
+  }
+}
+
+/// By this a changed file is known; nil in the place of one means that there is none.
+private struct Stamp: Equatable {
+  private let numbers: [Int]
+
+  init?(_ path: String) {
+    var status = stat()
+    guard lstat(path, &status) == 0 else { return nil }
+    // The time of the last change of anything, mode and owner included; no program can set it back.
+    numbers = [
+      Int(bitPattern: UInt(status.st_dev)), Int(bitPattern: UInt(status.st_ino)), Int(status.st_size),
+      status.st_mtim.tv_sec, status.st_mtim.tv_nsec, status.st_ctim.tv_sec, status.st_ctim.tv_nsec,
+    ]
+  }
+}

@@ -1,0 +1,32 @@
+/// A piece of a document, with its place in the text.
+public struct YAMLNode: Equatable, Sendable {
+  /// The line on which it begins, counted from 1.
+  public let line: Int
+  /// What it is.
+  public let content: Content
+
+  /// The three kinds of pieces. Nothing is made of a scalar's text: `yes`, `12` and `~` are text as well.
+  public indirect enum Content: Equatable, Sendable {
+    /// Text.
+    case scalar(String)
+    /// A list.
+    case sequence([YAMLNode])
+    /// Names and what belongs to them, in the order of the text; no name comes twice.
+    case mapping([Entry])
+  }
+
+  /// One line of a mapping.
+  public struct Entry: Equatable, Sendable {
+    /// The name.
+    public let key: String
+    /// Where the name stands.
+    public let line: Int
+    /// What belongs to it.
+    public let value: YAMLNode
+  }
+
+  /// The text of a scalar; nil for the other kinds.
+  public var scalar: String? {
+    if case .scalar(let text) = content { text } else { nil }
+  }
+}
