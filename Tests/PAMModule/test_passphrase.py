@@ -1,10 +1,11 @@
 """A line with the option `passphrase`: it asks, and only an open collection is a success."""
 
+import ctypes
 import re
 
 import pytest
-from conftest import COLLECTION, TOKEN
-from test_module import FAILURES, await_pause, secret_pages
+from conftest import COLLECTION, ENTRY_POINTS, MODULE, TOKEN
+from test_module import FAILURES, PAM_IGNORE, await_pause, secret_pages
 
 SUCCESS, PERM_DENIED, AUTH_ERR, AUTHINFO_UNAVAIL, CONV_ERR = 0, 6, 7, 9, 19
 LOG_ERR, LOG_WARNING, LOG_NOTICE, LOG_DEBUG = 3, 4, 5, 7
@@ -218,6 +219,13 @@ def test_a_line_that_cannot_be_followed_fails(login, options, service, line):
     assert run.lines == ([line] if line else [])
 
 
+def test_without_handle_nobody_is_let_in():
+    module = ctypes.CDLL(str(MODULE))
+    line = (ctypes.c_char_p * 3)(b"debug", None, b"passphrase")
+    results = {name: module[f"pam_sm_{name}"](None, 0, 3, line) for name in ENTRY_POINTS}
+    assert results == {**dict.fromkeys(ENTRY_POINTS, PAM_IGNORE), "authenticate": AUTHINFO_UNAVAIL, "setcred": SUCCESS}
+
+
 @pytest.mark.parametrize("option", ["passphrases", "Passphrase", "passphrase=yes"])
 def test_the_option_matches_whole(login, option):
     login.configure(option)
@@ -264,10 +272,11 @@ def test_nothing_of_the_passphrase_stays_in_the_caller(login, behaviour):
     else:
         login.behave(behaviour)
         login.ask()
+    # Long, so that the block it was in is not used again as a whole: the end of it would be found.
+    (login.folder / "token").write_text("x" * 3000 + TOKEN)
     with login.pausing(PROMPT, "pause", "auth", "forget-token", "pause", service=COLLECTION, TOKEN_IN_CALLER="") as process:
         await_pause(process)
-        # Its first bytes would be overwritten where it was freed; the rest would not.
-        needle = TOKEN.encode()[-9:]
+        needle = TOKEN.encode()
         assert len(everywhere(process.pid, needle)) == 1, "the driver's own copy"
         process.stdin.write("x"), process.stdin.flush()
         await_pause(process)

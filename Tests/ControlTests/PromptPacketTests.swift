@@ -1,0 +1,142 @@
+import Bytes
+import Keybag
+import Sodium
+import Testing
+
+@testable import Control
+
+/// What is asked and answered about prompts and passphrases, byte by byte.
+@Suite struct PromptPacketTests {
+  init() throws { try Sodium.initialize() }
+
+  static let request = PromptRequest(
+    purpose: .collection, label: "Büro 🔑", caller: "mail", window: "x11:0x3a", terminal: "/dev/pts/3")
+
+  static var replies: [ControlReply] {
+    [
+      .prompt(request), .prompt(PromptRequest(purpose: .login, label: "", caller: "", window: "", terminal: "")),
+      .prompt(PromptRequest(purpose: .newPassphrase, label: "", caller: "", window: "", terminal: "")),
+      .derivation(PassphraseDerivation.make()), .opened(.max, request), .opened(0x0102_0304_0506_0708, request),
+      .passphraseRemoved, .declined(""), .declined("there is no such prompt: ä€😀"),
+    ]
+  }
+
+  @Test func repliesSurviveTheWay() {
+    for reply in PromptPacketTests.replies { #expect(ControlReply(decoding: reply.encoded) == reply) }
+  }
+
+  @Test func truncatedRepliesAreNone() {
+    for reply in PromptPacketTests.replies {
+      for count in 0..<reply.encoded.count {
+        #expect(ControlReply(decoding: Array(reply.encoded.prefix(count))) == nil)
+      }
+    }
+  }
+
+  @Test func theBytesAreThoseOfTheFormat() {
+    let texts: [UInt8] = [1, 0, 0x61, 0, 0, 2, 0, 0x62, 0x63, 0, 0]
+    let request = PromptRequest(purpose: .newPassphrase, label: "a", caller: "", window: "bc", terminal: "")
+    #expect(ControlReply.prompt(request).encoded == [1, 5, 3] + texts)
+    #expect(ControlReply.opened(0x0102, request).encoded == [1, 9, 2, 1, 0, 0, 0, 0, 0, 0, 3] + texts)
+    #expect(ControlReply.passphraseRemoved.encoded == [1, 10])
+    #expect(ControlReply.declined("no").encoded == [1, 255, 2, 0, 0x6E, 0x6F])
+    let derivation = PassphraseDerivation.make()
+    let encoded = ControlReply.derivation(derivation).encoded
+    #expect(encoded.count == 30 && Array(encoded.prefix(2)) == [1, 7] && Array(encoded[2..<18]) == derivation.salt)
+    #expect(encoded[18] == 3)
+  }
+
+  @Test(
+    arguments: [
+      (2, 32 << 20), (11, 32 << 20), (0, 32 << 20), (.max, 32 << 20), (3, 0), (3, (32 << 20) - 1024),
+      (3, (32 << 20) + 1),
+      (3, (1 << 30) + 1024), (3, UInt64.max),
+    ] as [(UInt32, UInt64)])
+  func anUnreasonableCostIsNoAnswer(passes: UInt32, memory: UInt64) {
+    #expect(ControlReply(decoding: PromptPacketTests.derivation(passes, memory)) == nil)
+  }
+
+  @Test(arguments: [(3, 32 << 20), (10, 1 << 30), (4, (32 << 20) + 1024)] as [(UInt32, UInt64)])
+  func aReasonableCostIsTaken(passes: UInt32, memory: UInt64) throws {
+    let reply = ControlReply(decoding: PromptPacketTests.derivation(passes, memory))
+    guard case .derivation(let derivation) = reply else { throw Unread() }
+    #expect(derivation.cost.passes == passes && derivation.cost.memory == memory)
+    #expect(derivation.salt == Array(1...16))
+  }
+
+  private static func derivation(_ passes: UInt32, _ memory: UInt64) -> [UInt8] {
+    var out = ControlPacket.begin(.derivation)
+    out.put(Array(1...16))
+    out.number(passes)
+    out.number(memory)
+    return out.bytes
+  }
+
+  @Test func longTextsAreCutBetweenCharacters() throws {
+    let long = "x" + String(repeating: "ü", count: 5000)
+    let request = PromptRequest(purpose: .login, label: long, caller: long, window: long, terminal: long)
+    for reply in [ControlReply.prompt(request), .opened(7, request)] {
+      let read: PromptRequest
+      switch ControlReply(decoding: reply.encoded) {
+      case .prompt(let request), .opened(7, let request): read = request
+      default: throw Unread()
+      }
+      for text in [read.label, read.caller, read.window, read.terminal] {
+        #expect(text.utf8.count == 255 && long.hasPrefix(text))
+      }
+    }
+    guard case .declined(let reason) = ControlReply(decoding: ControlReply.declined(long).encoded) else {
+      throw Unread()
+    }
+    #expect(reason.utf8.count == 1023 && long.hasPrefix(reason))
+  }
+
+  @Test(arguments: 0..<4) func longerTextsThanAnyoneSendsAreRefused(field: Int) {
+    for (size, isTaken) in [(255, true), (256, false), (5000, false)] {
+      for head in [[1, 5], [1, 9, 7, 0, 0, 0, 0, 0, 0, 0]] as [[UInt8]] {
+        var out = ByteWriter()
+        out.put(head)
+        out.number(UInt8(1))
+        for index in 0..<4 { out.text(String(repeating: "x", count: index == field ? size : 3)) }
+        #expect((ControlReply(decoding: out.bytes) != nil) == isTaken)
+      }
+    }
+  }
+
+  @Test(arguments: [0, 4, 255] as [UInt8]) func anUnknownPurposeIsNone(purpose: UInt8) {
+    #expect(ControlReply(decoding: [1, 5, purpose] + [UInt8](repeating: 0, count: 8)) == nil)
+    #expect(ControlReply(decoding: [1, 9, 7, 0, 0, 0, 0, 0, 0, 0, purpose] + [UInt8](repeating: 0, count: 8)) == nil)
+  }
+
+  @Test(arguments: [6, 8, 11, 254] as [UInt8]) func whatIsNeverAnAnswerIsNone(operation: UInt8) {
+    for size in [0, 1, 3, 40] {
+      #expect(ControlReply(decoding: [1, operation] + [UInt8](repeating: 0, count: size)) == nil)
+    }
+  }
+
+  @Test func alteredRepliesNeverTrap() {
+    var random = SystemRandomNumberGenerator()
+    let wholes = PromptPacketTests.replies.map(\.encoded)
+    for turn in 0..<40_000 {
+      var bytes = wholes[turn % wholes.count]
+      for _ in 0..<Int.random(in: 1...4, using: &random) {
+        bytes[Int.random(in: bytes.indices, using: &random)] = .random(in: 0...255, using: &random)
+      }
+      bytes.removeLast(.random(in: 0..<bytes.count, using: &random))
+      _ = ControlReply(decoding: bytes)
+    }
+  }
+
+  @Test(arguments: [0, 1, 0x0102_0304_0506_0708, UInt64.max]) func theHelloHasThePromptAtItsEnd(number: UInt64) {
+    let hello = Hello(stage: .authenticate, service: "latchkey-unlock", tty: "tty7", remoteHost: "", prompt: number)
+    var out = ByteWriter()
+    hello.encode(into: &out)
+    #expect(Array(out.bytes.suffix(8)) == (0..<8).map { UInt8(truncatingIfNeeded: number >> ($0 * 8)) })
+    var input = ByteReader(out.bytes)
+    #expect(Hello(decoding: &input) == hello && input.remaining == 0)
+    for count in out.bytes.indices {
+      var input = ByteReader(Array(out.bytes.prefix(count)))
+      #expect(Hello(decoding: &input) == nil)
+    }
+  }
+}

@@ -1,0 +1,208 @@
+import Foundation
+import Glibc
+import Keybag
+import Sodium
+import Testing
+
+@testable import Control
+@testable import Posix
+
+/// Prompts and passphrases over a real socket, between the real ends.
+@Suite final class PromptSocketTests {
+  private let runtime: String
+  private let listener: LocalSocket
+  private let soon = Posix.Process.now + 5000
+
+  init() throws {
+    try Sodium.initialize()
+    runtime = "/tmp/control-tests-\(UUID().uuidString.prefix(8))"
+    try FileManager.default.createDirectory(
+      atPath: ControlSocket.folder(runtime: runtime), withIntermediateDirectories: true)
+    listener = try LocalSocket.listen(at: ControlSocket.path(runtime: runtime))
+  }
+
+  deinit { try? FileManager.default.removeItem(atPath: runtime) }
+
+  /// Both ends. The daemon's answer may be sent before the question: it waits in the socket.
+  private final class Ends {
+    let client: ControlClient
+    let connection: ControlConnection
+
+    init(runtime: String, listener: borrowing LocalSocket) throws {
+      client = try ControlClient(runtime: runtime, uid: geteuid())
+      guard let accepted = try listener.accept(), let connection = ControlConnection(accepted) else { throw Unread() }
+      self.connection = connection
+    }
+  }
+
+  private func connected() throws -> Ends { try Ends(runtime: runtime, listener: listener) }
+
+  @Test func aPromptIsTakenOn() throws {
+    let ends = try connected()
+    try ends.connection.send(.prompt(PromptPacketTests.request))
+    #expect(try ends.client.prompt(0x0102_0304_0506_0708, until: soon) == PromptPacketTests.request)
+    guard case .request(.prompt(let number)) = ends.connection.receive() else { throw Unread() }
+    #expect(number == 0x0102_0304_0506_0708)
+  }
+
+  @Test(arguments: [PromptOutcome.accepted, .dismissed, .unavailable])
+  func theEndOfAPromptHasNoAnswer(outcome: PromptOutcome) throws {
+    let ends = try connected()
+    try ends.client.promptEnded(outcome)
+    guard case .request(.promptEnded(let told)) = ends.connection.receive() else { throw Unread() }
+    #expect(told == outcome)
+  }
+
+  @Test func aDerivationIsTold() throws {
+    let ends = try connected()
+    let derivation = PassphraseDerivation.make()
+    try ends.connection.send(.derivation(derivation))
+    #expect(try ends.client.derivation(prompt: .max, until: soon) == derivation)
+    guard case .request(.derivation(let number)) = ends.connection.receive() else { throw Unread() }
+    #expect(number == .max)
+  }
+
+  @Test(arguments: [UnlockOutcome.live, .staged, .wrongKeys, .refused("why"), .unusable("how")])
+  func aKeyArrivesWhole(outcome: UnlockOutcome) throws {
+    let ends = try connected()
+    try ends.connection.send(.outcome(outcome))
+    #expect(try ends.client.passphrase(try PromptSocketTests.key(), until: soon) == outcome)
+    guard case .request(.passphrase(let key)) = ends.connection.receive() else { throw Unread() }
+    #expect(key.prompt == 0x0102_0304_0506_0708)
+    #expect(key.key.bytes.withUnsafeBytes { Array($0) } == Array(1...32))
+  }
+
+  @Test(arguments: [PromptRequest.Purpose.login, .collection, .newPassphrase])
+  func aPromptOfOnesOwnIsMade(purpose: PromptRequest.Purpose) throws {
+    let ends = try connected()
+    try ends.connection.send(.opened(7, PromptPacketTests.request))
+    let opened = try ends.client.openPrompt(purpose, collection: "Büro", until: soon)
+    #expect(opened.number == 7 && opened.request == PromptPacketTests.request)
+    guard case .request(.openPrompt(let told, let name)) = ends.connection.receive() else { throw Unread() }
+    #expect(told == purpose && name == "Büro")
+  }
+
+  @Test func aPassphraseIsRemoved() throws {
+    let ends = try connected()
+    try ends.connection.send(.passphraseRemoved)
+    try ends.client.removePassphrase(collection: "Büro", until: soon)
+    guard case .request(.removePassphrase(let name)) = ends.connection.receive() else { throw Unread() }
+    #expect(name == "Büro")
+  }
+
+  @Test func longNamesAreCut() throws {
+    let ends = try connected()
+    let long = String(repeating: "ü", count: 5000)
+    let cut = String(repeating: "ü", count: 127)
+    try ends.connection.send(.passphraseRemoved)
+    try ends.client.removePassphrase(collection: long, until: soon)
+    guard case .request(.removePassphrase(let name)) = ends.connection.receive() else { throw Unread() }
+    #expect(name == cut)
+    try ends.connection.send(.opened(7, PromptPacketTests.request))
+    _ = try ends.client.openPrompt(.collection, collection: long, until: soon)
+    guard case .request(.openPrompt(_, let other)) = ends.connection.receive() else { throw Unread() }
+    #expect(other == cut)
+  }
+
+  @Test func whatCannotBeDoneIsToldWithItsReason() throws {
+    let ends = try connected()
+    for _ in 0..<4 { try ends.connection.send(.declined("why")) }
+    #expect(throws: ControlError.declined("why")) { _ = try ends.client.prompt(7, until: soon) }
+    #expect(throws: ControlError.declined("why")) { _ = try ends.client.derivation(prompt: 7, until: soon) }
+    #expect(throws: ControlError.declined("why")) {
+      _ = try ends.client.openPrompt(.collection, collection: "a", until: soon)
+    }
+    #expect(throws: ControlError.declined("why")) { try ends.client.removePassphrase(collection: "a", until: soon) }
+  }
+
+  @Test func anotherAnswerIsNone() throws {
+    let ends = try connected()
+    for _ in 0..<5 { try ends.connection.send(.locked) }
+    #expect(throws: ControlError.broken) { _ = try ends.client.prompt(7, until: soon) }
+    #expect(throws: ControlError.broken) { _ = try ends.client.derivation(prompt: 7, until: soon) }
+    #expect(throws: ControlError.broken) {
+      _ = try ends.client.openPrompt(.collection, collection: "a", until: soon)
+    }
+    #expect(throws: ControlError.broken) { try ends.client.removePassphrase(collection: "a", until: soon) }
+    #expect(throws: ControlError.broken) { _ = try ends.client.passphrase(try PromptSocketTests.key(), until: soon) }
+    // An outcome is the answer to keys alone, and a reason none to them.
+    try ends.connection.send(.declined("why"))
+    #expect(throws: ControlError.broken) { _ = try ends.client.passphrase(try PromptSocketTests.key(), until: soon) }
+    try ends.connection.send(.outcome(.live))
+    #expect(throws: ControlError.broken) { _ = try ends.client.derivation(prompt: 7, until: soon) }
+  }
+
+  @Test func requestsOfAnotherSizeAreMalformed() throws {
+    let (client, connection) = try bare()
+    for whole in try PromptSocketTests.requests() {
+      try client.send(whole)
+      if case .request(.malformed) = connection.receive() { Issue.record("\(whole) is not read") }
+      for count in 1..<whole.count {
+        try client.send(Array(whole.prefix(count)))
+        guard case .request(.malformed) = connection.receive() else { throw Unread() }
+      }
+      try client.send(whole + [0])
+      guard case .request(.malformed) = connection.receive() else { throw Unread() }
+    }
+  }
+
+  @Test func requestsWithUnknownFieldsAreMalformed() throws {
+    let (client, connection) = try bare()
+    let name: [UInt8] = [1, 0, 0x61]
+    let long = [0, 1] + [UInt8](repeating: 0x61, count: 256)
+    for bytes in [
+      [1, 6, 3], [1, 6, 255], [1, 9, 0] + name, [1, 9, 4] + name, [1, 9, 1] + long, [1, 10] + long,
+      [1, 11], [1, 0], [1, 255], [2, 5] + [UInt8](repeating: 0, count: 8),
+    ] {
+      try client.send(bytes)
+      guard case .request(.malformed) = connection.receive() else { throw Unread() }
+    }
+  }
+
+  @Test func alteredRequestsNeverTrap() throws {
+    let (client, connection) = try bare()
+    var random = SystemRandomNumberGenerator()
+    let wholes = try PromptSocketTests.requests()
+    for turn in 0..<20_000 {
+      var bytes = wholes[turn % wholes.count]
+      bytes[Int.random(in: bytes.indices, using: &random)] = .random(in: 0...255, using: &random)
+      bytes.removeLast(.random(in: 0..<bytes.count, using: &random))
+      try client.send(bytes)
+      guard case .request = connection.receive() else { throw Unread() }
+    }
+  }
+
+  /// One packet of each operation.
+  private static func requests() throws -> [[UInt8]] {
+    let number: [UInt8] = [7, 0, 0, 0, 0, 0, 0, 0]
+    let name: [UInt8] = [1, 0, 0x61]
+    let packet = try key().encoded(prefix: [1, 8])
+    let key = packet.bytes.withUnsafeBytes { Array($0) }
+    #expect(key == [1, 8, 8, 7, 6, 5, 4, 3, 2, 1] + Array(1...32))
+    return [[1, 5] + number, [1, 6, 2], [1, 7] + number, key, [1, 9, 3] + name, [1, 10] + name]
+  }
+
+  private static func key() throws -> PassphraseKey {
+    let bytes: [UInt8] = Array(1...32)
+    return PassphraseKey(prompt: 0x0102_0304_0506_0708, key: try Key(copying: bytes.span.bytes))
+  }
+
+  /// A client that sends any bytes.
+  private func bare() throws -> (Bare, Daemon) {
+    let client = try LocalSocket.connect(to: ControlSocket.path(runtime: runtime))
+    guard let accepted = try listener.accept(), let connection = ControlConnection(accepted) else { throw Unread() }
+    return (Bare(client), Daemon(connection))
+  }
+
+  private final class Bare {
+    private let socket: LocalSocket
+    init(_ socket: consuming LocalSocket) { self.socket = socket }
+    func send(_ packet: [UInt8]) throws { try socket.send(packet.span.bytes) }
+  }
+
+  private final class Daemon {
+    private let connection: ControlConnection
+    init(_ connection: consuming ControlConnection) { self.connection = connection }
+    func receive() -> ControlConnection.Arrival { connection.receive() }
+  }
+}
