@@ -20,6 +20,9 @@ public struct Caller: Equatable, Sendable {
     self.terminal = terminal
   }
 
+  /// A sandboxed application, by its id.
+  public init(application: String) { self.init(name: application, terminal: "") }
+
   /// Reads it from `/proc`. The process may be gone, and its id another's: then the hint is wrong.
   public init(pid: Int32) {
     guard let file = try? FileDescriptor.open("/proc/\(pid)/stat", flags: O_RDONLY),

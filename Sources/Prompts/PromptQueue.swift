@@ -37,6 +37,8 @@ public final class PromptQueue {
   private static let limit = Duration.seconds(300)
   /// The same while a locker is up: whoever unlocks the screen answers by it.
   private static let limitBehindLocker = Duration.seconds(120)
+  /// How often an answer may be wrong.
+  private static let wrongAnswerLimit = 5
   /// How long the prompt's program may take until it says that it is there.
   private static let launchLimit = Duration.seconds(10)
 
@@ -147,6 +149,14 @@ public final class PromptQueue {
     return prompt.derivation
   }
 
+  /// A wrong passphrase came for the prompt of this number. Whoever shows it asks three times at most; what tries
+  /// more is no person, and the prompt ends.
+  public func wasWrong(prompt number: UInt64) {
+    guard let prompt = prompts.first(where: { $0.number == number }) else { return }
+    prompt.wrongAnswers += 1
+    if prompt.wrongAnswers >= PromptQueue.wrongAnswerLimit { giveUp(prompt) }
+  }
+
   // MARK: - the queue
 
   private func freshNumber() -> UInt64 {
@@ -237,6 +247,7 @@ private final class PendingPrompt {
   /// Whether who asked shows it as well, as the command line does: then it stands beside the queue.
   var isOwn = false
   var derivation: PassphraseDerivation?
+  var wrongAnswers = 0
 
   init(question: Question, caller: Caller) {
     self.question = question

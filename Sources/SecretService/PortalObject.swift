@@ -1,5 +1,6 @@
 import Keybag
 import Posix
+import Prompts
 import Sodium
 import Systemd
 import Vault
@@ -76,7 +77,15 @@ extension SecretService {
   }
 
   private func end(_ key: PortalRequest.Key, _ response: PortalRequest.Response) {
-    portalRequests.removeValue(forKey: key)?.end(response)
+    guard let request = portalRequests.removeValue(forKey: key) else { return }
+    request.end(response)
+    drop(request)
+  }
+
+  /// Nobody need be asked for it any more.
+  func drop(_ request: PortalRequest) {
+    if let ticket = request.ticket { promptQueue.cancel(ticket) }
+    request.ticket = nil
   }
 
   /// Serves the applications that wait, after keys came or went.
@@ -93,7 +102,7 @@ extension SecretService {
         limit(request)
         request.deliver(secret, on: loop) { [weak self, key = request.key] in self?.end(key, $0) }
       } catch {
-        if isForWantOfKeys(error) { return portalWaits(request) }
+        if isForWantOfKeys(error) { return portalWaits(request, canBeAsked: error != .notFounded) }
         Journal.log(.warning, "an application did not get its secret from the portal: \(error.explanation)")
         end(request.key, .other)
       }
@@ -101,9 +110,19 @@ extension SecretService {
   }
 
   /// The one place where an application begins, or goes on, to wait for keys. ``stateChanged()`` serves it when they
-  /// come; its time limit ends it when they do not.
-  private func portalWaits(_ request: PortalRequest) {
+  /// come; its time limit ends it when they do not, and so does a person who does not want to give the password.
+  private func portalWaits(_ request: PortalRequest, canBeAsked: Bool) {
     limit(request)
+    guard canBeAsked, !request.wasAsked, portalRequests[request.key] === request else { return }
+    request.wasAsked = true
+    request.ticket = promptQueue.ask(
+      .login, lifting: [], for: Caller(application: request.application)
+    ) { [weak self, weak request] in
+      guard let self, let request else { return }
+      request.ticket = nil
+      // Keys may have come without anybody noticing yet.
+      if vault.hasKey(.afterFirstUnlock) { serve(request) } else { end(request.key, .cancelled) }
+    }
   }
 
   /// Gives the request its time limit, where it has none yet.

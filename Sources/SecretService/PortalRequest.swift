@@ -1,4 +1,5 @@
 import Posix
+import Prompts
 import Sodium
 import Systemd
 import Vault
@@ -26,6 +27,10 @@ final class PortalRequest {
 
   let key: Key
   let application: String
+  /// Whether the person was asked for the login password, once.
+  var wasAsked = false
+  /// Its place in the queue, while the person is asked.
+  var ticket: PromptTicket?
   private let call: MethodCall
   private var outlet: Outlet?
   /// What is being written, once it was found.

@@ -89,6 +89,7 @@ public final class SecretService {
   deinit {
     // Nobody is there any more to be told.
     for prompt in prompts.values { if let ticket = prompt.ticket { promptQueue.cancel(ticket) } }
+    for request in portalRequests.values { if let ticket = request.ticket { promptQueue.cancel(ticket) } }
   }
 
   // MARK: - places
@@ -196,7 +197,9 @@ public final class SecretService {
     let dropped = prompts.values.filter { $0.owner == client }
     prompts = prompts.filter { $0.value.owner != client }
     for prompt in dropped { drop(prompt, telling: false) }
+    let given = portalRequests.values.filter { $0.key.owner == client }
     portalRequests = portalRequests.filter { $0.key.owner != client }
+    for request in given { drop(request) }
   }
 
   // MARK: - state

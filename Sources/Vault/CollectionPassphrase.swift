@@ -62,7 +62,8 @@ struct CollectionPassphrase {
   init(decoding bytes: [UInt8]) throws(VaultError) {
     var input = ByteReader(bytes)
     guard (try? input.number(UInt8.self)) == CollectionPassphrase.version,
-      let derivation = PassphraseDerivation(decoding: &input), let commitment = try? input.take(32),
+      let derivation = PassphraseDerivation(decoding: &input), derivation.cost.isReasonable,
+      let commitment = try? input.take(32),
       let sealed = try? input.take(Key.size + AEAD.overhead), input.remaining == 0
     else { throw .damaged("vault.db: a collection's passphrase is damaged") }
     self.derivation = derivation

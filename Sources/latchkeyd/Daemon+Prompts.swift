@@ -79,7 +79,10 @@ extension Daemon {
     do throws(VaultError) {
       switch question {
       case .collection(let id):
-        guard try vault.openCollection(id, passphraseKey: key) else { return .wrongKeys }
+        guard try vault.openCollection(id, passphraseKey: key) else {
+          prompts.wasWrong(prompt: number)
+          return .wrongKeys
+        }
       case .newPassphrase(let id):
         guard let derivation = prompts.newDerivation(ofPrompt: number) else { return .refused("no such prompt") }
         try vault.setPassphrase(ofCollection: id, key: key, derivation)
