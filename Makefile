@@ -63,9 +63,13 @@ $(BUILT)/latchkeyd $(BUILT)/latchkey-derive $(BUILT)/latchkey $(PAM_MODULE):
 # The templates' places, filled in.
 FILL = sed -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@LIBEXECDIR@|$(LIBEXECDIR)|g'
 
+# D-Bus interfaces, under names of our own: another package may lay org.freedesktop.*.
+INTERFACES = Secrets Vault
+
 # Everything that `install` lays and `uninstall` takes away again.
 INSTALLED = $(PREFIX)/bin/latchkey $(LIBEXECDIR)/latchkeyd $(LIBEXECDIR)/latchkey-derive $(PAMDIR)/pam_latchkey.so \
   $(PREFIX)/share/dbus-1/services/org.freedesktop.secrets.latchkey.service \
+  $(INTERFACES:%=$(PREFIX)/share/dbus-1/interfaces/org.latchkey.%.xml) \
   $(UNITDIR)/latchkeyd.socket $(UNITDIR)/latchkeyd.service $(UNITDIR)/latchkey-first-unlock.target \
   $(UNITDIR)/sockets.target.wants/latchkeyd.socket \
   $(PREFIX)/share/pam-configs/latchkey $(SYSCONFDIR)/pam.d/latchkey-unlock
@@ -77,6 +81,9 @@ install: $(PROGRAMS:%=$(BUILT)/%) $(PAM_MODULE) ## lay the files under DESTDIR a
 	install -m 644 $(STRIP) $(PAM_MODULE) $(DESTDIR)$(PAMDIR)/pam_latchkey.so
 	$(FILL) dbus/org.freedesktop.secrets.latchkey.service.in \
 	  >$(DESTDIR)$(PREFIX)/share/dbus-1/services/org.freedesktop.secrets.latchkey.service
+	install -m 644 dbus/org.freedesktop.Secrets.xml \
+	  $(DESTDIR)$(PREFIX)/share/dbus-1/interfaces/org.latchkey.Secrets.xml
+	install -m 644 dbus/org.latchkey.Vault.xml $(DESTDIR)$(PREFIX)/share/dbus-1/interfaces/
 	$(FILL) dbus/latchkeyd.service.in >$(DESTDIR)$(UNITDIR)/latchkeyd.service
 	$(FILL) dbus/latchkeyd.socket.in >$(DESTDIR)$(UNITDIR)/latchkeyd.socket
 	install -m 644 dbus/latchkey-first-unlock.target $(DESTDIR)$(UNITDIR)/
@@ -85,11 +92,11 @@ install: $(PROGRAMS:%=$(BUILT)/%) $(PAM_MODULE) ## lay the files under DESTDIR a
 	install -m 644 pam/latchkey-unlock $(DESTDIR)$(SYSCONFDIR)/pam.d/latchkey-unlock
 	@test -n "$(DESTDIR)" || echo "Now 'pam-auth-update --enable latchkey' puts the module into the login."
 
-# The login must not name a module that is gone. sockets.target.wants is the one folder that may have been new.
+# The login must not name a module that is gone. The folders are those that may have been new.
 uninstall: ## remove just what `make install` laid
 	test -n "$(DESTDIR)" || ! command -v pam-auth-update >/dev/null || pam-auth-update --package --remove latchkey
 	rm -f $(INSTALLED:%=$(DESTDIR)%)
-	-rmdir $(DESTDIR)$(UNITDIR)/sockets.target.wants 2>/dev/null
+	-rmdir $(DESTDIR)$(UNITDIR)/sockets.target.wants $(DESTDIR)$(PREFIX)/share/dbus-1/interfaces 2>/dev/null
 
 run: deps build ## a throwaway session with its own vault, and a tour of it
 	Tests/Session/throwaway Tests/Session/tour

@@ -9,7 +9,8 @@ extension SecretService {
     ObjectInterface(
       Self.itemName,
       methods: [
-        .init("Delete", output: [.init("o", "prompt")], handler: deleteItem),
+        // With a capital, as in the specification; the collection's is without.
+        .init("Delete", output: [.init("o", "Prompt")], handler: deleteItem),
         .init(
           "GetSecret", input: [.init("o", "session")], output: [.init("(oayays)", "secret")], flags: .sensitive,
           handler: getSecret),

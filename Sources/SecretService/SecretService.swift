@@ -141,7 +141,8 @@ public final class SecretService {
       let (vault, collection) = holder(place)
       paths += ((try? vault.items(in: collection)) ?? []).map { place.path(item: $0) }
     }
-    return paths + sessions.keys + prompts.keys
+    // Direct children only: one that is named with its parents in front is no member of the parent's own list.
+    return (paths + sessions.keys + prompts.keys).filter { ObjectPath.parent(of: $0) == path }
   }
 
   /// A number, and a path with it, that was not used before on this connection.

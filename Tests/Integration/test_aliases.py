@@ -50,6 +50,10 @@ def test_aliases(open_peer):
     assert peer.get(made, COLLECTION, "Label") == "Work 2"
     assert "CollectionCreated" not in {signal[2] for signal in peer.listen(0.2)}
     assert peer.property_changes(made)[0]["Label"] == "Work 2"
+    # Only what is named: also if it is nothing.
+    for properties, label in (({}, "Work 2"), ({COLLECTION + ".Label": GLib.Variant("s", "")}, "")):
+        assert peer.call(ROOT, SERVICE, "CreateCollection", "(a{sv}s)", properties, "work") == (made, NOTHING)
+        assert peer.get(made, COLLECTION, "Label") == label
     item = peer.create("at work", {"where": "work"}, collection=f"{ROOT}/aliases/work")
     assert item.startswith(made + "/")
     # Items are not found through a collection that is not theirs.
