@@ -8,7 +8,7 @@ import json
 import textwrap
 
 import pytest
-from peer import LIMIT, Peer
+from peer import LIMIT, LOGIN, NOTHING, ROOT, SERVICE, Peer
 from session import wait_until
 
 CLASS = "latchkey:accessible"
@@ -23,6 +23,8 @@ CLASSES = [
 ]
 # Locked without anybody at the screen, behind a locker, before the first login or after the last logout.
 LOCKED = ["evicted", "behind a locker", "sealed"]
+# And by Lock(collection), while the session stays unlocked.
+EVERY_LOCK = [*LOCKED, "collection locked"]
 MAIL = {"service": "mail", "account": "demo"}
 SYNC = {"service": "sync", "account": "demo"}
 MAIL_WORDS = ["service", "mail", "account", "demo"]
@@ -63,13 +65,15 @@ def bring_to(state, session, peer):
         wait_until(lambda: session.status()["locker_up"], "the locker")
     elif state == "sealed":
         assert session.logout().returncode == 0
-    expected = "sealed" if state == "sealed" else "locked"
+    elif state == "collection locked":
+        assert peer.call(ROOT, SERVICE, "Lock", "(ao)", [LOGIN]) == ([LOGIN], NOTHING)
+    expected = {"sealed": "sealed", "collection locked": "unlocked"}.get(state, "locked")
     assert session.status()["state"] == expected
 
 
 def bring_back(state, session, peer):
     """To the unlocked state, as a person would."""
-    if state == "sealed":
+    if state in ("sealed", "collection locked"):
         assert session.login().returncode == 0
     else:
         assert session.locker().returncode == 0
