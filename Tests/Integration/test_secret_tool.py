@@ -1,8 +1,9 @@
 """secret-tool of libsecret."""
 
 import pytest
-from clients import CLASS, LOCKED, MAIL, MAIL_WORDS, SYNC_WORDS, bring_back, bring_to, tool
-from peer import COLLECTION, LOGIN, SESSION_COLLECTION
+from clients import CLASS, EVERY_LOCK, MAIL, MAIL_WORDS, SYNC_WORDS, bring_back, bring_to, tool
+from gi.repository import GLib
+from peer import COLLECTION, LOGIN, NOTHING, ROOT, SERVICE, SESSION_COLLECTION
 
 
 def test_secret_tool(session, peer):
@@ -26,26 +27,82 @@ def test_secret_tool(session, peer):
     assert tool(session, "store", "--label=S", "--collection=nowhere", "a", "n", input="x").returncode != 0
 
 
-@pytest.mark.parametrize("state", LOCKED)
+@pytest.mark.parametrize("state", EVERY_LOCK)
 def test_secret_tool_while_locked(session, peer, state):
     tool(session, "store", "--label=Mail", *MAIL_WORDS, input="open sesame")
     tool(session, "store", "--label=Sync", *SYNC_WORDS, CLASS, "after-first-unlock", input="token")
+    tool(session, "store", "--label=Short", "--collection=session", "account", "demo", input="short")
     bring_to(state, session, peer)
+    some = state in ("evicted", "behind a locker")
     assert tool(session, "lookup", *MAIL_WORDS).returncode == 1
-    assert tool(session, "lookup", *SYNC_WORDS).stdout == ("" if state == "sealed" else "token")
-    for options in ([], ["--all"], ["--all", "--unlock"]):
+    assert tool(session, "lookup", *SYNC_WORDS).stdout == ("token" if some else "")
+    for options in ([], ["--unlock"], ["--all"], ["--all", "--unlock"]):
         found = tool(session, "search", *options, *MAIL_WORDS)
         assert found.returncode == 0 and "No such secret item" not in found.stderr, found
         assert "open sesame" not in found.stdout
-        assert found.stdout.startswith("[/")
-    assert tool(session, "store", "--label=Mail", *MAIL_WORDS, input="replaced").returncode != 0
+        assert found.stdout.startswith("[/") and found.stdout.count("[") == 1
+    # What can be read is shown in full beside what cannot.
+    found = tool(session, "search", "--all", "--unlock", "account", "demo")
+    shown = {"secret = " + secret for secret in ("open sesame", "token", "short") if "secret = " + secret in found.stdout}
+    if state == "sealed":
+        # What lives in memory ended with the session.
+        assert (found.stdout.count("["), shown) == (2, set())
+    else:
+        assert found.stdout.count("[") == 3
+        assert shown == ({"secret = token", "secret = short"} if some else {"secret = short"})
+    for target in ([], ["--collection=login"], ["--collection=" + LOGIN]):
+        assert tool(session, "store", "--label=Mail", *target, *MAIL_WORDS, input="replaced").returncode != 0
     stored = tool(session, "store", "--label=Chat", "service", "chat", input="said behind the lock")
-    assert (stored.returncode == 0) is (state != "sealed")
+    assert (stored.returncode == 0) is some
     # It clears what is unlocked only.
     tool(session, "clear", *MAIL_WORDS)
+    tool(session, "clear", "account", "demo")
+    assert len(peer.search({"account": "demo"})[1]) == (1 if some else 2)
     bring_back(state, session, peer)
     assert tool(session, "lookup", *MAIL_WORDS).stdout == "open sesame"
-    assert tool(session, "lookup", "service", "chat").stdout == ("" if state == "sealed" else "said behind the lock")
+    assert tool(session, "lookup", *SYNC_WORDS).stdout == ("" if some else "token")
+    assert tool(session, "lookup", "service", "chat").stdout == ("said behind the lock" if some else "")
+
+
+def test_secret_tool_collections(session, peer):
+    """By alias and by path; each search looks into all of them."""
+    label = {COLLECTION + ".Label": GLib.Variant("s", "Work")}
+    work, _ = peer.call(ROOT, SERVICE, "CreateCollection", "(a{sv}s)", label, "work")
+    for name, target in (("alias", "work"), ("path", work), ("login", "login"), ("default", "default"), ("l", LOGIN)):
+        options = ["--label=One", f"--collection={target}"]
+        assert tool(session, "store", *options, "in", name, input="secret of " + name).returncode == 0
+        [item] = peer.search({"in": name})[0]
+        assert item.startswith((work if target in ("work", work) else LOGIN) + "/")
+        assert tool(session, "lookup", "in", name).stdout == "secret of " + name
+    # The same words in two collections are two items; both are cleared.
+    for target in ("work", "login"):
+        assert tool(session, "store", "--label=Twice", f"--collection={target}", "in", "two", input=target).returncode == 0
+    assert tool(session, "search", "--all", "in", "two").stdout.count("[") == 2
+    assert tool(session, "clear", "in", "two").returncode == 0
+    assert tool(session, "search", "--all", "in", "two").stdout == ""
+    peer.call(ROOT, SERVICE, "Lock", "(ao)", [work])
+    assert tool(session, "lookup", "in", "alias").returncode == 1
+    assert tool(session, "lookup", "in", "default").stdout == "secret of default"
+    assert tool(session, "store", "--label=One", "--collection=work", "in", "new", input="x").returncode != 0
+    # No login, no keyring: it makes one.
+    assert peer.call(LOGIN, COLLECTION, "Delete") == NOTHING
+    assert tool(session, "store", "--label=One", "in", "made", input="made").returncode == 0
+    assert tool(session, "lookup", "in", "made").stdout == "made"
+    [item] = peer.search({"in": "made"})[0]
+    assert peer.get(item.rpartition("/")[0], COLLECTION, "Label") == "Default keyring"
+    # Never the path of one that was there before.
+    assert not item.startswith((LOGIN, work))
+
+
+def test_secret_tool_secrets_of_every_kind(session, peer):
+    kinds = {"empty": "", "lines": "a\nb\n\n", "unicode": "ä漢🗝", "spaces": "  \t ", "long": "x" * 8000}
+    for kind, secret in kinds.items():
+        assert tool(session, "store", "--label=" + kind, "kind", kind, input=secret).returncode == 0
+    for kind, secret in kinds.items():
+        found = tool(session, "lookup", "kind", kind)
+        assert found.stdout == secret
+    assert tool(session, "store", "--label=", "", "", input="nameless").returncode == 0
+    assert tool(session, "lookup", "", "").stdout == "nameless"
 
 
 def test_secret_tool_lock(session, peer):
@@ -62,6 +119,15 @@ def test_secret_tool_lock_of_one_collection(session, peer):
     tool(session, "lock", "--collection=default")
     assert session.status()["state"] == "unlocked"
     assert peer.search(MAIL) in (([item], []), ([], [item]))
+    tool(session, "lock", "--collection=nowhere")
+    # Behind a locker the collection counts as open, so it is asked for; libsecret asks for no other that is locked.
+    bring_to("behind a locker", session, peer)
+    tool(session, "lock", "--collection=login")
+    assert peer.get(LOGIN, COLLECTION, "Locked") is True
+    bring_back("behind a locker", session, peer)
+    assert tool(session, "lookup", *MAIL_WORDS).returncode == 1
+    assert session.login().returncode == 0
+    assert tool(session, "lookup", *MAIL_WORDS).stdout == "secret"
 
 
 def test_clearing_a_class_does_not_empty_the_vault(session, peer):

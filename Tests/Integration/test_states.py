@@ -192,6 +192,24 @@ def test_a_locked_collection(session, peer, lift):
     assert [peer.read(path) for path in (item, sync, always, other)] == [b"secret", b"sync", b"always", b"elsewhere"]
 
 
+@pytest.mark.parametrize("state", LOCKED)
+def test_a_collection_that_is_locked_while_the_vault_is(session, peer, state):
+    """It stays locked when the vault is not, until a login."""
+    item = peer.create("secret", MAIL)
+    bring_to(state, session, peer)
+    for path in (LOGIN, DEFAULT):
+        assert peer.call(ROOT, SERVICE, "Lock", "(ao)", [path]) == ([path], NOTHING)
+    assert peer.get(LOGIN, COLLECTION, "Locked") is True
+    if state != "sealed":
+        bring_back(state, session, peer)
+        assert session.status()["locked_collections"] == 1
+        assert peer.get(LOGIN, COLLECTION, "Locked") is True
+        assert peer.read_error(item) == IS_LOCKED
+    assert session.login().returncode == 0
+    assert peer.get(LOGIN, COLLECTION, "Locked") is False
+    assert peer.read(item) == b"secret"
+
+
 def test_locked_is_told_when_keys_come_and_go(session, peer):
     for lock, unlock in ((session.lock, session.locker), (session.logout, session.login)):
         peer.listen()
