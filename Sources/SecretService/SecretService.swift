@@ -28,6 +28,8 @@ public final class SecretService {
   /// Answers that must not be empty before the whole database was looked at.
   private var waitingForVerification: [() -> Void] = []
   private var announcedLocks: [CollectionPlace: Bool] = [:]
+  /// The timers of collections whose items are to be told.
+  private var itemAnnouncements: [CollectionPlace: EventSource] = [:]
 
   /// How many transport sessions, and how many prompts, one client may have; with one more the oldest goes.
   static let limitPerClient = 256
@@ -196,7 +198,12 @@ public final class SecretService {
 
   /// Ends what lives as long as the session only: call it when the vault was sealed.
   public func sessionEnded() {
-    for item in (try? sessionVault.items(in: sessionVault.collections[0])) ?? [] { try? sessionVault.deleteItem(item) }
+    let place = CollectionPlace.session(sessionVault.collections[0])
+    for item in (try? sessionVault.items(in: sessionVault.collections[0])) ?? [] {
+      try? sessionVault.deleteItem(item)
+      emit(place.path, Self.collectionName, "ItemDeleted", place.path(item: item))
+      itemsChanged(place)
+    }
     if let fresh = try? Vault(inMemoryWithLabel: "Session") { sessionVault = fresh }
     stateChanged()
   }
@@ -224,6 +231,21 @@ public final class SecretService {
   func collectionChanged(_ place: CollectionPlace, properties: [String]) {
     try? bus.emitPropertiesChanged(path: place.path, interface: Self.collectionName, names: properties)
     emit(ObjectPath.root, Self.serviceName, "CollectionChanged", place.path)
+  }
+
+  /// Tells what items a collection has, a moment from now: once for many changes, as there may be many items.
+  ///
+  /// All of them, not only that there are others: libsecret crashes upon the next signal when it was told the latter.
+  func itemsChanged(_ place: CollectionPlace) {
+    guard itemAnnouncements[place] == nil else { return }
+    let announce = { [weak self] in
+      guard let self else { return }
+      itemAnnouncements[place] = nil
+      try? bus.emitPropertiesChanged(path: place.path, interface: Self.collectionName, names: ["Items"])
+    }
+    let timer = try? loop.addTimer(after: .milliseconds(50), handler: announce)
+    itemAnnouncements[place] = timer
+    if timer == nil { announce() }
   }
 
   func itemChanged(_ item: ItemPlace, properties: [String]) {

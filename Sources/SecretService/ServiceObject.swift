@@ -32,7 +32,7 @@ extension SecretService {
       ],
       properties: [
         .init(
-          "Collections", "ao", flags: .invalidates,
+          "Collections", "ao", flags: .emitsChange,
           getter: { [unowned self] (_, out: inout MessageWriter) throws(BusError) in
             try out.appendObjectPaths(places.map(\.path))
           })

@@ -8,7 +8,8 @@ def test_signals(open_peer):
     peer = open_peer
     item = peer.create("secret", {"signal": "1"})
     assert peer.wait_for_member("ItemCreated") == (item,)
-    assert peer.property_changes(LOGIN) == ({}, {"Items"})
+    # The list itself: libsecret forgets one that is only said to be out of date, and then crashes for want of it.
+    assert item in peer.wait_for_property("Items", LOGIN)
     peer.signals.clear()
     assert peer.create("second", {"signal": "1"}, label="Two") == item
     assert peer.wait_for_member("ItemChanged", LOGIN) == (item,)
@@ -31,7 +32,40 @@ def test_signals(open_peer):
     peer.signals.clear()
     peer.call(item, ITEM, "Delete")
     assert peer.wait_for_member("ItemDeleted", LOGIN) == (item,)
-    assert peer.property_changes(LOGIN) == ({}, {"Items"})
+    assert item not in peer.wait_for_property("Items", LOGIN)
+
+
+def test_the_items_are_told_after_many_changes(open_peer):
+    peer = open_peer
+    items = [peer.create("secret", {"many": str(n)}) for n in range(100)]
+    for item in items[:50]:
+        peer.call(item, ITEM, "Delete")
+    left = peer.get(LOGIN, COLLECTION, "Items")
+    assert set(left).intersection(items) == set(items[50:])
+    peer.wait_for(
+        lambda signal: signal[0] == LOGIN and signal[2] == "PropertiesChanged" and signal[3][1].get("Items") == left,
+        "list of those that are left",
+    )
+    members = [signal[2] for signal in peer.listen() if signal[0] == LOGIN]
+    assert (members.count("ItemCreated"), members.count("ItemDeleted")) == (100, 50)
+
+
+def test_collections_are_told(open_peer):
+    peer = open_peer
+    made, _ = peer.call(ROOT, SERVICE, "CreateCollection", "(a{sv}s)", {}, "")
+    assert made in peer.wait_for_property("Collections", ROOT)
+    peer.signals.clear()
+    peer.call(made, COLLECTION, "Delete")
+    assert made not in peer.wait_for_property("Collections", ROOT)
+
+
+def test_the_end_of_the_session_collection_is_told(session, peer):
+    item = peer.create("secret", {"signal": "end"}, collection=SESSION_COLLECTION)
+    assert item in peer.wait_for_property("Items", SESSION_COLLECTION)
+    peer.signals.clear()
+    assert session.logout().returncode == 0
+    assert peer.wait_for_member("ItemDeleted", SESSION_COLLECTION) == (item,)
+    assert peer.wait_for_property("Items", SESSION_COLLECTION) == []
 
 
 def test_replace_is_exact(open_peer):
