@@ -5,6 +5,8 @@ does, and one that says whatever it likes (peer.py).
 """
 
 import json
+import select
+import subprocess
 import textwrap
 
 import pytest
@@ -107,9 +109,40 @@ def tell(name, action):
     except Exception as error:
         value = "! " + type(error).__name__ + ": " + str(error)
     told[name] = value.decode() if isinstance(value, bytes) else value
+def pause():
+    # Tells what there is, and waits for leave to go on; see Conversation.
+    print(json.dumps(told), flush=True)
+    told.clear()
+    sys.stdin.readline()
 import atexit
 atexit.register(lambda: print(json.dumps(told)))
 """
+
+
+class Conversation:
+    """A script that pauses, for what happens while a client runs."""
+
+    def __init__(self, session, text):
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        self._process = session.start("/usr/bin/python3", "-c", PREAMBLE + text, text=True, **pipes)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self._process.kill()
+        self._process.communicate()
+
+    def told(self):
+        """What it has told up to its next pause, or its end."""
+        assert select.select([self._process.stdout], [], [], LIMIT)[0], "the client does not go on"
+        return json.loads(self._process.stdout.readline())
+
+    def go_on(self):
+        """Lets it go on after a pause, and returns what it tells then."""
+        self._process.stdin.write("\n")
+        self._process.stdin.flush()
+        return self.told()
 
 
 def python(session, code, *arguments):
