@@ -83,7 +83,8 @@ public final class SecretService {
     case .vault(let id): return vault.collections.contains(id) || (id == 1 && vault.collections.isEmpty)
     case .alias(let alias):
       if vault.collections.isEmpty { return alias == "default" || alias == "login" }
-      return (try? vault.alias(alias)) != nil
+      // Where that cannot be told, the call tells why.
+      do throws(VaultError) { return try vault.alias(alias) != nil } catch { return true }
     }
   }
 

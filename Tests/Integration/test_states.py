@@ -1,9 +1,21 @@
 """What every state of the vault promises to clients. Nothing may make any of them wait."""
 
+import os
 import time
 
 import pytest
-from clients import CLASS, LOCKED, MAIL, SYNC, MAIL_WORDS, bring_back, bring_to, tool
+from clients import (
+    CLASS,
+    CLASSES,
+    EVERY_LOCK,
+    LOCKED,
+    MAIL,
+    MAIL_WORDS,
+    SYNC,
+    bring_back,
+    bring_to,
+    tool,
+)
 from peer import (
     ABSENT,
     COLLECTION,
@@ -117,6 +129,92 @@ def test_locked(session, peer, state):
         assert peer.read(other) == b"device"
     assert peer.create("new", MAIL) == item
     assert peer.read(item) == b"new"
+
+
+@pytest.mark.parametrize("state", EVERY_LOCK)
+def test_deleting_needs_no_key(session, peer, state):
+    """Also not the item's: what is gone cannot be read any more."""
+    items = [peer.create("secret", {"delete": str(n)}) for n in range(2)]
+    bring_to(state, session, peer)
+    assert peer.call(items[0], ITEM, "Delete") == NOTHING
+    assert peer.call(items[1].replace(LOGIN, DEFAULT), ITEM, "Delete") == NOTHING
+    assert peer.wait_for(lambda signal: signal[2:] == ("ItemDeleted", (items[1],)), "ItemDeleted")[0] == LOGIN
+    assert peer.search({"delete": "0"}) == peer.search({"delete": "1"}) == ([], [])
+    bring_back(state, session, peer)
+    assert all(peer.read_error(item) in ABSENT for item in items)
+
+
+@pytest.mark.parametrize("state", EVERY_LOCK)
+def test_labels_and_attributes_of_what_is_locked(session, peer, state):
+    """They may change where they can be read; the secret and its class stay."""
+    item = peer.create("old", MAIL, label="Mail")
+    bring_to(state, session, peer)
+    if state in ("evicted", "behind a locker"):
+        peer.set(item, ITEM, "Label", "s", "Renamed")
+        peer.set(item, ITEM, "Attributes", "a{ss}", MAIL | {"more": "1"})
+        assert peer.search({"more": "1"}) == ([], [item])
+        expected = ("Renamed", MAIL | {"more": "1"})
+    else:
+        for name, signature, value in (("Label", "s", "Renamed"), ("Attributes", "a{ss}", {"more": "1"})):
+            with pytest.raises(Failure, match="IsLocked"):
+                peer.set(item, ITEM, name, signature, value)
+        expected = ("Mail", MAIL)
+    for name in CLASSES[3:]:
+        # Nobody gets at the secret by asking for a class that is open.
+        with pytest.raises(Failure, match="IsLocked"):
+            peer.set(item, ITEM, "Attributes", "a{ss}", MAIL | {CLASS: name})
+        assert peer.create_error("new", expected[1] | {CLASS: name}).name == IS_LOCKED
+    bring_back(state, session, peer)
+    assert (peer.get(item, ITEM, "Label"), peer.get(item, ITEM, "Attributes")) == expected
+    assert peer.read(item) == b"old"
+    assert peer.search({CLASS: "when-unlocked"}) == ([], [item])
+
+
+def test_a_locker_that_goes_without_a_password(session, peer):
+    """Behind it the collection counts as open, as nobody could be asked; now somebody can."""
+    item = peer.create("secret", MAIL)
+    bring_to("behind a locker", session, peer)
+    assert peer.get(LOGIN, COLLECTION, "Locked") is False
+    assert peer.unlock(LOGIN) == ([LOGIN], NOTHING)
+    peer.listen()
+    peer.signals.clear()
+    peer.activate_screen_saver(False)
+    assert peer.wait_for_property("Locked", LOGIN) is True
+    assert peer.get(LOGIN, COLLECTION, "Locked") is True
+    assert peer.read_error(item) == IS_LOCKED
+    opened, prompt = peer.unlock(LOGIN)
+    assert opened == [] and prompt != NOTHING
+    assert session.locker().returncode == 0
+    assert peer.get(LOGIN, COLLECTION, "Locked") is False
+
+
+def test_an_index_that_cannot_be_opened_is_no_empty_answer(session, peer):
+    """A home on another machine, before the login: what is there cannot be told, and "nothing" would be a lie."""
+    item = peer.create("secret", MAIL)
+    assert session.logout().returncode == 0
+    session.stop_daemon()
+    key = session.vault / "device.key"
+    content = key.read_bytes()
+    key.unlink()
+    session.start_daemon()
+    for path, interface in ((ROOT, SERVICE), (LOGIN, COLLECTION), (DEFAULT, COLLECTION)):
+        for words in (MAIL, {"service": "never stored"}):
+            failure = peer.failure(path, interface, "SearchItems", "(a{ss})", words)
+            assert failure.name not in ABSENT, failure
+    assert peer.create_error("new", MAIL).name not in ABSENT
+    assert tool(session, "store", "--label=Mail", *MAIL_WORDS, input="new").returncode != 0
+    # Put back as it was.
+    session.stop_daemon()
+    if key.exists():
+        key.unlink()
+    key.write_bytes(content)
+    os.chown(key, session.uid, session.gid)
+    key.chmod(0o600)
+    session.start_daemon()
+    assert peer.search(MAIL) == ([], [item])
+    assert session.login().returncode == 0
+    peer._plain = None
+    assert peer.read(item) == b"secret"
 
 
 def test_a_prompt_succeeds_where_the_vault_was_opened_meanwhile(session, peer):
