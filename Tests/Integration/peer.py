@@ -152,7 +152,8 @@ class Peer:
     def wait_for_property(self, name, path):
         """The property's value as the first change told it."""
         told = self.wait_for(
-            lambda signal: signal[0] == path and signal[2] == "PropertiesChanged" and name in signal[3][1], f"new {name}"
+            lambda signal: signal[0] == path and signal[2] == "PropertiesChanged" and name in signal[3][1],
+            f"new {name}",
         )
         return told[3][1][name]
 

@@ -37,7 +37,15 @@ def test_ten_thousand_handshakes(session, peer):
 
 
 # A service that took one of these would agree on a number that everybody knows.
-WEAK = {"0": 0, "1": 1, "p - 1": PRIME - 1, "p": PRIME, "p + 1": PRIME + 1, "p + 2": PRIME + 2, "2^1024 - 1": 2**1024 - 1}
+WEAK = {
+    "0": 0,
+    "1": 1,
+    "p - 1": PRIME - 1,
+    "p": PRIME,
+    "p + 1": PRIME + 1,
+    "p + 2": PRIME + 2,
+    "2^1024 - 1": 2**1024 - 1,
+}
 
 
 @pytest.mark.parametrize("name", WEAK)

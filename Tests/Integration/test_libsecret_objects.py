@@ -161,8 +161,9 @@ def delete():
     return [made.delete_sync(None), spin(lambda: len(service.get_collections()) == 2)]
 tell("delete", delete)
 def without_a_loop():
-    made = wait(lambda done: Secret.Collection.create(service, "Later", None, Secret.CollectionCreateFlags.NONE, None, done),
-        Secret.Collection.create_finish)
+    create = lambda done: Secret.Collection.create(
+        service, "Later", None, Secret.CollectionCreateFlags.NONE, None, done)
+    made = wait(create, Secret.Collection.create_finish)
     return [made.get_label(), wait(lambda done: made.delete(None, done), made.delete_finish)]
 tell("without waiting", without_a_loop)
 """,
@@ -201,7 +202,8 @@ def setters():
         first.set_secret_sync(Secret.Value.new("fourth", -1, "text/x-test"), None)]
     spin(lambda: {"label", "attributes"} <= set(changes) and first.get_attributes().get("port") == "7")
     again = service.search_sync(schema, {"name": "two"}, LOAD, None)[0]
-    return [done, first.get_label(), first.get_attributes(), again.get_secret().get().decode(), again.get_secret().get_content_type(),
+    secret = again.get_secret()
+    return [done, first.get_label(), first.get_attributes(), secret.get().decode(), secret.get_content_type(),
         first.get_created() <= before <= again.get_modified(), service.search_sync(schema, words, ALL, None)]
 tell("setters", setters)
 def load():
@@ -251,10 +253,14 @@ heard = []
 collection.connect("notify::locked", lambda *_: heard.append(collection.get_locked()))
 tell("unlock open ones", lambda: [len(found) for found in [service.unlock_sync([collection, item], None)[1]]])
 tell("lock item", lambda: service.lock_sync([item], None))
-tell("lock", lambda: [[c.get_object_path() for c in service.lock_sync([collection], None)[1]], spin(lambda: heard) and heard[-1]])
+def lock():
+    locked = service.lock_sync([collection], None)[1]
+    return [[one.get_object_path() for one in locked], spin(lambda: heard) and heard[-1]]
+tell("lock", lock)
 tell("told", lambda: [collection.get_locked(), item.get_locked()])
 def search(flags):
-    return [[found.get_label(), found.get_locked(), text(found)] for found in service.search_sync(schema, words, flags, None)]
+    found = service.search_sync(schema, words, flags, None)
+    return [[item.get_label(), item.get_locked(), text(item)] for item in found]
 tell("search", lambda: search(ALL | LOAD))
 tell("search and unlock", lambda: search(ALL | UNLOCK | LOAD))
 tell("unlock", lambda: [service.unlock_sync([collection], None)[0], service.unlock_sync([item], None)[0]])

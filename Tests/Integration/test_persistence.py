@@ -14,7 +14,8 @@ def make(peer, label):
 
 def test_paths_are_stable(session, peer):
     work = make(peer, "Work")
-    paths = {peer.create(name, {"name": name}, collection=place) for name, place in (("a", LOGIN), ("b", work), ("c", LOGIN))}
+    places = {"a": LOGIN, "b": work, "c": LOGIN}
+    paths = {peer.create(name, {"name": name}, collection=place) for name, place in places.items()}
 
     def look():
         found = [path for name in "abc" for path in sum(peer.search({"name": name}), [])]
@@ -75,7 +76,9 @@ def test_the_session_collection_is_not_on_the_disk(session, peer):
     files()
     before = files()
     assert of_the_vault(before)
-    kept = [peer.create(f"short {n}", {"lives": "shortly"}, collection=SESSION_COLLECTION, replace=False) for n in range(50)]
+    kept = [
+        peer.create(f"short {n}", {"lives": "shortly"}, collection=SESSION_COLLECTION, replace=False) for n in range(50)
+    ]
     peer.write(kept[0], "written")
     peer.set(kept[1], ITEM, "Label", "s", "labelled")
     peer.call(kept[2], ITEM, "Delete")
