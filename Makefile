@@ -27,8 +27,8 @@ PYTHON     ?= /usr/bin/python3
 BUILD_PACKAGES := libsodium-dev libpam0g-dev libsystemd-dev libgcrypt20-dev libsqlite3-dev libyaml-dev pkg-config
 TEST_PACKAGES  := dbus dbus-user-session libpam-systemd systemd-container libsecret-tools pamtester libpam-wrapper \
   libpam-pwdfile python3-pytest python3-pexpect python3-secretstorage python3-gi gir1.2-secret-1 python3-nacl \
-  python3-argon2 python3-jeepney python3-cryptography binutils gcc libc6-dev openssl valgrind \
-  xdg-desktop-portal bubblewrap
+  python3-argon2 python3-jeepney python3-cryptography python3-keyring golang-docker-credential-helpers git \
+  libsecret-1-dev binutils gcc libc6-dev openssl valgrind xdg-desktop-portal bubblewrap
 PACKAGES       := $(BUILD_PACKAGES) $(TEST_PACKAGES)
 
 PROGRAMS := latchkeyd latchkey-derive latchkey-prompt latchkey
@@ -64,12 +64,16 @@ $(PROGRAMS:%=$(BUILT)/%) $(PAM_MODULE):
 # The templates' places, filled in.
 FILL = sed -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@LIBEXECDIR@|$(LIBEXECDIR)|g'
 
+# D-Bus interfaces, under names of our own: another package may lay org.freedesktop.*.
+INTERFACES = Secrets Vault
+
 # Everything that `install` lays and `uninstall` takes away again.
 INSTALLED = $(PREFIX)/bin/latchkey $(LIBEXECDIR)/latchkeyd $(LIBEXECDIR)/latchkey-derive \
   $(LIBEXECDIR)/latchkey-prompt $(PAMDIR)/pam_latchkey.so \
   $(PREFIX)/share/dbus-1/services/org.freedesktop.secrets.latchkey.service \
   $(PREFIX)/share/dbus-1/services/org.freedesktop.impl.portal.desktop.latchkey.service \
   $(PREFIX)/share/xdg-desktop-portal/portals/latchkey.portal \
+  $(INTERFACES:%=$(PREFIX)/share/dbus-1/interfaces/org.latchkey.%.xml) \
   $(UNITDIR)/latchkeyd.socket $(UNITDIR)/latchkeyd.service $(UNITDIR)/latchkey-first-unlock.target \
   $(UNITDIR)/sockets.target.wants/latchkeyd.socket $(UNITDIR)/latchkey-prompt@.service \
   $(PREFIX)/share/latchkey/rules.yaml $(PREFIX)/share/pam-configs/latchkey \
@@ -84,6 +88,9 @@ install: $(PROGRAMS:%=$(BUILT)/%) $(PAM_MODULE) ## lay the files under DESTDIR a
 	  >$(DESTDIR)$(PREFIX)/share/dbus-1/services/org.freedesktop.secrets.latchkey.service
 	install -m 644 dbus/org.freedesktop.impl.portal.desktop.latchkey.service $(DESTDIR)$(PREFIX)/share/dbus-1/services/
 	install -m 644 dbus/latchkey.portal $(DESTDIR)$(PREFIX)/share/xdg-desktop-portal/portals/
+	install -m 644 dbus/org.freedesktop.Secrets.xml \
+	  $(DESTDIR)$(PREFIX)/share/dbus-1/interfaces/org.latchkey.Secrets.xml
+	install -m 644 dbus/org.latchkey.Vault.xml $(DESTDIR)$(PREFIX)/share/dbus-1/interfaces/
 	$(FILL) dbus/latchkeyd.service.in >$(DESTDIR)$(UNITDIR)/latchkeyd.service
 	$(FILL) dbus/latchkeyd.socket.in >$(DESTDIR)$(UNITDIR)/latchkeyd.socket
 	$(FILL) dbus/latchkey-prompt@.service.in >$(DESTDIR)$(UNITDIR)/latchkey-prompt@.service
@@ -99,6 +106,7 @@ uninstall: ## remove just what `make install` laid
 	test -n "$(DESTDIR)" || ! command -v pam-auth-update >/dev/null || pam-auth-update --package --remove latchkey
 	rm -f $(INSTALLED:%=$(DESTDIR)%)
 	-rmdir $(DESTDIR)$(UNITDIR)/sockets.target.wants $(DESTDIR)$(PREFIX)/share/latchkey 2>/dev/null
+	-rmdir $(DESTDIR)$(PREFIX)/share/dbus-1/interfaces 2>/dev/null
 	-cd $(DESTDIR)$(PREFIX)/share 2>/dev/null && rmdir -p xdg-desktop-portal/portals 2>/dev/null
 
 run: deps build ## a throwaway session with its own vault, and a tour of it

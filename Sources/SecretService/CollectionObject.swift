@@ -18,7 +18,7 @@ extension SecretService {
           output: [.init("o", "item"), .init("o", "prompt")], flags: .sensitive, handler: createItem),
       ],
       properties: [
-        .init("Items", "ao", flags: .invalidates, getter: collectionItems),
+        .init("Items", "ao", flags: .emitsChange, getter: collectionItems),
         .init("Label", "s", flags: .emitsChange, getter: collectionLabel, setter: setCollectionLabel),
         .init("Locked", "b", flags: .emitsChange, getter: collectionLocked),
         .init("Created", "t", flags: .emitsChange, getter: collectionCreated),

@@ -9,7 +9,8 @@ extension SecretService {
     ObjectInterface(
       Self.itemName,
       methods: [
-        .init("Delete", output: [.init("o", "prompt")], handler: deleteItem),
+        // With a capital, as in the specification; the collection's is without.
+        .init("Delete", output: [.init("o", "Prompt")], handler: deleteItem),
         .init(
           "GetSecret", input: [.init("o", "session")], output: [.init("(oayays)", "secret")], flags: .sensitive,
           handler: getSecret),
@@ -76,7 +77,7 @@ extension SecretService {
     try BusError.vault { () throws(VaultError) in try vault.deleteItem(item.id) }
     call.reply { (out: inout MessageWriter) throws(BusError) in try out.appendObjectPath(ObjectPath.none) }
     emit(item.collection.path, Self.collectionName, "ItemDeleted", item.path)
-    try? bus.emitPropertiesChanged(path: item.collection.path, interface: Self.collectionName, names: ["Items"])
+    itemsChanged(item.collection)
   }
 
   private func getSecret(_ call: MethodCall) throws(BusError) {

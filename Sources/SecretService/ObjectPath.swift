@@ -60,6 +60,11 @@ enum ObjectPath: Equatable {
     }
   }
 
+  /// The path without its last part.
+  static func parent(of path: String) -> Substring {
+    path[..<(path.lastIndex(of: "/") ?? path.startIndex)]
+  }
+
   /// A number as these paths write it: one spelling for each.
   private static func number(_ text: Substring) -> Int64? {
     guard let value = Int64(text), value > 0, String(value) == text else { return nil }

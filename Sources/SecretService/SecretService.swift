@@ -34,6 +34,8 @@ public final class SecretService {
   /// Answers that must not be empty before the whole database was looked at.
   private var waitingForVerification: [() -> Void] = []
   private var announcedLocks: [CollectionPlace: Bool] = [:]
+  /// The timers of collections whose items are to be told.
+  private var itemAnnouncements: [CollectionPlace: EventSource] = [:]
 
   /// How many transport sessions, and how many prompts, one client may have; with one more the oldest goes.
   static let limitPerClient = 256
@@ -103,7 +105,8 @@ public final class SecretService {
     case .vault(let id): return vault.collections.contains(id) || (id == 1 && vault.collections.isEmpty)
     case .alias(let alias):
       if vault.collections.isEmpty { return alias == "default" || alias == "login" }
-      return (try? vault.alias(alias)) != nil
+      // Where that cannot be told, the call tells why.
+      do throws(VaultError) { return try vault.alias(alias) != nil } catch { return true }
     }
   }
 
@@ -166,7 +169,8 @@ public final class SecretService {
       let (vault, collection) = holder(place)
       paths += ((try? vault.items(in: collection)) ?? []).map { place.path(item: $0) }
     }
-    return paths + sessions.keys + prompts.keys
+    // Direct children only: one that is named with its parents in front is no member of the parent's own list.
+    return (paths + sessions.keys + prompts.keys).filter { ObjectPath.parent(of: $0) == path }
   }
 
   /// A number, and a path with it, that was not used before on this connection.
@@ -227,7 +231,12 @@ public final class SecretService {
 
   /// Ends what lives as long as the session only: call it when the vault was sealed.
   public func sessionEnded() {
-    for item in (try? sessionVault.items(in: sessionVault.collections[0])) ?? [] { try? sessionVault.deleteItem(item) }
+    let place = CollectionPlace.session(sessionVault.collections[0])
+    for item in (try? sessionVault.items(in: sessionVault.collections[0])) ?? [] {
+      try? sessionVault.deleteItem(item)
+      emit(place.path, Self.collectionName, "ItemDeleted", place.path(item: item))
+      itemsChanged(place)
+    }
     if let fresh = try? Vault(inMemoryWithLabel: "Session") { sessionVault = fresh }
     stateChanged()
   }
@@ -259,12 +268,27 @@ public final class SecretService {
 
   func itemAdded(_ item: ItemPlace) {
     emit(item.collection.path, Self.collectionName, "ItemCreated", item.path)
-    try? bus.emitPropertiesChanged(path: item.collection.path, interface: Self.collectionName, names: ["Items"])
+    itemsChanged(item.collection)
   }
 
   func collectionChanged(_ place: CollectionPlace, properties: [String]) {
     try? bus.emitPropertiesChanged(path: place.path, interface: Self.collectionName, names: properties)
     emit(ObjectPath.root, Self.serviceName, "CollectionChanged", place.path)
+  }
+
+  /// Tells what items a collection has, a moment from now: once for many changes, as there may be many items.
+  ///
+  /// All of them, not only that there are others: libsecret crashes upon the next signal when it was told the latter.
+  func itemsChanged(_ place: CollectionPlace) {
+    guard itemAnnouncements[place] == nil else { return }
+    let announce = { [weak self] in
+      guard let self else { return }
+      itemAnnouncements[place] = nil
+      try? bus.emitPropertiesChanged(path: place.path, interface: Self.collectionName, names: ["Items"])
+    }
+    let timer = try? loop.addTimer(after: .milliseconds(50), handler: announce)
+    itemAnnouncements[place] = timer
+    if timer == nil { announce() }
   }
 
   func itemChanged(_ item: ItemPlace, properties: [String]) {

@@ -32,7 +32,7 @@ extension SecretService {
       ],
       properties: [
         .init(
-          "Collections", "ao", flags: .invalidates,
+          "Collections", "ao", flags: .emitsChange,
           getter: { [unowned self] (_, out: inout MessageWriter) throws(BusError) in
             try out.appendObjectPaths(places.map(\.path))
           })
@@ -92,7 +92,7 @@ extension SecretService {
   }
 
   private func createCollection(_ call: MethodCall) throws(BusError) {
-    var label = ""
+    var label: String?
     try call.message.readDictionary("sv") { (entry: Message) throws(BusError) in
       if try entry.readString() == Self.collectionName + ".Label" {
         label = try entry.readVariant("s") { (value: Message) throws(BusError) in try value.readString() }
@@ -103,17 +103,22 @@ extension SecretService {
     let alias = try call.message.readString()
     if let present = try collection(alias: alias) {
       let (vault, id) = holder(present)
-      if !label.isEmpty {
+      if let label {
         try BusError.vault { () throws(VaultError) in try vault.setLabel(ofCollection: id, label) }
       }
       answer(call, with: present)
-      if !label.isEmpty { collectionChanged(present, properties: ["Label", "Modified"]) }
+      if label != nil { collectionChanged(present, properties: ["Label", "Modified"]) }
       return
     }
     guard alias != Self.portalAlias else { throw .notSupported("the alias portal is made by Latchkey") }
     let made = try BusError.vault { () throws(VaultError) -> CollectionPlace in
-      let made = try vault.createCollection(label: label)
-      if !alias.isEmpty { try vault.setAlias(alias, to: made) }
+      let made = try vault.createCollection(label: label ?? "")
+      if alias.isEmpty { return .vault(made) }
+      do throws(VaultError) { try vault.setAlias(alias, to: made) } catch {
+        // Its client was told that there is none.
+        try? vault.deleteCollection(made)
+        throw error
+      }
       return .vault(made)
     }
     answer(call, with: made)

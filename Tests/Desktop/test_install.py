@@ -16,6 +16,8 @@ INSTALLED = {
     "usr/share/dbus-1/services/org.freedesktop.secrets.latchkey.service",
     "usr/share/dbus-1/services/org.freedesktop.impl.portal.desktop.latchkey.service",
     "usr/share/xdg-desktop-portal/portals/latchkey.portal",
+    "usr/share/dbus-1/interfaces/org.latchkey.Secrets.xml",
+    "usr/share/dbus-1/interfaces/org.latchkey.Vault.xml",
     "usr/lib/systemd/user/latchkeyd.socket",
     "usr/lib/systemd/user/latchkeyd.service",
     "usr/lib/systemd/user/latchkey-first-unlock.target",
@@ -64,6 +66,7 @@ def test_uninstall_removes_a_folder_that_was_new(tmp_path):
     assert files(tmp_path) == {}
     assert not (tmp_path / "usr/lib/systemd/user/sockets.target.wants").exists()
     assert not (tmp_path / "usr/share/latchkey").exists()
+    assert not (tmp_path / "usr/share/dbus-1/interfaces").exists()
 
 
 def test_templates_are_filled_in(tmp_path):

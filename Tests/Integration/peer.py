@@ -150,6 +150,14 @@ class Peer:
     def wait_for_member(self, member, path=None):
         return self.wait_for(lambda signal: signal[2] == member and path in (None, signal[0]), member)[3]
 
+    def wait_for_property(self, name, path):
+        """The property's value as the first change told it."""
+        told = self.wait_for(
+            lambda signal: signal[0] == path and signal[2] == "PropertiesChanged" and name in signal[3][1],
+            f"new {name}",
+        )
+        return told[3][1][name]
+
     def property_changes(self, path):
         """Changed values and invalidated names at the path, of all that was heard."""
         changed, invalidated = {}, set()

@@ -55,7 +55,10 @@ class Client:
             self._keys[path] = None
             return {"session": path}
         own = secrets.randbelow(PRIME - 3) + 2
-        public = pow(2, own, PRIME).to_bytes(128, "big")
+        return self._agree(own, pow(2, own, PRIME).to_bytes(128, "big"))
+
+    def _agree(self, own, public):
+        """A new encrypted session with this private key, and its public one as it is to be sent."""
         output, path = self._call(
             "/org/freedesktop/secrets", "Service", "OpenSession", "sv", (ENCRYPTED, ("ay", public))
         )
@@ -63,7 +66,32 @@ class Client:
         extracted = hmac.new(bytes(32), shared, hashlib.sha256).digest()
         key = hmac.new(extracted, b"\x01", hashlib.sha256).digest()[:16]
         self._keys[path] = key
-        return {"session": path, "key": key.hex(), "shared": shared.hex(), "extracted": extracted.hex()}
+        told = {"session": path, "key": key.hex(), "shared": shared.hex(), "extracted": extracted.hex()}
+        return told | {"public": output[1].hex()}
+
+    def handshakes(self, count, item):
+        """That many encrypted sessions, with public keys of every length. In each a secret is set and read back.
+
+        How many came back as they were, how many shared secrets and keys of the service began with a zero byte, and
+        how often each length of a public key was sent.
+        """
+        told = {"right": 0, "zeros": 0, "short": 0, "lengths": {}}
+        for number in range(count):
+            # Powers of two are the short keys of which anybody knows the private half.
+            own = secrets.randbelow(1023) + 1 if number % 2 else secrets.randbits(160) + 1024
+            public = pow(2, own, PRIME)
+            least = (public.bit_length() + 7) // 8
+            length = (least, 128, 129, least + secrets.randbelow(130 - least))[number // 2 % 4]
+            agreed = self._agree(own, public.to_bytes(length, "big"))
+            told["lengths"][length] = told["lengths"].get(length, 0) + 1
+            told["zeros"] += agreed["shared"].startswith("00")
+            told["short"] += len(agreed["public"]) != 256 or agreed["public"].startswith("00")
+            session, secret = agreed["session"], secrets.token_bytes(secrets.randbelow(40))
+            self._call(item, "Item", "SetSecret", "(oayays)", (self._seal(session, secret),))
+            told["right"] += self._unseal(self._call(item, "Item", "GetSecret", "o", (session,))[0]) == secret
+            self.close(session)
+            del self._keys[session]
+        return told
 
     def close(self, session):
         self._call(session, "Session", "Close")

@@ -1,16 +1,121 @@
-"""Python's SecretStorage, and a client that calls as go-keyring does, against the real daemon."""
+"""Python's SecretStorage."""
 
-import textwrap
+import pytest
+from clients import LOCKED, bring_back, bring_to, python, script
+
+STORAGE = """
+import secretstorage
+bus = secretstorage.dbus_init()
+words = {"application": "test", "user": "me"}
+def default():
+    return secretstorage.get_default_collection(bus)
+def found():
+    return list(default().search_items(words))
+"""
 
 
-def python(session, code):
-    """Runs code in the session, as its user, and returns what it prints."""
-    done = session.run("/usr/bin/python3", "-c", textwrap.dedent(code))
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+def test_secretstorage(session, peer):
+    told = script(
+        session,
+        STORAGE
+        + """
+tell("check", lambda: secretstorage.check_service_availability(bus))
+tell("label", lambda: default().get_label())
+tell("labels", lambda: sorted(c.get_label() for c in secretstorage.get_all_collections(bus)))
+tell("create", lambda: default().create_item("One", words, b"first", replace=True).get_label())
+tell("replace", lambda: default().create_item("Two", words, b"second", replace=True).get_label())
+tell("items", lambda: [item.get_secret() .decode() for item in found()])
+tell("locked", lambda: [default().is_locked(), found()[0].is_locked()])
+tell("unlock", lambda: [default().unlock(), found()[0].unlock()])
+def setters():
+    item = found()[0]
+    item.set_label("Three")
+    item.set_secret(b"third", "text/x-test")
+    item.set_attributes(dict(words, more="yes"))
+    item = found()[0]
+    return [item.get_label(), item.get_secret().decode(), item.get_secret_content_type(), item.get_attributes(),
+        item.get_created() <= item.get_modified()]
+tell("setters", setters)
+def collection():
+    made = secretstorage.create_collection(bus, "Mine", alias="mine")
+    item = made.create_item("In", {"a": "b"}, b"inside")
+    made.set_label("Yours")
+    answer = [made.get_label(), item.get_secret().decode(), len(list(made.get_all_items())),
+        secretstorage.get_collection_by_alias(bus, "mine").collection_path == made.collection_path]
+    made.delete()
+    return answer
+tell("collection", collection)
+def gone():
+    item = found()[0]
+    item.delete()
+    try: item.get_secret()
+    except secretstorage.ItemNotFoundException: return len(found())
+tell("delete", gone)
+tell("any", lambda: secretstorage.get_any_collection(bus).get_label())
+""",
+    )
+    assert told["check"] is True
+    assert told["label"] == "Login" and told["any"] == "Login"
+    assert told["labels"] == ["Login", "Session"]
+    assert told["create"] == "One" and told["replace"] == "Two"
+    assert told["items"] == ["second"]
+    assert told["locked"] == [False, False]
+    assert told["unlock"] == [False, False]
+    attributes = {"application": "test", "user": "me", "more": "yes"}
+    assert told["setters"] == ["Three", "third", "text/x-test", attributes, True]
+    assert told["collection"] == ["Yours", "inside", 1, True]
+    assert told["delete"] == 0
 
 
-def test_secretstorage(session):
+@pytest.mark.parametrize("state", LOCKED)
+def test_secretstorage_while_locked(session, peer, state):
+    script(session, STORAGE + 'tell("create", lambda: default().create_item("One", words, b"first").item_path)')
+    bring_to(state, session, peer)
+    told = script(
+        session,
+        STORAGE
+        + """
+tell("labels", lambda: [item.get_label() for item in found()])
+tell("secrets", lambda: [item.get_secret() for item in found()])
+tell("collection", lambda: default().is_locked())
+tell("dismissed", lambda: default().unlock())
+tell("item dismissed", lambda: found()[0].unlock())
+tell("replace", lambda: default().create_item("Two", words, b"second", replace=True).item_path)
+tell("everywhere", lambda: len(list(secretstorage.search_items(bus, words))))
+""",
+    )
+    assert told["labels"] == ["" if state == "sealed" else "One"]
+    assert told["secrets"].startswith("! LockedException")
+    behind = state == "behind a locker"
+    assert told["collection"] is not behind
+    assert told["dismissed"] is not behind
+    assert told["item dismissed"] is True
+    assert told["replace"].startswith("! ")
+    assert told["everywhere"] == 1
+    bring_back(state, session, peer)
+    told = script(session, STORAGE + 'tell("secrets", lambda: [i.get_secret().decode() for i in found()])')
+    assert told["secrets"] == ["first"]
+
+
+def test_secrets_of_every_length_in_an_encrypted_session(session, peer):
+    told = script(
+        session,
+        STORAGE
+        + """
+def lengths():
+    wrong = []
+    for length in [0, 1, 15, 16, 17, 31, 32, 255, 256, 65536, 1048577]:
+        value = bytes(i % 251 for i in range(length))
+        item = default().create_item("L", {"length": str(length)}, value)
+        if item.get_secret() != value: wrong.append(length)
+    return wrong
+tell("wrong", lengths)
+""",
+    )
+    assert told["wrong"] == []
+
+
+def test_secretstorage_items(session):
     session.login()
     assert (
         python(
@@ -77,54 +182,3 @@ def test_secretstorage_behind_the_lock(session):
         assert item.get_secret() == b"secret"
         """,
     )
-
-
-def test_a_client_like_go_keyring(session):
-    session.login()
-    session.store("secret", "service", "s", "username", "u")
-    python(
-        session,
-        """
-        from gi.repository import Gio, GLib
-        bus = Gio.bus_get_sync(Gio.BusType.SESSION)
-        NAME, ROOT = "org.freedesktop.secrets", "/org/freedesktop/secrets"
-        def call(path, interface, member, arguments=None):
-            return bus.call_sync(NAME, path, interface, member, arguments, None, 0, 10000, None).unpack()
-        service = "org.freedesktop.Secret.Service"
-        (collections,) = call(ROOT, "org.freedesktop.DBus.Properties", "Get", GLib.Variant("(ss)", (service, "Collections")))
-        login = ROOT + "/collection/login"
-        assert login in collections
-        output, session = call(ROOT, service, "OpenSession", GLib.Variant("(sv)", ("plain", GLib.Variant("s", ""))))
-        assert output == ""
-        # Exactly the one path that was asked for, and no prompt.
-        assert call(ROOT, service, "Unlock", GLib.Variant("(ao)", ([login],))) == ([login], "/")
-        (items,) = call(login, "org.freedesktop.Secret.Collection", "SearchItems", GLib.Variant("(a{ss})", ({"service": "s"},)))
-        assert call(ROOT, service, "Unlock", GLib.Variant("(ao)", (items[:1],))) == (items[:1], "/")
-        ((path, parameters, value, kind),) = call(items[0], "org.freedesktop.Secret.Item", "GetSecret", GLib.Variant("(o)", (session,)))
-        assert (path, parameters, bytes(value)) == (session, [], b"secret"), (path, parameters, value)
-        """,
-    )
-
-
-def test_a_class_alone_is_a_search_that_empties_nothing(session):
-    session.login()
-    session.store("one", "app", "one")
-    session.store("two", "app", "two", "latchkey:accessible", "after-first-unlock")
-    found = session.run("secret-tool", "search", "--all", "latchkey:accessible", "when-unlocked")
-    assert "attribute.app = one" in found.stdout + found.stderr and "two" not in found.stdout + found.stderr
-    session.run("secret-tool", "clear", "latchkey:accessible", "when-unlocked")
-    assert session.lookup("app", "one") == "one" and session.lookup("app", "two") == "two"
-    wrong = session.run("secret-tool", "store", "--label=x", "app", "x", "latchkey:accessible", "sometimes", input="x")
-    assert wrong.returncode != 0 and "after-first-unlock-this-device-only" in wrong.stderr
-
-
-def test_a_locked_collection_stays_so_until_a_login(session):
-    session.login()
-    session.store("secret", "app", "a")
-    # secret-tool of libsecret 0.20 frees a list twice after it has locked, so its status says nothing.
-    session.run("secret-tool", "lock", "--collection=login")
-    assert session.lookup("app", "a") is None
-    session.locker()
-    assert session.lookup("app", "a") is None
-    session.login()
-    assert session.lookup("app", "a") == "secret"

@@ -1,0 +1,69 @@
+"""The key agreement of encrypted sessions, with a client that has its own: every secret arrives."""
+
+import collections
+import concurrent.futures
+
+import pytest
+from client import SecretClient
+from gi.repository import GLib
+from peer import INVALID, ROOT, SERVICE, SESSION_COLLECTION, octets
+from secretclient import ENCRYPTED, PRIME
+
+COUNT = 10_000
+CLIENTS = 2
+
+
+def test_ten_thousand_handshakes(session, peer):
+    def shake(number):
+        client = SecretClient(session)
+        try:
+            item = peer_items[number]
+            return client.handshakes(count=COUNT // CLIENTS, item=item)
+        finally:
+            client.disconnect()
+
+    # In memory: it is not the disk that is tried here.
+    peer_items = [peer.create("", {"client": str(n)}, collection=SESSION_COLLECTION) for n in range(CLIENTS)]
+    with concurrent.futures.ThreadPoolExecutor(CLIENTS) as executor:
+        answers = list(executor.map(shake, range(CLIENTS)))
+    assert sum(answer["right"] for answer in answers) == COUNT
+    # About which clients disagree: one in 256 would be, each, if it were left to chance.
+    assert sum(answer["zeros"] for answer in answers) == 0
+    assert sum(answer["short"] for answer in answers) == 0
+    lengths = collections.Counter()
+    for answer in answers:
+        lengths.update({int(length): count for length, count in answer["lengths"].items()})
+    assert set(lengths) == set(range(1, 130)), "not every length was tried"
+
+
+# A service that took one of these would agree on a number that everybody knows.
+WEAK = {
+    "0": 0,
+    "1": 1,
+    "p - 1": PRIME - 1,
+    "p": PRIME,
+    "p + 1": PRIME + 1,
+    "p + 2": PRIME + 2,
+    "2^1024 - 1": 2**1024 - 1,
+}
+
+
+@pytest.mark.parametrize("name", WEAK)
+def test_weak_public_keys(open_peer, name):
+    number = WEAK[name]
+    least = max((number.bit_length() + 7) // 8, 1)
+    for length in {least, 128, 129}:
+        public = octets(number.to_bytes(length, "big"))
+        assert open_peer.error(ROOT, SERVICE, "OpenSession", "(sv)", ENCRYPTED, public) == INVALID
+    # Its neighbours, where there are any that are none of these.
+    for neighbour in {number + 1, number - 1} - set(WEAK.values()):
+        if 1 < neighbour < PRIME - 1:
+            public = octets(neighbour.to_bytes(129, "big"))
+            output, _ = open_peer.call(ROOT, SERVICE, "OpenSession", "(sv)", ENCRYPTED, public)
+            assert len(output) == 128
+
+
+@pytest.mark.parametrize("public", [b"", bytes(130), bytes(129) + b"\2", b"\1" + bytes(128)])
+def test_public_keys_of_no_length(open_peer, public):
+    assert open_peer.error(ROOT, SERVICE, "OpenSession", "(sv)", ENCRYPTED, octets(public)) == INVALID
+    assert open_peer.error(ROOT, SERVICE, "OpenSession", "(sv)", ENCRYPTED, GLib.Variant("s", "2")) == INVALID

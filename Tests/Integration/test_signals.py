@@ -1,0 +1,96 @@
+"""What clients are told, and what they may set."""
+
+import pytest
+from peer import COLLECTION, ITEM, LOGIN, ROOT, SERVICE, SESSION_COLLECTION, Failure
+
+
+def test_signals(open_peer):
+    peer = open_peer
+    item = peer.create("secret", {"signal": "1"})
+    assert peer.wait_for_member("ItemCreated") == (item,)
+    # The list itself: libsecret forgets one that is only said to be out of date, and then crashes for want of it.
+    assert item in peer.wait_for_property("Items", LOGIN)
+    peer.signals.clear()
+    assert peer.create("second", {"signal": "1"}, label="Two") == item
+    assert peer.wait_for_member("ItemChanged", LOGIN) == (item,)
+    assert peer.property_changes(item)[0].keys() == {"Label", "Attributes", "Modified"}
+    assert "ItemCreated" not in {signal[2] for signal in peer.signals}
+    for change in (
+        lambda: peer.write(item, "third"),
+        lambda: peer.set(item, ITEM, "Label", "s", "Three"),
+        lambda: peer.set(item, ITEM, "Attributes", "a{ss}", {"signal": "2"}),
+    ):
+        peer.signals.clear()
+        change()
+        assert peer.wait_for_member("ItemChanged", LOGIN) == (item,)
+        assert "Modified" in peer.property_changes(item)[0]
+    assert peer.property_changes(item)[0]["Attributes"] == {"signal": "2"}
+    peer.signals.clear()
+    peer.set(LOGIN, COLLECTION, "Label", "s", "Login")
+    assert peer.wait_for_member("CollectionChanged", ROOT) == (LOGIN,)
+    assert peer.property_changes(LOGIN)[0].keys() == {"Label", "Modified"}
+    peer.signals.clear()
+    peer.call(item, ITEM, "Delete")
+    assert peer.wait_for_member("ItemDeleted", LOGIN) == (item,)
+    assert item not in peer.wait_for_property("Items", LOGIN)
+
+
+def test_the_items_are_told_after_many_changes(open_peer):
+    peer = open_peer
+    items = [peer.create("secret", {"many": str(n)}) for n in range(100)]
+    for item in items[:50]:
+        peer.call(item, ITEM, "Delete")
+    left = peer.get(LOGIN, COLLECTION, "Items")
+    assert set(left).intersection(items) == set(items[50:])
+    peer.wait_for(
+        lambda signal: signal[0] == LOGIN and signal[2] == "PropertiesChanged" and signal[3][1].get("Items") == left,
+        "list of those that are left",
+    )
+    members = [signal[2] for signal in peer.listen() if signal[0] == LOGIN]
+    assert (members.count("ItemCreated"), members.count("ItemDeleted")) == (100, 50)
+
+
+def test_collections_are_told(open_peer):
+    peer = open_peer
+    made, _ = peer.call(ROOT, SERVICE, "CreateCollection", "(a{sv}s)", {}, "")
+    assert made in peer.wait_for_property("Collections", ROOT)
+    peer.signals.clear()
+    peer.call(made, COLLECTION, "Delete")
+    assert made not in peer.wait_for_property("Collections", ROOT)
+
+
+def test_the_end_of_the_session_collection_is_told(session, peer):
+    item = peer.create("secret", {"signal": "end"}, collection=SESSION_COLLECTION)
+    assert item in peer.wait_for_property("Items", SESSION_COLLECTION)
+    peer.signals.clear()
+    assert session.logout().returncode == 0
+    assert peer.wait_for_member("ItemDeleted", SESSION_COLLECTION) == (item,)
+    assert peer.wait_for_property("Items", SESSION_COLLECTION) == []
+
+
+def test_replace_is_exact(open_peer):
+    peer = open_peer
+    first = peer.create("one", {"replace": "x"})
+    more = peer.create("two", {"replace": "x", "more": "y"})
+    assert first != more
+    assert peer.create("three", {"replace": "x"}, replace=False) not in (first, more)
+    assert peer.create("four", {"replace": "x", "more": "y"}) == more
+    assert peer.read(first) == b"one"
+    elsewhere = peer.create("five", {"replace": "x", "more": "y"}, collection=SESSION_COLLECTION)
+    assert elsewhere.startswith(SESSION_COLLECTION + "/")
+    assert peer.read(more) == b"four"
+
+
+def test_read_only_properties(open_peer):
+    item = open_peer.create("secret", {"property": "x"})
+    for path, interface, name, signature, value in (
+        (ROOT, SERVICE, "Collections", "ao", []),
+        (LOGIN, COLLECTION, "Locked", "b", False),
+        (item, ITEM, "Locked", "b", False),
+        (item, ITEM, "Created", "t", 1),
+    ):
+        with pytest.raises(Failure, match="PropertyReadOnly"):
+            open_peer.set(path, interface, name, signature, value)
+    for signature, value in (("a{sv}", {}), ("s", "x"), ("as", [])):
+        with pytest.raises(Failure, match="InvalidArgs|InvalidSignature"):
+            open_peer.set(item, ITEM, "Attributes", signature, value)

@@ -1,0 +1,357 @@
+"""What every state of the vault promises to clients. Nothing may make any of them wait."""
+
+import os
+import time
+
+import pytest
+from clients import (
+    CLASS,
+    CLASSES,
+    EVERY_LOCK,
+    LOCKED,
+    MAIL,
+    MAIL_WORDS,
+    SYNC,
+    bring_back,
+    bring_to,
+    tool,
+)
+from peer import (
+    ABSENT,
+    COLLECTION,
+    DEFAULT,
+    IS_LOCKED,
+    ITEM,
+    LOGIN,
+    NOTHING,
+    PROMPT,
+    ROOT,
+    SERVICE,
+    SESSION_COLLECTION,
+    Failure,
+    Peer,
+)
+from session import wait_until
+
+
+def test_unlocked(peer):
+    item = peer.create("open sesame", MAIL, label="Mail")
+    assert item.startswith(LOGIN + "/")
+    assert peer.search(MAIL) == ([item], [])
+    assert peer.search({"service": "mail"}) == ([item], [])
+    assert peer.search({"service": "Mail"}) == ([], [])
+    assert peer.search({"service": "mail", "more": ""}) == ([], [])
+    assert peer.read(item) == b"open sesame"
+    assert peer.get(LOGIN, COLLECTION, "Locked") is False
+    assert peer.unlock(LOGIN, item) == ([LOGIN, item], NOTHING)
+    assert peer.unlock(DEFAULT) == ([DEFAULT], NOTHING)
+    assert peer.unlock(LOGIN + "/4711", "/else/where") == ([], NOTHING)
+    told = peer.all(item, ITEM)
+    assert told["Label"] == "Mail" and told["Attributes"] == MAIL and told["Locked"] is False
+    assert 0 < told["Created"] <= told["Modified"] <= time.time() + 1
+
+
+@pytest.mark.parametrize("state", LOCKED)
+def test_locked(session, peer, state):
+    item = peer.create("old", MAIL, label="Mail")
+    sync = peer.create("token", SYNC | {CLASS: "after-first-unlock"})
+    always = peer.create("any time", {"service": "always", CLASS: "always"})
+    bring_to(state, session, peer)
+
+    # Found, locked: an empty answer would make programs store over the old secret.
+    assert peer.search(MAIL) == ([], [item])
+    assert peer.call(DEFAULT, COLLECTION, "SearchItems", "(a{ss})", MAIL) == [item]
+    assert item in peer.get(LOGIN, COLLECTION, "Items")
+    told = peer.all(item, ITEM)
+    assert told["Locked"] is True
+    readable = state != "sealed"
+    assert told["Label"] == ("Mail" if readable else "")
+    assert told["Attributes"] == (MAIL if readable else {})
+
+    # Not readable, by no way.
+    assert peer.read_error(item) == IS_LOCKED
+    assert item not in peer.call(ROOT, SERVICE, "GetSecrets", "(aoo)", [item], peer.plain)
+    assert peer.read(always) == b"any time"
+    if readable:
+        assert peer.read(sync) == b"token"
+    else:
+        assert peer.read_error(sync) == IS_LOCKED
+
+    # Unlocking: the screen's person is not asked behind a locker, and nobody is waited for.
+    behind = state == "behind a locker"
+    assert peer.get(LOGIN, COLLECTION, "Locked") is not behind
+    opened, prompt = peer.unlock(LOGIN)
+    if behind:
+        assert (opened, prompt) == ([LOGIN], NOTHING)
+    else:
+        assert opened == [] and prompt != NOTHING
+        assert peer.prompt(prompt) == (True, "ao", [])
+        assert peer.error(prompt, PROMPT, "Prompt", "(s)", "") in ABSENT
+    opened, prompt = peer.unlock(always, item)
+    assert opened == [always]
+    began = time.monotonic()
+    assert peer.prompt(prompt) == (True, "ao", [])
+    assert time.monotonic() - began < 1
+    opened, prompt = peer.unlock(item)
+    peer.call(prompt, PROMPT, "Dismiss")
+    assert peer.wait_for_member("Completed", prompt) == (True, [])
+
+    # The old secret survives.
+    assert peer.create_error("new", MAIL).name == IS_LOCKED
+    assert peer.write_error(item, "new") == IS_LOCKED
+    with pytest.raises(Failure, match="IsLocked"):
+        peer.set(item, ITEM, "Attributes", "a{ss}", MAIL | {CLASS: "always"})
+
+    # New ones can be stored behind the lock.
+    chat = {"service": "chat"}
+    if readable:
+        new = peer.create("said behind the lock", chat)
+        assert peer.read_error(new) == IS_LOCKED
+        assert peer.search(chat) == ([], [new])
+        assert peer.create_error("said again", chat).name == IS_LOCKED
+        other = peer.create("device", {"service": "device", CLASS: "when-unlocked-this-device-only"})
+        assert peer.read_error(other) == IS_LOCKED
+        assert peer.read(peer.create("sync", {"service": "sync 2", CLASS: "after-first-unlock"})) == b"sync"
+        third = {"service": "third", CLASS: "when-passcode-set-this-device-only"}
+        assert peer.create_error("passcode", third).name == IS_LOCKED
+    else:
+        assert peer.create_error("too early", chat).name == IS_LOCKED
+        assert peer.search(chat) == ([], [])
+    # Deleting needs no key.
+    peer.call(always, ITEM, "Delete")
+
+    bring_back(state, session, peer)
+    assert peer.read(item) == b"old"
+    assert peer.all(item, ITEM)["Attributes"] == MAIL
+    assert peer.search({"service": "always"}) == ([], [])
+    if readable:
+        assert peer.read(new) == b"said behind the lock"
+        assert peer.read(other) == b"device"
+    assert peer.create("new", MAIL) == item
+    assert peer.read(item) == b"new"
+
+
+@pytest.mark.parametrize("state", EVERY_LOCK)
+def test_deleting_needs_no_key(session, peer, state):
+    """Also not the item's: what is gone cannot be read any more."""
+    items = [peer.create("secret", {"delete": str(n)}) for n in range(2)]
+    bring_to(state, session, peer)
+    assert peer.call(items[0], ITEM, "Delete") == NOTHING
+    assert peer.call(items[1].replace(LOGIN, DEFAULT), ITEM, "Delete") == NOTHING
+    assert peer.wait_for(lambda signal: signal[2:] == ("ItemDeleted", (items[1],)), "ItemDeleted")[0] == LOGIN
+    assert peer.search({"delete": "0"}) == peer.search({"delete": "1"}) == ([], [])
+    bring_back(state, session, peer)
+    assert all(peer.read_error(item) in ABSENT for item in items)
+
+
+@pytest.mark.parametrize("state", EVERY_LOCK)
+def test_labels_and_attributes_of_what_is_locked(session, peer, state):
+    """They may change where they can be read; the secret and its class stay."""
+    item = peer.create("old", MAIL, label="Mail")
+    bring_to(state, session, peer)
+    if state in ("evicted", "behind a locker"):
+        peer.set(item, ITEM, "Label", "s", "Renamed")
+        peer.set(item, ITEM, "Attributes", "a{ss}", MAIL | {"more": "1"})
+        assert peer.search({"more": "1"}) == ([], [item])
+        expected = ("Renamed", MAIL | {"more": "1"})
+    else:
+        for name, signature, value in (("Label", "s", "Renamed"), ("Attributes", "a{ss}", {"more": "1"})):
+            with pytest.raises(Failure, match="IsLocked"):
+                peer.set(item, ITEM, name, signature, value)
+        expected = ("Mail", MAIL)
+    for name in CLASSES[3:]:
+        # Nobody gets at the secret by asking for a class that is open.
+        with pytest.raises(Failure, match="IsLocked"):
+            peer.set(item, ITEM, "Attributes", "a{ss}", MAIL | {CLASS: name})
+        assert peer.create_error("new", expected[1] | {CLASS: name}).name == IS_LOCKED
+    bring_back(state, session, peer)
+    assert (peer.get(item, ITEM, "Label"), peer.get(item, ITEM, "Attributes")) == expected
+    assert peer.read(item) == b"old"
+    assert peer.search({CLASS: "when-unlocked"}) == ([], [item])
+
+
+def test_a_locker_that_goes_without_a_password(session, peer):
+    """Behind it the collection counts as open, as nobody could be asked; now somebody can."""
+    item = peer.create("secret", MAIL)
+    bring_to("behind a locker", session, peer)
+    assert peer.get(LOGIN, COLLECTION, "Locked") is False
+    assert peer.unlock(LOGIN) == ([LOGIN], NOTHING)
+    peer.listen()
+    peer.signals.clear()
+    peer.activate_screen_saver(False)
+    assert peer.wait_for_property("Locked", LOGIN) is True
+    assert peer.get(LOGIN, COLLECTION, "Locked") is True
+    assert peer.read_error(item) == IS_LOCKED
+    opened, prompt = peer.unlock(LOGIN)
+    assert opened == [] and prompt != NOTHING
+    assert session.locker().returncode == 0
+    assert peer.get(LOGIN, COLLECTION, "Locked") is False
+
+
+def test_an_index_that_cannot_be_opened_is_no_empty_answer(session, peer):
+    """A home on another machine, before the login: what is there cannot be told, and "nothing" would be a lie."""
+    item = peer.create("secret", MAIL)
+    assert session.logout().returncode == 0
+    session.stop_daemon()
+    key = session.vault / "device.key"
+    content = key.read_bytes()
+    key.unlink()
+    session.start_daemon()
+    for path, interface in ((ROOT, SERVICE), (LOGIN, COLLECTION), (DEFAULT, COLLECTION)):
+        for words in (MAIL, {"service": "never stored"}):
+            failure = peer.failure(path, interface, "SearchItems", "(a{ss})", words)
+            assert failure.name not in ABSENT, failure
+    assert peer.create_error("new", MAIL).name not in ABSENT
+    assert tool(session, "store", "--label=Mail", *MAIL_WORDS, input="new").returncode != 0
+    # Put back as it was.
+    session.stop_daemon()
+    if key.exists():
+        key.unlink()
+    key.write_bytes(content)
+    os.chown(key, session.uid, session.gid)
+    key.chmod(0o600)
+    session.start_daemon()
+    assert peer.search(MAIL) == ([], [item])
+    assert session.login().returncode == 0
+    peer._plain = None
+    assert peer.read(item) == b"secret"
+
+
+def test_a_prompt_succeeds_where_the_vault_was_opened_meanwhile(session, peer):
+    item = peer.create("secret", MAIL)
+    session.lock()
+    _, prompt = peer.unlock(LOGIN, item)
+    assert session.locker().returncode == 0
+    assert peer.prompt(prompt) == (False, "ao", [LOGIN, item])
+
+
+def test_before_founding(session):
+    client = Peer(session)
+    # A reason, not "there is none", upon which clients make a collection.
+    assert client.failure(DEFAULT, "org.freedesktop.DBus.Properties", "GetAll", "(s)", COLLECTION).name == IS_LOCKED
+    assert client.create_error("early", MAIL).name == IS_LOCKED
+    assert tool(session, "lookup", *MAIL_WORDS).returncode == 1
+    assert tool(session, "store", "--label=Early", *MAIL_WORDS, input="early").returncode != 0
+    assert session.login().returncode == 0
+    assert client.search(MAIL) == ([], [])
+
+
+@pytest.mark.parametrize("lift", ["login", "latchkey unlock", "restart and login"])
+def test_a_locked_collection(session, peer, lift):
+    item = peer.create("secret", MAIL)
+    sync = peer.create("sync", SYNC | {CLASS: "after-first-unlock"})
+    always = peer.create("always", {"service": "always", CLASS: "always"})
+    made, _ = peer.call(ROOT, SERVICE, "CreateCollection", "(a{sv}s)", {}, "")
+    other = peer.create("elsewhere", {"service": "other"}, collection=made)
+    peer.listen()
+    peer.signals.clear()
+    assert peer.call(ROOT, SERVICE, "Lock", "(ao)", [DEFAULT, "/no/where", LOGIN + "/1"]) == ([DEFAULT], NOTHING)
+
+    def check_that_it_is_locked():
+        assert peer.get(LOGIN, COLLECTION, "Locked") is True
+        assert peer.search(MAIL) == ([], [item])
+        for path in (item, sync, always):
+            assert peer.read_error(path) == IS_LOCKED
+            assert peer.all(path, ITEM)["Locked"] is True
+        assert peer.create_error("new", {"service": "new"}).name == IS_LOCKED
+        _, prompt = peer.unlock(LOGIN)
+        assert peer.prompt(prompt) == (True, "ao", [])
+
+    check_that_it_is_locked()
+    assert peer.property_changes(LOGIN)[0]["Locked"] is True
+    assert peer.wait_for_member("CollectionChanged") == (LOGIN,)
+    assert peer.read(other) == b"elsewhere"
+
+    # The screen's lock and unlock do not lift it.
+    peer.activate_screen_saver(True)
+    wait_until(lambda: session.status()["locker_up"], "the locker")
+    check_that_it_is_locked()
+    assert session.locker().returncode == 0
+    peer.activate_screen_saver(False)
+    wait_until(lambda: session.status()["state"] == "unlocked", "the vault to be unlocked")
+    check_that_it_is_locked()
+    assert peer.read(other) == b"elsewhere"
+
+    peer.listen()
+    peer.signals.clear()
+    if lift == "login":
+        assert session.login().returncode == 0
+    elif lift == "latchkey unlock":
+        done = session.run("latchkey", "unlock", "--stdin", input=session.password + "\n")
+        assert done.returncode == 0, done.stderr
+    else:
+        session.restart()
+        assert session.status()["locked_collections"] == 1
+        peer._plain = None
+        assert peer.get(LOGIN, COLLECTION, "Locked") is True
+        assert session.login().returncode == 0
+    assert peer.get(LOGIN, COLLECTION, "Locked") is False
+    assert peer.property_changes(LOGIN)[0]["Locked"] is False
+    assert [peer.read(path) for path in (item, sync, always, other)] == [b"secret", b"sync", b"always", b"elsewhere"]
+
+
+@pytest.mark.parametrize("state", LOCKED)
+def test_a_collection_that_is_locked_while_the_vault_is(session, peer, state):
+    """It stays locked when the vault is not, until a login."""
+    item = peer.create("secret", MAIL)
+    bring_to(state, session, peer)
+    for path in (LOGIN, DEFAULT):
+        assert peer.call(ROOT, SERVICE, "Lock", "(ao)", [path]) == ([path], NOTHING)
+    assert peer.get(LOGIN, COLLECTION, "Locked") is True
+    if state != "sealed":
+        bring_back(state, session, peer)
+        assert session.status()["locked_collections"] == 1
+        assert peer.get(LOGIN, COLLECTION, "Locked") is True
+        assert peer.read_error(item) == IS_LOCKED
+    assert session.login().returncode == 0
+    assert peer.get(LOGIN, COLLECTION, "Locked") is False
+    assert peer.read(item) == b"secret"
+
+
+def test_locked_is_told_when_keys_come_and_go(session, peer):
+    for lock, unlock in ((session.lock, session.locker), (session.logout, session.login)):
+        peer.listen()
+        peer.signals.clear()
+        lock()
+        assert peer.property_changes(LOGIN)[0]["Locked"] is True
+        peer.signals.clear()
+        assert unlock().returncode == 0
+        assert peer.property_changes(LOGIN)[0]["Locked"] is False
+
+
+def test_the_session_collection(session, peer):
+    words = {"lives": "shortly"}
+    item = peer.create("short", words, collection=SESSION_COLLECTION)
+    assert item.startswith(SESSION_COLLECTION + "/")
+    peer.call(ROOT, SERVICE, "Lock", "(ao)", [LOGIN, SESSION_COLLECTION])
+    session.lock()
+    peer.activate_screen_saver(True)
+    wait_until(lambda: session.status()["locker_up"], "the locker")
+    assert peer.get(SESSION_COLLECTION, COLLECTION, "Locked") is False
+    assert peer.unlock(SESSION_COLLECTION, item) == ([SESSION_COLLECTION, item], NOTHING)
+    assert peer.search(words) == ([item], [])
+    assert peer.read(item) == b"short"
+    peer.write(item, "shorter")
+    second = peer.create("second", {"lives": "2"}, collection=f"{ROOT}/aliases/session")
+    assert peer.read(second) == b"second"
+    assert session.logout().returncode == 0
+    assert peer.search(words) == ([], [])
+    assert peer.read_error(item) in ABSENT
+    assert peer.get(SESSION_COLLECTION, COLLECTION, "Items") == []
+    third = peer.create("third", {"lives": "3"}, collection=SESSION_COLLECTION)
+    assert peer.read(third) == b"third"
+    peer.activate_screen_saver(False)
+
+
+def test_a_search_is_answered_when_the_vault_came_back_late(session, peer):
+    """A home that is mounted after the daemon started."""
+    peer.create("secret", MAIL)
+    session.stop_daemon()
+    away = session.vault.with_name("away")
+    session.vault.rename(away)
+    session.start_daemon()
+    assert session.status()["state"] == "sealed"
+    away.rename(session.vault)
+    assert session.status()["items"] == 1
+    assert peer.search({"service": "nothing"}) == ([], [])
+    assert peer.search(MAIL)[1] != []
