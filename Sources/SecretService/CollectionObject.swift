@@ -18,7 +18,8 @@ extension SecretService {
           output: [.init("o", "item"), .init("o", "prompt")], flags: .sensitive, handler: createItem),
       ],
       properties: [
-        .init("Items", "ao", flags: .invalidates, getter: collectionItems),
+        // Not announced, see contentsChanged.
+        .init("Items", "ao", getter: collectionItems),
         .init("Label", "s", flags: .emitsChange, getter: collectionLabel, setter: setCollectionLabel),
         .init("Locked", "b", flags: .emitsChange, getter: collectionLocked),
         .init("Created", "t", flags: .emitsChange, getter: collectionCreated),
@@ -130,8 +131,7 @@ extension SecretService {
       try out.appendObjectPath(ObjectPath.none)
     }
     if stored.isNew {
-      emit(place.path, Self.collectionName, "ItemCreated", item.path)
-      try? bus.emitPropertiesChanged(path: place.path, interface: Self.collectionName, names: ["Items"])
+      contentsChanged(item, "ItemCreated")
     } else {
       itemChanged(item, properties: ["Label", "Attributes", "Modified"])
     }

@@ -28,6 +28,8 @@ public final class SecretService {
   /// Answers that must not be empty before the whole database was looked at.
   private var waitingForVerification: [() -> Void] = []
   private var announcedLocks: [CollectionPlace: Bool] = [:]
+  /// Collections of which is still to be said that items came or went.
+  private var changedContents: [CollectionPlace: EventSource] = [:]
 
   /// How many transport sessions, and how many prompts, one client may have; with one more the oldest goes.
   static let limitPerClient = 256
@@ -220,9 +222,29 @@ public final class SecretService {
     ) { (out: inout MessageWriter) throws(BusError) in try out.appendObjectPath(object) }
   }
 
-  func collectionChanged(_ place: CollectionPlace, properties: [String]) {
-    try? bus.emitPropertiesChanged(path: place.path, interface: Self.collectionName, names: properties)
+  func collectionChanged(_ place: CollectionPlace, properties: [String] = []) {
+    if !properties.isEmpty {
+      try? bus.emitPropertiesChanged(path: place.path, interface: Self.collectionName, names: properties)
+    }
     emit(ObjectPath.root, Self.serviceName, "CollectionChanged", place.path)
+  }
+
+  /// Tells that an item came or went. The list of all items is never sent: whoever keeps one is told to ask again.
+  ///
+  /// libsecret 0.20 adds nothing to its list at ItemCreated, but reads the collection anew at CollectionChanged. Told
+  /// that `Items` is invalid, it would crash at the next ItemCreated. Many changes in a row are told once.
+  func contentsChanged(_ item: ItemPlace, _ member: String) {
+    let place = item.collection
+    emit(place.path, Self.collectionName, member, item.path)
+    guard changedContents[place] == nil else { return }
+    let timer = try? loop.addTimer(after: .milliseconds(100)) { [weak self] in
+      guard let self else { return }
+      changedContents[place] = nil
+      guard places.contains(place) else { return }
+      collectionChanged(place)
+    }
+    changedContents[place] = timer
+    if timer == nil { collectionChanged(place) }
   }
 
   func itemChanged(_ item: ItemPlace, properties: [String]) {

@@ -32,7 +32,8 @@ extension SecretService {
       ],
       properties: [
         .init(
-          "Collections", "ao", flags: .invalidates,
+          // With its value: libsecret crashes at the next CollectionCreated when it was invalidated.
+          "Collections", "ao", flags: .emitsChange,
           getter: { [unowned self] (_, out: inout MessageWriter) throws(BusError) in
             try out.appendObjectPaths(places.map(\.path))
           })

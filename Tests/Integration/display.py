@@ -66,23 +66,17 @@ class Display:
 
 
 @pytest.fixture
-def display(session, request):
+def display(session):
     """A screen of its own for the test's session. A failing test leaves a picture of it."""
     opened = Display(session)
-    try:
-        yield opened
-        if request.node.stash.get(FAILED, False):
-            print(f"the screen: {opened.screenshot()}")
-    finally:
-        opened.close()
-
-
-# Whether the test's call failed; a fixture is not told by itself.
-FAILED = pytest.StashKey[bool]()
+    yield opened
+    opened.close()
 
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item, call):
-    outcome = yield
-    if call.when == "call":
-        item.stash[FAILED] = outcome.get_result().failed
+    """Takes the picture while the windows are still there."""
+    report = (yield).get_result()
+    shown = getattr(item, "funcargs", {}).get("display")
+    if call.when == "call" and report.failed and shown is not None:
+        report.sections.append(("the screen", str(shown.screenshot())))
