@@ -18,7 +18,8 @@ extension SecretService {
           output: [.init("o", "item"), .init("o", "prompt")], flags: .sensitive, handler: createItem),
       ],
       properties: [
-        .init("Items", "ao", flags: .emitsChange, getter: collectionItems),
+        // Not announced, see contentsChanged.
+        .init("Items", "ao", getter: collectionItems),
         .init("Label", "s", flags: .emitsChange, getter: collectionLabel, setter: setCollectionLabel),
         .init("Locked", "b", flags: .emitsChange, getter: collectionLocked),
         .init("Created", "t", flags: .emitsChange, getter: collectionCreated),
@@ -133,7 +134,7 @@ extension SecretService {
       try out.appendObjectPath(ObjectPath.none)
     }
     if stored.isNew {
-      itemAdded(item)
+      contentsChanged(item, "ItemCreated")
     } else {
       itemChanged(item, properties: ["Label", "Attributes", "Modified"])
     }

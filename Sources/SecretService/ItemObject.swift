@@ -17,7 +17,8 @@ extension SecretService {
         .init("SetSecret", input: [.init("(oayays)", "secret")], flags: .sensitive, handler: setSecret),
       ],
       properties: [
-        // Not announced: a lock would have to tell of every item there is. The collection's is.
+        // Not announced: a lock would have to tell of every item there is. The collection's is. What a client remembers
+        // of it does no harm: a secret that is locked is refused, and Unlock answers at once for one that is not.
         .init("Locked", "b", getter: itemLocked),
         .init("Attributes", "a{ss}", flags: .emitsChange, getter: itemAttributes, setter: setItemAttributes),
         .init("Label", "s", flags: .emitsChange, getter: itemLabel, setter: setItemLabel),
@@ -76,8 +77,7 @@ extension SecretService {
     let vault = holder(item.collection).vault
     try BusError.vault { () throws(VaultError) in try vault.deleteItem(item.id) }
     call.reply { (out: inout MessageWriter) throws(BusError) in try out.appendObjectPath(ObjectPath.none) }
-    emit(item.collection.path, Self.collectionName, "ItemDeleted", item.path)
-    itemsChanged(item.collection)
+    contentsChanged(item, "ItemDeleted")
   }
 
   private func getSecret(_ call: MethodCall) throws(BusError) {

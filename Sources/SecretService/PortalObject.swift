@@ -167,7 +167,7 @@ extension SecretService {
         attributes: [Self.applicationAttribute: application, "xdg:schema": Self.portalSchema],
         contentType: "application/octet-stream"),
       secret: secret, accessibility: .afterFirstUnlock, replacing: false)
-    itemAdded(ItemPlace(collection: .vault(home), id: made.id))
+    contentsChanged(ItemPlace(collection: .vault(home), id: made.id), "ItemCreated")
     // What is given out is what the vault will give out for ever.
     return try vault.readSecret(ofItem: made.id)
   }

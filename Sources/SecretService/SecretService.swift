@@ -34,8 +34,8 @@ public final class SecretService {
   /// Answers that must not be empty before the whole database was looked at.
   private var waitingForVerification: [() -> Void] = []
   private var announcedLocks: [CollectionPlace: Bool] = [:]
-  /// The timers of collections whose items are to be told.
-  private var itemAnnouncements: [CollectionPlace: EventSource] = [:]
+  /// Collections of which is still to be said that items came or went.
+  private var changedContents: [CollectionPlace: EventSource] = [:]
 
   /// How many transport sessions, and how many prompts, one client may have; with one more the oldest goes.
   static let limitPerClient = 256
@@ -234,8 +234,7 @@ public final class SecretService {
     let place = CollectionPlace.session(sessionVault.collections[0])
     for item in (try? sessionVault.items(in: sessionVault.collections[0])) ?? [] {
       try? sessionVault.deleteItem(item)
-      emit(place.path, Self.collectionName, "ItemDeleted", place.path(item: item))
-      itemsChanged(place)
+      contentsChanged(ItemPlace(collection: place, id: item), "ItemDeleted")
     }
     if let fresh = try? Vault(inMemoryWithLabel: "Session") { sessionVault = fresh }
     stateChanged()
@@ -266,29 +265,29 @@ public final class SecretService {
     try? bus.emitPropertiesChanged(path: ObjectPath.root, interface: Self.serviceName, names: ["Collections"])
   }
 
-  func itemAdded(_ item: ItemPlace) {
-    emit(item.collection.path, Self.collectionName, "ItemCreated", item.path)
-    itemsChanged(item.collection)
-  }
-
-  func collectionChanged(_ place: CollectionPlace, properties: [String]) {
-    try? bus.emitPropertiesChanged(path: place.path, interface: Self.collectionName, names: properties)
+  func collectionChanged(_ place: CollectionPlace, properties: [String] = []) {
+    if !properties.isEmpty {
+      try? bus.emitPropertiesChanged(path: place.path, interface: Self.collectionName, names: properties)
+    }
     emit(ObjectPath.root, Self.serviceName, "CollectionChanged", place.path)
   }
 
-  /// Tells what items a collection has, a moment from now: once for many changes, as there may be many items.
+  /// Tells that an item came or went. The list of all items is never sent: whoever keeps one is told to ask again.
   ///
-  /// All of them, not only that there are others: libsecret crashes upon the next signal when it was told the latter.
-  func itemsChanged(_ place: CollectionPlace) {
-    guard itemAnnouncements[place] == nil else { return }
-    let announce = { [weak self] in
+  /// libsecret 0.20 adds nothing to its list at ItemCreated, but reads the collection anew at CollectionChanged. Told
+  /// that `Items` is invalid, it would crash at the next ItemCreated. Many changes in a row are told once.
+  func contentsChanged(_ item: ItemPlace, _ member: String) {
+    let place = item.collection
+    emit(place.path, Self.collectionName, member, item.path)
+    guard changedContents[place] == nil else { return }
+    let timer = try? loop.addTimer(after: .milliseconds(100)) { [weak self] in
       guard let self else { return }
-      itemAnnouncements[place] = nil
-      try? bus.emitPropertiesChanged(path: place.path, interface: Self.collectionName, names: ["Items"])
+      changedContents[place] = nil
+      guard places.contains(place) else { return }
+      collectionChanged(place)
     }
-    let timer = try? loop.addTimer(after: .milliseconds(50), handler: announce)
-    itemAnnouncements[place] = timer
-    if timer == nil { announce() }
+    changedContents[place] = timer
+    if timer == nil { collectionChanged(place) }
   }
 
   func itemChanged(_ item: ItemPlace, properties: [String]) {

@@ -32,6 +32,7 @@ extension SecretService {
       ],
       properties: [
         .init(
+          // With its value: libsecret crashes at the next CollectionCreated when it was invalidated.
           "Collections", "ao", flags: .emitsChange,
           getter: { [unowned self] (_, out: inout MessageWriter) throws(BusError) in
             try out.appendObjectPaths(places.map(\.path))

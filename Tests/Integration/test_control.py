@@ -33,8 +33,8 @@ def text(value):
     return struct.pack("<H", len(value)) + value
 
 
-def hello(stage=AUTHENTICATE, service="login", tty="tty1", host=""):
-    return packet(HELLO, bytes([stage]) + text(service) + text(tty) + text(host))
+def hello(stage=AUTHENTICATE, service="login", tty="tty1", host="", prompt=0):
+    return packet(HELLO, bytes([stage]) + text(service) + text(tty) + text(host) + struct.pack("<Q", prompt))
 
 
 def keys(vault=b"v" * 16, generation=1, flags=0, tiers=b"k" * 64):
@@ -118,10 +118,10 @@ def test_what_is_asked_is_answered(daemon):
         packet(LOCK, b"\0"),
         packet(HELLO),
         packet(HELLO, b"\1"),
-        packet(HELLO, b"\0" + text("login") + text("") + text("")),
-        packet(HELLO, b"\4" + text("login") + text("") + text("")),
-        packet(HELLO, b"\1" + text("login") + text("") + b"\xff\xff"),
-        packet(HELLO, b"\1" + text("x" * 256) + text("") + text("")),
+        packet(HELLO, b"\0" + text("login") + text("") + text("") + bytes(8)),
+        packet(HELLO, b"\4" + text("login") + text("") + text("") + bytes(8)),
+        packet(HELLO, b"\1" + text("login") + text("") + b"\xff\xff" + bytes(8)),
+        packet(HELLO, b"\1" + text("x" * 256) + text("") + text("") + bytes(8)),
         hello() + b"x",
         hello()[:-1],
         packet(UNLOCK),

@@ -1,0 +1,180 @@
+"""Chromium keeps its cookies under a key that it keeps in the Secret Service, and makes a new one where it finds none.
+
+What Debian's Chromium 156 does at each start, seen with dbus-monitor: ReadAlias("default"); the collection's Label;
+Unlock([collection]), and Prompt where that names a prompt; where the prompt is dismissed, nothing more. Else
+OpenSession("plain"), the collection's SearchItems({application: chromium, xdg:schema: ..._v2}), Unlock([item]),
+GetSecrets([item]) and Close; and where the search finds nothing, CreateItem with replace.
+"""
+
+import functools
+import http.server
+import sqlite3
+import subprocess
+import threading
+
+import pytest
+from display import display  # noqa: F401
+from peer import ITEM, Peer
+from session import wait_until
+from clients import LOCKED, bring_back, bring_to
+
+PATIENCE = 60.0
+KEY = {"application": "chromium"}
+
+
+class Site(http.server.ThreadingHTTPServer):
+    """A site on the loopback device. `/set` sets a cookie that lasts, and leads on to `/kept`."""
+
+    def __init__(self):
+        super().__init__(("127.0.0.1", 0), Page)
+        self.address = f"http://127.0.0.1:{self.server_port}"
+        # Path and cookies of each request.
+        self.asked = []
+
+
+class Page(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.server.asked.append((self.path, self.headers.get("Cookie")))
+        if self.path == "/set":
+            self.send_response(302)
+            self.send_header("Set-Cookie", "kept=crumbs; Max-Age=864000; Path=/")
+            self.send_header("Location", "/kept")
+        else:
+            self.send_response(200)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture
+def site():
+    with Site() as opened:
+        thread = threading.Thread(target=opened.serve_forever)
+        thread.start()
+        yield opened
+        opened.shutdown()
+        thread.join()
+
+
+class Browser:
+    """A profile of that name."""
+
+    def __init__(self, session, display, site, profile):
+        self._session, self._display, self._site = session, display, site
+        self._profile = session.home / profile
+
+    def visit(self, page):
+        """Starts the browser on a page of the site, closes its window, and returns the cookies that it sent last."""
+        self._site.asked.clear()
+        options = [
+            "--password-store=gnome-libsecret",
+            f"--user-data-dir={self._profile}",
+            "--no-sandbox",
+            "--no-first-run",
+            "--no-default-browser-check",
+            "--disable-gpu",
+            "--disable-dev-shm-usage",
+            "--disable-background-networking",
+            "--disable-component-update",
+            "--disable-sync",
+        ]
+        with open(self._session.root / "chromium.log", "ab") as log:
+            browser = self._session.start(
+                "chromium",
+                *options,
+                self._site.address + page,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+            )
+        try:
+            wait_until(lambda: "/kept" in [path for path, _ in self._site.asked], "the page", PATIENCE)
+            # As a person does: after a signal the cookies are not always written.
+            self._session.run("xdotool", "search", "--sync", "--onlyvisible", "--class", "chromium", check=True)
+            for _ in range(10):
+                self._display.press("ctrl+shift+w")
+                try:
+                    browser.wait(PATIENCE / 10)
+                    break
+                except subprocess.TimeoutExpired:
+                    continue
+            assert browser.poll() == 0, "Chromium does not close"
+        finally:
+            if browser.poll() is None:
+                browser.kill()
+            browser.wait(10)
+        return dict(self._site.asked)["/kept"]
+
+    def kept(self):
+        """How the cookies on the disk are encrypted: v11 is by the key in the Secret Service, v10 by a fixed one."""
+        file = self._profile / "Default/Cookies"
+        with sqlite3.connect(f"file:{file}?immutable=1", uri=True) as database:
+            return [bytes(value[:3]).decode() for (value,) in database.execute("SELECT encrypted_value FROM cookies")]
+
+
+@pytest.fixture
+def browser(session, display, site):  # noqa: F811
+    """A browser for the name of a profile."""
+    return functools.partial(Browser, session, display, site)
+
+
+@pytest.fixture
+def peer(session):
+    opened = Peer(session)
+    yield opened
+    opened.close()
+
+
+def key(peer):
+    """Path and secret of the one key that Chromium stored."""
+    found, locked = peer.search(KEY)
+    assert len(found) == 1 and locked == []
+    return found[0], peer.read(found[0])
+
+
+def test_its_key_is_found_again(session, browser, peer):
+    assert session.login().returncode == 0
+    assert browser("mine").visit("/set") == "kept=crumbs"
+    stored = key(peer)
+    assert peer.get(stored[0], ITEM, "Label") == "Chromium Safe Storage"
+    assert browser("mine").kept() == ["v11"]
+    session.restart()
+    assert session.login().returncode == 0
+    assert browser("mine").visit("/kept") == "kept=crumbs"
+    assert browser("mine").kept() == ["v11"]
+    # In a new transport session: those of the old daemon are gone.
+    again = Peer(session)
+    assert key(again) == stored
+    again.close()
+
+
+def test_a_start_before_the_first_login_leaves_no_key(session, browser, peer):
+    assert browser("mine").visit("/set") == "kept=crumbs"
+    assert session.login().returncode == 0
+    assert peer.search(KEY) == ([], [])
+    assert browser("mine").visit("/set") == "kept=crumbs"
+    stored = key(peer)
+    assert browser("mine").kept() == ["v11"]
+    assert browser("mine").visit("/kept") == "kept=crumbs"
+    assert key(peer) == stored
+
+
+@pytest.mark.parametrize("state", LOCKED)
+def test_a_start_while_locked_leaves_the_key(session, browser, peer, state):
+    """Chromium drops the cookies that it cannot read, so it is started with another profile: the key is for all."""
+    assert session.login().returncode == 0
+    assert browser("mine").visit("/set") == "kept=crumbs"
+    stored = key(peer)
+    bring_to(state, session, peer)
+    assert browser("other").visit("/set") == "kept=crumbs"
+    assert "v11" not in browser("other").kept()
+    assert peer.search(KEY) == ([], [stored[0]])
+    bring_back(state, session, peer)
+    assert key(peer) == stored
+    assert browser("mine").visit("/kept") == "kept=crumbs"
+    assert browser("mine").kept() == ["v11"]
+    assert browser("other").visit("/set") == "kept=crumbs"
+    assert browser("other").kept() == ["v11"]
+    assert key(peer) == stored

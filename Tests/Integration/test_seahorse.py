@@ -1,0 +1,203 @@
+"""Seahorse, as somebody who cannot see the screen uses it: it lists what is there, and follows what others change."""
+
+import json
+import subprocess
+
+import pytest
+from display import display  # noqa: F401
+from peer import COLLECTION, ITEM, LOGIN, ROOT, SERVICE, GLib, Peer
+from session import BUS, wait_until
+from clients import bring_to
+
+# Answers each line, a list, with what it found on the screen, by way of the accessibility bus.
+READER = """
+import json, sys, warnings
+warnings.simplefilter("ignore")
+import gi
+gi.require_version("Atspi", "2.0")
+from gi.repository import Atspi, GLib
+Atspi.init()
+
+def shown(node):
+    try:
+        if node is None or not node.get_state_set().contains(Atspi.StateType.SHOWING) and node.get_parent() is not None:
+            if node is None or node.get_role_name() not in ("desktop frame", "application"):
+                return
+        yield node
+        for index in range(min(node.get_child_count(), 100)):
+            yield from shown(node.get_child_at_index(index))
+    except GLib.Error:
+        return  # gone meanwhile
+
+def roots():
+    return shown(Atspi.get_desktop(0))
+
+def text(node):
+    content = node.get_text_iface()
+    return Atspi.Text.get_text(content, 0, -1) if content else node.get_name()
+
+def labels():
+    return [text(node) for node in roots() if node.get_role_name() in ("label", "text", "password text", "entry")]
+
+def rows(name):
+    for row in roots():
+        if row.get_role_name() == "list item" and any(name in text(node).split("\\n") for node in shown(row)):
+            yield row
+
+def choose(name):
+    for row in rows(name):
+        row.get_component_iface().grab_focus()
+        return row.get_parent().get_selection_iface().select_child(row.get_index_in_parent())
+    return False
+
+def press(name):
+    for node in roots():
+        if node.get_name() == name and node.get_action_iface() is not None:
+            return node.get_action_iface().do_action(0)
+    return False
+
+def tree():
+    return [[node.get_role_name(), text(node)] for node in roots()]
+
+for line in sys.stdin:
+    name, *arguments = json.loads(line)
+    try:
+        answer = globals()[name](*arguments)
+    except GLib.Error as error:
+        answer = None
+    print(json.dumps(answer), flush=True)
+"""
+
+
+class Seahorse:
+    """The program, and a reader of its windows."""
+
+    def __init__(self, session, display):
+        self._session, self._display = session, display
+        # The accessibility bus is the only other service that the session's bus starts.
+        name = "org.a11y.Bus.service"
+        service = session.root / "services" / name
+        with open(f"/usr/share/dbus-1/services/{name}") as template:
+            service.write_text(template.read())
+        service.chmod(0o644)
+        session.run("dbus-send", "--session", "--print-reply", *BUS, "org.freedesktop.DBus.ReloadConfig", check=True)
+        self.log = session.root / "seahorse.log"
+        with open(self.log, "wb") as log:
+            self._program = session.start(
+                "seahorse", stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                env=session.environment | {"GTK_MODULES": "gail:atk-bridge", "GSETTINGS_BACKEND": "memory"},
+            )
+        self._reader = session.start(
+            "/usr/bin/python3", "-c", READER, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        window = session.run("xdotool", "search", "--sync", "--onlyvisible", "--class", "seahorse", check=True)
+        # Wide enough for collections and items beside each other.
+        session.run("xdotool", "windowsize", "--sync", window.stdout.split()[0], "1200", "900", check=True)
+
+    def close(self):
+        for process in (self._reader, self._program):
+            process.terminate()
+            process.wait(10)
+
+    def ask(self, *question):
+        self._reader.stdin.write(json.dumps(question) + "\n")
+        self._reader.stdin.flush()
+        return json.loads(self._reader.stdout.readline())
+
+    def shows(self, text):
+        """Whether a label on the screen has this line."""
+        return any(text in label.split("\n") for label in self.ask("labels") or [])
+
+    def wait_for(self, text):
+        wait_until(lambda: self.shows(text), f"{text!r}")
+
+    def wait_without(self, text):
+        wait_until(lambda: not self.shows(text), f"the end of {text!r}")
+
+    def choose(self, name):
+        wait_until(lambda: self.ask("choose", name), f"the row {name!r}")
+
+    def press(self, *keys):
+        self._display.press(*keys)
+
+
+@pytest.fixture
+def peer(session):
+    assert session.login().returncode == 0
+    opened = Peer(session)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def open_seahorse(session, display):  # noqa: F811
+    """Starts it when the test is ready for it."""
+    opened = []
+
+    def start():
+        opened.append(Seahorse(session, display))
+        return opened[0]
+
+    yield start
+    for seahorse in opened:
+        seahorse.close()
+
+
+def test_it_follows_other_clients(session, peer, open_seahorse):
+    mail = peer.create("open sesame", {"service": "mail"}, label="Mail box")
+    seahorse = open_seahorse()
+    seahorse.choose("Login")
+    seahorse.wait_for("Mail box")
+    session.store("token", "service", "sync", label="Sync token")
+    seahorse.wait_for("Sync token")
+    peer.set(mail, ITEM, "Label", "s", "Post box")
+    seahorse.wait_for("Post box")
+    assert not seahorse.shows("Mail box")
+    session.run("secret-tool", "clear", "service", "sync", check=True)
+    seahorse.wait_without("Sync token")
+    label = {COLLECTION + ".Label": GLib.Variant("s", "Work")}
+    work, _ = peer.call(ROOT, SERVICE, "CreateCollection", "(a{sv}s)", label, "")
+    seahorse.wait_for("Work")
+    seahorse.choose("Work")
+    peer.create("within", {"service": "within"}, label="Within", collection=work)
+    seahorse.wait_for("Within")
+    seahorse.choose("Login")
+    seahorse.wait_without("Within")
+    peer.call(work, COLLECTION, "Delete")
+    seahorse.wait_without("Work")
+    assert seahorse.log.read_text() == ""
+
+
+def properties(seahorse, name):
+    """Opens the properties of an item; the texts of the dialog."""
+    seahorse.choose(name)
+    seahorse.press("Return")
+    wait_until(lambda: ["dialog", "Item Properties"] in (seahorse.ask("tree") or []), "the dialog")
+
+
+def password(seahorse):
+    """The dots in the place of the password."""
+    return "".join(text for role, text in seahorse.ask("tree") or [] if role == "password text")
+
+
+def test_it_shows_an_item(peer, open_seahorse):
+    peer.create("open sesame", {"service": "mail"}, label="Mail box")
+    seahorse = open_seahorse()
+    seahorse.choose("Login")
+    seahorse.wait_for("Mail box")
+    properties(seahorse, "Mail box")
+    wait_until(lambda: len(password(seahorse)) == len("open sesame"), "the password")
+    assert seahorse.log.read_text() == ""
+
+
+def test_it_follows_locking_and_unlocking(session, peer, open_seahorse):
+    peer.create("open sesame", {"service": "mail"}, label="Mail box")
+    bring_to("evicted", session, peer)
+    seahorse = open_seahorse()
+    seahorse.choose("Login")
+    assert not seahorse.shows("Mail box")
+    assert session.locker().returncode == 0
+    seahorse.wait_for("Mail box")
+    properties(seahorse, "Mail box")
+    wait_until(lambda: len(password(seahorse)) == len("open sesame"), "the password")
+    assert seahorse.log.read_text() == ""
