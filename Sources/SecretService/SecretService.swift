@@ -20,7 +20,7 @@ public final class SecretService {
   /// Whether a locker is on the screen now, so that nobody can be asked.
   let isLockerUp: () -> Bool
 
-  var sessions: [String: TransportSession] = [:]
+  var sessions = TransportSessions()
   var prompts: [String: Prompt] = [:]
   private var peers: [String: BusSlot] = [:]
   private var nextNumber = 1
@@ -29,7 +29,7 @@ public final class SecretService {
   private var waitingForVerification: [() -> Void] = []
   private var announcedLocks: [CollectionPlace: Bool] = [:]
 
-  /// How many transport sessions, and how many prompts, one client may have; with one more the oldest goes.
+  /// How many prompts one client may have; with one more the oldest goes.
   static let limitPerClient = 256
 
   /// Puts the objects on `bus`. The well-known name is the caller's to ask for, afterwards.
@@ -141,7 +141,7 @@ public final class SecretService {
       let (vault, collection) = holder(place)
       paths += ((try? vault.items(in: collection)) ?? []).map { place.path(item: $0) }
     }
-    return paths + sessions.keys + prompts.keys
+    return paths + sessions.allPaths + prompts.keys
   }
 
   /// A number, and a path with it, that was not used before on this connection.
@@ -167,7 +167,7 @@ public final class SecretService {
 
   private func forget(_ client: String) {
     peers[client] = nil
-    sessions = sessions.filter { $0.value.owner != client }
+    sessions.removeAll(of: client)
     prompts = prompts.filter { $0.value.owner != client }
   }
 
@@ -196,7 +196,12 @@ public final class SecretService {
   /// Ends what lives as long as the session only: call it when the vault was sealed.
   public func sessionEnded() {
     for item in (try? sessionVault.items(in: sessionVault.collections[0])) ?? [] { try? sessionVault.deleteItem(item) }
-    if let fresh = try? Vault(inMemoryWithLabel: "Session") { sessionVault = fresh }
+    // The numbers go on: a path that a client still has must not lead to another item.
+    if let last = try? sessionVault.lastItem(),
+      let fresh = try? Vault(inMemoryWithLabel: "Session", itemsAfter: last)
+    {
+      sessionVault = fresh
+    }
     stateChanged()
   }
 

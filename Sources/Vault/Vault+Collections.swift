@@ -67,8 +67,12 @@ extension Vault {
     return out.bytes
   }
 
+  /// The longest label of a collection, in bytes.
+  private static let labelLimit = 1 << 16
+
   func sealLabel(_ label: String, uuid: [UInt8], index: AttributeIndex) throws(VaultError) -> [UInt8] {
-    AEAD.seal(
+    guard label.utf8.count <= Vault.labelLimit else { throw .tooLarge }
+    return AEAD.seal(
       Array(label.utf8).span.bytes, key: try index.collectionLabelKey(),
       associated: Vault.labelAssociated(try ready().vault, uuid))
   }
@@ -81,9 +85,9 @@ extension Vault {
     }
   }
 
-  /// Makes a collection. Needs the session unlocked.
-  public func createCollection(label: String) throws(VaultError) -> Int64 {
-    try makeCollection(label: label)
+  /// Makes a collection, which `alias` then names: both or nothing. Needs the session unlocked.
+  public func createCollection(label: String, alias: String? = nil) throws(VaultError) -> Int64 {
+    try makeCollection(label: label, aliases: alias.map { [$0] } ?? [])
   }
 
   /// Changes the label.

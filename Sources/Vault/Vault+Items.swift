@@ -73,6 +73,7 @@ extension Vault {
       for open in open where collection == nil || open.row.id == collection {
         found += try store.items(in: open.row.id)
       }
+    case .attributes(let attributes) where attributes.count > ItemMetadata.attributeLimit: found = []
     case .attributes(let attributes):
       found = try store.items(withTokens: try readyIndex().tokens(of: attributes))
     }
@@ -96,6 +97,11 @@ extension Vault {
   /// How many items the vault has.
   public func itemCount() throws(VaultError) -> Int64 {
     try reading { store throws(VaultError) in try store.itemCount() }
+  }
+
+  /// The highest number that an item has or had; 0 where there never was one.
+  public func lastItem() throws(VaultError) -> Int64 {
+    try reading { store throws(VaultError) in try store.nextID(.item) - 1 }
   }
 
   /// The collection of an item; nil when there is no such item.
@@ -270,6 +276,7 @@ extension Vault {
     _ item: consuming Located, _ metadata: ItemMetadata, secret: borrowing SecureBytes, isNew: Bool = false
   ) throws(VaultError) {
     _ = try writable()
+    try metadata.checkSize()
     guard let metadataKey = item.key.metadataKey else { throw .isLocked }
     let sealed = try item.seal.seal(secret, flags: metadata.flags)
     item.row.modified = max(Process.time, item.row.created)
@@ -338,6 +345,7 @@ extension Vault {
     var next = old.metadata
     change(&next)
     next.flags = old.metadata.flags
+    try next.checkSize()
     if let accessibility, accessibility != item.key.row.accessibility {
       let itemKey = try itemKey(item, old)
       let secret = try item.seal.open(

@@ -51,11 +51,14 @@ public final class Vault {
   }
 
   /// A vault in memory only, unlocked for good, with one collection.
-  public init(inMemoryWithLabel label: String) throws(VaultError) {
+  ///
+  /// - Parameter last: the number behind which those of its items begin.
+  public init(inMemoryWithLabel label: String, itemsAfter last: Int64 = 0) throws(VaultError) {
     (home, owner, machine) = ("", 0, nil)
     do {
       let tiers = try TierKeys.random()
       try fill(nil, vault: Sodium.randomBytes(16), tiers: tiers, label: label, aliases: [])
+      if last > 0 { try writing { store throws(VaultError) in try store.beginItems(after: last) } }
       try loadCollections()
       try takeOver(tiers, opening: .everything, liftingMarks: true)
     } catch let error as VaultError { throw error } catch { throw .outOfMemory }
@@ -350,8 +353,7 @@ public final class Vault {
     var unlockedChain = try chain(tiers.unlocked)
     var sessionChain = try chain(tiers.session)
     try adoptDevice()
-    let collection = try makeCollection(label: label, unlocked: &unlockedChain, session: &sessionChain)
-    for alias in aliases { try setAlias(alias, to: collection) }
+    _ = try makeCollection(label: label, aliases: aliases, unlocked: &unlockedChain, session: &sessionChain)
   }
 
   private func chain(_ tier: borrowing Key) throws(VaultError) -> KeyChain {
@@ -459,15 +461,15 @@ public final class Vault {
 
   // MARK: - collections (the rest is in Vault+Collections)
 
-  func makeCollection(label: String) throws(VaultError) -> Int64 {
+  func makeCollection(label: String, aliases: [String]) throws(VaultError) -> Int64 {
     guard var unlocked = chains.unlocked, var session = chains.session else { throw .isLocked }
-    let id = try makeCollection(label: label, unlocked: &unlocked, session: &session)
+    let id = try makeCollection(label: label, aliases: aliases, unlocked: &unlocked, session: &session)
     chains = (unlocked, session)
     return id
   }
 
   private func makeCollection(
-    label: String, unlocked: inout KeyChain, session: inout KeyChain
+    label: String, aliases: [String], unlocked: inout KeyChain, session: inout KeyChain
   ) throws(VaultError) -> Int64 {
     let store = try writable()
     let index = try readyIndex()
@@ -488,6 +490,7 @@ public final class Vault {
     } catch let error as VaultError { throw error } catch { throw .outOfMemory }
     let classes = try writing { store throws(VaultError) in
       try store.insert(row)
+      for alias in aliases { try store.setAlias(try index.aliasToken(alias), row.id) }
       return try collection.makeMissingClasses(share: share, in: store)
     }
     collection.adopt(classes)
