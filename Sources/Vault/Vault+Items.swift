@@ -88,10 +88,12 @@ extension Vault {
     return result
   }
 
-  /// Every item of a collection, oldest first.
+  /// Every item of a collection, oldest first. As with a search, never empty because of damage that was found.
   public func items(in collection: Int64) throws(VaultError) -> [Int64] {
     _ = try self.collection(collection)
-    return try reading { store throws(VaultError) in try store.items(in: collection) }
+    let found = try reading { store throws(VaultError) in try store.items(in: collection) }
+    if found.isEmpty { _ = try writable() }
+    return found
   }
 
   /// How many items the vault has.

@@ -224,4 +224,15 @@ struct CollectionTests {
     #expect(try vault.info(of: 1).label == longest)
     #expect(vault.collections == [1])
   }
+
+  @Test("is not called empty once damage was found: its items may be what was damaged")
+  func emptyAfterDamage() throws {
+    let vault = try home.unlocked()
+    let second = try vault.createCollection(label: "Second")
+    try vault.add(["n": "1"], "one")
+    #expect(try vault.items(in: second) == [])
+    vault.note(.damaged("vault.db: damage"))
+    #expect(throws: VaultError.damaged("vault.db: damage")) { try vault.items(in: second) }
+    #expect(try vault.items(in: 1) == [1])
+  }
 }

@@ -55,17 +55,26 @@ final class DamagedVault {
   }
 
   private static let tables: [(name: String, columns: [String])] = [
-    ("item", [
-      "id", "uuid", "collection", "class_key", "form", "created", "modified", "metadata", "item_key", "locked_tag",
-      "passphrase", "secret", "tokens",
-    ]),
-    ("class_key", [
-      "id", "uuid", "collection", "class", "device", "created", "class_key", "class_key_session", "metadata_key",
-      "metadata_key_session", "public_key", "public_tag", "private_key",
-    ]),
-    ("collection", [
-      "id", "uuid", "ordinal", "epoch", "label", "locked", "passphrase", "default_class", "created", "modified",
-    ]),
+    (
+      "item",
+      [
+        "id", "uuid", "collection", "class_key", "form", "created", "modified", "metadata", "item_key", "locked_tag",
+        "passphrase", "secret", "tokens",
+      ]
+    ),
+    (
+      "class_key",
+      [
+        "id", "uuid", "collection", "class", "device", "created", "class_key", "class_key_session", "metadata_key",
+        "metadata_key_session", "public_key", "public_tag", "private_key",
+      ]
+    ),
+    (
+      "collection",
+      [
+        "id", "uuid", "ordinal", "epoch", "label", "locked", "passphrase", "default_class", "created", "modified",
+      ]
+    ),
     ("device", ["id", "identity", "share", "erasable", "index_key"]),
     ("vault", ["vault", "created", "index_key"]),
     ("alias", ["token", "collection"]),

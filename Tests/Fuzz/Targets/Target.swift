@@ -152,7 +152,8 @@ enum Target: String, CaseIterable {
     guard let again = try? ItemMetadata.decode(bytes) else { fatalError("metadata cannot be read again") }
     // Texts of the format are cut at 64 KiB, which bytes that are no text can reach when they are replaced.
     if metadata.contentType.utf8.count <= Int(UInt16.max) {
-      require(again.metadata == metadata && again.revision == revision, "metadata is written otherwise than it was read")
+      require(
+        again.metadata == metadata && again.revision == revision, "metadata is written otherwise than it was read")
     }
   }
 }

@@ -16,7 +16,9 @@ guard CommandLine.argc > 1, let target = Target(rawValue: CommandLine.arguments[
 }
 try Sodium.initialize()
 if CommandLine.argc == 4, CommandLine.arguments[2] == "--seeds" {
-  for (number, seed) in try target.seeds().enumerated() { writeFile("\(CommandLine.arguments[3])/seed-\(number)", seed) }
+  for (number, seed) in try target.seeds().enumerated() {
+    writeFile("\(CommandLine.arguments[3])/seed-\(number)", seed)
+  }
   exit(0)
 }
 Target.chosen = target.body
