@@ -33,9 +33,12 @@ TEST_PACKAGES  := dbus dbus-user-session libpam-systemd systemd-container libsec
 PACKAGES       := $(BUILD_PACKAGES) $(TEST_PACKAGES)
 
 PROGRAMS := latchkeyd latchkey-derive latchkey-prompt latchkey
-SUITES   := Tests/PAMModule Tests/Programs Tests/Integration Tests/Desktop
+SUITES   := Tests/PAMModule Tests/Programs Tests/Integration Tests/Fuzz Tests/Desktop
 
-.PHONY: help deps build install uninstall run test lint clean
+# How long `make fuzz` runs, all targets together.
+FUZZ_SECONDS ?= 600
+
+.PHONY: help deps build install uninstall run test fuzz fuzz-build lint clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -119,6 +122,14 @@ test: deps build ## unit tests, then the PAM module, whole programs, and a boote
 	for s in $(SUITES); do test -d $$s || continue; \
 	  $(PYTHON) -m pytest -p no:cacheprovider $$s || failed="$$failed $$s"; done; \
 	test -z "$$failed" || { echo "failed: $$failed"; exit 1; }
+
+fuzz: deps build fuzz-build ## bad input for FUZZ_SECONDS (600): bus, control socket and every parser
+	FUZZ_SECONDS=$(FUZZ_SECONDS) $(PYTHON) -m pytest -p no:cacheprovider -s Tests/Fuzz
+
+# Apart from all other builds: everything in it is instrumented. The tests call this by themselves.
+fuzz-build:
+	LATCHKEY_FUZZ=1 swift build -c release $(SWIFTFLAGS) --scratch-path .build/fuzz -Xswiftc -sanitize=fuzzer \
+	  -Xswiftc -enable-testing --product latchkey-fuzz
 
 lint: ## formatting and style of the Swift sources
 	swift format lint --strict --recursive Package.swift Sources Tests

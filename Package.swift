@@ -140,3 +140,15 @@ let package = Package(
       exclude: ["Vectors/generate.py"], resources: [.copy("Vectors/vectors.json")], swiftSettings: strict),
   ]
 )
+
+// Only for fuzzing (Tests/Fuzz): everything is then built with libFuzzer's instruments, which no other build may have.
+if Context.environment["LATCHKEY_FUZZ"] != nil {
+  package.targets += [
+    .systemLibrary(name: "CFuzzer", path: "Tests/Fuzz/CFuzzer"),
+    .executableTarget(
+      name: "latchkey-fuzz",
+      dependencies: ["Bytes", "CFuzzer", "Control", "Keybag", "Posix", "SQLite", "SecretService", "Sodium", "Vault"],
+      path: "Tests/Fuzz/Targets", swiftSettings: strict,
+      linkerSettings: [.unsafeFlags(["-sanitize=fuzzer", "-use-ld=lld"])]),
+  ]
+}

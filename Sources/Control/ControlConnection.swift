@@ -40,7 +40,7 @@ public struct ControlConnection: ~Copyable {
     } catch { return .ended }
   }
 
-  private static func decode(_ packet: RawSpan) -> ControlRequest {
+  static func decode(_ packet: RawSpan) -> ControlRequest {
     guard packet.byteCount >= 2, packet.unsafeLoad(fromByteOffset: 0, as: UInt8.self) == ControlPacket.version,
       let operation = ControlPacket.Operation(rawValue: packet.unsafeLoad(fromByteOffset: 1, as: UInt8.self))
     else { return .malformed }

@@ -31,7 +31,9 @@ enum ObjectPath: Equatable {
   /// Reads a path. The first collection of a vault is called `login`, because clients look for it by that name.
   init(_ path: String) {
     let parts = path.split(separator: "/", omittingEmptySubsequences: false).dropFirst()
-    guard parts.starts(with: ["org", "freedesktop", "secrets"]), parts.count == 5 || parts.count == 6 else {
+    guard path.hasPrefix("/"), parts.starts(with: ["org", "freedesktop", "secrets"]),
+      parts.count == 5 || parts.count == 6
+    else {
       self = .other
       return
     }

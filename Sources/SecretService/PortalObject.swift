@@ -173,11 +173,7 @@ extension SecretService {
   }
 
   private func makePortalCollection() throws(VaultError) -> Int64 {
-    let made = try vault.createCollection(label: Self.portalLabel)
-    do throws(VaultError) { try vault.setAlias(Self.portalAlias, to: made) } catch {
-      try? vault.deleteCollection(made)
-      throw error
-    }
+    let made = try vault.createCollection(label: Self.portalLabel, alias: Self.portalAlias)
     collectionAdded(.vault(made))
     return made
   }

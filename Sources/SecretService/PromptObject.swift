@@ -55,8 +55,15 @@ extension SecretService {
   /// Some clients listen for the end of a prompt only after their call has returned.
   private static let shortestPrompt = Duration.milliseconds(80)
 
+  /// How many prompts one client may have; with one more the oldest goes.
+  private static let promptLimit = 256
+
   func makePrompt(_ purpose: Prompt.Purpose, for client: String) -> Prompt {
-    if let dropped = forgetOldest(&prompts, of: client) { drop(dropped, telling: true) }
+    let own = prompts.values.filter { $0.owner == client }
+    if own.count >= Self.promptLimit, let oldest = own.min(by: { $0.number < $1.number }) {
+      prompts[oldest.path] = nil
+      drop(oldest, telling: true)
+    }
     let (number, path) = freshPath(below: ObjectPath.prompts)
     let prompt = Prompt(path: path, number: number, owner: client, purpose: purpose)
     prompts[prompt.path] = prompt

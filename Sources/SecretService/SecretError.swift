@@ -15,9 +15,6 @@ extension BusError {
   static func alreadyExists(_ text: String) -> BusError {
     BusError(name: "org.freedesktop.Secret.Error.AlreadyExists", message: text)
   }
-  static func limitsExceeded(_ text: String) -> BusError {
-    BusError(name: "org.freedesktop.DBus.Error.LimitsExceeded", message: text)
-  }
 
   /// What a client is told of the vault's error.
   init(_ error: VaultError) {

@@ -25,7 +25,7 @@ public final class SecretService {
   /// The class of a new item with such attributes, where its maker names none.
   let defaultClass: ([String: String]) -> AccessibilityClass
 
-  var sessions: [String: TransportSession] = [:]
+  var sessions = TransportSessions()
   var prompts: [String: Prompt] = [:]
   var portalRequests: [PortalRequest.Key: PortalRequest] = [:]
   private var peers: [String: BusSlot] = [:]
@@ -36,9 +36,6 @@ public final class SecretService {
   private var announcedLocks: [CollectionPlace: Bool] = [:]
   /// Collections of which is still to be said that items came or went.
   private var changedContents: [CollectionPlace: EventSource] = [:]
-
-  /// How many transport sessions, and how many prompts, one client may have; with one more the oldest goes.
-  static let limitPerClient = 256
 
   /// Puts the objects on `bus`. The well-known name is the caller's to ask for, afterwards.
   ///
@@ -170,21 +167,13 @@ public final class SecretService {
       paths += ((try? vault.items(in: collection)) ?? []).map { place.path(item: $0) }
     }
     // Direct children only: one that is named with its parents in front is no member of the parent's own list.
-    return (paths + sessions.keys + prompts.keys).filter { ObjectPath.parent(of: $0) == path }
+    return (paths + sessions.allPaths + prompts.keys).filter { ObjectPath.parent(of: $0) == path }
   }
 
   /// A number, and a path with it, that was not used before on this connection.
   func freshPath(below prefix: String) -> (number: Int, path: String) {
     defer { nextNumber += 1 }
     return (nextNumber, prefix + "/s\(nextNumber)")
-  }
-
-  /// Makes room for one more of a client's objects, and returns what had to go.
-  @discardableResult
-  func forgetOldest<Object: ClientObject>(_ objects: inout [String: Object], of client: String) -> Object? {
-    let own = objects.filter { $0.value.owner == client }
-    guard own.count >= Self.limitPerClient else { return nil }
-    return own.min { $0.value.number < $1.value.number }.flatMap { objects.removeValue(forKey: $0.key) }
   }
 
   // MARK: - clients
@@ -197,7 +186,7 @@ public final class SecretService {
 
   private func forget(_ client: String) {
     peers[client] = nil
-    sessions = sessions.filter { $0.value.owner != client }
+    sessions.removeAll(of: client)
     let dropped = prompts.values.filter { $0.owner == client }
     prompts = prompts.filter { $0.value.owner != client }
     for prompt in dropped { drop(prompt, telling: false) }
@@ -236,7 +225,12 @@ public final class SecretService {
       try? sessionVault.deleteItem(item)
       contentsChanged(ItemPlace(collection: place, id: item), "ItemDeleted")
     }
-    if let fresh = try? Vault(inMemoryWithLabel: "Session") { sessionVault = fresh }
+    // The numbers go on: a path that a client still has must not lead to another item.
+    if let last = try? sessionVault.lastItem(),
+      let fresh = try? Vault(inMemoryWithLabel: "Session", itemsAfter: last)
+    {
+      sessionVault = fresh
+    }
     stateChanged()
   }
 

@@ -69,10 +69,9 @@ extension SecretService {
       throw .notSupported("the algorithms are \(TransportSession.plain) and \(TransportSession.encrypted)")
     }
     let isPlain = cipher == nil
-    let (number, path) = freshPath(below: ObjectPath.sessions)
+    let path = freshPath(below: ObjectPath.sessions).path
     // Some clients open one for each secret and close none: they have forgotten the oldest.
-    forgetOldest(&sessions, of: call.sender)
-    sessions[path] = TransportSession(path: path, number: number, owner: call.sender, cipher: cipher)
+    sessions.insert(TransportSession(path: path, owner: call.sender, cipher: cipher))
     watch(call.sender)
     call.reply { (out: inout MessageWriter) throws(BusError) in
       if isPlain {
@@ -102,6 +101,17 @@ extension SecretService {
       }
     }
     let alias = try call.message.readString()
+    if !alias.isEmpty && !vault.isVerified {
+      // An alias that damage hides would be given to another collection.
+      return whenVerified { [weak self] in
+        guard let self else { return }
+        do throws(BusError) { try createCollection(label, alias, call) } catch { call.fail(error) }
+      }
+    }
+    try createCollection(label, alias, call)
+  }
+
+  private func createCollection(_ label: String?, _ alias: String, _ call: MethodCall) throws(BusError) {
     if let present = try collection(alias: alias) {
       let (vault, id) = holder(present)
       if let label {
@@ -113,14 +123,7 @@ extension SecretService {
     }
     guard alias != Self.portalAlias else { throw .notSupported("the alias portal is made by Latchkey") }
     let made = try BusError.vault { () throws(VaultError) -> CollectionPlace in
-      let made = try vault.createCollection(label: label ?? "")
-      if alias.isEmpty { return .vault(made) }
-      do throws(VaultError) { try vault.setAlias(alias, to: made) } catch {
-        // Its client was told that there is none.
-        try? vault.deleteCollection(made)
-        throw error
-      }
-      return .vault(made)
+      .vault(try vault.createCollection(label: label ?? "", alias: alias.isEmpty ? nil : alias))
     }
     answer(call, with: made)
     collectionAdded(made)
@@ -244,8 +247,11 @@ extension SecretService {
     // Also after an error: keys are erased before anything is written.
     defer { stateChanged() }
     for path in requested {
-      // An item is not locked by itself: it follows its class and its collection.
-      guard case .collection(let name) = ObjectPath(path), case .vault(let id)? = try? place(name) else { continue }
+      // An item is not locked by itself: it follows its class and its collection. What is not there is passed over: the
+      // rest is to be locked all the same.
+      guard case .collection(let name) = ObjectPath(path), case .vault(let id)? = try? place(name),
+        vault.collections.contains(id)
+      else { continue }
       // "Lock everything" is meant for the person's secrets. Without its own, a sandboxed application cannot read what
       // it keeps.
       if id == portalCollection { continue }
@@ -287,16 +293,25 @@ extension SecretService {
 
   private func readAlias(_ call: MethodCall) throws(BusError) {
     let name = try call.message.readString()
-    let path: String
-    if name == "session" {
-      path = ObjectPath.collections + "/session"
-    } else if vault.collections.isEmpty {
-      path = ObjectPath.none
-    } else {
-      let id = try BusError.vault { () throws(VaultError) in try vault.alias(name) }
-      path = id.map { CollectionPlace.vault($0).path } ?? ObjectPath.none
+    let path = try path(alias: name)
+    if path == ObjectPath.none && !vault.isVerified {
+      // As with a search that finds nothing: clients then make a collection.
+      return whenVerified { [weak self] in
+        guard let self else { return }
+        do throws(BusError) {
+          let path = try self.path(alias: name)
+          call.reply { (out: inout MessageWriter) throws(BusError) in try out.appendObjectPath(path) }
+        } catch { call.fail(error) }
+      }
     }
     call.reply { (out: inout MessageWriter) throws(BusError) in try out.appendObjectPath(path) }
+  }
+
+  /// Where an alias leads.
+  private func path(alias: String) throws(BusError) -> String {
+    // Without a vault there is none that could be asked.
+    if alias != "session" && vault.collections.isEmpty { return ObjectPath.none }
+    return try collection(alias: alias)?.path ?? ObjectPath.none
   }
 
   private func setAlias(_ call: MethodCall) throws(BusError) {

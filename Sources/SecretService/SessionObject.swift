@@ -8,7 +8,7 @@ extension SecretService {
 
   private func closeSession(_ call: MethodCall) throws(BusError) {
     guard sessions[call.path]?.owner == call.sender else { throw .accessDenied("that session is not yours") }
-    sessions[call.path] = nil
+    sessions.remove(call.path)
     call.reply()
   }
 }

@@ -4,22 +4,20 @@ import Systemd
 
 /// How secrets travel between one client and the service (specification 0.2, "Transfer of Secrets"). It belongs to the
 /// client that opened it, and ends with it.
-final class TransportSession: ClientObject {
+final class TransportSession {
   /// The name of the encrypting algorithm.
   static let encrypted = "dh-ietf1024-sha256-aes128-cbc-pkcs7"
   /// The name of the other one.
   static let plain = "plain"
 
   let path: String
-  let number: Int
   /// The unique bus name of its client.
   let owner: String
   /// Nil for `plain`.
   private let cipher: SessionCipher?
 
-  init(path: String, number: Int, owner: String, cipher: SessionCipher?) {
+  init(path: String, owner: String, cipher: SessionCipher?) {
     self.path = path
-    self.number = number
     self.owner = owner
     self.cipher = cipher
   }

@@ -26,6 +26,8 @@ public struct BusError: Error, Equatable, CustomStringConvertible {
   public static func accessDenied(_ message: String) -> BusError { standard("AccessDenied", message) }
   /// `org.freedesktop.DBus.Error.NotSupported`.
   public static func notSupported(_ message: String) -> BusError { standard("NotSupported", message) }
+  /// `org.freedesktop.DBus.Error.LimitsExceeded`.
+  public static func limitsExceeded(_ message: String) -> BusError { standard("LimitsExceeded", message) }
   /// `org.freedesktop.DBus.Error.UnknownObject`.
   public static func unknownObject(_ message: String) -> BusError { standard("UnknownObject", message) }
   /// `org.freedesktop.DBus.Error.NoReply`.

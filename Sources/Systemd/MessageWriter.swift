@@ -4,8 +4,24 @@ import Glibc
 /// Appends to a message that is being built. Exists only inside the closure that builds it.
 public struct MessageWriter: ~Copyable {
   private let pointer: OpaquePointer
+  /// How much was appended, rather too high than too low.
+  private var size = 0
+
+  /// The most that is appended to one message, in bytes. D-Bus allows an array of this size at most, and a bus closes the
+  /// connection of whoever sends a larger one.
+  private static let sizeLimit = 64 << 20
+  /// What lengths and padding take at most, beside each value.
+  private static let overhead = 16
 
   init(_ pointer: OpaquePointer) { self.pointer = pointer }
+
+  /// Throws `LimitsExceeded` where the message would become larger than a message may be.
+  private mutating func count(_ bytes: Int) throws(BusError) {
+    guard bytes >= 0, bytes <= Self.sizeLimit - Self.overhead - size else {
+      throw .limitsExceeded("that is more than a message may carry")
+    }
+    size += bytes + Self.overhead
+  }
 
   // MARK: Basic types
 
@@ -45,12 +61,14 @@ public struct MessageWriter: ~Copyable {
 
   /// An `ay` with a copy of the bytes.
   public mutating func appendBytes(_ bytes: UnsafeRawBufferPointer) throws(BusError) {
+    try count(bytes.count)
     try BusError.check(
       sd_bus_message_append_array(pointer, Message.code("y"), bytes.baseAddress, bytes.count), writing: "bytes")
   }
 
   /// An `ay` with a copy of bytes that are no secret.
   public mutating func appendBytes(_ bytes: [UInt8]) throws(BusError) {
+    try count(bytes.count)
     try BusError.check(
       sd_bus_message_append_array(pointer, Message.code("y"), bytes, bytes.count), writing: "bytes")
   }
@@ -61,7 +79,7 @@ public struct MessageWriter: ~Copyable {
     count: Int, fill: (UnsafeMutableRawBufferPointer) throws(BusError) -> Void
   ) throws(BusError) {
     var start: UnsafeMutableRawPointer?
-    guard count >= 0 else { throw .failed("negative count of bytes") }
+    try self.count(count)
     try BusError.check(
       sd_bus_message_append_array_space(pointer, Message.code("y"), count, &start), writing: "bytes")
     try fill(UnsafeMutableRawBufferPointer(start: count == 0 ? nil : start, count: count))
@@ -142,6 +160,7 @@ public struct MessageWriter: ~Copyable {
 
   /// Opens a container, for code where closures are in the way. Each `open` needs its `close`.
   public mutating func open(_ type: Unicode.Scalar, _ contents: String) throws(BusError) {
+    try count(0)
     try BusError.check(
       sd_bus_message_open_container(pointer, Message.code(type), contents), writing: "a container of \(contents)")
   }
@@ -163,12 +182,14 @@ public struct MessageWriter: ~Copyable {
     _ type: Unicode.Scalar, _ value: String, _ what: String
   ) throws(BusError) {
     guard !value.utf8.contains(0) else { throw .invalidArguments("a text holds a NUL") }
+    try count(value.utf8.count)
     try BusError.check(sd_bus_message_append_basic(pointer, Message.code(type), value), writing: what)
   }
 
   private mutating func appendBasic<Value: BitwiseCopyable>(
     _ type: Unicode.Scalar, _ value: Value
   ) throws(BusError) {
+    try count(0)
     let result = withUnsafePointer(to: value) { sd_bus_message_append_basic(pointer, Message.code(type), $0) }
     try BusError.check(result, writing: "a value of type \(type)")
   }

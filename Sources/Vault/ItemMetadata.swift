@@ -19,6 +19,23 @@ public struct ItemMetadata: Equatable, Sendable {
     self.flags = flags
   }
 
+  /// The most attributes an item may have: each costs an entry of the index, and time at every search.
+  static let attributeLimit = 16384
+  /// The most bytes of label, content type, names and values together.
+  static let sizeLimit = 16 << 20
+
+  /// Refuses what is larger than a vault keeps.
+  ///
+  /// - Throws: ``VaultError/tooLarge``.
+  func checkSize() throws(VaultError) {
+    // The format has 16 bits for the content type's length.
+    guard attributes.count <= ItemMetadata.attributeLimit, contentType.utf8.count <= Int(UInt16.max) else {
+      throw .tooLarge
+    }
+    let size = attributes.reduce(label.utf8.count) { $0 + $1.key.utf8.count + $1.value.utf8.count }
+    guard size + contentType.utf8.count <= ItemMetadata.sizeLimit else { throw .tooLarge }
+  }
+
   /// Padding hides the exact sizes of labels and attributes: lengths are multiples of this.
   static let padding = 64
 

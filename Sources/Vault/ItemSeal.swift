@@ -16,8 +16,8 @@ struct ItemSeal {
 
   /// A secret is padded to multiples of this many bytes before it is sealed.
   static let padding = 64
-  /// The largest secret, in bytes.
-  static let secretLimit = 64 << 20
+  /// The largest secret, in bytes: half of what D-Bus carries at once, so that every session can read it.
+  static let secretLimit = 32 << 20
 
   private func associated(_ column: String, _ more: [UInt8] = []) -> [UInt8] {
     var out = ByteWriter()

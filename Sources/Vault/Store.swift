@@ -236,6 +236,13 @@ final class Store {
     return last.counter + 1
   }
 
+  /// Lets the numbers of items begin behind `last`: for a store without any that takes another's place.
+  func beginItems(after last: Int64) throws(VaultError) {
+    try VaultError.store { () throws(SQLiteError) in
+      try database.statement("INSERT INTO sqlite_sequence (name, seq) VALUES ('item', ?)").bind(1, last).run()
+    }
+  }
+
   func deleteCollection(_ id: Int64) throws(VaultError) {
     try VaultError.store { () throws(SQLiteError) in
       // Items go first: they refer to class keys, which the collection's end takes along.

@@ -70,8 +70,12 @@ extension Vault {
     return out.bytes
   }
 
+  /// The longest label of a collection, in bytes.
+  private static let labelLimit = 1 << 16
+
   func sealLabel(_ label: String, uuid: [UInt8], index: AttributeIndex) throws(VaultError) -> [UInt8] {
-    AEAD.seal(
+    guard label.utf8.count <= Vault.labelLimit else { throw .tooLarge }
+    return AEAD.seal(
       Array(label.utf8).span.bytes, key: try index.collectionLabelKey(),
       associated: Vault.labelAssociated(try ready().vault, uuid))
   }
@@ -84,16 +88,20 @@ extension Vault {
     }
   }
 
-  /// Makes a collection. Needs the session unlocked.
-  public func createCollection(label: String) throws(VaultError) -> Int64 {
+  /// Makes a collection, which `alias` then names: both or nothing. Needs the session unlocked.
+  public func createCollection(label: String, alias: String? = nil) throws(VaultError) -> Int64 {
+    try makeCollection(label: label, aliases: alias.map { [$0] } ?? [])
+  }
+
+  func makeCollection(label: String, aliases: [String]) throws(VaultError) -> Int64 {
     guard var unlocked = chains.unlocked, var session = chains.session else { throw .isLocked }
-    let id = try makeCollection(label: label, unlocked: &unlocked, session: &session)
+    let id = try makeCollection(label: label, aliases: aliases, unlocked: &unlocked, session: &session)
     chains = (unlocked, session)
     return id
   }
 
   func makeCollection(
-    label: String, unlocked: inout KeyChain, session: inout KeyChain
+    label: String, aliases: [String], unlocked: inout KeyChain, session: inout KeyChain
   ) throws(VaultError) -> Int64 {
     let store = try writable()
     let index = try readyIndex()
@@ -114,6 +122,7 @@ extension Vault {
     } catch let error as VaultError { throw error } catch { throw .outOfMemory }
     let classes = try writing { store throws(VaultError) in
       try store.insert(row)
+      for alias in aliases { try store.setAlias(try index.aliasToken(alias), row.id) }
       return try collection.makeMissingClasses(share: share, in: store)
     }
     collection.adopt(classes)

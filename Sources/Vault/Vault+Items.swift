@@ -73,6 +73,7 @@ extension Vault {
       for open in open where collection == nil || open.row.id == collection {
         found += try store.items(in: open.row.id)
       }
+    case .attributes(let attributes) where attributes.count > ItemMetadata.attributeLimit: found = []
     case .attributes(let attributes):
       found = try store.items(withTokens: try readyIndex().tokens(of: attributes))
     }
@@ -87,15 +88,22 @@ extension Vault {
     return result
   }
 
-  /// Every item of a collection, oldest first.
+  /// Every item of a collection, oldest first. As with a search, never empty because of damage that was found.
   public func items(in collection: Int64) throws(VaultError) -> [Int64] {
     _ = try self.collection(collection)
-    return try reading { store throws(VaultError) in try store.items(in: collection) }
+    let found = try reading { store throws(VaultError) in try store.items(in: collection) }
+    if found.isEmpty { _ = try writable() }
+    return found
   }
 
   /// How many items the vault has.
   public func itemCount() throws(VaultError) -> Int64 {
     try reading { store throws(VaultError) in try store.itemCount() }
+  }
+
+  /// The highest number that an item has or had; 0 where there never was one.
+  public func lastItem() throws(VaultError) -> Int64 {
+    try reading { store throws(VaultError) in try store.nextID(.item) - 1 }
   }
 
   /// The collection of an item; nil when there is no such item.
@@ -271,6 +279,7 @@ extension Vault {
     _ item: consuming Located, _ metadata: ItemMetadata, secret: borrowing SecureBytes, isNew: Bool = false
   ) throws(VaultError) {
     _ = try writable()
+    try metadata.checkSize()
     guard let metadataKey = item.key.metadataKey else { throw .isLocked }
     let sealed = try item.seal.seal(secret, flags: metadata.flags)
     item.row.modified = max(Process.time, item.row.created)
@@ -339,6 +348,7 @@ extension Vault {
     var next = old.metadata
     change(&next)
     next.flags = old.metadata.flags
+    try next.checkSize()
     if let accessibility, accessibility != item.key.row.accessibility {
       let itemKey = try itemKey(item, old)
       let secret = try item.seal.open(

@@ -51,11 +51,14 @@ public final class Vault {
   }
 
   /// A vault in memory only, unlocked for good, with one collection.
-  public init(inMemoryWithLabel label: String) throws(VaultError) {
+  ///
+  /// - Parameter last: the number behind which those of its items begin.
+  public init(inMemoryWithLabel label: String, itemsAfter last: Int64 = 0) throws(VaultError) {
     (home, owner, machine) = ("", 0, nil)
     do {
       let tiers = try TierKeys.random()
       try fill(nil, vault: Sodium.randomBytes(16), tiers: tiers, label: label, aliases: [])
+      if last > 0 { try writing { store throws(VaultError) in try store.beginItems(after: last) } }
       try loadCollections()
       try takeOver(tiers, opening: .everything, liftingMarksOf: [])
     } catch let error as VaultError { throw error } catch { throw .outOfMemory }
@@ -352,8 +355,7 @@ public final class Vault {
     var unlockedChain = try chain(tiers.unlocked)
     var sessionChain = try chain(tiers.session)
     try adoptDevice()
-    let collection = try makeCollection(label: label, unlocked: &unlockedChain, session: &sessionChain)
-    for alias in aliases { try setAlias(alias, to: collection) }
+    _ = try makeCollection(label: label, aliases: aliases, unlocked: &unlockedChain, session: &sessionChain)
   }
 
   private func chain(_ tier: borrowing Key) throws(VaultError) -> KeyChain {

@@ -14,7 +14,7 @@ public enum VaultError: Error, Equatable, Sendable {
   case unknownClass
   /// An attribute `latchkey:…` that does not exist.
   case unknownControlAttribute
-  /// The secret, or the attributes, are larger than a vault keeps.
+  /// A secret, attributes or a label are larger than a vault keeps, or there are too many collections.
   case tooLarge
   /// There is no vault yet: nobody logged in with a password.
   case notFounded
@@ -68,7 +68,7 @@ extension VaultError {
     case .unknownClass:
       "latchkey:accessible must be one of " + AccessibilityClass.allCases.map(\.name).joined(separator: ", ")
     case .unknownControlAttribute: "the only attribute that begins with latchkey: is latchkey:accessible"
-    case .tooLarge: "the secret or its attributes are too large"
+    case .tooLarge: "that is more than a vault keeps"
     case .notFounded: "there is no vault yet: log in with your password to found it"
     case .damaged(let text), .unavailable(let text): text
     case .diskFull: "the disk is full"

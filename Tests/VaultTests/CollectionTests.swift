@@ -201,4 +201,38 @@ struct CollectionTests {
     #expect(vault.problems == [])
     #expect(vault.isVerified)
   }
+
+  @Test("made with an alias is made with it or not at all")
+  func aliasOrNothing() throws {
+    let vault = try home.unlocked()
+    let second = try vault.createCollection(label: "Second", alias: "work")
+    #expect(try vault.alias("work") == second)
+    let store = try #require(vault.store)
+    try store.database.execute("DROP TABLE alias")
+    #expect(throws: VaultError.self) { try vault.createCollection(label: "Third", alias: "more") }
+    #expect(vault.collections == [1, second])
+    #expect(try store.collections().map(\.id) == [1, second])
+  }
+
+  @Test("has a label of a limited length")
+  func longLabel() throws {
+    let vault = try home.unlocked()
+    let longest = String(repeating: "x", count: 1 << 16)
+    try vault.setLabel(ofCollection: 1, longest)
+    #expect(throws: VaultError.tooLarge) { try vault.setLabel(ofCollection: 1, longest + "x") }
+    #expect(throws: VaultError.tooLarge) { try vault.createCollection(label: longest + "x") }
+    #expect(try vault.info(of: 1).label == longest)
+    #expect(vault.collections == [1])
+  }
+
+  @Test("is not called empty once damage was found: its items may be what was damaged")
+  func emptyAfterDamage() throws {
+    let vault = try home.unlocked()
+    let second = try vault.createCollection(label: "Second")
+    try vault.add(["n": "1"], "one")
+    #expect(try vault.items(in: second) == [])
+    vault.note(.damaged("vault.db: damage"))
+    #expect(throws: VaultError.damaged("vault.db: damage")) { try vault.items(in: second) }
+    #expect(try vault.items(in: 1) == [1])
+  }
 }

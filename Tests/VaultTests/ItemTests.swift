@@ -220,4 +220,57 @@ struct ItemTests {
     let changed = try vault.info(ofItem: id)
     #expect(changed.created == made.created && changed.modified >= made.modified)
   }
+
+  @Test("a vault in memory that takes another's place gives none of its numbers again")
+  func numbersInMemory() throws {
+    let first = try Vault(inMemoryWithLabel: "Session")
+    #expect(try first.lastItem() == 0)
+    try first.add(["n": "1"], "one")
+    let last = try first.add(["n": "2"], "two")
+    try first.deleteItem(last)
+    let second = try Vault(inMemoryWithLabel: "Session", itemsAfter: try first.lastItem())
+    #expect(try second.lastItem() == last)
+    let next = try second.add(["n": "3"], "three")
+    #expect(next == last + 1)
+    #expect(try second.secretText(next) == "three")
+    #expect(throws: VaultError.noSuchItem) { try second.secretText(1) }
+  }
+
+  @Test("what is larger than a vault keeps is refused, and what was there stays")
+  func beyondTheLimits() throws {
+    let id = try vault.add(["a": "1"], "s", label: "l")
+    func metadata(_ attributes: [String: String], type: String = "text/plain") -> ItemMetadata {
+      ItemMetadata(label: "l", attributes: attributes, contentType: type)
+    }
+    let large = String(repeating: "x", count: 16 << 20)
+    let many = Dictionary(uniqueKeysWithValues: (0...16384).map { ("n\($0)", "") })
+    for wrong in [
+      metadata(["a": large]), metadata([large: "a"]), metadata(many),
+      metadata(["a": "1"], type: String(repeating: "t", count: 65536)),
+    ] {
+      for replacing in [false, true] {
+        #expect(throws: VaultError.tooLarge) {
+          try vault.createItem(
+            in: 1, wrong, secret: try secure([1]), accessibility: nil, replacing: replacing)
+        }
+      }
+      #expect(throws: VaultError.tooLarge) { try vault.update(item: id) { $0 = wrong } }
+    }
+    #expect(throws: VaultError.tooLarge) { try vault.update(item: id) { $0.label = large } }
+    #expect(throws: VaultError.tooLarge) {
+      try vault.setSecret(ofItem: id, try secure([1]), contentType: String(repeating: "t", count: 65536))
+    }
+    #expect(try vault.ids(many) == [])
+    #expect(try vault.itemCount() == 1)
+    #expect(try vault.info(ofItem: id).metadata == metadata(["a": "1"]))
+    #expect(try vault.secretText(id) == "s")
+    // What just fits.
+    let fitting = Dictionary(uniqueKeysWithValues: (0..<16384).map { ("n\($0)", "") })
+    try vault.update(item: id) {
+      $0.attributes = fitting
+      $0.contentType = String(repeating: "t", count: 65535)
+    }
+    #expect(try vault.ids(fitting) == [id])
+    #expect(try vault.readSecret(ofItem: id).contentType.utf8.count == 65535)
+  }
 }

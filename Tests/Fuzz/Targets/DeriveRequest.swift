@@ -1,0 +1,1 @@
+../../../Sources/latchkey-derive/DeriveRequest.swift

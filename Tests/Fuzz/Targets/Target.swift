@@ -1,0 +1,159 @@
+import Bytes
+import Glibc
+import Posix
+import Sodium
+
+@testable import Control
+@testable import Keybag
+@testable import SecretService
+@testable import Vault
+
+/// What is fuzzed. Each takes any bytes and must come back.
+enum Target: String, CaseIterable {
+  case keybag
+  case deviceKey = "device-key"
+  case controlRequest = "control-request"
+  case controlReply = "control-reply"
+  case deriveRequest = "derive-request"
+  case objectPath = "object-path"
+  case controlAttributes = "control-attributes"
+  case metadata
+  case database
+  case rows
+
+  /// The one that this process runs.
+  nonisolated(unsafe) static var chosen: (([UInt8]) -> Void)?
+
+  /// What happens with an input.
+  var body: ([UInt8]) -> Void {
+    switch self {
+    case .keybag: Target.keybag
+    case .deviceKey: deviceKeys()
+    case .controlRequest: Target.request
+    case .controlReply: Target.reply
+    case .deriveRequest: Target.derive
+    case .objectPath: Target.path
+    case .controlAttributes: Target.attributes
+    case .metadata: Target.metadata
+    case .database: DamagedVault().damage
+    case .rows: DamagedVault().alter
+    }
+  }
+
+  private static func require(_ holds: Bool, _ what: String) {
+    if !holds { fatalError(what) }
+  }
+
+  /// The input, or, where its first byte says so, what follows it with a check sum that fits.
+  private static func checked(_ input: [UInt8]) -> [UInt8] {
+    guard let first = input.first, first & 1 == 1 else { return input }
+    let body = Array(input.dropFirst())
+    return body + Sodium.checksum(body.span.bytes)
+  }
+
+  private static func keybag(_ input: [UInt8]) {
+    let bytes = checked(input)
+    guard let keybag = try? Keybag(decoding: bytes) else { return }
+    require(keybag.encoded == bytes, "a keybag is written otherwise than it was read")
+    require((1...16).contains(keybag.protectors.count) && (1...2).contains(keybag.epochs.count), "bounds")
+    for protector in keybag.protectors where protector.kind == .password {
+      require((3...10).contains(protector.cost.passes) && protector.cost.memory <= 1 << 30, "cost")
+    }
+  }
+
+  private func deviceKeys() -> ([UInt8]) -> Void {
+    guard let home = try? Home(), let folder = try? KeybagFile.folder(home: home.path, owner: getuid()) else {
+      fatalError("no folder")
+    }
+    let box = FolderBox(folder)
+    return { input in
+      home.write(FileDeviceKey.name, Target.checked(input))
+      for machine in [Home.machine, nil] {
+        guard let key = try? FileDeviceKey(folder: box.folder, machine: machine, mayCreate: false) else { continue }
+        Target.require(key.identity.count == 16, "the device's identity")
+      }
+    }
+  }
+
+  private final class FolderBox {
+    let folder: Folder
+    init(_ folder: consuming Folder) { self.folder = folder }
+  }
+
+  private static func request(_ input: [UInt8]) {
+    switch ControlConnection.decode(input.span.bytes) {
+    case .hello(let hello):
+      var out = ByteWriter()
+      hello.encode(into: &out)
+      var again = ByteReader(out.bytes)
+      // Bytes that are no text were replaced, which may make it longer than a text may be.
+      if let read = Hello(decoding: &again) {
+        require(read.stage == hello.stage && again.remaining == 0, "a hello is written otherwise than it was read")
+      } else {
+        fatalError("a hello that was read cannot be read again")
+      }
+    case .unlock(let delivery): require(delivery.vault.count == 16 && input.count == 91, "the size of a delivery")
+    case .status: require(input.count == 2, "more than a request")
+    case .lock: require(input.count == 2, "more than a request")
+    case .malformed: break
+    }
+  }
+
+  private static func reply(_ input: [UInt8]) {
+    guard let reply = ControlReply(decoding: input) else { return }
+    let bytes = reply.encoded
+    require(bytes.count <= ControlPacket.sizeLimit, "a reply that does not fit into a packet")
+    guard let again = ControlReply(decoding: bytes) else { fatalError("a reply that was read cannot be read again") }
+    require(again.encoded == bytes, "a reply is written otherwise than it was read")
+  }
+
+  private static func derive(_ input: [UInt8]) {
+    guard let memory = try? SecureBytes(copying: input.span.bytes),
+      let request = DeriveRequest(decoding: memory.bytes)
+    else { return }
+    require(request.token.count <= 4096, "a token that is too long")
+    require(request.operation != .authenticate || request.token.count > 0, "a login without a token")
+    for text in [request.user, request.service, request.tty, request.remoteHost, request.home, request.runtime] {
+      require(!text.utf8.contains(0), "a text with a NUL")
+    }
+    require([request.home, request.runtime].allSatisfy { $0.isEmpty || $0.hasPrefix("/") }, "a relative folder")
+  }
+
+  private static func path(_ input: [UInt8]) {
+    let text = String(decoding: input, as: UTF8.self)
+    switch ObjectPath(text) {
+    case .collection(.vault(let id)): require(CollectionPlace.vault(id).path == text, "two spellings of a collection")
+    case .collection(.session): require(CollectionPlace.session(1).path == text, "two spellings of a collection")
+    case .item(.vault(let id), let item):
+      require(item > 0 && CollectionPlace.vault(id).path(item: item) == text, "two spellings of an item")
+    case .item(.session, let item):
+      require(item > 0 && CollectionPlace.session(1).path(item: item) == text, "two spellings of an item")
+    case .collection(.alias), .item(.alias, _): require(text.hasPrefix(ObjectPath.aliases + "/"), "no alias")
+    case .other: break
+    }
+  }
+
+  private static func attributes(_ input: [UInt8]) {
+    let words = input.split(separator: 0, omittingEmptySubsequences: false).map { String(decoding: $0, as: UTF8.self) }
+    var all: [String: String] = [:]
+    for index in stride(from: 0, to: words.count - 1, by: 2) { all[words[index]] = words[index + 1] }
+    guard let control = try? ControlAttributes(all) else { return }
+    for (name, value) in control.attributes {
+      require(all[name] == value && !name.hasPrefix("latchkey:"), "a control attribute among an item's")
+    }
+    require(all.count - control.attributes.count == (control.accessibility == nil ? 0 : 1), "a lost attribute")
+    _ = control.query
+  }
+
+  private static func metadata(_ input: [UInt8]) {
+    guard let (metadata, revision) = try? ItemMetadata.decode(input) else { return }
+    let bytes = metadata.encoded(revision: revision)
+    require(bytes.count.isMultiple(of: ItemMetadata.padding), "the padding of metadata")
+    guard let again = try? ItemMetadata.decode(bytes) else { fatalError("metadata cannot be read again") }
+    // Texts of the format are cut at 64 KiB, which bytes that are no text can reach when they are replaced.
+    if metadata.contentType.utf8.count <= Int(UInt16.max) {
+      require(
+        again.metadata == metadata && again.revision == revision, "metadata is written otherwise than it was read")
+    }
+  }
+}

@@ -1,0 +1,35 @@
+// Coverage-guided fuzzing of everything that reads what somebody else wrote: a trap, or what a target calls wrong, ends
+// the process, and libFuzzer keeps the input.
+//
+//     latchkey-fuzz TARGET [OPTIONS AND FOLDERS OF LIBFUZZER...]
+//     latchkey-fuzz TARGET FILE      replays what was kept
+//     latchkey-fuzz TARGET --seeds FOLDER
+//     latchkey-fuzz                  lists the targets
+
+import CFuzzer
+import Glibc
+import Sodium
+
+guard CommandLine.argc > 1, let target = Target(rawValue: CommandLine.arguments[1]) else {
+  print(Target.allCases.map(\.rawValue).joined(separator: "\n"))
+  exit(CommandLine.argc > 1 ? 2 : 0)
+}
+try Sodium.initialize()
+if CommandLine.argc == 4, CommandLine.arguments[2] == "--seeds" {
+  for (number, seed) in try target.seeds().enumerated() {
+    writeFile("\(CommandLine.arguments[3])/seed-\(number)", seed)
+  }
+  exit(0)
+}
+Target.chosen = target.body
+// Swift's own backtraces stand in the way: libFuzzer takes no signal that has a handler, and would keep no input.
+for number in [SIGILL, SIGTRAP, SIGSEGV, SIGBUS, SIGABRT, SIGFPE] { signal(number, SIG_DFL) }
+
+// libFuzzer takes everything behind its program's name for its own.
+var count = CommandLine.argc - 1
+var arguments: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>? = CommandLine.unsafeArgv + 1
+exit(
+  LLVMFuzzerRunDriver(&count, &arguments) { data, size in
+    Target.chosen?(Array(UnsafeBufferPointer(start: data, count: size)))
+    return 0
+  })

@@ -1,0 +1,49 @@
+"""Every parser under libFuzzer, guided by what code an input reaches. See Tests/Fuzz/Targets."""
+
+import subprocess
+
+import pytest
+from conftest import REPOSITORY, SECONDS
+
+# Shares of the time. The last two open a whole vault for each input.
+SHARES = {
+    "keybag": 0.05,
+    "device-key": 0.03,
+    "control-request": 0.04,
+    "control-reply": 0.04,
+    "derive-request": 0.03,
+    "object-path": 0.03,
+    "control-attributes": 0.03,
+    "metadata": 0.05,
+    "database": 0.1,
+    "rows": 0.15,
+}
+PROGRAM = REPOSITORY / ".build/fuzz/release/latchkey-fuzz"
+
+
+@pytest.fixture(scope="module")
+def program():
+    done = subprocess.run(["make", "fuzz-build"], cwd=REPOSITORY, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return PROGRAM
+
+
+def test_every_target_has_its_share(program):
+    assert subprocess.run([program], capture_output=True, text=True).stdout.split() == list(SHARES)
+
+
+@pytest.mark.parametrize("target", SHARES)
+def test_parser(program, findings, tmp_path, target):
+    subprocess.run([program, target, "--seeds", tmp_path], check=True, timeout=60)
+    seconds = max(1, round(SECONDS * SHARES[target]))
+    command = [
+        program, target, tmp_path, f"-max_total_time={seconds}", "-len_control=0", "-max_len=4096", "-timeout=20",
+        f"-artifact_prefix={findings}/{target}-",
+    ]  # fmt: skip
+    done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=seconds + 120)
+    lines = done.stderr.splitlines()
+    print(target, *[line for line in lines if "DONE" in line])
+    told = "\n".join(line for line in lines if "Fatal error" in line or "Test unit written" in line)
+    assert done.returncode == 0, f"{told}\nreplay: {program} {target} FILE"
+    # So fast it cannot have done its work.
+    assert any("DONE" in line for line in lines)
