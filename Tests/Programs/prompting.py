@@ -47,27 +47,27 @@ class Prompting:
         for name in ("latchkey-unlock", "latchkey-collection"):
             self.service(name, self.password_line)
         self.log = self.folder / "log"
-        self.process = None
+        self.process, self.number = None, NUMBER
 
     def service(self, name, *lines):
         (self.pam / name).write_text("".join(line + "\n" for line in lines))
 
     def start(self, *arguments, identity=IDENTITY, **request):
-        self.daemon.prompts[NUMBER] = prompt(**request)
+        self.daemon.prompts[self.number] = prompt(**request)
         with open(self.log, "wb") as log:
             self.process = subprocess.Popen(
-                [self.program, *arguments, "--runtime", self.login.runtime, "--pam-folder", self.pam, str(NUMBER)],
+                [self.program, *arguments, "--runtime", self.login.runtime, "--pam-folder", self.pam, str(self.number)],
                 env=self.environment, cwd="/", stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
                 preexec_fn=default_signals, **identity)
 
     def withdraw(self):
-        self.daemon.withdraw(NUMBER)
+        self.daemon.withdraw(self.number)
 
     def end(self):
         """How it ended, for the daemon."""
         assert self.process.wait(PATIENCE) == 0, self.said
-        wait_until(lambda: NUMBER in self.daemon.outcomes, "the end of the connection")
-        return self.daemon.outcomes[NUMBER]
+        wait_until(lambda: self.number in self.daemon.outcomes, "the end of the connection")
+        return self.daemon.outcomes[self.number]
 
     @property
     def said(self):
@@ -154,9 +154,10 @@ class Screen:
         """Waits for the dialog, and has what is typed go to it."""
         self.do("windowfocus", "--sync", wait_until(self.windows, "a window")[0])
 
-    def type(self, text):
+    def type(self, text, key="Return"):
         # Not as an argument, which everybody could read.
         self.do("type", "--delay", "20", "--file", "-", text=text)
+        self.press(key)
 
     def press(self, key):
         self.do("key", key)
