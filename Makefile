@@ -27,7 +27,8 @@ PYTHON     ?= /usr/bin/python3
 BUILD_PACKAGES := libsodium-dev libpam0g-dev libsystemd-dev libgcrypt20-dev libsqlite3-dev pkg-config
 TEST_PACKAGES  := dbus dbus-user-session libpam-systemd systemd-container libsecret-tools pamtester libpam-wrapper \
   libpam-pwdfile python3-pytest python3-pexpect python3-secretstorage python3-gi gir1.2-secret-1 python3-nacl \
-  python3-argon2 python3-jeepney python3-cryptography binutils gcc libc6-dev openssl valgrind
+  python3-argon2 python3-jeepney python3-cryptography binutils gcc libc6-dev openssl valgrind xvfb xdotool gcr \
+  pinentry-curses
 PACKAGES       := $(BUILD_PACKAGES) $(TEST_PACKAGES)
 
 PROGRAMS := latchkeyd latchkey-derive latchkey-prompt latchkey

@@ -119,6 +119,11 @@ let package = Package(
     .testTarget(
       name: "GcryptTests", dependencies: ["Gcrypt", .product(name: "BigInt", package: "BigInt")],
       swiftSettings: strict),
+    .testTarget(
+      name: "PromptersTests",
+      dependencies: [
+        "Control", "Gcrypt", "PAMClient", "Prompters", "Sodium", .product(name: "BigInt", package: "BigInt"),
+      ], swiftSettings: strict),
     .testTarget(name: "BytesTests", dependencies: ["Bytes"], swiftSettings: strict),
     .testTarget(
       name: "SodiumTests", dependencies: ["CSodium", "Sodium"], swiftSettings: strict, linkerSettings: [bindNow]),

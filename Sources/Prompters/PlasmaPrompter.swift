@@ -79,7 +79,8 @@ final class PlasmaPrompter: Prompter {
     do {
       watch = try desktop.bus.watchPeer(owner) { [weak self] in self?.stage = .gone }
       if callbacks == nil {
-        callbacks = try desktop.bus.export(requestInterface, below: Self.requests) { [weak self] in $0 == self?.request }
+        callbacks = try desktop.bus.export(requestInterface, below: Self.requests) { [weak self] in $0 == self?.request
+        }
       }
       // It says "… the wallet NAME.", or "… create the wallet NAME.", and nothing else of ours.
       var name = "Latchkey: \(question.message). \(question.detail)"

@@ -62,7 +62,8 @@ final class SystemPrompter: Prompter {
     guard prompter != nil, stage != .gone, !desktop.isLost else { return }
     stage = .gone
     try? call("StopPrompting") { (_: inout MessageWriter) throws(BusError) in
-    } reply: { _ in }
+    } reply: { _ in
+    }
     // The program may end now.
     desktop.bus.flush()
   }

@@ -12,6 +12,7 @@ INSTALLED = {
     "usr/bin/latchkey",
     "usr/libexec/latchkeyd",
     "usr/libexec/latchkey-derive",
+    "usr/libexec/latchkey-prompt",
     f"{LIBRARIES}/security/pam_latchkey.so",
     "usr/share/dbus-1/services/org.freedesktop.secrets.latchkey.service",
     "usr/lib/systemd/user/latchkeyd.socket",
@@ -19,7 +20,9 @@ INSTALLED = {
     "usr/lib/systemd/user/latchkey-first-unlock.target",
     "usr/lib/systemd/user/sockets.target.wants/latchkeyd.socket",
     "usr/share/pam-configs/latchkey",
+    "usr/lib/systemd/user/latchkey-prompt@.service",
     "etc/pam.d/latchkey-unlock",
+    "etc/pam.d/latchkey-collection",
 }
 OF_OTHERS = {
     "usr/share/dbus-1/services/org.freedesktop.secrets.service",
