@@ -131,6 +131,11 @@ let package = Package(
     .testTarget(name: "YAMLTests", dependencies: ["YAML"], swiftSettings: strict),
     .testTarget(
       name: "ClassRulesTests", dependencies: ["ClassRules", "Keybag", "Scratch"], swiftSettings: strict),
+    .testTarget(
+      name: "PromptersTests",
+      dependencies: [
+        "Control", "Gcrypt", "PAMClient", "Prompters", "Sodium", .product(name: "BigInt", package: "BigInt"),
+      ], swiftSettings: strict),
     .testTarget(name: "BytesTests", dependencies: ["Bytes"], swiftSettings: strict),
     .testTarget(
       name: "SodiumTests", dependencies: ["CSodium", "Sodium"], swiftSettings: strict, linkerSettings: [bindNow]),

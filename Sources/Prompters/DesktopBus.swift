@@ -27,8 +27,9 @@ final class DesktopBus {
     return names?.contains(name) ?? false
   }
 
-  /// Starts the program that owns a name, and gives the unique name of its connection.
+  /// The unique name behind a name, whose program is started where it does not run.
   func start(_ name: String) -> String? {
+    if let owner = owner(of: name) { return owner }
     let limit = Patience.programLimit
     let started: Void? = ask { done throws(BusError) in try bus.startService(name, timeout: limit, completion: done) }
     return started == nil ? nil : owner(of: name)

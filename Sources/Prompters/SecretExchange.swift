@@ -43,7 +43,7 @@ final class SecretExchange {
   /// The bytes of one key of our group.
   private static func value(_ name: String, in text: String) -> [UInt8]? {
     var isOurs = false
-    for line in text.split(separator: "\n") {
+    for line in text.split(whereSeparator: \.isNewline) {
       let line = trim(line)
       if line.first == "[" {
         isOurs = line == group

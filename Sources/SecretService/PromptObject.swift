@@ -4,7 +4,7 @@ import Vault
 
 /// Something that a person would have to be asked for, as its client sees it. It belongs to the client that caused it,
 /// is asked once, and is gone when it is completed.
-final class Prompt: ClientObject {
+final class Prompt {
   /// What is wanted.
   enum Purpose {
     /// These paths, as the client named them.

@@ -295,11 +295,3 @@ public final class SecretService {
   static let sessionName = "org.freedesktop.Secret.Session"
   static let promptName = "org.freedesktop.Secret.Prompt"
 }
-
-/// What belongs to one client and ends with it.
-protocol ClientObject {
-  /// Grows from one object to the next.
-  var number: Int { get }
-  /// The unique bus name of the client.
-  var owner: String { get }
-}

@@ -12,6 +12,7 @@ INSTALLED = {
     "usr/bin/latchkey",
     "usr/libexec/latchkeyd",
     "usr/libexec/latchkey-derive",
+    "usr/libexec/latchkey-prompt",
     f"{LIBRARIES}/security/pam_latchkey.so",
     "usr/share/dbus-1/services/org.freedesktop.secrets.latchkey.service",
     "usr/share/dbus-1/services/org.freedesktop.impl.portal.desktop.latchkey.service",
@@ -24,7 +25,9 @@ INSTALLED = {
     "usr/lib/systemd/user/sockets.target.wants/latchkeyd.socket",
     "usr/share/pam-configs/latchkey",
     "usr/share/latchkey/rules.yaml",
+    "usr/lib/systemd/user/latchkey-prompt@.service",
     "etc/pam.d/latchkey-unlock",
+    "etc/pam.d/latchkey-collection",
 }
 OF_OTHERS = {
     "usr/share/dbus-1/services/org.freedesktop.secrets.service",

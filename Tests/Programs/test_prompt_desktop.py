@@ -1,0 +1,274 @@
+"""latchkey-prompt by the desktop's prompter: the real gcr-prompter under Xvfb, and a stand-in for Plasma's."""
+
+import os
+import signal
+
+import pytest
+from conftest import PASSWORD
+from prompting import Plasma, Prompting, Screen, SessionBus, Terminal, wait_until
+from standin import ACCEPTED, COLLECTION, DISMISSED, NEW_PASSPHRASE, UNAVAILABLE
+
+GNOME = "org.gnome.keyring.SystemPrompter"
+GCR_PROMPTER = "/usr/libexec/gcr-prompter"
+ASKED = "Enter your login password: "
+WRONG = "That password is not right. Try again."
+
+
+@pytest.fixture(scope="module")
+def screen():
+    screen = Screen()
+    yield screen
+    screen.close()
+
+
+@pytest.fixture
+def prompting(login, programs, screen):
+    prompting = Prompting(login, programs / "latchkey-prompt")
+    prompting.environment["DISPLAY"] = screen.display
+    yield prompting
+    prompting.close()
+
+
+@pytest.fixture
+def bus(prompting):
+    environment = {"PATH": "/usr/bin:/bin", "HOME": str(prompting.login.home), "LANG": "C.UTF-8", "NO_AT_BRIDGE": "1",
+                   "DISPLAY": prompting.environment["DISPLAY"], "XDG_RUNTIME_DIR": str(prompting.login.runtime),
+                   "GSETTINGS_BACKEND": "memory"}
+    bus = SessionBus(prompting.folder, environment)
+    prompting.environment["DBUS_SESSION_BUS_ADDRESS"] = bus.address
+    yield bus
+    bus.close()
+
+
+@pytest.fixture
+def gnome(bus):
+    """gcr-prompter is there once it is wanted."""
+    bus.offer(GNOME, GCR_PROMPTER)
+    return bus
+
+
+@pytest.fixture
+def plasma(prompting, bus):
+    prompting.environment["XDG_CURRENT_DESKTOP"] = "KDE"
+    made = []
+
+    def make(*steps, **options):
+        made.append(Plasma(bus, *steps, **options))
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.close()
+
+
+def shown(bus):
+    """What each PerformPrompt told GNOME's prompter to show."""
+    return [{name: value for name, (_, value) in body[2].items()} for body in bus.calls("PerformPrompt")]
+
+
+def ask(prompting, bus, screen, times=1, **request):
+    """Starts the prompt and waits until it is on the screen."""
+    prompting.start(**request)
+    wait_until(lambda: len(shown(bus)) >= times, "PerformPrompt")
+    screen.focus()
+
+
+def test_the_right_password_in_gnomes_dialog(prompting, gnome, screen):
+    ask(prompting, gnome, screen, caller="mail")
+    (text,) = shown(gnome)
+    assert (text["title"], text["message"]) == ("Unlock Latchkey", "Enter your login password")
+    assert text["description"] == 'The application "mail" wants access to your secrets.'
+    assert (text["warning"], text["password-new"]) == ("", False)
+    screen.type(PASSWORD)
+    assert prompting.end() == ACCEPTED
+    wait_until(lambda: not screen.windows(), "the dialog's end")
+    assert prompting.said == ""
+    # Nor did it go over the bus.
+    assert PASSWORD not in repr([message.body for message in gnome.messages])
+
+
+def test_a_wrong_password_is_said_in_the_dialog(prompting, gnome, screen):
+    ask(prompting, gnome, screen)
+    screen.type("wrong")
+    wait_until(lambda: len(shown(gnome)) == 2, "the second question")
+    assert shown(gnome)[1]["warning"] == WRONG
+    screen.focus()
+    screen.type(PASSWORD)
+    assert prompting.end() == ACCEPTED
+    # One dialog for both.
+    assert len(gnome.calls("BeginPrompting")) == 1
+
+
+def test_gnomes_dialog_dismissed(prompting, gnome, screen):
+    ask(prompting, gnome, screen)
+    screen.press("Escape")
+    assert prompting.end() == DISMISSED
+    assert len(shown(gnome)) == 1
+
+
+def test_gnomes_prompter_killed_while_it_asks(prompting, gnome, screen):
+    ask(prompting, gnome, screen)
+    os.kill(gnome.owner(GNOME), signal.SIGKILL)
+    assert prompting.end() == DISMISSED
+
+
+@pytest.mark.parametrize("way", ["withdrawn", "stopped", "killed"])
+def test_gnomes_dialog_goes_with_the_prompt(prompting, gnome, screen, way):
+    ask(prompting, gnome, screen)
+    if way == "withdrawn":
+        prompting.withdraw()
+        assert prompting.end() is None
+    elif way == "stopped":
+        prompting.process.terminate()
+        assert prompting.end() == DISMISSED
+    else:
+        prompting.process.kill()
+    wait_until(lambda: not screen.windows(), "the dialog's end")
+    if way != "killed":
+        assert gnome.calls("StopPrompting")
+
+
+def test_gnomes_dialog_asks_twice_for_what_is_new(prompting, gnome, screen):
+    ask(prompting, gnome, screen, purpose=NEW_PASSPHRASE, label="Work")
+    assert shown(gnome)[0]["password-new"] is True
+    assert shown(gnome)[0]["message"] == 'Choose a passphrase for the collection "Work"'
+    screen.type(PASSWORD, key="Tab")
+    screen.type(PASSWORD)
+    assert prompting.end() == ACCEPTED
+    assert len(shown(gnome)) == 1
+
+
+def test_a_prompt_waits_for_the_one_before(prompting, gnome, screen, login, programs):
+    ask(prompting, gnome, screen)
+    (first,) = screen.windows()
+    other = Prompting.__new__(Prompting)
+    other.__dict__.update(prompting.__dict__)
+    other.log = prompting.folder / "log2"
+    other.number = 8
+    other.start(purpose=COLLECTION)
+    wait_until(lambda: len(gnome.calls("BeginPrompting")) == 2, "the second")
+    screen.press("Escape")
+    assert prompting.end() == DISMISSED
+    wait_until(lambda: len(shown(gnome)) == 2, "the second dialog")
+    assert shown(gnome)[1]["message"] == "Enter the passphrase of the collection"
+    screen.focus()
+    screen.type(PASSWORD)
+    assert other.end() == ACCEPTED
+
+
+# What is there but does not work
+
+
+def test_prompters_that_do_not_work_are_left_for_the_terminal(prompting, bus):
+    """One cannot be started; the other starts, takes the name, and says nothing more."""
+    silent = prompting.folder / "silent"
+    silent.write_text(f"""#!/usr/bin/python3
+from jeepney.bus_messages import message_bus
+from jeepney.io.blocking import open_dbus_connection
+connection = open_dbus_connection("{bus.address}")
+connection.send_and_get_reply(message_bus.RequestName("{GNOME}"))
+while True:
+    connection.receive()
+""")
+    silent.chmod(0o755)
+    prompting.environment["XDG_CURRENT_DESKTOP"] = "X-Test:KDE"
+    bus.offer(Plasma.NAME, "/bin/false")
+    bus.offer(GNOME, silent)
+    terminal = Terminal()
+    prompting.start(terminal=terminal.path)
+    terminal.expect(ASKED)
+    terminal.type(PASSWORD + "\n")
+    assert prompting.end() == ACCEPTED
+    assert bus.calls("BeginPrompting") and not bus.calls("PerformPrompt")
+    terminal.close()
+
+
+def test_nobody_on_the_bus(prompting, bus):
+    prompting.start()
+    assert prompting.end() == UNAVAILABLE
+
+
+def test_gnomes_prompter_is_not_started_without_a_display(prompting, gnome):
+    del prompting.environment["DISPLAY"]
+    prompting.start()
+    assert prompting.end() == UNAVAILABLE
+    assert not gnome.calls("BeginPrompting")
+
+
+def test_somebody_else_cannot_answer(prompting, gnome, screen):
+    """Whoever calls back must be who was asked."""
+    from jeepney import DBusAddress, MessageType, new_method_call
+
+    ask(prompting, gnome, screen)
+    caller = next(message.header.fields[7] for message in gnome.messages if message.header.fields.get(3) == "PerformPrompt")
+    address = DBusAddress("/org/latchkey/prompt", caller, "org.gnome.keyring.internal.Prompter.Callback")
+    with gnome.connect() as connection:
+        for call in (new_method_call(address, "PromptReady", "sa{sv}s", ("no", {}, "")), new_method_call(address, "PromptDone")):
+            reply = connection.send_and_get_reply(call)
+            assert reply.header.message_type == MessageType.error
+            assert reply.header.fields[4] == "org.freedesktop.DBus.Error.AccessDenied"
+    screen.type(PASSWORD)
+    assert prompting.end() == ACCEPTED
+
+
+# Plasma
+
+
+def test_the_right_password_in_plasmas_window(prompting, plasma, gnome):
+    window = plasma(PASSWORD)
+    prompting.start(caller="mail")
+    assert prompting.end() == ACCEPTED
+    ((member, path, parent, token, name),) = window.prompts
+    assert (member, parent, token) == ("UnlockCollectionPrompt", "", "")
+    assert name == 'Latchkey: Enter your login password. The application "mail" wants access to your secrets'
+    wait_until(lambda: window.actions == [0], "the window's end")
+    assert window.retries == [] and not gnome.calls("BeginPrompting")
+
+
+def test_a_wrong_password_is_said_in_plasmas_window(prompting, plasma):
+    window = plasma("wrong", PASSWORD)
+    prompting.start()
+    assert prompting.end() == ACCEPTED
+    wait_until(lambda: window.actions == [1, 0], "the window's end")
+    assert window.retries == [WRONG] and len(window.prompts) == 1
+
+
+def test_three_wrong_passwords_in_plasmas_window(prompting, plasma):
+    window = plasma("wrong", "wrong", "wrong")
+    prompting.start()
+    assert prompting.end() == DISMISSED
+    wait_until(lambda: window.actions == [1, 1, 0], "the window's end")
+
+
+@pytest.mark.parametrize("step", [Plasma.REJECT, Plasma.CLOSE, Plasma.VANISH], ids=["rejected", "closed", "vanished"])
+def test_plasmas_window_dismissed(prompting, plasma, step):
+    plasma(step)
+    prompting.start()
+    assert prompting.end() == DISMISSED
+
+
+def test_plasmas_window_goes_with_the_prompt(prompting, plasma):
+    window = plasma(Plasma.WAIT)
+    prompting.start()
+    wait_until(lambda: window.prompts, "the window")
+    prompting.withdraw()
+    assert prompting.end() is None
+    wait_until(lambda: window.dismissed, "the window's end")
+
+
+def test_plasmas_window_is_asked_twice_for_what_is_new(prompting, plasma):
+    window = plasma("one", "other", PASSWORD, PASSWORD)
+    prompting.start(purpose=NEW_PASSPHRASE, label="Work")
+    assert prompting.end() == ACCEPTED
+    assert [(each[0], "again" in each[4]) for each in window.prompts] == [("CreateCollectionPrompt", n % 2 == 1) for n in range(4)]
+    assert len({each[1] for each in window.prompts}) == 4
+    assert window.retries == ["The two passphrases were not the same. Try again."]
+
+
+def test_a_plasma_that_does_not_answer_is_left_for_gnome(prompting, plasma, gnome, screen):
+    window = plasma(answers=False)
+    ask(prompting, gnome, screen)
+    screen.press("Escape")
+    assert prompting.end() == DISMISSED
+    assert len(window.prompts) == 1
+    wait_until(lambda: window.dismissed, "the late window's end")

@@ -1,0 +1,73 @@
+import Sodium
+import Testing
+
+@testable import Prompters
+
+@Suite("Assuan")
+struct AssuanTests {
+  init() throws { try Sodium.initialize() }
+
+  private func feed(_ reader: AssuanReader, _ text: String) {
+    let bytes = Array(text.utf8)
+    #expect(
+      reader.fill {
+        $0.copyBytes(from: bytes); return bytes.count
+      } == bytes.count)
+  }
+
+  private func data(_ reader: AssuanReader) -> String? {
+    guard let data = reader.takeData() else { return nil }
+    return data.bytes.withUnsafeBytes { String(decoding: $0, as: UTF8.self) }
+  }
+
+  @Test("a text cannot end its line")
+  func escape() {
+    #expect(Assuan.escape("100 %\r\nGETPIN\n") == "100 %25%0D%0AGETPIN%0A")
+    #expect(Assuan.escape("ü %0A") == "ü %250A")
+  }
+
+  @Test("a line may come in pieces, and several at once")
+  func pieces() {
+    let reader = AssuanReader.make()
+    for piece in ["O", "K Plea", "sed to meet you"] {
+      feed(reader, piece)
+      #expect(reader.next() == nil)
+    }
+    feed(reader, "\nS PASSWORD_FROM_CACHE\n# comment\n\nD pass%25w%0Do")
+    #expect(reader.next() == .done)
+    #expect(reader.next() == nil)
+    feed(reader, "rd %c3%BC\nD more\nOK\nERR 83886179 Operation cancelled <Pinentry>\n")
+    #expect(reader.next() == .done)
+    #expect(data(reader) == "pass%w\rord ümore")
+    #expect(data(reader) == "")
+    #expect(reader.next() == .failed(99))
+    #expect(reader.next() == nil)
+  }
+
+  @Test(
+    "what is no Assuan ends it",
+    arguments: ["rubbish\n", "D half%2\n", "D %zz\n", String(repeating: "x", count: 2000)])
+  func garbled(_ text: String) {
+    let reader = AssuanReader.make()
+    feed(reader, text)
+    #expect(reader.next() == .garbled)
+  }
+
+  @Test("data is limited")
+  func limit() {
+    let reader = AssuanReader.make()
+    for _ in 0..<2 {
+      feed(reader, "D \(String(repeating: "x", count: 500))\n")
+      #expect(reader.next() == nil)
+    }
+    feed(reader, "D \(String(repeating: "x", count: 30))\n")
+    #expect(reader.next() == .garbled)
+  }
+}
+
+extension AssuanReader {
+  fileprivate static func make() -> AssuanReader {
+    guard let reader = try? AssuanReader() else { preconditionFailure("no memory") }
+    return reader
+  }
+}

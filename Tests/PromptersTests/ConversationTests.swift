@@ -1,0 +1,85 @@
+import Control
+import PAMClient
+import Sodium
+import Testing
+
+@testable import Prompters
+
+/// A person who answers by a list.
+private final class Person: Prompter {
+  var questions: [Question] = []
+  var answers: [String?]
+  let repeatsNew: Bool
+
+  init(_ answers: [String?], repeatsNew: Bool = false) {
+    self.answers = answers
+    self.repeatsNew = repeatsNew
+  }
+
+  func ask(_ question: Question) -> Answer {
+    questions.append(question)
+    guard !answers.isEmpty else { return .unavailable }
+    guard let text = answers.removeFirst(), let bytes = try? SecureBytes(copying: Array(text.utf8).span.bytes) else {
+      return .dismissed
+    }
+    return .given(bytes)
+  }
+
+  func end(accepted: Bool) {}
+}
+
+@Suite("A PAM conversation by a prompter")
+struct ConversationTests {
+  init() throws { try Sodium.initialize() }
+
+  private func conversation(_ person: Person, _ purpose: PromptRequest.Purpose) -> PromptConversation {
+    PromptConversation(
+      prompter: person,
+      wording: Wording(PromptRequest(purpose: purpose, label: "", caller: "", window: "", terminal: "")))
+  }
+
+  private func ask(_ conversation: PromptConversation, _ message: ConversationMessage) -> String? {
+    var given: String?
+    conversation.answer(message) { answer in
+      given = answer.bytes.withUnsafeBytes { String(decoding: $0, as: UTF8.self) }
+    }
+    return given
+  }
+
+  @Test("what modules say stands beside the next question, and once")
+  func notes() {
+    let person = Person(["a", "b", "c"])
+    let conversation = conversation(person, .login)
+    #expect(ask(conversation, .info("Touch\u{7} it.")) == nil && ask(conversation, .error("Now.")) == nil)
+    #expect(ask(conversation, .secret("Password: ")) == "a" && ask(conversation, .visible("Code: ")) == "b")
+    #expect(conversation.hasAnswer)
+    _ = ask(conversation, .error("Locked soon."))
+    conversation.retry()
+    #expect(!conversation.hasAnswer && ask(conversation, .secret("Password: ")) == "c")
+    let retried = "That password is not right. Try again. Locked soon."
+    #expect(person.questions.map(\.warning) == ["Touch it. Now.", "", retried])
+    #expect(person.questions.map(\.isVisible) == [false, true, false])
+  }
+
+  @Test("after an end nothing is asked")
+  func ends() {
+    let person = Person([nil, "late"])
+    let dismissed = conversation(person, .login)
+    #expect(ask(dismissed, .secret("")) == nil && ask(dismissed, .secret("")) == nil)
+    #expect(dismissed.end == .dismissed && person.questions.count == 1 && !dismissed.hasAnswer)
+    let unavailable = conversation(Person([]), .login)
+    #expect(ask(unavailable, .secret("")) == nil && unavailable.end == .unavailable)
+  }
+
+  @Test("a new passphrase is given twice, and is not empty")
+  func newPassphrase() {
+    let person = Person(["", "x", "y", "z", "z"])
+    #expect(ask(conversation(person, .newPassphrase), .secret("")) == "z")
+    #expect(
+      person.questions.map(\.warning) == ["", Wording.emptiness, "", Wording.difference, ""])
+    let itself = Person(["", "x"], repeatsNew: true)
+    #expect(ask(conversation(itself, .newPassphrase), .secret("")) == "x" && itself.questions.count == 2)
+    let half = conversation(Person(["x", nil]), .newPassphrase)
+    #expect(ask(half, .secret("")) == nil && half.end == .dismissed)
+  }
+}

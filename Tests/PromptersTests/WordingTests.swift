@@ -1,0 +1,65 @@
+import Control
+import Testing
+
+@testable import Prompters
+
+@Suite("What a prompt says")
+struct WordingTests {
+  @Test(
+    "names are one line, without what controls a terminal or turns the writing",
+    arguments: [
+      ("Mail", "Mail"), ("", ""), ("  a\t\n\r b\u{1B}[31m ", "a b [31m"), ("\u{202E}\u{200B}\u{0}", ""),
+      ("say \"hi\"", "say 'hi'"), ("say \"\u{301}", "say '\u{301}"), ("a\u{2028}b\u{A0}c\u{9B}d", "a b c d"),
+      (String(repeating: "ü", count: 81), String(repeating: "ü", count: 80) + "…"),
+      (String(repeating: "\u{301}", count: 500), String(repeating: "\u{301}", count: 80) + "…"),
+    ])
+  func names(_ text: String, _ shown: String) {
+    #expect(PlainText.name(text).unicodeScalars.elementsEqual(shown.unicodeScalars))
+  }
+
+  private func wording(_ purpose: PromptRequest.Purpose, label: String = "", caller: String = "") -> Wording {
+    Wording(PromptRequest(purpose: purpose, label: label, caller: caller, window: "", terminal: ""))
+  }
+
+  @Test("the login password")
+  func login() {
+    let question = wording(.login, caller: "mail").question("Password: ", isVisible: false, warning: "w")
+    #expect(question.message == "Enter your login password")
+    #expect(question.detail == "The application \"mail\" wants access to your secrets.")
+    #expect(question.warning == "w" && !question.isNew && !question.isVisible)
+    #expect(wording(.login).question("", isVisible: false, warning: "").detail.hasPrefix("An application wants"))
+  }
+
+  @Test("what else a PAM module asks is shown as it asks", arguments: PromptRequest.Purpose.all)
+  func others(_ purpose: PromptRequest.Purpose) {
+    let question = wording(purpose).question("Code\n on your\u{1B} token:  ", isVisible: true, warning: "")
+    #expect(question.message == "Code on your token" && question.label == "Code on your token:")
+    #expect(question.isVisible && !question.isNew)
+  }
+
+  @Test("a new passphrase")
+  func newPassphrase() {
+    let wording = wording(.newPassphrase, label: "Work")
+    let question = wording.question("Passphrase: ", isVisible: false, warning: "w")
+    #expect(question.isNew && question.message == "Choose a passphrase for the collection \"Work\"")
+    let second = wording.repetition(of: question)
+    #expect(second.message != question.message && second.warning.isEmpty && second.isNew)
+  }
+
+  @Test(
+    "the desktop by its environment",
+    arguments: [
+      ([:], false, false), (["DISPLAY": ""], false, false),
+      (["DISPLAY": ":0", "XDG_CURRENT_DESKTOP": "KDE"], true, true),
+      (["WAYLAND_DISPLAY": "wayland-0", "XDG_CURRENT_DESKTOP": "ubuntu:GNOME"], true, false),
+      (["XDG_CURRENT_DESKTOP": "X:kde"], false, true), (["XDG_CURRENT_DESKTOP": "KDEX"], false, false),
+    ] as [([String: String], Bool, Bool)])
+  func desktop(_ environment: [String: String], _ hasDisplay: Bool, _ isPlasma: Bool) {
+    let desktop = Desktop { environment[$0] }
+    #expect(desktop.hasDisplay == hasDisplay && desktop.isPlasma == isPlasma)
+  }
+}
+
+extension PromptRequest.Purpose {
+  fileprivate static let all: [PromptRequest.Purpose] = [.login, .collection, .newPassphrase]
+}
