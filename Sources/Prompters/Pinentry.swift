@@ -62,7 +62,7 @@ final class Pinentry: Prompter {
     }
   }
 
-  func end(accepted: Bool) { clear() }
+  func end() { clear() }
 
   /// A pinentry that is ended while it asks leaves its screen on the terminal.
   private func clear() {

@@ -60,7 +60,7 @@ final class PlasmaPrompter: Prompter {
     return .given(secret)
   }
 
-  func end(accepted: Bool) {
+  func end() {
     judge(.close)
     if stage == .waiting { dismiss() }
     callbacks = nil

@@ -5,9 +5,7 @@ public protocol Prompter: AnyObject {
   func ask(_ question: Question) -> Answer
 
   /// Takes away what is on the screen. Nothing is asked afterwards.
-  ///
-  /// - Parameter accepted: whether the last answer was right.
-  func end(accepted: Bool)
+  func end()
 
   /// Whether it asks twice for what is new, and gives only what was the same both times.
   var repeatsNew: Bool { get }

@@ -45,7 +45,7 @@ public final class PrompterChoice: Prompter {
       case .given(let bytes): return .given(bytes)
       case .dismissed: return .dismissed
       case .unavailable:
-        prompter.end(accepted: false)
+        prompter.end()
         current = nil
       }
     }
@@ -53,8 +53,8 @@ public final class PrompterChoice: Prompter {
   }
 
   /// Takes away what is on the screen.
-  public func end(accepted: Bool) {
-    current?.end(accepted: accepted)
+  public func end() {
+    current?.end()
     current = nil
     candidates = []
   }

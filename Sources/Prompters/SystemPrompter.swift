@@ -56,7 +56,7 @@ final class SystemPrompter: Prompter {
     return .given(secret)
   }
 
-  func end(accepted: Bool) {
+  func end() {
     callbacks = nil
     watch = nil
     guard prompter != nil, stage != .gone, !desktop.isLost else { return }

@@ -39,7 +39,7 @@ final class TerminalPrompter: Prompter {
     return .given(answer)
   }
 
-  func end(accepted: Bool) {}
+  func end() {}
 
   private func say(_ question: Question) {
     let now = "\n\(question.title)\n\(question.detail)\n"

@@ -66,7 +66,7 @@ private func serve(_ options: Options) throws {
     desktop: Desktop { getenv($0).map { String(cString: $0) } }, terminal: request.terminal, windowID: request.window,
     patience: patience)
   let outcome = withExtendedLifetime((signals, end)) { authenticate(request, options, prompter, patience) }
-  prompter.end(accepted: outcome == .accepted)
+  prompter.end()
   if outcome == .unavailable { Journal.log(.warning, "nobody can be asked for prompt \(options.number)") }
   // A daemon that withdrew the prompt does not listen any more.
   try? client.promptEnded(outcome)

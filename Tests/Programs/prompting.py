@@ -73,6 +73,19 @@ class Prompting:
     def said(self):
         return self.log.read_text()
 
+    def memory(self):
+        """All that the process has in its memory and could be read by root."""
+        mappings = [line.split() for line in open(f"/proc/{self.process.pid}/maps")]
+        content = b""
+        with open(f"/proc/{self.process.pid}/mem", "rb", buffering=0) as memory:
+            for span, permissions, *rest in mappings:
+                if not permissions.startswith("rw"):
+                    continue
+                start, end = (int(number, 16) for number in span.split("-"))
+                memory.seek(start)
+                content += memory.read(end - start)
+        return content
+
     def close(self):
         if self.process and self.process.poll() is None:
             self.process.kill()

@@ -222,6 +222,35 @@ def test_a_broken_pinentry_is_left_for_the_plain_terminal(prompting, terminal, p
     assert prompting.end() == ACCEPTED
 
 
+@pytest.mark.parametrize("flavor, outcome", [("qt", ACCEPTED), ("gnome3", UNAVAILABLE)])
+def test_pinentry_in_a_window(prompting, flavor, outcome):
+    """That of GNOME asks by the system prompter, which was tried before, and would wait for it without a limit."""
+    path, heard = prompting.programs / "pinentry", prompting.folder / "heard"
+    heard.touch()
+    os.chown(heard, PERSON.pw_uid, -1)
+    path.write_text(f"""#!/bin/sh
+echo OK Pleased to meet you
+while read -r command; do
+  echo "$command" >>{heard}
+  case "$command" in
+    "GETINFO flavor") echo D {flavor} ;;
+    GETPIN) echo "D {PASSWORD.replace(" ", "%20")}" ;;
+    OPTION*) echo ERR 1 no options; continue ;;
+  esac
+  echo OK
+done
+""")
+    path.chmod(0o755)
+    prompting.environment["DISPLAY"] = ":no-display"
+    prompting.start(caller="100%")
+    assert prompting.end() == outcome
+    said = heard.read_text()
+    assert ("GETPIN" in said) == (outcome == ACCEPTED)
+    if outcome == ACCEPTED:
+        wanted = 'SETDESC Enter your login password%0A%0AThe application "100%25" wants access to your secrets.'
+        assert wanted in said.splitlines() and "ttyname" not in said
+
+
 def children(pid):
     return [int(word) for word in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
@@ -295,6 +324,24 @@ def test_the_process_tells_nobody(prompting, terminal):
     terminal.type(CTRL_C)
     assert prompting.end() == DISMISSED
     assert "wrong" not in prompting.said
+
+
+@as_root
+@pytest.mark.parametrize("way", ["lines", "pinentry"])
+def test_a_password_is_forgotten(prompting, terminal, way, request):
+    """Once PAM has refused it. Seen beside a control: the caller's name, which is still there."""
+    wrong = "falsches-Zebra-Batterie-815"
+    if way == "pinentry":
+        request.getfixturevalue("curses")
+    prompting.start(caller="a-caller-to-be-found", terminal=terminal.path)
+    terminal.expect("Enter your login password")
+    terminal.type(wrong + "\r")
+    terminal.expect(WRONG)
+    memory = prompting.memory()
+    assert b"a-caller-to-be-found" in memory
+    assert wrong.encode() not in memory and wrong.encode()[8:] not in memory
+    prompting.withdraw()
+    assert prompting.end() is None
 
 
 @as_root

@@ -4,7 +4,7 @@ import os
 import signal
 
 import pytest
-from conftest import PASSWORD
+from conftest import PASSWORD, as_root
 from prompting import Plasma, Prompting, Screen, SessionBus, Terminal, wait_until
 from standin import ACCEPTED, COLLECTION, DISMISSED, NEW_PASSPHRASE, UNAVAILABLE
 
@@ -97,6 +97,28 @@ def test_a_wrong_password_is_said_in_the_dialog(prompting, gnome, screen):
     assert prompting.end() == ACCEPTED
     # One dialog for both.
     assert len(gnome.calls("BeginPrompting")) == 1
+
+
+@as_root
+def test_a_password_from_gnomes_dialog_is_forgotten(prompting, gnome, screen):
+    wrong = "falsches-Zebra-Batterie-815"
+    ask(prompting, gnome, screen, caller="a-caller-to-be-found")
+    screen.type(wrong)
+    wait_until(lambda: len(shown(gnome)) == 2, "the second question")
+    memory = prompting.memory()
+    assert b"a-caller-to-be-found" in memory
+    assert wrong.encode() not in memory and wrong.encode()[8:] not in memory
+
+
+@as_root
+def test_a_password_from_plasmas_window_is_forgotten(prompting, plasma):
+    wrong = "falsches-Zebra-Batterie-815"
+    window = plasma(wrong, Plasma.WAIT)
+    prompting.start(caller="a-caller-to-be-found")
+    wait_until(lambda: window.actions == [1], "the second question")
+    memory = prompting.memory()
+    assert b"a-caller-to-be-found" in memory
+    assert wrong.encode() not in memory and wrong.encode()[8:] not in memory
 
 
 def test_gnomes_dialog_dismissed(prompting, gnome, screen):

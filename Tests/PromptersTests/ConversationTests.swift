@@ -25,7 +25,7 @@ private final class Person: Prompter {
     return .given(bytes)
   }
 
-  func end(accepted: Bool) {}
+  func end() {}
 }
 
 @Suite("A PAM conversation by a prompter")
