@@ -122,17 +122,23 @@ public struct ControlClient: ~Copyable {
     guard case .locked = try ask(ControlPacket.begin(.lock).bytes.span.bytes, until: deadline) else { throw .broken }
   }
 
+  /// Asks for what may be declined; `pick` takes the answer out of the one reply that fits.
+  private borrowing func answer<Answer>(
+    _ out: ByteWriter, until deadline: Int, _ pick: (ControlReply) -> Answer?
+  ) throws(ControlError) -> Answer {
+    let reply = try ask(out.bytes.span.bytes, until: deadline)
+    if case .declined(let reason) = reply { throw .declined(reason) }
+    guard let answer = pick(reply) else { throw .broken }
+    return answer
+  }
+
   /// Takes a prompt on: from now on this connection shows it, and the end of the connection is its end.
   ///
   /// - Throws: ``ControlError/declined(_:)`` when there is no such prompt, or it is shown already.
   public borrowing func prompt(_ number: UInt64, until deadline: Int) throws(ControlError) -> PromptRequest {
     var out = ControlPacket.begin(.prompt)
     out.number(number)
-    switch try ask(out.bytes.span.bytes, until: deadline) {
-    case .prompt(let request): return request
-    case .declined(let reason): throw .declined(reason)
-    default: throw .broken
-    }
+    return try answer(out, until: deadline) { if case .prompt(let request) = $0 { request } else { nil } }
   }
 
   /// Tells how the prompt of this connection ended. There is no answer.
@@ -151,11 +157,7 @@ public struct ControlClient: ~Copyable {
   ) throws(ControlError) -> PassphraseDerivation {
     var out = ControlPacket.begin(.derivation)
     out.number(number)
-    switch try ask(out.bytes.span.bytes, until: deadline) {
-    case .derivation(let derivation): return derivation
-    case .declined(let reason): throw .declined(reason)
-    default: throw .broken
-    }
+    return try answer(out, until: deadline) { if case .derivation(let derivation) = $0 { derivation } else { nil } }
   }
 
   /// Makes a prompt for a collection that the caller shows itself, on this connection.
@@ -165,10 +167,8 @@ public struct ControlClient: ~Copyable {
     var out = ControlPacket.begin(.openPrompt)
     out.number(purpose.rawValue)
     out.text(collection, limit: PromptRequest.textLimit)
-    switch try ask(out.bytes.span.bytes, until: deadline) {
-    case .opened(let number, let request): return (number, request)
-    case .declined(let reason): throw .declined(reason)
-    default: throw .broken
+    return try answer(out, until: deadline) {
+      if case .opened(let number, let request) = $0 { (number, request) } else { nil }
     }
   }
 
@@ -176,10 +176,6 @@ public struct ControlClient: ~Copyable {
   public borrowing func removePassphrase(collection: String, until deadline: Int) throws(ControlError) {
     var out = ControlPacket.begin(.removePassphrase)
     out.text(collection, limit: PromptRequest.textLimit)
-    switch try ask(out.bytes.span.bytes, until: deadline) {
-    case .passphraseRemoved: return
-    case .declined(let reason): throw .declined(reason)
-    default: throw .broken
-    }
+    try answer(out, until: deadline) { if case .passphraseRemoved = $0 { () } else { nil } }
   }
 }
