@@ -11,11 +11,15 @@ public final class Outlet {
 
   /// Takes over what was passed.
   ///
-  /// - Throws: ``PosixError`` with `EINVAL` for anything else than a pipe or a socket, which could make a write wait,
-  ///   and with `EBADF` for the reading end of a pipe.
+  /// - Throws: ``PosixError`` with `EINVAL` for anything else than a pipe or a socket of this machine, which could make a
+  ///   write or the end wait, and with `EBADF` for the reading end of a pipe.
   public init(_ passed: consuming FileDescriptor) throws(PosixError) {
     switch try passed.status().st_mode & S_IFMT {
     case S_IFSOCK:
+      guard try Outlet.isLocal(passed.number) else {
+        Outlet.dontLinger(passed.number)
+        throw PosixError("write", code: EINVAL)
+      }
       descriptor = passed
       isSocket = true
     case S_IFIFO:
@@ -28,6 +32,20 @@ public final class Outlet {
       isSocket = false
     default: throw PosixError("write", code: EINVAL)
     }
+  }
+
+  private static func isLocal(_ socket: Int32) throws(PosixError) -> Bool {
+    var family: Int32 = 0
+    var size = socklen_t(MemoryLayout<Int32>.size)
+    _ = try retrying("getsockopt") { getsockopt(socket, SOL_SOCKET, SO_DOMAIN, &family, &size) }
+    return family == AF_UNIX
+  }
+
+  /// Closing a connection of TCP can wait for its peer as long as whoever made it wishes (SO_LINGER), also where it does not
+  /// block otherwise; and ours may be the last end of it. Those of this machine never do.
+  private static func dontLinger(_ socket: Int32) {
+    var none = linger(l_onoff: 0, l_linger: 0)
+    setsockopt(socket, SOL_SOCKET, SO_LINGER, &none, socklen_t(MemoryLayout<linger>.size))
   }
 
   /// The number, for an event loop.

@@ -55,10 +55,16 @@ public final class PromptQueue {
   /// - Parameters:
   ///   - lifting: collections that the login password should open although they were locked by themselves.
   ///   - ended: called once, later, however it ends; what is open by then is not said. Not after ``cancel(_:)``.
+  ///
+  /// What is answered already is asked of nobody: no answer could add anything.
   public func ask(
     _ question: Question, lifting: Set<Int64>, for caller: Caller, ended: @escaping () -> Void
   ) -> PromptTicket {
     let ticket = PromptTicket(lifting: lifting, ended: ended)
+    if delegate.isAnswered(question, lifting: lifting) {
+      ticket.timer = try? loop.addTimer(after: .zero) { [weak ticket] in ticket?.end() }
+      return ticket
+    }
     let limit = delegate.isLockerUp ? PromptQueue.limitBehindLocker : PromptQueue.limit
     ticket.timer = try? loop.addTimer(after: limit) { [weak self, weak ticket] in
       guard let self, let ticket else { return }
@@ -91,8 +97,9 @@ public final class PromptQueue {
   public func stateChanged() {
     for prompt in prompts {
       if delegate.isAnswered(prompt.question, lifting: prompt.lifting) {
-        prompt.endTickets()
+        // Taken away first: whoever is told that it ended may ask again at once.
         if !prompt.isOwn { remove(prompt) }
+        prompt.endTickets()
       } else if delegate.isLockerUp, !prompt.isOwn {
         // Nobody sees it, or somebody who is not to be asked. It is shown again afterwards.
         prompt.hide()
@@ -103,9 +110,10 @@ public final class PromptQueue {
 
   // MARK: - the program that shows it
 
-  /// The collections that an answer to the prompt of this number opens as well; nil when there is no such prompt.
+  /// The collections that an answer to the prompt of this number opens as well; nil when no program shows it.
   public func lifting(prompt number: UInt64) -> Set<Int64>? {
-    prompts.first { $0.number == number && $0.question == .login }?.lifting
+    guard question(ofPrompt: number) == .login else { return nil }
+    return prompts.first { $0.number == number }?.lifting
   }
 
   /// A program is there to show the prompt of this number; nil when there is none that waits for it.

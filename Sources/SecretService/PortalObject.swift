@@ -50,7 +50,12 @@ extension SecretService {
   private func retrieveSecret(_ call: MethodCall) throws(BusError) {
     let key = PortalRequest.Key(owner: call.sender, handle: try call.message.readObjectPath())
     let application = try call.message.readString()
-    let passed = FileDescriptor(owning: try call.message.readUnixFD())
+    // First of all: what is not taken must not be closed before this looked at it.
+    let outlet: Outlet
+    let passed = try call.message.readUnixFD()
+    do throws(PosixError) { outlet = try Outlet(FileDescriptor(owning: passed)) } catch {
+      throw .invalidArguments("a secret is written to a pipe of the user's, or to a socket of this machine")
+    }
     guard key.handle.hasPrefix(PortalRequest.prefix + "/") else {
       throw .invalidArguments("a handle is below \(PortalRequest.prefix)")
     }
@@ -59,10 +64,6 @@ extension SecretService {
     guard portalRequests.count < Self.portalRequestLimit.all,
       portalRequests.values.count(where: { $0.application == application }) < Self.portalRequestLimit.each
     else { throw .limitsExceeded("there are too many requests") }
-    let outlet: Outlet
-    do throws(PosixError) { outlet = try Outlet(passed) } catch {
-      throw .invalidArguments("a secret is written to a pipe of the user's, or to a socket")
-    }
     let request = PortalRequest(key, application: application, call: call, outlet: outlet)
     portalRequests[key] = request
     watch(call.sender)

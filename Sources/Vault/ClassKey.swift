@@ -11,7 +11,8 @@ final class ClassKey {
   private(set) var metadataKey: HeldKey?
   /// Opens what was stored while the class was locked. Nil while it is.
   private(set) var privateKey: HeldKey?
-  /// Whether the public key in the row was made by whoever had tier key C. Kept while that key is.
+  /// Whether the public key in the row was made by whoever had tier key C, and the secret of the collection's passphrase
+  /// where there is one. Kept while those are.
   private(set) var publicKeyIsGenuine = false
   /// Whether a key came from a copy under tier key C, as on another device than the class's.
   private var cameFromSession = false
@@ -71,6 +72,17 @@ final class ClassKey {
       if let passphrase { hash.update(passphrase.key) }
       return try hash.key()
     }
+
+    /// What says that a class's public key is no stranger's. Without the passphrase's secret, whoever has the login alone
+    /// could have what is stored behind the locked screen sealed to a key of his own.
+    fileprivate func publicKeyTag(_ publicKey: [UInt8], context: [[UInt8]]) throws(SodiumError) -> [UInt8]? {
+      guard let session else { return nil }
+      var hash = try KeyedHash(key: session.key)
+      hash.update(KeyLabel.publicKeyTag.text)
+      for input in context + [publicKey] { hash.update(input.span.bytes) }
+      if let passphrase { hash.update(passphrase.key) }
+      return hash.tag()
+    }
   }
 
   private static func context(
@@ -108,10 +120,13 @@ final class ClassKey {
         }
         if let secretKey, let sealed = row.privateKey {
           privateKey = try unwrap(sealed, try secretKey.key.duplicate())
+          // Its tag alone would take the word of whoever found tier key C in memory.
+          if let privateKey, SealedBox.publicKey(of: privateKey.key) != row.publicKey { throw .decryptionFailed }
         }
       }
-      if let session = above.session, let publicKey = row.publicKey, let tag = row.publicTag {
-        let expected = try session.key.tag(.publicKeyTag, context + [publicKey])
+      if let publicKey = row.publicKey, let tag = row.publicTag,
+        let expected = try above.publicKeyTag(publicKey, context: context)
+      {
         guard Sodium.equal(expected, tag) else { throw .decryptionFailed }
         publicKeyIsGenuine = true
       }
@@ -127,8 +142,7 @@ final class ClassKey {
     let associated = context.flatMap { $0 }
     return try VaultError.sodium("a new class key") { () throws(SodiumError) in
       guard let classWrap = try above.wrapKey(.classWrap, accessibility, context: context),
-        let metadataWrap = try above.wrapKey(.metadataWrap, accessibility, context: context),
-        let session = above.session
+        let metadataWrap = try above.wrapKey(.metadataWrap, accessibility, context: context), above.session != nil
       else { return nil }
       let secret = try Key.random()
       let metadata = try Key.random()
@@ -145,10 +159,8 @@ final class ClassKey {
       if accessibility.acceptsWhileLocked {
         let privateKey = try Key.random()
         let publicKey = SealedBox.publicKey(of: privateKey)
-        pair = (
-          publicKey, try session.key.tag(.publicKeyTag, context + [publicKey]),
-          AEAD.seal(privateKey.bytes, key: secret, associated: associated)
-        )
+        guard let tag = try above.publicKeyTag(publicKey, context: context) else { return nil }
+        pair = (publicKey, tag, AEAD.seal(privateKey.bytes, key: secret, associated: associated))
       }
       return ClassKeyRow(
         id: id, uuid: uuid, collection: collection.id, accessibility: accessibility,
@@ -182,6 +194,10 @@ final class ClassKey {
         else { return nil }
         next.classKeySession = wrapped(secretKey.key, under: first)
         next.metadataKeySession = wrapped(metadataKey.key, under: second)
+      }
+      if let publicKey = row.publicKey {
+        guard let tag = try above.publicKeyTag(publicKey, context: context) else { return nil }
+        next.publicTag = tag
       }
       return next
     }

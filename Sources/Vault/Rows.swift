@@ -102,7 +102,7 @@ struct ClassKeyRow: CheckedRow {
   var metadataKey: [UInt8]
   var metadataKeySession: [UInt8]?
   let publicKey: [UInt8]?
-  let publicTag: [UInt8]?
+  var publicTag: [UInt8]?
   let privateKey: [UInt8]?
 
   var content: [UInt8] {

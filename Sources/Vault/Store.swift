@@ -322,10 +322,10 @@ final class Store {
       try database.statement(
         """
         UPDATE class_key SET class_key = ?, class_key_session = ?, metadata_key = ?, metadata_key_session = ?,
-          checksum = ? WHERE id = ?
+          public_tag = ?, checksum = ? WHERE id = ?
         """
       ).bind(1, row.classKey).bind(2, row.classKeySession).bind(3, row.metadataKey).bind(4, row.metadataKeySession)
-        .bind(5, row.checksum).bind(6, row.id).run()
+        .bind(5, row.publicTag).bind(6, row.checksum).bind(7, row.id).run()
     }
   }
 }

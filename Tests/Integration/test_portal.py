@@ -8,6 +8,7 @@ import pathlib
 import select
 import socket
 import sqlite3
+import struct
 import subprocess
 
 import pytest
@@ -391,6 +392,23 @@ def test_what_is_refused(session, peer):
         assert request.failure == INVALID
     assert (session.home / "file").read_bytes() == b""
     assert portal_collection(peer) == NOTHING
+
+
+def test_a_connection_of_the_network_holds_up_nobody(session, peer):
+    """Its end would wait until its peer has everything, or for as long as the application wished."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        theirs = socket.create_connection(server.getsockname())
+        ours, _ = server.accept()
+    theirs.setblocking(False)
+    theirs.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 3600))
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            theirs.send(bytes(65536))
+    request = Retrieval(peer, ONE, pipe=(ours.detach(), theirs.detach()))
+    request.wait()
+    assert request.failure == INVALID
+    assert retrieve(peer, TWO)
+    os.close(request.reading)
 
 
 def test_one_application_cannot_take_all_places(session, peer):

@@ -78,4 +78,18 @@ struct OutletTests {
     #expect(throws: PosixError("write", code: EBADF)) { try Self.outlet(ends.reading) }
     for number in [file, ends.reading, ends.writing] { close(number) }
   }
+
+  @Test("A connection of the network is refused, and does not make its end wait")
+  func network() throws {
+    let stream = Int32(SOCK_STREAM.rawValue)
+    let connection = socket(AF_INET, stream, 0)
+    var wait = linger(l_onoff: 1, l_linger: 3600)
+    let size = socklen_t(MemoryLayout<linger>.size)
+    #expect(setsockopt(connection, SOL_SOCKET, SO_LINGER, &wait, size) == 0)
+    #expect(throws: PosixError("write", code: EINVAL)) { try Self.outlet(connection) }
+    var left = size
+    #expect(getsockopt(connection, SOL_SOCKET, SO_LINGER, &wait, &left) == 0)
+    #expect(wait.l_onoff == 0)
+    close(connection)
+  }
 }

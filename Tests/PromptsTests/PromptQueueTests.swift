@@ -67,6 +67,49 @@ import Testing
     #expect(scene.ended == ["first", "second", "other"])
   }
 
+  @Test("a prompt that is not on the screen opens nothing, withdrawn or not there yet")
+  func liftsOnlyWhatIsShown() throws {
+    let scene = try Scene()
+    _ = scene.ask(.login, "client", lifting: [3])
+    let number = scene.daemon.launched[0]
+    #expect(scene.queue.lifting(prompt: number) == nil)
+    _ = try scene.show()
+    #expect(scene.queue.lifting(prompt: number) == [3])
+    scene.daemon.isLockerUp = true
+    scene.queue.stateChanged()
+    #expect(scene.queue.lifting(prompt: number) == nil)
+  }
+
+  @Test("what is answered already is asked of nobody")
+  func answered() throws {
+    let scene = try Scene()
+    scene.daemon.open = [.login]
+    withExtendedLifetime(scene.ask(.login, "client")) {
+      #expect(scene.daemon.launched.isEmpty && scene.ended.isEmpty)
+      for _ in 0..<10 where scene.ended.isEmpty { _ = try? scene.loop.runOnce(timeout: .seconds(1)) }
+    }
+    #expect(scene.ended == ["client"] && scene.daemon.launched.isEmpty)
+  }
+
+  @Test("who is told of an answer, and asks again, has a prompt of its own")
+  func askedAgain() throws {
+    let scene = try Scene()
+    var second: PromptTicket?
+    let first = scene.queue.ask(.login, lifting: [], for: .unknown) { [unowned scene] in
+      scene.daemon.open = []
+      second = scene.ask(.login, "again", lifting: [4])
+    }
+    let (screen, _) = try scene.show()
+    scene.daemon.open = [.login]
+    scene.queue.stateChanged()
+    #expect(screen.wasWithdrawn && scene.daemon.launched.count == 2)
+    let (next, _) = try scene.show()
+    #expect(scene.queue.lifting(prompt: scene.daemon.launched[1]) == [4])
+    scene.queue.ended(on: next)
+    #expect(scene.ended == ["again"])
+    withExtendedLifetime((first, second)) {}
+  }
+
   @Test("behind a locker nothing is shown, and what was is shown again under another number")
   func locker() throws {
     let scene = try Scene()

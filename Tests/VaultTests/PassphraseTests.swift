@@ -142,6 +142,59 @@ struct PassphraseTests {
     ).encoded
   }
 
+  /// Puts another public key into a class's row, with a tag by the login's tier key C: what its password is enough for.
+  private func exchangePublicKey(of accessibility: AccessibilityClass, in id: Int64) throws {
+    let store = try vault.ready()
+    let open = try vault.collection(id)
+    let old = try #require(open.classes.first { $0.row.accessibility == accessibility }).row
+    let publicKey = SealedBox.publicKey(of: try key(7))
+    let tag = try #require(open.session).key.tag(
+      .publicKeyTag, [store.vault, open.row.uuid, [accessibility.rawValue], old.uuid, publicKey])
+    let row = ClassKeyRow(
+      id: old.id, uuid: old.uuid, collection: old.collection, accessibility: old.accessibility, device: old.device,
+      created: old.created, classKey: old.classKey, classKeySession: old.classKeySession, metadataKey: old.metadataKey,
+      metadataKeySession: old.metadataKeySession, publicKey: publicKey, publicTag: tag, privateKey: old.privateKey)
+    let statement = try store.database.statement(
+      "UPDATE class_key SET public_key = ?, public_tag = ?, checksum = ? WHERE id = ?")
+    try statement.bind(1, row.publicKey).bind(2, row.publicTag).bind(3, row.checksum).bind(4, row.id).run()
+  }
+
+  @Test("what is stored behind the locked screen cannot be sealed to the key of whoever has the login alone")
+  func publicKeyOfAnother() throws {
+    try protect()
+    try exchangePublicKey(of: .whenUnlocked, in: collection)
+    let copy = try Home(copying: home)
+    let other = try copy.unlocked()
+    // Also where tier A, and with it the private key, is not there.
+    other.evict()
+    #expect(throws: VaultError.self) { try other.openCollection(collection, passphraseKey: try key(1)) }
+    #expect(throws: VaultError.isLocked) { try other.add(["n": "new"], "s", in: collection) }
+    try copy.unlock(other)
+    #expect(throws: VaultError.self) { try other.openCollection(collection, passphraseKey: try key(1)) }
+  }
+
+  @Test("a public key that is not the private key's is found out, whoever made its tag")
+  func keyPair() throws {
+    try exchangePublicKey(of: .whenUnlocked, in: collection)
+    let copy = try Home(copying: home)
+    #expect(throws: VaultError.self) { try copy.unlocked() }
+  }
+
+  @Test("what is stored behind the locked screen is readable after it, with every passphrase and without one")
+  func storedWhileLocked() throws {
+    for change in [1, 2, nil] as [UInt8?] {
+      if let change { try protect(change) } else { try vault.removePassphrase(ofCollection: collection) }
+      let copy = try Home(copying: home)
+      let other = try copy.unlocked()
+      if let change { #expect(try other.openCollection(collection, passphraseKey: try key(change))) }
+      other.evict()
+      let id = try other.add(["n": "new"], "new", in: collection)
+      #expect(try other.isReadable(id) == false)
+      try copy.unlock(other, liftingMarks: false)
+      #expect(try other.secretText(id) == "new")
+    }
+  }
+
   @Test("the login's collection has none, and a column of another shape is damage")
   func refused() throws {
     #expect(throws: VaultError.self) { try vault.setPassphrase(ofCollection: 1, key: try key(1), .make()) }
