@@ -12,6 +12,7 @@ extension BusError {
   static func noSuchObject(_ path: String) -> BusError {
     BusError(name: "org.freedesktop.Secret.Error.NoSuchObject", message: "there is no object at that path")
   }
+  var isNoSuchObject: Bool { name == BusError.noSuchObject("").name }
   static func alreadyExists(_ text: String) -> BusError {
     BusError(name: "org.freedesktop.Secret.Error.AlreadyExists", message: text)
   }

@@ -203,7 +203,8 @@ extension SecretService {
     let requested = try call.message.readObjectPaths()
     var open: [String] = []
     var closed: [String] = []
-    for path in requested {
+    var seen: Set<String> = []
+    for path in requested where seen.insert(path).inserted {
       switch try lockState(path) {
       case .open: open.append(path)
       case .closed: closed.append(path)
@@ -226,19 +227,29 @@ extension SecretService {
 
   /// Whether a collection or item is open for its client. The path is echoed as it was asked for, so it may be an
   /// alias's.
+  ///
+  /// - Throws: the reason, where it cannot be told what an alias stands for.
   func lockState(_ path: String) throws(BusError) -> LockState {
-    switch ObjectPath(path) {
-    case .other: return .absent
-    case .collection(let name):
-      // No vault yet, or one that cannot be read: closed, so that its client is not told that it may read.
-      if vault.collections.isEmpty, name != .session, name != .alias("session") { return .closed }
-      guard let place = try? place(name), let locked = try? isLocked(place) else { return .absent }
-      return locked ? .closed : .open
-    case .item:
-      guard let item = try? item(at: path) else { return .absent }
-      let vault = holder(item.collection).vault
-      return try BusError.vault { () throws(VaultError) in try vault.isReadable(item.id) } ? .open : .closed
+    do throws(BusError) {
+      switch ObjectPath(path) {
+      case .other: return .absent
+      case .collection(let name): return isUnknown(name) ? .closed : try isLocked(try place(name)) ? .closed : .open
+      case .item(let name, _):
+        if isUnknown(name) { return .closed }
+        let item = try item(at: path)
+        let vault = holder(item.collection).vault
+        return try BusError.vault { () throws(VaultError) in try vault.isReadable(item.id) } ? .open : .closed
+      }
+    } catch {
+      guard error.isNoSuchObject else { throw error }
+      return .absent
     }
+  }
+
+  /// Whether a collection can be neither found nor missed: there is no vault yet, or one that cannot be read. Then it is
+  /// closed, so that its client is not told that it may read, nor that there is nothing.
+  private func isUnknown(_ name: ObjectPath.CollectionName) -> Bool {
+    !vault.hasDatabase && name != .session && name != .alias("session")
   }
 
   private func lock(_ call: MethodCall) throws(BusError) {
@@ -246,7 +257,8 @@ extension SecretService {
     var locked: [String] = []
     // Also after an error: keys are erased before anything is written.
     defer { stateChanged() }
-    for path in requested {
+    var seen: Set<String> = []
+    for path in requested where seen.insert(path).inserted {
       // An item is not locked by itself: it follows its class and its collection. What is not there is passed over: the
       // rest is to be locked all the same.
       guard case .collection(let name) = ObjectPath(path), case .vault(let id)? = try? place(name),

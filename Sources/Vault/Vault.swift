@@ -83,6 +83,9 @@ public final class Vault {
   /// Where the device key is kept; nil without one.
   public var deviceBackend: DeviceKeyBackend? { device?.backend }
 
+  /// Whether the database is open, so that it is known what the vault holds.
+  public var hasDatabase: Bool { store != nil }
+
   /// Looks at the files again, where they were missing or damaged so far. What is open stays as it is.
   public func refresh() {
     guard store == nil || itemProblem == nil else { return }

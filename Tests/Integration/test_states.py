@@ -46,6 +46,8 @@ def test_unlocked(peer):
     assert peer.unlock(LOGIN, item) == ([LOGIN, item], NOTHING)
     assert peer.unlock(DEFAULT) == ([DEFAULT], NOTHING)
     assert peer.unlock(LOGIN + "/4711", "/else/where") == ([], NOTHING)
+    # Who asks twice is not answered twice.
+    assert peer.unlock(item, LOGIN, item, DEFAULT, LOGIN) == ([item, LOGIN, DEFAULT], NOTHING)
     told = peer.all(item, ITEM)
     assert told["Label"] == "Mail" and told["Attributes"] == MAIL and told["Locked"] is False
     assert 0 < told["Created"] <= told["Modified"] <= time.time() + 1
@@ -202,6 +204,11 @@ def test_an_index_that_cannot_be_opened_is_no_empty_answer(session, peer):
             failure = peer.failure(path, interface, "SearchItems", "(a{ss})", words)
             assert failure.name not in ABSENT, failure
     assert peer.create_error("new", MAIL).name not in ABSENT
+    for path in (DEFAULT, DEFAULT + "/1"):
+        assert peer.error(ROOT, SERVICE, "Unlock", "(ao)", [path]) == "org.latchkey.Error.Unavailable"
+    # What is named by its own path a login would open.
+    opened, prompt = peer.unlock(LOGIN, item)
+    assert opened == [] and prompt != NOTHING
     assert tool(session, "store", "--label=Mail", *MAIL_WORDS, input="new").returncode != 0
     # Put back as it was.
     session.stop_daemon()
@@ -220,9 +227,20 @@ def test_an_index_that_cannot_be_opened_is_no_empty_answer(session, peer):
 def test_a_prompt_succeeds_where_the_vault_was_opened_meanwhile(session, peer):
     item = peer.create("secret", MAIL)
     session.lock()
-    _, prompt = peer.unlock(LOGIN, item)
+    _, prompt = peer.unlock(LOGIN, item, LOGIN)
     assert session.locker().returncode == 0
     assert peer.prompt(prompt) == (False, "ao", [LOGIN, item])
+
+
+@pytest.mark.parametrize("state", ["unlocked", "evicted", "sealed"])
+def test_collections_that_were_deleted_are_absent(session, peer, state):
+    """No answer of a person would bring them back."""
+    item = peer.create("secret", MAIL)
+    peer.call(LOGIN, COLLECTION, "Delete")
+    if state != "unlocked":
+        bring_to(state, session, peer)
+    assert peer.unlock(LOGIN, DEFAULT, item, DEFAULT + "/1") == ([], NOTHING)
+    assert peer.unlock(SESSION_COLLECTION) == ([SESSION_COLLECTION], NOTHING)
 
 
 def test_before_founding(session):
@@ -230,6 +248,8 @@ def test_before_founding(session):
     # A reason, not "there is none", upon which clients make a collection.
     assert client.failure(DEFAULT, "org.freedesktop.DBus.Properties", "GetAll", "(s)", COLLECTION).name == IS_LOCKED
     assert client.create_error("early", MAIL).name == IS_LOCKED
+    opened, prompt = client.unlock(LOGIN, DEFAULT, LOGIN + "/1")
+    assert opened == [] and prompt != NOTHING
     assert tool(session, "lookup", *MAIL_WORDS).returncode == 1
     assert tool(session, "store", "--label=Early", *MAIL_WORDS, input="early").returncode != 0
     assert session.login().returncode == 0
@@ -245,7 +265,8 @@ def test_a_locked_collection(session, peer, lift):
     other = peer.create("elsewhere", {"service": "other"}, collection=made)
     peer.listen()
     peer.signals.clear()
-    assert peer.call(ROOT, SERVICE, "Lock", "(ao)", [DEFAULT, "/no/where", LOGIN + "/1"]) == ([DEFAULT], NOTHING)
+    paths = [DEFAULT, "/no/where", LOGIN + "/1", DEFAULT]
+    assert peer.call(ROOT, SERVICE, "Lock", "(ao)", paths) == ([DEFAULT], NOTHING)
 
     def check_that_it_is_locked():
         assert peer.get(LOGIN, COLLECTION, "Locked") is True

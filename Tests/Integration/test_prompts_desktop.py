@@ -1,0 +1,430 @@
+"""Prompts from end to end on a desktop: a client, the daemon, latchkey-prompt, and GNOME's real prompter on a screen on
+which somebody types."""
+
+import os
+import signal
+import subprocess
+import time
+
+import pytest
+from clients import MAIL, MAIL_WORDS
+from dialog import PATIENCE, Dialog
+from gi.repository import Gio, GLib
+from peer import ABSENT, ACCESS_DENIED, COLLECTION, ITEM, LOGIN, NOTHING, PROMPT, ROOT, SECRETS, SERVICE, Peer
+from session import wait_until
+
+ALREADY_EXISTS = "org.freedesktop.Secret.Error.AlreadyExists"
+SECRET = "what was kept"
+
+
+@pytest.fixture(scope="module")
+def screen(shared_session):
+    opened = Dialog(shared_session)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def display(screen):
+    """For the picture of a failure."""
+    return screen.display
+
+
+@pytest.fixture
+def dialog(screen, display):
+    """The desktop, with the vault unlocked and one secret in it; nothing may be left on the screen."""
+    session = screen.session
+    assert session.login().returncode == 0
+    session.store(SECRET, *MAIL_WORDS)
+    screen._expected = len(screen.questions)
+    yield screen
+    screen.expect_nothing()
+
+
+@pytest.fixture
+def client(dialog):
+    """A client that says just what it is told to."""
+    opened = Peer(dialog.session)
+    yield opened
+    if not opened.bus.is_closed():
+        opened.close()
+
+
+@pytest.fixture
+def locker(dialog):
+    """A screen saver. The keys go when it comes."""
+    opened = Peer(dialog.session)
+
+    def turn(on):
+        opened.activate_screen_saver(on)
+        wait_until(lambda: dialog.session.status()["locker_up"] is on, "the locker")
+
+    yield turn
+    opened.close()
+    wait_until(lambda: not dialog.session.status()["locker_up"], "the locker's end")
+
+
+class Tool:
+    """secret-tool, while it waits."""
+
+    def __init__(self, session, *arguments, input=""):
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        self._process = session.start("secret-tool", *arguments, text=True, **pipes)
+        self._process.stdin.write(input)
+        self._process.stdin.close()
+        self._process.stdin = None
+
+    def end(self):
+        """What it printed, and how it ended."""
+        output, _ = self._process.communicate(timeout=PATIENCE)
+        return output, self._process.returncode
+
+
+def lookup(dialog):
+    return Tool(dialog.session, "lookup", *MAIL_WORDS)
+
+
+class Asked:
+    """A prompt that its client has asked for."""
+
+    def __init__(self, client, path):
+        self.path, self._client, self._results = path, client, []
+        self._subscribe()
+        client.call(path, PROMPT, "Prompt", "(s)", "")
+        # The daemon asks the bus who asks, and then the person: twice there and back, and it has.
+        for _ in range(2):
+            client.get(LOGIN, COLLECTION, "Locked")
+
+    def _subscribe(self):
+        def completed(_bus, _sender, _path, _interface, _member, told):
+            result = told.get_child_value(1).get_variant()
+            self._results.append((told.get_child_value(0).unpack(), result.get_type_string(), result.unpack()))
+
+        none = Gio.DBusSignalFlags.NONE
+        self._client.bus.signal_subscribe(SECRETS, PROMPT, "Completed", self.path, None, none, completed)
+
+    @property
+    def is_waiting(self):
+        self._client.listen()
+        return not self._results
+
+    def end(self):
+        """Whether it was dismissed, and its result with its type."""
+        wait_until(lambda: not self.is_waiting, "Completed", PATIENCE)
+        # It is told once, and then the prompt is gone.
+        assert self._client.error(self.path, PROMPT, "Prompt", "(s)", "") in ABSENT
+        assert self._client.error(self.path, PROMPT, "Dismiss") in ABSENT
+        (result,) = self._results
+        return result
+
+
+def prompt_for(client, *paths):
+    """The prompt that stands between a client and what is locked."""
+    opened, prompt = client.unlock(*paths)
+    assert opened == [] and prompt != NOTHING
+    return prompt
+
+
+def ask(client, *paths):
+    return Asked(client, prompt_for(client, *paths))
+
+
+def state(dialog):
+    return dialog.session.status()["state"]
+
+
+def seal(session):
+    """As before the first login. (Its logouts are fewer than its logins.)"""
+    session.restart()
+    assert session.status()["state"] == "sealed"
+
+
+# A client that waits
+
+
+def test_the_right_password(dialog):
+    dialog.session.lock()
+    tool = lookup(dialog)
+    question = dialog.expect()
+    assert question["message"] == "Enter your login password" and question["warning"] == ""
+    assert '\\"secret-tool\\"' in question["description"] or '"secret-tool"' in question["description"]
+    dialog.answer(dialog.session.password)
+    assert tool.end() == (SECRET, 0)
+    assert state(dialog) == "unlocked"
+    # Over the bus it goes encrypted, and nobody writes it down.
+    assert dialog.session.password not in dialog.heard + dialog.session.log()
+
+
+def test_wrong_then_right(dialog):
+    dialog.session.lock()
+    tool = lookup(dialog)
+    dialog.expect()
+    dialog.answer("something else")
+    assert "not right" in dialog.expect()["warning"]
+    assert state(dialog) == "locked"
+    dialog.answer(dialog.session.password)
+    assert tool.end() == (SECRET, 0)
+
+
+def test_cancelled(dialog):
+    dialog.session.lock()
+    tool = lookup(dialog)
+    dialog.expect()
+    dialog.cancel()
+    assert tool.end() == ("", 1)
+    assert state(dialog) == "locked"
+
+
+@pytest.mark.parametrize("victim", ["gcr-prompter", "latchkey-prompt"])
+def test_killed_while_it_asks(dialog, client, victim):
+    dialog.session.lock()
+    tool = lookup(dialog)
+    dialog.expect()
+    asked = ask(client, LOGIN)
+    (program,) = dialog.programs()
+    os.kill(program if victim == "latchkey-prompt" else dialog.prompter(), signal.SIGKILL)
+    assert tool.end() == ("", 1)
+    assert asked.end() == (True, "ao", [])
+    dialog.expect_nothing()
+    # And whoever asks then is heard.
+    tool = lookup(dialog)
+    dialog.expect()
+    dialog.answer(dialog.session.password)
+    assert tool.end() == (SECRET, 0)
+
+
+def test_login_password_then_passphrase(dialog, client):
+    made, _ = client.call(ROOT, SERVICE, "CreateCollection", "(a{sv}s)", {COLLECTION + ".Label": GLib.Variant("s", "Private")}, "")
+    client.create("hidden", {"in": "private"}, collection=made)
+    session = dialog.session
+    session.run("latchkey", "passphrase", "set", "--stdin", "Private", input="sesame", check=True)
+    seal(session)
+    tool = Tool(session, "lookup", "in", "private")
+    assert dialog.expect()["message"] == "Enter your login password"
+    dialog.answer(session.password)
+    assert "Private" in dialog.expect()["message"]
+    # One is not the other.
+    dialog.answer(session.password)
+    assert "not right" in dialog.expect()["warning"]
+    dialog.answer("sesame")
+    assert tool.end() == ("hidden", 0)
+    client.call(made, COLLECTION, "Delete")
+
+
+# What a client sees of its prompt
+
+
+def test_a_prompt_and_its_client(dialog, client):
+    item = client.search(MAIL)[0][0]
+    dialog.session.lock()
+    # Nobody waits for a person in a call: it has returned, and nothing is on the screen.
+    path = prompt_for(client, LOGIN, item, LOGIN)
+    assert dialog.programs() == [] and dialog.windows() == []
+    other = Peer(dialog.session)
+    for name, *arguments in (["Prompt", "(s)", ""], ["Dismiss"]):
+        assert other.error(path, PROMPT, name, *arguments) == ACCESS_DENIED
+    asked = Asked(client, path)
+    assert client.error(path, PROMPT, "Prompt", "(s)", "") == ALREADY_EXISTS
+    dialog.expect()
+    assert client.error(path, PROMPT, "Prompt", "(s)", "") == ALREADY_EXISTS
+    for name, *arguments in (["Prompt", "(s)", ""], ["Dismiss"]):
+        assert other.error(path, PROMPT, name, *arguments) == ACCESS_DENIED
+    assert asked.is_waiting
+    dialog.answer(dialog.session.password)
+    assert asked.end() == (False, "ao", [LOGIN, item])
+    assert client.read(item) == SECRET.encode()
+    # It is nobody else's business.
+    assert not [signal for signal in other.listen() if signal[2] == "Completed"]
+    other.close()
+
+
+def test_cancelled_prompts_have_a_result_of_their_type(dialog, client):
+    dialog.session.lock()
+    asked = ask(client, LOGIN)
+    dialog.expect()
+    dialog.cancel()
+    assert asked.end() == (True, "ao", [])
+
+
+def test_a_client_dismisses_its_prompt(dialog, client):
+    dialog.session.lock()
+    asked = ask(client, LOGIN)
+    dialog.expect()
+    client.call(asked.path, PROMPT, "Dismiss")
+    assert asked.end() == (True, "ao", [])
+    dialog.expect_nothing()
+    assert state(dialog) == "locked"
+
+
+def test_a_client_that_is_gone_takes_its_prompt_with_it(dialog, client):
+    dialog.session.lock()
+    ask(client, LOGIN)
+    dialog.expect()
+    client.close()
+    dialog.expect_nothing()
+    tool = lookup(dialog)
+    dialog.expect()
+    dialog.answer(dialog.session.password)
+    assert tool.end() == (SECRET, 0)
+
+
+def test_clients_share_one_window(dialog, client):
+    dialog.session.lock()
+    ask(client, LOGIN)
+    dialog.expect()
+    tool = lookup(dialog)
+    other = Peer(dialog.session)
+    asked = [ask(other, LOGIN), ask(other, other.search(MAIL)[1][0])]
+    # One of them goes; the window stays for the rest.
+    client.close()
+    assert asked[0].is_waiting and len(dialog.windows()) == 1
+    dialog.answer(dialog.session.password)
+    assert tool.end() == (SECRET, 0)
+    assert [each.end()[:2] for each in asked] == [(False, "ao")] * 2
+    other.close()
+    # Nobody was asked twice.
+    dialog.expect_nothing()
+
+
+class Late(Asked):
+    """As old versions of go-keyring: it listens only when its call has returned."""
+
+    def __init__(self, client, path):
+        self.path, self._client, self._results = path, client, []
+        client.call(path, PROMPT, "Prompt", "(s)", "")
+        self._subscribe()
+
+    def is_told(self):
+        end = time.monotonic() + 3
+        while self.is_waiting and time.monotonic() < end:
+            time.sleep(0.01)
+        return not self.is_waiting
+
+
+@pytest.mark.parametrize("why", ["the vault was opened meanwhile", "nobody can be asked"])
+def test_who_listens_late_hears_of_the_end(session, peer, why):
+    for _ in range(5):
+        session.lock()
+        path = prompt_for(peer, LOGIN)
+        opened = why == "the vault was opened meanwhile"
+        if opened:
+            assert session.locker().returncode == 0
+        late = Late(peer, path)
+        # The test may be the slow one.
+        if late.is_told():
+            assert late.end() == (not opened, "ao", [LOGIN] if opened else [])
+            return
+    raise AssertionError("Completed was never heard")
+
+
+# Lockers
+
+
+@pytest.fixture
+def behind_locker(dialog, client, locker):
+    """A prompt that its client asked for while a locker was up."""
+    item = client.search(MAIL)[0][0]
+    locker(True)
+    # Who looks at the collection alone finds it open: no prompt could help.
+    assert client.get(LOGIN, COLLECTION, "Locked") is False
+    assert client.unlock(LOGIN) == ([LOGIN], NOTHING)
+    assert client.get(item, ITEM, "Locked") is True
+    asked = ask(client, item)
+    assert client.get(LOGIN, COLLECTION, "Locked") is False
+    dialog.expect_nothing()
+    assert asked.is_waiting
+    return asked
+
+
+def test_the_lockers_password_is_the_answer(dialog, client, locker, behind_locker):
+    assert dialog.session.locker().returncode == 0
+    locker(False)
+    assert behind_locker.end()[:2] == (False, "ao")
+    dialog.expect_nothing()
+
+
+def test_a_locker_that_goes_without_a_password(dialog, locker, behind_locker):
+    locker(False)
+    dialog.expect()
+    assert behind_locker.is_waiting
+    dialog.answer(dialog.session.password)
+    assert behind_locker.end()[:2] == (False, "ao")
+
+
+def test_who_waits_behind_a_locker_may_stop(dialog, client, locker, behind_locker):
+    client.call(behind_locker.path, PROMPT, "Dismiss")
+    assert behind_locker.end() == (True, "ao", [])
+    locker(False)
+    assert client.get(LOGIN, COLLECTION, "Locked") is True
+    dialog.expect_nothing()
+
+
+@pytest.mark.parametrize("password", [True, False])
+def test_a_locker_comes_while_a_prompt_is_shown(dialog, client, locker, password):
+    session = dialog.session
+    session.lock()
+    asked = ask(client, LOGIN, client.search(MAIL)[1][0])
+    dialog.expect()
+    locker(True)
+    dialog.expect_nothing()
+    assert asked.is_waiting
+    if password:
+        assert session.locker().returncode == 0
+    locker(False)
+    if not password:
+        dialog.expect()
+        dialog.answer(session.password)
+    assert asked.end()[:2] == (False, "ao")
+
+
+def test_a_locker_does_not_lift_what_was_locked_by_itself(dialog, client, locker):
+    client.call(ROOT, SERVICE, "Lock", "(ao)", [LOGIN])
+    locker(True)
+    assert client.get(LOGIN, COLLECTION, "Locked") is True
+    asked = ask(client, LOGIN)
+    assert dialog.session.locker().returncode == 0
+    assert asked.is_waiting and dialog.programs() == []
+    locker(False)
+    dialog.expect()
+    dialog.answer(dialog.session.password)
+    assert asked.end() == (False, "ao", [LOGIN])
+
+
+# Storing in what is locked
+
+
+@pytest.mark.parametrize("how", ["collection locked", "evicted", "sealed"])
+def test_store(dialog, client, how):
+    """libsecret asks by itself, and stores after it. Behind the lock something new could be stored as it is; in the place
+    of something old not."""
+    session = dialog.session
+    if how == "sealed":
+        seal(session)
+    elif how == "evicted":
+        session.lock()
+    else:
+        client.call(ROOT, SERVICE, "Lock", "(ao)", [LOGIN])
+    arguments = ["store", "--label=Mail", *MAIL_WORDS]
+    tool = Tool(session, *arguments, input="lost")
+    dialog.expect()
+    dialog.cancel()
+    output, status = tool.end()
+    assert status != 0
+    tool = Tool(session, *arguments, input="newer")
+    dialog.expect()
+    dialog.answer(session.password)
+    assert tool.end() == ("", 0)
+    # In its place, beside nothing of the first try.
+    assert len(client.search(MAIL)[0]) == 1 and client.search(MAIL)[1] == []
+    assert session.lookup(*MAIL_WORDS) == "newer"
+
+
+def test_store_in_a_locked_collection_that_stays_locked(dialog, client):
+    session = dialog.session
+    client.call(ROOT, SERVICE, "Lock", "(ao)", [LOGIN])
+    tool = Tool(session, "store", "--label=Mail", *MAIL_WORDS, input="lost")
+    dialog.expect()
+    dialog.cancel()
+    assert tool.end()[1] != 0
+    assert session.login().returncode == 0
+    assert session.lookup(*MAIL_WORDS) == SECRET
