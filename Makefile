@@ -28,12 +28,13 @@ BUILD_PACKAGES := libsodium-dev libpam0g-dev libsystemd-dev libgcrypt20-dev libs
 TEST_PACKAGES  := dbus dbus-user-session libpam-systemd systemd-container libsecret-tools pamtester libpam-wrapper \
   libpam-pwdfile python3-pytest python3-pexpect python3-secretstorage python3-gi gir1.2-secret-1 python3-nacl \
   python3-argon2 python3-jeepney python3-cryptography binutils gcc libc6-dev openssl valgrind
+BENCH_PACKAGES := gnome-keyring
 PACKAGES       := $(BUILD_PACKAGES) $(TEST_PACKAGES)
 
 PROGRAMS := latchkeyd latchkey-derive latchkey
 SUITES   := Tests/PAMModule Tests/Programs Tests/Integration Tests/Desktop
 
-.PHONY: help deps build install uninstall run test lint clean
+.PHONY: help deps build install uninstall run test bench lint clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -100,6 +101,11 @@ test: deps build ## unit tests, then the PAM module, whole programs, and a boote
 	for s in $(SUITES); do test -d $$s || continue; \
 	  $(PYTHON) -m pytest -p no:cacheprovider $$s || failed="$$failed $$s"; done; \
 	test -z "$$failed" || { echo "failed: $$failed"; exit 1; }
+
+# On a machine that does nothing else. The vaults are on the file system of /var/tmp; BENCHFLAGS=--below=DIR names another.
+bench: build ## latchkeyd beside gnome-keyring: a table of ratios; below 15 minutes
+	$(MAKE) deps PACKAGES="$(PACKAGES) $(BENCH_PACKAGES)" >&2
+	$(PYTHON) Tests/Benchmark/benchmark $(BENCHFLAGS)
 
 lint: ## formatting and style of the Swift sources
 	swift format lint --strict --recursive Package.swift Sources Tests
