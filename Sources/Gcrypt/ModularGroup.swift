@@ -6,8 +6,10 @@ enum ModularGroup {
   static let byteCount = 128
   static let bitCount: UInt32 = 1024
 
-  /// A private exponent is drawn from 2 ..< 2^1023, which is (p − 1) / 2 but for a part in 2^63.
-  static let exponentBits: UInt32 = 1023
+  /// A private exponent is drawn from 2 ..< 2^256. An attacker's work on a short exponent is the square root of its
+  /// range, 2^128: far more than the logarithm in a group of 1024 bits takes, whatever the exponent. The prime is safe,
+  /// so no small subgroup tells parts of it (RFC 7919, 5.2, asks for 200 bits in a group of 2048).
+  static let exponentBits: UInt32 = 256
 
   static func prime() throws(GcryptError) -> Integer { try integer(primeBytes) }
 

@@ -27,6 +27,9 @@ public final class SecretService {
   private var slots: [BusSlot] = []
   /// Answers that must not be empty before the whole database was looked at.
   private var waitingForVerification: [() -> Void] = []
+  /// The key of the next encrypted session, drawn while nobody waits.
+  private var nextAgreement: KeyAgreement?
+  private var preparation: EventSource?
   private var announcedLocks: [CollectionPlace: Bool] = [:]
 
   /// How many transport sessions, and how many prompts, one client may have; with one more the oldest goes.
@@ -63,6 +66,10 @@ public final class SecretService {
           guard case .item(let name, _) = ObjectPath(path) else { return false }
           return exists(name)
         })
+    }
+    preparation = try loop.addIdle { [unowned self] in
+      if nextAgreement == nil { nextAgreement = try? KeyAgreement() }
+      return false
     }
     // sd-bus asks the nearest one above a path only.
     for prefix in [ObjectPath.root, ObjectPath.collections, ObjectPath.aliases] {
@@ -155,6 +162,12 @@ public final class SecretService {
     let own = objects.filter { $0.value.owner == client }
     guard own.count >= Self.limitPerClient else { return }
     if let oldest = own.min(by: { $0.value.number < $1.value.number }) { objects[oldest.key] = nil }
+  }
+
+  /// The key of an encrypted session that begins now, where one is ready; the next one is drawn in an idle turn.
+  func takeAgreement() -> KeyAgreement? {
+    defer { preparation?.resume() }
+    return nextAgreement.take()
   }
 
   // MARK: - clients

@@ -56,7 +56,7 @@ extension SecretService {
       guard try call.message.peekVariant() == "ay" else { throw .invalidArguments("the public key must be bytes") }
       let agreed = try call.message.readVariant("ay") { (input: Message) throws(BusError) in
         try input.withBytes { (bytes: UnsafeRawBufferPointer) throws(BusError) in
-          do throws(GcryptError) { return try KeyAgreement.respond(to: bytes) } catch {
+          do throws(GcryptError) { return try KeyAgreement.respond(to: bytes, with: takeAgreement()) } catch {
             throw error == .outOfSecureMemory
               ? .limitsExceeded("there are too many sessions") : .invalidArguments("that is no public key")
           }
