@@ -257,12 +257,15 @@ extension SecretService {
       var answered: Set<String> = []
       for path in paths where answered.insert(path).inserted {
         // What is gone or locked is left out; the rest is still wanted.
-        guard let item = try? item(at: path) else { continue }
-        let vault = holder(item.collection).vault
-        guard (try? vault.isReadable(item.id)) == true else { continue }
+        guard case .item(let name, let id) = ObjectPath(path), let place = try? place(name) else { continue }
+        let (vault, collection) = holder(place)
+        let opened: OpenedSecret? = try BusError.vault { () throws(VaultError) in
+          try vault.secretIfReadable(ofItem: id, in: collection)
+        }
+        guard let opened else { continue }
         try out.open("e", "o(oayays)")
         try out.appendObjectPath(path)
-        try write(item, session, to: &out)
+        try session.write(opened.secret, contentType: opened.contentType, to: &out)
         try out.close()
       }
       try out.close()
