@@ -8,6 +8,11 @@ public struct ByteWriter {
   /// An empty writer.
   public init() {}
 
+  /// An empty writer with room for that many bytes, so that they are not copied as it grows.
+  public init(capacity: Int) {
+    contents.reserveCapacity(capacity)
+  }
+
   /// Adds bytes as they are.
   public mutating func put(_ raw: [UInt8]) {
     contents += raw

@@ -53,6 +53,7 @@ extension Vault {
   /// The items that fit, oldest first. Never short because a key is missing, and once the database has been verified
   /// never empty because of damage: that is an error.
   public func search(_ query: ItemQuery, in collection: Int64? = nil) throws(VaultError) -> [FoundItem] {
+    if isUnused { return [] }
     let result = try reading { store throws(VaultError) in try search(query, in: collection, store) }
     if result.isEmpty { _ = try writable() }
     return result
@@ -314,6 +315,7 @@ extension Vault {
         session: session.key)
     }
     let row = item.row
+    isUnused = false
     try writing { store throws(VaultError) in try isNew ? store.insert(row) : store.update(row) }
   }
 

@@ -37,6 +37,8 @@ public final class Vault {
   /// The links behind the last collection: from these new collections get their keys.
   private var chains: (unlocked: KeyChain?, session: KeyChain?)
   var verification: Verification?
+  /// Whether no item was ever stored: known of a vault in memory only, and spares searches in it.
+  var isUnused = false
   /// Where the wrapping of items that were stored while locked goes on.
   var rewrapPosition: Int64 = 0
 
@@ -58,6 +60,7 @@ public final class Vault {
       try fill(nil, vault: Sodium.randomBytes(16), tiers: tiers, label: label, aliases: [])
       try loadCollections()
       try takeOver(tiers, opening: .everything, liftingMarks: true)
+      isUnused = true
     } catch let error as VaultError { throw error } catch { throw .outOfMemory }
   }
 
