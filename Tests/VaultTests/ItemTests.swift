@@ -64,6 +64,15 @@ struct ItemTests {
     #expect(try vault.ids(["all": "x", "half": "1", "third": "1", "number": "34"]) == [])
     #expect(try vault.ids(["all": "x", "half": "0", "third": "1", "few": "x"]) == expected { $0 % 30 == 4 })
     #expect(try vault.ids(["all": "x", "half": "none"]) == [])
+    // Whichever of them is looked at last.
+    let right = ["number": "34", "half": "0", "third": "1", "few": "x", "all": "x"]
+    for count in 2...right.count {
+      let names = ["number", "half", "third", "few", "all"].prefix(count)
+      let query = right.filter { names.contains($0.key) }
+      #expect(try vault.ids(query) == [made[34]])
+      #expect(try vault.ids(query.merging(["half": "1"]) { $1 }) == [])
+      #expect(try vault.ids(query.merging(["third": "2"]) { $1 }) == [])
+    }
   }
 
   @Test("move from every class to every other with their secret", arguments: AccessibilityClass.allCases)
