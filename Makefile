@@ -30,6 +30,7 @@ TEST_PACKAGES  := dbus dbus-user-session libpam-systemd systemd-container libsec
   python3-argon2 python3-jeepney python3-cryptography python3-keyring golang-docker-credential-helpers git \
   libsecret-1-dev binutils gcc libc6-dev openssl valgrind xdg-desktop-portal bubblewrap xvfb xdotool chromium \
   seahorse at-spi2-core gir1.2-atspi-2.0 libatk-adaptor gcr pinentry-curses
+BENCH_PACKAGES := gnome-keyring
 PACKAGES       := $(BUILD_PACKAGES) $(TEST_PACKAGES)
 
 PROGRAMS := latchkeyd latchkey-derive latchkey-prompt latchkey
@@ -38,7 +39,7 @@ SUITES   := Tests/PAMModule Tests/Programs Tests/Integration Tests/Fuzz Tests/De
 # How long `make fuzz` runs, all targets together.
 FUZZ_SECONDS ?= 600
 
-.PHONY: help deps build install uninstall run test fuzz fuzz-build lint clean
+.PHONY: help deps build install uninstall run test bench fuzz fuzz-build lint clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -122,6 +123,11 @@ test: deps build ## unit tests, then the PAM module, whole programs, and a boote
 	for s in $(SUITES); do test -d $$s || continue; \
 	  $(PYTHON) -m pytest -p no:cacheprovider $$s || failed="$$failed $$s"; done; \
 	test -z "$$failed" || { echo "failed: $$failed"; exit 1; }
+
+# On a machine that does nothing else. The vaults are on the file system of /var/tmp; BENCHFLAGS=--below=DIR names another.
+bench: build ## latchkeyd beside gnome-keyring: a table of ratios; below 15 minutes
+	$(MAKE) deps PACKAGES="$(PACKAGES) $(BENCH_PACKAGES)" >&2
+	$(PYTHON) Tests/Benchmark/benchmark $(BENCHFLAGS)
 
 fuzz: deps build fuzz-build ## bad input for FUZZ_SECONDS (600): bus, control socket and every parser
 	FUZZ_SECONDS=$(FUZZ_SECONDS) $(PYTHON) -m pytest -p no:cacheprovider -s Tests/Fuzz

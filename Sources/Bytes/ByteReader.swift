@@ -1,36 +1,41 @@
 /// Reads fields from untrusted bytes. Never traps: what is not there is ``Truncated``.
 public struct ByteReader {
   /// The bytes ended before the field did.
-  public struct Truncated: Error {}
+  public struct Truncated: Error {
+    @usableFromInline init() {}
+  }
 
-  private let bytes: [UInt8]
+  @usableFromInline let bytes: [UInt8]
+  @usableFromInline var offset: Int
+
   /// How many bytes were read.
-  public private(set) var position: Int
+  public var position: Int { offset }
 
   /// A reader at the start of `bytes`, which hold no secret.
   public init(_ bytes: [UInt8]) {
     self.bytes = bytes
-    position = 0
+    offset = 0
   }
 
   /// How many bytes are left.
-  public var remaining: Int { bytes.count - position }
+  @inlinable public var remaining: Int { bytes.count - offset }
 
   /// The next `count` bytes.
   public mutating func take(_ count: Int) throws(Truncated) -> [UInt8] {
     guard count >= 0, count <= remaining else { throw Truncated() }
-    defer { position += count }
-    return Array(bytes[position..<(position + count)])
+    defer { offset += count }
+    return Array(bytes[offset..<(offset + count)])
   }
 
   /// The next unsigned number, little-endian, in as many bytes as its type has.
-  public mutating func number<Number: FixedWidthInteger & UnsignedInteger>(
+  @inlinable
+  public mutating func number<Number: FixedWidthInteger & UnsignedInteger & BitwiseCopyable>(
     _ type: Number.Type = Number.self
   ) throws(Truncated) -> Number {
     let size = Number.bitWidth / 8
     guard size <= remaining else { throw Truncated() }
-    defer { position += size }
-    return bytes[position..<(position + size)].reversed().reduce(0) { Number(truncatingIfNeeded: $0 << 8) | Number($1) }
+    defer { offset += size }
+    return bytes.withUnsafeBytes { Number(littleEndian: $0.loadUnaligned(fromByteOffset: offset, as: Number.self)) }
   }
 
   /// The next bytes, with their length in front as 16 bits.

@@ -1,33 +1,41 @@
 /// Writes the fields that ``ByteReader`` reads. For what is no secret: its memory is not erased.
 public struct ByteWriter {
   /// What was written.
-  public private(set) var bytes: [UInt8] = []
+  public var bytes: [UInt8] { contents }
+
+  @usableFromInline var contents: [UInt8] = []
 
   /// An empty writer.
   public init() {}
 
+  /// An empty writer with room for that many bytes, so that they are not copied as it grows.
+  public init(capacity: Int) {
+    contents.reserveCapacity(capacity)
+  }
+
   /// Adds bytes as they are.
   public mutating func put(_ raw: [UInt8]) {
-    bytes += raw
+    contents += raw
   }
 
   /// Adds a number, little-endian.
+  @inlinable
   public mutating func number<Number: FixedWidthInteger & UnsignedInteger>(_ value: Number) {
-    withUnsafeBytes(of: value.littleEndian) { bytes += $0 }
+    withUnsafeBytes(of: value.littleEndian) { contents += $0 }
   }
 
   /// Adds bytes with their length in front as 16 bits. The caller keeps them below 64 KiB.
   public mutating func short(_ raw: [UInt8]) {
     precondition(raw.count <= Int(UInt16.max))
     number(UInt16(raw.count))
-    bytes += raw
+    contents += raw
   }
 
   /// Adds bytes with their length in front as 32 bits.
   public mutating func long(_ raw: [UInt8]) {
     precondition(raw.count <= Int(UInt32.max))
     number(UInt32(raw.count))
-    bytes += raw
+    contents += raw
   }
 
   /// Adds text with its length in front as 16 bits, cut at 64 KiB.

@@ -13,8 +13,10 @@ public struct ModularGroup: Sendable {
   public var byteCount: Int { primeBytes.count }
   var bitCount: UInt32 { UInt32(byteCount) * 8 }
 
-  /// A private exponent is drawn from 2 up to the power of two below (p − 1) / 2, from which that is 2^-60 away.
-  var exponentBits: UInt32 { bitCount - 1 }
+  /// A private exponent is drawn from 2 ..< 2^256. An attacker's work on a short exponent is the square root of its
+  /// range, 2^128: far more than the logarithm in a group of 1024 or 1536 bits takes, whatever the exponent. The prime is
+  /// safe, so no small subgroup tells parts of it (RFC 7919, 5.2, asks for 200 bits in a group of 2048).
+  static let exponentBits: UInt32 = 256
 
   func prime() throws(GcryptError) -> Integer { try Self.integer(primeBytes) }
 

@@ -6,7 +6,8 @@ import CSQLite
 /// the disk; exclusive, so no second process opens the file meanwhile; deleted content is overwritten with zeros.
 public final class Database {
   fileprivate let handle: OpaquePointer
-  private var statements: [String: Statement] = [:]
+  /// By where their text lies: a literal's does not move.
+  private var statements: [UnsafePointer<UInt8>: Statement] = [:]
 
   /// How a database is opened.
   public enum Mode: Sendable {
@@ -76,14 +77,14 @@ public final class Database {
 
   /// The prepared statement of `sql`, made once. Values are bound, never written into the text.
   public func statement(_ sql: StaticString) throws(SQLiteError) -> Statement {
-    let text = sql.description
-    if let ready = statements[text], !ready.isBusy { return ready }
+    if let ready = statements[sql.utf8Start], !ready.isBusy { return ready }
     var prepared: OpaquePointer?
-    guard sqlite3_prepare_v3(handle, text, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &prepared, nil) == SQLITE_OK,
-      let prepared
-    else { throw error }
+    let status = sql.utf8Start.withMemoryRebound(to: CChar.self, capacity: sql.utf8CodeUnitCount + 1) {
+      sqlite3_prepare_v3(handle, $0, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &prepared, nil)
+    }
+    guard status == SQLITE_OK, let prepared else { throw error }
     let statement = Statement(prepared, of: self)
-    statements[text] = statement
+    statements[sql.utf8Start] = statement
     return statement
   }
 
@@ -91,13 +92,13 @@ public final class Database {
   public func transaction<Result, Failure: Error>(
     mapping: (SQLiteError) -> Failure, _ body: () throws(Failure) -> Result
   ) throws(Failure) -> Result {
-    do { try execute("BEGIN IMMEDIATE") } catch { throw mapping(error) }
+    do { try statement("BEGIN IMMEDIATE").run() } catch { throw mapping(error) }
     let result: Result
     do { result = try body() } catch {
       try? execute("ROLLBACK")
       throw error
     }
-    do { try execute("COMMIT") } catch {
+    do { try statement("COMMIT").run() } catch {
       try? execute("ROLLBACK")
       throw mapping(error)
     }

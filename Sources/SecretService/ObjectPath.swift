@@ -30,35 +30,37 @@ enum ObjectPath: Equatable {
 
   /// Reads a path. The first collection of a vault is called `login`, because clients look for it by that name.
   init(_ path: String) {
-    let parts = path.split(separator: "/", omittingEmptySubsequences: false).dropFirst()
-    guard path.hasPrefix("/"), parts.starts(with: ["org", "freedesktop", "secrets"]),
-      parts.count == 5 || parts.count == 6
-    else {
-      self = .other
-      return
+    self = Self.read(path.utf8) ?? .other
+  }
+
+  private static let prefix = root + "/"
+  private static let slash = UInt8(ascii: "/")
+
+  /// By bytes: every call reads its paths several times.
+  private static func read(_ path: String.UTF8View) -> ObjectPath? {
+    guard path.starts(with: prefix.utf8) else { return nil }
+    let rest = path.dropFirst(prefix.utf8.count)
+    guard let end = rest.firstIndex(of: slash) else { return nil }
+    let kind = rest[..<end]
+    var last = rest[rest.index(after: end)...]
+    var item: Int64?
+    if let end = last.firstIndex(of: slash) {
+      guard let number = number(Substring(last[last.index(after: end)...])) else { return nil }
+      (item, last) = (number, last[..<end])
     }
-    let rest = Array(parts.dropFirst(3))
-    let name: CollectionName
-    switch (rest[0], rest[1]) {
-    case ("collection", "login"): name = .vault(1)
-    case ("collection", "session"): name = .session
-    case ("collection", let text):
-      guard text.first == "c", let id = Self.number(text.dropFirst()), id != 1 else {
-        self = .other
-        return
-      }
-      name = .vault(id)
-    case ("aliases", let text): name = .alias(String(text))
-    default:
-      self = .other
-      return
-    }
-    if rest.count == 2 {
-      self = .collection(name)
-    } else if let item = Self.number(rest[2]) {
-      self = .item(name, item)
-    } else {
-      self = .other
+    guard let name = name(kind: Substring(kind), Substring(last)) else { return nil }
+    return item.map { .item(name, $0) } ?? .collection(name)
+  }
+
+  private static func name(kind: Substring, _ text: Substring) -> CollectionName? {
+    switch (kind, text) {
+    case ("collection", "login"): return .vault(1)
+    case ("collection", "session"): return .session
+    case ("collection", _):
+      guard text.utf8.first == UInt8(ascii: "c"), let id = number(text.dropFirst()), id != 1 else { return nil }
+      return .vault(id)
+    case ("aliases", _): return .alias(String(text))
+    default: return nil
     }
   }
 

@@ -33,6 +33,9 @@ public final class SecretService {
   private var slots: [BusSlot] = []
   /// Answers that must not be empty before the whole database was looked at.
   private var waitingForVerification: [() -> Void] = []
+  /// The key of the next encrypted session, drawn while nobody waits.
+  private var nextAgreement: KeyAgreement?
+  private var preparation: EventSource?
   private var announcedLocks: [CollectionPlace: Bool] = [:]
   /// Collections of which is still to be said that items came or went.
   private var changedContents: [CollectionPlace: EventSource] = [:]
@@ -78,6 +81,10 @@ public final class SecretService {
           guard case .item(let name, _) = ObjectPath(path) else { return false }
           return exists(name)
         })
+    }
+    preparation = try loop.addIdle { [unowned self] in
+      if nextAgreement == nil { nextAgreement = try? KeyAgreement() }
+      return false
     }
     // sd-bus asks the nearest one above a path only.
     for prefix in [ObjectPath.root, ObjectPath.collections, ObjectPath.aliases] {
@@ -174,6 +181,12 @@ public final class SecretService {
   func freshPath(below prefix: String) -> (number: Int, path: String) {
     defer { nextNumber += 1 }
     return (nextNumber, prefix + "/s\(nextNumber)")
+  }
+
+  /// The key of an encrypted session that begins now, where one is ready; the next one is drawn in an idle turn.
+  func takeAgreement() -> KeyAgreement? {
+    defer { preparation?.resume() }
+    return nextAgreement.take()
   }
 
   // MARK: - clients

@@ -57,7 +57,7 @@ extension SecretService {
       guard try call.message.peekVariant() == "ay" else { throw .invalidArguments("the public key must be bytes") }
       let agreed = try call.message.readVariant("ay") { (input: Message) throws(BusError) in
         try input.withBytes { (bytes: UnsafeRawBufferPointer) throws(BusError) in
-          do throws(GcryptError) { return try KeyAgreement.respond(to: bytes) } catch {
+          do throws(GcryptError) { return try KeyAgreement.respond(to: bytes, with: takeAgreement()) } catch {
             throw error == .outOfSecureMemory
               ? .limitsExceeded("there are too many sessions") : .invalidArguments("that is no public key")
           }
@@ -284,12 +284,15 @@ extension SecretService {
       var answered: Set<String> = []
       for path in paths where answered.insert(path).inserted {
         // What is gone or locked is left out; the rest is still wanted.
-        guard let item = try? item(at: path) else { continue }
-        let vault = holder(item.collection).vault
-        guard (try? vault.isReadable(item.id)) == true else { continue }
+        guard case .item(let name, let id) = ObjectPath(path), let place = try? place(name) else { continue }
+        let (vault, collection) = holder(place)
+        let opened: OpenedSecret? = try BusError.vault { () throws(VaultError) in
+          try vault.secretIfReadable(ofItem: id, in: collection)
+        }
+        guard let opened else { continue }
         try out.open("e", "o(oayays)")
         try out.appendObjectPath(path)
-        try write(item, session, to: &out)
+        try session.write(opened.secret, contentType: opened.contentType, to: &out)
         try out.close()
       }
       try out.close()

@@ -181,9 +181,14 @@ public struct MessageWriter: ~Copyable {
   private mutating func appendText(
     _ type: Unicode.Scalar, _ value: String, _ what: String
   ) throws(BusError) {
-    guard !value.utf8.contains(0) else { throw .invalidArguments("a text holds a NUL") }
     try count(value.utf8.count)
-    try BusError.check(sd_bus_message_append_basic(pointer, Message.code(type), value), writing: what)
+    var hasNUL = false
+    let result = value.withCString { text in
+      hasNUL = strlen(text) != value.utf8.count
+      return hasNUL ? 0 : sd_bus_message_append_basic(pointer, Message.code(type), text)
+    }
+    guard !hasNUL else { throw .invalidArguments("a text holds a NUL") }
+    try BusError.check(result, writing: what)
   }
 
   private mutating func appendBasic<Value: BitwiseCopyable>(

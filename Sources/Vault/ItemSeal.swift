@@ -20,7 +20,7 @@ struct ItemSeal {
   static let secretLimit = 32 << 20
 
   private func associated(_ column: String, _ more: [UInt8] = []) -> [UInt8] {
-    var out = ByteWriter()
+    var out = ByteWriter(capacity: 96 + more.count)
     out.text("latchkey/1/" + column)
     out.put(vault)
     out.put(collection)
@@ -33,7 +33,7 @@ struct ItemSeal {
   /// What the item key and the secret are bound to beside the row: the flags and the revision, which only the sealed
   /// metadata tells.
   private static func binding(flags: UInt32, revision: [UInt8]) -> [UInt8] {
-    var out = ByteWriter()
+    var out = ByteWriter(capacity: 4 + revision.count)
     out.number(flags)
     out.put(revision)
     return out.bytes

@@ -93,14 +93,41 @@ extension Store {
     try numbers("SELECT collection FROM item WHERE id = ?") { s throws(SQLiteError) in try s.bind(1, id) }.first
   }
 
-  /// The class key of an item, and how its own key is kept; nil when there is no such item.
-  func classKey(ofItem id: Int64) throws(VaultError) -> (classKey: Int64, form: ItemRow.Form?)? {
-    try VaultError.store { () throws(SQLiteError) in
-      let statement = try database.statement("SELECT class_key, form FROM item WHERE id = ?")
-      defer { statement.reset() }
-      guard try statement.bind(1, id).step() else { return nil }
-      return (statement.integer(0), ItemRow.Form(rawValue: UInt8(truncatingIfNeeded: statement.integer(1))))
+  /// What decides whether an item can be read.
+  struct Place {
+    let item: Int64
+    /// Nil for an item that an index leads to although it is not there.
+    let collection: Int64?
+    let classKey: Int64
+    /// How its own key is kept.
+    let form: ItemRow.Form?
+
+    fileprivate init(_ statement: Statement) {
+      item = statement.integer(0)
+      collection = statement.isNull(1) ? nil : statement.integer(1)
+      classKey = statement.integer(2)
+      form = ItemRow.Form(rawValue: UInt8(truncatingIfNeeded: statement.integer(3)))
     }
+  }
+
+  private func places(
+    _ sql: StaticString, _ bind: (Statement) throws(SQLiteError) -> Void
+  ) throws(VaultError) -> [Place] {
+    try VaultError.store { () throws(SQLiteError) in
+      let statement = try database.statement(sql)
+      defer { statement.reset() }
+      try bind(statement)
+      var found: [Place] = []
+      while try statement.step() { found.append(Place(statement)) }
+      return found
+    }
+  }
+
+  /// Where an item is; nil when there is no such item.
+  func place(ofItem id: Int64) throws(VaultError) -> Place? {
+    try places("SELECT id, collection, class_key, form FROM item WHERE id = ?") { s throws(SQLiteError) in
+      try s.bind(1, id)
+    }.first
   }
 
   /// Every item of a collection, oldest first.
@@ -110,11 +137,18 @@ extension Store {
     }
   }
 
-  /// Every item whose class key is `classKey`.
-  func items(classKey: Int64) throws(VaultError) -> [Int64] {
-    try numbers("SELECT id FROM item WHERE class_key = ? ORDER BY id") { s throws(SQLiteError) in
-      try s.bind(1, classKey)
-    }
+  /// Where every item of a collection is, oldest first.
+  func places(in collection: Int64) throws(VaultError) -> [Place] {
+    try places(
+      "SELECT id, collection, class_key, form FROM item WHERE collection = ? ORDER BY id"
+    ) { s throws(SQLiteError) in try s.bind(1, collection) }
+  }
+
+  /// Where every item is whose class key is `classKey`, oldest first.
+  func places(classKey: Int64) throws(VaultError) -> [Place] {
+    try places(
+      "SELECT id, collection, class_key, form FROM item WHERE class_key = ? ORDER BY id"
+    ) { s throws(SQLiteError) in try s.bind(1, classKey) }
   }
 
   /// Up to `limit` items in `form` with a number above `id`.
@@ -133,35 +167,50 @@ extension Store {
     }
   }
 
-  /// Every item that has all of `tokens`, oldest first. At least one token.
+  /// Where every item is that has all of `tokens`, oldest first. At least one token.
   ///
   /// Starts at the token that the fewest items have, so that a search costs what its rarest attribute does: many
   /// programs give all their items one attribute in common.
-  func items(withTokens tokens: [[UInt8]]) throws(VaultError) -> [Int64] {
-    var rarest: [UInt8] = []
-    var fewest = Int64.max
-    if tokens.count == 1 {
-      rarest = tokens[0]
-    } else {
-      for token in tokens {
-        let count =
-          try numbers("SELECT count(*) FROM (SELECT 1 FROM token WHERE token = ? LIMIT ?)") { s throws(SQLiteError) in
-            try s.bind(1, token).bind(2, min(fewest, 10_000))
-          }.first ?? 0
-        if count == 0 { return [] }
-        if count < fewest { (rarest, fewest) = (token, count) }
-        if fewest == 1 { break }
-      }
+  func places(withTokens tokens: [[UInt8]]) throws(VaultError) -> [Place] {
+    guard let rarest = try rarest(of: tokens) else { return [] }
+    let others = tokens.filter { $0 != rarest }
+    var found = try places(
+      """
+      SELECT token.item, collection, class_key, form FROM token LEFT JOIN item ON item.id = token.item
+      WHERE token = ?1 AND (?2 IS NULL OR EXISTS (SELECT 1 FROM token AS t WHERE t.token = ?2 AND t.item = token.item))
+        AND (?3 IS NULL OR EXISTS (SELECT 1 FROM token AS t WHERE t.token = ?3 AND t.item = token.item))
+      ORDER BY token.item
+      """
+    ) { s throws(SQLiteError) in
+      try s.bind(1, rarest).bind(2, others.first).bind(3, others.dropFirst().first)
     }
-    var found = try numbers("SELECT item FROM token WHERE token = ? ORDER BY item") { s throws(SQLiteError) in
-      try s.bind(1, rarest)
-    }
-    for token in tokens where token != rarest {
-      var kept: [Int64] = []
-      for item in found where try hasToken(token, item) { kept.append(item) }
+    for token in others.dropFirst(2) {
+      var kept: [Place] = []
+      for place in found where try hasToken(token, place.item) { kept.append(place) }
       found = kept
     }
     return found
+  }
+
+  /// The token that the fewest items have; nil when no item has one of them. Looks at few entries of each first, so that
+  /// the common ones are not counted where there is a rare one.
+  private func rarest(of tokens: [[UInt8]]) throws(VaultError) -> [UInt8]? {
+    guard tokens.count > 1 else { return tokens.first }
+    var limit: Int64 = 4
+    while true {
+      var rarest: (token: [UInt8], count: Int64)?
+      for token in tokens {
+        let count =
+          try numbers("SELECT count(*) FROM (SELECT 1 FROM token WHERE token = ? LIMIT ?)") { s throws(SQLiteError) in
+            try s.bind(1, token).bind(2, limit)
+          }.first ?? 0
+        if count == 0 { return nil }
+        if count < rarest?.count ?? .max { rarest = (token, count) }
+        if count == 1 { return token }
+      }
+      if let rarest, rarest.count < limit || limit > 10_000 { return rarest.token }
+      limit *= 16
+    }
   }
 
   /// Whether the index has this entry.

@@ -53,6 +53,7 @@ extension Vault {
   /// The items that fit, oldest first. Never short because a key is missing, and once the database has been verified
   /// never empty because of damage: that is an error.
   public func search(_ query: ItemQuery, in collection: Int64? = nil) throws(VaultError) -> [FoundItem] {
+    if isUnused { return [] }
     let result = try reading { store throws(VaultError) in try search(query, in: collection, store) }
     if result.isEmpty { _ = try writable() }
     return result
@@ -61,31 +62,31 @@ extension Vault {
   private func search(
     _ query: ItemQuery, in collection: Int64?, _ store: Store
   ) throws(VaultError) -> [FoundItem] {
-    var found: [Int64]
+    var found: [Store.Place]
     switch query {
     case .accessibility(let accessibility):
       found = []
       for key in open.flatMap(\.classes) where key.row.accessibility == accessibility {
-        found += try store.items(classKey: key.row.id)
+        found += try store.places(classKey: key.row.id)
       }
     case .attributes(let attributes) where attributes.isEmpty:
       found = []
       for open in open where collection == nil || open.row.id == collection {
-        found += try store.items(in: open.row.id)
+        found += try store.places(in: open.row.id)
       }
     case .attributes(let attributes) where attributes.count > ItemMetadata.attributeLimit: found = []
     case .attributes(let attributes):
-      found = try store.items(withTokens: try readyIndex().tokens(of: attributes))
+      found = try store.places(withTokens: try readyIndex().tokens(of: attributes))
     }
     var result: [FoundItem] = []
-    for id in found.sorted() {
-      guard let home = try store.collection(ofItem: id) else {
+    for place in found {
+      guard let home = place.collection else {
         throw .damaged("vault.db: the index leads to an item that is not there")
       }
       guard collection == nil || home == collection else { continue }
-      result.append(FoundItem(id: id, collection: home, isReadable: try isReadable(id)))
+      result.append(FoundItem(id: place.item, collection: home, isReadable: isReadable(place)))
     }
-    return result
+    return result.count > 1 ? result.sorted { $0.id < $1.id } : result
   }
 
   /// Every item of a collection, oldest first. As with a search, never empty because of damage that was found.
@@ -113,9 +114,13 @@ extension Vault {
 
   /// Whether the item's secret can be read now.
   public func isReadable(_ id: Int64) throws(VaultError) -> Bool {
-    let found = try reading { store throws(VaultError) in try store.classKey(ofItem: id) }
-    guard let (classKey, form) = found else { throw .noSuchItem }
-    return form != .quarantined && self.classKey(classKey)?.key.secretKey != nil
+    let found = try reading { store throws(VaultError) in try store.place(ofItem: id) }
+    guard let found else { throw .noSuchItem }
+    return isReadable(found)
+  }
+
+  private func isReadable(_ place: Store.Place) -> Bool {
+    place.form != .quarantined && classKey(place.classKey)?.key.secretKey != nil
   }
 
   private func classKey(_ id: Int64) -> (collection: OpenCollection, key: ClassKey)? {
@@ -136,10 +141,15 @@ extension Vault {
   }
 
   private func locate(_ id: Int64) throws(VaultError) -> Located {
+    let row = try reading { store throws(VaultError) in try store.item(id) }
+    guard let row else { throw .noSuchItem }
+    return try locate(row)
+  }
+
+  private func locate(_ row: ItemRow) throws(VaultError) -> Located {
     try reading { store throws(VaultError) in
-      guard let row = try store.item(id) else { throw VaultError.noSuchItem }
       guard let (collection, key) = classKey(row.classKey), collection.row.id == row.collection else {
-        throw VaultError.damaged("vault.db: item \(id) has no class key")
+        throw VaultError.damaged("vault.db: item \(row.id) has no class key")
       }
       return Located(
         row: row, collection: collection, key: key,
@@ -178,11 +188,22 @@ extension Vault {
       modified: item.row.modified)
   }
 
+  /// The secret of an item in `collection`, and its content type; nil for one that is gone or cannot be read now.
+  public func secretIfReadable(ofItem id: Int64, in collection: Int64) throws(VaultError) -> OpenedSecret? {
+    guard store != nil, let row = try reading({ store throws(VaultError) in try store.item(id) }),
+      row.collection == collection, row.form != .quarantined, classKey(row.classKey)?.key.secretKey != nil
+    else { return nil }
+    return try readSecret(try locate(row))
+  }
+
   /// The secret, and its content type.
   ///
   /// - Throws: ``VaultError/isLocked`` while the item's class key is not in memory.
   public func readSecret(ofItem id: Int64) throws(VaultError) -> OpenedSecret {
-    let item = try locate(id)
+    try readSecret(try locate(id))
+  }
+
+  private func readSecret(_ item: Located) throws(VaultError) -> OpenedSecret {
     guard let opened = try metadata(item) else { throw item.key.absence(on: share) }
     let itemKey = try itemKey(item, opened)
     do throws(VaultError) {
@@ -247,8 +268,9 @@ extension Vault {
     if collection.isClosed { throw .isLocked }
     if replacing {
       let setToken = try index.setToken(of: try index.tokens(of: metadata.attributes))
-      let same = try reading { store throws(VaultError) in try store.items(withTokens: [setToken]) }
-      for id in same where try self.collection(ofItem: id) == collectionID {
+      let same = try reading { store throws(VaultError) in try store.places(withTokens: [setToken]) }
+      for place in same where place.collection == collectionID {
+        let id = place.item
         let item = try locate(id)
         var next = metadata
         next.flags = try readable(item).flags
@@ -303,6 +325,7 @@ extension Vault {
         session: session.key)
     }
     let row = item.row
+    isUnused = false
     try writing { store throws(VaultError) in try isNew ? store.insert(row) : store.update(row) }
   }
 

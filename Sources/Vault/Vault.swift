@@ -37,6 +37,8 @@ public final class Vault {
   /// The links behind the last collection: from these new collections get their keys.
   var chains: (unlocked: KeyChain?, session: KeyChain?)
   var verification: Verification?
+  /// Whether no item was ever stored: known of a vault in memory only, and spares searches in it.
+  var isUnused = false
   /// Where the wrapping of items that were stored while locked goes on.
   var rewrapPosition: Int64 = 0
 
@@ -61,6 +63,7 @@ public final class Vault {
       if last > 0 { try writing { store throws(VaultError) in try store.beginItems(after: last) } }
       try loadCollections()
       try takeOver(tiers, opening: .everything, liftingMarksOf: [])
+      isUnused = true
     } catch let error as VaultError { throw error } catch { throw .outOfMemory }
   }
 

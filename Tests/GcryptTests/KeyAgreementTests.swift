@@ -82,6 +82,25 @@ struct KeyAgreementTests {
     #expect(try server.decrypt(sealed.ciphertext, iv: sealed.iv) == [1, 2, 3])
   }
 
+  @Test("a key that was drawn before is the one that is sent, once")
+  func preparedKey() throws {
+    let client = try KeyAgreement()
+    let clientKey = client.publicKey
+    // A key that was prepared gives a shared secret with a leading zero now and then, and another one is drawn.
+    for attempt in 1... {
+      var prepared: KeyAgreement? = try KeyAgreement()
+      let preparedKey = prepared?.publicKey
+      let answer = try clientKey.span.bytes.withUnsafeBytes { (bytes) throws(GcryptError) in
+        try KeyAgreement.respond(to: bytes, with: prepared.take())
+      }
+      if answer.publicKey != preparedKey && attempt < 5 { continue }
+      #expect(answer.publicKey == preparedKey)
+      let sealed = try answer.cipher.encrypt([1, 2, 3])
+      #expect(try client.agree(peerPublicKey: answer.publicKey).decrypt(sealed.ciphertext, iv: sealed.iv) == [1, 2, 3])
+      return
+    }
+  }
+
   @Test("every key is new, and fills 128 bytes")
   func freshKeys() throws {
     var seen = Set<[UInt8]>()

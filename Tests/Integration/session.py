@@ -24,11 +24,12 @@ PATIENCE = 10.0
 class Session:
     """A throw-away session. Its processes are children of a `throwaway` command, which ends with `close`."""
 
-    def __init__(self, stage):
+    def __init__(self, stage, below="/tmp"):
         # `throwaway` cleans up when its command ends, and that ends with its standard input: also when the tests are
         # killed.
         self._throwaway = subprocess.Popen(
-            [REPOSITORY / "Tests/Session/throwaway", "--stage", stage, "--", "sh", "-c", "env -0; echo; exec cat"],
+            [REPOSITORY / "Tests/Session/throwaway", "--stage", stage, "--below", below]
+            + ["--", "sh", "-c", "env -0; echo; exec cat"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             start_new_session=True,

@@ -46,6 +46,35 @@ struct ItemTests {
     #expect(try vault.itemCount() == 0)
   }
 
+  @Test("are found by all of the attributes, however many items have each of them")
+  func manyWithTheSame() throws {
+    var made: [Int64] = []
+    for number in 0..<90 {
+      var attributes = ["all": "x", "number": "\(number)", "third": "\(number % 3)", "half": "\(number % 2)"]
+      if number % 30 == 4 { attributes["few"] = "x" }
+      made.append(try vault.add(attributes, "\(number)"))
+    }
+    func expected(_ fits: (Int) -> Bool) -> [Int64] { made.indices.filter(fits).map { made[$0] } }
+    #expect(try vault.ids(["all": "x"]) == made)
+    #expect(try vault.ids(["all": "x", "half": "1"]) == expected { $0 % 2 == 1 })
+    #expect(try vault.ids(["all": "x", "half": "1", "third": "2"]) == expected { $0 % 2 == 1 && $0 % 3 == 2 })
+    #expect(try vault.ids(["all": "x", "few": "x"]) == expected { $0 % 30 == 4 })
+    #expect(
+      try vault.ids(["all": "x", "few": "x", "half": "0", "third": "1", "number": "34"]) == expected { $0 == 34 })
+    #expect(try vault.ids(["all": "x", "half": "1", "third": "1", "number": "34"]) == [])
+    #expect(try vault.ids(["all": "x", "half": "0", "third": "1", "few": "x"]) == expected { $0 % 30 == 4 })
+    #expect(try vault.ids(["all": "x", "half": "none"]) == [])
+    // Whichever of them is looked at last.
+    let right = ["number": "34", "half": "0", "third": "1", "few": "x", "all": "x"]
+    for count in 2...right.count {
+      let names = ["number", "half", "third", "few", "all"].prefix(count)
+      let query = right.filter { names.contains($0.key) }
+      #expect(try vault.ids(query) == [made[34]])
+      #expect(try vault.ids(query.merging(["half": "1"]) { $1 }) == [])
+      #expect(try vault.ids(query.merging(["third": "2"]) { $1 }) == [])
+    }
+  }
+
   @Test("move from every class to every other with their secret", arguments: AccessibilityClass.allCases)
   func classChange(_ from: AccessibilityClass) throws {
     for to in AccessibilityClass.allCases {
