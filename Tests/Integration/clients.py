@@ -8,6 +8,7 @@ import json
 import select
 import subprocess
 import textwrap
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from peer import LIMIT, LOGIN, NOTHING, ROOT, SERVICE, Peer
@@ -23,8 +24,10 @@ CLASSES = [
     "always",
     "always-this-device-only",
 ]
-# Locked without anybody at the screen, behind a locker, before the first login or after the last logout.
-LOCKED = ["evicted", "behind a locker", "sealed"]
+# Locked without a locker on the screen; before the first login or after the last logout. Who asks is told at once that
+# there is nobody to be asked.
+LOCKED = ["evicted", "sealed"]
+BEHIND = "behind a locker"
 # And by Lock(collection), while the session stays unlocked.
 EVERY_LOCK = [*LOCKED, "collection locked"]
 MAIL = {"service": "mail", "account": "demo"}
@@ -62,7 +65,7 @@ def bring_to(state, session, peer):
     """Out of the unlocked state; `peer` is the locker where there is one."""
     if state == "evicted":
         session.lock()
-    elif state == "behind a locker":
+    elif state == BEHIND:
         peer.activate_screen_saver(True)
         wait_until(lambda: session.status()["locker_up"], "the locker")
     elif state == "sealed":
@@ -79,9 +82,20 @@ def bring_back(state, session, peer):
         assert session.login().returncode == 0
     else:
         assert session.locker().returncode == 0
-        if state == "behind a locker":
+        if state == BEHIND:
             peer.activate_screen_saver(False)
     wait_until(lambda: session.status()["state"] == "unlocked", "the vault to be unlocked")
+
+
+def answer_behind_a_locker(session, peer, ask, limit=LIMIT):
+    """What a client gets that asks behind a locker: its prompt waits there until somebody comes back."""
+    bring_to(BEHIND, session, peer)
+    with ThreadPoolExecutor(1) as client:
+        answer = client.submit(ask)
+        wait_until(lambda: peer.prompts() or answer.done(), "a prompt")
+        assert not answer.done(), answer.result()
+        bring_back(BEHIND, session, peer)
+        return answer.result(limit)
 
 
 def run(session, *command, input=""):

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import time
+from xml.etree import ElementTree
 
 from gi.repository import Gio, GLib
 
@@ -233,6 +234,11 @@ class Peer:
     def search(self, attributes):
         """Unlocked paths and locked paths."""
         return self.call(ROOT, SERVICE, "SearchItems", "(a{ss})", attributes)
+
+    def prompts(self):
+        """The names of the prompts of all clients."""
+        told = self.call(ROOT + "/prompt", "org.freedesktop.DBus.Introspectable", "Introspect")
+        return [node.get("name") for node in ElementTree.fromstring(told).findall("node")]
 
     def unlock(self, *paths):
         return self.call(ROOT, SERVICE, "Unlock", "(ao)", paths)

@@ -16,7 +16,7 @@ import pytest
 from display import display  # noqa: F401
 from peer import ITEM, Peer
 from session import wait_until
-from clients import LOCKED, bring_back, bring_to
+from clients import LOCKED, answer_behind_a_locker, bring_back, bring_to
 
 PATIENCE = 60.0
 KEY = {"application": "chromium"}
@@ -177,4 +177,14 @@ def test_a_start_while_locked_leaves_the_key(session, browser, peer, state):
     assert browser("mine").kept() == ["v11"]
     assert browser("other").visit("/set") == "kept=crumbs"
     assert browser("other").kept() == ["v11"]
+    assert key(peer) == stored
+
+
+def test_a_start_behind_a_locker_waits_for_the_key(session, browser, peer):
+    """Nothing that it has is lost: it reads on when somebody is back."""
+    assert session.login().returncode == 0
+    assert browser("mine").visit("/set") == "kept=crumbs"
+    stored = key(peer)
+    assert answer_behind_a_locker(session, peer, lambda: browser("mine").visit("/kept"), PATIENCE) == "kept=crumbs"
+    assert browser("mine").kept() == ["v11"]
     assert key(peer) == stored

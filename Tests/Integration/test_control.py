@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import random
 import select
 import socket
 import struct
@@ -113,6 +114,7 @@ def test_what_is_asked_is_answered(daemon):
         packet(STATUS, version=2),
         packet(0),
         packet(5),
+        packet(11),
         packet(255),
         packet(STATUS, b"x"),
         packet(LOCK, b"\0"),
@@ -127,7 +129,7 @@ def test_what_is_asked_is_answered(daemon):
         packet(UNLOCK),
         keys()[:-1],
         keys() + b"\0",
-        os.urandom(4096),
+        random.Random(1).randbytes(4096),
         b"\0" * 4096,
         b"\1\3" + b"x" * 4095,
         b"\1\1" + b"\1" * 20000,

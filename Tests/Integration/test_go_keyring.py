@@ -1,7 +1,7 @@
 """A client that calls as go-keyring does."""
 
 import pytest
-from clients import LOCKED, bring_back, bring_to, python
+from clients import BEHIND, LOCKED, answer_behind_a_locker, bring_back, bring_to, python
 from peer import COLLECTION, DEFAULT, LOGIN, NOTHING, ROOT, SERVICE, SESSION, Failure, Peer
 
 
@@ -69,13 +69,21 @@ def test_go_keyring_while_locked(session, peer, state):
     bring_to(state, session, peer)
     assert GoKeyring(session).collection == LOGIN
     assert client.get("gh:github.com", "me") is None
-    if state == "behind a locker":
-        with pytest.raises(Failure, match="IsLocked"):
-            client.set("gh:github.com", "me", "newer")
-        assert client.set("gh:github.com", "you", "other")
-    else:
-        assert client.set("gh:github.com", "me", "newer") is False
+    assert client.set("gh:github.com", "me", "newer") is False
     bring_back(state, session, peer)
+    assert client.get("gh:github.com", "me") == b"token"
+
+
+def test_go_keyring_behind_a_locker(session, peer):
+    client = GoKeyring(session)
+    assert client.set("gh:github.com", "me", "token")
+    assert answer_behind_a_locker(session, peer, lambda: client.get("gh:github.com", "me")) == b"token"
+    bring_to(BEHIND, session, peer)
+    with pytest.raises(Failure, match="IsLocked"):
+        client.set("gh:github.com", "me", "newer")
+    assert client.set("gh:github.com", "you", "other")
+    bring_back(BEHIND, session, peer)
+    assert client.get("gh:github.com", "you") == b"other"
     assert client.get("gh:github.com", "me") == b"token"
 
 

@@ -1,7 +1,7 @@
 """libsecret, by its introspected interface."""
 
 import pytest
-from clients import LOCKED, bring_back, bring_to, script
+from clients import LOCKED, answer_behind_a_locker, bring_back, bring_to, script
 
 LIBSECRET = """
 import gi
@@ -85,3 +85,15 @@ tell("clear", lambda: Secret.password_clear_sync(schema, words, None))
     bring_back(state, session, peer)
     told = script(session, LIBSECRET + 'tell("lookup", lambda: Secret.password_lookup_sync(schema, words, None))')
     assert told["lookup"] == "old"
+
+
+def test_libsecret_behind_a_locker(session, peer):
+    script(session, LIBSECRET + 'tell("store", lambda: store("old"))')
+    code = """
+tell("other", lambda: store("stored while locked", "other"))
+tell("clear", lambda: Secret.password_clear_sync(schema, words, None))
+tell("lookup", lambda: Secret.password_lookup_sync(schema, words, None))
+"""
+    told = answer_behind_a_locker(session, peer, lambda: script(session, LIBSECRET + code))
+    assert told == {"other": True, "clear": False, "lookup": "old"}
+    assert len(peer.search({"name": "other"})[0]) == 1

@@ -1,7 +1,7 @@
 """libsecret's objects: services, collections, items; and its calls that do not wait."""
 
 import pytest
-from clients import LOCKED, Conversation, bring_back, bring_to, script
+from clients import BEHIND, LOCKED, Conversation, bring_back, bring_to, script
 from peer import LOGIN, ROOT, SERVICE, SESSION_COLLECTION
 
 OBJECTS = """
@@ -291,18 +291,18 @@ tell("path", item.get_object_path)
     assert len(peer.search({"name": "one"})[0]) == 1
 
 
-@pytest.mark.parametrize("state", LOCKED)
+@pytest.mark.parametrize("state", [*LOCKED, BEHIND])
 def test_objects_that_were_there_before_the_lock(session, peer, state):
     """A program that is not started again: its objects serve it afterwards as well."""
     code = """
 collection = default()
 item = make(collection, words, "secret")
 other = make(collection, {"name": "gone"}, "gone")
-def read():
-    found = service.search_sync(schema, words, UNLOCK | LOAD, None)
+def read(flags=UNLOCK | LOAD):
+    found = service.search_sync(schema, words, flags, None)
     return [found[0].get_object_path() == item.get_object_path(), found[0].get_locked(), text(found[0])]
 pause()
-tell("search", read)
+tell("search", lambda: read(FLAGS))
 tell("load", lambda: item.load_secret_sync(None))
 tell("collection", lambda: spin(lambda: collection.get_locked() is AFTER))
 pause()
@@ -312,7 +312,9 @@ tell("collection", lambda: spin(lambda: collection.get_locked() is False))
 tell("store", lambda: Secret.password_store_sync(schema, {"name": "later"}, None, "L", "later", None))
 tell("delete", lambda: other.delete_sync(None))
 """
-    with Conversation(session, OBJECTS + code.replace("AFTER", str(state != "behind a locker"))) as program:
+    # Behind a locker it would wait for somebody to unlock the screen.
+    code = code.replace("FLAGS", "LOAD" if state == BEHIND else "UNLOCK | LOAD")
+    with Conversation(session, OBJECTS + code.replace("AFTER", str(state != BEHIND))) as program:
         assert program.told() == {}
         bring_to(state, session, peer)
         told = program.go_on()

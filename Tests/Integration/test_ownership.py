@@ -110,4 +110,4 @@ def test_completed_is_not_sent_before_prompt_returned(session, peer):
     began = time.monotonic()
     peer.call(prompt, PROMPT, "Prompt", "(s)", "")
     peer.wait_for_member("Completed", prompt)
-    assert 0.05 <= time.monotonic() - began < 1
+    assert time.monotonic() - began >= 0.05

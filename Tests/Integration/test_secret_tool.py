@@ -1,7 +1,18 @@
 """secret-tool of libsecret."""
 
 import pytest
-from clients import CLASS, EVERY_LOCK, MAIL, MAIL_WORDS, SYNC_WORDS, bring_back, bring_to, tool
+from clients import (
+    BEHIND,
+    CLASS,
+    EVERY_LOCK,
+    MAIL,
+    MAIL_WORDS,
+    SYNC_WORDS,
+    answer_behind_a_locker,
+    bring_back,
+    bring_to,
+    tool,
+)
 from gi.repository import GLib
 from peer import COLLECTION, LOGIN, NOTHING, ROOT, SERVICE, SESSION_COLLECTION
 
@@ -33,7 +44,7 @@ def test_secret_tool_while_locked(session, peer, state):
     tool(session, "store", "--label=Sync", *SYNC_WORDS, CLASS, "after-first-unlock", input="token")
     tool(session, "store", "--label=Short", "--collection=session", "account", "demo", input="short")
     bring_to(state, session, peer)
-    some = state in ("evicted", "behind a locker")
+    some = state == "evicted"
     assert tool(session, "lookup", *MAIL_WORDS).returncode == 1
     assert tool(session, "lookup", *SYNC_WORDS).stdout == ("token" if some else "")
     for options in ([], ["--unlock"], ["--all"], ["--all", "--unlock"]):
@@ -63,6 +74,17 @@ def test_secret_tool_while_locked(session, peer, state):
     assert tool(session, "lookup", *MAIL_WORDS).stdout == "open sesame"
     assert tool(session, "lookup", *SYNC_WORDS).stdout == ("" if some else "token")
     assert tool(session, "lookup", "service", "chat").stdout == ("said behind the lock" if some else "")
+
+
+def test_secret_tool_behind_a_locker(session, peer):
+    tool(session, "store", "--label=Mail", *MAIL_WORDS, input="open sesame")
+    found = answer_behind_a_locker(session, peer, lambda: tool(session, "lookup", *MAIL_WORDS))
+    assert (found.returncode, found.stdout) == (0, "open sesame")
+    bring_to(BEHIND, session, peer)
+    stored = tool(session, "store", "--label=Chat", "service", "chat", input="said behind the lock")
+    assert stored.returncode == 0, stored
+    bring_back(BEHIND, session, peer)
+    assert tool(session, "lookup", "service", "chat").stdout == "said behind the lock"
 
 
 def test_secret_tool_collections(session, peer):

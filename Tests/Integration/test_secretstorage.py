@@ -1,7 +1,7 @@
 """Python's SecretStorage."""
 
 import pytest
-from clients import LOCKED, bring_back, bring_to, python, script
+from clients import LOCKED, answer_behind_a_locker, bring_back, bring_to, python, script
 
 STORAGE = """
 import secretstorage
@@ -86,15 +86,29 @@ tell("everywhere", lambda: len(list(secretstorage.search_items(bus, words))))
     )
     assert told["labels"] == ["" if state == "sealed" else "One"]
     assert told["secrets"].startswith("! LockedException")
-    behind = state == "behind a locker"
-    assert told["collection"] is not behind
-    assert told["dismissed"] is not behind
+    assert told["collection"] is True
+    assert told["dismissed"] is True
     assert told["item dismissed"] is True
     assert told["replace"].startswith("! ")
     assert told["everywhere"] == 1
     bring_back(state, session, peer)
     told = script(session, STORAGE + 'tell("secrets", lambda: [i.get_secret().decode() for i in found()])')
     assert told["secrets"] == ["first"]
+
+
+def test_secretstorage_behind_a_locker(session, peer):
+    script(session, STORAGE + 'tell("create", lambda: default().create_item("One", words, b"first").item_path)')
+    code = """
+tell("secrets", lambda: [item.get_secret() for item in found()])
+tell("collection", lambda: default().is_locked())
+tell("dismissed", lambda: default().unlock())
+tell("item dismissed", lambda: found()[0].unlock())
+tell("then", lambda: [item.get_secret().decode() for item in found()])
+"""
+    told = answer_behind_a_locker(session, peer, lambda: script(session, STORAGE + code))
+    assert told["secrets"].startswith("! LockedException")
+    assert (told["collection"], told["dismissed"], told["item dismissed"]) == (False, False, False)
+    assert told["then"] == ["first"]
 
 
 def test_secrets_of_every_length_in_an_encrypted_session(session, peer):
