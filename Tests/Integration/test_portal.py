@@ -154,6 +154,25 @@ def forgotten(stage):
     session.close()
 
 
+def give_pinentry(session, answer):
+    """A pinentry that does `answer` when it is to ask for a password."""
+    pinentry = session.root / "bin/pinentry"
+    pinentry.write_text(
+        f"#!/bin/sh\necho OK\nwhile read -r what; do case $what in GETPIN*) {answer};; *) echo OK;; esac; done\n"
+    )
+    pinentry.chmod(0o755)
+
+
+@pytest.fixture
+def session(session):  # noqa: F811
+    """One whose person is asked, and does not answer."""
+    give_pinentry(session, "exec sleep 600")
+    # As a desktop tells to the bus when it starts.
+    session.run("dbus-update-activation-environment", "DISPLAY=:4711", check=True)
+    session.restart()
+    return session
+
+
 @pytest.fixture
 def peer(session):
     """A caller in a session of its own, with the vault unlocked."""
@@ -298,6 +317,17 @@ def test_the_first_request_behind_the_lock_waits_for_the_unlock(session, peer):
     assert portal_collection(peer) == NOTHING
     assert session.locker().returncode == 0
     assert len(request.secret()) == 64
+
+
+def test_a_person_who_does_not_want_to(session):
+    give_pinentry(session, "echo ERR 83886179 cancelled")
+    peer = Peer(session)
+    assert session.login().returncode == 0
+    assert session.logout().returncode == 0
+    request = Retrieval(peer, ONE)
+    assert request.wait() == CANCELLED
+    assert request.read() == b""
+    peer.close()
 
 
 def test_close(session):
