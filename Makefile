@@ -26,7 +26,7 @@ PYTHON     ?= /usr/bin/python3
 
 BUILD_PACKAGES := libsodium-dev libpam0g-dev libsystemd-dev libgcrypt20-dev libsqlite3-dev libyaml-dev pkg-config
 TEST_PACKAGES  := dbus dbus-user-session libpam-systemd systemd-container libsecret-tools pamtester libpam-wrapper \
-  libpam-pwdfile python3-pytest python3-pexpect python3-secretstorage python3-gi gir1.2-secret-1 python3-nacl \
+  libpam-pwdfile python3-pytest python3-pytest-xdist python3-pexpect python3-secretstorage python3-gi gir1.2-secret-1 python3-nacl \
   python3-argon2 python3-jeepney python3-cryptography python3-keyring golang-docker-credential-helpers git \
   libsecret-1-dev binutils gcc libc6-dev openssl valgrind xdg-desktop-portal bubblewrap xvfb xdotool chromium \
   seahorse at-spi2-core gir1.2-atspi-2.0 libatk-adaptor gcr pinentry-curses
@@ -34,7 +34,10 @@ BENCH_PACKAGES := gnome-keyring
 PACKAGES       := $(BUILD_PACKAGES) $(TEST_PACKAGES)
 
 PROGRAMS := latchkeyd latchkey-derive latchkey-prompt latchkey
-SUITES   := Tests/PAMModule Tests/Programs Tests/Integration Tests/Fuzz Tests/Desktop
+# Tests that mostly wait, each for parts of its own, run four at a time; the rest wants the machine for itself.
+SUITES   := Tests/PAMModule Tests/Programs Tests/Integration
+ALONE    := Tests/Fuzz Tests/Desktop
+JOBS     ?= 4
 
 # How long `make fuzz` runs, all targets together.
 FUZZ_SECONDS ?= 600
@@ -117,10 +120,10 @@ uninstall: ## remove just what `make install` laid
 run: deps build ## a throwaway session with its own vault, and a tour of it
 	Tests/Session/throwaway Tests/Session/tour
 
-# Each part runs even if one before it failed; the outcome is that of all. Status 5 is a suite without tests.
+# Each part runs even if one before it failed; the outcome is that of all.
 test: deps build ## unit tests, then the PAM module, whole programs, and a booted system (as root)
 	@failed=; swift test $(SWIFTFLAGS) || failed="swift-test"; \
-	for s in $(SUITES); do test -d $$s || continue; \
+	for s in $(SUITES:%="-n $(JOBS) %") $(ALONE); do \
 	  $(PYTHON) -m pytest -p no:cacheprovider $$s || failed="$$failed $$s"; done; \
 	test -z "$$failed" || { echo "failed: $$failed"; exit 1; }
 

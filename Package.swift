@@ -117,6 +117,9 @@ let package = Package(
       name: "SessionStateTests", dependencies: ["SessionState", "Systemd", "PrivateBus"], swiftSettings: strict),
     .testTarget(
       name: "ControlTests", dependencies: ["Bytes", "Control", "Keybag", "Posix", "Sodium"], swiftSettings: strict),
+    .testTarget(
+      name: "SecretServiceTests", dependencies: ["PrivateBus", "Prompts", "SecretService", "Systemd", "Vault"],
+      swiftSettings: strict),
     .testTarget(name: "PromptsTests", dependencies: ["Control", "Prompts", "Systemd"], swiftSettings: strict),
     .executableTarget(
       name: "VaultCrash", dependencies: ["Keybag", "Posix", "Sodium", "Vault"], path: "Tests/VaultCrash",

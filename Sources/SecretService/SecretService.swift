@@ -92,10 +92,16 @@ public final class SecretService {
     }
   }
 
-  deinit {
-    // Nobody is there any more to be told.
+  /// The bus is lost: what its clients wanted nobody wants any more, and nobody is told. This object is of no use then.
+  /// Its handlers hold it, so it must be told.
+  public func disconnect() {
+    slots = []
+    preparation = nil
+    waitingForVerification = []
+    changedContents = [:]
     for prompt in prompts.values { if let ticket = prompt.ticket { promptQueue.cancel(ticket) } }
-    for request in portalRequests.values { if let ticket = request.ticket { promptQueue.cancel(ticket) } }
+    for request in portalRequests.values { drop(request) }
+    portalRequests = [:]
   }
 
   // MARK: - places

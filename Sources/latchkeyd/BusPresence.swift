@@ -72,6 +72,7 @@ final class BusPresence {
     if hasConnected && endsWithBus { return loop.exit() }
     secretsName.forget()
     portalName.forget()
+    service?.disconnect()
     (service, object, bus) = (nil, nil, nil)
     // A login brings the bus up a moment after the daemon; later there is no hurry.
     retry = try? loop.addTimer(after: retryDelay) { [weak self] in self?.connect() }

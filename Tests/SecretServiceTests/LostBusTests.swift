@@ -1,0 +1,65 @@
+import PrivateBus
+import Prompts
+import SecretService
+import Systemd
+import Testing
+import Vault
+
+@Suite("A bus that is lost", .timeLimit(.minutes(1))) struct LostBusTests {
+  /// A daemon that starts nothing and writes down what it should start.
+  private final class Daemon: PromptQueueDelegate {
+    let isLockerUp = false
+    var launched: [UInt64] = []
+    func isAnswered(_ question: Question, lifting: Set<Int64>) -> Bool { false }
+    func label(ofCollection id: Int64) -> String { "" }
+    func launchPrompt(_ number: UInt64, failed: @escaping () -> Void) { launched.append(number) }
+  }
+
+  private final class Screen: PromptConnection {
+    var wasWithdrawn = false
+    func withdraw() { wasWithdrawn = true }
+  }
+
+  @Test("takes the prompts of its clients along, and nothing of it stays in memory")
+  func lost() throws {
+    let daemon = try PrivateBus()
+    let loop = try EventLoop()
+    let client = try daemon.connect(loop)
+    let owner = Daemon()
+    let queue = PromptQueue(loop: loop, delegate: owner)
+    let vault = try Vault(inMemoryWithLabel: "Login")
+    vault.evict()
+    var bus: Bus? = try daemon.connect(loop)
+    let name = try #require(bus).name(loop)
+    var service: SecretService? = try SecretService(
+      bus: try #require(bus), loop: loop, vault: vault, promptQueue: queue, isLockerUp: { false },
+      defaultClass: { _ in .whenUnlocked })
+    weak let left = service
+
+    let answer = try client.call(
+      loop, name, "/org/freedesktop/secrets", "org.freedesktop.Secret.Service", "Unlock"
+    ) { (out: inout MessageWriter) throws(BusError) in
+      try out.appendObjectPaths(["/org/freedesktop/secrets/collection/login"])
+    }
+    _ = try answer.readObjectPaths()
+    let prompt = try answer.readObjectPath()
+    _ = try client.call(
+      loop, name, prompt, "org.freedesktop.Secret.Prompt", "Prompt"
+    ) { (out: inout MessageWriter) throws(BusError) in try out.appendString("") }
+    try loop.run(until: "prompt") { !owner.launched.isEmpty }
+    let screen = Screen()
+    _ = try #require(queue.show(owner.launched[0], on: screen))
+
+    var isLost = false
+    try #require(bus).onDisconnect { isLost = true }
+    daemon.stop()
+    try loop.run(until: "disconnect") { isLost }
+    service?.disconnect()
+    service = nil
+    bus = nil
+    #expect(screen.wasWithdrawn)
+    // Replies that failed with the bus hold it for one more turn.
+    for _ in 0..<10 { try loop.runOnce(timeout: .zero) }
+    #expect(left == nil)
+  }
+}
