@@ -132,8 +132,9 @@ bench: build ## latchkeyd beside gnome-keyring: a table of ratios; below 15 minu
 	$(MAKE) deps PACKAGES="$(PACKAGES) $(BENCH_PACKAGES)" >&2
 	$(PYTHON) Tests/Benchmark/benchmark $(BENCHFLAGS)
 
-fuzz: deps build fuzz-build ## bad input for FUZZ_SECONDS (600): bus, control socket and every parser
+fuzz: deps build fuzz-build ## bad input for FUZZ_SECONDS (600): bus, control socket, every parser; damage of every byte
 	FUZZ_SECONDS=$(FUZZ_SECONDS) $(PYTHON) -m pytest -p no:cacheprovider -s Tests/Fuzz
+	LATCHKEY_EVERY_BYTE=1 swift test $(SWIFTFLAGS) --filter VaultTests.DamageTests
 
 # Apart from all other builds: everything in it is instrumented. The tests call this by themselves.
 fuzz-build:
