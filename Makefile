@@ -34,9 +34,9 @@ BENCH_PACKAGES := gnome-keyring
 PACKAGES       := $(BUILD_PACKAGES) $(TEST_PACKAGES)
 
 PROGRAMS := latchkeyd latchkey-derive latchkey-prompt latchkey
-# Tests that mostly wait, each for parts of its own, run four at a time; the rest wants the machine for itself.
-SUITES   := Tests/PAMModule Tests/Programs Tests/Integration
-ALONE    := Tests/Fuzz Tests/Desktop
+# Tests that mostly wait, each for parts of its own, run four at a time. The rest has time limits to keep, or takes all.
+SUITES   := Tests/PAMModule Tests/Integration
+ALONE    := Tests/Programs Tests/Fuzz Tests/Desktop
 JOBS     ?= 4
 
 # How long `make fuzz` runs, all targets together.
