@@ -34,8 +34,10 @@ import Testing
       queue = PromptQueue(loop: loop, delegate: daemon)
     }
 
-    func ask(_ question: Question, _ name: String, lifting: Set<Int64> = []) -> PromptTicket {
-      queue.ask(question, lifting: lifting, for: .unknown) { [unowned self] in ended.append(name) }
+    func ask(
+      _ question: Question, _ name: String, lifting: Set<Int64> = [], for caller: Caller = .unknown
+    ) -> PromptTicket {
+      queue.ask(question, lifting: lifting, for: caller) { [unowned self] in ended.append(name) }
     }
 
     /// Shows what was launched last.
@@ -156,6 +158,26 @@ import Testing
     #expect(screen.wasWithdrawn && scene.ended.isEmpty)
     _ = scene.ask(.login, "third")
     #expect(scene.daemon.launched.count == 2)
+  }
+
+  @Test("a prompt goes with the client that it names, and is shown anew for the next")
+  func namedClientGone() throws {
+    let scene = try Scene()
+    let first = scene.ask(.login, "first", for: Caller(application: "editor"))
+    let second = scene.ask(.login, "second", for: Caller(application: "mail"))
+    let third = scene.ask(.login, "third", for: Caller(application: "mail"))
+    let (screen, request) = try scene.show()
+    #expect(request.caller == "editor")
+    scene.queue.cancel(first)
+    #expect(screen.wasWithdrawn && scene.daemon.launched.count == 2)
+    let next = try scene.show()
+    #expect(next.request.caller == "mail")
+    // Of the same name, and where the same person is asked: nothing to show anew.
+    scene.queue.cancel(second)
+    #expect(!next.screen.wasWithdrawn && scene.daemon.launched.count == 2)
+    scene.queue.ended(on: next.screen)
+    #expect(scene.ended == ["third"])
+    withExtendedLifetime(third) {}
   }
 
   @Test("the end of a program that is gone ends its question only")
