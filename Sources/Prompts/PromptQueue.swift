@@ -101,15 +101,19 @@ public final class PromptQueue {
 
   /// To be called when keys came or went, or a locker.
   public func stateChanged() {
-    for prompt in prompts {
-      if delegate.isAnswered(prompt.question, lifting: prompt.lifting) {
-        // Taken away first: whoever is told that it ended may ask again at once.
-        if !prompt.isOwn { remove(prompt) }
-        prompt.endTickets()
-      } else if delegate.isLockerUp, !prompt.isOwn {
-        // Nobody sees it, or somebody who is not to be asked. It is shown again afterwards.
+    for prompt in prompts where !prompt.isOwn {
+      let shown = prompt.caller
+      // Each by itself: one may have what it waits for while another wants a collection that is locked on top.
+      let answered = prompt.tickets.filter { delegate.isAnswered(prompt.question, lifting: $0.lifting) }
+      prompt.tickets.removeAll { ticket in answered.contains { $0 === ticket } }
+      // Taken away first: whoever is told that it ended may ask again at once.
+      if prompt.tickets.isEmpty {
+        remove(prompt)
+      } else if delegate.isLockerUp || prompt.caller != shown {
+        // Nobody sees it, or somebody who is not to be asked, or it names who is gone. It is shown again afterwards.
         prompt.hide()
       }
+      for ticket in answered { ticket.end() }
     }
     advance()
   }

@@ -8,9 +8,12 @@ import Testing
   private final class Daemon: PromptQueueDelegate {
     var isLockerUp = false
     var open: Set<Question> = []
+    var marked: Set<Int64> = []
     var launched: [UInt64] = []
     var cannotLaunch = false
-    func isAnswered(_ question: Question, lifting: Set<Int64>) -> Bool { open.contains(question) }
+    func isAnswered(_ question: Question, lifting: Set<Int64>) -> Bool {
+      open.contains(question) && lifting.isDisjoint(with: marked)
+    }
     func label(ofCollection id: Int64) -> String { "collection \(id)" }
     func launchPrompt(_ number: UInt64, failed: @escaping () -> Void) {
       launched.append(number)
@@ -178,6 +181,22 @@ import Testing
     scene.queue.ended(on: next.screen)
     #expect(scene.ended == ["third"])
     withExtendedLifetime(third) {}
+  }
+
+  @Test("who has what he waits for is told, whatever others still want of the same prompt")
+  func partlyAnswered() throws {
+    let scene = try Scene()
+    scene.daemon.marked = [3]
+    let first = scene.ask(.login, "all of it", lifting: [3])
+    let second = scene.ask(.login, "the session")
+    let (screen, _) = try scene.show()
+    scene.daemon.open = [.login]
+    scene.queue.stateChanged()
+    #expect(scene.ended == ["the session"] && !screen.wasWithdrawn)
+    scene.daemon.marked = []
+    scene.queue.stateChanged()
+    #expect(scene.ended == ["the session", "all of it"] && screen.wasWithdrawn)
+    withExtendedLifetime((first, second)) {}
   }
 
   @Test("the end of a program that is gone ends its question only")
