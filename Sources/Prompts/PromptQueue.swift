@@ -104,8 +104,8 @@ public final class PromptQueue {
     for prompt in prompts where !prompt.isOwn {
       let shown = prompt.caller
       // Each by itself: one may have what it waits for while another wants a collection that is locked on top.
-      let answered = prompt.tickets.filter { delegate.isAnswered(prompt.question, lifting: $0.lifting) }
-      prompt.tickets.removeAll { ticket in answered.contains { $0 === ticket } }
+      let tickets = prompt.tickets.map { ($0, delegate.isAnswered(prompt.question, lifting: $0.lifting)) }
+      prompt.tickets = tickets.filter { !$0.1 }.map(\.0)
       // Taken away first: whoever is told that it ended may ask again at once.
       if prompt.tickets.isEmpty {
         remove(prompt)
@@ -113,7 +113,7 @@ public final class PromptQueue {
         // Nobody sees it, or somebody who is not to be asked, or it names who is gone. It is shown again afterwards.
         prompt.hide()
       }
-      for ticket in answered { ticket.end() }
+      for (ticket, isAnswered) in tickets where isAnswered { ticket.end() }
     }
     advance()
   }
