@@ -331,6 +331,26 @@ def test_a_person_who_does_not_want_to(session):
     peer.close()
 
 
+def test_an_application_that_asks_again_and_again(session):
+    """The person has said no: it does not get its window again at once, others get theirs."""
+    give_pinentry(session, f"echo asked >>{session.home}/asked; echo ERR 83886179 cancelled")
+    peer = Peer(session)
+    assert session.login().returncode == 0
+    assert session.logout().returncode == 0
+    asked = session.home / "asked"
+    for application, count in ((ONE, 1), (ONE, 1), (TWO, 2), (ONE, 2), (TWO, 2)):
+        request = Retrieval(peer, application)
+        assert request.wait() == CANCELLED and request.read() == b""
+        assert len(asked.read_text().splitlines()) == count
+    # A login is another day.
+    assert session.login().returncode == 0
+    assert len(retrieve(peer, ONE)) == 64
+    assert session.logout().returncode == 0
+    assert Retrieval(peer, ONE).wait() == CANCELLED
+    assert len(asked.read_text().splitlines()) == 3
+    peer.close()
+
+
 def test_close(session):
     peer, other = Peer(session), Peer(session)
     request = Retrieval(peer, ONE)
