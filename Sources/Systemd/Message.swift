@@ -112,7 +112,7 @@ public final class Message {
 
   /// The most elements of an array that are taken. Each may cost its reader a look into a database, and nobody else is
   /// served meanwhile.
-  private static let elementLimit = 1 << 16
+  private static let elementLimit = 1 << 17
 
   private static func check(count: Int) throws(BusError) {
     guard count < elementLimit else { throw .limitsExceeded("an array has more than \(elementLimit) elements") }
@@ -142,7 +142,7 @@ public final class Message {
   /// Reads an array: `element` is called once for each, and must read (or skip) it. `contents` is the signature of
   /// one element.
   ///
-  /// Throws `LimitsExceeded` where it has more than 65,536, as every reader of arrays but that of bytes does.
+  /// Throws `LimitsExceeded` where it has more than 131,072, as every reader of arrays but that of bytes does.
   public func readArray<Element>(
     _ contents: String, _ element: (Message) throws(BusError) -> Element
   ) throws(BusError) -> [Element] {
