@@ -34,10 +34,10 @@ BENCH_PACKAGES := gnome-keyring
 PACKAGES       := $(BUILD_PACKAGES) $(TEST_PACKAGES)
 
 PROGRAMS := latchkeyd latchkey-derive latchkey-prompt latchkey
-# Tests that mostly wait, each for parts of its own, run four at a time. The rest has time limits to keep, or takes all.
-SUITES   := Tests/PAMModule Tests/Integration
-ALONE    := Tests/Programs Tests/Fuzz Tests/Desktop
-JOBS     ?= 4
+# Tests that mostly wait, each for parts of its own, run three at a time. The rest has time limits to keep, or takes all.
+SUITES   := Tests/PAMModule Tests/Integration Tests/Desktop
+ALONE    := Tests/Programs Tests/Fuzz
+JOBS     ?= 3
 
 # How long `make fuzz` runs, all targets together.
 FUZZ_SECONDS ?= 600

@@ -118,6 +118,12 @@ public final class PromptQueue {
     advance()
   }
 
+  /// Takes every prompt off the screen, as the daemon ends. To be called before the clients hear of it: a shell must not
+  /// find its terminal without echo when the program that it waited for is through.
+  public func end() {
+    for prompt in prompts { prompt.hide() }
+  }
+
   // MARK: - the program that shows it
 
   /// The collections that an answer to the prompt of this number opens as well; nil when no program shows it.
