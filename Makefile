@@ -42,7 +42,7 @@ JOBS     ?= 3
 # How long `make fuzz` runs, all targets together.
 FUZZ_SECONDS ?= 600
 
-.PHONY: help deps build install uninstall run test bench fuzz fuzz-build lint clean
+.PHONY: help deps build install uninstall run test bench table fuzz fuzz-build lint clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -140,6 +140,10 @@ fuzz: deps build fuzz-build ## bad input for FUZZ_SECONDS (600): bus, control so
 fuzz-build:
 	LATCHKEY_FUZZ=1 swift build -c release $(SWIFTFLAGS) --scratch-path .build/fuzz -Xswiftc -sanitize=fuzzer \
 	  -Xswiftc -enable-testing --product latchkey-fuzz
+
+table: build ## what becomes of each class in each state, for the README
+	@stage=$$(mktemp -d) && trap 'rm -rf '$$stage EXIT && chmod 755 $$stage && \
+	  $(MAKE) -s install DESTDIR=$$stage PREFIX=/usr >&2 && $(PYTHON) Tests/Integration/table.py --stage $$stage
 
 lint: ## formatting and style of the Swift sources
 	swift format lint --strict --recursive Package.swift Sources Tests
