@@ -12,6 +12,7 @@ struct AddCommand: ParsableCommand {
     discussion: """
       \(SecretInput.explanation)
       The class of a new item is by the rules (latchkey rules) where --class names none.
+
       Examples:
         latchkey add --label Mail service=mail user=me
         latchkey add --label Key --class after-first-unlock service=backup <key.bin

@@ -12,6 +12,7 @@ struct EditCommand: ParsableCommand {
     discussion: """
       Another class or another secret needs the item to be readable: where it is locked, you are asked to unlock it. With \
       --secret: \(SecretInput.explanation)
+
       Examples:
         latchkey edit service=mail user=me --label 'Mail at work'
         latchkey edit login/5 --set user=you --unset server --class after-first-unlock
@@ -122,10 +123,19 @@ struct EditCommand: ParsableCommand {
       }
     }
     let sent = className.map { next.merging([ItemAttributes.className: $0]) { _, named in named } } ?? next
-    try connection.opening(item.path, asking: asking) {
-      try connection.set("Attributes", of: item.path, "a{ss}") { (out: inout MessageWriter) throws(BusError) in
-        try out.appendStringDictionary(sent)
+    do {
+      // The keys of another class may be away while the item can be read: its collection has to be opened for them.
+      try connection.opening(className == nil ? item.path : item.collectionPath, asking: asking) {
+        try connection.set("Attributes", of: item.path, "a{ss}") { (out: inout MessageWriter) throws(BusError) in
+          try out.appendStringDictionary(sent)
+        }
       }
+    } catch Failure.locked where className != nil {
+      throw Failure.stillLocked(
+        """
+        an item gets another class only while the secrets of that class can be read as well, and now they cannot \
+        (\(connection.lockReason() ?? "its collection is locked")). Run 'latchkey unlock', then this again.
+        """)
     }
     return (set.isEmpty && unset.isEmpty ? [] : ["attributes"]) + (className == nil ? [] : ["class"])
   }

@@ -86,7 +86,8 @@ enum Failure: Error {
 
   /// Says it on standard error, and ends the program.
   func end() -> Never {
-    FileHandle.standardError.write(Data("latchkey: \(explanation)\n".utf8))
+    let lines = explanation.split(separator: "\n").map { StatusCommand.printable(String($0)) }
+    FileHandle.standardError.write(Data("latchkey: \(lines.joined(separator: "\n"))\n".utf8))
     Foundation.exit(status)
   }
 

@@ -9,6 +9,7 @@ struct FindCommand: ParsableCommand {
     discussion: """
       Without attributes it lists everything. Items that are locked are listed too; before the first login, what can be \
       told without your password. Asks nobody. Ends with 2 where nothing fits.
+
       Examples:
         latchkey find
         latchkey find service=mail user=me

@@ -10,6 +10,7 @@ struct GetCommand: ParsableCommand {
     commandName: "get", abstract: "Write the secret of one item to standard output, byte by byte.",
     discussion: """
       On a terminal only with --show. Where the item is locked you are asked to unlock it, as with every other program.
+
       Examples:
         latchkey get service=mail user=me | wl-copy
         latchkey get login/5 >key.pem

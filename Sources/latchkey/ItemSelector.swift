@@ -46,14 +46,16 @@ enum ItemSelector {
     }
   }
 
-  /// What is at these paths, and was not deleted meanwhile.
+  /// What is at these paths, and was not deleted meanwhile, in the order in which it was stored.
   static func items(_ paths: [String], from connection: VaultConnection) throws -> [ListedItem] {
-    try paths.compactMap { path in
+    let found = try paths.compactMap { path in
       do throws(BusError) { return try ListedItem(path, from: connection) } catch {
         guard error.isNoSuchObject else { throw error }
         return nil
       }
     }
+    // As they were stored: the vault tells those that can be read first.
+    return found.sorted { ($0.collectionPath, $0.number) < ($1.collectionPath, $1.number) }
   }
 
   /// The only item; ends the command where there is none, or more than one.

@@ -36,8 +36,17 @@ enum JSONText {
 
   /// Valid UTF-8 as a string of JSON.
   private static func quoted(_ text: RawSpan) throws(SodiumError) -> SecureBytes {
-    // The longest that one byte becomes is \u001f.
-    var out = try SecureBytes(count: text.byteCount * 6 + 2)
+    // What each byte becomes at most, and the quotes.
+    let size = text.withUnsafeBytes { text in
+      text.reduce(2) { size, byte in
+        switch byte {
+        case 0..<0x20, 0x7f, 0xc2: size + 6
+        case UInt8(ascii: "\""), UInt8(ascii: "\\"): size + 2
+        default: size + 1
+        }
+      }
+    }
+    var out = try SecureBytes(count: size)
     let count = out.withUnsafeMutableBytes { out in
       var count = 0
       func put(_ byte: UInt8) {

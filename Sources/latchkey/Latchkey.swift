@@ -20,6 +20,29 @@ struct Latchkey: ParsableCommand {
     ])
 
   @OptionGroup var place: Place
+
+  /// As ArgumentParser's own, but what was typed for a command that takes secrets is not repeated in a message about
+  /// wrong usage: it may be one, in the wrong place.
+  static func main() {
+    do {
+      var command = try parseAsRoot()
+      try command.run()
+    } catch {
+      let words = CommandLine.arguments.dropFirst()
+      guard exitCode(for: error) == .validationFailure, words.contains(where: { $0 == "add" || $0 == "edit" }) else {
+        exit(withError: error)
+      }
+      var message = fullMessage(for: error)
+      for word in words.sorted(by: { $0.count > $1.count }) {
+        message = message.replacing("'\(word)'", with: "'…'")
+        if let equals = word.firstIndex(of: "=") {
+          message = message.replacing("'\(word[equals...].dropFirst())'", with: "'…'")
+        }
+      }
+      FileHandle.standardError.write(Data((message + "\n").utf8))
+      Foundation.exit(exitCode(for: error).rawValue)
+    }
+  }
 }
 
 /// Where the daemon is.

@@ -19,6 +19,9 @@ struct ListedItem: Encodable {
   /// Where it is, in the words of the command line.
   var place: String { String(path.dropFirst(ListedCollection.folder.count)) }
 
+  /// Its number, which grows with each item.
+  var number: UInt64 { UInt64(path[path.index(after: path.lastIndex(of: "/") ?? path.startIndex)...]) ?? 0 }
+
   /// The path of its collection.
   var collectionPath: String { String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)]) }
 

@@ -7,6 +7,7 @@ struct RemoveCommand: ParsableCommand {
     commandName: "rm", abstract: "Delete items. Needs no password: what is deleted cannot be brought back.",
     discussion: """
       Attributes must name one item, unless --all is given. Items that are named by where they are may be several.
+
       Examples:
         latchkey rm service=mail user=me
         latchkey rm login/5 login/7
@@ -38,15 +39,20 @@ struct RemoveCommand: ParsableCommand {
       // Told before it goes: afterwards nobody knows its class.
       let told = json ? try ListedItem.described(found, from: connection) : found
       if !json && dryRun { return print(found.map { "Would delete " + $0.title }.joined(separator: "\n")) }
-      if !dryRun {
-        for item in found {
-          try connection.call(item.path, VaultConnection.item, "Delete") { (answer: Message) throws(BusError) in
-            _ = try answer.readObjectPath()
-          }
-          if !json { print("Deleted " + item.title) }
-        }
-      }
-      if json { print(try JSONText.of(Report(dry_run: dryRun, removed: told))) }
+      let gone = dryRun ? told : try told.filter { try delete($0, on: connection) }
+      if json { print(try JSONText.of(Report(dry_run: dryRun, removed: gone))) }
     }
+  }
+
+  /// Whether the item was still there.
+  private func delete(_ item: ListedItem, on connection: VaultConnection) throws(BusError) -> Bool {
+    do throws(BusError) {
+      try connection.call(item.path, VaultConnection.item, "Delete", read: { _ in })
+    } catch {
+      guard error.isNoSuchObject else { throw error }
+      return false
+    }
+    if !json { print("Deleted " + item.title) }
+    return true
   }
 }

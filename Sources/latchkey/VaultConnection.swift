@@ -168,8 +168,9 @@ final class VaultConnection {
       guard asking else { throw Failure.locked(lockReason() ?? error.message) }
       // Where there is no vault yet, this says so, and nobody is asked.
       _ = try search([:])
-      try unlock(path)
+      let wasAsked = try unlock(path)
       do { return try body() } catch let error as BusError where error.isLocked {
+        guard wasAsked else { throw Failure.locked(lockReason() ?? error.message) }
         throw Failure.stillLocked(
           """
           it is still locked: the question was not answered, or there was nobody to ask.
@@ -189,7 +190,9 @@ final class VaultConnection {
   }
 
   /// Asks that `path` is opened. What was not opened shows by what is tried next.
-  private func unlock(_ path: String) throws {
+  ///
+  /// - Returns: whether a person was needed for it.
+  private func unlock(_ path: String) throws -> Bool {
     let prompt = try call(Self.root, Self.service, "Unlock") { (out: inout MessageWriter) throws(BusError) in
       try out.appendObjectPaths([path])
     } read: { (answer: Message) throws(BusError) in
@@ -197,6 +200,7 @@ final class VaultConnection {
       return try answer.readObjectPath()
     }
     if prompt != Self.none { try perform(prompt) }
+    return prompt != Self.none
   }
 
   /// Waits for a person. A signal that would end this program withdraws the question first.
