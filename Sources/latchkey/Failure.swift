@@ -74,14 +74,13 @@ enum Failure: Error {
 
   /// What the vault answered a program. Its own words are for people.
   init(_ error: BusError) {
-    self =
-      switch error.name {
-      case "org.freedesktop.Secret.Error.NoSuchObject":
-        .noItem("there is no such item. 'latchkey find' lists what there is.")
-      case "org.freedesktop.Secret.Error.IsLocked": .declined(error.message)
-      case _ where error.isStandard("Disconnected") || error.isStandard("NoReply"): .silent
-      default: .declined(error.message)
-      }
+    if error.isNoSuchObject {
+      self = .noItem("there is no such item. 'latchkey find' lists what there is.")
+    } else if error.isStandard("Disconnected") || error.isStandard("NoReply") {
+      self = .silent
+    } else {
+      self = .declined(error.message)
+    }
   }
 
   /// Says it on standard error, and ends the program.

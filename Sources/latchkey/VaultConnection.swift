@@ -77,7 +77,7 @@ final class VaultConnection {
     } catch {
       throw Failure.noService(
         """
-        no vault is running, and the session bus could not start it (\(error.message)).
+        no vault is running, and the session bus could not start it.
         Start it with 'systemctl --user start latchkeyd.socket', or log in again.
         """)
     }
@@ -260,6 +260,6 @@ extension BusError {
   /// Whether a key is not in memory.
   var isLocked: Bool { name == BusError.lockedName }
   static let lockedName = "org.freedesktop.Secret.Error.IsLocked"
-  /// Whether there is nothing at the path.
-  var isNoSuchObject: Bool { name == "org.freedesktop.Secret.Error.NoSuchObject" }
+  /// Whether there is nothing at the path; below a collection that is not there, the bus layer says so.
+  var isNoSuchObject: Bool { name == "org.freedesktop.Secret.Error.NoSuchObject" || isStandard("UnknownObject") }
 }
