@@ -49,21 +49,20 @@ struct GetCommand: ParsableCommand {
       let secret = try connection.opening(found.path, asking: !prompts.isForbidden) {
         try connection.secret(of: found.path, by: channel)
       }
-      let output = StandardOutput()
       if json {
         // Read anew: it may have been locked before.
         let item = try ListedItem.described([try ListedItem(found.path, from: connection)], from: connection)
-        for item in item { try JSONText.write(item, secret, to: output) }
+        for item in item { try JSONText.write(item, secret) }
         return
       }
-      guard StandardOutput.isTerminal else { return try secret.withBytes { try output.write($0) } }
+      guard StandardOutput.isTerminal else { return try secret.withBytes { try StandardOutput.write($0) } }
       guard secret.isPrintable else {
         throw Failure.declined(
           "the secret has bytes that are no text, which a terminal would obey. Send it to a file, or see --json --show."
         )
       }
-      try secret.withBytes { try output.write($0) }
-      try output.write("\n")
+      try secret.withBytes { try StandardOutput.write($0) }
+      try StandardOutput.write("\n")
     }
   }
 }

@@ -18,19 +18,19 @@ enum JSONText {
   }
 
   /// An item with its secret: as text where it is any, else in Base64. Only the metadata is ever a `String`.
-  static func write(_ item: ListedItem, _ secret: Secret, to output: borrowing StandardOutput) throws {
+  static func write(_ item: ListedItem, _ secret: Secret) throws {
     struct ContentType: Encodable { let content_type: String }
     let type = try of(ContentType(content_type: secret.contentType)).dropFirst(2).dropLast(2)
-    try output.write(try of(item).dropLast(2) + ",\n" + type + ",\n  \"secret\" : ")
+    try StandardOutput.write(try of(item).dropLast(2) + ",\n" + type + ",\n  \"secret\" : ")
     if secret.isText {
       let text = try secret.withBytes { try quoted($0) }
-      try output.write(text.bytes)
-      try output.write(",\n  \"secret_base64\" : null\n}\n")
+      try StandardOutput.write(text.bytes)
+      try StandardOutput.write(",\n  \"secret_base64\" : null\n}\n")
     } else {
-      try output.write("null,\n  \"secret_base64\" : \"")
+      try StandardOutput.write("null,\n  \"secret_base64\" : \"")
       let text = try secret.withBytes { try Base64.encode(secret: $0) }
-      try output.write(text.bytes)
-      try output.write("\"\n}\n")
+      try StandardOutput.write(text.bytes)
+      try StandardOutput.write("\"\n}\n")
     }
   }
 

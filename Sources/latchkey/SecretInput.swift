@@ -1,7 +1,7 @@
 import ArgumentParser
 import Foundation
+import Glibc
 import PAMClient
-import Posix
 import Sodium
 
 /// Where a new secret comes from: standard input, or a person at the terminal. Never an argument, which others can see.
@@ -48,16 +48,22 @@ struct SecretInput: ParsableArguments {
   }
 
   private static func input() throws -> SecureBytes {
-    let input = FileDescriptor(owning: dup(STDIN_FILENO))
     var bytes = try SecureBytes(count: 64 << 10)
     var count = 0
     while true {
-      do {
-        count += try bytes.withUnsafeMutableBytes { all throws(PosixError) in
-          try input.read(into: UnsafeMutableRawBufferPointer(rebasing: all[count...]))
+      let got = bytes.withUnsafeMutableBytes { all in
+        let rest = UnsafeMutableRawBufferPointer(rebasing: all[count...])
+        return Glibc.read(STDIN_FILENO, rest.baseAddress, rest.count)
+      }
+      if got == 0 { break }
+      if got < 0 {
+        guard StandardOutput.waits(for: STDIN_FILENO, Int16(POLLIN)) else {
+          throw Failure.declined("the input could not be read: \(String(cString: strerror(errno))).")
         }
-      } catch { throw Failure.declined("the input could not be read: \(String(cString: strerror(error.code))).") }
-      if count < bytes.count { break }
+        continue
+      }
+      count += got
+      if count < bytes.count { continue }
       guard count <= limit else { break }
       var larger = try SecureBytes(count: bytes.count * 2)
       larger.write(bytes.bytes, at: 0)

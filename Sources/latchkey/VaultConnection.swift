@@ -165,12 +165,12 @@ final class VaultConnection {
   /// Does what needs `path` open; where it is not, a person is asked to open it.
   func opening<Value>(_ path: String, asking: Bool, _ body: () throws -> Value) throws -> Value {
     do { return try body() } catch let error as BusError where error.isLocked {
-      guard asking else { throw Failure.locked(lockReason() ?? error.message) }
+      guard asking else { throw locked() }
       // Where there is no vault yet, this says so, and nobody is asked.
       _ = try search([:])
       let wasAsked = try unlock(path)
       do { return try body() } catch let error as BusError where error.isLocked {
-        guard wasAsked else { throw Failure.locked(lockReason() ?? error.message) }
+        guard wasAsked else { throw locked() }
         throw Failure.stillLocked(
           """
           it is still locked: the question was not answered, or there was nobody to ask.
@@ -178,6 +178,15 @@ final class VaultConnection {
           """)
       }
     }
+  }
+
+  private func locked() -> Failure {
+    if let reason = lockReason() { return .locked(reason) }
+    return .stillLocked(
+      """
+      its collection is locked.
+      Run 'latchkey unlock' (with --collection, where it has a passphrase of its own), then this again.
+      """)
   }
 
   /// Why everything is locked, in the words of `latchkey status`; nil while the vault is unlocked.
