@@ -107,7 +107,7 @@ struct EditCommand: ParsableCommand {
     var next = current
     for (name, value) in try ItemAttributes(set).values { next[name] = value }
     for name in unset where next.removeValue(forKey: name) == nil {
-      throw Failure.declined("the item has no attribute '\(StatusCommand.printable(name))', so nothing was changed.")
+      throw Failure.declined("the item has no attribute '\(name)', so nothing was changed.")
     }
     if next != current {
       let same = try connection.items(with: next, in: item.collectionPath, asking: asking).filter {

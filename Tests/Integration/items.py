@@ -1,5 +1,6 @@
 """The commands for items, run in a session, and what another client says of the same items."""
 
+import contextlib
 import json
 import subprocess
 import uuid
@@ -26,6 +27,17 @@ def latchkey(session, *words, input=b"", code=DONE, **options):
     assert not err or code == USAGE or err.startswith(b"latchkey: "), err
     assert b"org.freedesktop" not in err and b"D-Bus" not in err and b"/org/" not in err + out[:65536], (out, err)
     return subprocess.CompletedProcess(words, process.returncode, out, err.decode())
+
+
+@contextlib.contextmanager
+def started(session, *words, **options):
+    """It while it runs; a test that fails leaves nothing behind that it would wait for."""
+    with session.start("latchkey", *words, **options) as process:
+        try:
+            yield process
+        except BaseException:
+            process.kill()
+            raise
 
 
 def told(session, *words, **options):

@@ -12,7 +12,8 @@ import uuid
 import pytest
 from clients import CLASS, CLASSES
 from items import (
-    DONE, FAILED, NO_ITEM, PREFIX, USAGE, class_of, content_type, fresh, latchkey, new_collection, place, the_item, told,
+    DONE, FAILED, NO_ITEM, PREFIX, USAGE, class_of, content_type, fresh, latchkey, new_collection, place, started, the_item,
+    told,
 )  # fmt: skip
 from peer import COLLECTION, ITEM, LOGIN, ROOT, SERVICE
 from person import Person
@@ -95,7 +96,7 @@ def test_pipes_that_do_not_block(session, open_peer):
     attributes, words = fresh()
     reading, writing = os.pipe()
     os.set_blocking(reading, False)
-    with session.start("latchkey", "add", "--label", "L", *words, stdin=reading, stdout=subprocess.PIPE) as process:
+    with started(session, "add", "--label", "L", *words, stdin=reading, stdout=subprocess.PIPE) as process:
         os.close(reading)
         # Pieces, so that it finds the pipe empty in between.
         for at in range(0, len(MEBIBYTE), 65536):
@@ -105,7 +106,7 @@ def test_pipes_that_do_not_block(session, open_peer):
     assert process.returncode == DONE and open_peer.read(the_item(open_peer, attributes)) == MEBIBYTE
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
-    with session.start("latchkey", "get", *words, stdout=writing) as process:
+    with started(session, "get", *words, stdout=writing) as process:
         os.close(writing)
         with open(reading, "rb") as end:
             assert end.read() == MEBIBYTE
@@ -297,6 +298,8 @@ def test_names_cannot_command_the_terminal(session, open_peer):
         assert not control.search(latchkey(session, *arguments, *selector).stdout.decode()), arguments
     for command in ("get", "rm"):
         assert not control.search(latchkey(session, command, *words, code=FAILED).stderr)
+    done = latchkey(session, "edit", place(item), "--unset", "\x1b[2J\x9b", code=FAILED)
+    assert "no attribute" in done.stderr and not control.search(done.stderr)
     assert [one["attributes"] for one in told(session, "find", "--json", *words)][0] == attributes
 
 
@@ -344,7 +347,7 @@ def test_output_that_cannot_be_written(session, open_peer):
     open_peer.create("x", attributes)
     for more in ([], ["--json", "--show"]):
         with open("/dev/full", "wb") as full:
-            with session.start("latchkey", "get", *more, *words, stdout=full, stderr=subprocess.PIPE) as process:
+            with started(session, "get", *more, *words, stdout=full, stderr=subprocess.PIPE) as process:
                 assert "could not be written" in process.communicate(timeout=30)[1].decode()
         assert process.returncode == FAILED
 
@@ -484,7 +487,7 @@ def test_the_secret_is_seen_by_nobody(session, open_peer):
     reading, writing = os.pipe()
     with open(reading, "rb") as end, open(writing, "wb", buffering=0) as begin:
         begin.write(secret.encode())
-        with session.start("latchkey", "add", "--label", "L", *words, stdin=end, stdout=subprocess.PIPE) as process:
+        with started(session, "add", "--label", "L", *words, stdin=end, stdout=subprocess.PIPE) as process:
             # It has read that, and waits for the end of its input.
             wait_until(lambda: fcntl.ioctl(end, termios.FIONREAD, bytes(4)) == bytes(4), "a reader")
             for name in ("cmdline", "environ"):

@@ -1,8 +1,10 @@
 """latchkey find, get, add, edit and rm, while something is locked: what is told, what is refused, and who is asked."""
 
 import os
+import select
 import signal
 import subprocess
+import time
 
 import pytest
 from clients import BEHIND, CLASS, CLASSES, answer_behind_a_locker, bring_back, bring_to
@@ -12,7 +14,7 @@ from items import (
 )  # fmt: skip
 from peer import ITEM, NOTHING, ROOT, SERVICE, acting_as
 from person import Person
-from session import BUS, wait_until
+from session import BUS, PATIENCE, wait_until
 
 EVERY_STATE = ["evicted", BEHIND, "sealed", "collection locked"]
 REASONS = {"evicted": "command", BEHIND: "screen saver", "sealed": "last session ended", "collection locked": "its collection"}
@@ -234,9 +236,10 @@ class Waiting:
         bring_to(BEHIND, session, peer)
         self.monitor = session.start(
             "dbus-monitor", "--session", "interface='org.freedesktop.Secret.Prompt'",
-            "type='signal',interface='org.freedesktop.Secret.Prompt'", stdout=subprocess.PIPE, text=True)
-        # It says so first when it listens.
-        assert self.monitor.stdout.readline()
+            "type='signal',interface='org.freedesktop.Secret.Prompt'", stdout=subprocess.PIPE)
+        self.messages = ""
+        # What it hears first, its own name, it hears as soon as it listens.
+        self.heard("NameAcquired")
         self.process = session.start(
             "latchkey", "get", *words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         wait_until(peer.prompts, "a prompt")
@@ -244,8 +247,11 @@ class Waiting:
 
     def heard(self, word):
         """Waits until a message of that kind went over the bus."""
-        while word not in self.monitor.stdout.readline():
-            assert self.monitor.poll() is None
+        end = time.monotonic() + PATIENCE
+        while word not in self.messages:
+            ready = select.select([self.monitor.stdout], [], [], max(end - time.monotonic(), 0))[0]
+            assert ready, f"no {word}, but {self.messages}"
+            self.messages += os.read(self.monitor.stdout.fileno(), 65536).decode()
 
     def end(self):
         out, err = self.process.communicate(timeout=20)
@@ -255,9 +261,17 @@ class Waiting:
         return self.process.returncode, err
 
 
+@pytest.fixture
+def waiting(session, peer):
+    opened = Waiting(session, peer)
+    yield opened
+    for process in (opened.process, opened.monitor):
+        process.kill()
+        process.wait()
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_dismisses_the_prompt(session, peer, number):
-    waiting = Waiting(session, peer)
+def test_a_signal_dismisses_the_prompt(waiting, peer, number):
     waiting.process.send_signal(number)
     waiting.heard("member=Dismiss")
     waiting.heard("member=Completed")
@@ -265,8 +279,7 @@ def test_a_signal_dismisses_the_prompt(session, peer, number):
     assert peer.prompts() == []
 
 
-def test_the_vault_ends_while_it_waits(session, peer):
-    waiting = Waiting(session, peer)
+def test_the_vault_ends_while_it_waits(session, waiting):
     os.kill(session.daemon_pid(), signal.SIGKILL)
     code, said = waiting.end()
     assert code == NO_VAULT and "does not answer" in said
