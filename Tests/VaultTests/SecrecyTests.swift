@@ -68,7 +68,7 @@ struct SecrecyTests {
     #expect(sizes.count == 1)
   }
 
-  @Test("an item that was deleted, replaced or given another class leaves no ciphertext behind once the log was emptied")
+  @Test("what was deleted, replaced or given another class leaves no ciphertext behind once the log was emptied")
   func deleted() throws {
     let vault = try home.unlocked()
     let store = try #require(vault.store)

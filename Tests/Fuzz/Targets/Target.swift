@@ -95,6 +95,12 @@ enum Target: String, CaseIterable {
     case .unlock(let delivery): require(delivery.vault.count == 16 && input.count == 91, "the size of a delivery")
     case .status: require(input.count == 2, "more than a request")
     case .lock: require(input.count == 2, "more than a request")
+    case .prompt: require(input.count == 10, "the size of a prompt's number")
+    case .derivation: require(input.count == 10, "the size of a prompt's number")
+    case .promptEnded: require(input.count == 3, "the size of an outcome")
+    case .passphrase: require(input.count == 42, "the size of a passphrase's key")
+    case .openPrompt(_, let name): require(name.utf8.count <= 3 * input.count, "a longer name than was sent")
+    case .removePassphrase(let name): require(name.utf8.count <= 3 * input.count, "a longer name than was sent")
     case .malformed: break
     }
   }
