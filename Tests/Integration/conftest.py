@@ -3,3 +3,8 @@
 from clients import open_peer, peer, shared_peer  # noqa: F401
 from display import pytest_runtest_makereport  # noqa: F401
 from session import session, shared_session, stage  # noqa: F401
+
+
+def pytest_make_parametrize_id(config, val, argname):
+    """Short names: pytest puts them into the environment, and what is too long there keeps every program from starting."""
+    return f"{len(val)}-{argname}" if isinstance(val, bytes | str) and len(val) > 64 else None
