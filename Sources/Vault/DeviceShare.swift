@@ -61,6 +61,14 @@ struct DeviceShare {
     return next
   }
 
+  /// Whether both have the same secrets.
+  func isSame(as other: DeviceShare) -> Bool {
+    func equal(_ left: borrowing Key, _ right: borrowing Key) -> Bool { Sodium.equal(left.bytes, right.bytes) }
+    guard equal(bound.key, other.bound.key) else { return false }
+    guard let first = erasable, let second = other.erasable else { return erasable == nil && other.erasable == nil }
+    return equal(first.key, second.key)
+  }
+
   /// The index key, as this device's row has it.
   func index(_ row: DeviceRow, vault: [UInt8]) throws(VaultError) -> AttributeIndex {
     try VaultError.sodium("the index key") { () throws(SodiumError) in

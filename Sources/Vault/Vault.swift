@@ -36,6 +36,8 @@ public final class Vault {
   var index: AttributeIndex?
   var share: DeviceShare?
   var device: (any DeviceKey)?
+  /// Whether it is known that no key in a file is left over from before the service had it.
+  var movedKeyIsGone = false
   var open: [OpenCollection] = []
   /// The links behind the last collection: from these new collections get their keys.
   var chains: (unlocked: KeyChain?, session: KeyChain?)
@@ -343,7 +345,7 @@ public final class Vault {
     index = AttributeIndex(indexKey)
     var unlockedChain = try chain(tiers.unlocked)
     var sessionChain = try chain(tiers.session)
-    try adoptDevice()
+    if !home.isEmpty, let folder = try? KeybagFile.folder(home: home, owner: owner) { try adoptDevice(folder) }
     _ = try makeCollection(label: label, aliases: aliases, unlocked: &unlockedChain, session: &sessionChain)
   }
 
