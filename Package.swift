@@ -131,12 +131,19 @@ let package = Package(
       name: "SecretServiceTests", dependencies: ["PrivateBus", "Prompts", "SecretService", "Systemd", "Vault"],
       swiftSettings: strict),
     .testTarget(name: "PromptsTests", dependencies: ["Control", "Prompts", "Systemd"], swiftSettings: strict),
+    .target(
+      name: "StandInDevice", dependencies: ["Keybag", "Sodium"], path: "Tests/StandInDevice", swiftSettings: strict),
     .executableTarget(
-      name: "VaultCrash", dependencies: ["Keybag", "Posix", "Sodium", "Vault"], path: "Tests/VaultCrash",
+      name: "VaultCrash", dependencies: ["Keybag", "Posix", "Sodium", "StandInDevice", "Vault"],
+      path: "Tests/VaultCrash",
       swiftSettings: strict),
     .testTarget(
-      name: "VaultTests", dependencies: ["Keybag", "Posix", "SQLite", "Scratch", "Sodium", "Vault", "VaultCrash"],
+      name: "VaultTests",
+      dependencies: ["Keybag", "Posix", "SQLite", "Scratch", "Sodium", "StandInDevice", "Vault", "VaultCrash"],
       exclude: ["Shims"], swiftSettings: lending),
+    .testTarget(
+      name: "DeviceTests", dependencies: ["DeviceService", "DeviceStore", "Keybag", "Posix", "Scratch", "Sodium"],
+      swiftSettings: strict),
     .testTarget(name: "SystemdTests", dependencies: ["Systemd", "PrivateBus"], swiftSettings: strict),
     .testTarget(
       name: "GcryptTests", dependencies: ["Gcrypt", .product(name: "BigInt", package: "BigInt")],
