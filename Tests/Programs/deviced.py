@@ -104,13 +104,13 @@ class Peer:
 class Service:
     """The service: `start` and `stop` as often as one likes, on the same state."""
 
-    def __init__(self, tcti="none", program=BUILT / "latchkey-deviced"):
+    def __init__(self, tcti="none", program=BUILT / "latchkey-deviced", path=None):
         self.program, self.tcti = program, tcti
         self.root = pathlib.Path(tempfile.mkdtemp(prefix="latchkey-device-", dir="/tmp"))
         self.root.chmod(0o755)
         self.state = self.root / "state"
         self.state.mkdir(0o700)
-        self.path = self.root / "device.sock"
+        self.path = path or self.root / "device.sock"
         self.process = None
 
     def start(self, *arguments, **environment):

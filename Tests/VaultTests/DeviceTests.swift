@@ -279,6 +279,18 @@ struct DeviceTests {
     #expect(home.read("device.service") == bytes)
   }
 
+  /// What is there before the process starts is on the disk.
+  private func seedDurable(_ durable: String, with home: Home) throws {
+    var names = ""
+    for name in home.names {
+      var status = stat()
+      try #require(stat(home.folder + "/" + name, &status) == 0)
+      names += "\(status.st_ino) \(name)\n"
+      writeFile(durable + "/\(status.st_ino)", home.read(name))
+    }
+    writeFile(durable + "/names", Array(names.utf8))
+  }
+
   @Test("moves whole, or not at all, whenever the move is interrupted")
   func interrupted() throws {
     let shim = try #require(CrashTests.shim, "no C compiler")
@@ -290,6 +302,7 @@ struct DeviceTests {
       let copy = try Home(copying: home)
       let durable = CrashTests.newFolder()
       defer { removeTree(durable) }
+      try seedDurable(durable, with: copy)
       let process = try Command(
         Command.crashing, ["move", copy.path], input: keys,
         environment: CrashTests.environment(shim, copy, durable, dieAt: call))
