@@ -16,13 +16,14 @@ enum Failure: Error {
   case wrongPassphrase
   case notTaken(String)
   case rules([String])
+  case deviceService(String)
 
   /// 0 done, 1 could not be done, 3 no vault is running (64, wrong usage, is ArgumentParser's).
   private var status: Int32 {
     switch self {
     case .noDaemon, .strangeDaemon, .silent: 3
     case .noTerminal, .cancelled, .refused, .unavailable, .stillLocked, .declined, .wrongPassphrase, .notTaken,
-      .rules:
+      .rules, .deviceService:
       1
     }
   }
@@ -55,6 +56,11 @@ enum Failure: Error {
       """
       the passphrase was not taken: \(text).
       Is there a PAM service 'latchkey-collection' in /etc/pam.d? The system log has a line of pam_latchkey that says why.
+      """
+    case .deviceService(let text):
+      """
+      the device key service did not do it: \(text).
+      See 'systemctl status latchkey-deviced.socket latchkey-deviced.service'.
       """
     case .rules(let problems):
       """

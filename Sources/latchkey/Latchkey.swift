@@ -15,6 +15,7 @@ struct Latchkey: ParsableCommand {
     version: "0.1.0",
     subcommands: [
       StatusCommand.self, LockCommand.self, UnlockCommand.self, PassphraseCommand.self, RulesCommand.self,
+      DeviceCommand.self,
     ])
 
   @OptionGroup var place: Place

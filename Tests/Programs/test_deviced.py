@@ -2,9 +2,11 @@
 
 import os
 import pathlib
+import shutil
 import socket
 import struct
 import subprocess
+import tempfile
 
 import pytest
 from conftest import as_root
@@ -168,6 +170,47 @@ def test_a_user_who_was_forgotten_meets_another_device(service):
         assert outcome(peer.unwrap, wrapped) == OTHER_DEVICE
         assert peer.identity()[0] != identity
         assert root.identity()[0] == others
+
+
+def command(service, *words, user=None):
+    options = {"user": user, "group": user, "extra_groups": []} if user else {}
+    return subprocess.run(
+        [service.program.parent / "latchkey", "device", words[0], "--socket", service.path, *words[1:]],
+        capture_output=True, text=True, timeout=60, cwd="/", env={"PATH": "/usr/bin:/bin"}, **options)
+
+
+@as_root
+def test_the_command_line_moves_erases_and_forgets(sealed):
+    with sealed.peer() as peer:
+        wrapped = {kind: peer.wrap(SHARE, kind) for kind in (BOUND, ERASABLE)}
+        assert command(sealed, "show").stdout == "tpm\n"
+        assert command(sealed, "move", "host").returncode == 0
+        assert command(sealed, "show").stdout == "host\n"
+        assert command(sealed, "erase").returncode == 64
+        assert peer.unwrap(wrapped[ERASABLE], ERASABLE) == SHARE
+        assert command(sealed, "erase", "--yes").returncode == 0
+        assert outcome(peer.unwrap, wrapped[ERASABLE], ERASABLE) == OTHER_DEVICE
+        assert peer.unwrap(wrapped[BOUND]) == SHARE
+        assert command(sealed, "forget", "0").returncode == 64
+        assert command(sealed, "forget", "0", "--yes").returncode == 0
+        assert outcome(peer.unwrap, wrapped[BOUND]) == OTHER_DEVICE
+    sealed.stop()
+    gone = command(sealed, "show")
+    assert gone.returncode == 1 and "Connection refused" in gone.stderr
+    sealed.path.unlink()
+    assert "nobody listens" in command(sealed, "show").stderr
+
+
+@as_root
+def test_the_command_line_refuses_others(service):
+    # Below /tmp, as a user must be able to run it.
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        os.chmod(folder, 0o755)
+        shutil.copy(service.program.parent / "latchkey", folder)
+        program, service.program = service.program, pathlib.Path(folder) / "latchkey-deviced"
+        refused = command(service, "move", "host", user=NOBODY)
+        service.program = program
+    assert refused.returncode == 1 and "only root moves" in refused.stderr
 
 
 # Bad peers
