@@ -115,14 +115,14 @@ install: $(PROGRAMS:%=$(BUILT)/%) $(PAM_MODULE) ## lay the files under DESTDIR a
 	install -m 644 rules/rules.yaml $(DESTDIR)$(PREFIX)/share/latchkey/rules.yaml
 	install -m 644 pam/pam-configs/latchkey $(DESTDIR)$(PREFIX)/share/pam-configs/latchkey
 	install -m 644 pam/latchkey-unlock pam/latchkey-collection $(DESTDIR)$(SYSCONFDIR)/pam.d/
-	test -n "$(DESTDIR)" || ! test -d /run/systemd/system || \
+	-@test -n "$(DESTDIR)" || ! test -d /run/systemd/system || \
 	  { systemctl daemon-reload && systemctl start latchkey-deviced.socket; }
 	@test -n "$(DESTDIR)" || echo "Now 'pam-auth-update --enable latchkey' puts the module into the login."
 
 # The login must not name a module that is gone. Folders that may have been new go where they are empty.
 uninstall: ## remove just what `make install` laid
 	test -n "$(DESTDIR)" || ! command -v pam-auth-update >/dev/null || pam-auth-update --package --remove latchkey
-	test -n "$(DESTDIR)" || ! test -d /run/systemd/system || \
+	-@test -n "$(DESTDIR)" || ! test -d /run/systemd/system || \
 	  systemctl stop latchkey-deviced.socket latchkey-deviced.service
 	rm -f $(INSTALLED:%=$(DESTDIR)%)
 	-rmdir $(DESTDIR)$(SYSTEMDIR)/sockets.target.wants 2>/dev/null

@@ -10,7 +10,7 @@ extension Vault {
   public var deviceBackend: DeviceKeyBackend? { device?.backend }
 
   /// Whether there should be a device key, but it cannot be used; ``problems`` says why.
-  public var deviceIsMissing: Bool { device == nil && deviceProblem != nil }
+  public var deviceIsMissing: Bool { share == nil && deviceProblem != nil }
 
   /// Finds the device key, and opens what it wraps in the database.
   ///
@@ -93,10 +93,23 @@ extension Vault {
     let known = try store.devices()
     guard !known.contains(where: { $0.identity == device.identity }) else { return }
     guard let last = ([0] + known.map(\.id)).max(), last < .max else { throw .damaged("vault.db: a number is damaged") }
-    let (share, row) = try DeviceShare.make(id: last + 1, vault: store.vault, device: device, index: index)
+    let (share, row): (DeviceShare, DeviceRow)
+    do throws(VaultError) {
+      (share, row) = try DeviceShare.make(id: last + 1, vault: store.vault, device: device, index: index)
+    } catch {
+      if case .unavailable(let text) = error { deviceProblem = text }
+      throw error
+    }
     if device.backend != .file { try mark(folder, ServiceMark(machine: machine)) }
     try writing { store throws(VaultError) in try store.insert(row) }
     self.share = share
+  }
+
+  /// Runs what needs the service, which the next unlock asks again.
+  func whereThereIsService(_ body: () throws(VaultError) -> Void) throws(VaultError) {
+    do throws(VaultError) { try body() } catch {
+      guard case .unavailable = error, device?.backend != .file else { throw error }
+    }
   }
 
   private func mark(_ folder: borrowing Folder, _ mark: ServiceMark) throws(VaultError) {
@@ -112,6 +125,7 @@ extension Vault {
     let rows = try store.devices()
     let served: any DeviceKey
     let next: DeviceRow
+    deviceProblem = nil
     do throws(DeviceKeyError) {
       guard let found = try service(), !rows.contains(where: { $0.identity == found.identity }),
         let row = rows.first(where: { $0.id == share.row })

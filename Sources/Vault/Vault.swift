@@ -345,7 +345,10 @@ public final class Vault {
     index = AttributeIndex(indexKey)
     var unlockedChain = try chain(tiers.unlocked)
     var sessionChain = try chain(tiers.session)
-    if !home.isEmpty, let folder = try? KeybagFile.folder(home: home, owner: owner) { try adoptDevice(folder) }
+    // A vault is founded whether its device key can be had now or not.
+    try whereThereIsService { () throws(VaultError) in
+      if !home.isEmpty, let folder = try? KeybagFile.folder(home: home, owner: owner) { try adoptDevice(folder) }
+    }
     _ = try makeCollection(label: label, aliases: aliases, unlocked: &unlockedChain, session: &sessionChain)
   }
 

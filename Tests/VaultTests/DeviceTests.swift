@@ -44,6 +44,21 @@ struct DeviceTests {
 
   private var hasFile: Bool { home.names.contains("device.key") }
 
+  @Test("comes later where the service could not be used when the vault was founded")
+  func foundedWithout() throws {
+    do {
+      let vault = vault(nil, failure: .unavailable("it does not answer"))
+      try home.unlock(vault)
+      #expect(vault.deviceIsMissing)
+      #expect(!hasFile)
+      try vault.add(["free": "1"], "free")
+    }
+    let vault = vault(device)
+    let ids = try fill(vault)
+    try check(vault, ids)
+    #expect(vault.deviceBackend == .host)
+  }
+
   @Test("is the service's from the first unlock on, where there is one")
   func founded() throws {
     let ids = try fill(vault(device))
@@ -169,6 +184,36 @@ struct DeviceTests {
     try check(vault, ids)
   }
 
+  @Test("is asked for again where the service failed halfway", arguments: [false, true])
+  func failsHalfway(atFounding: Bool) throws {
+    device.failure = atFounding ? .unavailable("no memory") : nil
+    var ids: [AccessibilityClass: Int64] = [:]
+    do {
+      let vault = vault(device)
+      try home.unlock(vault)
+      if atFounding {
+        #expect(vault.deviceIsMissing)
+        let id = try vault.add(["class": "any"], "free")
+        #expect(try vault.secretText(id) == "free")
+        device.failure = nil
+        vault.evict()
+      }
+      ids = try fill(vault)
+      #expect(vault.problems == [])
+    }
+    device.failure = .unavailable("no memory")
+    let again = vault(device)
+    #expect(again.deviceIsMissing)
+    #expect(again.problems == ["device key service: no memory"])
+    try home.unlock(again)
+    device.failure = nil
+    again.evict()
+    try home.unlock(again)
+    try check(again, ids)
+    #expect(again.problems == [])
+    #expect(!hasFile)
+  }
+
   @Test("in a file that is damaged is not given up for the service")
   func damagedFile() throws {
     let ids = try filled()
@@ -234,6 +279,29 @@ struct DeviceTests {
     let vault = vault(nil, on: Home.otherMachine)
     try home.unlock(vault)
     #expect(try vault.secretText(try #require(vault.ids(["second": "1"]).first)) == "second")
+  }
+
+  @Test("in a file that the service did not take the place of is nobody's to erase", arguments: [false, true])
+  func strangeFile(hasMoved: Bool) throws {
+    let ids = hasMoved ? try filled() : try fill(vault(device))
+    if hasMoved {
+      let vault = vault(device)
+      try home.unlock(vault)
+      vault.verifyToEnd()
+      vault.settle()
+      #expect(!hasFile)
+    }
+    // As from a backup of an older vault.
+    let other = try Home()
+    try other.unlock(other.vault())
+    home.write("device.key", other.read("device.key"))
+    let vault = vault(device)
+    try home.unlock(vault)
+    vault.verifyToEnd()
+    vault.settle()
+    #expect(vault.deviceBackend == .host)
+    #expect(home.read("device.key") == other.read("device.key"))
+    try check(vault, ids)
   }
 
   @Test("whose erasable secret is gone takes just whenPasscodeSet items along")
