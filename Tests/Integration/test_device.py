@@ -143,5 +143,7 @@ def test_an_erased_secret_takes_its_class_along(session, service):
     with service.peer(session.uid) as peer:
         peer.erase(session.uid)
     begin(session)
-    assert readable(session) == {FREE, *BOUND} - {"when-passcode-set-this-device-only"}
+    name = "when-passcode-set-this-device-only"
+    assert readable(session) == {FREE, *BOUND} - {name}
     assert device(session) == ("host", [])
+    assert session.store("new", "class", "new", CLASS, name, check=False).returncode != 0

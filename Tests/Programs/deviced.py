@@ -1,4 +1,6 @@
-"""latchkey-deviced for tests: the service with a state and a socket of its own, peers of any user, and a software TPM."""
+"""latchkey-deviced for tests: the service with a state and a socket of its own, peers of any user, and a software TPM.
+
+`service`, `tpm` and `sealed` (a service whose secret is in that TPM) are fixtures."""
 
 import contextlib
 import os
@@ -12,11 +14,14 @@ import tempfile
 import time
 from hashlib import blake2b
 
+import pytest
+
 BUILT = pathlib.Path(os.environ.get("LATCHKEY_BUILT", pathlib.Path(__file__).resolve().parents[2] / ".build/release"))
 IDENTITY, WRAP, UNWRAP, ERASE, MOVE, FORGET = range(1, 7)
 BOUND, ERASABLE = 1, 2
 DONE, OTHER_DEVICE, UNAVAILABLE, REFUSED = range(4)
 HOST, TPM = 1, 2
+SHARE = bytes(range(32))
 
 
 class Refused(Exception):
@@ -225,3 +230,42 @@ def state_file(content, magic):
 
 def resummed(content):
     return content[:-32] + blake2b(content[:-32], digest_size=32).digest()
+
+
+@pytest.fixture
+def service():
+    started = Service().start()
+    yield started
+    started.close()
+
+
+@pytest.fixture
+def tpm():
+    chip = SoftwareTPM()
+    yield chip
+    chip.close()
+
+
+@pytest.fixture
+def sealed(tpm):
+    """A service whose secret is in a TPM."""
+    started = Service(tcti=tpm.tcti).start()
+    yield started
+    started.close()
+
+
+def refusal(call, *arguments):
+    with pytest.raises(Refused) as caught:
+        call(*arguments)
+    return caught.value
+
+
+def outcome(call, *arguments):
+    return refusal(call, *arguments).outcome
+
+
+def command(service, *words, user=None):
+    options = {"user": user, "group": user, "extra_groups": []} if user else {}
+    return subprocess.run(
+        [service.program.parent / "latchkey", "device", words[0], "--socket", service.path, *words[1:]],
+        capture_output=True, text=True, timeout=60, cwd="/", env={"PATH": "/usr/bin:/bin"}, **options)
