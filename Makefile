@@ -36,15 +36,15 @@ BENCH_PACKAGES := gnome-keyring
 PACKAGES       := $(BUILD_PACKAGES) $(TEST_PACKAGES)
 
 PROGRAMS := latchkeyd latchkey-derive latchkey-prompt latchkey-deviced latchkey
-# Tests that mostly wait, each for parts of its own, run four at a time; the rest wants the machine for itself.
-SUITES   := Tests/PAMModule Tests/Programs Tests/Integration
-ALONE    := Tests/Fuzz Tests/Desktop
-JOBS     ?= 4
+# Tests that mostly wait, each for parts of its own, run three at a time. The rest has time limits to keep, or takes all.
+SUITES   := Tests/PAMModule Tests/Integration Tests/Desktop
+ALONE    := Tests/Programs Tests/Fuzz
+JOBS     ?= 3
 
 # How long `make fuzz` runs, all targets together.
 FUZZ_SECONDS ?= 600
 
-.PHONY: help deps build install uninstall run test bench fuzz fuzz-build lint clean
+.PHONY: help deps build install uninstall run test bench table fuzz fuzz-build lint clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -145,13 +145,18 @@ bench: build ## latchkeyd beside gnome-keyring: a table of ratios; below 15 minu
 	$(MAKE) deps PACKAGES="$(PACKAGES) $(BENCH_PACKAGES)" >&2
 	$(PYTHON) Tests/Benchmark/benchmark $(BENCHFLAGS)
 
-fuzz: deps build fuzz-build ## bad input for FUZZ_SECONDS (600): bus, control socket and every parser
+fuzz: deps build fuzz-build ## bad input for FUZZ_SECONDS (600): bus, control socket, every parser; damage of every byte
 	FUZZ_SECONDS=$(FUZZ_SECONDS) $(PYTHON) -m pytest -p no:cacheprovider -s Tests/Fuzz
+	LATCHKEY_EVERY_BYTE=1 swift test $(SWIFTFLAGS) --filter VaultTests.DamageTests
 
 # Apart from all other builds: everything in it is instrumented. The tests call this by themselves.
 fuzz-build:
 	LATCHKEY_FUZZ=1 swift build -c release $(SWIFTFLAGS) --scratch-path .build/fuzz -Xswiftc -sanitize=fuzzer \
 	  -Xswiftc -enable-testing --product latchkey-fuzz
+
+table: build ## what becomes of each class in each state, for the README
+	@stage=$$(mktemp -d) && trap 'rm -rf '$$stage EXIT && chmod 755 $$stage && \
+	  $(MAKE) -s install DESTDIR=$$stage PREFIX=/usr >&2 && $(PYTHON) Tests/Integration/table.py --stage $$stage
 
 lint: ## formatting and style of the Swift sources
 	swift format lint --strict --recursive Package.swift Sources Tests

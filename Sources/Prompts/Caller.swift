@@ -31,14 +31,16 @@ public struct Caller: Equatable, Sendable {
       self = .unknown
       return
     }
-    // "pid (name) state ppid pgrp session tty ...": the name may hold anything, also blanks and brackets.
-    let text = String(decoding: bytes, as: UTF8.self)
-    guard let open = text.firstIndex(of: "("), let close = text.lastIndex(of: ")"), open < close else {
+    // "pid (name) state ppid pgrp session tty ...": the name may hold anything, also blanks and brackets. By bytes: the
+    // end of a name can make one character with the bracket.
+    guard let open = bytes.firstIndex(of: UInt8(ascii: "(")), let close = bytes.lastIndex(of: UInt8(ascii: ")")),
+      open < close
+    else {
       self = .unknown
       return
     }
-    let fields = text[text.index(after: close)...].split(separator: " ")
-    name = String(text[text.index(after: open)..<close])
+    let fields = bytes[(close + 1)...].split(separator: UInt8(ascii: " ")).map { String(decoding: $0, as: UTF8.self) }
+    name = String(decoding: bytes[(open + 1)..<close], as: UTF8.self)
     terminal = fields.count > 4 ? Caller.terminal(Int32(fields[4]) ?? 0) : ""
   }
 

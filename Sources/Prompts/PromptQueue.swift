@@ -60,7 +60,7 @@ public final class PromptQueue {
   public func ask(
     _ question: Question, lifting: Set<Int64>, for caller: Caller, ended: @escaping () -> Void
   ) -> PromptTicket {
-    let ticket = PromptTicket(lifting: lifting, ended: ended)
+    let ticket = PromptTicket(lifting: lifting, caller: caller, ended: ended)
     if delegate.isAnswered(question, lifting: lifting) {
       ticket.timer = try? loop.addTimer(after: .zero) { [weak ticket] in ticket?.end() }
       return ticket
@@ -74,7 +74,7 @@ public final class PromptQueue {
     if let shared = prompts.first(where: { $0.question == question && !$0.isOwn }) {
       shared.tickets.append(ticket)
     } else {
-      let prompt = PendingPrompt(question: question, caller: caller)
+      let prompt = PendingPrompt(question: question)
       prompt.tickets = [ticket]
       prompts.append(prompt)
     }
@@ -86,8 +86,14 @@ public final class PromptQueue {
   public func cancel(_ ticket: PromptTicket) {
     ticket.timer = nil
     guard let prompt = prompts.first(where: { $0.tickets.contains { $0 === ticket } }) else { return }
+    let shown = prompt.caller
     prompt.tickets.removeAll { $0 === ticket }
-    if prompt.tickets.isEmpty { remove(prompt) }
+    if prompt.tickets.isEmpty {
+      remove(prompt)
+    } else if prompt.caller != shown {
+      // It named who is gone, and stands on his terminal, where a shell may read what is typed. It is shown anew.
+      prompt.hide()
+    }
     advance()
   }
 
@@ -95,17 +101,27 @@ public final class PromptQueue {
 
   /// To be called when keys came or went, or a locker.
   public func stateChanged() {
-    for prompt in prompts {
-      if delegate.isAnswered(prompt.question, lifting: prompt.lifting) {
-        // Taken away first: whoever is told that it ended may ask again at once.
-        if !prompt.isOwn { remove(prompt) }
-        prompt.endTickets()
-      } else if delegate.isLockerUp, !prompt.isOwn {
-        // Nobody sees it, or somebody who is not to be asked. It is shown again afterwards.
+    for prompt in prompts where !prompt.isOwn {
+      let shown = prompt.caller
+      // Each by itself: one may have what it waits for while another wants a collection that is locked on top.
+      let tickets = prompt.tickets.map { ($0, delegate.isAnswered(prompt.question, lifting: $0.lifting)) }
+      prompt.tickets = tickets.filter { !$0.1 }.map(\.0)
+      // Taken away first: whoever is told that it ended may ask again at once.
+      if prompt.tickets.isEmpty {
+        remove(prompt)
+      } else if delegate.isLockerUp || prompt.caller != shown {
+        // Nobody sees it, or somebody who is not to be asked, or it names who is gone. It is shown again afterwards.
         prompt.hide()
       }
+      for (ticket, isAnswered) in tickets where isAnswered { ticket.end() }
     }
     advance()
+  }
+
+  /// Takes every prompt off the screen, as the daemon ends. To be called before the clients hear of it: a shell must not
+  /// find its terminal without echo when the program that it waited for is through.
+  public func end() {
+    for prompt in prompts { prompt.hide() }
   }
 
   // MARK: - the program that shows it
@@ -127,7 +143,7 @@ public final class PromptQueue {
   public func open(_ question: Question, on connection: any PromptConnection) -> (
     number: UInt64, request: PromptRequest
   ) {
-    let prompt = PendingPrompt(question: question, caller: .unknown)
+    let prompt = PendingPrompt(question: question)
     prompt.number = freshNumber()
     prompt.isOwn = true
     prompt.phase = .shown(connection)
@@ -221,11 +237,13 @@ public final class PromptQueue {
 /// One client's place in the queue.
 public final class PromptTicket {
   fileprivate let lifting: Set<Int64>
+  fileprivate let caller: Caller
   fileprivate var timer: EventSource?
   private var ended: (() -> Void)?
 
-  fileprivate init(lifting: Set<Int64>, ended: @escaping () -> Void) {
+  fileprivate init(lifting: Set<Int64>, caller: Caller, ended: @escaping () -> Void) {
     self.lifting = lifting
+    self.caller = caller
     self.ended = ended
   }
 
@@ -249,7 +267,6 @@ private final class PendingPrompt {
   /// Another one each time that it is shown: what was withdrawn must not speak for it. 0 until then.
   var number: UInt64 = 0
   let question: Question
-  let caller: Caller
   var tickets: [PromptTicket] = []
   var phase = Phase.waiting
   /// Whether who asked shows it as well, as the command line does: then it stands beside the queue.
@@ -257,10 +274,10 @@ private final class PendingPrompt {
   var derivation: PassphraseDerivation?
   var wrongAnswers = 0
 
-  init(question: Question, caller: Caller) {
-    self.question = question
-    self.caller = caller
-  }
+  init(question: Question) { self.question = question }
+
+  /// Who is named to the person: of those that wait, the one who asked first.
+  var caller: Caller { tickets.first?.caller ?? .unknown }
 
   var lifting: Set<Int64> { tickets.reduce(into: []) { $0.formUnion($1.lifting) } }
 

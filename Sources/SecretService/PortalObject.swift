@@ -19,6 +19,8 @@ extension SecretService {
   private static let portalSecretSize = 64
   /// How long an application waits for the vault to be opened, and we for the application to read.
   private static let portalPatience = Duration.seconds(60)
+  /// How long an application has nobody asked again for whom somebody was asked in vain.
+  private static let portalSilence = Duration.seconds(60)
   /// Each request holds open descriptors, so a sandboxed application must not be able to cause any number of them.
   private static let portalRequestLimit = (each: 8, all: 128)
 
@@ -91,6 +93,7 @@ extension SecretService {
 
   /// Serves the applications that wait, after keys came or went.
   func servePortal() {
+    portalRefusals = [:]
     for request in portalRequests.values { serve(request) }
   }
 
@@ -115,6 +118,10 @@ extension SecretService {
   private func portalWaits(_ request: PortalRequest, canBeAsked: Bool) {
     limit(request)
     guard canBeAsked, !request.wasAsked, portalRequests[request.key] === request else { return }
+    // Or an application could have one window after the other shown, until the person gives in.
+    if let refusal = portalRefusals[request.application], .now - refusal < Self.portalSilence {
+      return end(request.key, .cancelled)
+    }
     request.wasAsked = true
     request.ticket = promptQueue.ask(
       .login, lifting: [], for: Caller(application: request.application)
@@ -122,8 +129,16 @@ extension SecretService {
       guard let self, let request else { return }
       request.ticket = nil
       // Keys may have come without anybody noticing yet.
-      if vault.hasKey(.afterFirstUnlock) { serve(request) } else { end(request.key, .cancelled) }
+      if vault.hasKey(.afterFirstUnlock) { return serve(request) }
+      notePortalRefusal(request.application)
+      end(request.key, .cancelled)
     }
+  }
+
+  private func notePortalRefusal(_ application: String) {
+    let now = ContinuousClock.now
+    portalRefusals = portalRefusals.filter { now - $0.value < Self.portalSilence }
+    portalRefusals[application] = now
   }
 
   /// Gives the request its time limit, where it has none yet.

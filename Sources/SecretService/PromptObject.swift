@@ -79,6 +79,15 @@ extension SecretService {
     if telling { signalCompleted(prompt, dismissed: true) }
   }
 
+  /// Tells all who wait that nobody is asked any more, as the program ends: libsecret waits for ever for a prompt whose
+  /// service only vanishes.
+  public func dismissPrompts() {
+    for prompt in prompts.values {
+      if case .new = prompt.phase { continue }
+      signalCompleted(prompt, dismissed: true)
+    }
+  }
+
   private func ownPrompt(_ call: MethodCall) throws(BusError) -> Prompt {
     guard let prompt = prompts[call.path] else { throw .noSuchObject(call.path) }
     guard prompt.owner == call.sender else { throw .accessDenied("that prompt is not yours") }

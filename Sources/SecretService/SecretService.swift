@@ -28,6 +28,8 @@ public final class SecretService {
   var sessions = TransportSessions()
   var prompts: [String: Prompt] = [:]
   var portalRequests: [PortalRequest.Key: PortalRequest] = [:]
+  /// The applications for which somebody was asked in vain, and when, since keys last came or went.
+  var portalRefusals: [String: ContinuousClock.Instant] = [:]
   private var peers: [String: BusSlot] = [:]
   private var nextNumber = 1
   private var slots: [BusSlot] = []

@@ -15,9 +15,20 @@ public final class EventLoop {
 
   deinit { sd_event_unref(pointer) }
 
-  /// Runs until `exit(code:)`, and returns its code.
+  /// Runs until `exit(code:)`, and returns its code. Handlers that wait in the kernel are interrupted (``Alarm``), for
+  /// which SIGALRM must be nobody else's.
   public func run() throws(SystemdError) -> Int32 {
-    try SystemdError.check(sd_event_loop(pointer), "run the event loop")
+    while sd_event_get_state(pointer) != SD_EVENT_FINISHED {
+      var isReady = try SystemdError.check(sd_event_prepare(pointer), "run the event loop")
+      if isReady == 0 { isReady = try SystemdError.check(sd_event_wait(pointer, UInt64.max), "run the event loop") }
+      guard isReady > 0 else { continue }
+      Alarm.set()
+      defer { Alarm.clear() }
+      try SystemdError.check(sd_event_dispatch(pointer), "run the event loop")
+    }
+    var code: Int32 = 0
+    try SystemdError.check(sd_event_get_exit_code(pointer, &code), "run the event loop")
+    return code
   }
 
   /// Runs one turn, waiting at most `timeout` for something to happen (without limit when nil).

@@ -110,6 +110,14 @@ public final class Message {
 
   // MARK: Containers
 
+  /// The most elements of an array that are taken. Each may cost its reader a look into a database, and nobody else is
+  /// served meanwhile.
+  private static let elementLimit = 1 << 17
+
+  private static func check(count: Int) throws(BusError) {
+    guard count < elementLimit else { throw .limitsExceeded("an array has more than \(elementLimit) elements") }
+  }
+
   /// Lends the bytes of an `ay`. They are valid inside `body` only, and may be none.
   public func readBytes<R, E: Error>(
     _ body: (UnsafeRawBufferPointer) throws(E) -> R
@@ -133,12 +141,17 @@ public final class Message {
 
   /// Reads an array: `element` is called once for each, and must read (or skip) it. `contents` is the signature of
   /// one element.
+  ///
+  /// Throws `LimitsExceeded` where it has more than 131,072, as every reader of arrays but that of bytes does.
   public func readArray<Element>(
     _ contents: String, _ element: (Message) throws(BusError) -> Element
   ) throws(BusError) -> [Element] {
     var elements: [Element] = []
     try container("a", contents, "array") { (message: Message) throws(BusError) in
-      while !message.isAtEnd { elements.append(try element(message)) }
+      while !message.isAtEnd {
+        try Self.check(count: elements.count)
+        elements.append(try element(message))
+      }
     }
     return elements
   }
@@ -149,7 +162,12 @@ public final class Message {
     _ contents: String, _ entry: (Message) throws(BusError) -> Void
   ) throws(BusError) {
     try container("a", "{\(contents)}", "dictionary") { (message: Message) throws(BusError) in
-      while !message.isAtEnd { try message.container("e", contents, "dictionary entry", entry) }
+      var count = 0
+      while !message.isAtEnd {
+        try Self.check(count: count)
+        try message.container("e", contents, "dictionary entry", entry)
+        count += 1
+      }
     }
   }
 
@@ -167,7 +185,7 @@ public final class Message {
     try container("v", contents, "variant", body)
   }
 
-  /// `a{ss}`; the last of several equal keys counts.
+  /// `a{ss}`; throws where two keys are equal.
   public func readStringDictionary() throws(BusError) -> [String: String] {
     var result: [String: String] = [:]
     try readDictionary("ss") { (entry: Message) throws(BusError) in

@@ -84,6 +84,13 @@ final class Daemon {
     if !vault.isVerified { idle?.resume() }
   }
 
+  /// Ends the loop. What is said on the bus after that is not sent any more.
+  func stop() {
+    prompts.end()
+    presence?.service?.dismissPrompts()
+    loop.exit()
+  }
+
   /// Erases every key and empties the log: the program ends.
   func end() {
     staged = nil

@@ -47,7 +47,7 @@ private func serve(_ options: Options) throws -> Int32 {
     loop: loop, vault: vault, rules: rules, owner: options.account.uid, promptProgram: options.promptProgram)
   let server = try ControlServer(
     try controlSocket(options), loop: loop, owner: options.account.uid, handler: daemon)
-  let signals = try [SIGTERM, SIGINT, SIGHUP].map { try loop.addSignal($0) { loop.exit() } }
+  let signals = try [SIGTERM, SIGINT, SIGHUP].map { try loop.addSignal($0) { daemon.stop() } }
   try daemon.start(bus: .session, endsWithBus: !isManaged)
   for problem in vault.problems { Journal.log(.error, problem) }
   ServiceManager.notify("READY=1")

@@ -2,43 +2,37 @@
 
 import pytest
 from machine import eventually
+from screen import Screen
 
 
 @pytest.fixture
 def desktop(alice):
-    """A graphical session with a display and xss-lock."""
+    """A graphical session with one item."""
     with alice.graphical_login() as session:
-        session.run("Xvfb :5 -screen 0 640x480x24 -nolisten tcp >/dev/null 2>&1 &")
-        eventually(lambda: session.run("xdotool getdisplaygeometry 2>/dev/null", check=False).returncode == 0, 20)
-        session.run("xss-lock -- i3lock -n >/dev/null 2>&1 &")
         session.store("of default", app="default")
         yield session
-        session.run("pkill i3lock; pkill xss-lock; pkill Xvfb", check=False)
 
 
-def locker_runs(session):
-    return session.run("pgrep -x i3lock", check=False).returncode == 0
+@pytest.fixture
+def screen(alice, desktop):
+    """Its display, with xss-lock."""
+    screen = Screen(alice, desktop)
+    yield screen
+    screen.close()
 
 
-def type_password(session, password):
-    session.run(f"xdotool type --delay 30 '{password}' && xdotool key Return")
-
-
-def test_i3lock_with_xss_lock(desktop):
+def test_i3lock_with_xss_lock(desktop, screen):
     assert desktop.lookup(app="default") == "of default"
-    # xss-lock subscribes after its start: ask until the locker is there.
-    eventually(lambda: desktop.run("loginctl lock-session; sleep 0.5") and locker_runs(desktop), 15, "i3lock")
+    screen.lock()
     eventually(lambda: desktop.status()["state"] == "locked", what="the eviction")
-    assert desktop.status()["locker_up"]
     assert desktop.secret(app="default") == "org.freedesktop.Secret.Error.IsLocked"
     desktop.run("sleep 1")  # until it has grabbed the keyboard
 
-    type_password(desktop, "wrong-one")
+    screen.type("wrong-one")
     desktop.run("sleep 4")
-    assert locker_runs(desktop)
+    assert screen.is_locked()
     assert desktop.status()["state"] == "locked"
 
-    type_password(desktop, "sesame-1")
-    eventually(lambda: not locker_runs(desktop), 15, "the end of i3lock")
+    screen.enter("sesame-1")
     eventually(lambda: desktop.status()["state"] == "unlocked", what="the unlock")
     assert desktop.lookup(app="default") == "of default"

@@ -225,6 +225,19 @@ def test_huge_arrays_leave_no_memory_behind(stocked):
     settles(stocked, one_round)
 
 
+def test_one_call_names_a_limited_number_of_things(stocked):
+    """Each of them is looked for, and nobody else is served meanwhile."""
+    paths = [f"{LOGIN}/{n}" for n in range(10_000_000, 10_131_073)]
+    with peers(stocked) as (peer,):
+        assert peer.unlock(*paths[1:])[0] == []
+        plain = peer.plain
+        for method, signature, arguments in (
+            ("Unlock", "(ao)", (paths,)), ("Lock", "(ao)", (paths,)), ("GetSecrets", "(aoo)", (paths, plain)),
+            ("SearchItems", "(a{ss})", ({path: "" for path in paths},)),
+        ):
+            assert peer.error(ROOT, SERVICE, method, signature, *arguments).endswith("LimitsExceeded"), method
+
+
 # MARK: leaving in the middle
 
 

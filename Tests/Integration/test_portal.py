@@ -6,6 +6,7 @@ import fcntl
 import os
 import pathlib
 import select
+import signal
 import socket
 import sqlite3
 import struct
@@ -330,6 +331,26 @@ def test_a_person_who_does_not_want_to(session):
     peer.close()
 
 
+def test_an_application_that_asks_again_and_again(session):
+    """The person has said no: it does not get its window again at once, others get theirs."""
+    give_pinentry(session, f"echo asked >>{session.home}/asked; echo ERR 83886179 cancelled")
+    peer = Peer(session)
+    assert session.login().returncode == 0
+    assert session.logout().returncode == 0
+    asked = session.home / "asked"
+    for application, count in ((ONE, 1), (ONE, 1), (TWO, 2), (ONE, 2), (TWO, 2)):
+        request = Retrieval(peer, application)
+        assert request.wait() == CANCELLED and request.read() == b""
+        assert len(asked.read_text().splitlines()) == count
+    # A login is another day.
+    assert session.login().returncode == 0
+    assert len(retrieve(peer, ONE)) == 64
+    assert session.logout().returncode == 0
+    assert Retrieval(peer, ONE).wait() == CANCELLED
+    assert len(asked.read_text().splitlines()) == 3
+    peer.close()
+
+
 def test_close(session):
     peer, other = Peer(session), Peer(session)
     request = Retrieval(peer, ONE)
@@ -424,21 +445,71 @@ def test_what_is_refused(session, peer):
     assert portal_collection(peer) == NOTHING
 
 
-def test_a_connection_of_the_network_holds_up_nobody(session, peer):
-    """Its end would wait until its peer has everything, or for as long as the application wished."""
+def lingering():
+    """A connection of the network whose end waits for its peer, which never reads, for an hour; and the peer."""
     with socket.create_server(("127.0.0.1", 0)) as server:
-        theirs = socket.create_connection(server.getsockname())
-        ours, _ = server.accept()
-    theirs.setblocking(False)
-    theirs.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 3600))
+        ours = socket.create_connection(server.getsockname())
+        peer, _ = server.accept()
+    ours.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 3600))
+    fill(ours)
+    return ours, peer
+
+
+def fill(connection):
+    """Writes until there is no room."""
+    connection.setblocking(False)
     with contextlib.suppress(BlockingIOError):
         while True:
-            theirs.send(bytes(65536))
+            connection.send(bytes(65536))
+
+
+def test_a_connection_of_the_network_holds_up_nobody(session, peer):
+    """Its end would wait until its peer has everything, or for as long as the application wished."""
+    theirs, ours = lingering()
     request = Retrieval(peer, ONE, pipe=(ours.detach(), theirs.detach()))
     request.wait()
     assert request.failure == INVALID
     assert retrieve(peer, TWO)
     os.close(request.reading)
+
+
+def test_a_connection_that_lies_in_a_socket_holds_up_nobody(session, peer):
+    """It ends with the socket, in which nobody read it."""
+    connection, far = lingering()
+    ours, theirs = socket.socketpair()
+    socket.send_fds(ours, [b"x"], [connection.fileno()])
+    connection.close()
+    # What is to be written must wait, so that the daemon's end of the socket is the last one.
+    fill(theirs)
+    request = Retrieval(peer, ONE, pipe=(ours.detach(), theirs.detach()))
+    assert request.is_pending
+    os.close(request.reading)
+    assert retrieve(peer, TWO)
+    assert request.wait() == OTHER
+    far.close()
+
+
+def test_a_connection_beside_any_call_holds_up_nobody(session, peer):
+    """The daemon has what came with a message, also where nothing in it is read."""
+    connection, far = lingering()
+    daemon = session.daemon_pid()
+    os.kill(daemon, signal.SIGSTOP)
+    passed = Gio.UnixFDList.new()
+    passed.append(connection.fileno())
+    connection.close()
+    peer.bus.call_with_unix_fd_list(
+        SECRETS, ROOT, "org.freedesktop.DBus.Peer", "Ping", None, None, Gio.DBusCallFlags.NONE, 10_000, passed, None,
+        None,
+    )
+    del passed
+    # Sent, and forgotten on the way: now it is the daemon's alone.
+    peer.bus.flush_sync()
+    peer.bus.call_sync(
+        "org.freedesktop.DBus", "/", "org.freedesktop.DBus", "GetId", None, None, Gio.DBusCallFlags.NONE, 10_000, None
+    )
+    os.kill(daemon, signal.SIGCONT)
+    assert retrieve(peer, TWO)
+    far.close()
 
 
 def test_one_application_cannot_take_all_places(session, peer):

@@ -165,6 +165,19 @@ def test_a_client_that_is_gone_takes_its_prompt_with_it(opened):
     assert lookup(opened, "service", "mail").expect("login password").type(opened.password).last_line() == "what was kept"
 
 
+def test_a_client_that_is_gone_takes_a_shared_prompt_from_its_terminal(opened):
+    """Its shell may read there again; who still waits is asked where he is."""
+    opened.lock()
+    first = lookup(opened, "service", "mail").expect("login password")
+    second = lookup(opened, "service", "mail")
+    tree = ("/org/freedesktop/secrets/prompt", "org.freedesktop.DBus.Introspectable", "Introspect")
+    wait_until(lambda: bus(opened, *tree).count("<node name=") == 2, "two prompts")
+    first._terminal.kill(signal.SIGKILL)
+    second.expect("login password").type(opened.password)
+    assert second.last_line() == "what was kept"
+    assert "what was kept" not in first.output()
+
+
 def test_killed_while_it_asks(opened):
     """latchkey-prompt may die in any way: its client is told at once."""
     opened.lock()

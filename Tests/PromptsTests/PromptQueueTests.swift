@@ -8,9 +8,12 @@ import Testing
   private final class Daemon: PromptQueueDelegate {
     var isLockerUp = false
     var open: Set<Question> = []
+    var marked: Set<Int64> = []
     var launched: [UInt64] = []
     var cannotLaunch = false
-    func isAnswered(_ question: Question, lifting: Set<Int64>) -> Bool { open.contains(question) }
+    func isAnswered(_ question: Question, lifting: Set<Int64>) -> Bool {
+      open.contains(question) && lifting.isDisjoint(with: marked)
+    }
     func label(ofCollection id: Int64) -> String { "collection \(id)" }
     func launchPrompt(_ number: UInt64, failed: @escaping () -> Void) {
       launched.append(number)
@@ -34,8 +37,10 @@ import Testing
       queue = PromptQueue(loop: loop, delegate: daemon)
     }
 
-    func ask(_ question: Question, _ name: String, lifting: Set<Int64> = []) -> PromptTicket {
-      queue.ask(question, lifting: lifting, for: .unknown) { [unowned self] in ended.append(name) }
+    func ask(
+      _ question: Question, _ name: String, lifting: Set<Int64> = [], for caller: Caller = .unknown
+    ) -> PromptTicket {
+      queue.ask(question, lifting: lifting, for: caller) { [unowned self] in ended.append(name) }
     }
 
     /// Shows what was launched last.
@@ -156,6 +161,42 @@ import Testing
     #expect(screen.wasWithdrawn && scene.ended.isEmpty)
     _ = scene.ask(.login, "third")
     #expect(scene.daemon.launched.count == 2)
+  }
+
+  @Test("a prompt goes with the client that it names, and is shown anew for the next")
+  func namedClientGone() throws {
+    let scene = try Scene()
+    let first = scene.ask(.login, "first", for: Caller(application: "editor"))
+    let second = scene.ask(.login, "second", for: Caller(application: "mail"))
+    let third = scene.ask(.login, "third", for: Caller(application: "mail"))
+    let (screen, request) = try scene.show()
+    #expect(request.caller == "editor")
+    scene.queue.cancel(first)
+    #expect(screen.wasWithdrawn && scene.daemon.launched.count == 2)
+    let next = try scene.show()
+    #expect(next.request.caller == "mail")
+    // Of the same name, and where the same person is asked: nothing to show anew.
+    scene.queue.cancel(second)
+    #expect(!next.screen.wasWithdrawn && scene.daemon.launched.count == 2)
+    scene.queue.ended(on: next.screen)
+    #expect(scene.ended == ["third"])
+    withExtendedLifetime(third) {}
+  }
+
+  @Test("who has what he waits for is told, whatever others still want of the same prompt")
+  func partlyAnswered() throws {
+    let scene = try Scene()
+    scene.daemon.marked = [3]
+    let first = scene.ask(.login, "all of it", lifting: [3])
+    let second = scene.ask(.login, "the session")
+    let (screen, _) = try scene.show()
+    scene.daemon.open = [.login]
+    scene.queue.stateChanged()
+    #expect(scene.ended == ["the session"] && !screen.wasWithdrawn)
+    scene.daemon.marked = []
+    scene.queue.stateChanged()
+    #expect(scene.ended == ["the session", "all of it"] && screen.wasWithdrawn)
+    withExtendedLifetime((first, second)) {}
   }
 
   @Test("the end of a program that is gone ends its question only")

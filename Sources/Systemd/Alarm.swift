@@ -1,0 +1,37 @@
+import Glibc
+
+/// A signal that comes while a turn of the event loop takes longer than a moment, and again until it ends. What the
+/// turn waits for in the kernel ends by it.
+///
+/// Whoever sends a message can put descriptors into it, and close its own. The last end of a connection of the network is
+/// then ours, and closing that waits for the connection's peer as long as the sender wished (SO_LINGER): also where it
+/// lies unread in a local socket, and where nobody asked for a descriptor.
+enum Alarm {
+  private static let interval = 100_000
+
+  /// Has the signal do nothing but come. Calls that read or write go on by themselves.
+  private static let isReady: Bool = {
+    var action = sigaction()
+    action.__sigaction_handler.sa_handler = { _ in }
+    action.sa_flags = SA_RESTART
+    var set = sigset_t()
+    sigemptyset(&set)
+    sigaddset(&set, SIGALRM)
+    return sigaction(SIGALRM, &action, nil) == 0 && pthread_sigmask(SIG_UNBLOCK, &set, nil) == 0
+  }()
+
+  /// A turn begins.
+  static func set() {
+    guard isReady else { return }
+    every(interval)
+  }
+
+  /// The turn has ended.
+  static func clear() { every(0) }
+
+  private static func every(_ microseconds: Int) {
+    let time = timeval(tv_sec: 0, tv_usec: microseconds)
+    var timer = itimerval(it_interval: time, it_value: time)
+    setitimer(__itimer_which_t(ITIMER_REAL.rawValue), &timer, nil)
+  }
+}

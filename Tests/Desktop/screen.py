@@ -1,0 +1,50 @@
+"""The display of a desktop, with a real locker, and the person before it."""
+
+from machine import eventually
+
+
+class Screen:
+    """Xvfb in a graphical session, and xss-lock, which starts i3lock. What is done here leaves the terminal alone."""
+
+    def __init__(self, account, session):
+        self.account, self.session = account, session
+        session.run("Xvfb :5 -screen 0 640x480x24 -nolisten tcp >/dev/null 2>&1 &")
+        eventually(lambda: self._do("getdisplaygeometry").returncode == 0, 20, "the display")
+        session.run("xss-lock -- i3lock -n >/dev/null 2>&1 &")
+
+    def lock(self):
+        """Locks the session."""
+        # xss-lock subscribes after its start: ask until the locker is there.
+        asked = lambda: self.session.run("loginctl lock-session; sleep 0.2") and self.is_locked()
+        eventually(asked, 15, "i3lock")
+        eventually(lambda: self.account.status()["locker_up"], what="the locker's hint")
+
+    def is_locked(self):
+        """Whether the locker runs."""
+        return self.account.run("pgrep", "-x", "i3lock", check=False).returncode == 0
+
+    def type(self, line):
+        """Types a line, wherever it goes."""
+        self._do("type", "--delay", "30", line)
+        self._do("key", "Return")
+
+    def enter(self, password):
+        """Types the password until the locker goes: what comes before it has the keyboard is lost."""
+        for tries_left in (2, 1, 0):
+            self.type(password)
+            try:
+                return eventually(lambda: not self.is_locked(), 5, "the end of i3lock")
+            except AssertionError:
+                if tries_left == 0:
+                    raise
+
+    def kill_locker(self):
+        """As if it had crashed."""
+        self.account.run("pkill", "-KILL", "-x", "i3lock")
+
+    def close(self):
+        """Ends all of it."""
+        self.account.run("sh", "-c", "pkill i3lock; pkill xss-lock; pkill Xvfb", check=False)
+
+    def _do(self, *words):
+        return self.account.run("env", "DISPLAY=:5", "xdotool", *words, check=False)

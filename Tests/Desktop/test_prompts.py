@@ -1,0 +1,365 @@
+"""Prompts as a login has them: units of the real user manager, PAM with the real pam_unix, on the client's terminal."""
+
+import os
+import re
+import signal
+from pathlib import Path
+
+import pytest
+from machine import eventually
+from screen import Screen
+
+ASKED = "Enter your login password: "
+WRONG = "That password is not right. Try again."
+PASSPHRASE = "Passphrase for 'Private', wanted by secret-tool: "
+LOCKED = "org.freedesktop.Secret.Error.IsLocked"
+LOOKUP = "secret-tool lookup app default"
+BUS_CALL = ("busctl", "--user", "call", "org.freedesktop.secrets")
+SERVICE = f"{' '.join(BUS_CALL)} /org/freedesktop/secrets org.freedesktop.Secret.Service"
+PINENTRY = "/usr/local/bin/pinentry"
+
+
+@pytest.fixture(autouse=True)
+def pinentry(machine):
+    """The machine's pinentry is none that works, so that questions come line by line; a test may put another there."""
+    program = machine.path(PINENTRY)
+    program.write_text("#!/bin/false\n")
+    program.chmod(0o755)
+    yield program
+    program.unlink()
+
+
+@pytest.fixture
+def opened(alice):
+    """A terminal session in which the vault is open."""
+    with alice.login() as session:
+        session.store("of default", app="default")
+        yield session
+        await_no_prompt(alice)
+
+
+@pytest.fixture
+def session(opened):
+    """One whose vault is locked, no locker being up."""
+    opened.run("latchkey lock")
+    return opened
+
+
+def units(account):
+    """The units of prompts that the user manager knows of, in any state."""
+    listed = account.run("systemctl", "--user", "list-units", "--all", "--plain", "--no-legend", "latchkey-prompt@*")
+    return [line.split()[0] for line in listed.stdout.splitlines()]
+
+
+def shown(account):
+    """The unit of the one prompt that is there."""
+    (unit,) = units(account)
+    return unit
+
+
+def main_pid(account, unit):
+    """The process of a unit, as the outside counts."""
+    number = account.run("systemctl", "--user", "show", "-P", "MainPID", unit).stdout
+    assert int(number) > 0, f"{unit} does not run"
+    return account.machine.host_pid(number)
+
+
+def processes(account):
+    """What runs to ask somebody, and the user's processes that nobody has reaped."""
+    listed = account.machine.root("ps", "-u", account.uid, "-o", "stat=,args=").stdout.splitlines()
+    return [line for line in listed if line.startswith("Z") or re.search("latchkey-prompt|pinentry|unix_chkpwd", line)]
+
+
+def await_no_prompt(account):
+    """Waits until nothing is left of a prompt."""
+    eventually(lambda: not units(account), what="the end of the prompt's unit")
+    eventually(lambda: not processes(account), what="the end of the prompt's processes")
+    assert account.run("systemctl", "--user", "--failed", "--plain", "--no-legend").stdout == ""
+
+
+def process_status(pid):
+    """The fields of /proc/PID/status."""
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return {name: value.strip() for name, _, value in (line.partition(":") for line in lines)}
+
+
+def waiting(account):
+    """How many clients wait at a prompt of the daemon's, shown or not."""
+    introspect = ("org.freedesktop.DBus.Introspectable", "Introspect")
+    return account.run(*BUS_CALL, "/org/freedesktop/secrets/prompt", *introspect).stdout.count("<node name=")
+
+
+def finish(session, secret="of default"):
+    """The end of a lookup that has its answer."""
+    done = session.finish()
+    assert done.returncode == 0
+    assert done.stdout.splitlines()[-1] == secret
+    return done
+
+
+def test_the_right_password_on_the_clients_terminal(alice, session):
+    cursor = alice.machine.cursor()
+    session.start(LOOKUP)
+    session.expect(ASKED)
+
+    unit = shown(alice)
+    pid, daemon = main_pid(alice, unit), alice.daemon()
+    process = process_status(pid)
+    # The user manager's child, not the hardened daemon's, and in a control group of its own.
+    manager = alice.machine.root("systemctl", "show", "-P", "MainPID", f"user@{alice.uid}.service").stdout
+    assert int(process["PPid"]) == alice.machine.host_pid(manager)
+    assert Path(f"/proc/{daemon}/task/{daemon}/children").read_text() == ""
+    assert Path(f"/proc/{pid}/cgroup").read_text().strip().endswith(f"/session.slice/{unit}")
+    assert (process["NoNewPrivs"], process["Seccomp"]) == ("0", "0")
+
+    session.send(alice.password)
+    finish(session)
+    assert session.status()["state"] == "unlocked"
+    await_no_prompt(alice)
+    assert alice.password not in alice.machine.journal(cursor)
+
+
+def test_a_wrong_password_is_refused_by_pam_unix(alice, session):
+    cursor = alice.machine.cursor()
+    session.start(LOOKUP)
+    session.expect(ASKED)
+    session.send("not the password")
+    session.expect(re.escape(WRONG))
+    session.expect(ASKED)
+    assert alice.status()["state"] == "locked"
+    session.send(alice.password)
+    finish(session)
+    # The program that may read the passwords of the machine said so, to the service of prompts.
+    assert "password check failed for user (alice)" in alice.machine.journal(cursor, "unix_chkpwd")
+    assert "pam_unix(latchkey-unlock:auth): authentication failure" in alice.machine.journal(cursor, "latchkey-prompt")
+
+
+def test_the_units_own_hardening_would_keep_pam_unix_from_any_password(alice, session):
+    """Why prompts have none. It is the filter of system calls that brings NoNewPrivileges with it."""
+    folder = "~/.config/systemd/user/latchkey-prompt@.service.d"
+    session.run(f"mkdir -p {folder}; printf '[Service]\\nSystemCallFilter=@system-service\\n' >{folder}/x.conf")
+    session.run("systemctl --user daemon-reload")
+    session.start(LOOKUP)
+    session.expect(ASKED)
+    assert process_status(main_pid(alice, shown(alice)))["NoNewPrivs"] == "1"
+    session.send(alice.password)
+    assert session.finish().returncode == 1
+    assert session.status()["state"] == "locked"
+    await_no_prompt(alice)
+    session.run(f"rm -r {folder}; systemctl --user daemon-reload")
+    session.start(LOOKUP)
+    session.expect(ASKED)
+    session.send(alice.password)
+    finish(session)
+
+
+def test_dismissed(alice, session):
+    for key in ("c", "d"):
+        # With echo, as a person has it: only what is typed at the prompt must not be seen.
+        told = "echo status $?; [ $was = $(stty -g) ] && echo as before; stty -echo"
+        session.start(f"stty echo; was=$(stty -g); {LOOKUP}; {told}")
+        session.expect(ASKED)
+        if key == "c":
+            session.terminal.send("half a word")
+        session.terminal.sendcontrol(key)
+        session.expect(r"status 1\s+as before")
+        assert "half" not in session.terminal.before
+        session.finish()
+        await_no_prompt(alice)
+    assert session.status()["state"] == "locked"
+
+
+def test_pinentry_on_the_clients_terminal(alice, session, pinentry):
+    pinentry.unlink()
+    pinentry.symlink_to("/usr/bin/pinentry-curses")
+    session.start(f"was=$(stty -g); {LOOKUP}; [ $was = $(stty -g) ] && echo as before")
+    session.expect("Enter your login password")
+    session.expect("<Cancel>")
+    session.terminal.send("not the password\r")
+    session.expect("not right")
+    session.expect("<Cancel>")
+    session.terminal.send(f"{alice.password}\r")
+    session.expect(r"of default\s+as before")
+    assert session.finish().returncode == 0
+    await_no_prompt(alice)
+
+
+def test_killed_while_it_asks(alice, session):
+    daemon = alice.daemon()
+    session.start(LOOKUP)
+    session.expect(ASKED)
+    os.kill(main_pid(alice, shown(alice)), signal.SIGKILL)
+    done = session.finish()
+    assert done.returncode == 1 and "of default" not in done.stdout
+    await_no_prompt(alice)
+    assert alice.daemon() == daemon
+    assert session.status()["state"] == "locked"
+    session.run("stty sane -echo")  # nobody was left who could have done so
+    session.start(LOOKUP)
+    session.expect(ASKED)
+    session.send(alice.password)
+    finish(session)
+
+
+@pytest.mark.parametrize("how", ["restart", "kill --signal=KILL"])
+def test_the_daemon_ends_while_a_prompt_is_up(alice, session, how):
+    session.start(f"was=$(stty -g); {LOOKUP}; echo status $?; [ $was = $(stty -g) ] && echo as before")
+    session.expect(ASKED)
+    before = alice.daemon()
+    alice.run("systemctl", "--user", *how.split(), "latchkeyd.service")
+    await_no_prompt(alice)
+    if how == "restart":
+        session.expect(r"status 1\s+as before")  # told by the daemon that ends
+        session.finish()
+    else:
+        # libsecret waits for ever then. But the terminal is the person's again, with its keys.
+        session.terminal.sendcontrol("c")
+        assert session.finish().returncode == 130
+    assert session.status()["state"] == "sealed"  # a new one answers
+    assert alice.daemon() != before
+    session.start(LOOKUP)
+    session.expect(ASKED)
+    session.send(alice.password)
+    finish(session)
+
+
+def test_a_logout_ends_the_prompt(alice):
+    with alice.login() as session:
+        session.store("of default", app="default")
+        session.run("latchkey lock")
+        session.start(LOOKUP)
+        session.expect(ASKED)
+        unit = shown(alice)
+        assert process_status(main_pid(alice, unit))
+        session.terminal.close(force=True)  # the terminal is gone, and the login with it
+    alice.await_end()
+
+
+def test_two_clients_share_one_prompt(alice, session):
+    with alice.login() as other:  # which opens the vault
+        other.run("latchkey lock")
+
+        def both_ask():
+            session.start(LOOKUP)
+            session.expect(ASKED)
+            unit = shown(alice)
+            other.start(LOOKUP)
+            eventually(lambda: waiting(alice) == 2, what="the second client")
+            assert shown(alice) == unit
+
+        # Whoever does not want to be asked is not asked once more for the other one.
+        both_ask()
+        session.terminal.sendcontrol("c")
+        dismissed = session.finish(), other.finish()
+        assert [done.returncode for done in dismissed] == [1, 1]
+        await_no_prompt(alice)
+        both_ask()
+        session.send(alice.password)
+        answered = finish(session), finish(other)
+        assert all(ASKED not in done.stdout for done in (*dismissed, *answered))
+
+
+def test_a_collection_with_a_passphrase(alice, opened):
+    label = "1 org.freedesktop.Secret.Collection.Label s Private"
+    path = opened.run(f"{SERVICE} CreateCollection 'a{{sv}}s' {label} ''").stdout.split('"')[1]
+    opened.run(f"printf hidden | secret-tool store --label=test --collection={path} in private")
+    opened.start("latchkey passphrase set Private")
+    opened.expect("New passphrase for 'Private': ")
+    opened.send("sesame")
+    opened.expect("again: ")
+    opened.send("sesame")
+    assert opened.finish().returncode == 0
+    opened.run(f"{SERVICE} Lock ao 1 {path}")
+    assert opened.secret(**{"in": "private"}) == LOCKED
+
+    opened.start("secret-tool lookup in private")
+    opened.expect(PASSPHRASE)
+    opened.send(alice.password)  # which it is not
+    opened.expect("not right")
+    opened.expect(PASSPHRASE)
+    opened.send("sesame")
+    finish(opened, "hidden")
+
+    # From a sealed vault, both are asked for, in this order.
+    opened.run("systemctl --user restart latchkeyd.service")
+    opened.start("secret-tool lookup in private")
+    opened.expect(ASKED)
+    opened.send(alice.password)
+    opened.expect(PASSPHRASE)
+    opened.send("sesame")
+    finish(opened, "hidden")
+
+
+# Lockers
+
+
+def set_locked_hint(session, locked):
+    """Says to logind what a locker of the session says, while its terminal waits for a prompt."""
+    path = f"/org/freedesktop/login1/session/_3{session.session}"
+    call = ("busctl", "call", "org.freedesktop.login1", path, "org.freedesktop.login1.Session", "SetLockedHint")
+    session.machine.root(*call, "b", str(locked).lower())
+
+
+def test_a_locker_comes_while_a_prompt_is_up(alice, session):
+    # Inside the session, as a locker does, once the password comes.
+    session.run("mkfifo typed; (pamtester i3lock alice authenticate <typed >/dev/null 2>&1 &)")
+    session.start(LOOKUP)
+    session.expect(ASKED)
+    before = shown(alice)
+    set_locked_hint(session, True)
+    await_no_prompt(alice)
+    assert waiting(alice) == 1
+    # It goes without a password: asked again.
+    set_locked_hint(session, False)
+    session.expect(ASKED)
+    assert shown(alice) != before
+    # It goes with one: that is the answer.
+    set_locked_hint(session, True)
+    await_no_prompt(alice)
+    alice.run("sh", "-c", f"echo {alice.password} >{alice.home}/typed")
+    ended = lambda: alice.machine.root("pgrep", "-x", "pamtester", check=False).returncode != 0
+    eventually(ended, what="the locker's authentication")
+    set_locked_hint(session, False)
+    assert ASKED not in finish(session).stdout
+
+
+def test_a_locker_that_takes_a_fingerprint(alice, session):
+    """No stack of a locker or a greeter asks for the password on the vault's behalf; a prompt does, afterwards."""
+    service = session.machine.path("/etc/pam.d/fingerprint")
+    service.write_text("auth required pam_permit.so\nauth optional pam_latchkey.so\n")
+    session.set_locked_hint(True)
+    for done in (
+        session.run("pamtester fingerprint alice authenticate"),
+        session.machine.root("pamtester", "fingerprint", "alice", "authenticate"),
+    ):
+        assert "assword" not in done.stdout + done.stderr
+    session.set_locked_hint(False)
+    assert session.status()["state"] == "locked"
+    session.start(LOOKUP)
+    session.expect(ASKED)
+    session.send(alice.password)
+    finish(session)
+
+
+def test_behind_i3lock(alice):
+    with alice.graphical_login() as desktop:
+        desktop.store("of default", app="default")
+        screen = Screen(alice, desktop)
+
+        def ask_behind_it():
+            screen.lock()
+            desktop.start(LOOKUP)
+            eventually(lambda: waiting(alice) == 1, what="the client")
+            assert units(alice) == []
+
+        ask_behind_it()
+        screen.enter(alice.password)
+        assert ASKED not in finish(desktop).stdout
+        ask_behind_it()
+        screen.kill_locker()  # which lets nobody in
+        desktop.expect(ASKED)
+        assert alice.status()["state"] == "locked"
+        desktop.send(alice.password)
+        finish(desktop)
+        await_no_prompt(alice)
+        screen.close()

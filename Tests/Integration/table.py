@@ -1,0 +1,191 @@
+"""What becomes of each class in each state, measured through the real bus by a client of its own.
+
+    table.py --stage DIR        prints the table in Markdown: `make table`
+"""
+
+import argparse
+import pathlib
+
+from clients import CLASS, CLASSES
+from peer import COLLECTION, DEFAULT, ITEM, ROOT, SERVICE, Failure, Peer
+from session import Session, wait_until
+
+OPERATIONS = {
+    "secret": "read secret",
+    "metadata": "read label and attributes",
+    "search": "search",
+    "add": "add",
+    "replace": "replace",
+    "change": "change class",
+    "delete": "delete",
+}
+
+
+# Whole names, but those that the table's readers know.
+ERRORS = {
+    "org.freedesktop.Secret.Error.IsLocked": "IsLocked",
+    "org.latchkey.Error.Unavailable": "Unavailable",
+}
+
+
+def short(failure):
+    return ERRORS.get(failure.name, failure.name)
+
+
+class Cell:
+    """One class in one state."""
+
+    def __init__(self, peer, name):
+        self.peer, self.name = peer, name
+        # One item for each operation, so that none meets what another did.
+        self.items = {operation: peer.create(operation, self.words(operation), "Label") for operation in OPERATIONS}
+
+    def words(self, operation):
+        return {"of": self.name, "for": operation, CLASS: self.name}
+
+    def measure(self, peer):
+        """By operation: what became of it."""
+        self.peer = peer
+        outcomes = {}
+        for operation in OPERATIONS:
+            try:
+                outcomes[operation] = getattr(self, operation)()
+            except Failure as failure:
+                outcomes[operation] = short(failure)
+        return outcomes
+
+    def secret(self):
+        assert self.peer.read(self.items["secret"]) == b"secret"
+        return "read"
+
+    def metadata(self):
+        told = self.peer.all(self.items["metadata"], ITEM)
+        if (told["Label"], told["Attributes"]) == ("", {}):
+            return "hidden"
+        assert told["Label"] == "Label" and told["Attributes"] == {"of": self.name, "for": "metadata"}
+        return "read"
+
+    def search(self):
+        found = self.peer.search({"of": self.name, "for": "search"})
+        return {(1, 0): "found", (0, 1): "found, locked", (0, 0): "absent"}[tuple(map(len, found))]
+
+    def add(self):
+        item = self.peer.create("added", {"of": self.name, "added": "yes", CLASS: self.name})
+        try:
+            assert self.peer.read(item) == b"added"
+        except Failure as failure:
+            return f"added, then {short(failure)}"
+        return "added"
+
+    def replace(self):
+        item = self.items["replace"]
+        made = self.peer.create("replaced", {"of": self.name, "for": "replace"})
+        assert made == item, "it stands beside what was to be replaced"
+        assert self.peer.read(item) == b"replaced"
+        return "replaced"
+
+    def change(self):
+        other = "when-unlocked" if self.name == "after-first-unlock" else "after-first-unlock"
+        self.peer.set(self.items["change"], ITEM, "Attributes", "a{ss}", {"of": self.name, "for": "change", CLASS: other})
+        assert self.items["change"] in sum(self.peer.search({CLASS: other}), [])
+        return "changed"
+
+    def delete(self):
+        self.peer.call(self.items["delete"], ITEM, "Delete")
+        assert self.peer.search({"of": self.name, "for": "delete"}) == ([], [])
+        return "deleted"
+
+
+# MARK: states
+
+
+def sealed(session, _peer):
+    session.restart()
+
+
+def unlocked(_session, _peer):
+    pass
+
+
+def locked(session, _peer):
+    session.lock()
+
+
+def behind_a_locker(session, peer):
+    peer.activate_screen_saver(True)
+    wait_until(lambda: session.status()["locker_up"], "the locker")
+
+
+def logged_out(session, _peer):
+    assert session.logout().returncode == 0
+
+
+def other_device(session, _peer):
+    """The home folder on another machine, where the person logged in."""
+    session.stop_daemon()
+    (session.vault / "device.key").unlink()
+    session.start_daemon()
+    assert session.login().returncode == 0
+
+
+STATES = {
+    "sealed": sealed,
+    "unlocked": unlocked,
+    "locked": locked,
+    "behind a locker": behind_a_locker,
+    "logged out": logged_out,
+    "other device": other_device,
+}
+
+
+def measure(stage, state):
+    """By class and operation: what became of it in that state, in a session of its own."""
+    session = Session(stage)
+    try:
+        assert session.login().returncode == 0
+        first = Peer(session)
+        cells = [Cell(first, name) for name in CLASSES]
+        STATES[state](session, first)
+        peer = Peer(session)
+        outcomes = {cell.name: cell.measure(peer) for cell in cells}
+        peer.close()
+        first.close()
+        return outcomes
+    finally:
+        session.close()
+
+
+def markdown(measured):
+    """The table, as it stands in the README."""
+    lines = ["| class | operation | " + " | ".join(measured) + " |", "| --- | --- |" + " --- |" * len(measured)]
+    for name in CLASSES:
+        for operation, text in OPERATIONS.items():
+            cells = [outcomes[name][operation] for outcomes in measured.values()]
+            shown = f"`{name}`" if operation == "secret" else ""
+            lines.append(f"| {shown} | {text} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def written():
+    """The README's table: by state, class and operation."""
+    text = (pathlib.Path(__file__).parents[2] / "README.md").read_text()
+    lines = text[text.index("| class | operation |") :].split("\n\n")[0].splitlines()
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    states, name, table = rows[0][2:], None, {}
+    operations = {text: operation for operation, text in OPERATIONS.items()}
+    for shown, text, *cells in rows[2:]:
+        name = shown.strip("`") or name
+        for state, cell in zip(states, cells, strict=True):
+            table.setdefault(state, {}).setdefault(name, {})[operations[text]] = cell
+    return table
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--stage", type=pathlib.Path, required=True)
+    stage = parser.parse_args().stage
+    print(markdown({state: measure(stage, state) for state in STATES}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,17 @@
+"""What the README says becomes of each class in each state is what becomes of it."""
+
+import pytest
+import table
+
+
+def test_it_is_whole():
+    written = table.written()
+    assert list(written) == list(table.STATES)
+    for rows in written.values():
+        assert list(rows) == table.CLASSES
+        assert all(list(outcomes) == list(table.OPERATIONS) for outcomes in rows.values())
+
+
+@pytest.mark.parametrize("state", table.STATES)
+def test_state(stage, state):
+    assert table.measure(stage, state) == table.written()[state]
