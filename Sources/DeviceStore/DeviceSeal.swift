@@ -38,19 +38,38 @@ public final class TPMSeal: DeviceSeal {
   /// Always ``DeviceKeyBackend/tpm``.
   public let backend = DeviceKeyBackend.tpm
   private let tcti: String
-  /// A chip that does not answer would hold up everybody: the process ends then (SIGALRM), and the next request starts
-  /// another one.
-  private static let patience: UInt32 = 30
+  private let patience: UInt32
 
-  /// - Parameter tcti: how tpm2-tss reaches the chip: "device:/dev/tpmrm0".
-  public init(tcti: String) {
+  /// - Parameters:
+  ///   - tcti: how tpm2-tss reaches the chip: "device:/dev/tpmrm0".
+  ///   - patience: for how many seconds. A chip that does not answer would hold up everybody: the process ends then
+  ///     (SIGALRM), and the next request starts another one.
+  public init(tcti: String, patience: UInt32) {
     self.tcti = tcti
+    self.patience = patience
+  }
+
+  /// Begins the time limit. The event loop's own signals, which end nothing, do not come within it: it is the same timer.
+  private func begin() -> sigaction {
+    var deadly = sigaction()
+    deadly.__sigaction_handler.sa_handler = SIG_DFL
+    var before = sigaction()
+    alarm(0)
+    sigaction(SIGALRM, &deadly, &before)
+    alarm(patience)
+    return before
+  }
+
+  private func end(_ before: sigaction) {
+    var before = before
+    alarm(0)
+    sigaction(SIGALRM, &before, nil)
   }
 
   /// Seals the secret to the chip.
   public func seal(_ secret: borrowing Key) throws(DeviceKeyError) -> SecureBytes {
-    alarm(TPMSeal.patience)
-    defer { alarm(0) }
+    let before = begin()
+    defer { end(before) }
     do throws(TPMError) {
       let sealed = try TPM(tcti: tcti).seal(secret)
       do { return try SecureBytes(copying: sealed.span.bytes) } catch { throw .outOfMemory }
@@ -59,8 +78,8 @@ public final class TPMSeal: DeviceSeal {
 
   /// Has the chip unseal it.
   public func open(_ sealed: RawSpan) throws(DeviceKeyError) -> Key {
-    alarm(TPMSeal.patience)
-    defer { alarm(0) }
+    let before = begin()
+    defer { end(before) }
     do throws(TPMError) {
       return try TPM(tcti: tcti).unseal(sealed.withUnsafeBytes { Array($0) })
     } catch { throw .unavailable("the TPM cannot be used: \(error)") }

@@ -25,7 +25,7 @@ private func serve(_ options: Options) throws -> Int32 {
   try Sodium.initialize()
   let loop = try EventLoop()
   var seals: [any DeviceSeal] = [HostSeal()]
-  if let tcti = options.tcti { seals.insert(TPMSeal(tcti: tcti), at: 0) }
+  if let tcti = options.tcti { seals.insert(TPMSeal(tcti: tcti, patience: options.patience), at: 0) }
   let store = try DeviceStore(path: options.state, seals: seals, hasAccount: { Account(uid: $0) != nil }) {
     Journal.log(.notice, $0)
   }

@@ -1,6 +1,7 @@
 """latchkey-deviced and a TPM: what is sealed, what moves, what a cleared chip costs, and what its bus shows."""
 
 import os
+import signal
 import socket
 import threading
 
@@ -140,26 +141,49 @@ def test_the_secret_does_not_cross_the_tpms_wire(tpm):
         assert secret not in seen
 
 
+def test_a_tpm_that_does_not_answer_ends_the_process_and_nothing_else(sealed):
+    with sealed.peer() as peer:
+        identity = peer.identity()
+    files, working = sealed.files(), sealed.tcti
+    with socket.socket() as first, socket.socket() as second:
+        ports = bind_neighbours(first, second)
+        sealed.tcti = f"swtpm:host=127.0.0.1,port={ports[0]}"
+        sealed.restart("--tpm-patience", "1")
+        with sealed.peer() as peer:
+            assert peer.raw(bytes([1, 1])) == b""
+        assert sealed.process.wait(20) == -signal.SIGALRM
+    assert sealed.files() == files
+    sealed.tcti = working
+    sealed.restart()
+    with sealed.peer() as peer:
+        assert peer.identity() == identity
+
+
+def bind_neighbours(first, second):
+    """Lets two sockets listen on ports that are neighbours."""
+    for port in range(20000, 30000, 2):
+        try:
+            first.bind(("127.0.0.1", port))
+            second.bind(("127.0.0.1", port + 1))
+        except OSError:
+            continue
+        first.listen()
+        second.listen()
+        return port, port + 1
+    raise AssertionError("no free ports")
+
+
 class Wire:
     """Stands between a client and swtpm, and keeps all that goes by."""
 
     def __init__(self, tpm):
         self.seen = []
         target = int(tpm.tcti.rpartition("=")[2])
-        for _ in range(50):
-            ears = [socket.socket(), socket.socket()]
-            ears[0].bind(("127.0.0.1", 0))
-            port = ears[0].getsockname()[1]
-            try:
-                ears[1].bind(("127.0.0.1", port + 1))
-                break
-            except OSError:
-                for ear in ears:
-                    ear.close()
+        ears = [socket.socket(), socket.socket()]
+        port, _ = bind_neighbours(*ears)
         self.ears = ears
         self.tcti = f"swtpm:host=127.0.0.1,port={port}"
         for offset, ear in enumerate(ears):
-            ear.listen()
             threading.Thread(target=self._accept, args=(ear, target + offset), daemon=True).start()
 
     def _accept(self, ear, port):
