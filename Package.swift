@@ -172,7 +172,9 @@ if Context.environment["LATCHKEY_FUZZ"] != nil {
     .systemLibrary(name: "CFuzzer", path: "Tests/Fuzz/CFuzzer"),
     .executableTarget(
       name: "latchkey-fuzz",
-      dependencies: ["Bytes", "CFuzzer", "Control", "Keybag", "Posix", "SQLite", "SecretService", "Sodium", "Vault"],
+      dependencies: [
+        "Bytes", "CFuzzer", "Control", "DeviceService", "Keybag", "Posix", "SQLite", "SecretService", "Sodium", "Vault",
+      ],
       path: "Tests/Fuzz/Targets", swiftSettings: strict,
       linkerSettings: [.unsafeFlags(["-sanitize=fuzzer", "-use-ld=lld"])]),
   ]
