@@ -51,6 +51,9 @@ public enum AccessibilityClass: UInt8, CaseIterable, Sendable {
     }
   }
 
+  /// Whether no password protects it at all: kept for programs that ask for it, and warned of.
+  public var isDeprecated: Bool { tier == .device }
+
   /// Whether new items may be stored while the class key is erased, sealed to the class's public key.
   public var acceptsWhileLocked: Bool { self == .whenUnlocked || self == .whenUnlockedThisDeviceOnly }
 

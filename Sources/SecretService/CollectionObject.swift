@@ -120,15 +120,17 @@ extension SecretService {
     let (vault, id) = holder(place)
     // The session collection has its keys as long as the session lasts: no class makes a difference there.
     let isKept = if case .vault = place { true } else { false }
-    let stored = try BusError.vault { () throws(VaultError) in
+    let (stored, wanted) = try BusError.vault { () throws(VaultError) in
       let control = try ControlAttributes(attributes)
-      return try vault.createItem(
+      let usual = isKept ? defaultClass(control.attributes) : .whenUnlocked
+      let stored = try vault.createItem(
         in: id,
         ItemMetadata(label: label, attributes: control.attributes, contentType: received.contentType),
-        secret: received.value.bytes, accessibility: control.accessibility,
-        defaultClass: isKept ? defaultClass(control.attributes) : .whenUnlocked, replacing: replacing)
+        secret: received.value.bytes, accessibility: control.accessibility, defaultClass: usual, replacing: replacing)
+      return (stored, control.accessibility ?? usual)
     }
     let item = ItemPlace(collection: place, id: stored.id)
+    if isKept { warnIfDeprecated(wanted, of: item) }
     call.reply { (out: inout MessageWriter) throws(BusError) in
       try out.appendObjectPath(item.path)
       try out.appendObjectPath(ObjectPath.none)

@@ -57,10 +57,12 @@ extension SecretService {
     let item = try item(at: path)
     let vault = holder(item.collection).vault
     let attributes = try value.readStringDictionary()
-    try BusError.vault { () throws(VaultError) in
+    let named = try BusError.vault { () throws(VaultError) in
       let control = try ControlAttributes(attributes)
       try vault.update(item: item.id, accessibility: control.accessibility) { $0.attributes = control.attributes }
+      return control.accessibility
     }
+    if let named { warnIfDeprecated(named, of: item) }
     itemChanged(item, properties: ["Attributes", "Modified"])
   }
 

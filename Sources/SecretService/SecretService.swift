@@ -38,6 +38,8 @@ public final class SecretService {
   /// The key of the next encrypted session, drawn while nobody waits.
   private var nextAgreement: KeyAgreement?
   private var preparation: EventSource?
+  /// The deprecated classes that the log has told of.
+  private var warnedOf: Set<AccessibilityClass> = []
   private var announcedLocks: [CollectionPlace: Bool] = [:]
   /// Collections of which is still to be said that items came or went.
   private var changedContents: [CollectionPlace: EventSource] = [:]
@@ -214,6 +216,15 @@ public final class SecretService {
     let given = portalRequests.values.filter { $0.key.owner == client }
     portalRequests = portalRequests.filter { $0.key.owner != client }
     for request in given { drop(request) }
+  }
+
+  /// One line in the log for each class, not for each item: a program may store any number.
+  func warnIfDeprecated(_ accessibility: AccessibilityClass, of item: ItemPlace) {
+    guard accessibility.isDeprecated, warnedOf.insert(accessibility).inserted else { return }
+    Journal.log(
+      .warning,
+      "\(item.path) is '\(accessibility.name)', which is deprecated: whoever has this machine's files can read it without "
+        + "a password")
   }
 
   // MARK: - state

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Control
 import Foundation
+import Systemd
 
 /// What a person is told when a command could not be done, and the exit status of it.
 enum Failure: Error {
@@ -17,13 +18,17 @@ enum Failure: Error {
   case notTaken(String)
   case rules([String])
   case deviceService(String)
+  case locked(String)
+  case noItem(String)
+  case noService(String)
 
-  /// 0 done, 1 could not be done, 3 no vault is running (64, wrong usage, is ArgumentParser's).
+  /// 0 done, 1 could not be done, 2 there is no such item, 3 no vault is running (64, wrong usage, is ArgumentParser's).
   private var status: Int32 {
     switch self {
-    case .noDaemon, .strangeDaemon, .silent: 3
+    case .noDaemon, .strangeDaemon, .silent, .noService: 3
+    case .noItem: 2
     case .noTerminal, .cancelled, .refused, .unavailable, .stillLocked, .declined, .wrongPassphrase, .notTaken,
-      .rules, .deviceService:
+      .rules, .deviceService, .locked:
       1
     }
   }
@@ -50,7 +55,9 @@ enum Failure: Error {
       the password could not be checked: \(text).
       Is there a PAM service 'latchkey-unlock' in /etc/pam.d?
       """
-    case .stillLocked(let text), .declined(let text): text
+    case .stillLocked(let text), .declined(let text), .noItem(let text), .noService(let text): text
+    case .locked(let reason):
+      "it is locked (\(reason)). Run 'latchkey unlock', then this again."
     case .wrongPassphrase: "that is not the collection's passphrase. Try again."
     case .notTaken(let text):
       """
@@ -71,16 +78,28 @@ enum Failure: Error {
     }
   }
 
+  /// What the vault answered a program. Its own words are for people.
+  init(_ error: BusError) {
+    if error.isNoSuchObject {
+      self = .noItem("there is no such item. 'latchkey find' lists what there is.")
+    } else if error.isStandard("Disconnected") || error.isStandard("NoReply") {
+      self = .silent
+    } else {
+      self = .declined(error.message)
+    }
+  }
+
   /// Says it on standard error, and ends the program.
   func end() -> Never {
-    FileHandle.standardError.write(Data("latchkey: \(explanation)\n".utf8))
+    let lines = explanation.split(separator: "\n").map { StatusCommand.printable(String($0)) }
+    FileHandle.standardError.write(Data("latchkey: \(lines.joined(separator: "\n"))\n".utf8))
     Foundation.exit(status)
   }
 
   /// Runs a command, whose failures are told to a person.
   static func telling<Result: ~Copyable>(_ body: () throws -> Result) throws -> Result {
-    do { return try body() } catch let failure as Failure { failure.end() } catch is ControlError {
-      Failure.silent.end()
-    }
+    do { return try body() } catch let failure as Failure { failure.end() } catch let error as BusError {
+      Failure(error).end()
+    } catch is ControlError { Failure.silent.end() }
   }
 }

@@ -9,16 +9,40 @@ struct Latchkey: ParsableCommand {
     commandName: "latchkey",
     abstract: "The credential vault of your desktop session.",
     discussion: """
-      Exit status: 0 done; 1 it could not be done (a wrong password, a refusal, an error in a file); 3 no vault is running; 64 wrong usage.
+      Exit status: 0 done; 1 it could not be done (a wrong password, a refusal, an error in a file); 2 there is no such \
+      item; 3 no vault is running; 64 wrong usage.
       Completions: latchkey --generate-completion-script bash (or zsh, fish).
       """,
     version: "0.1.0",
     subcommands: [
-      StatusCommand.self, LockCommand.self, UnlockCommand.self, PassphraseCommand.self, RulesCommand.self,
-      DeviceCommand.self,
+      StatusCommand.self, LockCommand.self, UnlockCommand.self, FindCommand.self, GetCommand.self, AddCommand.self,
+      EditCommand.self, RemoveCommand.self, PassphraseCommand.self, RulesCommand.self, DeviceCommand.self,
     ])
 
   @OptionGroup var place: Place
+
+  /// As ArgumentParser's own, but what was typed for a command that takes secrets is not repeated in a message about
+  /// wrong usage: it may be one, in the wrong place.
+  static func main() {
+    do {
+      var command = try parseAsRoot()
+      try command.run()
+    } catch {
+      let words = CommandLine.arguments.dropFirst()
+      guard exitCode(for: error) == .validationFailure, words.contains(where: { $0 == "add" || $0 == "edit" }) else {
+        exit(withError: error)
+      }
+      var message = fullMessage(for: error)
+      for word in words.sorted(by: { $0.count > $1.count }) {
+        message = message.replacing("'\(word)'", with: "'…'")
+        if let equals = word.firstIndex(of: "=") {
+          message = message.replacing("'\(word[equals...].dropFirst())'", with: "'…'")
+        }
+      }
+      FileHandle.standardError.write(Data((message + "\n").utf8))
+      Foundation.exit(exitCode(for: error).rawValue)
+    }
+  }
 }
 
 /// Where the daemon is.

@@ -57,3 +57,15 @@ def test_what_latchkey_attributes_are_refused(open_peer):
     with pytest.raises(Failure, match="InvalidArgs"):
         peer.set(item, ITEM, "Attributes", "a{ss}", {CLASS: "never"})
     assert peer.get(item, ITEM, "Attributes") == words
+
+
+@pytest.mark.parametrize("name", ["always", "always-this-device-only"])
+def test_deprecated_classes_are_warned_of(session, peer, name):
+    peer.create("secret", {"of": "when-unlocked"})
+    item = peer.create("secret", {"of": "another class"})
+    assert "deprecated" not in session.log()
+    made = peer.create("secret", {"of": name, CLASS: name})
+    told = [line for line in session.log().splitlines() if "deprecated" in line]
+    assert len(told) == 1 and f"{made} is '{name}'" in told[0]
+    peer.set(item, ITEM, "Attributes", "a{ss}", {CLASS: name})
+    assert session.log().count("deprecated") == 1, "once"

@@ -1,60 +1,13 @@
 """Prompts from end to end: a client that waits, the daemon's queue, latchkey-prompt, PAM, the module, and keys. The
 person is a program that types on the client's own terminal; other ways to ask are in Tests/Programs."""
 
-import os
 import signal
 
-import pexpect
 import pytest
+from person import Person
 from session import wait_until
 
 SERVICE = "/org/freedesktop/secrets"
-PATIENCE = 20
-
-
-class Person:
-    """Starts a command on a terminal of its own, and types there."""
-
-    def __init__(self, session, *command):
-        words = [str(word) for word in command]
-        if session.uid != 0:
-            words = ["setpriv", f"--reuid={session.uid}", f"--regid={session.gid}", "--clear-groups", "--", *words]
-        self._terminal = pexpect.spawn(
-            words[0], words[1:], env=session.environment, cwd=session.home, timeout=PATIENCE, encoding="utf-8",
-            preexec_fn=lambda: own_terminal(session),
-        )
-
-    def expect(self, text):
-        self._terminal.expect_exact(text)
-        return self
-
-    def type(self, text):
-        self._terminal.sendline(text)
-        return self
-
-    def press(self, key):
-        self._terminal.sendcontrol(key)
-        return self
-
-    def output(self):
-        """What came since the last expected text, when the command is at its end."""
-        self._terminal.expect(pexpect.EOF)
-        self._terminal.wait()
-        return self._terminal.before
-
-    def last_line(self):
-        """What the command printed in the end."""
-        lines = self.output().split("\r\n")
-        return next((line for line in reversed(lines) if line), "")
-
-    @property
-    def status(self):
-        return self._terminal.exitstatus
-
-
-def own_terminal(session):
-    """A login gives the terminal to the person; pexpect, run as root, does not."""
-    os.fchown(0, session.uid, -1)
 
 
 def bus(session, path, interface, method, *arguments):

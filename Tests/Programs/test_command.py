@@ -394,15 +394,20 @@ def test_wrong_usage(person, arguments):
 
 
 def test_help_and_completions(person):
-    for arguments in ([], ["--help"], ["status", "--help"], ["lock", "--help"], ["unlock", "--help"], ["--version"]):
+    commands = ["status", "lock", "unlock", "find", "get", "add", "edit", "rm"]
+    for arguments in ([], ["--help"], *([command, "--help"] for command in commands), ["--version"]):
         done = person.run(*arguments)
         assert done.returncode == DONE and done.stdout != ""
         assert "pam-folder" not in done.stdout
     text = " ".join(person.run("--help").stdout.split())
-    for word in ("0 done", "1 it could not be done", "3 no vault", "64 wrong usage", "--generate-completion-script"):
+    for word in ("0 done", "1 it could not be done", "2 there is no such item", "3 no vault", "64 wrong usage",
+                 "--generate-completion-script"):  # fmt: skip
         assert word in text
+    for command in ("find", "get", "add", "edit", "rm"):
+        assert f"latchkey {command} " in person.run(command, "--help").stdout.split("Examples:")[1].split("USAGE")[0]
     for shell in ("bash", "zsh", "fish"):
         done = person.run("--generate-completion-script", shell)
-        assert done.returncode == DONE and "unlock" in done.stdout
+        assert done.returncode == DONE and "unlock" in done.stdout and "no-prompt" in done.stdout
+        assert "when-unlocked-this-device-only" in done.stdout, "classes are completed"
     script = person.run("--generate-completion-script", "bash").stdout
     assert subprocess.run(["bash", "-n"], input=script, text=True).returncode == 0

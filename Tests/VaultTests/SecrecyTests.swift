@@ -68,7 +68,7 @@ struct SecrecyTests {
     #expect(sizes.count == 1)
   }
 
-  @Test("a deleted or replaced secret leaves no ciphertext behind once the log was emptied")
+  @Test("an item that was deleted, replaced or given another class leaves no ciphertext once the log was emptied")
   func deleted() throws {
     let vault = try home.unlocked()
     let store = try #require(vault.store)
@@ -89,9 +89,10 @@ struct SecrecyTests {
     let replaced = try vault.add(["n": "3"], [UInt8](repeating: 9, count: 10), replacing: true)
     #expect(replaced == (ids[3], false))
     try vault.set(ids[4], "short")
+    try vault.update(item: ids[5], accessibility: .afterFirstUnlock) { _ in }
     vault.settleWhole()
-    for row in rows.prefix(5) { #expect(traces(row) == 0) }
-    for row in rows.suffix(3) { #expect(traces(row) == 1) }
+    for row in rows.prefix(6) { #expect(traces(row) == 0) }
+    for row in rows.suffix(2) { #expect(traces(row) == 1) }
     #expect(home.read("vault.db-wal").isEmpty)
     let free = try store.database.pragma("PRAGMA freelist_count")
     #expect(free > 10)

@@ -1,0 +1,158 @@
+import ArgumentParser
+import Foundation
+import Keybag
+import Posix
+import Sodium
+import Systemd
+
+/// `latchkey edit`
+struct EditCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "edit", abstract: "Change one item: what is named, and nothing else.",
+    discussion: """
+      Another class or another secret needs the item to be readable: where it is locked, you are asked to unlock it. With \
+      --secret: \(SecretInput.explanation)
+
+      Examples:
+        latchkey edit service=mail user=me --label 'Mail at work'
+        latchkey edit login/5 --set user=you --unset server --class after-first-unlock
+        latchkey edit login/5 --secret <new.key
+      """)
+
+  @OptionGroup var place: Place
+  @OptionGroup var prompts: PromptChoice
+  @OptionGroup var input: SecretInput
+  @Option(help: ArgumentHelp("Another label.", valueName: "text")) var label: String?
+  @Option(
+    help: ArgumentHelp("An attribute that is added, or gets another value. May be repeated.", valueName: "name=value"))
+  var set: [String] = []
+  @Option(help: ArgumentHelp("An attribute that goes. May be repeated.", valueName: "name")) var unset: [String] = []
+  @Option(
+    name: .customLong("class"), help: ArgumentHelp(AccessibilityClass.help, valueName: "class"),
+    completion: AccessibilityClass.completion)
+  var className: String?
+  @Flag(help: "Another secret, from standard input or asked for.") var secret = false
+  @Flag(help: "Tell what was done as JSON, with the same keys in every version.") var json = false
+  @Argument(help: ItemSelector.help) var item: [String]
+
+  func validate() throws {
+    if case .paths(let paths) = try ItemSelector(item), paths.count > 1 {
+      throw ValidationError("One item at a time.")
+    }
+    _ = try AccessibilityClass.option(className)
+    let values = try ItemAttributes(set).values
+    for name in unset {
+      try ItemAttributes.check(name)
+      if values[name] != nil { throw ValidationError("An attribute is named by --set and by --unset.") }
+    }
+    if label == nil && set.isEmpty && unset.isEmpty && className == nil && !secret {
+      throw ValidationError("Say what is to be changed: --label, --set, --unset, --class or --secret.")
+    }
+  }
+
+  private struct Report: Encodable {
+    let path: String
+    let changed: [String]
+    let newline_removed: Bool
+  }
+
+  func run() throws {
+    try Failure.telling {
+      if secret { try Posix.Process.forbidInspection() }
+      try Sodium.initialize()
+      let connection = try VaultConnection(place)
+      let item = try ItemSelector(item).item(from: connection)
+      // What may be refused comes first, so that an item is rarely changed by half.
+      var changed: [String] = []
+      var wasCut = false
+      do {
+        if className != nil || !set.isEmpty || !unset.isEmpty {
+          changed += try changeAttributes(of: item, on: connection)
+        }
+        if secret {
+          wasCut = try changeSecret(of: item, on: connection)
+          changed.append("secret")
+        }
+        if let label {
+          try connection.opening(item.path, asking: !prompts.isForbidden) {
+            try connection.set("Label", of: item.path, "s") { (out: inout MessageWriter) throws(BusError) in
+              try out.appendString(label)
+            }
+          }
+          changed.append("label")
+        }
+      } catch let error where !changed.isEmpty {
+        FileHandle.standardError.write(
+          Data("latchkey: changed before it failed: \(changed.joined(separator: ", "))\n".utf8))
+        throw error
+      }
+      if json { return print(try JSONText.of(Report(path: item.place, changed: changed, newline_removed: wasCut))) }
+      print(
+        "Changed \(item.place): \(changed.joined(separator: ", "))\(wasCut ? " (without the line end behind it)" : "")."
+      )
+    }
+  }
+
+  /// Gives the item other attributes or another class, in one step.
+  private func changeAttributes(of item: ListedItem, on connection: VaultConnection) throws -> [String] {
+    let asking = !prompts.isForbidden
+    // The attributes that are not named stay, so they have to be read. Another class has the secret written anew.
+    let current = try connection.opening(item.path, asking: asking) {
+      let now = try ListedItem(item.path, from: connection)
+      guard let attributes = now.attributes, className == nil || !now.isLocked else {
+        throw BusError(name: BusError.lockedName, message: "it is locked")
+      }
+      return attributes
+    }
+    var next = current
+    for (name, value) in try ItemAttributes(set).values { next[name] = value }
+    for name in unset where next.removeValue(forKey: name) == nil {
+      throw Failure.declined("the item has no attribute '\(name)', so nothing was changed.")
+    }
+    if next != current {
+      let same = try connection.items(with: next, in: item.collectionPath, asking: asking).filter {
+        $0.path != item.path
+      }
+      if let other = same.first {
+        throw Failure.declined(
+          """
+          another item has just these attributes, so nothing was changed:
+            \(other.title)
+          Programs could not tell the two apart. Remove one, or use other attributes.
+          """)
+      }
+    }
+    let sent = className.map { next.merging([ItemAttributes.className: $0]) { _, named in named } } ?? next
+    do {
+      // The keys of another class may be away while the item can be read: its collection has to be opened for them.
+      try connection.opening(className == nil ? item.path : item.collectionPath, asking: asking) {
+        try connection.set("Attributes", of: item.path, "a{ss}") { (out: inout MessageWriter) throws(BusError) in
+          try out.appendStringDictionary(sent)
+        }
+      }
+    } catch Failure.locked where className != nil {
+      throw Failure.stillLocked(
+        """
+        an item gets another class only while the secrets of that class can be read as well, and now they cannot \
+        (\(connection.lockReason() ?? "its collection is locked")). Run 'latchkey unlock', then this again.
+        """)
+    }
+    return (set.isEmpty && unset.isEmpty ? [] : ["attributes"]) + (className == nil ? [] : ["class"])
+  }
+
+  /// Gives the item another secret, of the same content type.
+  private func changeSecret(of item: ListedItem, on connection: VaultConnection) throws -> Bool {
+    let channel = try SecretChannel(connection)
+    let old = try connection.opening(item.path, asking: !prompts.isForbidden) {
+      try connection.secret(of: item.path, by: channel)
+    }
+    let (new, wasCut) = try input.read(contentType: old.contentType)
+    try connection.opening(item.path, asking: !prompts.isForbidden) {
+      try connection.call(item.path, VaultConnection.item, "SetSecret") { (out: inout MessageWriter) throws(BusError) in
+        try channel.write(new, to: &out)
+      } read: { _ in
+      }
+    }
+    return wasCut
+  }
+}
