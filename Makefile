@@ -11,6 +11,7 @@ LIBEXECDIR ?= $(PREFIX)/libexec
 # libpam loads modules that are named without a path from here.
 PAMDIR     ?= $(LIBDIR)/security
 UNITDIR    ?= $(PREFIX)/lib/systemd/user
+SYSTEMDIR  ?= $(PREFIX)/lib/systemd/system
 
 # Where the built programs lie, and the PAM module among them.
 BUILT      ?= .build/release
@@ -24,16 +25,17 @@ export LATCHKEY_LIBEXECDIR := $(LIBEXECDIR)
 # The interpreter that sees Debian's python3-* packages.
 PYTHON     ?= /usr/bin/python3
 
-BUILD_PACKAGES := libsodium-dev libpam0g-dev libsystemd-dev libgcrypt20-dev libsqlite3-dev libyaml-dev pkg-config
+BUILD_PACKAGES := libsodium-dev libpam0g-dev libsystemd-dev libgcrypt20-dev libsqlite3-dev libyaml-dev libtss2-dev \
+  pkg-config
 TEST_PACKAGES  := dbus dbus-user-session libpam-systemd systemd-container libsecret-tools pamtester libpam-wrapper \
   libpam-pwdfile python3-pytest python3-pytest-xdist python3-pexpect python3-secretstorage python3-gi gir1.2-secret-1 python3-nacl \
   python3-argon2 python3-jeepney python3-cryptography python3-keyring golang-docker-credential-helpers git \
   libsecret-1-dev binutils gcc libc6-dev openssl valgrind xdg-desktop-portal bubblewrap xvfb xdotool chromium \
-  seahorse at-spi2-core gir1.2-atspi-2.0 libatk-adaptor gcr pinentry-curses
+  seahorse at-spi2-core gir1.2-atspi-2.0 libatk-adaptor gcr pinentry-curses swtpm libtss2-tcti-swtpm0
 BENCH_PACKAGES := gnome-keyring
 PACKAGES       := $(BUILD_PACKAGES) $(TEST_PACKAGES)
 
-PROGRAMS := latchkeyd latchkey-derive latchkey-prompt latchkey
+PROGRAMS := latchkeyd latchkey-derive latchkey-prompt latchkey-deviced latchkey
 # Tests that mostly wait, each for parts of its own, run three at a time. The rest has time limits to keep, or takes all.
 SUITES   := Tests/PAMModule Tests/Integration Tests/Desktop
 ALONE    := Tests/Programs Tests/Fuzz
@@ -77,20 +79,23 @@ INTERFACES = Secrets Vault
 
 # Everything that `install` lays and `uninstall` takes away again.
 INSTALLED = $(PREFIX)/bin/latchkey $(LIBEXECDIR)/latchkeyd $(LIBEXECDIR)/latchkey-derive \
-  $(LIBEXECDIR)/latchkey-prompt $(PAMDIR)/pam_latchkey.so \
+  $(LIBEXECDIR)/latchkey-prompt $(LIBEXECDIR)/latchkey-deviced $(PAMDIR)/pam_latchkey.so \
   $(PREFIX)/share/dbus-1/services/org.freedesktop.secrets.latchkey.service \
   $(PREFIX)/share/dbus-1/services/org.freedesktop.impl.portal.desktop.latchkey.service \
   $(PREFIX)/share/xdg-desktop-portal/portals/latchkey.portal \
   $(INTERFACES:%=$(PREFIX)/share/dbus-1/interfaces/org.latchkey.%.xml) \
   $(UNITDIR)/latchkeyd.socket $(UNITDIR)/latchkeyd.service $(UNITDIR)/latchkey-first-unlock.target \
   $(UNITDIR)/sockets.target.wants/latchkeyd.socket $(UNITDIR)/latchkey-prompt@.service \
+  $(SYSTEMDIR)/latchkey-deviced.socket $(SYSTEMDIR)/latchkey-deviced.service \
+  $(SYSTEMDIR)/sockets.target.wants/latchkey-deviced.socket \
   $(PREFIX)/share/latchkey/rules.yaml $(PREFIX)/share/pam-configs/latchkey \
   $(SYSCONFDIR)/pam.d/latchkey-unlock $(SYSCONFDIR)/pam.d/latchkey-collection
 
 install: $(PROGRAMS:%=$(BUILT)/%) $(PAM_MODULE) ## lay the files under DESTDIR and PREFIX
 	install -d $(sort $(dir $(INSTALLED:%=$(DESTDIR)%)))
 	install -m 755 $(STRIP) $(BUILT)/latchkey $(DESTDIR)$(PREFIX)/bin/
-	install -m 755 $(STRIP) $(BUILT)/latchkeyd $(BUILT)/latchkey-derive $(BUILT)/latchkey-prompt $(DESTDIR)$(LIBEXECDIR)/
+	install -m 755 $(STRIP) $(BUILT)/latchkeyd $(BUILT)/latchkey-derive $(BUILT)/latchkey-prompt \
+	  $(BUILT)/latchkey-deviced $(DESTDIR)$(LIBEXECDIR)/
 	install -m 644 $(STRIP) $(PAM_MODULE) $(DESTDIR)$(PAMDIR)/pam_latchkey.so
 	$(FILL) dbus/org.freedesktop.secrets.latchkey.service.in \
 	  >$(DESTDIR)$(PREFIX)/share/dbus-1/services/org.freedesktop.secrets.latchkey.service
@@ -104,15 +109,23 @@ install: $(PROGRAMS:%=$(BUILT)/%) $(PAM_MODULE) ## lay the files under DESTDIR a
 	$(FILL) dbus/latchkey-prompt@.service.in >$(DESTDIR)$(UNITDIR)/latchkey-prompt@.service
 	install -m 644 dbus/latchkey-first-unlock.target $(DESTDIR)$(UNITDIR)/
 	ln -sfn ../latchkeyd.socket $(DESTDIR)$(UNITDIR)/sockets.target.wants/latchkeyd.socket
+	$(FILL) dbus/latchkey-deviced.service.in >$(DESTDIR)$(SYSTEMDIR)/latchkey-deviced.service
+	install -m 644 dbus/latchkey-deviced.socket $(DESTDIR)$(SYSTEMDIR)/
+	ln -sfn ../latchkey-deviced.socket $(DESTDIR)$(SYSTEMDIR)/sockets.target.wants/latchkey-deviced.socket
 	install -m 644 rules/rules.yaml $(DESTDIR)$(PREFIX)/share/latchkey/rules.yaml
 	install -m 644 pam/pam-configs/latchkey $(DESTDIR)$(PREFIX)/share/pam-configs/latchkey
 	install -m 644 pam/latchkey-unlock pam/latchkey-collection $(DESTDIR)$(SYSCONFDIR)/pam.d/
+	-@test -n "$(DESTDIR)" || ! test -d /run/systemd/system || \
+	  { systemctl daemon-reload && systemctl start latchkey-deviced.socket; }
 	@test -n "$(DESTDIR)" || echo "Now 'pam-auth-update --enable latchkey' puts the module into the login."
 
 # The login must not name a module that is gone. Folders that may have been new go where they are empty.
 uninstall: ## remove just what `make install` laid
 	test -n "$(DESTDIR)" || ! command -v pam-auth-update >/dev/null || pam-auth-update --package --remove latchkey
+	-@test -n "$(DESTDIR)" || ! test -d /run/systemd/system || \
+	  systemctl stop latchkey-deviced.socket latchkey-deviced.service
 	rm -f $(INSTALLED:%=$(DESTDIR)%)
+	-rmdir $(DESTDIR)$(SYSTEMDIR)/sockets.target.wants 2>/dev/null
 	-rmdir $(DESTDIR)$(UNITDIR)/sockets.target.wants $(DESTDIR)$(PREFIX)/share/latchkey 2>/dev/null
 	-rmdir $(DESTDIR)$(PREFIX)/share/dbus-1/interfaces 2>/dev/null
 	-cd $(DESTDIR)$(PREFIX)/share 2>/dev/null && rmdir -p xdg-desktop-portal/portals 2>/dev/null

@@ -24,6 +24,7 @@ let package = Package(
     .executable(name: "latchkeyd", targets: ["latchkeyd"]),
     .executable(name: "latchkey-derive", targets: ["latchkey-derive"]),
     .executable(name: "latchkey-prompt", targets: ["latchkey-prompt"]),
+    .executable(name: "latchkey-deviced", targets: ["latchkey-deviced"]),
   ],
   dependencies: [
     .package(url: "https://github.com/apple/swift-argument-parser.git", from: "1.8.2"),
@@ -39,6 +40,8 @@ let package = Package(
     .systemLibrary(name: "CSystemd", pkgConfig: "libsystemd", providers: [.apt(["libsystemd-dev"])]),
     .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
     .systemLibrary(name: "CGcrypt", providers: [.apt(["libgcrypt20-dev"])]),
+    // Header files only: the library is opened while the program runs.
+    .systemLibrary(name: "CTSS", providers: [.apt(["libtss2-dev"])]),
     .systemLibrary(name: "CYAML", pkgConfig: "yaml-0.1", providers: [.apt(["libyaml-dev"])]),
 
     // One thin typed layer over each.
@@ -49,6 +52,7 @@ let package = Package(
     .target(name: "Gcrypt", dependencies: ["CGcrypt"], swiftSettings: strict),
     .target(name: "Systemd", dependencies: ["CSystemd"], swiftSettings: strict),
     .target(name: "YAML", dependencies: ["CYAML"], swiftSettings: strict),
+    .target(name: "TSS", dependencies: ["Bytes", "CTSS", "Sodium"], swiftSettings: strict),
 
     .target(name: "PAMClient", dependencies: ["CLinux", "CPAM", "Posix", "Sodium"], swiftSettings: strict),
 
@@ -56,6 +60,9 @@ let package = Package(
     .target(name: "Keybag", dependencies: ["Bytes", "Posix", "Sodium"], swiftSettings: strict),
     .target(name: "Control", dependencies: ["Bytes", "Keybag", "Posix", "Sodium"], swiftSettings: strict),
     .target(name: "Vault", dependencies: ["Bytes", "Keybag", "Posix", "SQLite", "Sodium"], swiftSettings: strict),
+    .target(name: "DeviceService", dependencies: ["Bytes", "Keybag", "Posix", "Sodium"], swiftSettings: strict),
+    .target(
+      name: "DeviceStore", dependencies: ["Bytes", "Keybag", "Posix", "Sodium", "TSS"], swiftSettings: strict),
     .target(name: "ClassRules", dependencies: ["Keybag", "Posix", "YAML"], swiftSettings: strict),
     .target(name: "SessionState", dependencies: ["Systemd"], swiftSettings: strict),
     .target(
@@ -91,7 +98,7 @@ let package = Package(
     .executableTarget(
       name: "latchkey",
       dependencies: [
-        "ClassRules", "Control", "Gcrypt", "Keybag", "PAMClient", "Posix", "Sodium", "Systemd",
+        "ClassRules", "Control", "DeviceService", "Gcrypt", "Keybag", "PAMClient", "Posix", "Sodium", "Systemd",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ], swiftSettings: strict, linkerSettings: [bindNow]),
     .executableTarget(
@@ -102,11 +109,14 @@ let package = Package(
       dependencies: ["Control", "Gcrypt", "PAMClient", "Posix", "Prompters", "Sodium", "Systemd"],
       swiftSettings: strict, linkerSettings: [bindNow]),
     .executableTarget(
+      name: "latchkey-deviced",
+      dependencies: ["DeviceService", "DeviceStore", "Keybag", "Posix", "Sodium", "Systemd"], swiftSettings: strict,
+      linkerSettings: [bindNow]),
+    .executableTarget(
       name: "latchkeyd",
       dependencies: [
-        "ClassRules", "CLinux", "Control", "Gcrypt", "Keybag", "Posix", "Prompts", "SecretService", "SessionState",
-        "Sodium", "Systemd",
-        "Vault",
+        "ClassRules", "CLinux", "Control", "DeviceService", "Gcrypt", "Keybag", "Posix", "Prompts", "SecretService",
+        "SessionState", "Sodium", "Systemd", "Vault",
       ],
       swiftSettings: strict, linkerSettings: [bindNow]),
 
@@ -121,12 +131,19 @@ let package = Package(
       name: "SecretServiceTests", dependencies: ["PrivateBus", "Prompts", "SecretService", "Systemd", "Vault"],
       swiftSettings: strict),
     .testTarget(name: "PromptsTests", dependencies: ["Control", "Prompts", "Systemd"], swiftSettings: strict),
+    .target(
+      name: "StandInDevice", dependencies: ["Keybag", "Sodium"], path: "Tests/StandInDevice", swiftSettings: strict),
     .executableTarget(
-      name: "VaultCrash", dependencies: ["Keybag", "Posix", "Sodium", "Vault"], path: "Tests/VaultCrash",
+      name: "VaultCrash", dependencies: ["Keybag", "Posix", "Sodium", "StandInDevice", "Vault"],
+      path: "Tests/VaultCrash",
       swiftSettings: strict),
     .testTarget(
-      name: "VaultTests", dependencies: ["Keybag", "Posix", "SQLite", "Scratch", "Sodium", "Vault", "VaultCrash"],
+      name: "VaultTests",
+      dependencies: ["Keybag", "Posix", "SQLite", "Scratch", "Sodium", "StandInDevice", "Vault", "VaultCrash"],
       exclude: ["Shims"], swiftSettings: lending),
+    .testTarget(
+      name: "DeviceTests", dependencies: ["DeviceService", "DeviceStore", "Keybag", "Posix", "Scratch", "Sodium"],
+      swiftSettings: strict),
     .testTarget(name: "SystemdTests", dependencies: ["Systemd", "PrivateBus"], swiftSettings: strict),
     .testTarget(
       name: "GcryptTests", dependencies: ["Gcrypt", .product(name: "BigInt", package: "BigInt")],
@@ -155,7 +172,9 @@ if Context.environment["LATCHKEY_FUZZ"] != nil {
     .systemLibrary(name: "CFuzzer", path: "Tests/Fuzz/CFuzzer"),
     .executableTarget(
       name: "latchkey-fuzz",
-      dependencies: ["Bytes", "CFuzzer", "Control", "Keybag", "Posix", "SQLite", "SecretService", "Sodium", "Vault"],
+      dependencies: [
+        "Bytes", "CFuzzer", "Control", "DeviceService", "Keybag", "Posix", "SQLite", "SecretService", "Sodium", "Vault",
+      ],
       path: "Tests/Fuzz/Targets", swiftSettings: strict,
       linkerSettings: [.unsafeFlags(["-sanitize=fuzzer", "-use-ld=lld"])]),
   ]

@@ -53,7 +53,7 @@ public struct Status: Equatable, Sendable {
   public var vaultPath = ""
   /// The keybag's generation; 0 without a keybag.
   public var generation: UInt64 = 0
-  /// Where the device key is kept; empty without one.
+  /// Where the device key is kept: "tpm", "host" or "file"; "unavailable" while it cannot be used, empty without one.
   public var deviceKey = ""
   /// Whether memory that holds secrets is locked.
   public var memoryLocked = false

@@ -13,6 +13,9 @@ public protocol DeviceKey: AnyObject {
   func unwrap(_ wrapped: [UInt8], _ kind: DeviceShareKind, context: [UInt8]) throws(DeviceKeyError) -> Key
 }
 
+/// Asks the machine's own service for the device key: nil where there is no such service.
+public typealias DeviceKeyService = () throws(DeviceKeyError) -> (any DeviceKey)?
+
 /// Where a device key is kept, weakest first.
 public enum DeviceKeyBackend: String, Sendable {
   /// A file of the user's own, mixed with the machine's identity: a copied home folder does not open elsewhere, but

@@ -45,6 +45,8 @@ public enum KeyLabel: CaseIterable, Sendable {
   case deviceWrap
   /// Device key -> the name by which a vault recognises it.
   case deviceIdentity
+  /// The machine's device secret -> the device key of one user.
+  case deviceUser
 
   /// The text that is hashed.
   public var text: StaticString {
@@ -70,6 +72,7 @@ public enum KeyLabel: CaseIterable, Sendable {
     case .aliasToken: "latchkey/1/alias-token"
     case .deviceWrap: "latchkey/1/device-wrap"
     case .deviceIdentity: "latchkey/1/device-identity"
+    case .deviceUser: "latchkey/1/device-user"
     }
   }
 }

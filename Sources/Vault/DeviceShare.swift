@@ -14,7 +14,13 @@ struct DeviceShare {
   init(_ row: DeviceRow, vault: [UInt8], device: any DeviceKey) throws(DeviceKeyError) {
     self.row = row.id
     bound = HeldKey(try device.unwrap(row.share, .bound, context: vault))
-    do { erasable = HeldKey(try device.unwrap(row.erasable, .erasable, context: vault)) } catch { erasable = nil }
+    do throws(DeviceKeyError) {
+      erasable = HeldKey(try device.unwrap(row.erasable, .erasable, context: vault))
+    } catch {
+      // Only a device that answers can say that it is gone.
+      guard error == .otherDevice else { throw error }
+      erasable = nil
+    }
   }
 
   private init(row: Int64, bound: HeldKey, erasable: HeldKey) {
@@ -38,9 +44,29 @@ struct DeviceShare {
         id: id, identity: device.identity, share: try device.wrap(bound.key, .bound, context: vault),
         erasable: try device.wrap(erasable.key, .erasable, context: vault), indexKey: indexKey)
       return (DeviceShare(row: id, bound: bound, erasable: erasable), row)
+    } catch let error as DeviceKeyError {
+      throw .unavailable("\(device.backend.title): \(error.explanation)")
     } catch {
       throw .outOfMemory
     }
+  }
+
+  /// The row of this share, wrapped by another device key: nothing that hangs on the share changes.
+  func moved(_ row: DeviceRow, to device: any DeviceKey, vault: [UInt8]) throws(DeviceKeyError) -> DeviceRow {
+    var next = row
+    next.identity = device.identity
+    next.share = try device.wrap(bound.key, .bound, context: vault)
+    // One that was erased opens nowhere, and stays so.
+    if let erasable { next.erasable = try device.wrap(erasable.key, .erasable, context: vault) }
+    return next
+  }
+
+  /// Whether both have the same secrets.
+  func isSame(as other: DeviceShare) -> Bool {
+    func equal(_ left: borrowing Key, _ right: borrowing Key) -> Bool { Sodium.equal(left.bytes, right.bytes) }
+    guard equal(bound.key, other.bound.key) else { return false }
+    guard let first = erasable, let second = other.erasable else { return erasable == nil && other.erasable == nil }
+    return equal(first.key, second.key)
   }
 
   /// The index key, as this device's row has it.
@@ -50,6 +76,11 @@ struct DeviceShare {
       return AttributeIndex(try Key(try AEAD.open(row.indexKey.span.bytes, key: wrap, associated: vault)))
     }
   }
+}
+
+extension DeviceKeyBackend {
+  /// What a line about it begins with.
+  var title: String { self == .file ? FileDeviceKey.name : "device key service" }
 }
 
 extension DeviceKeyError {

@@ -32,11 +32,11 @@ struct VaultRow: CheckedRow {
 /// A row of table `device`: what this vault keeps for one device.
 struct DeviceRow: CheckedRow {
   let id: Int64
-  let identity: [UInt8]
+  var identity: [UInt8]
   /// The share that device-bound class keys need, wrapped by the device key.
-  let share: [UInt8]
+  var share: [UInt8]
   /// The same for whenPasscodeSetThisDeviceOnly, wrapped by the device key's erasable secret.
-  let erasable: [UInt8]
+  var erasable: [UInt8]
   /// The index key, wrapped under the share.
   let indexKey: [UInt8]
 

@@ -164,6 +164,14 @@ final class Store {
     }
   }
 
+  /// Writes what changes when another device key wraps a device's shares.
+  func update(_ row: DeviceRow) throws(VaultError) {
+    try VaultError.store { () throws(SQLiteError) in
+      try database.statement("UPDATE device SET identity = ?, share = ?, erasable = ?, checksum = ? WHERE id = ?")
+        .bind(1, row.identity).bind(2, row.share).bind(3, row.erasable).bind(4, row.checksum).bind(5, row.id).run()
+    }
+  }
+
   // MARK: - collections
 
   /// The most collections that a vault ever had; more is damage. Bounds the walk along the chain of their keys.

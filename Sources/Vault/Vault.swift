@@ -18,21 +18,26 @@ public final class Vault {
     case everything
   }
 
-  private let home: String
-  private let owner: uid_t
-  private let machine: [UInt8]?
+  let home: String
+  let owner: uid_t
+  let machine: [UInt8]?
+  /// Asks for the device key of the system service; nil where there is none.
+  let service: DeviceKeyService
 
   /// The keybag, as far as it can be read.
   public private(set) var keybag: Keybag?
   private var keybagProblem: String?
-  private var deviceProblem: String?
+  /// What is wrong with the device key; the line names whose fault it is.
+  var deviceProblem: String?
   private(set) var storeProblem: VaultError?
   private var itemProblem: String?
 
   private(set) var store: Store?
-  private(set) var index: AttributeIndex?
-  private(set) var share: DeviceShare?
-  private var device: (any DeviceKey)?
+  var index: AttributeIndex?
+  var share: DeviceShare?
+  var device: (any DeviceKey)?
+  /// Whether it is known that no key in a file is left over from before the service had it.
+  var movedKeyIsGone = false
   var open: [OpenCollection] = []
   /// The links behind the last collection: from these new collections get their keys.
   var chains: (unlocked: KeyChain?, session: KeyChain?)
@@ -44,11 +49,14 @@ public final class Vault {
 
   /// The vault below `home`, whose files `owner` owns; nothing of it need be there.
   ///
-  /// - Parameter machine: 16 bytes of this machine's identity, or nil.
-  public init(home: String, owner: uid_t, machine: [UInt8]?) {
+  /// - Parameters:
+  ///   - machine: 16 bytes of this machine's identity, or nil.
+  ///   - service: asks for the device key of the system service.
+  public init(home: String, owner: uid_t, machine: [UInt8]?, service: @escaping DeviceKeyService = { nil }) {
     self.home = home
     self.owner = owner
     self.machine = machine
+    self.service = service
     refresh()
   }
 
@@ -56,7 +64,7 @@ public final class Vault {
   ///
   /// - Parameter last: the number behind which those of its items begin.
   public init(inMemoryWithLabel label: String, itemsAfter last: Int64 = 0) throws(VaultError) {
-    (home, owner, machine) = ("", 0, nil)
+    (home, owner, machine, service) = ("", 0, nil, { nil })
     do {
       let tiers = try TierKeys.random()
       try fill(nil, vault: Sodium.randomBytes(16), tiers: tiers, label: label, aliases: [])
@@ -76,15 +84,12 @@ public final class Vault {
   public var problems: [String] {
     var lines: [String] = []
     if let keybagProblem { lines.append("keybag: \(keybagProblem)") }
-    if let deviceProblem { lines.append("\(FileDeviceKey.name): \(deviceProblem)") }
+    if let deviceProblem { lines.append(deviceProblem) }
     if let storeProblem, storeProblem != .notFounded { lines.append(storeProblem.explanation) }
     if let itemProblem { lines.append(itemProblem) }
     // A keybag that cannot be read is why there is no store, too.
     return lines.enumerated().filter { !lines[..<$0.offset].contains($0.element) }.map(\.element)
   }
-
-  /// Where the device key is kept; nil without one.
-  public var deviceBackend: DeviceKeyBackend? { device?.backend }
 
   /// Whether the database is open, so that it is known what the vault holds.
   public var hasDatabase: Bool { store != nil }
@@ -147,18 +152,7 @@ public final class Vault {
   private func adopt(_ store: Store, folder: borrowing Folder) throws(VaultError) {
     self.store = store
     verification = Verification(store)
-    try openDevice(folder: folder, mayCreate: false)
-    if let device {
-      for row in try store.devices() where row.identity == device.identity {
-        do {
-          let share = try DeviceShare(row, vault: store.vault, device: device)
-          self.share = share
-          index = try share.index(row, vault: store.vault)
-        } catch let error as DeviceKeyError {
-          deviceProblem = error.explanation
-        } catch let error as VaultError { throw error } catch {}
-      }
-    }
+    try openDevice(folder, mayCreate: false)
     try loadCollections()
   }
 
@@ -174,16 +168,6 @@ public final class Vault {
       let collection = try OpenCollection(row, classes: keys.filter { $0.collection == row.id })
       if !row.locked { try collection.open(unlocked: nil, session: nil, share: share, vault: store.vault) }
       open.append(collection)
-    }
-  }
-
-  private func openDevice(folder: borrowing Folder, mayCreate: Bool) throws(VaultError) {
-    do {
-      device = try FileDeviceKey(folder: folder, machine: machine, mayCreate: mayCreate)
-      deviceProblem = nil
-    } catch {
-      device = nil
-      deviceProblem = error.explanation
     }
   }
 
@@ -232,7 +216,7 @@ public final class Vault {
   func readyIndex() throws(VaultError) -> AttributeIndex {
     _ = try ready()
     guard let index else {
-      throw .unavailable("\(FileDeviceKey.name): \(deviceProblem ?? "this is another device"); log in to search")
+      throw .unavailable("\(deviceProblem ?? "the device key: this is another device"); log in to search")
     }
     return index
   }
@@ -252,7 +236,8 @@ public final class Vault {
   /// yet looked at as a whole.
   public func settle() {
     guard itemProblem == nil, isVerified else { return }
-    try? store?.emptyLog()
+    do throws(VaultError) { try store?.emptyLog() } catch { return }
+    eraseMovedKey()
   }
 
   // MARK: - keys
@@ -315,7 +300,7 @@ public final class Vault {
       throw .unavailable("the vault's folder: \(error.explanation)")
     }
     // A device key that was there before the database stays: it may be shared with an older copy of the vault.
-    try openDevice(folder: folder, mayCreate: true)
+    try openDevice(folder, mayCreate: true)
     let draft = KeybagFile.database + ".new"
     for suffix in ["", "-wal", "-shm", "-journal"] { folder.remove(draft + suffix) }
     do throws(VaultError) {
@@ -360,24 +345,16 @@ public final class Vault {
     index = AttributeIndex(indexKey)
     var unlockedChain = try chain(tiers.unlocked)
     var sessionChain = try chain(tiers.session)
-    try adoptDevice()
+    // A vault is founded whether its device key can be had now or not.
+    try whereThereIsService { () throws(VaultError) in
+      if !home.isEmpty, let folder = try? KeybagFile.folder(home: home, owner: owner) { try adoptDevice(folder) }
+    }
     _ = try makeCollection(label: label, aliases: aliases, unlocked: &unlockedChain, session: &sessionChain)
   }
 
   private func chain(_ tier: borrowing Key) throws(VaultError) -> KeyChain {
     let vault = try ready().vault
     do { return try KeyChain(tier: tier, vault: vault) } catch { throw .outOfMemory }
-  }
-
-  /// Gives a device that the vault has not met a share and the index key; needs the index.
-  private func adoptDevice() throws(VaultError) {
-    guard share == nil, let device, let index, let store, itemProblem == nil else { return }
-    let known = try store.devices()
-    guard !known.contains(where: { $0.identity == device.identity }) else { return }
-    guard let last = ([0] + known.map(\.id)).max(), last < .max else { throw .damaged("vault.db: a number is damaged") }
-    let (share, row) = try DeviceShare.make(id: last + 1, vault: store.vault, device: device, index: index)
-    try writing { store throws(VaultError) in try store.insert(row) }
-    self.share = share
   }
 
   /// Takes keys over, or none: after a failure no key is there that was not there before.
@@ -401,11 +378,7 @@ public final class Vault {
       note(.damaged("vault.db: a row of table device is not the vault's"))
     }
     index = genuine
-    if device == nil, !home.isEmpty, let folder = try? KeybagFile.folder(home: home, owner: owner) {
-      // The device key is gone or another device's: what hangs on it stays as it is, and this device starts its own.
-      try openDevice(folder: folder, mayCreate: true)
-    }
-    try whereThereIsRoom { () throws(VaultError) in try adoptDevice() }
+    try whereThereIsRoom { () throws(VaultError) in try settleDevice() }
     for collection in open where collection.row.locked && lifted.contains(collection.row.id) {
       try setMark(collection, false)
     }

@@ -17,6 +17,7 @@ enum Failure: Error {
   case wrongPassphrase
   case notTaken(String)
   case rules([String])
+  case deviceService(String)
   case locked(String)
   case noItem(String)
   case noService(String)
@@ -27,7 +28,7 @@ enum Failure: Error {
     case .noDaemon, .strangeDaemon, .silent, .noService: 3
     case .noItem: 2
     case .noTerminal, .cancelled, .refused, .unavailable, .stillLocked, .declined, .wrongPassphrase, .notTaken,
-      .rules, .locked:
+      .rules, .deviceService, .locked:
       1
     }
   }
@@ -62,6 +63,11 @@ enum Failure: Error {
       """
       the passphrase was not taken: \(text).
       Is there a PAM service 'latchkey-collection' in /etc/pam.d? The system log has a line of pam_latchkey that says why.
+      """
+    case .deviceService(let text):
+      """
+      the device key service did not do it: \(text).
+      See 'systemctl status latchkey-deviced.socket latchkey-deviced.service'.
       """
     case .rules(let problems):
       """

@@ -16,7 +16,7 @@ struct Latchkey: ParsableCommand {
     version: "0.1.0",
     subcommands: [
       StatusCommand.self, LockCommand.self, UnlockCommand.self, FindCommand.self, GetCommand.self, AddCommand.self,
-      EditCommand.self, RemoveCommand.self, PassphraseCommand.self, RulesCommand.self,
+      EditCommand.self, RemoveCommand.self, PassphraseCommand.self, RulesCommand.self, DeviceCommand.self,
     ])
 
   @OptionGroup var place: Place

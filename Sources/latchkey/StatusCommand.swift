@@ -64,7 +64,7 @@ struct StatusCommand: ParsableCommand {
     if status.lockerUp { lines.append(("Screen locker", "up" + (status.staged ? ", keys wait until it is gone" : ""))) }
     lines.append(("Vault", status.vaultPath + (status.generation == 0 ? " (not founded yet)" : "")))
     if status.generation > 0 { lines.append(("Holds", Self.content(status))) }
-    lines.append(("Device key", status.deviceKey.isEmpty ? "none yet" : Self.deviceKey(status.deviceKey)))
+    lines.append(("Device key", Self.deviceKey(status.deviceKey)))
     lines.append(("Memory", status.memoryLocked ? "locked" : "not locked: secrets could be swapped out"))
     lines.append(("Secret Service", Self.owner(status.nameOwner)))
     lines.append(
@@ -105,6 +105,13 @@ struct StatusCommand: ParsableCommand {
   }
 
   private static func deviceKey(_ backend: String) -> String {
-    backend == "file" ? "a file beside the vault (weak: whoever copies it and the machine's identity has it)" : backend
+    switch backend {
+    case "": "none yet"
+    case "tpm": "sealed to this machine's TPM, with the system service"
+    case "host": "a file that only the system service reads"
+    case "file": "a file beside the vault (weak: whoever copies it and the machine's identity has it)"
+    case "unavailable": "cannot be used now, so secrets bound to this device are out of reach (see the problems)"
+    default: backend
+    }
   }
 }

@@ -260,7 +260,7 @@ extension Daemon: ControlHandler {
     status.problems = vault.problems + rules.problems
     status.vaultPath = vault.path
     status.generation = vault.keybag?.generation ?? 0
-    status.deviceKey = vault.deviceBackend?.rawValue ?? ""
+    status.deviceKey = vault.deviceIsMissing ? "unavailable" : vault.deviceBackend?.rawValue ?? ""
     status.memoryLocked = SecureBytes.memoryIsLocked
     status.nameOwner = presence?.nameOwner ?? "nobody"
     status.lockSources =

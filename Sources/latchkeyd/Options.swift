@@ -1,4 +1,5 @@
 import Control
+import DeviceService
 import Glibc
 import Posix
 
@@ -12,17 +13,22 @@ struct Options {
   var promptProgram: String
   /// The rules that were installed.
   var rules = "/usr/share/latchkey/rules.yaml"
+  /// Where the machine's device key service listens.
+  var deviceSocket = ServiceDeviceKey.path
   /// The user whose vault it is.
   let account: Account
 
   static let usage = """
     usage: latchkeyd [--home DIR] [--runtime DIR] [--rules FILE] [--prompt-program FILE]
+                     [--device-socket PATH]
 
     The daemon of the Latchkey vault; one for each user, started by the user's service manager.
       --home DIR     where the vault is: DIR/.local/share/latchkey (default: the home folder of the account);
                      the user's class rules are DIR/.config/latchkey/rules.yaml
       --runtime DIR  where the control socket is: DIR/latchkey/control (default: /run/user/UID)
       --rules FILE   the class rules that were installed (default: /usr/share/latchkey/rules.yaml)
+      --device-socket PATH
+                     where the machine's device key service listens (default: \(ServiceDeviceKey.path))
       --prompt-program FILE
                      what shows prompts where there is no service manager (default: latchkey-prompt beside latchkeyd)
     """
@@ -52,6 +58,9 @@ struct Options {
       case "--prompt-program":
         guard let value = rest.popFirst(), value.hasPrefix("/") else { throw .usage }
         promptProgram = value
+      case "--device-socket":
+        guard let value = rest.popFirst(), value.hasPrefix("/") else { throw .usage }
+        deviceSocket = value
       case "--rules":
         guard let value = rest.popFirst(), value.hasPrefix("/") else { throw .usage }
         rules = value

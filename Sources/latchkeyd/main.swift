@@ -1,8 +1,10 @@
 // latchkeyd: the vault of one user. Arguments and wiring; see Daemon.
 import ClassRules
 import Control
+import DeviceService
 import Gcrypt
 import Glibc
+import Keybag
 import Posix
 import Sodium
 import Systemd
@@ -36,7 +38,8 @@ private func serve(_ options: Options) throws -> Int32 {
   try Gcrypt.initialize()
   let loop = try EventLoop()
   let vault = Vault(
-    home: options.home, owner: options.account.uid, machine: MachineID.appSpecific(applicationID))
+    home: options.home, owner: options.account.uid, machine: MachineID.appSpecific(applicationID)
+  ) { () throws(DeviceKeyError) in try ServiceDeviceKey.find(at: options.deviceSocket) }
   let rules = ClassRules(
     user: RulesFile.userPath(home: options.home), shipped: options.rules, owner: options.account.uid
   ) { Journal.log(.warning, $0) }

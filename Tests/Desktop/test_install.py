@@ -13,6 +13,7 @@ INSTALLED = {
     "usr/libexec/latchkeyd",
     "usr/libexec/latchkey-derive",
     "usr/libexec/latchkey-prompt",
+    "usr/libexec/latchkey-deviced",
     f"{LIBRARIES}/security/pam_latchkey.so",
     "usr/share/dbus-1/services/org.freedesktop.secrets.latchkey.service",
     "usr/share/dbus-1/services/org.freedesktop.impl.portal.desktop.latchkey.service",
@@ -23,6 +24,9 @@ INSTALLED = {
     "usr/lib/systemd/user/latchkeyd.service",
     "usr/lib/systemd/user/latchkey-first-unlock.target",
     "usr/lib/systemd/user/sockets.target.wants/latchkeyd.socket",
+    "usr/lib/systemd/system/latchkey-deviced.socket",
+    "usr/lib/systemd/system/latchkey-deviced.service",
+    "usr/lib/systemd/system/sockets.target.wants/latchkey-deviced.socket",
     "usr/share/pam-configs/latchkey",
     "usr/share/latchkey/rules.yaml",
     "usr/lib/systemd/user/latchkey-prompt@.service",
@@ -32,6 +36,7 @@ INSTALLED = {
 OF_OTHERS = {
     "usr/share/dbus-1/services/org.freedesktop.secrets.service",
     "usr/lib/systemd/user/sockets.target.wants/gnome-keyring-daemon.socket",
+    "usr/lib/systemd/system/sockets.target.wants/dbus.socket",
     "etc/pam.d/login",
 }
 
@@ -68,6 +73,7 @@ def test_uninstall_removes_a_folder_that_was_new(tmp_path):
     make("uninstall", tmp_path)
     assert files(tmp_path) == {}
     assert not (tmp_path / "usr/lib/systemd/user/sockets.target.wants").exists()
+    assert not (tmp_path / "usr/lib/systemd/system/sockets.target.wants").exists()
     assert not (tmp_path / "usr/share/latchkey").exists()
     assert not (tmp_path / "usr/share/dbus-1/interfaces").exists()
 
@@ -81,6 +87,9 @@ def test_templates_are_filled_in(tmp_path):
             text = content.decode()
             assert not re.search("@[A-Z]+@", text), name
             assert "/usr/" not in text, name
+    assert "ExecStart=/opt/latchkey/libexec/latchkey-deviced " in (
+        tmp_path / "opt/latchkey/lib/systemd/system/latchkey-deviced.service"
+    ).read_text()
     unit = (tmp_path / "opt/latchkey/lib/systemd/user/latchkeyd.service").read_text()
     assert "ExecStart=/opt/latchkey/libexec/latchkeyd --rules /opt/latchkey/share/latchkey/rules.yaml\n" in unit
 

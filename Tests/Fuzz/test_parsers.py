@@ -9,6 +9,7 @@ from conftest import REPOSITORY, SECONDS
 SHARES = {
     "keybag": 0.05,
     "device-key": 0.03,
+    "device-request": 0.02,
     "control-request": 0.04,
     "control-reply": 0.04,
     "derive-request": 0.03,

@@ -5,11 +5,13 @@
 //     VaultCrash hold HOME               unlocks, stores one and waits
 //     VaultCrash found HOME              founds a vault with the password on standard input
 //     VaultCrash replace HOME COUNT      rewrites the keybag, the password on standard input
+//     VaultCrash move HOME               unlocks where there is a device key service
 
 import Glibc
 import Keybag
 import Posix
 import Sodium
+import StandInDevice
 import Vault
 
 func say(_ line: String) {
@@ -72,6 +74,18 @@ func replace(_ home: String, _ count: Int) throws {
   }
 }
 
+func move(_ home: String) throws {
+  let tiers = try tierKeys()
+  let vault = Vault(home: home, owner: getuid(), machine: [UInt8](repeating: 7, count: 16)) {
+    () throws(DeviceKeyError) in StandInDevice(seed: 5)
+  }
+  try vault.unlock(tiers, opening: .everything, liftingMarks: true, mayCreate: false)
+  say("unlocked")
+  while vault.verifyStep() {}
+  vault.settle()
+  say("settled")
+}
+
 do {
   try Sodium.initialize()
   let arguments = CommandLine.arguments
@@ -82,6 +96,7 @@ do {
   case "store": try store(arguments[2], count, from: start)
   case "hold": try store(arguments[2], 1, from: start, thenWait: true)
   case "found": try found(arguments[2])
+  case "move": try move(arguments[2])
   case "replace": try replace(arguments[2], count)
   default: exit(2)
   }

@@ -132,7 +132,7 @@ struct CrashTests {
   enum Unsynchronised: CaseIterable { case lost, torn, kept }
 
   /// A home as a power cut leaves it.
-  private static func afterCut(_ home: Home, _ durable: String, _ rest: Unsynchronised, seed: UInt64) throws -> Home {
+  static func afterCut(_ home: Home, _ durable: String, _ rest: Unsynchronised, seed: UInt64) throws -> Home {
     let copy = try Home(copying: home)
     if rest == .kept { return copy }
     func bytes(_ path: String) -> [UInt8] { readFile(path) ?? [] }
@@ -163,13 +163,13 @@ struct CrashTests {
     return copy
   }
 
-  private func newFolder() -> String {
+  static func newFolder() -> String {
     let path = Home.place + "/latchkey-durable-\(getpid())-\(UInt32.random(in: 0 ... .max))"
     mkdir(path, 0o700)
     return path
   }
 
-  private func environment(_ shim: String, _ home: Home, _ durable: String, dieAt: Int) -> [String] {
+  static func environment(_ shim: String, _ home: Home, _ durable: String, dieAt: Int) -> [String] {
     [
       "LD_PRELOAD=\(shim)", "POWERCUT_ROOT=\(home.folder)", "POWERCUT_DURABLE=\(durable)",
       "POWERCUT_DIE_AT=\(dieAt)",
@@ -183,11 +183,11 @@ struct CrashTests {
     var points = 0
     for call in 1... {
       let home = try Home(copying: template)
-      let durable = newFolder()
+      let durable = Self.newFolder()
       defer { removeTree(durable) }
       let process = try Command(
         Command.crashing, ["store", home.path, "6"], input: keys(home),
-        environment: environment(shim, home, durable, dieAt: call))
+        environment: Self.environment(shim, home, durable, dieAt: call))
       var told = Acknowledged()
       for line in process.lines() { told.take(line) }
       let status = process.wait()
@@ -208,11 +208,11 @@ struct CrashTests {
   func positiveControl() throws {
     let shim = try #require(Self.shim, "no C compiler")
     let home = try Home()
-    let durable = newFolder()
+    let durable = Self.newFolder()
     defer { removeTree(durable) }
     let process = try Command(
       Command.crashing, ["store", home.path, "6"], input: keys(home),
-      environment: environment(shim, home, durable, dieAt: 0))
+      environment: Self.environment(shim, home, durable, dieAt: 0))
     var told = Acknowledged()
     for line in process.lines() { told.take(line) }
     #expect(process.wait() == 0)
@@ -227,12 +227,12 @@ struct CrashTests {
     _ arguments: [String], _ home: Home, _ folder: String, dieAt: Int
   ) throws -> (status: Int32, lines: [String], keybag: [UInt8]?) {
     let shim = try #require(Self.shim, "no C compiler")
-    let durable = newFolder()
+    let durable = Self.newFolder()
     defer { removeTree(durable) }
     let before = readFile(folder + "/keybag")
     let process = try Command(
       Command.crashing, arguments, input: Home.password,
-      environment: environment(shim, home, durable, dieAt: dieAt))
+      environment: Self.environment(shim, home, durable, dieAt: dieAt))
     let lines = process.lines()
     let status = process.wait()
     guard let names = readFile(durable + "/names") else {

@@ -25,7 +25,8 @@ private final class SmallDisk {
 
   /// Takes all but `rest` bytes.
   func fill(butFor rest: Int = 0) {
-    let file = open(path + "/filler", O_WRONLY | O_CREAT | O_TRUNC, 0o600)
+    // A program that another test starts meanwhile must not keep it.
+    let file = open(path + "/filler", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
     let page = [UInt8](repeating: 1, count: 4096)
     while write(file, page, page.count) == page.count {}
     var status = stat()

@@ -2,6 +2,7 @@ import Bytes
 import Sodium
 
 @testable import Control
+@testable import DeviceService
 @testable import Keybag
 @testable import Vault
 
@@ -20,6 +21,13 @@ extension Target {
       let specimen = try Specimen()
       let file = specimen.home.read("device.key")
       return [file, [1] + file.dropLast(32)]
+    case .deviceRequest:
+      let share = try DevicePacket.wrap(try Key.random(), .bound, context: [1, 2, 3])
+      let wrapped = try DevicePacket.unwrap([UInt8](repeating: 9, count: 72), .erasable, context: [1, 2, 3])
+      return [
+        share.bytes.withUnsafeBytes { Array($0) }, wrapped.bytes.withUnsafeBytes { Array($0) }, [1, 1], [1, 5, 2],
+        [1, 4, 0, 0, 0, 0], [1, 6, 0, 0, 0, 0],
+      ]
     case .controlRequest:
       let hello = Hello(stage: .openSession, service: "login", tty: "tty1", remoteHost: "")
       var out = ControlPacket.begin(.hello)
@@ -27,7 +35,12 @@ extension Target {
       let delivery = TierDelivery(
         vault: [UInt8](repeating: 7, count: 16), generation: 1, founded: true, tiers: try TierKeys.random())
       let keys = try delivery.encoded(prefix: ControlPacket.begin(.unlock).bytes)
-      return [out.bytes, keys.bytes.withUnsafeBytes { Array($0) }, [1, 3], [1, 4]]
+      let number: [UInt8] = [1, 0, 0, 0, 0, 0, 0, 0]
+      return [
+        out.bytes, keys.bytes.withUnsafeBytes { Array($0) }, [1, 3], [1, 4], [1, 5] + number, [1, 6, 0],
+        [1, 7] + number,
+        [1, 8] + number + [UInt8](repeating: 3, count: 32), [1, 9, 2, 1, 0, 0x61], [1, 10, 1, 0, 0x61],
+      ]
     case .controlReply:
       var status = Status()
       status.lockReasons = ["the screen is locked"]

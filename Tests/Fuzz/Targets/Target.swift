@@ -4,6 +4,7 @@ import Posix
 import Sodium
 
 @testable import Control
+@testable import DeviceService
 @testable import Keybag
 @testable import SecretService
 @testable import Vault
@@ -12,6 +13,7 @@ import Sodium
 enum Target: String, CaseIterable {
   case keybag
   case deviceKey = "device-key"
+  case deviceRequest = "device-request"
   case controlRequest = "control-request"
   case controlReply = "control-reply"
   case deriveRequest = "derive-request"
@@ -29,6 +31,7 @@ enum Target: String, CaseIterable {
     switch self {
     case .keybag: Target.keybag
     case .deviceKey: deviceKeys()
+    case .deviceRequest: Target.deviceRequest
     case .controlRequest: Target.request
     case .controlReply: Target.reply
     case .deriveRequest: Target.derive
@@ -95,12 +98,32 @@ enum Target: String, CaseIterable {
     case .unlock(let delivery): require(delivery.vault.count == 16 && input.count == 91, "the size of a delivery")
     case .status: require(input.count == 2, "more than a request")
     case .lock: require(input.count == 2, "more than a request")
-    case .prompt: require(input.count == 10, "the size of a prompt's number")
-    case .derivation: require(input.count == 10, "the size of a prompt's number")
+    case .prompt(let number): require(input.count == 10 && number == Target.number(input), "a prompt")
+    case .derivation: require(input.count == 10, "the size of a question for a derivation")
     case .promptEnded: require(input.count == 3, "the size of an outcome")
     case .passphrase: require(input.count == 42, "the size of a passphrase's key")
-    case .openPrompt(_, let name): require(name.utf8.count <= 3 * input.count, "a longer name than was sent")
-    case .removePassphrase(let name): require(name.utf8.count <= 3 * input.count, "a longer name than was sent")
+    case .openPrompt(_, let name): require(input.count <= 5 + 255 && name.utf8.count <= 3 * 255, "a name's length")
+    case .removePassphrase(let name):
+      require(input.count <= 4 + 255 && name.utf8.count <= 3 * 255, "a name's length")
+    case .malformed: break
+    }
+  }
+
+  private static func number(_ input: [UInt8]) -> UInt64 {
+    var reader = ByteReader(Array(input.dropFirst(2)))
+    return (try? reader.number()) ?? 0
+  }
+
+  private static func deviceRequest(_ input: [UInt8]) {
+    switch DeviceRequest(decoding: input.span.bytes) {
+    case .identity: require(input.count == 2, "more than a request")
+    case .wrap(_, _, let context): require(input.count == 4 + context.count + 32 && context.count <= 64, "a wrap")
+    case .unwrap(let wrapped, let kind, let context):
+      let fields = [kind.rawValue, UInt8(context.count)] + context + wrapped
+      require([1, 3] + fields == input, "an unwrap is read otherwise than it was written")
+    case .eraseErasable: require(input.count == 6, "the size of a user")
+    case .forget: require(input.count == 6, "the size of a user")
+    case .move(let backend): require(input.count == 3 && backend != .file, "a move")
     case .malformed: break
     }
   }

@@ -145,11 +145,39 @@ def device(name, machine):
     }
 
 
+# --- the device key service
+
+
+def state_file(magic, content):
+    content = magic + u32(1) + content
+    return (content + blake2b(content, digest_size=32).digest()).hex()
+
+
+def service(user):
+    name = f"service {user}"
+    secret, salt, erasable = pattern("service secret", 32), pattern(name + " salt", 32), pattern(name + " erasable", 32)
+    context, share = pattern(name + " vault", 16), pattern(name + " share", 32)
+    key = kdf(secret, "device-user", u32(user), salt)
+    return {
+        "user": user,
+        "device": state_file(b"LATCHDVS", u8(1) + secret),
+        "salt": state_file(b"LATCHUSR", u32(user) + salt),
+        "erasableSecret": state_file(b"LATCHERS", u32(user) + erasable),
+        "identity": kdf(key, "device-identity", size=16).hex(),
+        "context": context.hex(),
+        "share": share.hex(),
+        "bound": seal(kdf(key, "device-wrap", u8(1)), share, context, pattern(name + " nonce 1", 24)).hex(),
+        "erasable": seal(
+            kdf(key, "device-wrap", u8(2), erasable), share, context, pattern(name + " nonce 2", 24)
+        ).hex(),
+    }
+
+
 # --- the parts by themselves
 
 LABELS = """protector-wrap protector-commitment tier-wrap keybag-tag tier-commitment collection-chain collection
 next-collection index-wrap collection-label passphrase-wrap passphrase-commitment class-wrap metadata-wrap
-public-key-tag locked-item-tag attribute-token attribute-set-token alias-token device-wrap device-identity""".split()
+public-key-tag locked-item-tag attribute-token attribute-set-token alias-token device-wrap device-identity device-user""".split()
 
 
 def derivations():
@@ -190,5 +218,6 @@ if __name__ == "__main__":
         "checksum": [{"input": (b"x" * n).hex(), "output": blake2b(b"x" * n, digest_size=32).hexdigest()} for n in (0, 1, 500)],
         "keybags": [founded_keybag(), rotating_keybag()],
         "devices": [device("bound device", pattern("machine", 16)), device("loose device", None)],
+        "services": [service(1000), service(65534)],
     }
     print(json.dumps(vectors, indent=1, ensure_ascii=True))

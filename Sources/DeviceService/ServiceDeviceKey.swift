@@ -1,0 +1,146 @@
+import Bytes
+import Glibc
+import Keybag
+import Posix
+import Sodium
+
+/// The device key of the system service `latchkey-deviced`: this end of its socket. The service knows by the kernel which
+/// user asks.
+///
+/// Each request is a connection of its own, as the service ends when it is idle. None takes longer than ``patience``.
+public final class ServiceDeviceKey: DeviceKey {
+  /// Where the service listens.
+  public static let path = "/run/latchkey/device.sock"
+  /// How long an answer may take, in milliseconds.
+  public static let patience = 2000
+
+  private let path: String
+  /// The name that the service gave.
+  public let identity: [UInt8]
+  /// Where the service keeps its secret.
+  public let backend: DeviceKeyBackend
+
+  /// Asks the service at `path` who it is.
+  ///
+  /// - Returns: nil where there is no service at all.
+  public static func find(at path: String) throws(DeviceKeyError) -> ServiceDeviceKey? {
+    guard access(path, F_OK) == 0 || errno != ENOENT else { return nil }
+    return try ServiceDeviceKey(path: path)
+  }
+
+  private init(path: String) throws(DeviceKeyError) {
+    self.path = path
+    let packet = try ServiceDeviceKey.packet { () throws(SodiumError) in try DevicePacket.identity() }
+    let answer = try ServiceDeviceKey.ask(packet, at: path, patience: ServiceDeviceKey.patience)
+    let bytes = answer.bytes.withUnsafeBytes { Array($0) }
+    guard bytes.count == 17, let code = bytes.last, let backend = DevicePacket.backend(code) else {
+      throw ServiceDeviceKey.strange
+    }
+    identity = Array(bytes.prefix(16))
+    self.backend = backend
+  }
+
+  private static let strange = DeviceKeyError.unavailable("its answer is not understood")
+
+  private static func packet(
+    _ make: () throws(SodiumError) -> SecureBytes
+  ) throws(DeviceKeyError) -> SecureBytes {
+    do throws(SodiumError) { return try make() } catch { throw .unavailable("not enough memory") }
+  }
+
+  /// Wraps `share` for this user on this device.
+  public func wrap(
+    _ share: borrowing Key, _ kind: DeviceShareKind, context: [UInt8]
+  ) throws(DeviceKeyError) -> [UInt8] {
+    let packet: SecureBytes
+    do throws(SodiumError) { packet = try DevicePacket.wrap(share, kind, context: context) } catch {
+      throw .unavailable("not enough memory")
+    }
+    let answer = try ServiceDeviceKey.ask(packet, at: path, patience: ServiceDeviceKey.patience)
+    guard answer.count == DevicePacket.wrappedSize else { throw ServiceDeviceKey.strange }
+    return answer.bytes.withUnsafeBytes { Array($0) }
+  }
+
+  /// Unwraps what ``wrap(_:_:context:)`` made for this user on this device.
+  public func unwrap(_ wrapped: [UInt8], _ kind: DeviceShareKind, context: [UInt8]) throws(DeviceKeyError) -> Key {
+    // The service takes no other size, and drops whoever sends one.
+    guard wrapped.count == DevicePacket.wrappedSize, context.count <= DevicePacket.contextLimit else {
+      throw .otherDevice
+    }
+    let packet = try ServiceDeviceKey.packet { () throws(SodiumError) in
+      try DevicePacket.unwrap(wrapped, kind, context: context)
+    }
+    let answer = try ServiceDeviceKey.ask(packet, at: path, patience: ServiceDeviceKey.patience)
+    do throws(SodiumError) { return try Key(answer) } catch {
+      throw error == .outOfMemory ? .unavailable("not enough memory") : ServiceDeviceKey.strange
+    }
+  }
+
+  /// What is answered with done, or not.
+  public enum Command: Sendable {
+    /// Erase the erasable secret of a user.
+    case eraseErasable(uid_t)
+    /// Keep the device secret elsewhere.
+    case move(DeviceKeyBackend)
+    /// Erase everything that is kept of a user.
+    case forget(uid_t)
+  }
+
+  /// Has the service at `path` do something.
+  ///
+  /// - Parameter patience: how long that may take, in milliseconds.
+  public static func run(_ command: Command, at path: String, patience: Int) throws(DeviceKeyError) {
+    let packet = try packet { () throws(SodiumError) in
+      switch command {
+      case .eraseErasable(let user): try DevicePacket.eraseErasable(of: user)
+      case .move(let backend): try DevicePacket.move(to: backend)
+      case .forget(let user): try DevicePacket.forget(user)
+      }
+    }
+    let answer = try ask(packet, at: path, patience: patience)
+    guard answer.count == 0 else { throw strange }
+  }
+
+  /// The fields of the answer.
+  private static func ask(
+    _ packet: borrowing SecureBytes, at path: String, patience: Int
+  ) throws(DeviceKeyError) -> SecureBytes {
+    var answer: SecureBytes
+    do throws(SodiumError) { answer = try SecureBytes(count: DevicePacket.sizeLimit) } catch {
+      throw .unavailable("not enough memory")
+    }
+    let size: Int
+    do throws(PosixError) { size = try exchange(packet, &answer, at: path, until: Process.now + patience) } catch {
+      throw .unavailable(error.code == ETIMEDOUT ? "it does not answer" : error.description)
+    }
+    guard size > 0 else { throw .unavailable("it ended the connection") }
+    let bytes = answer.bytes.extracting(first: size)
+    guard size >= 2, bytes.unsafeLoad(fromByteOffset: 0, as: UInt8.self) == DevicePacket.version,
+      let outcome = DevicePacket.Outcome(rawValue: bytes.unsafeLoad(fromByteOffset: 1, as: UInt8.self))
+    else { throw strange }
+    let fields = bytes.extracting(droppingFirst: 2)
+    switch outcome {
+    case .done:
+      do throws(SodiumError) { return try SecureBytes(copying: fields) } catch {
+        throw .unavailable("not enough memory")
+      }
+    case .otherDevice: throw .otherDevice
+    case .unavailable, .refused:
+      var input = ByteReader(fields.withUnsafeBytes { Array($0) })
+      throw .unavailable((try? input.text()) ?? "for a reason that is not understood")
+    }
+  }
+
+  private static func exchange(
+    _ packet: borrowing SecureBytes, _ answer: inout SecureBytes, at path: String, until deadline: Int
+  ) throws(PosixError) -> Int {
+    let socket = try LocalSocket.connect(to: path)
+    // A socket that somebody else put there would learn the shares.
+    let listener = try socket.peer().uid
+    guard listener == 0 || listener == geteuid() else { throw PosixError("its socket", code: EPERM) }
+    try socket.send(packet.bytes)
+    try socket.waitForPacket(until: deadline)
+    let size = try answer.withUnsafeMutableBytes { buffer throws(PosixError) in try socket.receive(into: buffer) }
+    return size ?? 0
+  }
+}

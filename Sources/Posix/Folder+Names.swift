@@ -1,0 +1,25 @@
+import Glibc
+
+extension Folder {
+  /// The names of everything in it, in no order.
+  public borrowing func names() throws(PosixError) -> [String] {
+    let listed = try FileDescriptor.open(".", at: number, flags: O_RDONLY | O_DIRECTORY)
+    let descriptor = listed.release()
+    guard let stream = fdopendir(descriptor) else {
+      let failure = PosixError("list")
+      close(descriptor)
+      throw failure
+    }
+    defer { closedir(stream) }
+    var names: [String] = []
+    while let entry = readdir(stream) {
+      let name = withUnsafePointer(to: &entry.pointee.d_name) { field in
+        field.withMemoryRebound(to: CChar.self, capacity: MemoryLayout.size(ofValue: field.pointee)) {
+          String(cString: $0)
+        }
+      }
+      if name != "." && name != ".." { names.append(name) }
+    }
+    return names
+  }
+}

@@ -1,0 +1,131 @@
+import DeviceService
+import DeviceStore
+import Glibc
+import Keybag
+import Posix
+import Sodium
+import Systemd
+
+/// The service's socket. Every user may connect; what he gets is decided by the user number that the kernel tells.
+final class DeviceServer {
+  private let listener: LocalSocket
+  private let loop: EventLoop
+  private let store: DeviceStore
+  private var source: EventSource?
+  private var peers: [Int32: DevicePeer] = [:]
+  private var idle: EventSource?
+  private let idleTime: Duration
+
+  /// More connections than this wait in the kernel, until one of these ends.
+  private static let connectionLimit = 64
+  /// More of one user are dropped.
+  private static let userLimit = 8
+
+  /// - Parameter idle: after how many seconds without a peer the loop ends; 0 for never.
+  init(_ listener: consuming LocalSocket, loop: EventLoop, store: DeviceStore, idle seconds: Int) throws(SystemdError) {
+    self.listener = listener
+    self.loop = loop
+    self.store = store
+    idleTime = .seconds(seconds)
+    if seconds > 0 { idle = try loop.addTimer(after: idleTime) { loop.exit() } }
+    source = try loop.addIO(fd: self.listener.number, events: .readable) { [unowned self] _ in acceptAll() }
+  }
+
+  private func acceptAll() {
+    while peers.count < DeviceServer.connectionLimit {
+      guard let socket = try? listener.accept() else { return }
+      guard let peer = try? socket.peer(),
+        peers.values.count(where: { $0.user == peer.uid }) < DeviceServer.userLimit
+      else { continue }
+      let number = socket.number
+      idle?.pause()
+      peers[number] = DevicePeer(socket, user: peer.uid, loop: loop, store: store) { [unowned self] in
+        peers[number] = nil
+        source?.resume()
+        if peers.isEmpty { idle?.rearm(after: idleTime) }
+      }
+      if peers.isEmpty { idle?.rearm(after: idleTime) }
+    }
+    source?.pause()
+  }
+}
+
+/// One connection.
+private final class DevicePeer {
+  let user: uid_t
+  private let socket: LocalSocket
+  private let store: DeviceStore
+  private let ended: () -> Void
+  private var source: EventSource?
+  private var limit: EventSource?
+  private var requests = 0
+
+  /// How long a peer may be silent.
+  private static let silenceLimit = Duration.seconds(5)
+  /// After so many requests the connection ends.
+  private static let requestLimit = 64
+
+  init?(
+    _ socket: consuming LocalSocket, user: uid_t, loop: EventLoop, store: DeviceStore, ended: @escaping () -> Void
+  ) {
+    self.socket = socket
+    self.user = user
+    self.store = store
+    self.ended = ended
+    do {
+      limit = try loop.addTimer(after: DevicePeer.silenceLimit) { [weak self] in self?.end() }
+      source = try loop.addIO(fd: self.socket.number, events: .readable) { [weak self] _ in self?.receive() }
+    } catch { return nil }
+  }
+
+  private func end() {
+    guard source != nil else { return }
+    (source, limit) = (nil, nil)
+    ended()
+  }
+
+  private func receive() {
+    do {
+      var packet = try SecureBytes(count: DevicePacket.sizeLimit)
+      let size = try packet.withUnsafeMutableBytes { buffer throws(PosixError) in try socket.receive(into: buffer) }
+      guard let size else { return }
+      requests += 1
+      guard size > 0, requests <= DevicePeer.requestLimit,
+        let reply = try answer(DeviceRequest(decoding: packet.bytes.extracting(first: size)))
+      else { return end() }
+      // A peer that does not read is not waited for.
+      try socket.send(reply.bytes)
+      limit?.rearm(after: DevicePeer.silenceLimit)
+    } catch { end() }
+  }
+
+  /// The answer; nil for what nobody sends.
+  private func answer(_ request: consuming DeviceRequest) throws -> SecureBytes? {
+    do {
+      switch consume request {
+      case .identity:
+        let (identity, backend) = try store.identity(of: user)
+        return try DeviceReply.identity(identity, backend)
+      case .wrap(let share, let kind, let context):
+        return try DeviceReply.wrapped(try store.wrap(share, kind, context: context, of: user))
+      case .unwrap(let wrapped, let kind, let context):
+        return try DeviceReply.unwrapped(try store.unwrap(wrapped, kind, context: context, of: user))
+      case .eraseErasable(let other):
+        guard other == user || user == 0 else {
+          return try DeviceReply.refused("only root erases what is another user's")
+        }
+        try store.eraseErasable(of: other)
+        Journal.log(.notice, "the erasable secret of user \(other) was erased, as user \(user) asked")
+      case .move(let backend):
+        guard user == 0 else { return try DeviceReply.refused("only root moves the device secret") }
+        try store.move(to: backend)
+      case .forget(let other):
+        guard user == 0 else { return try DeviceReply.refused("only root has a user forgotten") }
+        try store.forget(other)
+        Journal.log(.notice, "user \(other) was forgotten, as root asked")
+      case .malformed: return nil
+      }
+      return try DeviceReply.done()
+    } catch let error as DeviceKeyError { return try DeviceReply.failed(error) }
+  }
+}

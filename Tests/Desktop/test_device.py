@@ -1,0 +1,80 @@
+"""The device key service as installed: its socket starts it, its hardening is in force, and vaults hang on it."""
+
+import re
+
+UNIT = "latchkey-deviced"
+STATE = "/var/lib/latchkey"
+
+
+def show(machine, name, unit=f"{UNIT}.service"):
+    return machine.root("systemctl", "show", "-P", name, unit).stdout.strip()
+
+
+def test_units_are_sound(machine):
+    assert machine.root("systemd-analyze", "verify", f"{UNIT}.socket", f"{UNIT}.service").stderr == ""
+    assert show(machine, "ActiveState", f"{UNIT}.socket") == "active"
+    assert machine.root("stat", "-c", "%a %F %U", "/run/latchkey/device.sock").stdout == "666 socket root\n"
+
+
+def test_the_first_vault_starts_it(alice):
+    machine = alice.machine
+    machine.root("systemctl", "stop", f"{UNIT}.service")
+    with alice.login() as session:
+        session.store("bound to this device", "always-this-device-only", app="bound")
+        assert alice.status()["device_key"] == "host"
+        assert "a file that only the system service reads" in session.run("latchkey status").stdout
+        assert not (alice.vault / "device.key").exists()
+        assert show(machine, "ActiveState") == "active"
+        assert machine.root("stat", "-c", "%a %U", STATE).stdout == "700 root\n"
+        assert session.run(f"ls {STATE}", check=False).returncode != 0
+    alice.await_end()
+    # Another process of the service, and of the vault.
+    machine.root("systemctl", "stop", f"{UNIT}.service")
+    with alice.login() as session:
+        assert session.lookup(app="bound") == "bound to this device"
+        assert alice.status()["problems"] == []
+
+
+def test_hardening_is_in_force(alice):
+    machine = alice.machine
+    with alice.login():
+        assert alice.status()["device_key"] == "host"
+        inner = show(machine, "MainPID")
+        process = machine.host_pid(inner)
+        status = open(f"/proc/{process}/status").read()
+        assert re.search(r"^NoNewPrivs:\s+1$", status, re.M)
+        assert re.search(r"^Seccomp:\s+2$", status, re.M)
+        assert re.search(r"^CapEff:\s+0000000000000002$", status, re.M), "CAP_DAC_OVERRIDE and nothing else"
+        assert re.search(r"^VmLck:\s+[1-9]\d* kB$", status, re.M), "keys lie in locked memory"
+        assert re.search(r"^Max core file size\s+0\s+0\s", open(f"/proc/{process}/limits").read(), re.M)
+        assert not re.search(r"^\S+ \Swx", open(f"/proc/{process}/maps").read(), re.M)
+        interfaces = machine.root("nsenter", "-t", inner, "-n", "cat", "/proc/net/dev").stdout.splitlines()[2:]
+        assert [line.split(":")[0].strip() for line in interfaces] == ["lo"]
+
+
+def test_each_user_is_another_device(alice, bob):
+    for account in (alice, bob):
+        with account.login():
+            assert account.status()["device_key"] == "host"
+    users = alice.machine.root("ls", f"{STATE}/users").stdout.split()
+    assert {"2001", "2002"} <= set(users)
+
+
+def test_without_the_service_the_rest_opens(alice):
+    machine = alice.machine
+    with alice.login() as session:
+        session.store("bound", "when-unlocked-this-device-only", app="bound")
+        session.store("free", app="free")
+    alice.await_end()
+    machine.root("systemctl", "stop", f"{UNIT}.socket", f"{UNIT}.service")
+    try:
+        with alice.login() as session:
+            assert session.lookup(app="free") == "free"
+            assert alice.status()["device_key"] == "unavailable"
+            assert any(line.startswith("device key service: ") for line in alice.status()["problems"])
+            assert not (alice.vault / "device.key").exists()
+    finally:
+        machine.root("systemctl", "start", f"{UNIT}.socket")
+    alice.await_end()
+    with alice.login() as session:
+        assert session.lookup(app="bound") == "bound"

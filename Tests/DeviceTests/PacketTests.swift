@@ -1,0 +1,89 @@
+import Keybag
+import Sodium
+import Testing
+
+@testable import DeviceService
+
+@Suite("Packets of the device service")
+struct PacketTests {
+  init() throws { try Sodium.initialize() }
+
+  private let context = [UInt8](repeating: 7, count: 16)
+
+  private func octets(_ value: borrowing SecureBytes) -> [UInt8] { value.bytes.withUnsafeBytes { Array($0) } }
+  private func octets(_ value: borrowing Key) -> [UInt8] { value.bytes.withUnsafeBytes { Array($0) } }
+
+  private func isMalformed(_ packet: [UInt8]) -> Bool {
+    let request = DeviceRequest(decoding: packet.span.bytes)
+    if case .malformed = request { return true }
+    return false
+  }
+
+  @Test("Requests come out as they went in", arguments: [DeviceShareKind.bound, .erasable])
+  func requests(_ kind: DeviceShareKind) throws {
+    let share = try Key.random()
+    let wrapPacket = try DevicePacket.wrap(share, kind, context: context)
+    switch DeviceRequest(decoding: wrapPacket.bytes) {
+    case .wrap(let seen, let seenKind, let seenContext):
+      #expect(octets(seen) == octets(share))
+      #expect(seenKind == kind)
+      #expect(seenContext == context)
+    default: Issue.record("another request")
+    }
+    let wrapped = [UInt8](repeating: 9, count: DevicePacket.wrappedSize)
+    let unwrapPacket = try DevicePacket.unwrap(wrapped, kind, context: [])
+    switch DeviceRequest(decoding: unwrapPacket.bytes) {
+    case .unwrap(let seen, let seenKind, let seenContext):
+      #expect(seen == wrapped)
+      #expect(seenKind == kind)
+      #expect(seenContext == [])
+    default: Issue.record("another request")
+    }
+  }
+
+  @Test("Commands come out as they went in")
+  func commands() throws {
+    let erase = try DevicePacket.eraseErasable(of: 0x0102_0304)
+    #expect(octets(erase) == [1, 4, 4, 3, 2, 1])
+    if case .eraseErasable(let user) = DeviceRequest(decoding: erase.bytes) {
+      #expect(user == 0x0102_0304)
+    } else {
+      Issue.record("another request")
+    }
+    let forget = try DevicePacket.forget(.max)
+    if case .forget(let user) = DeviceRequest(decoding: forget.bytes) {
+      #expect(user == .max)
+    } else {
+      Issue.record("another request")
+    }
+    let move = try DevicePacket.move(to: .tpm)
+    #expect(octets(move) == [1, 5, 2])
+    if case .move(let backend) = DeviceRequest(decoding: move.bytes) {
+      #expect(backend == .tpm)
+    } else {
+      Issue.record("another request")
+    }
+    #expect(isMalformed(octets(try DevicePacket.move(to: .file))))
+  }
+
+  @Test("Whatever is cut, longer or of another kind is malformed")
+  func malformed() throws {
+    let good = [
+      octets(try DevicePacket.identity()), octets(try DevicePacket.wrap(try Key.random(), .bound, context: context)),
+      octets(try DevicePacket.unwrap([UInt8](repeating: 9, count: 72), .erasable, context: context)),
+      octets(try DevicePacket.eraseErasable(of: 1)), octets(try DevicePacket.move(to: .host)),
+      octets(try DevicePacket.forget(1)),
+    ]
+    for packet in good {
+      #expect(!isMalformed(packet))
+      for count in packet.indices { #expect(isMalformed(Array(packet.prefix(count)))) }
+      #expect(isMalformed(packet + [0]))
+      #expect(isMalformed([0] + packet.dropFirst()))
+      #expect(isMalformed([2] + packet.dropFirst()))
+    }
+    for operation: UInt8 in [0, 7, 255] { #expect(isMalformed([1, operation])) }
+    #expect(isMalformed([1, 2, 1, 65] + [UInt8](repeating: 0, count: 65 + 32)))
+    #expect(!isMalformed([1, 2, 1, 64] + [UInt8](repeating: 0, count: 64 + 32)))
+    #expect(isMalformed([UInt8](repeating: 255, count: DevicePacket.sizeLimit)))
+  }
+}

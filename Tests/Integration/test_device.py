@@ -1,0 +1,149 @@
+"""The device key of a vault: in a file, with the service, and what becomes of it when the service comes and goes."""
+
+import socket
+import sys
+
+import pytest
+from session import REPOSITORY, wait_until
+
+sys.path.append(str(REPOSITORY / "Tests/Programs"))
+from deviced import Service  # noqa: E402
+
+CLASS = "latchkey:accessible"
+FREE = "when-unlocked"
+BOUND = ("when-unlocked-this-device-only", "after-first-unlock-this-device-only", "always-this-device-only",
+         "when-passcode-set-this-device-only")  # fmt: skip
+
+
+@pytest.fixture
+def service(session, stage):
+    """A service, not started, where the session's daemon looks for one."""
+    made = Service(program=stage / "usr/libexec/latchkey-deviced", path=session.root / "device.sock")
+    yield made
+    made.close()
+
+
+def fill(session, *more):
+    for name in (FREE, *BOUND):
+        session.store(f"of {name}", "class", name, CLASS, name, *more)
+
+
+def readable(session, *more):
+    """The classes whose items can be read, each with the right secret."""
+    found = {name: session.lookup("class", name, *more) for name in (FREE, *BOUND)}
+    assert all(secret in (None, "", f"of {name}") for name, secret in found.items()), found
+    return {name for name, secret in found.items() if secret}
+
+
+def device(session):
+    status = session.status()
+    return status["device_key"], [line for line in status["problems"] if line.startswith("device key service: ")]
+
+
+def begin(session):
+    """A new daemon, logged in to."""
+    session.restart()
+    assert session.login().returncode == 0
+
+
+def test_a_new_vault_is_the_services(session, service):
+    service.start()
+    assert session.login().returncode == 0
+    fill(session)
+    assert device(session) == ("host", [])
+    assert not (session.vault / "device.key").exists()
+    assert "a file that only the system service reads" in session.run("latchkey", "status").stdout
+    begin(session)
+    assert readable(session) == {FREE, *BOUND}
+
+
+def test_a_vault_with_a_file_moves_to_the_service(session, service):
+    assert session.login().returncode == 0
+    fill(session)
+    assert device(session) == ("file", [])
+    assert (session.vault / "device.key").exists()
+    service.start()
+    session.lock()
+    assert device(session) == ("file", [])
+    assert session.locker().returncode == 0
+    assert device(session) == ("host", [])
+    wait_until(lambda: not (session.vault / "device.key").exists(), "the end of the file")
+    assert readable(session) == {FREE, *BOUND}
+    begin(session)
+    assert device(session) == ("host", [])
+    assert readable(session) == {FREE, *BOUND}
+
+
+def test_without_its_service_a_vault_makes_no_key_of_its_own(session, service):
+    service.start()
+    assert session.login().returncode == 0
+    fill(session)
+    service.stop()
+    begin(session)
+    state, reasons = device(session)
+    assert state == "unavailable" and len(reasons) == 1
+    (session.root / "device.sock").unlink()
+    begin(session)
+    state, reasons = device(session)
+    assert state == "unavailable" and "it is not there" in reasons[0]
+    assert "cannot be used now" in session.run("latchkey", "status").stdout
+    assert not (session.vault / "device.key").exists()
+    assert readable(session) == {FREE}
+    # Back, it is taken up by the daemon that runs.
+    service.start()
+    session.lock()
+    assert session.locker().returncode == 0
+    assert device(session) == ("host", [])
+    assert readable(session) == {FREE, *BOUND}
+
+
+def test_a_service_that_does_not_answer_is_not_waited_for(session, service):
+    assert session.login().returncode == 0
+    fill(session)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as mute:
+        mute.bind(str(session.root / "device.sock"))
+        (session.root / "device.sock").chmod(0o666)
+        mute.listen()
+        session.lock()
+        assert session.locker().returncode == 0
+        assert device(session) == ("file", ["device key service: it does not answer"])
+        assert readable(session) == {FREE, *BOUND}
+
+
+def test_two_devices_share_a_home(session, service, stage):
+    """As a home that is carried from one machine to another, each with its service."""
+    other = Service(program=stage / "usr/libexec/latchkey-deviced", path=service.path)
+    try:
+        service.start()
+        assert session.login().returncode == 0
+        fill(session)
+        service.stop()
+        other.start()
+        begin(session)
+        assert device(session) == ("host", [])
+        assert readable(session) == {FREE}
+        # A search tells of them all the same, and nothing replaces them.
+        stolen = session.store("new", "class", BOUND[0], CLASS, BOUND[0], check=False)
+        assert stolen.returncode != 0
+        fill(session, "second", "yes")
+        assert readable(session, "second", "yes") == {FREE, *BOUND}
+        other.stop()
+        service.start()
+        begin(session)
+        assert readable(session) == {FREE, *BOUND}
+        assert readable(session, "second", "yes") == {FREE}
+    finally:
+        other.close()
+
+
+def test_an_erased_secret_takes_its_class_along(session, service):
+    service.start()
+    assert session.login().returncode == 0
+    fill(session)
+    with service.peer(session.uid) as peer:
+        peer.erase(session.uid)
+    begin(session)
+    name = "when-passcode-set-this-device-only"
+    assert readable(session) == {FREE, *BOUND} - {name}
+    assert device(session) == ("host", [])
+    assert session.store("new", "class", "new", CLASS, name, check=False).returncode != 0

@@ -1,0 +1,116 @@
+"""latchkey-deviced killed before every call that changes its state: nothing is lost, and nothing is left lying about."""
+
+import os
+import pathlib
+import subprocess
+
+import pytest
+from conftest import as_root
+from deviced import (  # noqa: F401
+    ERASABLE, HOST, OTHER_DEVICE, SHARE, TPM, Refused, Service, sealed, service, state_file, tpm,
+)  # fmt: skip
+
+ME = os.geteuid()
+
+
+@pytest.fixture(scope="module")
+def killer(tmp_path_factory):
+    """Environment that kills the program before a call, by number."""
+    library = tmp_path_factory.mktemp("shim") / "killat.so"
+    source = pathlib.Path(__file__).parent / "killat.c"
+    subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", library, source], check=True)
+    return lambda number: {"LD_PRELOAD": str(library), "LATCHKEY_KILL_AT": str(number)}
+
+
+def kill_everywhere(service, killer, prepare, act, check):
+    """Runs `act` again and again, killed a call later each time, until it comes through. Returns how often it was killed."""
+    for number in range(1, 200):
+        prepare()
+        service.restart(**killer(number))
+        result = None
+        try:
+            with service.peer() as peer:
+                result = act(peer)
+        except OSError:
+            pass
+        service.restart()
+        assert not [name for name in service.files() if name.endswith((".new", ".erased"))]
+        check(result)
+        if result is not None:
+            return number - 1
+    raise AssertionError("it never came through")
+
+
+def test_killed_while_everything_is_made(killer):
+    service = Service()
+
+    def prepare():
+        service.stop()
+        for name in service.files():
+            (service.state / name).unlink()
+
+    def act(peer):
+        return peer.identity(), peer.wrap(SHARE), peer.wrap(SHARE, ERASABLE)
+
+    def check(result):
+        with service.peer() as peer:
+            if result:
+                assert peer.identity() == result[0]
+                assert peer.unwrap(result[1]) == peer.unwrap(result[2], ERASABLE) == SHARE
+            else:
+                assert peer.unwrap(peer.wrap(SHARE, ERASABLE), ERASABLE) == SHARE
+
+    try:
+        assert kill_everywhere(service, killer, prepare, act, check) > 10
+    finally:
+        service.close()
+
+
+def test_killed_while_a_secret_is_erased(killer, service):
+    made = {}
+
+    def prepare():
+        with service.peer() as peer:
+            made["identity"], made["bound"], made["erasable"] = peer.identity(), peer.wrap(SHARE), peer.wrap(SHARE, ERASABLE)
+
+    def act(peer):
+        peer.erase(ME)
+        return True
+
+    def check(erased):
+        with service.peer() as peer:
+            assert peer.identity() == made["identity"]
+            assert peer.unwrap(made["bound"]) == SHARE
+            try:
+                assert peer.unwrap(made["erasable"], ERASABLE) == SHARE and not erased
+            except Refused as failure:
+                assert failure.outcome == OTHER_DEVICE
+
+    assert kill_everywhere(service, killer, prepare, act, check) > 4
+
+
+@as_root
+@pytest.mark.parametrize("start, target", [(HOST, TPM), (TPM, HOST)])
+def test_killed_while_the_secret_moves(killer, sealed, start, target):
+    with sealed.peer() as peer:
+        peer.move(HOST)
+        identity, wrapped = peer.identity()[0], peer.wrap(SHARE, ERASABLE)
+        secret = state_file(sealed.files()["device"], b"LATCHDVS")[1:]
+
+    def prepare():
+        with sealed.peer() as peer:
+            peer.move(start)
+
+    def act(peer):
+        peer.move(target)
+        return True
+
+    def check(moved):
+        with sealed.peer() as peer:
+            found, backend = peer.identity()
+            assert found == identity and backend in (start, target)
+            assert not moved or backend == target
+            assert peer.unwrap(wrapped, ERASABLE) == SHARE
+            assert (secret in b"".join(sealed.files().values())) == (backend == HOST)
+
+    assert kill_everywhere(sealed, killer, prepare, act, check) > 6

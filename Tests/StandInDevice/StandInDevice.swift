@@ -1,0 +1,50 @@
+import Keybag
+import Sodium
+
+/// A device key service that is always the same for the same seed, so that several processes of a test meet the same one.
+public final class StandInDevice: DeviceKey {
+  /// Its name.
+  public let identity: [UInt8]
+  /// As the service has it that keeps its secret in a file.
+  public let backend = DeviceKeyBackend.host
+  /// Why it cannot be used now.
+  public var failure: DeviceKeyError?
+  /// Whether its erasable secret was erased.
+  public var hasErased = false
+  /// Whether it gives back other shares than it got.
+  public var isLying = false
+  private let seed: UInt8
+
+  /// The service of that seed.
+  public init(seed: UInt8) {
+    self.seed = seed
+    identity = [UInt8](repeating: seed, count: 16)
+  }
+
+  private func key(_ kind: DeviceShareKind) throws(DeviceKeyError) -> Key {
+    do throws(SodiumError) {
+      let bytes = [UInt8](repeating: seed, count: 31) + [kind.rawValue]
+      return try Key(copying: bytes.span.bytes)
+    } catch { throw .unavailable("\(error)") }
+  }
+
+  /// Wraps with a key that the test could know.
+  public func wrap(
+    _ share: borrowing Key, _ kind: DeviceShareKind, context: [UInt8]
+  ) throws(DeviceKeyError) -> [UInt8] {
+    if let failure { throw failure }
+    let key = try key(kind)
+    return AEAD.seal(share.bytes, key: key, associated: context)
+  }
+
+  /// Unwraps what it wrapped.
+  public func unwrap(_ wrapped: [UInt8], _ kind: DeviceShareKind, context: [UInt8]) throws(DeviceKeyError) -> Key {
+    if let failure { throw failure }
+    if kind == .erasable && hasErased { throw .otherDevice }
+    let key = try key(kind)
+    do throws(SodiumError) {
+      if isLying { return try Key.random() }
+      return try Key(try AEAD.open(wrapped.span.bytes, key: key, associated: context))
+    } catch { throw .otherDevice }
+  }
+}

@@ -1,0 +1,401 @@
+import Glibc
+import Keybag
+import Posix
+import Sodium
+import StandInDevice
+import Testing
+
+@testable import Vault
+
+@Suite("The device key")
+struct DeviceTests {
+  private let home: Home
+  private let device = StandInDevice(seed: 5)
+  private static let bound = AccessibilityClass.allCases.filter(\.isBoundToDevice)
+
+  init() throws { home = try Home() }
+
+  /// The vault as a daemon has it on a machine with that service.
+  private func vault(
+    _ service: StandInDevice?, on machine: [UInt8]? = Home.machine, failure: DeviceKeyError? = nil
+  ) -> Vault {
+    Vault(home: home.path, owner: getuid(), machine: machine) { () throws(DeviceKeyError) in
+      if let failure { throw failure }
+      return service
+    }
+  }
+
+  private func fill(_ vault: Vault) throws -> [AccessibilityClass: Int64] {
+    try home.unlock(vault)
+    vault.verifyToEnd()
+    var ids: [AccessibilityClass: Int64] = [:]
+    for one in AccessibilityClass.allCases { ids[one] = try vault.add(["class": one.name], "of \(one)", one) }
+    return ids
+  }
+
+  /// A vault whose device key is in a file, with an item of each class.
+  private func filled() throws -> [AccessibilityClass: Int64] { try fill(vault(nil)) }
+
+  private func check(_ vault: Vault, _ ids: [AccessibilityClass: Int64], except lost: [AccessibilityClass] = []) throws
+  {
+    for (one, id) in ids where !lost.contains(one) { #expect(try vault.secretText(id) == "of \(one)") }
+    for one in lost { #expect(throws: VaultError.self) { try vault.secretText(ids[one] ?? 0) } }
+  }
+
+  private var hasFile: Bool { home.names.contains("device.key") }
+
+  @Test("comes later where the service could not be used when the vault was founded")
+  func foundedWithout() throws {
+    do {
+      let vault = vault(nil, failure: .unavailable("it does not answer"))
+      try home.unlock(vault)
+      #expect(vault.deviceIsMissing)
+      #expect(!hasFile)
+      try vault.add(["free": "1"], "free")
+    }
+    let vault = vault(device)
+    let ids = try fill(vault)
+    try check(vault, ids)
+    #expect(vault.deviceBackend == .host)
+  }
+
+  @Test("is the service's from the first unlock on, where there is one")
+  func founded() throws {
+    let ids = try fill(vault(device))
+    #expect(!hasFile)
+    let again = vault(device)
+    #expect(again.deviceBackend == .host)
+    #expect(try again.secretText(ids[.always] ?? 0) == "of always")
+    try home.unlock(again)
+    try check(again, ids)
+    #expect(again.problems == [])
+  }
+
+  @Test("moves from the file to the service at an unlock, and the file is erased")
+  func moves() throws {
+    let ids = try filled()
+    let file = try FileDescriptor.open(home.folder + "/device.key", flags: O_RDONLY)
+    do {
+      let vault = vault(device)
+      #expect(vault.deviceBackend == .file)
+      #expect(try vault.secretText(ids[.always] ?? 0) == "of always")
+      vault.settle()
+      #expect(hasFile)
+      try home.unlock(vault)
+      #expect(vault.deviceBackend == .host)
+      try check(vault, ids)
+      // Not before the whole database was looked at and the log is empty.
+      #expect(hasFile)
+      vault.verifyToEnd()
+      vault.settle()
+      #expect(!hasFile)
+      #expect(Set(try file.readAll(limit: 4096)) == [0])
+      #expect(vault.problems == [])
+      try check(vault, ids)
+    }
+    let again = vault(device)
+    #expect(again.deviceBackend == .host)
+    #expect(try again.secretText(ids[.always] ?? 0) == "of always")
+    try home.unlock(again)
+    try check(again, ids)
+  }
+
+  @Test("moves at once in a daemon that runs for a while")
+  func movesLater() throws {
+    var service: StandInDevice?
+    let vault = Vault(home: home.path, owner: getuid(), machine: Home.machine) { () throws(DeviceKeyError) in service }
+    let ids = try fill(vault)
+    vault.evict()
+    service = device
+    try home.unlock(vault)
+    #expect(vault.deviceBackend == .host)
+    #expect(!hasFile)
+    try check(vault, ids)
+  }
+
+  @Test("is not made anew where the service is absent; what is bound to it waits", arguments: [false, true])
+  func absent(hasFailed: Bool) throws {
+    let ids = try fill(vault(device))
+    do {
+      let vault = vault(nil, failure: hasFailed ? .unavailable("it does not answer") : nil)
+      #expect(vault.problems.contains { $0.hasPrefix("device key service: ") })
+      #expect(vault.deviceIsMissing)
+      #expect(throws: VaultError.self) { try vault.ids(["class": "always"]) }
+      try home.unlock(vault)
+      #expect(!hasFile)
+      #expect(vault.problems.contains { $0.hasPrefix("device key service: ") })
+      try check(vault, ids, except: Self.bound.filter { $0 != .always })
+      #expect(throws: VaultError.otherDevice) { try vault.set(ids[.alwaysThisDeviceOnly] ?? 0, "x") }
+      #expect(try vault.add(["new": "1"], "x") > 0)
+    }
+    let again = vault(device)
+    try home.unlock(again)
+    try check(again, ids)
+    again.verifyToEnd()
+    #expect(again.problems == [])
+  }
+
+  @Test("comes back to a daemon that runs, at the next unlock")
+  func returns() throws {
+    let ids = try fill(vault(device))
+    var failure: DeviceKeyError? = .unavailable("it does not answer")
+    let vault = Vault(home: home.path, owner: getuid(), machine: Home.machine) { () throws(DeviceKeyError) in
+      if let failure { throw failure }
+      return device
+    }
+    try home.unlock(vault)
+    try check(vault, ids, except: Self.bound.filter { $0 != .always })
+    failure = nil
+    vault.evict()
+    try home.unlock(vault)
+    try check(vault, ids)
+    #expect(vault.problems == [])
+    // The index is the device's own again.
+    vault.seal()
+    #expect(try vault.ids(["class": "always"]) == [ids[.always] ?? 0])
+  }
+
+  @Test("stays in the file while the service cannot be used")
+  func serviceFails() throws {
+    let ids = try filled()
+    for failing in [true, false] {
+      device.failure = failing ? nil : .unavailable("no")
+      let vault = failing ? vault(nil, failure: .unavailable("no")) : vault(device)
+      try home.unlock(vault)
+      #expect(vault.deviceBackend == .file)
+      #expect(vault.problems.contains { $0.hasPrefix("device key service: no") })
+      try check(vault, ids)
+      vault.verifyToEnd()
+      vault.settle()
+      #expect(hasFile)
+    }
+  }
+
+  @Test("stays in the file where the service does not give back what it was given")
+  func serviceLies() throws {
+    let ids = try filled()
+    device.isLying = true
+    let vault = vault(device)
+    try home.unlock(vault)
+    vault.verifyToEnd()
+    vault.settle()
+    #expect(vault.deviceBackend == .file)
+    #expect(hasFile)
+    try check(vault, ids)
+  }
+
+  @Test("is asked for again where the service failed halfway", arguments: [false, true])
+  func failsHalfway(atFounding: Bool) throws {
+    device.failure = atFounding ? .unavailable("no memory") : nil
+    var ids: [AccessibilityClass: Int64] = [:]
+    do {
+      let vault = vault(device)
+      try home.unlock(vault)
+      if atFounding {
+        #expect(vault.deviceIsMissing)
+        let id = try vault.add(["class": "any"], "free")
+        #expect(try vault.secretText(id) == "free")
+        device.failure = nil
+        vault.evict()
+      }
+      ids = try fill(vault)
+      #expect(vault.problems == [])
+    }
+    device.failure = .unavailable("no memory")
+    let again = vault(device)
+    #expect(again.deviceIsMissing)
+    #expect(again.problems == ["device key service: no memory"])
+    try home.unlock(again)
+    device.failure = nil
+    again.evict()
+    try home.unlock(again)
+    try check(again, ids)
+    #expect(again.problems == [])
+    #expect(!hasFile)
+  }
+
+  @Test("in a file that is damaged is not given up for the service")
+  func damagedFile() throws {
+    let ids = try filled()
+    let good = home.read("device.key")
+    home.write("device.key", Array(good.dropLast()))
+    do {
+      let vault = vault(device)
+      try home.unlock(vault)
+      #expect(vault.problems.first?.hasPrefix("device.key: ") == true)
+      try check(vault, ids, except: Self.bound.filter { $0 != .always })
+    }
+    home.write("device.key", good)
+    let vault = vault(device)
+    try home.unlock(vault)
+    #expect(vault.deviceBackend == .host)
+    try check(vault, ids)
+  }
+
+  @Test("of another device leaves that one's items as they are", arguments: [nil, 6] as [UInt8?])
+  func twoDevices(_ seed: UInt8?) throws {
+    let ids = try fill(vault(device))
+    let other = seed.map { StandInDevice(seed: $0) }
+    do {
+      let vault = vault(other, on: Home.otherMachine)
+      try home.unlock(vault)
+      for one in Self.bound where one != .always {
+        #expect(throws: VaultError.otherDevice) { try vault.secretText(ids[one] ?? 0) }
+      }
+      try check(vault, ids, except: Self.bound.filter { $0 != .always })
+      #expect(vault.deviceBackend == (seed == nil ? .file : .host))
+      let mine = try vault.add(["mine": "1"], "mine", .whenUnlockedThisDeviceOnly)
+      #expect(try vault.secretText(mine) == "mine")
+      vault.verifyToEnd()
+      vault.settle()
+    }
+    let vault = vault(device)
+    #expect(vault.deviceBackend == .host)
+    try home.unlock(vault)
+    try check(vault, ids)
+    #expect(try vault.isReadable(try #require(vault.ids(["mine": "1"]).first)) == false)
+    vault.verifyToEnd()
+    vault.settle()
+    #expect(hasFile == (seed == nil), "another device's file is not ours to erase")
+  }
+
+  @Test("that two machines had in one file stays for the second when the first has a service")
+  func sharedFile() throws {
+    let ids = try filled()
+    do {
+      let vault = vault(nil, on: Home.otherMachine)
+      try home.unlock(vault)
+      try vault.add(["second": "1"], "second", .whenUnlockedThisDeviceOnly)
+    }
+    do {
+      let vault = vault(device)
+      try home.unlock(vault)
+      #expect(vault.deviceBackend == .host)
+      vault.verifyToEnd()
+      vault.settle()
+      try check(vault, ids)
+    }
+    #expect(hasFile)
+    let vault = vault(nil, on: Home.otherMachine)
+    try home.unlock(vault)
+    #expect(try vault.secretText(try #require(vault.ids(["second": "1"]).first)) == "second")
+  }
+
+  @Test("in a file that the service did not take the place of is nobody's to erase", arguments: [false, true])
+  func strangeFile(hasMoved: Bool) throws {
+    let ids = hasMoved ? try filled() : try fill(vault(device))
+    if hasMoved {
+      let vault = vault(device)
+      try home.unlock(vault)
+      vault.verifyToEnd()
+      vault.settle()
+      #expect(!hasFile)
+    }
+    // As from a backup of an older vault.
+    let other = try Home()
+    try other.unlock(other.vault())
+    home.write("device.key", other.read("device.key"))
+    let vault = vault(device)
+    try home.unlock(vault)
+    vault.verifyToEnd()
+    vault.settle()
+    #expect(vault.deviceBackend == .host)
+    #expect(home.read("device.key") == other.read("device.key"))
+    try check(vault, ids)
+  }
+
+  @Test("whose erasable secret is gone takes just whenPasscodeSet items along")
+  func erased() throws {
+    let ids = try fill(vault(device))
+    device.hasErased = true
+    let vault = vault(device)
+    try home.unlock(vault)
+    try check(vault, ids, except: [.whenPasscodeSetThisDeviceOnly])
+    #expect(vault.problems == [])
+  }
+
+  @Test("moves without what was erased before")
+  func movesErased() throws {
+    let ids = try filled()
+    var file = home.read("device.key")
+    file[45] ^= 1
+    let body = Array(file.dropLast(32))
+    home.write("device.key", body + Sodium.checksum(body.span.bytes))
+    for _ in 0..<2 {
+      let vault = vault(device)
+      try home.unlock(vault)
+      #expect(vault.deviceBackend == .host)
+      try check(vault, ids, except: [.whenPasscodeSetThisDeviceOnly])
+    }
+  }
+
+  @Test("whose mark is damaged or another's", arguments: ["cut", "flipped", "empty"])
+  func damagedMark(_ how: String) throws {
+    _ = try fill(vault(device))
+    let good = home.read("device.service")
+    #expect(good.count == 76)
+    var bytes = good
+    switch how {
+    case "cut": bytes.removeLast()
+    case "flipped": bytes[20] ^= 1
+    default: bytes = []
+    }
+    home.write("device.service", bytes)
+    let vault = vault(nil)
+    try home.unlock(vault)
+    #expect(!hasFile)
+    #expect(home.read("device.service") == bytes)
+  }
+
+  /// What is there before the process starts is on the disk.
+  private func seedDurable(_ durable: String, with home: Home) throws {
+    var names = ""
+    for name in home.names {
+      var status = stat()
+      try #require(stat(home.folder + "/" + name, &status) == 0)
+      names += "\(status.st_ino) \(name)\n"
+      writeFile(durable + "/\(status.st_ino)", home.read(name))
+    }
+    writeFile(durable + "/names", Array(names.utf8))
+  }
+
+  @Test("moves whole, or not at all, whenever the move is interrupted")
+  func interrupted() throws {
+    let shim = try #require(CrashTests.shim, "no C compiler")
+    let ids = try filled()
+    let keys = plain(home.tiers.unlocked) + plain(home.tiers.session)
+    var points = 0
+    var states: Set<String> = []
+    for call in 1... {
+      let copy = try Home(copying: home)
+      let durable = CrashTests.newFolder()
+      defer { removeTree(durable) }
+      try seedDurable(durable, with: copy)
+      let process = try Command(
+        Command.crashing, ["move", copy.path], input: keys,
+        environment: CrashTests.environment(shim, copy, durable, dieAt: call))
+      let told = process.lines()
+      let status = process.wait()
+      #expect(told.allSatisfy { !$0.hasPrefix("error") }, "\(told)")
+      for rest in CrashTests.Unsynchronised.allCases {
+        let after = try CrashTests.afterCut(copy, durable, rest, seed: UInt64(call))
+        let vault = Vault(home: after.path, owner: getuid(), machine: Home.machine) { () throws(DeviceKeyError) in
+          StandInDevice(seed: 5)
+        }
+        states.insert("\(vault.deviceBackend?.rawValue ?? "none") \(after.names.contains("device.key"))")
+        try after.unlock(vault)
+        for (one, id) in ids { #expect(try vault.secretText(id) == "of \(one)", "call \(call), writes \(rest)") }
+        vault.verifyToEnd()
+        vault.settle()
+        #expect(vault.problems == [])
+        #expect(vault.deviceBackend == .host)
+        #expect(!after.names.contains { $0.hasPrefix("device.key") }, "\(after.names)")
+      }
+      if status == 0 { break }
+      try #require(status == -SIGKILL)
+      points += 1
+    }
+    #expect(points > 10)
+    #expect(states == ["file true", "host true", "host false"])
+  }
+}
