@@ -87,8 +87,8 @@ public struct TierDelivery: ~Copyable {
   }
 
   private static func tiers(_ bytes: RawSpan) throws(SodiumError) -> TierKeys {
-    TierKeys(
-      unlocked: try Key(copying: bytes.extracting(0..<Key.size)),
-      session: try Key(copying: bytes.extracting(Key.size..<(2 * Key.size))))
+    let unlocked = try Key(copying: bytes.extracting(first: Key.size))
+    let session = try Key(copying: bytes.extracting(droppingFirst: Key.size).extracting(first: Key.size))
+    return TierKeys(unlocked: unlocked, session: session)
   }
 }
