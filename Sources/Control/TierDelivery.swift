@@ -46,18 +46,21 @@ public struct TierDelivery: ~Copyable {
     let size = TierDelivery.size + former.count * TierDelivery.formerSize
     var packet = try SecureBytes(count: prefix.count + size)
     packet.write(head.bytes.span.bytes, at: 0)
-    packet.write(tiers.unlocked.bytes, at: head.bytes.count)
-    packet.write(tiers.session.bytes, at: head.bytes.count + Key.size)
+    TierDelivery.write(tiers, at: head.bytes.count, of: &packet)
     var position = prefix.count + TierDelivery.size
     for one in former {
       var number = ByteWriter()
       number.number(one.number)
       packet.write(number.bytes.span.bytes, at: position)
-      packet.write(one.tiers.unlocked.bytes, at: position + 4)
-      packet.write(one.tiers.session.bytes, at: position + 4 + Key.size)
+      TierDelivery.write(one.tiers, at: position + 4, of: &packet)
       position += TierDelivery.formerSize
     }
     return packet
+  }
+
+  private static func write(_ tiers: borrowing TierKeys, at offset: Int, of packet: inout SecureBytes) {
+    packet.write(tiers.unlocked.bytes, at: offset)
+    packet.write(tiers.session.bytes, at: offset + Key.size)
   }
 
   /// Reads what follows version and operation; nil for a packet of another size.

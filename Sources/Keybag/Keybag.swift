@@ -127,10 +127,17 @@ public struct Keybag: Equatable, Sendable {
     }
 
     /// The keybag without the generations of tier keys before `oldest`, one generation later; nil where it has none.
-    public borrowing func dropping(epochsBefore oldest: UInt32) throws(KeybagError) -> Keybag? {
+    ///
+    /// - Parameter proving: whether the protector that opened is marked as proven as well.
+    public borrowing func dropping(epochsBefore oldest: UInt32, proving: Bool) throws(KeybagError) -> Keybag? {
+      let (keybag, protector) = (self.keybag, self.protector)
       let kept = keybag.epochs.filter { $0.number >= oldest }
-      guard !kept.isEmpty, kept.count < keybag.epochs.count else { return nil }
-      return try next { $0.epochs = kept }
+      let proves = proving && keybag.protectors[protector].state == .unproven
+      guard !kept.isEmpty, kept.count < keybag.epochs.count || proves else { return nil }
+      return try next { keybag in
+        keybag.epochs = kept
+        if proves { keybag.protectors[protector].state = .proven }
+      }
     }
 
     /// The keybag with `code` as its only recovery code, or without any, one generation later.

@@ -95,6 +95,14 @@ extension Vault {
     return found
   }
 
+  /// Whether there are item keys that can be wrapped under newer class keys now.
+  public var isRotating: Bool { !outdated.isEmpty }
+
+  /// Whether something hangs on former tier keys, as far as that is known before the first unlock.
+  public var needsFormerKeys: Bool {
+    (keybag?.epochs.count ?? 1) > 1 && neededEpoch < keybag?.epoch.number ?? 1
+  }
+
   /// How much of the time of others one step of ``rotateItems()`` takes, in milliseconds.
   private static let stepTime = 10
 
