@@ -91,7 +91,7 @@ let package = Package(
     .executableTarget(
       name: "latchkey",
       dependencies: [
-        "ClassRules", "Control", "Keybag", "PAMClient", "Posix", "Sodium",
+        "ClassRules", "CLinux", "Control", "Keybag", "PAMClient", "Posix", "Sodium",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ], swiftSettings: strict, linkerSettings: [bindNow]),
     .executableTarget(
