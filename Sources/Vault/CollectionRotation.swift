@@ -36,7 +36,8 @@ extension OpenCollection {
   /// Whether anything in the collection hangs on former tier keys.
   func needsFormer(_ store: Store, share: DeviceShare?) throws(VaultError) -> Bool {
     if isClosed || isBehind || session == nil || unlocked == nil { return true }
-    for key in classes where isForeign(key, share) && key.row.accessibility.tier != .device && isOutdated(key) {
+    for key in classes where key.row.accessibility.tier != .device && isOutdated(key) {
+      guard isForeign(key, share) || key.secretKey == nil else { continue }
       if try store.hasItems(classKey: key.row.id) { return true }
     }
     return try store.hasItemsStoredWhileLocked(in: row.id)
@@ -47,7 +48,6 @@ extension OpenCollection {
   /// - Parameters:
   ///   - share: the device's present share.
   ///   - next: the one that takes its place.
-  /// - Throws: ``VaultError/isLocked`` unless every key of the collection that can be here is.
   func rotate(
     share: DeviceShare?, next: DeviceShare?, in store: Store
   ) throws(VaultError) -> CollectionRotation {
@@ -64,10 +64,8 @@ extension OpenCollection {
         isForeign(key, share)
         ? try key.recopied(vault: store.vault, collection: row.uuid, above: above)
         : try key.rewrapped(vault: store.vault, collection: row.uuid, above: above)
-      guard let changed else {
-        guard isForeign(key, share) else { throw .isLocked }
-        continue
-      }
+      // Without its keys, as another device's or where the erasable share is gone, it stays as it is.
+      guard let changed else { continue }
       try store.update(changed)
       rewrapped.append((key, changed))
     }

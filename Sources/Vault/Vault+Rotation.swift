@@ -103,18 +103,18 @@ extension Vault {
     (keybag?.epochs.count ?? 1) > 1 && neededEpoch < keybag?.epoch.number ?? 1
   }
 
-  /// How much of the time of others one step of ``rotateItems()`` takes, in milliseconds.
-  private static let stepTime = 10
+  /// How much of the time of others one step of ``rotateItems(for:)`` takes, in milliseconds.
+  public static let rotationStepTime = 10
 
   /// Wraps the keys of a few items under the newest keys of their classes. Class keys that no item needs any more are
   /// erased.
   ///
   /// - Returns: whether there is more to do now.
-  public func rotateItems() throws(VaultError) -> Bool {
+  public func rotateItems(for time: Int = Vault.rotationStepTime) throws(VaultError) -> Bool {
     guard !isDamaged, store != nil else { return false }
     let outdated = outdated
     guard !outdated.isEmpty else { return false }
-    let end = Process.now + Vault.stepTime
+    let end = Process.now + time
     var emptied: [(collection: OpenCollection, key: ClassKey)] = []
     let isUnfinished = try writing { store throws(VaultError) in
       for (collection, key) in outdated {

@@ -32,7 +32,9 @@ struct RecoveryCommand: ParsableCommand {
         let program = try asking.program(place, vault: status.vaultPath)
         let output = stdout ? FileDescriptor(owning: dup(STDOUT_FILENO)) : try Self.terminal()
         let password = try asking.password(try asking.conversation())
-        if !stdout { try output.writeAll(Array("Your recovery code, which is not shown again:\n\n    ".utf8).span.bytes) }
+        if !stdout {
+          try output.writeAll(Array("Your recovery code, which is not shown again:\n\n    ".utf8).span.bytes)
+        }
         let answer = try program.run(
           .createRecoveryCode, token: password, password: try SecureBytes(count: 0), output: output.number,
           anywhere: stdout)

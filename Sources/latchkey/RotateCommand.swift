@@ -34,9 +34,9 @@ struct RotateCommand: ParsableCommand {
   func run() throws {
     try Failure.telling {
       try RootKeyAsking.prepare()
-      do { try place.connect().mayRotate(until: Posix.Process.now + StatusCommand.answerLimit) } catch
-        ControlError.declined(let reason)
-      { throw Failure.declined(reason + ".") }
+      do {
+        try place.connect().mayRotate(until: Posix.Process.now + StatusCommand.answerLimit)
+      } catch ControlError.declined(let reason) { throw Failure.declined(reason + ".") }
       let program = try asking.program(place, vault: try status().vaultPath)
       let password = try asking.password(try asking.conversation())
       switch try program.run(.rotate, token: password, password: try SecureBytes(count: 0)) {
@@ -100,7 +100,11 @@ struct RotateCommand: ParsableCommand {
     if rotation.quarantined > 0 {
       lines.append("\(items(rotation.quarantined)) that somebody else put into the vault: never opened, so as before.")
     }
-    if rotation.needsFormerKeys { lines.append("The former keys are kept for them.") }
+    if rotation.needsFormerKeys {
+      lines.append(
+        rotation.left + rotation.closed + rotation.otherDevice > 0
+          ? "The former keys are kept for them." : "The change goes on at the next unlock.")
+    }
     return lines
   }
 }

@@ -3,6 +3,13 @@ import Testing
 
 @testable import Keybag
 
+extension Keybag.Opened {
+  /// New keys at the least cost.
+  borrowing func rotated(with password: [UInt8]) throws(KeybagError) -> Keybag.Opened {
+    try rotated(password: password.span.bytes, cost: cheap)
+  }
+}
+
 @Suite("A keybag with new keys")
 struct RotationTests {
   init() throws { try Sodium.initialize() }
@@ -10,7 +17,7 @@ struct RotationTests {
   @Test("has another root key and newest tier keys, and the former ones for as long as they are needed")
   func rotated() throws {
     let founded = try Keybag.found(with: password, cost: cheap)
-    let next = try founded.rotated(password: password.span.bytes, cost: cheap)
+    let next = try founded.rotated(with: password)
     let read = try Keybag(decoding: next.keybag.encoded)
     #expect(read == next.keybag)
     #expect(read.generation == 2 && read.vault == founded.keybag.vault && read.founded == founded.keybag.founded)
@@ -43,7 +50,7 @@ struct RotationTests {
 
   @Test("drops no generation that is needed, never the newest, and says when there is nothing to do")
   func dropping() throws {
-    let opened = try Keybag.found(with: password, cost: cheap).rotated(password: password.span.bytes, cost: cheap)
+    let opened = try Keybag.found(with: password, cost: cheap).rotated(with: password)
     #expect(try opened.dropping(epochsBefore: 1, proving: false) == nil)
     #expect(try opened.dropping(epochsBefore: 0, proving: false) == nil)
     #expect(try opened.dropping(epochsBefore: 3, proving: false) == nil)
@@ -56,7 +63,7 @@ struct RotationTests {
     let vector = try #require(try Vectors().keybags.last)
     let keybag = try Keybag(decoding: [UInt8](hex: vector.file))
     let next = try keybag.open(with: Array("the new one".utf8))
-      .rotated(password: Array("the new one".utf8).span.bytes, cost: cheap).keybag
+      .rotated(with: Array("the new one".utf8)).keybag
     // The retiring password and the reserved kind are gone, the recovery code is not.
     #expect(next.protectors.map(\.kind) == [.password, .recoveryCode])
     #expect(next.epochs.map(\.number) == [1, 2, 3])
@@ -71,13 +78,13 @@ struct RotationTests {
   func limit() throws {
     var opened = try Keybag.found(with: password, cost: cheap)
     for number in 2...UInt32(Keybag.epochLimit) {
-      opened = try opened.rotated(password: password.span.bytes, cost: cheap)
+      opened = try opened.rotated(with: password)
       #expect(opened.keybag.epoch.number == number)
     }
     let full = opened.keybag
     #expect(try Keybag(decoding: full.encoded) == full)
     let seen = failure { () throws(KeybagError) in
-      _ = try full.open(with: password).rotated(password: password.span.bytes, cost: cheap)
+      _ = try full.open(with: password).rotated(with: password)
     }
     #expect(seen == .tooManyEpochs)
     #expect(try full.open(with: password).dropping(epochsBefore: 8, proving: false)?.epochs.map(\.number) == [8])
@@ -85,7 +92,7 @@ struct RotationTests {
 
   @Test("with generations out of order is refused when it is read")
   func order() throws {
-    let keybag = try Keybag.found(with: password, cost: cheap).rotated(password: password.span.bytes, cost: cheap).keybag
+    let keybag = try Keybag.found(with: password, cost: cheap).rotated(with: password).keybag
     let file = keybag.encoded
     for (first, second) in [(2, 2), (2, 1), (0, 2), (1, 1)] as [(UInt32, UInt32)] {
       let changed = file.with(number: first, at: Offset.epoch).with(number: second, at: Offset.epoch + 212)
