@@ -98,7 +98,7 @@ let package = Package(
     .executableTarget(
       name: "latchkey",
       dependencies: [
-        "ClassRules", "Control", "DeviceService", "Gcrypt", "Keybag", "PAMClient", "Posix", "Sodium", "Systemd",
+        "CLinux", "ClassRules", "Control", "DeviceService", "Gcrypt", "Keybag", "PAMClient", "Posix", "Sodium", "Systemd",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ], swiftSettings: strict, linkerSettings: [bindNow]),
     .executableTarget(

@@ -84,7 +84,14 @@ public struct ControlClient: ~Copyable {
   public borrowing func unlock(
     _ delivery: consuming TierDelivery, until deadline: Int
   ) throws(ControlError) -> UnlockOutcome {
-    try outcome(of: try ControlClient.packet(delivery), until: deadline)
+    try outcome(of: try ControlClient.packet(delivery, .unlock), until: deadline)
+  }
+
+  /// Delivers the keys of a keybag that was given new ones. The packet is erased when it is sent.
+  public borrowing func rotate(
+    _ delivery: consuming TierDelivery, until deadline: Int
+  ) throws(ControlError) -> UnlockOutcome {
+    try outcome(of: try ControlClient.packet(delivery, .rotate), until: deadline)
   }
 
   /// Delivers the key that a passphrase gave. The packet is erased when it is sent.
@@ -105,8 +112,10 @@ public struct ControlClient: ~Copyable {
     do { return try key.encoded(prefix: ControlPacket.begin(.passphrase).bytes) } catch { throw .broken }
   }
 
-  private static func packet(_ delivery: consuming TierDelivery) throws(ControlError) -> SecureBytes {
-    do { return try delivery.encoded(prefix: ControlPacket.begin(.unlock).bytes) } catch { throw .broken }
+  private static func packet(
+    _ delivery: consuming TierDelivery, _ operation: ControlPacket.Operation
+  ) throws(ControlError) -> SecureBytes {
+    do { return try delivery.encoded(prefix: ControlPacket.begin(operation).bytes) } catch { throw .broken }
   }
 
   /// How things are.
@@ -177,5 +186,19 @@ public struct ControlClient: ~Copyable {
     var out = ControlPacket.begin(.removePassphrase)
     out.text(collection, limit: PromptRequest.textLimit)
     try answer(out, until: deadline) { if case .passphraseRemoved = $0 { () } else { nil } }
+  }
+
+  /// Asks whether keys could be rotated now.
+  ///
+  /// - Throws: ``ControlError/declined(_:)`` with why not.
+  public borrowing func mayRotate(until deadline: Int) throws(ControlError) {
+    try answer(ControlPacket.begin(.mayRotate), until: deadline) { if case .mayRotate = $0 { () } else { nil } }
+  }
+
+  /// The oldest generation of tier keys that something in the vault hangs on.
+  public borrowing func neededEpoch(until deadline: Int) throws(ControlError) -> UInt32 {
+    try answer(ControlPacket.begin(.neededEpoch), until: deadline) {
+      if case .neededEpoch(let number) = $0 { number } else { nil }
+    }
   }
 }

@@ -49,6 +49,9 @@ public struct ControlConnection: ~Copyable {
     case .unlock:
       guard let delivery = TierDelivery(decoding: fields) else { return .malformed }
       return .unlock(delivery)
+    case .rotate:
+      guard let delivery = TierDelivery(decoding: fields) else { return .malformed }
+      return .rotate(delivery)
     case .passphrase:
       guard let key = PassphraseKey(decoding: fields) else { return .malformed }
       return .passphrase(key)
@@ -88,7 +91,9 @@ public struct ControlConnection: ~Copyable {
     case .removePassphrase:
       guard let name = input.text(limit: PromptRequest.textLimit) else { return .malformed }
       return .removePassphrase(collection: name)
-    case .unlock, .passphrase: return .malformed
+    case .mayRotate: return .mayRotate
+    case .neededEpoch: return .neededEpoch
+    case .unlock, .rotate, .passphrase: return .malformed
     }
   }
 

@@ -20,6 +20,9 @@ enum ControlPacket {
     case passphrase = 8
     case openPrompt = 9
     case removePassphrase = 10
+    case rotate = 21
+    case mayRotate = 22
+    case neededEpoch = 23
   }
 
   static func begin(_ operation: Operation) -> ByteWriter {
@@ -52,6 +55,12 @@ public enum ControlRequest: ~Copyable {
   case openPrompt(PromptRequest.Purpose, collection: String)
   /// Takes the passphrase from the collection of this name.
   case removePassphrase(collection: String)
+  /// The tier keys of a keybag that was given new ones: from now on the newest are used.
+  case rotate(TierDelivery)
+  /// Whether keys could be rotated now.
+  case mayRotate
+  /// The oldest generation of tier keys that something hangs on.
+  case neededEpoch
   /// Nothing that this version knows.
   case malformed
 }
@@ -74,7 +83,11 @@ public enum ControlReply: Equatable, Sendable {
   case opened(UInt64, PromptRequest)
   /// To removePassphrase: done.
   case passphraseRemoved
-  /// To any of these four: it cannot be done; the text says why.
+  /// To mayRotate: yes.
+  case mayRotate
+  /// To neededEpoch.
+  case neededEpoch(UInt32)
+  /// To any of those from prompt on: it cannot be done; the text says why.
   case declined(String)
 
   /// The longest reason, in bytes; what is longer is cut.
@@ -124,6 +137,11 @@ public enum ControlReply: Equatable, Sendable {
       request.encode(into: &out)
       return out.bytes
     case .passphraseRemoved: return ControlPacket.begin(.removePassphrase).bytes
+    case .mayRotate: return ControlPacket.begin(.mayRotate).bytes
+    case .neededEpoch(let number):
+      var out = ControlPacket.begin(.neededEpoch)
+      out.number(number)
+      return out.bytes
     case .declined(let reason):
       var out = ByteWriter()
       out.number(ControlPacket.version)
@@ -180,8 +198,12 @@ public enum ControlReply: Equatable, Sendable {
       }
       self = .opened(number, request)
     case .removePassphrase: self = .passphraseRemoved
+    case .mayRotate: self = .mayRotate
+    case .neededEpoch:
+      guard let number = try? input.number(UInt32.self) else { return nil }
+      self = .neededEpoch(number)
     // Answered by an outcome, or by nothing.
-    case .passphrase, .promptEnded: return nil
+    case .passphrase, .rotate, .promptEnded: return nil
     }
   }
 }

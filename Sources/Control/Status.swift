@@ -69,6 +69,33 @@ public struct Status: Equatable, Sendable {
   /// How many of them are locked by themselves.
   public var lockedCollections: UInt64 = 0
 
+  /// How far a change of keys is.
+  public struct Rotation: Equatable, Sendable {
+    /// Items whose keys are still to be wrapped anew.
+    public var left: UInt64 = 0
+    /// Items of collections that are closed: they follow when those are opened.
+    public var closed: UInt64 = 0
+    /// Items of other devices: they follow there.
+    public var otherDevice: UInt64 = 0
+    /// Items that somebody else put into the vault, which are never opened.
+    public var quarantined: UInt64 = 0
+    /// Whether something still hangs on former tier keys.
+    public var needsFormerKeys = false
+
+    /// Nothing left to do.
+    public init() {}
+
+    /// Whether it goes on by itself.
+    public var isUnderWay: Bool { left > 0 }
+  }
+
+  /// How far a change of keys is.
+  public var rotation = Rotation()
+  /// The newest generation of tier keys; 0 without a keybag.
+  public var epoch: UInt32 = 0
+  /// When the recovery code was made, in seconds since 1970; 0 without one.
+  public var recoveryCodeCreated: UInt64 = 0
+
   /// A status with nothing in it.
   public init() {}
 
@@ -103,6 +130,10 @@ public struct Status: Equatable, Sendable {
     out.number(items)
     out.number(collections)
     out.number(lockedCollections)
+    for count in [rotation.left, rotation.closed, rotation.otherDevice, rotation.quarantined] { out.number(count) }
+    out.number(UInt8(rotation.needsFormerKeys ? 1 : 0))
+    out.number(epoch)
+    out.number(recoveryCodeCreated)
   }
 
   init?(decoding input: inout ByteReader) {
@@ -126,6 +157,13 @@ public struct Status: Equatable, Sendable {
       items = try input.number()
       collections = try input.number()
       lockedCollections = try input.number()
+      rotation.left = try input.number()
+      rotation.closed = try input.number()
+      rotation.otherDevice = try input.number()
+      rotation.quarantined = try input.number()
+      rotation.needsFormerKeys = try input.number(UInt8.self) == 1
+      epoch = try input.number()
+      recoveryCodeCreated = try input.number()
     } catch { return nil }
   }
 

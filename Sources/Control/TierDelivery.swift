@@ -13,17 +13,24 @@ public struct TierDelivery: ~Copyable {
   public let founded: Bool
   /// The keys.
   public let tiers: TierKeys
+  /// Those of former generations that the keybag still has, oldest first.
+  public let former: [FormerTiers]
 
   // vault, generation, flags; in front of the two keys
   private static let headSize = 16 + 8 + 1
+  // The generation's number and its two keys.
+  private static let formerSize = 4 + 2 * Key.size
   static let size = headSize + 2 * Key.size
 
   /// Puts them together.
-  public init(vault: [UInt8], generation: UInt64, founded: Bool, tiers: consuming TierKeys) {
+  public init(
+    vault: [UInt8], generation: UInt64, founded: Bool, tiers: consuming TierKeys, former: [FormerTiers] = []
+  ) {
     self.vault = vault
     self.generation = generation
     self.founded = founded
     self.tiers = tiers
+    self.former = former
   }
 
   /// Gives the keys on to another owner.
@@ -36,27 +43,55 @@ public struct TierDelivery: ~Copyable {
     head.put(vault)
     head.number(generation)
     head.number(UInt8(founded ? 1 : 0))
-    var packet = try SecureBytes(count: prefix.count + TierDelivery.size)
+    let size = TierDelivery.size + former.count * TierDelivery.formerSize
+    var packet = try SecureBytes(count: prefix.count + size)
     packet.write(head.bytes.span.bytes, at: 0)
-    packet.write(tiers.unlocked.bytes, at: head.bytes.count)
-    packet.write(tiers.session.bytes, at: head.bytes.count + Key.size)
+    TierDelivery.write(tiers, at: head.bytes.count, of: &packet)
+    var position = prefix.count + TierDelivery.size
+    for one in former {
+      var number = ByteWriter()
+      number.number(one.number)
+      packet.write(number.bytes.span.bytes, at: position)
+      TierDelivery.write(one.tiers, at: position + 4, of: &packet)
+      position += TierDelivery.formerSize
+    }
     return packet
+  }
+
+  private static func write(_ tiers: borrowing TierKeys, at offset: Int, of packet: inout SecureBytes) {
+    packet.write(tiers.unlocked.bytes, at: offset)
+    packet.write(tiers.session.bytes, at: offset + Key.size)
   }
 
   /// Reads what follows version and operation; nil for a packet of another size.
   init?(decoding packet: RawSpan) {
-    guard packet.byteCount == TierDelivery.size else { return nil }
+    let formerCount = (packet.byteCount - TierDelivery.size) / TierDelivery.formerSize
+    guard packet.byteCount >= TierDelivery.size, formerCount < Keybag.epochLimit,
+      packet.byteCount == TierDelivery.size + formerCount * TierDelivery.formerSize
+    else { return nil }
     var head = ByteReader(packet.extracting(first: TierDelivery.headSize).withUnsafeBytes { Array($0) })
     let keys = packet.extracting(droppingFirst: TierDelivery.headSize)
     guard let vault = try? head.take(16), let generation = try? head.number(UInt64.self),
       let flags = try? head.number(UInt8.self)
     else { return nil }
     do {
+      var former: [FormerTiers] = []
+      for index in 0..<formerCount {
+        let one = packet.extracting(droppingFirst: TierDelivery.size + index * TierDelivery.formerSize)
+        former.append(
+          FormerTiers(
+            number: UInt32(littleEndian: one.unsafeLoadUnaligned(as: UInt32.self)),
+            tiers: try TierDelivery.tiers(one.extracting(droppingFirst: 4))))
+      }
       self.init(
-        vault: vault, generation: generation, founded: flags & 1 == 1,
-        tiers: TierKeys(
-          unlocked: try Key(copying: keys.extracting(first: Key.size)),
-          session: try Key(copying: keys.extracting(droppingFirst: Key.size))))
+        vault: vault, generation: generation, founded: flags & 1 == 1, tiers: try TierDelivery.tiers(keys),
+        former: former)
     } catch { return nil }
+  }
+
+  private static func tiers(_ bytes: RawSpan) throws(SodiumError) -> TierKeys {
+    let unlocked = try Key(copying: bytes.extracting(first: Key.size))
+    let session = try Key(copying: bytes.extracting(droppingFirst: Key.size).extracting(first: Key.size))
+    return TierKeys(unlocked: unlocked, session: session)
   }
 }

@@ -7,6 +7,10 @@ public enum KeyLabel: CaseIterable, Sendable {
   case protectorWrap
   /// Argon2id output -> a check value that tells which protector a password opens.
   case protectorCommitment
+  /// Recovery code and salt -> the private key that the root key is sealed to.
+  case recoveryPrivate
+  /// Recovery code -> the bits in it that tell a typing mistake.
+  case recoveryCheck
   /// Root key -> the key that wraps one tier key.
   case tierWrap
   /// Root key -> the tag over the whole keybag.
@@ -53,6 +57,8 @@ public enum KeyLabel: CaseIterable, Sendable {
     switch self {
     case .protectorWrap: "latchkey/1/protector-wrap"
     case .protectorCommitment: "latchkey/1/protector-commitment"
+    case .recoveryPrivate: "latchkey/1/recovery-private"
+    case .recoveryCheck: "latchkey/1/recovery-check"
     case .tierWrap: "latchkey/1/tier-wrap"
     case .keybagTag: "latchkey/1/keybag-tag"
     case .tierCommitment: "latchkey/1/tier-commitment"

@@ -16,6 +16,8 @@ public struct Keybag: Equatable, Sendable {
   public static let sizeLimit = 65536
   /// The most protectors a keybag may have.
   public static let protectorLimit = 16
+  /// The most generations of tier keys that a keybag may have.
+  public static let epochLimit = 8
 
   private static let magic = Array("LATCHKEY".utf8)
   private static let tagSize = 32
@@ -28,14 +30,17 @@ public struct Keybag: Equatable, Sendable {
   public let founded: UInt64
   /// The ways to the root key: 1...16.
   public private(set) var protectors: [Protector]
-  /// The tier keys, wrapped: one generation, or two while keys are rotated.
-  public let epochs: [TierEpoch]
+  /// The tier keys, wrapped: the newest generation last, and before it those that something still hangs on.
+  public private(set) var epochs: [TierEpoch]
   private var tag: [UInt8]
 
   /// The generation of tier keys that new collections use.
   public var epoch: TierEpoch { epochs[epochs.count - 1] }
 
-  /// A keybag that was opened with a password: the only place where the root key is.
+  /// When the recovery code was made, in seconds since 1970; nil without one.
+  public var recoveryCodeCreated: UInt64? { protectors.first { $0.kind == .recoveryCode }?.created }
+
+  /// A keybag that was opened: the only place where the root key is.
   public struct Opened: ~Copyable {
     /// The keybag that was opened.
     public let keybag: Keybag
@@ -67,6 +72,101 @@ public struct Keybag: Equatable, Sendable {
       let protector = self.protector
       return try next { keybag in
         if keybag.protectors[protector].state == .unproven { keybag.protectors[protector].state = .proven }
+      }
+    }
+
+    /// The tier keys of the generations before the newest, oldest first.
+    public borrowing func formerTiers() throws(KeybagError) -> [FormerTiers] {
+      let keybag = self.keybag
+      var former: [FormerTiers] = []
+      for epoch in keybag.epochs.dropLast() {
+        former.append(
+          FormerTiers(
+            number: epoch.number,
+            tiers: try KeybagError.sodium { () throws(SodiumError) in
+              try epoch.open(root: root, vault: keybag.vault)
+            }))
+      }
+      return former
+    }
+
+    /// New keys throughout, one generation later: another root key, a newest generation of tier keys, and `password` as
+    /// the only password. The former tier keys stay until nothing hangs on them; the recovery code stays, as the new root
+    /// key can be sealed to it.
+    ///
+    /// - Throws: ``KeybagError/tooManyEpochs``, ``KeybagError/noMemory``.
+    public borrowing func rotated(
+      password: RawSpan, cost: PasswordCost = .compiledIn
+    ) throws(KeybagError) -> Opened {
+      let vault = keybag.vault
+      let newest = keybag.epoch.number
+      guard keybag.epochs.count < Keybag.epochLimit, newest < .max else { throw .tooManyEpochs }
+      let former = try formerTiers()
+      let tiers = try tiers()
+      let state: Protector.State = keybag.protectors[protector].state == .unproven ? .unproven : .proven
+      let root = try KeybagError.sodium { () throws(SodiumError) in try Key.random() }
+      let mine = try Protector.make(password: password, root: root, vault: vault, state: state, cost: cost)
+      let present = keybag
+      let next = try KeybagError.sodium { () throws(SodiumError) in
+        var next = present
+        next.generation += 1
+        next.protectors = [mine]
+        for code in present.protectors where code.kind == .recoveryCode {
+          next.protectors.append(try code.resealed(root))
+        }
+        next.epochs = []
+        for one in former {
+          next.epochs.append(try TierEpoch(number: one.number, tiers: one.tiers, root: root, vault: vault))
+        }
+        next.epochs.append(try TierEpoch(number: newest, tiers: tiers, root: root, vault: vault))
+        next.epochs.append(try TierEpoch(number: newest + 1, tiers: try .random(), root: root, vault: vault))
+        try next.sign(root: root)
+        return next
+      }
+      return Opened(keybag: next, root: root, protector: 0)
+    }
+
+    /// The keybag without the generations of tier keys before `oldest`, one generation later; nil where it has none.
+    ///
+    /// - Parameter proving: whether the protector that opened is marked as proven as well.
+    public borrowing func dropping(epochsBefore oldest: UInt32, proving: Bool) throws(KeybagError) -> Keybag? {
+      let (keybag, protector) = (self.keybag, self.protector)
+      let kept = keybag.epochs.filter { $0.number >= oldest }
+      let proves = proving && keybag.protectors[protector].state == .unproven
+      guard !kept.isEmpty, kept.count < keybag.epochs.count || proves else { return nil }
+      return try next { keybag in
+        keybag.epochs = kept
+        if proves { keybag.protectors[protector].state = .proven }
+      }
+    }
+
+    /// The keybag with `code` as its only recovery code, or without any, one generation later.
+    public borrowing func settingRecoveryCode(_ code: borrowing RecoveryCode) throws(KeybagError) -> Keybag {
+      let vault = keybag.vault
+      let made = try KeybagError.sodium { () throws(SodiumError) in
+        try Protector.make(code: code, root: root, vault: vault)
+      }
+      return try next { keybag in
+        keybag.protectors.removeAll { $0.kind == .recoveryCode }
+        keybag.protectors.append(made)
+      }
+    }
+
+    /// The keybag without a recovery code, one generation later; nil where it has none.
+    public borrowing func removingRecoveryCode() throws(KeybagError) -> Keybag? {
+      guard keybag.recoveryCodeCreated != nil else { return nil }
+      return try next { keybag in keybag.protectors.removeAll { $0.kind == .recoveryCode } }
+    }
+
+    /// The keybag with `password` as its only password, one generation later.
+    public borrowing func settingPassword(
+      _ password: RawSpan, cost: PasswordCost = .compiledIn
+    ) throws(KeybagError) -> Keybag {
+      let made = try Protector.make(
+        password: password, root: root, vault: keybag.vault, state: .proven, cost: cost)
+      return try next { keybag in
+        keybag.protectors.removeAll { $0.kind == .password }
+        keybag.protectors.insert(made, at: 0)
       }
     }
 
@@ -116,19 +216,42 @@ public struct Keybag: Equatable, Sendable {
   public func open(password: RawSpan) throws(KeybagError) -> Opened {
     for (index, protector) in protectors.enumerated() {
       guard let root = try protector.open(password: password, vault: vault) else { continue }
-      let genuine = try KeybagError.sodium { () throws(SodiumError) in
-        let expected = try root.tag(.keybagTag, [body])
-        return Sodium.equal(expected, tag)
-      }
-      guard genuine else { throw .damaged }
-      return Opened(keybag: self, root: root, protector: index)
+      return try opened(root, by: index)
     }
     throw .wrongPassword
+  }
+
+  /// Tries a recovery code.
+  ///
+  /// - Throws: ``KeybagError/wrongPassword`` when it is another vault's or an old one; ``KeybagError/damaged``.
+  public func open(code: borrowing RecoveryCode) throws(KeybagError) -> Opened {
+    for (index, protector) in protectors.enumerated() {
+      guard let root = try protector.open(code: code, vault: vault) else { continue }
+      return try opened(root, by: index)
+    }
+    throw .wrongPassword
+  }
+
+  private func opened(_ root: consuming Key, by protector: Int) throws(KeybagError) -> Opened {
+    let expected: [UInt8]
+    do { expected = try root.tag(.keybagTag, [body]) } catch { throw .noMemory }
+    guard Sodium.equal(expected, tag) else { throw .damaged }
+    return Opened(keybag: self, root: root, protector: protector)
   }
 
   /// Whether these are the newest tier keys of this keybag. What the daemon asks before it believes a peer.
   public func recognises(_ tiers: borrowing TierKeys) throws(KeybagError) -> Bool {
     do { return try epoch.recognises(tiers, vault: vault) } catch { throw .noMemory }
+  }
+
+  /// Whether these are the tier keys of the generations before the newest: all of them, oldest first.
+  public func recognises(_ former: [FormerTiers]) throws(KeybagError) -> Bool {
+    guard former.count == epochs.count - 1 else { return false }
+    for (one, epoch) in zip(former, epochs) {
+      guard one.number == epoch.number else { return false }
+      do { guard try epoch.recognises(one.tiers, vault: vault) else { return false } } catch { throw .noMemory }
+    }
+    return true
   }
 
   private mutating func sign(root: borrowing Key) throws(SodiumError) {
@@ -180,9 +303,13 @@ public struct Keybag: Equatable, Sendable {
       for _ in 0..<protectorCount { protectors.append(try Protector(decoding: &input)) }
       self.protectors = protectors
       let epochCount: UInt8 = try input.number()
-      guard (1...2).contains(epochCount) else { throw KeybagError.unreasonable }
+      guard (1...Keybag.epochLimit).contains(Int(epochCount)) else { throw KeybagError.unreasonable }
       var epochs: [TierEpoch] = []
-      for _ in 0..<epochCount { epochs.append(try TierEpoch(decoding: &input)) }
+      for _ in 0..<epochCount {
+        let epoch = try TierEpoch(decoding: &input)
+        guard epoch.number > epochs.last?.number ?? 0 else { throw KeybagError.unreasonable }
+        epochs.append(epoch)
+      }
       self.epochs = epochs
       tag = try input.take(Keybag.tagSize)
       guard input.remaining == 32 else { throw KeybagError.truncated }

@@ -19,6 +19,8 @@ public enum KeybagError: Error, Equatable, Sendable {
   case unreasonable
   /// No protector opens with this password.
   case wrongPassword
+  /// Something in the vault hangs on each of as many generations of keys as a keybag can have.
+  case tooManyEpochs
   /// Argon2id's memory could not be had. Never tried again with less.
   case noMemory
   /// A file could not be read or written.
@@ -35,6 +37,7 @@ public enum KeybagError: Error, Equatable, Sendable {
     case .damaged: "the file is damaged: its check sum does not fit"
     case .unreasonable: "the file has numbers in it that no keybag has"
     case .wrongPassword: "the password does not open it"
+    case .tooManyEpochs: "too many generations of keys are still needed"
     case .noMemory: "there is not enough memory to check the password"
     case .file(let error): error.description
     }

@@ -9,6 +9,12 @@ public struct PasswordCost: Equatable, Sendable {
 
   static let mebibyte: UInt64 = 1 << 20
 
+  /// Puts the two together; whether they may be used is ``isReasonable`` and ``isAffordable``.
+  public init(passes: UInt32, memory: UInt64) {
+    self.passes = passes
+    self.memory = memory
+  }
+
   /// The cost of a new protector: 128 MiB where the machine has 4 GiB, else 64 MiB, three passes. Never copied from an
   /// existing file: whoever can write that file could make it cheap. Twice as much would double the time to unlock a
   /// screen, which a person waits for many times a day.

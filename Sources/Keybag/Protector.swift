@@ -2,13 +2,13 @@ import Bytes
 import Posix
 import Sodium
 
-/// One way to the root key: a password, or later a recovery code.
+/// One way to the root key: a password or a recovery code.
 public struct Protector: Equatable, Sendable {
   /// What opens it.
   public enum Kind: UInt8, Sendable {
     /// The login password.
     case password = 1
-    /// A recovery code. Reserved in format 1.
+    /// A recovery code: the root key is sealed to a public key, so that a new one can be without the code.
     case recoveryCode = 2
     /// A passwordless login, which reaches tier key C only. Reserved in format 1.
     case restricted = 3
@@ -42,8 +42,8 @@ public struct Protector: Equatable, Sendable {
   public let cost: PasswordCost
   /// 32 bytes that tell whether a password is this protector's: the cipher alone does not commit to its key.
   public let commitment: [UInt8]
-  /// The root key, wrapped: 72 bytes.
-  public let sealed: [UInt8]
+  /// The root key, wrapped: 72 bytes. Of a recovery code: its public key and what is sealed to it, 112 bytes.
+  public private(set) var sealed: [UInt8]
 
   /// A new protector for `password`.
   static func make(
@@ -78,6 +78,46 @@ public struct Protector: Equatable, Sendable {
           sealed.span.bytes, key: wrap,
           associated: Protector.associated(kind, vault: vault, id: id, salt: salt, cost: cost)))
     }
+  }
+
+  // MARK: - recovery code
+
+  private static let recoverySealedSize = SealedBox.publicKeySize + Key.size + SealedBox.overhead
+  /// 128 random bits cannot be tried one after the other, however cheap a try is: no Argon2id.
+  private static let recoveryCost = PasswordCost(passes: 0, memory: 0)
+
+  /// A new protector for `code`.
+  static func make(
+    code: borrowing RecoveryCode, root: borrowing Key, vault: [UInt8]
+  ) throws(SodiumError) -> Protector {
+    let id = Sodium.randomBytes(16)
+    let salt = Sodium.randomBytes(PasswordHash.saltSize)
+    let key = try code.key(salt: salt)
+    let publicKey = SealedBox.publicKey(of: try key.derive(.recoveryPrivate, [vault, id]))
+    return Protector(
+      kind: .recoveryCode, state: .proven, id: id, created: Process.time, retireAfter: 0, salt: salt,
+      cost: recoveryCost, commitment: try key.tag(.protectorCommitment, [vault, id]),
+      sealed: publicKey + (try SealedBox.seal(root.bytes, to: publicKey)))
+  }
+
+  /// The root key, where `code` is this protector's; nil where it is not.
+  func open(code: borrowing RecoveryCode, vault: [UInt8]) throws(KeybagError) -> Key? {
+    guard kind == .recoveryCode else { return nil }
+    return try KeybagError.sodium { () throws(SodiumError) -> Key? in
+      let key = try code.key(salt: salt)
+      guard Sodium.equal(try key.tag(.protectorCommitment, [vault, id]), commitment) else { return nil }
+      let secret = try key.derive(.recoveryPrivate, [vault, id])
+      return try Key(
+        try SealedBox.open(sealed.span.bytes.extracting(droppingFirst: SealedBox.publicKeySize), secret: secret))
+    }
+  }
+
+  /// A recovery code's protector for another root key. Needs no code: only the public half of its key.
+  func resealed(_ root: borrowing Key) throws(SodiumError) -> Protector {
+    let publicKey = Array(sealed.prefix(SealedBox.publicKeySize))
+    var next = self
+    next.sealed = publicKey + (try SealedBox.seal(root.bytes, to: publicKey))
+    return next
   }
 
   private static func associated(
@@ -120,12 +160,22 @@ public struct Protector: Equatable, Sendable {
       salt = try input.take(PasswordHash.saltSize)
       cost = PasswordCost(passes: try input.number(), memory: try input.number())
       // Before any work is done on it. What the reserved kinds cost is theirs to say.
-      guard kind != .password || cost.isReasonable else { throw KeybagError.unreasonable }
+      let isReasonable =
+        switch kind {
+        case .password: cost.isReasonable
+        case .recoveryCode: cost == Protector.recoveryCost
+        case .restricted, .device: true
+        }
+      guard isReasonable else { throw KeybagError.unreasonable }
       commitment = try input.take(32)
       sealed = try input.short()
-      guard sealed.count <= 512, kind != .password || sealed.count == Key.size + AEAD.overhead else {
-        throw KeybagError.unreasonable
-      }
+      let fits =
+        switch kind {
+        case .password: sealed.count == Key.size + AEAD.overhead
+        case .recoveryCode: sealed.count == Protector.recoverySealedSize
+        case .restricted, .device: sealed.count <= 512
+        }
+      guard fits else { throw KeybagError.unreasonable }
     } catch let error as KeybagError {
       throw error
     } catch {

@@ -1,9 +1,9 @@
 import Bytes
 import Sodium
 
-/// One generation of tier keys. A keybag has one, or two while keys are being rotated.
+/// One generation of tier keys. A keybag has one, and each former one for as long as something still hangs on it.
 public struct TierEpoch: Equatable, Sendable {
-  /// Which generation; collections in the database name theirs.
+  /// Which generation; collections in the database name the oldest that they need.
   public let number: UInt32
   let sealedUnlocked: [UInt8]
   let sealedSession: [UInt8]

@@ -13,8 +13,27 @@ public struct TierKeys: ~Copyable {
     self.session = session
   }
 
+  /// A second owner of the same two keys.
+  public borrowing func duplicate() throws(SodiumError) -> TierKeys {
+    TierKeys(unlocked: try unlocked.duplicate(), session: try session.duplicate())
+  }
+
   /// Two new keys.
   public static func random() throws(SodiumError) -> TierKeys {
     TierKeys(unlocked: try .random(), session: try .random())
+  }
+}
+
+/// The tier keys of a generation before the newest, which something in the database still hangs on.
+public final class FormerTiers {
+  /// Which generation.
+  public let number: UInt32
+  /// Its keys.
+  public let tiers: TierKeys
+
+  /// Puts the two together.
+  public init(number: UInt32, tiers: consuming TierKeys) {
+    self.number = number
+    self.tiers = tiers
   }
 }

@@ -14,6 +14,8 @@ final class ClassKey {
   /// Whether the public key in the row was made by whoever had tier key C, and the secret of the collection's passphrase
   /// where there is one. Kept while those are.
   private(set) var publicKeyIsGenuine = false
+  /// The generation of tier keys that it opened by; 0 while it did not, or hangs on none.
+  private(set) var epoch: UInt32 = 0
   /// Whether a key came from a copy under tier key C, as on another device than the class's.
   private var cameFromSession = false
 
@@ -23,6 +25,8 @@ final class ClassKey {
 
   /// The keys that a class's own key hangs on.
   struct Above {
+    /// The generation of the two tier keys.
+    let epoch: UInt32
     /// The collection's own tier key A; nil while locked.
     let unlocked: HeldKey?
     /// The collection's own tier key C; nil while sealed.
@@ -92,43 +96,66 @@ final class ClassKey {
   }
 
   /// Opens whatever of the class the keys above it allow. What is open already stays.
-  func open(vault: [UInt8], collection: [UInt8], above: Above) throws(VaultError) {
+  ///
+  /// - Parameter all: the keys above it of each generation that it may hang on, newest first.
+  func open(vault: [UInt8], collection: [UInt8], above all: [Above]) throws(VaultError) {
     let context = ClassKey.context(
       vault: vault, collection: collection, accessibility: row.accessibility, uuid: row.uuid)
     let associated = context.flatMap { $0 }
-    let usable = row.device == nil || row.device == above.share?.row
-    let here = Above(
-      unlocked: above.unlocked, session: above.session, share: usable ? above.share : nil,
-      passphrase: above.passphrase)
+    let accessibility = row.accessibility
     try VaultError.sodium("a class key") { () throws(SodiumError) in
-      func unwrap(_ sealed: [UInt8], _ key: consuming Key?) throws(SodiumError) -> HeldKey? {
-        guard let key else { return nil }
-        return HeldKey(try Key(try AEAD.open(sealed.span.bytes, key: key, associated: associated)))
+      /// Opens `sealed` by the newest keys that do: of a generation that is not there any more, nothing is left.
+      func unwrap(_ sealed: [UInt8], _ wrap: (Above) throws(SodiumError) -> Key?) throws(SodiumError) -> HeldKey? {
+        var wasTried = false
+        for above in all {
+          guard let key = try wrap(above) else { continue }
+          do throws(SodiumError) {
+            let opened = HeldKey(try Key(try AEAD.open(sealed.span.bytes, key: key, associated: associated)))
+            if accessibility.tier != .device { epoch = above.epoch }
+            return opened
+          } catch {
+            guard error == .decryptionFailed else { throw error }
+            wasTried = true
+          }
+        }
+        if wasTried { throw .decryptionFailed }
+        return nil
+      }
+      /// By the keys that the class really hangs on, or by its copy.
+      func unwrap(_ sealed: [UInt8], copy: [UInt8]?, _ label: KeyLabel) throws(SodiumError) -> HeldKey? {
+        let key = try unwrap(sealed) { above throws(SodiumError) in
+          let usable = row.device == nil || row.device == above.share?.row
+          let here = Above(
+            epoch: above.epoch, unlocked: above.unlocked, session: above.session, share: usable ? above.share : nil,
+            passphrase: above.passphrase)
+          return try here.wrapKey(label, accessibility, context: context)
+        }
+        guard key == nil, let copy else { return key }
+        let copied = try unwrap(copy) { above throws(SodiumError) in
+          try above.sessionWrapKey(label, context: context)
+        }
+        if copied != nil { cameFromSession = true }
+        return copied
       }
       if metadataKey == nil {
-        metadataKey = try unwrap(row.metadataKey, try here.wrapKey(.metadataWrap, row.accessibility, context: context))
-        if metadataKey == nil, let copy = row.metadataKeySession {
-          metadataKey = try unwrap(copy, try above.sessionWrapKey(.metadataWrap, context: context))
-          if metadataKey != nil { cameFromSession = true }
-        }
+        metadataKey = try unwrap(row.metadataKey, copy: row.metadataKeySession, .metadataWrap)
       }
       if secretKey == nil {
-        secretKey = try unwrap(row.classKey, try here.wrapKey(.classWrap, row.accessibility, context: context))
-        if secretKey == nil, let copy = row.classKeySession {
-          secretKey = try unwrap(copy, try above.sessionWrapKey(.classWrap, context: context))
-          if secretKey != nil { cameFromSession = true }
-        }
+        secretKey = try unwrap(row.classKey, copy: row.classKeySession, .classWrap)
         if let secretKey, let sealed = row.privateKey {
-          privateKey = try unwrap(sealed, try secretKey.key.duplicate())
+          let opened = HeldKey(try Key(try AEAD.open(sealed.span.bytes, key: secretKey.key, associated: associated)))
           // Its tag alone would take the word of whoever found tier key C in memory.
-          if let privateKey, SealedBox.publicKey(of: privateKey.key) != row.publicKey { throw .decryptionFailed }
+          guard SealedBox.publicKey(of: opened.key) == row.publicKey else { throw .decryptionFailed }
+          privateKey = opened
         }
       }
-      if let publicKey = row.publicKey, let tag = row.publicTag,
-        let expected = try above.publicKeyTag(publicKey, context: context)
-      {
-        guard Sodium.equal(expected, tag) else { throw .decryptionFailed }
-        publicKeyIsGenuine = true
+      if let publicKey = row.publicKey, let tag = row.publicTag {
+        var tags: [[UInt8]] = []
+        for above in all {
+          if let expected = try above.publicKeyTag(publicKey, context: context) { tags.append(expected) }
+        }
+        guard tags.isEmpty || tags.contains(where: { Sodium.equal($0, tag) }) else { throw .decryptionFailed }
+        if !tags.isEmpty { publicKeyIsGenuine = true }
       }
     }
   }
@@ -203,9 +230,31 @@ final class ClassKey {
     }
   }
 
-  /// Takes over a row that is on the disk now.
-  func adopt(_ next: ClassKeyRow) {
+  /// The row of another device's class that has copies under tier key C, with those wrapped under another one; nil where
+  /// there are none.
+  func recopied(vault: [UInt8], collection: [UInt8], above: Above) throws(VaultError) -> ClassKeyRow? {
+    guard let secretKey, let metadataKey, row.classKeySession != nil else { return nil }
+    let context = ClassKey.context(
+      vault: vault, collection: collection, accessibility: row.accessibility, uuid: row.uuid)
+    let associated = context.flatMap { $0 }
+    func wrapped(_ key: borrowing Key, under wrap: borrowing Key) -> [UInt8] {
+      AEAD.seal(key.bytes, key: wrap, associated: associated)
+    }
+    return try VaultError.sodium("a class key") { () throws(SodiumError) -> ClassKeyRow? in
+      guard let first = try above.sessionWrapKey(.classWrap, context: context),
+        let second = try above.sessionWrapKey(.metadataWrap, context: context)
+      else { return nil }
+      var next = row
+      next.classKeySession = wrapped(secretKey.key, under: first)
+      next.metadataKeySession = wrapped(metadataKey.key, under: second)
+      return next
+    }
+  }
+
+  /// Takes over a row that is on the disk now, wrapped by the generation `epoch`.
+  func adopt(_ next: ClassKeyRow, epoch: UInt32) {
     row = next
+    if row.accessibility.tier != .device { self.epoch = epoch }
   }
 
   /// Erases what a locked session must not have: for a class of tier A its key and private key.

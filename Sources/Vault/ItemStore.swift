@@ -167,6 +167,46 @@ extension Store {
     }
   }
 
+  /// Up to `limit` items whose keys hang on the class key `classKey`, but not those that are quarantined.
+  func items(classKey: Int64, limit: Int) throws(VaultError) -> [Int64] {
+    try numbers(
+      "SELECT id FROM item WHERE class_key = ? AND form <> 2 ORDER BY id LIMIT ?"
+    ) { s throws(SQLiteError) in try s.bind(1, classKey).bind(2, Int64(limit)) }
+  }
+
+  /// Whether any item's keys hang on the class key `classKey`.
+  func hasItems(classKey: Int64) throws(VaultError) -> Bool {
+    try !numbers("SELECT 1 FROM item WHERE class_key = ? LIMIT 1") { s throws(SQLiteError) in
+      try s.bind(1, classKey)
+    }.isEmpty
+  }
+
+  /// How many items hang on the class key `classKey`, those that are quarantined, or those that are not.
+  func count(classKey: Int64, quarantined: Bool) throws(VaultError) -> Int64 {
+    try numbers("SELECT count(*) FROM item WHERE class_key = ? AND (form = 2) = ?") { s throws(SQLiteError) in
+      try s.bind(1, classKey).bind(2, quarantined ? 1 : 0)
+    }.first ?? 0
+  }
+
+  /// Whether an item of the collection waits for its class to be unlocked.
+  func hasItemsStoredWhileLocked(in collection: Int64) throws(VaultError) -> Bool {
+    try !numbers(
+      "SELECT 1 FROM item WHERE form = 1 AND form <> 0 AND collection = ? LIMIT 1"
+    ) { s throws(SQLiteError) in try s.bind(1, collection) }.isEmpty
+  }
+
+  /// Writes an item's keys and label under another class key. What it is found by stays.
+  func rewrap(_ row: ItemRow) throws(VaultError) {
+    try VaultError.store { () throws(SQLiteError) in
+      try database.statement(
+        """
+        UPDATE item SET class_key = ?, form = ?, metadata = ?, item_key = ?, locked_tag = ?, checksum = ? WHERE id = ?
+        """
+      ).bind(1, row.classKey).bind(2, Int64(row.form.rawValue)).bind(3, row.metadata).bind(4, row.itemKey)
+        .bind(5, row.lockedTag).bind(6, row.checksum).bind(7, row.id).run()
+    }
+  }
+
   /// Where every item is that has all of `tokens`, oldest first. At least one token.
   ///
   /// Starts at the token that the fewest items have, so that a search costs what its rarest attribute does: many

@@ -13,6 +13,17 @@ final class OpenCollection {
   /// Its own tier key C. Nil while sealed.
   private(set) var session: HeldKey?
   private(set) var classes: [ClassKey] = []
+  /// The generation that the two belong to.
+  private(set) var epoch: UInt32 = 0
+  /// Its keys of former generations that something in it hangs on, newest first.
+  private var former: [FormerKeys] = []
+
+  /// What ``unlocked`` and ``session`` were in a former generation.
+  struct FormerKeys {
+    let epoch: UInt32
+    var unlocked: HeldKey?
+    let session: HeldKey
+  }
 
   init(_ row: CollectionRow, classes rows: [ClassKeyRow]) throws(VaultError) {
     self.row = row
@@ -26,17 +37,40 @@ final class OpenCollection {
   /// Whether its passphrase is what is missing.
   var needsPassphrase: Bool { passphrase != nil && passphraseSecret == nil }
 
-  private func above(_ share: DeviceShare?) -> ClassKey.Above {
-    ClassKey.Above(unlocked: unlocked, session: session, share: share, passphrase: passphraseSecret)
+  func above(_ share: DeviceShare?) -> ClassKey.Above {
+    ClassKey.Above(epoch: epoch, unlocked: unlocked, session: session, share: share, passphrase: passphraseSecret)
   }
 
-  /// Takes over tier keys and opens every class that they, the device's share and the passphrase allow.
-  func open(unlocked: HeldKey?, session: HeldKey?, share: DeviceShare?, vault: [UInt8]) throws(VaultError) {
+  /// The same of every generation that is needed, newest first.
+  private func everyAbove(_ share: DeviceShare?) -> [ClassKey.Above] {
+    [above(share)]
+      + former.map {
+        ClassKey.Above(
+          epoch: $0.epoch, unlocked: $0.unlocked, session: $0.session, share: share, passphrase: passphraseSecret)
+      }
+  }
+
+  /// Its tier keys C of every generation that is needed, newest first.
+  var sessions: [HeldKey] { (session.map { [$0] } ?? []) + former.map(\.session) }
+
+  /// Takes over tier keys of the generation `epoch`, and those of former ones, before ``open(share:vault:)``.
+  func take(unlocked: HeldKey?, session: HeldKey, epoch: UInt32, former: [FormerKeys]) {
+    self.epoch = epoch
     if let unlocked { self.unlocked = unlocked }
-    if let session { self.session = session }
+    self.session = session
+    let before = self.former
+    self.former = former.map { one in
+      var one = one
+      one.unlocked = one.unlocked ?? before.first { $0.epoch == one.epoch }?.unlocked
+      return one
+    }
+  }
+
+  /// Opens every class that the tier keys, the device's share and the passphrase allow.
+  func open(share: DeviceShare?, vault: [UInt8]) throws(VaultError) {
     guard !needsPassphrase else { return }
-    let above = above(share)
-    for key in classes { try key.open(vault: vault, collection: row.uuid, above: above) }
+    let all = everyAbove(share)
+    for key in classes { try key.open(vault: vault, collection: row.uuid, above: all) }
   }
 
   /// Opens every class by the key that a passphrase gave, as far as the tier keys are there.
@@ -47,7 +81,7 @@ final class OpenCollection {
       return false
     }
     passphraseSecret = secret
-    do throws(VaultError) { try open(unlocked: nil, session: nil, share: share, vault: vault) } catch {
+    do throws(VaultError) { try open(share: share, vault: vault) } catch {
       close()
       throw error
     }
@@ -86,7 +120,8 @@ final class OpenCollection {
   private func protection(
     _ passphrase: CollectionPassphrase?, _ secret: HeldKey?, share: DeviceShare?, vault: [UInt8]
   ) throws(VaultError) -> Protection {
-    let above = ClassKey.Above(unlocked: unlocked, session: session, share: share, passphrase: secret)
+    let above = ClassKey.Above(
+      epoch: epoch, unlocked: unlocked, session: session, share: share, passphrase: secret)
     var next: [ClassKeyRow] = []
     for key in classes {
       guard let row = try key.rewrapped(vault: vault, collection: row.uuid, above: above) else {
@@ -105,7 +140,7 @@ final class OpenCollection {
     row = protection.row
     passphrase = protection.passphrase
     passphraseSecret = protection.secret
-    for (key, row) in zip(classes, protection.classes) { key.adopt(row) }
+    for (key, row) in zip(classes, protection.classes) { key.adopt(row, epoch: epoch) }
   }
 
   /// Makes the classes that this device has no keys for yet. The caller gives them to ``adopt(_:)`` when they are on the
@@ -113,14 +148,15 @@ final class OpenCollection {
   func makeMissingClasses(share: DeviceShare?, in store: Store) throws(VaultError) -> [ClassKey] {
     var missing: [ClassKey] = []
     let above = above(share)
-    for accessibility in AccessibilityClass.allCases where current(accessibility, share: share) == nil {
+    for accessibility in AccessibilityClass.allCases {
+      if let present = current(accessibility, share: share), !isOutdated(present) { continue }
       let made = try ClassKey.make(
         id: try store.nextID(.classKey), vault: store.vault, collection: row, accessibility: accessibility,
         above: above)
       guard let made else { continue }
       try store.insert(made)
       let key = ClassKey(made)
-      try key.open(vault: store.vault, collection: row.uuid, above: above)
+      try key.open(vault: store.vault, collection: row.uuid, above: [above])
       missing.append(key)
     }
     return missing
@@ -129,6 +165,17 @@ final class OpenCollection {
   /// Takes over classes that were made.
   func adopt(_ made: [ClassKey]) {
     classes += made
+  }
+
+  /// Lets go of classes that are gone from the disk.
+  func drop(_ removed: [ClassKey]) {
+    classes.removeAll { key in removed.contains { $0 === key } }
+  }
+
+  /// Takes over a row that is on the disk now. With the newest epoch in it, nothing hangs on former keys.
+  func adopt(_ next: CollectionRow) {
+    row = next
+    if row.epoch >= UInt64(epoch) { former = [] }
   }
 
   /// The class's newest keys that this device can use.
@@ -140,12 +187,14 @@ final class OpenCollection {
 
   func evict() {
     unlocked = nil
+    for index in former.indices { former[index].unlocked = nil }
     for key in classes { key.evict() }
   }
 
   func seal() {
     evict()
     session = nil
+    former = []
     for key in classes { key.seal() }
     if passphrase != nil { close() }
   }
@@ -153,11 +202,11 @@ final class OpenCollection {
   /// Locks it by itself. Where a passphrase brings its keys back, the tier keys stay: without it they open nothing.
   func close() {
     for key in classes { key.erase() }
-    if passphrase != nil { passphraseSecret = nil } else { (unlocked, session) = (nil, nil) }
+    if passphrase != nil { passphraseSecret = nil } else { (unlocked, session, former) = (nil, nil, []) }
   }
 
   func erase() {
     for key in classes { key.erase() }
-    (unlocked, session, passphraseSecret) = (nil, nil, nil)
+    (unlocked, session, passphraseSecret, former) = (nil, nil, nil, [])
   }
 }

@@ -18,7 +18,7 @@ struct VaultRow: CheckedRow {
   let vault: [UInt8]
   let created: UInt64
   /// The index key, wrapped under tier key C.
-  let indexKey: [UInt8]
+  var indexKey: [UInt8]
 
   var content: [UInt8] {
     var out = ByteWriter()
@@ -57,8 +57,8 @@ struct CollectionRow: CheckedRow {
   let uuid: [UInt8]
   /// Its place in the chain of collection keys.
   let ordinal: UInt64
-  /// The generation of tier keys it hangs on.
-  let epoch: UInt64
+  /// The oldest generation of tier keys that something in it may hang on.
+  var epoch: UInt64
   /// Sealed under a key of the index key's.
   var label: [UInt8]
   /// Set by Lock(collection): a screen unlock does not bring its keys back.

@@ -164,11 +164,21 @@ final class Store {
     }
   }
 
-  /// Writes what changes when another device key wraps a device's shares.
+  /// Writes the wrapped shares and index key of a device, and by what it is recognised.
   func update(_ row: DeviceRow) throws(VaultError) {
     try VaultError.store { () throws(SQLiteError) in
-      try database.statement("UPDATE device SET identity = ?, share = ?, erasable = ?, checksum = ? WHERE id = ?")
-        .bind(1, row.identity).bind(2, row.share).bind(3, row.erasable).bind(4, row.checksum).bind(5, row.id).run()
+      try database.statement(
+        "UPDATE device SET identity = ?, share = ?, erasable = ?, index_key = ?, checksum = ? WHERE id = ?"
+      ).bind(1, row.identity).bind(2, row.share).bind(3, row.erasable).bind(4, row.indexKey).bind(5, row.checksum)
+        .bind(6, row.id).run()
+    }
+  }
+
+  /// Writes the wrapped index key.
+  func update(_ row: VaultRow) throws(VaultError) {
+    try VaultError.store { () throws(SQLiteError) in
+      try database.statement("UPDATE vault SET index_key = ?, checksum = ?")
+        .bind(1, row.indexKey).bind(2, row.checksum).run()
     }
   }
 
@@ -211,9 +221,11 @@ final class Store {
   func update(_ row: CollectionRow) throws(VaultError) {
     try VaultError.store { () throws(SQLiteError) in
       try database.statement(
-        "UPDATE collection SET label = ?, locked = ?, passphrase = ?, modified = ?, checksum = ? WHERE id = ?"
-      ).bind(1, row.label).bind(2, row.locked ? 1 : 0).bind(3, row.passphrase)
-        .bind(4, Int64(bitPattern: row.modified)).bind(5, row.checksum).bind(6, row.id).run()
+        """
+        UPDATE collection SET epoch = ?, label = ?, locked = ?, passphrase = ?, modified = ?, checksum = ? WHERE id = ?
+        """
+      ).bind(1, Int64(bitPattern: row.epoch)).bind(2, row.label).bind(3, row.locked ? 1 : 0).bind(4, row.passphrase)
+        .bind(5, Int64(bitPattern: row.modified)).bind(6, row.checksum).bind(7, row.id).run()
     }
   }
 
@@ -334,6 +346,13 @@ final class Store {
         """
       ).bind(1, row.classKey).bind(2, row.classKeySession).bind(3, row.metadataKey).bind(4, row.metadataKeySession)
         .bind(5, row.publicTag).bind(6, row.checksum).bind(7, row.id).run()
+    }
+  }
+
+  /// Deletes the keys of a class that no item needs.
+  func deleteClassKey(_ id: Int64) throws(VaultError) {
+    try VaultError.store { () throws(SQLiteError) in
+      try database.statement("DELETE FROM class_key WHERE id = ?").bind(1, id).run()
     }
   }
 }

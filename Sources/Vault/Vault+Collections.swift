@@ -111,14 +111,14 @@ extension Vault {
     let now = Process.time
     let row = CollectionRow(
       id: try reading { store throws(VaultError) in try store.nextID(.collection) }, uuid: uuid,
-      ordinal: session.ordinal, epoch: 1,
+      ordinal: session.ordinal, epoch: UInt64(epoch),
       label: try sealLabel(label, uuid: uuid, index: index), locked: false, passphrase: nil, defaultClass: nil,
       created: now, modified: now)
     let collection = try OpenCollection(row, classes: [])
     do {
-      try collection.open(
-        unlocked: try unlocked.next(uuid: uuid), session: try session.next(uuid: uuid), share: share,
-        vault: store.vault)
+      collection.take(
+        unlocked: try unlocked.next(uuid: uuid), session: try session.next(uuid: uuid), epoch: epoch, former: [])
+      try collection.open(share: share, vault: store.vault)
     } catch let error as VaultError { throw error } catch { throw .outOfMemory }
     let classes = try writing { store throws(VaultError) in
       try store.insert(row)
@@ -150,7 +150,7 @@ extension Vault {
   }
 
   /// Locks the collection by itself: its keys are erased, and only its passphrase brings them back; where it has none,
-  /// ``unlock(_:opening:liftingMarks:of:mayCreate:)`` with `liftingMarks`.
+  /// ``unlock(_:former:opening:liftingMarks:of:mayCreate:)`` with `liftingMarks`.
   public func lockCollection(_ id: Int64) throws(VaultError) {
     let collection = try collection(id)
     // Before any file is touched.

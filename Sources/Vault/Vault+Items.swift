@@ -229,21 +229,27 @@ extension Vault {
         return try item.seal.unwrap(
           item.row.itemKey, flags: opened.metadata.flags, revision: opened.revision, classKey: classKey.key)
       case .storedWhileLocked:
-        guard let privateKey = item.key.privateKey, let session = item.collection.session else {
-          throw VaultError.isLocked
-        }
-        let expected = try item.seal.lockedTag(
-          item.row, classKey: item.key.row.uuid, flags: opened.metadata.flags, revision: opened.revision,
-          session: session.key)
-        guard Sodium.equal(expected, item.row.lockedTag ?? []) else {
-          throw .foreignItem(item.row.id)
-        }
+        guard let privateKey = item.key.privateKey, item.collection.session != nil else { throw VaultError.isLocked }
+        try checkLockedTag(item, flags: opened.metadata.flags, revision: opened.revision)
         return try item.seal.unsealStoredWhileLocked(item.row.itemKey, privateKey: privateKey.key)
       }
     } catch {
       note(error)
       throw error
     }
+  }
+
+  /// Whether an item that was stored while locked was stored by whoever had the collection's tier key C, now or before
+  /// keys were changed.
+  ///
+  /// - Throws: ``VaultError/foreignItem(_:)`` where not.
+  private func checkLockedTag(_ item: Located, flags: UInt32, revision: [UInt8]) throws(VaultError) {
+    for session in item.collection.sessions {
+      let expected = try item.seal.lockedTag(
+        item.row, classKey: item.key.row.uuid, flags: flags, revision: revision, session: session.key)
+      if Sodium.equal(expected, item.row.lockedTag ?? []) { return }
+    }
+    throw .foreignItem(item.row.id)
   }
 
   // MARK: - writing
@@ -333,7 +339,8 @@ extension Vault {
   private func rewrite(
     _ item: Located, _ metadata: ItemMetadata, secret: borrowing SecureBytes, accessibility: AccessibilityClass?
   ) throws(VaultError) {
-    guard let accessibility, accessibility != item.key.row.accessibility else {
+    let accessibility = accessibility ?? item.key.row.accessibility
+    guard accessibility != item.key.row.accessibility || item.collection.isOutdated(item.key) else {
       return try write(item, metadata, secret: secret)
     }
     guard let key = item.collection.current(accessibility, share: share), key.secretKey != nil else {
@@ -355,7 +362,8 @@ extension Vault {
     let item = try locate(id)
     var next = try readable(item)
     next.contentType = contentType
-    try write(item, next, secret: secret)
+    // Not under keys that were changed since it was stored.
+    try rewrite(item, next, secret: secret, accessibility: nil)
   }
 
   /// Changes label or attributes, and the class where one is named. The secret stays as it is.
@@ -381,12 +389,8 @@ extension Vault {
     _ = try writable()
     if item.row.form == .storedWhileLocked {
       // Its tag covers the metadata; a new one is made only where the old one holds.
-      guard let session = item.collection.session else { throw .isLocked }
-      let expected = try item.seal.lockedTag(
-        item.row, classKey: item.key.row.uuid, flags: next.flags, revision: old.revision, session: session.key)
-      guard Sodium.equal(expected, item.row.lockedTag ?? []) else {
-        throw .foreignItem(id)
-      }
+      guard item.collection.session != nil else { throw .isLocked }
+      try checkLockedTag(item, flags: next.flags, revision: old.revision)
     }
     item.row.modified = max(Process.time, item.row.created)
     item.row.metadata = item.seal.metadata(
@@ -404,6 +408,31 @@ extension Vault {
   public func deleteItem(_ id: Int64) throws(VaultError) {
     let wasThere = try writing { store throws(VaultError) in try store.deleteItem(id) }
     guard wasThere else { throw .noSuchItem }
+  }
+
+  // MARK: - new keys
+
+  /// Wraps an item's key, and seals its label, under the newest keys of its class.
+  func moveToNewestKeys(_ id: Int64, of store: Store) throws(VaultError) {
+    var item = try locate(id)
+    guard let target = item.collection.current(item.key.row.accessibility, share: share),
+      let classKey = target.secretKey, let metadataKey = target.metadataKey, let opened = try metadata(item)
+    else { return }
+    do throws(VaultError) {
+      let key = try itemKey(item, opened)
+      item.row.itemKey = item.seal.wrap(
+        key, flags: opened.metadata.flags, revision: opened.revision, classKey: classKey.key)
+      item.row.metadata = item.seal.metadata(
+        opened.metadata, revision: opened.revision, created: item.row.created, modified: item.row.modified,
+        key: metadataKey.key)
+      item.row.form = .wrapped
+      item.row.classKey = target.row.id
+    } catch {
+      guard error == .foreignItem(id) else { throw error }
+      item.row.form = .quarantined
+    }
+    item.row.lockedTag = nil
+    try store.rewrap(item.row)
   }
 
   // MARK: - stored while locked

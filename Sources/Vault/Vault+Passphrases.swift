@@ -20,8 +20,10 @@ extension Vault {
     guard collection.session != nil else { throw .isLocked }
     let vault = try ready().vault
     guard try collection.open(passphraseKey: key, share: share, vault: vault) else { return false }
-    // Kinds of items that the vault did not have when the collection was last open.
+    // Kinds of items that the vault did not have when the collection was last open, and new keys in the place of those
+    // that were changed meanwhile.
     if collection.unlocked != nil, !isDamaged {
+      try whereThereIsRoom { () throws(VaultError) in try renewKeys(indexUnder: nil) }
       try whereThereIsRoom { () throws(VaultError) in
         let made = try writing { store throws(VaultError) in
           try collection.makeMissingClasses(share: share, in: store)

@@ -5,7 +5,7 @@ import Sodium
 
 /// One user's vault: the files, and the keys that are in memory now.
 ///
-/// It knows no session and no bus. Whoever owns it says when to ``unlock(_:opening:liftingMarks:of:mayCreate:)``, to
+/// It knows no session and no bus. Whoever owns it says when to ``unlock(_:former:opening:liftingMarks:of:mayCreate:)``, to
 /// ``evict()`` (screen locked) and to ``seal()`` (session ended); every call then answers by the keys that are there.
 ///
 /// A vault whose files are damaged is never written to. It says so in ``problems`` and by ``VaultError/damaged(_:)``.
@@ -44,6 +44,10 @@ public final class Vault {
   var verification: Verification?
   /// Whether no item was ever stored: known of a vault in memory only, and spares searches in it.
   var isUnused = false
+  /// The newest generation of tier keys.
+  private(set) var epoch: UInt32 = 1
+  /// The generation that the index key is wrapped under.
+  var indexEpoch: UInt32 = 1
   /// Where the wrapping of items that were stored while locked goes on.
   var rewrapPosition: Int64 = 0
 
@@ -70,7 +74,7 @@ public final class Vault {
       try fill(nil, vault: Sodium.randomBytes(16), tiers: tiers, label: label, aliases: [])
       if last > 0 { try writing { store throws(VaultError) in try store.beginItems(after: last) } }
       try loadCollections()
-      try takeOver(tiers, opening: .everything, liftingMarksOf: [])
+      try takeOver(tiers, former: [], opening: .everything, liftingMarksOf: [])
       isUnused = true
     } catch let error as VaultError { throw error } catch { throw .outOfMemory }
   }
@@ -166,7 +170,7 @@ public final class Vault {
     }
     for row in rows {
       let collection = try OpenCollection(row, classes: keys.filter { $0.collection == row.id })
-      if !row.locked { try collection.open(unlocked: nil, session: nil, share: share, vault: store.vault) }
+      if !row.locked { try collection.open(share: share, vault: store.vault) }
       open.append(collection)
     }
   }
@@ -243,15 +247,20 @@ public final class Vault {
   // MARK: - keys
 
   /// Whether these are the keys of this vault's keybag.
-  public func recognises(_ tiers: borrowing TierKeys) throws(KeybagError) -> Bool {
+  public func recognises(
+    _ tiers: borrowing TierKeys, former: [FormerTiers] = []
+  ) throws(KeybagError) -> Bool {
     guard let keybag else { throw .missing }
-    return try keybag.recognises(tiers)
+    guard try keybag.recognises(tiers) else { return false }
+    return try keybag.recognises(former)
   }
 
-  /// Whether ``unlock(_:opening:liftingMarks:of:mayCreate:)`` could use these keys, without taking anything over: the files
+  /// Whether ``unlock(_:former:opening:liftingMarks:of:mayCreate:)`` could use these keys, without taking anything over: the files
   /// can be used, and the keys open something of the database. A keybag alone proves nothing: it could have been put
   /// there together with keys of its own.
-  public func check(_ tiers: borrowing TierKeys, mayCreate: Bool) throws(VaultError) {
+  public func check(
+    _ tiers: borrowing TierKeys, former: [FormerTiers] = [], mayCreate: Bool
+  ) throws(VaultError) {
     refresh()
     guard let store else {
       guard let keybag, storeProblem == .notFounded, mayCreate || keybag.generation == 1 else {
@@ -259,37 +268,53 @@ public final class Vault {
       }
       return
     }
-    do throws(VaultError) { _ = try openIndex(tiers, store) } catch {
+    do throws(VaultError) { _ = try openIndex(tiers, former, store) } catch {
       if case .damaged = error { throw .unavailable("keybag and vault.db do not belong together") }
       throw error
     }
   }
 
-  private func openIndex(_ tiers: borrowing TierKeys, _ store: Store) throws(VaultError) -> AttributeIndex {
+  /// The index, and the generation that its key is wrapped under: a former one until a change of keys was finished.
+  private func openIndex(
+    _ tiers: borrowing TierKeys, _ former: [FormerTiers], _ store: Store
+  ) throws(VaultError) -> (index: AttributeIndex, epoch: UInt32) {
     let row = try store.vaultRow()
-    return try VaultError.sodium("the index key") { () throws(SodiumError) in
+    func open(_ session: borrowing Key) throws(SodiumError) -> AttributeIndex {
       AttributeIndex(
         try Key(
           try AEAD.open(
-            row.indexKey.span.bytes, key: try tiers.session.derive(.indexWrap, [store.vault]),
-            associated: store.vault)))
+            row.indexKey.span.bytes, key: try session.derive(.indexWrap, [store.vault]), associated: store.vault)))
+    }
+    return try VaultError.sodium("the index key") { () throws(SodiumError) in
+      do throws(SodiumError) { return (try open(tiers.session), keybag?.epoch.number ?? 1) } catch {
+        guard error == .decryptionFailed else { throw error }
+      }
+      for one in former.reversed() {
+        do throws(SodiumError) { return (try open(one.tiers.session), one.number) } catch {
+          guard error == .decryptionFailed else { throw error }
+        }
+      }
+      throw .decryptionFailed
     }
   }
 
   /// Takes keys over into memory. They must be this vault's: ``recognises(_:)``.
   ///
   /// - Parameters:
+  ///   - former: the keys of former generations that the keybag still has, oldest first. What hangs on them moves to the
+  ///     newest where everything is opened: a change of keys begins, or goes on, here.
   ///   - liftingMarks: whether collections that were locked by themselves open as well. A login does that, a screen
   ///     unlock does not.
   ///   - marked: which of them; nil for all.
   ///   - mayCreate: whether a missing database is made: only right after founding.
   public func unlock(
-    _ tiers: borrowing TierKeys, opening: Opening, liftingMarks: Bool, of marked: Set<Int64>? = nil, mayCreate: Bool
+    _ tiers: borrowing TierKeys, former: [FormerTiers] = [], opening: Opening, liftingMarks: Bool,
+    of marked: Set<Int64>? = nil, mayCreate: Bool
   ) throws(VaultError) {
-    try check(tiers, mayCreate: mayCreate)
+    try check(tiers, former: former, mayCreate: mayCreate)
     if store == nil, let keybag { try create(keybag, tiers) }
     let lifted = liftingMarks ? marked ?? Set(collections) : []
-    try takeOver(tiers, opening: opening, liftingMarksOf: lifted)
+    try takeOver(tiers, former: former, opening: opening, liftingMarksOf: lifted)
   }
 
   /// Makes the database of a vault that has none: under another name, which becomes its own when everything in it is on
@@ -303,6 +328,7 @@ public final class Vault {
     try openDevice(folder, mayCreate: true)
     let draft = KeybagFile.database + ".new"
     for suffix in ["", "-wal", "-shm", "-journal"] { folder.remove(draft + suffix) }
+    (epoch, indexEpoch) = (keybag.epoch.number, keybag.epoch.number)
     do throws(VaultError) {
       // SQLite would let others read it, and gives its log the mode of the database.
       do throws(PosixError) {
@@ -359,20 +385,24 @@ public final class Vault {
 
   /// Takes keys over, or none: after a failure no key is there that was not there before.
   private func takeOver(
-    _ tiers: borrowing TierKeys, opening: Opening, liftingMarksOf lifted: Set<Int64>
+    _ tiers: borrowing TierKeys, former: [FormerTiers], opening: Opening, liftingMarksOf lifted: Set<Int64>
   ) throws(VaultError) {
     let wasSealed = chains.session == nil
-    do throws(VaultError) { try takeOverAll(tiers, opening: opening, liftingMarksOf: lifted) } catch {
+    do throws(VaultError) {
+      try takeOverAll(tiers, former: former, opening: opening, liftingMarksOf: lifted)
+    } catch {
       if wasSealed { seal() } else { evict() }
       throw error
     }
   }
 
   private func takeOverAll(
-    _ tiers: borrowing TierKeys, opening: Opening, liftingMarksOf lifted: Set<Int64>
+    _ tiers: borrowing TierKeys, former: [FormerTiers], opening: Opening, liftingMarksOf lifted: Set<Int64>
   ) throws(VaultError) {
     let store = try ready()
-    let genuine = try openIndex(tiers, store)
+    let genuine: AttributeIndex
+    (genuine, indexEpoch) = try openIndex(tiers, former, store)
+    epoch = keybag?.epoch.number ?? 1
     if let index, try !index.isSame(as: genuine) {
       // Whoever has no password made that row: what was not found by its index may be there all the same.
       note(.damaged("vault.db: a row of table device is not the vault's"))
@@ -384,8 +414,25 @@ public final class Vault {
     }
     var session = try chain(tiers.session)
     var unlocked: KeyChain? = opening == .everything ? try chain(tiers.unlocked) : nil
+    var formerChains: [(epoch: UInt32, unlocked: KeyChain?, session: KeyChain)] = []
+    for one in former.reversed() {
+      formerChains.append(
+        (one.number, opening == .everything ? try chain(one.tiers.unlocked) : nil, try chain(one.tiers.session)))
+    }
     for collection in open {
       do {
+        var formerKeys: [OpenCollection.FormerKeys] = []
+        for index in formerChains.indices where UInt64(formerChains[index].epoch) >= collection.row.epoch {
+          while formerChains[index].session.ordinal < collection.row.ordinal {
+            try formerChains[index].session.skip()
+            try formerChains[index].unlocked?.skip()
+          }
+          formerKeys.append(
+            OpenCollection.FormerKeys(
+              epoch: formerChains[index].epoch,
+              unlocked: try formerChains[index].unlocked?.next(uuid: collection.row.uuid),
+              session: try formerChains[index].session.next(uuid: collection.row.uuid)))
+        }
         while session.ordinal < collection.row.ordinal {
           try session.skip()
           try unlocked?.skip()
@@ -393,7 +440,8 @@ public final class Vault {
         let sessionKey = try session.next(uuid: collection.row.uuid)
         let unlockedKey = try unlocked?.next(uuid: collection.row.uuid)
         if collection.row.locked { continue }
-        try collection.open(unlocked: unlockedKey, session: sessionKey, share: share, vault: store.vault)
+        collection.take(unlocked: unlockedKey, session: sessionKey, epoch: epoch, former: formerKeys)
+        try collection.open(share: share, vault: store.vault)
       } catch let error as VaultError { throw error } catch { throw .outOfMemory }
     }
     // Both chains stand at the same collection, also when the last ones were deleted since the other was made.
@@ -403,6 +451,7 @@ public final class Vault {
     chains = (unlocked ?? chains.unlocked, session)
     if opening == .everything, itemProblem == nil {
       try whereThereIsRoom { () throws(VaultError) in
+        try renewKeys(indexUnder: HeldKey(try wrapOfIndex(tiers)))
         let open = open.filter { !$0.isClosed }
         let made = try writing { store throws(VaultError) in
           var made: [[ClassKey]] = []
@@ -413,6 +462,17 @@ public final class Vault {
       }
     }
   }
+
+  private func wrapOfIndex(_ tiers: borrowing TierKeys) throws(VaultError) -> Key {
+    let vault = try ready().vault
+    do { return try tiers.session.derive(.indexWrap, [vault]) } catch { throw .outOfMemory }
+  }
+
+  /// Takes the place of the device's share.
+  func adopt(_ share: DeviceShare) { self.share = share }
+
+  /// The device key, for a new share.
+  var deviceKey: (any DeviceKey)? { device }
 
   /// Runs what the next unlock can do as well. A full or read-only disk is no reason not to open what is there.
   func whereThereIsRoom(_ body: () throws(VaultError) -> Void) throws(VaultError) {

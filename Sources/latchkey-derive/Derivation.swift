@@ -6,22 +6,26 @@ import Sodium
 
 /// One run of the helper, as the user: from a password to keys in the daemon.
 struct Derivation: ~Copyable {
-  private let request: DeriveRequest
-  private let account: Account
+  let request: DeriveRequest
+  let account: Account
   private let home: String
-  private let runtime: String
+  let runtime: String
 
   /// By when every answer must be there, however many there are: before the time limit ends the process.
-  private let end = Process.now + 2400
+  private let end: Int
 
+  /// How long a command may take, in seconds.
+  static let commandLimit = 30
   /// How long the daemon may take for one answer, in milliseconds.
-  private static let answerLimit = 1200
+  private let answerLimit: Int
   /// How long a login waits for the user's service manager to open the control socket, in milliseconds.
   private static let socketLimit = 1000
 
   init(_ request: consuming DeriveRequest, account: Account) {
     home = request.home.isEmpty ? account.home : request.home
     runtime = request.runtime.isEmpty ? ControlSocket.runtimeFolder(uid: account.uid) : request.runtime
+    answerLimit = request.operation.isCommand ? 20_000 : 1200
+    end = Process.now + (request.operation.isCommand ? Derivation.commandLimit * 1000 : 2400)
     self.request = request
     self.account = account
   }
@@ -33,6 +37,11 @@ struct Derivation: ~Copyable {
       case .openSession: try openSession()
       case .closeSession: try closeSession()
       case .passphrase: try passphrase()
+      case .rotate: try rotate()
+      case .createRecoveryCode: try createRecoveryCode()
+      case .checkRecoveryCode: try checkRecoveryCode()
+      case .recover: try recover()
+      case .removeRecoveryCode: try removeRecoveryCode()
       }
     } catch {
       return Derivation.result(of: error)
@@ -41,11 +50,12 @@ struct Derivation: ~Copyable {
 
   // MARK: - operations
 
-  /// Only tries to unlock: the password is not verified yet, so nothing is founded or changed by it.
+  /// Only tries to unlock: the password is not verified yet, so nothing is founded or changed by it, but that keys go
+  /// that nothing hangs on.
   private borrowing func authenticate() throws -> DeriveResult {
     let daemon = try ControlClient(runtime: runtime, uid: account.uid)
     if let result = try greet(daemon, .authenticate) { return result }
-    return try unlock(try load(from: try folder()), at: daemon).result
+    return try unlock(at: daemon, proving: false)
   }
 
   /// The whole stack has accepted the password: founds the vault where there is none, and unlocks.
@@ -91,12 +101,7 @@ struct Derivation: ~Copyable {
   private borrowing func openVault() throws -> DeriveResult {
     let daemon = try connect()
     if let result = try greet(daemon, .openSession) { return result }
-    let folder = try folder()
-    let (result, proven) = try unlock(try load(from: folder), at: daemon)
-    // Only now is a database certain to be there: from the second generation on a missing one is a loss. The next login
-    // tries again if this fails.
-    if let proven { try? KeybagFile.replace(with: proven, in: folder) }
-    return result
+    return try unlock(at: daemon, proving: true)
   }
 
   private borrowing func found() throws -> DeriveResult {
@@ -124,12 +129,12 @@ struct Derivation: ~Copyable {
 
   // MARK: - the daemon
 
-  private borrowing func deadline() -> Int { min(Process.now + Derivation.answerLimit, end) }
+  borrowing func deadline() -> Int { min(Process.now + answerLimit, end) }
 
   /// Says who comes.
   ///
   /// - Returns: what is to be answered when no keys are wanted; nil when they are.
-  private borrowing func greet(
+  borrowing func greet(
     _ daemon: borrowing ControlClient, _ stage: Hello.Stage
   ) throws(ControlError) -> DeriveResult? {
     let hello = Hello(
@@ -157,13 +162,14 @@ struct Derivation: ~Copyable {
     return try ControlClient(runtime: runtime, uid: account.uid)
   }
 
-  private borrowing func deliver(
+  borrowing func deliver(
     _ opened: borrowing Keybag.Opened, to daemon: borrowing ControlClient
   ) throws -> DeriveResult {
     let keybag = opened.keybag
     // Until the first keybag is replaced, the daemon may never have got its keys, and so have no database yet.
     let delivery = TierDelivery(
-      vault: keybag.vault, generation: keybag.generation, founded: keybag.generation == 1, tiers: try opened.tiers())
+      vault: keybag.vault, generation: keybag.generation, founded: keybag.generation == 1, tiers: try opened.tiers(),
+      former: try opened.formerTiers())
     return switch try daemon.unlock(delivery, until: deadline()) {
     case .live, .staged: .unlocked
     case .refused: .refused
@@ -191,7 +197,7 @@ struct Derivation: ~Copyable {
     }
   }
 
-  private borrowing func load(from folder: borrowing Folder) throws(KeybagError) -> Keybag {
+  borrowing func load(from folder: borrowing Folder) throws(KeybagError) -> Keybag {
     do { return try KeybagFile.load(from: folder) } catch {
       throw error == .missing && folder.contains(KeybagFile.database) ? .alreadyThere : error
     }
@@ -199,17 +205,23 @@ struct Derivation: ~Copyable {
 
   /// Opens the keybag with the password, and hands the keys over.
   ///
-  /// - Returns: the result; and where this was the first time that the password served again, the keybag that says so.
-  private borrowing func unlock(
-    _ keybag: Keybag, at daemon: borrowing ControlClient
-  ) throws -> (result: DeriveResult, proven: Keybag?) {
+  /// - Parameter proving: whether the keybag then says that the password served again.
+  private borrowing func unlock(at daemon: borrowing ControlClient, proving: Bool) throws -> DeriveResult {
+    let folder = try folder()
+    let keybag = try load(from: folder)
     let opened = try keybag.open(password: request.token.bytes)
     let result = try deliver(opened, to: daemon)
-    guard result == .unlocked, keybag.protectors[opened.protector].state == .unproven else { return (result, nil) }
-    return (result, try? opened.proving())
+    guard result == .unlocked else { return result }
+    // Only now is a database certain to be there: from the second generation on a missing one is a loss. The next login
+    // tries again if this fails.
+    let oldest = keybag.epochs.count > 1 ? (try? daemon.neededEpoch(until: deadline())) ?? 0 : 0
+    if let next = try? opened.dropping(epochsBefore: oldest, proving: proving) {
+      try? KeybagFile.replace(with: next, in: folder)
+    }
+    return result
   }
 
-  private borrowing func folder() throws(KeybagError) -> Folder {
+  borrowing func folder() throws(KeybagError) -> Folder {
     try KeybagFile.folder(home: home, owner: account.uid)
   }
 
@@ -221,6 +233,7 @@ struct Derivation: ~Copyable {
     case KeybagError.missing: .noVault
     case KeybagError.wrongPassword: .wrongPassword
     case KeybagError.noMemory: .noMemory
+    case KeybagError.tooManyEpochs: .tooManyEpochs
     case KeybagError.file: .homeUnavailable
     case is KeybagError: .damaged
     default: .internalError

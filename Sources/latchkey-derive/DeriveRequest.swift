@@ -2,7 +2,7 @@ import Glibc
 import Posix
 import Sodium
 
-/// What the PAM module asks, as it comes through descriptor 0: a length, then fixed fields (FORMAT.md, "Module and
+/// What the PAM module or the command line asks, as it comes through descriptor 0: a length, then fixed fields (FORMAT.md, "Module and
 /// helper"). It carries the password, so it never leaves locked memory.
 struct DeriveRequest: ~Copyable {
   enum Operation: UInt8 {
@@ -10,13 +10,23 @@ struct DeriveRequest: ~Copyable {
     case openSession = 2
     case closeSession = 3
     case passphrase = 4
+    case rotate = 5
+    case createRecoveryCode = 6
+    case checkRecoveryCode = 7
+    case recover = 8
+    case removeRecoveryCode = 9
 
-    var needsToken: Bool { self == .authenticate || self == .passphrase }
+    var needsToken: Bool { self != .openSession && self != .closeSession }
+
+    /// Whether a person waits at a command line, and not a login: then it may take longer.
+    var isCommand: Bool { rawValue >= Operation.rotate.rawValue }
   }
 
   let operation: Operation
   /// Whether a vault may be founded at all.
   let mayFound: Bool
+  /// Whether a recovery code may be written to what is no terminal.
+  let mayWriteAnywhere: Bool
   let user: String
   let service: String
   let tty: String
@@ -27,8 +37,10 @@ struct DeriveRequest: ~Copyable {
   let runtime: String
   /// The number of the daemon's prompt that this answers; 0 for none.
   let prompt: UInt64
-  /// The password, or the passphrase that the prompt is about; empty for a login without one.
+  /// The password, the passphrase that the prompt is about, or a recovery code; empty for a login without one.
   let token: SecureBytes
+  /// The login password that is to open the vault from now on; empty but for `recover`.
+  let password: SecureBytes
 
   private static let sizeLimit = 16384
   private static let tokenLimit = 4096
@@ -63,18 +75,23 @@ struct DeriveRequest: ~Copyable {
     // A relative folder would be below `/`, and no one's.
     guard texts[4...5].allSatisfy({ $0.isEmpty || $0.hasPrefix("/") }) else { return nil }
     guard let prompt = DeriveRequest.promptNumber(texts[6]), prompt > 0 || operation != .passphrase,
-      let end = DeriveRequest.fieldEnd(bytes, position), end == bytes.byteCount,
+      let end = DeriveRequest.fieldEnd(bytes, position),
+      let last = operation == .recover ? DeriveRequest.fieldEnd(bytes, end) : end, last == bytes.byteCount,
       // Nobody authenticates with an empty password here.
       !operation.needsToken || end - position > 2,
       end - position - 2 <= DeriveRequest.tokenLimit,
-      let token = try? SecureBytes(copying: bytes.extracting((position + 2)..<end))
+      operation != .recover || (3...DeriveRequest.tokenLimit + 2).contains(last - end),
+      let token = try? SecureBytes(copying: bytes.extracting((position + 2)..<end)),
+      let password = try? SecureBytes(copying: bytes.extracting(min(end + 2, last)..<last))
     else { return nil }
     self.operation = operation
     mayFound = bytes.unsafeLoad(fromByteOffset: 2, as: UInt8.self) & 1 == 0
+    mayWriteAnywhere = bytes.unsafeLoad(fromByteOffset: 2, as: UInt8.self) & 4 != 0
     (user, service, tty) = (texts[0], texts[1], texts[2])
     (remoteHost, home, runtime) = (texts[3], texts[4], texts[5])
     self.prompt = prompt
     self.token = token
+    self.password = password
   }
 
   /// A decimal number of 1 to 2^63 - 1 as the module writes it, or 0 for an empty text; nil for all else.

@@ -1,6 +1,6 @@
 /// The one byte that the helper answers, which the module logs.
 enum DeriveResult: UInt8 {
-  /// The daemon took the keys; of a passphrase: the collection is open.
+  /// The daemon took the keys; of a passphrase: the collection is open; of a command: it is done.
   case unlocked = 0
   /// The daemon wanted none.
   case nothingNeeded = 1
@@ -28,4 +28,8 @@ enum DeriveResult: UInt8 {
   case internalError = 12
   /// The daemon knows that the session ends.
   case closed = 13
+  /// There are too many generations of keys that something still hangs on.
+  case tooManyEpochs = 14
+  /// The keybag has new keys, but the daemon did not take them: it goes on at the next unlock.
+  case begun = 15
 }

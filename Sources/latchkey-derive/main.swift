@@ -4,10 +4,10 @@ import Glibc
 import Posix
 import Sodium
 
-/// The module waits 3 s in all; whatever hangs here, hangs alone and ends before that.
-private func limitTime() -> Bool {
+/// The module waits 3 s in all; whatever hangs here, hangs alone and ends before that. A command line waits longer.
+private func limitTime(seconds: Int = 2) -> Bool {
   signal(SIGALRM, SIG_DFL)
-  var limit = itimerval(it_interval: timeval(), it_value: timeval(tv_sec: 2, tv_usec: 800_000))
+  var limit = itimerval(it_interval: timeval(), it_value: timeval(tv_sec: seconds, tv_usec: 800_000))
   return setitimer(__itimer_which_t(ITIMER_REAL.rawValue), &limit, nil) == 0
 }
 
@@ -21,6 +21,7 @@ private func work(_ channel: borrowing FileDescriptor) -> DeriveResult {
   guard chdir("/") == 0 else { return .internalError }
   umask(0o077)
   guard let request = DeriveRequest.receive(from: channel) else { return .badRequest }
+  if request.operation.isCommand { guard limitTime(seconds: Derivation.commandLimit) else { return .internalError } }
   guard let account = Account(name: request.user) else { return .internalError }
   // Another name of root's number is no reason to touch root's vault.
   guard account.uid != 0 || request.user == "root" else { return .noVault }

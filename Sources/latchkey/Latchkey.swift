@@ -1,6 +1,7 @@
 import ArgumentParser
 import Control
 import Foundation
+import Posix
 
 /// The command line of the vault.
 @main
@@ -16,7 +17,8 @@ struct Latchkey: ParsableCommand {
     version: "0.1.0",
     subcommands: [
       StatusCommand.self, LockCommand.self, UnlockCommand.self, FindCommand.self, GetCommand.self, AddCommand.self,
-      EditCommand.self, RemoveCommand.self, PassphraseCommand.self, RulesCommand.self, DeviceCommand.self,
+      EditCommand.self, RemoveCommand.self, PassphraseCommand.self, RotateCommand.self, RecoveryCommand.self,
+      RulesCommand.self, DeviceCommand.self,
     ])
 
   @OptionGroup var place: Place
@@ -53,10 +55,15 @@ struct Place: ParsableArguments {
       valueName: "dir"))
   var runtime: String?
 
-  private var folder: String {
+  var folder: String {
     if let runtime { return runtime }
     if let set = ProcessInfo.processInfo.environment["XDG_RUNTIME_DIR"], set.hasPrefix("/") { return set }
     return ControlSocket.runtimeFolder(uid: getuid())
+  }
+
+  /// How things are.
+  func status() throws -> Status {
+    try connect().status(until: Posix.Process.now + StatusCommand.answerLimit)
   }
 
   /// Connects, or ends the program with what to do about it.

@@ -62,6 +62,12 @@ struct PassphraseAsking: ParsableArguments {
 
   /// Asks, and lets the daemon have what the passphrase gives.
   func ask(_ purpose: PromptRequest.Purpose, collection: String, at place: Place) throws {
+    try Self.ask(purpose, collection: collection, at: place, stdin, pamFolder)
+  }
+
+  static func ask(
+    _ purpose: PromptRequest.Purpose, collection: String, at place: Place, _ stdin: Bool, _ pamFolder: String?
+  ) throws {
     // The passphrase is in this process for a moment.
     try Posix.Process.forbidInspection()
     try Sodium.initialize()

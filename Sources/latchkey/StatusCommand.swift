@@ -40,6 +40,17 @@ struct StatusCommand: ParsableCommand {
     let items: UInt64
     let collections: UInt64
     let locked_collections: UInt64
+    let rotation: Rotation
+    let recovery_code: Bool
+
+    struct Rotation: Encodable {
+      let epoch: UInt32
+      let left: UInt64
+      let closed: UInt64
+      let other_device: UInt64
+      let quarantined: UInt64
+      let former_keys_needed: Bool
+    }
   }
 
   static func json(_ status: Status) throws -> String {
@@ -52,7 +63,11 @@ struct StatusCommand: ParsableCommand {
       problems: status.problems, vault: status.vaultPath, generation: status.generation,
       device_key: status.deviceKey, memory_locked: status.memoryLocked, name_owner: status.nameOwner,
       lock_sources: status.lockSources, items: status.items, collections: status.collections,
-      locked_collections: status.lockedCollections)
+      locked_collections: status.lockedCollections,
+      rotation: Report.Rotation(
+        epoch: status.epoch, left: status.rotation.left, closed: status.rotation.closed,
+        other_device: status.rotation.otherDevice, quarantined: status.rotation.quarantined,
+        former_keys_needed: status.rotation.needsFormerKeys), recovery_code: status.recoveryCodeCreated > 0)
     return String(decoding: try encoder.encode(report), as: UTF8.self)
   }
 
@@ -64,6 +79,11 @@ struct StatusCommand: ParsableCommand {
     if status.lockerUp { lines.append(("Screen locker", "up" + (status.staged ? ", keys wait until it is gone" : ""))) }
     lines.append(("Vault", status.vaultPath + (status.generation == 0 ? " (not founded yet)" : "")))
     if status.generation > 0 { lines.append(("Holds", Self.content(status))) }
+    if status.rotation.left > 0 || status.rotation.needsFormerKeys {
+      let remarks = RotateCommand.remarks(status.rotation)
+      lines.append(("New keys", remarks.isEmpty ? "made; the next unlock goes on" : remarks.joined(separator: " ")))
+    }
+    if status.recoveryCodeCreated > 0 { lines.append(("Recovery code", "there is one")) }
     lines.append(("Device key", Self.deviceKey(status.deviceKey)))
     lines.append(("Memory", status.memoryLocked ? "locked" : "not locked: secrets could be swapped out"))
     lines.append(("Secret Service", Self.owner(status.nameOwner)))

@@ -15,20 +15,27 @@ struct UnlockCommand: ParsableCommand {
       """)
 
   @OptionGroup var place: Place
-  @OptionGroup var asking: PassphraseAsking
+  @OptionGroup var asking: RootKeyAsking
   @Option(
     help: ArgumentHelp(
       "Ask for the passphrase of this collection instead: its label, or the last part of its object path.",
       valueName: "name"))
   var collection: String?
+  @Flag(help: "Ask for the recovery code, then for your login password, which opens the vault from then on.")
+  var recovery = false
+
+  func validate() throws {
+    if recovery && collection != nil { throw ValidationError("--recovery opens the vault, and no collection.") }
+  }
 
   func run() throws {
     if let collection {
       return try Failure.telling {
-        try asking.ask(.collection, collection: collection, at: place)
+        try PassphraseAsking.ask(.collection, collection: collection, at: place, asking.stdin, asking.pamFolder)
         print("The collection is open.")
       }
     }
+    if recovery { return try Failure.telling { try Self.recover(asking, at: place) } }
     try Failure.telling {
       // The password is in this process for a moment.
       try Posix.Process.forbidInspection()

@@ -31,6 +31,12 @@ protocol ControlHandler: AnyObject {
   func passphrase(_ key: consuming PassphraseKey) -> UnlockOutcome
   /// Takes the passphrase from a collection.
   func removePassphrase(collection: String) throws(Refusal)
+  /// Whether keys could be changed now.
+  func checkMayRotate() throws(Refusal)
+  /// New tier keys, beside those before.
+  func rotate(_ delivery: consuming TierDelivery) -> UnlockOutcome
+  /// The oldest generation of tier keys that something hangs on.
+  func neededEpoch() throws(Refusal) -> UInt32
 }
 
 /// Why the daemon does not do what a peer asks.
@@ -168,6 +174,13 @@ private final class ControlPeer: PromptConnection {
         try handler.removePassphrase(collection: collection)
         return .passphraseRemoved
       }
+    case .rotate(let delivery): answer(handler.rotate(delivery))
+    case .mayRotate:
+      answer { () throws(Refusal) in
+        try handler.checkMayRotate()
+        return .mayRotate
+      }
+    case .neededEpoch: answer { () throws(Refusal) in .neededEpoch(try handler.neededEpoch()) }
     case .malformed: end()
     }
   }

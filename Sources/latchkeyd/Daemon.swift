@@ -62,10 +62,15 @@ final class Daemon {
     self.presence = presence
     presence.connect()
     idle = try loop.addIdle { [weak self] in self?.idleTurn() ?? false }
-    settle = try loop.addTimer(after: Daemon.settleTime, repeating: true) { [weak self] in self?.vault.settle() }
+    settle = try loop.addTimer(after: Daemon.settleTime, repeating: true) { [weak self] in
+      self?.vault.settle()
+      // What a full disk stopped goes on.
+      if self?.vault.isRotating ?? false { self?.idle?.resume() }
+    }
   }
 
-  /// One small piece of the long work: looking at the whole database, wrapping what was stored while locked.
+  /// One small piece of the long work: looking at the whole database, wrapping what was stored while locked, and all keys
+  /// anew after a change of keys.
   ///
   /// - Returns: whether there is more.
   private func idleTurn() -> Bool {
@@ -74,8 +79,14 @@ final class Daemon {
       presence?.service?.verificationEnded()
       for problem in vault.problems { Journal.log(.error, problem) }
     }
-    do throws(VaultError) { return try vault.rewrapStoredWhileLocked() } catch { return false }
+    do throws(VaultError) {
+      if try vault.rewrapStoredWhileLocked() { return true }
+      return try vault.rotateItems()
+    } catch { return false }
   }
+
+  /// Lets the long work go on.
+  func workWhenIdle() { idle?.resume() }
 
   /// Looks at the vault's files again. A database that was not there before is walked through, or answers that wait for
   /// that would wait for ever.
@@ -119,6 +130,7 @@ final class SessionReference {
 /// Keys that arrived and are on their way to the vault, or wait for the locker to go; erased with the last reference.
 private final class ArrivedKeys {
   let tiers: TierKeys
+  let former: [FormerTiers]
   let founded: Bool
   /// Whether collections that were locked by themselves open as well.
   let liftsMarks: Bool
@@ -127,6 +139,7 @@ private final class ArrivedKeys {
 
   init(_ delivery: consuming TierDelivery, liftsMarks: Bool, of marked: Set<Int64>?) {
     founded = delivery.founded
+    former = delivery.former
     tiers = delivery.takeTiers()
     self.liftsMarks = liftsMarks
     self.marked = marked
@@ -165,7 +178,10 @@ extension Daemon: ControlHandler {
     // that founded the vault is proven only when a second login opens the keybag with it.
     let hasUnproven = vault.keybag?.protectors.contains { $0.state == .unproven } ?? false
     let proves = stage == .openSession && hasUnproven
-    return proves || vault.lockedCollectionCount > 0 ? .keys(mayLift: false) : decision
+    // Nor has it of the keys of a generation that the keybag still has, and nothing hangs on any more.
+    let epochs = vault.keybag?.epochs ?? []
+    let drops = epochs.count > 1 && vault.neededEpoch == epochs.last?.number
+    return proves || drops || vault.lockedCollectionCount > 0 ? .keys(mayLift: false) : decision
   }
 
   /// A login, and the person who asks for it by name, open collections that were locked by themselves; a screen
@@ -180,12 +196,12 @@ extension Daemon: ControlHandler {
   ) {
     refresh()
     do {
-      guard try vault.recognises(delivery.tiers) else {
+      guard try vault.recognises(delivery.tiers, former: delivery.former) else {
         Journal.log(.warning, "keys from \(hello.service) are not this vault's")
         return answer(.wrongKeys)
       }
     } catch { return answer(.unusable(error.explanation)) }
-    do { try vault.check(delivery.tiers, mayCreate: delivery.founded) } catch {
+    do { try vault.check(delivery.tiers, former: delivery.former, mayCreate: delivery.founded) } catch {
       Journal.log(.error, "the vault does not open: \(error.explanation)")
       return answer(.unusable(error.explanation))
     }
@@ -203,7 +219,7 @@ extension Daemon: ControlHandler {
   }
 
   /// The state was changed for keys that then did not open the vault: back to where nothing is open.
-  private func undo() {
+  func undo() {
     vault.seal()
     staged = nil
     session.watch?.keysFailed()
@@ -236,7 +252,8 @@ extension Daemon: ControlHandler {
 
   private func open(_ keys: ArrivedKeys, _ opening: Vault.Opening) throws(VaultError) {
     try vault.unlock(
-      keys.tiers, opening: opening, liftingMarks: keys.liftsMarks, of: keys.marked, mayCreate: keys.founded)
+      keys.tiers, former: keys.former, opening: opening, liftingMarks: keys.liftsMarks, of: keys.marked,
+      mayCreate: keys.founded)
     idle?.resume()
     // The session's state may be what it was: a collection's own lock is no part of it.
     sessionStateChanged()
@@ -268,6 +285,9 @@ extension Daemon: ControlHandler {
     status.items = UInt64((try? vault.itemCount()) ?? 0)
     status.collections = UInt64(vault.collections.count)
     status.lockedCollections = UInt64(vault.lockedCollectionCount)
+    status.rotation = rotation
+    status.epoch = vault.keybag?.epoch.number ?? 0
+    status.recoveryCodeCreated = vault.keybag?.recoveryCodeCreated ?? 0
     return status
   }
 

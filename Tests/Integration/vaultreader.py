@@ -172,10 +172,33 @@ def keep(keys, kind, tier, name, value):
     return value
 
 
-class Keybag:
-    """The keybag, opened with a password: `id` and `tiers`, by epoch and "A" or "C"."""
+ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 
-    def __init__(self, content, password):
+
+def read_code(text):
+    """The 16 bytes of a recovery code, every check sum looked at."""
+    values = [ALPHABET.index(character) for character in text.replace("-", "")]
+    require(len(values) == 35, "recovery code: length")
+    bits = ""
+    for group in range(7):
+        *four, last = values[5 * group : 5 * group + 5]
+        for place, value in enumerate(four):
+            # The product in the field of 32 elements: x^5 is x^2 + 1.
+            for _ in range(place + 1):
+                value = value << 1 ^ (0b100101 if value & 16 else 0)
+            last ^= value
+        require(last == group + 1, f"recovery code: group {group + 1}")
+        bits += "".join(f"{value:05b}" for value in four)
+    secret, check = int(bits[:128], 2).to_bytes(16, "big"), bits[128:]
+    expected = kdf(secret + bytes(16), "recovery-check", size=16)
+    require(check == "".join(f"{byte:08b}" for byte in expected)[:12], "recovery code: check sum")
+    return secret
+
+
+class Keybag:
+    """The keybag, opened with a password or a recovery code: `id` and `tiers`, by epoch and "A" or "C"."""
+
+    def __init__(self, content, password=None, code=None):
         self.keys = []
         require(len(content) <= 65536, "keybag: too long")
         same(content[-32:], blake2b(content[:-32]), "keybag: check sum")
@@ -190,13 +213,15 @@ class Keybag:
         require(1 <= protectors <= 16, "keybag: number of protectors")
         protectors = [self._protector(fields) for _ in range(protectors)]
         epochs = fields.number(1)
-        require(1 <= epochs <= 2, "keybag: number of epochs")
+        require(1 <= epochs <= 8, "keybag: number of epochs")
         epochs = [(fields.number(4), fields.take(72), fields.take(72), fields.take(64)) for _ in range(epochs)]
+        numbers = [epoch[0] for epoch in epochs]
+        require(numbers[0] > 0 and all(a < b for a, b in zip(numbers, numbers[1:])), "keybag: order of epochs")
         body = content[: fields.position]
         tag = fields.take(32)
         fields.take(32)
         require(fields.position == len(content), "keybag: something follows")
-        root = self._root(protectors, password)
+        root = self._root(protectors, password) if code is None else self._recovered(protectors, read_code(code))
         same(tag, kdf(root, "keybag-tag", body), "keybag: tag")
         self.tiers = {}
         for epoch, sealed_a, sealed_c, commitments in epochs:
@@ -223,7 +248,27 @@ class Keybag:
             require(3 <= protector["passes"] <= 10, "keybag: passes")
             require(32 << 20 <= protector["memory"] <= 1 << 30 and protector["memory"] % 1024 == 0, "keybag: memory")
             require(len(protector["sealed"]) == 72, "keybag: sealed root key")
+        if protector["kind"] == 2:
+            require(protector["passes"] == protector["memory"] == 0, "keybag: cost of a recovery code")
+            require(len(protector["sealed"]) == 112, "keybag: sealed root key")
         return protector
+
+    def _recovered(self, protectors, secret):
+        for index, protector in enumerate(protectors):
+            if protector["kind"] != 2:
+                continue
+            key = secret + protector["salt"]
+            if kdf(key, "protector-commitment", self.id, protector["id"]) != protector["commitment"]:
+                continue
+            private = kdf(key, "recovery-private", self.id, protector["id"])
+            public, sealed = protector["sealed"][:32], protector["sealed"][32:]
+            same(nacl.bindings.crypto_scalarmult_base(private), public, "keybag: public key of the recovery code")
+            try:
+                root = nacl.bindings.crypto_box_seal_open(sealed, public, private)
+            except nacl.exceptions.CryptoError:
+                raise Unreadable("keybag: root key") from None
+            return keep(self.keys, "root", "password", "root", root)
+        raise Unreadable("keybag: the code opens no protector")
 
     def _root(self, protectors, password):
         for index, protector in enumerate(protectors):
@@ -278,14 +323,15 @@ class DeviceKey:
 class Vault:
     """All of a vault, opened with its password."""
 
-    def __init__(self, folder, password, machine=None):
+    def __init__(self, folder, password, machine=None, keybag=None):
+        """`keybag`: the content of another keybag than the one in the folder."""
         self.collections = {}
         self.items = {}
         self.aliases = {}
         # Key, nonce and name of every sealed value that was opened: from the first two XChaCha20 makes another key.
         self.sealed = []
         folder = pathlib.Path(folder)
-        keybag = Keybag((folder / "keybag").read_bytes(), password)
+        keybag = Keybag(keybag or (folder / "keybag").read_bytes(), password)
         self.id, self.generation, self.tiers, self.keys = keybag.id, keybag.generation, keybag.tiers, keybag.keys
         self._device = None
         if (folder / "device.key").exists():
@@ -312,6 +358,15 @@ class Vault:
         plain = unseal(key, sealed, associated, what)
         self.sealed.append((key, sealed[:24], what))
         return plain
+
+    def _unseal_first(self, wraps, sealed, associated, what):
+        """The first of the keys that opens it, and what is in it."""
+        for wrap in wraps[:-1]:
+            try:
+                return wrap, self._unseal(wrap, sealed, associated, what)
+            except Unreadable:
+                continue
+        return wraps[-1], self._unseal(wraps[-1], sealed, associated, what)
 
     def _keep(self, kind, tier, name, value):
         return keep(self.keys, kind, tier, name, value)
@@ -361,10 +416,12 @@ class Vault:
         require(len(self._rows["vault"]) == 1, "vault.db: table vault")
         row = self._rows["vault"][0]
         require(row["vault"] == self.id, "vault.db: another keybag's")
-        # The newest epoch's C.
-        tier = [key for (_, tier), key in sorted(self.tiers.items()) if tier == "C"][-1]
-        wrap = self._keep("wrap", "C", "wrap of the index", kdf(tier, "index-wrap", self.id))
-        self._index = self._keep("index", "device", "index", self._unseal(wrap, row["index_key"], self.id, "index key"))
+        # The newest epoch's C; an older one's until a change of keys is through.
+        tiers = [key for (_, tier), key in sorted(self.tiers.items(), reverse=True) if tier == "C"]
+        wraps = [kdf(tier, "index-wrap", self.id) for tier in tiers]
+        wrap, index = self._unseal_first(wraps, row["index_key"], self.id, "index key")
+        self._keep("wrap", "C", "wrap of the index", wrap)
+        self._index = self._keep("index", "device", "index", index)
 
     def _open_shares(self):
         self._share = self._erasable = self._device_row = None
@@ -386,12 +443,12 @@ class Vault:
         self.collections[row["id"]] = Collection(row["id"], label.decode(), bool(row["locked"]))
 
     def _derive_chains(self):
-        """Every collection's own tier keys, and every link up to the one behind the last collection."""
+        """Every collection's own tier keys, newest first, and every link up to the one behind the last collection."""
         rows = sorted(self._rows["collection"], key=lambda row: row["ordinal"])
         require(len({row["ordinal"] for row in rows}) == len(rows), "vault.db: two collections have one place")
         self._tier_keys = {}
-        for (epoch, tier), key in self.tiers.items():
-            mine = {row["ordinal"]: row for row in rows if row["epoch"] == epoch}
+        for (epoch, tier), key in sorted(self.tiers.items(), reverse=True):
+            mine = {row["ordinal"]: row for row in rows if row["epoch"] <= epoch}
             link = kdf(key, "collection-chain", self.id)
             for ordinal in range(max(mine, default=-1) + 2):
                 self._keep("link", tier, f"link {ordinal} of {tier}", link)
@@ -399,7 +456,7 @@ class Vault:
                     row = mine[ordinal]
                     own = kdf(link, "collection", row["uuid"])
                     self._keep("collection", tier, f"{tier} of collection {row['id']}", own)
-                    self._tier_keys[row["id"], tier] = own
+                    self._tier_keys.setdefault((row["id"], tier), []).append(own)
                 link = kdf(link, "next-collection")
         for row in rows:
             require((row["id"], "A") in self._tier_keys, "vault.db: a collection of no known epoch")
@@ -424,15 +481,16 @@ class Vault:
             elif kind in (9, 10) and label == "class-wrap":
                 shares = [self._share]
             if not foreign or (tier != "device" and not shares):
-                base = self._share if tier == "device" else self._tier_keys[row["collection"], tier]
-                found.append((tier, kdf(base, label, *context, *shares), row[column]))
+                bases = [self._share] if tier == "device" else self._tier_keys[row["collection"], tier]
+                found.append((tier, [kdf(base, label, *context, *shares) for base in bases], row[column]))
             if kind == 8:
-                base = self._tier_keys[row["collection"], "C"]
-                found.append(("C", kdf(base, label, *context), row[column + "_session"]))
+                bases = self._tier_keys[row["collection"], "C"]
+                found.append(("C", [kdf(base, label, *context) for base in bases], row[column + "_session"]))
             values = set()
-            for above, wrap, sealed in found:
+            for above, wraps, sealed in found:
+                wrap, value = self._unseal_first(wraps, sealed, b"".join(context), f"{column} of {where}")
                 self._keep("wrap", above, f"wrap of {label[:-5]} {where}", wrap)
-                values.add(self._unseal(wrap, sealed, b"".join(context), f"{column} of {where}"))
+                values.add(value)
             require(len(values) <= 1, f"two different copies of {column} of {where}")
             opened[column] = values.pop() if values else None
             self._keep(label[:-5], tier, f"{label[:-5]} {where}", opened[column])
@@ -447,8 +505,8 @@ class Vault:
             require((row[column] is not None) == has_pair, f"{column} of {where}")
         if not has_pair:
             return
-        session = self._tier_keys[row["collection"], "C"]
-        same(row["public_tag"], kdf(session, "public-key-tag", *context, row["public_key"]), f"public key of {where}")
+        tags = [kdf(key, "public-key-tag", *context, row["public_key"]) for key in self._tier_keys[row["collection"], "C"]]
+        require(row["public_tag"] in tags, f"public key of {where}")
         if opened["class_key"] is not None:
             private = self._unseal(
                 opened["class_key"], row["private_key"], b"".join(context), f"private key of {where}"
@@ -514,17 +572,9 @@ class Vault:
         return number(item.flags, 4) + revision
 
     def _open_stored_while_locked(self, row, key, binding, what):
-        tag = kdf(
-            self._tier_keys[row["collection"], "C"],
-            "locked-item-tag",
-            *key["context"],
-            row["uuid"],
-            binding,
-            row["metadata"],
-            row["item_key"],
-            row["secret"],
-        )
-        same(row["locked_tag"], tag, f"{what}: locked tag")
+        covered = (*key["context"], row["uuid"], binding, row["metadata"], row["item_key"], row["secret"])
+        tags = [kdf(session, "locked-item-tag", *covered) for session in self._tier_keys[row["collection"], "C"]]
+        require(row["locked_tag"] in tags, f"{what}: locked tag")
         require(key["private_key"] is not None, f"{what}: its class has no private key")
         public = key["row"]["public_key"]
         try:

@@ -29,7 +29,13 @@ struct Vectors: Decodable {
     }
     let name, vault, tierA, tierC, file: String
     let generation, founded: UInt64
+    struct Code: Decodable {
+      let code: String
+      let protector: Int
+    }
     let passwords: [Password]
+    let codes: [Code]?
+    let formerA, formerC: String?
   }
   struct Device: Decodable {
     let file, identity, context, share, bound, erasable: String
@@ -125,6 +131,15 @@ struct VectorTests {
         #expect(octets(tiers.unlocked) == [UInt8](hex: vector.tierA))
         #expect(octets(tiers.session) == [UInt8](hex: vector.tierC))
         #expect(try keybag.recognises(tiers))
+      }
+      for code in vector.codes ?? [] {
+        let opened = try keybag.open(code: try RecoveryCode(typed: Array(code.code.utf8).span.bytes))
+        #expect(opened.protector == code.protector)
+        #expect(octets(try opened.tiers().unlocked) == [UInt8](hex: vector.tierA))
+        let former = try opened.formerTiers()
+        #expect(octets(former[0].tiers.unlocked) == [UInt8](hex: try #require(vector.formerA)))
+        #expect(octets(former[0].tiers.session) == [UInt8](hex: try #require(vector.formerC)))
+        #expect(try keybag.recognises(former))
       }
       #expect(failure { () throws(KeybagError) in _ = try keybag.open(with: [1]) } == .wrongPassword)
     }

@@ -6,6 +6,7 @@
 //     VaultCrash found HOME              founds a vault with the password on standard input
 //     VaultCrash replace HOME COUNT      rewrites the keybag, the password on standard input
 //     VaultCrash move HOME               unlocks where there is a device key service
+//     VaultCrash rotate HOME COUNT       gives the vault new keys and stores COUNT items meanwhile, the same
 
 import Glibc
 import Keybag
@@ -86,6 +87,35 @@ func move(_ home: String) throws {
   say("settled")
 }
 
+func rotate(_ home: String, _ count: Int) throws {
+  let password = try input()
+  let folder = try KeybagFile.folder(home: home, owner: getuid())
+  let opened = try KeybagFile.load(from: folder).open(password: password.span.bytes)
+  let vault = Vault(home: home, owner: getuid(), machine: [UInt8](repeating: 7, count: 16))
+  try vault.unlock(
+    try opened.tiers(), former: try opened.formerTiers(), opening: .everything, liftingMarks: true, mayCreate: false)
+  while vault.verifyStep() {}
+  say("unlocked")
+  let next = try opened.rotated(
+    password: password.span.bytes, cost: PasswordCost(passes: 3, memory: 32 << 20))
+  try KeybagFile.replace(with: next.keybag, in: folder)
+  say("keybag")
+  vault.refresh()
+  try vault.unlock(
+    try next.tiers(), former: try next.formerTiers(), opening: .everything, liftingMarks: false, mayCreate: false)
+  say("renewed")
+  for number in 0..<count {
+    _ = try vault.createItem(
+      in: 1, item(1000 + number), secret: try secret("secret \(1000 + number)"), accessibility: nil, replacing: false)
+    say("stored \(1000 + number)")
+    if number == 0 { while try vault.rotateItems() {} }
+  }
+  if let settled = try next.dropping(epochsBefore: vault.neededEpoch, proving: false) {
+    try KeybagFile.replace(with: settled, in: folder)
+  }
+  say("settled")
+}
+
 do {
   try Sodium.initialize()
   let arguments = CommandLine.arguments
@@ -97,6 +127,7 @@ do {
   case "hold": try store(arguments[2], 1, from: start, thenWait: true)
   case "found": try found(arguments[2])
   case "move": try move(arguments[2])
+  case "rotate": try rotate(arguments[2], count)
   case "replace": try replace(arguments[2], count)
   default: exit(2)
   }

@@ -132,7 +132,11 @@ struct CrashTests {
   enum Unsynchronised: CaseIterable { case lost, torn, kept }
 
   /// A home as a power cut leaves it.
-  static func afterCut(_ home: Home, _ durable: String, _ rest: Unsynchronised, seed: UInt64) throws -> Home {
+  ///
+  /// - Parameter keybag: the keybag as it was before; nil where it is left as it is.
+  static func afterCut(
+    _ home: Home, _ durable: String, _ rest: Unsynchronised, seed: UInt64, keybag: [UInt8]? = nil
+  ) throws -> Home {
     let copy = try Home(copying: home)
     if rest == .kept { return copy }
     func bytes(_ path: String) -> [UInt8] { readFile(path) ?? [] }
@@ -142,13 +146,14 @@ struct CrashTests {
       return state >> 62 & 1 == 1
     }
     for name in copy.names where name != "keybag" { copy.remove(name) }
+    if let keybag { copy.write("keybag", keybag) }
     for line in String(decoding: bytes(durable + "/names"), as: UTF8.self).split(separator: "\n") {
       let parts = line.split(separator: " ", maxSplits: 1)
       let name = String(parts[1])
-      if name == "keybag" { continue }
+      if name == "keybag" && keybag == nil { continue }
       var content = bytes(durable + "/" + parts[0])
       let live = home.read(name)
-      if rest == .torn, name != "device.key" {
+      if rest == .torn, name != "device.key", name != "keybag" {
         if coin() {
           content += [UInt8](repeating: 0, count: max(0, live.count - content.count))
           if live.count < content.count { content.removeLast(content.count - live.count) }

@@ -12,7 +12,9 @@ import struct
 from hashlib import blake2b
 
 from argon2.low_level import Type, hash_secret_raw
-from nacl.bindings import crypto_aead_xchacha20poly1305_ietf_encrypt as xchacha
+from nacl.bindings import (
+    crypto_aead_xchacha20poly1305_ietf_encrypt as xchacha, crypto_box, crypto_scalarmult_base,
+)
 
 MIB = 1 << 20
 
@@ -78,6 +80,48 @@ def reserved(name, kind, size):
     return encoded + u32(0) + u64(0) + pattern(name + " commitment", 32) + u16(size) + b"\x5a" * size
 
 
+ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+
+
+def times(left, right):
+    """The product in the field of 32 elements with x^5 + x^2 + 1."""
+    product = 0
+    for bit in range(5):
+        if right >> bit & 1:
+            product ^= left << bit
+    for bit in range(9, 4, -1):
+        if product >> bit & 1:
+            product ^= 0b100101 << bit - 5
+    return product
+
+
+def code_text(secret):
+    check = kdf(secret + bytes(16), "recovery-check", size=16)
+    bits = "".join(f"{byte:08b}" for byte in secret + check[:2])[:140]
+    groups = []
+    for group in range(7):
+        values = [int(bits[at : at + 5], 2) for at in range(20 * group, 20 * group + 20, 5)]
+        last = group + 1
+        for place, value in enumerate(values):
+            last ^= times(value, 2 << place)
+        groups.append("".join(ALPHABET[value] for value in values + [last]))
+    return "-".join(groups)
+
+
+def recovery(vault, root, name, created):
+    """A recovery code's protector. The sealed box has a fixed key pair where the programs take a new one."""
+    secret, ident, salt = pattern(name + " secret", 16), pattern(name + " id", 16), pattern(name + " salt", 16)
+    key = secret + salt
+    commitment = kdf(key, "protector-commitment", vault, ident)
+    private = kdf(key, "recovery-private", vault, ident)
+    public, single = crypto_scalarmult_base(private), pattern(name + " single", 32)
+    theirs = crypto_scalarmult_base(single)
+    sealed = public + theirs + crypto_box(root, blake2b(theirs + public, digest_size=24).digest(), public, single)
+    encoded = u8(2) + u8(1) + ident + u64(created) + u64(0) + salt + u32(0) + u64(0) + commitment
+    values = {"code": code_text(secret), "private": private.hex(), "commitment": commitment.hex()}
+    return encoded + u16(len(sealed)) + sealed, values
+
+
 def epoch(vault, root, number):
     associated = u32(1) + vault + u32(number)
     sealed, commitments, keys = b"", b"", {}
@@ -112,13 +156,15 @@ def rotating_keybag():
     vault, root = pattern("rotating vault", 16), pattern("rotating root", 32)
     old, first = protector(vault, root, "old", b"the old one", 2, 1700000000, 1700604800, 3, 32 * MIB)
     new, second = protector(vault, root, "new", b"the new one", 1, 1700000001, 0, 4, 33 * MIB)
+    code, third = recovery(vault, root, "code", 1700000002)
     tiers = [epoch(vault, root, 1), epoch(vault, root, 2)]
     return {
-        "name": "two passwords, a reserved protector, two epochs", "vault": vault.hex(), "generation": 7,
+        "name": "two passwords, a recovery code, a reserved protector, two epochs", "vault": vault.hex(), "generation": 7,
         "founded": 1600000000, "root": root.hex(), "tierA": tiers[1][1]["A"], "tierC": tiers[1][1]["C"],
-        "passwords": [dict(first, protector=0), dict(second, protector=2)],
+        "passwords": [dict(first, protector=0), dict(second, protector=3)], "codes": [dict(third, protector=1)],
+        "formerA": tiers[0][1]["A"], "formerC": tiers[0][1]["C"],
         "file": keybag(
-            vault, 7, 1600000000, root, [old, reserved("code", 2, 100), new], [encoded for encoded, _ in tiers]
+            vault, 7, 1600000000, root, [old, code, reserved("restricted", 3, 100), new], [encoded for encoded, _ in tiers]
         ).hex(),
     }
 
@@ -175,7 +221,7 @@ def service(user):
 
 # --- the parts by themselves
 
-LABELS = """protector-wrap protector-commitment tier-wrap keybag-tag tier-commitment collection-chain collection
+LABELS = """protector-wrap protector-commitment recovery-private recovery-check tier-wrap keybag-tag tier-commitment collection-chain collection
 next-collection index-wrap collection-label passphrase-wrap passphrase-commitment class-wrap metadata-wrap
 public-key-tag locked-item-tag attribute-token attribute-set-token alias-token device-wrap device-identity device-user""".split()
 

@@ -1,0 +1,125 @@
+import ArgumentParser
+import Control
+import Foundation
+import Keybag
+import PAMClient
+import Posix
+import Sodium
+
+/// Asking for what opens the keybag itself: the login password, which PAM has accepted, or a recovery code.
+struct RootKeyAsking: ParsableArguments {
+  @Flag(help: "Take what is asked for from lines of standard input instead of the terminal.")
+  var stdin = false
+
+  @Option(help: ArgumentHelp("A folder of PAM services in the place of /etc/pam.d.", visibility: .hidden))
+  var pamFolder: String?
+
+  @Option(help: ArgumentHelp("The program in the place of latchkey-derive.", visibility: .hidden))
+  var deriveProgram: String?
+
+  /// What must be so before anything secret is asked for.
+  static func prepare() throws {
+    try Posix.Process.forbidInspection()
+    try Sodium.initialize()
+  }
+
+  func conversation() throws -> TerminalConversation { try TerminalConversation.asking(standardInput: stdin) }
+
+  /// latchkey-derive for the vault of the daemon at `place`.
+  func program(_ place: Place, vault path: String?) throws -> DeriveProgram {
+    guard let account = Account(uid: getuid()) else { throw Failure.unavailable("you have no account") }
+    let suffix = "/" + KeybagFile.folderNames.joined(separator: "/")
+    let home = path.flatMap { $0.hasSuffix(suffix) ? String($0.dropLast(suffix.count)) : nil } ?? ""
+    return DeriveProgram(
+      path: try DeriveProgram.find(deriveProgram), account: account, home: home, runtime: place.folder)
+  }
+
+  /// Asks for the login password by PAM, which must accept it.
+  func password(_ terminal: TerminalConversation) throws -> SecureBytes {
+    guard let account = Account(uid: getuid()) else { throw Failure.unavailable("you have no account") }
+    let conversation = KeepingConversation(terminal)
+    let outcome = Authentication.run(
+      service: "latchkey-unlock", user: account.name, terminal: ttyname(0).map { String(cString: $0) },
+      folder: pamFolder, conversation: conversation)
+    switch outcome {
+    case _ where terminal.wasCancelled: throw Failure.cancelled
+    case .refused(let text): throw Failure.refused(text)
+    case .unavailable(let text): throw Failure.unavailable(text)
+    case .accepted: break
+    }
+    guard let answer = conversation.takeAnswer(), answer.count > 0 else {
+      throw Failure.unavailable("PAM asked for no password, and the vault needs it")
+    }
+    return answer
+  }
+
+  /// Asks for a recovery code until one is typed without a mistake; on standard input, once.
+  func code(_ terminal: TerminalConversation) throws -> SecureBytes {
+    var typed = HeldAnswer()
+    while true {
+      terminal.answer(.secret("Recovery code: ")) { typed.keep($0) }
+      guard !terminal.wasCancelled, let code = typed.take(), code.count > 0 else { throw Failure.cancelled }
+      guard let mistake = Self.mistake(in: code) else { return code }
+      guard !stdin else { throw Failure.declined("\(mistake.explanation). Nothing was done.") }
+      terminal.answer(.error("No: \(mistake.explanation). Once more."), { _ in })
+    }
+  }
+
+  private static func mistake(in code: borrowing SecureBytes) -> RecoveryCode.Mistake? {
+    do {
+      _ = try RecoveryCode(typed: code.bytes)
+      return nil
+    } catch { return error }
+  }
+}
+
+/// One secret that a conversation was answered with.
+private struct HeldAnswer: ~Copyable {
+  private var answer: SecureBytes?
+
+  mutating func keep(_ bytes: borrowing SecureBytes) { answer = try? SecureBytes(copying: bytes.bytes) }
+
+  mutating func take() -> SecureBytes? { answer.take() }
+}
+
+/// A conversation that keeps the last secret that was given: the password, once PAM has accepted it.
+private final class KeepingConversation: Conversation {
+  private let terminal: TerminalConversation
+  private var answer = HeldAnswer()
+
+  init(_ terminal: TerminalConversation) { self.terminal = terminal }
+
+  func takeAnswer() -> SecureBytes? { answer.take() }
+
+  func answer(_ message: ConversationMessage, _ body: (borrowing SecureBytes) -> Void) {
+    guard case .secret = message else { return terminal.answer(message, body) }
+    terminal.answer(message) { given in
+      answer.keep(given)
+      body(given)
+    }
+  }
+}
+
+extension DeriveProgram.Answer? {
+  /// What a person is told where it is not done.
+  ///
+  /// - Parameter wrong: where what was given opens nothing.
+  func failure(wrong: String) -> Failure {
+    switch self {
+    case .wrongSecret: .declined(wrong)
+    case .noDaemon, .silent: .silent
+    case .noVault: .declined("there is no vault yet. Log in once with your password, and it is founded.")
+    case .refused: .declined("the vault does not allow that now. See 'latchkey status'.")
+    case .damaged: .declined("the vault's files cannot be used. See 'latchkey status'.")
+    case .noMemory: .declined("there is not enough memory to check the password. Close something, and try again.")
+    case .homeUnavailable: .declined("the keybag cannot be written: is the disk full? Nothing was changed.")
+    case .tooManyEpochs:
+      .declined(
+        """
+        items still need too many generations of former keys. Open the collections that are closed, and the vault on the \
+        devices that 'latchkey status' counts items of, or delete those items.
+        """)
+    default: .declined("latchkey-derive failed. Nothing was changed, or it goes on at the next unlock.")
+    }
+  }
+}

@@ -1,0 +1,102 @@
+import Sodium
+import Testing
+
+@testable import Keybag
+
+extension Keybag.Opened {
+  /// New keys at the least cost.
+  borrowing func rotated(with password: [UInt8]) throws(KeybagError) -> Keybag.Opened {
+    try rotated(password: password.span.bytes, cost: cheap)
+  }
+}
+
+@Suite("A keybag with new keys")
+struct RotationTests {
+  init() throws { try Sodium.initialize() }
+
+  @Test("has another root key and newest tier keys, and the former ones for as long as they are needed")
+  func rotated() throws {
+    let founded = try Keybag.found(with: password, cost: cheap)
+    let next = try founded.rotated(with: password)
+    let read = try Keybag(decoding: next.keybag.encoded)
+    #expect(read == next.keybag)
+    #expect(read.generation == 2 && read.vault == founded.keybag.vault && read.founded == founded.keybag.founded)
+    #expect(read.epochs.map(\.number) == [1, 2])
+    #expect(read.protectors.count == 1 && read.protectors[0].id != founded.keybag.protectors[0].id)
+
+    let opened = try read.open(with: password)
+    let before = try founded.tiers()
+    let after = try opened.tiers()
+    let former = try opened.formerTiers()
+    #expect(former.map(\.number) == [1])
+    #expect(octets(former[0].tiers.unlocked) == octets(before.unlocked))
+    #expect(octets(former[0].tiers.session) == octets(before.session))
+    let keys = [octets(before.unlocked), octets(before.session), octets(after.unlocked), octets(after.session)]
+    #expect(Set(keys).count == 4)
+    #expect(try read.recognises(after) && read.recognises(former))
+    #expect(try !read.recognises(before))
+    #expect(try !read.recognises([] as [FormerTiers]) && !founded.keybag.recognises(former))
+    let another = FormerTiers(number: 2, tiers: try before.duplicate())
+    #expect(try !read.recognises([another]))
+
+    // Whoever has the old keybag has the old root key: it opens nothing of the new one.
+    #expect(read.epochs[0] != founded.keybag.epochs[0])
+    let settled = try #require(try opened.dropping(epochsBefore: 2, proving: false))
+    #expect(settled.epochs.map(\.number) == [2] && settled.generation == 3)
+    let last = try Keybag(decoding: settled.encoded).open(with: password)
+    #expect(octets(try last.tiers().unlocked) == octets(after.unlocked))
+    #expect(try last.formerTiers().isEmpty)
+  }
+
+  @Test("drops no generation that is needed, never the newest, and says when there is nothing to do")
+  func dropping() throws {
+    let opened = try Keybag.found(with: password, cost: cheap).rotated(with: password)
+    #expect(try opened.dropping(epochsBefore: 1, proving: false) == nil)
+    #expect(try opened.dropping(epochsBefore: 0, proving: false) == nil)
+    #expect(try opened.dropping(epochsBefore: 3, proving: false) == nil)
+    #expect(try opened.dropping(epochsBefore: 1, proving: true)?.protectors[0].state == .proven)
+    #expect(try opened.dropping(epochsBefore: 2, proving: true)?.epochs.count == 1)
+  }
+
+  @Test("leaves no other password a way in")
+  func passwords() throws {
+    let vector = try #require(try Vectors().keybags.last)
+    let keybag = try Keybag(decoding: [UInt8](hex: vector.file))
+    let next = try keybag.open(with: Array("the new one".utf8))
+      .rotated(with: Array("the new one".utf8)).keybag
+    // The retiring password and the reserved kind are gone, the recovery code is not.
+    #expect(next.protectors.map(\.kind) == [.password, .recoveryCode])
+    #expect(next.epochs.map(\.number) == [1, 2, 3])
+    #expect(failure { () throws(KeybagError) in _ = try next.open(with: Array("the old one".utf8)) } == .wrongPassword)
+    let code = try RecoveryCode(typed: Array(try #require(vector.codes?.first).code.utf8).span.bytes)
+    let byPassword = try next.open(with: Array("the new one".utf8)).tiers()
+    #expect(octets(try next.open(code: code).tiers().session) == octets(byPassword.session))
+    #expect(octets(try next.open(code: code).formerTiers()[1].tiers.unlocked) == [UInt8](hex: vector.tierA))
+  }
+
+  @Test("is refused where too many former keys are still needed")
+  func limit() throws {
+    var opened = try Keybag.found(with: password, cost: cheap)
+    for number in 2...UInt32(Keybag.epochLimit) {
+      opened = try opened.rotated(with: password)
+      #expect(opened.keybag.epoch.number == number)
+    }
+    let full = opened.keybag
+    #expect(try Keybag(decoding: full.encoded) == full)
+    let seen = failure { () throws(KeybagError) in
+      _ = try full.open(with: password).rotated(with: password)
+    }
+    #expect(seen == .tooManyEpochs)
+    #expect(try full.open(with: password).dropping(epochsBefore: 8, proving: false)?.epochs.map(\.number) == [8])
+  }
+
+  @Test("with generations out of order is refused when it is read")
+  func order() throws {
+    let keybag = try Keybag.found(with: password, cost: cheap).rotated(with: password).keybag
+    let file = keybag.encoded
+    for (first, second) in [(2, 2), (2, 1), (0, 2), (1, 1)] as [(UInt32, UInt32)] {
+      let changed = file.with(number: first, at: Offset.epoch).with(number: second, at: Offset.epoch + 212)
+      #expect(failure { () throws(KeybagError) in _ = try Keybag(decoding: changed.resummed) } == .unreasonable)
+    }
+  }
+}

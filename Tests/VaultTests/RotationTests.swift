@@ -1,0 +1,408 @@
+import Glibc
+import Keybag
+import Posix
+import SQLite
+import Sodium
+import Testing
+
+@testable import Vault
+
+/// Tier keys of every generation, as the helper brings them.
+private final class Rotated {
+  let tiers: TierKeys
+  let former: [FormerTiers]
+
+  init(_ opened: borrowing Keybag.Opened) throws {
+    tiers = try opened.tiers()
+    former = try opened.formerTiers()
+  }
+}
+
+extension Home {
+  /// What is in the keybag now.
+  fileprivate func keys() throws -> Rotated {
+    try Rotated(try Home.open(try Keybag(decoding: read("keybag"))))
+  }
+
+  /// Gives the keybag new keys, as the helper does.
+  fileprivate func rotateKeybag() throws -> Rotated {
+    let folder = try KeybagFile.folder(home: path, owner: getuid())
+    let opened = try Home.open(try KeybagFile.load(from: folder))
+    let password = Home.password
+    let next = try opened.rotated(password: password.span.bytes, cost: PasswordCost(passes: 3, memory: 32 << 20))
+    try KeybagFile.replace(with: next.keybag, in: folder)
+    return try Rotated(next)
+  }
+
+  /// Lets go of generations before `oldest` in the keybag.
+  fileprivate func drop(before oldest: UInt32) throws {
+    let folder = try KeybagFile.folder(home: path, owner: getuid())
+    let next = try Home.open(try KeybagFile.load(from: folder)).dropping(epochsBefore: oldest, proving: false)
+    if let next { try KeybagFile.replace(with: next, in: folder) }
+  }
+
+  fileprivate func unlock(_ vault: Vault, _ keys: Rotated, opening: Vault.Opening = .everything) throws {
+    vault.refresh()
+    #expect(try vault.recognises(keys.tiers, former: keys.former))
+    try vault.unlock(keys.tiers, former: keys.former, opening: opening, liftingMarks: true, mayCreate: false)
+  }
+
+  /// A new keybag and all items under new keys, as far as that is possible.
+  fileprivate func rotate(_ vault: Vault) throws {
+    try unlock(vault, try rotateKeybag())
+    while try vault.rotateItems() {}
+    try drop(before: vault.neededEpoch)
+  }
+
+  /// The vault as a new daemon has it after a login.
+  fileprivate func reopened(on machine: [UInt8]? = Home.machine) throws -> Vault {
+    let vault = vault(on: machine)
+    try unlock(vault, try keys())
+    vault.verifyToEnd()
+    #expect(vault.problems == [])
+    return vault
+  }
+
+  fileprivate func column(_ sql: StaticString) throws -> [[UInt8]] {
+    let database = try Database(path: folder + "/vault.db", mode: .existing)
+    let statement = try database.statement(sql)
+    defer { statement.reset() }
+    var found: [[UInt8]] = []
+    while try statement.step() { found.append(statement.blob(0)) }
+    return found
+  }
+}
+
+@Suite("New keys")
+struct RotationTests {
+  let home: Home
+
+  init() throws { home = try Home() }
+
+  /// An item of every class.
+  private func fill(_ vault: Vault, in collection: Int64 = 1) throws -> [AccessibilityClass: Int64] {
+    var ids: [AccessibilityClass: Int64] = [:]
+    for accessibility in AccessibilityClass.allCases {
+      ids[accessibility] = try vault.add(
+        ["n": accessibility.name], accessibility.name, accessibility, in: collection)
+    }
+    return ids
+  }
+
+  private func expect(_ vault: Vault, _ ids: [AccessibilityClass: Int64]) throws {
+    for (accessibility, id) in ids {
+      #expect(try vault.secretText(id) == accessibility.name)
+      #expect(try vault.ids(["n": accessibility.name]).contains(id))
+      #expect(try vault.info(ofItem: id).accessibility == accessibility)
+    }
+  }
+
+  @Test("leave nothing of the former ones, in the keybag or the database, and every secret readable")
+  func everything() throws {
+    let keys: [[UInt8]]
+    let ids: [AccessibilityClass: Int64]
+    do {
+      let vault = try home.unlocked()
+      vault.verifyToEnd()
+      ids = try fill(vault)
+      _ = try vault.createCollection(label: "Empty")
+      vault.settle()
+    }
+    keys =
+      try home.column("SELECT class_key FROM class_key") + home.column("SELECT item_key FROM item")
+      + home.column("SELECT metadata_key FROM class_key") + home.column("SELECT metadata FROM item")
+      + home.column("SELECT share FROM device") + home.column("SELECT index_key FROM vault")
+      + home.column("SELECT uuid FROM class_key")
+    do {
+      let vault = try home.reopened()
+      try home.rotate(vault)
+      #expect(try vault.rotationProgress() == RotationProgress())
+      #expect(vault.neededEpoch == 2 && !vault.isRotating)
+      try expect(vault, ids)
+      // And new ones of both kinds.
+      let late = try vault.add(["n": "late"], "late")
+      let other = try vault.createCollection(label: "Other")
+      #expect(try vault.secretText(try vault.add(["n": "there"], "there", in: other)) == "there")
+      vault.evict()
+      try home.unlock(vault, try home.keys())
+      #expect(try vault.secretText(late) == "late")
+      vault.settle()
+    }
+    let file = home.read("vault.db") + home.read("vault.db-wal")
+    for (number, key) in keys.enumerated() { #expect(!contains(file, key), "\(number) is still in the file") }
+    let keybag = try Keybag(decoding: home.read("keybag"))
+    #expect(keybag.epochs.map(\.number) == [2])
+    let vault = try home.reopened()
+    try expect(vault, ids)
+    // The keys from before open nothing.
+    #expect(try !home.vault().recognises(home.tiers))
+    #expect(throws: VaultError.self) { try home.vault().check(home.tiers, mayCreate: false) }
+  }
+
+  @Test("again and again")
+  func repeated() throws {
+    let ids: [AccessibilityClass: Int64]
+    do {
+      let vault = try home.unlocked()
+      vault.verifyToEnd()
+      ids = try fill(vault)
+      for number in 2...12 as ClosedRange<UInt32> {
+        try home.rotate(vault)
+        #expect(vault.neededEpoch == number)
+        try expect(vault, ids)
+      }
+    }
+    let vault = try home.reopened()
+    try expect(vault, ids)
+    #expect(try vault.collection(1).classes.count == AccessibilityClass.allCases.count)
+  }
+
+  @Test(
+    "that the keybag has and the database does not yet are taken at the next unlock, at the first with the screen open")
+  func interrupted() throws {
+    let ids: [AccessibilityClass: Int64]
+    do {
+      let vault = try home.unlocked()
+      ids = try fill(vault)
+      _ = try home.rotateKeybag()
+    }
+    let keys = try home.keys()
+    let vault = home.vault()
+    try home.unlock(vault, keys, opening: .session)
+    #expect(try vault.secretText(try #require(ids[.afterFirstUnlock])) == "after-first-unlock")
+    #expect(throws: VaultError.isLocked) { try vault.secretText(try #require(ids[.whenUnlocked])) }
+    #expect(vault.neededEpoch == 1)
+    // What is stored before the keys are changed is readable after.
+    let early = try vault.add(["n": "early"], "early")
+    try home.unlock(vault, keys)
+    #expect(try vault.secretText(early) == "early")
+    while try vault.rewrapStoredWhileLocked() {}
+    while try vault.rotateItems() {}
+    #expect(vault.neededEpoch == 2)
+    try expect(vault, ids)
+    #expect(try vault.secretText(early) == "early")
+  }
+
+  @Test("wait for what was stored behind the locked screen, whose tag is under the former ones")
+  func storedWhileLocked() throws {
+    let id: Int64
+    do {
+      let vault = try home.unlocked()
+      vault.verifyToEnd()
+      vault.evict()
+      id = try vault.add(["n": "late"], "late")
+      try home.unlock(vault)
+      try home.unlock(vault, try home.rotateKeybag())
+      // Its tag still hangs on them.
+      #expect(vault.neededEpoch == 1)
+      try vault.update(item: id) { $0.label = "renamed" }
+      while try vault.rotateItems() {}
+      #expect(vault.neededEpoch == 2)
+      #expect(try vault.secretText(id) == "late")
+      try home.drop(before: 2)
+    }
+    let again = try home.reopened()
+    #expect(try again.secretText(id) == "late")
+    #expect(try again.info(ofItem: id).metadata?.label == "renamed")
+  }
+
+  @Test("reach a collection that is closed when it is opened, and until then its former ones stay")
+  func closed() throws {
+    let key = try Key.random()
+    let collection: Int64
+    let marked: Int64
+    var ids: [AccessibilityClass: Int64] = [:]
+    do {
+      let vault = try home.unlocked()
+      vault.verifyToEnd()
+      collection = try vault.createCollection(label: "Private")
+      ids = try fill(vault, in: collection)
+      try vault.setPassphrase(ofCollection: collection, key: key, .make())
+      marked = try vault.createCollection(label: "Marked")
+      try vault.add(["n": "marked"], "marked", in: marked)
+      try vault.lockCollection(collection)
+      try vault.lockCollection(marked)
+      let keys = try home.rotateKeybag()
+      vault.refresh()
+      try vault.unlock(keys.tiers, former: keys.former, opening: .everything, liftingMarks: false, mayCreate: false)
+      while try vault.rotateItems() {}
+      #expect(vault.neededEpoch == 1)
+      #expect(try vault.rotationProgress().closed == Int64(ids.count + 1))
+      // A second time, on top of that.
+      let more = try home.rotateKeybag()
+      vault.refresh()
+      try vault.unlock(more.tiers, former: more.former, opening: .everything, liftingMarks: false, mayCreate: false)
+      #expect(vault.neededEpoch == 1)
+      try home.drop(before: vault.neededEpoch)
+    }
+    do {
+      let vault = try home.reopened()
+      // The login opened the one that was only locked.
+      #expect(try vault.secretText(try vault.ids(["n": "marked"])[0]) == "marked")
+      #expect(try vault.openCollection(collection, passphraseKey: key))
+      try expect(vault, ids)
+      while try vault.rotateItems() {}
+      #expect(vault.neededEpoch == 3)
+      #expect(try vault.rotationProgress() == RotationProgress())
+      try home.drop(before: 3)
+    }
+    let again = try home.reopened()
+    #expect(try again.openCollection(collection, passphraseKey: key))
+    try expect(again, ids)
+  }
+
+  @Test("reach another device's items there, and until then its former ones stay")
+  func otherDevice() throws {
+    let here: [AccessibilityClass: Int64]
+    do { here = try fill(try home.unlocked()) }
+    let there: [AccessibilityClass: Int64]
+    do {
+      let vault = try home.reopened(on: Home.otherMachine)
+      there = try fill(vault)
+      try home.rotate(vault)
+      #expect(vault.neededEpoch == 1)
+      // ...ThisDeviceOnly and always, which were made on the first device.
+      #expect(try vault.rotationProgress().otherDevice == 5)
+      try expect(vault, there)
+      #expect(try vault.secretText(try #require(here[.always])) == "always")
+      #expect(throws: VaultError.otherDevice) { try vault.secretText(try #require(here[.whenUnlockedThisDeviceOnly])) }
+    }
+    do {
+      let vault = try home.reopened()
+      try expect(vault, here)
+      while try vault.rotateItems() {}
+      // Now this is the device that has the newest, and the other's are already under keys of this generation.
+      try expect(vault, here)
+    }
+    let again = try home.reopened(on: Home.otherMachine)
+    try expect(again, there)
+  }
+
+  @Test("are not begun where the vault is locked, or not yet looked at as a whole")
+  func refused() throws {
+    let vault = try home.unlocked()
+    #expect(throws: VaultError.unavailable("the vault is still being checked; try again in a moment")) {
+      try vault.checkMayRotate()
+    }
+    vault.verifyToEnd()
+    try vault.checkMayRotate()
+    vault.evict()
+    #expect(throws: VaultError.isLocked) { try vault.checkMayRotate() }
+  }
+
+  @Test("let others be served between small steps, and what is written meanwhile is under the newest")
+  func steps() throws {
+    var ids: [Int64] = []
+    do {
+      let vault = try home.unlocked()
+      vault.verifyToEnd()
+      for number in 0..<60 { ids.append(try vault.add(["n": "\(number)"], "\(number)")) }
+      try home.unlock(vault, try home.rotateKeybag())
+      #expect(try vault.rotationProgress().left == 60)
+      var steps = 0
+      while try vault.rotateItems(for: 0) {
+        steps += 1
+        let chosen = 59 - steps
+        try vault.set(ids[chosen], "changed \(chosen)")
+        #expect(try vault.secretText(ids[chosen]) == "changed \(chosen)")
+        #expect(try vault.secretText(ids[0]) == "0")
+        if steps == 2 { try vault.deleteItem(ids[30]) }
+      }
+      #expect(steps > 25)
+      #expect(try vault.rotationProgress() == RotationProgress())
+      #expect(try vault.itemCount() == 59)
+    }
+    let again = try home.reopened()
+    #expect(try again.secretText(ids[58]) == "changed 58")
+    #expect(try again.secretText(ids[10]) == "10")
+  }
+
+  @Test("that a stranger's keybag brings open nothing")
+  func strangers() throws {
+    let vault = try home.unlocked()
+    vault.verifyToEnd()
+    let id = try vault.add(["n": "a"], "a")
+    let keys = try home.rotateKeybag()
+    vault.refresh()
+    #expect(try !vault.recognises(keys.tiers, former: []))
+    let stranger = FormerTiers(number: 1, tiers: try .random())
+    #expect(try !vault.recognises(keys.tiers, former: [stranger]))
+    #expect(throws: VaultError.self) { try vault.check(keys.tiers, former: [stranger], mayCreate: false) }
+    #expect(try vault.secretText(id) == "a")
+  }
+}
+
+@Suite("New keys, interrupted", .serialized)
+struct RotationCrashTests {
+  @Test("in front of every single change of a file, by signal and by power, lose nothing")
+  func everyCall() throws {
+    let shim = try #require(CrashTests.shim, "no C compiler")
+    let tests = CrashTests()
+    let template = try Home()
+    do {
+      let vault = try template.unlocked()
+      vault.verifyToEnd()
+      for number in 0..<8 { try vault.add(["n": "\(number)", "app": "crash"], "secret \(number)") }
+      vault.evict()
+      try vault.add(["n": "8", "app": "crash"], "secret 8")
+    }
+    let before = template.read("keybag")
+    var points = 0
+    for call in 1... {
+      let home = try Home(copying: template)
+      let durable = tests.newFolder()
+      defer { removeTree(durable) }
+      seed(durable, with: home)
+      let process = try Command(
+        Command.crashing, ["rotate", home.path, "2"], input: Home.password,
+        environment: tests.environment(shim, home, durable, dieAt: call))
+      let lines = process.lines()
+      let status = process.wait()
+      #expect(lines.allSatisfy { !$0.hasPrefix("error") }, "call \(call): \(lines)")
+      // Every unsynchronised write lost, or all there as after a signal; every third time torn as well.
+      for rest in CrashTests.Unsynchronised.allCases where rest != .torn || call.isMultiple(of: 3) {
+        let after = try CrashTests.afterCut(home, durable, rest, seed: UInt64(call), keybag: before)
+        do { try check(after, lines) } catch { Issue.record("call \(call), writes \(rest): \(error)") }
+      }
+      if status == 0 {
+        #expect(lines.last == "settled")
+        break
+      }
+      try #require(status == -SIGKILL)
+      points = call
+    }
+    #expect(points > 50)
+  }
+
+  /// What is there at the beginning is on the disk.
+  private func seed(_ durable: String, with home: Home) {
+    var names = ""
+    for name in home.names {
+      var file = stat()
+      stat(home.folder + "/" + name, &file)
+      names += "\(file.st_ino) \(name)\n"
+      writeFile(durable + "/\(file.st_ino)", home.read(name))
+    }
+    writeFile(durable + "/names", Array(names.utf8))
+  }
+
+  private func check(_ home: Home, _ lines: [String]) throws {
+    let vault = try home.reopened()
+    var numbers = Array(0...8)
+    for line in lines where line.hasPrefix("stored ") { numbers.append(try #require(Int(line.dropFirst(7)))) }
+    func everythingIsThere() throws {
+      for number in numbers {
+        let found = try vault.ids(["n": "\(number)"])
+        try #require(found.count == 1, "item \(number)")
+        #expect(try vault.secretText(found[0]) == "secret \(number)")
+      }
+    }
+    try everythingIsThere()
+    while try vault.rewrapStoredWhileLocked() {}
+    while try vault.rotateItems() {}
+    try everythingIsThere()
+    #expect(try vault.rotationProgress() == RotationProgress())
+    #expect(vault.neededEpoch == vault.keybag?.epoch.number)
+    if lines.contains("keybag") { #expect(vault.neededEpoch == 2) }
+  }
+}
