@@ -132,7 +132,7 @@ let package = Package(
       swiftSettings: strict),
     .testTarget(name: "PromptsTests", dependencies: ["Control", "Prompts", "Systemd"], swiftSettings: strict),
     .target(
-      name: "StandInDevice", dependencies: ["Keybag", "Sodium"], path: "Tests/StandInDevice", swiftSettings: strict),
+      name: "StandInDevice", dependencies: ["Keybag", "Posix", "Sodium"], path: "Tests/StandInDevice", swiftSettings: strict),
     .executableTarget(
       name: "VaultCrash", dependencies: ["Keybag", "Posix", "Sodium", "StandInDevice", "Vault"],
       path: "Tests/VaultCrash",

@@ -76,6 +76,11 @@ public final class ServiceDeviceKey: DeviceKey {
     }
   }
 
+  /// Has the service erase this user's erasable secret.
+  public func eraseErasable(in folder: borrowing Folder) throws(DeviceKeyError) {
+    try ServiceDeviceKey.run(.eraseErasable(getuid()), at: path, patience: ServiceDeviceKey.patience)
+  }
+
   /// What is answered with done, or not.
   public enum Command: Sendable {
     /// Erase the erasable secret of a user.

@@ -1,3 +1,4 @@
+import Posix
 import Sodium
 
 /// What binds keys to one device. It wraps and unwraps small secrets, so that its own key can stay where it is: in a
@@ -11,6 +12,11 @@ public protocol DeviceKey: AnyObject {
   func wrap(_ share: borrowing Key, _ kind: DeviceShareKind, context: [UInt8]) throws(DeviceKeyError) -> [UInt8]
   /// Unwraps what ``wrap(_:_:context:)`` made on this device.
   func unwrap(_ wrapped: [UInt8], _ kind: DeviceShareKind, context: [UInt8]) throws(DeviceKeyError) -> Key
+  /// Erases the secret of ``DeviceShareKind/erasable`` for good: nothing that was wrapped so far in that kind opens any
+  /// more. What is wrapped from now on does.
+  ///
+  /// - Parameter folder: the vault's, for a key that is kept there.
+  func eraseErasable(in folder: borrowing Folder) throws(DeviceKeyError)
 }
 
 /// Asks the machine's own service for the device key: nil where there is no such service.

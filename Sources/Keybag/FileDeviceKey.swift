@@ -21,7 +21,9 @@ public final class FileDeviceKey: DeviceKey {
   /// Always ``DeviceKeyBackend/file``.
   public let backend = DeviceKeyBackend.file
   private let key: Key
-  private let erasable: Key
+  private var erasable: Key
+  private let head: [UInt8]
+  private let secret: Key
 
   /// Reads the device key in `folder`, or makes it where there is none.
   ///
@@ -51,6 +53,8 @@ public final class FileDeviceKey: DeviceKey {
       key = try secret.derive(.deviceWrap, inputs)
       erasable = try other.duplicate()
       identity = try secret.tag(.deviceIdentity, inputs, length: 16)
+      head = bytes.extracting(first: start).withUnsafeBytes { Array($0) }
+      self.secret = try secret.duplicate()
     } catch let error as DeviceKeyError {
       throw error
     } catch let error as PosixError {
@@ -58,6 +62,35 @@ public final class FileDeviceKey: DeviceKey {
     } catch {
       throw .unavailable("not enough memory")
     }
+  }
+
+  /// Writes the file anew with another erasable secret. Where a file system keeps what a file was before, so it keeps the
+  /// old one: only the system service can do better.
+  ///
+  /// - Throws: ``DeviceKeyError/unavailable(_:)``; the old secret is still there then.
+  public func eraseErasable(in folder: borrowing Folder) throws(DeviceKeyError) {
+    do {
+      let next = try Key.random()
+      let content = try FileDeviceKey.assembled(head: head, secret: secret, erasable: next)
+      try folder.write(FileDeviceKey.name, content.bytes.extracting(first: FileDeviceKey.size), replacing: true)
+      erasable = next
+    } catch let error as PosixError {
+      throw .unavailable(error.description)
+    } catch {
+      throw .unavailable("not enough memory")
+    }
+  }
+
+  private static func assembled(
+    head: [UInt8], secret: borrowing Key, erasable: borrowing Key
+  ) throws(SodiumError) -> SecureBytes {
+    var content = try SecureBytes(count: size + 1)
+    content.write(head.span.bytes, at: 0)
+    content.write(secret.bytes, at: headSize)
+    content.write(erasable.bytes, at: headSize + Key.size)
+    let sum = checksum(of: content)
+    content.write(sum.span.bytes, at: size - 32)
+    return content
   }
 
   private static func load(from folder: borrowing Folder) throws -> SecureBytes {
@@ -76,15 +109,9 @@ public final class FileDeviceKey: DeviceKey {
     head.put(magic)
     head.number(version)
     head.number(UInt8(boundToMachine ? 1 : 0))
-    let secret = try Key.random()
-    let erasable = try Key.random()
-    var content = try SecureBytes(count: size + 1)
-    content.write(head.bytes.span.bytes, at: 0)
-    content.write(secret.bytes, at: headSize)
-    content.write(erasable.bytes, at: headSize + Key.size)
-    content.write(checksum(of: content).span.bytes, at: size - 32)
-    try folder.write(name, content.bytes.extracting(first: size), replacing: false)
-    return content
+    let made = try assembled(head: head.bytes, secret: .random(), erasable: .random())
+    try folder.write(name, made.bytes.extracting(first: size), replacing: false)
+    return try load(from: folder)
   }
 
   private static func checksum(of content: borrowing SecureBytes) -> [UInt8] {

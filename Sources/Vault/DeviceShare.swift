@@ -23,7 +23,7 @@ struct DeviceShare {
     }
   }
 
-  private init(row: Int64, bound: HeldKey, erasable: HeldKey) {
+  private init(row: Int64, bound: HeldKey, erasable: HeldKey?) {
     self.row = row
     self.bound = bound
     self.erasable = erasable
@@ -59,6 +59,25 @@ struct DeviceShare {
     // One that was erased opens nowhere, and stays so.
     if let erasable { next.erasable = try device.wrap(erasable.key, .erasable, context: vault) }
     return next
+  }
+
+  /// The share without its erasable secret.
+  var withoutErasable: DeviceShare { DeviceShare(row: row, bound: bound, erasable: nil) }
+
+  /// The share and its row with a new erasable secret.
+  func renewingErasable(
+    _ row: DeviceRow, on device: any DeviceKey, vault: [UInt8]
+  ) throws(VaultError) -> (DeviceShare, DeviceRow) {
+    do {
+      let erasable = HeldKey(try Key.random())
+      var next = row
+      next.erasable = try device.wrap(erasable.key, .erasable, context: vault)
+      return (DeviceShare(row: self.row, bound: bound, erasable: erasable), next)
+    } catch let error as DeviceKeyError {
+      throw .unavailable("\(device.backend.title): \(error.explanation)")
+    } catch {
+      throw .outOfMemory
+    }
   }
 
   /// Whether both have the same secrets.

@@ -451,6 +451,8 @@ public final class Vault {
     chains = (unlocked ?? chains.unlocked, session)
     if opening == .everything, itemProblem == nil {
       try whereThereIsRoom { () throws(VaultError) in
+        _ = try finishDestruction()
+        try renewErasable()
         try renewKeys(indexUnder: HeldKey(try wrapOfIndex(tiers)))
         let open = open.filter { !$0.isClosed }
         let made = try writing { store throws(VaultError) in
@@ -466,6 +468,12 @@ public final class Vault {
   private func wrapOfIndex(_ tiers: borrowing TierKeys) throws(VaultError) -> Key {
     let vault = try ready().vault
     do { return try tiers.session.derive(.indexWrap, [vault]) } catch { throw .outOfMemory }
+  }
+
+  /// Lets go of the share's erasable secret, and of every key that hangs on it.
+  func forgetErasable() {
+    share = share?.withoutErasable
+    for key in open.flatMap(\.classes) where key.row.accessibility == .whenPasscodeSetThisDeviceOnly { key.erase() }
   }
 
   /// Takes the place of the device's share.

@@ -1,4 +1,5 @@
 import Keybag
+import Posix
 import Sodium
 
 /// A device key service that is always the same for the same seed, so that several processes of a test meet the same one.
@@ -14,6 +15,7 @@ public final class StandInDevice: DeviceKey {
   /// Whether it gives back other shares than it got.
   public var isLying = false
   private let seed: UInt8
+  private var erasures: UInt8 = 0
 
   /// The service of that seed.
   public init(seed: UInt8) {
@@ -23,7 +25,8 @@ public final class StandInDevice: DeviceKey {
 
   private func key(_ kind: DeviceShareKind) throws(DeviceKeyError) -> Key {
     do throws(SodiumError) {
-      let bytes = [UInt8](repeating: seed, count: 31) + [kind.rawValue]
+      let bytes =
+        [UInt8](repeating: seed, count: 30) + [kind.rawValue, kind == .erasable ? erasures : 0]
       return try Key(copying: bytes.span.bytes)
     } catch { throw .unavailable("\(error)") }
   }
@@ -35,6 +38,12 @@ public final class StandInDevice: DeviceKey {
     if let failure { throw failure }
     let key = try key(kind)
     return AEAD.seal(share.bytes, key: key, associated: context)
+  }
+
+  /// From now on what was wrapped as erasable opens no more.
+  public func eraseErasable(in folder: borrowing Folder) throws(DeviceKeyError) {
+    if let failure { throw failure }
+    erasures += 1
   }
 
   /// Unwraps what it wrapped.

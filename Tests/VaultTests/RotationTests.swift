@@ -337,7 +337,6 @@ struct RotationCrashTests {
   @Test("in front of every single change of a file, by signal and by power, lose nothing")
   func everyCall() throws {
     let shim = try #require(CrashTests.shim, "no C compiler")
-    let tests = CrashTests()
     let template = try Home()
     do {
       let vault = try template.unlocked()
@@ -350,12 +349,12 @@ struct RotationCrashTests {
     var points = 0
     for call in 1... {
       let home = try Home(copying: template)
-      let durable = tests.newFolder()
+      let durable = CrashTests.newFolder()
       defer { removeTree(durable) }
       seed(durable, with: home)
       let process = try Command(
         Command.crashing, ["rotate", home.path, "2"], input: Home.password,
-        environment: tests.environment(shim, home, durable, dieAt: call))
+        environment: CrashTests.environment(shim, home, durable, dieAt: call))
       let lines = process.lines()
       let status = process.wait()
       #expect(lines.allSatisfy { !$0.hasPrefix("error") }, "call \(call): \(lines)")

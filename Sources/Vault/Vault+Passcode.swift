@@ -1,0 +1,64 @@
+import Keybag
+import Posix
+
+/// The end of whenPasscodeSetThisDeviceOnly, which comes with the end of the login's password. It is one of keys: what the
+/// class hangs on is erased from the device first, so that copies of the vault from before stay dead as well.
+extension Vault {
+  /// Destroys every item of whenPasscodeSetThisDeviceOnly of this device: the device's erasable secret, then keys in memory,
+  /// then rows. What SQLite's log still has goes with the next ``settle()``.
+  ///
+  /// Needs no key. An interruption after the first step leaves items that nothing can read; the next call, or the next
+  /// unlock, removes them.
+  ///
+  /// - Returns: the numbers of the items that were there, and of their collections.
+  /// - Throws: ``VaultError/unavailable(_:)`` where there is no device key: nothing was destroyed then.
+  public func destroyPasscodeItems() throws(VaultError) -> [FoundItem] {
+    _ = try writable()
+    guard let device, share != nil else {
+      throw .unavailable(deviceProblem ?? "the device key: this is another device")
+    }
+    let folder: Folder
+    do throws(KeybagError) { folder = try KeybagFile.folder(home: home, owner: owner) } catch {
+      throw .unavailable("the vault's folder: \(error.explanation)")
+    }
+    do throws(DeviceKeyError) { try device.eraseErasable(in: folder) } catch {
+      throw .unavailable("\(device.backend.title): \(error.explanation)")
+    }
+    forgetErasable()
+    return try finishDestruction()
+  }
+
+  /// Removes what hangs on an erasable secret of this device that is gone.
+  func finishDestruction() throws(VaultError) -> [FoundItem] {
+    guard let share, share.erasable == nil else { return [] }
+    func isDead(_ key: ClassKey) -> Bool {
+      key.row.accessibility == .whenPasscodeSetThisDeviceOnly && key.row.device == share.row
+    }
+    let dead = open.map { collection in collection.classes.filter(isDead) }
+    guard dead.contains(where: { !$0.isEmpty }) else { return [] }
+    let removed = try writing { store throws(VaultError) in
+      var removed: [FoundItem] = []
+      for key in dead.joined() {
+        for place in try store.places(classKey: key.row.id) {
+          removed.append(FoundItem(id: place.item, collection: key.row.collection, isReadable: false))
+          _ = try store.deleteItem(place.item)
+        }
+        try store.deleteClassKey(key.row.id)
+      }
+      return removed
+    }
+    for (collection, keys) in zip(open, dead) { collection.drop(keys) }
+    return removed
+  }
+
+  /// Gives the device's share a new erasable secret, once nothing hangs on the one that is gone: with a password there may
+  /// be items of the class again.
+  func renewErasable() throws(VaultError) {
+    guard let store, let device, let share, share.erasable == nil, !isDamaged,
+      let row = try store.devices().first(where: { $0.id == share.row })
+    else { return }
+    let (next, renewed) = try share.renewingErasable(row, on: device, vault: store.vault)
+    try writing { store throws(VaultError) in try store.update(renewed) }
+    adopt(next)
+  }
+}

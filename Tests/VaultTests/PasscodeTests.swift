@@ -1,0 +1,124 @@
+import Glibc
+import Keybag
+import Posix
+import Sodium
+import StandInDevice
+import Testing
+
+@testable import Vault
+
+/// whenPasscodeSetThisDeviceOnly, whose end is one of keys.
+@Suite("The end of the login's password")
+struct PasscodeTests {
+  enum Kept: CaseIterable { case file, service }
+
+  let home: Home
+  let service = StandInDevice(seed: 9)
+
+  init() throws { home = try Home() }
+
+  func vault(_ kept: Kept, of home: Home? = nil) -> Vault {
+    let home = home ?? self.home
+    guard kept == .service else { return home.vault() }
+    return Vault(home: home.path, owner: getuid(), machine: Home.machine) { () throws(DeviceKeyError) in service }
+  }
+
+  /// Two items of the class, in two collections, and one of each other class.
+  func filled(_ kept: Kept) throws -> (vault: Vault, doomed: [Int64], others: [Int64]) {
+    let vault = vault(kept)
+    try vault.unlock(home.tiers, opening: .everything, liftingMarks: true, mayCreate: true)
+    let second = try vault.createCollection(label: "Second")
+    var doomed: [Int64] = []
+    var others: [Int64] = []
+    for accessibility in AccessibilityClass.allCases {
+      let id = try vault.add(["class": accessibility.name], "secret of \(accessibility.name)", accessibility)
+      if accessibility == .whenPasscodeSetThisDeviceOnly { doomed.append(id) } else { others.append(id) }
+    }
+    doomed.append(
+      try vault.add(["in": "second"], "another secret", .whenPasscodeSetThisDeviceOnly, in: second))
+    return (vault, doomed, others)
+  }
+
+  @Test("destroys its items and no others, and leaves nothing of them", arguments: Kept.allCases)
+  func destroys(_ kept: Kept) throws {
+    let (vault, doomed, others) = try filled(kept)
+    vault.settleWhole()
+    let rows = try doomed.map { try #require(try vault.store?.item($0)) }
+    func traces(_ row: ItemRow) -> Int {
+      home.contents.values.count { contains($0, row.secret) || contains($0, row.itemKey) || contains($0, row.metadata) }
+    }
+    #expect(rows.allSatisfy { traces($0) == 1 })
+    vault.evict()
+    #expect(try vault.destroyPasscodeItems().map(\.id).sorted() == doomed.sorted())
+    vault.settleWhole()
+    #expect(rows.allSatisfy { traces($0) == 0 })
+    for _ in 0..<2 {
+      #expect(try vault.search(.accessibility(.whenPasscodeSetThisDeviceOnly)).isEmpty)
+      #expect(try vault.search(.attributes(["in": "second"])).isEmpty)
+      try home.unlock(vault)
+      for id in others { _ = try vault.readSecret(ofItem: id) }
+    }
+    #expect(vault.problems.isEmpty)
+  }
+
+  @Test("leaves copies of the vault from before dead", arguments: Kept.allCases)
+  func copies(_ kept: Kept) throws {
+    let (vault, doomed, others) = try filled(kept)
+    vault.settleWhole()
+    let copy = try Home(copying: home)
+    // The positive control: as long as the secret is there, so are the items.
+    do {
+      let before = self.vault(kept, of: copy)
+      try copy.unlock(before)
+      for id in doomed + others { _ = try before.readSecret(ofItem: id) }
+      before.settleWhole()
+    }
+    _ = try vault.destroyPasscodeItems()
+    // The file's key lies beside the vault, and whoever copied both has both: SECURITY.md.
+    if kept == .file { copy.write(FileDeviceKey.name, home.read(FileDeviceKey.name)) }
+    let back = self.vault(kept, of: copy)
+    for id in doomed { #expect(throws: VaultError.self) { try back.readSecret(ofItem: id) } }
+    try copy.unlock(back)
+    for id in doomed { #expect(throws: VaultError.self) { try back.readSecret(ofItem: id) } }
+    for id in others { _ = try back.readSecret(ofItem: id) }
+  }
+
+  @Test("goes on after an interruption, and there may be such items again", arguments: Kept.allCases)
+  func interrupted(_ kept: Kept) throws {
+    let (doomed, others) = try {
+      let (vault, doomed, others) = try filled(kept)
+      vault.settleWhole()
+      let folder = try KeybagFile.folder(home: home.path, owner: getuid())
+      try #require(vault.deviceKey).eraseErasable(in: folder)
+      return (doomed, others)
+    }()
+    let again = try revived(kept, doomed, others)
+    let vault = vault(kept)
+    #expect(try vault.search(.attributes(["again": "yes"])).map(\.isReadable) == [false])
+    try home.unlock(vault)
+    #expect(try vault.secretText(again) == "once more")
+    #expect(vault.problems.isEmpty)
+  }
+
+  /// The vault after the interruption, and the number of an item that it was given then.
+  private func revived(_ kept: Kept, _ doomed: [Int64], _ others: [Int64]) throws -> Int64 {
+    let vault = vault(kept)
+    // Found, and not read: nobody is told that there is nothing before that is on the disk.
+    #expect(try vault.search(.attributes(["in": "second"])).map(\.isReadable) == [false])
+    try home.unlock(vault)
+    for id in doomed { #expect(throws: VaultError.noSuchItem) { try vault.readSecret(ofItem: id) } }
+    for id in others { _ = try vault.readSecret(ofItem: id) }
+    let again = try vault.add(["again": "yes"], "once more", .whenPasscodeSetThisDeviceOnly)
+    vault.settleWhole()
+    return again
+  }
+
+  @Test("destroys nothing where the device cannot be asked")
+  func unavailable() throws {
+    let (vault, doomed, _) = try filled(.service)
+    service.failure = .unavailable("it does not answer")
+    #expect(throws: VaultError.self) { try vault.destroyPasscodeItems() }
+    service.failure = nil
+    for id in doomed { _ = try vault.readSecret(ofItem: id) }
+  }
+}
