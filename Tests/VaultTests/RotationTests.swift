@@ -306,7 +306,7 @@ struct RotationTests {
         try vault.set(ids[chosen], "changed \(chosen)")
         #expect(try vault.secretText(ids[chosen]) == "changed \(chosen)")
         #expect(try vault.secretText(ids[0]) == "0")
-        if steps == 2 { try vault.deleteItem(ids[30]) }
+        if steps == 2 { try vault.deleteItem(ids[20]) }
       }
       #expect(steps > 25)
       #expect(try vault.rotationProgress() == RotationProgress())
