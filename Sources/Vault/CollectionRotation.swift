@@ -28,6 +28,15 @@ extension OpenCollection {
     return key.epoch < epoch
   }
 
+  /// Classes of this device that have their new keys already, as they were changed on another one, but are themselves
+  /// still wrapped under former tier keys.
+  func keysUnderFormer(_ share: DeviceShare?) -> [ClassKey] {
+    guard !isBehind, unlocked != nil else { return [] }
+    return classes.filter {
+      !isForeign($0, share) && $0.row.accessibility.tier != .device && $0.secretKey != nil && $0.epoch < epoch
+    }
+  }
+
   /// Whether the class needs what only another device has.
   func isForeign(_ key: ClassKey, _ share: DeviceShare?) -> Bool {
     key.row.device != nil && key.row.device != share?.row
@@ -35,7 +44,7 @@ extension OpenCollection {
 
   /// Whether anything in the collection hangs on former tier keys.
   func needsFormer(_ store: Store, share: DeviceShare?) throws(VaultError) -> Bool {
-    if isClosed || isBehind || session == nil || unlocked == nil { return true }
+    if isClosed || isBehind || session == nil || unlocked == nil || !keysUnderFormer(share).isEmpty { return true }
     for key in classes where key.row.accessibility.tier != .device && isOutdated(key) {
       guard isForeign(key, share) || key.secretKey == nil else { continue }
       if try store.hasItems(classKey: key.row.id) { return true }
@@ -81,6 +90,29 @@ extension OpenCollection {
       made.append(key)
     }
     return CollectionRotation(collection: self, rewrapped: rewrapped, removed: removed, made: made)
+  }
+
+  /// Wraps what ``keysUnderFormer(_:)`` tells under the newest tier keys; for ``adopt(_:)`` as well.
+  func rewrapUnderNewest(share: DeviceShare?, in store: Store) throws(VaultError) -> CollectionRotation {
+    let above = above(share)
+    var rewrapped: [(key: ClassKey, row: ClassKeyRow)] = []
+    for key in keysUnderFormer(share) {
+      guard let changed = try key.rewrapped(vault: store.vault, collection: row.uuid, above: above) else { continue }
+      try store.update(changed)
+      rewrapped.append((key, changed))
+    }
+    return CollectionRotation(collection: self, rewrapped: rewrapped, removed: [], made: [])
+  }
+
+  /// Erases classes that have newer keys and that no item needs: without former tier keys they would not open any more.
+  func removeOutdated(in store: Store) throws(VaultError) -> [ClassKey] {
+    var removed: [ClassKey] = []
+    for key in classes where isOutdated(key) {
+      guard try !store.hasItems(classKey: key.row.id) else { continue }
+      try store.deleteClassKey(key.row.id)
+      removed.append(key)
+    }
+    return removed
   }
 
   /// Takes over what is on the disk now.

@@ -38,7 +38,8 @@ extension Vault {
   /// - Parameter wrap: what the index key is wrapped under from now on; nil where that is not known, and it stays.
   func renewKeys(indexUnder wrap: HeldKey?) throws(VaultError) {
     let behind = open.filter { !$0.isClosed && $0.isBehind }
-    guard !behind.isEmpty || indexEpoch < epoch else { return try forgetFormerKeys() }
+    let others = open.filter { !$0.isClosed && !$0.keysUnderFormer(share).isEmpty }
+    guard !behind.isEmpty || !others.isEmpty || indexEpoch < epoch else { return try forgetFormerKeys() }
     let index = try readyIndex()
     let renewed = try writing { store throws(VaultError) in
       if let wrap, indexEpoch < epoch {
@@ -58,6 +59,7 @@ extension Vault {
       }
       var rotations: [CollectionRotation] = []
       for collection in behind { rotations.append(try collection.rotate(share: share, next: next, in: store)) }
+      for collection in others { rotations.append(try collection.rewrapUnderNewest(share: share, in: store)) }
       return (rotations: rotations, share: next)
     }
     if wrap != nil { indexEpoch = epoch }
@@ -75,7 +77,11 @@ extension Vault {
       guard !needsFormer else { continue }
       var row = collection.row
       row.epoch = UInt64(epoch)
-      try writing { store throws(VaultError) in try store.update(row) }
+      let removed = try writing { store throws(VaultError) in
+        try store.update(row)
+        return try collection.removeOutdated(in: store)
+      }
+      collection.drop(removed)
       collection.adopt(row)
     }
   }

@@ -31,20 +31,19 @@ struct RecoveryCommand: ParsableCommand {
         try requireUnlocked(status)
         let program = try asking.program(place, vault: status.vaultPath)
         let output = stdout ? FileDescriptor(owning: dup(STDOUT_FILENO)) : try Self.terminal()
-        let password = try asking.password(try asking.conversation())
-        if !stdout {
-          try output.writeAll(Array("Your recovery code, which is not shown again:\n\n    ".utf8).span.bytes)
-        }
-        let answer = try program.run(
-          .createRecoveryCode, token: password, password: try SecureBytes(count: 0), output: output.number,
-          anywhere: stdout)
+        let answer = try asking.askPassword(
+          for: .createRecoveryCode, of: program, try asking.conversation(), output: output.number, anywhere: stdout)
         guard answer == .done else {
-          if !stdout { try output.writeAll(Array("\nIf a code was shown, it is not valid.\n".utf8).span.bytes) }
+          if !stdout { try output.writeAll(Array("If a code is shown above, it is not valid.\n".utf8).span.bytes) }
           throw answer.failure(wrong: oldPassword)
         }
         guard !stdout else { return }
-        try output.writeAll(Array("\nWrite it down, keep it apart from this machine, and try it:\n".utf8).span.bytes)
-        try output.writeAll(Array("'latchkey recovery check'.\n".utf8).span.bytes)
+        let advice = """
+          This is your recovery code. It is not shown again: write it down, keep it apart from this machine, and see
+          whether it is right with 'latchkey recovery check'.
+
+          """
+        try output.writeAll(Array(advice.utf8).span.bytes)
       }
     }
 
@@ -91,8 +90,7 @@ struct RecoveryCommand: ParsableCommand {
         guard status.recoveryCodeCreated > 0 else { return print("The vault has no recovery code.") }
         try requireUnlocked(status)
         let program = try asking.program(place, vault: status.vaultPath)
-        let password = try asking.password(try asking.conversation())
-        let answer = try program.run(.removeRecoveryCode, token: password, password: try SecureBytes(count: 0))
+        let answer = try asking.askPassword(for: .removeRecoveryCode, of: program, try asking.conversation())
         guard answer == .done || answer == .nothingNeeded else { throw answer.failure(wrong: oldPassword) }
         print("The vault has no recovery code any more.")
         print("Copies of the keybag that were made before still open with it; 'latchkey rotate' makes them worthless.")
@@ -137,8 +135,12 @@ extension UnlockCommand {
     let empty = try SecureBytes(count: 0)
     let checked = try program.run(.checkRecoveryCode, token: code, password: empty)
     guard checked == .done else { throw checked.failure(wrong: otherCode) }
-    let password = try asking.password(terminal)
-    let answer = try program.run(.recover, token: code, password: password)
+    let given = try asking.passwords(terminal)
+    guard given.count == 1 else {
+      throw Failure.declined(
+        "PAM asked for more than a password, so it is not known which answer that is. Nothing was changed.")
+    }
+    let answer = try program.run(.recover, token: code, password: given[0].bytes)
     guard answer == .done else { throw answer.failure(wrong: otherCode) }
     let state = try place.status().state
     guard state == .unlocked else {

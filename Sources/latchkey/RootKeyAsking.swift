@@ -35,7 +35,9 @@ struct RootKeyAsking: ParsableArguments {
   }
 
   /// Asks for the login password by PAM, which must accept it.
-  func password(_ terminal: TerminalConversation) throws -> SecureBytes {
+  ///
+  /// - Returns: what was given: the password, and whatever else the stack asked for, as a second factor.
+  func passwords(_ terminal: TerminalConversation) throws -> [GivenSecret] {
     guard let account = Account(uid: getuid()) else { throw Failure.unavailable("you have no account") }
     let conversation = KeepingConversation(terminal)
     let outcome = Authentication.run(
@@ -47,8 +49,21 @@ struct RootKeyAsking: ParsableArguments {
     case .unavailable(let text): throw Failure.unavailable(text)
     case .accepted: break
     }
-    guard let answer = conversation.takeAnswer(), answer.count > 0 else {
+    guard !conversation.given.isEmpty else {
       throw Failure.unavailable("PAM asked for no password, and the vault needs it")
+    }
+    return conversation.given
+  }
+
+  /// Asks for the login password, and lets `program` do with it what is wanted.
+  func askPassword(
+    for operation: DeriveProgram.Operation, of program: DeriveProgram, _ terminal: TerminalConversation,
+    output: Int32? = nil, anywhere: Bool = false
+  ) throws -> DeriveProgram.Answer? {
+    var answer: DeriveProgram.Answer? = .wrongSecret
+    for password in try passwords(terminal) where answer == .wrongSecret {
+      answer = try program.run(
+        operation, token: password.bytes, password: try SecureBytes(count: 0), output: output, anywhere: anywhere)
     }
     return answer
   }
@@ -82,20 +97,25 @@ private struct HeldAnswer: ~Copyable {
   mutating func take() -> SecureBytes? { answer.take() }
 }
 
-/// A conversation that keeps the last secret that was given: the password, once PAM has accepted it.
+/// A secret that a person gave; erased with the last reference.
+final class GivenSecret {
+  let bytes: SecureBytes
+
+  init(copying other: borrowing SecureBytes) throws(SodiumError) { bytes = try SecureBytes(copying: other.bytes) }
+}
+
+/// A conversation that keeps what was given, for when PAM has accepted it.
 private final class KeepingConversation: Conversation {
   private let terminal: TerminalConversation
-  private var answer = HeldAnswer()
+  private(set) var given: [GivenSecret] = []
 
   init(_ terminal: TerminalConversation) { self.terminal = terminal }
 
-  func takeAnswer() -> SecureBytes? { answer.take() }
-
   func answer(_ message: ConversationMessage, _ body: (borrowing SecureBytes) -> Void) {
     guard case .secret = message else { return terminal.answer(message, body) }
-    terminal.answer(message) { given in
-      answer.keep(given)
-      body(given)
+    terminal.answer(message) { answer in
+      if answer.count > 0, let kept = try? GivenSecret(copying: answer) { given.append(kept) }
+      body(answer)
     }
   }
 }

@@ -38,8 +38,7 @@ struct RotateCommand: ParsableCommand {
         try place.connect().mayRotate(until: Posix.Process.now + StatusCommand.answerLimit)
       } catch ControlError.declined(let reason) { throw Failure.declined(reason + ".") }
       let program = try asking.program(place, vault: try status().vaultPath)
-      let password = try asking.password(try asking.conversation())
-      switch try program.run(.rotate, token: password, password: try SecureBytes(count: 0)) {
+      switch try asking.askPassword(for: .rotate, of: program, try asking.conversation()) {
       case .done: break
       case .begun:
         throw Failure.declined(

@@ -12,14 +12,14 @@ import Testing
   @Test(arguments: [
     ControlReply.need(.nothing), .need(.keys), .need(.refused("sshd lifts no lock")), .outcome(.live),
     .outcome(.staged), .outcome(.wrongKeys), .outcome(.refused("")), .outcome(.unusable("vault.db is damaged: ä€😀")),
-    .locked, .status(Status()), .status(.full),
+    .locked, .status(Status()), .status(.full), .mayRotate, .neededEpoch(.max), .declined("not now"),
   ])
   func repliesSurviveTheWay(_ reply: ControlReply) {
     #expect(ControlReply(decoding: reply.encoded) == reply)
   }
 
   @Test func truncatedRepliesAreNone() {
-    for reply in [ControlReply.need(.refused("why")), .outcome(.wrongKeys), .status(.full)] {
+    for reply in [ControlReply.need(.refused("why")), .outcome(.wrongKeys), .status(.full), .neededEpoch(7)] {
       for count in 0..<reply.encoded.count {
         #expect(ControlReply(decoding: Array(reply.encoded.prefix(count))) == nil)
       }
@@ -53,6 +53,62 @@ import Testing
     #expect(read.classes.count == 16 && read.classes.allSatisfy(\.isPresent))
     // Cut between characters: nothing had to be replaced, and it is a beginning of what was sent.
     #expect(long.unicodeScalars.starts(with: read.problems[0].unicodeScalars) && read.problems[0].utf8.count > 390)
+  }
+
+  private static func key(_ byte: UInt8) throws -> Key {
+    try Key(copying: [UInt8](repeating: byte, count: 32).span.bytes)
+  }
+
+  private static func tiers(_ byte: UInt8) throws -> TierKeys {
+    TierKeys(unlocked: try key(byte), session: try key(byte + 1))
+  }
+
+  @Test(arguments: [0, 1, 7]) func keysOfEveryGenerationArriveAsTheyWereSent(_ count: Int) throws {
+    var former: [FormerTiers] = []
+    for number in 0..<count {
+      former.append(FormerTiers(number: UInt32(number + 1), tiers: try Self.tiers(UInt8(10 * number + 10))))
+    }
+    let delivery = TierDelivery(
+      vault: [UInt8](repeating: 9, count: 16), generation: 5, founded: true, tiers: try Self.tiers(1), former: former)
+    let packet = try delivery.encoded(prefix: [])
+    #expect(packet.count == 89 + 68 * count)
+    let whole = arrived(packet.bytes)
+    let read = try #require(whole)
+    #expect(read.generation == 5 && read.founded)
+    #expect(read.former.map { $0.number } == former.map { $0.number })
+    let told = packet.bytes.withUnsafeBytes { Array($0) }
+    let keys = [UInt8](repeating: 1, count: 32) + [UInt8](repeating: 2, count: 32)
+    #expect(Array(told[25..<89]) == keys)
+    for (number, one) in read.former.enumerated() {
+      let sent = UInt8(10 * number + 10)
+      #expect(bytes(one.tiers.unlocked) == [UInt8](repeating: sent, count: 32))
+      #expect(bytes(one.tiers.session) == [UInt8](repeating: sent + 1, count: 32))
+    }
+    for size in 0..<told.count where size < 89 || (size - 89) % 68 != 0 {
+      let cut = arrived(told.span.bytes.extracting(first: size))
+      #expect(cut == nil)
+    }
+  }
+
+  private func bytes(_ key: borrowing Key) -> [UInt8] { key.bytes.withUnsafeBytes { Array($0) } }
+
+  /// What can be kept of a delivery.
+  private struct Arrived {
+    let generation: UInt64
+    let founded: Bool
+    let former: [FormerTiers]
+  }
+
+  private func arrived(_ packet: RawSpan) -> Arrived? {
+    guard let delivery = TierDelivery(decoding: packet) else { return nil }
+    return Arrived(generation: delivery.generation, founded: delivery.founded, former: delivery.former)
+  }
+
+  @Test func moreGenerationsThanAKeybagHasAreNoDelivery() {
+    let most = [UInt8](repeating: 1, count: 89 + 68 * 7)
+    let tooMany = [UInt8](repeating: 1, count: 89 + 68 * 8)
+    let (some, none) = (arrived(most.span.bytes), arrived(tooMany.span.bytes))
+    #expect(some != nil && none == nil)
   }
 
   @Test func longClaimsAreCut() throws {
@@ -96,6 +152,10 @@ extension Status {
     status.lockSources = ["logind"]
     status.items = 12
     status.collections = 2
+    (status.rotation.left, status.rotation.closed) = (3, 4)
+    (status.rotation.otherDevice, status.rotation.quarantined) = (5, 6)
+    status.rotation.needsFormerKeys = true
+    (status.epoch, status.recoveryCodeCreated) = (2, 1_700_000_000)
     return status
   }
 }

@@ -27,9 +27,11 @@ PASSWORD = "korrekt Pferd-Batterie 4711 ü"
 ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LANG": "C"}
 
 AUTHENTICATE, OPEN, CLOSE, PASSPHRASE = 1, 2, 3, 4
-NO_FOUND = 1
+ROTATE, CREATE_CODE, CHECK_CODE, RECOVER, REMOVE_CODE = 5, 6, 7, 8, 9
+NO_FOUND, ANYWHERE = 1, 4
 UNLOCKED, NOTHING_NEEDED, NO_DAEMON, NO_VAULT, FOUNDED, WRONG_PASSWORD, REFUSED, DAMAGED = range(8)
 DAEMON_SILENT, NO_MEMORY, HOME_UNAVAILABLE, BAD_REQUEST, INTERNAL_ERROR, CLOSED = range(8, 14)
+TOO_MANY_EPOCHS, BEGUN = 14, 15
 
 as_root = pytest.mark.skipif(not IS_ROOT, reason="needs root")
 
@@ -42,7 +44,7 @@ class Run:
         self.socket, self.begun = ours, time.monotonic()
         with theirs:
             self.process = subprocess.Popen(
-                ["latchkey-derive"], executable=program, stdin=theirs, stdout=subprocess.DEVNULL,
+                ["latchkey-derive"], executable=program, stdin=theirs, stdout=options.pop("stdout", subprocess.DEVNULL),
                 stderr=subprocess.DEVNULL, env=ENVIRONMENT, cwd=options.pop("cwd", "/"), **options)
         try:
             ours.sendall(data)
@@ -98,9 +100,10 @@ class Login:
         return self.daemons[-1]
 
     def request(self, operation, token=PASSWORD, user=PERSON.pw_name, service="login", tty="tty1", rhost="", home=None,
-                runtime=None, prompt="", flags=0, version=1):
+                runtime=None, prompt="", flags=0, version=1, password=None):
         fields = [user, service, tty, rhost, str(self.home if home is None else home),
                   str(self.runtime if runtime is None else runtime), prompt, token]
+        fields += [] if password is None else [password]
         body = bytes([version, operation, flags])
         for field in fields:
             data = field if isinstance(field, bytes) else field.encode()

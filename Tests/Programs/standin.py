@@ -12,6 +12,7 @@ import threading
 VERSION = 1
 HELLO, UNLOCK, STATUS, LOCK, PROMPT, PROMPT_ENDED = 1, 2, 3, 4, 5, 6
 DERIVATION, PASSPHRASE, DECLINED = 7, 8, 255
+ROTATE, MAY_ROTATE, NEEDED_EPOCH = 21, 22, 23
 LOGIN, COLLECTION, NEW_PASSPHRASE = 1, 2, 3
 ACCEPTED, DISMISSED, UNAVAILABLE = 0, 1, 2
 NOTHING, KEYS, REFUSED = 0, 1, 2
@@ -31,11 +32,13 @@ def texts(values):
 
 def status(state=1, first=True, locker=False, staged=False, memory=True, reasons=(), problems=(), sources=("logind",),
            classes=(("when-unlocked", True),), vault="/home/alice/.local/share/latchkey", generation=2, device="file",
-           owner="latchkeyd", items=3, collections=1, locked_collections=0):
+           owner="latchkeyd", items=3, collections=1, locked_collections=0, rotation=(0, 0, 0, 0), former=0,
+           epoch=1, code=0):
     flags = first | locker << 1 | staged << 2 | memory << 3
     return (bytes([VERSION, STATUS, state, flags]) + texts(reasons) + texts(problems) + texts(sources)
             + texts([name for name, _ in classes]) + bytes(present for _, present in classes) + text(vault)
-            + struct.pack("<Q", generation) + text(device) + text(owner) + struct.pack("<QQQ", items, collections, locked_collections))
+            + struct.pack("<Q", generation) + text(device) + text(owner) + struct.pack("<QQQ", items, collections, locked_collections)
+            + struct.pack("<QQQQBIQ", *rotation, former, epoch, code))
 
 
 def prompt(purpose=LOGIN, label="", caller="", window="", terminal=""):
@@ -58,8 +61,10 @@ class Delivery:
     """The keys that came."""
 
     def __init__(self, packet):
-        assert len(packet) == 91
-        self.vault, self.generation, self.flags, self.unlocked, self.session = struct.unpack("<2x16sQB32s32s", packet)
+        assert len(packet) >= 91 and (len(packet) - 91) % 68 == 0
+        self.vault, self.generation, self.flags, self.unlocked, self.session = struct.unpack("<2x16sQB32s32s", packet[:91])
+        # Number, A and C of former generations.
+        self.former = list(struct.iter_unpack("<I32s32s", packet[91:]))
 
 
 class Daemon:
@@ -74,6 +79,7 @@ class Daemon:
         os.makedirs(os.path.dirname(self.path), mode=0o700, exist_ok=True)
         self.need, self.outcome, self.status, self.lock = KEYS, LIVE, status(), bytes([VERSION, LOCK])
         self.derivation = derivation()
+        self.may_rotate, self.needed = bytes([VERSION, MAY_ROTATE]), bytes([VERSION, NEEDED_EPOCH]) + struct.pack("<I", 1)
         self.hellos, self.deliveries, self.packets, self.problems = [], [], [], []
         self.prompts, self.outcomes, self._showing = {}, {}, {}
         self.answered, self.asked, self.keys = [], [], []
@@ -141,7 +147,11 @@ class Daemon:
             self.hellos.append(self._hello(packet[:-8]))
             self.answered.append(*struct.unpack("<Q", packet[-8:]))
             return self._next("need", HELLO)
-        if operation == UNLOCK:
+        if operation == MAY_ROTATE:
+            return self._next("may_rotate", MAY_ROTATE)
+        if operation == NEEDED_EPOCH:
+            return self._next("needed", NEEDED_EPOCH)
+        if operation in (UNLOCK, ROTATE):
             self.deliveries.append(Delivery(packet))
             return self._next("outcome", UNLOCK)
         if operation == DERIVATION:

@@ -28,7 +28,7 @@ def broken(whole):
         "version 0": framed(b"\0" + body[1:]),
         "version 2": framed(b"\2" + body[1:]),
         "operation 0": framed(body[:1] + b"\0" + body[2:]),
-        "operation 5": framed(body[:1] + b"\5" + body[2:]),
+        "operation 10": framed(body[:1] + b"\n" + body[2:]),
         "a passphrase for no prompt": framed(body[:1] + b"\4" + body[2:]),
         "version only": framed(body[:1]),
         "head only": framed(body[:3]),

@@ -274,8 +274,34 @@ struct RotationTests {
       // Now this is the device that has the newest, and the other's are already under keys of this generation.
       try expect(vault, here)
     }
-    let again = try home.reopened(on: Home.otherMachine)
-    try expect(again, there)
+    do {
+      let again = try home.reopened(on: Home.otherMachine)
+      while try again.rotateItems() {}
+      try expect(again, there)
+      #expect(again.neededEpoch == 2)
+      #expect(try again.rotationProgress() == RotationProgress())
+    }
+    try home.drop(before: 2)
+    try expect(try home.reopened(), here)
+    try expect(try home.reopened(on: Home.otherMachine), there)
+  }
+
+  @Test("do not wait for another device's items that are gone, and its classes are no damage there")
+  func otherDeviceWithoutItems() throws {
+    let here: [AccessibilityClass: Int64]
+    do { here = try fill(try home.unlocked()) }
+    do {
+      let vault = try home.reopened(on: Home.otherMachine)
+      try home.rotate(vault)
+      #expect(vault.neededEpoch == 1)
+      for id in here.values { try vault.deleteItem(id) }
+      try home.unlock(vault, try home.keys())
+      #expect(vault.neededEpoch == 2)
+      try home.drop(before: 2)
+    }
+    let vault = try home.reopened()
+    let ids = try fill(vault)
+    try expect(vault, ids)
   }
 
   @Test("are not begun where the vault is locked, or not yet looked at as a whole")
@@ -306,7 +332,7 @@ struct RotationTests {
         try vault.set(ids[chosen], "changed \(chosen)")
         #expect(try vault.secretText(ids[chosen]) == "changed \(chosen)")
         #expect(try vault.secretText(ids[0]) == "0")
-        if steps == 2 { try vault.deleteItem(ids[30]) }
+        if steps == 2 { try vault.deleteItem(ids[20]) }
       }
       #expect(steps > 25)
       #expect(try vault.rotationProgress() == RotationProgress())
