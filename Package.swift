@@ -98,7 +98,8 @@ let package = Package(
     .executableTarget(
       name: "latchkey",
       dependencies: [
-        "CLinux", "ClassRules", "Control", "DeviceService", "Gcrypt", "Keybag", "PAMClient", "Posix", "Sodium", "Systemd",
+        "CLinux", "ClassRules", "Control", "DeviceService", "Gcrypt", "Keybag", "PAMClient", "Posix", "Sodium",
+        "Systemd",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ], swiftSettings: strict, linkerSettings: [bindNow]),
     .executableTarget(
@@ -132,7 +133,8 @@ let package = Package(
       swiftSettings: strict),
     .testTarget(name: "PromptsTests", dependencies: ["Control", "Prompts", "Systemd"], swiftSettings: strict),
     .target(
-      name: "StandInDevice", dependencies: ["Keybag", "Posix", "Sodium"], path: "Tests/StandInDevice", swiftSettings: strict),
+      name: "StandInDevice", dependencies: ["Keybag", "Posix", "Sodium"], path: "Tests/StandInDevice",
+      swiftSettings: strict),
     .executableTarget(
       name: "VaultCrash", dependencies: ["Keybag", "Posix", "Sodium", "StandInDevice", "Vault"],
       path: "Tests/VaultCrash",
