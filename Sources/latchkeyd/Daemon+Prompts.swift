@@ -91,6 +91,8 @@ extension Daemon {
     } catch {
       return error == .isLocked ? .refused(error.explanation) : .unusable(error.explanation)
     }
+    // What waited for its keys: items that were stored while locked, and those that are to get new keys.
+    workWhenIdle()
     sessionStateChanged()
     return .live
   }

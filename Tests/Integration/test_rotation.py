@@ -12,7 +12,8 @@ import time
 
 import pytest
 import vaultreader
-from peer import Peer
+from gi.repository import GLib
+from peer import COLLECTION, IS_LOCKED, ROOT, SERVICE, Peer
 from session import Session, wait_until
 from test_prompts import Person
 from vaultreader import Unreadable, Vault
@@ -180,6 +181,41 @@ def test_again_and_again(quick):
         for name, path in stored.items():
             assert peer.read(path).decode() == name
     assert {epoch for epoch, _ in read(quick).tiers} == {5}
+
+
+def test_a_collection_that_is_closed_follows_when_it_is_opened(quick):
+    peer = Peer(quick)
+    stored = fill(peer, 10)
+    properties = {COLLECTION + ".Label": GLib.Variant("s", "Private")}
+    private = peer.call(ROOT, SERVICE, "CreateCollection", "(a{sv}s)", properties, "")[0]
+    inside = peer.create("inside", {"n": "inside"}, collection=private)
+    quick.run("latchkey", "passphrase", "set", "--stdin", "Private", input="sesame\n", check=True)
+    peer.call(ROOT, SERVICE, "Lock", "(ao)", [private])
+    for epoch in (2, 3):
+        report = rotate(quick)
+        assert (report["epoch"], report["closed"], report["former_keys_needed"]) == (epoch, 1, True)
+    assert "former keys are kept" in quick.run("latchkey", "status").stdout
+    quick.restart()
+    assert quick.login().returncode == 0
+    peer = Peer(quick)
+    assert peer.read(stored["secret 3"]) == b"secret 3" and peer.read_error(inside) == IS_LOCKED
+    wrong = quick.run("latchkey", "unlock", "--stdin", "--collection", "Private", input="no\n")
+    assert wrong.returncode == 1 and rotation(quick)["closed"] == 1
+    quick.run("latchkey", "unlock", "--stdin", "--collection", "Private", input="sesame\n", check=True)
+    assert peer.read(inside) == b"inside"
+    wait_until(lambda: rotation(quick).items() >= NOTHING_LEFT.items(), "its items")
+    # The next login needs no keys, but leaves out the former ones.
+    assert epochs(quick) == {1, 2, 3}
+    assert quick.login().returncode == 0
+    assert epochs(quick) == {3}
+    quick.restart()
+    assert quick.login().returncode == 0
+    quick.run("latchkey", "unlock", "--stdin", "--collection", "Private", input="sesame\n", check=True)
+    assert Peer(quick).read(inside) == b"inside"
+
+
+def epochs(session):
+    return {epoch for epoch, _ in vaultreader.Keybag((session.vault / "keybag").read_bytes(), session.password).tiers}
 
 
 def test_what_is_told_where_it_cannot_be(quick):

@@ -267,6 +267,13 @@ struct RotationTests {
       #expect(try vault.secretText(try #require(here[.always])) == "always")
       #expect(throws: VaultError.otherDevice) { try vault.secretText(try #require(here[.whenUnlockedThisDeviceOnly])) }
     }
+    // Cut off before any item has its new keys: the former tier keys are gone all the same.
+    do {
+      let vault = try home.reopened()
+      #expect(vault.neededEpoch == 2)
+      try home.drop(before: 2)
+      try expect(vault, here)
+    }
     do {
       let vault = try home.reopened()
       try expect(vault, here)
