@@ -1,26 +1,22 @@
-"""The Secret portal of sandboxed applications: the daemon's side of it, and the real frontend, xdg-desktop-portal, with
-applications in sandboxes as Flatpak makes them."""
+"""The Secret portal of sandboxed applications: the daemon's side of it."""
 
 import contextlib
 import fcntl
 import os
 import pathlib
-import select
 import signal
 import socket
 import sqlite3
 import struct
-import subprocess
 
 import pytest
 from gi.repository import Gio, GLib
+
 from memory import scan
 from peer import (
-    ABSENT,
     ACCESS_DENIED,
     INVALID,
     ITEM,
-    LIMIT,
     LOGIN,
     NOT_SUPPORTED,
     NOTHING,
@@ -32,117 +28,27 @@ from peer import (
     Peer,
     acting_as,
 )
+from portal import (
+    ALIAS,
+    BACKEND,
+    CANCELLED,
+    CLASS,
+    ONE,
+    OTHER,
+    PORTAL,
+    SECRET,
+    SUCCESS,
+    TWO,
+    Retrieval,
+    give_pinentry,
+    lock_everything,
+    pipe_of,
+    portal_collection,
+    retrieve,
+    secrets_of,
+)
+from portal import session  # noqa: F401
 from session import Session, wait_until
-
-BACKEND = "org.freedesktop.impl.portal.desktop.latchkey"
-FRONTEND = "org.freedesktop.portal.Desktop"
-PORTAL = "/org/freedesktop/portal/desktop"
-SECRET = "org.freedesktop.impl.portal.Secret"
-REQUEST = "org.freedesktop.impl.portal.Request"
-SUCCESS, CANCELLED, OTHER = 0, 1, 2
-ONE, TWO = "org.example.One", "org.example.Two"
-ALIAS = ROOT + "/aliases/portal"
-CLASS = "latchkey:accessible"
-PROGRAM = pathlib.Path(__file__).with_name("portalclient.py")
-
-
-def pipe_of(session):
-    """One that belongs to the session's user, as a sandboxed application's does."""
-    with acting_as(session):
-        return os.pipe()
-
-
-def has_request(peer, handle):
-    """Whether a request object is there."""
-    try:
-        return REQUEST in peer.call(handle, "org.freedesktop.DBus.Introspectable", "Introspect")
-    except Failure as failure:
-        assert failure.name in ABSENT
-        return False
-
-
-class Retrieval:
-    """One call of RetrieveSecret, as the frontend makes it. Its response comes when it comes."""
-
-    number = 0
-
-    def __init__(self, peer, application, handle=None, pipe=None, name=BACKEND):
-        Retrieval.number += 1
-        self.peer = peer
-        self.handle = handle or f"{PORTAL}/request/1_1/t{Retrieval.number}"
-        self.reading, writing = pipe or pipe_of(peer.session)
-        self.response = self.failure = None
-        passed = Gio.UnixFDList.new()
-        arguments = (self.handle, application, passed.append(writing), {})
-        os.close(writing)
-        peer.bus.call_with_unix_fd_list(
-            name, PORTAL, SECRET, "RetrieveSecret", GLib.Variant("(osha{sv})", arguments), None,
-            Gio.DBusCallFlags.NONE, 100_000, passed, None, self._done,
-        )
-        # The daemon has heard of it when this returns: calls of one connection are served in turn.
-        peer.call("/", "org.freedesktop.DBus.Peer", "Ping")
-        peer.listen()
-
-    def _done(self, bus, result):
-        try:
-            answer, _ = bus.call_with_unix_fd_list_finish(result)
-            self.response, results = answer.unpack()
-            assert results == {}
-        except GLib.Error as error:
-            self.failure = Gio.DBusError.get_remote_error(error)
-
-    @property
-    def is_pending(self):
-        self.peer.listen()
-        return self.response is None and self.failure is None
-
-    def wait(self, patience=LIMIT):
-        wait_until(lambda: not self.is_pending, "a response", patience)
-        return self.response
-
-    def read(self):
-        """All that was written; nobody holds the other end any more."""
-        received = b""
-        with os.fdopen(self.reading, "rb", buffering=0) as pipe:
-            while True:
-                assert select.select([pipe], [], [], LIMIT)[0], "somebody holds the other end"
-                part = pipe.read(65536)
-                if not part:
-                    return received
-                received += part
-
-    def secret(self):
-        """The secret, when all is well."""
-        assert self.wait() == SUCCESS, self.failure
-        return self.read()
-
-    def exists(self):
-        return has_request(self.peer, self.handle)
-
-    def close(self, peer=None):
-        (peer or self.peer).call(self.handle, REQUEST, "Close")
-
-
-def retrieve(peer, application):
-    return Retrieval(peer, application).secret()
-
-
-def lock_everything(peer):
-    """As Seahorse and `secret-tool lock` do: every collection that there is. Which were locked."""
-    collections = peer.get(ROOT, SERVICE, "Collections")
-    locked, prompt = peer.call(ROOT, SERVICE, "Lock", "(ao)", collections)
-    assert prompt == NOTHING
-    return locked
-
-
-def portal_collection(peer):
-    return peer.call(ROOT, SERVICE, "ReadAlias", "(s)", "portal")
-
-
-def secrets_of(peer, application):
-    """The items that are there for it, readable or not."""
-    unlocked, locked = peer.search({"app_id": application})
-    return unlocked + locked
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -153,25 +59,6 @@ def forgotten(stage):
     yield Retrieval(peer, ONE)
     peer.close()
     session.close()
-
-
-def give_pinentry(session, answer):
-    """A pinentry that does `answer` when it is to ask for a password."""
-    pinentry = session.root / "bin/pinentry"
-    pinentry.write_text(
-        f"#!/bin/sh\necho OK\nwhile read -r what; do case $what in GETPIN*) {answer};; *) echo OK;; esac; done\n"
-    )
-    pinentry.chmod(0o755)
-
-
-@pytest.fixture
-def session(session):  # noqa: F811
-    """One whose person is asked, and does not answer."""
-    give_pinentry(session, "exec sleep 600")
-    # As a desktop tells to the bus when it starts.
-    session.run("dbus-update-activation-environment", "DISPLAY=:4711", check=True)
-    session.restart()
-    return session
 
 
 @pytest.fixture
@@ -583,147 +470,6 @@ def test_the_name_is_ours_where_another_program_provides_secrets(session):
     daemon.terminate()
     daemon.wait(10)
     peer.close()
-
-
-# MARK: through the frontend
-
-
-class Application:
-    """A sandboxed application, as Flatpak starts them; without an id, a program outside any sandbox."""
-
-    def __init__(self, session, name, *arguments):
-        program = session.root / PROGRAM.name
-        program.write_text(PROGRAM.read_text())
-        program.chmod(0o755)
-        command = ["/usr/bin/python3", program, *arguments]
-        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-        if not name:
-            self.process = session.start(*command, **pipes)
-            return
-        info = session.root / f"{name}.info"
-        info.write_text(f"[Application]\nname={name}\n\n[Instance]\ninstance-id={len(name)}\n")
-        info.chmod(0o644)
-        sandbox = ["bwrap", "--unshare-pid", "--die-with-parent", "--ro-bind", "/usr", "/usr", "--proc", "/proc"]
-        for folder in ("bin", "lib", "lib64"):
-            sandbox += ["--symlink", f"usr/{folder}", f"/{folder}"]
-        sandbox += ["--dev", "/dev", "--perms", "0755", "--dir", "/tmp", "--bind", session.root, session.root]
-        sandbox += ["--ro-bind", info, "/.flatpak-info", "--"]
-        if os.getuid() == 0:
-            # Root needs no user namespace for it, which may be forbidden.
-            user = ["setpriv", f"--reuid={session.uid}", f"--regid={session.gid}", "--clear-groups", "--"]
-            self.process = subprocess.Popen([*sandbox, *user, *command], env=session.environment, **pipes)
-        else:
-            self.process = session.start(*sandbox, *command, **pipes)
-
-    def handle(self):
-        """Its request, once the frontend has it."""
-        line = self.process.stdout.readline()
-        assert line, self.process.stderr.read()
-        return line.strip()
-
-    def answer(self, input=None):
-        """Response and secret."""
-        output, errors = self.process.communicate(input, 30)
-        assert self.process.returncode == 0, errors
-        response, _, secret = output.splitlines()[-1].partition(" ")
-        return response, bytes.fromhex(secret)
-
-    def secret(self):
-        response, secret = self.answer()
-        assert response == str(SUCCESS)
-        return secret
-
-
-@pytest.fixture(scope="module")
-def sandboxes():
-    """That there are any. They can be forbidden, but not in CI."""
-    done = subprocess.run(["bwrap", "--unshare-pid", "--ro-bind", "/", "/", "true"], capture_output=True, text=True)
-    if done.returncode != 0:
-        if os.environ.get("CI") == "true":
-            pytest.fail(f"no sandboxes: {done.stderr}")
-        pytest.skip(f"no sandboxes: {done.stderr}")
-
-
-@pytest.fixture
-def frontend(session, stage, sandboxes):
-    """The real xdg-desktop-portal, started before any login, which finds the daemon by the file that is installed."""
-    portals = stage / "usr/share/xdg-desktop-portal/portals"
-    environment = session.environment | {"XDG_DESKTOP_PORTAL_DIR": str(portals), "XDG_CURRENT_DESKTOP": "sway"}
-    with open(session.root / "frontend.log", "w") as log:
-        process = session.start("/usr/libexec/xdg-desktop-portal", "--verbose", env=environment, stdout=log, stderr=log)
-    peer = Peer(session)
-
-    def is_there():
-        assert process.poll() is None, (session.root / "frontend.log").read_text()
-        try:
-            peer.bus.call_sync(
-                FRONTEND, PORTAL, PROPERTIES, "Get", GLib.Variant("(ss)", ("org.freedesktop.portal.Secret", "version")),
-                None, Gio.DBusCallFlags.NO_AUTO_START, 10_000, None,
-            )
-        except GLib.Error:
-            return False
-        return True
-
-    wait_until(is_there, "the frontend", 30)
-    yield peer
-    peer.close()
-    process.terminate()
-    process.wait(10)
-
-
-def test_sandboxed_applications(session, frontend):
-    assert "Using latchkey.portal for org.freedesktop.impl.portal.Secret" in (session.root / "frontend.log").read_text()
-    assert session.login().returncode == 0
-    one, two = Application(session, ONE).secret(), Application(session, TWO).secret()
-    assert len(one) == len(two) == 64
-    assert one != two
-    # The frontend named them as they are.
-    assert (retrieve(frontend, ONE), retrieve(frontend, TWO)) == (one, two)
-
-    def check_that_they_are_the_same():
-        assert (Application(session, ONE).secret(), Application(session, TWO).secret()) == (one, two)
-
-    check_that_they_are_the_same()
-    session.lock()
-    check_that_they_are_the_same()
-    assert session.locker().returncode == 0
-    lock_everything(frontend)
-    check_that_they_are_the_same()
-    session.restart()
-    assert session.login().returncode == 0
-    check_that_they_are_the_same()
-    assert Application(session, None).secret() not in (one, two)
-
-
-def test_a_sandboxed_application_waits_for_the_login(session, frontend):
-    waiting = Application(session, ONE)
-    handle = waiting.handle()
-    wait_until(lambda: has_request(frontend, handle), "the request")
-    assert session.login().returncode == 0
-    secret = waiting.secret()
-    assert secret == retrieve(frontend, ONE)
-    assert session.logout().returncode == 0
-    waiting = Application(session, ONE)
-    handle = waiting.handle()
-    wait_until(lambda: has_request(frontend, handle), "the request")
-    assert session.login().returncode == 0
-    assert waiting.secret() == secret
-
-
-def test_a_sandboxed_application_that_waits_no_longer(session, frontend):
-    for end in ("close", "kill"):
-        waiting = Application(session, ONE, "close")
-        handle = waiting.handle()
-        wait_until(lambda: has_request(frontend, handle), "the request")
-        if end == "close":
-            assert waiting.answer("now\n") == ("closed", b"")
-        else:
-            # bwrap takes its application with it.
-            waiting.process.kill()
-            waiting.process.wait(10)
-        wait_until(lambda: not has_request(frontend, handle), "the end of the request")
-    assert session.login().returncode == 0
-    assert secrets_of(frontend, ONE) == []
 
 
 # MARK: last
