@@ -28,6 +28,12 @@ extension Vault {
     return try finishDestruction()
   }
 
+  /// Lets go of the share's erasable secret, and of every key that hangs on it.
+  private func forgetErasable() {
+    share = share?.withoutErasable
+    for key in open.flatMap(\.classes) where key.row.accessibility == .whenPasscodeSetThisDeviceOnly { key.erase() }
+  }
+
   /// Removes what hangs on an erasable secret of this device that is gone.
   func finishDestruction() throws(VaultError) -> [FoundItem] {
     guard let share, share.erasable == nil else { return [] }
