@@ -23,6 +23,36 @@ extension Vault {
     open.reduce(min(indexEpoch, epoch)) { min($0, UInt32(clamping: $1.row.epoch)) }
   }
 
+  /// The index, and the generation that its key is wrapped under: a former one until a change of keys was finished.
+  func openIndex(
+    _ tiers: borrowing TierKeys, _ former: [FormerTiers], _ store: Store
+  ) throws(VaultError) -> (index: AttributeIndex, epoch: UInt32) {
+    let row = try store.vaultRow()
+    func open(_ session: borrowing Key) throws(SodiumError) -> AttributeIndex {
+      AttributeIndex(
+        try Key(
+          try AEAD.open(
+            row.indexKey.span.bytes, key: try session.derive(.indexWrap, [store.vault]), associated: store.vault)))
+    }
+    return try VaultError.sodium("the index key") { () throws(SodiumError) in
+      do throws(SodiumError) { return (try open(tiers.session), keybag?.epoch.number ?? 1) } catch {
+        guard error == .decryptionFailed else { throw error }
+      }
+      for one in former.reversed() {
+        do throws(SodiumError) { return (try open(one.tiers.session), one.number) } catch {
+          guard error == .decryptionFailed else { throw error }
+        }
+      }
+      throw .decryptionFailed
+    }
+  }
+
+  /// What the index key is wrapped under by these keys.
+  func wrapOfIndex(_ tiers: borrowing TierKeys) throws(VaultError) -> Key {
+    let vault = try ready().vault
+    do { return try tiers.session.derive(.indexWrap, [vault]) } catch { throw .outOfMemory }
+  }
+
   /// Whether keys could be changed now.
   ///
   /// - Throws: why not.

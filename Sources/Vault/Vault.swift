@@ -274,30 +274,6 @@ public final class Vault {
     }
   }
 
-  /// The index, and the generation that its key is wrapped under: a former one until a change of keys was finished.
-  private func openIndex(
-    _ tiers: borrowing TierKeys, _ former: [FormerTiers], _ store: Store
-  ) throws(VaultError) -> (index: AttributeIndex, epoch: UInt32) {
-    let row = try store.vaultRow()
-    func open(_ session: borrowing Key) throws(SodiumError) -> AttributeIndex {
-      AttributeIndex(
-        try Key(
-          try AEAD.open(
-            row.indexKey.span.bytes, key: try session.derive(.indexWrap, [store.vault]), associated: store.vault)))
-    }
-    return try VaultError.sodium("the index key") { () throws(SodiumError) in
-      do throws(SodiumError) { return (try open(tiers.session), keybag?.epoch.number ?? 1) } catch {
-        guard error == .decryptionFailed else { throw error }
-      }
-      for one in former.reversed() {
-        do throws(SodiumError) { return (try open(one.tiers.session), one.number) } catch {
-          guard error == .decryptionFailed else { throw error }
-        }
-      }
-      throw .decryptionFailed
-    }
-  }
-
   /// Takes keys over into memory. They must be this vault's: ``recognises(_:)``.
   ///
   /// - Parameters:
@@ -402,11 +378,6 @@ public final class Vault {
         for (collection, classes) in zip(open, made) { collection.adopt(classes) }
       }
     }
-  }
-
-  private func wrapOfIndex(_ tiers: borrowing TierKeys) throws(VaultError) -> Key {
-    let vault = try ready().vault
-    do { return try tiers.session.derive(.indexWrap, [vault]) } catch { throw .outOfMemory }
   }
 
   /// Takes the place of the device's share.

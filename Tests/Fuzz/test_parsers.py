@@ -8,6 +8,7 @@ from conftest import REPOSITORY, SECONDS
 # Shares of the time. The last two open a whole vault for each input.
 SHARES = {
     "keybag": 0.05,
+    "recovery-code": 0.02,
     "device-key": 0.03,
     "device-request": 0.02,
     "control-request": 0.04,

@@ -16,7 +16,13 @@ extension Target {
       let password = Home.password
       let cost = PasswordCost(passes: 3, memory: 32 << 20)
       let keybag = try Keybag.found(password: password.span.bytes, cost: cost).keybag.encoded
-      return [keybag, [1] + keybag.dropLast(32)]
+      let opened = try Keybag.found(password: password.span.bytes, cost: cost)
+      let recoverable = try opened.settingRecoveryCode(try .random()).encoded
+      let rotated = try opened.rotated(password: password.span.bytes, cost: cost).keybag.encoded
+      return [keybag, recoverable, rotated].flatMap { [$0, [1] + $0.dropLast(32)] }
+    case .recoveryCode:
+      // Of FORMAT.md's vectors: what opens nothing may be written down.
+      texts = ["84NXV-QB7YB-N0FH6-8AFG3-BG3VD-3Z65W-EJV3A", "84nxv qb7yb n0fh6 8afg3 bg3vd 3z65w ejv3a"]
     case .deviceKey:
       let specimen = try Specimen()
       let file = specimen.home.read("device.key")
@@ -35,11 +41,18 @@ extension Target {
       let delivery = TierDelivery(
         vault: [UInt8](repeating: 7, count: 16), generation: 1, founded: true, tiers: try TierKeys.random())
       let keys = try delivery.encoded(prefix: ControlPacket.begin(.unlock).bytes)
+      let former = [FormerTiers(number: 1, tiers: try TierKeys.random())]
+      let rotation = TierDelivery(
+        vault: [UInt8](repeating: 7, count: 16), generation: 2, founded: false, tiers: try TierKeys.random(),
+        former: former)
+      let more = try rotation.encoded(prefix: ControlPacket.begin(.rotate).bytes)
       let number: [UInt8] = [1, 0, 0, 0, 0, 0, 0, 0]
       return [
-        out.bytes, keys.bytes.withUnsafeBytes { Array($0) }, [1, 3], [1, 4], [1, 5] + number, [1, 6, 0],
+        out.bytes, keys.bytes.withUnsafeBytes { Array($0) }, more.bytes.withUnsafeBytes { Array($0) }, [1, 3], [1, 4],
+        [1, 5] + number, [1, 6, 0],
         [1, 7] + number,
-        [1, 8] + number + [UInt8](repeating: 3, count: 32), [1, 9, 2, 1, 0, 0x61], [1, 10, 1, 0, 0x61],
+        [1, 8] + number + [UInt8](repeating: 3, count: 32), [1, 9, 2, 1, 0, 0x61], [1, 10, 1, 0, 0x61], [1, 22],
+        [1, 23],
       ]
     case .controlReply:
       var status = Status()
@@ -51,10 +64,13 @@ extension Target {
         ControlReply.status(status), .need(.refused("not now")), .outcome(.unusable("why")), .outcome(.live), .locked,
       ].map(\.encoded)
     case .deriveRequest:
-      var out = ByteWriter()
-      out.put([1, 2, 0])
-      for text in ["ann", "login", "tty1", "", "/home/ann", "/run/user/1000", "password"] { out.text(text) }
-      return [out.bytes]
+      return [UInt8(2), 8].map { operation in
+        var out = ByteWriter()
+        out.put([1, operation, 0])
+        for text in ["ann", "login", "tty1", "", "/home/ann", "/run/user/1000", "", "password"] { out.text(text) }
+        if operation == 8 { out.text("another") }
+        return out.bytes
+      }
     case .objectPath:
       texts = ["collection/login", "collection/c2/17", "collection/session/1", "aliases/default/3", "session/s1"].map {
         "/org/freedesktop/secrets/" + $0

@@ -12,6 +12,7 @@ import Sodium
 /// What is fuzzed. Each takes any bytes and must come back.
 enum Target: String, CaseIterable {
   case keybag
+  case recoveryCode = "recovery-code"
   case deviceKey = "device-key"
   case deviceRequest = "device-request"
   case controlRequest = "control-request"
@@ -32,6 +33,7 @@ enum Target: String, CaseIterable {
     case .keybag: Target.keybag
     case .deviceKey: deviceKeys()
     case .deviceRequest: Target.deviceRequest
+    case .recoveryCode: Target.recoveryCode
     case .controlRequest: Target.request
     case .controlReply: Target.reply
     case .deriveRequest: Target.derive
@@ -58,10 +60,19 @@ enum Target: String, CaseIterable {
     let bytes = checked(input)
     guard let keybag = try? Keybag(decoding: bytes) else { return }
     require(keybag.encoded == bytes, "a keybag is written otherwise than it was read")
-    require((1...16).contains(keybag.protectors.count) && (1...2).contains(keybag.epochs.count), "bounds")
+    require((1...16).contains(keybag.protectors.count) && (1...8).contains(keybag.epochs.count), "bounds")
     for protector in keybag.protectors where protector.kind == .password {
       require((3...10).contains(protector.cost.passes) && protector.cost.memory <= 1 << 30, "cost")
     }
+  }
+
+  private static func recoveryCode(_ input: [UInt8]) {
+    guard let code = try? RecoveryCode(typed: input.span.bytes), let text = try? code.text() else { return }
+    let written = text.bytes.withUnsafeBytes { Array($0) }
+    guard let again = try? RecoveryCode(typed: written.span.bytes), let same = try? again.text() else {
+      fatalError("a code that was read cannot be read again")
+    }
+    require(same.bytes.withUnsafeBytes { Array($0) } == written, "a code is written otherwise than it was read")
   }
 
   private func deviceKeys() -> ([UInt8]) -> Void {
@@ -95,9 +106,12 @@ enum Target: String, CaseIterable {
       } else {
         fatalError("a hello that was read cannot be read again")
       }
-    case .unlock(let delivery): require(delivery.vault.count == 16 && input.count == 91, "the size of a delivery")
+    case .unlock(let delivery): delivered(delivery, input)
+    case .rotate(let delivery): delivered(delivery, input)
     case .status: require(input.count == 2, "more than a request")
     case .lock: require(input.count == 2, "more than a request")
+    case .mayRotate: require(input.count == 2, "more than a request")
+    case .neededEpoch: require(input.count == 2, "more than a request")
     case .prompt(let number): require(input.count == 10 && number == Target.number(input), "a prompt")
     case .derivation: require(input.count == 10, "the size of a question for a derivation")
     case .promptEnded: require(input.count == 3, "the size of an outcome")
@@ -126,6 +140,13 @@ enum Target: String, CaseIterable {
     case .move(let backend): require(input.count == 3 && backend != .file, "a move")
     case .malformed: break
     }
+  }
+
+  private static func delivered(_ delivery: borrowing TierDelivery, _ input: [UInt8]) {
+    let former = delivery.former.count
+    require(
+      delivery.vault.count == 16 && former < Keybag.epochLimit && input.count == 91 + 68 * former,
+      "the size of a delivery")
   }
 
   private static func reply(_ input: [UInt8]) {
