@@ -55,7 +55,9 @@ let package = Package(
     // The vault, bottom up.
     .target(name: "Keybag", dependencies: ["Bytes", "Posix", "Sodium"], swiftSettings: strict),
     .target(name: "Control", dependencies: ["Bytes", "Keybag", "Posix", "Sodium"], swiftSettings: strict),
-    .target(name: "Vault", dependencies: ["Bytes", "Keybag", "Posix", "SQLite", "Sodium"], swiftSettings: strict),
+    .target(name: "Backup", dependencies: ["Bytes", "Keybag", "Sodium"], swiftSettings: strict),
+    .target(
+      name: "Vault", dependencies: ["Backup", "Bytes", "Keybag", "Posix", "SQLite", "Sodium"], swiftSettings: strict),
     .target(name: "ClassRules", dependencies: ["Keybag", "Posix", "YAML"], swiftSettings: strict),
     .target(name: "SessionState", dependencies: ["Systemd"], swiftSettings: strict),
     .target(
@@ -91,7 +93,7 @@ let package = Package(
     .executableTarget(
       name: "latchkey",
       dependencies: [
-        "ClassRules", "Control", "Keybag", "PAMClient", "Posix", "Sodium",
+        "Backup", "ClassRules", "Control", "Keybag", "PAMClient", "Posix", "Sodium",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ], swiftSettings: strict, linkerSettings: [bindNow]),
     .executableTarget(
@@ -104,9 +106,8 @@ let package = Package(
     .executableTarget(
       name: "latchkeyd",
       dependencies: [
-        "ClassRules", "CLinux", "Control", "Gcrypt", "Keybag", "Posix", "Prompts", "SecretService", "SessionState",
-        "Sodium", "Systemd",
-        "Vault",
+        "Backup", "ClassRules", "CLinux", "Control", "Gcrypt", "Keybag", "Posix", "Prompts", "SecretService",
+        "SessionState", "Sodium", "Systemd", "Vault",
       ],
       swiftSettings: strict, linkerSettings: [bindNow]),
 
@@ -125,8 +126,12 @@ let package = Package(
       name: "VaultCrash", dependencies: ["Keybag", "Posix", "Sodium", "Vault"], path: "Tests/VaultCrash",
       swiftSettings: strict),
     .testTarget(
-      name: "VaultTests", dependencies: ["Keybag", "Posix", "SQLite", "Scratch", "Sodium", "Vault", "VaultCrash"],
+      name: "VaultTests",
+      dependencies: ["Backup", "Keybag", "Posix", "SQLite", "Scratch", "Sodium", "Vault", "VaultCrash"],
       exclude: ["Shims"], swiftSettings: lending),
+    .testTarget(
+      name: "BackupTests", dependencies: ["Backup", "Bytes", "Keybag", "Sodium"],
+      exclude: ["Vectors/generate.py"], resources: [.copy("Vectors/backups.json")], swiftSettings: strict),
     .testTarget(name: "SystemdTests", dependencies: ["Systemd", "PrivateBus"], swiftSettings: strict),
     .testTarget(
       name: "GcryptTests", dependencies: ["Gcrypt", .product(name: "BigInt", package: "BigInt")],
@@ -155,7 +160,10 @@ if Context.environment["LATCHKEY_FUZZ"] != nil {
     .systemLibrary(name: "CFuzzer", path: "Tests/Fuzz/CFuzzer"),
     .executableTarget(
       name: "latchkey-fuzz",
-      dependencies: ["Bytes", "CFuzzer", "Control", "Keybag", "Posix", "SQLite", "SecretService", "Sodium", "Vault"],
+      dependencies: [
+        "Backup", "Bytes", "CFuzzer", "Control", "Keybag", "Posix", "SQLite", "SecretService", "Sodium",
+        "Vault",
+      ],
       path: "Tests/Fuzz/Targets", swiftSettings: strict,
       linkerSettings: [.unsafeFlags(["-sanitize=fuzzer", "-use-ld=lld"])]),
   ]

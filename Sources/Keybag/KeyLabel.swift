@@ -45,6 +45,12 @@ public enum KeyLabel: CaseIterable, Sendable {
   case deviceWrap
   /// Device key -> the name by which a vault recognises it.
   case deviceIdentity
+  /// Argon2id output for a backup's passphrase -> the key of its stream.
+  case backupStream
+  /// Argon2id output for a backup's passphrase -> a check value that tells whether it is the backup's.
+  case backupCommitment
+  /// A device's share -> the key that wraps a backup's key for what stays on that device.
+  case backupDeviceWrap
 
   /// The text that is hashed.
   public var text: StaticString {
@@ -70,6 +76,9 @@ public enum KeyLabel: CaseIterable, Sendable {
     case .aliasToken: "latchkey/1/alias-token"
     case .deviceWrap: "latchkey/1/device-wrap"
     case .deviceIdentity: "latchkey/1/device-identity"
+    case .backupStream: "latchkey/1/backup-stream"
+    case .backupCommitment: "latchkey/1/backup-commitment"
+    case .backupDeviceWrap: "latchkey/1/backup-device-wrap"
     }
   }
 }

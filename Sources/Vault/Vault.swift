@@ -32,7 +32,7 @@ public final class Vault {
   private(set) var store: Store?
   private(set) var index: AttributeIndex?
   private(set) var share: DeviceShare?
-  private var device: (any DeviceKey)?
+  private(set) var device: (any DeviceKey)?
   var open: [OpenCollection] = []
   /// The links behind the last collection: from these new collections get their keys.
   var chains: (unlocked: KeyChain?, session: KeyChain?)
@@ -450,6 +450,9 @@ public final class Vault {
       }
     }
   }
+
+  /// Whether both tier keys are in memory.
+  public var isUnlocked: Bool { chains.unlocked != nil && chains.session != nil }
 
   /// Erases tier A: what may be read while the session is unlocked only. Touches no file.
   public func evict() {
