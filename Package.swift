@@ -54,8 +54,9 @@ let package = Package(
 
     // The vault, bottom up.
     .target(name: "Keybag", dependencies: ["Bytes", "Posix", "Sodium"], swiftSettings: strict),
-    .target(name: "Control", dependencies: ["Bytes", "Keybag", "Posix", "Sodium"], swiftSettings: strict),
     .target(name: "Backup", dependencies: ["Bytes", "Keybag", "Sodium"], swiftSettings: strict),
+    .target(
+      name: "Control", dependencies: ["Backup", "Bytes", "Keybag", "Posix", "Sodium"], swiftSettings: strict),
     .target(
       name: "Vault", dependencies: ["Backup", "Bytes", "Keybag", "Posix", "SQLite", "Sodium"], swiftSettings: strict),
     .target(name: "ClassRules", dependencies: ["Keybag", "Posix", "YAML"], swiftSettings: strict),
@@ -117,7 +118,7 @@ let package = Package(
     .testTarget(
       name: "SessionStateTests", dependencies: ["SessionState", "Systemd", "PrivateBus"], swiftSettings: strict),
     .testTarget(
-      name: "ControlTests", dependencies: ["Bytes", "Control", "Keybag", "Posix", "Sodium"], swiftSettings: strict),
+      name: "ControlTests", dependencies: ["Backup", "Bytes", "Control", "Keybag", "Posix", "Sodium"], swiftSettings: strict),
     .testTarget(
       name: "SecretServiceTests", dependencies: ["PrivateBus", "Prompts", "SecretService", "Systemd", "Vault"],
       swiftSettings: strict),

@@ -178,6 +178,7 @@ public final class Restore {
       let row: ItemRow
       /// Of its secret; nil where that cannot be read.
       let tag: [UInt8]?
+      let flags: UInt32
       var use = Use.free
     }
 
@@ -236,7 +237,7 @@ public final class Restore {
     let place: Place
     let collection: OpenCollection
     let key: ClassKey
-    let metadata: ItemMetadata
+    var metadata: ItemMetadata
     let created: UInt64
     let modified: UInt64
   }
@@ -273,7 +274,10 @@ public final class Restore {
     }
     group.candidates[free].use = .replaced
     report.add(line(.replaced))
-    try keep(item, secret, tokens: tokens, in: group, replacing: group.candidates[free].row)
+    // A backup takes no condition away that the item has now.
+    var stricter = item
+    stricter.metadata.flags |= group.candidates[free].flags
+    try keep(stricter, secret, tokens: tokens, in: group, replacing: group.candidates[free].row)
   }
 
   private func group(of tokens: [UInt8], in collection: OpenCollection) throws(VaultError) -> Group {
@@ -282,7 +286,8 @@ public final class Restore {
     var candidates: [Group.Candidate] = []
     for id in try items(of: name) {
       let item = try vault.locate(id)
-      candidates.append(Group.Candidate(row: item.row, tag: try tagIfReadable(item)))
+      let readable = try readIfPossible(item)
+      candidates.append(Group.Candidate(row: item.row, tag: readable?.tag, flags: readable?.flags ?? 0))
     }
     let group = Group(name, candidates)
     groups[name] = group
@@ -294,10 +299,12 @@ public final class Restore {
     return found.filter { $0.collection == name.collection }.map(\.item)
   }
 
-  private func tagIfReadable(_ item: Vault.Located) throws(VaultError) -> [UInt8]? {
+  private func readIfPossible(_ item: Vault.Located) throws(VaultError) -> (tag: [UInt8], flags: UInt32)? {
     do throws(VaultError) {
       guard item.row.form != .quarantined else { return nil }
-      return try tag(of: try vault.exported(item).takeSecret())
+      let exported = try vault.exported(item)
+      let flags = exported.metadata.flags
+      return (try tag(of: exported.takeSecret()), flags)
     } catch {
       switch error {
       case .isLocked, .otherDevice, .foreignItem: return nil
@@ -404,7 +411,9 @@ public final class Restore {
       changes.collections.append(new.row.id)
     }
     if isDrafting { vault.chains = chains }
-    for draft in drafts where isStale(draft) { report.turnIntoConflict(draft.line) }
+    for draft in drafts where isStale(draft) {
+      report.turnIntoConflict(draft.line, reason: "a program stored an item with the same attributes meanwhile")
+    }
     drafts = []
     return changes
   }
@@ -448,21 +457,5 @@ public final class Restore {
       if now?.itemKey != candidate.row.itemKey { return true }
     }
     return false
-  }
-}
-
-extension ArchiveReport {
-  /// What was decided does not hold any more: what is there stays.
-  fileprivate mutating func turnIntoConflict(_ index: Int) {
-    let line = lines[index]
-    switch line.outcome {
-    case .added: added -= 1
-    case .replaced: replaced -= 1
-    default: return
-    }
-    conflicts += 1
-    lines[index] = Line(
-      .conflict, collection: line.collection, label: line.label, accessibility: line.accessibility,
-      reason: "a program stored an item with the same attributes meanwhile")
   }
 }

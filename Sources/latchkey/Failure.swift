@@ -14,6 +14,9 @@ enum Failure: Error {
   case stillLocked(String)
   case declined(String)
   case wrongPassphrase
+  case wrongBackupPassphrase
+  case backup(String)
+  case file(String)
   case notTaken(String)
   case rules([String])
 
@@ -21,8 +24,8 @@ enum Failure: Error {
   private var status: Int32 {
     switch self {
     case .noDaemon, .strangeDaemon, .silent: 3
-    case .noTerminal, .cancelled, .refused, .unavailable, .stillLocked, .declined, .wrongPassphrase, .notTaken,
-      .rules:
+    case .noTerminal, .cancelled, .refused, .unavailable, .stillLocked, .declined, .wrongPassphrase,
+      .wrongBackupPassphrase, .backup, .file, .notTaken, .rules:
       1
     }
   }
@@ -50,6 +53,8 @@ enum Failure: Error {
       Is there a PAM service 'latchkey-unlock' in /etc/pam.d?
       """
     case .stillLocked(let text), .declined(let text): text
+    case .backup(let text), .file(let text): text
+    case .wrongBackupPassphrase: "that is not the backup's passphrase. Nothing was restored; try again."
     case .wrongPassphrase: "that is not the collection's passphrase. Try again."
     case .notTaken(let text):
       """

@@ -9,12 +9,13 @@ struct Latchkey: ParsableCommand {
     commandName: "latchkey",
     abstract: "The credential vault of your desktop session.",
     discussion: """
-      Exit status: 0 done; 1 it could not be done (a wrong password, a refusal, an error in a file); 3 no vault is running; 64 wrong usage.
+      Exit status: 0 done; 1 it could not be done (a wrong password, a refusal, an error in a file); 2 done, but not all of it (backup, restore); 3 no vault is running; 64 wrong usage.
       Completions: latchkey --generate-completion-script bash (or zsh, fish).
       """,
     version: "0.1.0",
     subcommands: [
       StatusCommand.self, LockCommand.self, UnlockCommand.self, PassphraseCommand.self, RulesCommand.self,
+      BackupCommand.self, RestoreCommand.self,
     ])
 
   @OptionGroup var place: Place

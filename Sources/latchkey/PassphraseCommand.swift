@@ -88,7 +88,7 @@ struct PassphraseAsking: ParsableArguments {
 }
 
 /// A conversation in which what is new is given twice.
-private final class RepeatedConversation: Conversation {
+final class RepeatedConversation: Conversation {
   private let terminal: TerminalConversation
 
   init(_ terminal: TerminalConversation) { self.terminal = terminal }

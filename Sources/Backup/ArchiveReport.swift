@@ -61,7 +61,8 @@ public struct ArchiveReport: Equatable, Sendable {
   /// An empty report.
   public init() {}
 
-  mutating func add(_ line: Line) {
+  /// Adds a line, and counts the item that it is about.
+  public mutating func add(_ line: Line) {
     lines.append(line)
     switch line.outcome {
     case .added: added += 1
@@ -71,5 +72,18 @@ public struct ArchiveReport: Equatable, Sendable {
     case .excluded: excluded += 1
     case .notice: break
     }
+  }
+
+  /// Turns what was decided into a conflict: it does not hold any more.
+  public mutating func turnIntoConflict(_ index: Int, reason: String) {
+    let line = lines[index]
+    switch line.outcome {
+    case .added: added -= 1
+    case .replaced: replaced -= 1
+    case .conflict, .left, .excluded, .notice: return
+    }
+    conflicts += 1
+    lines[index] = Line(
+      .conflict, collection: line.collection, label: line.label, accessibility: line.accessibility, reason: reason)
   }
 }
