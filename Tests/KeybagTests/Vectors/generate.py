@@ -149,7 +149,8 @@ def device(name, machine):
 
 LABELS = """protector-wrap protector-commitment tier-wrap keybag-tag tier-commitment collection-chain collection
 next-collection index-wrap collection-label passphrase-wrap passphrase-commitment class-wrap metadata-wrap
-public-key-tag locked-item-tag attribute-token attribute-set-token alias-token device-wrap device-identity""".split()
+public-key-tag locked-item-tag attribute-token attribute-set-token alias-token device-wrap device-identity
+backup-stream backup-commitment backup-device-wrap""".split()
 
 
 def derivations():
