@@ -124,7 +124,7 @@ let package = Package(
       swiftSettings: strict),
     .testTarget(name: "PromptsTests", dependencies: ["Control", "Prompts", "Systemd"], swiftSettings: strict),
     .executableTarget(
-      name: "VaultCrash", dependencies: ["Keybag", "Posix", "Sodium", "Vault"], path: "Tests/VaultCrash",
+      name: "VaultCrash", dependencies: ["Backup", "Keybag", "Posix", "Sodium", "Vault"], path: "Tests/VaultCrash",
       swiftSettings: strict),
     .testTarget(
       name: "VaultTests",

@@ -32,7 +32,8 @@ final class BackupFile {
       header = try BackupFile.read(BackupHeader.size, from: file)
     } catch {
       throw Failure.file(
-        error.code == EINVAL ? "\(path) is not a file" : "\(path) cannot be read: \(String(cString: strerror(error.code)))")
+        error.code == EINVAL
+          ? "\(path) is not a file" : "\(path) cannot be read: \(String(cString: strerror(error.code)))")
     }
     offset = header.count
     // Cut within the header: said as such, also where it is no backup at all.
@@ -67,7 +68,8 @@ final class BackupFile {
     let length = prefix.reversed().reduce(0) { $0 << 8 | Int($1) }
     guard length <= BackupReader.chunkLimit else {
       throw Failure.backup(
-        "\(BackupError.damagedChunk(chunks).explanation), which is at offset \(start) of the file. Nothing was restored.")
+        "\(BackupError.damagedChunk(chunks).explanation), which is at offset \(start) of the file. "
+          + "Nothing was restored.")
     }
     let bytes = try read(length)
     guard bytes.count == length else { throw cut() }
@@ -75,7 +77,8 @@ final class BackupFile {
   }
 
   private func cut() -> Failure {
-    .backup("the backup is cut off: it ends at offset \(offset), within or before chunk \(chunks). Nothing was restored.")
+    .backup(
+      "the backup is cut off: it ends at offset \(offset), within or before chunk \(chunks). Nothing was restored.")
   }
 
   /// Nothing may follow the last chunk.
