@@ -118,7 +118,8 @@ let package = Package(
     .testTarget(
       name: "SessionStateTests", dependencies: ["SessionState", "Systemd", "PrivateBus"], swiftSettings: strict),
     .testTarget(
-      name: "ControlTests", dependencies: ["Backup", "Bytes", "Control", "Keybag", "Posix", "Sodium"], swiftSettings: strict),
+      name: "ControlTests", dependencies: ["Backup", "Bytes", "Control", "Keybag", "Posix", "Sodium"],
+      swiftSettings: strict),
     .testTarget(
       name: "SecretServiceTests", dependencies: ["PrivateBus", "Prompts", "SecretService", "Systemd", "Vault"],
       swiftSettings: strict),

@@ -228,7 +228,8 @@ public final class Restore {
     guard let key = collection.current(accessibility, share: vault.share), key.secretKey != nil, key.metadataKey != nil
     else { return leave(metadata.label, "this device has no key for its class") }
     try decide(
-      Candidate(place: place, collection: collection, key: key, metadata: metadata, created: created, modified: modified),
+      Candidate(
+        place: place, collection: collection, key: key, metadata: metadata, created: created, modified: modified),
       secret)
   }
 

@@ -104,7 +104,8 @@ struct RecordTests {
 
   @Test("An item needs its collection, and everything a beginning")
   func order() throws {
-    #expect(try outcome { $0.put(.collection(Specimen.collection)) } == .malformed("its records are not in their order"))
+    #expect(
+      try outcome { $0.put(.collection(Specimen.collection)) } == .malformed("its records are not in their order"))
     #expect(
       try outcome {
         $0.put(.beginning(Specimen.beginning))

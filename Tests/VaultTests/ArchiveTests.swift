@@ -124,9 +124,10 @@ struct ArchiveTests {
     let (otherHome, there) = try other()
     let report = try tape.restore(into: there)
     #expect(report.items == 9 && report.added == 6 && report.left == 3 && report.conflicts == 0)
-    #expect(report.labels(.left).prefix(2) == [
-      "when-unlocked-this-device-only", "after-first-unlock-this-device-only",
-    ])
+    #expect(
+      report.labels(.left).prefix(2) == [
+        "when-unlocked-this-device-only", "after-first-unlock-this-device-only",
+      ])
     let here = try vault.contents()
     let migrating: Set<AccessibilityClass> = [.whenUnlocked, .afterFirstUnlock, .always]
     let expected = Set(here.filter { migrating.contains($0.accessibility) })

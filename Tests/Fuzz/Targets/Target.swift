@@ -3,6 +3,7 @@ import Glibc
 import Posix
 import Sodium
 
+@testable import Backup
 @testable import Control
 @testable import Keybag
 @testable import SecretService
@@ -18,6 +19,7 @@ enum Target: String, CaseIterable {
   case objectPath = "object-path"
   case controlAttributes = "control-attributes"
   case metadata
+  case backup
   case database
   case rows
 
@@ -35,6 +37,7 @@ enum Target: String, CaseIterable {
     case .objectPath: Target.path
     case .controlAttributes: Target.attributes
     case .metadata: Target.metadata
+    case .backup: Target.backups()
     case .database: DamagedVault().damage
     case .rows: DamagedVault().alter
     }
@@ -95,6 +98,18 @@ enum Target: String, CaseIterable {
     case .unlock(let delivery): require(delivery.vault.count == 16 && input.count == 91, "the size of a delivery")
     case .status: require(input.count == 2, "more than a request")
     case .lock: require(input.count == 2, "more than a request")
+    case .beginBackup: require(input.count == 2, "more than a request")
+    case .takeChunk: require(input.count == 2, "more than a request")
+    case .beginRestore(let restore):
+      require(input.count == 3 + BackupHeader.size && restore.header.count == BackupHeader.size, "a header's size")
+    case .giveChunk(let chunk): require(chunk.count == input.count - 2, "the size of a chunk")
+    case .archiveReport: require(input.count == 10, "the size of a request")
+    case .prompt: require(input.count == 10, "the size of a request")
+    case .promptEnded: require(input.count == 3, "the size of a request")
+    case .derivation: require(input.count == 10, "the size of a request")
+    case .passphrase: require(input.count == 42, "the size of a key")
+    case .openPrompt(_, let collection): require(collection.utf8.count <= 3 * 255, "a long text")
+    case .removePassphrase(let collection): require(collection.utf8.count <= 3 * 255, "a long text")
     case .malformed: break
     }
   }
