@@ -21,6 +21,8 @@ public final class Export {
   /// The numbers of the collections in the backup.
   private var numbers: [Int64: UInt32] = [:]
   private var waiting: [Int64] = []
+  /// Collections that were closed at the beginning: they stay left out, whatever happens to them meanwhile.
+  private var leftOut: Set<Int64> = []
   private var position: Int64 = 0
   private var batch: ArraySlice<Int64> = []
 
@@ -50,6 +52,7 @@ public final class Export {
     let count = try vault.items(in: collection.row.id).count
     let label = try vault.info(of: collection.row.id).label
     let reason = collection.row.locked ? "the collection is locked by itself" : "its passphrase was not given"
+    leftOut.insert(collection.row.id)
     report.left += UInt64(count)
     report.lines.append(
       .init(.left, collection: label, reason: "\(reason); it has \(count) item\(count == 1 ? "" : "s")"))
@@ -103,9 +106,13 @@ public final class Export {
   /// The item's record; nil where it is left out. One of a collection that was made meanwhile has it in front.
   private func item(_ id: Int64) throws(VaultError) -> BackupRecord? {
     guard let place = try vault.reading({ store throws(VaultError) in try store.place(ofItem: id) }),
-      let home = place.collection, let collection = vault.open.first(where: { $0.row.id == home }),
-      !collection.isClosed
+      let home = place.collection, !leftOut.contains(home),
+      let collection = vault.open.first(where: { $0.row.id == home })
     else { return nil }
+    guard !collection.isClosed else {
+      report.add(line(.left, id, collection, reason: "its collection was locked meanwhile"))
+      return nil
+    }
     guard let number = numbers[home] else {
       position = id - 1
       batch = []
@@ -205,20 +212,20 @@ extension Vault {
   /// The key that ``makeDeviceSeal(id:)`` made on this device; nil for another device's.
   func openDeviceSeal(_ wrapped: BackupDevice, id: [UInt8]) throws(VaultError) -> DeviceSeal? {
     let context = BackupDevice.context(id: id)
-    if let device {
-      do throws(DeviceKeyError) {
-        return DeviceSeal(try device.unwrap(wrapped.byKey, .bound, context: context), id: id)
+    if let share {
+      do throws(SodiumError) {
+        let wrap = try share.bound.key.derive(.backupDeviceWrap, [id])
+        return DeviceSeal(try Key(try AEAD.open(wrapped.byShare.span.bytes, key: wrap, associated: context)), id: id)
       } catch {
-        if case .unavailable(let text) = error { throw .unavailable("the device key: \(text)") }
+        if error == .outOfMemory { throw .outOfMemory }
       }
     }
-    guard let share else { return nil }
-    do throws(SodiumError) {
-      let wrap = try share.bound.key.derive(.backupDeviceWrap, [id])
-      return DeviceSeal(try Key(try AEAD.open(wrapped.byShare.span.bytes, key: wrap, associated: context)), id: id)
+    guard let device else { return nil }
+    do throws(DeviceKeyError) {
+      return DeviceSeal(try device.unwrap(wrapped.byKey, .bound, context: context), id: id)
     } catch {
-      if error == .outOfMemory { throw .outOfMemory }
-      return nil
+      guard case .unavailable(let text) = error else { return nil }
+      throw .unavailable("the device key: \(text)")
     }
   }
 }

@@ -378,6 +378,12 @@ public final class Restore {
     guard !isDrafting || vault.chains.session?.ordinal == firstOrdinal else {
       throw .unavailable("a program made a collection meanwhile; run the command again")
     }
+    let isThere = { (place: Place) in
+      place.isNew || place.collection.map { theirs in self.vault.open.contains { $0 === theirs } } ?? true
+    }
+    guard places.allSatisfy(isThere) else {
+      throw .unavailable("a program deleted a collection meanwhile; run the command again")
+    }
     // A program may have stored what the decisions did not know of. Then what is there stays.
     var stale: Set<ObjectIdentifier> = []
     for group in groups.values where try hasChanged(group) { stale.insert(ObjectIdentifier(group)) }

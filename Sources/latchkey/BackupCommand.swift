@@ -52,7 +52,7 @@ struct BackupCommand: ParsableCommand {
           guard chunk.isLast else { continue }
           let report = try client.archiveReport(until: ArchiveLimits.answer)
           try writing { () throws(PosixError) in try new.finish() }
-          Interruption.release()
+          Interruption.forget()
           return report
         }
       }

@@ -51,7 +51,7 @@ struct RestoreCommand: ParsableCommand {
         throw Failure.cancelled
       }
       let report = try client.archiveReport(until: ArchiveLimits.writing)
-      Interruption.release()
+      Interruption.forget()
       return report
     } catch ControlError.declined(let reason) { throw Failure.backup(reason) }
   }

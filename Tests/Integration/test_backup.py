@@ -13,6 +13,7 @@ import time
 import pytest
 from backupreader import Backup, Unreadable
 from client import SecretClient
+from peer import COLLECTION, LOGIN, Peer
 from session import REPOSITORY, Session, is_alive, wait_until
 from test_control import Control, packet
 from test_prompts import Person
@@ -169,6 +170,24 @@ def test_what_the_reader_wrote_is_restored(unlocked):
     done = restore(unlocked, "--json", passphrase=vector["passphrase"])
     assert counts(done) == {"items": 7, "added": 4, "left": 3}
     assert unlocked.lookup("a", "6") == "secret 6"
+
+
+def test_programs_hear_of_what_came(unlocked, other):
+    unlocked.store("s", "n", "1")
+    with SecretClient(unlocked) as client:
+        client.collection(label="Work")
+    assert backup(unlocked).returncode == DONE
+    carry(unlocked, other)
+    other.store("theirs", "n", "2")
+    peer = Peer(other)
+    try:
+        assert restore(other).returncode == DONE
+        (made,) = peer.wait_for_member("CollectionCreated")
+        assert peer.get(made, COLLECTION, "Label") == "Work" and peer.get(made, COLLECTION, "Locked") is False
+        (item,) = peer.wait_for_member("ItemCreated")
+        assert item.startswith(LOGIN) and peer.read(item) == b"s"
+    finally:
+        peer.close()
 
 
 # ---- conflicts ----

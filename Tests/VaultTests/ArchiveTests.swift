@@ -338,6 +338,22 @@ struct ArchiveTests {
       try tape.restore(into: third) { _ = try third.createCollection(label: "Third") }
     }
     #expect(try third.ids([:]) == [] && third.collections.count == 2)
+    let fourth = try other().vault
+    let own = try fourth.createCollection(label: "Work")
+    #expect(throws: VaultError.unavailable("a program deleted a collection meanwhile; run the command again")) {
+      try tape.restore(into: fourth) { try fourth.deleteCollection(own) }
+    }
+    #expect(try fourth.ids([:]) == [] && !fourth.isDamaged)
+  }
+
+  @Test("A collection that is closed in the middle of a backup is missed, one that was opened then is not in it")
+  func closedMeanwhile() throws {
+    let tape = try Tape(vault) { if $0 == 5 { try vault.lockCollection(work) } }
+    #expect(tape.report.items == 6 && tape.report.left == 3)
+    #expect(tape.report.lines.count { $0.reason == "its collection was locked meanwhile" } == 3)
+    let other = try Tape(vault) { if $0 == 5 { try home.unlock(vault) } }
+    #expect(other.report.items == 6 && other.report.left == 3)
+    #expect(try Tape(vault).report.left == 0)
   }
 
   @Test("A damaged item is named, and all others are in the backup")
