@@ -78,9 +78,22 @@ struct StreamTests {
 
   @Test("The same chunks under another header do not open: neither its time nor its cost can be changed")
   func otherHeader() throws {
-    let (_, chunks) = try Specimen.make(sizes: [1])
+    let (header, chunks) = try Specimen.make(sizes: [1])
     let (other, _) = try Specimen.make(sizes: [1])
     #expect(throws: BackupError.damagedChunk(1)) { try Specimen.read(other, chunks) }
+    // Each with a check sum that fits: id, time, salt, passes, memory, commitment.
+    for offset in [12, 28, 36, 52, 59, 64] {
+      var bent = header
+      bent[offset] ^= 4
+      let body = bent.dropLast(32)
+      bent = body + Sodium.checksum(Array(body).span.bytes)
+      #expect(throws: BackupError.wrongPassphrase, "\(offset)") { try Specimen.read(bent, chunks) }
+    }
+    var stream = header
+    stream[96] ^= 4
+    let body = stream.dropLast(32)
+    stream = body + Sodium.checksum(Array(body).span.bytes)
+    #expect(throws: BackupError.damagedChunk(1)) { try Specimen.read(stream, chunks) }
   }
 }
 
