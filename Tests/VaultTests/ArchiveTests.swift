@@ -253,6 +253,11 @@ struct ArchiveTests {
       let secrets = try there.ids(["n": "twin"]).map { try there.secretText($0) }
       #expect(secrets.sorted() == ["one", "two", "two"])
     }
+    // Where one of two that are the same is there, it stands for both: nothing is doubled.
+    let same = try there.ids(["n": "twin"]).filter { try there.secretText($0) == "two" }
+    try there.deleteItem(same[0])
+    #expect(try tape.restore(into: there).added == 0)
+    #expect(try there.ids(["n": "twin"]).count == 2)
   }
 
   @Test("The class, flags and a foreign collection with the same label")
