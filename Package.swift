@@ -58,8 +58,11 @@ let package = Package(
 
     // The vault, bottom up.
     .target(name: "Keybag", dependencies: ["Bytes", "Posix", "Sodium"], swiftSettings: strict),
-    .target(name: "Control", dependencies: ["Bytes", "Keybag", "Posix", "Sodium"], swiftSettings: strict),
-    .target(name: "Vault", dependencies: ["Bytes", "Keybag", "Posix", "SQLite", "Sodium"], swiftSettings: strict),
+    .target(name: "Backup", dependencies: ["Bytes", "Keybag", "Sodium"], swiftSettings: strict),
+    .target(
+      name: "Control", dependencies: ["Backup", "Bytes", "Keybag", "Posix", "Sodium"], swiftSettings: strict),
+    .target(
+      name: "Vault", dependencies: ["Backup", "Bytes", "Keybag", "Posix", "SQLite", "Sodium"], swiftSettings: strict),
     .target(name: "DeviceService", dependencies: ["Bytes", "Keybag", "Posix", "Sodium"], swiftSettings: strict),
     .target(
       name: "DeviceStore", dependencies: ["Bytes", "Keybag", "Posix", "Sodium", "TSS"], swiftSettings: strict),
@@ -98,7 +101,7 @@ let package = Package(
     .executableTarget(
       name: "latchkey",
       dependencies: [
-        "CLinux", "ClassRules", "Control", "DeviceService", "Gcrypt", "Keybag", "PAMClient", "Posix", "Sodium",
+        "Backup", "CLinux", "ClassRules", "Control", "DeviceService", "Gcrypt", "Keybag", "PAMClient", "Posix", "Sodium",
         "Systemd",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ], swiftSettings: strict, linkerSettings: [bindNow]),
@@ -116,7 +119,8 @@ let package = Package(
     .executableTarget(
       name: "latchkeyd",
       dependencies: [
-        "ClassRules", "CLinux", "Control", "DeviceService", "Gcrypt", "Keybag", "Posix", "Prompts", "SecretService",
+        "Backup", "ClassRules", "CLinux", "Control", "DeviceService", "Gcrypt", "Keybag", "Posix", "Prompts",
+        "SecretService",
         "SessionState", "Sodium", "Systemd", "Vault",
       ],
       swiftSettings: strict, linkerSettings: [bindNow]),
@@ -127,7 +131,8 @@ let package = Package(
     .testTarget(
       name: "SessionStateTests", dependencies: ["SessionState", "Systemd", "PrivateBus"], swiftSettings: strict),
     .testTarget(
-      name: "ControlTests", dependencies: ["Bytes", "Control", "Keybag", "Posix", "Sodium"], swiftSettings: strict),
+      name: "ControlTests", dependencies: ["Backup", "Bytes", "Control", "Keybag", "Posix", "Sodium"],
+      swiftSettings: strict),
     .testTarget(
       name: "SecretServiceTests", dependencies: ["PrivateBus", "Prompts", "SecretService", "Systemd", "Vault"],
       swiftSettings: strict),
@@ -136,16 +141,21 @@ let package = Package(
       name: "StandInDevice", dependencies: ["Keybag", "Posix", "Sodium"], path: "Tests/StandInDevice",
       swiftSettings: strict),
     .executableTarget(
-      name: "VaultCrash", dependencies: ["Keybag", "Posix", "Sodium", "StandInDevice", "Vault"],
+      name: "VaultCrash", dependencies: ["Backup", "Keybag", "Posix", "Sodium", "StandInDevice", "Vault"],
       path: "Tests/VaultCrash",
       swiftSettings: strict),
     .testTarget(
       name: "VaultTests",
-      dependencies: ["Keybag", "Posix", "SQLite", "Scratch", "Sodium", "StandInDevice", "Vault", "VaultCrash"],
+      dependencies: [
+        "Backup", "Keybag", "Posix", "SQLite", "Scratch", "Sodium", "StandInDevice", "Vault", "VaultCrash",
+      ],
       exclude: ["Shims"], swiftSettings: lending),
     .testTarget(
       name: "DeviceTests", dependencies: ["DeviceService", "DeviceStore", "Keybag", "Posix", "Scratch", "Sodium"],
       swiftSettings: strict),
+    .testTarget(
+      name: "BackupTests", dependencies: ["Backup", "Bytes", "Keybag", "Sodium"],
+      exclude: ["Vectors/generate.py"], resources: [.copy("Vectors/backups.json")], swiftSettings: strict),
     .testTarget(name: "SystemdTests", dependencies: ["Systemd", "PrivateBus"], swiftSettings: strict),
     .testTarget(
       name: "GcryptTests", dependencies: ["Gcrypt", .product(name: "BigInt", package: "BigInt")],
@@ -175,7 +185,8 @@ if Context.environment["LATCHKEY_FUZZ"] != nil {
     .executableTarget(
       name: "latchkey-fuzz",
       dependencies: [
-        "Bytes", "CFuzzer", "Control", "DeviceService", "Keybag", "Posix", "SQLite", "SecretService", "Sodium", "Vault",
+        "Backup", "Bytes", "CFuzzer", "Control", "DeviceService", "Keybag", "Posix", "SQLite", "SecretService", "Sodium",
+        "Vault",
       ],
       path: "Tests/Fuzz/Targets", swiftSettings: strict,
       linkerSettings: [.unsafeFlags(["-sanitize=fuzzer", "-use-ld=lld"])]),

@@ -1,3 +1,4 @@
+import Backup
 import Bytes
 import Glibc
 import Keybag
@@ -199,6 +200,54 @@ public struct ControlClient: ~Copyable {
   public borrowing func neededEpoch(until deadline: Int) throws(ControlError) -> UInt32 {
     try answer(ControlPacket.begin(.neededEpoch), until: deadline) {
       if case .neededEpoch(let number) = $0 { number } else { nil }
+    }
+  }
+
+  /// Begins a backup, on this connection, whose end is the backup's.
+  ///
+  /// - Returns: the number of the prompt that the passphrase answers.
+  public borrowing func beginBackup(until deadline: Int) throws(ControlError) -> UInt64 {
+    try answer(ControlPacket.begin(.beginBackup), until: deadline) {
+      if case .archiveOpened(let number) = $0 { number } else { nil }
+    }
+  }
+
+  /// Begins a restore in the same way.
+  public borrowing func beginRestore(_ request: RestoreRequest, until deadline: Int) throws(ControlError) -> UInt64 {
+    var out = ControlPacket.begin(.beginRestore)
+    request.encode(into: &out)
+    return try answer(out, until: deadline) { if case .archiveOpened(let number) = $0 { number } else { nil } }
+  }
+
+  /// The next bytes of the backup.
+  public borrowing func takeChunk(until deadline: Int) throws(ControlError) -> ArchiveChunk {
+    try answer(ControlPacket.begin(.takeChunk), until: deadline) {
+      if case .chunk(let chunk) = $0 { chunk } else { nil }
+    }
+  }
+
+  /// Hands the next chunk of the backup over, without its length.
+  ///
+  /// - Returns: whether it was the last one.
+  public borrowing func giveChunk(_ chunk: [UInt8], until deadline: Int) throws(ControlError) -> Bool {
+    var out = ControlPacket.begin(.giveChunk)
+    out.put(chunk)
+    return try answer(out, until: deadline) { if case .chunkTaken(let isLast) = $0 { isLast } else { nil } }
+  }
+
+  /// What became of everything. The first call ends a restore: then it is done.
+  public borrowing func archiveReport(until deadline: Int) throws(ControlError) -> ArchiveReport {
+    var lines: [ArchiveReport.Line] = []
+    while true {
+      var out = ControlPacket.begin(.archiveReport)
+      out.number(UInt64(lines.count))
+      let page = try answer(out, until: deadline) { if case .archiveReport(let page) = $0 { page } else { nil } }
+      lines += page.report.lines
+      guard page.hasMore, !page.report.lines.isEmpty else {
+        var report = page.report
+        report.lines = lines
+        return report
+      }
     }
   }
 }

@@ -31,8 +31,9 @@ public struct ControlConnection: ~Copyable {
   /// Takes the next packet.
   public borrowing func receive() -> Arrival {
     do {
-      // No request is longer than three texts; what does not fit ends the connection.
-      var buffer = try SecureBytes(count: 4096)
+      guard let size = try socket.pendingSize() else { return .nothing }
+      // What does not fit ends the connection.
+      var buffer = try SecureBytes(count: min(size, ControlPacket.sizeLimit))
       let count = try buffer.withUnsafeMutableBytes { memory throws(PosixError) in try socket.receive(into: memory) }
       guard let count else { return .nothing }
       guard count > 0 else { return .ended }
@@ -44,8 +45,11 @@ public struct ControlConnection: ~Copyable {
     guard packet.byteCount >= 2, packet.unsafeLoad(fromByteOffset: 0, as: UInt8.self) == ControlPacket.version,
       let operation = ControlPacket.Operation(rawValue: packet.unsafeLoad(fromByteOffset: 1, as: UInt8.self))
     else { return .malformed }
+    guard packet.byteCount <= ControlPacket.requestLimit || operation == .giveChunk else { return .malformed }
     let fields = packet.extracting(droppingFirst: 2)
     switch operation {
+    case .giveChunk:
+      return .giveChunk(fields.withUnsafeBytes { Array($0) })
     case .unlock:
       guard let delivery = TierDelivery(decoding: fields) else { return .malformed }
       return .unlock(delivery)
@@ -93,7 +97,15 @@ public struct ControlConnection: ~Copyable {
       return .removePassphrase(collection: name)
     case .mayRotate: return .mayRotate
     case .neededEpoch: return .neededEpoch
-    case .unlock, .rotate, .passphrase: return .malformed
+    case .beginBackup: return .beginBackup
+    case .beginRestore:
+      guard let request = RestoreRequest(decoding: &input) else { return .malformed }
+      return .beginRestore(request)
+    case .takeChunk: return .takeChunk
+    case .archiveReport:
+      guard let line = try? input.number(UInt64.self) else { return .malformed }
+      return .archiveReport(after: line)
+    case .unlock, .rotate, .passphrase, .giveChunk: return .malformed
     }
   }
 

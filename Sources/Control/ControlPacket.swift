@@ -1,3 +1,4 @@
+import Backup
 import Bytes
 import Keybag
 
@@ -8,6 +9,8 @@ enum ControlPacket {
   static let declined: UInt8 = 255
   /// The largest packet, in bytes.
   static let sizeLimit = 32768
+  /// The largest request, in bytes, but for a chunk of a backup.
+  static let requestLimit = 4096
 
   enum Operation: UInt8 {
     case hello = 1
@@ -20,6 +23,11 @@ enum ControlPacket {
     case passphrase = 8
     case openPrompt = 9
     case removePassphrase = 10
+    case beginBackup = 11
+    case beginRestore = 12
+    case takeChunk = 13
+    case giveChunk = 14
+    case archiveReport = 15
     case rotate = 21
     case mayRotate = 22
     case neededEpoch = 23
@@ -55,6 +63,16 @@ public enum ControlRequest: ~Copyable {
   case openPrompt(PromptRequest.Purpose, collection: String)
   /// Takes the passphrase from the collection of this name.
   case removePassphrase(collection: String)
+  /// A backup begins, on this connection.
+  case beginBackup
+  /// A restore begins, on this connection.
+  case beginRestore(RestoreRequest)
+  /// The next bytes of the backup.
+  case takeChunk
+  /// The next chunk of the backup that is restored, without its length.
+  case giveChunk([UInt8])
+  /// What became of everything, from this line on; ends a restore.
+  case archiveReport(after: UInt64)
   /// The tier keys of a keybag that was given new ones: from now on the newest are used.
   case rotate(TierDelivery)
   /// Whether keys could be rotated now.
@@ -87,7 +105,15 @@ public enum ControlReply: Equatable, Sendable {
   case mayRotate
   /// To neededEpoch.
   case neededEpoch(UInt32)
-  /// To any of those from prompt on: it cannot be done; the text says why.
+  /// To beginBackup and beginRestore: the number of the prompt for the passphrase.
+  case archiveOpened(UInt64)
+  /// To takeChunk.
+  case chunk(ArchiveChunk)
+  /// To giveChunk: whether it was the last one.
+  case chunkTaken(isLast: Bool)
+  /// To archiveReport.
+  case archiveReport(ArchivePage)
+  /// To any from prompt on: it cannot be done; the text says why.
   case declined(String)
 
   /// The longest reason, in bytes; what is longer is cut.
@@ -137,6 +163,22 @@ public enum ControlReply: Equatable, Sendable {
       request.encode(into: &out)
       return out.bytes
     case .passphraseRemoved: return ControlPacket.begin(.removePassphrase).bytes
+    case .archiveOpened(let number):
+      var out = ControlPacket.begin(.beginBackup)
+      out.number(number)
+      return out.bytes
+    case .chunk(let chunk):
+      var out = ControlPacket.begin(.takeChunk)
+      chunk.encode(into: &out)
+      return out.bytes
+    case .chunkTaken(let isLast):
+      var out = ControlPacket.begin(.giveChunk)
+      out.number(UInt8(isLast ? 1 : 0))
+      return out.bytes
+    case .archiveReport(let page):
+      var out = ControlPacket.begin(.archiveReport)
+      page.encode(into: &out)
+      return out.bytes
     case .mayRotate: return ControlPacket.begin(.mayRotate).bytes
     case .neededEpoch(let number):
       var out = ControlPacket.begin(.neededEpoch)
@@ -202,8 +244,20 @@ public enum ControlReply: Equatable, Sendable {
     case .neededEpoch:
       guard let number = try? input.number(UInt32.self) else { return nil }
       self = .neededEpoch(number)
-    // Answered by an outcome, or by nothing.
-    case .passphrase, .rotate, .promptEnded: return nil
+    case .beginBackup:
+      guard let number = try? input.number(UInt64.self) else { return nil }
+      self = .archiveOpened(number)
+    case .takeChunk:
+      guard let chunk = ArchiveChunk(decoding: &input) else { return nil }
+      self = .chunk(chunk)
+    case .giveChunk:
+      guard let isLast = try? input.number(UInt8.self), isLast <= 1 else { return nil }
+      self = .chunkTaken(isLast: isLast == 1)
+    case .archiveReport:
+      guard let page = ArchivePage(decoding: &input) else { return nil }
+      self = .archiveReport(page)
+    // Answered by an outcome, by nothing, or as beginBackup is.
+    case .passphrase, .rotate, .promptEnded, .beginRestore: return nil
     }
   }
 }

@@ -51,6 +51,12 @@ public enum KeyLabel: CaseIterable, Sendable {
   case deviceIdentity
   /// The machine's device secret -> the device key of one user.
   case deviceUser
+  /// Argon2id output for a backup's passphrase -> the key of its stream.
+  case backupStream
+  /// Argon2id output for a backup's passphrase -> a check value that tells whether it is the backup's.
+  case backupCommitment
+  /// A device's share -> the key that wraps a backup's key for what stays on that device.
+  case backupDeviceWrap
 
   /// The text that is hashed.
   public var text: StaticString {
@@ -79,6 +85,9 @@ public enum KeyLabel: CaseIterable, Sendable {
     case .deviceWrap: "latchkey/1/device-wrap"
     case .deviceIdentity: "latchkey/1/device-identity"
     case .deviceUser: "latchkey/1/device-user"
+    case .backupStream: "latchkey/1/backup-stream"
+    case .backupCommitment: "latchkey/1/backup-commitment"
+    case .backupDeviceWrap: "latchkey/1/backup-device-wrap"
     }
   }
 }

@@ -42,11 +42,11 @@ enum Outcome: UInt8 {
 
   var passphraseText: Literal {
     switch self {
-    case .unlocked: "collection opened"
-    case .wrongPassword: "the passphrase does not open the collection"
+    case .unlocked: "passphrase accepted"
+    case .wrongPassword: "that is another passphrase"
     case .refused: "latchkeyd takes no passphrase for this prompt"
-    case .damaged: "the collection cannot be used; see latchkey status"
-    case .noMemory: "not enough memory to derive the collection's key"
+    case .damaged: "the collection or backup cannot be used; see latchkey status"
+    case .noMemory: "not enough memory to derive the passphrase's key"
     default: text
     }
   }

@@ -128,6 +128,16 @@ public struct LocalSocket: ~Copyable {
     guard sent == packet.byteCount else { throw PosixError("send", code: sent < 0 ? errno : EMSGSIZE) }
   }
 
+  /// The size of the next packet, which stays where it is; 0 when the other end is gone, nil when there is none now.
+  public borrowing func pendingSize() throws(PosixError) -> Int? {
+    let count = recv(descriptor.number, nil, 0, Int32(MSG_PEEK | MSG_TRUNC))
+    if count < 0 {
+      if errno == EAGAIN || errno == EINTR { return nil }
+      throw PosixError("receive")
+    }
+    return count
+  }
+
   /// Takes one packet into the caller's memory.
   ///
   /// - Returns: its size; 0 when the other end is gone; nil when there is none now.

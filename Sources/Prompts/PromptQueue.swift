@@ -194,6 +194,9 @@ public final class PromptQueue {
       case .login: (.login, "")
       case .collection(let id): (.collection, delegate.label(ofCollection: id))
       case .newPassphrase(let id): (.newPassphrase, delegate.label(ofCollection: id))
+      // Shown by whoever asks, who knows what it is about.
+      case .newBackup: (.newPassphrase, "")
+      case .backup: (.collection, "")
       }
     return PromptRequest(
       purpose: purpose, label: label, caller: prompt.caller.name, window: prompt.caller.window,

@@ -6,4 +6,8 @@ public enum Question: Hashable, Sendable {
   case collection(Int64)
   /// A new passphrase for the collection of this number.
   case newPassphrase(Int64)
+  /// A passphrase for a new backup.
+  case newBackup
+  /// The passphrase of a backup that is to be restored.
+  case backup
 }

@@ -316,6 +316,28 @@ public final class SecretService {
     if timer == nil { collectionChanged(place) }
   }
 
+  /// Tells programs what a restore brought. Of very many items only that there are some.
+  public func restored(_ changes: Restore.Changes) {
+    for id in changes.collections {
+      announcedLocks[.vault(id)] = try? isLocked(.vault(id))
+      collectionAdded(.vault(id))
+    }
+    guard changes.added.count + changes.replaced.count <= Self.toldOneByOne else {
+      for id in Set((changes.added + changes.replaced).map(\.collection)) { collectionChanged(.vault(id)) }
+      return
+    }
+    for (collection, item) in changes.added {
+      contentsChanged(ItemPlace(collection: .vault(collection), id: item), "ItemCreated")
+    }
+    for (collection, item) in changes.replaced {
+      itemChanged(
+        ItemPlace(collection: .vault(collection), id: item), properties: ["Label", "Attributes", "Modified"])
+    }
+  }
+
+  /// The most items of a restore that programs hear of each by itself.
+  private static let toldOneByOne = 256
+
   func itemChanged(_ item: ItemPlace, properties: [String]) {
     try? bus.emitPropertiesChanged(path: item.path, interface: Self.itemName, names: properties)
     emit(item.collection.path, Self.collectionName, "ItemChanged", item.path)

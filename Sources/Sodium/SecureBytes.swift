@@ -64,6 +64,11 @@ public struct SecureBytes: ~Copyable {
     }
   }
 
+  /// Copies a part of `source` to `offset`, where there must be room for it.
+  public mutating func write(_ range: Range<Int>, of source: borrowing SecureBytes, at offset: Int) {
+    write(source.bytes.extracting(range), at: offset)
+  }
+
   /// The first `newCount` bytes in a value of their own; the rest is erased with this one.
   public consuming func prefix(_ newCount: Int) throws(SodiumError) -> SecureBytes {
     guard (0...count).contains(newCount) else { throw .badArgument }

@@ -7,6 +7,7 @@ import CSodium
 /// - ``AEAD``: XChaCha20-Poly1305, for every sealed value.
 /// - ``KeyedHash``: BLAKE2b with a key, for key derivation, authentication tags and index tokens.
 /// - ``PasswordHash``: Argon2id, for what a person types.
+/// - ``SecretStream``: XChaCha20-Poly1305 over many chunks, for backups.
 /// - ``SealedBox``: X25519, for items that are stored while their class key is erased.
 public enum Sodium {
   /// Prepares libsodium. Every program calls it first; calling it again is harmless.

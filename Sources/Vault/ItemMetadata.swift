@@ -41,7 +41,7 @@ public struct ItemMetadata: Equatable, Sendable {
 
   /// The plaintext that is sealed. `revision` (16 bytes) names the secret that belongs to it, so that the halves of two
   /// versions of an item cannot be put together.
-  func encoded(revision: [UInt8]) -> [UInt8] {
+  public func encoded(revision: [UInt8]) -> [UInt8] {
     var out = ByteWriter()
     out.put(revision)
     out.number(flags)

@@ -162,6 +162,20 @@ final class OpenCollection {
     return missing
   }
 
+  /// Makes every class that this device can have, for a collection that is not on the disk yet: their rows get their
+  /// numbers when it is.
+  func draftClasses(share: DeviceShare?, vault: [UInt8]) throws(VaultError) {
+    let above = above(share)
+    for accessibility in AccessibilityClass.allCases {
+      let made = try ClassKey.make(
+        id: 0, vault: vault, collection: row, accessibility: accessibility, above: above)
+      guard let made else { continue }
+      let key = ClassKey(made)
+      try key.open(vault: vault, collection: row.uuid, above: [above])
+      classes.append(key)
+    }
+  }
+
   /// Takes over classes that were made.
   func adopt(_ made: [ClassKey]) {
     classes += made

@@ -53,7 +53,7 @@ struct DeviceRow: CheckedRow {
 
 /// A row of table `collection`.
 struct CollectionRow: CheckedRow {
-  let id: Int64
+  var id: Int64
   let uuid: [UInt8]
   /// Its place in the chain of collection keys.
   let ordinal: UInt64
@@ -89,9 +89,9 @@ struct CollectionRow: CheckedRow {
 
 /// A row of table `class_key`: the keys of one class in one collection.
 struct ClassKeyRow: CheckedRow {
-  let id: Int64
+  var id: Int64
   let uuid: [UInt8]
-  let collection: Int64
+  var collection: Int64
   let accessibility: AccessibilityClass
   /// The device it is bound to; nil for a class that migrates.
   let device: Int64?
@@ -135,9 +135,9 @@ struct ItemRow: CheckedRow {
     case quarantined = 2
   }
 
-  let id: Int64
+  var id: Int64
   let uuid: [UInt8]
-  let collection: Int64
+  var collection: Int64
   var classKey: Int64
   var form: Form
   let created: UInt64

@@ -119,11 +119,11 @@ extension Vault {
     return isReadable(found)
   }
 
-  private func isReadable(_ place: Store.Place) -> Bool {
+  func isReadable(_ place: Store.Place) -> Bool {
     place.form != .quarantined && classKey(place.classKey)?.key.secretKey != nil
   }
 
-  private func classKey(_ id: Int64) -> (collection: OpenCollection, key: ClassKey)? {
+  func classKey(_ id: Int64) -> (collection: OpenCollection, key: ClassKey)? {
     for collection in open {
       if let key = collection.classes.first(where: { $0.row.id == id }) { return (collection, key) }
     }
@@ -133,20 +133,20 @@ extension Vault {
   // MARK: - reading
 
   /// A row with the keys of its class.
-  private struct Located {
+  struct Located {
     var row: ItemRow
     let collection: OpenCollection
     let key: ClassKey
     let seal: ItemSeal
   }
 
-  private func locate(_ id: Int64) throws(VaultError) -> Located {
+  func locate(_ id: Int64) throws(VaultError) -> Located {
     let row = try reading { store throws(VaultError) in try store.item(id) }
     guard let row else { throw .noSuchItem }
     return try locate(row)
   }
 
-  private func locate(_ row: ItemRow) throws(VaultError) -> Located {
+  func locate(_ row: ItemRow) throws(VaultError) -> Located {
     try reading { store throws(VaultError) in
       guard let (collection, key) = classKey(row.classKey), collection.row.id == row.collection else {
         throw VaultError.damaged("vault.db: item \(row.id) has no class key")
@@ -160,7 +160,7 @@ extension Vault {
 
   /// Label and attributes, where their key is there. The index entries must be those of the attributes: whoever could
   /// exchange two items' entries would have one given out for the other.
-  private func metadata(_ item: Located) throws(VaultError) -> (metadata: ItemMetadata, revision: [UInt8])? {
+  func metadata(_ item: Located) throws(VaultError) -> (metadata: ItemMetadata, revision: [UInt8])? {
     guard let key = item.key.metadataKey else { return nil }
     return try reading { _ throws(VaultError) in
       let opened = try item.seal.openMetadata(
@@ -203,15 +203,20 @@ extension Vault {
     try readSecret(try locate(id))
   }
 
-  private func readSecret(_ item: Located) throws(VaultError) -> OpenedSecret {
+  func readSecret(_ item: Located) throws(VaultError) -> OpenedSecret {
     guard let opened = try metadata(item) else { throw item.key.absence(on: share) }
+    return OpenedSecret(try openSecret(item, opened), contentType: opened.metadata.contentType)
+  }
+
+  func openSecret(
+    _ item: Located, _ opened: (metadata: ItemMetadata, revision: [UInt8])
+  ) throws(VaultError) -> SecureBytes {
     let itemKey = try itemKey(item, opened)
     do throws(VaultError) {
       // Later the walk through the database has seen to it.
       if !isVerified || isDamaged { try ready().checkTokens(of: item.row) }
-      let secret = try item.seal.open(
+      return try item.seal.open(
         item.row.secret, itemKey: itemKey, flags: opened.metadata.flags, revision: opened.revision)
-      return OpenedSecret(secret, contentType: opened.metadata.contentType)
     } catch {
       note(error)
       throw error

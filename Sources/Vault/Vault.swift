@@ -396,6 +396,9 @@ public final class Vault {
     }
   }
 
+  /// Whether both tier keys are in memory.
+  public var isUnlocked: Bool { chains.unlocked != nil && chains.session != nil }
+
   /// Erases tier A: what may be read while the session is unlocked only. Touches no file.
   public func evict() {
     chains.unlocked = nil

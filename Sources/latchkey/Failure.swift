@@ -15,6 +15,9 @@ enum Failure: Error {
   case stillLocked(String)
   case declined(String)
   case wrongPassphrase
+  case wrongBackupPassphrase
+  case backup(String)
+  case file(String)
   case notTaken(String)
   case rules([String])
   case deviceService(String)
@@ -27,8 +30,8 @@ enum Failure: Error {
     switch self {
     case .noDaemon, .strangeDaemon, .silent, .noService: 3
     case .noItem: 2
-    case .noTerminal, .cancelled, .refused, .unavailable, .stillLocked, .declined, .wrongPassphrase, .notTaken,
-      .rules, .deviceService, .locked:
+    case .noTerminal, .cancelled, .refused, .unavailable, .stillLocked, .declined, .wrongPassphrase,
+      .wrongBackupPassphrase, .backup, .file, .notTaken, .rules, .deviceService, .locked:
       1
     }
   }
@@ -58,6 +61,8 @@ enum Failure: Error {
     case .stillLocked(let text), .declined(let text), .noItem(let text), .noService(let text): text
     case .locked(let reason):
       "it is locked (\(reason)). Run 'latchkey unlock', then this again."
+    case .backup(let text), .file(let text): text
+    case .wrongBackupPassphrase: "that is not the backup's passphrase. Nothing was restored; try again."
     case .wrongPassphrase: "that is not the collection's passphrase. Try again."
     case .notTaken(let text):
       """

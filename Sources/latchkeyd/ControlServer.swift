@@ -37,6 +37,17 @@ protocol ControlHandler: AnyObject {
   func rotate(_ delivery: consuming TierDelivery) -> UnlockOutcome
   /// The oldest generation of tier keys that something hangs on.
   func neededEpoch() throws(Refusal) -> UInt32
+  /// A backup begins on a connection: the number of the prompt for its passphrase.
+  func beginBackup(on connection: any PromptConnection) throws(Refusal) -> UInt64
+  /// A restore begins in the same way.
+  func beginRestore(_ request: RestoreRequest, on connection: any PromptConnection) throws(Refusal) -> UInt64
+  /// The next bytes of the backup on a connection.
+  func takeChunk(on connection: any PromptConnection) throws(Refusal) -> ArchiveChunk
+  /// The next chunk of the backup that a connection restores.
+  func giveChunk(
+    _ chunk: [UInt8], on connection: any PromptConnection, answer: @escaping (Result<Bool, Refusal>) -> Void)
+  /// What became of everything; ends a restore.
+  func archiveReport(after line: UInt64, on connection: any PromptConnection) throws(Refusal) -> ArchivePage
 }
 
 /// Why the daemon does not do what a peer asks.
@@ -181,6 +192,27 @@ private final class ControlPeer: PromptConnection {
         return .mayRotate
       }
     case .neededEpoch: answer { () throws(Refusal) in .neededEpoch(try handler.neededEpoch()) }
+    case .beginBackup:
+      guard !isPrompt else { return end() }
+      answer { () throws(Refusal) in
+        let number = try handler.beginBackup(on: self)
+        isPrompt = true
+        return .archiveOpened(number)
+      }
+    case .beginRestore(let request):
+      guard !isPrompt else { return end() }
+      answer { () throws(Refusal) in
+        let number = try handler.beginRestore(request, on: self)
+        isPrompt = true
+        return .archiveOpened(number)
+      }
+    case .takeChunk: answer { () throws(Refusal) in .chunk(try handler.takeChunk(on: self)) }
+    case .giveChunk(let chunk):
+      handler.giveChunk(chunk, on: self) { [weak self] result in
+        self?.answer { () throws(Refusal) in .chunkTaken(isLast: try result.get()) }
+      }
+    case .archiveReport(let line):
+      answer { () throws(Refusal) in .archiveReport(try handler.archiveReport(after: line, on: self)) }
     case .malformed: end()
     }
   }

@@ -20,7 +20,7 @@ extension Daemon: PromptQueueDelegate {
     case .collection(let id):
       guard let state = try? vault.state(of: id) else { return true }
       return state == .unlocked || state == .evicted
-    case .newPassphrase: return false
+    case .newPassphrase, .newBackup, .backup: return false
     }
   }
 
@@ -36,7 +36,10 @@ extension Daemon {
     prompts.show(number, on: connection)
   }
 
-  func promptEnded(on connection: any PromptConnection) { prompts.ended(on: connection) }
+  func promptEnded(on connection: any PromptConnection) {
+    prompts.ended(on: connection)
+    archiveEnded(on: connection)
+  }
 
   func openPrompt(
     _ purpose: PromptRequest.Purpose, collection name: String, on connection: any PromptConnection
@@ -64,7 +67,8 @@ extension Daemon {
       switch prompts.question(ofPrompt: number) {
       case .collection(let id):
         try Refusal.vault { () throws(VaultError) in try vault.passphraseDerivation(ofCollection: id) }
-      case .newPassphrase: prompts.newDerivation(ofPrompt: number)
+      case .newPassphrase, .newBackup: prompts.newDerivation(ofPrompt: number)
+      case .backup: archive?.derivation(prompt: number)
       case .login, nil: nil
       }
     guard let derivation else { throw Refusal(reason: "no prompt of that number asks for a passphrase") }
@@ -86,6 +90,7 @@ extension Daemon {
       case .newPassphrase(let id):
         guard let derivation = prompts.newDerivation(ofPrompt: number) else { return .refused("no such prompt") }
         try vault.setPassphrase(ofCollection: id, key: key, derivation)
+      case .newBackup, .backup: return startArchive(prompt: number, key)
       case .login, nil: return .refused("no prompt of that number asks for a passphrase")
       }
     } catch {
@@ -120,7 +125,7 @@ extension Daemon {
 }
 
 extension Refusal {
-  fileprivate static func vault<Result>(_ body: () throws(VaultError) -> Result) throws(Refusal) -> Result {
+  static func vault<Result>(_ body: () throws(VaultError) -> Result) throws(Refusal) -> Result {
     do throws(VaultError) { return try body() } catch {
       throw Refusal(reason: error == .isLocked ? "it is locked: run 'latchkey unlock' first" : error.explanation)
     }

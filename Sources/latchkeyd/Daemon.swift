@@ -13,7 +13,7 @@ import Vault
 /// The vault of one user at work: the session's state decides which keys are in memory, the control socket brings them,
 /// the bus serves what they open.
 final class Daemon {
-  private let loop: EventLoop
+  let loop: EventLoop
   let vault: Vault
   private let rules: ClassRules
   let session: SessionReference
@@ -21,6 +21,8 @@ final class Daemon {
   private(set) var presence: BusPresence?
   let launcher: PromptLauncher
   private(set) lazy var prompts = PromptQueue(loop: loop, delegate: self)
+  /// The backup or restore that is under way.
+  var archive: Archive?
   /// Keys that wait until the locker is gone.
   private var staged: ArrivedKeys?
   private var idle: EventSource?
@@ -221,6 +223,7 @@ extension Daemon: ControlHandler {
   /// The state was changed for keys that then did not open the vault: back to where nothing is open.
   func undo() {
     vault.seal()
+    archive?.cancel("the vault was locked meanwhile")
     staged = nil
     session.watch?.keysFailed()
   }
@@ -297,11 +300,15 @@ extension Daemon: ControlHandler {
 // MARK: - session state
 
 extension Daemon: SessionWatchDelegate {
-  func eraseUnlockedKeys(_ reason: LockReason) { vault.evict() }
+  func eraseUnlockedKeys(_ reason: LockReason) {
+    vault.evict()
+    archive?.cancel("the vault was locked meanwhile")
+  }
 
   func eraseAllKeys(_ reason: SealReason) {
     staged = nil
     vault.seal()
+    archive?.cancel("the vault was locked meanwhile")
     presence?.service?.sessionEnded()
     presence?.manage(.stop, Daemon.firstUnlockUnit)
   }

@@ -98,7 +98,7 @@ import Testing
     #expect(ControlReply(decoding: [1, 9, 7, 0, 0, 0, 0, 0, 0, 0, purpose] + [UInt8](repeating: 0, count: 8)) == nil)
   }
 
-  @Test(arguments: [6, 8, 11, 254] as [UInt8]) func whatIsNeverAnAnswerIsNone(operation: UInt8) {
+  @Test(arguments: [6, 8, 12, 16, 254] as [UInt8]) func whatIsNeverAnAnswerIsNone(operation: UInt8) {
     for size in [0, 1, 3, 40] {
       #expect(ControlReply(decoding: [1, operation] + [UInt8](repeating: 0, count: size)) == nil)
     }

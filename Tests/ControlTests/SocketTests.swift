@@ -66,7 +66,10 @@ import Testing
 
   @Test func anOversizedPacketEndsTheConnection() throws {
     let pair = try connected()
+    // Within what a chunk of a backup may have, but it is none.
     try pair.send([UInt8](repeating: 1, count: 20_000).span.bytes)
+    guard case .request(.malformed) = pair.connection.receive() else { throw Unread() }
+    try pair.send([UInt8](repeating: 1, count: ControlPacket.sizeLimit + 1).span.bytes)
     guard case .ended = pair.connection.receive() else { throw Unread() }
   }
 

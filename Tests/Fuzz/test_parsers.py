@@ -17,6 +17,7 @@ SHARES = {
     "object-path": 0.03,
     "control-attributes": 0.03,
     "metadata": 0.05,
+    "backup": 0.05,
     "database": 0.1,
     "rows": 0.15,
 }

@@ -114,7 +114,7 @@ def test_what_is_asked_is_answered(daemon):
         packet(STATUS, version=2),
         packet(0),
         packet(5),
-        packet(11),
+        packet(16),
         packet(255),
         packet(STATUS, b"x"),
         packet(LOCK, b"\0"),

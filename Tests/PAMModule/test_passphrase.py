@@ -33,7 +33,7 @@ def ask(login, *commands, **environment):
 def test_the_passphrase_goes_to_the_helper_with_the_prompt(login):
     login.ask("home=/srv/a", "runtime=/run/x", "debug")
     run = ask(login, "env:LATCHKEY_LABEL=Work", "env:LATCHKEY_CALLER=mail", "tty=tty7", "rhost=10.0.0.9")
-    assert auth(run) == [SUCCESS] and run.lines == ["collection opened"] and run.priorities == [LOG_DEBUG]
+    assert auth(run) == [SUCCESS] and run.lines == ["passphrase accepted"] and run.priorities == [LOG_DEBUG]
     assert login.questions == [(ECHO_OFF, b"Passphrase for 'Work', wanted by mail: ")]
     assert login.requests == [dict(
         operation="passphrase", flags=2, user=b"alice", service=COLLECTION.encode(), tty=b"tty7", rhost=b"10.0.0.9",
@@ -118,7 +118,7 @@ def test_only_an_open_collection_is_a_success(login, result):
     assert (dict(run.calls)["setcred"] == SUCCESS) == (expected == SUCCESS)
     assert len(run.lines) == (0 if result == 0 else 1)
     if result == 5:
-        assert run.lines == ["the passphrase does not open the collection"] and run.priorities == [LOG_NOTICE]
+        assert run.lines == ["that is another passphrase"] and run.priorities == [LOG_NOTICE]
     elif result:
         assert run.priorities[0] in (LOG_WARNING, LOG_ERR)
 

@@ -82,6 +82,19 @@ import Testing
     withExtendedLifetime((timer, idle)) {}
   }
 
+  @Test(arguments: [true, false]) func idleWorkMayDropItself(saysMore: Bool) throws {
+    let loop = try EventLoop()
+    var turns = 0
+    var idle: EventSource?
+    idle = try loop.addIdle {
+      turns += 1
+      idle = nil
+      return saysMore
+    }
+    try loop.run(for: .milliseconds(10))
+    #expect(turns == 1 && idle == nil)
+  }
+
   @Test func exitCodesComeBack() throws {
     let loop = try EventLoop()
     let timer = try loop.addTimer(after: .zero) { loop.exit(code: 7) }

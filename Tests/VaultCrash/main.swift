@@ -3,11 +3,13 @@
 //
 //     VaultCrash store HOME COUNT FROM   unlocks, then stores, replaces and deletes items, numbered from FROM
 //     VaultCrash hold HOME               unlocks, stores one and waits
+//     VaultCrash restore HOME COUNT      unlocks, then restores so many items, half of them into a new collection
 //     VaultCrash found HOME              founds a vault with the password on standard input
 //     VaultCrash replace HOME COUNT      rewrites the keybag, the password on standard input
 //     VaultCrash move HOME               unlocks where there is a device key service
 //     VaultCrash rotate HOME COUNT       gives the vault new keys and stores COUNT items meanwhile, the same
 
+import Backup
 import Glibc
 import Keybag
 import Posix
@@ -57,6 +59,33 @@ func store(_ home: String, _ count: Int, from start: Int, thenWait: Bool = false
     if number % 4 == 3 { vault.settle() }
   }
   if thenWait { withExtendedLifetime(vault) { _ = pause() } }
+}
+
+func restore(_ home: String, _ count: Int) throws {
+  let tiers = try tierKeys()
+  let vault = Vault(home: home, owner: getuid(), machine: [UInt8](repeating: 7, count: 16))
+  try vault.unlock(tiers, opening: .everything, liftingMarks: true, mayCreate: true)
+  say("unlocked")
+  let restore = try Restore(vault, id: Sodium.randomBytes(16), takingTheirs: false, isDry: false)
+  try restore.take(.beginning(BackupBeginning(vault: Sodium.randomBytes(16), device: nil)))
+  for (label, aliases) in [("Login", BackupCollection.Aliases.login), ("Restored", [])] {
+    try restore.take(
+      .collection(
+        BackupCollection(
+          uuid: Sodium.randomBytes(16), label: label, aliases: aliases, hadPassphrase: false, created: 1)))
+  }
+  for number in 0..<count {
+    try restore.take(
+      .item(
+        BackupItem(
+          collection: UInt32(number % 2), accessibility: .whenUnlocked, created: 1, modified: 1,
+          metadata: item(number).encoded(revision: [UInt8](repeating: 0, count: 16)),
+          secret: try secret("secret \(number)"))))
+  }
+  say("ready")
+  _ = try restore.finish()
+  say("restored")
+  vault.settle()
 }
 
 func found(_ home: String) throws {
@@ -125,6 +154,7 @@ do {
   switch arguments[1] {
   case "store": try store(arguments[2], count, from: start)
   case "hold": try store(arguments[2], 1, from: start, thenWait: true)
+  case "restore": try restore(arguments[2], count)
   case "found": try found(arguments[2])
   case "move": try move(arguments[2])
   case "rotate": try rotate(arguments[2], count)

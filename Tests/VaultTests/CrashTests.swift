@@ -101,6 +101,32 @@ struct CrashTests {
     }
   }
 
+  @Test("by kill -9 in a restore leave all of it or nothing")
+  func killedRestores() throws {
+    var outcomes: Set<Int> = []
+    for round in 0..<60 {
+      let home = try Home()
+      let process = try Command(Command.crashing, ["restore", home.path, "60"], input: keys(home))
+      var said: [String] = []
+      while let line = process.line() {
+        said.append(line)
+        if line == "ready" { break }
+      }
+      usleep(UInt32(round * 150))
+      process.kill()
+      said += process.lines()
+      #expect(said.starts(with: ["unlocked", "ready"]))
+      let vault = try home.unlocked()
+      vault.verifyToEnd()
+      #expect(vault.problems == [])
+      let found = try vault.ids(["app": "crash"]).count
+      #expect(found == 60 || (found == 0 && !said.contains("restored")), "\(found) after \(said)")
+      #expect(vault.collections.count == (found == 0 ? 1 : 2))
+      outcomes.insert(found)
+    }
+    #expect(outcomes == [0, 60], "both were seen")
+  }
+
   @Test("a second process is told that the first has the database, and the first goes on")
   func twoProcesses() throws {
     let home = try Home()

@@ -6,7 +6,7 @@ import Testing
 @testable import Vault
 
 /// A file system of two mebibytes in memory; nil where the process may not make one.
-private final class SmallDisk {
+final class SmallDisk {
   let path: String
 
   init?() {

@@ -1,6 +1,7 @@
 import Bytes
 import Sodium
 
+@testable import Backup
 @testable import Control
 @testable import DeviceService
 @testable import Keybag
@@ -82,6 +83,7 @@ extension Target {
         ItemMetadata(label: "Mail", attributes: ["service": "mail", "ä": ""], contentType: "text/plain", flags: 1)
           .encoded(revision: [UInt8](repeating: 1, count: 16))
       ]
+    case .backup: return try backupSeeds()
     // Places in the file, all over it, and every way to damage it.
     case .database: return (UInt8(0)..<64).map { [$0 &* 37, $0 &* 91, $0 / 22, $0, $0, 16] }
     // Every way to change every column.

@@ -3,6 +3,7 @@ import Glibc
 import Posix
 import Sodium
 
+@testable import Backup
 @testable import Control
 @testable import DeviceService
 @testable import Keybag
@@ -21,6 +22,7 @@ enum Target: String, CaseIterable {
   case objectPath = "object-path"
   case controlAttributes = "control-attributes"
   case metadata
+  case backup
   case database
   case rows
 
@@ -40,6 +42,7 @@ enum Target: String, CaseIterable {
     case .objectPath: Target.path
     case .controlAttributes: Target.attributes
     case .metadata: Target.metadata
+    case .backup: Target.backups()
     case .database: DamagedVault().damage
     case .rows: DamagedVault().alter
     }
@@ -119,6 +122,12 @@ enum Target: String, CaseIterable {
     case .openPrompt(_, let name): require(input.count <= 5 + 255 && name.utf8.count <= 3 * 255, "a name's length")
     case .removePassphrase(let name):
       require(input.count <= 4 + 255 && name.utf8.count <= 3 * 255, "a name's length")
+    case .beginBackup: require(input.count == 2, "more than a request")
+    case .takeChunk: require(input.count == 2, "more than a request")
+    case .beginRestore(let restore):
+      require(input.count == 3 + BackupHeader.size && restore.header.count == BackupHeader.size, "a header's size")
+    case .giveChunk(let chunk): require(chunk.count == input.count - 2, "the size of a chunk")
+    case .archiveReport: require(input.count == 10, "the size of a request")
     case .malformed: break
     }
   }

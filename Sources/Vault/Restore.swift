@@ -1,0 +1,474 @@
+import Backup
+import Keybag
+import Posix
+import Sodium
+
+/// A restore of a backup into an unlocked vault. Records are taken one at a time, and what becomes of each is decided then;
+/// until ``finish()`` nothing is written, and what it writes is one transaction.
+///
+/// What waits to be written is sealed already, under the vault's own keys.
+public final class Restore {
+  private let vault: Vault
+  private let id: [UInt8]
+  private let takesTheirs: Bool
+  private let isDry: Bool
+  private let index: AttributeIndex
+  /// Opens this device's own items; nil until it is known, and where they are another's.
+  private var seal: DeviceSeal?
+  private var places: [Place] = []
+  private var drafts: [Draft] = []
+  private var groups: [Group.Name: Group] = [:]
+  /// Under this, secrets are told apart.
+  private let comparison: HeldKey
+  /// Where the keys of new collections come from, and where that began.
+  private var chains: (unlocked: KeyChain?, session: KeyChain?)
+  private let firstOrdinal: UInt64?
+  /// The generation of the keys that everything is sealed under.
+  private let epoch: UInt32
+  private var held = 0
+  private let heldLimit: Int
+
+  /// What was decided so far.
+  public private(set) var report = ArchiveReport()
+
+  /// Begins.
+  ///
+  /// - Parameters:
+  ///   - id: the backup's.
+  ///   - takingTheirs: whether an item takes the place of one with the same attributes and another secret.
+  ///   - isDry: whether nothing is to be written.
+  /// - Throws: ``VaultError/isLocked`` unless the vault is unlocked, and whatever keeps it from being written to.
+  public init(_ vault: Vault, id: [UInt8], takingTheirs: Bool, isDry: Bool) throws(VaultError) {
+    _ = try vault.writable()
+    guard vault.isUnlocked else { throw .isLocked }
+    self.vault = vault
+    self.id = id
+    takesTheirs = takingTheirs
+    self.isDry = isDry
+    index = try vault.readyIndex()
+    chains = vault.chains
+    firstOrdinal = vault.chains.session?.ordinal
+    epoch = vault.epoch
+    heldLimit = Int(clamping: Memory.available / 2)
+    do { comparison = HeldKey(try Key.random()) } catch { throw .outOfMemory }
+  }
+
+  // MARK: - records
+
+  /// Decides what becomes of the next record.
+  public func take(_ record: consuming BackupRecord) throws(VaultError) {
+    guard vault.isUnlocked else { throw .isLocked }
+    switch consume record {
+    case .beginning(let beginning):
+      if let device = beginning.device { seal = try vault.openDeviceSeal(device, id: id) }
+    case .collection(let collection): try place(collection)
+    case .item(let item): try take(item)
+    case .end: break
+    }
+  }
+
+  // MARK: - collections
+
+  /// Where the items of one of the backup's collections go.
+  private final class Place {
+    let label: String
+    let aliases: BackupCollection.Aliases
+    /// Nil where nothing can be put in.
+    let collection: OpenCollection?
+    let isNew: Bool
+    let obstacle: String
+
+    init(
+      _ collection: OpenCollection?, _ theirs: BackupCollection, isNew: Bool = false, label: String? = nil,
+      obstacle: String = ""
+    ) {
+      self.label = label ?? theirs.label
+      aliases = theirs.aliases
+      (self.collection, self.isNew, self.obstacle) = (collection, isNew, obstacle)
+    }
+  }
+
+  private func place(_ theirs: BackupCollection) throws(VaultError) {
+    if let found = try counterpart(of: theirs) {
+      let label = try vault.info(of: found.row.id).label
+      let obstacle =
+        found.row.locked
+        ? "its collection here is locked by itself"
+        : found.isClosed ? "the passphrase of its collection here was not given" : ""
+      places.append(Place(found.isClosed ? nil : found, theirs, label: label, obstacle: obstacle))
+      return
+    }
+    do throws(VaultError) {
+      places.append(Place(try draft(theirs), theirs, isNew: true))
+      report.lines.append(.init(.notice, collection: theirs.label, reason: "the collection is new here"))
+      if theirs.hadPassphrase {
+        report.lines.append(
+          .init(
+            .notice, collection: theirs.label,
+            reason: "the collection had a passphrase of its own, and has none here until you set one"))
+      }
+    } catch {
+      guard error == .tooLarge else { throw error }
+      places.append(Place(nil, theirs, obstacle: "its collection is more than a vault keeps"))
+    }
+  }
+
+  /// The collection here that is meant: the same one; that of the same purpose; that of the same label.
+  private func counterpart(of theirs: BackupCollection) throws(VaultError) -> OpenCollection? {
+    let taken = places.compactMap { $0.collection.map { ObjectIdentifier($0) } }
+    let free = vault.open.filter { !taken.contains(ObjectIdentifier($0)) }
+    if let same = free.first(where: { $0.row.uuid == theirs.uuid }) { return same }
+    for (name, alias) in Vault.backupAliases where alias != .standard && theirs.aliases.contains(alias) {
+      if let id = try vault.alias(name), let same = free.first(where: { $0.row.id == id }) { return same }
+    }
+    var named: [OpenCollection] = []
+    for collection in free where try vault.info(of: collection.row.id).label == theirs.label {
+      named.append(collection)
+    }
+    return named.first { !$0.isClosed } ?? named.first
+  }
+
+  /// A collection that is not on the disk yet.
+  private func draft(_ theirs: BackupCollection) throws(VaultError) -> OpenCollection {
+    guard var unlocked = chains.unlocked, var session = chains.session, unlocked.ordinal == session.ordinal else {
+      throw .isLocked
+    }
+    guard session.ordinal < Store.collectionLimit else { throw .tooLarge }
+    let drafted = places.compactMap { $0.isNew ? $0.collection?.row.uuid : nil }
+    let isKnown = vault.open.contains { $0.row.uuid == theirs.uuid } || drafted.contains(theirs.uuid)
+    let uuid = isKnown ? Sodium.randomBytes(16) : theirs.uuid
+    let row = CollectionRow(
+      id: 0, uuid: uuid, ordinal: session.ordinal, epoch: UInt64(vault.epoch),
+      label: try vault.sealLabel(theirs.label, uuid: uuid, index: index), locked: false, passphrase: nil,
+      defaultClass: nil, created: theirs.created, modified: max(Process.time, theirs.created))
+    let collection = try OpenCollection(row, classes: [])
+    let vaultID = try vault.ready().vault
+    do {
+      collection.take(
+        unlocked: try unlocked.next(uuid: uuid), session: try session.next(uuid: uuid), epoch: vault.epoch, former: [])
+      try collection.open(share: vault.share, vault: vaultID)
+    } catch let error as VaultError { throw error } catch { throw .outOfMemory }
+    try collection.draftClasses(share: vault.share, vault: vaultID)
+    chains = (unlocked, session)
+    return collection
+  }
+
+  // MARK: - items
+
+  /// Something that is to be written.
+  private struct Draft {
+    let place: Place
+    let key: ClassKey
+    var row: ItemRow
+    /// The item whose place it takes.
+    let replaces: Bool
+    /// Those that were looked at for it; nil in a new collection.
+    let group: Group?
+    /// Its line in the report.
+    let line: Int
+  }
+
+  /// The items of the vault that have the same attributes in one collection.
+  private final class Group {
+    struct Name: Hashable {
+      let collection: Int64
+      let token: [UInt8]
+    }
+    struct Candidate {
+      enum Use {
+        case free, same, replaced
+      }
+      let row: ItemRow
+      /// Of its secret; nil where that cannot be read.
+      let tag: [UInt8]?
+      let flags: UInt32
+      var use = Use.free
+    }
+
+    let name: Name
+    var candidates: [Candidate]
+
+    init(_ name: Name, _ candidates: [Candidate]) {
+      self.name = name
+      self.candidates = candidates
+    }
+  }
+
+  private func take(_ item: consuming BackupItem) throws(VaultError) {
+    let number = report.items
+    report.items += 1
+    let place = places[Int(item.collection)]
+    let (accessibility, created, modified) = (item.accessibility, item.created, item.modified)
+    var encoded = item.metadata
+    let sealing = item.sealing
+    var secret = item.takeSecret()
+    func leave(_ label: String, _ reason: String) {
+      report.add(
+        .init(.left, collection: place.label, label: label, accessibility: accessibility, reason: reason))
+    }
+    if sealing != .none {
+      guard let seal else {
+        let label = sealing == .secret ? (try? ItemMetadata.decode(encoded))?.metadata.label : nil
+        return leave(label ?? "item \(number + 1) of the backup", "it belongs to another device")
+      }
+      do throws(SodiumError) {
+        if sealing == .everything {
+          encoded = try seal.open(metadata: encoded, accessibility, number: number)
+        }
+        secret = try seal.open(secret: secret, accessibility, number: number, metadata: encoded)
+      } catch {
+        if error == .outOfMemory { throw .outOfMemory }
+        return leave("item \(number + 1) of the backup", "it does not open with this device's key")
+      }
+    }
+    guard let metadata = (try? ItemMetadata.decode(encoded))?.metadata else {
+      return leave("item \(number + 1) of the backup", "its label cannot be read")
+    }
+    guard (try? metadata.checkSize()) != nil, secret.count <= ItemSeal.secretLimit else {
+      return leave(metadata.label, "it is more than a vault keeps")
+    }
+    guard let collection = place.collection else { return leave(metadata.label, place.obstacle) }
+    guard let key = collection.current(accessibility, share: vault.share), key.secretKey != nil, key.metadataKey != nil
+    else { return leave(metadata.label, "this device has no key for its class") }
+    try decide(
+      Candidate(
+        place: place, collection: collection, key: key, metadata: metadata, created: created, modified: modified),
+      secret)
+  }
+
+  /// An item that can be restored.
+  private struct Candidate {
+    let place: Place
+    let collection: OpenCollection
+    let key: ClassKey
+    var metadata: ItemMetadata
+    let created: UInt64
+    let modified: UInt64
+  }
+
+  private func decide(_ item: Candidate, _ secret: borrowing SecureBytes) throws(VaultError) {
+    func line(_ outcome: ArchiveReport.Outcome, _ reason: String = "") -> ArchiveReport.Line {
+      .init(
+        outcome, collection: item.place.label, label: item.metadata.label,
+        accessibility: item.key.row.accessibility, reason: reason)
+    }
+    let tokens = try index.column(for: item.metadata.attributes)
+    guard !item.place.isNew else {
+      report.add(line(.added))
+      return try keep(item, secret, tokens: tokens, in: nil, replacing: nil)
+    }
+    let group = try group(of: tokens, in: item.collection)
+    let tag = try tag(of: secret)
+    if let same = group.candidates.firstIndex(where: { $0.use != .replaced && $0.tag == tag }) {
+      group.candidates[same].use = .same
+      report.same += 1
+      return
+    }
+    let free = group.candidates.firstIndex { $0.use == .free && $0.tag != nil }
+    if group.candidates.isEmpty || (takesTheirs && free == nil && group.candidates.allSatisfy { $0.tag != nil }) {
+      report.add(line(.added))
+      return try keep(item, secret, tokens: tokens, in: group, replacing: nil)
+    }
+    guard takesTheirs, let free else {
+      let reason =
+        free == nil && takesTheirs
+        ? "an item with the same attributes is there, and cannot be read now"
+        : "an item with the same attributes and another secret is there"
+      return report.add(line(.conflict, reason))
+    }
+    group.candidates[free].use = .replaced
+    report.add(line(.replaced))
+    // A backup takes no condition away that the item has now.
+    var stricter = item
+    stricter.metadata.flags |= group.candidates[free].flags
+    try keep(stricter, secret, tokens: tokens, in: group, replacing: group.candidates[free].row)
+  }
+
+  private func group(of tokens: [UInt8], in collection: OpenCollection) throws(VaultError) -> Group {
+    let name = Group.Name(collection: collection.row.id, token: Array(tokens.suffix(AttributeIndex.tokenSize)))
+    if let known = groups[name] { return known }
+    var candidates: [Group.Candidate] = []
+    for id in try items(of: name) {
+      let item = try vault.locate(id)
+      let readable = try readIfPossible(item)
+      candidates.append(Group.Candidate(row: item.row, tag: readable?.tag, flags: readable?.flags ?? 0))
+    }
+    let group = Group(name, candidates)
+    groups[name] = group
+    return group
+  }
+
+  private func items(of name: Group.Name) throws(VaultError) -> [Int64] {
+    let found = try vault.reading { store throws(VaultError) in try store.places(withTokens: [name.token]) }
+    return found.filter { $0.collection == name.collection }.map(\.item)
+  }
+
+  private func readIfPossible(_ item: Vault.Located) throws(VaultError) -> (tag: [UInt8], flags: UInt32)? {
+    do throws(VaultError) {
+      guard item.row.form != .quarantined else { return nil }
+      let exported = try vault.exported(item)
+      let flags = exported.metadata.flags
+      return (try tag(of: exported.takeSecret()), flags)
+    } catch {
+      switch error {
+      case .isLocked, .otherDevice, .foreignItem: return nil
+      default: throw error
+      }
+    }
+  }
+
+  private func tag(of secret: borrowing SecureBytes) throws(VaultError) -> [UInt8] {
+    do throws(SodiumError) {
+      var hash = try KeyedHash(key: comparison.key)
+      hash.update(secret.bytes)
+      return hash.tag()
+    } catch { throw .outOfMemory }
+  }
+
+  /// Seals an item for the vault, and keeps it for ``finish()``.
+  private func keep(
+    _ item: Candidate, _ secret: borrowing SecureBytes, tokens: [UInt8], in group: Group?, replacing old: ItemRow?
+  ) throws(VaultError) {
+    guard !isDry else { return }
+    guard let classKey = item.key.secretKey, let metadataKey = item.key.metadataKey else { throw .isLocked }
+    let uuid = old?.uuid ?? Sodium.randomBytes(16)
+    let seal = ItemSeal(
+      vault: try vault.ready().vault, collection: item.collection.row.uuid,
+      accessibility: item.key.row.accessibility, item: uuid)
+    let created = old?.created ?? item.created
+    let modified = max(item.modified, created)
+    let sealed = try seal.seal(secret, flags: item.metadata.flags)
+    let row = ItemRow(
+      id: old?.id ?? 0, uuid: uuid, collection: item.collection.row.id, classKey: item.key.row.id, form: .wrapped,
+      created: created, modified: modified,
+      metadata: seal.metadata(
+        item.metadata, revision: sealed.revision, created: created, modified: modified, key: metadataKey.key),
+      itemKey: seal.wrap(sealed, flags: item.metadata.flags, classKey: classKey.key), lockedTag: nil, passphrase: nil,
+      secret: sealed.secret, tokens: tokens)
+    held += row.secret.count + row.metadata.count + row.tokens.count + 512
+    guard held <= heldLimit else {
+      throw .unavailable("the backup is larger than the memory that this machine can spare")
+    }
+    drafts.append(
+      Draft(
+        place: item.place, key: item.key, row: row, replaces: old != nil, group: group, line: report.lines.count - 1))
+  }
+
+  // MARK: - the end
+
+  /// What a restore changed, for whoever tells programs of it.
+  public struct Changes: Equatable, Sendable {
+    /// Collections that are new.
+    public var collections: [Int64] = []
+    /// New items, with their collections.
+    public var added: [(collection: Int64, item: Int64)] = []
+    /// Items that are others now, with their collections.
+    public var replaced: [(collection: Int64, item: Int64)] = []
+
+    /// Whether both are the same.
+    public static func == (left: Changes, right: Changes) -> Bool {
+      left.collections == right.collections && left.added.elementsEqual(right.added, by: ==)
+        && left.replaced.elementsEqual(right.replaced, by: ==)
+    }
+  }
+
+  /// Writes everything in one transaction: all of it is on the disk when this returns, or nothing of it happened. Only when
+  /// the whole backup was taken.
+  public func finish() throws(VaultError) -> Changes {
+    guard !isDry else { return Changes() }
+    guard vault.isUnlocked else { throw .isLocked }
+    guard vault.epoch == epoch else {
+      throw .unavailable("the vault was given new keys meanwhile; run the command again")
+    }
+    let isDrafting = places.contains { $0.isNew }
+    guard !isDrafting || vault.chains.session?.ordinal == firstOrdinal else {
+      throw .unavailable("a program made a collection meanwhile; run the command again")
+    }
+    let isThere = { (place: Place) in
+      place.isNew || place.collection.map { theirs in self.vault.open.contains { $0 === theirs } } ?? true
+    }
+    guard places.allSatisfy(isThere) else {
+      throw .unavailable("a program deleted a collection meanwhile; run the command again")
+    }
+    // A program may have stored what the decisions did not know of. Then what is there stays.
+    var stale: Set<ObjectIdentifier> = []
+    for group in groups.values where try hasChanged(group) { stale.insert(ObjectIdentifier(group)) }
+    let isStale = { (draft: Draft) in draft.group.map { stale.contains(ObjectIdentifier($0)) } ?? false }
+    var changes = Changes()
+    let made = try vault.writing { store throws(VaultError) in
+      changes = Changes()
+      let made = try insertCollections(store)
+      var next = try store.nextID(.item)
+      for draft in drafts where !isStale(draft) {
+        var row = draft.row
+        if draft.replaces {
+          try store.update(row)
+          changes.replaced.append((row.collection, row.id))
+          continue
+        }
+        row.id = next
+        next += 1
+        if let new = made[ObjectIdentifier(draft.place)], let key = new.keys[ObjectIdentifier(draft.key)] {
+          (row.collection, row.classKey) = (new.row.id, key.id)
+        }
+        try store.insert(row)
+        changes.added.append((row.collection, row.id))
+      }
+      return made
+    }
+    for place in places {
+      guard let new = made[ObjectIdentifier(place)], let collection = place.collection else { continue }
+      collection.row = new.row
+      for key in collection.classes { if let row = new.keys[ObjectIdentifier(key)] { key.adopt(row, epoch: epoch) } }
+      vault.open.append(collection)
+      changes.collections.append(new.row.id)
+    }
+    if isDrafting { vault.chains = chains }
+    for draft in drafts where isStale(draft) {
+      report.turnIntoConflict(draft.line, reason: "a program stored an item with the same attributes meanwhile")
+    }
+    drafts = []
+    return changes
+  }
+
+  /// The rows of a new collection, with their numbers.
+  private struct NewCollection {
+    let row: CollectionRow
+    let keys: [ObjectIdentifier: ClassKeyRow]
+  }
+
+  private func insertCollections(_ store: Store) throws(VaultError) -> [ObjectIdentifier: NewCollection] {
+    var made: [ObjectIdentifier: NewCollection] = [:]
+    for place in places {
+      guard let collection = place.collection else { continue }
+      var row = collection.row
+      if place.isNew {
+        row.id = try store.nextID(.collection)
+        try store.insert(row)
+        var keys: [ObjectIdentifier: ClassKeyRow] = [:]
+        for key in collection.classes {
+          var next = key.row
+          (next.id, next.collection) = (try store.nextID(.classKey), row.id)
+          try store.insert(next)
+          keys[ObjectIdentifier(key)] = next
+        }
+        made[ObjectIdentifier(place)] = NewCollection(row: row, keys: keys)
+      }
+      for (name, alias) in Vault.backupAliases where place.aliases.contains(alias) {
+        let token = try index.aliasToken(name)
+        if try store.alias(token) == nil { try store.setAlias(token, row.id) }
+      }
+    }
+    return made
+  }
+
+  private func hasChanged(_ group: Group) throws(VaultError) -> Bool {
+    guard try items(of: group.name) == group.candidates.map(\.row.id) else { return true }
+    for candidate in group.candidates {
+      let now = try vault.reading { store throws(VaultError) in try store.item(candidate.row.id) }
+      // Every write gives an item another key.
+      if now?.itemKey != candidate.row.itemKey { return true }
+    }
+    return false
+  }
+}

@@ -1,0 +1,38 @@
+import ArgumentParser
+import Control
+import Foundation
+import PAMClient
+import Posix
+import Sodium
+
+/// Asking for the passphrase of a backup, by PAM: latchkey-derive makes a key of it, and hands that to the daemon.
+struct ArchivePassphrase: ParsableArguments {
+  @Flag(help: "Take the passphrase from a line of standard input instead of the terminal.")
+  var passphraseStdin = false
+
+  @Option(help: ArgumentHelp("A folder of PAM services in the place of /etc/pam.d.", visibility: .hidden))
+  var pamFolder: String?
+
+  /// What a person is shown; before anything is asked of the daemon, which would wait for it.
+  func conversation() throws -> TerminalConversation {
+    // The passphrase is in this process for a moment.
+    try Posix.Process.forbidInspection()
+    try Sodium.initialize()
+    return try TerminalConversation.asking(standardInput: passphraseStdin)
+  }
+
+  /// Asks for the passphrase of the backup `name`, for the daemon's prompt of that number.
+  func ask(_ terminal: TerminalConversation, prompt: UInt64, name: String, isNew: Bool) throws {
+    guard let account = Account(uid: getuid()) else { throw Failure.unavailable("you have no account") }
+    let outcome = Authentication.run(
+      service: "latchkey-collection", user: account.name, terminal: ttyname(0).map { String(cString: $0) },
+      folder: pamFolder, environment: ["LATCHKEY_PROMPT": "\(prompt)", "LATCHKEY_LABEL": name],
+      conversation: isNew && !passphraseStdin ? RepeatedConversation(terminal) : terminal)
+    switch outcome {
+    case .accepted: return
+    case _ where terminal.wasCancelled: throw Failure.cancelled
+    case .refused where !isNew: throw Failure.wrongBackupPassphrase
+    case .refused(let text), .unavailable(let text): throw Failure.notTaken(text)
+    }
+  }
+}

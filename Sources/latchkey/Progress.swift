@@ -1,0 +1,22 @@
+import Foundation
+
+/// A line on the terminal that says how far a command is; nothing where standard error is no terminal.
+final class Progress {
+  private let isShown = isatty(STDERR_FILENO) == 1
+  private var last = ContinuousClock.now - .seconds(1)
+  private var hasShown = false
+
+  /// Shows the line, ten times a second at most.
+  func show(_ text: @autoclosure () -> String) {
+    guard isShown, ContinuousClock.now - last >= .milliseconds(100) else { return }
+    last = .now
+    hasShown = true
+    FileHandle.standardError.write(Data("\r\u{1B}[K\(text())".utf8))
+  }
+
+  /// Takes the line away.
+  func end() {
+    if hasShown { FileHandle.standardError.write(Data("\r\u{1B}[K".utf8)) }
+    hasShown = false
+  }
+}

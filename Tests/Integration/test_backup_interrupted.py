@@ -1,0 +1,192 @@
+"""latchkey backup and restore of a large vault: killed, locked and stopped at every point, beside other programs, and on
+a terminal."""
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import time
+
+import pytest
+from archive import DONE, FAILED, PASSPHRASE, backup, carry, counts, opened, other  # noqa: F401 (a fixture)
+from backupreader import Backup
+from client import SecretClient
+from session import is_alive, wait_until
+from test_prompts import Person
+
+LARGE = 16 << 20
+
+
+@pytest.fixture(scope="module")
+def stocked(stage):
+    """2,000 items, and one of 16 MiB."""
+    with opened(stage) as session:
+        with SecretClient(session) as client:
+            plain = client.open(algorithm="plain")["session"]
+            for number in range(2000):
+                attributes = {"n": str(number), "app": "many"}
+                client.store(session=plain, attributes=attributes, text=f"secret number {number}")
+            client.store(session=plain, attributes={"n": "large"}, text="0123456789abcdef", size=LARGE)
+        yield session
+
+
+def temporary(session, name="b"):
+    return session.home / f".{name}.latchkey-new"
+
+
+def written(session, name="b"):
+    with contextlib.suppress(FileNotFoundError):
+        return temporary(session, name).stat().st_size
+    return 0
+
+
+def at_once(condition, what):
+    """As wait_until, for what may be over soon."""
+    end = time.monotonic() + 10
+    while not condition():
+        assert time.monotonic() < end, what
+
+
+def test_many_items_and_a_large_one(stocked, other):
+    assert counts(backup(stocked, "--json", "--force")) == {"items": 2001}
+    carry(stocked, other)
+    process = other.start("latchkey", "restore", "--passphrase-stdin", "--json", "b", stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE, text=True)
+    output, _ = process.communicate(PASSPHRASE + "\n", 60)
+    assert process.returncode == DONE and json.loads(output)["added"] == 2001
+    assert len(json.loads(output)["lines"]) == 2001
+    with SecretClient(other) as client:
+        found = client.search(attributes={"app": "many"})["unlocked"]
+        assert len(found) == 2000
+        plain = client.open(algorithm="plain")["session"]
+        large = client.search(attributes={"n": "large"})["unlocked"][0]
+        assert client.get(session=plain, item=large)["size"] == LARGE
+        assert client.get(session=plain, item=large)["hash"] == hash_of(stocked)
+    assert other.lookup("n", "1234") == "secret number 1234"
+
+
+def hash_of(session):
+    with SecretClient(session) as client:
+        plain = client.open(algorithm="plain")["session"]
+        return client.get(session=plain, item=client.search(attributes={"n": "large"})["unlocked"][0])["hash"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_leaves_no_file(stocked, number):
+    process = stocked.start("latchkey", "backup", "--passphrase-stdin", "s", stdin=subprocess.PIPE, text=True)
+    process.stdin.write(PASSPHRASE + "\n")
+    process.stdin.flush()
+    at_once(lambda: written(stocked, "s") > 200, "the first chunks")
+    process.send_signal(number)
+    process.stdin.close()
+    assert process.wait(10) == -number
+    assert not (stocked.home / "s").exists() and not temporary(stocked, "s").exists()
+
+
+def test_a_lock_leaves_no_file(stocked):
+    process = stocked.start("latchkey", "backup", "--passphrase-stdin", "s", stdin=subprocess.PIPE,
+                            stderr=subprocess.PIPE, text=True)
+    process.stdin.write(PASSPHRASE + "\n")
+    process.stdin.flush()
+    at_once(lambda: written(stocked, "s") > 200, "the first chunks")
+    process.send_signal(signal.SIGSTOP)
+    assert temporary(stocked, "s").exists(), "it was not through yet"
+    stocked.lock()
+    process.send_signal(signal.SIGCONT)
+    _, errors = process.communicate(timeout=20)
+    assert process.returncode == FAILED and "locked meanwhile" in errors
+    assert not (stocked.home / "s").exists() and not temporary(stocked, "s").exists()
+    assert stocked.locker().returncode == 0
+
+
+def test_kill_at_any_point_leaves_the_old_backup(stocked):
+    assert backup(stocked, "--force", file="k").returncode == DONE
+    before = (stocked.home / "k").read_bytes()
+    seen = set()
+    for round in range(12):
+        process = stocked.start("latchkey", "backup", "--passphrase-stdin", "--force", "k", stdin=subprocess.PIPE,
+                                stdout=subprocess.DEVNULL, text=True)
+        process.stdin.write(PASSPHRASE + "\n")
+        process.stdin.flush()
+        at_once(lambda: written(stocked, "k") > round * (1 << 20) or process.poll() is not None, "chunks")
+        process.kill()
+        process.stdin.close()
+        process.wait(10)
+        content = (stocked.home / "k").read_bytes()
+        seen.add(content == before)
+        assert content == before or Backup(content, PASSPHRASE).items
+    assert True in seen
+    assert backup(stocked, "--force", file="k").returncode == DONE and not temporary(stocked, "k").exists()
+
+
+def test_kill_of_the_daemon_in_a_restore(stocked, other):
+    assert backup(stocked, "--force", file="d").returncode == DONE
+    carry(stocked, other, "d")
+    other.store("mine", "n", "mine")
+    outcomes = []
+    # From the passphrase on, until one came to its end before it was killed.
+    while 2000 not in outcomes and len(outcomes) < 10:
+        process = other.start("latchkey", "restore", "--passphrase-stdin", "d", stdin=subprocess.PIPE,
+                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, text=True)
+        process.stdin.write(PASSPHRASE + "\n")
+        process.stdin.flush()
+        daemon = other.daemon_pid()
+        time.sleep(0.08 * len(outcomes))
+        os.kill(daemon, signal.SIGKILL)
+        process.stdin.close()
+        status = process.wait(20)
+        wait_until(lambda: not is_alive(daemon), "the daemon's end")
+        other.start_daemon()
+        assert other.login().returncode == 0
+        with SecretClient(other) as client:
+            many = len(client.search(attributes={"app": "many"})["unlocked"])
+            large = len(client.search(attributes={"n": "large"})["unlocked"])
+        assert (many, large) in ((0, 0), (2000, 1)), "all of it or nothing"
+        assert status != DONE or many == 2000, "what was acknowledged is there"
+        outcomes.append(many)
+        assert other.lookup("n", "mine") == "mine"
+        assert other.status()["problems"] == []
+    assert 0 in outcomes
+
+
+def test_others_are_served_meanwhile(stocked):
+    process = stocked.start("latchkey", "backup", "--passphrase-stdin", "--force", "o", stdin=subprocess.PIPE,
+                            stdout=subprocess.DEVNULL, text=True)
+    process.stdin.write(PASSPHRASE + "\n")
+    process.stdin.flush()
+    at_once(lambda: written(stocked, "o") > 200, "the first chunks")
+    served = 0
+    with SecretClient(stocked) as client:
+        while process.poll() is None:
+            client.search(attributes={"n": "77"})
+            served += 1
+    process.stdin.close()
+    assert process.wait(20) == DONE and served > 0
+
+
+# ---- terminals ----
+
+
+def test_on_a_terminal(stocked):
+    person = Person(stocked, "latchkey", "backup", "--force", "t")
+    person.expect("New passphrase for 't': ").type("one thing")
+    person.expect("The same again: ").type("another")
+    person.expect("They differ").expect("New passphrase for 't': ").type("this one")
+    person.expect("The same again: ").type("this one")
+    person.expect(" of 2001 items")
+    output = person.output()
+    assert person.status == DONE and "t has 2001 items now." in output
+    assert "one thing" not in output and "this one" not in output
+    assert len(Backup((stocked.home / "t").read_bytes(), "this one").items) == 2001
+    person = Person(stocked, "latchkey", "restore", "--dry-run", "t")
+    person.expect("Passphrase for 't': ").type("this one").expect(" % read")
+    assert "2001 there already" in person.output() and person.status == DONE
+
+
+def test_control_c_at_the_question(stocked):
+    person = Person(stocked, "latchkey", "backup", "never")
+    person.expect("New passphrase for 'never': ").press("c")
+    person.output()
+    assert person.status != DONE and not (stocked.home / "never").exists()
+    assert backup(stocked, "--force", file="t").returncode == DONE, "the next one may"
