@@ -101,7 +101,8 @@ let package = Package(
     .executableTarget(
       name: "latchkey",
       dependencies: [
-        "Backup", "CLinux", "ClassRules", "Control", "DeviceService", "Gcrypt", "Keybag", "PAMClient", "Posix", "Sodium",
+        "Backup", "CLinux", "ClassRules", "Control", "DeviceService", "Gcrypt", "Keybag", "PAMClient", "Posix",
+        "Sodium",
         "Systemd",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ], swiftSettings: strict, linkerSettings: [bindNow]),
@@ -185,7 +186,8 @@ if Context.environment["LATCHKEY_FUZZ"] != nil {
     .executableTarget(
       name: "latchkey-fuzz",
       dependencies: [
-        "Backup", "Bytes", "CFuzzer", "Control", "DeviceService", "Keybag", "Posix", "SQLite", "SecretService", "Sodium",
+        "Backup", "Bytes", "CFuzzer", "Control", "DeviceService", "Keybag", "Posix", "SQLite", "SecretService",
+        "Sodium",
         "Vault",
       ],
       path: "Tests/Fuzz/Targets", swiftSettings: strict,
