@@ -94,7 +94,8 @@ def test_the_screen_unlocks_meanwhile(opened):
     opened.lock()
     person = lookup(opened, "service", "mail").expect("login password")
     opened.locker()
-    assert person.last_line() == "what was kept" and person.status == 0
+    # The client may be faster than the prompt's last line end.
+    assert person.last_line().endswith("what was kept") and person.status == 0
 
 
 def test_two_clients_share_one_answer(opened):
