@@ -2,6 +2,7 @@ import Glibc
 import Keybag
 import Posix
 import Sodium
+import StandInDevice
 import Testing
 
 @testable import Vault
@@ -105,5 +106,33 @@ struct RotationAttackTests {
     // Behind the locked screen nothing else would show it, and what is stored then would be sealed to it.
     let vault = home.vault()
     #expect(throws: VaultError.self) { try home.unlock(vault, try home.keys(), opening: .session) }
+  }
+
+  @Test("bring nothing back that hung on an erasable secret which was erased meanwhile")
+  func erasedMeanwhile() throws {
+    let service = StandInDevice(seed: 3)
+    func vault() -> Vault {
+      Vault(home: home.path, owner: getuid(), machine: Home.machine) { () throws(DeviceKeyError) in service }
+    }
+    let doomed: Int64
+    let other: Int64
+    do {
+      let vault = vault()
+      try home.unlock(vault)
+      vault.verifyToEnd()
+      doomed = try vault.add(["n": "doomed"], "doomed", .whenPasscodeSetThisDeviceOnly)
+      other = try vault.add(["n": "other"], "other", .whenUnlockedThisDeviceOnly)
+      // As 'latchkey device erase' does, beside the daemon.
+      try service.eraseErasable(in: try KeybagFile.folder(home: home.path, owner: getuid()))
+      try home.rotate(vault)
+      #expect(throws: VaultError.noSuchItem) { try vault.secretText(doomed) }
+      #expect(try vault.secretText(try vault.add(["n": "new"], "new", .whenPasscodeSetThisDeviceOnly)) == "new")
+    }
+    let again = vault()
+    try home.unlock(again, try home.keys())
+    #expect(try again.secretText(other) == "other")
+    #expect(throws: VaultError.noSuchItem) { try again.secretText(doomed) }
+    #expect(try again.secretText(try again.ids(["n": "new"])[0]) == "new")
+    #expect(again.problems == [])
   }
 }
