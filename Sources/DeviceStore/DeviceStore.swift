@@ -45,11 +45,14 @@ public final class DeviceStore {
     self.seals = seals
     self.hasAccount = hasAccount
     self.log = log
-    try folder.finishErasing(StateFile.device.name)
-    for name in try folder.names() where name.hasSuffix(".new") { try folder.erase(name) }
-    for name in try users.names() {
-      if name.hasSuffix(".new") { try users.erase(name) }
-      if name.hasSuffix(".erased") { try users.finishErasing(String(name.dropLast(7))) }
+    try DeviceStore.finishErasing(folder)
+    try DeviceStore.finishErasing(users)
+  }
+
+  private static func finishErasing(_ folder: borrowing Folder) throws(PosixError) {
+    for name in try folder.names() {
+      if name.hasSuffix(".new") { try folder.erase(name) }
+      if name.hasSuffix(".erased") { try folder.finishErasing(String(name.dropLast(7))) }
     }
   }
 
@@ -170,6 +173,9 @@ public final class DeviceStore {
   private static func backend(_ code: UInt8) -> DeviceKeyBackend? { [1: .host, 2: .tpm][code] }
 
   // MARK: - users
+
+  /// Whether a user has keys here, or may have.
+  public func isKnown(_ user: uid_t) -> Bool { users.contains(StateFile.salt(user).name) || hasAccount(user) }
 
   /// A file's 32 bytes, behind the user's number.
   private func read(_ file: StateFile, of user: uid_t) throws(DeviceKeyError) -> Key? {

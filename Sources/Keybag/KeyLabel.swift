@@ -9,6 +9,12 @@ public enum KeyLabel: CaseIterable, Sendable {
   case protectorCommitment
   /// Recovery code and salt -> the private key that the root key is sealed to.
   case recoveryPrivate
+  /// Recovery code and salt -> the key under which a root key is proven to be this code's.
+  case recoveryAttest
+  /// Root key -> the key that wraps that one, for when there is another root key and no code at hand.
+  case recoveryHold
+  /// That one -> the proof of a root key.
+  case recoveryProof
   /// Recovery code -> the bits in it that tell a typing mistake.
   case recoveryCheck
   /// Root key -> the key that wraps one tier key.
@@ -64,6 +70,9 @@ public enum KeyLabel: CaseIterable, Sendable {
     case .protectorWrap: "latchkey/1/protector-wrap"
     case .protectorCommitment: "latchkey/1/protector-commitment"
     case .recoveryPrivate: "latchkey/1/recovery-private"
+    case .recoveryAttest: "latchkey/1/recovery-attest"
+    case .recoveryHold: "latchkey/1/recovery-hold"
+    case .recoveryProof: "latchkey/1/recovery-proof"
     case .recoveryCheck: "latchkey/1/recovery-check"
     case .tierWrap: "latchkey/1/tier-wrap"
     case .keybagTag: "latchkey/1/keybag-tag"

@@ -104,26 +104,26 @@ public struct Keybag: Equatable, Sendable {
       let former = try formerTiers()
       let tiers = try tiers()
       let state: Protector.State = keybag.protectors[protector].state == .unproven ? .unproven : .proven
-      let root = try KeybagError.sodium { () throws(SodiumError) in try Key.random() }
-      let mine = try Protector.make(password: password, root: root, vault: vault, state: state, cost: cost)
+      let fresh = try KeybagError.sodium { () throws(SodiumError) in try Key.random() }
+      let mine = try Protector.make(password: password, root: fresh, vault: vault, state: state, cost: cost)
       let present = keybag
       let next = try KeybagError.sodium { () throws(SodiumError) in
         var next = present
         next.generation += 1
         next.protectors = [mine]
         for code in present.protectors where code.kind == .recoveryCode {
-          next.protectors.append(try code.resealed(root))
+          next.protectors.append(try code.resealed(fresh, before: root, vault: vault))
         }
         next.epochs = []
         for one in former {
-          next.epochs.append(try TierEpoch(number: one.number, tiers: one.tiers, root: root, vault: vault))
+          next.epochs.append(try TierEpoch(number: one.number, tiers: one.tiers, root: fresh, vault: vault))
         }
-        next.epochs.append(try TierEpoch(number: newest, tiers: tiers, root: root, vault: vault))
-        next.epochs.append(try TierEpoch(number: newest + 1, tiers: try .random(), root: root, vault: vault))
-        try next.sign(root: root)
+        next.epochs.append(try TierEpoch(number: newest, tiers: tiers, root: fresh, vault: vault))
+        next.epochs.append(try TierEpoch(number: newest + 1, tiers: try .random(), root: fresh, vault: vault))
+        try next.sign(root: fresh)
         return next
       }
-      return Opened(keybag: next, root: root, protector: 0)
+      return Opened(keybag: next, root: fresh, protector: 0)
     }
 
     /// The keybag without the generations of tier keys before `oldest`, one generation later; nil where it has none.

@@ -42,7 +42,8 @@ public struct Protector: Equatable, Sendable {
   public let cost: PasswordCost
   /// 32 bytes that tell whether a password is this protector's: the cipher alone does not commit to its key.
   public let commitment: [UInt8]
-  /// The root key, wrapped: 72 bytes. Of a recovery code: its public key and what is sealed to it, 112 bytes.
+  /// The root key, wrapped: 72 bytes. Of a recovery code: its public key, what is sealed to it, the key of the proof, and
+  /// the proof, 216 bytes.
   public private(set) var sealed: [UInt8]
 
   /// A new protector for `password`.
@@ -82,7 +83,9 @@ public struct Protector: Equatable, Sendable {
 
   // MARK: - recovery code
 
-  private static let recoverySealedSize = SealedBox.publicKeySize + Key.size + SealedBox.overhead
+  private static let recoveryBoxEnd = SealedBox.publicKeySize + Key.size + SealedBox.overhead
+  private static let recoveryHeldEnd = recoveryBoxEnd + Key.size + AEAD.overhead
+  private static let recoverySealedSize = recoveryHeldEnd + 32
   /// 128 random bits cannot be tried one after the other, however cheap a try is: no Argon2id.
   private static let recoveryCost = PasswordCost(passes: 0, memory: 0)
 
@@ -94,30 +97,68 @@ public struct Protector: Equatable, Sendable {
     let salt = Sodium.randomBytes(PasswordHash.saltSize)
     let key = try code.key(salt: salt)
     let publicKey = SealedBox.publicKey(of: try key.derive(.recoveryPrivate, [vault, id]))
-    return Protector(
+    var made = Protector(
       kind: .recoveryCode, state: .proven, id: id, created: Process.time, retireAfter: 0, salt: salt,
-      cost: recoveryCost, commitment: try key.tag(.protectorCommitment, [vault, id]),
-      sealed: publicKey + (try SealedBox.seal(root.bytes, to: publicKey)))
+      cost: recoveryCost, commitment: try key.tag(.protectorCommitment, [vault, id]), sealed: [])
+    try made.seal(root, to: publicKey, attest: try key.derive(.recoveryAttest, [vault, id]), vault: vault)
+    return made
+  }
+
+  /// Whoever reads the keybag can seal to the public key, and the keybag's own tag hangs on the root key: a stranger could
+  /// put a vault of his own in the place of this one, and the code would open it. So there is a proof of the root key that
+  /// takes the code, or a root key from before.
+  private mutating func seal(
+    _ root: borrowing Key, to publicKey: [UInt8], attest: borrowing Key, vault: [UInt8]
+  ) throws(SodiumError) {
+    let hold = try root.derive(.recoveryHold, [vault, id])
+    let held = AEAD.seal(attest.bytes, key: hold, associated: associated(vault))
+    let box = try SealedBox.seal(root.bytes, to: publicKey)
+    sealed = publicKey + box + held + (try proof(of: root, publicKey, attest: attest, vault: vault))
+  }
+
+  private func proof(
+    of root: borrowing Key, _ publicKey: [UInt8], attest: borrowing Key, vault: [UInt8]
+  ) throws(SodiumError) -> [UInt8] {
+    var hash = try KeyedHash(key: attest)
+    hash.update(KeyLabel.recoveryProof.text)
+    for input in [vault, id, publicKey] { hash.update(input.span.bytes) }
+    hash.update(root)
+    return hash.tag()
   }
 
   /// The root key, where `code` is this protector's; nil where it is not.
+  ///
+  /// - Throws: ``KeybagError/damaged`` also for a root key that somebody else sealed to it.
   func open(code: borrowing RecoveryCode, vault: [UInt8]) throws(KeybagError) -> Key? {
     guard kind == .recoveryCode else { return nil }
     return try KeybagError.sodium { () throws(SodiumError) -> Key? in
       let key = try code.key(salt: salt)
       guard Sodium.equal(try key.tag(.protectorCommitment, [vault, id]), commitment) else { return nil }
       let secret = try key.derive(.recoveryPrivate, [vault, id])
-      return try Key(
-        try SealedBox.open(sealed.span.bytes.extracting(droppingFirst: SealedBox.publicKeySize), secret: secret))
+      let box = sealed.span.bytes.extracting(SealedBox.publicKeySize..<Protector.recoveryBoxEnd)
+      let root = try Key(try SealedBox.open(box, secret: secret))
+      let attest = try key.derive(.recoveryAttest, [vault, id])
+      let expected = try proof(of: root, SealedBox.publicKey(of: secret), attest: attest, vault: vault)
+      guard Sodium.equal(expected, Array(sealed.suffix(32))) else { throw .decryptionFailed }
+      return root
     }
   }
 
-  /// A recovery code's protector for another root key. Needs no code: only the public half of its key.
-  func resealed(_ root: borrowing Key) throws(SodiumError) -> Protector {
-    let publicKey = Array(sealed.prefix(SealedBox.publicKeySize))
+  /// A recovery code's protector for another root key than `before`. Needs no code: only the public half of its key, and
+  /// the key of the proof.
+  func resealed(
+    _ root: borrowing Key, before: borrowing Key, vault: [UInt8]
+  ) throws(SodiumError) -> Protector {
+    let held = sealed.span.bytes.extracting(Protector.recoveryBoxEnd..<Protector.recoveryHeldEnd)
+    let attest = try Key(
+      try AEAD.open(held, key: try before.derive(.recoveryHold, [vault, id]), associated: associated(vault)))
     var next = self
-    next.sealed = publicKey + (try SealedBox.seal(root.bytes, to: publicKey))
+    try next.seal(root, to: Array(sealed.prefix(SealedBox.publicKeySize)), attest: attest, vault: vault)
     return next
+  }
+
+  private func associated(_ vault: [UInt8]) -> [UInt8] {
+    Protector.associated(kind, vault: vault, id: id, salt: salt, cost: cost)
   }
 
   private static func associated(

@@ -14,7 +14,7 @@ final class ClassKey {
   /// Whether the public key in the row was made by whoever had tier key C, and the secret of the collection's passphrase
   /// where there is one. Kept while those are.
   private(set) var publicKeyIsGenuine = false
-  /// The generation of tier keys that it opened by; 0 while it did not, or hangs on none.
+  /// The oldest generation of tier keys that something of it opened by; 0 while nothing did, or it hangs on none.
   private(set) var epoch: UInt32 = 0
   /// Whether a key came from a copy under tier key C, as on another device than the class's.
   private var cameFromSession = false
@@ -111,7 +111,7 @@ final class ClassKey {
           guard let key = try wrap(above) else { continue }
           do throws(SodiumError) {
             let opened = HeldKey(try Key(try AEAD.open(sealed.span.bytes, key: key, associated: associated)))
-            if accessibility.tier != .device { epoch = above.epoch }
+            if accessibility.tier != .device { epoch = epoch == 0 ? above.epoch : min(epoch, above.epoch) }
             return opened
           } catch {
             guard error == .decryptionFailed else { throw error }
@@ -151,7 +151,8 @@ final class ClassKey {
       }
       if let publicKey = row.publicKey, let tag = row.publicTag {
         var tags: [[UInt8]] = []
-        for above in all {
+        // Of the same generation as the rest: by a former one, whoever had its keys could put in a public key of his own.
+        for above in all where above.epoch == epoch {
           if let expected = try above.publicKeyTag(publicKey, context: context) { tags.append(expected) }
         }
         guard tags.isEmpty || tags.contains(where: { Sodium.equal($0, tag) }) else { throw .decryptionFailed }

@@ -21,11 +21,14 @@ extension OpenCollection {
   func isOutdated(_ key: ClassKey) -> Bool { key.row.id < newestGeneration }
 
   /// Whether its class keys are still those before the newest tier keys.
+  ///
+  /// Also where only one of those that are used for what comes is: no change of keys leaves such a one, but whoever had
+  /// the former tier keys could have put it there.
   var isBehind: Bool {
-    guard let key = classes.last(where: { $0.row.accessibility == .whenUnlocked }), key.secretKey != nil else {
-      return false
+    guard unlocked != nil else { return false }
+    return classes.contains {
+      !isOutdated($0) && $0.secretKey != nil && $0.row.accessibility.tier != .device && $0.epoch < epoch
     }
-    return key.epoch < epoch
   }
 
   /// Classes of this device that have their new keys already, as they were changed on another one, but are themselves

@@ -34,6 +34,21 @@ extension Vault {
     for key in open.flatMap(\.classes) where key.row.accessibility == .whenPasscodeSetThisDeviceOnly { key.erase() }
   }
 
+  /// Asks the device whether the erasable secret that the share hangs on is still there: before what hangs on it gets
+  /// another one, which would bring back what was destroyed. What hangs on one that is gone is removed.
+  func noticeErasure() throws(VaultError) {
+    if let device, let share, share.erasable != nil {
+      let vault = try ready().vault
+      guard let row = try ready().devices().first(where: { $0.id == share.row }) else { return }
+      let present: DeviceShare
+      do throws(DeviceKeyError) { present = try DeviceShare(row, vault: vault, device: device) } catch {
+        throw .unavailable("\(device.backend.title): \(error.explanation)")
+      }
+      if present.erasable == nil { forgetErasable() }
+    }
+    _ = try finishDestruction()
+  }
+
   /// Removes what hangs on an erasable secret of this device that is gone.
   func finishDestruction() throws(VaultError) -> [FoundItem] {
     guard let share, share.erasable == nil else { return [] }

@@ -70,6 +70,7 @@ extension Vault {
     let behind = open.filter { !$0.isClosed && $0.isBehind }
     let others = open.filter { !$0.isClosed && !$0.keysUnderFormer(share).isEmpty }
     guard !behind.isEmpty || !others.isEmpty || indexEpoch < epoch else { return try forgetFormerKeys() }
+    if behind.count == open.count { try noticeErasure() }
     let index = try readyIndex()
     let renewed = try writing { store throws(VaultError) in
       if let wrap, indexEpoch < epoch {

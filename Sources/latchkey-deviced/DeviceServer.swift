@@ -18,7 +18,7 @@ final class DeviceServer {
 
   /// More connections than this wait in the kernel, until one of these ends.
   private static let connectionLimit = 64
-  /// More of one user are dropped.
+  /// More of one user are dropped. All who are nobody's here count as one: a person may have 65,536 numbers for containers.
   private static let userLimit = 8
 
   /// - Parameter idle: after how many seconds without a peer the loop ends; 0 for never.
@@ -34,12 +34,13 @@ final class DeviceServer {
   private func acceptAll() {
     while peers.count < DeviceServer.connectionLimit {
       guard let socket = try? listener.accept() else { return }
-      guard let peer = try? socket.peer(),
-        peers.values.count(where: { $0.user == peer.uid }) < DeviceServer.userLimit
-      else { continue }
+      guard let user = try? socket.peer().uid else { continue }
+      let isKnown = store.isKnown(user)
+      let same = peers.values.count { $0.isKnown == isKnown && (!isKnown || $0.user == user) }
+      guard same < DeviceServer.userLimit else { continue }
       let number = socket.number
       idle?.pause()
-      peers[number] = DevicePeer(socket, user: peer.uid, loop: loop, store: store) { [unowned self] in
+      peers[number] = DevicePeer(socket, user: user, isKnown: isKnown, loop: loop, store: store) { [unowned self] in
         peers[number] = nil
         source?.resume()
         if peers.isEmpty { idle?.rearm(after: idleTime) }
@@ -53,6 +54,7 @@ final class DeviceServer {
 /// One connection.
 private final class DevicePeer {
   let user: uid_t
+  let isKnown: Bool
   private let socket: LocalSocket
   private let store: DeviceStore
   private let ended: () -> Void
@@ -66,10 +68,12 @@ private final class DevicePeer {
   private static let requestLimit = 64
 
   init?(
-    _ socket: consuming LocalSocket, user: uid_t, loop: EventLoop, store: DeviceStore, ended: @escaping () -> Void
+    _ socket: consuming LocalSocket, user: uid_t, isKnown: Bool, loop: EventLoop, store: DeviceStore,
+    ended: @escaping () -> Void
   ) {
     self.socket = socket
     self.user = user
+    self.isKnown = isKnown
     self.store = store
     self.ended = ended
     do {

@@ -250,7 +250,7 @@ class Keybag:
             require(len(protector["sealed"]) == 72, "keybag: sealed root key")
         if protector["kind"] == 2:
             require(protector["passes"] == protector["memory"] == 0, "keybag: cost of a recovery code")
-            require(len(protector["sealed"]) == 112, "keybag: sealed root key")
+            require(len(protector["sealed"]) == 216, "keybag: sealed root key")
         return protector
 
     def _recovered(self, protectors, secret):
@@ -261,12 +261,19 @@ class Keybag:
             if kdf(key, "protector-commitment", self.id, protector["id"]) != protector["commitment"]:
                 continue
             private = kdf(key, "recovery-private", self.id, protector["id"])
-            public, sealed = protector["sealed"][:32], protector["sealed"][32:]
+            public, sealed = protector["sealed"][:32], protector["sealed"][32:112]
             same(nacl.bindings.crypto_scalarmult_base(private), public, "keybag: public key of the recovery code")
             try:
                 root = nacl.bindings.crypto_box_seal_open(sealed, public, private)
             except nacl.exceptions.CryptoError:
                 raise Unreadable("keybag: root key") from None
+            attest = kdf(key, "recovery-attest", self.id, protector["id"])
+            associated = number(1, 4) + self.id + protector["id"] + number(2, 1) + protector["salt"] + bytes(12)
+            hold = kdf(root, "recovery-hold", self.id, protector["id"])
+            held = unseal(hold, protector["sealed"][112:184], associated, "keybag: key of the proof")
+            same(held, attest, "keybag: key of the proof")
+            proof = kdf(attest, "recovery-proof", self.id, protector["id"], public, root)
+            same(proof, protector["sealed"][184:], "keybag: proof of the root key")
             return keep(self.keys, "root", "password", "root", root)
         raise Unreadable("keybag: the code opens no protector")
 

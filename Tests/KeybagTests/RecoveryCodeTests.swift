@@ -1,3 +1,4 @@
+import Bytes
 import Sodium
 import Testing
 
@@ -124,6 +125,33 @@ struct RecoveryCodeTests {
     #expect(refusal(next, code) == nil)
   }
 
+  @Test("opens no keybag that somebody made who knows nothing but its public key, before new keys or after")
+  func forged() throws {
+    let code = try RecoveryCode.random()
+    let opened = try Keybag.found(with: password, cost: cheap)
+    let keybag = try opened.settingRecoveryCode(code)
+    let rotated = try keybag.open(with: password).rotated(with: password).keybag
+    for genuine in [keybag, rotated] {
+      #expect(refusal(genuine, code) == nil)
+      #expect(refusal(try Keybag(decoding: try forged(genuine)), code) == .damaged)
+    }
+  }
+
+  /// A keybag with the code's protector of `genuine`, and a root key and tier keys of a stranger's.
+  private func forged(_ genuine: Keybag) throws -> [UInt8] {
+    let file = genuine.encoded
+    let root = try Key.random()
+    let start = Offset.epochCount + 96
+    let end = start + genuine.protectors[1].sealed.count
+    let box = try SealedBox.seal(root.bytes, to: Array(file[start..<(start + 32)]))
+    var out = ByteWriter()
+    out.put(Array(file[..<(start + 32)]) + box + Array(file[(start + 112)..<end]))
+    out.number(UInt8(1))
+    try TierEpoch(number: 1, tiers: .random(), root: root, vault: genuine.vault).encode(into: &out)
+    let signed = out.bytes + (try root.tag(.keybagTag, [out.bytes]))
+    return signed + Sodium.checksum(signed.span.bytes)
+  }
+
   @Test("whose protector was altered opens nothing: bounds are looked at first, the rest is under the tag")
   func hostile() throws {
     let code = try RecoveryCode.random()
@@ -131,7 +159,7 @@ struct RecoveryCodeTests {
     // Behind the password's protector: kind, state, id, dates, salt, cost, commitment, length, sealed.
     let start = Offset.epochCount
     #expect(file[start] == 2)
-    for offset in start..<(start + 96 + 112) {
+    for offset in start..<(start + 96 + 216) {
       let changed = file.with(file[offset] ^ 0x01, at: offset).resummed
       let seen = failure { () throws(KeybagError) in
         let keybag = try Keybag(decoding: changed)
@@ -142,7 +170,7 @@ struct RecoveryCodeTests {
     let (passes, length) = (start + 50, start + 94)
     for changed in [
       file.with(number: UInt32(3), at: passes), file.with(number: UInt64(32 << 20), at: passes + 4),
-      file.with(number: UInt16(111), at: length), file.with(number: UInt16(72), at: length),
+      file.with(number: UInt16(215), at: length), file.with(number: UInt16(112), at: length),
     ] {
       #expect(failure { () throws(KeybagError) in _ = try Keybag(decoding: changed.resummed) } == .unreasonable)
     }

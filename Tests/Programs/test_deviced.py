@@ -10,13 +10,15 @@ import tempfile
 import pytest
 from conftest import as_root
 from deviced import (  # noqa: F401
-    BOUND, ERASABLE, HOST, OTHER_DEVICE, REFUSED, SHARE, UNAVAILABLE, Service, command, kdf, outcome, refusal, resummed, sealed,
-    service, state_file, tpm,
+    BOUND, ERASABLE, HOST, OTHER_DEVICE, REFUSED, SHARE, UNAVAILABLE, Refused, Service, command, kdf, outcome, refusal,
+    resummed, sealed, service, state_file, tpm,
 )  # fmt: skip
 from nacl.bindings import crypto_aead_xchacha20poly1305_ietf_decrypt as aead_open
 
 ME = os.geteuid()
 NOBODY, DAEMON = 65534, 1
+# Numbers from here on are no account's.
+STRANGER = 3_000_000_000
 
 
 def test_a_share_comes_back_also_after_a_restart(service):
@@ -234,6 +236,24 @@ def test_one_users_connections_leave_room_for_others(service):
     assert served == 8
 
 
+@as_root
+def test_numbers_without_an_account_leave_room_for_users(service):
+    # As many as there are places, each with one connection.
+    crowd = [service.peer(STRANGER + number) for number in range(64)]
+    with service.peer(DAEMON) as other:
+        assert len(other.identity()[0]) == 16
+    answered = 0
+    for peer in crowd:
+        try:
+            peer.identity()
+        except Refused:
+            answered += 1
+        except ConnectionResetError:
+            pass
+        peer.close()
+    assert answered == 8
+
+
 def test_silence_ends_a_connection(service):
     with service.peer() as peer:
         assert peer.socket.recv(1) == b""
@@ -248,6 +268,17 @@ def test_it_ends_when_nobody_needs_it():
         assert service.process.wait(20) == 0
     finally:
         service.close()
+
+
+def test_what_was_left_while_leftovers_were_erased_is_erased(service):
+    with service.peer() as peer:
+        peer.identity()
+    files = set(service.files())
+    service.stop()
+    for name in ("device.new.erased", "users/1.new.erased"):
+        (service.state / name).write_bytes(b"a secret that was never used")
+    service.restart()
+    assert set(service.files()) == files
 
 
 def test_a_second_service_does_not_touch_the_state(service):

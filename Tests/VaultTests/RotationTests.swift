@@ -8,7 +8,7 @@ import Testing
 @testable import Vault
 
 /// Tier keys of every generation, as the helper brings them.
-private final class Rotated {
+final class Rotated {
   let tiers: TierKeys
   let former: [FormerTiers]
 
@@ -20,12 +20,12 @@ private final class Rotated {
 
 extension Home {
   /// What is in the keybag now.
-  fileprivate func keys() throws -> Rotated {
+  func keys() throws -> Rotated {
     try Rotated(try Home.open(try Keybag(decoding: read("keybag"))))
   }
 
   /// Gives the keybag new keys, as the helper does.
-  fileprivate func rotateKeybag() throws -> Rotated {
+  func rotateKeybag() throws -> Rotated {
     let folder = try KeybagFile.folder(home: path, owner: getuid())
     let opened = try Home.open(try KeybagFile.load(from: folder))
     let password = Home.password
@@ -35,27 +35,27 @@ extension Home {
   }
 
   /// Lets go of generations before `oldest` in the keybag.
-  fileprivate func drop(before oldest: UInt32) throws {
+  func drop(before oldest: UInt32) throws {
     let folder = try KeybagFile.folder(home: path, owner: getuid())
     let next = try Home.open(try KeybagFile.load(from: folder)).dropping(epochsBefore: oldest, proving: false)
     if let next { try KeybagFile.replace(with: next, in: folder) }
   }
 
-  fileprivate func unlock(_ vault: Vault, _ keys: Rotated, opening: Vault.Opening = .everything) throws {
+  func unlock(_ vault: Vault, _ keys: Rotated, opening: Vault.Opening = .everything) throws {
     vault.refresh()
     #expect(try vault.recognises(keys.tiers, former: keys.former))
     try vault.unlock(keys.tiers, former: keys.former, opening: opening, liftingMarks: true, mayCreate: false)
   }
 
   /// A new keybag and all items under new keys, as far as that is possible.
-  fileprivate func rotate(_ vault: Vault) throws {
+  func rotate(_ vault: Vault) throws {
     try unlock(vault, try rotateKeybag())
     while try vault.rotateItems() {}
     try drop(before: vault.neededEpoch)
   }
 
   /// The vault as a new daemon has it after a login.
-  fileprivate func reopened(on machine: [UInt8]? = Home.machine) throws -> Vault {
+  func reopened(on machine: [UInt8]? = Home.machine) throws -> Vault {
     let vault = vault(on: machine)
     try unlock(vault, try keys())
     vault.verifyToEnd()

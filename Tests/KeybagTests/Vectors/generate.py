@@ -117,6 +117,10 @@ def recovery(vault, root, name, created):
     public, single = crypto_scalarmult_base(private), pattern(name + " single", 32)
     theirs = crypto_scalarmult_base(single)
     sealed = public + theirs + crypto_box(root, blake2b(theirs + public, digest_size=24).digest(), public, single)
+    attest = kdf(key, "recovery-attest", vault, ident)
+    associated = u32(1) + vault + ident + u8(2) + salt + u32(0) + u64(0)
+    sealed += seal(kdf(root, "recovery-hold", vault, ident), attest, associated, pattern(name + " nonce", 24))
+    sealed += kdf(attest, "recovery-proof", vault, ident, public, root)
     encoded = u8(2) + u8(1) + ident + u64(created) + u64(0) + salt + u32(0) + u64(0) + commitment
     values = {"code": code_text(secret), "private": private.hex(), "commitment": commitment.hex()}
     return encoded + u16(len(sealed)) + sealed, values
@@ -221,10 +225,11 @@ def service(user):
 
 # --- the parts by themselves
 
-LABELS = """protector-wrap protector-commitment recovery-private recovery-check tier-wrap keybag-tag tier-commitment collection-chain collection
-next-collection index-wrap collection-label passphrase-wrap passphrase-commitment class-wrap metadata-wrap
-public-key-tag locked-item-tag attribute-token attribute-set-token alias-token device-wrap device-identity device-user
-backup-stream backup-commitment backup-device-wrap""".split()
+LABELS = """protector-wrap protector-commitment recovery-private recovery-attest recovery-hold recovery-proof recovery-check
+tier-wrap keybag-tag tier-commitment collection-chain collection next-collection index-wrap collection-label
+passphrase-wrap passphrase-commitment class-wrap metadata-wrap public-key-tag locked-item-tag attribute-token
+attribute-set-token alias-token device-wrap device-identity device-user backup-stream backup-commitment
+backup-device-wrap""".split()
 
 
 def derivations():
