@@ -131,7 +131,7 @@ uninstall: ## remove just what `make install` laid
 	-cd $(DESTDIR)$(PREFIX)/share 2>/dev/null && rmdir -p xdg-desktop-portal/portals 2>/dev/null
 
 run: deps build ## a throwaway session with its own vault, and a tour of it
-	Tests/Session/throwaway Tests/Session/tour
+	Tests/Session/throwaway tour
 
 # Each part runs even if one before it failed; the outcome is that of all.
 test: deps build ## unit tests, then the PAM module, whole programs, and a booted system (as root)
