@@ -10,7 +10,6 @@ import os
 import random
 import time
 
-import pytest
 from conftest import SECONDS
 from gi.repository import GLib
 from peer import COLLECTION, ITEM, LOGIN, NOTHING, PROMPT, PROPERTIES, ROOT, SERVICE, SESSION, SESSION_COLLECTION

@@ -1,6 +1,5 @@
 """GNOME's prompter, the real one, on a screen of the session's own, and the person who sits there."""
 
-import os
 import re
 import subprocess
 

@@ -7,7 +7,7 @@ import argparse
 import pathlib
 
 from clients import CLASS, CLASSES
-from peer import COLLECTION, DEFAULT, ITEM, ROOT, SERVICE, Failure, Peer
+from peer import ITEM, Failure, Peer
 from session import Session, wait_until
 
 OPERATIONS = {

@@ -61,15 +61,6 @@ def forgotten(stage):
     session.close()
 
 
-@pytest.fixture
-def peer(session):
-    """A caller in a session of its own, with the vault unlocked."""
-    assert session.login().returncode == 0
-    opened = Peer(session)
-    yield opened
-    opened.close()
-
-
 # MARK: the secret
 
 

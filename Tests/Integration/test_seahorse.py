@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 from display import display  # noqa: F401
-from peer import COLLECTION, ITEM, LOGIN, ROOT, SERVICE, GLib, Peer
+from peer import COLLECTION, ITEM, ROOT, SERVICE, GLib
 from session import BUS, wait_until
 from clients import bring_to
 
@@ -119,14 +119,6 @@ class Seahorse:
 
     def press(self, *keys):
         self._display.press(*keys)
-
-
-@pytest.fixture
-def peer(session):
-    assert session.login().returncode == 0
-    opened = Peer(session)
-    yield opened
-    opened.close()
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import subprocess
 import threading
 
 import pytest
-from peer import COLLECTION, ITEM, LOGIN, ROOT, SERVICE, GLib, Peer
+from peer import COLLECTION, ITEM, LOGIN, ROOT, SERVICE, GLib
 from session import wait_until
 
 # Tells as lines of JSON what happens to the collection Login, and what libsecret then holds.
@@ -70,14 +70,6 @@ class Watcher:
         self._program.wait(10)
         self._thread.join()
         self._program.stdout.close()
-
-
-@pytest.fixture
-def peer(session):
-    assert session.login().returncode == 0
-    opened = Peer(session)
-    yield opened
-    opened.close()
 
 
 @pytest.fixture
