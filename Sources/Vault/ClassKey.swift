@@ -206,22 +206,15 @@ final class ClassKey {
     let context = ClassKey.context(
       vault: vault, collection: collection, accessibility: row.accessibility, uuid: row.uuid)
     let associated = context.flatMap { $0 }
-    func wrapped(_ key: borrowing Key, under wrap: borrowing Key) -> [UInt8] {
-      AEAD.seal(key.bytes, key: wrap, associated: associated)
-    }
     return try VaultError.sodium("a class key") { () throws(SodiumError) -> ClassKeyRow? in
       guard let classWrap = try above.wrapKey(.classWrap, row.accessibility, context: context),
         let metadataWrap = try above.wrapKey(.metadataWrap, row.accessibility, context: context)
       else { return nil }
       var next = row
-      next.classKey = wrapped(secretKey.key, under: classWrap)
-      next.metadataKey = wrapped(metadataKey.key, under: metadataWrap)
+      next.classKey = ClassKey.wrapped(secretKey.key, under: classWrap, associated)
+      next.metadataKey = ClassKey.wrapped(metadataKey.key, under: metadataWrap, associated)
       if row.classKeySession != nil, row.metadataKeySession != nil {
-        guard let first = try above.sessionWrapKey(.classWrap, context: context),
-          let second = try above.sessionWrapKey(.metadataWrap, context: context)
-        else { return nil }
-        next.classKeySession = wrapped(secretKey.key, under: first)
-        next.metadataKeySession = wrapped(metadataKey.key, under: second)
+        guard try copy(secretKey, metadataKey, into: &next, context: context, above: above) else { return nil }
       }
       if let publicKey = row.publicKey {
         guard let tag = try above.publicKeyTag(publicKey, context: context) else { return nil }
@@ -237,19 +230,29 @@ final class ClassKey {
     guard let secretKey, let metadataKey, row.classKeySession != nil else { return nil }
     let context = ClassKey.context(
       vault: vault, collection: collection, accessibility: row.accessibility, uuid: row.uuid)
-    let associated = context.flatMap { $0 }
-    func wrapped(_ key: borrowing Key, under wrap: borrowing Key) -> [UInt8] {
-      AEAD.seal(key.bytes, key: wrap, associated: associated)
-    }
     return try VaultError.sodium("a class key") { () throws(SodiumError) -> ClassKeyRow? in
-      guard let first = try above.sessionWrapKey(.classWrap, context: context),
-        let second = try above.sessionWrapKey(.metadataWrap, context: context)
-      else { return nil }
       var next = row
-      next.classKeySession = wrapped(secretKey.key, under: first)
-      next.metadataKeySession = wrapped(metadataKey.key, under: second)
-      return next
+      return try copy(secretKey, metadataKey, into: &next, context: context, above: above) ? next : nil
     }
+  }
+
+  /// Wraps the copies under tier key C anew.
+  ///
+  /// - Returns: whether that is there; if not, nothing was changed.
+  private func copy(
+    _ secretKey: HeldKey, _ metadataKey: HeldKey, into next: inout ClassKeyRow, context: [[UInt8]], above: Above
+  ) throws(SodiumError) -> Bool {
+    guard let first = try above.sessionWrapKey(.classWrap, context: context),
+      let second = try above.sessionWrapKey(.metadataWrap, context: context)
+    else { return false }
+    let associated = context.flatMap { $0 }
+    next.classKeySession = ClassKey.wrapped(secretKey.key, under: first, associated)
+    next.metadataKeySession = ClassKey.wrapped(metadataKey.key, under: second, associated)
+    return true
+  }
+
+  private static func wrapped(_ key: borrowing Key, under wrap: borrowing Key, _ associated: [UInt8]) -> [UInt8] {
+    AEAD.seal(key.bytes, key: wrap, associated: associated)
   }
 
   /// Takes over a row that is on the disk now, wrapped by the generation `epoch`.
