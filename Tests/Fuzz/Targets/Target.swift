@@ -174,10 +174,14 @@ enum Target: String, CaseIterable {
     else { return }
     require(request.token.count <= 4096, "a token that is too long")
     require(request.operation != .authenticate || request.token.count > 0, "a login without a token")
-    for text in [request.user, request.service, request.tty, request.remoteHost, request.home, request.runtime, request.shadow] {
+    for text in [
+      request.user, request.service, request.tty, request.remoteHost, request.home, request.runtime, request.shadow,
+    ] {
       require(!text.utf8.contains(0), "a text with a NUL")
     }
-    require([request.home, request.runtime, request.shadow].allSatisfy { $0.isEmpty || $0.hasPrefix("/") }, "a relative folder")
+    require(
+      [request.home, request.runtime, request.shadow].allSatisfy { $0.isEmpty || $0.hasPrefix("/") },
+      "a relative folder")
   }
 
   private static func path(_ input: [UInt8]) {
