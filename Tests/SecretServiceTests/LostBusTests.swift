@@ -10,6 +10,7 @@ import Vault
   private final class Daemon: PromptQueueDelegate {
     let isLockerUp = false
     var launched: [UInt64] = []
+    func openWithoutAsking(_ question: Question, lifting: Set<Int64>) {}
     func isAnswered(_ question: Question, lifting: Set<Int64>) -> Bool { false }
     func label(ofCollection id: Int64) -> String { "" }
     func launchPrompt(_ number: UInt64, failed: @escaping () -> Void) { launched.append(number) }
