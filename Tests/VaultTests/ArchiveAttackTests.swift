@@ -67,6 +67,18 @@ struct ArchiveAttackTests {
     vault = try home.unlocked()
   }
 
+  @Test("What is only told of costs no more memory than what is stored")
+  func lines() throws {
+    let long = String(repeating: "l", count: 100_000)
+    let tape = try ArchiveAttackTests.tape { script in
+      script.collection(long, uuid: 1)
+      for number in 0..<20 { try script.item(["n": "\(number)"], in: 0, label: long) }
+    }
+    let report = try tape.restore(into: vault, dry: true)
+    #expect(report.items == 20 && report.left == 20)
+    #expect(report.lines.allSatisfy { $0.label.utf8.count <= 255 && $0.collection.utf8.count <= 255 })
+  }
+
   @Test("Damage that is known already keeps nothing that is whole out of a backup")
   func damagedVault() throws {
     let (rest, work) = try damaged { rest, work in
