@@ -71,7 +71,7 @@ extension Vault {
   }
 
   /// The longest label of a collection, in bytes.
-  private static let labelLimit = 1 << 16
+  static let labelLimit = 1 << 16
 
   func sealLabel(_ label: String, uuid: [UInt8], index: AttributeIndex) throws(VaultError) -> [UInt8] {
     guard label.utf8.count <= Vault.labelLimit else { throw .tooLarge }

@@ -67,6 +67,99 @@ struct ArchiveAttackTests {
     vault = try home.unlocked()
   }
 
+  @Test("Of two collections with the same label the one that is there is known again, and nothing is doubled")
+  func sameLabel() throws {
+    let first = try vault.createCollection(label: "Work")
+    let second = try vault.createCollection(label: "Work")
+    try vault.add(["n": "1"], "one", in: first)
+    try vault.add(["n": "2"], "two", in: second)
+    let tape = try Tape(vault)
+    try vault.deleteCollection(first)
+    for _ in 0..<2 {
+      try tape.restore(into: vault)
+      #expect(try vault.ids([:]).count == 2)
+      #expect(try vault.items(in: second).map { try vault.secretText($0) } == ["two"])
+      #expect(vault.collections.count == 3)
+    }
+  }
+
+  @Test("The login's collection is known again by its purpose before another one is by its label")
+  func sameLabelAsLogin() throws {
+    let label = try vault.info(of: 1).label
+    let tape = try ArchiveAttackTests.tape { script in
+      script.collection(label, uuid: 1)
+      script.collection("of another name", uuid: 2, .login)
+      try script.item(["n": "other"], in: 0)
+      try script.item(["n": "login"], in: 1)
+    }
+    for added: UInt64 in [2, 0] {
+      #expect(try tape.restore(into: vault).added == added)
+      #expect(try vault.items(in: 1) == vault.ids(["n": "login"]))
+    }
+  }
+
+  @Test(
+    "Taking the backup's secret takes neither the class of the item here nor the backup's away",
+    arguments: [
+      (AccessibilityClass.whenUnlocked, AccessibilityClass.always, AccessibilityClass.whenUnlocked),
+      (.whenUnlockedThisDeviceOnly, .afterFirstUnlock, .whenUnlockedThisDeviceOnly),
+      (.whenPasscodeSetThisDeviceOnly, .whenUnlocked, .whenPasscodeSetThisDeviceOnly),
+      (.always, .whenUnlocked, .whenUnlocked),
+      (.alwaysThisDeviceOnly, .afterFirstUnlock, .afterFirstUnlockThisDeviceOnly),
+      (.afterFirstUnlock, .afterFirstUnlock, .afterFirstUnlock),
+    ])
+  func classes(_ here: AccessibilityClass, _ theirs: AccessibilityClass, _ after: AccessibilityClass) throws {
+    let id = try vault.add(["n": "1"], "here", here)
+    let tape = try ArchiveAttackTests.tape { script in
+      script.collection("Login", uuid: 1, .login)
+      try script.item(["n": "1"], "theirs", theirs)
+    }
+    #expect(try tape.restore(into: vault, theirs: true).replaced == 1)
+    #expect(try vault.secretText(id) == "theirs")
+    #expect(try vault.info(ofItem: id).accessibility == after)
+    let again = try Home(copying: home).unlocked()
+    #expect(try again.secretText(id) == "theirs")
+  }
+
+  @Test("Nothing is written to a collection that was locked by itself meanwhile")
+  func lockedMeanwhile() throws {
+    let work = try vault.createCollection(label: "Work")
+    let id = try vault.add(["n": "1"], "here", in: work)
+    let tape = try ArchiveAttackTests.tape { script in
+      script.collection("Work", uuid: 1)
+      try script.item(["n": "1"], "theirs")
+      try script.item(["n": "2"], "theirs")
+    }
+    #expect(throws: VaultError.unavailable("a program locked a collection meanwhile; run the command again")) {
+      try tape.restore(into: vault, theirs: true) { try vault.lockCollection(work) }
+    }
+    #expect(try vault.ids([:]) == [id])
+    let report = try tape.restore(into: vault, theirs: true)
+    #expect(report.lines.allSatisfy { $0.reason == "its collection here is locked by itself" } && report.left == 2)
+  }
+
+  @Test("What no program could have stored is not restored either")
+  func impossible() throws {
+    let tape = try ArchiveAttackTests.tape { script in
+      script.collection("Login", uuid: 1, .login)
+      script.collection("nul\0l", uuid: 2)
+      try script.item(["latchkey:accessible": "always", "n": "1"])
+      try script.item(["latchkey:other": ""])
+      try script.item(["n\0": "1"])
+      try script.item(["n": "1\0"])
+      try script.item(["n": "1"], label: "\0")
+      try script.item(["n": "1"], type: "text\0")
+      try script.item(["n": "in nul"], in: 1)
+      try script.item(["n": "good"], times: .max)
+    }
+    let report = try tape.restore(into: vault)
+    #expect(report.added == 1 && report.left == 7)
+    #expect(vault.collections == [1])
+    let id = try #require(try vault.ids(["n": "good"]).first)
+    #expect(try vault.info(ofItem: id).created == .max)
+    #expect(try Home(copying: home).unlocked().secretText(id) == "s")
+  }
+
   @Test("What is only told of costs no more memory than what is stored")
   func lines() throws {
     let long = String(repeating: "l", count: 100_000)
