@@ -135,13 +135,21 @@ public final class Restore {
     places.append(Place(found.isClosed ? nil : found, theirs, label: label, obstacle: obstacle(found)))
   }
 
+  /// Why a collection cannot be made here; nil where it can.
+  private func obstacle(new theirs: BackupCollection) -> String? {
+    if theirs.label.utf8.contains(0) { return "no program could have made it" }
+    if theirs.label.utf8.count > Vault.labelLimit { return "its label is longer than a vault keeps" }
+    let count = vault.open.count + newUUIDs.count
+    guard count < Vault.collectionLimit, let firstOrdinal, firstOrdinal + UInt64(newUUIDs.count) < Store.collectionLimit
+    else { return "a vault has up to \(Vault.collectionLimit) collections" }
+    return nil
+  }
+
   private func placeNew(_ theirs: BackupCollection) {
-    if theirs.label.utf8.contains(0) {
-      return places.append(Place(nil, theirs, obstacle: "no program could have made its collection"))
+    if let obstacle = obstacle(new: theirs) {
+      report.lines.append(.init(.notice, collection: theirs.label, reason: "the collection stays behind: \(obstacle)"))
+      return places.append(Place(nil, theirs, obstacle: "its collection stays behind: \(obstacle)"))
     }
-    guard let ordinal = firstOrdinal, ordinal + UInt64(newUUIDs.count) < Store.collectionLimit,
-      theirs.label.utf8.count <= Vault.labelLimit
-    else { return places.append(Place(nil, theirs, obstacle: "its collection is more than a vault keeps")) }
     let isKnown = vault.open.contains { $0.row.uuid == theirs.uuid } || newUUIDs.contains(theirs.uuid)
     let uuid = isKnown ? Sodium.randomBytes(16) : theirs.uuid
     newUUIDs.insert(uuid)

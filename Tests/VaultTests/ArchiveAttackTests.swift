@@ -38,6 +38,13 @@ struct ArchiveAttackTests {
         ))
     }
 
+    mutating func collection(_ label: String, number: Int) {
+      let uuid = (0..<16).map { UInt8(truncatingIfNeeded: number >> ($0 * 8)) }
+      put(
+        .collection(
+          BackupCollection(uuid: uuid, label: label, aliases: [], hadPassphrase: false, created: 1)))
+    }
+
     mutating func item(
       _ attributes: [String: String], _ secret: String = "s", in collection: UInt32 = 0,
       _ accessibility: AccessibilityClass = .whenUnlocked, label: String = "l", type: String = "text/plain",
@@ -136,6 +143,20 @@ struct ArchiveAttackTests {
     #expect(try vault.ids([:]) == [id])
     let report = try tape.restore(into: vault, theirs: true)
     #expect(report.lines.allSatisfy { $0.reason == "its collection here is locked by itself" } && report.left == 2)
+  }
+
+  @Test("Collections without number do not make a vault that no memory has room for")
+  func manyCollections() throws {
+    let tape = try ArchiveAttackTests.tape { script in
+      for number in 0..<1500 { script.collection("c", number: number) }
+      try script.item(["n": "1"], in: 1499)
+    }
+    let report = try tape.restore(into: vault)
+    #expect(report.left == 1 && vault.collections.count == Vault.collectionLimit)
+    #expect(throws: VaultError.tooLarge) { try vault.createCollection(label: "one more") }
+    #expect(try Home(copying: home).unlocked().collections.count == Vault.collectionLimit)
+    try vault.deleteCollection(2)
+    #expect(try vault.createCollection(label: "in its place") > 200)
   }
 
   @Test("What no program could have stored is not restored either")
