@@ -410,8 +410,11 @@ public final class Restore {
       throw .unavailable("a program locked a collection meanwhile; run the command again")
     }
     // A program may have stored what the decisions did not know of. Then what is there stays.
-    var stale: Set<ObjectIdentifier> = []
-    for group in groups.values where try hasChanged(group) { stale.insert(ObjectIdentifier(group)) }
+    // Where nothing is to be written, nothing is read again either: this step is not divided.
+    var (looked, stale): (Set<ObjectIdentifier>, Set<ObjectIdentifier>) = ([], [])
+    for group in drafts.compactMap(\.group) where looked.insert(ObjectIdentifier(group)).inserted {
+      if try hasChanged(group) { stale.insert(ObjectIdentifier(group)) }
+    }
     let isStale = { (draft: Draft) in draft.group.map { stale.contains(ObjectIdentifier($0)) } ?? false }
     for place in places where place.isNew { _ = try draft(place) }
     var changes = Changes()
