@@ -39,7 +39,7 @@ struct BackupCommand: ParsableCommand {
     let client = try place.connect()
     do {
       let number = try client.beginBackup(until: ArchiveLimits.answer)
-      try passphrase.ask(terminal, prompt: number, name: name, isNew: true)
+      try passphrase.ask(terminal, prompt: number, name: name, cost: nil)
       let progress = Progress()
       defer { progress.end() }
       Interruption.hold()
