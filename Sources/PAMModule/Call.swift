@@ -19,7 +19,8 @@ struct Call {
   ) {
     guard let handle, let name = Item.service.string(of: handle) else { return nil }
     let service = Service(name: name)
-    guard isForToken || !service.isIgnored, let options = Options(count: count, arguments: arguments, handle: handle) else {
+    guard isForToken || !service.isIgnored, let options = Options(count: count, arguments: arguments, handle: handle)
+    else {
       return nil
     }
     self.handle = handle

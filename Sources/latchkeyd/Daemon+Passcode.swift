@@ -73,7 +73,8 @@ extension Daemon {
     let destroyed = vault.takeDestroyed()
     guard !destroyed.isEmpty else { return 0 }
     Journal.log(
-      .warning, "destroyed for good, as they hang on a password of the login's: \(destroyed.count) items of class "
+      .warning,
+      "destroyed for good, as they hang on a password of the login's: \(destroyed.count) items of class "
         + AccessibilityClass.whenPasscodeSetThisDeviceOnly.name)
     presence?.service?.deleted(destroyed)
     return destroyed.count

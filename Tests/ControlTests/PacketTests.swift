@@ -20,7 +20,10 @@ import Testing
   }
 
   @Test func truncatedRepliesAreNone() {
-    for reply in [ControlReply.need(.refused("why")), .outcome(.wrongKeys), .status(.full), .neededEpoch(7), .passcodeItemsDestroyed(7)] {
+    for reply in [
+      ControlReply.need(.refused("why")), .outcome(.wrongKeys), .status(.full), .neededEpoch(7),
+      .passcodeItemsDestroyed(7),
+    ] {
       for count in 0..<reply.encoded.count {
         #expect(ControlReply(decoding: Array(reply.encoded.prefix(count))) == nil)
       }

@@ -11,7 +11,7 @@ import time
 import pexpect
 import pytest
 from conftest import ENVIRONMENT, IS_ROOT, PASSWORD, PERSON, as_root
-from standin import CLOSED, SILENT, STATUS, VERSION, status
+from standin import CLOSED, SILENT, STATUS, VERSION, declined, status
 
 SEALED, UNLOCKED, LOCKED = 0, 1, 2
 DONE, FAILED, NO_VAULT, USAGE = 0, 1, 3, 64

@@ -31,7 +31,8 @@ private func passwordless(_ start: SessionMachine = machine(x(1))) -> SessionMac
     var awaiting = machine()
     _ = awaiting.keysArrived(mayLift: true)
     return [
-      SessionMachine(uid: 1000), machine(), machine(x(1)), unlocked(x(1)), unlocked(t(1), t(2)), staged(), locked, alone,
+      SessionMachine(uid: 1000), machine(), machine(x(1)), unlocked(x(1)), unlocked(t(1), t(2)), staged(), locked,
+      alone,
       awaiting,
     ]
   }

@@ -79,7 +79,9 @@ extension Target {
       return [UInt8(2), 8, 10].map { operation in
         var out = ByteWriter()
         out.put([1, operation, 0])
-        for text in ["ann", "login", "tty1", "", "/home/ann", "/run/user/1000", "/etc/shadow", "", "password"] { out.text(text) }
+        for text in ["ann", "login", "tty1", "", "/home/ann", "/run/user/1000", "/etc/shadow", "", "password"] {
+          out.text(text)
+        }
         if operation == 8 { out.text("another") }
         return out.bytes
       }
