@@ -11,14 +11,14 @@ import time
 import pexpect
 import pytest
 from conftest import ENVIRONMENT, IS_ROOT, PASSWORD, PERSON, as_root
-from standin import CLOSED, SILENT, STATUS, VERSION, status
+from standin import CLOSED, SILENT, STATUS, VERSION, declined, status
 
 SEALED, UNLOCKED, LOCKED = 0, 1, 2
 DONE, FAILED, NO_VAULT, USAGE = 0, 1, 3, 64
 KEYS = {
     "state", "first_unlocked", "lock_reasons", "locker_up", "staged", "classes", "problems", "vault", "generation",
     "device_key", "memory_locked", "name_owner", "lock_sources", "items", "collections", "locked_collections",
-    "rotation", "recovery_code",
+    "rotation", "recovery_code", "passwordless",
 }  # fmt: skip
 PROMPT = "Password: "
 
@@ -111,7 +111,7 @@ def test_status_as_json(person):
         problems=["keybag: the file is damaged"], sources=["logind", "org.gnome.ScreenSaver"],
         classes=[("when-unlocked", False), ("always", True)], vault="/home/ä/x", generation=7, device="file",
         owner=":1.5", items=12, collections=2, locked_collections=1, rotation=(3, 4, 5, 6), former=1, epoch=2,
-        code=1700000000))  # fmt: skip
+        code=1700000000, passwordless=True))  # fmt: skip
     done = person.run("status", "--json")
     assert (done.returncode, done.stderr) == (DONE, "")
     assert json.loads(done.stdout) == {
@@ -119,7 +119,7 @@ def test_status_as_json(person):
         "staged": True, "classes": {"when-unlocked": False, "always": True},
         "problems": ["keybag: the file is damaged"], "vault": "/home/ä/x", "generation": 7, "device_key": "file",
         "memory_locked": False, "name_owner": ":1.5", "lock_sources": ["logind", "org.gnome.ScreenSaver"], "items": 12,
-        "collections": 2, "locked_collections": 1, "recovery_code": True,
+        "collections": 2, "locked_collections": 1, "recovery_code": True, "passwordless": True,
         "rotation": {"epoch": 2, "left": 3, "closed": 4, "other_device": 5, "quarantined": 6, "former_keys_needed": True},
     }  # fmt: skip
 
@@ -204,6 +204,18 @@ def test_lock(person):
     assert daemon.packets == [b"\1\4"]
     daemon.lock = CLOSED
     assert person.run("lock").returncode == NO_VAULT
+
+
+def test_a_vault_without_a_password_is_not_locked_and_nobody_is_asked_to_unlock_it(person):
+    daemon = person.daemon(status(state=UNLOCKED, locked_collections=1, passwordless=True))
+    daemon.lock = declined("your login has no password")
+    done = person.run("lock")
+    assert (done.returncode, done.stdout) == (FAILED, "") and "your login has no password" in done.stderr
+    done = person.run("unlock", "--stdin")
+    assert (done.returncode, done.stderr) == (DONE, "") and "Your login has no password" in done.stdout
+    assert re.search(r"Login password +none", person.run("status").stdout)
+    daemon.status = status(state=UNLOCKED)
+    assert "Login password" not in person.run("status").stdout
 
 
 # ---- unlock on a terminal ----
