@@ -98,7 +98,8 @@ public struct Keybag: Equatable, Sendable {
 
     /// New keys throughout, one generation later: another root key, a newest generation of tier keys, and `password` as
     /// the only password. The former tier keys stay until nothing hangs on them; the recovery code stays, as the new root
-    /// key can be sealed to it.
+    /// key can be sealed to it. With the first password only the code stays that opened: any other may be of whoever came by
+    /// while the vault stood open.
     ///
     /// - Throws: ``KeybagError/tooManyEpochs``, ``KeybagError/noMemory``.
     public borrowing func rotated(
@@ -141,7 +142,7 @@ public struct Keybag: Equatable, Sendable {
       next.generation += 1
       next.protectors = [mine]
       do throws(SodiumError) {
-        for code in keybag.protectors where code.kind == .recoveryCode {
+        for code in codes(besides: mine.kind) {
           next.protectors.append(try code.resealed(fresh, before: root, vault: vault))
         }
         next.epochs = []
@@ -199,15 +200,25 @@ public struct Keybag: Equatable, Sendable {
       }
     }
 
-    /// The keybag with `password` as its only password, one generation later.
+    /// The recovery codes that stay beside a protector of that kind. Where it is the first password, only the one that
+    /// opened: whoever was let in by the device key alone could have made any other.
+    private borrowing func codes(besides kind: Protector.Kind) -> [Protector] {
+      let isFirst = keybag.isPasswordless && kind == .password
+      let mine = keybag.protectors[protector].id
+      return keybag.protectors.filter { $0.kind == .recoveryCode && (!isFirst || $0.id == mine) }
+    }
+
+    /// The keybag with `password` as its only password, one generation later. It stands on the device key no more.
     public borrowing func settingPassword(
       _ password: RawSpan, cost: PasswordCost = .compiledIn
     ) throws(KeybagError) -> Keybag {
       let made = try Protector.make(
         password: password, root: root, vault: keybag.vault, state: .proven, cost: cost)
+      let codes = codes(besides: .password)
       return try next { keybag in
-        keybag.protectors.removeAll { $0.kind == .password }
+        keybag.protectors.removeAll { $0.kind != .restricted }
         keybag.protectors.insert(made, at: 0)
+        keybag.protectors += codes
       }
     }
 

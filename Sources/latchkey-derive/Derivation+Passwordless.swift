@@ -43,9 +43,25 @@ extension Derivation {
   borrowing func setFirstPassword(
     _ keybag: Keybag, of folder: borrowing Folder, at daemon: borrowing ControlClient
   ) throws -> DeriveResult {
-    try daemon.mayRotate(until: deadline())
-    let opened = try open(keybag, at: daemon)
-    return try changeKeys(to: try opened.rotated(password: request.token.bytes), of: folder, at: daemon)
+    // Not asked first whether keys could be changed now: a daemon that has just been started still looks at its database,
+    // and one login after a start is all that some people do. What cannot be now comes with the next unlock.
+    return try protect(try open(keybag, at: daemon), by: request.token.bytes, of: folder, at: daemon)
+  }
+
+  /// Lets the first password alone open the vault, under new keys.
+  borrowing func protect(
+    _ opened: borrowing Keybag.Opened, by password: RawSpan, of folder: borrowing Folder,
+    at daemon: borrowing ControlClient
+  ) throws -> DeriveResult {
+    let next: Keybag.Opened
+    do throws(KeybagError) { next = try opened.rotated(password: password) } catch {
+      guard error == .tooManyEpochs else { throw error }
+      // New keys wait for what still hangs on former ones. The password does not, or the vault would stand open for ever.
+      try KeybagFile.replace(with: try opened.settingPassword(password), in: folder)
+      _ = try? greet(daemon, .authenticate)
+      return .tooManyEpochs
+    }
+    return try changeKeys(to: next, of: folder, at: daemon)
   }
 
   /// The password is being removed: from now on the device key opens the vault, where the old password still can; and

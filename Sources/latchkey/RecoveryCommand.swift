@@ -44,6 +44,9 @@ struct RecoveryCommand: ParsableCommand {
 
           """
         try output.writeAll(Array(advice.utf8).span.bytes)
+        guard status.passwordless else { return }
+        let end = "It ends when your login gets a password, as one that others made does. Make another then.\n"
+        try output.writeAll(Array(end.utf8).span.bytes)
       }
     }
 

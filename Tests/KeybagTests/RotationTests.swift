@@ -74,6 +74,33 @@ struct RotationTests {
     #expect(octets(try next.open(code: code).formerTiers()[1].tiers.unlocked) == [UInt8](hex: vector.tierA))
   }
 
+  @Test("keeps no recovery code from before the first password, but the one that opened")
+  func firstPassword() throws {
+    let vault = Sodium.randomBytes(16)
+    let wrapping = try #require(
+      DeviceSecret.Wrapping(identity: Sodium.randomBytes(16), wrapped: Sodium.randomBytes(72)))
+    func secret() throws -> DeviceSecret {
+      DeviceSecret(protector: Sodium.randomBytes(16), wrapping: wrapping, key: try .random())
+    }
+    let mine = try RecoveryCode.random()
+    let planted = try RecoveryCode.random()
+    // Whoever sits down at such a login makes one with `latchkey recovery create`, and nobody asks him anything.
+    let founded = try Keybag.found(vault: vault, device: try secret())
+    let open = try founded.settingRecoveryCode(planted).open(code: planted).rotated(device: try secret())
+    #expect(open.keybag.protectors.map(\.kind) == [.device, .recoveryCode])
+    let byCode = try open.keybag.open(code: planted).rotated(with: password).keybag
+    #expect(byCode.protectors.map(\.kind) == [.password, .recoveryCode])
+    let bySame = octets(try byCode.open(code: planted).tiers().session)
+    #expect(try bySame == octets(byCode.open(with: password).tiers().session))
+
+    let next = try open.rotated(with: password)
+    #expect(next.keybag.protectors.map(\.kind) == [.password])
+    #expect(failure { () throws(KeybagError) in _ = try next.keybag.open(code: planted) } == .wrongPassword)
+    // With a password one stays, as ever.
+    let later = try next.keybag.open(with: password).settingRecoveryCode(mine).open(with: password)
+    #expect(try later.rotated(with: password).keybag.open(code: mine).keybag.epochs.count == 4)
+  }
+
   @Test("is refused where too many former keys are still needed")
   func limit() throws {
     var opened = try Keybag.found(with: password, cost: cheap)

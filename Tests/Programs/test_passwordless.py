@@ -208,7 +208,7 @@ def test_the_first_password_comes_with_new_keys(passwordless):
     shadow(person, "$6$salt$hash")
     daemon.needed = needed(1)
     assert person.run(OPEN) == UNLOCKED
-    assert operations(daemon) == [HELLO, MAY_ROTATE, DEVICE_SECRET, ROTATE_OPERATION, NEEDED_EPOCH]
+    assert operations(daemon) == [HELLO, DEVICE_SECRET, ROTATE_OPERATION, NEEDED_EPOCH]
     assert daemon.wanted == [(PRESENT, bytes(16), bytes(16))] and daemon.destructions == []
     keybag, after = person.keybag.read_bytes(), bag(person)
     assert (after.kinds, after.epochs, after.generation) == ([PASSWORD_KIND], [1, 2], generation(old) + 1)
@@ -242,8 +242,8 @@ def test_what_may_not_found_sets_no_first_password(passwordless, fields):
 
 
 @pytest.mark.parametrize("name, answer, expected", [
-    ("need", NOTHING, NOTHING_NEEDED), ("need", NEED_REFUSED, REFUSED), ("may_rotate", declined(), REFUSED),
-    ("may_rotate", SILENT, DAEMON_SILENT), ("device_secret", declined(), REFUSED), ("device_secret", HANG_UP, DAEMON_SILENT)])
+    ("need", NOTHING, NOTHING_NEEDED), ("need", NEED_REFUSED, REFUSED), ("device_secret", declined(), REFUSED),
+    ("device_secret", SILENT, DAEMON_SILENT), ("device_secret", HANG_UP, DAEMON_SILENT)])
 def test_no_first_password_where_the_daemon_declines(passwordless, name, answer, expected):
     person, daemon = passwordless
     before = person.keybag.read_bytes()
@@ -274,7 +274,7 @@ def test_a_first_password_whose_keys_are_not_taken_waits_for_the_next_login(pass
     assert len(daemon.deliveries[-1].former) == 1 and bag(person).epochs == [2]
 
 
-@pytest.mark.parametrize("when", [MAY_ROTATE, DEVICE_SECRET, ROTATE_OPERATION, NEEDED_EPOCH])
+@pytest.mark.parametrize("when", [DEVICE_SECRET, ROTATE_OPERATION, NEEDED_EPOCH])
 def test_killed_while_the_first_password_is_set(passwordless, when):
     person, daemon = passwordless
     before = person.keybag.read_bytes()
@@ -290,13 +290,54 @@ def test_killed_while_the_first_password_is_set(passwordless, when):
     running.append(run := person.start(OPEN))
     assert run.end() == b"" and run.process.returncode == -signal.SIGKILL
     # Either as before, or with the password and all keys: never without a way in.
-    if when in (MAY_ROTATE, DEVICE_SECRET):
+    if when == DEVICE_SECRET:
         assert person.keybag.read_bytes() == before
     else:
         assert (bag(person).kinds, bag(person).epochs) == ([PASSWORD_KIND], [1, 2])
     assert person.run(OPEN) == UNLOCKED
     assert (bag(person).kinds, bag(person).epochs) == ([PASSWORD_KIND], [2])
     assert person.run(AUTHENTICATE) == UNLOCKED
+
+
+def test_a_daemon_that_still_looks_at_its_database_holds_up_no_first_password(passwordless):
+    """One that was started by this very login does, and this may be the only login before it ends."""
+    person, daemon = passwordless
+    shadow(person, "$6$salt$hash")
+    daemon.may_rotate = declined("the vault is still being checked; try again in a moment")
+    daemon.outcome = UNLOCK_REFUSED
+    assert person.run(OPEN) == BEGUN
+    assert (bag(person).kinds, bag(person).epochs) == ([PASSWORD_KIND], [1, 2])
+
+
+def test_the_first_password_leaves_no_recovery_code_that_anybody_could_have_made(passwordless):
+    person, daemon = passwordless
+    result, text = create(person, token="")
+    assert result == UNLOCKED and person.run(CHECK_CODE, token=text.strip()) == UNLOCKED
+    shadow(person, "$6$salt$hash")
+    daemon.needed = needed(2)
+    assert person.run(OPEN) == UNLOCKED
+    assert bag(person).kinds == [PASSWORD_KIND]
+    assert person.run(CHECK_CODE, token=text.strip()) == WRONG_PASSWORD
+
+
+@pytest.mark.parametrize("operation", [OPEN, RECOVER])
+def test_the_first_password_does_not_wait_for_former_keys(passwordless, operation):
+    """Or whoever once had the vault open could see to it that it stays so."""
+    person, daemon = passwordless
+    for _ in range(7):
+        assert person.run(ROTATE, token="") == UNLOCKED
+    _, text = create(person, token="")
+    tiers = daemon.deliveries[-1]
+    shadow(person, "$6$salt$hash")
+    if operation == OPEN:
+        assert person.run(OPEN) == TOO_MANY_EPOCHS
+        assert bag(person).kinds == [PASSWORD_KIND] and operations(daemon)[-1] == HELLO
+    else:
+        assert person.run(RECOVER, token=text.strip(), password=PASSWORD, service="latchkey-unlock") == UNLOCKED
+        assert bag(person).kinds == [PASSWORD_KIND, CODE_KIND]
+    assert bag(person).epochs == list(range(1, 9))
+    assert person.run(AUTHENTICATE) == UNLOCKED and daemon.deliveries[-1].unlocked == tiers.unlocked
+    assert person.run(AUTHENTICATE, token="another") == WRONG_PASSWORD
 
 
 def test_the_code_of_a_vault_without_a_password_brings_the_first_one(passwordless):
