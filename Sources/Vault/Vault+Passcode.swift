@@ -7,24 +7,56 @@ extension Vault {
   /// Destroys every item of whenPasscodeSetThisDeviceOnly of this device: the device's erasable secret, then keys in memory,
   /// then rows. What SQLite's log still has goes with the next ``settle()``.
   ///
-  /// Needs no key. An interruption after the first step leaves items that nothing can read; the next call, or the next
-  /// unlock, removes them.
+  /// Needs no key, and for the secret no database: one that is missing or damaged now may be put back. An interruption after
+  /// the first step leaves items that nothing can read; the next call, or the next unlock, removes them.
   ///
   /// - Throws: ``VaultError/unavailable(_:)`` where there is no device key: nothing was destroyed then.
   public func destroyPasscodeItems() throws(VaultError) {
-    _ = try writable()
-    guard let device, share != nil else {
-      throw .unavailable(deviceProblem ?? "the device key: this is another device")
-    }
     let folder: Folder
     do throws(KeybagError) { folder = try KeybagFile.folder(home: home, owner: owner) } catch {
       throw .unavailable("the vault's folder: \(error.explanation)")
     }
-    do throws(DeviceKeyError) { try device.eraseErasable(in: folder) } catch {
-      throw .unavailable("\(device.backend.title): \(error.explanation)")
+    for device in try devicesOfPasscodeItems(folder) {
+      do throws(DeviceKeyError) { try device.eraseErasable(in: folder) } catch {
+        throw .unavailable("\(device.backend.title): \(error.explanation)")
+      }
     }
     forgetErasable()
+    passcodeItemsAreDead = true
+    // One that was never made has no rows.
+    if store == nil, storeProblem == .notFounded { return }
+    _ = try writable()
     try finishDestruction()
+  }
+
+  /// Destroys them where the keybag says that the login has no password; else removes what is left of any before.
+  func endPasscodeItems() throws(VaultError) {
+    guard isPasswordless, let share, !share.isErased else { return try finishDestruction() }
+    try destroyPasscodeItems()
+  }
+
+  /// Where the erasable secret may be that the items of this device hang on.
+  private func devicesOfPasscodeItems(_ folder: borrowing Folder) throws(VaultError) -> [any DeviceKey] {
+    guard store == nil else {
+      // A key in a file that this database does not know may be another device's: its secret stays.
+      guard let device, share != nil || device.backend != .file else {
+        throw .unavailable(deviceProblem ?? "the device key: this is another device")
+      }
+      return [device]
+    }
+    // Only the database tells which of them it is.
+    var devices: [any DeviceKey] = []
+    do throws(DeviceKeyError) { if let served = try service() { devices.append(served) } } catch {
+      throw .unavailable("\(DeviceKeyBackend.host.title): \(error.explanation)")
+    }
+    guard folder.contains(FileDeviceKey.name) else { return devices }
+    do throws(DeviceKeyError) {
+      devices.append(try FileDeviceKey(folder: folder, machine: machine, mayCreate: false))
+    } catch {
+      // A file that somebody laid there is not to save what hangs on the service.
+      if devices.isEmpty { throw .unavailable("\(FileDeviceKey.name): \(error.explanation)") }
+    }
+    return devices
   }
 
   /// Lets there be items of the class again at once, where the vault is open and its login has a password. Else the next
@@ -35,9 +67,12 @@ extension Vault {
     try makeMissingClasses()
   }
 
-  /// Whether the device still has what the items of the class hang on, or there is something left to remove.
+  /// Whether the device may still have what the items of the class hang on, or there is something left to remove. What the
+  /// database says of the device is not believed: whoever writes into the vault's folder could have it say that nothing is.
   public var mayHavePasscodeItems: Bool {
-    guard let share, share.isErased else { return true }
+    guard passcodeItemsAreDead else { return true }
+    guard let share else { return store != nil }
+    guard share.isErased else { return true }
     return open.contains { collection in
       collection.classes.contains {
         $0.row.accessibility == .whenPasscodeSetThisDeviceOnly && $0.row.device == share.row
@@ -110,6 +145,7 @@ extension Vault {
       let row = try store.devices().first(where: { $0.id == share.row })
     else { return }
     let (next, renewed) = try share.renewingErasable(row, on: device, vault: store.vault)
+    passcodeItemsAreDead = false
     try writing { store throws(VaultError) in try store.update(renewed) }
     adopt(next)
   }

@@ -19,17 +19,21 @@ extension Vault {
   /// - Throws: ``VaultError/unavailable(_:)`` where the device key is another, or does not answer.
   public func openByDevice(liftingMarksOf marked: Set<Int64> = []) throws(VaultError) {
     do throws(VaultError) {
-      try openBySecret(liftingMarksOf: marked)
+      let secret = try presentDeviceSecret()
+      let opened = try openBySecret(secret, liftingMarksOf: marked)
       passwordlessProblem = nil
+      // It is open. Where the protector could not follow, the key that it hangs on stays.
+      do throws(VaultError) { try follow(opened) } catch { passwordlessProblem = error.explanation }
     } catch {
       passwordlessProblem = error.explanation
       throw error
     }
   }
 
-  private func openBySecret(liftingMarksOf marked: Set<Int64>) throws(VaultError) {
+  private func openBySecret(
+    _ secret: borrowing DeviceSecret, liftingMarksOf marked: Set<Int64>
+  ) throws(VaultError) -> Keybag.Opened {
     guard let keybag else { throw storeProblem ?? .notFounded }
-    let secret = try presentDeviceSecret()
     let opened: Keybag.Opened
     do throws(KeybagError) { opened = try keybag.open(deviceSecret: secret.key) } catch {
       throw .unavailable("keybag: \(error.explanation)")
@@ -40,7 +44,7 @@ extension Vault {
         tiers, former: try opened.formerTiers(), opening: .everything, liftingMarks: true, of: marked,
         mayCreate: false)
     } catch let error as VaultError { throw error } catch { throw .unavailable("keybag: it does not open") }
-    try follow(opened)
+    return opened
   }
 
   /// Where the device key moved elsewhere, the protector moves after it.

@@ -52,6 +52,8 @@ public final class Vault {
   var indexEpoch: UInt32 = 1
   /// Items of whenPasscodeSetThisDeviceOnly that were destroyed; see ``takeDestroyed()``.
   var destroyed: [FoundItem] = []
+  /// Whether this program had the device erase what they hung on, and gave it nothing new since.
+  var passcodeItemsAreDead = false
   /// Where the wrapping of items that were stored while locked goes on.
   var rewrapPosition: Int64 = 0
 
@@ -371,13 +373,11 @@ public final class Vault {
     chains = (unlocked ?? chains.unlocked, session)
     if opening == .everything, itemProblem == nil {
       try whereThereIsRoom { () throws(VaultError) in
-        if isPasswordless, let share, !share.isErased {
-          try destroyPasscodeItems()
-        } else {
-          try finishDestruction()
-        }
+        try endPasscodeItems()
         if !isPasswordless { try renewErasable() }
         try renewKeys(indexUnder: HeldKey(try wrapOfIndex(tiers)))
+        // New keys came with another share of the device, which has such a secret again.
+        try endPasscodeItems()
         try makeMissingClasses()
       }
     }

@@ -38,7 +38,11 @@ extension Daemon {
     do throws(VaultError) {
       try vault.openByDevice(liftingMarksOf: lifting)
       keysCame()
-    } catch { Journal.log(.error, "a collection does not open: \(error.explanation)") }
+    } catch {
+      Journal.log(.error, "a collection does not open: \(error.explanation)")
+      // What failed took the keys that were there with it. It is said to be open again when it is.
+      if !vault.isUnlocked { undo() }
+    }
   }
 
   func deviceSecret(_ request: DeviceSecretRequest) throws(Refusal) -> SealedDeviceSecret {
@@ -57,12 +61,14 @@ extension Daemon {
   func destroyPasscodeItems(passwordRemoved: Bool) throws(Refusal) -> UInt64 {
     vault.refresh()
     followPassword()
-    // A vault that was never open has no items.
-    guard vault.hasDatabase else { return 0 }
-    try Refusal.vault { () throws(VaultError) in
+    do throws(VaultError) {
       // What was destroyed before a password was seen again is not to be looked for at every login.
       if vault.mayHavePasscodeItems { try vault.destroyPasscodeItems() }
       if !passwordRemoved { try vault.startPasscodeItemsAnew() }
+    } catch {
+      tellDestroyed()
+      Journal.log(.error, "what hangs on a password of the login's cannot be destroyed: \(error.explanation)")
+      throw Refusal(reason: error.explanation)
     }
     return UInt64(tellDestroyed())
   }

@@ -28,6 +28,8 @@ extension Daemon {
       return .unusable(error.explanation)
     }
     workWhenIdle()
+    // New keys are no reason to bring back what was erased beside the daemon.
+    tellDestroyed()
     return .live
   }
 

@@ -123,4 +123,53 @@ struct PasscodeTests {
     service.failure = nil
     for id in doomed { _ = try vault.readSecret(ofItem: id) }
   }
+
+  enum Loss: CaseIterable { case missing, unreadable, damaged }
+
+  /// Whoever takes the database away for a moment does not save it.
+  @Test("does not wait for a database", arguments: Kept.allCases, Loss.allCases)
+  func withoutDatabase(_ kept: Kept, _ loss: Loss) throws {
+    let (copy, doomed, others) = try {
+      let (vault, doomed, others) = try filled(kept)
+      vault.settleWhole()
+      return (try Home(copying: home), doomed, others)
+    }()
+    if loss == .unreadable { home.write(KeybagFile.database, Array("not a database".utf8)) }
+    if loss == .missing { home.remove(KeybagFile.database) }
+    let vault = vault(kept)
+    if loss == .damaged { vault.note(.damaged("vault.db: for the test")) }
+    #expect(vault.mayHavePasscodeItems)
+    try? vault.destroyPasscodeItems()
+    if kept == .file { copy.write(FileDeviceKey.name, home.read(FileDeviceKey.name)) }
+    let back = self.vault(kept, of: copy)
+    try copy.unlock(back)
+    for id in doomed { #expect(throws: VaultError.self) { try back.readSecret(ofItem: id) } }
+    for id in others { _ = try back.readSecret(ofItem: id) }
+  }
+
+  @Test("is not believed to be through because the database says so")
+  func believed() throws {
+    do {
+      let (vault, _, _) = try filled(.service)
+      try vault.destroyPasscodeItems()
+      #expect(!vault.mayHavePasscodeItems)
+      vault.settleWhole()
+    }
+    // Such a database can be put in the place of one with items.
+    let vault = vault(.service)
+    #expect(vault.mayHavePasscodeItems)
+    try vault.destroyPasscodeItems()
+    #expect(!vault.mayHavePasscodeItems)
+    try home.unlock(vault)
+    #expect(vault.mayHavePasscodeItems)
+  }
+
+  @Test("leaves the key in a file alone that the database does not know: it may be another device's")
+  func ofOther() throws {
+    do { try filled(.file).vault.settleWhole() }
+    let elsewhere = home.vault(on: Home.otherMachine)
+    let file = home.read(FileDeviceKey.name)
+    #expect(throws: VaultError.self) { try elsewhere.destroyPasscodeItems() }
+    #expect(home.read(FileDeviceKey.name) == file)
+  }
 }

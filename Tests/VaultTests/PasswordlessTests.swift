@@ -1,0 +1,68 @@
+import Glibc
+import Keybag
+import Posix
+import Sodium
+import StandInDevice
+import Testing
+
+@testable import Keybag
+@testable import Vault
+
+@Suite("A vault without a password")
+struct PasswordlessTests {
+  let home: Home
+  let service = StandInDevice(seed: 3)
+
+  init() throws {
+    home = try Home()
+    let vault = try home.unlocked()
+    _ = try vault.add(["a": "b"], "secret")
+    let secret = try vault.newDeviceSecret(vault: home.keybag.vault, protector: Sodium.randomBytes(16))
+    try KeybagFile.replace(
+      with: try Home.open(home.keybag).removingPassword(secret),
+      in: try KeybagFile.folder(home: home.path, owner: getuid()))
+    vault.settleWhole()
+  }
+
+  func vault() -> Vault {
+    Vault(home: home.path, owner: getuid(), machine: Home.machine) { () throws(DeviceKeyError) in service }
+  }
+
+  /// As on a disk that is full or read-only.
+  @Test("is open also where its protector cannot follow the device key")
+  func stays() throws {
+    do {
+      let folder = try KeybagFile.folder(home: home.path, owner: getuid())
+      let lock = try KeybagFile.lock(folder)
+      defer { extendLifetime(lock) }
+      let vault = vault()
+      try vault.openByDevice()
+      #expect(vault.isUnlocked && vault.deviceBackend == .host)
+      #expect(vault.problems.count == 1)
+      vault.settleWhole()
+    }
+    for _ in 0..<2 {
+      let vault = vault()
+      try vault.openByDevice()
+      #expect(vault.isUnlocked && vault.problems.isEmpty)
+      #expect(vault.keybag?.deviceProtector?.deviceWrapping?.identity == service.identity)
+    }
+  }
+
+  @Test("has no keys of what needs a password, with new keys neither")
+  func noPasscode() throws {
+    let vault = vault()
+    try vault.openByDevice()
+    #expect(!vault.hasKey(.whenPasscodeSetThisDeviceOnly) && vault.hasKey(.whenUnlockedThisDeviceOnly))
+    vault.settleWhole()
+    let keybag = try #require(vault.keybag)
+    let secret = try vault.newDeviceSecret(vault: keybag.vault, protector: Sodium.randomBytes(16))
+    let next = try keybag.open(deviceSecret: try vault.presentDeviceSecret().key).rotated(device: secret)
+    try KeybagFile.replace(with: next.keybag, in: try KeybagFile.folder(home: home.path, owner: getuid()))
+    vault.refresh()
+    try vault.unlock(
+      try next.tiers(), former: try next.formerTiers(), opening: .everything, liftingMarks: false, mayCreate: false)
+    #expect(vault.epoch == 2 && vault.indexEpoch == 2)
+    #expect(!vault.hasKey(.whenPasscodeSetThisDeviceOnly) && vault.hasKey(.whenUnlockedThisDeviceOnly))
+  }
+}
