@@ -204,6 +204,17 @@ def test_the_first_password_changes_all_keys(passwordless, tmp_path):
     assert session.login().returncode == 0 and readable(session) == set(CLASSES)
 
 
+def test_the_first_password_ends_a_code_that_anybody_could_have_made(passwordless):
+    session = passwordless
+    code = session.run("latchkey", "recovery", "create", "--stdout", check=True).stdout
+    assert session.status()["recovery_code"] is True
+    session.shadow("*")
+    assert session.login().returncode == 0
+    assert state(session) == ("unlocked", False) and session.status()["recovery_code"] is False
+    done = session.run("latchkey", "recovery", "check", "--stdin", input=code)
+    assert done.returncode == 1 and "that code does not open this vault" in done.stderr
+
+
 def test_the_first_password_behind_a_locker(passwordless):
     """From then on a locker counts, one that was there before as well."""
     session = passwordless
@@ -273,6 +284,28 @@ def test_a_password_that_root_removed(session, service, tmp_path, backend):
     put_back(session, before, *[name for name in ("keybag", "vault.db") if (before / name).exists()])
     assert session.login().returncode == 0
     assert readable(session) == set(OTHERS)
+
+
+@pytest.mark.parametrize("harm", ["away", "damaged"])
+def test_a_database_that_cannot_be_used_saves_nothing(session, service, tmp_path, harm):
+    """Whoever writes into the folder could take it away for as long as the password is."""
+    service.start()
+    assert session.login().returncode == 0 and session.login().returncode == 0
+    fill(session)
+    session.stop_daemon()
+    before = copy_of(session, tmp_path / "before")
+    for file in session.vault.glob("vault.db*"):
+        file.unlink()
+    if harm == "damaged":
+        (session.vault / "vault.db").write_bytes(b"no database" * 1000)
+        shutil.chown(session.vault / "vault.db", session.uid, session.gid)
+    session.start_daemon()
+    session.shadow("")
+    assert session.login_without_password().returncode == 0
+    put_back(session, before)
+    session.shadow("*")
+    assert session.login().returncode == 0
+    assert readable(session) == set(OTHERS) and not has(session, PASSCODE)
 
 
 def test_a_password_that_is_removed_by_pam(session):
