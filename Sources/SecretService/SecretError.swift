@@ -27,7 +27,7 @@ extension BusError {
     case .tooLarge, .outOfMemory: self = .limitsExceeded(error.explanation)
     case .damaged, .foreignItem:
       self = BusError(name: "org.latchkey.Error.Damaged", message: error.explanation + "; see `latchkey status`")
-    case .unavailable, .otherDevice:
+    case .unavailable, .otherDevice, .deviceMissing:
       self = BusError(name: "org.latchkey.Error.Unavailable", message: error.explanation + "; see `latchkey status`")
     case .diskFull:
       self = BusError(name: "org.freedesktop.DBus.Error.NoMemory", message: "the disk is full: nothing was stored")

@@ -28,6 +28,8 @@ public enum VaultError: Error, Equatable, Sendable {
   case foreignItem(Int64)
   /// The item was made on another device, whose key it needs.
   case otherDevice
+  /// The item is bound to a device, and this one's key cannot be used.
+  case deviceMissing
   /// Memory for a secret could not be had.
   case outOfMemory
 
@@ -74,6 +76,7 @@ extension VaultError {
     case .diskFull: "the disk is full"
     case .foreignItem(let id): "item \(id) was put into the vault by somebody else, so it is not opened"
     case .otherDevice: "it was stored on another device"
+    case .deviceMissing: "it is bound to a device, and the device key cannot be used now"
     case .outOfMemory: "there is not enough memory"
     }
   }
