@@ -9,8 +9,8 @@ from machine import REPOSITORY
 
 # Last: some modules have the same names there and here.
 sys.path.append(str(REPOSITORY / "Tests/Integration"))
-from clients import CLASSES  # noqa: E402
-from peer import Peer  # noqa: E402
+from clients import CLASS, CLASSES  # noqa: E402
+from peer import Failure, Peer  # noqa: E402
 from table import Cell, written  # noqa: E402
 
 
@@ -26,6 +26,33 @@ def visitor(account):
         peer.close()
     finally:
         os.close(folder)
+
+
+BOUND = [name for name in CLASSES if name.endswith("this-device-only")]
+FREE = [name for name in CLASSES if name not in BOUND]
+UNAVAILABLE = "org.latchkey.Error.Unavailable"
+
+
+def store_each(account, origin="here"):
+    """An item of each class."""
+    with visitor(account) as peer:
+        for name in CLASSES:
+            peer.create(f"{origin}, {name}", {"app": name, "origin": origin, CLASS: name})
+
+
+def readable(account, origin="here"):
+    """The classes whose items of `store_each` can be read, each with the right secret; the others are found, and out of
+    reach."""
+    classes = []
+    with visitor(account) as peer:
+        for name in CLASSES:
+            (item,) = sum(peer.search({"app": name, "origin": origin}), [])
+            try:
+                assert peer.read(item).decode() == f"{origin}, {name}"
+                classes.append(name)
+            except Failure as failure:
+                assert failure.name == UNAVAILABLE, name
+    return classes
 
 
 def fill(account):
