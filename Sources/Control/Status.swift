@@ -69,6 +69,9 @@ public struct Status: Equatable, Sendable {
   /// How many of them are locked by themselves.
   public var lockedCollections: UInt64 = 0
 
+  /// How many items only another device opens.
+  public var otherDeviceItems: UInt64 = 0
+
   /// How far a change of keys is.
   public struct Rotation: Equatable, Sendable {
     /// Items whose keys are still to be wrapped anew.
@@ -132,6 +135,7 @@ public struct Status: Equatable, Sendable {
     out.number(items)
     out.number(collections)
     out.number(lockedCollections)
+    out.number(otherDeviceItems)
     for count in [rotation.left, rotation.closed, rotation.otherDevice, rotation.quarantined] { out.number(count) }
     out.number(UInt8(rotation.needsFormerKeys ? 1 : 0))
     out.number(epoch)
@@ -160,6 +164,7 @@ public struct Status: Equatable, Sendable {
       items = try input.number()
       collections = try input.number()
       lockedCollections = try input.number()
+      otherDeviceItems = try input.number()
       rotation.left = try input.number()
       rotation.closed = try input.number()
       rotation.otherDevice = try input.number()

@@ -40,6 +40,7 @@ struct StatusCommand: ParsableCommand {
     let items: UInt64
     let collections: UInt64
     let locked_collections: UInt64
+    let other_device_items: UInt64
     let rotation: Rotation
     let recovery_code: Bool
     let passwordless: Bool
@@ -64,7 +65,7 @@ struct StatusCommand: ParsableCommand {
       problems: status.problems, vault: status.vaultPath, generation: status.generation,
       device_key: status.deviceKey, memory_locked: status.memoryLocked, name_owner: status.nameOwner,
       lock_sources: status.lockSources, items: status.items, collections: status.collections,
-      locked_collections: status.lockedCollections,
+      locked_collections: status.lockedCollections, other_device_items: status.otherDeviceItems,
       rotation: Report.Rotation(
         epoch: status.epoch, left: status.rotation.left, closed: status.rotation.closed,
         other_device: status.rotation.otherDevice, quarantined: status.rotation.quarantined,
@@ -113,7 +114,8 @@ struct StatusCommand: ParsableCommand {
   private static func content(_ status: Status) -> String {
     func count(_ number: UInt64, _ thing: String) -> String { "\(number) \(thing)" + (number == 1 ? "" : "s") }
     let locked = status.lockedCollections == 0 ? "" : " (\(status.lockedCollections) locked by command)"
-    return count(status.items, "item") + " in " + count(status.collections, "collection") + locked
+    let foreign = status.otherDeviceItems == 0 ? "" : "; \(status.otherDeviceItems) stored on another device"
+    return count(status.items, "item") + " in " + count(status.collections, "collection") + locked + foreign
   }
 
   private static func owner(_ name: String) -> String {

@@ -304,6 +304,7 @@ extension Daemon: ControlHandler {
     status.items = UInt64((try? vault.itemCount()) ?? 0)
     status.collections = UInt64(vault.collections.count)
     status.lockedCollections = UInt64(vault.lockedCollectionCount)
+    status.otherDeviceItems = UInt64((try? vault.otherDeviceItemCount()) ?? 0)
     status.rotation = rotation
     status.epoch = vault.keybag?.epoch.number ?? 0
     status.passwordless = machine.isPasswordless

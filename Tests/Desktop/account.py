@@ -1,6 +1,8 @@
 """A user of a machine: the ways to log in, and the vault's files."""
 
 import json
+import shutil
+import subprocess
 
 from machine import eventually
 from terminal import Terminal
@@ -21,6 +23,12 @@ class Account:
     def vault(self):
         """The vault's folder, as seen from the outside."""
         return self.machine.path(self.folder)
+
+    def carry_home(self, other):
+        """Puts the home folder, as it is now, in the place of another account's of the same number."""
+        source, target = (account.machine.path(account.home) for account in (self, other))
+        shutil.rmtree(target)
+        subprocess.run(["cp", "-a", source, target], check=True)
 
     # Logging in
 
