@@ -95,6 +95,10 @@ public struct Status: Equatable, Sendable {
   public var epoch: UInt32 = 0
   /// When the recovery code was made, in seconds since 1970; 0 without one.
   public var recoveryCodeCreated: UInt64 = 0
+  /// Whether the keybag is an older copy than the one that was open on this machine before.
+  public var hasOlderKeybag = false
+  /// Whether the database is.
+  public var hasOlderDatabase = false
 
   /// A status with nothing in it.
   public init() {}
@@ -134,6 +138,7 @@ public struct Status: Equatable, Sendable {
     out.number(UInt8(rotation.needsFormerKeys ? 1 : 0))
     out.number(epoch)
     out.number(recoveryCodeCreated)
+    out.number(UInt8((hasOlderKeybag ? 1 : 0) | (hasOlderDatabase ? 2 : 0)))
   }
 
   init?(decoding input: inout ByteReader) {
@@ -164,6 +169,9 @@ public struct Status: Equatable, Sendable {
       rotation.needsFormerKeys = try input.number(UInt8.self) == 1
       epoch = try input.number()
       recoveryCodeCreated = try input.number()
+      let older: UInt8 = try input.number()
+      hasOlderKeybag = older & 1 != 0
+      hasOlderDatabase = older & 2 != 0
     } catch { return nil }
   }
 
