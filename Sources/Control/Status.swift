@@ -95,6 +95,8 @@ public struct Status: Equatable, Sendable {
   public var epoch: UInt32 = 0
   /// When the recovery code was made, in seconds since 1970; 0 without one.
   public var recoveryCodeCreated: UInt64 = 0
+  /// Whether the login has no password, so that the vault is always unlocked.
+  public var passwordless = false
   /// Whether the keybag is an older copy than the one that was open on this machine before.
   public var hasOlderKeybag = false
   /// Whether the database is.
@@ -138,6 +140,7 @@ public struct Status: Equatable, Sendable {
     out.number(UInt8(rotation.needsFormerKeys ? 1 : 0))
     out.number(epoch)
     out.number(recoveryCodeCreated)
+    out.number(UInt8(passwordless ? 1 : 0))
     out.number(UInt8((hasOlderKeybag ? 1 : 0) | (hasOlderDatabase ? 2 : 0)))
   }
 
@@ -169,6 +172,7 @@ public struct Status: Equatable, Sendable {
       rotation.needsFormerKeys = try input.number(UInt8.self) == 1
       epoch = try input.number()
       recoveryCodeCreated = try input.number()
+      passwordless = try input.number(UInt8.self) == 1
       let older: UInt8 = try input.number()
       hasOlderKeybag = older & 1 != 0
       hasOlderDatabase = older & 2 != 0

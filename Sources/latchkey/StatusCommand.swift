@@ -42,6 +42,7 @@ struct StatusCommand: ParsableCommand {
     let locked_collections: UInt64
     let rotation: Rotation
     let recovery_code: Bool
+    let passwordless: Bool
     let older_files: [String]
 
     struct Rotation: Encodable {
@@ -69,6 +70,7 @@ struct StatusCommand: ParsableCommand {
         epoch: status.epoch, left: status.rotation.left, closed: status.rotation.closed,
         other_device: status.rotation.otherDevice, quarantined: status.rotation.quarantined,
         former_keys_needed: status.rotation.needsFormerKeys), recovery_code: status.recoveryCodeCreated > 0,
+      passwordless: status.passwordless,
       older_files: (status.hasOlderKeybag ? ["keybag"] : []) + (status.hasOlderDatabase ? ["vault.db"] : []))
     return String(decoding: try encoder.encode(report), as: UTF8.self)
   }
@@ -84,6 +86,9 @@ struct StatusCommand: ParsableCommand {
     if status.rotation.left > 0 || status.rotation.needsFormerKeys {
       let remarks = RotateCommand.remarks(status.rotation)
       lines.append(("New keys", remarks.isEmpty ? "made; the next unlock goes on" : remarks.joined(separator: " ")))
+    }
+    if status.passwordless {
+      lines.append(("Login password", "none, so the vault is always unlocked, and the device key alone protects it"))
     }
     if status.recoveryCodeCreated > 0 { lines.append(("Recovery code", "there is one")) }
     lines.append(("Device key", Self.deviceKey(status.deviceKey)))

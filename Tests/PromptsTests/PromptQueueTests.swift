@@ -14,6 +14,7 @@ import Testing
     func isAnswered(_ question: Question, lifting: Set<Int64>) -> Bool {
       open.contains(question) && lifting.isDisjoint(with: marked)
     }
+    func openWithoutAsking(_ question: Question, lifting: Set<Int64>) {}
     func label(ofCollection id: Int64) -> String { "collection \(id)" }
     func launchPrompt(_ number: UInt64, failed: @escaping () -> Void) {
       launched.append(number)
