@@ -137,8 +137,9 @@ def test_status_ends_with_0_whatever_the_state_is(person, state, name):
 
 
 def test_status_says_what_an_older_copy_means(person):
+    daemon = person.daemon()
     for older, files in ((0, set()), (1, {"keybag"}), (2, {"vault.db"}), (3, {"keybag", "vault.db"})):
-        person.daemon(status(older=older, vault="/home/anna/x"))
+        daemon.status = status(older=older, vault="/home/anna/x")
         output = person.run("status").stdout
         assert {name for name in ("keybag", "vault.db") if f"{name} is older than" in output} == files
         assert ("An older copy of the vault was put back" in output) == ("/home/anna/x" in output.split("Keys")[1]) == bool(files)
