@@ -18,7 +18,7 @@ public struct ArchiveReport: Equatable, Sendable {
     case notice = 6
   }
 
-  /// One line.
+  /// One line. Its texts are cut to 255 bytes each: labels can be long, and lines many.
   public struct Line: Equatable, Sendable {
     /// What became of it.
     public let outcome: Outcome
@@ -36,8 +36,19 @@ public struct ArchiveReport: Equatable, Sendable {
       _ outcome: Outcome, collection: String, label: String = "", accessibility: AccessibilityClass? = nil,
       reason: String = ""
     ) {
-      (self.outcome, self.collection, self.label) = (outcome, collection, label)
-      (self.accessibility, self.reason) = (accessibility, reason)
+      (self.outcome, self.accessibility) = (outcome, accessibility)
+      (self.collection, self.label, self.reason) = (Line.cut(collection), Line.cut(label), Line.cut(reason))
+    }
+
+    private static let textLimit = 255
+
+    /// As much of a text as a line has, cut between characters (Unicode scalars).
+    public static func cut(_ text: String) -> String {
+      let bytes = text.utf8
+      guard bytes.count > textLimit else { return text }
+      var end = bytes.index(bytes.startIndex, offsetBy: textLimit)
+      while end > bytes.startIndex, bytes[end] & 0xC0 == 0x80 { bytes.formIndex(before: &end) }
+      return String(decoding: bytes[..<end], as: UTF8.self)
     }
   }
 

@@ -54,6 +54,31 @@ public enum AccessibilityClass: UInt8, CaseIterable, Sendable {
   /// Whether no password protects it at all: kept for programs that ask for it, and warned of.
   public var isDeprecated: Bool { tier == .device }
 
+  /// Whether its secrets leave this device, in a backup at least.
+  public var migrates: Bool {
+    switch self {
+    case .whenUnlocked, .afterFirstUnlock, .always: true
+    case .whenUnlockedThisDeviceOnly, .afterFirstUnlockThisDeviceOnly, .alwaysThisDeviceOnly,
+      .whenPasscodeSetThisDeviceOnly:
+      false
+    }
+  }
+
+  /// The class with every condition of both.
+  public func joined(with other: AccessibilityClass) -> AccessibilityClass {
+    if self == .whenPasscodeSetThisDeviceOnly || other == .whenPasscodeSetThisDeviceOnly {
+      return .whenPasscodeSetThisDeviceOnly
+    }
+    let migrates = migrates && other.migrates
+    if tier == .unlocked || other.tier == .unlocked {
+      return migrates ? .whenUnlocked : .whenUnlockedThisDeviceOnly
+    }
+    if tier == .session || other.tier == .session {
+      return migrates ? .afterFirstUnlock : .afterFirstUnlockThisDeviceOnly
+    }
+    return migrates ? .always : .alwaysThisDeviceOnly
+  }
+
   /// Whether new items may be stored while the class key is erased, sealed to the class's public key.
   public var acceptsWhileLocked: Bool { self == .whenUnlocked || self == .whenUnlockedThisDeviceOnly }
 

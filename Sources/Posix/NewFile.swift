@@ -13,8 +13,8 @@ public final class NewFile {
 
   /// Begins the file `name` in the folder at `path`. What an earlier one that was killed left behind is removed.
   ///
-  /// - Throws: ``PosixError``: `EISDIR` for a folder of that name; `EEXIST` where something of that name is there and is
-  ///   not to be replaced.
+  /// - Throws: ``PosixError``: `EISDIR` for a folder of that name; `ENOTSUP` for a device, a pipe or a socket, which is
+  ///   never replaced, nor is a link to one; `EEXIST` where something else of that name is there and is not to be replaced.
   public init(_ name: String, in path: String, replacing: Bool) throws(PosixError) {
     let folder = try FileDescriptor.open(path, flags: O_RDONLY | O_DIRECTORY)
     try NewFile.check(name, in: folder.number, replacing: replacing)
@@ -26,7 +26,16 @@ public final class NewFile {
     (self.name, self.temporary, self.replacing) = (name, temporary, replacing)
   }
 
-  deinit { if isTemporary { unlinkat(folder.number, temporary, 0) } }
+  deinit { if isTemporary, isOurs { unlinkat(folder.number, temporary, 0) } }
+
+  /// Whether the other name is this file's still: somebody who writes the same file at the same time took it over.
+  private var isOurs: Bool {
+    var named = stat()
+    guard let own = try? file.status(), fstatat(folder.number, temporary, &named, AT_SYMLINK_NOFOLLOW) == 0 else {
+      return false
+    }
+    return own.st_dev == named.st_dev && own.st_ino == named.st_ino
+  }
 
   /// Throws what a beginning would throw because of what is at `path`.
   public static func check(_ path: String, replacing: Bool) throws(PosixError) {
@@ -37,6 +46,11 @@ public final class NewFile {
     var status = stat()
     guard fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else { return }
     guard status.st_mode & S_IFMT != S_IFDIR else { throw PosixError("open", code: EISDIR) }
+    var target = status
+    if fstatat(folder, name, &target, 0) == 0 { status = target }
+    guard [S_IFREG, S_IFLNK, S_IFDIR].contains(status.st_mode & S_IFMT) else {
+      throw PosixError("open", code: ENOTSUP)
+    }
     guard replacing else { throw PosixError("open", code: EEXIST) }
   }
 
@@ -44,8 +58,11 @@ public final class NewFile {
   public func append(_ bytes: [UInt8]) throws(PosixError) { try file.writeAll(bytes.span.bytes) }
 
   /// Gives it its name, when all of it is on the disk.
+  ///
+  /// - Throws: ``PosixError``: `EBUSY` where somebody else writes the same file.
   public func finish() throws(PosixError) {
     try file.synchronize()
+    guard isOurs else { throw PosixError("rename", code: EBUSY) }
     try rename()
     isTemporary = false
     try folder.synchronize()

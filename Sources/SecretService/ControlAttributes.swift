@@ -4,7 +4,6 @@ import Vault
 /// The attributes `latchkey:…`, by which any Secret Service client can say what the interface has no words for. They
 /// are taken out of an item's attributes before anything else looks at them.
 struct ControlAttributes: Equatable {
-  private static let prefix = "latchkey:"
   private static let accessibleName = "latchkey:accessible"
 
   /// The class that was named.
@@ -17,7 +16,7 @@ struct ControlAttributes: Equatable {
   /// - Throws: ``VaultError/unknownControlAttribute``, ``VaultError/unknownClass``.
   init(_ all: [String: String]) throws(VaultError) {
     for (name, value) in all {
-      guard name.hasPrefix(ControlAttributes.prefix) else {
+      guard name.hasPrefix(ItemMetadata.reservedPrefix) else {
         attributes[name] = value
         continue
       }

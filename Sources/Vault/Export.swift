@@ -49,13 +49,32 @@ public final class Export {
   }
 
   private func leaveOut(_ collection: OpenCollection) throws(VaultError) {
-    let count = try vault.items(in: collection.row.id).count
-    let label = try vault.info(of: collection.row.id).label
+    let count = try vault.reading { store throws(VaultError) in try store.items(in: collection.row.id) }.count
+    let label = try label(of: collection) ?? fallback(collection)
     let reason = collection.row.locked ? "the collection is locked by itself" : "its passphrase was not given"
     leftOut.insert(collection.row.id)
     report.left += UInt64(count)
     report.lines.append(
       .init(.left, collection: label, reason: "\(reason); it has \(count) item\(count == 1 ? "" : "s")"))
+  }
+
+  /// A collection's label; nil where it is damaged.
+  private func label(of collection: OpenCollection) throws(VaultError) -> String? {
+    do throws(VaultError) { return try vault.info(of: collection.row.id).label } catch {
+      guard case .damaged = error else { throw error }
+      return nil
+    }
+  }
+
+  private func fallback(_ collection: OpenCollection) -> String { "collection \(collection.row.id)" }
+
+  /// Whether `name` names the collection. Where damage keeps that from being known, it does not: what else there is of
+  /// the vault must get into a backup just then.
+  private func isNamed(_ name: String, _ collection: OpenCollection) throws(VaultError) -> Bool {
+    do throws(VaultError) { return try vault.alias(name) == collection.row.id } catch {
+      guard case .damaged = error else { throw error }
+      return false
+    }
   }
 
   /// The next record; nil when there is no other, and the end is to be written.
@@ -96,19 +115,27 @@ public final class Export {
     let id = collection.row.id
     numbers[id] = UInt32(numbers.count)
     var aliases: BackupCollection.Aliases = []
-    for (name, alias) in Vault.backupAliases where try vault.alias(name) == id { aliases.insert(alias) }
+    for (name, alias) in Vault.backupAliases where try isNamed(name, collection) { aliases.insert(alias) }
+    let label = try label(of: collection)
+    if label == nil {
+      report.lines.append(.init(.left, collection: fallback(collection), reason: "its label is damaged"))
+    }
     return .collection(
       BackupCollection(
-        uuid: collection.row.uuid, label: try vault.info(of: id).label, aliases: aliases,
+        uuid: collection.row.uuid, label: label ?? fallback(collection), aliases: aliases,
         hadPassphrase: collection.passphrase != nil, created: collection.row.created))
   }
 
   /// The item's record; nil where it is left out. One of a collection that was made meanwhile has it in front.
   private func item(_ id: Int64) throws(VaultError) -> BackupRecord? {
+    // Deleted meanwhile, or counted already.
     guard let place = try vault.reading({ store throws(VaultError) in try store.place(ofItem: id) }),
-      let home = place.collection, !leftOut.contains(home),
-      let collection = vault.open.first(where: { $0.row.id == home })
+      !leftOut.contains(place.collection ?? 0)
     else { return nil }
+    guard let home = place.collection, let collection = vault.open.first(where: { $0.row.id == home }) else {
+      report.add(.init(.left, collection: "", label: "item \(id)", reason: "vault.db: item \(id) is in no collection"))
+      return nil
+    }
     guard !collection.isClosed else {
       report.add(line(.left, id, collection, reason: "its collection was locked meanwhile"))
       return nil
@@ -165,7 +192,7 @@ public final class Export {
   ) -> ArchiveReport.Line {
     let info = try? vault.info(ofItem: id)
     return ArchiveReport.Line(
-      outcome, collection: (try? vault.info(of: collection.row.id).label) ?? "",
+      outcome, collection: (try? vault.info(of: collection.row.id).label) ?? fallback(collection),
       label: info?.metadata?.label ?? "item \(id)", accessibility: info?.accessibility, reason: reason)
   }
 }

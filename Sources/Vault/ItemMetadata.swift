@@ -36,6 +36,16 @@ public struct ItemMetadata: Equatable, Sendable {
     guard size + contentType.utf8.count <= ItemMetadata.sizeLimit else { throw .tooLarge }
   }
 
+  /// What the names of control attributes begin with.
+  public static let reservedPrefix = "latchkey:"
+
+  /// Whether a program could have stored this: no text of D-Bus has a NUL, and control attributes are not kept.
+  var isPossible: Bool {
+    let texts = [label, contentType] + attributes.flatMap { [$0.key, $0.value] }
+    return texts.allSatisfy { !$0.utf8.contains(0) }
+      && !attributes.keys.contains { $0.hasPrefix(ItemMetadata.reservedPrefix) }
+  }
+
   /// Padding hides the exact sizes of labels and attributes: lengths are multiples of this.
   static let padding = 64
 

@@ -17,7 +17,10 @@ public final class Restore {
   private var seal: DeviceSeal?
   private var places: [Place] = []
   private var drafts: [Draft] = []
-  private var groups: [Group.Name: Group] = [:]
+  private var groups: [RestoreGroup.Name: RestoreGroup] = [:]
+  /// Collections that have no place yet.
+  private var pending: [BackupCollection] = []
+  private var newUUIDs: Set<[UInt8]> = []
   /// Under this, secrets are told apart.
   private let comparison: HeldKey
   /// Where the keys of new collections come from, and where that began.
@@ -61,9 +64,24 @@ public final class Restore {
     switch consume record {
     case .beginning(let beginning):
       if let device = beginning.device { seal = try vault.openDeviceSeal(device, id: id) }
-    case .collection(let collection): try place(collection)
-    case .item(let item): try take(item)
-    case .end: break
+    case .collection(let collection):
+      try hold(collection.label.utf8.count + Restore.collectionSize)
+      pending.append(collection)
+    case .item(let item):
+      try placeAll()
+      try hold(Restore.itemSize)
+      try take(item)
+    case .end: try placeAll()
+    }
+  }
+
+  /// What a collection's keys, or an item's line of the report and place in a group, need beside the rest, in bytes.
+  private static let (collectionSize, itemSize) = (16384, 512)
+
+  private func hold(_ size: Int) throws(VaultError) {
+    held += size
+    guard held <= heldLimit else {
+      throw .unavailable("the backup is larger than the memory that this machine can spare")
     }
   }
 
@@ -73,70 +91,85 @@ public final class Restore {
   private final class Place {
     let label: String
     let aliases: BackupCollection.Aliases
-    /// Nil where nothing can be put in.
-    let collection: OpenCollection?
-    let isNew: Bool
+    /// Nil where nothing can be put in, and where it is new and was not made yet.
+    var collection: OpenCollection?
     let obstacle: String
+    /// What a new collection is made of; nil for one that is here.
+    let theirs: BackupCollection?
+    /// Of a new collection.
+    let uuid: [UInt8]
 
-    init(
-      _ collection: OpenCollection?, _ theirs: BackupCollection, isNew: Bool = false, label: String? = nil,
-      obstacle: String = ""
-    ) {
-      self.label = label ?? theirs.label
+    var isNew: Bool { theirs != nil }
+
+    init(_ collection: OpenCollection?, _ theirs: BackupCollection, label: String? = nil, obstacle: String) {
+      self.label = label ?? ArchiveReport.Line.cut(theirs.label)
       aliases = theirs.aliases
-      (self.collection, self.isNew, self.obstacle) = (collection, isNew, obstacle)
+      (self.collection, self.obstacle) = (collection, obstacle)
+      (self.theirs, uuid) = (nil, [])
+    }
+
+    init(_ theirs: BackupCollection, newWith uuid: [UInt8]) {
+      (label, aliases, obstacle) = (theirs.label, theirs.aliases, "")
+      (self.theirs, self.uuid) = (theirs, uuid)
     }
   }
 
-  private func place(_ theirs: BackupCollection) throws(VaultError) {
-    if let found = try counterpart(of: theirs) {
-      let label = try vault.info(of: found.row.id).label
-      let obstacle =
-        found.row.locked
-        ? "its collection here is locked by itself"
-        : found.isClosed ? "the passphrase of its collection here was not given" : ""
-      places.append(Place(found.isClosed ? nil : found, theirs, label: label, obstacle: obstacle))
-      return
-    }
-    do throws(VaultError) {
-      places.append(Place(try draft(theirs), theirs, isNew: true))
-      report.lines.append(.init(.notice, collection: theirs.label, reason: "the collection is new here"))
-      if theirs.hadPassphrase {
-        report.lines.append(
-          .init(
-            .notice, collection: theirs.label,
-            reason: "the collection had a passphrase of its own, and has none here until you set one"))
-      }
-    } catch {
-      guard error == .tooLarge else { throw error }
-      places.append(Place(nil, theirs, obstacle: "its collection is more than a vault keeps"))
-    }
-  }
-
-  /// The collection here that is meant: the same one; that of the same purpose; that of the same label.
-  private func counterpart(of theirs: BackupCollection) throws(VaultError) -> OpenCollection? {
-    let taken = places.compactMap { $0.collection.map { ObjectIdentifier($0) } }
+  /// Finds places for all collections that stand together.
+  private func placeAll() throws(VaultError) {
+    guard !pending.isEmpty else { return }
+    let taken = Set(places.compactMap { $0.collection.map { ObjectIdentifier($0) } })
     let free = vault.open.filter { !taken.contains(ObjectIdentifier($0)) }
-    if let same = free.first(where: { $0.row.uuid == theirs.uuid }) { return same }
-    for (name, alias) in Vault.backupAliases where alias != .standard && theirs.aliases.contains(alias) {
-      if let id = try vault.alias(name), let same = free.first(where: { $0.row.id == id }) { return same }
+    for (theirs, found) in zip(pending, try vault.counterparts(of: pending, among: free)) {
+      if let found { try place(theirs, in: found) } else { placeNew(theirs) }
     }
-    var named: [OpenCollection] = []
-    for collection in free where try vault.info(of: collection.row.id).label == theirs.label {
-      named.append(collection)
-    }
-    return named.first { !$0.isClosed } ?? named.first
+    pending = []
   }
 
-  /// A collection that is not on the disk yet.
-  private func draft(_ theirs: BackupCollection) throws(VaultError) -> OpenCollection {
-    guard var unlocked = chains.unlocked, var session = chains.session, unlocked.ordinal == session.ordinal else {
-      throw .isLocked
+  private func obstacle(_ collection: OpenCollection) -> String {
+    if collection.row.locked { return "its collection here is locked by itself" }
+    return collection.isClosed ? "the passphrase of its collection here was not given" : ""
+  }
+
+  private func place(_ theirs: BackupCollection, in found: OpenCollection) throws(VaultError) {
+    let label = try vault.info(of: found.row.id).label
+    places.append(Place(found.isClosed ? nil : found, theirs, label: label, obstacle: obstacle(found)))
+  }
+
+  /// Why a collection cannot be made here; nil where it can.
+  private func obstacle(new theirs: BackupCollection) -> String? {
+    if theirs.label.utf8.contains(0) { return "no program could have made it" }
+    if theirs.label.utf8.count > Vault.labelLimit { return "its label is longer than a vault keeps" }
+    let count = vault.open.count + newUUIDs.count
+    guard count < Vault.collectionLimit, let firstOrdinal, firstOrdinal + UInt64(newUUIDs.count) < Store.collectionLimit
+    else { return "a vault has up to \(Vault.collectionLimit) collections" }
+    return nil
+  }
+
+  private func placeNew(_ theirs: BackupCollection) {
+    if let obstacle = obstacle(new: theirs) {
+      report.lines.append(.init(.notice, collection: theirs.label, reason: "the collection stays behind: \(obstacle)"))
+      return places.append(Place(nil, theirs, obstacle: "its collection stays behind: \(obstacle)"))
     }
-    guard session.ordinal < Store.collectionLimit else { throw .tooLarge }
-    let drafted = places.compactMap { $0.isNew ? $0.collection?.row.uuid : nil }
-    let isKnown = vault.open.contains { $0.row.uuid == theirs.uuid } || drafted.contains(theirs.uuid)
+    let isKnown = vault.open.contains { $0.row.uuid == theirs.uuid } || newUUIDs.contains(theirs.uuid)
     let uuid = isKnown ? Sodium.randomBytes(16) : theirs.uuid
+    newUUIDs.insert(uuid)
+    places.append(Place(theirs, newWith: uuid))
+    report.lines.append(.init(.notice, collection: theirs.label, reason: "the collection is new here"))
+    if theirs.hadPassphrase {
+      report.lines.append(
+        .init(
+          .notice, collection: theirs.label,
+          reason: "the collection had a passphrase of its own, and has none here until you set one"))
+    }
+  }
+
+  /// Makes a new collection that is not on the disk yet. That takes its time, so each is made when it is needed.
+  private func draft(_ place: Place) throws(VaultError) -> OpenCollection {
+    if let drafted = place.collection { return drafted }
+    guard let theirs = place.theirs, var unlocked = chains.unlocked, var session = chains.session,
+      unlocked.ordinal == session.ordinal
+    else { throw .isLocked }
+    let uuid = place.uuid
     let row = CollectionRow(
       id: 0, uuid: uuid, ordinal: session.ordinal, epoch: UInt64(vault.epoch),
       label: try vault.sealLabel(theirs.label, uuid: uuid, index: index), locked: false, passphrase: nil,
@@ -150,6 +183,7 @@ public final class Restore {
     } catch let error as VaultError { throw error } catch { throw .outOfMemory }
     try collection.draftClasses(share: vault.share, vault: vaultID)
     chains = (unlocked, session)
+    place.collection = collection
     return collection
   }
 
@@ -163,35 +197,9 @@ public final class Restore {
     /// The item whose place it takes.
     let replaces: Bool
     /// Those that were looked at for it; nil in a new collection.
-    let group: Group?
+    let group: RestoreGroup?
     /// Its line in the report.
     let line: Int
-  }
-
-  /// The items of the vault that have the same attributes in one collection.
-  private final class Group {
-    struct Name: Hashable {
-      let collection: Int64
-      let token: [UInt8]
-    }
-    struct Candidate {
-      enum Use {
-        case free, same, replaced
-      }
-      let row: ItemRow
-      /// Of its secret; nil where that cannot be read.
-      let tag: [UInt8]?
-      let flags: UInt32
-      var use = Use.free
-    }
-
-    let name: Name
-    var candidates: [Candidate]
-
-    init(_ name: Name, _ candidates: [Candidate]) {
-      self.name = name
-      self.candidates = candidates
-    }
   }
 
   private func take(_ item: consuming BackupItem) throws(VaultError) {
@@ -227,7 +235,12 @@ public final class Restore {
     guard (try? metadata.checkSize()) != nil, secret.count <= ItemSeal.secretLimit else {
       return leave(metadata.label, "it is more than a vault keeps")
     }
-    guard let collection = place.collection else { return leave(metadata.label, place.obstacle) }
+    guard metadata.isPossible else { return leave(metadata.label, "no program could have stored it") }
+    guard let collection = place.isNew ? try draft(place) : place.collection else {
+      return leave(metadata.label, place.obstacle)
+    }
+    // Closed meanwhile.
+    guard !collection.isClosed else { return leave(metadata.label, obstacle(collection)) }
     guard let key = collection.current(accessibility, share: vault.share), key.secretKey != nil, key.metadataKey != nil
     else { return leave(metadata.label, "this device has no key for its class") }
     try decide(
@@ -240,7 +253,7 @@ public final class Restore {
   private struct Candidate {
     let place: Place
     let collection: OpenCollection
-    let key: ClassKey
+    var key: ClassKey
     var metadata: ItemMetadata
     let created: UInt64
     let modified: UInt64
@@ -276,29 +289,34 @@ public final class Restore {
         : "an item with the same attributes and another secret is there"
       return report.add(line(.conflict, reason))
     }
+    // A backup takes no condition away that the item has now, nor does the item one of the backup's.
+    let old = group.candidates[free]
+    let both = old.accessibility.joined(with: item.key.row.accessibility)
+    guard let key = item.collection.current(both, share: vault.share), key.secretKey != nil, key.metadataKey != nil
+    else { return report.add(line(.conflict, "this device has no key for the class \(both.name)")) }
+    var stricter = item
+    stricter.key = key
+    stricter.metadata.flags |= old.flags
     group.candidates[free].use = .replaced
     report.add(line(.replaced))
-    // A backup takes no condition away that the item has now.
-    var stricter = item
-    stricter.metadata.flags |= group.candidates[free].flags
-    try keep(stricter, secret, tokens: tokens, in: group, replacing: group.candidates[free].row)
+    try keep(stricter, secret, tokens: tokens, in: group, replacing: old)
   }
 
-  private func group(of tokens: [UInt8], in collection: OpenCollection) throws(VaultError) -> Group {
-    let name = Group.Name(collection: collection.row.id, token: Array(tokens.suffix(AttributeIndex.tokenSize)))
+  private func group(of tokens: [UInt8], in collection: OpenCollection) throws(VaultError) -> RestoreGroup {
+    let name = RestoreGroup.Name(collection: collection.row.id, token: Array(tokens.suffix(AttributeIndex.tokenSize)))
     if let known = groups[name] { return known }
-    var candidates: [Group.Candidate] = []
+    var candidates: [RestoreGroup.Candidate] = []
     for id in try items(of: name) {
       let item = try vault.locate(id)
       let readable = try readIfPossible(item)
-      candidates.append(Group.Candidate(row: item.row, tag: readable?.tag, flags: readable?.flags ?? 0))
+      candidates.append(RestoreGroup.Candidate(item, tag: readable?.tag, flags: readable?.flags ?? 0))
     }
-    let group = Group(name, candidates)
+    let group = RestoreGroup(name, candidates)
     groups[name] = group
     return group
   }
 
-  private func items(of name: Group.Name) throws(VaultError) -> [Int64] {
+  private func items(of name: RestoreGroup.Name) throws(VaultError) -> [Int64] {
     let found = try vault.reading { store throws(VaultError) in try store.places(withTokens: [name.token]) }
     return found.filter { $0.collection == name.collection }.map(\.item)
   }
@@ -327,7 +345,8 @@ public final class Restore {
 
   /// Seals an item for the vault, and keeps it for ``finish()``.
   private func keep(
-    _ item: Candidate, _ secret: borrowing SecureBytes, tokens: [UInt8], in group: Group?, replacing old: ItemRow?
+    _ item: Candidate, _ secret: borrowing SecureBytes, tokens: [UInt8], in group: RestoreGroup?,
+    replacing old: RestoreGroup.Candidate?
   ) throws(VaultError) {
     guard !isDry else { return }
     guard let classKey = item.key.secretKey, let metadataKey = item.key.metadataKey else { throw .isLocked }
@@ -345,10 +364,7 @@ public final class Restore {
         item.metadata, revision: sealed.revision, created: created, modified: modified, key: metadataKey.key),
       itemKey: seal.wrap(sealed, flags: item.metadata.flags, classKey: classKey.key), lockedTag: nil, passphrase: nil,
       secret: sealed.secret, tokens: tokens)
-    held += row.secret.count + row.metadata.count + row.tokens.count + 512
-    guard held <= heldLimit else {
-      throw .unavailable("the backup is larger than the memory that this machine can spare")
-    }
+    try hold(row.secret.count + row.metadata.count + row.tokens.count)
     drafts.append(
       Draft(
         place: item.place, key: item.key, row: row, replaces: old != nil, group: group, line: report.lines.count - 1))
@@ -380,7 +396,7 @@ public final class Restore {
     guard vault.epoch == epoch else {
       throw .unavailable("the vault was given new keys meanwhile; run the command again")
     }
-    let isDrafting = places.contains { $0.isNew }
+    let isDrafting = !newUUIDs.isEmpty
     guard !isDrafting || vault.chains.session?.ordinal == firstOrdinal else {
       throw .unavailable("a program made a collection meanwhile; run the command again")
     }
@@ -390,10 +406,17 @@ public final class Restore {
     guard places.allSatisfy(isThere) else {
       throw .unavailable("a program deleted a collection meanwhile; run the command again")
     }
+    guard !drafts.contains(where: { $0.place.collection?.isClosed ?? false }) else {
+      throw .unavailable("a program locked a collection meanwhile; run the command again")
+    }
     // A program may have stored what the decisions did not know of. Then what is there stays.
-    var stale: Set<ObjectIdentifier> = []
-    for group in groups.values where try hasChanged(group) { stale.insert(ObjectIdentifier(group)) }
+    // Where nothing is to be written, nothing is read again either: this step is not divided.
+    var (looked, stale): (Set<ObjectIdentifier>, Set<ObjectIdentifier>) = ([], [])
+    for group in drafts.compactMap(\.group) where looked.insert(ObjectIdentifier(group)).inserted {
+      if try hasChanged(group) { stale.insert(ObjectIdentifier(group)) }
+    }
     let isStale = { (draft: Draft) in draft.group.map { stale.contains(ObjectIdentifier($0)) } ?? false }
+    for place in places where place.isNew { _ = try draft(place) }
     var changes = Changes()
     let made = try vault.writing { store throws(VaultError) in
       changes = Changes()
@@ -462,12 +485,11 @@ public final class Restore {
     return made
   }
 
-  private func hasChanged(_ group: Group) throws(VaultError) -> Bool {
-    guard try items(of: group.name) == group.candidates.map(\.row.id) else { return true }
+  private func hasChanged(_ group: RestoreGroup) throws(VaultError) -> Bool {
+    guard try items(of: group.name) == group.candidates.map(\.id) else { return true }
     for candidate in group.candidates {
-      let now = try vault.reading { store throws(VaultError) in try store.item(candidate.row.id) }
-      // Every write gives an item another key.
-      if now?.itemKey != candidate.row.itemKey { return true }
+      let now = try vault.reading { store throws(VaultError) in try store.item(candidate.id) }
+      if now?.itemKey != candidate.itemKey { return true }
     }
     return false
   }

@@ -70,8 +70,12 @@ extension Vault {
     return out.bytes
   }
 
+  /// The most collections of a vault. Each has some 20 keys in locked memory, and each of those a few of the 65,530
+  /// mappings that the kernel allows a process: a vault with a thousand collections opens nowhere.
+  static let collectionLimit = 200
+
   /// The longest label of a collection, in bytes.
-  private static let labelLimit = 1 << 16
+  static let labelLimit = 1 << 16
 
   func sealLabel(_ label: String, uuid: [UInt8], index: AttributeIndex) throws(VaultError) -> [UInt8] {
     guard label.utf8.count <= Vault.labelLimit else { throw .tooLarge }
@@ -106,7 +110,7 @@ extension Vault {
     let store = try writable()
     let index = try readyIndex()
     guard unlocked.ordinal == session.ordinal else { throw .isLocked }
-    guard session.ordinal < Store.collectionLimit else { throw .tooLarge }
+    guard session.ordinal < Store.collectionLimit, open.count < Vault.collectionLimit else { throw .tooLarge }
     let uuid = Sodium.randomBytes(16)
     let now = Process.time
     let row = CollectionRow(

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Control
 import Foundation
+import Keybag
 import PAMClient
 import Posix
 import Sodium
@@ -22,17 +23,26 @@ struct ArchivePassphrase: ParsableArguments {
   }
 
   /// Asks for the passphrase of the backup `name`, for the daemon's prompt of that number.
-  func ask(_ terminal: TerminalConversation, prompt: UInt64, name: String, isNew: Bool) throws {
+  ///
+  /// - Parameter cost: what a try of it costs; nil for a new one.
+  func ask(_ terminal: TerminalConversation, prompt: UInt64, name: String, cost: PasswordCost?) throws {
     guard let account = Account(uid: getuid()) else { throw Failure.unavailable("you have no account") }
     let outcome = Authentication.run(
       service: "latchkey-collection", user: account.name, terminal: ttyname(0).map { String(cString: $0) },
       folder: pamFolder, environment: ["LATCHKEY_PROMPT": "\(prompt)", "LATCHKEY_LABEL": name],
-      conversation: isNew && !passphraseStdin ? RepeatedConversation(terminal) : terminal)
+      conversation: cost == nil && !passphraseStdin ? RepeatedConversation(terminal) : terminal)
     switch outcome {
     case .accepted: return
     case _ where terminal.wasCancelled: throw Failure.cancelled
-    case .refused where !isNew: throw Failure.wrongBackupPassphrase
-    case .refused(let text), .unavailable(let text): throw Failure.notTaken(text)
+    case .refused where cost != nil: throw Failure.wrongBackupPassphrase
+    case .unavailable(let text):
+      // The helper is given a moment only, as at a login.
+      let hint = cost.map {
+        "\nThis backup needs \($0.memory >> 20) MiB of memory and \($0.passes) passes for it. Where this machine has not so "
+          + "much to spare, or takes more than 3 seconds, restore it on another one."
+      }
+      throw Failure.notTaken(text, hint: hint ?? "")
+    case .refused(let text): throw Failure.notTaken(text)
     }
   }
 }

@@ -39,7 +39,7 @@ struct BackupCommand: ParsableCommand {
     let client = try place.connect()
     do {
       let number = try client.beginBackup(until: ArchiveLimits.answer)
-      try passphrase.ask(terminal, prompt: number, name: name, isNew: true)
+      try passphrase.ask(terminal, prompt: number, name: name, cost: nil)
       let progress = Progress()
       defer { progress.end() }
       Interruption.hold()
@@ -67,10 +67,14 @@ struct BackupCommand: ParsableCommand {
 extension BackupCommand {
   private func writing<Result>(_ body: () throws(PosixError) -> Result) throws -> Result {
     do throws(PosixError) { return try body() } catch {
-      throw Failure.file(
-        error.code == EEXIST
-          ? "\(file) is there already, and stays as it is. Choose another name, or say --force."
-          : "\(file) cannot be written: \(String(cString: strerror(error.code)))")
+      let text =
+        switch error.code {
+        case EEXIST: "\(file) is there already, and stays as it is. Choose another name, or say --force."
+        case ENOTSUP: "\(file) is no file, and stays as it is. Choose another name."
+        case EBUSY: "\(file) is being written by another backup. Run the command again when that is through."
+        default: "\(file) cannot be written: \(String(cString: strerror(error.code)))"
+        }
+      throw Failure.file(text)
     }
   }
 }

@@ -1,5 +1,6 @@
 import Backup
 import Foundation
+import Keybag
 import Posix
 
 /// A backup that is read chunk by chunk. What is in the chunks, the daemon finds out.
@@ -12,6 +13,8 @@ final class BackupFile {
 
   /// The first bytes.
   let header: [UInt8]
+  /// What a try of its passphrase costs.
+  let cost: PasswordCost
 
   /// A chunk without its length.
   struct Chunk {
@@ -37,7 +40,9 @@ final class BackupFile {
     }
     offset = header.count
     // Cut within the header: said as such, also where it is no backup at all.
-    do throws(BackupError) { _ = try BackupHeader(decoding: header) } catch { throw Failure.backup(error.explanation) }
+    do throws(BackupError) { cost = try BackupHeader(decoding: header).derivation.cost } catch {
+      throw Failure.backup(error.explanation)
+    }
   }
 
   private static func read(_ count: Int, from file: borrowing FileDescriptor) throws(PosixError) -> [UInt8] {

@@ -18,7 +18,7 @@ enum Failure: Error {
   case wrongBackupPassphrase
   case backup(String)
   case file(String)
-  case notTaken(String)
+  case notTaken(String, hint: String = "")
   case rules([String])
   case deviceService(String)
   case locked(String)
@@ -64,10 +64,10 @@ enum Failure: Error {
     case .backup(let text), .file(let text): text
     case .wrongBackupPassphrase: "that is not the backup's passphrase. Nothing was restored; try again."
     case .wrongPassphrase: "that is not the collection's passphrase. Try again."
-    case .notTaken(let text):
+    case .notTaken(let text, let hint):
       """
       the passphrase was not taken: \(text).
-      Is there a PAM service 'latchkey-collection' in /etc/pam.d? The system log has a line of pam_latchkey that says why.
+      Is there a PAM service 'latchkey-collection' in /etc/pam.d? The system log has a line of pam_latchkey that says why.\(hint)
       """
     case .deviceService(let text):
       """

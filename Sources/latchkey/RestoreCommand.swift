@@ -40,7 +40,8 @@ struct RestoreCommand: ParsableCommand {
     do {
       let number = try client.beginRestore(
         RestoreRequest(header: backup.header, takesTheirs: theirs, isDry: dryRun), until: ArchiveLimits.answer)
-      try passphrase.ask(terminal, prompt: number, name: URL(fileURLWithPath: file).lastPathComponent, isNew: false)
+      try passphrase.ask(
+        terminal, prompt: number, name: URL(fileURLWithPath: file).lastPathComponent, cost: backup.cost)
       let progress = Progress()
       defer { progress.end() }
       Interruption.hold()

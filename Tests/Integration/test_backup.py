@@ -1,6 +1,7 @@
 """latchkey backup and restore, with real daemons: between two homes, conflicts, damage, locks, and what is not said."""
 
 import contextlib
+import hashlib
 import json
 import os
 import pathlib
@@ -205,6 +206,16 @@ def test_what_is_no_backup(unlocked):
     for file, said in words.items():
         done = restore(unlocked, file=file)
         assert done.returncode == FAILED and said in done.stderr, f"{file}: {done.stderr}"
+
+
+def test_a_cost_that_is_too_much_for_this_machine(unlocked):
+    header = bytes.fromhex(VECTORS[0]["file"])[:52] + struct.pack("<IQ", 10, 1 << 30)
+    header += bytes.fromhex(VECTORS[0]["file"])[64:120]
+    (unlocked.home / "dear").write_bytes(header + hashlib.blake2b(header, digest_size=32).digest())
+    done = restore(unlocked, file="dear")
+    # A machine that can do it all the same finds another passphrase's key.
+    assert done.returncode == FAILED and ("1024 MiB of memory and 10 passes" in done.stderr
+                                          or "not the backup's passphrase" in done.stderr), done.stderr
 
 
 def test_damage_and_cuts_restore_nothing_and_say_where(unlocked, other):

@@ -4,12 +4,13 @@ a terminal."""
 import contextlib
 import json
 import os
+import pathlib
 import signal
 import subprocess
 import time
 
 import pytest
-from archive import DONE, FAILED, PASSPHRASE, backup, carry, counts, opened, other  # noqa: F401 (a fixture)
+from archive import DONE, FAILED, PASSPHRASE, backup, carry, counts, opened, other, restore  # noqa: F401 (a fixture)
 from backupreader import Backup
 from client import SecretClient
 from session import is_alive, wait_until
@@ -163,6 +164,25 @@ def test_others_are_served_meanwhile(stocked):
             served += 1
     process.stdin.close()
     assert process.wait(20) == DONE and served > 0
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="setting another process's peak back needs root")
+def test_what_is_here_is_not_kept_in_memory_to_be_compared(stage):
+    with opened(stage) as session:
+        with SecretClient(session) as client:
+            plain = client.open(algorithm="plain")["session"]
+            for number in range(24):
+                client.store(session=plain, attributes={"n": str(number)}, text="0123456789abcdef", size=4 << 20)
+        assert backup(session).returncode == DONE
+        process = pathlib.Path(f"/proc/{session.daemon_pid()}")
+        (process / "clear_refs").write_text("5")
+        before = memory_of(process, "VmRSS")
+        assert counts(restore(session, "--json")) == {"items": 24, "same": 24}
+        assert memory_of(process, "VmHWM") - before < 48 << 20
+
+
+def memory_of(process, name):
+    return next(int(line.split()[1]) << 10 for line in (process / "status").read_text().splitlines() if line.startswith(name))
 
 
 # ---- terminals ----

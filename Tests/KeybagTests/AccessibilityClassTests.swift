@@ -39,4 +39,19 @@ struct AccessibilityClassTests {
     for name in ["", "always ", "Always", "when-passcode-set", "6"] { #expect(AccessibilityClass(name: name) == nil) }
     for raw in [0, 1, 5, 13, 255] as [UInt8] { #expect(AccessibilityClass(rawValue: raw) == nil) }
   }
+
+  @Test("Two classes joined have every condition of both, and no other", arguments: AccessibilityClass.allCases)
+  func joined(_ one: AccessibilityClass) {
+    let order: [AccessibilityClass.Tier] = [.device, .session, .unlocked]
+    for other in AccessibilityClass.allCases {
+      let both = one.joined(with: other)
+      #expect(both == other.joined(with: one) && both.joined(with: one) == both)
+      #expect(both.migrates == (one.migrates && other.migrates))
+      #expect(
+        [one.tier, other.tier].max { (order.firstIndex(of: $0) ?? 3) < (order.firstIndex(of: $1) ?? 3) } == both.tier)
+      let isPasscode = [one, other].contains(.whenPasscodeSetThisDeviceOnly)
+      #expect((both == .whenPasscodeSetThisDeviceOnly) == isPasscode)
+    }
+    #expect(one.joined(with: one) == one)
+  }
 }

@@ -62,6 +62,31 @@ struct NewFileTests {
     }
   }
 
+  @Test("No pipe or device is replaced, nor a link to one", arguments: [false, true])
+  func devices(_ replacing: Bool) throws {
+    #expect(mkfifo(scratch.file("f"), 0o600) == 0)
+    #expect(throws: PosixError("open", code: ENOTSUP)) { try make([1], replacing: replacing) }
+    unlink(scratch.file("f"))
+    #expect(symlink("/dev/null", scratch.file("f")) == 0)
+    #expect(throws: PosixError("open", code: ENOTSUP)) { try make([1], replacing: replacing) }
+    #expect(try scratch.names() == ["f"])
+  }
+
+  @Test("Of two that write the same file at the same time, one comes whole and the other not at all")
+  func twoAtOnce() throws {
+    do {
+      let first = try NewFile("f", in: scratch.path, replacing: true)
+      try first.append([1, 1])
+      let second = try NewFile("f", in: scratch.path, replacing: true)
+      try second.append([2])
+      #expect(throws: PosixError("rename", code: EBUSY)) { try first.finish() }
+      #expect(scratch.content("f") == nil)
+      try second.append([2])
+      try second.finish()
+    }
+    #expect(try scratch.names() == ["f"] && scratch.content("f") == [2, 2])
+  }
+
   @Test("What a killed one left is gone with the next")
   func leftover() throws {
     try scratch.put(".f.latchkey-new", [9, 9, 9, 9])

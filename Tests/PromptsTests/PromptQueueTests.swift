@@ -11,10 +11,15 @@ import Testing
     var marked: Set<Int64> = []
     var launched: [UInt64] = []
     var cannotLaunch = false
+    var needsNobody = false
     func isAnswered(_ question: Question, lifting: Set<Int64>) -> Bool {
       open.contains(question) && lifting.isDisjoint(with: marked)
     }
-    func openWithoutAsking(_ question: Question, lifting: Set<Int64>) {}
+    func openWithoutAsking(_ question: Question, lifting: Set<Int64>) {
+      guard needsNobody, question == .login else { return }
+      open.insert(.login)
+      marked.subtract(lifting)
+    }
     func label(ofCollection id: Int64) -> String { "collection \(id)" }
     func launchPrompt(_ number: UInt64, failed: @escaping () -> Void) {
       launched.append(number)
@@ -95,6 +100,19 @@ import Testing
       for _ in 0..<10 where scene.ended.isEmpty { _ = try? scene.loop.runOnce(timeout: .seconds(1)) }
     }
     #expect(scene.ended == ["client"] && scene.daemon.launched.isEmpty)
+  }
+
+  @Test("where the login has no password, nobody is asked for it")
+  func openWithoutAsking() throws {
+    let scene = try Scene()
+    scene.daemon.marked = [3, 4]
+    scene.daemon.needsNobody = true
+    withExtendedLifetime(scene.ask(.login, "client", lifting: [3])) {
+      for _ in 0..<10 where scene.ended.isEmpty { _ = try? scene.loop.runOnce(timeout: .seconds(1)) }
+    }
+    #expect(scene.ended == ["client"] && scene.daemon.marked == [4] && scene.daemon.launched.isEmpty)
+    _ = scene.ask(.collection(2), "other")
+    #expect(scene.daemon.launched.count == 1)
   }
 
   @Test("who is told of an answer, and asks again, has a prompt of its own")

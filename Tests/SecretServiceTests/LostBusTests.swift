@@ -10,6 +10,7 @@ import Vault
   private final class Daemon: PromptQueueDelegate {
     let isLockerUp = false
     var launched: [UInt64] = []
+    func openWithoutAsking(_ question: Question, lifting: Set<Int64>) {}
     func isAnswered(_ question: Question, lifting: Set<Int64>) -> Bool { false }
     func openWithoutAsking(_ question: Question, lifting: Set<Int64>) {}
     func label(ofCollection id: Int64) -> String { "" }
