@@ -2,7 +2,7 @@ import Keybag
 import Posix
 import Sodium
 
-/// Whether the vault's files are those that were open here last, or older copies of them. The vault's own files cannot tell:
+/// Whether the vault's files are those that were open here last, or older copies of them. The files cannot tell:
 /// who puts all of them back puts back whatever they say. So the device key service remembers their generations.
 extension Vault {
   /// How long that may take together, in milliseconds.
