@@ -100,6 +100,10 @@ public struct Status: Equatable, Sendable {
   public var recoveryCodeCreated: UInt64 = 0
   /// Whether the login has no password, so that the vault is always unlocked.
   public var passwordless = false
+  /// Whether the keybag is an older copy than the one that was open on this machine before.
+  public var hasOlderKeybag = false
+  /// Whether the database is.
+  public var hasOlderDatabase = false
 
   /// A status with nothing in it.
   public init() {}
@@ -141,6 +145,7 @@ public struct Status: Equatable, Sendable {
     out.number(epoch)
     out.number(recoveryCodeCreated)
     out.number(UInt8(passwordless ? 1 : 0))
+    out.number(UInt8((hasOlderKeybag ? 1 : 0) | (hasOlderDatabase ? 2 : 0)))
   }
 
   init?(decoding input: inout ByteReader) {
@@ -173,6 +178,9 @@ public struct Status: Equatable, Sendable {
       epoch = try input.number()
       recoveryCodeCreated = try input.number()
       passwordless = try input.number(UInt8.self) == 1
+      let older: UInt8 = try input.number()
+      hasOlderKeybag = older & 1 != 0
+      hasOlderDatabase = older & 2 != 0
     } catch { return nil }
   }
 

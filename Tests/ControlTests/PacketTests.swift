@@ -156,6 +156,8 @@ extension Status {
     (status.rotation.otherDevice, status.rotation.quarantined) = (5, 6)
     status.rotation.needsFormerKeys = true
     (status.epoch, status.recoveryCodeCreated) = (2, 1_700_000_000)
+    status.passwordless = true
+    status.hasOlderDatabase = true
     return status
   }
 }

@@ -426,7 +426,10 @@ class Vault:
         # The newest epoch's C; an older one's until a change of keys is through.
         tiers = [key for (_, tier), key in sorted(self.tiers.items(), reverse=True) if tier == "C"]
         wraps = [kdf(tier, "index-wrap", self.id) for tier in tiers]
-        wrap, index = self._unseal_first(wraps, row["index_key"], self.id, "index key")
+        wrap, content = self._unseal_first(wraps, row["index_key"], self.id, "index key")
+        # Databases of before they had a generation have the key alone.
+        require(len(content) in (32, 40), "vault.db: length of the index key")
+        index, self.generation = content[:32], int.from_bytes(content[32:], "little")
         self._keep("wrap", "C", "wrap of the index", wrap)
         self._index = self._keep("index", "device", "index", index)
 

@@ -149,6 +149,13 @@ enum Target: String, CaseIterable {
     case .eraseErasable: require(input.count == 6, "the size of a user")
     case .forget: require(input.count == 6, "the size of a user")
     case .move(let backend): require(input.count == 3 && backend != .file, "a move")
+    case .note(let generations, let vault, let isBeginning):
+      var out = ByteWriter()
+      out.put([1, 7] + vault)
+      out.number(generations.keybag)
+      out.number(generations.database)
+      out.number(UInt8(isBeginning ? 1 : 0))
+      require(out.bytes == input, "a note is read otherwise than it was written")
     case .malformed: break
     }
   }
