@@ -331,15 +331,16 @@ class Vault:
     """All of a vault, opened with its password."""
 
     def __init__(self, folder, password, machine=None, keybag=None):
-        """`keybag`: the content of another keybag than the one in the folder."""
+        """`keybag`: the content of another keybag than the one in the folder, or one that was opened already."""
         self.collections = {}
         self.items = {}
         self.aliases = {}
         # Key, nonce and name of every sealed value that was opened: from the first two XChaCha20 makes another key.
         self.sealed = []
         folder = pathlib.Path(folder)
-        keybag = Keybag(keybag or (folder / "keybag").read_bytes(), password)
-        self.id, self.generation, self.tiers, self.keys = keybag.id, keybag.generation, keybag.tiers, keybag.keys
+        if not isinstance(keybag, Keybag):
+            keybag = Keybag(keybag or (folder / "keybag").read_bytes(), password)
+        self.id, self.generation, self.tiers, self.keys = keybag.id, keybag.generation, keybag.tiers, [*keybag.keys]
         self._device = None
         if (folder / "device.key").exists():
             self._device = DeviceKey((folder / "device.key").read_bytes(), machine)
