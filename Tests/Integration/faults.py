@@ -123,13 +123,13 @@ class FaultySession(Session):
         return packet(UNLOCK, fields)
 
     def bring_keys(self, *, opens=True):
-        """What the module does at a login, or else at a screen locker: the outcome."""
+        """What the module does at a login, or else at a screen locker: the outcome; None where the daemon died."""
         control = Control(self)
         try:
             control.ask(hello(OPEN_SESSION if opens else AUTHENTICATE, "login" if opens else "i3lock"))
             answer = control.ask(self._keys())
-            assert answer[:2] == packet(UNLOCK), answer
-            return answer[2]
+            assert answer[:2] in (packet(UNLOCK), b""), answer
+            return answer[2] if answer else None
         finally:
             control.close()
 
@@ -138,22 +138,25 @@ class FaultySession(Session):
         return Vault(self.vault, self.password, machine(), keybag=self.keybag())
 
 
-def everywhere(session, fault, prepare, act, check):
+def everywhere(session, fault, prepare, act, check, faults=None, recover=lambda: None):
     """Runs `act` again and again, each time with the fault one change later, until it meets none.
 
     `prepare` brings about what is there before, and what it returns goes to the others. `act` returns whether it was told
     that it is done; to be cut off or refused is no failure. Then `check(prepared, acknowledged)` looks: at the daemon that
-    had no room, and at a new one. Returns how often the fault struck."""
+    had no room, and at a new one. Returns how often the fault struck. `faults`: another program's than the daemon's, which
+    `recover` starts anew."""
+    faults = faults or session.faults
     for number in range(1, ENOUGH):
         prepared = prepare()
-        session.faults.arm(fault, number)
+        faults.arm(fault, number)
         try:
             acknowledged = bool(act(prepared))
         except (Failure, ConnectionError):
             acknowledged = False
-        hits = session.faults.disarm()["hits"]
+        hits = faults.disarm()["hits"]
+        recover()
         try:
-            if fault == FULL:
+            if fault == FULL and faults is session.faults:
                 assert session.daemon_pid() == session.process, "it ended"
                 check(prepared, acknowledged)
             session.begin()
