@@ -1,4 +1,4 @@
-"""Looks for secrets in the memory of a running process. Needs root, as the daemon keeps its own user out."""
+"""Looks for secrets in the memory of a running process, and in files. Needs root, as the daemon keeps its own user out."""
 
 import dataclasses
 import pathlib
@@ -64,6 +64,19 @@ def scan(pid, needles):
                         at = content.find(piece, at + PIECE)
                 # Shorter than a piece: nothing is found twice.
                 tail = content[-(PIECE - 1) :]
+    return found
+
+
+def scan_files(folders, needles):
+    """Where the needles stand in any file below the folders: lists of names and offsets, by name."""
+    found = {}
+    for file in (path for folder in folders for path in folder.rglob("*") if path.is_file()):
+        content = file.read_bytes()
+        for name, needle in needles.items():
+            for offset, piece in pieces(needle):
+                at = content.find(piece)
+                if at >= 0:
+                    found.setdefault(name, []).append(f"{file.name} at {at} (from byte {offset})")
     return found
 
 
