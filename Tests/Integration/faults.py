@@ -1,7 +1,7 @@
 """Faults at every step: programs that are killed in front of their n-th change of a file, or have no room from there on.
 
 A library that is preloaded (Shims/faults.c) counts the changes. It is armed while the program runs, so that only what a test
-is about is counted. `FaultySession` is a session whose daemon has it.
+is about is counted. `FaultySession` is a session whose daemon has it, `everywhere` goes through the steps.
 """
 
 import mmap
@@ -58,22 +58,19 @@ def machine():
     return vaultreader.machine_identity(vaultreader.APPLICATION)
 
 
-class FaultySession(Session):
-    """A session whose daemon meets faults, and in which only the founding costs an Argon2id: then the tests bring the keys."""
+class QuickSession(Session):
+    """A session in which only the founding costs an Argon2id: then the tests bring the keys."""
 
-    def __init__(self, stage, below="/dev/shm" if os.access("/dev/shm", os.W_OK) else "/tmp"):
+    def __init__(self, stage, below):
         super().__init__(stage, below)
         self._keybag = (None, None)
         self._peer = None
         self.process = self.daemon_pid()
-        self.faults = Faults(self.root, self.home, self.uid)
-        self.command_environment = self.environment | self.faults.environment
-        arguments = [word for pair in self.faults.environment.items() for word in pair]
-        bus = ["org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus"]
-        method = ["UpdateActivationEnvironment", "a{ss}", str(len(arguments) // 2)]
-        self.run("busctl", "--user", "call", *bus, *method, *arguments, check=True)
-        self.begin(bringing_keys=False)
+        self.prepare()
         assert self.login().returncode == 0
+
+    def prepare(self):
+        """Before the vault is founded."""
 
     def close(self):
         self._leave()
@@ -112,7 +109,7 @@ class FaultySession(Session):
             self._keybag = (content, Keybag(content, self.password))
         return self._keybag[1]
 
-    def _keys(self):
+    def keys(self):
         """The packet with the vault's keys."""
         keybag = self.keybag()
         *former, newest = sorted({epoch for epoch, _ in keybag.tiers})
@@ -124,10 +121,11 @@ class FaultySession(Session):
 
     def bring_keys(self, *, opens=True):
         """What the module does at a login, or else at a screen locker: the outcome; None where the daemon died."""
-        control = Control(self)
+        # Not as the user: that would be another one for every thread of the tests.
+        control = Control(self, user=False)
         try:
             control.ask(hello(OPEN_SESSION if opens else AUTHENTICATE, "login" if opens else "i3lock"))
-            answer = control.ask(self._keys())
+            answer = control.ask(self.keys())
             assert answer[:2] in (packet(UNLOCK), b""), answer
             return answer[2] if answer else None
         finally:
@@ -136,6 +134,22 @@ class FaultySession(Session):
     def read(self):
         """The vault, read by somebody else: everything in it must fit."""
         return Vault(self.vault, self.password, machine(), keybag=self.keybag())
+
+
+class FaultySession(QuickSession):
+    """Such a session, whose daemon meets faults."""
+
+    def __init__(self, stage, below="/dev/shm" if os.access("/dev/shm", os.W_OK) else "/tmp"):
+        super().__init__(stage, below)
+
+    def prepare(self):
+        self.faults = Faults(self.root, self.home, self.uid)
+        self.command_environment = self.environment | self.faults.environment
+        arguments = [word for pair in self.faults.environment.items() for word in pair]
+        bus = ["org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus"]
+        method = ["UpdateActivationEnvironment", "a{ss}", str(len(arguments) // 2)]
+        self.run("busctl", "--user", "call", *bus, *method, *arguments, check=True)
+        self.begin(bringing_keys=False)
 
 
 def everywhere(session, fault, prepare, act, check, faults=None, recover=lambda: None):

@@ -21,7 +21,7 @@ class Restoring:
 
     def run(self, session):
         """Restores it, and takes its secrets where others are there. Whether the daemon said that it is done."""
-        control, helper = Control(session), Control(session)
+        control, helper = Control(session, user=False), Control(session, user=False)
         try:
             prompt = control.ask(packet(BEGIN_RESTORE, bytes([TAKING_THEIRS]) + self._header))
             if prompt[:2] != packet(BEGIN_BACKUP):  # both are answered alike

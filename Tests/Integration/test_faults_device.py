@@ -1,6 +1,7 @@
 """kill -9 and a full disk at every step of what becomes of the device key: in the daemon and in the service."""
 
 import contextlib
+import os
 import shutil
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from vaultreader import ServiceKey, Vault
 sys.path.append(str(REPOSITORY / "Tests/Programs"))
 from deviced import HOST, TPM, Service, SoftwareTPM  # noqa: E402
 
+pytestmark = pytest.mark.skipif(os.getuid() != 0, reason="only root moves the service's secret")
 FAULTS = pytest.mark.parametrize("fault", [KILL, FULL], ids=["killed", "full"])
 AKPU = "when-passcode-set-this-device-only"
 
@@ -26,7 +28,7 @@ class Machine:
         self.session, self.tpm = FaultySession(stage), SoftwareTPM()
         path = self.session.root / "device.sock"
         self.service = Service(self.tpm.tcti, stage / "usr/libexec/latchkey-deviced", path)
-        self.faults = Faults(self.service.root, self.service.state, 0)
+        self.faults = Faults(self.service.root, self.service.state, os.getuid())
         for name in CLASSES:
             self.session.peer.create(f"of {name}", {"bystander": name, CLASS: name})
         self.session.kill()

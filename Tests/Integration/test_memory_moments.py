@@ -137,7 +137,7 @@ def test_keys_that_are_refused(moments):
     try:
         # From another machine, and not this vault's.
         assert control.ask(hello(AUTHENTICATE, "i3lock", host="elsewhere"))[2] == REFUSED
-        assert control.ask(session._keys())[:3] == packet(UNLOCK, bytes([NOT_NOW]))
+        assert control.ask(session.keys())[:3] == packet(UNLOCK, bytes([NOT_NOW]))
         moments.check(there={"C", "device"}, gone={"A"})
         wrong = moments.text("never", "wrong keys")
         tiers = (wrong.encode() * 2)[:64]
