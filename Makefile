@@ -159,7 +159,8 @@ fuzz-build:
 	LATCHKEY_FUZZ=1 swift build -c release $(SWIFTFLAGS) --scratch-path .build/fuzz -Xswiftc -sanitize=fuzzer \
 	  -Xswiftc -enable-testing --product latchkey-fuzz
 
-table: build ## what becomes of each class in each state, for the README
+table: ## what becomes of each class in each state, for the README
+	@$(MAKE) -s build >&2
 	@stage=$$(mktemp -d) && trap 'rm -rf '$$stage EXIT && chmod 755 $$stage && \
 	  $(MAKE) -s install DESTDIR=$$stage PREFIX=/usr >&2 && $(PYTHON) Tests/Integration/table.py --stage $$stage
 

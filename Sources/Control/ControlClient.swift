@@ -129,7 +129,7 @@ public struct ControlClient: ~Copyable {
 
   /// Locks the vault.
   public borrowing func lock(until deadline: Int) throws(ControlError) {
-    guard case .locked = try ask(ControlPacket.begin(.lock).bytes.span.bytes, until: deadline) else { throw .broken }
+    try answer(ControlPacket.begin(.lock), until: deadline) { if case .locked = $0 { () } else { nil } }
   }
 
   /// Asks for what may be declined; `pick` takes the answer out of the one reply that fits.
@@ -140,6 +140,57 @@ public struct ControlClient: ~Copyable {
     if case .declined(let reason) = reply { throw .declined(reason) }
     guard let answer = pick(reply) else { throw .broken }
     return answer
+  }
+
+  /// A new secret for a protector without a password, which the device key has wrapped.
+  ///
+  /// - Throws: ``ControlError/declined(_:)`` without a device key.
+  public borrowing func newDeviceSecret(vault: [UInt8], until deadline: Int) throws(ControlError) -> DeviceSecret {
+    let protector = Sodium.randomBytes(16)
+    let mine = try ControlClient.sodium { () throws(SodiumError) in try Key.random() }
+    let sealed = try deviceSecret(.new(vault: vault, protector: protector), for: mine, until: deadline)
+    return DeviceSecret(
+      protector: protector, wrapping: sealed.wrapping,
+      key: try ControlClient.sodium { () throws(SodiumError) in try sealed.open(with: mine) })
+  }
+
+  /// What the device key gives back of the keybag's protector without a password.
+  ///
+  /// - Throws: ``ControlError/declined(_:)`` where there is no such protector, or the device key is another.
+  public borrowing func presentDeviceSecret(until deadline: Int) throws(ControlError) -> Key {
+    let mine = try ControlClient.sodium { () throws(SodiumError) in try Key.random() }
+    let sealed = try deviceSecret(.present, for: mine, until: deadline)
+    return try ControlClient.sodium { () throws(SodiumError) in try sealed.open(with: mine) }
+  }
+
+  private borrowing func deviceSecret(
+    _ wanted: DeviceSecretRequest.Wanted, for mine: borrowing Key, until deadline: Int
+  ) throws(ControlError) -> SealedDeviceSecret {
+    var out = ControlPacket.begin(.deviceSecret)
+    DeviceSecretRequest(wanted, publicKey: SealedBox.publicKey(of: mine)).encode(into: &out)
+    return try answer(out, until: deadline) { if case .deviceSecret(let secret) = $0 { secret } else { nil } }
+  }
+
+  /// What was sealed for this client and does not open was no answer.
+  private static func sodium<Result: ~Copyable>(
+    _ body: () throws(SodiumError) -> Result
+  ) throws(ControlError) -> Result {
+    do { return try body() } catch { throw .broken }
+  }
+
+  /// Destroys the items that hang on the login's password.
+  ///
+  /// - Parameter passwordRemoved: whether the login has none any more; else there may be new ones at once.
+  /// - Returns: how many there were.
+  /// - Throws: ``ControlError/declined(_:)`` where the device key cannot be had: nothing was destroyed then.
+  public borrowing func destroyPasscodeItems(
+    passwordRemoved: Bool, until deadline: Int
+  ) throws(ControlError) -> UInt64 {
+    var out = ControlPacket.begin(.destroyPasscodeItems)
+    out.number(UInt8(passwordRemoved ? 1 : 0))
+    return try answer(out, until: deadline) {
+      if case .passcodeItemsDestroyed(let count) = $0 { count } else { nil }
+    }
   }
 
   /// Takes a prompt on: from now on this connection shows it, and the end of the connection is its end.

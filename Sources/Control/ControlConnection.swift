@@ -97,6 +97,12 @@ public struct ControlConnection: ~Copyable {
       return .removePassphrase(collection: name)
     case .mayRotate: return .mayRotate
     case .neededEpoch: return .neededEpoch
+    case .deviceSecret:
+      guard let request = DeviceSecretRequest(decoding: &input) else { return .malformed }
+      return .deviceSecret(request)
+    case .destroyPasscodeItems:
+      guard let removed = try? input.number(UInt8.self), removed <= 1 else { return .malformed }
+      return .destroyPasscodeItems(passwordRemoved: removed == 1)
     case .beginBackup: return .beginBackup
     case .beginRestore:
       guard let request = RestoreRequest(decoding: &input) else { return .malformed }

@@ -31,6 +31,8 @@ enum ControlPacket {
     case rotate = 21
     case mayRotate = 22
     case neededEpoch = 23
+    case deviceSecret = 24
+    case destroyPasscodeItems = 25
   }
 
   static func begin(_ operation: Operation) -> ByteWriter {
@@ -79,6 +81,10 @@ public enum ControlRequest: ~Copyable {
   case mayRotate
   /// The oldest generation of tier keys that something hangs on.
   case neededEpoch
+  /// The secret of a protector without a password.
+  case deviceSecret(DeviceSecretRequest)
+  /// Destroys what hangs on the login's password; whether that was removed from the login.
+  case destroyPasscodeItems(passwordRemoved: Bool)
   /// Nothing that this version knows.
   case malformed
 }
@@ -105,6 +111,10 @@ public enum ControlReply: Equatable, Sendable {
   case mayRotate
   /// To neededEpoch.
   case neededEpoch(UInt32)
+  /// To deviceSecret.
+  case deviceSecret(SealedDeviceSecret)
+  /// To destroyPasscodeItems: how many items there were.
+  case passcodeItemsDestroyed(UInt64)
   /// To beginBackup and beginRestore: the number of the prompt for the passphrase.
   case archiveOpened(UInt64)
   /// To takeChunk.
@@ -184,6 +194,14 @@ public enum ControlReply: Equatable, Sendable {
       var out = ControlPacket.begin(.neededEpoch)
       out.number(number)
       return out.bytes
+    case .deviceSecret(let secret):
+      var out = ControlPacket.begin(.deviceSecret)
+      secret.encode(into: &out)
+      return out.bytes
+    case .passcodeItemsDestroyed(let count):
+      var out = ControlPacket.begin(.destroyPasscodeItems)
+      out.number(count)
+      return out.bytes
     case .declined(let reason):
       var out = ByteWriter()
       out.number(ControlPacket.version)
@@ -244,6 +262,12 @@ public enum ControlReply: Equatable, Sendable {
     case .neededEpoch:
       guard let number = try? input.number(UInt32.self) else { return nil }
       self = .neededEpoch(number)
+    case .deviceSecret:
+      guard let secret = SealedDeviceSecret(decoding: &input) else { return nil }
+      self = .deviceSecret(secret)
+    case .destroyPasscodeItems:
+      guard let count = try? input.number(UInt64.self) else { return nil }
+      self = .passcodeItemsDestroyed(count)
     case .beginBackup:
       guard let number = try? input.number(UInt64.self) else { return nil }
       self = .archiveOpened(number)

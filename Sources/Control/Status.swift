@@ -95,6 +95,8 @@ public struct Status: Equatable, Sendable {
   public var epoch: UInt32 = 0
   /// When the recovery code was made, in seconds since 1970; 0 without one.
   public var recoveryCodeCreated: UInt64 = 0
+  /// Whether the login has no password, so that the vault is always unlocked.
+  public var passwordless = false
 
   /// A status with nothing in it.
   public init() {}
@@ -134,6 +136,7 @@ public struct Status: Equatable, Sendable {
     out.number(UInt8(rotation.needsFormerKeys ? 1 : 0))
     out.number(epoch)
     out.number(recoveryCodeCreated)
+    out.number(UInt8(passwordless ? 1 : 0))
   }
 
   init?(decoding input: inout ByteReader) {
@@ -164,6 +167,7 @@ public struct Status: Equatable, Sendable {
       rotation.needsFormerKeys = try input.number(UInt8.self) == 1
       epoch = try input.number()
       recoveryCodeCreated = try input.number()
+      passwordless = try input.number(UInt8.self) == 1
     } catch { return nil }
   }
 

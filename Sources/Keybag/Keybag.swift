@@ -40,6 +40,12 @@ public struct Keybag: Equatable, Sendable {
   /// When the recovery code was made, in seconds since 1970; nil without one.
   public var recoveryCodeCreated: UInt64? { protectors.first { $0.kind == .recoveryCode }?.created }
 
+  /// Whether the device key alone opens it: the login has no password, and the vault counts as always unlocked.
+  public var isPasswordless: Bool { deviceProtector != nil }
+
+  /// The protector that hangs on the device key alone; nil without one.
+  public var deviceProtector: Protector? { protectors.first { $0.kind == .device } }
+
   /// A keybag that was opened: the only place where the root key is.
   public struct Opened: ~Copyable {
     /// The keybag that was opened.
@@ -99,19 +105,43 @@ public struct Keybag: Equatable, Sendable {
       password: RawSpan, cost: PasswordCost = .compiledIn
     ) throws(KeybagError) -> Opened {
       let vault = keybag.vault
+      let present = keybag.protectors[protector]
+      // A password that opened nothing yet may be one of a login that uses it once.
+      let state: Protector.State = present.kind == .password && present.state != .unproven ? .proven : .unproven
+      return try rotated { root throws(KeybagError) in
+        try Protector.make(password: password, root: root, vault: vault, state: state, cost: cost)
+      }
+    }
+
+    /// The same, with the device key alone as the way in.
+    public borrowing func rotated(device secret: borrowing DeviceSecret) throws(KeybagError) -> Opened {
+      let fresh = try KeybagError.sodium { () throws(SodiumError) in try Key.random() }
+      let vault = keybag.vault
+      let mine = try KeybagError.sodium { () throws(SodiumError) in
+        try Protector.make(device: secret, root: fresh, vault: vault)
+      }
+      return try rotated(to: fresh, mine)
+    }
+
+    private borrowing func rotated(
+      _ make: (borrowing Key) throws(KeybagError) -> Protector
+    ) throws(KeybagError) -> Opened {
+      let fresh = try KeybagError.sodium { () throws(SodiumError) in try Key.random() }
+      let mine = try make(fresh)
+      return try rotated(to: fresh, mine)
+    }
+
+    private borrowing func rotated(to fresh: consuming Key, _ mine: Protector) throws(KeybagError) -> Opened {
+      let vault = keybag.vault
       let newest = keybag.epoch.number
       guard keybag.epochs.count < Keybag.epochLimit, newest < .max else { throw .tooManyEpochs }
       let former = try formerTiers()
       let tiers = try tiers()
-      let state: Protector.State = keybag.protectors[protector].state == .unproven ? .unproven : .proven
-      let fresh = try KeybagError.sodium { () throws(SodiumError) in try Key.random() }
-      let mine = try Protector.make(password: password, root: fresh, vault: vault, state: state, cost: cost)
-      let present = keybag
-      let next = try KeybagError.sodium { () throws(SodiumError) in
-        var next = present
-        next.generation += 1
-        next.protectors = [mine]
-        for code in present.protectors where code.kind == .recoveryCode {
+      var next = keybag
+      next.generation += 1
+      next.protectors = [mine]
+      do throws(SodiumError) {
+        for code in keybag.protectors where code.kind == .recoveryCode {
           next.protectors.append(try code.resealed(fresh, before: root, vault: vault))
         }
         next.epochs = []
@@ -121,8 +151,7 @@ public struct Keybag: Equatable, Sendable {
         next.epochs.append(try TierEpoch(number: newest, tiers: tiers, root: fresh, vault: vault))
         next.epochs.append(try TierEpoch(number: newest + 1, tiers: try .random(), root: fresh, vault: vault))
         try next.sign(root: fresh)
-        return next
-      }
+      } catch { throw KeybagError(error) }
       return Opened(keybag: next, root: fresh, protector: 0)
     }
 
@@ -158,6 +187,18 @@ public struct Keybag: Equatable, Sendable {
       return try next { keybag in keybag.protectors.removeAll { $0.kind == .recoveryCode } }
     }
 
+    /// The keybag with the device key alone as the way in, one generation later. A recovery code stays.
+    public borrowing func removingPassword(_ secret: borrowing DeviceSecret) throws(KeybagError) -> Keybag {
+      let vault = keybag.vault
+      let made = try KeybagError.sodium { () throws(SodiumError) in
+        try Protector.make(device: secret, root: root, vault: vault)
+      }
+      return try next { keybag in
+        keybag.protectors.removeAll { $0.kind != .recoveryCode }
+        keybag.protectors.insert(made, at: 0)
+      }
+    }
+
     /// The keybag with `password` as its only password, one generation later.
     public borrowing func settingPassword(
       _ password: RawSpan, cost: PasswordCost = .compiledIn
@@ -190,13 +231,32 @@ public struct Keybag: Equatable, Sendable {
     let vault = Sodium.randomBytes(16)
     let root = try KeybagError.sodium { () throws(SodiumError) in try Key.random() }
     let protector = try Protector.make(password: password, root: root, vault: vault, state: .unproven, cost: cost)
-    let keybag = try KeybagError.sodium { () throws(SodiumError) in
-      let tiers = try TierKeys.random()
-      let epoch = try TierEpoch(number: 1, tiers: tiers, root: root, vault: vault)
-      var keybag = Keybag(vault: vault, founded: Process.time, protectors: [protector], epochs: [epoch])
-      try keybag.sign(root: root)
-      return keybag
+    return try found(vault: vault, root: root, protector)
+  }
+
+  /// The keybag of a new vault that the device key alone opens.
+  ///
+  /// - Parameter vault: its 16 random bytes, which the secret is bound to.
+  /// - Throws: ``KeybagError/noMemory``.
+  public static func found(
+    vault: [UInt8], device secret: borrowing DeviceSecret
+  ) throws(KeybagError) -> Opened {
+    let root = try KeybagError.sodium { () throws(SodiumError) in try Key.random() }
+    let protector = try KeybagError.sodium { () throws(SodiumError) in
+      try Protector.make(device: secret, root: root, vault: vault)
     }
+    return try found(vault: vault, root: root, protector)
+  }
+
+  private static func found(
+    vault: [UInt8], root: consuming Key, _ protector: Protector
+  ) throws(KeybagError) -> Opened {
+    var keybag: Keybag
+    do throws(SodiumError) {
+      let epoch = try TierEpoch(number: 1, tiers: try .random(), root: root, vault: vault)
+      keybag = Keybag(vault: vault, founded: Process.time, protectors: [protector], epochs: [epoch])
+      try keybag.sign(root: root)
+    } catch { throw KeybagError(error) }
     return Opened(keybag: keybag, root: root, protector: 0)
   }
 
@@ -227,6 +287,17 @@ public struct Keybag: Equatable, Sendable {
   public func open(code: borrowing RecoveryCode) throws(KeybagError) -> Opened {
     for (index, protector) in protectors.enumerated() {
       guard let root = try protector.open(code: code, vault: vault) else { continue }
+      return try opened(root, by: index)
+    }
+    throw .wrongPassword
+  }
+
+  /// Opens with what the device key gave back of the secret that the protector without a password has.
+  ///
+  /// - Throws: ``KeybagError/wrongPassword`` when it is no protector's; ``KeybagError/damaged``.
+  public func open(deviceSecret secret: borrowing Key) throws(KeybagError) -> Opened {
+    for (index, protector) in protectors.enumerated() {
+      guard let root = try protector.open(deviceSecret: secret, vault: vault) else { continue }
       return try opened(root, by: index)
     }
     throw .wrongPassword

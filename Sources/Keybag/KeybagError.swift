@@ -52,6 +52,9 @@ extension KeybagError {
 
   /// Runs cryptography whose failure means a damaged keybag or a lack of memory.
   static func sodium<Result: ~Copyable>(_ body: () throws(SodiumError) -> Result) throws(KeybagError) -> Result {
-    do { return try body() } catch { throw error == .outOfMemory ? .noMemory : .damaged }
+    do { return try body() } catch { throw KeybagError(error) }
   }
+
+  /// What failed cryptography means for a keybag.
+  init(_ error: SodiumError) { self = error == .outOfMemory ? .noMemory : .damaged }
 }

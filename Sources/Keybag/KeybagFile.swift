@@ -51,20 +51,31 @@ public enum KeybagFile {
   ///
   /// Two logins at once found one vault: the second finds the first one's.
   ///
+  /// - Parameter make: makes the keybag; called only when it will be written.
   /// - Throws: ``KeybagError/alreadyThere``; ``KeybagError/file(_:)`` when nothing could be written: then nothing is
   ///   left behind.
-  public static func found(home: String, owner: uid_t, password: RawSpan) throws(KeybagError) -> Keybag.Opened {
-    let folder = try KeybagError.file { () throws(PosixError) in
-      try Folder.create(folderNames, below: home, owner: owner)
-    }
+  public static func found(
+    home: String, owner: uid_t, _ make: () throws(KeybagError) -> Keybag.Opened
+  ) throws(KeybagError) -> Keybag.Opened {
+    let folder = try makeFolder(home: home, owner: owner)
     let lock = try KeybagError.file { () throws(PosixError) in try KeybagFile.lock(folder) }
     defer { extendLifetime(lock) }
     guard !folder.contains(name), !folder.contains(database) else { throw .alreadyThere }
-    let opened = try Keybag.found(password: password)
+    let opened = try make()
     do { try folder.write(name, opened.keybag.encoded.span.bytes, replacing: false) } catch {
       throw error.code == EEXIST ? .alreadyThere : .file(error)
     }
     return opened
+  }
+
+  /// The same, with one password that opens it.
+  public static func found(home: String, owner: uid_t, password: RawSpan) throws(KeybagError) -> Keybag.Opened {
+    try found(home: home, owner: owner) { () throws(KeybagError) in try Keybag.found(password: password) }
+  }
+
+  /// Opens the folder of a vault, which is made where it is missing.
+  public static func makeFolder(home: String, owner: uid_t) throws(KeybagError) -> Folder {
+    try KeybagError.file { () throws(PosixError) in try Folder.create(folderNames, below: home, owner: owner) }
   }
 
   /// Puts `next` in the place of a keybag that is still at the generation before.

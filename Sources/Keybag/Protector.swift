@@ -2,7 +2,7 @@ import Bytes
 import Posix
 import Sodium
 
-/// One way to the root key: a password or a recovery code.
+/// One way to the root key: a password, a recovery code, or the device key alone.
 public struct Protector: Equatable, Sendable {
   /// What opens it.
   public enum Kind: UInt8, Sendable {
@@ -12,7 +12,7 @@ public struct Protector: Equatable, Sendable {
     case recoveryCode = 2
     /// A passwordless login, which reaches tier key C only. Reserved in format 1.
     case restricted = 3
-    /// The device key alone, for a login without a password. Reserved in format 1.
+    /// The device key alone, for a login without a password.
     case device = 4
   }
 
@@ -36,14 +36,14 @@ public struct Protector: Equatable, Sendable {
   public let created: UInt64
   /// When a retiring protector ends, in seconds since 1970; 0 for none.
   public let retireAfter: UInt64
-  /// 16 random bytes for Argon2id, of this protector only.
+  /// 16 random bytes for Argon2id, of this protector only. Of the device key: its identity.
   public let salt: [UInt8]
   /// What a try costs.
   public let cost: PasswordCost
   /// 32 bytes that tell whether a password is this protector's: the cipher alone does not commit to its key.
   public let commitment: [UInt8]
   /// The root key, wrapped: 72 bytes. Of a recovery code: its public key, what is sealed to it, the key of the proof, and
-  /// the proof, 216 bytes.
+  /// the proof, 216 bytes. Of the device key: the secret as that wrapped it, and the root key under the secret, 144 bytes.
   public private(set) var sealed: [UInt8]
 
   /// A new protector for `password`.
@@ -81,13 +81,49 @@ public struct Protector: Equatable, Sendable {
     }
   }
 
+  // MARK: - device key
+
+  /// 128 random bits or more cannot be tried one after the other, however cheap a try is: no Argon2id.
+  private static let keyCost = PasswordCost(passes: 0, memory: 0)
+  private static let deviceSealedSize = DeviceSecret.Wrapping.wrappedSize + Key.size + AEAD.overhead
+
+  /// A new protector that hangs on the device key alone.
+  static func make(
+    device secret: borrowing DeviceSecret, root: borrowing Key, vault: [UInt8]
+  ) throws(SodiumError) -> Protector {
+    let (id, salt) = (secret.protector, secret.wrapping.identity)
+    let wrap = try secret.key.derive(.protectorWrap, [vault, id])
+    return Protector(
+      kind: .device, state: .proven, id: id, created: Process.time, retireAfter: 0, salt: salt, cost: keyCost,
+      commitment: try secret.key.tag(.protectorCommitment, [vault, id]),
+      sealed: secret.wrapping.wrapped
+        + AEAD.seal(
+          root.bytes, key: wrap, associated: associated(.device, vault: vault, id: id, salt: salt, cost: keyCost)))
+  }
+
+  /// How the device key has wrapped this protector's secret; nil for any other kind.
+  public var deviceWrapping: DeviceSecret.Wrapping? {
+    guard kind == .device else { return nil }
+    return DeviceSecret.Wrapping(
+      identity: salt, wrapped: Array(sealed.prefix(DeviceSecret.Wrapping.wrappedSize)))
+  }
+
+  /// The root key, where `secret` is what the device key gave back of this protector's; nil where it is not.
+  func open(deviceSecret secret: borrowing Key, vault: [UInt8]) throws(KeybagError) -> Key? {
+    guard kind == .device else { return nil }
+    return try KeybagError.sodium { () throws(SodiumError) -> Key? in
+      guard Sodium.equal(try secret.tag(.protectorCommitment, [vault, id]), commitment) else { return nil }
+      let wrap = try secret.derive(.protectorWrap, [vault, id])
+      let own = sealed.span.bytes.extracting(droppingFirst: DeviceSecret.Wrapping.wrappedSize)
+      return try Key(try AEAD.open(own, key: wrap, associated: associated(vault)))
+    }
+  }
+
   // MARK: - recovery code
 
   private static let recoveryBoxEnd = SealedBox.publicKeySize + Key.size + SealedBox.overhead
   private static let recoveryHeldEnd = recoveryBoxEnd + Key.size + AEAD.overhead
   private static let recoverySealedSize = recoveryHeldEnd + 32
-  /// 128 random bits cannot be tried one after the other, however cheap a try is: no Argon2id.
-  private static let recoveryCost = PasswordCost(passes: 0, memory: 0)
 
   /// A new protector for `code`.
   static func make(
@@ -99,7 +135,7 @@ public struct Protector: Equatable, Sendable {
     let publicKey = SealedBox.publicKey(of: try key.derive(.recoveryPrivate, [vault, id]))
     var made = Protector(
       kind: .recoveryCode, state: .proven, id: id, created: Process.time, retireAfter: 0, salt: salt,
-      cost: recoveryCost, commitment: try key.tag(.protectorCommitment, [vault, id]), sealed: [])
+      cost: keyCost, commitment: try key.tag(.protectorCommitment, [vault, id]), sealed: [])
     try made.seal(root, to: publicKey, attest: try key.derive(.recoveryAttest, [vault, id]), vault: vault)
     return made
   }
@@ -200,12 +236,12 @@ public struct Protector: Equatable, Sendable {
       retireAfter = try input.number()
       salt = try input.take(PasswordHash.saltSize)
       cost = PasswordCost(passes: try input.number(), memory: try input.number())
-      // Before any work is done on it. What the reserved kinds cost is theirs to say.
+      // Before any work is done on it. What the reserved kind costs is its to say.
       let isReasonable =
         switch kind {
         case .password: cost.isReasonable
-        case .recoveryCode: cost == Protector.recoveryCost
-        case .restricted, .device: true
+        case .recoveryCode, .device: cost == Protector.keyCost
+        case .restricted: true
         }
       guard isReasonable else { throw KeybagError.unreasonable }
       commitment = try input.take(32)
@@ -214,7 +250,8 @@ public struct Protector: Equatable, Sendable {
         switch kind {
         case .password: sealed.count == Key.size + AEAD.overhead
         case .recoveryCode: sealed.count == Protector.recoverySealedSize
-        case .restricted, .device: sealed.count <= 512
+        case .device: sealed.count == Protector.deviceSealedSize
+        case .restricted: sealed.count <= 512
         }
       guard fits else { throw KeybagError.unreasonable }
     } catch let error as KeybagError {

@@ -11,12 +11,16 @@ struct Call {
   let options: Options
 
   /// nil when there is nothing to do: no handle, a service that is left alone, an option that cannot be followed.
+  ///
+  /// - Parameter isForToken: whether a password is changed, which services do that begin no session.
   init?(
-    handle: OpaquePointer?, count: Int32, arguments: UnsafeMutablePointer<UnsafePointer<CChar>?>?
+    handle: OpaquePointer?, count: Int32, arguments: UnsafeMutablePointer<UnsafePointer<CChar>?>?,
+    isForToken: Bool = false
   ) {
     guard let handle, let name = Item.service.string(of: handle) else { return nil }
     let service = Service(name: name)
-    guard !service.isIgnored, let options = Options(count: count, arguments: arguments, handle: handle) else {
+    guard isForToken || !service.isIgnored, let options = Options(count: count, arguments: arguments, handle: handle)
+    else {
       return nil
     }
     self.handle = handle
@@ -49,6 +53,13 @@ struct Call {
 
   func closeSession() {
     run(.closeSession, prompt: .empty, token: .empty, until: Deadline(after: Budget.close))
+  }
+
+  /// Tells that the modules before this one took an empty password as the new one: the login has none any more.
+  func changeToken() {
+    guard let token = Item.token.string(of: handle), token[0] == 0 else { return }
+    let old = Item.oldToken.text(of: handle, limit: Token.limit)
+    runWithinBudget(.removePassword, prompt: .empty, token: old.count <= Token.limit ? old : .empty)
   }
 
   /// Asks for the passphrase that a prompt of latchkeyd's is about, and lets the helper open the collection with it. The
@@ -118,6 +129,7 @@ struct Call {
     request.append(field: Item.remoteHost.text(of: handle))
     request.append(field: options.home)
     request.append(field: options.runtime)
+    request.append(field: options.shadow)
     request.append(field: prompt)
     return request
   }

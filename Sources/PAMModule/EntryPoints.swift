@@ -54,8 +54,12 @@ public func manageAccount(_ handle: OpaquePointer?, _ flags: Int32, _ count: Int
   PAM_IGNORE
 }
 
-/// Nothing to do yet: the vault follows a new password at the next login.
+/// Tells the helper when the password is removed. A new one the vault follows at the next login.
 @c(pam_sm_chauthtok)
 public func changeToken(_ handle: OpaquePointer?, _ flags: Int32, _ count: Int32, _ arguments: Arguments?) -> Int32 {
-  PAM_IGNORE
+  // The first of the two calls only asks whether it could be done.
+  if flags & PAM_UPDATE_AUTHTOK != 0, !Options.asksPassphrase(count: count, arguments: arguments) {
+    Call(handle: handle, count: count, arguments: arguments, isForToken: true)?.changeToken()
+  }
+  return PAM_IGNORE
 }

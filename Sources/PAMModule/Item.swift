@@ -4,7 +4,7 @@ import CPAMModule
 ///
 /// Only `pam_get_item`: it never asks the person anything, unlike `pam_get_authtok` and `pam_get_user`.
 enum Item {
-  case service, user, terminal, remoteHost, token
+  case service, user, terminal, remoteHost, token, oldToken
 
   private var number: Int32 {
     switch self {
@@ -13,6 +13,7 @@ enum Item {
     case .terminal: PAM_TTY
     case .remoteHost: PAM_RHOST
     case .token: PAM_AUTHTOK
+    case .oldToken: PAM_OLDAUTHTOK
     }
   }
 

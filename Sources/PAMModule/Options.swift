@@ -8,6 +8,8 @@ struct Options {
   private(set) var home = Text.empty
   /// A folder in place of /run/user/UID; empty for that one.
   private(set) var runtime = Text.empty
+  /// A file in place of /etc/shadow; empty for that one.
+  private(set) var shadow = Text.empty
   private(set) var helper: UnsafePointer<CChar> = latchkey_default_helper()
 
   /// nil when a path is not absolute. Falling back to the normal place would reach the person's real vault from a
@@ -31,6 +33,9 @@ struct Options {
         guard Options.isAbsolute(path, handle) else { return nil }
       } else if let path = Options.value(of: "runtime=", in: argument) {
         runtime = Text(path, limit: Request.limit)
+        guard Options.isAbsolute(path, handle) else { return nil }
+      } else if let path = Options.value(of: "shadow=", in: argument) {
+        shadow = Text(path, limit: Request.limit)
         guard Options.isAbsolute(path, handle) else { return nil }
       } else if let path = Options.value(of: "helper=", in: argument) {
         helper = path

@@ -17,13 +17,16 @@ enum Outcome: UInt8 {
   case badRequest = 11
   case internalError = 12
   case closed = 13
+  case tooManyEpochs = 14
+  case begun = 15
+  case passwordless = 16
 
   /// Everyday outcomes are for `debug` only; a password that does not fit is normal after a change by an administrator.
   var priority: Int32 {
     switch self {
-    case .unlocked, .nothingNeeded, .noDaemon, .noVault, .founded, .closed: LOG_DEBUG
+    case .unlocked, .nothingNeeded, .noDaemon, .noVault, .founded, .closed, .passwordless: LOG_DEBUG
     case .wrongPassword: LOG_NOTICE
-    case .refused, .daemonSilent, .noMemory, .homeUnavailable: LOG_WARNING
+    case .refused, .daemonSilent, .noMemory, .homeUnavailable, .tooManyEpochs, .begun: LOG_WARNING
     case .damaged, .badRequest, .internalError: LOG_ERR
     }
   }
@@ -67,6 +70,9 @@ enum Outcome: UInt8 {
     case .badRequest: "latchkey-derive did not understand the request"
     case .internalError: "latchkey-derive failed"
     case .closed: "end of the session told"
+    case .tooManyEpochs: "the vault still needs too many former keys to get new ones; see latchkey status"
+    case .begun: "the vault's new keys come with the next unlock"
+    case .passwordless: "the login has no password, and the vault goes by that"
     }
   }
 }

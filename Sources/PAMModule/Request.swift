@@ -8,7 +8,7 @@ import CPAMModule
 ///     u8  version = 1
 ///     u8  operation
 ///     u8  flags: 1 no_found, 2 debug
-///     8 x u16 length + bytes: user, service, tty, rhost, home, runtime, prompt, token
+///     9 x u16 length + bytes: user, service, tty, rhost, home, runtime, shadow, prompt, token
 struct Request: ~Copyable {
   /// The largest value of the length field, in bytes.
   static let limit = 16384
@@ -19,6 +19,7 @@ struct Request: ~Copyable {
     case openSession = 2
     case closeSession = 3
     case passphrase = 4
+    case removePassword = 10
   }
 
   private let pages: LockedPages

@@ -9,6 +9,8 @@ public protocol PromptQueueDelegate: AnyObject {
   /// Whether there is nothing to ask any more, `lifting` being the collections that the login password should open as
   /// well.
   func isAnswered(_ question: Question, lifting: Set<Int64>) -> Bool
+  /// Opens what needs nobody's answer.
+  func openWithoutAsking(_ question: Question, lifting: Set<Int64>)
   /// A collection's label, for a person.
   func label(ofCollection id: Int64) -> String
   /// Starts the program that shows the prompt of this number.
@@ -61,6 +63,7 @@ public final class PromptQueue {
     _ question: Question, lifting: Set<Int64>, for caller: Caller, ended: @escaping () -> Void
   ) -> PromptTicket {
     let ticket = PromptTicket(lifting: lifting, caller: caller, ended: ended)
+    delegate.openWithoutAsking(question, lifting: lifting)
     if delegate.isAnswered(question, lifting: lifting) {
       ticket.timer = try? loop.addTimer(after: .zero) { [weak ticket] in ticket?.end() }
       return ticket

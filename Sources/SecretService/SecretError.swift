@@ -27,6 +27,7 @@ extension BusError {
     case .tooLarge, .outOfMemory: self = .limitsExceeded(error.explanation)
     case .damaged, .foreignItem:
       self = BusError(name: "org.latchkey.Error.Damaged", message: error.explanation + "; see `latchkey status`")
+    case .noPasscode: self = BusError(name: "org.latchkey.Error.NoPasscode", message: error.explanation)
     case .unavailable, .otherDevice:
       self = BusError(name: "org.latchkey.Error.Unavailable", message: error.explanation + "; see `latchkey status`")
     case .diskFull:

@@ -266,6 +266,13 @@ public final class SecretService {
     stateChanged()
   }
 
+  /// Tells clients of items that are gone, though no client deleted them.
+  public func deleted(_ items: [FoundItem]) {
+    for item in items {
+      contentsChanged(ItemPlace(collection: .vault(item.collection), id: item.id), "ItemDeleted")
+    }
+  }
+
   /// Runs `answer` when the whole database was looked at: at once, where it was.
   func whenVerified(_ answer: @escaping () -> Void) {
     if vault.isVerified { answer() } else { waitingForVerification.append(answer) }

@@ -27,6 +27,10 @@ public struct SessionMachine: Sendable {
   /// Which keys may be in memory now.
   public private(set) var state = State.sealed
 
+  /// Whether the login has no password: the vault then counts as always unlocked, whatever the sessions and lockers do.
+  /// What is known of them is still kept, as prompts wait behind a locker all the same.
+  public private(set) var isPasswordless = false
+
   /// Why the vault was sealed last.
   public private(set) var sealReason = SealReason.started
 
@@ -140,10 +144,7 @@ public struct SessionMachine: Sendable {
         effects.append(.install(.firstUnlockOnly))
       }
       effects.append(.firstUnlock)
-      if logind == .present, sessions.isEmpty {
-        awaitsSession = true
-        effects.append(.startSessionTimer)
-      }
+      awaitSession(&effects)
     case .evicted:
       if !mayLift { return [.install(.refused("this login does not lift a lock"))] }
       if wasLockedMeanwhile { return [.install(.refused("it was locked meanwhile"))] }
@@ -170,7 +171,7 @@ public struct SessionMachine: Sendable {
 
   /// Takes in what happened, and tells what to do.
   public mutating func handle(_ event: SessionEvent) -> [SessionEffect] {
-    let before = (state, lockerUp, hasStagedKeys, logind)
+    let before = (state, lockerUp, hasStagedKeys, logind, isPasswordless)
     var effects: [SessionEffect] = []
     switch event {
     case .sessions(let facts): update(facts, &effects)
@@ -191,6 +192,8 @@ public struct SessionMachine: Sendable {
       // A locker that crashed has let nobody in.
       if screenSavers.remove(peer) != nil, !lockerUp { dropStaged(&effects) }
     case .keysFailed: seal(.keysFailed, &effects)
+    case .passwordless(true): becomePasswordless(&effects)
+    case .passwordless(false): becomeProtected(&effects)
     case .lockCommand: lock(.command, &effects)
     case .pamSessionOpened: pamSessions += 1
     case .pamSessionClosed:
@@ -201,14 +204,42 @@ public struct SessionMachine: Sendable {
     case .sessionTimerFired:
       if awaitsSession, sessions.isEmpty { seal(.noSession, &effects) }
     }
-    if before != (state, lockerUp, hasStagedKeys, logind) { effects.append(.stateChanged) }
+    if before != (state, lockerUp, hasStagedKeys, logind, isPasswordless) { effects.append(.stateChanged) }
     return effects
+  }
+
+  private mutating func becomePasswordless(_ effects: inout [SessionEffect]) {
+    isPasswordless = true
+    dropStaged(&effects)
+    sessionIsNotAwaited(&effects)
+    let wasSealed = state == .sealed
+    state = .unlocked
+    if wasSealed { effects.append(.firstUnlock) }
+  }
+
+  /// From now on locks count again, those before as well: what stands behind one is erased.
+  private mutating func becomeProtected(_ effects: inout [SessionEffect]) {
+    guard isPasswordless else { return }
+    isPasswordless = false
+    if isGoingToSleep {
+      evict(.sleep, &effects)
+    } else if lockerUp {
+      evict(lockerReason, &effects)
+    }
+    awaitSession(&effects)
   }
 
   private mutating func becomeAbsent(_ effects: inout [SessionEffect]) {
     logind = .absent
     sessions = [:]
     sessionIsNotAwaited(&effects)
+  }
+
+  /// Keys are there: where no session is, one has to come soon.
+  private mutating func awaitSession(_ effects: inout [SessionEffect]) {
+    guard logind == .present, sessions.isEmpty else { return }
+    awaitsSession = true
+    effects.append(.startSessionTimer)
   }
 
   private mutating func sessionIsNotAwaited(_ effects: inout [SessionEffect]) {
@@ -267,11 +298,10 @@ public struct SessionMachine: Sendable {
   }
 
   private mutating func sessionsVanished(wereKnown: Bool, _ effects: inout [SessionEffect]) {
-    guard state != .sealed, !awaitsSession else { return }
+    guard state != .sealed, !awaitsSession, !isPasswordless else { return }
     if wereKnown { return seal(.sessionsEnded, &effects) }
     // logind appeared, and knows nothing of a session: as after a login that has none yet.
-    awaitsSession = true
-    effects.append(.startSessionTimer)
+    awaitSession(&effects)
   }
 
   /// A lock that leaves nothing behind by which keys on their way could be told of it, as a locker would be.
@@ -288,13 +318,15 @@ public struct SessionMachine: Sendable {
   }
 
   private mutating func evictUnlocked(_ reason: LockReason, _ effects: inout [SessionEffect]) {
-    guard state == .unlocked else { return }
+    guard state == .unlocked, !isPasswordless else { return }
     state = .evicted(reason)
     effects.insert(.evict(reason), at: 0)
   }
 
   private mutating func seal(_ reason: SealReason, _ effects: inout [SessionEffect]) {
-    guard state != .sealed else { return }
+    // Keys that did not open the vault are no reason to say that it is unlocked.
+    if reason == .keysFailed { isPasswordless = false }
+    guard state != .sealed, !isPasswordless else { return }
     state = .sealed
     sealReason = reason
     effects.insert(.seal(reason), at: 0)

@@ -107,6 +107,9 @@ public final class SessionWatch {
   /// Keys that were let in did not open the vault.
   public func keysFailed() { handle(.keysFailed) }
 
+  /// The login has no password, and the vault was opened without one; or it has one again.
+  public func passwordless(_ isPasswordless: Bool) { handle(.passwordless(isPasswordless)) }
+
   /// A PAM stack opened a session of the user.
   public func pamSessionOpened() {
     handle(.pamSessionOpened)

@@ -61,6 +61,9 @@ struct DeviceShare {
     return next
   }
 
+  /// Whether what hangs on the login's password was destroyed, and no password was seen since.
+  var isErased: Bool { erasable == nil }
+
   /// The share without its erasable secret.
   var withoutErasable: DeviceShare { DeviceShare(row: row, bound: bound, erasable: nil) }
 

@@ -156,6 +156,7 @@ extension Vault {
   /// the database knows other devices, the file stays: one of them may use it.
   func eraseMovedKey() {
     guard !movedKeyIsGone, let store, let device, device.backend != .file, share != nil, !home.isEmpty,
+      keybag?.deviceProtector?.deviceWrapping?.identity ?? device.identity == device.identity,
       let rows = try? store.devices(), rows.map(\.identity) == [device.identity],
       let folder = try? KeybagFile.folder(home: home, owner: owner)
     else { return }

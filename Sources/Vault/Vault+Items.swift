@@ -292,6 +292,7 @@ extension Vault {
     // Not the row's default class: no key protects that column, and who writes it must not have secrets stored in a
     // class that he can open.
     let wanted = accessibility ?? defaultClass
+    try checkPasscode(for: wanted)
     guard let key = collection.current(wanted, share: share) else { throw .isLocked }
     let now = Process.time
     let row = ItemRow(
@@ -348,6 +349,7 @@ extension Vault {
     guard accessibility != item.key.row.accessibility || item.collection.isOutdated(item.key) else {
       return try write(item, metadata, secret: secret)
     }
+    try checkPasscode(for: accessibility)
     guard let key = item.collection.current(accessibility, share: share), key.secretKey != nil else {
       throw .isLocked
     }

@@ -10,9 +10,8 @@ extension Vault {
   /// Needs no key. An interruption after the first step leaves items that nothing can read; the next call, or the next
   /// unlock, removes them.
   ///
-  /// - Returns: the numbers of the items that were there, and of their collections.
   /// - Throws: ``VaultError/unavailable(_:)`` where there is no device key: nothing was destroyed then.
-  public func destroyPasscodeItems() throws(VaultError) -> [FoundItem] {
+  public func destroyPasscodeItems() throws(VaultError) {
     _ = try writable()
     guard let device, share != nil else {
       throw .unavailable(deviceProblem ?? "the device key: this is another device")
@@ -25,7 +24,39 @@ extension Vault {
       throw .unavailable("\(device.backend.title): \(error.explanation)")
     }
     forgetErasable()
-    return try finishDestruction()
+    try finishDestruction()
+  }
+
+  /// Lets there be items of the class again at once, where the vault is open and its login has a password. Else the next
+  /// unlock does it.
+  public func startPasscodeItemsAnew() throws(VaultError) {
+    guard isUnlocked, !isPasswordless else { return }
+    try renewErasable()
+    try makeMissingClasses()
+  }
+
+  /// Whether the device still has what the items of the class hang on, or there is something left to remove.
+  public var mayHavePasscodeItems: Bool {
+    guard let share, share.isErased else { return true }
+    return open.contains { collection in
+      collection.classes.contains {
+        $0.row.accessibility == .whenPasscodeSetThisDeviceOnly && $0.row.device == share.row
+      }
+    }
+  }
+
+  /// The items that were destroyed since this was asked last, for who has to tell that they are gone.
+  public func takeDestroyed() -> [FoundItem] {
+    defer { destroyed = [] }
+    return destroyed
+  }
+
+  /// Nothing is stored that hangs on a password that the login does not have.
+  ///
+  /// - Throws: ``VaultError/noPasscode``.
+  func checkPasscode(for accessibility: AccessibilityClass) throws(VaultError) {
+    guard accessibility == .whenPasscodeSetThisDeviceOnly, chains.session != nil, !hasPasscode else { return }
+    throw .noPasscode
   }
 
   /// Lets go of the share's erasable secret, and of every key that hangs on it.
@@ -46,17 +77,17 @@ extension Vault {
       }
       if present.erasable == nil { forgetErasable() }
     }
-    _ = try finishDestruction()
+    try finishDestruction()
   }
 
   /// Removes what hangs on an erasable secret of this device that is gone.
-  func finishDestruction() throws(VaultError) -> [FoundItem] {
-    guard let share, share.erasable == nil else { return [] }
+  func finishDestruction() throws(VaultError) {
+    guard let share, share.isErased else { return }
     func isDead(_ key: ClassKey) -> Bool {
       key.row.accessibility == .whenPasscodeSetThisDeviceOnly && key.row.device == share.row
     }
     let dead = open.map { collection in collection.classes.filter(isDead) }
-    guard dead.contains(where: { !$0.isEmpty }) else { return [] }
+    guard dead.contains(where: { !$0.isEmpty }) else { return }
     let removed = try writing { store throws(VaultError) in
       var removed: [FoundItem] = []
       for key in dead.joined() {
@@ -69,13 +100,13 @@ extension Vault {
       return removed
     }
     for (collection, keys) in zip(open, dead) { collection.drop(keys) }
-    return removed
+    destroyed += removed
   }
 
   /// Gives the device's share a new erasable secret, once nothing hangs on the one that is gone: with a password there may
   /// be items of the class again.
   func renewErasable() throws(VaultError) {
-    guard let store, let device, let share, share.erasable == nil, !isDamaged,
+    guard let store, let device, let share, share.isErased, !isDamaged,
       let row = try store.devices().first(where: { $0.id == share.row })
     else { return }
     let (next, renewed) = try share.renewingErasable(row, on: device, vault: store.vault)

@@ -29,6 +29,8 @@ public final class Vault {
   private var keybagProblem: String?
   /// What is wrong with the device key; the line names whose fault it is.
   var deviceProblem: String?
+  /// Why a vault without a password does not open; the line names the file.
+  var passwordlessProblem: String?
   private(set) var storeProblem: VaultError?
   private var itemProblem: String?
 
@@ -48,6 +50,8 @@ public final class Vault {
   var epoch: UInt32 = 1
   /// The generation that the index key is wrapped under.
   var indexEpoch: UInt32 = 1
+  /// Items of whenPasscodeSetThisDeviceOnly that were destroyed; see ``takeDestroyed()``.
+  var destroyed: [FoundItem] = []
   /// Where the wrapping of items that were stored while locked goes on.
   var rewrapPosition: Int64 = 0
 
@@ -88,6 +92,7 @@ public final class Vault {
   public var problems: [String] {
     var lines: [String] = []
     if let keybagProblem { lines.append("keybag: \(keybagProblem)") }
+    if let passwordlessProblem { lines.append(passwordlessProblem) }
     if let deviceProblem { lines.append(deviceProblem) }
     if let storeProblem, storeProblem != .notFounded { lines.append(storeProblem.explanation) }
     if let itemProblem { lines.append(itemProblem) }
@@ -366,18 +371,27 @@ public final class Vault {
     chains = (unlocked ?? chains.unlocked, session)
     if opening == .everything, itemProblem == nil {
       try whereThereIsRoom { () throws(VaultError) in
-        _ = try finishDestruction()
-        try renewErasable()
-        try renewKeys(indexUnder: HeldKey(try wrapOfIndex(tiers)))
-        let open = open.filter { !$0.isClosed }
-        let made = try writing { store throws(VaultError) in
-          var made: [[ClassKey]] = []
-          for collection in open { made.append(try collection.makeMissingClasses(share: share, in: store)) }
-          return made
+        if isPasswordless, let share, !share.isErased {
+          try destroyPasscodeItems()
+        } else {
+          try finishDestruction()
         }
-        for (collection, classes) in zip(open, made) { collection.adopt(classes) }
+        if !isPasswordless { try renewErasable() }
+        try renewKeys(indexUnder: HeldKey(try wrapOfIndex(tiers)))
+        try makeMissingClasses()
       }
     }
+  }
+
+  /// Makes the classes that this device has no keys for yet, in every open collection.
+  func makeMissingClasses() throws(VaultError) {
+    let open = open.filter { !$0.isClosed }
+    let made = try writing { store throws(VaultError) in
+      var made: [[ClassKey]] = []
+      for collection in open { made.append(try collection.makeMissingClasses(share: share, in: store)) }
+      return made
+    }
+    for (collection, classes) in zip(open, made) { collection.adopt(classes) }
   }
 
   /// Takes the place of the device's share.

@@ -28,6 +28,8 @@ public enum VaultError: Error, Equatable, Sendable {
   case foreignItem(Int64)
   /// The item was made on another device, whose key it needs.
   case otherDevice
+  /// The class hangs on the login's password, and the login has none.
+  case noPasscode
   /// Memory for a secret could not be had.
   case outOfMemory
 
@@ -74,6 +76,8 @@ extension VaultError {
     case .diskFull: "the disk is full"
     case .foreignItem(let id): "item \(id) was put into the vault by somebody else, so it is not opened"
     case .otherDevice: "it was stored on another device"
+    case .noPasscode:
+      "your login has no password, which when-passcode-set-this-device-only needs: set one, and log in again"
     case .outOfMemory: "there is not enough memory"
     }
   }

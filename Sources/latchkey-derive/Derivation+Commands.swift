@@ -12,8 +12,19 @@ extension Derivation {
     let daemon = try ControlClient(runtime: runtime, uid: account.uid)
     try daemon.mayRotate(until: deadline())
     let folder = try folder()
-    let opened = try load(from: folder).open(password: request.token.bytes)
-    let next = try opened.rotated(password: request.token.bytes)
+    let keybag = try load(from: folder)
+    let opened = try open(keybag, at: daemon)
+    guard keybag.isPasswordless else {
+      return try changeKeys(to: try opened.rotated(password: request.token.bytes), of: folder, at: daemon)
+    }
+    let secret = try daemon.newDeviceSecret(vault: keybag.vault, until: deadline())
+    return try changeKeys(to: try opened.rotated(device: secret), of: folder, at: daemon)
+  }
+
+  /// Puts a keybag with new keys in the place of the present one, and has the daemon use them.
+  borrowing func changeKeys(
+    to next: consuming Keybag.Opened, of folder: borrowing Folder, at daemon: borrowing ControlClient
+  ) throws -> DeriveResult {
     try KeybagFile.replace(with: next.keybag, in: folder)
     do {
       let delivery = TierDelivery(
@@ -35,7 +46,7 @@ extension Derivation {
   borrowing func createRecoveryCode() throws -> DeriveResult {
     guard request.mayWriteAnywhere || isatty(STDOUT_FILENO) == 1 else { return .badRequest }
     let folder = try folder()
-    let opened = try load(from: folder).open(password: request.token.bytes)
+    let opened = try openForCommand(try load(from: folder))
     let code = try RecoveryCode.random()
     let next = try opened.settingRecoveryCode(code)
     try show(code)
@@ -73,13 +84,23 @@ extension Derivation {
     case .nothingNeeded: break
     case .some(let result): return result
     }
+    // A vault that stood under no password gets new keys with its first one, as at a login.
+    if opened.keybag.isPasswordless {
+      return try changeKeys(to: try opened.rotated(password: request.password.bytes), of: folder, at: daemon)
+    }
     try KeybagFile.replace(with: try opened.settingPassword(request.password.bytes), in: folder)
     return .unlocked
   }
 
+  /// A vault with a password needs no daemon for this.
+  private borrowing func openForCommand(_ keybag: Keybag) throws -> Keybag.Opened {
+    guard keybag.isPasswordless else { return try keybag.open(password: request.token.bytes) }
+    return try open(keybag, at: try ControlClient(runtime: runtime, uid: account.uid))
+  }
+
   borrowing func removeRecoveryCode() throws -> DeriveResult {
     let folder = try folder()
-    let opened = try load(from: folder).open(password: request.token.bytes)
+    let opened = try openForCommand(try load(from: folder))
     guard let next = try opened.removingRecoveryCode() else { return .nothingNeeded }
     try KeybagFile.replace(with: next, in: folder)
     return .unlocked

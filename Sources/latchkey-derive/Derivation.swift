@@ -8,7 +8,9 @@ import Sodium
 struct Derivation: ~Copyable {
   let request: DeriveRequest
   let account: Account
-  private let home: String
+  /// What is known of the login's password.
+  let login: LoginPassword
+  let home: String
   let runtime: String
 
   /// By when every answer must be there, however many there are: before the time limit ends the process.
@@ -21,7 +23,8 @@ struct Derivation: ~Copyable {
   /// How long a login waits for the user's service manager to open the control socket, in milliseconds.
   private static let socketLimit = 1000
 
-  init(_ request: consuming DeriveRequest, account: Account) {
+  init(_ request: consuming DeriveRequest, account: Account, login: LoginPassword) {
+    self.login = login
     home = request.home.isEmpty ? account.home : request.home
     runtime = request.runtime.isEmpty ? ControlSocket.runtimeFolder(uid: account.uid) : request.runtime
     answerLimit = request.operation.isCommand ? 20_000 : 1200
@@ -42,6 +45,7 @@ struct Derivation: ~Copyable {
       case .checkRecoveryCode: try checkRecoveryCode()
       case .recover: try recover()
       case .removeRecoveryCode: try removeRecoveryCode()
+      case .removePassword: try removePassword()
       }
     } catch {
       return Derivation.result(of: error)
@@ -55,12 +59,14 @@ struct Derivation: ~Copyable {
   private borrowing func authenticate() throws -> DeriveResult {
     let daemon = try ControlClient(runtime: runtime, uid: account.uid)
     if let result = try greet(daemon, .authenticate) { return result }
-    return try unlock(at: daemon, proving: false)
+    let folder = try folder()
+    return try unlock(try load(from: folder), of: folder, at: daemon, proving: false)
   }
 
   /// The whole stack has accepted the password: founds the vault where there is none, and unlocks.
   private borrowing func openSession() throws -> DeriveResult {
-    guard request.token.count > 0 else {
+    let isPasswordless = login == .none
+    guard request.token.count > 0 || isPasswordless else {
       _ = try greet(try connect(), .openSession)
       return .nothingNeeded
     }
@@ -69,13 +75,16 @@ struct Derivation: ~Copyable {
       announce()
       throw error
     }
-    guard presence == .absent else { return try openVault() }
-    guard request.mayFound, FoundingPolicy.allows(account, service: request.service) else {
+    guard presence == .absent else { return isPasswordless ? try openWithoutPassword() : try openVault() }
+    guard mayTrustToken else {
       announce()
       return .noVault
     }
-    return try found()
+    return isPasswordless ? try foundWithoutPassword() : try found()
   }
+
+  /// Whether what this login authenticated with may open the vault from now on.
+  private var mayTrustToken: Bool { request.mayFound && FoundingPolicy.allows(account, service: request.service) }
 
   private borrowing func closeSession() throws -> DeriveResult {
     _ = try greet(try ControlClient(runtime: runtime, uid: account.uid), .closeSession)
@@ -101,16 +110,26 @@ struct Derivation: ~Copyable {
   private borrowing func openVault() throws -> DeriveResult {
     let daemon = try connect()
     if let result = try greet(daemon, .openSession) { return result }
-    return try unlock(at: daemon, proving: true)
+    let folder = try folder()
+    let keybag = try load(from: folder)
+    guard keybag.isPasswordless else { return try unlock(keybag, of: folder, at: daemon, proving: true) }
+    return mayTrustToken ? try setFirstPassword(keybag, of: folder, at: daemon) : .nothingNeeded
   }
 
   private borrowing func found() throws -> DeriveResult {
+    try found { () throws(KeybagError) in
+      try KeybagFile.found(home: home, owner: account.uid, password: request.token.bytes)
+    }
+  }
+
+  /// Writes the first keybag, and lets the daemon make the database.
+  borrowing func found(_ make: () throws(KeybagError) -> Keybag.Opened) throws -> DeriveResult {
     let opened: Keybag.Opened
-    do {
-      opened = try KeybagFile.found(home: home, owner: account.uid, password: request.token.bytes)
-    } catch {
+    do throws(KeybagError) { opened = try make() } catch {
       // Another login of the same moment was faster: its vault is this one's.
-      if error == .alreadyThere, (try? vault()) == .present { return try openVault() }
+      if error == .alreadyThere, (try? vault()) == .present {
+        return login == .none ? try openWithoutPassword() : try openVault()
+      }
       announce()
       throw error
     }
@@ -152,7 +171,7 @@ struct Derivation: ~Copyable {
   }
 
   /// Connects, waiting a moment for a service manager that is just starting: PAM's session modules run beside it.
-  private borrowing func connect() throws(ControlError) -> ControlClient {
+  borrowing func connect() throws(ControlError) -> ControlClient {
     let deadline = Process.now + Derivation.socketLimit
     while access(ControlSocket.path(runtime: runtime), F_OK) != 0 && access(runtime, F_OK) == 0
       && Process.now < deadline
@@ -180,12 +199,12 @@ struct Derivation: ~Copyable {
   // MARK: - the vault
 
   /// What there is of a vault. One without its keybag is damaged, and no other is founded in its place.
-  private enum Presence {
+  enum Presence {
     case absent
     case present
   }
 
-  private borrowing func vault() throws(KeybagError) -> Presence {
+  borrowing func vault() throws(KeybagError) -> Presence {
     do throws(KeybagError) {
       let folder = try folder()
       if folder.contains(KeybagFile.name) { return .present }
@@ -206,9 +225,9 @@ struct Derivation: ~Copyable {
   /// Opens the keybag with the password, and hands the keys over.
   ///
   /// - Parameter proving: whether the keybag then says that the password served again.
-  private borrowing func unlock(at daemon: borrowing ControlClient, proving: Bool) throws -> DeriveResult {
-    let folder = try folder()
-    let keybag = try load(from: folder)
+  private borrowing func unlock(
+    _ keybag: Keybag, of folder: borrowing Folder, at daemon: borrowing ControlClient, proving: Bool
+  ) throws -> DeriveResult {
     let opened = try keybag.open(password: request.token.bytes)
     let result = try deliver(opened, to: daemon)
     guard result == .unlocked else { return result }

@@ -15,11 +15,23 @@ struct DeriveRequest: ~Copyable {
     case checkRecoveryCode = 7
     case recover = 8
     case removeRecoveryCode = 9
+    case removePassword = 10
 
-    var needsToken: Bool { self != .openSession && self != .closeSession }
+    /// Nobody authenticates with an empty password here. Whoever changes keys of a vault without a password gives none.
+    var needsToken: Bool {
+      switch self {
+      case .authenticate, .passphrase, .checkRecoveryCode, .recover: true
+      case .openSession, .closeSession, .rotate, .createRecoveryCode, .removeRecoveryCode, .removePassword: false
+      }
+    }
 
     /// Whether a person waits at a command line, and not a login: then it may take longer.
-    var isCommand: Bool { rawValue >= Operation.rotate.rawValue }
+    var isCommand: Bool {
+      switch self {
+      case .rotate, .createRecoveryCode, .checkRecoveryCode, .recover, .removeRecoveryCode: true
+      case .authenticate, .openSession, .closeSession, .passphrase, .removePassword: false
+      }
+    }
   }
 
   let operation: Operation
@@ -35,9 +47,12 @@ struct DeriveRequest: ~Copyable {
   let home: String
   /// In the place of the user's runtime folder; empty for none.
   let runtime: String
+  /// In the place of `/etc/shadow`; empty for that.
+  let shadow: String
   /// The number of the daemon's prompt that this answers; 0 for none.
   let prompt: UInt64
-  /// The password, the passphrase that the prompt is about, or a recovery code; empty for a login without one.
+  /// The password, the passphrase that the prompt is about, or a recovery code; empty for a login without one, and
+  /// before the password is removed the one until now.
   let token: SecureBytes
   /// The login password that is to open the vault from now on; empty but for `recover`.
   let password: SecureBytes
@@ -64,20 +79,19 @@ struct DeriveRequest: ~Copyable {
     else { return nil }
     var texts: [String] = []
     var position = 3
-    // Seven texts, then the token.
-    for _ in 0..<7 {
+    // Eight texts, then the token.
+    for _ in 0..<8 {
       guard let end = DeriveRequest.fieldEnd(bytes, position) else { return nil }
       let field = bytes.extracting((position + 2)..<end).withUnsafeBytes { Array($0) }
       guard !field.contains(0), let text = String(validating: field, as: UTF8.self) else { return nil }
       texts.append(text)
       position = end
     }
-    // A relative folder would be below `/`, and no one's.
-    guard texts[4...5].allSatisfy({ $0.isEmpty || $0.hasPrefix("/") }) else { return nil }
-    guard let prompt = DeriveRequest.promptNumber(texts[6]), prompt > 0 || operation != .passphrase,
+    // A relative path would be below `/`, and no one's.
+    guard texts[4...6].allSatisfy({ $0.isEmpty || $0.hasPrefix("/") }) else { return nil }
+    guard let prompt = DeriveRequest.promptNumber(texts[7]), prompt > 0 || operation != .passphrase,
       let end = DeriveRequest.fieldEnd(bytes, position),
       let last = operation == .recover ? DeriveRequest.fieldEnd(bytes, end) : end, last == bytes.byteCount,
-      // Nobody authenticates with an empty password here.
       !operation.needsToken || end - position > 2,
       end - position - 2 <= DeriveRequest.tokenLimit,
       operation != .recover || (3...DeriveRequest.tokenLimit + 2).contains(last - end),
@@ -88,7 +102,7 @@ struct DeriveRequest: ~Copyable {
     mayFound = bytes.unsafeLoad(fromByteOffset: 2, as: UInt8.self) & 1 == 0
     mayWriteAnywhere = bytes.unsafeLoad(fromByteOffset: 2, as: UInt8.self) & 4 != 0
     (user, service, tty) = (texts[0], texts[1], texts[2])
-    (remoteHost, home, runtime) = (texts[3], texts[4], texts[5])
+    (remoteHost, home, runtime, shadow) = (texts[3], texts[4], texts[5], texts[6])
     self.prompt = prompt
     self.token = token
     self.password = password

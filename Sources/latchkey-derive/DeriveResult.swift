@@ -32,4 +32,6 @@ enum DeriveResult: UInt8 {
   case tooManyEpochs = 14
   /// The keybag has new keys, but the daemon did not take them: it goes on at the next unlock.
   case begun = 15
+  /// The login has no password, and the vault goes by that.
+  case passwordless = 16
 }

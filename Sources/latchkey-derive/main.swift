@@ -25,13 +25,16 @@ private func work(_ channel: borrowing FileDescriptor) -> DeriveResult {
   guard let account = Account(name: request.user) else { return .internalError }
   // Another name of root's number is no reason to touch root's vault.
   guard account.uid != 0 || request.user == "root" else { return .noVault }
+  // While this is still root, who alone may read it.
+  let password = LoginPassword(
+    of: account.name, in: request.shadow.isEmpty ? LoginPassword.shadow : request.shadow)
   do {
     try Process.become(account)
     // Changing the user takes both back.
     try Process.forbidInspection()
     try Process.dieWithParent()
   } catch { return .internalError }
-  return Derivation(request, account: account).run()
+  return Derivation(request, account: account, login: password).run()
 }
 
 private let channel = FileDescriptor(owning: STDIN_FILENO)

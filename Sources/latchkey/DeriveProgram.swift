@@ -107,7 +107,9 @@ struct DeriveProgram {
     func size(_ count: Int) -> [UInt8] { [UInt8(count & 0xFF), UInt8(count >> 8 & 0xFF)] }
     var head: [UInt8] = [1, operation.rawValue, flags]
     let terminal = ttyname(0).map { String(cString: $0) } ?? ""
-    for text in [account.name, "latchkey-unlock", terminal, "", home, runtime, ""] { head += counted(Array(text.utf8)) }
+    for text in [account.name, "latchkey-unlock", terminal, "", home, runtime, "", ""] {
+      head += counted(Array(text.utf8))
+    }
     head += size(token.count)
     let hasPassword = operation == .recover
     let total = head.count + token.count + (hasPassword ? 2 + password.count : 0)

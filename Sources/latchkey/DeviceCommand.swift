@@ -1,4 +1,5 @@
 import ArgumentParser
+import Control
 import DeviceService
 import Foundation
 import Keybag
@@ -23,7 +24,7 @@ struct DevicePlace: ParsableArguments {
   var socket = ServiceDeviceKey.path
 
   /// How long a command may take, in milliseconds: a TPM is slow.
-  private static let patience = 40_000
+  static let patience = 40_000
 
   func run(_ command: ServiceDeviceKey.Command) throws {
     try telling { () throws(DeviceKeyError) in
@@ -83,6 +84,7 @@ struct DeviceEraseCommand: ParsableCommand {
     discussion: "What they hang on is erased; no copy of the vault, and no password, brings them back.")
 
   @OptionGroup var place: DevicePlace
+  @OptionGroup var vault: Place
   @Option(help: ArgumentHelp("Another user's, by number (root only).", valueName: "uid"))
   var user: UInt32?
   @Flag(help: "Really do it.")
@@ -92,7 +94,20 @@ struct DeviceEraseCommand: ParsableCommand {
     guard yes else { throw ValidationError("Nothing was erased: say --yes if you mean it.") }
   }
 
-  func run() throws { try place.run(.eraseErasable(user ?? geteuid())) }
+  func run() throws {
+    // The user's own vault, where it is at work, lets go of them at once.
+    guard user == nil, place.socket == ServiceDeviceKey.path, let daemon = try? vault.connect() else {
+      return try place.run(.eraseErasable(user ?? geteuid()))
+    }
+    try Failure.telling {
+      let end = Posix.Process.now + DevicePlace.patience
+      do { _ = try daemon.destroyPasscodeItems(passwordRemoved: false, until: end) } catch ControlError.declined(
+        let why)
+      {
+        throw Failure.declined(why + ". Nothing was destroyed.")
+      }
+    }
+  }
 }
 
 /// `latchkey device forget`

@@ -14,6 +14,12 @@ struct LockCommand: ParsableCommand {
   @OptionGroup var place: Place
 
   func run() throws {
-    try Failure.telling { try place.connect().lock(until: Process.now + StatusCommand.answerLimit) }
+    try Failure.telling {
+      do { try place.connect().lock(until: Process.now + StatusCommand.answerLimit) } catch ControlError.declined(
+        let why)
+      {
+        throw Failure.declined(why + ".")
+      }
+    }
   }
 }

@@ -32,7 +32,7 @@ struct RecoveryCommand: ParsableCommand {
         let program = try asking.program(place, vault: status.vaultPath)
         let output = stdout ? FileDescriptor(owning: dup(STDOUT_FILENO)) : try Self.terminal()
         let answer = try asking.askPassword(
-          for: .createRecoveryCode, of: program, try asking.conversation(), output: output.number, anywhere: stdout)
+          for: .createRecoveryCode, of: program, status, output: output.number, anywhere: stdout)
         guard answer == .done else {
           if !stdout { try output.writeAll(Array("If a code is shown above, it is not valid.\n".utf8).span.bytes) }
           throw answer.failure(wrong: oldPassword)
@@ -90,7 +90,7 @@ struct RecoveryCommand: ParsableCommand {
         guard status.recoveryCodeCreated > 0 else { return print("The vault has no recovery code.") }
         try requireUnlocked(status)
         let program = try asking.program(place, vault: status.vaultPath)
-        let answer = try asking.askPassword(for: .removeRecoveryCode, of: program, try asking.conversation())
+        let answer = try asking.askPassword(for: .removeRecoveryCode, of: program, status)
         guard answer == .done || answer == .nothingNeeded else { throw answer.failure(wrong: oldPassword) }
         print("The vault has no recovery code any more.")
         print("Copies of the keybag that were made before still open with it; 'latchkey rotate' makes them worthless.")

@@ -55,15 +55,20 @@ struct RootKeyAsking: ParsableArguments {
     return conversation.given
   }
 
-  /// Asks for the login password, and lets `program` do with it what is wanted.
+  /// Asks for the login password, and lets `program` do with it what is wanted. Where the login has none, nobody is asked.
   func askPassword(
-    for operation: DeriveProgram.Operation, of program: DeriveProgram, _ terminal: TerminalConversation,
-    output: Int32? = nil, anywhere: Bool = false
+    for operation: DeriveProgram.Operation, of program: DeriveProgram, _ status: Status, output: Int32? = nil,
+    anywhere: Bool = false
   ) throws -> DeriveProgram.Answer? {
+    let empty = try SecureBytes(count: 0)
+    guard !status.passwordless else {
+      return try program.run(operation, token: empty, password: empty, output: output, anywhere: anywhere)
+    }
+    let terminal = try conversation()
     var answer: DeriveProgram.Answer? = .wrongSecret
     for password in try passwords(terminal) where answer == .wrongSecret {
       answer = try program.run(
-        operation, token: password.bytes, password: try SecureBytes(count: 0), output: output, anywhere: anywhere)
+        operation, token: password.bytes, password: empty, output: output, anywhere: anywhere)
     }
     return answer
   }

@@ -37,8 +37,9 @@ struct RotateCommand: ParsableCommand {
       do {
         try place.connect().mayRotate(until: Posix.Process.now + StatusCommand.answerLimit)
       } catch ControlError.declined(let reason) { throw Failure.declined(reason + ".") }
-      let program = try asking.program(place, vault: try status().vaultPath)
-      switch try asking.askPassword(for: .rotate, of: program, try asking.conversation()) {
+      let status = try status()
+      let program = try asking.program(place, vault: status.vaultPath)
+      switch try asking.askPassword(for: .rotate, of: program, status) {
       case .done: break
       case .begun:
         throw Failure.declined(

@@ -42,6 +42,7 @@ struct StatusCommand: ParsableCommand {
     let locked_collections: UInt64
     let rotation: Rotation
     let recovery_code: Bool
+    let passwordless: Bool
 
     struct Rotation: Encodable {
       let epoch: UInt32
@@ -67,7 +68,8 @@ struct StatusCommand: ParsableCommand {
       rotation: Report.Rotation(
         epoch: status.epoch, left: status.rotation.left, closed: status.rotation.closed,
         other_device: status.rotation.otherDevice, quarantined: status.rotation.quarantined,
-        former_keys_needed: status.rotation.needsFormerKeys), recovery_code: status.recoveryCodeCreated > 0)
+        former_keys_needed: status.rotation.needsFormerKeys), recovery_code: status.recoveryCodeCreated > 0,
+      passwordless: status.passwordless)
     return String(decoding: try encoder.encode(report), as: UTF8.self)
   }
 
@@ -82,6 +84,9 @@ struct StatusCommand: ParsableCommand {
     if status.rotation.left > 0 || status.rotation.needsFormerKeys {
       let remarks = RotateCommand.remarks(status.rotation)
       lines.append(("New keys", remarks.isEmpty ? "made; the next unlock goes on" : remarks.joined(separator: " ")))
+    }
+    if status.passwordless {
+      lines.append(("Login password", "none, so the vault is always unlocked, and the device key alone protects it"))
     }
     if status.recoveryCodeCreated > 0 { lines.append(("Recovery code", "there is one")) }
     lines.append(("Device key", Self.deviceKey(status.deviceKey)))

@@ -42,6 +42,9 @@ struct UnlockCommand: ParsableCommand {
       try Sodium.initialize()
       let before = try status()
       if before.state == .unlocked && before.lockedCollections == 0 { return print("The vault is unlocked already.") }
+      guard !before.passwordless else {
+        return print("Your login has no password: the vault is unlocked, and its collections open when a program asks.")
+      }
       guard let account = Account(uid: getuid()) else { throw Failure.unavailable("you have no account") }
       let conversation = try TerminalConversation.asking(standardInput: asking.stdin)
       let outcome = Authentication.run(

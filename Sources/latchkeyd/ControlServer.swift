@@ -16,7 +16,7 @@ protocol ControlHandler: AnyObject {
   /// How things are.
   var status: Status { get }
   /// Lock, by command.
-  func lock()
+  func lock() throws(Refusal)
   /// The program is there that shows a prompt; nil when nobody waits for it.
   func showPrompt(_ number: UInt64, on connection: any PromptConnection) -> PromptRequest?
   /// A prompt that the peer will show itself.
@@ -37,6 +37,10 @@ protocol ControlHandler: AnyObject {
   func rotate(_ delivery: consuming TierDelivery) -> UnlockOutcome
   /// The oldest generation of tier keys that something hangs on.
   func neededEpoch() throws(Refusal) -> UInt32
+  /// The secret of a protector without a password.
+  func deviceSecret(_ request: DeviceSecretRequest) throws(Refusal) -> SealedDeviceSecret
+  /// Destroys what hangs on the login's password; how many items there were.
+  func destroyPasscodeItems(passwordRemoved: Bool) throws(Refusal) -> UInt64
   /// A backup begins on a connection: the number of the prompt for its passphrase.
   func beginBackup(on connection: any PromptConnection) throws(Refusal) -> UInt64
   /// A restore begins in the same way.
@@ -161,8 +165,10 @@ private final class ControlPeer: PromptConnection {
       handler.unlock(delivery, greeting, from: connection.peer) { [weak self] in self?.answer($0) }
     case .status: answer(.status(handler.status))
     case .lock:
-      handler.lock()
-      answer(.locked)
+      answer { () throws(Refusal) in
+        try handler.lock()
+        return .locked
+      }
     case .prompt(let number):
       guard !isPrompt, let request = handler.showPrompt(number, on: self) else {
         return answer(.declined("nobody waits for that prompt"))
@@ -192,6 +198,12 @@ private final class ControlPeer: PromptConnection {
         return .mayRotate
       }
     case .neededEpoch: answer { () throws(Refusal) in .neededEpoch(try handler.neededEpoch()) }
+    case .deviceSecret(let request):
+      answer { () throws(Refusal) in .deviceSecret(try handler.deviceSecret(request)) }
+    case .destroyPasscodeItems(let removed):
+      answer { () throws(Refusal) in
+        .passcodeItemsDestroyed(try handler.destroyPasscodeItems(passwordRemoved: removed))
+      }
     case .beginBackup:
       guard !isPrompt else { return end() }
       answer { () throws(Refusal) in

@@ -125,7 +125,9 @@ extension Daemon {
 }
 
 extension Refusal {
-  static func vault<Result>(_ body: () throws(VaultError) -> Result) throws(Refusal) -> Result {
+  static func vault<Result: ~Copyable>(
+    _ body: () throws(VaultError) -> Result
+  ) throws(Refusal) -> Result {
     do throws(VaultError) { return try body() } catch {
       throw Refusal(reason: error == .isLocked ? "it is locked: run 'latchkey unlock' first" : error.explanation)
     }

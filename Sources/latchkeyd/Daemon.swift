@@ -27,6 +27,10 @@ final class Daemon {
   private var staged: ArrivedKeys?
   private var idle: EventSource?
   private var settle: EventSource?
+  /// Why the vault of a login without a password did not open, as it was logged.
+  var passwordlessProblem: String?
+  /// When it is tried again at the earliest, on the clock of `Process.now`.
+  var nextDeviceTry = 0
 
   private static let firstUnlockUnit = "latchkey-first-unlock.target"
   /// How long the vault must be quiet before its log is emptied.
@@ -64,8 +68,11 @@ final class Daemon {
     self.presence = presence
     presence.connect()
     idle = try loop.addIdle { [weak self] in self?.idleTurn() ?? false }
+    followPassword()
     settle = try loop.addTimer(after: Daemon.settleTime, repeating: true) { [weak self] in
       self?.vault.settle()
+      // A device key service that did not answer may do so now.
+      self?.followPassword()
       // What a full disk stopped goes on.
       if self?.vault.isRotating ?? false { self?.idle?.resume() }
     }
@@ -95,6 +102,7 @@ final class Daemon {
   private func refresh() {
     vault.refresh()
     if !vault.isVerified { idle?.resume() }
+    followPassword()
   }
 
   /// Ends the loop. What is said on the bus after that is not sent any more.
@@ -176,6 +184,8 @@ extension Daemon: ControlHandler {
       AuthenticationPolicy.Request(
         stage: stage, service: hello.service, tty: hello.tty, rhost: hello.remoteHost, peer: process))
     guard decision == .nothing, stage != .closeSession, liftsMarks(hello) else { return decision }
+    // With the login's first password all keys change.
+    if stage == .openSession, watch.machine.isPasswordless { return .keys(mayLift: false) }
     // A session that is unlocked has no need of keys, but collections that were locked by themselves have, and a password
     // that founded the vault is proven only when a second login opens the keybag with it.
     let hasUnproven = vault.keybag?.protectors.contains { $0.state == .unproven } ?? false
@@ -257,7 +267,13 @@ extension Daemon: ControlHandler {
     try vault.unlock(
       keys.tiers, former: keys.former, opening: opening, liftingMarks: keys.liftsMarks, of: keys.marked,
       mayCreate: keys.founded)
+    keysCame()
+  }
+
+  /// To be called when the vault took keys over.
+  func keysCame() {
     idle?.resume()
+    tellDestroyed()
     // The session's state may be what it was: a collection's own lock is no part of it.
     sessionStateChanged()
   }
@@ -290,11 +306,17 @@ extension Daemon: ControlHandler {
     status.lockedCollections = UInt64(vault.lockedCollectionCount)
     status.rotation = rotation
     status.epoch = vault.keybag?.epoch.number ?? 0
+    status.passwordless = machine.isPasswordless
     status.recoveryCodeCreated = vault.keybag?.recoveryCodeCreated ?? 0
     return status
   }
 
-  func lock() { session.watch?.lock() }
+  func lock() throws(Refusal) {
+    guard !session.machine.isPasswordless else {
+      throw Refusal(reason: "your login has no password, so the vault cannot be locked. Set one with 'passwd'")
+    }
+    session.watch?.lock()
+  }
 }
 
 // MARK: - session state

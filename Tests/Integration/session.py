@@ -62,10 +62,10 @@ class Session:
         options = {"env": self.environment, "cwd": self.home, "umask": 0o022} | options
         return subprocess.Popen([str(argument) for argument in command], **options)
 
-    def run(self, *command, input="", check=False, timeout=30):
+    def run(self, *command, input="", check=False, timeout=30, **options):
         """Runs the command to its end: subprocess.CompletedProcess with text. A `check`ed one must succeed."""
-        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        with self.start(*command, text=True, **pipes) as process:
+        options |= {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        with self.start(*command, text=True, **options) as process:
             try:
                 stdout, stderr = process.communicate(input, timeout)
             except BaseException:
@@ -81,6 +81,10 @@ class Session:
     def login(self, password=None):
         """Authenticates and opens a session, as login(1) does."""
         return self._pam("login", password, "authenticate", "open_session")
+
+    def login_without_password(self):
+        """Opens a session for which nobody gave a password."""
+        return self._pam("autologin", "", "authenticate", "open_session")
 
     def locker(self, password=None, service="i3lock"):
         """Authenticates and no more, as screen lockers do."""
@@ -105,6 +109,15 @@ class Session:
         )
         (self.root / "passwd").write_text(f"{self.user}:{hashed.stdout}")
         self.password = password
+
+    def shadow(self, field):
+        """Has the module see this as the password field of the shadow file."""
+        (self.root / "shadow").write_text(f"{self.user}:{field}:20000:0:99999:7:::\n")
+
+    def change_token(self, old, new):
+        """What passwd(1) does when it has both passwords. Only the vault is told."""
+        environment = self.environment | {"PAM_OLDAUTHTOK": old, "PAM_AUTHTOK": new}
+        return self.run("pamtester", "passwd", self.user, "chauthtok", env=environment)
 
     # Secrets
 

@@ -24,6 +24,8 @@ OPERATIONS = {
 # Whole names, but those that the table's readers know.
 ERRORS = {
     "org.freedesktop.Secret.Error.IsLocked": "IsLocked",
+    "org.freedesktop.Secret.Error.NoSuchObject": "NoSuchObject",
+    "org.latchkey.Error.NoPasscode": "NoPasscode",
     "org.latchkey.Error.Unavailable": "Unavailable",
 }
 
@@ -37,17 +39,29 @@ class Cell:
 
     def __init__(self, peer, name):
         self.peer, self.name = peer, name
-        # One item for each operation, so that none meets what another did.
-        self.items = {operation: peer.create(operation, self.words(operation), "Label") for operation in OPERATIONS}
+        self.items = {}
+        try:
+            # One item for each operation, so that none meets what another did.
+            for operation in OPERATIONS:
+                self.items[operation] = peer.create(operation, self.words(operation), "Label")
+        except Failure as failure:
+            # There is none that could be read or changed.
+            assert short(failure) == "NoPasscode" and not self.items
 
     def words(self, operation):
         return {"of": self.name, "for": operation, CLASS: self.name}
+
+    def words_found(self, operation):
+        return {"of": self.name, "for": operation}
 
     def measure(self, peer):
         """By operation: what became of it."""
         self.peer = peer
         outcomes = {}
         for operation in OPERATIONS:
+            if operation not in self.items and operation not in ("search", "add"):
+                outcomes[operation] = "–"
+                continue
             try:
                 outcomes[operation] = getattr(self, operation)()
             except Failure as failure:
@@ -66,7 +80,7 @@ class Cell:
         return "read"
 
     def search(self):
-        found = self.peer.search({"of": self.name, "for": "search"})
+        found = self.peer.search(self.words_found("search"))
         return {(1, 0): "found", (0, 1): "found, locked", (0, 0): "absent"}[tuple(map(len, found))]
 
     def add(self):
@@ -79,10 +93,11 @@ class Cell:
 
     def replace(self):
         item = self.items["replace"]
-        made = self.peer.create("replaced", {"of": self.name, "for": "replace"})
-        assert made == item, "it stands beside what was to be replaced"
-        assert self.peer.read(item) == b"replaced"
-        return "replaced"
+        was_there = self.peer.search(self.words_found("replace")) != ([], [])
+        made = self.peer.create("replaced", self.words_found("replace"))
+        assert (made == item) == was_there, "it stands beside what was to be replaced"
+        assert self.peer.read(made) == b"replaced"
+        return "replaced" if was_there else "added anew"
 
     def change(self):
         other = "when-unlocked" if self.name == "after-first-unlock" else "after-first-unlock"
@@ -92,7 +107,7 @@ class Cell:
 
     def delete(self):
         self.peer.call(self.items["delete"], ITEM, "Delete")
-        assert self.peer.search({"of": self.name, "for": "delete"}) == ([], [])
+        assert self.peer.search(self.words_found("delete")) == ([], [])
         return "deleted"
 
 
@@ -120,6 +135,16 @@ def logged_out(session, _peer):
     assert session.logout().returncode == 0
 
 
+def no_password(_session, _peer):
+    """Never had one: see `begin`."""
+
+
+def password_removed(session, _peer):
+    """Noticed when the next session begins without one, as after `passwd -d`."""
+    session.shadow("")
+    assert session.login_without_password().returncode == 0
+
+
 def other_device(session, _peer):
     """The home folder on another machine, where the person logged in."""
     session.stop_daemon()
@@ -135,14 +160,25 @@ STATES = {
     "behind a locker": behind_a_locker,
     "logged out": logged_out,
     "other device": other_device,
+    "no password": no_password,
+    "password removed": password_removed,
 }
+
+
+def begin(session, state):
+    """The first login."""
+    if state == "no password":
+        session.shadow("")
+        assert session.login_without_password().returncode == 0
+    else:
+        assert session.login().returncode == 0
 
 
 def measure(stage, state):
     """By class and operation: what became of it in that state, in a session of its own."""
     session = Session(stage)
     try:
-        assert session.login().returncode == 0
+        begin(session, state)
         first = Peer(session)
         cells = [Cell(first, name) for name in CLASSES]
         STATES[state](session, first)

@@ -16,9 +16,9 @@ ROOT = HERE.parent.parent
 MODULE = pathlib.Path(os.environ.get("LATCHKEY_PAM_MODULE", ROOT / ".build/pam/pam_latchkey.so")).resolve()
 UNSTRIPPED = MODULE.with_suffix(".unstripped.so")
 TOKEN = "tok-E7q.w9 ünïcode-Zx4"
-FIELDS = ["user", "service", "tty", "rhost", "home", "runtime", "prompt", "token"]
+FIELDS = ["user", "service", "tty", "rhost", "home", "runtime", "shadow", "prompt", "token"]
 ENTRY_POINTS = ["authenticate", "setcred", "acct_mgmt", "open_session", "close_session", "chauthtok"]
-OPERATIONS = {1: "authenticate", 2: "openSession", 3: "closeSession", 4: "passphrase"}
+OPERATIONS = {1: "authenticate", 2: "openSession", 3: "closeSession", 4: "passphrase", 10: "removePassword"}
 COLLECTION = "latchkey-collection"
 
 

@@ -37,7 +37,7 @@ def test_the_passphrase_goes_to_the_helper_with_the_prompt(login):
     assert login.questions == [(ECHO_OFF, b"Passphrase for 'Work', wanted by mail: ")]
     assert login.requests == [dict(
         operation="passphrase", flags=2, user=b"alice", service=COLLECTION.encode(), tty=b"tty7", rhost=b"10.0.0.9",
-        home=b"/srv/a", runtime=b"/run/x", prompt=b"7", token=TOKEN.encode())]
+        home=b"/srv/a", runtime=b"/run/x", shadow=b"", prompt=b"7", token=TOKEN.encode())]
 
 
 @pytest.mark.parametrize("number", ["1", "9", "10", "1234567890", "9223372036854775806", "9223372036854775807"])
@@ -107,7 +107,7 @@ def test_what_is_no_text_is_not_shown(login, label, shown):
 # ---- answers of the helper ----
 
 
-@pytest.mark.parametrize("result", range(14))
+@pytest.mark.parametrize("result", range(17))
 def test_only_an_open_collection_is_a_success(login, result):
     login.behave(f"answer {result}")
     # Nothing that comes later makes up for it, and no setcred does.
@@ -124,7 +124,7 @@ def test_only_an_open_collection_is_a_success(login, result):
 
 
 @pytest.mark.parametrize("behaviour, line", [
-    ("answer 14", "latchkey-derive gave an answer that is none"), ("answer 255", "latchkey-derive gave an answer that is none"),
+    ("answer 17", "latchkey-derive gave an answer that is none"), ("answer 255", "latchkey-derive gave an answer that is none"),
     ("garbage", "latchkey-derive gave an answer that is none"), ("silent", "latchkey-derive ended without an answer"),
     ("signal 11", "latchkey-derive was killed by signal 11"), ("hang", LATE)])
 def test_an_answer_that_is_none_opens_nothing(login, behaviour, line):

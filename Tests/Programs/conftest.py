@@ -27,11 +27,11 @@ PASSWORD = "korrekt Pferd-Batterie 4711 ü"
 ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LANG": "C"}
 
 AUTHENTICATE, OPEN, CLOSE, PASSPHRASE = 1, 2, 3, 4
-ROTATE, CREATE_CODE, CHECK_CODE, RECOVER, REMOVE_CODE = 5, 6, 7, 8, 9
+ROTATE, CREATE_CODE, CHECK_CODE, RECOVER, REMOVE_CODE, REMOVE_PASSWORD = 5, 6, 7, 8, 9, 10
 NO_FOUND, ANYWHERE = 1, 4
 UNLOCKED, NOTHING_NEEDED, NO_DAEMON, NO_VAULT, FOUNDED, WRONG_PASSWORD, REFUSED, DAMAGED = range(8)
 DAEMON_SILENT, NO_MEMORY, HOME_UNAVAILABLE, BAD_REQUEST, INTERNAL_ERROR, CLOSED = range(8, 14)
-TOO_MANY_EPOCHS, BEGUN = 14, 15
+TOO_MANY_EPOCHS, BEGUN, PASSWORDLESS = 14, 15, 16
 
 as_root = pytest.mark.skipif(not IS_ROOT, reason="needs root")
 
@@ -93,6 +93,8 @@ class Login:
             os.chown(path, PERSON.pw_uid, PERSON.pw_gid)
         self.vault = self.home / ".local/share/latchkey"
         self.keybag = self.vault / "keybag"
+        # Nothing is known of the password unless a test writes it.
+        self.shadow = folder / "shadow"
         self.daemons = []
 
     def daemon(self, **options):
@@ -100,9 +102,10 @@ class Login:
         return self.daemons[-1]
 
     def request(self, operation, token=PASSWORD, user=PERSON.pw_name, service="login", tty="tty1", rhost="", home=None,
-                runtime=None, prompt="", flags=0, version=1, password=None):
+                runtime=None, shadow=None, prompt="", flags=0, version=1, password=None):
         fields = [user, service, tty, rhost, str(self.home if home is None else home),
-                  str(self.runtime if runtime is None else runtime), prompt, token]
+                  str(self.runtime if runtime is None else runtime), str(self.shadow if shadow is None else shadow),
+                  prompt, token]
         fields += [] if password is None else [password]
         body = bytes([version, operation, flags])
         for field in fields:

@@ -28,7 +28,7 @@ def broken(whole):
         "version 0": framed(b"\0" + body[1:]),
         "version 2": framed(b"\2" + body[1:]),
         "operation 0": framed(body[:1] + b"\0" + body[2:]),
-        "operation 10": framed(body[:1] + b"\n" + body[2:]),
+        "operation 11": framed(body[:1] + b"\v" + body[2:]),
         "a passphrase for no prompt": framed(body[:1] + b"\4" + body[2:]),
         "version only": framed(body[:1]),
         "head only": framed(body[:3]),
@@ -46,7 +46,7 @@ def test_broken(login, name):
 
 
 @pytest.mark.parametrize("fields", [
-    dict(token=""), dict(token=b"x" * 4097), dict(home="home"), dict(runtime="run"), dict(user=b"ro\0ot"),
+    dict(token=""), dict(token=b"x" * 4097), dict(home="home"), dict(runtime="run"), dict(shadow="shadow"), dict(user=b"ro\0ot"),
     dict(user=b"\xff\xfe"), dict(service=b"lo\0gin"), dict(home=b"/tmp/\0"), dict(version=0)])  # fmt: skip
 def test_refused_fields(login, fields):
     assert login.run(AUTHENTICATE, **fields) == BAD_REQUEST

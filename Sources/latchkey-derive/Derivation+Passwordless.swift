@@ -1,0 +1,70 @@
+import Control
+import Keybag
+import Posix
+import Sodium
+
+/// A login without a password, and one that gets or loses it.
+extension Derivation {
+  /// The first login of somebody who has no password: the vault hangs on the device key, which only the daemon has.
+  borrowing func foundWithoutPassword() throws -> DeriveResult {
+    _ = try KeybagFile.makeFolder(home: home, owner: account.uid)
+    let daemon = try connect()
+    let vault = Sodium.randomBytes(16)
+    let secret = try daemon.newDeviceSecret(vault: vault, until: deadline())
+    return try found { () throws(KeybagError) in
+      try KeybagFile.found(home: home, owner: account.uid) { () throws(KeybagError) in
+        try Keybag.found(vault: vault, device: secret)
+      }
+    }
+  }
+
+  /// Tells the daemon that a session begins in which nobody gave a password because there is none. What hangs on the
+  /// password ends with that. A vault that had one waits for it, or for its recovery code: nobody here can open it.
+  borrowing func openWithoutPassword() throws -> DeriveResult {
+    let daemon = try connect()
+    if let result = try greet(daemon, .openSession), result == .refused { return result }
+    _ = try daemon.destroyPasscodeItems(passwordRemoved: true, until: deadline())
+    return .passwordless
+  }
+
+  /// The login has a password now. What stood under none is not to stay under the same keys: those were within reach of
+  /// whoever had the machine.
+  borrowing func setFirstPassword(
+    _ keybag: Keybag, of folder: borrowing Folder, at daemon: borrowing ControlClient
+  ) throws -> DeriveResult {
+    try daemon.mayRotate(until: deadline())
+    let opened = try open(keybag, at: daemon)
+    return try changeKeys(to: try opened.rotated(password: request.token.bytes), of: folder, at: daemon)
+  }
+
+  /// The password is being removed: from now on the device key opens the vault, where the old password still can; and
+  /// what hangs on the password ends. It is believed unless the system says that there still is one.
+  borrowing func removePassword() throws -> DeriveResult {
+    guard login != .some else { return .nothingNeeded }
+    guard try vault() == .present else { return .noVault }
+    let daemon = try connect()
+    var failure: (any Error)?
+    if request.token.count > 0 {
+      do { try standOnDevice(daemon) } catch { failure = error }
+    }
+    // What hangs on the password ends all the same.
+    _ = try daemon.destroyPasscodeItems(passwordRemoved: true, until: deadline())
+    if let failure { throw failure }
+    return .passwordless
+  }
+
+  private borrowing func standOnDevice(_ daemon: borrowing ControlClient) throws {
+    let folder = try folder()
+    let keybag = try load(from: folder)
+    guard !keybag.isPasswordless else { return }
+    let opened = try keybag.open(password: request.token.bytes)
+    let secret = try daemon.newDeviceSecret(vault: keybag.vault, until: deadline())
+    try KeybagFile.replace(with: try opened.removingPassword(secret), in: folder)
+  }
+
+  /// Opens the keybag by the login password; where the login has none, by the device key.
+  borrowing func open(_ keybag: Keybag, at daemon: borrowing ControlClient) throws -> Keybag.Opened {
+    guard keybag.isPasswordless else { return try keybag.open(password: request.token.bytes) }
+    return try keybag.open(deviceSecret: try daemon.presentDeviceSecret(until: deadline()))
+  }
+}

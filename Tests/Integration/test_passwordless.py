@@ -1,0 +1,394 @@
+"""A login without a password: its vault is always open, on the device key alone; what a password protects ends with it."""
+
+import shutil
+import socket
+import sys
+
+import pytest
+from clients import CLASS, CLASSES
+from peer import COLLECTION, LOGIN, NOTHING, ROOT, SERVICE, Peer
+from session import REPOSITORY, wait_until
+
+sys.path.append(str(REPOSITORY / "Tests/Programs"))
+from deviced import Service  # noqa: E402
+
+PASSCODE = "when-passcode-set-this-device-only"
+NO_PASSCODE = "org.latchkey.Error.NoPasscode"
+OTHERS = [name for name in CLASSES if name != PASSCODE]
+# What root may find in the field, of logins that have a password or cannot log in by one.
+FIELDS = ["!", "*", "x", "!!", "$6$salt$hash", "!$6$salt$hash"]
+
+
+@pytest.fixture
+def service(session, stage):
+    made = Service(program=stage / "usr/libexec/latchkey-deviced", path=session.root / "device.sock")
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def passwordless(session):
+    """A session whose first login had no password."""
+    session.shadow("")
+    assert session.login_without_password().returncode == 0
+    return session
+
+
+def fill(session, classes=CLASSES):
+    for name in classes:
+        session.store(f"of {name}", "class", name, CLASS, name)
+
+
+def readable(session):
+    found = {name: session.lookup("class", name) for name in CLASSES}
+    assert all(secret in (None, "", f"of {name}") for name, secret in found.items()), found
+    return {name for name, secret in found.items() if secret}
+
+
+def has(session, name):
+    """Whether there is an item of it, readable or not."""
+    peer = Peer(session)
+    try:
+        return peer.search({"class": name}) != ([], [])
+    finally:
+        peer.close()
+
+
+def state(session):
+    status = session.status()
+    return status["state"], status["passwordless"]
+
+
+def copy_of(session, to):
+    shutil.copytree(session.vault, to)
+    return to
+
+
+def put_back(session, copy, *names):
+    """Files of an earlier copy of the vault, in the place of what is there."""
+    session.stop_daemon()
+    for name in names or [file.name for file in copy.iterdir()]:
+        for old in session.vault.glob(f"{name}*") if name == "vault.db" else [session.vault / name]:
+            old.unlink(missing_ok=True)
+        shutil.copy(copy / name, session.vault / name)
+        shutil.chown(session.vault / name, session.uid, session.gid)
+    session.start_daemon()
+
+
+# MARK: no password
+
+
+def test_the_vault_is_open_from_the_first_login_and_without_any(passwordless):
+    session = passwordless
+    assert state(session) == ("unlocked", True)
+    fill(session, OTHERS)
+    assert readable(session) == set(OTHERS)
+    # As where a lingering user manager starts it, and nobody is logged in.
+    session.restart()
+    assert state(session) == ("unlocked", True)
+    assert readable(session) == set(OTHERS)
+    assert session.login_without_password().returncode == 0
+    assert session.logout().returncode == 0
+    assert state(session) == ("unlocked", True) and readable(session) == set(OTHERS)
+    assert "the device key alone protects it" in session.run("latchkey", "status").stdout
+
+
+def test_nothing_locks_it(passwordless):
+    session = passwordless
+    fill(session, OTHERS)
+    done = session.run("latchkey", "lock")
+    assert done.returncode == 1 and "your login has no password, so the vault cannot be locked" in done.stderr
+    peer = Peer(session)
+    peer.activate_screen_saver(True)
+    wait_until(lambda: session.status()["locker_up"], "the locker")
+    assert state(session) == ("unlocked", True) and readable(session) == set(OTHERS)
+    peer.close()
+
+
+def test_what_needs_a_password_is_refused(passwordless):
+    session = passwordless
+    peer = Peer(session)
+    assert peer.create_error("secret", {"a": "b", CLASS: PASSCODE}).name == NO_PASSCODE
+    item = peer.create("secret", {"a": "b"})
+    assert peer.create_error("other", {"a": "b", CLASS: PASSCODE}).name == NO_PASSCODE
+    assert peer.read(item) == b"secret"
+    done = session.run("latchkey", "edit", "a=b", "--class", PASSCODE)
+    assert done.returncode == 1 and "your login has no password" in done.stderr
+    done = session.run("latchkey", "add", "--class", PASSCODE, "--label", "x", "c=d", input="secret")
+    assert done.returncode == 1 and "your login has no password" in done.stderr
+    assert peer.read(item) == b"secret" and session.status()["items"] == 1
+    peer.close()
+
+
+def test_a_collection_that_is_locked_by_itself_opens_without_a_question(passwordless):
+    session = passwordless
+    fill(session, OTHERS)
+    peer = Peer(session)
+    assert peer.call(ROOT, SERVICE, "Lock", "(ao)", [LOGIN]) == ([LOGIN], NOTHING)
+    assert peer.get(LOGIN, COLLECTION, "Locked") is True
+    assert readable(session) == set(OTHERS), "as secret-tool unlocks what it finds"
+    peer.call(ROOT, SERVICE, "Lock", "(ao)", [LOGIN])
+    opened, prompt = peer.unlock(LOGIN)
+    assert opened == [] and peer.prompt(prompt) == (False, "ao", [LOGIN])
+    assert peer.get(LOGIN, COLLECTION, "Locked") is False
+    peer.close()
+
+
+def test_keys_and_recovery_code_need_no_password(passwordless):
+    session = passwordless
+    fill(session, OTHERS)
+    assert session.run("latchkey", "rotate").stdout == "The vault has new keys.\n"
+    assert session.status()["rotation"]["epoch"] == 2 and state(session) == ("unlocked", True)
+    code = session.run("latchkey", "recovery", "create", "--stdout", check=True).stdout
+    assert session.run("latchkey", "recovery", "check", "--stdin", input=code).returncode == 0
+    session.run("latchkey", "recovery", "remove", check=True)
+    assert session.status()["recovery_code"] is False
+    session.restart()
+    assert state(session) == ("unlocked", True) and readable(session) == set(OTHERS)
+
+
+@pytest.mark.parametrize("field", FIELDS)
+def test_a_field_with_anything_in_it_is_no_missing_password(session, field):
+    session.shadow(field)
+    assert session.login_without_password().returncode == 0
+    assert not session.vault.exists() and state(session) == ("sealed", False)
+
+
+def test_a_missing_line_or_file_is_no_missing_password(session):
+    (session.root / "shadow").write_text("somebody::20000:0:99999:7:::\n")
+    assert session.login_without_password().returncode == 0
+    (session.root / "shadow").unlink()
+    assert session.login_without_password().returncode == 0
+    assert not session.vault.exists() and state(session) == ("sealed", False)
+
+
+def test_what_a_stack_asked_for_otherwise_is_no_password(session):
+    """A field that is empty beats whatever was typed: a code of a token, or anything at all."""
+    session.shadow("")
+    assert session.login().returncode == 0
+    assert state(session) == ("unlocked", True)
+    session.restart()
+    assert state(session) == ("unlocked", True)
+
+
+# MARK: the first password
+
+
+def test_the_first_password_changes_all_keys(passwordless, tmp_path):
+    session = passwordless
+    fill(session, OTHERS)
+    session.stop_daemon()
+    before = copy_of(session, tmp_path / "before")
+    session.start_daemon()
+    session.shadow("$6$salt$hash")
+    assert session.login().returncode == 0
+    assert state(session) == ("unlocked", False)
+    status = session.status()["rotation"]
+    assert (status["epoch"], status["left"], status["former_keys_needed"]) == (2, 0, False)
+    fill(session, [PASSCODE])
+    assert readable(session) == set(CLASSES)
+    session.lock()
+    assert readable(session) == {"after-first-unlock", "after-first-unlock-this-device-only", "always",
+                                 "always-this-device-only"}  # fmt: skip
+    assert session.locker().returncode == 0 and readable(session) == set(CLASSES)
+    session.restart()
+    assert state(session) == ("sealed", False)
+    assert readable(session) == {"always", "always-this-device-only"}
+    # The keybag that opened without a password opens nothing of the database as it is now.
+    after = copy_of(session, tmp_path / "after")
+    put_back(session, before, "keybag")
+    assert state(session) == ("sealed", False)
+    assert any("do not belong together" in line for line in session.status()["problems"])
+    assert readable(session) == {"always", "always-this-device-only"}
+    put_back(session, after, "keybag")
+    assert session.login().returncode == 0 and readable(session) == set(CLASSES)
+
+
+def test_the_first_password_behind_a_locker(passwordless):
+    """From then on a locker counts, one that was there before as well."""
+    session = passwordless
+    fill(session, OTHERS)
+    peer = Peer(session)
+    peer.activate_screen_saver(True)
+    wait_until(lambda: session.status()["locker_up"], "the locker")
+    session.shadow("*")
+    assert session.login().returncode == 0
+    assert state(session) == ("locked", False)
+    peer.activate_screen_saver(False)
+    assert session.locker().returncode == 0
+    assert state(session) == ("unlocked", False) and readable(session) == set(OTHERS)
+    assert session.status()["rotation"]["left"] == 0
+    peer.close()
+
+
+def test_without_founding_a_password_is_not_taken(passwordless):
+    """A line with no_found is one whose passwords are not to be the vault's."""
+    session = passwordless
+    session.shadow("*")
+    service = session.root / "pam.d/login"
+    service.write_text(service.read_text().replace(" debug ", " debug no_found "))
+    assert session.login().returncode == 0
+    assert state(session) == ("unlocked", True)
+
+
+# MARK: the password goes
+
+
+@pytest.mark.parametrize("backend", ["file", "host"])
+def test_a_password_that_root_removed(session, service, tmp_path, backend):
+    """As `passwd -d`: seen when the next session opens."""
+    if backend == "host":
+        service.start()
+    assert session.login().returncode == 0
+    fill(session)
+    session.stop_daemon()
+    before = copy_of(session, tmp_path / "before")
+    session.start_daemon()
+    assert session.login().returncode == 0
+    assert session.status()["device_key"] == backend
+    for field in FIELDS:
+        session.shadow(field)
+        assert session.login_without_password().returncode == 0
+    assert readable(session) == set(CLASSES)
+    peer = Peer(session)
+    item = peer.search({"class": PASSCODE})[0][0]
+    session.shadow("")
+    assert session.login_without_password().returncode == 0
+    assert peer.wait_for_member("ItemDeleted", LOGIN) == (item,)
+    assert readable(session) == set(OTHERS) and not has(session, PASSCODE)
+    assert "destroyed for good" in session.log() and f"1 items of class {PASSCODE}" in session.log()
+    assert peer.create_error("secret", {"class": PASSCODE, CLASS: PASSCODE}).name == NO_PASSCODE
+    peer.close()
+    # The rest waits for the password that there was.
+    session.restart()
+    assert session.login_without_password().returncode == 0
+    assert state(session) == ("sealed", False)
+    assert readable(session) == {"always", "always-this-device-only"}
+    session.shadow("*")
+    assert session.login().returncode == 0
+    assert readable(session) == set(OTHERS)
+    fill(session, [PASSCODE])
+    assert readable(session) == set(CLASSES)
+    # No copy of the vault brings back what was there, but where the device key lies beside it.
+    put_back(session, before, *[name for name in ("keybag", "vault.db") if (before / name).exists()])
+    assert session.login().returncode == 0
+    assert readable(session) == set(OTHERS)
+
+
+def test_a_password_that_is_removed_by_pam(session):
+    assert session.login().returncode == 0
+    fill(session)
+    session.shadow("")
+    assert session.change_token(session.password, "").returncode == 0
+    assert state(session) == ("unlocked", True)
+    assert readable(session) == set(OTHERS) and not has(session, PASSCODE)
+    session.restart()
+    assert state(session) == ("unlocked", True) and readable(session) == set(OTHERS)
+    # The change was refused by a later module, or the password is set again: it is the first one.
+    session.shadow("*")
+    assert session.login().returncode == 0
+    assert state(session) == ("unlocked", False)
+    session.restart()
+    assert state(session) == ("sealed", False)
+    assert session.login().returncode == 0 and readable(session) == set(OTHERS)
+
+
+def test_a_removed_password_opens_what_was_locked(session):
+    assert session.login().returncode == 0
+    fill(session)
+    session.lock()
+    # Where the password is not in a file of this machine, its end is believed.
+    (session.root / "shadow").unlink()
+    assert session.change_token(session.password, "").returncode == 0
+    assert state(session) == ("unlocked", True) and readable(session) == set(OTHERS)
+
+
+def test_a_removed_password_that_is_another_opens_nothing(session):
+    assert session.login().returncode == 0
+    fill(session)
+    session.lock()
+    session.shadow("")
+    assert session.change_token("another", "").returncode == 0
+    assert state(session) == ("locked", False) and not has(session, PASSCODE)
+    assert session.locker().returncode == 0 and readable(session) == set(OTHERS)
+
+
+def test_a_password_that_the_system_still_knows_was_not_removed(session):
+    session.shadow("$6$salt$hash")
+    assert session.login().returncode == 0
+    fill(session)
+    assert session.change_token(session.password, "").returncode == 0
+    assert state(session) == ("unlocked", False) and readable(session) == set(CLASSES)
+
+
+@pytest.mark.parametrize("new", ["another", " "])
+def test_a_changed_password_is_not_a_removed_one(session, new):
+    assert session.login().returncode == 0
+    fill(session)
+    session.shadow("")
+    assert session.change_token(session.password, new).returncode == 0
+    assert state(session) == ("unlocked", False) and readable(session) == set(CLASSES)
+
+
+# MARK: devices
+
+
+def test_the_vault_follows_the_device_key_to_the_service(passwordless, service):
+    session = passwordless
+    fill(session, OTHERS)
+    assert session.status()["device_key"] == "file"
+    service.start()
+    session.restart()
+    assert state(session) == ("unlocked", True) and session.status()["device_key"] == "host"
+    wait_until(lambda: not (session.vault / "device.key").exists(), "the end of the file", patience=40)
+    for _ in range(2):
+        session.restart()
+        assert state(session) == ("unlocked", True) and readable(session) == set(OTHERS)
+
+
+def test_a_service_that_comes_late(session, service):
+    service.start()
+    session.shadow("")
+    assert session.login_without_password().returncode == 0
+    fill(session, OTHERS)
+    service.stop()
+    session.restart()
+    assert state(session) == ("sealed", False)
+    assert any(line.startswith("device key service: ") for line in session.status()["problems"])
+    assert session.login_without_password().returncode == 0, "a login goes on"
+    service.start()
+    wait_until(lambda: state(session) == ("unlocked", True), "the vault", patience=30)
+    assert readable(session) == set(OTHERS) and session.status()["problems"] == []
+
+
+def test_a_service_that_hangs_founds_nothing(session):
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as mute:
+        mute.bind(str(session.root / "device.sock"))
+        (session.root / "device.sock").chmod(0o666)
+        mute.listen()
+        session.shadow("")
+        assert session.login_without_password().returncode == 0
+        assert not (session.vault / "keybag").exists()
+    (session.root / "device.sock").unlink()
+    assert session.login_without_password().returncode == 0
+    assert state(session) == ("unlocked", True)
+
+
+def test_on_another_machine_only_the_recovery_code_opens_it(passwordless):
+    session = passwordless
+    fill(session, OTHERS)
+    code = session.run("latchkey", "recovery", "create", "--stdout", check=True).stdout
+    session.stop_daemon()
+    (session.vault / "device.key").unlink()
+    session.start_daemon()
+    assert state(session) == ("sealed", False)
+    assert any("only the device key of another machine opens it" in line for line in session.status()["problems"])
+    session.shadow("*")
+    assert session.login().returncode == 0
+    assert state(session) == ("sealed", False), "a password that opened nothing opens nothing"
+    done = session.run("latchkey", "unlock", "--recovery", "--stdin", input=code + session.password + "\n")
+    assert done.returncode == 0, done.stderr
+    here = {name for name in OTHERS if not name.endswith("this-device-only")}
+    assert state(session) == ("unlocked", False) and readable(session) == here
+    session.restart()
+    assert session.login().returncode == 0 and readable(session) == here
