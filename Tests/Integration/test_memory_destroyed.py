@@ -4,21 +4,18 @@ file, nor the cipher text; and an old copy of all the vault's files stays dead.
 Whatever destroys the class is one function of `DESTROYERS`.
 """
 
-import contextlib
 import json
 import os
 import secrets
-import shutil
 import subprocess
 import sys
 
 import pytest
-import vaultreader
 from client import SecretClient
 from memory import PIECE, scan_files
 from session import REPOSITORY, wait_until
-from test_memory import ENCRYPTED, Memory, memory  # noqa: F401 (a fixture)
-from vaultreader import ServiceKey, Unreadable, Vault
+from test_memory import ENCRYPTED, memory  # noqa: F401 (a fixture)
+from vaultreader import APPLICATION, DeviceKey, ServiceKey, Unreadable, Vault, machine_identity
 
 sys.path.append(str(REPOSITORY / "Tests/Programs"))
 from deviced import Service  # noqa: E402
@@ -29,37 +26,59 @@ AKPU, FREE = "when-passcode-set-this-device-only", "when-unlocked"
 SIZES = (48, 5000, 16 << 20)
 
 
-def erase(session, service):
-    """`latchkey device erase`."""
+def erase_beside(session, service):
+    """`latchkey device erase` of another service than the daemon knows by that name: it hears nothing of it."""
     session.run("latchkey", "device", "erase", "--yes", "--socket", service.path, check=True)
+
+
+def by_command(session, _service):
+    """`latchkey device erase`, which the daemon does itself."""
+    session.run("latchkey", "device", "erase", "--yes", check=True)
+
+
+def by_an_empty_field(session, _service):
+    """Root removed the login's password: at the next login its field in the shadow file is empty."""
+    session.shadow("")
+    assert session.login_without_password().returncode == 0
+
+
+def by_passwd(session, _service):
+    """The login's password was removed, and PAM says so."""
+    session.shadow("")
+    assert session.change_token(session.password, "").returncode == 0
+    assert session.status()["passwordless"]
 
 
 def by_the_next_login(session, service):
     """Erased while the daemon runs, which finds out when it is started again and the vault is unlocked."""
-    erase(session, service)
+    erase_beside(session, service)
     session.restart()
     assert session.login().returncode == 0
 
 
 def by_new_keys(session, service):
     """Erased while the daemon runs, which is asked for new keys then."""
-    erase(session, service)
+    erase_beside(session, service)
     done = session.run("latchkey", "rotate", "--stdin", "--json", input=session.password + "\n", check=True, timeout=60)
     assert json.loads(done.stdout)["epoch"] == 2
 
 
-DESTROYERS = [by_the_next_login, by_new_keys]
+DESTROYERS = [by_command, by_an_empty_field, by_passwd, by_the_next_login, by_new_keys]
+# After these there may be no such items until there is a password.
+WITHOUT_PASSWORD = [by_an_empty_field, by_passwd]
 
 
-@pytest.fixture
-def served(memory, stage):  # noqa: F811
-    """A vault that hangs on a device key service, unlocked: its memory, and the service."""
-    session = memory.session
-    service = Service(program=stage / "usr/libexec/latchkey-deviced", path=session.root / "device.sock").start()
+@pytest.fixture(params=["service", "file"])
+def served(request, memory, stage):  # noqa: F811
+    """A vault that hangs on a device key in either place, unlocked: its memory, and the service."""
+    session, path = memory.session, memory.session.root / "device.sock"
+    service = Service(program=stage / "usr/libexec/latchkey-deviced", path=path)
     try:
-        memory.device = lambda: ServiceKey(service.state, session.uid)
+        if request.param == "service":
+            service.start()
+            memory.device = lambda: ServiceKey(service.state, session.uid)
         assert session.login().returncode == 0
-        assert session.status()["device_key"] == "host"
+        assert session.status()["device_key"] == {"service": "host"}.get(request.param, "file")
         yield memory, service
     finally:
         service.close()
@@ -77,11 +96,18 @@ def rows_of(folder, vault):
     return {name: value[:PIECE] + value[-PIECE:] for name, value in sealed.items()}
 
 
-@pytest.mark.parametrize("destroy", DESTROYERS, ids=lambda function: function.__name__)
+CASES = [("service", destroy) for destroy in DESTROYERS] + [("file", by_command)]
+
+
+@pytest.mark.parametrize("served, destroy", CASES, indirect=["served"], ids=lambda value: getattr(value, "__name__", value))
 def test_nothing_is_left(served, destroy, tmp_path):
     memory, service = served  # noqa: F811
     session = memory.session
-    folders = [session.vault, service.state]
+    folders, here = [session.vault, service.state], machine_identity(APPLICATION)
+
+    def device_key():
+        return memory.device() or DeviceKey((session.vault / "device.key").read_bytes(), here)
+
     with SecretClient(session) as client:
         via = client.open(algorithm=ENCRYPTED)["session"]
         texts = {}
@@ -105,13 +131,13 @@ def test_nothing_is_left(served, destroy, tmp_path):
     items = [key for key in vault.keys if key.name in {f"key of item {number}" for number in numbers}]
     assert (len(mine), len(items)) == (3, len(SIZES))
     gone = {f"{key.name}": key.value for key in mine + items}
-    erasable = {"the erasable secret": memory.device().erasable}
+    erasable = {"the erasable secret": device_key().erasable}
 
     # The controls: it is all there now, where it belongs.
     kept = {key.name: key.value for key in mine}
     assert set(memory.found(kept)) == set(kept)
     assert set(scan_files([session.vault], sealed)) == set(sealed)
-    assert set(scan_files([service.state], erasable)) == set(erasable)
+    assert set(scan_files(folders, erasable)) == set(erasable)
     copy = tmp_path / "copy"
     subprocess.run(["cp", "-a", session.vault, copy], check=True)
 
@@ -120,24 +146,26 @@ def test_nothing_is_left(served, destroy, tmp_path):
     assert json.loads(session.run("latchkey", "find", "--class", AKPU, "--json").stdout) == []
     assert memory.found(gone | needles | erasable) == {}
     assert scan_files(folders, gone | needles | erasable) == {}
-    # There are such items again, with keys of their own.
-    session.store("another", "another", "yes", "latchkey:accessible", AKPU)
-    again = memory.learn()
-    assert not {key.value for key in again.keys} & set(gone.values())
-    assert memory.found({key.name: key.value for key in again.keys if key.name == "erasable share"})
+    if destroy not in WITHOUT_PASSWORD:
+        # There are such items again, with keys of their own.
+        session.store("another", "another", "yes", "latchkey:accessible", AKPU)
+        again = memory.learn()
+        assert not {key.value for key in again.keys} & set(gone.values())
+        assert memory.found({key.name: key.value for key in again.keys if key.name == "erasable share"})
     # The log's turn is when the vault is quiet for a while, or the daemon ends.
     session.stop_daemon()
     assert scan_files(folders, gone | needles | erasable | sealed) == {}
 
-    # Put back, the old files open but for that class, to the daemon and to whoever has the service's state.
-    shutil.rmtree(session.vault)
-    subprocess.run(["cp", "-a", copy, session.vault], check=True)
-    with contextlib.suppress(Unreadable):
-        Vault(copy, session.password, device=memory.device())
-        raise AssertionError("the old copy opens as a whole")
-    old = Vault(copy, session.password, device=memory.device(), erased=True)
+    # Put back, where there is a password again, the old files open but for that class: to the daemon, and to whoever has
+    # all that there is now. (A device key in a file of the vault's is its own copy: SECURITY.md.)
+    for name in ("keybag", "vault.db"):
+        subprocess.run(["cp", "-a", copy / name, session.vault], check=True)
+    with pytest.raises(Unreadable, match="erasable share"):
+        Vault(session.vault, session.password, here, device=memory.device())
+    old = Vault(session.vault, session.password, here, device=memory.device(), erased=True)
     assert {item.number for item in old.items.values() if item.secret is None} == set(numbers)
     assert all(item.label is None and item.attributes is None for item in old.items.values() if item.number in numbers)
+    session.shadow("*")
     session.start_daemon()
     assert session.login().returncode == 0
     assert session.lookup("free", "yes") == "still there"
@@ -145,4 +173,4 @@ def test_nothing_is_left(served, destroy, tmp_path):
     for size in SIZES:
         assert not session.lookup("secret", texts[f"attribute beside {size} bytes"])
     assert memory.found(gone | needles | erasable) == {}
-    assert vaultreader.CLASSES[12] not in {item.accessibility for item in memory.learn().items.values()}
+    assert AKPU not in {item.accessibility for item in memory.learn().items.values()}

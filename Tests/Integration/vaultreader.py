@@ -321,6 +321,7 @@ class DeviceKey:
         require(bound in (0, 1), "device.key: machine")
         require(not bound or machine is not None, "device.key: it needs the machine's identity")
         inputs = [machine] if bound else []
+        self.erasable = erasable
         self.key = kdf(secret, "device-wrap", *inputs)
         self.identity = kdf(secret, "device-identity", *inputs, size=16)
         self.bound_wrap = kdf(self.key, "device-wrap", number(1, 1))
@@ -477,6 +478,7 @@ class Vault:
 
     def _open_erasable(self, row):
         if not self._erased:
+            require(self._device.erasable is not None, "erasable share: what it hangs on is gone")
             return self._unseal(self._device.erasable_wrap, row["erasable"], self.id, "erasable share")
         # Nothing that is left opens it.
         wraps = [self._device.bound_wrap] + ([self._device.erasable_wrap] if self._device.erasable else [])
