@@ -135,11 +135,14 @@ class Person(threading.Thread):
     def delete(self):
         for name in self.random.sample([*self.names.states], RESTORED // 2):
             for path in sum(self.peer.search(self.names.attributes(name)), []):
+                # What is left of a restore in doubt is still all of it or nothing: the bus may have started a new daemon.
+                self.load.torn.discard(name)
+                self.load.history.append(f"delete {name}")
                 self.names.change(name, {ABSENT}, lambda path=path: self.peer.call(path, ITEM, "Delete"))
 
     def restore(self):
         before = {name: set(states) for name, states in self.names.states.items()}
-        self.load.torn = None
+        self.load.torn = set()
         try:
             done = self.load.restoring.run(self.session)
         except ConnectionError:
@@ -147,11 +150,13 @@ class Person(threading.Thread):
         if done:
             self.names.states = {name: {state} for name, state in self.load.backed_up.items()}
             self.load.count("finished restore")
+            self.load.history.append("restored")
             return
         # All of what was gone, or nothing.
         self.load.torn = {name for name, states in before.items() if states == {ABSENT}}
         for name in self.load.torn:
             self.names.states[name] = {ABSENT, self.load.backed_up[name]}
+        self.load.history.append(f"restore in doubt: {sorted(self.load.torn)}")
 
 
 class Load:
@@ -162,7 +167,9 @@ class Load:
         self.random = random.Random(seed)
         self.names = [Names(f"client {number}", [f"{number}-{n}" for n in range(NAMES)]) for number in range(WORKERS)]
         self.restored = Names("person", [f"r-{n}" for n in range(RESTORED)])
-        self.counts, self.torn, self._seen = {}, None, None
+        self.counts, self.torn, self._seen = {}, set(), None
+        # What the person did since the last kill.
+        self.history = []
         kinds = [kind for kind in CLASSES if not kind.startswith("when-passcode")]
         self.backed_up = {name: (kinds[n % len(kinds)], f"of {name}") for n, name in enumerate(self.restored.states)}
         for name, (kind, secret) in self.backed_up.items():
@@ -185,7 +192,8 @@ class Load:
             Worker(names, peer, f"{self.seed} {number} {names.owner}", stop) for names, peer in zip(self.names, peers)
         ]
         threads.append(Person(self, peers[-1], f"{self.seed} {number} person", stop))
-        self.torn = None
+        self.torn = set()
+        self.history.clear()
         for thread in threads:
             thread.start()
         # Most come soon; some let a backup or a change of keys come to its end.
@@ -232,9 +240,8 @@ class Load:
                 now = on_disk.get(name, ABSENT)
                 assert now in states, f"{name} is {now}, not of {states}"
                 names.states[name] = {now}
-        if self.torn:
-            back = {name for name in self.torn if name in on_disk}
-            assert back in (set(), self.torn), f"half a restore: {back} of {self.torn}"
+        back = {name for name in self.torn if name in on_disk}
+        assert back in (set(), self.torn), f"half a restore: {back} of {self.torn}"
         self.compare_backup()
 
     def compare_backup(self):

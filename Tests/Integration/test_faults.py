@@ -4,17 +4,21 @@ Afterwards a new daemon opens the vault, an independent reader finds everything 
 before or what was to come, never something between.
 """
 
+import contextlib
+import os
+import pathlib
 import signal
 import subprocess
+import tempfile
 
 import pytest
 from archive import DONE, PASSPHRASE, backup
 from backupreader import Backup
 from clients import CLASS, CLASSES
-from faults import FULL, KILL, STOP, FaultySession, everywhere
+from faults import FULL, KILL, STOP, FaultySession, QuickSession, everywhere
 from gi.repository import GLib
 from items import class_of
-from peer import COLLECTION, ITEM, ROOT, SERVICE
+from peer import COLLECTION, ITEM, ROOT, SERVICE, Failure
 from restoring import Restoring
 from session import wait_until
 
@@ -225,3 +229,63 @@ def test_a_backup_whose_daemon_dies(bare):
         bare.begin()
     bare.faults.disarm()
     assert number > 3 and process.returncode in (DONE, 4) and is_of(file.read_bytes())
+
+
+# ---- a small disk ----
+
+
+@contextlib.contextmanager
+def small_disk():
+    """A folder on a file system of 16 MiB."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as place:
+        os.chmod(place, 0o755)
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16m,mode=0755", "latchkey-test", place], check=True)
+        try:
+            yield place
+        finally:
+            subprocess.run(["umount", "-l", place], check=True)
+
+
+@contextlib.contextmanager
+def filled(place, rest):
+    """The file system with room for so many bytes."""
+    filler = pathlib.Path(place) / "filler"
+    with filler.open("wb", buffering=0) as file, contextlib.suppress(OSError):
+        while file.write(bytes(4096)) == 4096:
+            pass
+    os.truncate(filler, max(0, filler.stat().st_size - rest))
+    yield
+    filler.unlink()
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="mounting a small disk needs root")
+def test_a_small_disk(stage):
+    with small_disk() as place, contextlib.closing(QuickSession(stage, place)) as session:
+        for number in range(40):
+            session.peer.create(f"{number} " + "x" * 5000, {"restored": str(number)})
+        assert backup(session, file="r").returncode == DONE
+        content = (session.home / "r").read_bytes()
+        restoring, after = Restoring(content, Backup(content, PASSPHRASE).key), snapshot(session)
+        for path in session.peer.search({})[0]:
+            session.peer.call(path, ITEM, "Delete")
+        before = snapshot(session)
+        outcomes = []
+        for rest in (0, 8192, 65536, 150_000, 4_000_000):
+            session.begin()
+            with filled(place, rest):
+                outcomes.append(restoring.run(session))
+                assert snapshot(session) == (after if outcomes[-1] else before)
+            if outcomes[-1]:
+                break
+        assert outcomes[:2] == [False, False] and outcomes[-1]
+        item = session.peer.search({"restored": "7"})[0][0]
+        for rest in (0, 8192):
+            session.begin()
+            with filled(place, rest):
+                with pytest.raises(Failure):
+                    session.peer.create("y" * 30000, {"restored": "7", CLASS: AFU})
+                assert snapshot(session) == after and session.peer.read(item).startswith(b"7 x")
+        session.begin()
+        assert session.peer.create("y" * 30000, {"restored": "7", CLASS: AFU}) == item
+        session.begin()
+        assert session.peer.read(item) == b"y" * 30000 and session.status()["problems"] == []

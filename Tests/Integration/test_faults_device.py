@@ -159,6 +159,31 @@ def test_the_erasable_secret_is_erased(machine, fault):
 
 
 @FAULTS
+def test_the_daemon_destroys_the_class(machine, fault):
+    session = machine.session
+
+    def prepare():
+        machine.bring_back("with the service")
+        assert session.bring_keys() == LIVE
+
+    def act(_):
+        return session.run("latchkey", "device", "erase", "--yes").returncode == 0
+
+    def check(_, acknowledged):
+        readable, found = machine.readable()
+        assert readable in ({*CLASSES}, {*CLASSES} - {AKPU})
+        assert not acknowledged or AKPU not in found
+        # Where there was no room, the daemon still has the rows that nothing opens, until there is some.
+        assert found == readable or (fault == FULL and not acknowledged and found == {*CLASSES})
+
+    assert everywhere(session, fault, prepare, act, check) > 5
+    assert AKPU not in machine.readable()[1]
+    path = session.peer.create("new", {"new": "yes", CLASS: AKPU})
+    session.begin()
+    assert session.peer.read(path) == b"new"
+
+
+@FAULTS
 def test_what_hung_on_it_goes_at_the_next_unlock(machine, fault):
     session = machine.session
     machine.bring_back("with the service")

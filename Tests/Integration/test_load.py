@@ -21,6 +21,7 @@ def test_killed_at_random(stage, capsys):
                 load.round(number)
             except BaseException as error:
                 error.add_note(f"LATCHKEY_SEED={seed} LATCHKEY_KILLS={kills}: kill {number + 1}, after {load.counts}")
+                error.add_note(f"the person's since the kill before: {load.history}")
                 raise
         with capsys.disabled():
             print(f"\n{kills} kills, seed {seed}: {load.counts}")
