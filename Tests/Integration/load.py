@@ -15,7 +15,7 @@ from clients import CLASS, CLASSES
 from peer import ITEM, NO_SESSION, Failure, Peer
 from restoring import Restoring
 
-WORKERS, NAMES, RESTORED = 4, 20, 12
+WORKERS, NAMES, RESTORED = 4, 20, 30
 # The daemon died, or had died, before it answered: it may have done what it was asked for.
 IN_DOUBT = {"org.freedesktop.DBus.Error." + name for name in ("NoReply", "ServiceUnknown", "NameHasNoOwner")}
 ABSENT = None
@@ -143,6 +143,7 @@ class Person(threading.Thread):
     def restore(self):
         before = {name: set(states) for name, states in self.names.states.items()}
         self.load.torn = set()
+        self.load.restoring_now.set()
         try:
             done = self.load.restoring.run(self.session)
         except ConnectionError:
@@ -168,6 +169,7 @@ class Load:
         self.names = [Names(f"client {number}", [f"{number}-{n}" for n in range(NAMES)]) for number in range(WORKERS)]
         self.restored = Names("person", [f"r-{n}" for n in range(RESTORED)])
         self.counts, self.torn, self._seen = {}, set(), None
+        self.restoring_now = threading.Event()
         # What the person did since the last kill.
         self.history = []
         kinds = [kind for kind in CLASSES if not kind.startswith("when-passcode")]
@@ -194,10 +196,15 @@ class Load:
         threads.append(Person(self, peers[-1], f"{self.seed} {number} person", stop))
         self.torn = set()
         self.history.clear()
+        self.restoring_now.clear()
         for thread in threads:
             thread.start()
-        # Most come soon; some let a backup or a change of keys come to its end.
-        time.sleep(self.random.choice((0.05, 0.05, 0.2, 0.2, 0.6, 2.0)) * self.random.random())
+        # A restore is short: some kills wait for one.
+        if self.random.random() < 0.3 and self.restoring_now.wait(1):
+            time.sleep(0.05 * self.random.random())
+        else:
+            # Of the others most come soon; some let a backup or a change of keys come to its end.
+            time.sleep(self.random.choice((0.05, 0.05, 0.2, 0.2, 0.6, 2.0)) * self.random.random())
         self.session.kill()
         stop.set()
         for thread in threads:

@@ -162,15 +162,21 @@ def test_the_erasable_secret_is_erased(machine, fault):
 def test_the_daemon_destroys_the_class(machine, fault):
     session = machine.session
 
+    def erasable():
+        return ServiceKey(machine.service.state, session.uid).erasable
+
     def prepare():
         machine.bring_back("with the service")
         assert session.bring_keys() == LIVE
+        return erasable()
 
     def act(_):
         return session.run("latchkey", "device", "erase", "--yes").returncode == 0
 
-    def check(_, acknowledged):
+    def check(secret, acknowledged):
         readable, found = machine.readable()
+        # What the items hang on goes first.
+        assert (erasable() == secret) == (AKPU in readable)
         assert readable in ({*CLASSES}, {*CLASSES} - {AKPU})
         assert not acknowledged or AKPU not in found
         # Where there was no room, the daemon still has the rows that nothing opens, until there is some.
