@@ -43,7 +43,8 @@ public struct DeviceSecretRequest: Equatable, Sendable {
     guard let kind = try? input.number(UInt8.self), kind <= 1,
       let vault = try? input.take(DeviceSecretRequest.nameSize),
       let protector = try? input.take(DeviceSecretRequest.nameSize),
-      let publicKey = try? input.take(SealedBox.publicKeySize)
+      let publicKey = try? input.take(SealedBox.publicKeySize),
+      kind == 1 || (vault + protector).allSatisfy({ $0 == 0 })
     else { return nil }
     self.init(kind == 0 ? .present : .new(vault: vault, protector: protector), publicKey: publicKey)
   }

@@ -225,6 +225,8 @@ public struct SessionMachine: Sendable {
       evict(.sleep, &effects)
     } else if lockerUp {
       evict(lockerReason, &effects)
+    } else if sessionsAreLocked {
+      evict(.lockSignal, &effects)
     }
     awaitSession(&effects)
   }

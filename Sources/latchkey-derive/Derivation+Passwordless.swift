@@ -7,14 +7,25 @@ import Sodium
 extension Derivation {
   /// The first login of somebody who has no password: the vault hangs on the device key, which only the daemon has.
   borrowing func foundWithoutPassword() throws -> DeriveResult {
-    _ = try KeybagFile.makeFolder(home: home, owner: account.uid)
-    let daemon = try connect()
     let vault = Sodium.randomBytes(16)
-    let secret = try daemon.newDeviceSecret(vault: vault, until: deadline())
+    let secret = try secretToFound(vault)
     return try found { () throws(KeybagError) in
       try KeybagFile.found(home: home, owner: account.uid) { () throws(KeybagError) in
         try Keybag.found(vault: vault, device: secret)
       }
+    }
+  }
+
+  /// Nothing is written without it. The session began all the same, and is told.
+  private borrowing func secretToFound(_ vault: [UInt8]) throws -> DeviceSecret {
+    do {
+      _ = try KeybagFile.makeFolder(home: home, owner: account.uid)
+      return try connect().newDeviceSecret(vault: vault, until: deadline())
+    } catch ControlError.noDaemon {
+      throw ControlError.noDaemon
+    } catch {
+      announce()
+      throw error
     }
   }
 

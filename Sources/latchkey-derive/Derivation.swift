@@ -166,7 +166,7 @@ struct Derivation: ~Copyable {
   }
 
   /// Tells that a session began although nothing can be unlocked in it: its end will be told as well.
-  private borrowing func announce() {
+  borrowing func announce() {
     do throws(ControlError) { _ = try greet(try connect(), .openSession) } catch {}
   }
 

@@ -12,14 +12,18 @@ import Testing
   @Test(arguments: [
     ControlReply.need(.nothing), .need(.keys), .need(.refused("sshd lifts no lock")), .outcome(.live),
     .outcome(.staged), .outcome(.wrongKeys), .outcome(.refused("")), .outcome(.unusable("vault.db is damaged: ä€😀")),
-    .locked, .status(Status()), .status(.full), .mayRotate, .neededEpoch(.max), .declined("not now"),
+    .locked, .status(Status()), .status(.full), .mayRotate, .neededEpoch(.max), .passcodeItemsDestroyed(0),
+    .passcodeItemsDestroyed(.max), .declined("not now"),
   ])
   func repliesSurviveTheWay(_ reply: ControlReply) {
     #expect(ControlReply(decoding: reply.encoded) == reply)
   }
 
   @Test func truncatedRepliesAreNone() {
-    for reply in [ControlReply.need(.refused("why")), .outcome(.wrongKeys), .status(.full), .neededEpoch(7)] {
+    for reply in [
+      ControlReply.need(.refused("why")), .outcome(.wrongKeys), .status(.full), .neededEpoch(7),
+      .passcodeItemsDestroyed(7),
+    ] {
       for count in 0..<reply.encoded.count {
         #expect(ControlReply(decoding: Array(reply.encoded.prefix(count))) == nil)
       }

@@ -35,6 +35,11 @@ struct Vectors: Decodable {
     }
     let passwords: [Password]
     let codes: [Code]?
+    struct DeviceWay: Decodable {
+      let file, id, identity, wrapped, secret: String
+      let protector: Int
+    }
+    let device: DeviceWay?
     let formerA, formerC: String?
   }
   struct Device: Decodable {
@@ -142,6 +147,35 @@ struct VectorTests {
         #expect(try keybag.recognises(former))
       }
       #expect(failure { () throws(KeybagError) in _ = try keybag.open(with: [1]) } == .wrongPassword)
+    }
+  }
+
+  @Test("A keybag without a password opens with what its device key gives back")
+  func passwordless() throws {
+    let all = vectors.keybags.filter { $0.device != nil }
+    #expect(all.count == 1)
+    for vector in all {
+      let way = try #require(vector.device)
+      let keybag = try Keybag(decoding: [UInt8](hex: vector.file))
+      #expect(keybag.isPasswordless)
+      let protector = try #require(keybag.deviceProtector)
+      let wrapping = try #require(protector.deviceWrapping)
+      #expect(protector.id == [UInt8](hex: way.id) && protector == keybag.protectors[way.protector])
+      #expect(wrapping.identity == [UInt8](hex: way.identity) && wrapping.wrapped == [UInt8](hex: way.wrapped))
+
+      let scratch = try ScratchFolder()
+      try scratch.put(FileDeviceKey.name, [UInt8](hex: way.file))
+      let device = try FileDeviceKey(
+        folder: try Folder(path: scratch.path, owner: geteuid()), machine: nil, mayCreate: false)
+      #expect(device.identity == wrapping.identity)
+      let context = DeviceSecret.context(vault: keybag.vault, protector: protector.id)
+      let secret = try device.unwrap(wrapping.wrapped, .bound, context: context)
+      #expect(octets(secret) == [UInt8](hex: way.secret))
+      let opened = try keybag.open(deviceSecret: secret)
+      #expect(opened.protector == way.protector)
+      #expect(octets(try opened.tiers().unlocked) == [UInt8](hex: vector.tierA))
+      #expect(octets(try opened.tiers().session) == [UInt8](hex: vector.tierC))
+      #expect(try keybag.recognises(try opened.formerTiers()))
     }
   }
 

@@ -60,6 +60,9 @@ class Run:
     def proc(self, name):
         return pathlib.Path(f"/proc/{self.pid}/{name}").read_bytes()
 
+    def open_files(self):
+        return list(pathlib.Path(f"/proc/{self.pid}/fd").iterdir())
+
     def result(self):
         """The byte it answered; nothing but that, and no other end than by itself."""
         data = self.end()

@@ -13,6 +13,8 @@ VERSION = 1
 HELLO, UNLOCK, STATUS, LOCK, PROMPT, PROMPT_ENDED = 1, 2, 3, 4, 5, 6
 DERIVATION, PASSPHRASE, DECLINED = 7, 8, 255
 ROTATE, MAY_ROTATE, NEEDED_EPOCH = 21, 22, 23
+DEVICE_SECRET, DESTROY = 24, 25
+PRESENT, NEW = 0, 1
 LOGIN, COLLECTION, NEW_PASSPHRASE = 1, 2, 3
 ACCEPTED, DISMISSED, UNAVAILABLE = 0, 1, 2
 NOTHING, KEYS, REFUSED = 0, 1, 2
@@ -54,6 +56,13 @@ def derivation(salt=bytes(range(16)), passes=3, memory=32 << 20):
     return bytes([VERSION, DERIVATION]) + salt + struct.pack("<IQ", passes, memory)
 
 
+def sealed(secret, public_key):
+    """A crypto_box_seal, made where it is used: the other tests need no libsodium."""
+    from nacl.public import PublicKey, SealedBox
+
+    return SealedBox(PublicKey(public_key)).encrypt(secret)
+
+
 def declined(reason="so says the test"):
     return bytes([VERSION, DECLINED]) + text(reason)
 
@@ -73,7 +82,13 @@ class Daemon:
     SILENT for none, CLOSED to hang up, or a list of these for one request after another. `outcome` answers keys and
     passphrases. What came is in `hellos`, with the number of the prompt of each in `answered`, `deliveries`, `asked`: the
     prompt of each derivation, `keys`: prompt and key of each passphrase, and `packets`: all of it. `prompts` has the prompts
-    by number; `outcomes`, how each ended: None where only its connection did."""
+    by number; `outcomes`, how each ended: None where only its connection did.
+
+    It stands for the device key as well: `device_secret` None answers as that does, and `secrets` has what each wrapping
+    holds, of which `wrapping` is the present protector's. `wanted` has kind, vault and protector of each question for a
+    secret, `destructions` whether the password was said to be gone."""
+
+    IDENTITY = bytes(range(0xD0, 0xE0))
 
     def __init__(self, runtime, owner=None, path=None):
         self.path = path or f"{runtime}/latchkey/control"
@@ -84,6 +99,8 @@ class Daemon:
         self.hellos, self.deliveries, self.packets, self.problems = [], [], [], []
         self.prompts, self.outcomes, self._showing = {}, {}, {}
         self.answered, self.asked, self.keys = [], [], []
+        self.device_secret, self.destroy = None, bytes([VERSION, DESTROY]) + struct.pack("<Q", 0)
+        self.secrets, self.wrapping, self.wanted, self.destructions = {}, None, [], []
         self.on_request = lambda operation: None
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._listener.bind(self.path)
@@ -155,6 +172,15 @@ class Daemon:
         if operation in (UNLOCK, ROTATE):
             self.deliveries.append(Delivery(packet))
             return self._next("outcome", UNLOCK)
+        if operation == DEVICE_SECRET:
+            kind, vault, protector, public_key = struct.unpack("<2xB16s16s32s", packet)
+            assert kind in (PRESENT, NEW) and (kind == NEW or vault == protector == bytes(16))
+            self.wanted.append((kind, vault, protector))
+            return self._secret(kind, public_key) if self.device_secret is None else self._next("device_secret", operation)
+        if operation == DESTROY:
+            assert packet[2:] in (b"\0", b"\1")
+            self.destructions.append(packet[2] == 1)
+            return self._next("destroy", DESTROY)
         if operation == DERIVATION:
             self.asked.append(*struct.unpack("<2xQ", packet))
             return self._next("derivation", DERIVATION)
@@ -163,6 +189,15 @@ class Daemon:
             return self._next("outcome", UNLOCK)
         assert len(packet) == 2
         return self._next({STATUS: "status", LOCK: "lock"}[operation], operation)
+
+    def _secret(self, kind, public_key):
+        if kind == NEW:
+            self.wrapping = os.urandom(72)
+            self.secrets[self.wrapping] = os.urandom(32)
+        if self.wrapping is None:
+            return declined("the vault has a password")
+        box = sealed(self.secrets[self.wrapping], public_key)
+        return bytes([VERSION, DEVICE_SECRET]) + self.IDENTITY + self.wrapping + box
 
     @staticmethod
     def _hello(packet):

@@ -11,7 +11,7 @@ import time
 import pexpect
 import pytest
 from conftest import ENVIRONMENT, IS_ROOT, PASSWORD, PERSON, as_root
-from standin import CLOSED, SILENT, STATUS, VERSION, status
+from standin import CLOSED, SILENT, STATUS, VERSION, declined, status
 
 SEALED, UNLOCKED, LOCKED = 0, 1, 2
 DONE, FAILED, NO_VAULT, USAGE = 0, 1, 3, 64
@@ -215,6 +215,18 @@ def test_lock(person):
     assert daemon.packets == [b"\1\4"]
     daemon.lock = CLOSED
     assert person.run("lock").returncode == NO_VAULT
+
+
+def test_a_vault_without_a_password_is_not_locked_and_nobody_is_asked_to_unlock_it(person):
+    daemon = person.daemon(status(state=UNLOCKED, locked_collections=1, passwordless=True))
+    daemon.lock = declined("your login has no password")
+    done = person.run("lock")
+    assert (done.returncode, done.stdout) == (FAILED, "") and "your login has no password" in done.stderr
+    done = person.run("unlock", "--stdin")
+    assert (done.returncode, done.stderr) == (DONE, "") and "Your login has no password" in done.stdout
+    assert re.search(r"Login password +none", person.run("status").stdout)
+    daemon.status = status(state=UNLOCKED)
+    assert "Login password" not in person.run("status").stdout
 
 
 # ---- unlock on a terminal ----

@@ -12,6 +12,7 @@ import Vault
     var launched: [UInt64] = []
     func openWithoutAsking(_ question: Question, lifting: Set<Int64>) {}
     func isAnswered(_ question: Question, lifting: Set<Int64>) -> Bool { false }
+    func openWithoutAsking(_ question: Question, lifting: Set<Int64>) {}
     func label(ofCollection id: Int64) -> String { "" }
     func launchPrompt(_ number: UInt64, failed: @escaping () -> Void) { launched.append(number) }
   }

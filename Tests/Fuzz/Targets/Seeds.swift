@@ -20,7 +20,10 @@ extension Target {
       let opened = try Keybag.found(password: password.span.bytes, cost: cost)
       let recoverable = try opened.settingRecoveryCode(try .random()).encoded
       let rotated = try opened.rotated(password: password.span.bytes, cost: cost).keybag.encoded
-      return [keybag, recoverable, rotated].flatMap { [$0, [1] + $0.dropLast(32)] }
+      let vault = Sodium.randomBytes(16)
+      let passwordless = try Keybag.found(vault: vault, device: try Target.deviceSecret())
+      let both = try passwordless.settingRecoveryCode(try .random()).encoded
+      return [keybag, recoverable, rotated, passwordless.keybag.encoded, both].flatMap { [$0, [1] + $0.dropLast(32)] }
     case .recoveryCode:
       // Of FORMAT.md's vectors: what opens nothing may be written down.
       texts = ["84NXV-QB7YB-N0FH6-8AFG3-BG3VD-3Z65W-EJV3A", "84nxv qb7yb n0fh6 8afg3 bg3vd 3z65w ejv3a"]
@@ -47,13 +50,18 @@ extension Target {
         vault: [UInt8](repeating: 7, count: 16), generation: 2, founded: false, tiers: try TierKeys.random(),
         former: former)
       let more = try rotation.encoded(prefix: ControlPacket.begin(.rotate).bytes)
+      let publicKey = SealedBox.publicKey(of: try Key.random())
+      var (present, new) = (ControlPacket.begin(.deviceSecret), ControlPacket.begin(.deviceSecret))
+      DeviceSecretRequest(.present, publicKey: publicKey).encode(into: &present)
+      let name = Sodium.randomBytes(16)
+      DeviceSecretRequest(.new(vault: name, protector: name), publicKey: publicKey).encode(into: &new)
       let number: [UInt8] = [1, 0, 0, 0, 0, 0, 0, 0]
       return [
         out.bytes, keys.bytes.withUnsafeBytes { Array($0) }, more.bytes.withUnsafeBytes { Array($0) }, [1, 3], [1, 4],
         [1, 5] + number, [1, 6, 0],
         [1, 7] + number,
         [1, 8] + number + [UInt8](repeating: 3, count: 32), [1, 9, 2, 1, 0, 0x61], [1, 10, 1, 0, 0x61], [1, 22],
-        [1, 23],
+        [1, 23], present.bytes, new.bytes, [1, 25, 0], [1, 25, 1],
       ]
     case .controlReply:
       var status = Status()
@@ -62,14 +70,19 @@ extension Target {
       status.classes = AccessibilityClass.allCases.map { .init(name: $0.name, isPresent: true) }
       status.lockSources = ["logind"]
       status.hasOlderKeybag = true
+      let publicKey = SealedBox.publicKey(of: try Key.random())
+      let secret = try SealedDeviceSecret(try Target.deviceSecret(), to: publicKey)
       return [
         ControlReply.status(status), .need(.refused("not now")), .outcome(.unusable("why")), .outcome(.live), .locked,
+        .deviceSecret(secret), .passcodeItemsDestroyed(7), .declined("not now"),
       ].map(\.encoded)
     case .deriveRequest:
-      return [UInt8(2), 8].map { operation in
+      return [UInt8(2), 8, 10].map { operation in
         var out = ByteWriter()
         out.put([1, operation, 0])
-        for text in ["ann", "login", "tty1", "", "/home/ann", "/run/user/1000", "", "password"] { out.text(text) }
+        for text in ["ann", "login", "tty1", "", "/home/ann", "/run/user/1000", "/etc/shadow", "", "password"] {
+          out.text(text)
+        }
         if operation == 8 { out.text("another") }
         return out.bytes
       }
@@ -96,5 +109,13 @@ extension Target {
       }
     }
     return texts.map { Array($0.utf8) }
+  }
+
+  /// One that no device key has wrapped.
+  private static func deviceSecret() throws -> DeviceSecret {
+    let wrapping = DeviceSecret.Wrapping(
+      identity: Sodium.randomBytes(16), wrapped: Sodium.randomBytes(DeviceSecret.Wrapping.wrappedSize))
+    guard let wrapping else { fatalError("the sizes of a wrapping") }
+    return DeviceSecret(protector: Sodium.randomBytes(16), wrapping: wrapping, key: try .random())
   }
 }

@@ -114,7 +114,10 @@ enum Target: String, CaseIterable {
     case .status: require(input.count == 2, "more than a request")
     case .lock: require(input.count == 2, "more than a request")
     case .mayRotate: require(input.count == 2, "more than a request")
-    case .deviceSecret: require(input.count == 67, "a request of another size")
+    case .deviceSecret(let secret):
+      var out = ControlPacket.begin(.deviceSecret)
+      secret.encode(into: &out)
+      require(out.bytes == input, "a request for a device secret is written otherwise than it was read")
     case .destroyPasscodeItems: require(input.count == 3, "a request of another size")
     case .neededEpoch: require(input.count == 2, "more than a request")
     case .prompt(let number): require(input.count == 10 && number == Target.number(input), "a prompt")
@@ -181,14 +184,11 @@ enum Target: String, CaseIterable {
     else { return }
     require(request.token.count <= 4096, "a token that is too long")
     require(request.operation != .authenticate || request.token.count > 0, "a login without a token")
-    for text in [
-      request.user, request.service, request.tty, request.remoteHost, request.home, request.runtime, request.shadow,
-    ] {
+    let paths = [request.home, request.runtime, request.shadow]
+    for text in [request.user, request.service, request.tty, request.remoteHost] + paths {
       require(!text.utf8.contains(0), "a text with a NUL")
     }
-    require(
-      [request.home, request.runtime, request.shadow].allSatisfy { $0.isEmpty || $0.hasPrefix("/") },
-      "a relative folder")
+    require(paths.allSatisfy { $0.isEmpty || $0.hasPrefix("/") }, "a relative path")
   }
 
   private static func path(_ input: [UInt8]) {

@@ -126,6 +126,21 @@ def recovery(vault, root, name, created):
     return encoded + u16(len(sealed)) + sealed, values
 
 
+def passwordless(vault, root, name, created, device):
+    """The protector of a login without a password: the device key gives back its secret."""
+    secret, ident = pattern(name + " secret", 32), pattern(name + " id", 16)
+    file, key, identity = device
+    bound = kdf(key, "device-wrap", u8(1))
+    wrapped = seal(bound, secret, vault + ident, pattern(name + " nonce 1", 24))
+    commitment = kdf(secret, "protector-commitment", vault, ident)
+    wrap = kdf(secret, "protector-wrap", vault, ident)
+    associated = u32(1) + vault + ident + u8(4) + identity + u32(0) + u64(0)
+    sealed = wrapped + seal(wrap, root, associated, pattern(name + " nonce 2", 24))
+    encoded = u8(4) + u8(1) + ident + u64(created) + u64(0) + identity + u32(0) + u64(0) + commitment
+    values = {"file": file.hex(), "id": ident.hex(), "identity": identity.hex(), "wrapped": wrapped.hex(), "secret": secret.hex()}
+    return encoded + u16(len(sealed)) + sealed, values
+
+
 def epoch(vault, root, number):
     associated = u32(1) + vault + u32(number)
     sealed, commitments, keys = b"", b"", {}
@@ -173,19 +188,39 @@ def rotating_keybag():
     }
 
 
+def passwordless_keybag():
+    vault, root = pattern("passwordless vault", 16), pattern("passwordless root", 32)
+    file, key, _, identity = device_key("loose device", None)
+    one, first = passwordless(vault, root, "passwordless", 1700000000, (file, key, identity))
+    code, second = recovery(vault, root, "passwordless code", 1700000001)
+    tiers = [epoch(vault, root, 3), epoch(vault, root, 4)]
+    return {
+        "name": "the device key alone, a recovery code, two epochs", "vault": vault.hex(), "generation": 4,
+        "founded": 1700000000, "root": root.hex(), "tierA": tiers[1][1]["A"], "tierC": tiers[1][1]["C"],
+        "passwords": [], "codes": [dict(second, protector=1)], "device": dict(first, protector=0),
+        "formerA": tiers[0][1]["A"], "formerC": tiers[0][1]["C"],
+        "file": keybag(vault, 4, 1700000000, root, [one, code], [encoded for encoded, _ in tiers]).hex(),
+    }
+
+
 # --- device.key
 
 
-def device(name, machine):
+def device_key(name, machine):
     secret, erasable = pattern(name + " secret", 32), pattern(name + " erasable", 32)
     content = b"LATCHDEV" + u32(1) + u8(0 if machine is None else 1) + secret + erasable
     mixed = () if machine is None else (machine,)
-    key = kdf(secret, "device-wrap", *mixed)
+    file = content + blake2b(content, digest_size=32).digest()
+    return file, kdf(secret, "device-wrap", *mixed), erasable, kdf(secret, "device-identity", *mixed, size=16)
+
+
+def device(name, machine):
+    file, key, erasable, identity = device_key(name, machine)
     context, share = pattern(name + " vault", 16), pattern(name + " share", 32)
     return {
-        "file": (content + blake2b(content, digest_size=32).digest()).hex(),
+        "file": file.hex(),
         "machine": None if machine is None else machine.hex(),
-        "identity": kdf(secret, "device-identity", *mixed, size=16).hex(),
+        "identity": identity.hex(),
         "context": context.hex(),
         "share": share.hex(),
         "bound": seal(kdf(key, "device-wrap", u8(1)), share, context, pattern(name + " nonce 1", 24)).hex(),
@@ -268,7 +303,7 @@ if __name__ == "__main__":
         "aead": list(aeads()),
         "argon2id": list(passwords()),
         "checksum": [{"input": (b"x" * n).hex(), "output": blake2b(b"x" * n, digest_size=32).hexdigest()} for n in (0, 1, 500)],
-        "keybags": [founded_keybag(), rotating_keybag()],
+        "keybags": [founded_keybag(), passwordless_keybag(), rotating_keybag()],
         "devices": [device("bound device", pattern("machine", 16)), device("loose device", None)],
         "services": [service(1000), service(65534)],
     }
