@@ -43,8 +43,10 @@ JOBS     ?= 3
 
 # How long `make fuzz` runs, all targets together.
 FUZZ_SECONDS ?= 600
+# How often `make kills` kills the daemon. LATCHKEY_SEED chooses when, and what the clients do.
+KILLS ?= 500
 
-.PHONY: help deps build install uninstall run test bench table fuzz fuzz-build lint clean
+.PHONY: help deps build install uninstall run test bench table fuzz fuzz-build kills lint clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -148,6 +150,9 @@ bench: build ## latchkeyd beside gnome-keyring: a table of ratios; below 15 minu
 fuzz: deps build fuzz-build ## bad input for FUZZ_SECONDS (600): bus, control socket, every parser; damage of every byte
 	FUZZ_SECONDS=$(FUZZ_SECONDS) $(PYTHON) -m pytest -p no:cacheprovider -s Tests/Fuzz
 	LATCHKEY_EVERY_BYTE=1 swift test $(SWIFTFLAGS) --filter VaultTests.DamageTests
+
+kills: deps build ## the daemon killed at KILLS (500) random moments under load: nothing acknowledged is lost
+	LATCHKEY_KILLS=$(KILLS) $(PYTHON) -m pytest -p no:cacheprovider -s Tests/Integration/test_load.py
 
 # Apart from all other builds: everything in it is instrumented. The tests call this by themselves.
 fuzz-build:

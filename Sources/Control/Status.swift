@@ -69,6 +69,9 @@ public struct Status: Equatable, Sendable {
   /// How many of them are locked by themselves.
   public var lockedCollections: UInt64 = 0
 
+  /// How many items only another device opens.
+  public var otherDeviceItems: UInt64 = 0
+
   /// How far a change of keys is.
   public struct Rotation: Equatable, Sendable {
     /// Items whose keys are still to be wrapped anew.
@@ -97,6 +100,10 @@ public struct Status: Equatable, Sendable {
   public var recoveryCodeCreated: UInt64 = 0
   /// Whether the login has no password, so that the vault is always unlocked.
   public var passwordless = false
+  /// Whether the keybag is an older copy than the one that was open on this machine before.
+  public var hasOlderKeybag = false
+  /// Whether the database is.
+  public var hasOlderDatabase = false
 
   /// A status with nothing in it.
   public init() {}
@@ -132,11 +139,13 @@ public struct Status: Equatable, Sendable {
     out.number(items)
     out.number(collections)
     out.number(lockedCollections)
+    out.number(otherDeviceItems)
     for count in [rotation.left, rotation.closed, rotation.otherDevice, rotation.quarantined] { out.number(count) }
     out.number(UInt8(rotation.needsFormerKeys ? 1 : 0))
     out.number(epoch)
     out.number(recoveryCodeCreated)
     out.number(UInt8(passwordless ? 1 : 0))
+    out.number(UInt8((hasOlderKeybag ? 1 : 0) | (hasOlderDatabase ? 2 : 0)))
   }
 
   init?(decoding input: inout ByteReader) {
@@ -160,6 +169,7 @@ public struct Status: Equatable, Sendable {
       items = try input.number()
       collections = try input.number()
       lockedCollections = try input.number()
+      otherDeviceItems = try input.number()
       rotation.left = try input.number()
       rotation.closed = try input.number()
       rotation.otherDevice = try input.number()
@@ -168,6 +178,9 @@ public struct Status: Equatable, Sendable {
       epoch = try input.number()
       recoveryCodeCreated = try input.number()
       passwordless = try input.number(UInt8.self) == 1
+      let older: UInt8 = try input.number()
+      hasOlderKeybag = older & 1 != 0
+      hasOlderDatabase = older & 2 != 0
     } catch { return nil }
   }
 

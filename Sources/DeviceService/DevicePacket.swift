@@ -11,6 +11,8 @@ public enum DevicePacket {
   public static let sizeLimit = 512
   /// The longest context of a share, in bytes.
   public static let contextLimit = 64
+  /// A vault's id, in bytes.
+  static let vaultSize = 16
   /// A share that was wrapped, in bytes.
   public static let wrappedSize = Key.size + AEAD.overhead
 
@@ -21,6 +23,7 @@ public enum DevicePacket {
     case eraseErasable = 4
     case move = 5
     case forget = 6
+    case note = 7
   }
 
   enum Outcome: UInt8 {
@@ -61,6 +64,8 @@ public enum DeviceRequest: ~Copyable {
   case move(DeviceKeyBackend)
   /// Erase everything that is kept of a user.
   case forget(uid_t)
+  /// Remember how far a vault's files are.
+  case note(VaultGenerations, vault: [UInt8], isBeginning: Bool)
   /// Nothing that this version knows.
   case malformed
 
@@ -87,6 +92,12 @@ public enum DeviceRequest: ~Copyable {
     case .move:
       guard let backend = DevicePacket.backend(try input.number()), ends(3) else { return .malformed }
       return .move(backend)
+    case .note:
+      let vault = try input.take(DevicePacket.vaultSize)
+      let generations = VaultGenerations(keybag: try input.number(), database: try input.number())
+      let beginning: UInt8 = try input.number()
+      guard beginning <= 1, ends(input.position) else { return .malformed }
+      return .note(generations, vault: vault, isBeginning: beginning == 1)
     case .wrap, .unwrap:
       guard let kind = DeviceShareKind(rawValue: try input.number()) else { return .malformed }
       let length = Int(try input.number(UInt8.self))
@@ -157,6 +168,18 @@ extension DevicePacket {
 
   /// Erase everything that is kept of a user.
   public static func forget(_ user: uid_t) throws(SodiumError) -> SecureBytes { try begin(.forget, number(user)) }
+
+  /// Remember how far the files of the vault of that id, 16 bytes, are.
+  public static func note(
+    _ generations: VaultGenerations, of vault: [UInt8], isBeginning: Bool
+  ) throws(SodiumError) -> SecureBytes {
+    var out = ByteWriter()
+    out.put(vault)
+    out.number(generations.keybag)
+    out.number(generations.database)
+    out.number(UInt8(isBeginning ? 1 : 0))
+    return try begin(.note, out.bytes)
+  }
 }
 
 /// What the device service answers, as packets in locked memory.
@@ -184,6 +207,15 @@ public enum DeviceReply {
     packet.write([DevicePacket.version, DevicePacket.Outcome.done.rawValue].span.bytes, at: 0)
     packet.write(share.bytes, at: 2)
     return packet
+  }
+
+  /// To note: what was remembered before.
+  public static func noted(_ before: VaultGenerations?) throws(SodiumError) -> SecureBytes {
+    var out = ByteWriter()
+    out.number(UInt8(before == nil ? 0 : 1))
+    out.number(before?.keybag ?? 0)
+    out.number(before?.database ?? 0)
+    return try packet(.done, out.bytes)
   }
 
   /// To all others.

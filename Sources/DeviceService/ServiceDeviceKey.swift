@@ -8,7 +8,7 @@ import Sodium
 /// user asks.
 ///
 /// Each request is a connection of its own, as the service ends when it is idle. None takes longer than ``patience``.
-public final class ServiceDeviceKey: DeviceKey {
+public final class ServiceDeviceKey: DeviceKey, GenerationMemory {
   /// Where the service listens.
   public static let path = "/run/latchkey/device.sock"
   /// How long an answer may take, in milliseconds.
@@ -79,6 +79,26 @@ public final class ServiceDeviceKey: DeviceKey {
   /// Has the service erase this user's erasable secret.
   public func eraseErasable(in folder: borrowing Folder) throws(DeviceKeyError) {
     try ServiceDeviceKey.run(.eraseErasable(getuid()), at: path, patience: ServiceDeviceKey.patience)
+  }
+
+  /// The service remembers this user's vaults.
+  public var memory: (any GenerationMemory)? { self }
+
+  /// Has the service remember how far this user's vault is.
+  public func note(
+    _ generations: VaultGenerations, of vault: [UInt8], isBeginning: Bool, until deadline: Int
+  ) throws(DeviceKeyError) -> VaultGenerations? {
+    // A service that was taken away remembers nothing; that is no failure of this one.
+    guard access(path, F_OK) == 0 || errno != ENOENT else { throw .otherDevice }
+    let packet = try ServiceDeviceKey.packet { () throws(SodiumError) in
+      try DevicePacket.note(generations, of: vault, isBeginning: isBeginning)
+    }
+    let answer = try ServiceDeviceKey.ask(packet, at: path, patience: max(0, deadline - Process.now))
+    var input = ByteReader(answer.bytes.withUnsafeBytes { Array($0) })
+    guard let isKnown = try? input.number(UInt8.self), isKnown <= 1, let keybag = try? input.number(UInt64.self),
+      let database = try? input.number(UInt64.self), input.remaining == 0
+    else { throw ServiceDeviceKey.strange }
+    return isKnown == 1 ? VaultGenerations(keybag: keybag, database: database) : nil
   }
 
   /// What is answered with done, or not.

@@ -4,7 +4,8 @@ import Keybag
 import Posix
 import Sodium
 
-/// The state of the device service: one secret of the machine's, and for each user a salt and a secret that can be erased.
+/// The state of the device service: one secret of the machine's, and for each user a salt, a secret that can be erased, and
+/// how far the user's vaults are.
 ///
 /// The secret is made at the first use. What is there is never replaced by something new: a damaged file, or a seal that
 /// does not open, is an error for as long as it is so.
@@ -285,7 +286,32 @@ public final class DeviceStore {
   /// Erases everything that is kept of a user: to all vaults of that user this is another device from now on.
   public func forget(_ user: uid_t) throws(DeviceKeyError) {
     try erase(StateFile.erasable(user))
+    try erase(StateFile.vaults(user))
+    // Last: without it nothing of the user's is asked for again.
     try erase(StateFile.salt(user))
+  }
+
+  /// Remembers how far a vault of a user's is: on the disk when this returns.
+  ///
+  /// - Parameter isBeginning: whether that takes the place of what was remembered; otherwise the greater number of each
+  ///   stays.
+  /// - Returns: what was remembered before; nil for a vault that was not known.
+  /// - Throws: ``DeviceKeyError/otherDevice`` for a user who has no keys here, as after ``forget(_:)``.
+  public func note(
+    _ generations: VaultGenerations, ofVault vault: [UInt8], isBeginning: Bool, of user: uid_t
+  ) throws(DeviceKeyError) -> VaultGenerations? {
+    guard users.contains(StateFile.salt(user).name) else { throw .otherDevice }
+    let file = StateFile.vaults(user)
+    var known = KnownVaults()
+    if let content = try file.read(users) {
+      guard let read = KnownVaults(content.bytes, of: user) else { throw file.damaged }
+      known = read
+    }
+    let before = known[vault]
+    if known.note(generations, of: vault, isBeginning: isBeginning) {
+      try file.write(known.encoded(of: user).span.bytes, in: users, replacing: true)
+    }
+    return before
   }
 
   private func erase(_ file: StateFile) throws(DeviceKeyError) {

@@ -19,6 +19,9 @@ struct StateFile {
   /// A user's erasable secret.
   static func erasable(_ user: UInt32) -> StateFile { StateFile(name: "\(user).erasable", magic: "LATCHERS") }
 
+  /// How far a user's vaults are.
+  static func vaults(_ user: UInt32) -> StateFile { StateFile(name: "\(user).vaults", magic: "LATCHGEN") }
+
   private static let version: UInt32 = 1
   private static let headSize = 8 + 4
   private static let sumSize = 32

@@ -17,6 +17,13 @@ public protocol DeviceKey: AnyObject {
   ///
   /// - Parameter folder: the vault's, for a key that is kept there.
   func eraseErasable(in folder: borrowing Folder) throws(DeviceKeyError)
+  /// What remembers the vault's generations beside the key; nil where nothing does.
+  var memory: (any GenerationMemory)? { get }
+}
+
+extension DeviceKey {
+  /// A key in the vault's own folder goes back with it.
+  public var memory: (any GenerationMemory)? { nil }
 }
 
 /// Asks the machine's own service for the device key: nil where there is no such service.

@@ -28,7 +28,7 @@ extension BusError {
     case .damaged, .foreignItem:
       self = BusError(name: "org.latchkey.Error.Damaged", message: error.explanation + "; see `latchkey status`")
     case .noPasscode: self = BusError(name: "org.latchkey.Error.NoPasscode", message: error.explanation)
-    case .unavailable, .otherDevice:
+    case .unavailable, .otherDevice, .deviceMissing:
       self = BusError(name: "org.latchkey.Error.Unavailable", message: error.explanation + "; see `latchkey status`")
     case .diskFull:
       self = BusError(name: "org.freedesktop.DBus.Error.NoMemory", message: "the disk is full: nothing was stored")

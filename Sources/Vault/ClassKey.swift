@@ -279,7 +279,8 @@ final class ClassKey {
   /// Why the class cannot be read while its key is not in memory.
   func absence(on share: DeviceShare?) -> VaultError {
     guard let device = row.device, device != share?.row, row.classKeySession == nil else { return .isLocked }
-    return .otherDevice
+    // Without its own share nobody knows which device this is.
+    return share == nil ? .deviceMissing : .otherDevice
   }
 
   /// Erases everything: the collection is locked by itself.

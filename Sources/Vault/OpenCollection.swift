@@ -125,8 +125,7 @@ final class OpenCollection {
     var next: [ClassKeyRow] = []
     for key in classes {
       guard let row = try key.rewrapped(vault: vault, collection: row.uuid, above: above) else {
-        if case .otherDevice = key.absence(on: share) { throw .otherDevice }
-        throw .isLocked
+        throw key.absence(on: share)
       }
       next.append(row)
     }

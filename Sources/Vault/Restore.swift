@@ -329,7 +329,7 @@ public final class Restore {
       return (try tag(of: exported.takeSecret()), flags)
     } catch {
       switch error {
-      case .isLocked, .otherDevice, .foreignItem: return nil
+      case .isLocked, .otherDevice, .deviceMissing, .foreignItem: return nil
       default: throw error
       }
     }

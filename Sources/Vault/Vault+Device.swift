@@ -12,6 +12,18 @@ extension Vault {
   /// Whether there should be a device key, but it cannot be used; ``problems`` says why.
   public var deviceIsMissing: Bool { share == nil && deviceProblem != nil }
 
+  /// How many items only another device opens; 0 while it is not known which device this is.
+  public func otherDeviceItemCount() throws(VaultError) -> Int64 {
+    guard let share else { return 0 }
+    return try reading { store throws(VaultError) in
+      var count: Int64 = 0
+      for key in open.flatMap(\.classes) where key.absence(on: share) == .otherDevice {
+        count += try store.count(classKey: key.row.id, quarantined: false)
+      }
+      return count
+    }
+  }
+
   /// Finds the device key, and opens what it wraps in the database.
   ///
   /// - Parameter mayCreate: whether a key in a file may be made, where there is neither that nor a service.
@@ -81,6 +93,12 @@ extension Vault {
   /// Gives the vault its place on this device, at an unlock: with the service, where there is one now.
   func settleDevice() throws(VaultError) {
     guard !home.isEmpty, !isDamaged, let folder = try? KeybagFile.folder(home: home, owner: owner) else { return }
+    // The service may keep its secret elsewhere by now. Asked at logins only: a TPM is slow, and nothing hangs on it.
+    if chains.session == nil, share != nil, let device, device.backend != .file,
+      let served = try? service(), served.identity == device.identity
+    {
+      self.device = served
+    }
     // The device key is gone or another device's: what hangs on it stays as it is, and this device starts its own.
     if share == nil, device == nil || deviceProblem != nil { try openDevice(folder, mayCreate: true) }
     try adoptDevice(folder)

@@ -48,15 +48,12 @@ extension Vault {
   func fill(
     _ file: String?, vault: [UInt8], tiers: borrowing TierKeys, label: String, aliases: [String]
   ) throws(VaultError) {
-    let indexKey = try VaultError.sodium("a new index") { () throws(SodiumError) in try Key.random() }
-    let row = try VaultError.sodium("a new index") { () throws(SodiumError) in
-      VaultRow(
-        vault: vault, created: Process.time,
-        indexKey: AEAD.seal(
-          indexKey.bytes, key: try tiers.session.derive(.indexWrap, [vault]), associated: vault))
+    let (index, wrap) = try VaultError.sodium("a new index") { () throws(SodiumError) in
+      (AttributeIndex(try Key.random()), HeldKey(try tiers.session.derive(.indexWrap, [vault])))
     }
-    store = try Store(creating: file, first: row)
-    index = AttributeIndex(indexKey)
+    let sealed = try SealedIndex(index, generation: 0).sealed(under: wrap.key, vault: vault)
+    store = try Store(creating: file, first: VaultRow(vault: vault, created: Process.time, indexKey: sealed))
+    self.index = index
     var unlockedChain = try chain(tiers.unlocked)
     var sessionChain = try chain(tiers.session)
     // A vault is founded whether its device key can be had now or not.

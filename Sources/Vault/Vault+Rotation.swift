@@ -26,13 +26,11 @@ extension Vault {
   /// The index, and the generation that its key is wrapped under: a former one until a change of keys was finished.
   func openIndex(
     _ tiers: borrowing TierKeys, _ former: [FormerTiers], _ store: Store
-  ) throws(VaultError) -> (index: AttributeIndex, epoch: UInt32) {
+  ) throws(VaultError) -> (index: SealedIndex, epoch: UInt32) {
     let row = try store.vaultRow()
-    func open(_ session: borrowing Key) throws(SodiumError) -> AttributeIndex {
-      AttributeIndex(
-        try Key(
-          try AEAD.open(
-            row.indexKey.span.bytes, key: try session.derive(.indexWrap, [store.vault]), associated: store.vault)))
+    func open(_ session: borrowing Key) throws(SodiumError) -> SealedIndex {
+      try SealedIndex(
+        opening: row.indexKey, key: try session.derive(.indexWrap, [store.vault]), vault: store.vault)
     }
     return try VaultError.sodium("the index key") { () throws(SodiumError) in
       do throws(SodiumError) { return (try open(tiers.session), keybag?.epoch.number ?? 1) } catch {
@@ -75,9 +73,7 @@ extension Vault {
     let renewed = try writing { store throws(VaultError) in
       if let wrap, indexEpoch < epoch {
         var row = try store.vaultRow()
-        row.indexKey = try index.withKey { key throws(VaultError) in
-          AEAD.seal(key.bytes, key: wrap.key, associated: store.vault)
-        }
+        row.indexKey = try SealedIndex(index, generation: generation).sealed(under: wrap.key, vault: store.vault)
         try store.update(row)
       }
       // What hangs on the device's share elsewhere could not be wrapped anew.

@@ -33,6 +33,8 @@ public final class Vault {
   var passwordlessProblem: String?
   private(set) var storeProblem: VaultError?
   private var itemProblem: String?
+  /// Why it is not known whether the files are older copies.
+  var noteProblem: String?
 
   var store: Store?
   var index: AttributeIndex?
@@ -54,6 +56,12 @@ public final class Vault {
   var destroyed: [FoundItem] = []
   /// Whether this program had the device erase what they hung on, and gave it nothing new since.
   var passcodeItemsAreDead = false
+  /// The database's own generation, as the last keys found it.
+  var generation: UInt64 = 0
+  /// In the place of which files an older copy was found; until ``forgetOlderFiles()``.
+  public internal(set) var olderFiles: OlderFiles = []
+  /// Called once for each older copy that is found.
+  public var toldOfOlderFiles: (OlderFiles) -> Void = { _ in }
   /// Where the wrapping of items that were stored while locked goes on.
   var rewrapPosition: Int64 = 0
 
@@ -96,6 +104,7 @@ public final class Vault {
     if let keybagProblem { lines.append("keybag: \(keybagProblem)") }
     if let passwordlessProblem { lines.append(passwordlessProblem) }
     if let deviceProblem { lines.append(deviceProblem) }
+    if let noteProblem { lines.append(noteProblem) }
     if let storeProblem, storeProblem != .notFounded { lines.append(storeProblem.explanation) }
     if let itemProblem { lines.append(itemProblem) }
     // A keybag that cannot be read is why there is no store, too.
@@ -316,14 +325,18 @@ public final class Vault {
       if wasSealed { seal() } else { evict() }
       throw error
     }
+    // Keys that are staged come twice.
+    if wasSealed || opening == .everything { noteGenerations(tiers) }
   }
 
   private func takeOverAll(
     _ tiers: borrowing TierKeys, former: [FormerTiers], opening: Opening, liftingMarksOf lifted: Set<Int64>
   ) throws(VaultError) {
     let store = try ready()
-    let genuine: AttributeIndex
-    (genuine, indexEpoch) = try openIndex(tiers, former, store)
+    let opened: SealedIndex
+    (opened, indexEpoch) = try openIndex(tiers, former, store)
+    let genuine = opened.index
+    generation = opened.generation
     epoch = keybag?.epoch.number ?? 1
     if let index, try !index.isSame(as: genuine) {
       // Whoever has no password made that row: what was not found by its index may be there all the same.

@@ -30,6 +30,8 @@ public enum VaultError: Error, Equatable, Sendable {
   case otherDevice
   /// The class hangs on the login's password, and the login has none.
   case noPasscode
+  /// The item is bound to a device, and this one's key cannot be used.
+  case deviceMissing
   /// Memory for a secret could not be had.
   case outOfMemory
 
@@ -78,6 +80,7 @@ extension VaultError {
     case .otherDevice: "it was stored on another device"
     case .noPasscode:
       "your login has no password, which when-passcode-set-this-device-only needs: set one, and log in again"
+    case .deviceMissing: "it is bound to a device, and the device key cannot be used now"
     case .outOfMemory: "there is not enough memory"
     }
   }

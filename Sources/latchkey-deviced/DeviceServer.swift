@@ -127,6 +127,9 @@ private final class DevicePeer {
         guard user == 0 else { return try DeviceReply.refused("only root has a user forgotten") }
         try store.forget(other)
         Journal.log(.notice, "user \(other) was forgotten, as root asked")
+      case .note(let generations, let vault, let isBeginning):
+        return try DeviceReply.noted(
+          try store.note(generations, ofVault: vault, isBeginning: isBeginning, of: user))
       case .malformed: return nil
       }
       return try DeviceReply.done()

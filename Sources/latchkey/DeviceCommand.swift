@@ -101,9 +101,9 @@ struct DeviceEraseCommand: ParsableCommand {
     }
     try Failure.telling {
       let end = Posix.Process.now + DevicePlace.patience
-      do { _ = try daemon.destroyPasscodeItems(passwordRemoved: false, until: end) } catch ControlError.declined(
-        let why)
-      {
+      do {
+        _ = try daemon.destroyPasscodeItems(passwordRemoved: false, until: end)
+      } catch ControlError.declined(let why) {
         throw Failure.declined(why + ". Nothing was destroyed.")
       }
     }

@@ -1,5 +1,6 @@
 import Foundation
 import Keybag
+import Sodium
 import Systemd
 
 /// An item as the vault tells it: everything but the secret.
@@ -55,6 +56,7 @@ struct ListedItem: Encodable {
     var collections: [String: ListedCollection] = [:]
     for one in try ListedCollection.all(from: connection) { collections[one.path] = one }
     let reason = items.contains { $0.isLocked } ? connection.lockReason() : nil
+    var obstacles = Obstacles(connection)
     return items.map { item in
       var item = item
       item.accessibility = classes[item.path]
@@ -64,7 +66,7 @@ struct ListedItem: Encodable {
         let isCollections =
           (item.collection?.isLocked ?? false) && (reason == nil || (outlastsLocks && connection.state == "locked"))
         item.reason =
-          isCollections ? "its collection is locked" : reason ?? "it cannot be opened here; 'latchkey get' says why"
+          isCollections ? "its collection is locked" : reason ?? obstacles.reading(item.path)
       }
       return item
     }
@@ -121,5 +123,29 @@ struct ListedItem: Encodable {
     return String(
       format: "%04d-%02d-%02d %02d:%02d", Int(parts.tm_year) + 1900, Int(parts.tm_mon) + 1, Int(parts.tm_mday),
       Int(parts.tm_hour), Int(parts.tm_min))
+  }
+}
+
+/// What keeps an item from being read while nothing is locked, in the vault's words.
+private struct Obstacles {
+  private let connection: VaultConnection
+  private var channel: SecretChannel?
+
+  init(_ connection: VaultConnection) { self.connection = connection }
+
+  /// Only trying tells. Should it be open by now, its secret comes encrypted, and is not looked at.
+  mutating func reading(_ path: String) -> String {
+    do {
+      try Sodium.initialize()
+      let channel = try self.channel ?? SecretChannel(connection)
+      self.channel = channel
+      try connection.call(path, VaultConnection.item, "GetSecret") { (out: inout MessageWriter) throws(BusError) in
+        try out.appendObjectPath(channel.path)
+      } read: { _ in
+      }
+    } catch let error as BusError where !error.isLocked {
+      return String(error.message.prefix { $0 != ";" })
+    } catch {}
+    return "it cannot be opened here; 'latchkey get' says why"
   }
 }

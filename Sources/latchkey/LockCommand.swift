@@ -15,9 +15,9 @@ struct LockCommand: ParsableCommand {
 
   func run() throws {
     try Failure.telling {
-      do { try place.connect().lock(until: Process.now + StatusCommand.answerLimit) } catch ControlError.declined(
-        let why)
-      {
+      do {
+        try place.connect().lock(until: Process.now + StatusCommand.answerLimit)
+      } catch ControlError.declined(let why) {
         throw Failure.declined(why + ".")
       }
     }

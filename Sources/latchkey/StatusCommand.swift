@@ -40,9 +40,11 @@ struct StatusCommand: ParsableCommand {
     let items: UInt64
     let collections: UInt64
     let locked_collections: UInt64
+    let other_device_items: UInt64
     let rotation: Rotation
     let recovery_code: Bool
     let passwordless: Bool
+    let older_files: [String]
 
     struct Rotation: Encodable {
       let epoch: UInt32
@@ -64,12 +66,13 @@ struct StatusCommand: ParsableCommand {
       problems: status.problems, vault: status.vaultPath, generation: status.generation,
       device_key: status.deviceKey, memory_locked: status.memoryLocked, name_owner: status.nameOwner,
       lock_sources: status.lockSources, items: status.items, collections: status.collections,
-      locked_collections: status.lockedCollections,
+      locked_collections: status.lockedCollections, other_device_items: status.otherDeviceItems,
       rotation: Report.Rotation(
         epoch: status.epoch, left: status.rotation.left, closed: status.rotation.closed,
         other_device: status.rotation.otherDevice, quarantined: status.rotation.quarantined,
         former_keys_needed: status.rotation.needsFormerKeys), recovery_code: status.recoveryCodeCreated > 0,
-      passwordless: status.passwordless)
+      passwordless: status.passwordless,
+      older_files: (status.hasOlderKeybag ? ["keybag"] : []) + (status.hasOlderDatabase ? ["vault.db"] : []))
     return String(decoding: try encoder.encode(report), as: UTF8.self)
   }
 
@@ -103,6 +106,7 @@ struct StatusCommand: ParsableCommand {
         "  " + one.name.padding(toLength: nameWidth + 2, withPad: " ", startingAt: 0)
           + (one.isPresent ? "present" : "erased"))
     }
+    text += Self.olderFiles(status)
     if !status.problems.isEmpty {
       text.append("Problems")
       text += status.problems.map { "  " + $0 }
@@ -110,10 +114,29 @@ struct StatusCommand: ParsableCommand {
     return text.map(Self.printable).joined(separator: "\n")
   }
 
+  /// What it means that an older copy of the vault was put back, and what to do.
+  private static func olderFiles(_ status: Status) -> [String] {
+    guard status.hasOlderKeybag || status.hasOlderDatabase else { return [] }
+    var lines = ["An older copy of the vault was put back"]
+    if status.hasOlderDatabase {
+      lines.append("  vault.db is older than when it was last opened here: what was stored or changed since is lost.")
+    }
+    if status.hasOlderKeybag {
+      lines += [
+        "  keybag is older than when it was last opened here: a password or recovery code that was replaced since may",
+        "  open the vault again. Run 'latchkey rotate'; if there is a recovery code, 'latchkey recovery create' before.",
+      ]
+    }
+    return lines + [
+      "  If you did not restore it, somebody else wrote into \(status.vaultPath), or the disk lost what was written."
+    ]
+  }
+
   private static func content(_ status: Status) -> String {
     func count(_ number: UInt64, _ thing: String) -> String { "\(number) \(thing)" + (number == 1 ? "" : "s") }
     let locked = status.lockedCollections == 0 ? "" : " (\(status.lockedCollections) locked by command)"
-    return count(status.items, "item") + " in " + count(status.collections, "collection") + locked
+    let foreign = status.otherDeviceItems == 0 ? "" : "; \(status.otherDeviceItems) stored on another device"
+    return count(status.items, "item") + " in " + count(status.collections, "collection") + locked + foreign
   }
 
   private static func owner(_ name: String) -> String {

@@ -44,6 +44,10 @@ final class Daemon {
     self.rules = rules
     self.owner = owner
     session = SessionReference()
+    vault.toldOfOlderFiles = { older in
+      let names = older.names.joined(separator: " and ")
+      Journal.log(.warning, "an older copy of the vault was put back: \(names); 'latchkey status' says what that means")
+    }
   }
 
   /// Starts to watch and to serve.
@@ -304,10 +308,13 @@ extension Daemon: ControlHandler {
     status.items = UInt64((try? vault.itemCount()) ?? 0)
     status.collections = UInt64(vault.collections.count)
     status.lockedCollections = UInt64(vault.lockedCollectionCount)
+    status.otherDeviceItems = UInt64((try? vault.otherDeviceItemCount()) ?? 0)
     status.rotation = rotation
     status.epoch = vault.keybag?.epoch.number ?? 0
     status.passwordless = machine.isPasswordless
     status.recoveryCodeCreated = vault.keybag?.recoveryCodeCreated ?? 0
+    status.hasOlderKeybag = vault.olderFiles.contains(.keybag)
+    status.hasOlderDatabase = vault.olderFiles.contains(.database)
     return status
   }
 
@@ -330,6 +337,11 @@ extension Daemon: SessionWatchDelegate {
   func eraseAllKeys(_ reason: SealReason) {
     staged = nil
     vault.seal()
+    switch reason {
+    case .sessionsEnded, .noSession: vault.forgetOlderFiles()
+    // The person who is to read it has not gone.
+    case .started, .keysFailed, .hibernation: break
+    }
     archive?.cancel("the vault was locked meanwhile")
     presence?.service?.sessionEnded()
     presence?.manage(.stop, Daemon.firstUnlockUnit)

@@ -155,12 +155,13 @@ extension Status {
     status.nameOwner = ":1.5"
     status.lockSources = ["logind"]
     status.items = 12
-    status.collections = 2
+    (status.collections, status.otherDeviceItems) = (2, 8)
     (status.rotation.left, status.rotation.closed) = (3, 4)
     (status.rotation.otherDevice, status.rotation.quarantined) = (5, 6)
     status.rotation.needsFormerKeys = true
     (status.epoch, status.recoveryCodeCreated) = (2, 1_700_000_000)
     status.passwordless = true
+    status.hasOlderDatabase = true
     return status
   }
 }

@@ -1,6 +1,8 @@
 """A user of a machine: the ways to log in, and the vault's files."""
 
 import json
+import shutil
+import subprocess
 
 from machine import eventually
 from terminal import Terminal
@@ -22,6 +24,12 @@ class Account:
         """The vault's folder, as seen from the outside."""
         return self.machine.path(self.folder)
 
+    def carry_home(self, other):
+        """Puts the home folder, as it is now, in the place of another account's of the same number."""
+        source, target = (account.machine.path(account.home) for account in (self, other))
+        shutil.rmtree(target)
+        subprocess.run(["cp", "-a", source, target], check=True)
+
     # Logging in
 
     def login(self, password=None):
@@ -30,6 +38,13 @@ class Account:
         terminal.expect("login: ")
         terminal.sendline(self.name)
         return self._enter(terminal, password, "Login incorrect")
+
+    def login_without_password(self):
+        """The same where PAM asks for none."""
+        terminal = self.machine.terminal("/bin/login")
+        terminal.expect("login: ")
+        terminal.sendline(self.name)
+        return Terminal(self.machine, self.name, terminal, "assword: ")
 
     def ssh(self, password=None, method="password"):
         """Logs in through sshd, by one method of authentication only."""

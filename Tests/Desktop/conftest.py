@@ -50,6 +50,14 @@ def machine(provisioned):
     machine.close()
 
 
+@pytest.fixture(scope="session")
+def other_machine(provisioned):
+    """Another running system, with a machine's identity and a device key of its own."""
+    machine = or_skip(Machine(below=provisioned).boot)
+    yield machine
+    machine.close()
+
+
 @pytest.fixture
 def alice(machine):
     """A new user."""
@@ -65,7 +73,7 @@ def bob(machine):
 @pytest.fixture(autouse=True)
 def journal_mark(request):
     """Where the journal ended when the test began."""
-    names = [name for name in request.fixturenames if name in ("machine", "keyring_machine")]
+    names = [name for name in request.fixturenames if name in ("machine", "other_machine", "keyring_machine")]
     request.node.journals = [(machine, machine.cursor()) for machine in map(request.getfixturevalue, names)]
 
 

@@ -190,12 +190,20 @@ class Machine:
         ).stdout.strip()
         return state if state in ("running", "degraded") else None
 
-    def close(self):
-        """Ends it, as a power cut would, and removes what it left."""
+    def _cut_power(self):
         end(self.name)
         if self.process:
             self.process.wait()
             self.process = None
+
+    def reboot(self):
+        """A power cut, and another boot: of all that there was, only files are left."""
+        self._cut_power()
+        return self.boot()
+
+    def close(self):
+        """Ends it, as a power cut would, and removes what it left."""
+        self._cut_power()
         subprocess.run(["umount", "-l", self.top], check=False)
         subprocess.run(["umount", "-l", self.work], check=False)
         self.work.rmdir()

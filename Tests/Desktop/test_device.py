@@ -2,6 +2,9 @@
 
 import re
 
+from account import Account
+from visitor import CLASSES, FREE, readable, store_each
+
 UNIT = "latchkey-deviced"
 STATE = "/var/lib/latchkey"
 
@@ -78,3 +81,63 @@ def test_without_the_service_the_rest_opens(alice):
     alice.await_end()
     with alice.login() as session:
         assert session.lookup(app="bound") == "bound"
+
+
+def test_exposure_is_low(machine):
+    # Of 100; what is left is root, one capability, and system calls of @system-service.
+    machine.root("systemd-analyze", "security", "--no-pager", "--threshold=15", f"{UNIT}.service")
+
+
+def test_the_process_sees_no_homes_and_writes_nothing_else(alice):
+    machine = alice.machine
+    machine.root("latchkey", "device", "show")
+    inside = ("nsenter", "-m", "-t", show(machine, "MainPID"))
+    assert machine.root("test", "-d", alice.home, check=False).returncode == 0
+    assert machine.root(*inside, "test", "-d", alice.home, check=False).returncode != 0
+    for place in ("/usr/file", "/etc/file", "/var/lib/file", "/home/file"):
+        assert "Read-only file system" in machine.root(*inside, "touch", place, check=False).stderr
+    machine.root(*inside, "touch", f"{STATE}/file")
+    machine.root("rm", f"{STATE}/file")
+
+
+def test_a_users_state_is_out_of_reach(alice):
+    machine = alice.machine
+    with alice.login() as session:
+        assert alice.status()["device_key"] == "host"
+        for name in ("device", f"users/{alice.uid}"):
+            assert machine.path(f"{STATE}/{name}").stat().st_size > 0
+            refused = session.run(f"cat {STATE}/{name} 2>&1 >/dev/null", check=False)
+            assert refused.returncode != 0 and "Permission denied" in refused.stdout
+        inner = show(machine, "MainPID")
+        for name in ("mem", "root", "environ"):
+            assert session.run(f"cat /proc/{inner}/{name} >/dev/null", check=False).returncode != 0
+
+
+def test_a_users_files_and_password_open_nothing_bound_for_another(alice):
+    machine = alice.machine
+    with alice.login():
+        store_each(alice)
+        assert readable(alice) == CLASSES
+    alice.await_end()
+    thief = Account(machine, "bob", 2002, alice.password)
+    alice.carry_home(thief)
+    machine.root("chown", "-R", "bob:", thief.home)
+    with thief.login():
+        assert thief.status()["device_key"] == "host"
+        assert readable(thief) == FREE
+    # The service itself: what it wrapped for the one, as the other gives it.
+    wrapped = machine.user("alice", "python3", "-c", ASK, "wrap", "00" * 32).stdout.strip()
+    assert machine.user("alice", "python3", "-c", ASK, "unwrap", wrapped).stdout == "00" * 32 + "\n"
+    assert machine.user("bob", "python3", "-c", ASK, "unwrap", wrapped).stdout == "other device\n"
+
+
+# One request of a user, with the packets of FORMAT.md.
+ASK = """
+import socket, sys
+operation = {"wrap": 2, "unwrap": 3}[sys.argv[1]]
+service = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+service.connect("/run/latchkey/device.sock")
+service.send(bytes([1, operation, 1, 0]) + bytes.fromhex(sys.argv[2]))
+answer = service.recv(4096)
+print({0: answer[2:].hex(), 1: "other device"}[answer[1]])
+"""

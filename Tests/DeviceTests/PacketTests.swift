@@ -66,6 +66,24 @@ struct PacketTests {
     #expect(isMalformed(octets(try DevicePacket.move(to: .file))))
   }
 
+  @Test("A note and its answer have the bytes of FORMAT.md", arguments: [false, true])
+  func note(_ isBeginning: Bool) throws {
+    let generations = VaultGenerations(keybag: 0x0807_0605_0403_0201, database: 9)
+    let packet = try DevicePacket.note(generations, of: context, isBeginning: isBeginning)
+    let numbers: [UInt8] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 0, 0, 0, 0, 0, 0, 0]
+    #expect(octets(packet) == [1, 7] + context + numbers + [isBeginning ? 1 : 0])
+    if case .note(let seen, let vault, let seenBeginning) = DeviceRequest(decoding: packet.bytes) {
+      #expect(seen == generations)
+      #expect(vault == context)
+      #expect(seenBeginning == isBeginning)
+    } else {
+      Issue.record("another request")
+    }
+    #expect(isMalformed(octets(packet).dropLast() + [2]))
+    #expect(octets(try DeviceReply.noted(generations)) == [1, 0, 1] + numbers)
+    #expect(octets(try DeviceReply.noted(nil)) == [1, 0, 0] + [UInt8](repeating: 0, count: 16))
+  }
+
   @Test("Whatever is cut, longer or of another kind is malformed")
   func malformed() throws {
     let good = [
@@ -73,6 +91,7 @@ struct PacketTests {
       octets(try DevicePacket.unwrap([UInt8](repeating: 9, count: 72), .erasable, context: context)),
       octets(try DevicePacket.eraseErasable(of: 1)), octets(try DevicePacket.move(to: .host)),
       octets(try DevicePacket.forget(1)),
+      octets(try DevicePacket.note(VaultGenerations(keybag: 1, database: 2), of: context, isBeginning: true)),
     ]
     for packet in good {
       #expect(!isMalformed(packet))
@@ -81,7 +100,7 @@ struct PacketTests {
       #expect(isMalformed([0] + packet.dropFirst()))
       #expect(isMalformed([2] + packet.dropFirst()))
     }
-    for operation: UInt8 in [0, 7, 255] { #expect(isMalformed([1, operation])) }
+    for operation: UInt8 in [0, 8, 255] { #expect(isMalformed([1, operation])) }
     #expect(isMalformed([1, 2, 1, 65] + [UInt8](repeating: 0, count: 65 + 32)))
     #expect(!isMalformed([1, 2, 1, 64] + [UInt8](repeating: 0, count: 64 + 32)))
     #expect(isMalformed([UInt8](repeating: 255, count: DevicePacket.sizeLimit)))

@@ -82,11 +82,11 @@ class Backup:
         self.id = header[12:28]
         passes, memory = int.from_bytes(header[52:56], "little"), int.from_bytes(header[56:64], "little")
         require(3 <= passes <= 10 and 32 * MIB <= memory <= 1024 * MIB and memory % 1024 == 0, "backup: cost")
-        key = argon2.low_level.hash_secret_raw(
+        self.key = argon2.low_level.hash_secret_raw(
             passphrase.encode(), header[36:52], passes, memory // 1024, 1, 32, argon2.low_level.Type.ID
         )
-        same(header[64:96], kdf(key, "backup-commitment", header[:64]), "backup: the passphrase")
-        self.stream_key = kdf(key, "backup-stream", self.id)
+        same(header[64:96], kdf(self.key, "backup-commitment", header[:64]), "backup: the passphrase")
+        self.stream_key = kdf(self.key, "backup-stream", self.id)
         self._read(Fields(self._plain(content, header)), device)
 
     def _plain(self, content, header):

@@ -1,8 +1,14 @@
-"""Looks for secrets in the memory of a running process. Needs root, as the daemon keeps its own user out."""
+"""Looks for secrets in the memory of a running process, and in files. Needs root, as the daemon keeps its own user out."""
 
+import ctypes
 import dataclasses
+import functools
 import pathlib
 import struct
+import subprocess
+import tempfile
+
+SOURCE = pathlib.Path(__file__).with_name("Shims") / "find.c"
 
 CHUNK = 4 << 20
 # What is looked for: pieces of this size, so that a freed key whose beginning was overwritten is found as well.
@@ -40,12 +46,36 @@ def pieces(needle):
     return [(at, needle[at : at + PIECE]) for at in range(0, len(needle) - PIECE + 1, PIECE)]
 
 
+@functools.cache
+def finder():
+    """The function of Shims/find.c."""
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run(["cc", "-shared", "-fPIC", "-O2", "-o", f"{folder}/find.so", SOURCE], check=True)
+        return ctypes.CDLL(f"{folder}/find.so").find
+
+
+class Needles:
+    """What is looked for: a name and bytes each."""
+
+    def __init__(self, needles):
+        self._pieces = [(name, offset, piece) for name, needle in needles.items() for offset, piece in pieces(needle)]
+        self._bytes = b"".join(piece for _, _, piece in self._pieces)
+        self._found = (ctypes.c_uint64 * (2 * ENOUGH * len(self._pieces)))()
+        finder().restype = ctypes.c_size_t
+
+    def find(self, content):
+        """Where pieces stand: offsets in the content, names, and offsets in the needle."""
+        sizes = [ctypes.c_size_t(size) for size in (len(content), len(self._pieces), ENOUGH)]
+        count = finder()(content, sizes[0], self._bytes, sizes[1], self._found, sizes[2])
+        for at, number in zip(self._found[: 2 * count : 2], self._found[1 : 2 * count : 2]):
+            yield at, *self._pieces[number][:2]
+
+
 def scan(pid, needles):
     """Where the needles (a name and bytes each) stand in any readable mapping: lists of Place, by name.
 
     What cannot be read is passed over, so a scan says something only beside a control: a needle that must be found."""
-    wanted = [(name, offset, piece) for name, needle in needles.items() for offset, piece in pieces(needle)]
-    found = {}
+    wanted, found = Needles(needles), {}
     with open(f"/proc/{pid}/mem", "rb", buffering=0) as memory:
         for start, end, mapping in mappings(pid):
             tail = b""
@@ -57,13 +87,21 @@ def scan(pid, needles):
                     tail = b""
                     continue
                 base = address - len(tail)
-                for name, offset, piece in wanted:
-                    at = content.find(piece)
-                    while at >= 0 and len(found.get(name, [])) < ENOUGH:
-                        found.setdefault(name, []).append(Place(base + at, mapping, offset))
-                        at = content.find(piece, at + PIECE)
+                for at, name, offset in wanted.find(content):
+                    if len(found.setdefault(name, [])) < ENOUGH:
+                        found[name].append(Place(base + at, mapping, offset))
                 # Shorter than a piece: nothing is found twice.
                 tail = content[-(PIECE - 1) :]
+    return found
+
+
+def scan_files(folders, needles):
+    """Where the needles stand in any file below the folders, by name."""
+    wanted, found = Needles(needles), {}
+    for file in (path for folder in folders for path in folder.rglob("*") if path.is_file()):
+        for at, name, offset in wanted.find(file.read_bytes()):
+            if len(found.setdefault(name, [])) < ENOUGH:
+                found[name].append(f"{file.name} at {at} (from byte {offset})")
     return found
 
 

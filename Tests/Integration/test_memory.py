@@ -34,6 +34,8 @@ class Memory:
         self.session = session
         self.secrets = {"A": {}, "C": {}, "device": {}, "never": {}}
         self.transport = {}
+        # Makes the ServiceKey where the vault's device key is with the service.
+        self.device = lambda: None
         self._keys = {}
 
     def text(self, tier, name):
@@ -44,7 +46,8 @@ class Memory:
 
     def learn(self):
         """Reads the vault's keys. Items and keys that an earlier reading found stay wanted."""
-        vault = Vault(self.session.vault, self.session.password, vaultreader.machine_identity(vaultreader.APPLICATION))
+        machine = vaultreader.machine_identity(vaultreader.APPLICATION)
+        vault = Vault(self.session.vault, self.session.password, machine, device=self.device())
         last = {tier: [key for key in vault.keys if key.kind == "link" and key.tier == tier][-1] for tier in "AC"}
         tiers = {key.value: key.tier for key in vault.keys}
         for key in vault.keys:
@@ -58,6 +61,13 @@ class Memory:
 
     def _named(self, tiers, kept=None):
         return {name: value for value, (name, tier, k) in self._keys.items() if tier in tiers and kept in (None, k)}
+
+    def everything(self):
+        """Every key that was learned, every secret and the password."""
+        needles = {name: value for value, (name, _, _) in self._keys.items()} | self.transport
+        for tier in self.secrets:
+            needles |= self.secrets[tier]
+        return needles | {"password": self.session.password.encode()}
 
     def found(self, needles):
         """Those that are in memory, with where."""

@@ -321,27 +321,60 @@ class DeviceKey:
         require(bound in (0, 1), "device.key: machine")
         require(not bound or machine is not None, "device.key: it needs the machine's identity")
         inputs = [machine] if bound else []
+        self.erasable = erasable
         self.key = kdf(secret, "device-wrap", *inputs)
         self.identity = kdf(secret, "device-identity", *inputs, size=16)
         self.bound_wrap = kdf(self.key, "device-wrap", number(1, 1))
         self.erasable_wrap = kdf(self.key, "device-wrap", number(2, 1), erasable)
 
 
+class ServiceKey:
+    """The same as the device key service makes it of its state for a user, where no TPM seals it."""
+
+    def __init__(self, state, user):
+        state = pathlib.Path(state)
+        device = self._content(state / "device", b"LATCHDVS")
+        require(device[0] == 1 and len(device) == 33, "device: sealed by a TPM, or of another size")
+        self.key = kdf(device[1:], "device-user", number(user, 4), self._secret(state / f"users/{user}", b"LATCHUSR", user))
+        self.identity = kdf(self.key, "device-identity", size=16)
+        self.bound_wrap = kdf(self.key, "device-wrap", number(1, 1))
+        self.erasable = None
+        if (state / f"users/{user}.erasable").exists():
+            self.erasable = self._secret(state / f"users/{user}.erasable", b"LATCHERS", user)
+            self.erasable_wrap = kdf(self.key, "device-wrap", number(2, 1), self.erasable)
+
+    @staticmethod
+    def _content(file, magic):
+        content = file.read_bytes()
+        same(content[-32:], blake2b(content[:-32]), f"{file.name}: check sum")
+        require(content[:12] == magic + number(1, 4), f"{file.name}: foreign, or another format")
+        return content[12:-32]
+
+    def _secret(self, file, magic, user):
+        content = self._content(file, magic)
+        require(len(content) == 36 and content[:4] == number(user, 4), f"{file.name}: another user's")
+        return content[4:]
+
+
 class Vault:
     """All of a vault, opened with its password."""
 
-    def __init__(self, folder, password, machine=None, keybag=None):
-        """`keybag`: the content of another keybag than the one in the folder."""
+    def __init__(self, folder, password, machine=None, keybag=None, device=None, erased=False):
+        """`keybag`: the content of another keybag than the one in the folder, or one that was opened already. `device`:
+        the ServiceKey that it hangs on. `erased`: what hangs on the device's erasable secret must not open."""
         self.collections = {}
         self.items = {}
         self.aliases = {}
         # Key, nonce and name of every sealed value that was opened: from the first two XChaCha20 makes another key.
         self.sealed = []
         folder = pathlib.Path(folder)
-        keybag = Keybag(keybag or (folder / "keybag").read_bytes(), password)
-        self.id, self.generation, self.tiers, self.keys = keybag.id, keybag.generation, keybag.tiers, keybag.keys
-        self._device = None
-        if (folder / "device.key").exists():
+        if not isinstance(keybag, Keybag):
+            keybag = Keybag(keybag or (folder / "keybag").read_bytes(), password)
+        self.id, self.generation, self.tiers, self.keys = keybag.id, keybag.generation, keybag.tiers, [*keybag.keys]
+        self._device, self._erased = device, erased
+        if device is not None:
+            self._keep("device", "device", "device key", device.key)
+        elif (folder / "device.key").exists():
             self._device = DeviceKey((folder / "device.key").read_bytes(), machine)
             self._keep("device", "device", "device key", self._device.key)
         with tempfile.TemporaryDirectory() as copy:
@@ -426,7 +459,10 @@ class Vault:
         # The newest epoch's C; an older one's until a change of keys is through.
         tiers = [key for (_, tier), key in sorted(self.tiers.items(), reverse=True) if tier == "C"]
         wraps = [kdf(tier, "index-wrap", self.id) for tier in tiers]
-        wrap, index = self._unseal_first(wraps, row["index_key"], self.id, "index key")
+        wrap, content = self._unseal_first(wraps, row["index_key"], self.id, "index key")
+        # Databases of before they had a generation have the key alone.
+        require(len(content) in (32, 40), "vault.db: length of the index key")
+        index, self.generation = content[:32], int.from_bytes(content[32:], "little")
         self._keep("wrap", "C", "wrap of the index", wrap)
         self._index = self._keep("index", "device", "index", index)
 
@@ -437,11 +473,25 @@ class Vault:
                 continue
             self._device_row = row["id"]
             self._share = self._unseal(self._device.bound_wrap, row["share"], self.id, "device share")
-            self._erasable = self._unseal(self._device.erasable_wrap, row["erasable"], self.id, "erasable share")
             self._keep("share", "device", "share", self._share)
+            self._erasable = self._open_erasable(row)
             self._keep("share", "device", "erasable share", self._erasable)
             wrap = kdf(self._share, "index-wrap", self.id)
             same(self._unseal(wrap, row["index_key"], self.id, "the device's index key"), self._index, "two index keys")
+
+    def _open_erasable(self, row):
+        if not self._erased:
+            require(self._device.erasable is not None, "erasable share: what it hangs on is gone")
+            return self._unseal(self._device.erasable_wrap, row["erasable"], self.id, "erasable share")
+        # Nothing that is left opens it.
+        wraps = [self._device.bound_wrap] + ([self._device.erasable_wrap] if self._device.erasable else [])
+        for wrap in wraps:
+            try:
+                unseal(wrap, row["erasable"], self.id, "erasable share")
+            except Unreadable:
+                continue
+            raise Unreadable("the erasable share opens")
+        return None
 
     def _open_collection(self, row):
         wrap = kdf(self._index, "collection-label")
@@ -476,6 +526,7 @@ class Vault:
         where = f"{CLASSES[kind]} {row['id']} of collection {row['collection']}"
         opened = {"row": row, "collection": collection, "context": context, "where": where}
         foreign = row["device"] is not None and row["device"] != self._device_row
+        foreign = foreign or (self._erased and kind == 12)
         for column, label, tiers in (
             ("class_key", "class-wrap", CLASS_TIER),
             ("metadata_key", "metadata-wrap", METADATA_TIER),

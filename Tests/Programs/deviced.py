@@ -17,7 +17,7 @@ from hashlib import blake2b
 import pytest
 
 BUILT = pathlib.Path(os.environ.get("LATCHKEY_BUILT", pathlib.Path(__file__).resolve().parents[2] / ".build/release"))
-IDENTITY, WRAP, UNWRAP, ERASE, MOVE, FORGET = range(1, 7)
+IDENTITY, WRAP, UNWRAP, ERASE, MOVE, FORGET, NOTE = range(1, 8)
 BOUND, ERASABLE = 1, 2
 DONE, OTHER_DEVICE, UNAVAILABLE, REFUSED = range(4)
 HOST, TPM = 1, 2
@@ -95,6 +95,13 @@ class Peer:
 
     def forget(self, uid):
         assert self.ask(FORGET, struct.pack("<I", uid)) == b""
+
+    def note(self, vault, keybag, database, begin=False):
+        """What was remembered before: generations of keybag and database, or None."""
+        answer = self.ask(NOTE, vault + struct.pack("<QQB", keybag, database, begin))
+        known, *before = struct.unpack("<BQQ", answer)
+        assert known or before == [0, 0]
+        return tuple(before) if known else None
 
     def close(self):
         self.socket.close()

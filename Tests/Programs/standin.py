@@ -34,13 +34,14 @@ def texts(values):
 
 def status(state=1, first=True, locker=False, staged=False, memory=True, reasons=(), problems=(), sources=("logind",),
            classes=(("when-unlocked", True),), vault="/home/alice/.local/share/latchkey", generation=2, device="file",
-           owner="latchkeyd", items=3, collections=1, locked_collections=0, rotation=(0, 0, 0, 0), former=0,
-           epoch=1, code=0, passwordless=False):
+           owner="latchkeyd", items=3, collections=1, locked_collections=0, foreign=0, rotation=(0, 0, 0, 0), former=0,
+           epoch=1, code=0, passwordless=0, older=0):
     flags = first | locker << 1 | staged << 2 | memory << 3
     return (bytes([VERSION, STATUS, state, flags]) + texts(reasons) + texts(problems) + texts(sources)
             + texts([name for name, _ in classes]) + bytes(present for _, present in classes) + text(vault)
-            + struct.pack("<Q", generation) + text(device) + text(owner) + struct.pack("<QQQ", items, collections, locked_collections)
-            + struct.pack("<QQQQBIQB", *rotation, former, epoch, code, passwordless))
+            + struct.pack("<Q", generation) + text(device) + text(owner)
+            + struct.pack("<QQQQ", items, collections, locked_collections, foreign)
+            + struct.pack("<QQQQBIQBB", *rotation, former, epoch, code, passwordless, older))
 
 
 def prompt(purpose=LOGIN, label="", caller="", window="", terminal=""):

@@ -18,7 +18,7 @@ DONE, FAILED, NO_VAULT, USAGE = 0, 1, 3, 64
 KEYS = {
     "state", "first_unlocked", "lock_reasons", "locker_up", "staged", "classes", "problems", "vault", "generation",
     "device_key", "memory_locked", "name_owner", "lock_sources", "items", "collections", "locked_collections",
-    "rotation", "recovery_code", "passwordless",
+    "other_device_items", "rotation", "recovery_code", "passwordless", "older_files",
 }  # fmt: skip
 PROMPT = "Password: "
 
@@ -110,8 +110,8 @@ def test_status_as_json(person):
         state=LOCKED, first=True, locker=True, staged=True, memory=False, reasons=["the screen is locked"],
         problems=["keybag: the file is damaged"], sources=["logind", "org.gnome.ScreenSaver"],
         classes=[("when-unlocked", False), ("always", True)], vault="/home/ä/x", generation=7, device="file",
-        owner=":1.5", items=12, collections=2, locked_collections=1, rotation=(3, 4, 5, 6), former=1, epoch=2,
-        code=1700000000, passwordless=True))  # fmt: skip
+        owner=":1.5", items=12, collections=2, locked_collections=1, foreign=8, rotation=(3, 4, 5, 6), former=1,
+        epoch=2, code=1700000000, passwordless=1, older=3))  # fmt: skip
     done = person.run("status", "--json")
     assert (done.returncode, done.stderr) == (DONE, "")
     assert json.loads(done.stdout) == {
@@ -119,7 +119,8 @@ def test_status_as_json(person):
         "staged": True, "classes": {"when-unlocked": False, "always": True},
         "problems": ["keybag: the file is damaged"], "vault": "/home/ä/x", "generation": 7, "device_key": "file",
         "memory_locked": False, "name_owner": ":1.5", "lock_sources": ["logind", "org.gnome.ScreenSaver"], "items": 12,
-        "collections": 2, "locked_collections": 1, "recovery_code": True, "passwordless": True,
+        "collections": 2, "locked_collections": 1, "other_device_items": 8, "recovery_code": True,
+        "passwordless": True, "older_files": ["keybag", "vault.db"],
         "rotation": {"epoch": 2, "left": 3, "closed": 4, "other_device": 5, "quarantined": 6, "former_keys_needed": True},
     }  # fmt: skip
 
@@ -133,6 +134,16 @@ def test_status_ends_with_0_whatever_the_state_is(person, state, name):
     assert "vault.db: the file is damaged" in done.stdout
     done = person.run("status", "--json")
     assert done.returncode == DONE and json.loads(done.stdout)["state"] == name
+
+
+def test_status_says_what_an_older_copy_means(person):
+    daemon = person.daemon()
+    for older, files in ((0, set()), (1, {"keybag"}), (2, {"vault.db"}), (3, {"keybag", "vault.db"})):
+        daemon.status = status(older=older, vault="/home/anna/x")
+        output = person.run("status").stdout
+        assert {name for name in ("keybag", "vault.db") if f"{name} is older than" in output} == files
+        assert ("An older copy of the vault was put back" in output) == ("/home/anna/x" in output.split("Keys")[1]) == bool(files)
+        assert ("latchkey rotate" in output) == ("keybag" in files) and ("is lost" in output) == ("vault.db" in files)
 
 
 def test_status_of_nothing_has_every_key(person):

@@ -183,7 +183,7 @@ def garbage():
     yield good + b"\0"
     yield bytes([0]) + good[1:]
     yield bytes([2]) + good[1:]
-    yield from (bytes([1, operation]) for operation in (0, 7, 255))
+    yield from (bytes([1, operation]) for operation in (0, 8, 255))
     yield bytes([1, 2, 0, 0]) + SHARE
     yield bytes([1, 2, 3, 0]) + SHARE
     yield bytes([1, 2, BOUND, 65]) + bytes(65) + SHARE
@@ -191,6 +191,9 @@ def garbage():
     yield bytes([1, 5, 0])
     yield bytes([1, 5, 3])
     yield bytes([1, 1, 0])
+    yield bytes([1, 7]) + bytes(32)
+    yield bytes([1, 7]) + bytes(32) + b"\2"
+    yield bytes([1, 7]) + bytes(34)
     yield bytes(512)
     yield bytes(513)
     yield bytes(100_000)

@@ -89,6 +89,32 @@ def test_killed_while_a_secret_is_erased(killer, service):
     assert kill_everywhere(service, killer, prepare, act, check) > 4
 
 
+def test_killed_while_a_vault_is_noted(killer, service):
+    vault, known = b"v" * 16, [0]
+    with service.peer() as peer:
+        peer.identity()
+        peer.note(b"w" * 16, 7, 7)
+
+    def prepare():
+        with service.peer() as peer:
+            peer.note(vault, known[0], known[0])
+
+    def act(peer):
+        return peer.note(vault, known[0] + 1, known[0] + 2) == (known[0], known[0])
+
+    def check(noted):
+        with service.peer() as peer:
+            before, after = (known[0], known[0]), (known[0] + 1, known[0] + 2)
+            found = peer.note(vault, 0, 0)
+            # Both numbers or none of them, and no answer before they are on the disk.
+            assert found == after or found == before and not noted
+            assert peer.note(b"w" * 16, 0, 0) == (7, 7)
+            peer.note(vault, 100 + known[0], 100 + known[0], begin=True)
+        known[0] += 100
+
+    assert kill_everywhere(service, killer, prepare, act, check) > 3
+
+
 @as_root
 @pytest.mark.parametrize("start, target", [(HOST, TPM), (TPM, HOST)])
 def test_killed_while_the_secret_moves(killer, sealed, start, target):

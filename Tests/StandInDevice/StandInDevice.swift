@@ -12,6 +12,8 @@ public final class StandInDevice: DeviceKey {
   public var failure: DeviceKeyError?
   /// Whether its erasable secret was erased.
   public var hasErased = false
+  /// What remembers generations beside it.
+  public var memory: (any GenerationMemory)?
   /// Whether it gives back other shares than it got.
   public var isLying = false
   private let seed: UInt8

@@ -125,7 +125,8 @@ struct DeviceTests {
       #expect(!hasFile)
       #expect(vault.problems.contains { $0.hasPrefix("device key service: ") })
       try check(vault, ids, except: Self.bound.filter { $0 != .always })
-      #expect(throws: VaultError.otherDevice) { try vault.set(ids[.alwaysThisDeviceOnly] ?? 0, "x") }
+      #expect(throws: VaultError.deviceMissing) { try vault.set(ids[.alwaysThisDeviceOnly] ?? 0, "x") }
+      #expect(try vault.otherDeviceItemCount() == 0)
       #expect(try vault.add(["new": "1"], "x") > 0)
     }
     let again = vault(device)
@@ -243,6 +244,7 @@ struct DeviceTests {
         #expect(throws: VaultError.otherDevice) { try vault.secretText(ids[one] ?? 0) }
       }
       try check(vault, ids, except: Self.bound.filter { $0 != .always })
+      #expect(try vault.otherDeviceItemCount() == 4)
       #expect(vault.deviceBackend == (seed == nil ? .file : .host))
       let mine = try vault.add(["mine": "1"], "mine", .whenUnlockedThisDeviceOnly)
       #expect(try vault.secretText(mine) == "mine")

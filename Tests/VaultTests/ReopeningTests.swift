@@ -116,7 +116,7 @@ struct ReopeningTests {
     try home.unlock(vault)
     #expect(try vault.ids(["mark": "first"]) == ids.values.sorted())
     #expect(try vault.secretText(ids[.whenUnlocked] ?? 0) == "first whenUnlocked")
-    #expect(throws: VaultError.otherDevice) { try vault.secretText(ids[.whenUnlockedThisDeviceOnly] ?? 0) }
+    #expect(throws: VaultError.deviceMissing) { try vault.secretText(ids[.whenUnlockedThisDeviceOnly] ?? 0) }
     // The index came with C here, so it goes with C.
     vault.seal()
     #expect(throws: VaultError.self) { try vault.ids(["mark": "first"]) }

@@ -36,7 +36,7 @@ extension Target {
       let wrapped = try DevicePacket.unwrap([UInt8](repeating: 9, count: 72), .erasable, context: [1, 2, 3])
       return [
         share.bytes.withUnsafeBytes { Array($0) }, wrapped.bytes.withUnsafeBytes { Array($0) }, [1, 1], [1, 5, 2],
-        [1, 4, 0, 0, 0, 0], [1, 6, 0, 0, 0, 0],
+        [1, 4, 0, 0, 0, 0], [1, 6, 0, 0, 0, 0], [1, 7] + [UInt8](repeating: 3, count: 32) + [1],
       ]
     case .controlRequest:
       let hello = Hello(stage: .openSession, service: "login", tty: "tty1", remoteHost: "")
@@ -69,6 +69,7 @@ extension Target {
       status.problems = ["vault.db: it is damaged"]
       status.classes = AccessibilityClass.allCases.map { .init(name: $0.name, isPresent: true) }
       status.lockSources = ["logind"]
+      status.hasOlderKeybag = true
       let publicKey = SealedBox.publicKey(of: try Key.random())
       let secret = try SealedDeviceSecret(try Target.deviceSecret(), to: publicKey)
       return [

@@ -149,6 +149,13 @@ enum Target: String, CaseIterable {
     case .eraseErasable: require(input.count == 6, "the size of a user")
     case .forget: require(input.count == 6, "the size of a user")
     case .move(let backend): require(input.count == 3 && backend != .file, "a move")
+    case .note(let generations, let vault, let isBeginning):
+      var out = ByteWriter()
+      out.put([1, 7] + vault)
+      out.number(generations.keybag)
+      out.number(generations.database)
+      out.number(UInt8(isBeginning ? 1 : 0))
+      require(out.bytes == input, "a note is read otherwise than it was written")
     case .malformed: break
     }
   }
@@ -174,14 +181,11 @@ enum Target: String, CaseIterable {
     else { return }
     require(request.token.count <= 4096, "a token that is too long")
     require(request.operation != .authenticate || request.token.count > 0, "a login without a token")
-    for text in [
-      request.user, request.service, request.tty, request.remoteHost, request.home, request.runtime, request.shadow,
-    ] {
+    let paths = [request.home, request.runtime, request.shadow]
+    for text in [request.user, request.service, request.tty, request.remoteHost] + paths {
       require(!text.utf8.contains(0), "a text with a NUL")
     }
-    require(
-      [request.home, request.runtime, request.shadow].allSatisfy { $0.isEmpty || $0.hasPrefix("/") },
-      "a relative folder")
+    require(paths.allSatisfy { $0.isEmpty || $0.hasPrefix("/") }, "a relative path")
   }
 
   private static func path(_ input: [UInt8]) {

@@ -1,0 +1,28 @@
+/// How often the files of a vault were written anew, by which older copies of them are told from the newest.
+public struct VaultGenerations: Equatable, Sendable {
+  /// The keybag's generation.
+  public var keybag: UInt64
+  /// The database's generation.
+  public var database: UInt64
+
+  /// Puts them together.
+  public init(keybag: UInt64, database: UInt64) {
+    self.keybag = keybag
+    self.database = database
+  }
+}
+
+/// Remembers the generations of vaults where the vault's own files cannot reach.
+public protocol GenerationMemory: AnyObject {
+  /// Notes how far a vault's files are; they must be on the disk by then.
+  ///
+  /// - Parameters:
+  ///   - vault: the vault's id.
+  ///   - isBeginning: whether these take the place of what was remembered; otherwise the greater number of each stays.
+  ///   - deadline: until when an answer is waited for, as `Process.now` tells the time.
+  /// - Returns: what was remembered before; nil for a vault that was not known.
+  /// - Throws: ``DeviceKeyError/otherDevice`` where nothing is remembered for this user.
+  func note(
+    _ generations: VaultGenerations, of vault: [UInt8], isBeginning: Bool, until deadline: Int
+  ) throws(DeviceKeyError) -> VaultGenerations?
+}

@@ -1,0 +1,58 @@
+import Keybag
+import Posix
+import Sodium
+
+/// Whether the vault's files are those that were open here last, or older copies of them. The files cannot tell:
+/// who puts all of them back puts back whatever they say. So the device key service remembers their generations.
+extension Vault {
+  /// How long that may take together, in milliseconds.
+  private static let notePatience = 2000
+
+  /// Asks what is remembered of the vault, and notes how far it is now. Never stands in the way of an unlock.
+  ///
+  /// The database's generation grows only after an answer. If it did before, an older copy that was opened while nobody
+  /// answered would catch up with what is remembered of the newer one, unseen.
+  func noteGenerations(_ tiers: borrowing TierKeys) {
+    noteProblem = nil
+    guard !home.isEmpty, !isDamaged, share != nil, let memory = device?.memory, let keybag, let store,
+      let folder = try? KeybagFile.folder(home: home, owner: owner)
+    else { return }
+    let deadline = Process.now + Vault.notePatience
+    var present = VaultGenerations(keybag: keybag.generation, database: generation)
+    do {
+      // What is remembered must outlive a power cut in the files as well. The database's commits do.
+      try folder.synchronize()
+      let remembered = try memory.note(present, of: store.vault, isBeginning: false, until: deadline)
+      let older = remembered.map { OlderFiles(present, remembered: $0) } ?? []
+      if !older.isEmpty {
+        olderFiles.formUnion(older)
+        // Said before it is forgotten.
+        toldOfOlderFiles(older)
+      }
+      try? raiseGeneration(tiers)
+      present.database = generation
+      guard present != remembered else { return }
+      _ = try memory.note(present, of: store.vault, isBeginning: !older.isEmpty, until: deadline)
+    } catch {
+      guard case .unavailable(let text) = error as? DeviceKeyError else { return }
+      noteProblem =
+        "\(DeviceKeyBackend.host.title): \(text); so it is not known whether an older copy of the vault was put back"
+    }
+  }
+
+  private func raiseGeneration(_ tiers: borrowing TierKeys) throws(VaultError) {
+    // While a change of keys is not through, the row hangs on former ones.
+    guard indexEpoch == epoch, generation < .max, let index else { return }
+    let wrap = HeldKey(try wrapOfIndex(tiers))
+    let next = SealedIndex(index, generation: generation + 1)
+    try writing { store throws(VaultError) in
+      var row = try store.vaultRow()
+      row.indexKey = try next.sealed(under: wrap.key, vault: store.vault)
+      try store.update(row)
+    }
+    generation = next.generation
+  }
+
+  /// Ends what is said of older copies: the session is over.
+  public func forgetOlderFiles() { olderFiles = [] }
+}

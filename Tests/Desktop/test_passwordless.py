@@ -1,0 +1,95 @@
+"""Logins without a password on the booted system: one that never had one, and `passwd -d`; the first password after that."""
+
+from machine import eventually
+from visitor import CLASSES, fill, measured, readable, store_each, told, visitor
+
+PASSCODE = "when-passcode-set-this-device-only"
+OTHERS = [name for name in CLASSES if name != PASSCODE]
+
+
+def remove_password(account):
+    account.machine.root("passwd", "-d", account.name)
+
+
+def set_password(account, password):
+    account.machine.root("chpasswd", input=f"{account.name}:{password}\n")
+
+
+def store_others(account):
+    with visitor(account) as peer:
+        for name in OTHERS:
+            peer.create(f"here, {name}", {"app": name, "origin": "here", "latchkey:accessible": name})
+
+
+def read_others(account):
+    with visitor(account) as peer:
+        for name in OTHERS:
+            (item,) = peer.search({"app": name})[0]
+            assert peer.read(item).decode() == f"here, {name}"
+        assert peer.search({"app": PASSCODE}) == ([], [])
+
+
+def test_a_login_that_never_had_a_password(alice):
+    machine = alice.machine
+    remove_password(alice)
+    with alice.login_without_password() as session:
+        status = session.status()
+        assert (status["state"], status["passwordless"], status["device_key"]) == ("unlocked", True, "host")
+        assert measured(alice, fill(alice)) == told("no password")
+        store_others(alice)
+        session.set_locked_hint(True)
+        eventually(lambda: session.status()["locker_up"], what="the locker")
+        assert session.status()["state"] == "unlocked"
+        read_others(alice)
+    alice.await_end()
+    alice.linger()
+    machine.reboot()
+    eventually(alice.manager_runs, what="the user manager")
+    # Nobody logged in since the boot.
+    read_others(alice)
+    # The first password. From then on it is a vault like any other.
+    set_password(alice, alice.password)
+    with alice.login() as session:
+        status = session.status()
+        assert (status["state"], status["passwordless"]) == ("unlocked", False)
+        assert status["rotation"]["epoch"] == 2
+        eventually(lambda: not session.status()["rotation"]["former_keys_needed"], what="the new keys")
+        read_others(alice)
+        session.store("new", PASSCODE, app="new")
+        session.set_locked_hint(True)
+        eventually(lambda: session.status()["state"] == "locked", what="the lock")
+        assert session.secret(app="new").endswith("IsLocked")
+        session.set_locked_hint(False)
+    machine.root("loginctl", "disable-linger", alice.name)
+    alice.await_end()
+    with alice.login() as session:
+        assert session.lookup(app="new") == "new"
+
+
+def test_a_password_that_root_removes(alice):
+    with alice.login() as session:
+        cells = fill(alice)
+        store_each(alice)
+        assert readable(alice) == CLASSES
+        remove_password(alice)
+        # Nobody has noticed yet.
+        assert session.lookup(app=PASSCODE) == f"here, {PASSCODE}"
+        with alice.login_without_password():
+            assert measured(alice, cells) == told("password removed")
+        # Of all sessions of the user.
+        read_others(alice)
+        assert session.run(f"secret-tool store --label x a b latchkey:accessible {PASSCODE} </dev/null", check=False).returncode
+        journal = alice.machine.root("journalctl", "-b", "-o", "cat", f"_UID={alice.uid}").stdout
+        assert f"items of class {PASSCODE}" in journal
+    alice.await_end()
+    # What is left waits for the password that there was, which another one does not replace.
+    with alice.login_without_password() as session:
+        assert session.status()["state"] == "sealed"
+        assert session.lookup(app="always") == "here, always"
+    alice.await_end()
+    set_password(alice, alice.password)
+    with alice.login() as session:
+        assert (session.status()["state"], session.status()["passwordless"]) == ("unlocked", False)
+        read_others(alice)
+        session.store("new", PASSCODE, app="new")
+        assert session.lookup(app="new") == "new"

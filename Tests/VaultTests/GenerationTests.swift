@@ -1,0 +1,199 @@
+import Glibc
+import Keybag
+import SQLite
+import Sodium
+import StandInDevice
+import Testing
+
+@testable import Vault
+
+@Suite("Older copies of the vault")
+struct GenerationTests {
+  private let home: Home
+  private let device = StandInDevice(seed: 5)
+  private let memory = StandInMemory()
+
+  init() throws {
+    home = try Home()
+    device.memory = memory
+  }
+
+  private final class Told {
+    var files: [OlderFiles] = []
+  }
+  private let told = Told()
+
+  /// The vault as a newly started daemon has it.
+  private func vault() -> Vault {
+    let vault = Vault(home: home.path, owner: getuid(), machine: Home.machine) { () throws(DeviceKeyError) in device }
+    vault.toldOfOlderFiles = { [told] in told.files.append($0) }
+    return vault
+  }
+
+  /// A session: a daemon is started, the vault opened, and everything closed.
+  @discardableResult
+  private func session(_ body: (Vault) throws -> Void = { _ in }) throws -> Vault {
+    let vault = vault()
+    try home.unlock(vault)
+    vault.verifyToEnd()
+    try body(vault)
+    vault.seal()
+    vault.settle()
+    return vault
+  }
+
+  /// The vault's files as they are now, without a daemon.
+  private func copy() -> [String: [UInt8]] { home.contents.filter { $0.key != "keybag.lock" } }
+
+  private func putBack(_ copy: [String: [UInt8]], _ names: [String]? = nil) {
+    for name in home.names where name.hasPrefix("vault.db-") { home.remove(name) }
+    for (name, bytes) in copy where names?.contains(name) ?? true { home.write(name, bytes) }
+  }
+
+  private var remembered: VaultGenerations? { memory.known[home.keybag.vault] }
+
+  @Test("Every unlock is one generation more, on the disk before it is noted")
+  func grows() throws {
+    for number: UInt64 in 1...3 { try session { #expect($0.generation == number) } }
+    #expect(memory.notes.map(\.database) == [0, 1, 1, 2, 2, 3])
+    #expect(remembered == VaultGenerations(keybag: 1, database: 3))
+    try session { vault in
+      vault.evict()
+      try home.unlock(vault, opening: .session)
+      #expect(vault.generation == 4)
+      try home.unlock(vault)
+      #expect(vault.generation == 5)
+      try vault.add(["n": "1"], "x")
+      #expect(vault.generation == 5)
+    }
+    #expect(told.files == [])
+  }
+
+  @Test("A database that is one unlock older is told, once, and what is in it stays readable")
+  func olderDatabase() throws {
+    var id: Int64 = 0
+    try session { id = try $0.add(["n": "1"], "first") }
+    let old = copy()
+    try session { try $0.set(id, "second") }
+    putBack(old)
+    try session { vault in
+      #expect(vault.olderFiles == .database)
+      #expect(vault.problems == [])
+      #expect(try vault.secretText(id) == "first")
+      vault.evict()
+      try home.unlock(vault)
+      #expect(vault.olderFiles == .database)
+      vault.forgetOlderFiles()
+      #expect(vault.olderFiles == [])
+    }
+    #expect(told.files == [.database])
+    try session { #expect($0.olderFiles == []) }
+    putBack(old)
+    try session { #expect($0.olderFiles == .database) }
+    #expect(told.files == [.database, .database])
+  }
+
+  @Test("An older keybag is told, and both together")
+  func olderKeybag() throws {
+    try session()
+    let old = copy()
+    let folder = try KeybagFile.folder(home: home.path, owner: getuid())
+    let next = try Home.open(home.keybag).settingRecoveryCode(try .random())
+    try KeybagFile.replace(with: next, in: folder)
+    try session()
+    #expect(remembered == VaultGenerations(keybag: 2, database: 2))
+    putBack(old, ["keybag"])
+    try session { #expect($0.olderFiles == .keybag) }
+    #expect(remembered == VaultGenerations(keybag: 1, database: 3))
+    try session { #expect($0.olderFiles == []) }
+    try KeybagFile.replace(with: next, in: folder)
+    try session()
+    putBack(old)
+    try session { #expect($0.olderFiles == [.keybag, .database]) }
+    #expect(told.files == [.keybag, [.keybag, .database]])
+  }
+
+  @Test("An older copy that was opened while nobody answered is told later", arguments: [false, true])
+  func unanswered(isMute: Bool) throws {
+    try session()
+    let old = copy()
+    try session()
+    putBack(old)
+    (memory.isMute, memory.failure) = (isMute, isMute ? nil : .unavailable("it does not answer"))
+    for _ in 0..<3 {
+      try session { vault in
+        #expect(vault.olderFiles == [])
+        #expect(vault.problems.contains { $0.contains("it is not known whether an older copy") })
+      }
+    }
+    (memory.isMute, memory.failure) = (false, nil)
+    try session { vault in
+      #expect(vault.olderFiles == .database)
+      #expect(vault.problems == [])
+    }
+  }
+
+  @Test("Where nothing is remembered, nothing is said", arguments: [false, true])
+  func unknown(isForgotten: Bool) throws {
+    try session()
+    let old = copy()
+    try session()
+    putBack(old)
+    if isForgotten { memory.failure = .otherDevice } else { device.memory = nil }
+    try session { vault in
+      #expect(vault.problems == [])
+      #expect(vault.generation == 1)
+    }
+    #expect(told.files == [])
+  }
+
+  @Test("A database of before there were generations counts as 0")
+  func withoutGeneration() throws {
+    try session()
+    do {
+      let store = try Store(path: home.folder + "/vault.db", vault: home.keybag.vault)
+      let wrap = try home.tiers.session.derive(.indexWrap, [store.vault])
+      var row = try store.vaultRow()
+      let content = try AEAD.open(row.indexKey.span.bytes, key: wrap, associated: store.vault)
+      #expect(content.count == 40)
+      row.indexKey = AEAD.seal(content.bytes.extracting(first: 32), key: wrap, associated: store.vault)
+      try store.update(row)
+    }
+    memory.known = [:]
+    try session { #expect($0.generation == 1) }
+    #expect(told.files == [])
+  }
+
+  @Test("New keys keep the generation")
+  func rotation() throws {
+    try session { try $0.add(["n": "1"], "x") }
+    let password = Home.password
+    let rotated = try Home.open(home.keybag).rotated(
+      password: password.span.bytes, cost: PasswordCost(passes: 3, memory: 32 << 20))
+    try KeybagFile.replace(with: rotated.keybag, in: try KeybagFile.folder(home: home.path, owner: getuid()))
+    let vault = vault()
+    try vault.unlock(
+      try rotated.tiers(), former: try rotated.formerTiers(), opening: .everything, liftingMarks: true,
+      mayCreate: false)
+    #expect(vault.generation == 2)
+    #expect(remembered == VaultGenerations(keybag: 2, database: 2))
+    #expect(told.files == [])
+  }
+
+  @Test("Nothing is noted of a database in which damage was found")
+  func damaged() throws {
+    try session()
+    let old = copy()
+    try session()
+    putBack(old)
+    let vault = vault()
+    try home.unlock(vault)
+    // Damage found later than that is written to no more, and noted no more.
+    vault.note(.damaged("vault.db: a test"))
+    let count = memory.notes.count
+    vault.evict()
+    try home.unlock(vault)
+    #expect(memory.notes.count == count)
+    #expect(vault.olderFiles == .database)
+  }
+}
