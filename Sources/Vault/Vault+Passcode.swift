@@ -23,9 +23,8 @@ extension Vault {
     }
     forgetErasable()
     passcodeItemsAreDead = true
-    // One that was never made has no rows.
-    if store == nil, storeProblem == .notFounded { return }
-    _ = try writable()
+    // Rows that cannot be removed now are dead all the same.
+    guard store != nil, !isDamaged else { return }
     try finishDestruction()
   }
 

@@ -104,7 +104,7 @@ struct DeviceEraseCommand: ParsableCommand {
       do {
         _ = try daemon.destroyPasscodeItems(passwordRemoved: false, until: end)
       } catch ControlError.declined(let why) {
-        throw Failure.declined(why + ". Nothing was destroyed.")
+        throw Failure.declined(why + ".")
       }
     }
   }
