@@ -10,6 +10,9 @@ public struct Account: Sendable {
   public let name: String
   /// The home folder.
   public let home: String
+  /// Whether the password is in the shadow file, as `x` in the password database says: with anything else there, that file
+  /// decides nothing.
+  public let isShadowed: Bool
 
   /// The account of a login name; nil when there is none.
   public init?(name: String) {
@@ -31,20 +34,22 @@ public struct Account: Sendable {
     var buffer = [CChar](repeating: 0, count: 16384)
     let account: Account? = buffer.withUnsafeMutableBufferPointer { memory in
       guard let start = memory.baseAddress, lookup(&entry, start, memory.count, &found) == 0, found != nil,
-        let name = entry.pw_name, let home = entry.pw_dir
+        let name = entry.pw_name, let home = entry.pw_dir, let password = entry.pw_passwd
       else { return nil }
       return Account(
-        uid: entry.pw_uid, gid: entry.pw_gid, name: String(cString: name), home: String(cString: home))
+        uid: entry.pw_uid, gid: entry.pw_gid, name: String(cString: name), home: String(cString: home),
+        isShadowed: strcmp(password, "x") == 0)
     }
     guard let account else { return nil }
     self = account
   }
 
-  private init(uid: uid_t, gid: gid_t, name: String, home: String) {
+  private init(uid: uid_t, gid: gid_t, name: String, home: String, isShadowed: Bool) {
     self.uid = uid
     self.gid = gid
     self.name = name
     self.home = home
+    self.isShadowed = isShadowed
   }
 
   /// The lowest number of a person's account: UID_MIN of `login.defs`, 1000 where it says nothing.

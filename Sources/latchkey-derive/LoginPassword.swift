@@ -8,20 +8,20 @@ enum LoginPassword {
   case none
   /// The field has something in it, if only what no password fits.
   case some
-  /// The account is not in that file, or only root could read it.
+  /// The account is not in that file, its password is elsewhere, or only root could read it.
   case unknown
 
   static let shadow = "/etc/shadow"
   private static let chunk = 4096
 
-  /// Looks in the shadow file (shadow(5)) for the line of `user`, the first one that there is.
+  /// Looks in the shadow file (shadow(5)) for the account's line, the first one that there is.
   ///
   /// No library's reader: those keep what they read, other users' lines as well, in memory that is not erased, and the
   /// name service would ask whoever else knows accounts.
-  init(of user: String, in path: String) {
+  init(of account: Account, in path: String) {
     self = .unknown
-    let name = Array(user.utf8)
-    guard !name.isEmpty, !name.contains(UInt8(ascii: ":")), !name.contains(UInt8(ascii: "\n")),
+    let name = Array(account.name.utf8)
+    guard account.isShadowed, !name.isEmpty, !name.contains(UInt8(ascii: ":")), !name.contains(UInt8(ascii: "\n")),
       let file = try? FileDescriptor.open(path, flags: O_RDONLY | O_NONBLOCK | O_NOFOLLOW),
       let kind = try? file.status().st_mode & S_IFMT, kind == S_IFREG,
       var content = try? SecureBytes(count: LoginPassword.chunk)

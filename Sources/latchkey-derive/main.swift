@@ -27,7 +27,7 @@ private func work(_ channel: borrowing FileDescriptor) -> DeriveResult {
   guard account.uid != 0 || request.user == "root" else { return .noVault }
   // While this is still root, who alone may read it.
   let password = LoginPassword(
-    of: account.name, in: request.shadow.isEmpty ? LoginPassword.shadow : request.shadow)
+    of: account, in: request.shadow.isEmpty ? LoginPassword.shadow : request.shadow)
   do {
     try Process.become(account)
     // Changing the user takes both back.

@@ -66,6 +66,19 @@ def test_a_login_that_never_had_a_password(alice):
         assert session.lookup(app="new") == "new"
 
 
+def test_a_password_that_is_not_in_the_shadow_file(alice):
+    """Where the password database has the hash itself, an empty field in the shadow file says nothing."""
+    machine = alice.machine
+    with alice.login():
+        store_each(alice)
+    alice.await_end()
+    hashed = machine.root("getent", "shadow", alice.name).stdout.split(":")[1]
+    machine.root("sed", "-i", f"s|^{alice.name}:x:|{alice.name}:{hashed}:|", "/etc/passwd")
+    machine.root("sed", "-i", f"s|^{alice.name}:[^:]*:|{alice.name}::|", "/etc/shadow")
+    with alice.login():
+        assert readable(alice) == CLASSES
+
+
 def test_a_password_that_root_removes(alice):
     with alice.login() as session:
         cells = fill(alice)
