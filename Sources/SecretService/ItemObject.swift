@@ -34,7 +34,7 @@ extension SecretService {
   }
 
   private func itemLocked(_ path: String, _ out: inout MessageWriter) throws(BusError) {
-    try out.appendBool(!(try info(path).isReadable))
+    try out.appendBool(try info(path).readability != .open)
   }
 
   private func itemAttributes(_ path: String, _ out: inout MessageWriter) throws(BusError) {

@@ -23,7 +23,8 @@ extension BusError {
     case .isLocked: self = .isLocked("it is locked: unlock the session with your password")
     case .notFounded: self = .isLocked(error.explanation)
     case .noSuchItem, .noSuchCollection: self = .noSuchObject("")
-    case .unknownClass, .unknownControlAttribute: self = .invalidArguments(error.explanation)
+    case .needsGrant: self = .isLocked(error.explanation)
+    case .unknownClass, .unknownControlAttribute, .badAccessControl: self = .invalidArguments(error.explanation)
     case .tooLarge, .outOfMemory: self = .limitsExceeded(error.explanation)
     case .damaged, .foreignItem:
       self = BusError(name: "org.latchkey.Error.Damaged", message: error.explanation + "; see `latchkey status`")

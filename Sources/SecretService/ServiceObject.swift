@@ -196,7 +196,7 @@ extension SecretService {
   }
 
   private static func found(_ item: FoundItem, _ place: CollectionPlace) -> Found {
-    Found(path: place.path(item: item.id), isReadable: item.isReadable)
+    Found(path: place.path(item: item.id), isReadable: item.readability == .open)
   }
 
   private func unlock(_ call: MethodCall) throws(BusError) {
@@ -238,7 +238,8 @@ extension SecretService {
         if isUnknown(name) { return .closed }
         let item = try item(at: path)
         let vault = holder(item.collection).vault
-        return try BusError.vault { () throws(VaultError) in try vault.isReadable(item.id) } ? .open : .closed
+        return try BusError.vault { () throws(VaultError) in try vault.readability(ofItem: item.id) } == .open
+          ? .open : .closed
       }
     } catch {
       guard error.isNoSuchObject else { throw error }

@@ -162,6 +162,9 @@ public final class Export {
       switch error {
       case .noSuchItem: return nil
       case .isLocked, .outOfMemory: throw error
+      case .needsGrant:
+        report.add(line(.left, id, collection, reason: "its own passphrase keeps it out of backups"))
+        return nil
       default:
         report.add(line(.left, id, collection, reason: error.explanation))
         return nil

@@ -77,8 +77,32 @@ struct ItemSeal {
     let secret: [UInt8]
   }
 
-  /// Seals `secret` under a new item key.
-  func seal(_ secret: borrowing SecureBytes, flags: UInt32) throws(VaultError) -> SealedSecret {
+  /// What the item's own passphrase adds: without it the item key opens nothing.
+  private func secretKey(_ itemKey: borrowing Key, _ access: Access) throws(SodiumError) -> Key {
+    guard let passphraseKey = access.passphraseKey else { return try itemKey.duplicate() }
+    var hash = try KeyedHash(key: itemKey)
+    hash.update(KeyLabel.itemPassphrase.text)
+    for input in [vault, item] { hash.update(input.span.bytes) }
+    hash.update(passphraseKey.key)
+    return try hash.key()
+  }
+
+  /// What an item asks for, as far as its secret is bound to it.
+  struct Access {
+    /// Apple's bits.
+    let flags: UInt32
+    /// The row's column; empty for none.
+    let column: [UInt8]
+    /// The key that its passphrase gave; nil where it has none.
+    let passphraseKey: HeldKey?
+  }
+
+  private func secretAssociated(_ access: Access, _ revision: [UInt8]) -> [UInt8] {
+    associated("secret", ItemSeal.binding(flags: access.flags, revision: revision) + access.column)
+  }
+
+  /// Seals `secret` under a new item key, and the passphrase's.
+  func seal(_ secret: borrowing SecureBytes, _ access: Access) throws(VaultError) -> SealedSecret {
     guard secret.count <= ItemSeal.secretLimit else { throw .tooLarge }
     let revision = Sodium.randomBytes(16)
     return try VaultError.sodium("a new item") { () throws(SodiumError) in
@@ -90,20 +114,18 @@ struct ItemSeal {
       padded.write(count.bytes.span.bytes, at: 0)
       padded.write(secret.bytes, at: 4)
       let sealed = AEAD.seal(
-        padded.bytes, key: itemKey,
-        associated: associated("secret", ItemSeal.binding(flags: flags, revision: revision)))
+        padded.bytes, key: try secretKey(itemKey, access), associated: secretAssociated(access, revision))
       return SealedSecret(itemKey: itemKey, revision: revision, secret: sealed)
     }
   }
 
   /// Opens a sealed secret.
   func open(
-    _ sealed: [UInt8], itemKey: borrowing Key, flags: UInt32, revision: [UInt8]
+    _ sealed: [UInt8], itemKey: borrowing Key, _ access: Access, revision: [UInt8]
   ) throws(VaultError) -> SecureBytes {
     try VaultError.sodium("an item's secret") { () throws(SodiumError) in
       let padded = try AEAD.open(
-        sealed.span.bytes, key: itemKey,
-        associated: associated("secret", ItemSeal.binding(flags: flags, revision: revision)))
+        sealed.span.bytes, key: try secretKey(itemKey, access), associated: secretAssociated(access, revision))
       guard padded.count >= 4 else { throw .decryptionFailed }
       let bytes = padded.bytes
       let count = Int(UInt32(littleEndian: bytes.unsafeLoadUnaligned(as: UInt32.self)))

@@ -5,7 +5,7 @@ import Sodium
 /// The items and their index tokens in the ``Store``.
 extension Store {
   private static let columns: StaticString = """
-    SELECT id, uuid, collection, class_key, form, created, modified, metadata, item_key, locked_tag, passphrase,
+    SELECT id, uuid, collection, class_key, form, created, modified, metadata, item_key, locked_tag, access,
       secret, tokens, checksum FROM item WHERE id = ?
     """
 
@@ -19,7 +19,7 @@ extension Store {
       let row = ItemRow(
         id: s.integer(0), uuid: s.blob(1), collection: s.integer(2), classKey: s.integer(3), form: form,
         created: UInt64(bitPattern: s.integer(5)), modified: UInt64(bitPattern: s.integer(6)), metadata: s.blob(7),
-        itemKey: s.blob(8), lockedTag: s.optionalBlob(9), passphrase: s.optionalBlob(10), secret: s.blob(11),
+        itemKey: s.blob(8), lockedTag: s.optionalBlob(9), access: s.optionalBlob(10), secret: s.blob(11),
         tokens: s.blob(12))
       return (row, s.blob(13))
     }
@@ -37,7 +37,7 @@ extension Store {
         .bind(1, row.id).bind(2, row.uuid).bind(3, row.collection).bind(4, row.classKey)
         .bind(5, Int64(row.form.rawValue)).bind(6, Int64(bitPattern: row.created))
         .bind(7, Int64(bitPattern: row.modified)).bind(8, row.metadata).bind(9, row.itemKey).bind(10, row.lockedTag)
-        .bind(11, row.passphrase).bind(12, row.secret).bind(13, row.tokens).bind(14, row.checksum).run()
+        .bind(11, row.access).bind(12, row.secret).bind(13, row.tokens).bind(14, row.checksum).run()
       try insertTokens(row)
     }
   }
@@ -47,12 +47,12 @@ extension Store {
     try VaultError.store { () throws(SQLiteError) in
       try database.statement(
         """
-        UPDATE item SET class_key = ?, form = ?, modified = ?, metadata = ?, item_key = ?, locked_tag = ?, secret = ?,
-          tokens = ?, checksum = ? WHERE id = ?
+        UPDATE item SET class_key = ?, form = ?, modified = ?, metadata = ?, item_key = ?, locked_tag = ?, access = ?,
+          secret = ?, tokens = ?, checksum = ? WHERE id = ?
         """
       ).bind(1, row.classKey).bind(2, Int64(row.form.rawValue)).bind(3, Int64(bitPattern: row.modified))
-        .bind(4, row.metadata).bind(5, row.itemKey).bind(6, row.lockedTag).bind(7, row.secret).bind(8, row.tokens)
-        .bind(9, row.checksum).bind(10, row.id).run()
+        .bind(4, row.metadata).bind(5, row.itemKey).bind(6, row.lockedTag).bind(7, row.access).bind(8, row.secret)
+        .bind(9, row.tokens).bind(10, row.checksum).bind(11, row.id).run()
       try database.statement("DELETE FROM token WHERE item = ?").bind(1, row.id).run()
       try insertTokens(row)
     }
@@ -101,12 +101,15 @@ extension Store {
     let classKey: Int64
     /// How its own key is kept.
     let form: ItemRow.Form?
+    /// Whether its row says that it asks for something (``ItemAccess``).
+    let isGuarded: Bool
 
     fileprivate init(_ statement: Statement) {
       item = statement.integer(0)
       collection = statement.isNull(1) ? nil : statement.integer(1)
       classKey = statement.integer(2)
       form = ItemRow.Form(rawValue: UInt8(truncatingIfNeeded: statement.integer(3)))
+      isGuarded = statement.integer(4) != 0
     }
   }
 
@@ -125,7 +128,7 @@ extension Store {
 
   /// Where an item is; nil when there is no such item.
   func place(ofItem id: Int64) throws(VaultError) -> Place? {
-    try places("SELECT id, collection, class_key, form FROM item WHERE id = ?") { s throws(SQLiteError) in
+    try places("SELECT id, collection, class_key, form, access IS NOT NULL FROM item WHERE id = ?") { s throws(SQLiteError) in
       try s.bind(1, id)
     }.first
   }
@@ -140,14 +143,14 @@ extension Store {
   /// Where every item of a collection is, oldest first.
   func places(in collection: Int64) throws(VaultError) -> [Place] {
     try places(
-      "SELECT id, collection, class_key, form FROM item WHERE collection = ? ORDER BY id"
+      "SELECT id, collection, class_key, form, access IS NOT NULL FROM item WHERE collection = ? ORDER BY id"
     ) { s throws(SQLiteError) in try s.bind(1, collection) }
   }
 
   /// Where every item is whose class key is `classKey`, oldest first.
   func places(classKey: Int64) throws(VaultError) -> [Place] {
     try places(
-      "SELECT id, collection, class_key, form FROM item WHERE class_key = ? ORDER BY id"
+      "SELECT id, collection, class_key, form, access IS NOT NULL FROM item WHERE class_key = ? ORDER BY id"
     ) { s throws(SQLiteError) in try s.bind(1, classKey) }
   }
 
@@ -216,7 +219,7 @@ extension Store {
     let others = tokens.filter { $0 != rarest }
     var found = try places(
       """
-      SELECT token.item, collection, class_key, form FROM token LEFT JOIN item ON item.id = token.item
+      SELECT token.item, collection, class_key, form, access IS NOT NULL FROM token LEFT JOIN item ON item.id = token.item
       WHERE token = ?1 AND (?2 IS NULL OR EXISTS (SELECT 1 FROM token AS t WHERE t.token = ?2 AND t.item = token.item))
         AND (?3 IS NULL OR EXISTS (SELECT 1 FROM token AS t WHERE t.token = ?3 AND t.item = token.item))
       ORDER BY token.item

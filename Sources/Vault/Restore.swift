@@ -236,6 +236,9 @@ public final class Restore {
       return leave(metadata.label, "it is more than a vault keeps")
     }
     guard metadata.isPossible else { return leave(metadata.label, "no program could have stored it") }
+    guard let control = try? AccessControl(rawValue: metadata.flags), !control.needsPassphrase else {
+      return leave(metadata.label, "it asks for what this version cannot give it")
+    }
     guard let collection = place.isNew ? try draft(place) : place.collection else {
       return leave(metadata.label, place.obstacle)
     }
@@ -294,6 +297,9 @@ public final class Restore {
     let both = old.accessibility.joined(with: item.key.row.accessibility)
     guard let key = item.collection.current(both, share: vault.share), key.secretKey != nil, key.metadataKey != nil
     else { return report.add(line(.conflict, "this device has no key for the class \(both.name)")) }
+    guard old.flags == item.metadata.flags || old.flags == 0 || item.metadata.flags == 0 else {
+      return report.add(line(.conflict, "the item here asks for something else before it opens"))
+    }
     var stricter = item
     stricter.key = key
     stricter.metadata.flags |= old.flags
@@ -329,7 +335,7 @@ public final class Restore {
       return (try tag(of: exported.takeSecret()), flags)
     } catch {
       switch error {
-      case .isLocked, .otherDevice, .deviceMissing, .foreignItem: return nil
+      case .isLocked, .otherDevice, .deviceMissing, .foreignItem, .needsGrant: return nil
       default: throw error
       }
     }
@@ -356,13 +362,15 @@ public final class Restore {
       accessibility: item.key.row.accessibility, item: uuid)
     let created = old?.created ?? item.created
     let modified = max(item.modified, created)
-    let sealed = try seal.seal(secret, flags: item.metadata.flags)
+    let access = item.metadata.flags == 0 ? nil : ItemAccess.conditions.encoded
+    let sealed = try seal.seal(
+      secret, ItemSeal.Access(flags: item.metadata.flags, column: access ?? [], passphraseKey: nil))
     let row = ItemRow(
       id: old?.id ?? 0, uuid: uuid, collection: item.collection.row.id, classKey: item.key.row.id, form: .wrapped,
       created: created, modified: modified,
       metadata: seal.metadata(
         item.metadata, revision: sealed.revision, created: created, modified: modified, key: metadataKey.key),
-      itemKey: seal.wrap(sealed, flags: item.metadata.flags, classKey: classKey.key), lockedTag: nil, passphrase: nil,
+      itemKey: seal.wrap(sealed, flags: item.metadata.flags, classKey: classKey.key), lockedTag: nil, access: access,
       secret: sealed.secret, tokens: tokens)
     try hold(row.secret.count + row.metadata.count + row.tokens.count)
     drafts.append(

@@ -145,8 +145,8 @@ struct ItemRow: CheckedRow {
   var metadata: [UInt8]
   var itemKey: [UInt8]
   var lockedTag: [UInt8]?
-  /// Of an application password; reserved in format 1.
-  let passphrase: [UInt8]?
+  /// What it asks for beside its keys (``ItemAccess``); nil for nothing.
+  var access: [UInt8]?
   var secret: [UInt8]
   /// The attributes' tokens, 16 bytes each, sorted; last the token of the whole set.
   var tokens: [UInt8]
@@ -164,8 +164,8 @@ struct ItemRow: CheckedRow {
     out.long(itemKey)
     out.number(UInt8(lockedTag == nil ? 0 : 1))
     out.long(lockedTag ?? [])
-    out.number(UInt8(passphrase == nil ? 0 : 1))
-    out.long(passphrase ?? [])
+    out.number(UInt8(access == nil ? 0 : 1))
+    out.long(access ?? [])
     out.long(secret)
     out.long(tokens)
     return out.bytes

@@ -9,7 +9,9 @@ public struct ItemInfo: Equatable, Sendable {
   /// When the secret may be read.
   public let accessibility: AccessibilityClass
   /// Whether it can be read now.
-  public let isReadable: Bool
+  public let readability: Readability
+  /// What it asks for beside keys; nil while its label cannot be read.
+  public let access: AccessControl?
   /// When it was made, in seconds since 1970.
   public let created: UInt64
   /// When it last changed, in seconds since 1970.
@@ -31,7 +33,7 @@ public struct FoundItem: Equatable, Sendable {
   /// The collection it is in.
   public let collection: Int64
   /// Whether its secret can be read now.
-  public let isReadable: Bool
+  public let readability: Readability
 }
 
 /// A secret that was read; erased when the last reference ends.
@@ -84,7 +86,7 @@ extension Vault {
         throw .damaged("vault.db: the index leads to an item that is not there")
       }
       guard collection == nil || home == collection else { continue }
-      result.append(FoundItem(id: place.item, collection: home, isReadable: isReadable(place)))
+      result.append(FoundItem(id: place.item, collection: home, readability: readability(place)))
     }
     return result.count > 1 ? result.sorted { $0.id < $1.id } : result
   }
@@ -113,14 +115,15 @@ extension Vault {
   }
 
   /// Whether the item's secret can be read now.
-  public func isReadable(_ id: Int64) throws(VaultError) -> Bool {
+  public func readability(ofItem id: Int64) throws(VaultError) -> Readability {
     let found = try reading { store throws(VaultError) in try store.place(ofItem: id) }
     guard let found else { throw .noSuchItem }
-    return isReadable(found)
+    return readability(found)
   }
 
-  func isReadable(_ place: Store.Place) -> Bool {
-    place.form != .quarantined && classKey(place.classKey)?.key.secretKey != nil
+  func readability(_ place: Store.Place) -> Readability {
+    guard place.form != .quarantined, classKey(place.classKey)?.key.secretKey != nil else { return .locked }
+    return place.isGuarded ? .guarded : .open
   }
 
   func classKey(_ id: Int64) -> (collection: OpenCollection, key: ClassKey)? {
@@ -173,50 +176,67 @@ extension Vault {
   }
 
   /// The metadata of an item whose secret can be read now: only such a one may be written over.
-  private func readable(_ item: Located) throws(VaultError) -> ItemMetadata {
+  private func readable(_ item: Located, _ granted: AccessGrant?) throws(VaultError) -> ItemMetadata {
     guard let opened = try metadata(item) else { throw item.key.absence(on: share) }
     _ = try itemKey(item, opened)
+    try check(granted, opens: item, opened.metadata)
     return opened.metadata
   }
 
   /// Everything but the secret.
   public func info(ofItem id: Int64) throws(VaultError) -> ItemInfo {
     let item = try locate(id)
+    let metadata = try metadata(item)?.metadata
+    let access: AccessControl? = if let metadata { try control(metadata, of: item.row) } else { nil }
+    let hasKeys = item.key.secretKey != nil && item.row.form != .quarantined
     return ItemInfo(
-      metadata: try metadata(item)?.metadata, accessibility: item.key.row.accessibility,
-      isReadable: item.key.secretKey != nil && item.row.form != .quarantined, created: item.row.created,
-      modified: item.row.modified)
+      metadata: metadata, accessibility: item.key.row.accessibility,
+      readability: !hasKeys ? .locked : item.row.access == nil ? .open : .guarded, access: access,
+      created: item.row.created, modified: item.row.modified)
   }
 
   /// The secret of an item in `collection`, and its content type; nil for one that is gone or cannot be read now.
-  public func secretIfReadable(ofItem id: Int64, in collection: Int64) throws(VaultError) -> OpenedSecret? {
+  public func secretIfReadable(
+    ofItem id: Int64, in collection: Int64, granted: AccessGrant? = nil
+  ) throws(VaultError) -> OpenedSecret? {
     guard store != nil, let row = try reading({ store throws(VaultError) in try store.item(id) }),
       row.collection == collection, row.form != .quarantined, classKey(row.classKey)?.key.secretKey != nil
     else { return nil }
-    return try readSecret(try locate(row))
+    guard row.access == nil || granted?.item == id else { return nil }
+    return try readSecret(try locate(row), granted)
   }
 
   /// The secret, and its content type.
   ///
-  /// - Throws: ``VaultError/isLocked`` while the item's class key is not in memory.
-  public func readSecret(ofItem id: Int64) throws(VaultError) -> OpenedSecret {
-    try readSecret(try locate(id))
+  /// - Parameter granted: what a person gave for it, where it asks for something.
+  /// - Throws: ``VaultError/isLocked`` while the item's class key is not in memory, whatever was given;
+  ///   ``VaultError/needsGrant``.
+  public func readSecret(ofItem id: Int64, granted: AccessGrant? = nil) throws(VaultError) -> OpenedSecret {
+    try readSecret(try locate(id), granted)
   }
 
-  func readSecret(_ item: Located) throws(VaultError) -> OpenedSecret {
+  func readSecret(_ item: Located, _ granted: AccessGrant? = nil) throws(VaultError) -> OpenedSecret {
     guard let opened = try metadata(item) else { throw item.key.absence(on: share) }
-    return OpenedSecret(try openSecret(item, opened), contentType: opened.metadata.contentType)
+    // Before anybody is asked for anything: as on Apple's systems, a locked class comes first.
+    guard item.key.secretKey != nil else { throw item.key.absence(on: share) }
+    try check(granted, opens: item, opened.metadata)
+    let secret = try openSecret(item, opened, passphraseKey: granted?.passphraseKey)
+    return OpenedSecret(secret, contentType: opened.metadata.contentType)
   }
 
+  /// The secret, whatever conditions the item has; not without its passphrase.
   func openSecret(
-    _ item: Located, _ opened: (metadata: ItemMetadata, revision: [UInt8])
+    _ item: Located, _ opened: (metadata: ItemMetadata, revision: [UInt8]), passphraseKey: HeldKey? = nil
   ) throws(VaultError) -> SecureBytes {
     let itemKey = try itemKey(item, opened)
+    guard try !control(opened.metadata, of: item.row).needsPassphrase || passphraseKey != nil else { throw .needsGrant }
     do throws(VaultError) {
       // Later the walk through the database has seen to it.
       if !isVerified || isDamaged { try ready().checkTokens(of: item.row) }
       return try item.seal.open(
-        item.row.secret, itemKey: itemKey, flags: opened.metadata.flags, revision: opened.revision)
+        item.row.secret, itemKey: itemKey,
+        ItemSeal.Access(flags: opened.metadata.flags, column: item.row.access ?? [], passphraseKey: passphraseKey),
+        revision: opened.revision)
     } catch {
       note(error)
       throw error
@@ -264,14 +284,22 @@ extension Vault {
   /// - Parameters:
   ///   - accessibility: its class; nil for what a replaced item had, else `defaultClass`.
   ///   - defaultClass: the class of a new item for which none is named.
-  ///   - replacing: whether an item with exactly these attributes is replaced.
+  ///   - replacing: whether an item with exactly these attributes is replaced. That keeps its access control, unless
+  ///     `metadata` has flags.
+  ///   - passphrase: what a new item's own passphrase gave, or a replaced one's new passphrase.
+  ///   - granted: what a person gave for an item that is replaced.
   /// - Returns: the item, and whether it is a new one. It is on the disk.
   /// - Throws: ``VaultError/isLocked`` when an item would be replaced that cannot be read now, or when the class does
   ///   not accept new items while it is locked.
   public func createItem(
     in collectionID: Int64, _ metadata: ItemMetadata, secret: borrowing SecureBytes,
-    accessibility: AccessibilityClass?, defaultClass: AccessibilityClass = .whenUnlocked, replacing: Bool
+    accessibility: AccessibilityClass?, defaultClass: AccessibilityClass = .whenUnlocked, replacing: Bool,
+    passphrase: consuming NewItemPassphrase? = nil, granted: (Int64) -> AccessGrant? = { _ in nil }
   ) throws(VaultError) -> (id: Int64, isNew: Bool) {
+    let named: AccessControl
+    do throws(AccessControl.Mistake) { named = try AccessControl(rawValue: metadata.flags) } catch {
+      throw .badAccessControl(error)
+    }
     let collection = try collection(collectionID)
     let store = try writable()
     let index = try readyIndex()
@@ -282,10 +310,14 @@ extension Vault {
       let same = try reading { store throws(VaultError) in try store.places(withTokens: [setToken]) }
       for place in same where place.collection == collectionID {
         let id = place.item
-        let item = try locate(id)
+        var item = try locate(id)
+        let grant = granted(id)
+        let old = try control(try readable(item, grant), of: item.row)
+        let control = named.asksForAnything ? named : old
         var next = metadata
-        next.flags = try readable(item).flags
-        try rewrite(item, next, secret: secret, accessibility: accessibility)
+        next.flags = control.rawValue
+        let key = try bind(&item, to: control, passphrase: passphrase.take(), kept: grant?.passphraseKey)
+        try rewrite(item, next, secret: secret, accessibility: accessibility, passphraseKey: key)
         return (id, false)
       }
     }
@@ -299,23 +331,27 @@ extension Vault {
       id: try reading { store throws(VaultError) in try store.nextID(.item) }, uuid: Sodium.randomBytes(16),
       collection: collectionID,
       classKey: key.row.id, form: .wrapped, created: now, modified: now, metadata: [], itemKey: [], lockedTag: nil,
-      passphrase: nil, secret: [], tokens: [])
-    let item = Located(
+      access: nil, secret: [], tokens: [])
+    var item = Located(
       row: row, collection: collection, key: key,
       seal: ItemSeal(
         vault: store.vault, collection: collection.row.uuid, accessibility: wanted, item: row.uuid))
-    try write(item, metadata, secret: secret, isNew: true)
+    let passphraseKey = try bind(&item, to: named, passphrase: passphrase.take())
+    try write(item, metadata, secret: secret, passphraseKey: passphraseKey, isNew: true)
     return (row.id, true)
   }
 
   /// Seals `metadata` and `secret` into the row and writes it.
-  private func write(
-    _ item: consuming Located, _ metadata: ItemMetadata, secret: borrowing SecureBytes, isNew: Bool = false
+  func write(
+    _ item: consuming Located, _ metadata: ItemMetadata, secret: borrowing SecureBytes, passphraseKey: HeldKey?,
+    isNew: Bool = false
   ) throws(VaultError) {
     _ = try writable()
     try metadata.checkSize()
     guard let metadataKey = item.key.metadataKey else { throw .isLocked }
-    let sealed = try item.seal.seal(secret, flags: metadata.flags)
+    let sealed = try item.seal.seal(
+      secret,
+      ItemSeal.Access(flags: metadata.flags, column: item.row.access ?? [], passphraseKey: passphraseKey))
     item.row.modified = max(Process.time, item.row.created)
     item.row.secret = sealed.secret
     item.row.metadata = item.seal.metadata(
@@ -343,11 +379,12 @@ extension Vault {
 
   /// Writes a new version of an item that can be read, in another class where one is named.
   private func rewrite(
-    _ item: Located, _ metadata: ItemMetadata, secret: borrowing SecureBytes, accessibility: AccessibilityClass?
+    _ item: Located, _ metadata: ItemMetadata, secret: borrowing SecureBytes, accessibility: AccessibilityClass?,
+    passphraseKey: HeldKey?
   ) throws(VaultError) {
     let accessibility = accessibility ?? item.key.row.accessibility
     guard accessibility != item.key.row.accessibility || item.collection.isOutdated(item.key) else {
-      return try write(item, metadata, secret: secret)
+      return try write(item, metadata, secret: secret, passphraseKey: passphraseKey)
     }
     try checkPasscode(for: accessibility)
     guard let key = item.collection.current(accessibility, share: share), key.secretKey != nil else {
@@ -359,25 +396,26 @@ extension Vault {
       row: row, collection: item.collection, key: key,
       seal: ItemSeal(
         vault: item.seal.vault, collection: item.seal.collection, accessibility: accessibility, item: row.uuid))
-    try write(moved, metadata, secret: secret)
+    try write(moved, metadata, secret: secret, passphraseKey: passphraseKey)
   }
 
   /// Gives an item that can be read a new secret.
   public func setSecret(
-    ofItem id: Int64, _ secret: borrowing SecureBytes, contentType: String
+    ofItem id: Int64, _ secret: borrowing SecureBytes, contentType: String, granted: AccessGrant? = nil
   ) throws(VaultError) {
     let item = try locate(id)
-    var next = try readable(item)
+    var next = try readable(item, granted)
     next.contentType = contentType
     // Not under keys that were changed since it was stored.
-    try rewrite(item, next, secret: secret, accessibility: nil)
+    try rewrite(item, next, secret: secret, accessibility: nil, passphraseKey: granted?.passphraseKey)
   }
 
   /// Changes label or attributes, and the class where one is named. The secret stays as it is.
   ///
   /// - Throws: ``VaultError/isLocked`` while they cannot be read; for another class, while the secret cannot.
   public func update(
-    item id: Int64, accessibility: AccessibilityClass? = nil, _ change: (inout ItemMetadata) -> Void
+    item id: Int64, accessibility: AccessibilityClass? = nil, granted: AccessGrant? = nil,
+    _ change: (inout ItemMetadata) -> Void
   ) throws(VaultError) {
     var item = try locate(id)
     guard let old = try metadata(item), let metadataKey = item.key.metadataKey else {
@@ -388,10 +426,10 @@ extension Vault {
     next.flags = old.metadata.flags
     try next.checkSize()
     if let accessibility, accessibility != item.key.row.accessibility {
-      let itemKey = try itemKey(item, old)
-      let secret = try item.seal.open(
-        item.row.secret, itemKey: itemKey, flags: old.metadata.flags, revision: old.revision)
-      return try rewrite(item, next, secret: secret, accessibility: accessibility)
+      try check(granted, opens: item, old.metadata)
+      let secret = try openSecret(item, old, passphraseKey: granted?.passphraseKey)
+      return try rewrite(
+        item, next, secret: secret, accessibility: accessibility, passphraseKey: granted?.passphraseKey)
     }
     _ = try writable()
     if item.row.form == .storedWhileLocked {

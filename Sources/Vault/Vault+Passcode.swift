@@ -126,7 +126,7 @@ extension Vault {
       var removed: [FoundItem] = []
       for key in dead.joined() {
         for place in try store.places(classKey: key.row.id) {
-          removed.append(FoundItem(id: place.item, collection: key.row.collection, isReadable: false))
+          removed.append(FoundItem(id: place.item, collection: key.row.collection, readability: .locked))
           _ = try store.deleteItem(place.item)
         }
         try store.deleteClassKey(key.row.id)

@@ -28,6 +28,10 @@ public enum VaultError: Error, Equatable, Sendable {
   case foreignItem(Int64)
   /// The item was made on another device, whose key it needs.
   case otherDevice
+  /// The item asks for something that was not given: its conditions, or its passphrase.
+  case needsGrant
+  /// Access control flags do not go together.
+  case badAccessControl(AccessControl.Mistake)
   /// The class hangs on the login's password, and the login has none.
   case noPasscode
   /// The item is bound to a device, and this one's key cannot be used.
@@ -78,6 +82,8 @@ extension VaultError {
     case .diskFull: "the disk is full"
     case .foreignItem(let id): "item \(id) was put into the vault by somebody else, so it is not opened"
     case .otherDevice: "it was stored on another device"
+    case .needsGrant: "it asks for you: unlock this item first"
+    case .badAccessControl(let mistake): mistake.explanation
     case .noPasscode:
       "your login has no password, which when-passcode-set-this-device-only needs: set one, and log in again"
     case .deviceMissing: "it is bound to a device, and the device key cannot be used now"

@@ -49,7 +49,7 @@ CHECKED = {
     "class_key": "id:8 uuid:raw collection:8 class:1 device:8 created:8 class_key:flagged class_key_session:flagged"
     " metadata_key:flagged metadata_key_session:flagged public_key:flagged public_tag:flagged private_key:flagged",
     "item": "id:8 uuid:raw collection:8 class_key:8 form:1 created:8 modified:8 metadata:blob item_key:blob"
-    " locked_tag:flagged passphrase:flagged secret:blob tokens:blob",
+    " locked_tag:flagged access:flagged secret:blob tokens:blob",
     "alias": "token:raw collection:8",
 }
 
@@ -578,7 +578,7 @@ class Vault:
         require(key["row"]["collection"] == row["collection"], f"{what}: class key of another collection")
         require(row["form"] in (WRAPPED, STORED_WHILE_LOCKED, QUARANTINED), f"{what}: form")
         require((row["locked_tag"] is not None) == (row["form"] == STORED_WHILE_LOCKED), f"{what}: locked tag")
-        require(row["passphrase"] is None, f"{what}: passphrase")
+        require(row["access"] is None, f"{what}: access")
         kind = key["row"]["class"]
         item = Item(row["id"], row["collection"], CLASSES[kind], row["form"], row["created"], row["modified"])
         self.items[item.number] = item

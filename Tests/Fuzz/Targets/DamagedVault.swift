@@ -59,7 +59,7 @@ final class DamagedVault {
       "item",
       [
         "id", "uuid", "collection", "class_key", "form", "created", "modified", "metadata", "item_key", "locked_tag",
-        "passphrase", "secret", "tokens",
+        "access", "secret", "tokens",
       ]
     ),
     (
@@ -200,7 +200,7 @@ private struct Checksums {
     }
     try each(
       """
-      SELECT id, uuid, collection, class_key, form, created, modified, metadata, item_key, locked_tag, passphrase,
+      SELECT id, uuid, collection, class_key, form, created, modified, metadata, item_key, locked_tag, access,
         secret, tokens FROM item
       """, "item WHERE id = "
     ) { s -> ItemRow? in
@@ -208,7 +208,7 @@ private struct Checksums {
       return ItemRow(
         id: s.integer(0), uuid: s.blob(1), collection: s.integer(2), classKey: s.integer(3), form: form,
         created: UInt64(bitPattern: s.integer(5)), modified: UInt64(bitPattern: s.integer(6)), metadata: s.blob(7),
-        itemKey: s.blob(8), lockedTag: s.optionalBlob(9), passphrase: s.optionalBlob(10), secret: s.blob(11),
+        itemKey: s.blob(8), lockedTag: s.optionalBlob(9), access: s.optionalBlob(10), secret: s.blob(11),
         tokens: s.blob(12))
     }
     var sql: [String] = []

@@ -1,0 +1,27 @@
+import Keybag
+import Sodium
+
+/// What a person gave so that one item opens: that its conditions are met, and the key of its passphrase. Whoever holds it
+/// decides for how long; it is erased with the last reference.
+public final class AccessGrant {
+  /// The item.
+  public let item: Int64
+  let passphraseKey: HeldKey?
+
+  init(item: Int64, passphraseKey: HeldKey?) {
+    self.item = item
+    self.passphraseKey = passphraseKey
+  }
+}
+
+/// A passphrase that a new item gets, or one that gets another.
+public struct NewItemPassphrase: ~Copyable {
+  let derivation: PassphraseDerivation
+  let key: Key
+
+  /// Puts together what ``PassphraseDerivation/key(_:)`` gave, and how.
+  public init(_ derivation: PassphraseDerivation, key: consuming Key) {
+    self.derivation = derivation
+    self.key = key
+  }
+}

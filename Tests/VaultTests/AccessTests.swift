@@ -1,0 +1,230 @@
+import Keybag
+import Posix
+import Sodium
+import Testing
+
+@testable import Vault
+
+/// Items that ask for something beside their keys. The vault sees what Argon2id makes of a passphrase, so these tests give
+/// it any key at all.
+@Suite("Access control of items")
+struct AccessTests {
+  let home: Home
+  let vault: Vault
+
+  init() throws {
+    home = try Home()
+    vault = try home.unlocked()
+  }
+
+  func key(_ byte: UInt8) throws -> Key { try Key(copying: [UInt8](repeating: byte, count: 32).span.bytes) }
+
+  static let presence = 0x1 as UInt32
+  static let passphrase = 0x8000_0000 as UInt32
+
+  @discardableResult
+  func add(
+    _ name: String, _ secret: String = "secret", flags: UInt32, passphrase byte: UInt8? = nil,
+    _ accessibility: AccessibilityClass? = nil, to vault: Vault? = nil, granted: AccessGrant? = nil
+  ) throws -> Int64 {
+    let bytes = try SecureBytes(copying: Array(secret.utf8).span.bytes)
+    let passphrase: NewItemPassphrase? = if let byte { NewItemPassphrase(.make(), key: try key(byte)) } else { nil }
+    let metadata = ItemMetadata(label: name, attributes: ["n": name], contentType: "text/plain", flags: flags)
+    let vault = vault ?? self.vault
+    return try vault.createItem(
+      in: vault.collections[0], metadata, secret: bytes, accessibility: accessibility, replacing: true,
+      passphrase: passphrase, granted: { $0 == granted?.item ? granted : nil }
+    ).id
+  }
+
+  func grant(_ id: Int64, _ byte: UInt8? = nil, of vault: Vault? = nil) throws -> AccessGrant? {
+    let key: Key? = if let byte { try self.key(byte) } else { nil }
+    return try (vault ?? self.vault).grant(item: id, passphraseKey: key)
+  }
+
+  func read(_ id: Int64, _ granted: AccessGrant? = nil, of vault: Vault? = nil) throws -> String {
+    let opened = try (vault ?? self.vault).readSecret(ofItem: id, granted: granted)
+    return String(decoding: plain(opened.secret), as: UTF8.self)
+  }
+
+  @Test("what asks for something is found, and not given out", arguments: AccessibilityClass.allCases)
+  func conditions(_ accessibility: AccessibilityClass) throws {
+    let id = try add("a", flags: AccessTests.presence, accessibility)
+    let copy = try Home(copying: home)
+    for vault in [vault, try copy.unlocked()] {
+      #expect(try vault.search(.attributes(["n": "a"])).map(\.readability) == [.guarded])
+      #expect(try vault.readability(ofItem: id) == .guarded)
+      let info = try vault.info(ofItem: id)
+      #expect(info.readability == .guarded && info.metadata?.label == "a")
+      #expect(info.access?.conditions == [.userPresence])
+      #expect(throws: VaultError.needsGrant) { try read(id, of: vault) }
+      #expect(try vault.secretIfReadable(ofItem: id, in: vault.collections[0]) == nil)
+      #expect(try read(id, try grant(id, of: vault), of: vault) == "secret")
+    }
+  }
+
+  @Test("a passphrase is a key: without it nothing opens", arguments: AccessibilityClass.allCases)
+  func passphrases(_ accessibility: AccessibilityClass) throws {
+    let id = try add("a", flags: AccessTests.passphrase, passphrase: 1, accessibility)
+    let other = try add("b", flags: AccessTests.passphrase, passphrase: 1, accessibility)
+    let copy = try Home(copying: home)
+    for vault in [vault, try copy.unlocked()] {
+      #expect(try vault.passphraseDerivation(ofItem: id) != nil)
+      #expect(throws: VaultError.needsGrant) { try read(id, of: vault) }
+      #expect(throws: VaultError.needsGrant) { try grant(id, of: vault) }
+      #expect(try grant(id, 2, of: vault) == nil)
+      #expect(try read(id, try grant(id, 1, of: vault), of: vault) == "secret")
+      // One item's grant opens no other.
+      #expect(throws: VaultError.needsGrant) { try read(other, try grant(id, 1, of: vault), of: vault) }
+    }
+    // Not even for whoever asks the vault to look away: with the right class key and the wrong passphrase there is nothing.
+    let item = try vault.locate(id)
+    let opened = try #require(try vault.metadata(item))
+    let wrong = HeldKey(try key(2))
+    #expect(throws: VaultError.self) { try vault.openSecret(item, opened, passphraseKey: wrong).count }
+  }
+
+  @Test("a locked class comes before any question")
+  func locked() throws {
+    let id = try add("a", flags: AccessTests.passphrase, passphrase: 1)
+    let granted = try grant(id, 1)
+    vault.evict()
+    #expect(try vault.readability(ofItem: id) == .locked)
+    #expect(throws: VaultError.isLocked) { try read(id, granted) }
+    #expect(throws: VaultError.isLocked) { try read(id) }
+    try home.unlock(vault)
+    #expect(try read(id, granted) == "secret")
+  }
+
+  @Test("it can be stored behind the locked screen, and opens after it")
+  func storedWhileLocked() throws {
+    vault.evict()
+    let guarded = try add("a", flags: AccessTests.presence)
+    let sealed = try add("b", flags: AccessTests.passphrase, passphrase: 1)
+    try home.unlock(vault)
+    for _ in 0..<2 {
+      #expect(try read(guarded, try grant(guarded)) == "secret")
+      #expect(try read(sealed, try grant(sealed, 1)) == "secret")
+      #expect(try grant(sealed, 2) == nil)
+      while try vault.rewrapStoredWhileLocked() {}
+    }
+    #expect(try vault.locate(sealed).row.form == .wrapped)
+  }
+
+  @Test("nothing is written over or weakened without what it asks for")
+  func weakened() throws {
+    let id = try add("a", flags: AccessTests.presence | AccessTests.passphrase, passphrase: 1)
+    let before = try #require(try vault.store?.item(id))
+    let secret = try SecureBytes(copying: [1].span.bytes)
+    #expect(throws: VaultError.needsGrant) { try add("a", "new", flags: 0) }
+    #expect(throws: VaultError.needsGrant) { try add("a", "new", flags: AccessTests.passphrase, passphrase: 2) }
+    #expect(throws: VaultError.needsGrant) { try vault.setSecret(ofItem: id, secret, contentType: "") }
+    #expect(throws: VaultError.needsGrant) { try vault.setAccess(ofItem: id, .none) }
+    #expect(throws: VaultError.needsGrant) { try vault.update(item: id, accessibility: .always) { _ in } }
+    #expect(try vault.store?.item(id)?.content == before.content)
+    // A label lowers nothing.
+    try vault.update(item: id) { $0.label = "other" }
+    #expect(try vault.info(ofItem: id).metadata?.label == "other")
+    #expect(try read(id, try grant(id, 1)) == "secret")
+    try vault.deleteItem(id)
+    #expect(try vault.search(.attributes(["n": "a"])).isEmpty)
+  }
+
+  @Test("with what it asks for it gets another secret, class, passphrase, or none")
+  func changed() throws {
+    let both = AccessTests.presence | AccessTests.passphrase
+    let id = try add("a", flags: both, passphrase: 1)
+    #expect(try add("a", "second", flags: 0, granted: try grant(id, 1)) == id)
+    #expect(try read(id, try grant(id, 1)) == "second", "flags and passphrase stay")
+    let secret = try SecureBytes(copying: Array("third".utf8).span.bytes)
+    try vault.setSecret(ofItem: id, secret, contentType: "text/plain", granted: try grant(id, 1))
+    #expect(try read(id, try grant(id, 1)) == "third")
+    try vault.update(item: id, accessibility: .afterFirstUnlock, granted: try grant(id, 1)) { _ in }
+    #expect(try read(id, try grant(id, 1)) == "third")
+    #expect(try vault.info(ofItem: id).accessibility == .afterFirstUnlock)
+    try vault.setAccess(
+      ofItem: id, try AccessControl(rawValue: both), passphrase: NewItemPassphrase(.make(), key: try key(2)),
+      granted: try grant(id, 1))
+    #expect(try grant(id, 1) == nil)
+    #expect(try read(id, try grant(id, 2)) == "third")
+    try vault.setAccess(ofItem: id, try AccessControl(rawValue: AccessTests.presence), granted: try grant(id, 2))
+    #expect(try vault.passphraseDerivation(ofItem: id) == nil)
+    #expect(try read(id, try grant(id)) == "third")
+    // There is none to keep.
+    #expect(throws: VaultError.needsGrant) {
+      try vault.setAccess(ofItem: id, try AccessControl(rawValue: both), granted: try grant(id))
+    }
+    try vault.setAccess(ofItem: id, .none, granted: try grant(id))
+    #expect(try read(id) == "third" && vault.readability(ofItem: id) == .open)
+    let copy = try Home(copying: home)
+    #expect(try read(id, of: try copy.unlocked()) == "third")
+  }
+
+  @Test("flags that do not go together, and a passphrase that is missing, store nothing")
+  func refused() throws {
+    #expect(throws: VaultError.badAccessControl(.bothBiometries)) { try add("a", flags: 0xA) }
+    #expect(throws: VaultError.needsGrant) { try add("a", flags: AccessTests.passphrase) }
+    #expect(try vault.itemCount() == 0)
+  }
+
+  @Test("new keys need no passphrase, and take none away")
+  func rotated() throws {
+    let id = try add("a", flags: AccessTests.passphrase, passphrase: 1)
+    let before = try #require(try vault.store?.item(id))
+    let keybag = try Home.open(home.keybag)
+    let password = Home.password
+    let next = try keybag.rotated(password: password.span.bytes, cost: PasswordCost(passes: 3, memory: 32 << 20))
+    home.write(KeybagFile.name, next.keybag.encoded)
+    try vault.unlock(
+      try next.tiers(), former: try next.formerTiers(), opening: .everything, liftingMarks: false, mayCreate: false)
+    while try vault.rotateItems() {}
+    let after = try #require(try vault.store?.item(id))
+    #expect(before.itemKey != after.itemKey && before.classKey != after.classKey && before.access == after.access)
+    #expect(try read(id, try grant(id, 1)) == "secret")
+    #expect(try grant(id, 2) == nil)
+  }
+
+  @Test("a row that says less, or something else, than was sealed is damage, not a way in")
+  func tampered() throws {
+    let guarded = try add("a", flags: AccessTests.presence)
+    let sealed = try add("b", flags: AccessTests.passphrase, passphrase: 1)
+    let free = try add("c", flags: 0)
+    vault.settleWhole()
+    let original = try [guarded, sealed, free].map { try #require(try vault.store?.item($0)) }
+    func expectNothing(_ change: (inout ItemRow) -> Void, of index: Int) throws {
+      var row = original[index]
+      change(&row)
+      let copy = try Home(copying: home)
+      do {
+        let other = try copy.unlocked()
+        try other.writing { store throws(VaultError) in try store.update(row) }
+      }
+      let again = try copy.unlocked()
+      let found = Result { () throws -> String in
+        let id = row.id
+        let granted = try grant(id, row.access?.count ?? 0 > 2 ? 1 : nil, of: again)
+        return try read(id, granted, of: again)
+      }
+      #expect(throws: VaultError.self) { try found.get() }
+      #expect(throws: VaultError.self) { try read(row.id, of: again) }
+    }
+    try expectNothing({ $0.access = nil }, of: 0)
+    try expectNothing({ $0.access = nil }, of: 1)
+    try expectNothing({ $0.access = ItemAccess.conditions.encoded }, of: 1)
+    try expectNothing({ $0.access = ItemAccess.conditions.encoded }, of: 2)
+    try expectNothing({ $0.access = original[1].access }, of: 0)
+    try expectNothing({ $0.access = original[1].access }, of: 2)
+    for end in [0, 1, 2, 29, 30, 61] { try expectNothing({ $0.access = Array(original[1].access?.prefix(end) ?? []) }, of: 1) }
+    try expectNothing({ $0.access?.append(0) }, of: 1)
+    for place in 0..<(original[1].access?.count ?? 0) { try expectNothing({ $0.access?[place] ^= 1 }, of: 1) }
+  }
+
+  @Test("two items' passphrases are two keys, though both chose the same")
+  func salts() throws {
+    let ids = try ["a", "b"].map { try add($0, flags: AccessTests.passphrase, passphrase: 1) }
+    let columns = try ids.map { try #require(try vault.store?.item($0)?.access) }
+    #expect(columns[0].count == 62 && columns[0].prefix(2) == columns[1].prefix(2))
+    #expect(columns[0].dropFirst(2).prefix(16) != columns[1].dropFirst(2).prefix(16))
+    #expect(columns[0].suffix(32) != columns[1].suffix(32), "bound to the item")
+  }
+}

@@ -1,0 +1,18 @@
+@testable import Vault
+
+/// Items that ask for nothing: either their keys are there, or not.
+extension Vault {
+  func isReadable(_ id: Int64) throws(VaultError) -> Bool { try readability(ofItem: id) == .open }
+}
+
+extension FoundItem {
+  var isReadable: Bool { readability == .open }
+
+  init(id: Int64, collection: Int64, isReadable: Bool) {
+    self.init(id: id, collection: collection, readability: isReadable ? .open : .locked)
+  }
+}
+
+extension ItemInfo {
+  var isReadable: Bool { readability == .open }
+}
