@@ -240,8 +240,10 @@ class Waiting:
         self.messages = ""
         # What it hears first, its own name, it hears as soon as it listens.
         self.heard("NameAcquired")
+        # Who runs the tests may have it ignored (nohup), and ignored signals withdraw nothing.
         self.process = session.start(
-            "latchkey", "get", *words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            "latchkey", "get", *words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL))
         wait_until(peer.prompts, "a prompt")
         self.heard("member=Prompt")
 
