@@ -59,8 +59,6 @@ public enum KeyLabel: CaseIterable, Sendable {
   case deviceUser
   /// Item key, and Argon2id output for the item's passphrase as an input -> the key of the secret.
   case itemPassphrase
-  /// Argon2id output for an item's passphrase -> a check value that tells whether it is the item's.
-  case itemPassphraseCommitment
   /// Argon2id output for a backup's passphrase -> the key of its stream.
   case backupStream
   /// Argon2id output for a backup's passphrase -> a check value that tells whether it is the backup's.
@@ -99,7 +97,6 @@ public enum KeyLabel: CaseIterable, Sendable {
     case .deviceIdentity: "latchkey/1/device-identity"
     case .deviceUser: "latchkey/1/device-user"
     case .itemPassphrase: "latchkey/1/item-passphrase"
-    case .itemPassphraseCommitment: "latchkey/1/item-passphrase-commitment"
     case .backupStream: "latchkey/1/backup-stream"
     case .backupCommitment: "latchkey/1/backup-commitment"
     case .backupDeviceWrap: "latchkey/1/backup-device-wrap"

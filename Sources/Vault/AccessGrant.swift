@@ -24,4 +24,6 @@ public struct NewItemPassphrase: ~Copyable {
     self.derivation = derivation
     self.key = key
   }
+
+  consuming func takeKey() -> Key { key }
 }

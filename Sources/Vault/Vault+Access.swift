@@ -5,7 +5,7 @@ import Sodium
 extension Vault {
   /// How the passphrase of an item becomes a key; nil for an item without one.
   public func passphraseDerivation(ofItem id: Int64) throws(VaultError) -> PassphraseDerivation? {
-    try access(of: try locate(id).row)?.passphrase?.derivation
+    try access(of: try locate(id).row)?.derivation
   }
 
   /// What lets one item be read or written, after a person met its conditions.
@@ -14,12 +14,18 @@ extension Vault {
   /// - Returns: nil where the passphrase is another one.
   public func grant(item id: Int64, passphraseKey: consuming Key? = nil) throws(VaultError) -> AccessGrant? {
     let item = try locate(id)
-    guard let passphrase = try access(of: item.row)?.passphrase else {
+    guard let opened = try metadata(item), item.key.secretKey != nil else { throw item.key.absence(on: share) }
+    guard try control(opened.metadata, of: item.row).needsPassphrase else {
       return AccessGrant(item: id, passphraseKey: nil)
     }
     guard let key = passphraseKey.take() else { throw .needsGrant }
     let held = HeldKey(key)
-    guard try passphrase.isRight(held.key, vault: item.seal.vault, item: item.row.uuid) else { return nil }
+    let itemKey = try itemKey(item, opened)
+    // The row's check sum was right, and so was the item key's wrapping: what does not open is another passphrase.
+    do throws(VaultError) { _ = try open(item, opened, itemKey, held).count } catch {
+      if case .damaged = error { return nil }
+      throw error
+    }
     return AccessGrant(item: id, passphraseKey: held)
   }
 
@@ -53,7 +59,7 @@ extension Vault {
 
   /// What sealed flags mean.
   func control(_ metadata: ItemMetadata, of row: ItemRow) throws(VaultError) -> AccessControl {
-    let passphrase = try access(of: row).map { $0.passphrase != nil }
+    let passphrase = try access(of: row).map { $0.derivation != nil }
     // Whoever writes into the row can say what he likes there; the flags are sealed.
     guard let control = try? AccessControl(rawValue: metadata.flags),
       passphrase.map({ $0 == control.needsPassphrase && control.asksForAnything }) ?? !control.asksForAnything
@@ -87,14 +93,10 @@ extension Vault {
       return nil
     }
     guard let new = passphrase.take() else {
-      guard let kept, try access(of: item.row)?.passphrase != nil else { throw .needsGrant }
+      guard let kept, try access(of: item.row)?.derivation != nil else { throw .needsGrant }
       return kept
     }
-    let (vault, uuid) = (item.seal.vault, item.row.uuid)
-    do throws(SodiumError) {
-      let passphrase = try ItemPassphrase(new.derivation, key: new.key, vault: vault, item: uuid)
-      item.row.access = ItemAccess.passphrase(passphrase).encoded
-      return HeldKey(try new.key.duplicate())
-    } catch { throw .outOfMemory }
+    item.row.access = ItemAccess.passphrase(new.derivation).encoded
+    return HeldKey(new.takeKey())
   }
 }

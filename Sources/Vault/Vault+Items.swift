@@ -233,17 +233,24 @@ extension Vault {
     do throws(VaultError) {
       // Later the walk through the database has seen to it.
       if !isVerified || isDamaged { try ready().checkTokens(of: item.row) }
-      return try item.seal.open(
-        item.row.secret, itemKey: itemKey,
-        ItemSeal.Access(flags: opened.metadata.flags, column: item.row.access ?? [], passphraseKey: passphraseKey),
-        revision: opened.revision)
+      return try open(item, opened, itemKey, passphraseKey)
     } catch {
       note(error)
       throw error
     }
   }
 
-  private func itemKey(
+  func open(
+    _ item: Located, _ opened: (metadata: ItemMetadata, revision: [UInt8]), _ itemKey: borrowing Key,
+    _ passphraseKey: HeldKey?
+  ) throws(VaultError) -> SecureBytes {
+    try item.seal.open(
+      item.row.secret, itemKey: itemKey,
+      ItemSeal.Access(flags: opened.metadata.flags, column: item.row.access ?? [], passphraseKey: passphraseKey),
+      revision: opened.revision)
+  }
+
+  func itemKey(
     _ item: Located, _ opened: (metadata: ItemMetadata, revision: [UInt8])
   ) throws(VaultError) -> Key {
     guard let classKey = item.key.secretKey else { throw item.key.absence(on: share) }

@@ -155,7 +155,7 @@ class Item:
     attributes: dict = None
     content_type: str = None
     flags: int = None
-    # None where it is another device's, or quarantined.
+    # None where it is another device's, quarantined, or has a passphrase that was not given.
     secret: bytes = None
 
 
@@ -164,6 +164,19 @@ class Collection:
     number: int
     label: str
     locked: bool
+
+
+def argon2id(password, salt, passes, memory):
+    return argon2.low_level.hash_secret_raw(
+        password.encode() if isinstance(password, str) else password,
+        salt,
+        time_cost=passes,
+        memory_cost=memory // 1024,
+        parallelism=1,
+        hash_len=32,
+        type=argon2.low_level.Type.ID,
+        version=0x13,
+    )
 
 
 def keep(keys, kind, tier, name, value):
@@ -281,16 +294,7 @@ class Keybag:
         for index, protector in enumerate(protectors):
             if protector["kind"] != 1:
                 continue
-            derived = argon2.low_level.hash_secret_raw(
-                password.encode() if isinstance(password, str) else password,
-                protector["salt"],
-                time_cost=protector["passes"],
-                memory_cost=protector["memory"] // 1024,
-                parallelism=1,
-                hash_len=32,
-                type=argon2.low_level.Type.ID,
-                version=0x13,
-            )
+            derived = argon2id(password, protector["salt"], protector["passes"], protector["memory"])
             if kdf(derived, "protector-commitment", self.id, protector["id"]) != protector["commitment"]:
                 continue
             keep(self.keys, "protector", "password", f"protector {index}", derived)
@@ -359,9 +363,12 @@ class ServiceKey:
 class Vault:
     """All of a vault, opened with its password."""
 
-    def __init__(self, folder, password, machine=None, keybag=None, device=None, erased=False):
+    def __init__(
+        self, folder, password, machine=None, keybag=None, device=None, erased=False, passphrases=None
+    ):
         """`keybag`: the content of another keybag than the one in the folder, or one that was opened already. `device`:
-        the ServiceKey that it hangs on. `erased`: what hangs on the device's erasable secret must not open."""
+        the ServiceKey that it hangs on. `erased`: what hangs on the device's erasable secret must not open.
+        `passphrases`: those of items with one of their own, by label."""
         self.collections = {}
         self.items = {}
         self.aliases = {}
@@ -371,7 +378,7 @@ class Vault:
         if not isinstance(keybag, Keybag):
             keybag = Keybag(keybag or (folder / "keybag").read_bytes(), password)
         self.id, self.generation, self.tiers, self.keys = keybag.id, keybag.generation, keybag.tiers, [*keybag.keys]
-        self._device, self._erased = device, erased
+        self._device, self._erased, self._passphrases = device, erased, passphrases or {}
         if device is not None:
             self._keep("device", "device", "device key", device.key)
         elif (folder / "device.key").exists():
@@ -578,7 +585,6 @@ class Vault:
         require(key["row"]["collection"] == row["collection"], f"{what}: class key of another collection")
         require(row["form"] in (WRAPPED, STORED_WHILE_LOCKED, QUARANTINED), f"{what}: form")
         require((row["locked_tag"] is not None) == (row["form"] == STORED_WHILE_LOCKED), f"{what}: locked tag")
-        require(row["access"] is None, f"{what}: access")
         kind = key["row"]["class"]
         item = Item(row["id"], row["collection"], CLASSES[kind], row["form"], row["created"], row["modified"])
         self.items[item.number] = item
@@ -611,11 +617,33 @@ class Vault:
             item_key = self._open_stored_while_locked(row, key, binding, what)
         tier = CLASS_TIER[kind]
         self._keep("item", tier, f"key of {what}", item_key)
+        access = row["access"] or b""
+        secret_key = self._secret_key(item, item_key, row)
+        if secret_key is None:
+            return
         secret = Fields(
-            self._unseal(item_key, row["secret"], associated("secret", binding), f"{what}: secret"), f"{what}: secret"
+            self._unseal(secret_key, row["secret"], associated("secret", binding + access), f"{what}: secret"),
+            f"{what}: secret",
         )
         item.secret = secret.counted(4)
         secret.ends_with_padding()
+
+    def _secret_key(self, item, item_key, row):
+        """The item key, with what a passphrase adds; None where that was not given."""
+        has_passphrase = bool(item.flags >> 31)
+        require((row["access"] is not None) == (item.flags != 0), f"item {item.number}: access")
+        if item.flags:
+            fields = Fields(row["access"], f"item {item.number}: access")
+            require((fields.number(1), fields.number(1)) == (1, has_passphrase), f"item {item.number}: access")
+        if not has_passphrase:
+            return item_key
+        salt, passes, memory = fields.take(16), fields.number(4), fields.number(8)
+        passphrase = self._passphrases.get(item.label)
+        if passphrase is None:
+            return None
+        derived = argon2id(passphrase, salt, passes, memory)
+        self._keep("passphrase", "person", f"passphrase of item {item.number}", derived)
+        return kdf(item_key, "item-passphrase", self.id, row["uuid"], derived)
 
     @staticmethod
     def _read_metadata(item, fields):
