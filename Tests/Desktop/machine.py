@@ -8,6 +8,7 @@ import ctypes
 import os
 import re
 import shutil
+import signal
 import subprocess
 import time
 from pathlib import Path
@@ -239,7 +240,10 @@ class Machine:
     def terminal(self, *command):
         """Runs a command as root on a terminal of its own."""
         run, *arguments = self._unit("--pty", "--setenv=TERM=dumb", "--", *command)
-        return pexpect.spawn(run, arguments, env=CLEAN, encoding="utf-8", timeout=60, dimensions=(50, 400))
+        # It hangs up when its terminal goes, whoever ignores that for the tests (nohup).
+        hang_up = lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL)
+        return pexpect.spawn(
+            run, arguments, env=CLEAN, encoding="utf-8", timeout=60, dimensions=(50, 400), preexec_fn=hang_up)
 
     def path(self, inside):
         """A file of the running machine, as seen from here."""
