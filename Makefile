@@ -79,6 +79,9 @@ FILL = sed -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@LIBEXECDIR@|$(LIBEXECDIR)|g'
 # D-Bus interfaces, under names of our own: another package may lay org.freedesktop.*.
 INTERFACES = Secrets Vault
 
+# Those that are Latchkey's own; see pam/README.md.
+PAM_SERVICES = latchkey-unlock latchkey-collection latchkey-item latchkey-presence latchkey-biometry
+
 # Everything that `install` lays and `uninstall` takes away again.
 INSTALLED = $(PREFIX)/bin/latchkey $(LIBEXECDIR)/latchkeyd $(LIBEXECDIR)/latchkey-derive \
   $(LIBEXECDIR)/latchkey-prompt $(LIBEXECDIR)/latchkey-deviced $(PAMDIR)/pam_latchkey.so \
@@ -91,7 +94,7 @@ INSTALLED = $(PREFIX)/bin/latchkey $(LIBEXECDIR)/latchkeyd $(LIBEXECDIR)/latchke
   $(SYSTEMDIR)/latchkey-deviced.socket $(SYSTEMDIR)/latchkey-deviced.service \
   $(SYSTEMDIR)/sockets.target.wants/latchkey-deviced.socket \
   $(PREFIX)/share/latchkey/rules.yaml $(PREFIX)/share/pam-configs/latchkey \
-  $(SYSCONFDIR)/pam.d/latchkey-unlock $(SYSCONFDIR)/pam.d/latchkey-collection
+  $(addprefix $(SYSCONFDIR)/pam.d/,$(PAM_SERVICES))
 
 install: $(PROGRAMS:%=$(BUILT)/%) $(PAM_MODULE) ## lay the files under DESTDIR and PREFIX
 	install -d $(sort $(dir $(INSTALLED:%=$(DESTDIR)%)))
@@ -116,7 +119,7 @@ install: $(PROGRAMS:%=$(BUILT)/%) $(PAM_MODULE) ## lay the files under DESTDIR a
 	ln -sfn ../latchkey-deviced.socket $(DESTDIR)$(SYSTEMDIR)/sockets.target.wants/latchkey-deviced.socket
 	install -m 644 rules/rules.yaml $(DESTDIR)$(PREFIX)/share/latchkey/rules.yaml
 	install -m 644 pam/pam-configs/latchkey $(DESTDIR)$(PREFIX)/share/pam-configs/latchkey
-	install -m 644 pam/latchkey-unlock pam/latchkey-collection $(DESTDIR)$(SYSCONFDIR)/pam.d/
+	install -m 644 $(addprefix pam/,$(PAM_SERVICES)) $(DESTDIR)$(SYSCONFDIR)/pam.d/
 	-@test -n "$(DESTDIR)" || ! test -d /run/systemd/system || \
 	  { systemctl daemon-reload && systemctl start latchkey-deviced.socket; }
 	@test -n "$(DESTDIR)" || echo "Now 'pam-auth-update --enable latchkey' puts the module into the login."

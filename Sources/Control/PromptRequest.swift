@@ -1,4 +1,5 @@
 import Bytes
+import Keybag
 
 /// What `latchkey-prompt` asks a person for, as the daemon tells it. Labels and names are for a person to read; nothing
 /// secret is in it.
@@ -11,6 +12,10 @@ public struct PromptRequest: Equatable, Sendable {
     case collection = 2
     /// A new passphrase for a collection, by the same service.
     case newPassphrase = 3
+    /// What an item asks for, by `latchkey-presence`, `latchkey-biometry` and `latchkey-item`.
+    case item = 4
+    /// A passphrase for an item that is to be stored, by `latchkey-item`.
+    case newItemPassphrase = 5
   }
 
   /// The longest text, in bytes; what is longer is cut.
@@ -18,7 +23,7 @@ public struct PromptRequest: Equatable, Sendable {
 
   /// What is wanted.
   public let purpose: Purpose
-  /// The collection's label, or empty for the login password.
+  /// The label of the collection or item; empty for the login password.
   public let label: String
   /// The program that caused the prompt, as far as the system can tell; empty where it cannot. A hint, no proof.
   public let caller: String
@@ -26,27 +31,34 @@ public struct PromptRequest: Equatable, Sendable {
   public let window: String
   /// The device of the client's terminal, as "/dev/pts/3"; empty where it has none.
   public let terminal: String
+  /// What the item asks for.
+  public let access: AccessControl
 
   /// Puts them together.
-  public init(purpose: Purpose, label: String, caller: String, window: String, terminal: String) {
+  public init(
+    purpose: Purpose, label: String, caller: String, window: String, terminal: String, access: AccessControl = .none
+  ) {
     self.purpose = purpose
     self.label = label
     self.caller = caller
     self.window = window
     self.terminal = terminal
+    self.access = access
   }
 
   func encode(into out: inout ByteWriter) {
     out.number(purpose.rawValue)
     for text in [label, caller, window, terminal] { out.text(text, limit: PromptRequest.textLimit) }
+    out.number(access.rawValue)
   }
 
   init?(decoding input: inout ByteReader) {
     guard let raw = try? input.number(UInt8.self), let purpose = Purpose(rawValue: raw),
       let label = input.text(limit: PromptRequest.textLimit), let caller = input.text(limit: PromptRequest.textLimit),
-      let window = input.text(limit: PromptRequest.textLimit), let terminal = input.text(limit: PromptRequest.textLimit)
+      let window = input.text(limit: PromptRequest.textLimit), let terminal = input.text(limit: PromptRequest.textLimit),
+      let flags = try? input.number(UInt32.self), let access = try? AccessControl(rawValue: flags)
     else { return nil }
-    self.init(purpose: purpose, label: label, caller: caller, window: window, terminal: terminal)
+    self.init(purpose: purpose, label: label, caller: caller, window: window, terminal: terminal, access: access)
   }
 }
 

@@ -4,27 +4,38 @@ import Control
 public struct Wording: Sendable {
   /// What is wanted.
   let purpose: PromptRequest.Purpose
-  /// The collection, quoted.
-  private let collection: String
+  /// The service that asks.
+  private let service: PromptStep.Service
+  /// The collection or item, quoted.
+  private let subject: String
   private let detail: String
 
-  /// For one prompt.
-  public init(_ request: PromptRequest) {
+  /// For one step of a prompt.
+  public init(_ request: PromptRequest, at service: PromptStep.Service) {
     purpose = request.purpose
+    self.service = service
     let label = PlainText.name(request.label)
-    collection = label.isEmpty ? "the collection" : "the collection \"\(label)\""
+    let kind = service == .collection ? "collection" : "item"
+    subject = label.isEmpty ? "the \(kind)" : "the \(kind) \"\(label)\""
     let caller = PlainText.name(request.caller)
-    detail =
-      caller.isEmpty
-      ? "An application wants access to your secrets." : "The application \"\(caller)\" wants access to your secrets."
+    let application = caller.isEmpty ? "An application" : "The application \"\(caller)\""
+    switch request.purpose {
+    case .item: detail = "\(application) wants to read \(subject)."
+    case .newItemPassphrase: detail = "\(application) wants to store \(subject)."
+    case .login, .collection, .newPassphrase: detail = "\(application) wants access to your secrets."
+    }
   }
+
+  /// Whether something new is chosen.
+  private var isNew: Bool { purpose == .newPassphrase || purpose == .newItemPassphrase }
 
   /// What is said when an answer was refused.
   public var refusal: String {
-    switch purpose {
-    case .login: "That password is not right. Try again."
-    case .collection: "That passphrase is not right. Try again."
-    case .newPassphrase: "That passphrase was not taken. Try again."
+    if isNew { return "That passphrase was not taken. Try again." }
+    return switch service {
+    case .unlock, .presence: "That password is not right. Try again."
+    case .biometry: "That was not recognised. Try again."
+    case .collection, .item: "That passphrase is not right. Try again."
     }
   }
 
@@ -45,21 +56,21 @@ public struct Wording: Sendable {
     let isUsual = bare.isEmpty || Wording.usual.contains(bare.lowercased())
     var question = Question(
       title: "Unlock Latchkey", message: String(bare), detail: detail, warning: warning, label: "\(bare):",
-      button: "Unlock", isVisible: isVisible, isNew: purpose == .newPassphrase && !isVisible)
-    switch purpose {
-    case .login where isUsual:
-      question.message = "Enter your login password"
-      question.label = "Login password:"
-    case .collection where isUsual:
-      question.message = "Enter the passphrase of \(collection)"
-      question.label = "Passphrase:"
-    case .newPassphrase:
+      button: "Unlock", isVisible: isVisible, isNew: isNew && !isVisible)
+    if isNew {
       question.title = "New passphrase"
       question.button = "Continue"
-      guard isUsual else { break }
-      question.message = "Choose a passphrase for \(collection)"
-      question.label = "New passphrase:"
-    case .login, .collection: break
+    }
+    // The module names who wants it, as for one that is there already; a new one is the person's to choose.
+    guard isUsual || purpose == .newItemPassphrase else { return question }
+    switch service {
+    case .unlock, .presence, .biometry:
+      question.message =
+        service == .unlock ? "Enter your login password" : "Enter your login password to open \(subject)"
+      question.label = "Login password:"
+    case .collection, .item:
+      question.message = isNew ? "Choose a passphrase for \(subject)" : "Enter the passphrase of \(subject)"
+      question.label = isNew ? "New passphrase:" : "Passphrase:"
     }
     return question
   }
@@ -67,7 +78,7 @@ public struct Wording: Sendable {
   /// The second question for what is new.
   func repetition(of question: Question) -> Question {
     var second = question
-    second.message = "Enter the new passphrase of \(collection) again"
+    second.message = "Enter the new passphrase of \(subject) again"
     second.label = "New passphrase again:"
     second.warning = ""
     return second

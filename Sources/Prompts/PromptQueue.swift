@@ -11,8 +11,10 @@ public protocol PromptQueueDelegate: AnyObject {
   func isAnswered(_ question: Question, lifting: Set<Int64>) -> Bool
   /// Opens what needs nobody's answer.
   func openWithoutAsking(_ question: Question, lifting: Set<Int64>)
-  /// A collection's label, for a person.
-  func label(ofCollection id: Int64) -> String
+  /// What a question is about: the label of a collection or item, for a person, and what the item asks for.
+  func subject(of question: Question) -> (label: String, access: AccessControl)
+  /// A person answered, and PAM accepted it.
+  func accepted(_ question: Question)
   /// Starts the program that shows the prompt of this number.
   ///
   /// - Parameter failed: to be called, at once or later, when it could not be started.
@@ -155,8 +157,11 @@ public final class PromptQueue {
   }
 
   /// The program says that the prompt has ended, or is gone.
-  public func ended(on connection: any PromptConnection) {
+  ///
+  /// - Parameter accepted: whether PAM accepted what the person gave. That counts for conditions, which are no keys.
+  public func ended(on connection: any PromptConnection, accepted: Bool = false) {
     guard let prompt = prompts.first(where: { $0.isShown(on: connection) }) else { return }
+    if accepted { delegate.accepted(prompt.question) }
     prompt.phase = .waiting
     remove(prompt)
     prompt.endTickets()
@@ -192,18 +197,19 @@ public final class PromptQueue {
   }
 
   private func request(_ prompt: PendingPrompt) -> PromptRequest {
-    let (purpose, label): (PromptRequest.Purpose, String) =
+    let purpose: PromptRequest.Purpose =
       switch prompt.question {
-      case .login: (.login, "")
-      case .collection(let id): (.collection, delegate.label(ofCollection: id))
-      case .newPassphrase(let id): (.newPassphrase, delegate.label(ofCollection: id))
-      // Shown by whoever asks, who knows what it is about.
-      case .newBackup: (.newPassphrase, "")
-      case .backup: (.collection, "")
+      case .login: .login
+      // Of a backup it is shown by whoever asks, who knows what it is about.
+      case .collection, .backup: .collection
+      case .newPassphrase, .newBackup: .newPassphrase
+      case .item: .item
+      case .newItemPassphrase: .newItemPassphrase
       }
+    let subject = delegate.subject(of: prompt.question)
     return PromptRequest(
-      purpose: purpose, label: label, caller: prompt.caller.name, window: prompt.caller.window,
-      terminal: prompt.caller.terminal)
+      purpose: purpose, label: subject.label, caller: prompt.caller.name, window: prompt.caller.window,
+      terminal: prompt.caller.terminal, access: subject.access)
   }
 
   private func remove(_ prompt: PendingPrompt) {

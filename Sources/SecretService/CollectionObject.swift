@@ -117,29 +117,54 @@ extension SecretService {
     _ received: ReceivedSecret, _ label: String, _ attributes: [String: String], in place: CollectionPlace,
     replacing: Bool, _ call: MethodCall
   ) throws(BusError) {
-    let (vault, id) = holder(place)
-    // The session collection has its keys as long as the session lasts: no class makes a difference there.
-    let isKept = if case .vault = place { true } else { false }
-    let (stored, wanted) = try BusError.vault { () throws(VaultError) in
-      let control = try ControlAttributes(attributes)
-      let usual = isKept ? defaultClass(control.attributes) : .whenUnlocked
-      let stored = try vault.createItem(
-        in: id,
-        ItemMetadata(label: label, attributes: control.attributes, contentType: received.contentType),
-        secret: received.value.bytes, accessibility: control.accessibility, defaultClass: usual, replacing: replacing)
-      return (stored, control.accessibility ?? usual)
+    let control = try BusError.vault { () throws(VaultError) in try ControlAttributes(attributes) }
+    if control.access?.needsPassphrase ?? false {
+      guard case .vault = place else { throw .notSupported("items of the session collection ask for nothing") }
+      let waiting = WaitingItem(
+        received, label: label, control: control, in: place, replacing: replacing, number: nextQuestion())
+      let prompt = makePrompt(.store(waiting), for: call.sender)
+      return call.reply { (out: inout MessageWriter) throws(BusError) in
+        try out.appendObjectPath(ObjectPath.none)
+        try out.appendObjectPath(prompt.path)
+      }
     }
-    let item = ItemPlace(collection: place, id: stored.id)
-    if isKept { warnIfDeprecated(wanted, of: item) }
+    let item = try store(received, label, control, in: place, replacing: replacing, for: call.sender)
     call.reply { (out: inout MessageWriter) throws(BusError) in
       try out.appendObjectPath(item.path)
       try out.appendObjectPath(ObjectPath.none)
     }
+  }
+
+  /// Stores an item whose passphrase, where it needs one, is there.
+  func store(
+    _ received: ReceivedSecret, _ label: String, _ control: ControlAttributes, in place: CollectionPlace,
+    replacing: Bool, passphrase: consuming NewItemPassphrase? = nil, for client: String
+  ) throws(BusError) -> ItemPlace {
+    let (vault, id) = holder(place)
+    // The session collection has its keys as long as the session lasts: no class makes a difference there.
+    let isKept = if case .vault = place { true } else { false }
+    let access = control.access ?? .none
+    guard isKept || !access.asksForAnything else {
+      throw .notSupported("items of the session collection ask for nothing")
+    }
+    let usual = isKept ? defaultClass(control.attributes) : .whenUnlocked
+    let stored: (id: Int64, isNew: Bool)
+    do throws(VaultError) {
+      stored = try vault.createItem(
+        in: id,
+        ItemMetadata(
+          label: label, attributes: control.attributes, contentType: received.contentType, flags: access.rawValue),
+        secret: received.value.bytes, accessibility: control.accessibility, defaultClass: usual, replacing: replacing,
+        passphrase: passphrase.take(), granted: { [grants] in isKept ? grants.take($0, for: client) : nil })
+    } catch { throw BusError(error) }
+    let item = ItemPlace(collection: place, id: stored.id)
+    if isKept { warnIfDeprecated(control.accessibility ?? usual, of: item) }
     if stored.isNew {
       contentsChanged(item, "ItemCreated")
     } else {
       itemChanged(item, properties: ["Label", "Attributes", "Modified"])
     }
+    return item
   }
 
   /// Reads the structure Secret of a call; its session must be the caller's.

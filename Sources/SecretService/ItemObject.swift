@@ -59,6 +59,8 @@ extension SecretService {
     let attributes = try value.readStringDictionary()
     let named = try BusError.vault { () throws(VaultError) in
       let control = try ControlAttributes(attributes)
+      // A property has no client whom a person could have answered for.
+      guard control.access == nil else { throw .needsGrant }
       try vault.update(item: item.id, accessibility: control.accessibility) { $0.attributes = control.attributes }
       return control.accessibility
     }
@@ -74,6 +76,9 @@ extension SecretService {
     itemChanged(item, properties: ["Label", "Modified"])
   }
 
+  /// Whether the item is in the vault, and not in the session's collection, where none asks for anything.
+  func isKept(_ item: ItemPlace) -> Bool { if case .vault = item.collection { true } else { false } }
+
   private func deleteItem(_ call: MethodCall) throws(BusError) {
     let item = try item(at: call.path)
     let vault = holder(item.collection).vault
@@ -85,8 +90,9 @@ extension SecretService {
   private func getSecret(_ call: MethodCall) throws(BusError) {
     let item = try item(at: call.path)
     let session = try session(try call.message.readObjectPath(), of: call.sender)
+    let client = call.sender
     call.reply(sensitive: true) { [self] (out: inout MessageWriter) throws(BusError) in
-      try write(item, session, to: &out)
+      try write(item, session, for: client, to: &out)
     }
   }
 
@@ -94,8 +100,9 @@ extension SecretService {
     let item = try item(at: call.path)
     let vault = holder(item.collection).vault
     let received = try receiveSecret(call)
+    let granted = isKept(item) ? grants.take(item.id, for: call.sender) : nil
     try BusError.vault { () throws(VaultError) in
-      try vault.setSecret(ofItem: item.id, received.value.bytes, contentType: received.contentType)
+      try vault.setSecret(ofItem: item.id, received.value.bytes, contentType: received.contentType, granted: granted)
     }
     call.reply()
     itemChanged(item, properties: ["Modified"])

@@ -9,6 +9,8 @@ final class Prompt {
   enum Purpose {
     /// These paths, as the client named them.
     case unlock([String])
+    /// An item that waits for a passphrase.
+    case store(WaitingItem)
   }
 
   /// How far it is.
@@ -29,6 +31,8 @@ final class Prompt {
   var phase = Phase.new
   /// Its place in the queue, while a person is asked.
   var ticket: PromptTicket?
+  /// The item that waits for a passphrase, where it is one.
+  var item: WaitingItem? { if case .store(let item) = purpose { item } else { nil } }
   /// What was asked already. What was asked in vain is not asked again.
   var asked: Set<Question> = []
 
@@ -123,11 +127,23 @@ extension SecretService {
   private func advance(_ prompt: Prompt, for caller: Caller) {
     guard prompts[prompt.path] === prompt, case .asked = prompt.phase else { return }
     prompt.ticket = nil
-    guard case .unlock(let wanted) = prompt.purpose else { return }
+    let wanted: [String]
+    switch prompt.purpose {
+    case .unlock(let paths): wanted = paths
+    case .store(let item):
+      guard item.stored == nil, prompt.asked.insert(item.question).inserted else {
+        return complete(prompt, dismissed: item.stored == nil)
+      }
+      prompt.ticket = promptQueue.ask(item.question, lifting: [], for: caller) { [weak self, weak prompt] in
+        guard let self, let prompt else { return }
+        advance(prompt, for: caller)
+      }
+      return
+    }
     var lifting: Set<Int64> = []
     var questions: [Question] = []
-    for path in wanted where (try? lockState(path)) == .closed {
-      guard let (question, marked) = question(for: path) else { continue }
+    for path in wanted where (try? lockState(path, for: prompt.owner)) == .closed {
+      guard let (question, marked) = question(for: path, of: prompt.owner) else { continue }
       questions.append(question)
       if let marked { lifting.insert(marked) }
     }
@@ -141,14 +157,14 @@ extension SecretService {
 
   /// What a person would have to be asked so that a path opens, and the collection whose own lock the login password
   /// lifts; nil where no answer would help.
-  private func question(for path: String) -> (question: Question, lifting: Int64?)? {
+  private func question(for path: String, of client: String) -> (question: Question, lifting: Int64?)? {
     let place: CollectionPlace?
-    var isItem = false
+    var item: Int64?
     switch ObjectPath(path) {
     case .collection(let name): place = try? self.place(name)
-    case .item(let name, _):
+    case .item(let name, let id):
       place = try? self.place(name)
-      isItem = true
+      item = id
     case .other: return nil
     }
     guard case .vault(let id) = place, let state = try? vault.state(of: id) else { return nil }
@@ -156,8 +172,14 @@ extension SecretService {
     case .marked: (.login, id)
     case .sealed, .evicted: (.login, nil)
     case .closed: (.collection(id), nil)
-    // An item that is not readable although everything is: another device's, or one that is not trusted.
-    case .unlocked: isItem ? nil : (.login, nil)
+    case .unlocked:
+      // An item that is not readable although everything is: one that asks for something, another device's, or one that is
+      // not trusted.
+      if let item {
+        (try? vault.readability(ofItem: item)) == .guarded ? (.item(item, client: client), nil) : nil
+      } else {
+        (.login, nil)
+      }
     }
   }
 
@@ -182,7 +204,7 @@ extension SecretService {
     switch prompt.purpose {
     case .unlock(let wanted):
       // What was opened by other means counts as well.
-      let open = wanted.filter { (try? lockState($0)) == .open }
+      let open = wanted.filter { (try? lockState($0, for: prompt.owner)) == .open }
       let dismissed = open.isEmpty || (dismissed && open.count < wanted.count)
       // The result has its type also when the prompt was dismissed: clients read it all the same.
       try? bus.emitSignal(
@@ -191,6 +213,15 @@ extension SecretService {
         try out.appendBool(dismissed)
         try out.appendVariant("ao") { (inner: inout MessageWriter) throws(BusError) in
           try inner.appendObjectPaths(dismissed ? [] : open)
+        }
+      }
+    case .store(let item):
+      try? bus.emitSignal(
+        path: prompt.path, interface: Self.promptName, member: "Completed", to: prompt.owner
+      ) { (out: inout MessageWriter) throws(BusError) in
+        try out.appendBool(item.stored == nil)
+        try out.appendVariant("o") { (inner: inout MessageWriter) throws(BusError) in
+          try inner.appendObjectPath(item.stored?.path ?? ObjectPath.none)
         }
       }
     }

@@ -27,11 +27,13 @@ public final class SecretService {
 
   var sessions = TransportSessions()
   var prompts: [String: Prompt] = [:]
+  let grants: AccessGrants
   var portalRequests: [PortalRequest.Key: PortalRequest] = [:]
   /// The applications for which somebody was asked in vain, and when, since keys last came or went.
   var portalRefusals: [String: ContinuousClock.Instant] = [:]
   private var peers: [String: BusSlot] = [:]
   private var nextNumber = 1
+  private var lastQuestion: UInt64 = 1
   private var slots: [BusSlot] = []
   /// Answers that must not be empty before the whole database was looked at.
   private var waitingForVerification: [() -> Void] = []
@@ -60,6 +62,7 @@ public final class SecretService {
     self.promptQueue = promptQueue
     self.isLockerUp = isLockerUp
     self.defaultClass = defaultClass
+    grants = AccessGrants(loop: loop)
     sessionVault = try Vault(inMemoryWithLabel: "Session")
     let service = serviceInterface
     let collection = collectionInterface
@@ -210,6 +213,7 @@ public final class SecretService {
   private func forget(_ client: String) {
     peers[client] = nil
     sessions.removeAll(of: client)
+    grants.forget(client: client)
     let dropped = prompts.values.filter { $0.owner == client }
     prompts = prompts.filter { $0.value.owner != client }
     for prompt in dropped { drop(prompt, telling: false) }
@@ -238,6 +242,43 @@ public final class SecretService {
     case .evicted: !isLockerUp()
     case .unlocked: false
     }
+  }
+
+  /// To be called when keys are erased: what a person answered for does not outlive that.
+  public func dropGrants() {
+    grants.removeAll()
+  }
+
+  /// Lets a client read an item once: a person answered for it.
+  public func add(_ grant: AccessGrant, for client: String) { grants.add(grant, for: client) }
+
+  /// Whether a person's answer for that client stands.
+  public func isGranted(_ item: Int64, for client: String) -> Bool { grants.allow(item, for: client) }
+
+  /// The item that a question about a new passphrase is for; nil where nobody waits for it any more.
+  public func label(ofWaiting question: Question) -> String? { waiting(question)?.item.label }
+
+  /// Stores the item that waits for this passphrase.
+  public func store(_ question: Question, _ passphrase: consuming NewItemPassphrase) throws(BusError) {
+    guard let (item, client) = waiting(question), item.stored == nil else {
+      throw .noSuchObject("")
+    }
+    item.stored = try store(
+      item.received, item.label, item.control, in: item.collection, replacing: item.replaces,
+      passphrase: passphrase, for: client)
+  }
+
+  private func waiting(_ question: Question) -> (item: WaitingItem, client: String)? {
+    for prompt in prompts.values {
+      if let item = prompt.item, item.question == question { return (item, prompt.owner) }
+    }
+    return nil
+  }
+
+  /// A number for a question that is not shared.
+  func nextQuestion() -> UInt64 {
+    defer { lastQuestion += 1 }
+    return lastQuestion
   }
 
   /// Tells clients what changed, after keys came or went.

@@ -163,12 +163,13 @@ extension SecretService {
     _ attributes: [String: String], in place: CollectionPlace?, _ call: MethodCall,
     _ answer: @escaping (inout MessageWriter, [Found]) throws(BusError) -> Void
   ) throws(BusError) {
-    let found = try findItems(attributes, in: place)
+    let client = call.sender
+    let found = try findItems(attributes, in: place, for: client)
     if found.isEmpty && !vault.isVerified {
       whenVerified { [weak self] in
         guard let self else { return }
         do throws(BusError) {
-          let found = try findItems(attributes, in: place)
+          let found = try findItems(attributes, in: place, for: client)
           call.reply { (out: inout MessageWriter) throws(BusError) in try answer(&out, found) }
         } catch { call.fail(error) }
       }
@@ -177,26 +178,43 @@ extension SecretService {
     call.reply { (out: inout MessageWriter) throws(BusError) in try answer(&out, found) }
   }
 
-  private func findItems(_ attributes: [String: String], in place: CollectionPlace?) throws(BusError) -> [Found] {
+  private func findItems(
+    _ attributes: [String: String], in place: CollectionPlace?, for client: String
+  ) throws(BusError) -> [Found] {
     try BusError.vault { () throws(VaultError) in
       let control = try ControlAttributes(attributes)
       let query = control.query
       var found: [Found] = []
       switch place {
       case .vault(let id):
-        for item in try vault.search(query, in: id) { found.append(Self.found(item, .vault(id))) }
+        for item in try vault.search(query, in: id) { found.append(self.found(item, .vault(id), for: client)) }
       case .session(let id):
-        for item in try sessionVault.search(query, in: id) { found.append(Self.found(item, .session(id))) }
+        for item in try sessionVault.search(query, in: id) {
+          found.append(self.found(item, .session(id), for: client))
+        }
       case nil:
-        for item in try vault.search(query) { found.append(Self.found(item, .vault(item.collection))) }
-        for item in try sessionVault.search(query) { found.append(Self.found(item, .session(item.collection))) }
+        for item in try vault.search(query) {
+          found.append(self.found(item, .vault(item.collection), for: client))
+        }
+        for item in try sessionVault.search(query) {
+          found.append(self.found(item, .session(item.collection), for: client))
+        }
       }
-      return control.isForClassAlone ? found.map { Found(path: $0.path, isReadable: false) } : found
+      return control.isForControlAlone ? found.map { Found(path: $0.path, isReadable: false) } : found
     }
   }
 
-  private static func found(_ item: FoundItem, _ place: CollectionPlace) -> Found {
-    Found(path: place.path(item: item.id), isReadable: item.readability == .open)
+  private func found(_ item: FoundItem, _ place: CollectionPlace, for client: String) -> Found {
+    Found(path: place.path(item: item.id), isReadable: mayRead(item.id, item.readability, for: client))
+  }
+
+  /// Whether a client may read an item now; one that asks for something only after a person answered for that client.
+  func mayRead(_ item: Int64, _ readability: Readability, for client: String) -> Bool {
+    switch readability {
+    case .locked: false
+    case .guarded: grants.allow(item, for: client)
+    case .open: true
+    }
   }
 
   private func unlock(_ call: MethodCall) throws(BusError) {
@@ -205,7 +223,7 @@ extension SecretService {
     var closed: [String] = []
     var seen: Set<String> = []
     for path in requested where seen.insert(path).inserted {
-      switch try lockState(path) {
+      switch try lockState(path, for: call.sender) {
       case .open: open.append(path)
       case .closed: closed.append(path)
       case .absent: break
@@ -229,7 +247,7 @@ extension SecretService {
   /// alias's.
   ///
   /// - Throws: the reason, where it cannot be told what an alias stands for.
-  func lockState(_ path: String) throws(BusError) -> LockState {
+  func lockState(_ path: String, for client: String) throws(BusError) -> LockState {
     do throws(BusError) {
       switch ObjectPath(path) {
       case .other: return .absent
@@ -238,8 +256,8 @@ extension SecretService {
         if isUnknown(name) { return .closed }
         let item = try item(at: path)
         let vault = holder(item.collection).vault
-        return try BusError.vault { () throws(VaultError) in try vault.readability(ofItem: item.id) } == .open
-          ? .open : .closed
+        let readability = try BusError.vault { () throws(VaultError) in try vault.readability(ofItem: item.id) }
+        return mayRead(item.id, readability, for: client) ? .open : .closed
       }
     } catch {
       guard error.isNoSuchObject else { throw error }
@@ -280,6 +298,7 @@ extension SecretService {
   private func getSecrets(_ call: MethodCall) throws(BusError) {
     let paths = try call.message.readObjectPaths()
     let session = try session(try call.message.readObjectPath(), of: call.sender)
+    let client = call.sender
     call.reply(sensitive: true) { [self] (out: inout MessageWriter) throws(BusError) in
       try out.open("a", "{o(oayays)}")
       var answered: Set<String> = []
@@ -287,8 +306,9 @@ extension SecretService {
         // What is gone or locked is left out; the rest is still wanted.
         guard case .item(let name, let id) = ObjectPath(path), let place = try? place(name) else { continue }
         let (vault, collection) = holder(place)
+        let granted = isKept(ItemPlace(collection: place, id: id)) ? grants.take(id, for: client) : nil
         let opened: OpenedSecret? = try BusError.vault { () throws(VaultError) in
-          try vault.secretIfReadable(ofItem: id, in: collection)
+          try vault.secretIfReadable(ofItem: id, in: collection, granted: granted)
         }
         guard let opened else { continue }
         try out.open("e", "o(oayays)")
@@ -301,9 +321,14 @@ extension SecretService {
   }
 
   /// Writes an item's secret for a session.
-  func write(_ item: ItemPlace, _ session: TransportSession, to out: inout MessageWriter) throws(BusError) {
+  func write(
+    _ item: ItemPlace, _ session: TransportSession, for client: String, to out: inout MessageWriter
+  ) throws(BusError) {
     let vault = holder(item.collection).vault
-    let opened: OpenedSecret = try BusError.vault { () throws(VaultError) in try vault.readSecret(ofItem: item.id) }
+    let granted = isKept(item) ? grants.take(item.id, for: client) : nil
+    let opened: OpenedSecret = try BusError.vault { () throws(VaultError) in
+      try vault.readSecret(ofItem: item.id, granted: granted)
+    }
     try session.write(opened.secret, contentType: opened.contentType, to: &out)
   }
 

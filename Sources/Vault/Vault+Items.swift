@@ -24,6 +24,9 @@ public enum ItemQuery: Equatable, Sendable {
   case attributes([String: String])
   /// Items of one class.
   case accessibility(AccessibilityClass)
+  /// Items that ask for just this, of one class or any. One that asks for something of which its label would tell, and
+  /// cannot be read now, is among them: it may be that.
+  case access(AccessControl, AccessibilityClass?)
 }
 
 /// A found item.
@@ -70,6 +73,14 @@ extension Vault {
       found = []
       for key in open.flatMap(\.classes) where key.row.accessibility == accessibility {
         found += try store.places(classKey: key.row.id)
+      }
+    case .access(let access, let accessibility):
+      found = []
+      for key in open.flatMap(\.classes) where accessibility == nil || key.row.accessibility == accessibility {
+        for place in try store.places(classKey: key.row.id) where place.isGuarded == access.asksForAnything {
+          let asked = place.isGuarded ? try info(ofItem: place.item).access : AccessControl.none
+          if asked ?? access == access { found.append(place) }
+        }
       }
     case .attributes(let attributes) where attributes.isEmpty:
       found = []

@@ -15,15 +15,29 @@ private let daemonLimit = 5000
 /// How often the person may try.
 private let attempts = 3
 
-/// Runs the PAM service until it accepts, or there is no more answer.
+/// Runs every step of the prompt; the first that is not accepted ends it.
 private func authenticate(
   _ request: PromptRequest, _ options: Options, _ prompter: PrompterChoice, _ patience: Patience
 ) -> PromptOutcome {
-  let wording = Wording(request)
-  let conversation = PromptConversation(prompter: prompter, wording: wording)
+  for step in PromptStep.steps(of: request) {
+    var outcome = PromptOutcome.unavailable
+    for service in step.services where outcome == .unavailable {
+      outcome = authenticate(service, request, options, prompter, patience)
+    }
+    guard outcome == .accepted else { return outcome }
+  }
+  return .accepted
+}
+
+/// Runs one PAM service until it accepts, or there is no more answer.
+private func authenticate(
+  _ service: PromptStep.Service, _ request: PromptRequest, _ options: Options, _ prompter: PrompterChoice,
+  _ patience: Patience
+) -> PromptOutcome {
+  let conversation = PromptConversation(prompter: prompter, wording: Wording(request, at: service))
   for attempt in 1...attempts {
     let outcome = Authentication.run(
-      service: request.purpose == .login ? "latchkey-unlock" : "latchkey-collection", user: options.account.name,
+      service: service.rawValue, user: options.account.name,
       terminal: request.terminal.isEmpty ? nil : request.terminal, folder: options.pamFolder,
       environment: [
         "LATCHKEY_PROMPT": "\(options.number)", "LATCHKEY_LABEL": PlainText.name(request.label),

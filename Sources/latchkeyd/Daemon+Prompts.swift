@@ -2,6 +2,7 @@ import Control
 import Keybag
 import Prompts
 import SecretService
+import Systemd
 import Vault
 
 // What prompts need of the vault, and the vault of prompts.
@@ -20,11 +21,32 @@ extension Daemon: PromptQueueDelegate {
     case .collection(let id):
       guard let state = try? vault.state(of: id) else { return true }
       return state == .unlocked || state == .evicted
+    case .item(let id, let client):
+      // One that is gone, or asks for nothing any more, needs nobody.
+      guard (try? vault.readability(ofItem: id)) == .guarded else { return true }
+      return presence?.service?.isGranted(id, for: client) ?? false
+    case .newItemPassphrase: return presence?.service?.label(ofWaiting: question) == nil
     case .newPassphrase, .newBackup, .backup: return false
     }
   }
 
-  func label(ofCollection id: Int64) -> String { (try? vault.info(of: id).label) ?? "" }
+  func subject(of question: Question) -> (label: String, access: AccessControl) {
+    switch question {
+    case .collection(let id), .newPassphrase(let id): ((try? vault.info(of: id).label) ?? "", .none)
+    case .item(let id, _):
+      (try? vault.info(ofItem: id)).map { ($0.metadata?.label ?? "", $0.access ?? .none) } ?? ("", .none)
+    case .newItemPassphrase: (presence?.service?.label(ofWaiting: question) ?? "", .none)
+    case .login, .newBackup, .backup: ("", .none)
+    }
+  }
+
+  func accepted(_ question: Question) {
+    guard case .item(let id, let client) = question else { return }
+    let answered = passphraseGrants.removeValue(forKey: question)
+    // Without a passphrase, what the conditions' stacks said is all there is.
+    guard let grant = answered ?? (try? vault.grant(item: id)) else { return }
+    presence?.service?.add(grant, for: client)
+  }
 
   func launchPrompt(_ number: UInt64, failed: @escaping () -> Void) {
     launcher.launch(number, by: presence, failed: failed)
@@ -36,8 +58,8 @@ extension Daemon {
     prompts.show(number, on: connection)
   }
 
-  func promptEnded(on connection: any PromptConnection) {
-    prompts.ended(on: connection)
+  func promptEnded(on connection: any PromptConnection, accepted: Bool) {
+    prompts.ended(on: connection, accepted: accepted)
     archiveEnded(on: connection)
   }
 
@@ -50,6 +72,7 @@ extension Daemon {
     let state = try Refusal.vault { () throws(VaultError) in try vault.state(of: id) }
     switch purpose {
     case .login: throw Refusal(reason: "the login password is no collection's")
+    case .item, .newItemPassphrase: throw Refusal(reason: "an item is no collection")
     case .collection:
       guard state == .closed else {
         throw Refusal(
@@ -67,7 +90,9 @@ extension Daemon {
       switch prompts.question(ofPrompt: number) {
       case .collection(let id):
         try Refusal.vault { () throws(VaultError) in try vault.passphraseDerivation(ofCollection: id) }
-      case .newPassphrase, .newBackup: prompts.newDerivation(ofPrompt: number)
+      case .item(let id, _):
+        try Refusal.vault { () throws(VaultError) in try vault.passphraseDerivation(ofItem: id) }
+      case .newPassphrase, .newBackup, .newItemPassphrase: prompts.newDerivation(ofPrompt: number)
       case .backup: archive?.derivation(prompt: number)
       case .login, nil: nil
       }
@@ -90,6 +115,22 @@ extension Daemon {
       case .newPassphrase(let id):
         guard let derivation = prompts.newDerivation(ofPrompt: number) else { return .refused("no such prompt") }
         try vault.setPassphrase(ofCollection: id, key: key, derivation)
+      case .item(let id, _):
+        guard let question, let grant = try vault.grant(item: id, passphraseKey: key) else {
+          prompts.wasWrong(prompt: number)
+          return .wrongKeys
+        }
+        // Its conditions are asked for as well: it counts when the prompt has come to its end.
+        passphraseGrants[question] = grant
+        return .live
+      case .newItemPassphrase:
+        guard let question, let derivation = prompts.newDerivation(ofPrompt: number) else {
+          return .refused("no such prompt")
+        }
+        do throws(BusError) {
+          try presence?.service?.store(question, NewItemPassphrase(derivation, key: key))
+        } catch { return .refused(error.message) }
+        return .live
       case .newBackup, .backup: return startArchive(prompt: number, key)
       case .login, nil: return .refused("no prompt of that number asks for a passphrase")
       }

@@ -23,6 +23,8 @@ final class Daemon {
   private(set) lazy var prompts = PromptQueue(loop: loop, delegate: self)
   /// The backup or restore that is under way.
   var archive: Archive?
+  /// What opens items whose prompts are not through yet.
+  var passphraseGrants: [Question: AccessGrant] = [:]
   /// Keys that wait until the locker is gone.
   private var staged: ArrivedKeys?
   private var idle: EventSource?
@@ -331,12 +333,14 @@ extension Daemon: ControlHandler {
 extension Daemon: SessionWatchDelegate {
   func eraseUnlockedKeys(_ reason: LockReason) {
     vault.evict()
+    dropGrants()
     archive?.cancel("the vault was locked meanwhile")
   }
 
   func eraseAllKeys(_ reason: SealReason) {
     staged = nil
     vault.seal()
+    dropGrants()
     switch reason {
     case .sessionsEnded, .noSession: vault.forgetOlderFiles()
     // The person who is to read it has not gone.
@@ -345,6 +349,12 @@ extension Daemon: SessionWatchDelegate {
     archive?.cancel("the vault was locked meanwhile")
     presence?.service?.sessionEnded()
     presence?.manage(.stop, Daemon.firstUnlockUnit)
+  }
+
+  /// What a person answered for does not outlive a lock.
+  private func dropGrants() {
+    passphraseGrants = [:]
+    presence?.service?.dropGrants()
   }
 
   func eraseStagedKeys() { staged = nil }

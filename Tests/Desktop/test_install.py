@@ -32,6 +32,9 @@ INSTALLED = {
     "usr/lib/systemd/user/latchkey-prompt@.service",
     "etc/pam.d/latchkey-unlock",
     "etc/pam.d/latchkey-collection",
+    "etc/pam.d/latchkey-item",
+    "etc/pam.d/latchkey-presence",
+    "etc/pam.d/latchkey-biometry",
 }
 OF_OTHERS = {
     "usr/share/dbus-1/services/org.freedesktop.secrets.service",

@@ -1,0 +1,27 @@
+import Prompts
+import Vault
+
+/// An item that a client wants stored, and that waits for the person to choose its passphrase.
+final class WaitingItem {
+  let received: ReceivedSecret
+  let label: String
+  let control: ControlAttributes
+  let collection: CollectionPlace
+  let replaces: Bool
+  /// What a person is asked: for this item and no other.
+  let question: Question
+  /// Where it was stored.
+  var stored: SecretService.ItemPlace?
+
+  init(
+    _ received: ReceivedSecret, label: String, control: ControlAttributes, in collection: CollectionPlace,
+    replacing: Bool, number: UInt64
+  ) {
+    self.received = received
+    self.label = label
+    self.control = control
+    self.collection = collection
+    replaces = replacing
+    question = .newItemPassphrase(number)
+  }
+}
