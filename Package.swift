@@ -75,7 +75,7 @@ let package = Package(
       swiftSettings: strict),
 
     .target(
-      name: "Prompters", dependencies: ["Control", "Gcrypt", "PAMClient", "Posix", "Sodium", "Systemd"],
+      name: "Prompters", dependencies: ["Control", "Gcrypt", "Keybag", "PAMClient", "Posix", "Sodium", "Systemd"],
       swiftSettings: strict),
 
     .target(
@@ -135,9 +135,9 @@ let package = Package(
       name: "ControlTests", dependencies: ["Backup", "Bytes", "Control", "Keybag", "Posix", "Sodium"],
       swiftSettings: strict),
     .testTarget(
-      name: "SecretServiceTests", dependencies: ["PrivateBus", "Prompts", "SecretService", "Systemd", "Vault"],
+      name: "SecretServiceTests", dependencies: ["Keybag", "PrivateBus", "Prompts", "SecretService", "Systemd", "Vault"],
       swiftSettings: strict),
-    .testTarget(name: "PromptsTests", dependencies: ["Control", "Prompts", "Systemd"], swiftSettings: strict),
+    .testTarget(name: "PromptsTests", dependencies: ["Control", "Keybag", "Prompts", "Systemd"], swiftSettings: strict),
     .target(
       name: "StandInDevice", dependencies: ["Keybag", "Posix", "Sodium"], path: "Tests/StandInDevice",
       swiftSettings: strict),
@@ -167,7 +167,7 @@ let package = Package(
     .testTarget(
       name: "PromptersTests",
       dependencies: [
-        "Control", "Gcrypt", "PAMClient", "Prompters", "Sodium", .product(name: "BigInt", package: "BigInt"),
+        "Control", "Gcrypt", "Keybag", "PAMClient", "Prompters", "Sodium", .product(name: "BigInt", package: "BigInt"),
       ], swiftSettings: strict),
     .testTarget(name: "BytesTests", dependencies: ["Bytes"], swiftSettings: strict),
     .testTarget(

@@ -62,7 +62,7 @@ public struct Wording: Sendable {
       question.button = "Continue"
     }
     // The module names who wants it, as for one that is there already; a new one is the person's to choose.
-    guard isUsual || purpose == .newItemPassphrase else { return question }
+    guard isUsual || (purpose == .newItemPassphrase && !isVisible) else { return question }
     switch service {
     case .unlock, .presence, .biometry:
       question.message =

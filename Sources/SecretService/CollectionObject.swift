@@ -118,8 +118,14 @@ extension SecretService {
     replacing: Bool, _ call: MethodCall
   ) throws(BusError) {
     let control = try BusError.vault { () throws(VaultError) in try ControlAttributes(attributes) }
-    if control.access?.needsPassphrase ?? false {
+    if let access = control.access, access.asksForAnything {
       guard case .vault = place else { throw .notSupported("items of the session collection ask for nothing") }
+      // What is not looked at is not to be promised.
+      guard !access.conditions.contains(.biometryCurrentSet) else {
+        throw .notSupported("the set of enrolled fingers cannot be told here: use biometry-any")
+      }
+    }
+    if control.access?.needsPassphrase ?? false {
       let waiting = WaitingItem(
         received, label: label, control: control, in: place, replacing: replacing, number: nextQuestion())
       let prompt = makePrompt(.store(waiting), for: call.sender)
@@ -144,9 +150,6 @@ extension SecretService {
     // The session collection has its keys as long as the session lasts: no class makes a difference there.
     let isKept = if case .vault = place { true } else { false }
     let access = control.access ?? .none
-    guard isKept || !access.asksForAnything else {
-      throw .notSupported("items of the session collection ask for nothing")
-    }
     let usual = isKept ? defaultClass(control.attributes) : .whenUnlocked
     let stored: (id: Int64, isNew: Bool)
     do throws(VaultError) {

@@ -29,6 +29,14 @@ struct AddCommand: ParsableCommand {
   var className: String?
   @Option(
     help: ArgumentHelp(
+      "What is asked for before each time that it is read.",
+      discussion: """
+        Words with commas between them: user-presence, device-passcode, biometry-any, application-password (a passphrase of \
+        its own), and 'or' where one condition is enough.
+        """, valueName: "what"))
+  var require: String?
+  @Option(
+    help: ArgumentHelp(
       "Where it is stored: a collection's label, or the first part of where its items are. By default 'login'.",
       valueName: "name"))
   var collection: String?
@@ -46,6 +54,7 @@ struct AddCommand: ParsableCommand {
   func validate() throws {
     _ = try AccessibilityClass.option(className)
     _ = try ItemAttributes(attributes)
+    do { _ = try AccessControl(text: require ?? "") } catch { throw ValidationError("--require: \(error.explanation).") }
   }
 
   private struct Report: Encodable {
@@ -73,8 +82,20 @@ struct AddCommand: ParsableCommand {
       }
       let (secret, wasCut) = try input.read(contentType: contentType)
       let channel = try SecretChannel(connection)
-      let path = try connection.opening(same.first?.path ?? home.path, asking: !prompts.isForbidden) {
-        try store(secret, values, in: home, by: channel, on: connection)
+      var prompt: String?
+      var path = try connection.opening(same.first?.path ?? home.path, asking: !prompts.isForbidden) {
+        let stored = try store(secret, values, in: home, by: channel, on: connection)
+        prompt = stored.prompt
+        return stored.item
+      }
+      if let prompt {
+        guard !prompts.isForbidden else {
+          throw Failure.declined("it needs a passphrase, which is asked for by a prompt, and --no-prompt forbids that.")
+        }
+        guard let made = try connection.perform(prompt) else {
+          throw Failure.declined("no passphrase was chosen. Nothing was stored.")
+        }
+        path = made
       }
       let place = String(path.dropFirst(ListedCollection.folder.count))
       let replaced = same.contains { $0.path == path }
@@ -89,9 +110,10 @@ struct AddCommand: ParsableCommand {
   private func store(
     _ secret: Secret, _ attributes: [String: String], in home: ListedCollection, by channel: SecretChannel,
     on connection: VaultConnection
-  ) throws(BusError) -> String {
+  ) throws(BusError) -> (item: String, prompt: String?) {
     var attributes = attributes
     attributes[ItemAttributes.className] = className
+    attributes[ItemAttributes.requireName] = require
     return try connection.call(home.path, VaultConnection.collection, "CreateItem") {
       (out: inout MessageWriter) throws(BusError) in
       try out.appendDictionary("sv") { (all: inout MessageWriter) throws(BusError) in
@@ -110,7 +132,9 @@ struct AddCommand: ParsableCommand {
       try channel.write(secret, to: &out)
       try out.appendBool(replace)
     } read: { (answer: Message) throws(BusError) in
-      try answer.readObjectPath()
+      let item = try answer.readObjectPath()
+      let prompt = try answer.readObjectPath()
+      return (item, prompt == VaultConnection.none ? nil : prompt)
     }
   }
 }

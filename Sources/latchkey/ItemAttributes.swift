@@ -6,6 +6,7 @@ import Keybag
 /// typed in the wrong place.
 struct ItemAttributes {
   static let className = ClassRule.reservedPrefix + "accessible"
+  static let requireName = ClassRule.reservedPrefix + "require"
 
   private(set) var values: [String: String] = [:]
 
@@ -29,7 +30,7 @@ struct ItemAttributes {
   /// Refuses names that are not an item's to choose.
   static func check(_ name: String) throws {
     guard !name.hasPrefix(ClassRule.reservedPrefix) else {
-      throw ValidationError("Attributes do not begin with \(ClassRule.reservedPrefix); a class is named with --class.")
+      throw ValidationError("Attributes do not begin with \(ClassRule.reservedPrefix); a class is named with --class, and what an item asks for with --require.")
     }
   }
 

@@ -143,7 +143,7 @@ private struct Obstacles {
         try out.appendObjectPath(channel.path)
       } read: { _ in
       }
-    } catch let error as BusError where !error.isLocked {
+    } catch let error as BusError {
       return String(error.message.prefix { $0 != ";" })
     } catch {}
     return "it cannot be opened here; 'latchkey get' says why"

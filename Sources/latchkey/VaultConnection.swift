@@ -213,8 +213,13 @@ final class VaultConnection {
   }
 
   /// Waits for a person. A signal that would end this program withdraws the question first.
-  private func perform(_ prompt: String) throws {
+  ///
+  /// - Returns: the path of what was made, where the prompt was for that; nil for everything else, and where the person
+  ///   wanted none of it.
+  @discardableResult
+  func perform(_ prompt: String) throws -> String? {
     var isCompleted = false
+    var made: String?
     var isGone = false
     var arrived: Int32?
     let signals = InterruptingSignals()
@@ -223,8 +228,11 @@ final class VaultConnection {
     let watch = try bus.watchPeer(owner) { isGone = true }
     let slot = try bus.matchSignal(
       sender: owner, path: prompt, interface: Self.prompt, member: "Completed"
-    ) { _ in isCompleted = true }
-    try withExtendedLifetime((sources, watch, slot)) {
+    ) { message in
+      isCompleted = true
+      made = try? message.readMadeObject()
+    }
+    return try withExtendedLifetime((sources, watch, slot)) {
       try call(prompt, Self.prompt, "Prompt") { (out: inout MessageWriter) throws(BusError) in
         // No window: the vault finds the terminal by itself.
         try out.appendString("")
@@ -233,7 +241,7 @@ final class VaultConnection {
       try serve { isCompleted || isGone || arrived != nil }
       guard let number = arrived else {
         if isGone { throw BusError.disconnected("the vault is gone") }
-        return
+        return made
       }
       try? call(prompt, Self.prompt, "Dismiss") { _ in }
       try? serve(for: 2000) { isCompleted || isGone }
@@ -262,6 +270,15 @@ private struct InterruptingSignals {
     sigemptyset(&set)
     for number in numbers { sigaddset(&set, number) }
     pthread_sigmask(SIG_UNBLOCK, &set, nil)
+  }
+}
+
+extension Message {
+  /// What `Completed` says of a prompt for something new.
+  fileprivate func readMadeObject() throws(BusError) -> String? {
+    let isDismissed = try readBool()
+    let path = try readVariant("o") { (value) throws(BusError) in try value.readObjectPath() }
+    return isDismissed ? nil : path
   }
 }
 

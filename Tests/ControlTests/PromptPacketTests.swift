@@ -33,9 +33,11 @@ import Testing
     }
   }
 
-  @Test func theBytesAreThoseOfTheFormat() {
-    let texts: [UInt8] = [1, 0, 0x61, 0, 0, 2, 0, 0x62, 0x63, 0, 0]
-    let request = PromptRequest(purpose: .newPassphrase, label: "a", caller: "", window: "bc", terminal: "")
+  @Test func theBytesAreThoseOfTheFormat() throws {
+    let texts: [UInt8] = [1, 0, 0x61, 0, 0, 2, 0, 0x62, 0x63, 0, 0, 1, 0, 0, 0x80]
+    let request = PromptRequest(
+      purpose: .newPassphrase, label: "a", caller: "", window: "bc", terminal: "",
+      access: try AccessControl(text: "user-presence,application-password"))
     #expect(ControlReply.prompt(request).encoded == [1, 5, 3] + texts)
     #expect(ControlReply.opened(0x0102, request).encoded == [1, 9, 2, 1, 0, 0, 0, 0, 0, 0, 3] + texts)
     #expect(ControlReply.passphraseRemoved.encoded == [1, 10])
@@ -88,14 +90,26 @@ import Testing
         out.put(head)
         out.number(UInt8(1))
         for index in 0..<4 { out.text(String(repeating: "x", count: index == field ? size : 3)) }
+        out.number(UInt32(0))
         #expect((ControlReply(decoding: out.bytes) != nil) == isTaken)
       }
     }
   }
 
-  @Test(arguments: [0, 4, 255] as [UInt8]) func anUnknownPurposeIsNone(purpose: UInt8) {
-    #expect(ControlReply(decoding: [1, 5, purpose] + [UInt8](repeating: 0, count: 8)) == nil)
-    #expect(ControlReply(decoding: [1, 9, 7, 0, 0, 0, 0, 0, 0, 0, purpose] + [UInt8](repeating: 0, count: 8)) == nil)
+  @Test(arguments: [0, 6, 255] as [UInt8]) func anUnknownPurposeIsNone(purpose: UInt8) {
+    let rest = [UInt8](repeating: 0, count: 12)
+    #expect(ControlReply(decoding: [1, 5, 1] + rest) != nil)
+    #expect(ControlReply(decoding: [1, 5, purpose] + rest) == nil)
+    #expect(ControlReply(decoding: [1, 9, 7, 0, 0, 0, 0, 0, 0, 0, purpose] + rest) == nil)
+  }
+
+  @Test func flagsThatDoNotGoTogetherAreNoRequest() {
+    for flags in [0x11, 0xA, 0x4, 0xC010, UInt32.max] as [UInt32] {
+      var out = ByteWriter()
+      out.put([1, 5, 4] + [UInt8](repeating: 0, count: 8))
+      out.number(flags)
+      #expect(ControlReply(decoding: out.bytes) == nil)
+    }
   }
 
   @Test(arguments: [6, 8, 12, 16, 254] as [UInt8]) func whatIsNeverAnAnswerIsNone(operation: UInt8) {

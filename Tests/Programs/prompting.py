@@ -44,7 +44,7 @@ class Prompting:
                                 check=True).stdout
         (self.folder / "passwd").write_text(f"{PERSON.pw_name}:{hashed}")
         self.password_line = f"auth required pam_pwdfile.so nodelay pwdfile={self.folder}/passwd"
-        for name in ("latchkey-unlock", "latchkey-collection"):
+        for name in ("latchkey-unlock", "latchkey-collection", "latchkey-item", "latchkey-presence", "latchkey-biometry"):
             self.service(name, self.password_line)
         self.log = self.folder / "log"
         self.process, self.number = None, NUMBER

@@ -15,7 +15,7 @@ DERIVATION, PASSPHRASE, DECLINED = 7, 8, 255
 ROTATE, MAY_ROTATE, NEEDED_EPOCH = 21, 22, 23
 DEVICE_SECRET, DESTROY = 24, 25
 PRESENT, NEW = 0, 1
-LOGIN, COLLECTION, NEW_PASSPHRASE = 1, 2, 3
+LOGIN, COLLECTION, NEW_PASSPHRASE, ITEM, NEW_ITEM_PASSPHRASE = 1, 2, 3, 4, 5
 ACCEPTED, DISMISSED, UNAVAILABLE = 0, 1, 2
 NOTHING, KEYS, REFUSED = 0, 1, 2
 LIVE, STAGED, WRONG_KEYS, UNLOCK_REFUSED, UNUSABLE = 0, 1, 2, 3, 4
@@ -44,8 +44,9 @@ def status(state=1, first=True, locker=False, staged=False, memory=True, reasons
             + struct.pack("<QQQQBIQBB", *rotation, former, epoch, code, passwordless, older))
 
 
-def prompt(purpose=LOGIN, label="", caller="", window="", terminal=""):
-    return bytes([VERSION, PROMPT, purpose]) + b"".join(map(text, (label, caller, window, terminal)))
+def prompt(purpose=LOGIN, label="", caller="", window="", terminal="", access=0):
+    texts = b"".join(map(text, (label, caller, window, terminal)))
+    return bytes([VERSION, PROMPT, purpose]) + texts + struct.pack("<I", access)
 
 
 def answer(operation, code, reason=""):

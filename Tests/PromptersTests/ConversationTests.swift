@@ -35,7 +35,9 @@ struct ConversationTests {
   private func conversation(_ person: Person, _ purpose: PromptRequest.Purpose) -> PromptConversation {
     PromptConversation(
       prompter: person,
-      wording: Wording(PromptRequest(purpose: purpose, label: "", caller: "", window: "", terminal: "")))
+      wording: Wording(
+        PromptRequest(purpose: purpose, label: "", caller: "", window: "", terminal: ""),
+        at: purpose == .login ? .unlock : .collection))
   }
 
   private func ask(_ conversation: PromptConversation, _ message: ConversationMessage) -> String? {

@@ -1,4 +1,5 @@
 import Control
+import Keybag
 import Testing
 
 @testable import Prompters
@@ -17,8 +18,47 @@ struct WordingTests {
     #expect(PlainText.name(text).unicodeScalars.elementsEqual(shown.unicodeScalars))
   }
 
-  private func wording(_ purpose: PromptRequest.Purpose, label: String = "", caller: String = "") -> Wording {
-    Wording(PromptRequest(purpose: purpose, label: label, caller: caller, window: "", terminal: ""))
+  private func wording(
+    _ purpose: PromptRequest.Purpose, label: String = "", caller: String = "", at service: PromptStep.Service? = nil
+  ) -> Wording {
+    let usual: PromptStep.Service =
+      switch purpose {
+      case .login: .unlock
+      case .collection, .newPassphrase: .collection
+      case .item, .newItemPassphrase: .item
+      }
+    let request = PromptRequest(purpose: purpose, label: label, caller: caller, window: "", terminal: "")
+    return Wording(request, at: service ?? usual)
+  }
+
+  @Test("what an item asks for")
+  func item() {
+    let passphrase = wording(.item, label: "Bank", caller: "mail").question("Passphrase: ", isVisible: false, warning: "")
+    #expect(passphrase.message == "Enter the passphrase of the item \"Bank\"" && !passphrase.isNew)
+    #expect(passphrase.detail == "The application \"mail\" wants to read the item \"Bank\".")
+    let presence = wording(.item, label: "Bank", at: .presence).question("Password: ", isVisible: false, warning: "")
+    #expect(presence.message == "Enter your login password to open the item \"Bank\"")
+    let new = wording(.newItemPassphrase, label: "Bank", caller: "mail")
+      .question("Passphrase for 'Bank', wanted by mail: ", isVisible: false, warning: "")
+    #expect(new.isNew && new.message == "Choose a passphrase for the item \"Bank\"")
+    #expect(new.detail == "The application \"mail\" wants to store the item \"Bank\".")
+    #expect(wording(.item, at: .presence).refusal != wording(.item).refusal)
+  }
+
+  @Test(
+    "the steps of a prompt",
+    arguments: [
+      ("user-presence", [[.presence]]), ("device-passcode", [[.presence]]), ("biometry-any", [[.biometry]]),
+      ("application-password", [[.item]]), ("user-presence,application-password", [[.presence], [.item]]),
+      ("biometry-any,device-passcode", [[.biometry], [.presence]]),
+      ("biometry-any,device-passcode,and", [[.biometry], [.presence]]),
+      ("biometry-current-set,device-passcode,or", [[.biometry, .presence]]),
+      ("biometry-any,device-passcode,or,application-password", [[.biometry, .presence], [.item]]), ("", []),
+    ] as [(String, [[PromptStep.Service]])])
+  func steps(_ text: String, _ services: [[PromptStep.Service]]) throws {
+    let request = PromptRequest(
+      purpose: .item, label: "", caller: "", window: "", terminal: "", access: try AccessControl(text: text))
+    #expect(PromptStep.steps(of: request).map(\.services) == services)
   }
 
   @Test("the login password")
@@ -61,5 +101,5 @@ struct WordingTests {
 }
 
 extension PromptRequest.Purpose {
-  fileprivate static let all: [PromptRequest.Purpose] = [.login, .collection, .newPassphrase]
+  fileprivate static let all: [PromptRequest.Purpose] = [.login, .collection, .newPassphrase, .item, .newItemPassphrase]
 }

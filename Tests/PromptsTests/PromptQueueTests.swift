@@ -1,4 +1,5 @@
 import Control
+import Keybag
 import Prompts
 import Systemd
 import Testing
@@ -12,6 +13,8 @@ import Testing
     var launched: [UInt64] = []
     var cannotLaunch = false
     var needsNobody = false
+    var access = AccessControl.none
+    var accepted: [Question] = []
     func isAnswered(_ question: Question, lifting: Set<Int64>) -> Bool {
       open.contains(question) && lifting.isDisjoint(with: marked)
     }
@@ -20,7 +23,10 @@ import Testing
       open.insert(.login)
       marked.subtract(lifting)
     }
-    func label(ofCollection id: Int64) -> String { "collection \(id)" }
+    func subject(of question: Question) -> (label: String, access: AccessControl) {
+      if case .collection(let id) = question { ("collection \(id)", .none) } else { ("", access) }
+    }
+    func accepted(_ question: Question) { accepted.append(question) }
     func launchPrompt(_ number: UInt64, failed: @escaping () -> Void) {
       launched.append(number)
       if cannotLaunch { failed() }
@@ -100,6 +106,33 @@ import Testing
       for _ in 0..<10 where scene.ended.isEmpty { _ = try? scene.loop.runOnce(timeout: .seconds(1)) }
     }
     #expect(scene.ended == ["client"] && scene.daemon.launched.isEmpty)
+  }
+
+  @Test("items' questions are each client's own, and what PAM accepted is told once, by who showed it")
+  func items() throws {
+    let scene = try Scene()
+    scene.daemon.access = try AccessControl(text: "user-presence,application-password")
+    _ = scene.ask(.item(7, client: ":1.1"), "first")
+    _ = scene.ask(.item(7, client: ":1.2"), "second")
+    _ = scene.ask(.newItemPassphrase(1), "third")
+    #expect(scene.daemon.launched.count == 1)
+    let first = try scene.show()
+    #expect(first.request.purpose == .item && first.request.access == scene.daemon.access)
+    scene.queue.ended(on: Screen(), accepted: true)
+    #expect(scene.daemon.accepted.isEmpty && scene.ended.isEmpty)
+    scene.queue.ended(on: first.screen, accepted: true)
+    scene.queue.ended(on: first.screen, accepted: true)
+    #expect(scene.daemon.accepted == [.item(7, client: ":1.1")] && scene.ended == ["first"])
+    let second = try scene.show()
+    scene.queue.ended(on: second.screen)
+    #expect(scene.daemon.accepted.count == 1 && scene.ended == ["first", "second"])
+    let third = try scene.show()
+    #expect(third.request.purpose == .newItemPassphrase)
+    scene.daemon.isLockerUp = true
+    scene.queue.stateChanged()
+    #expect(third.screen.wasWithdrawn)
+    scene.queue.ended(on: third.screen, accepted: true)
+    #expect(scene.daemon.accepted.count == 1, "what was withdrawn says nothing more")
   }
 
   @Test("where the login has no password, nobody is asked for it")

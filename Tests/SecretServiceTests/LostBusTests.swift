@@ -1,4 +1,5 @@
 import PrivateBus
+import Keybag
 import Prompts
 import SecretService
 import Systemd
@@ -12,7 +13,8 @@ import Vault
     var launched: [UInt64] = []
     func openWithoutAsking(_ question: Question, lifting: Set<Int64>) {}
     func isAnswered(_ question: Question, lifting: Set<Int64>) -> Bool { false }
-    func label(ofCollection id: Int64) -> String { "" }
+    func subject(of question: Question) -> (label: String, access: AccessControl) { ("", .none) }
+    func accepted(_ question: Question) {}
     func launchPrompt(_ number: UInt64, failed: @escaping () -> Void) { launched.append(number) }
   }
 

@@ -1,0 +1,318 @@
+"""Items that ask for the person, or for a passphrase of their own: through any client, and for that client alone."""
+
+import pytest
+from clients import CLASS
+from peer import COLLECTION, INVALID, IS_LOCKED, ITEM, LOGIN, NOTHING, ROOT, SERVICE, SESSION_COLLECTION, Failure, Peer
+from person import Person
+from session import wait_until
+from vaultreader import APPLICATION, Vault, machine_identity
+
+REQUIRE = "latchkey:require"
+PASSPHRASE = "application-password"
+PRESENCE = "user-presence"
+
+
+@pytest.fixture
+def opened(session):
+    """A session whose prompts come line by line on the caller's terminal."""
+    pinentry = session.root / "bin/pinentry"
+    pinentry.write_text("#!/bin/false\n")
+    pinentry.chmod(0o755)
+    assert session.login().returncode == 0
+    return session
+
+
+@pytest.fixture
+def peer(opened):
+    connected = Peer(opened)
+    yield connected
+    connected.close()
+
+
+def store(session, secret, passphrase, *attributes, label="Bank"):
+    """secret-tool stores an item whose passphrase the person chooses."""
+    words = ["secret-tool", "store", f"--label={label}", *attributes, REQUIRE, PASSPHRASE]
+    person = Person(session, *words).expect("Password: ").type(secret)
+    person.expect("Choose a passphrase for").expect(label).type(passphrase).expect("again").type(passphrase)
+    person.output()
+    assert person.status == 0
+
+
+def lookup(session, *attributes):
+    return Person(session, "secret-tool", "lookup", *attributes)
+
+
+def reader(session, **options):
+    return Vault(session.vault, session.password, machine_identity(APPLICATION), **options)
+
+
+# MARK: a passphrase
+
+
+def test_a_passphrase_is_chosen_once_and_asked_before_each_read(opened):
+    store(opened, "the secret", "open sesame", "k", "v")
+    for _ in range(2):
+        assert lookup(opened, "k", "v").expect("assphrase").expect("Bank").type("open sesame").last_line() == "the secret"
+
+
+def test_a_wrong_passphrase_then_the_right_one(opened):
+    store(opened, "the secret", "open sesame", "k", "v")
+    person = lookup(opened, "k", "v").expect("assphrase").type("something else").expect("not right").expect("assphrase")
+    assert person.type("open sesame").last_line() == "the secret"
+
+
+@pytest.mark.parametrize("end", ["cancel", "wrong"])
+def test_without_the_passphrase_there_is_nothing(opened, end):
+    store(opened, "the secret", "open sesame", "k", "v")
+    person = lookup(opened, "k", "v").expect("assphrase")
+    if end == "cancel":
+        person.press("c")
+    else:
+        for _ in range(2):
+            person.type("something else").expect("not right").expect("assphrase")
+        person.type("something else")
+    assert "the secret" not in person.output() and person.status == 1
+
+
+def test_both_must_choose_the_same(opened):
+    person = Person(opened, "secret-tool", "store", "--label=Bank", "k", "v", REQUIRE, PASSPHRASE)
+    person.expect("Password: ").type("the secret").expect("Choose a passphrase").type("one").expect("again").type("two")
+    person.expect("not the same").expect("Choose a passphrase").press("c")
+    person.output()
+    # secret-tool ends as if it were stored: libsecret takes a dismissed prompt of CreateItem for no error.
+    assert opened.status()["items"] == 0
+
+
+def test_the_command_line_asks_on_its_terminal(opened):
+    store(opened, "the secret", "open sesame", "k", "v")
+    person = Person(opened, "latchkey", "get", "--show", "k=v").expect("assphrase").type("open sesame")
+    assert person.last_line() == "the secret" and person.status == 0
+    person = Person(opened, "latchkey", "get", "--show", "k=v").expect("assphrase").press("c")
+    assert "the secret" not in person.output() and person.status != 0
+
+
+def test_the_passphrase_is_a_key_on_the_disk(opened):
+    store(opened, "the secret", "open sesame", "k", "v")
+    store(opened, "another", "open sesame", "k", "w", label="Shop")
+    opened.restart()
+    without = reader(opened)
+    assert [item.secret for item in without.items.values()] == [None, None]
+    both = reader(opened, passphrases={"Bank": "open sesame", "Shop": "open sesame"})
+    assert [item.secret for item in both.items.values()] == [b"the secret", b"another"]
+    assert {item.flags for item in both.items.values()} == {1 << 31}
+    keys = [key.value for key in both.keys if key.kind == "passphrase"]
+    assert len(set(keys)) == 2, "a salt of its own for each"
+    with pytest.raises(Exception, match="secret"):
+        reader(opened, passphrases={"Bank": "something else"})
+
+
+def test_new_keys_leave_the_passphrase(opened):
+    store(opened, "the secret", "open sesame", "k", "v")
+    opened.run("latchkey", "rotate", "--stdin", input=opened.password + "\n", check=True)
+    assert lookup(opened, "k", "v").expect("assphrase").type("open sesame").last_line() == "the secret"
+
+
+def test_a_backup_leaves_it_behind_and_says_so(opened):
+    store(opened, "the secret", "open sesame", "k", "v")
+    opened.store("free", "a", "b")
+    done = opened.run("latchkey", "backup", "--passphrase-stdin", str(opened.home / "b"), input="backup\n")
+    assert done.returncode == 4, done.stderr
+    assert "its own passphrase keeps it out of backups" in done.stdout + done.stderr
+
+
+# MARK: conditions
+
+
+def test_the_person_is_asked_for(opened):
+    opened.store("the secret", "k", "v", REQUIRE, PRESENCE)
+    person = lookup(opened, "k", "v").expect("login password to open").type("something else").expect("not right")
+    assert person.expect("login password").type(opened.password).last_line() == "the secret"
+    person = lookup(opened, "k", "v").expect("login password").press("c")
+    assert "the secret" not in person.output() and person.status == 1
+
+
+def test_conditions_and_a_passphrase(opened):
+    words = ["secret-tool", "store", "--label=Bank", "k", "v", REQUIRE, f"{PRESENCE},{PASSPHRASE}"]
+    person = Person(opened, *words).expect("Password: ").type("the secret")
+    person.expect("Choose a passphrase").type("open sesame").expect("again").type("open sesame").output()
+    person = lookup(opened, "k", "v").expect("login password").type(opened.password)
+    assert person.expect("assphrase").type("open sesame").last_line() == "the secret"
+    # The first that is not given ends it.
+    person = lookup(opened, "k", "v").expect("login password").press("c")
+    assert "assphrase" not in person.output() and person.status == 1
+    person = lookup(opened, "k", "v").expect("login password").type(opened.password).expect("assphrase").press("c")
+    assert "the secret" not in person.output() and person.status == 1
+
+
+def test_without_a_reader_a_finger_is_not_enough(opened):
+    """The stack that denies is what a machine without a reader has."""
+    opened.store("either", "k", "or", REQUIRE, "biometry-any,or,device-passcode")
+    opened.store("both", "k", "and", REQUIRE, "biometry-any,device-passcode")
+    opened.store("finger", "k", "finger", REQUIRE, "biometry-any")
+    assert lookup(opened, "k", "or").expect("login password").type(opened.password).last_line() == "either"
+    for value in ("and", "finger"):
+        person = lookup(opened, "k", value)
+        assert "password" not in person.output() and person.status == 1
+
+
+def test_the_administrators_stack_decides(opened):
+    opened.store("the secret", "k", "v", REQUIRE, "biometry-any")
+    (opened.root / "pam.d/latchkey-biometry").write_text("auth required pam_permit.so\naccount required pam_permit.so\n")
+    assert lookup(opened, "k", "v").last_line() == "the secret"
+
+
+def test_what_cannot_be_kept_is_not_promised(opened, peer):
+    failure = peer.create_error("secret", {"a": "b", REQUIRE: "biometry-current-set"})
+    assert failure.name == "org.freedesktop.DBus.Error.NotSupported"
+    failure = peer.create_error("secret", {"a": "b", REQUIRE: f"biometry-current-set,{PASSPHRASE}"})
+    assert failure.name == "org.freedesktop.DBus.Error.NotSupported"
+
+
+@pytest.mark.parametrize("text", [
+    "or,and,device-passcode", "biometry-any,biometry-current-set", "user-presence,device-passcode", "user-presence,or",
+    "or", "and,application-password", "presence", "user-presence;device-passcode", "user-presence,", "0x1"])  # fmt: skip
+def test_flags_that_do_not_go_together_are_refused(opened, peer, text):
+    failure = peer.create_error("secret", {"a": "b", REQUIRE: text})
+    assert failure.name == INVALID and failure.message
+    assert opened.status()["items"] == 0
+
+
+# MARK: the command line
+
+
+def test_the_command_line_stores_such_items(opened):
+    person = Person(opened, "latchkey", "add", "--label", "Bank", "--require", PASSPHRASE, "k=v")
+    person.expect("secret: ").type("the secret").expect("again").type("the secret")
+    person.expect("Choose a passphrase").type("open sesame").expect("again").type("open sesame")
+    assert "Added login/1" in person.output() and person.status == 0
+    assert lookup(opened, "k", "v").expect("assphrase").type("open sesame").last_line() == "the secret"
+    opened.run("latchkey", "add", "--label", "Key", "--require", PRESENCE, "k=w", input="x", check=True)
+    assert "it asks for you" in opened.run("latchkey", "find", "k=w").stdout
+
+
+def test_the_command_line_says_what_is_wrong(opened):
+    done = opened.run("latchkey", "add", "--label", "x", "--require", "or", "k=v", input="x")
+    assert done.returncode == 64 and "need a condition to combine" in done.stderr
+    done = opened.run("latchkey", "add", "--no-prompt", "--label", "x", "--require", PASSPHRASE, "k=v", input="x")
+    assert done.returncode == 1 and "it needs a passphrase" in done.stderr
+    person = Person(opened, "latchkey", "add", "--label", "Bank", "--require", PASSPHRASE, "k=v")
+    person.expect("secret: ").type("the secret").expect("again").type("the secret").expect("Choose a passphrase").press("c")
+    assert "Nothing was stored" in person.output() and person.status == 1
+    assert opened.status()["items"] == 0
+
+
+# MARK: clients
+
+
+@pytest.fixture
+def guarded(opened, peer):
+    """An item that asks for the person, whom a stack finds there without a question."""
+    (opened.root / "pam.d/latchkey-presence").write_text("auth required pam_permit.so\naccount required pam_permit.so\n")
+    return peer.create("the secret", {"k": "v", REQUIRE: PRESENCE})
+
+
+def test_it_is_locked_until_it_is_unlocked_itself(peer, guarded):
+    assert peer.search({"k": "v"}) == ([], [guarded])
+    assert peer.get(guarded, ITEM, "Locked") is True
+    assert peer.get(guarded, ITEM, "Label") == "Test" and peer.get(guarded, ITEM, "Attributes") == {"k": "v"}
+    assert peer.read_error(guarded) == IS_LOCKED
+    # Whoever unlocks collections only gets no further, and does not wait either.
+    assert peer.unlock(LOGIN) == ([LOGIN], NOTHING)
+    assert peer.get(LOGIN, COLLECTION, "Locked") is False
+    assert peer.read_error(guarded) == IS_LOCKED
+    opened, prompt = peer.unlock(guarded)
+    assert opened == [] and peer.prompt(prompt) == (False, "ao", [guarded])
+    assert peer.search({"k": "v"}) == ([guarded], [])
+    assert peer.unlock(guarded) == ([guarded], NOTHING)
+    assert peer.read(guarded) == b"the secret"
+
+
+def test_a_grant_is_for_one_read(peer, guarded):
+    peer.prompt(peer.unlock(guarded)[1])
+    assert peer.read(guarded) == b"the secret"
+    assert peer.read_error(guarded) == IS_LOCKED
+    peer.prompt(peer.unlock(guarded)[1])
+    session = peer.plain
+    assert list(peer.call(ROOT, SERVICE, "GetSecrets", "(aoo)", [guarded], session)) == [guarded]
+    assert peer.call(ROOT, SERVICE, "GetSecrets", "(aoo)", [guarded], session) == {}
+
+
+def test_a_grant_is_for_one_client(opened, peer, guarded):
+    other = Peer(opened)
+    peer.prompt(peer.unlock(guarded)[1])
+    assert other.search({"k": "v"}) == ([], [guarded])
+    assert other.read_error(guarded) == IS_LOCKED
+    assert peer.read(guarded) == b"the secret"
+    other.close()
+
+
+def test_a_grant_does_not_outlive_a_lock(opened, peer, guarded):
+    peer.prompt(peer.unlock(guarded)[1])
+    opened.lock()
+    assert opened.locker().returncode == 0
+    assert peer.read_error(guarded) == IS_LOCKED
+
+
+def test_a_grant_does_not_outlive_its_client(opened, peer, guarded):
+    other = Peer(opened)
+    other.prompt(other.unlock(guarded)[1])
+    other.close()
+    again = Peer(opened)
+    assert again.read_error(guarded) == IS_LOCKED
+    again.close()
+
+
+def test_nothing_is_written_over_without_it(peer, guarded):
+    assert peer.create_error("new", {"k": "v"}).name == IS_LOCKED
+    assert peer.write_error(guarded, "new") == IS_LOCKED
+    with pytest.raises(Failure, match="IsLocked"):
+        peer.set(guarded, ITEM, "Attributes", "a{ss}", {"k": "v", CLASS: "always"})
+    with pytest.raises(Failure, match="IsLocked"):
+        peer.set(guarded, ITEM, "Attributes", "a{ss}", {"k": "v", REQUIRE: ""})
+    peer.prompt(peer.unlock(guarded)[1])
+    assert peer.create("new", {"k": "v"}) == guarded
+    assert peer.read_error(guarded) == IS_LOCKED, "it still asks"
+    peer.prompt(peer.unlock(guarded)[1])
+    peer.write(guarded, "newer")
+    peer.prompt(peer.unlock(guarded)[1])
+    assert peer.read(guarded) == b"newer"
+    # A label lowers nothing, and neither does the end of it all.
+    peer.set(guarded, ITEM, "Label", "s", "Other")
+    peer.call(guarded, ITEM, "Delete")
+    assert peer.search({"k": "v"}) == ([], [])
+
+
+def test_a_locked_class_comes_first(opened, peer, guarded):
+    opened.lock()
+    assert peer.read_error(guarded) == IS_LOCKED
+    person = lookup(opened, "k", "v").expect("login password").type(opened.password)
+    assert person.last_line() == "the secret"
+
+
+def test_the_screen_is_locked_while_it_is_asked(opened, peer):
+    store(opened, "the secret", "open sesame", "k", "v")
+    person = lookup(opened, "k", "v").expect("assphrase")
+    opened.lock()
+    peer.activate_screen_saver(True)
+    wait_until(lambda: opened.status()["locker_up"], "the locker")
+    person.type("open sesame")
+    peer.activate_screen_saver(False)
+    person.press("c")
+    assert "the secret" not in person.output()
+
+
+def test_what_is_required_finds_nothing_beside_attributes_and_clears_nothing_alone(opened, peer, guarded):
+    free = peer.create("free", {"k": "w"})
+    assert peer.search({"k": "v", REQUIRE: PASSPHRASE}) == ([], [guarded])
+    assert peer.search({REQUIRE: PRESENCE}) == ([], [guarded])
+    assert peer.search({REQUIRE: PASSPHRASE}) == ([], [])
+    assert peer.search({REQUIRE: ""}) == ([], [free])
+    assert peer.search({REQUIRE: PRESENCE, CLASS: "always"}) == ([], [])
+    opened.run("secret-tool", "clear", REQUIRE, "")
+    assert opened.status()["items"] == 2
+
+
+def test_the_session_collection_has_none(peer):
+    for text in (PRESENCE, PASSPHRASE):
+        failure = peer.create_error("secret", {"a": "b", REQUIRE: text}, collection=SESSION_COLLECTION)
+        assert failure.name == "org.freedesktop.DBus.Error.NotSupported"

@@ -1,0 +1,100 @@
+"""latchkey-prompt for an item: the PAM services of what it asks for, in their order, and how they add up."""
+
+import pytest
+from conftest import PASSWORD
+from prompting import Prompting, Terminal
+from standin import ACCEPTED, DISMISSED, ITEM, NEW_ITEM_PASSPHRASE, UNAVAILABLE
+
+PRESENCE, ANY_FINGER, CURRENT_FINGERS, PASSCODE = 0x1, 0x2, 0x8, 0x10
+OR, AND, PASSPHRASE = 1 << 14, 1 << 15, 1 << 31
+ASKED = "Enter your login password to open"
+GRANTED, DENIED = "auth required pam_permit.so", "auth required pam_deny.so"
+SERVICES = {"presence": "latchkey-presence", "biometry": "latchkey-biometry", "item": "latchkey-item"}
+
+
+@pytest.fixture
+def prompting(login, programs):
+    prompting = Prompting(login, programs / "latchkey-prompt")
+    yield prompting
+    prompting.close()
+
+
+@pytest.fixture
+def terminal():
+    terminal = Terminal()
+    yield terminal
+    terminal.close()
+
+
+def stacks(prompting, **lines):
+    """What the services do, each of which writes down that it was run."""
+    for short, name in SERVICES.items():
+        script = prompting.folder / f"note-{short}"
+        script.write_text(f"#!/bin/sh\necho {short} >>{prompting.folder}/ran\n")
+        script.chmod(0o755)
+        prompting.service(name, f"auth optional pam_exec.so quiet {script}", lines.get(short, DENIED))
+    (prompting.folder / "ran").touch()
+    (prompting.folder / "ran").chmod(0o666)
+
+
+def ran(prompting):
+    return (prompting.folder / "ran").read_text().split()
+
+
+@pytest.mark.parametrize("access, stack, outcome, expected", [
+    (PRESENCE, {"presence": GRANTED}, ACCEPTED, ["presence"]),
+    (PASSCODE, {"presence": GRANTED}, ACCEPTED, ["presence"]),
+    (ANY_FINGER, {"biometry": GRANTED}, ACCEPTED, ["biometry"]),
+    (CURRENT_FINGERS, {"biometry": GRANTED}, ACCEPTED, ["biometry"]),
+    (PASSPHRASE, {"item": GRANTED}, ACCEPTED, ["item"]),
+    (PRESENCE | PASSPHRASE, {"presence": GRANTED, "item": GRANTED}, ACCEPTED, ["presence", "item"]),
+    (PRESENCE | PASSPHRASE, {"item": GRANTED}, UNAVAILABLE, ["presence"]),
+    (PRESENCE | PASSPHRASE, {"presence": GRANTED}, UNAVAILABLE, ["presence", "item"]),
+    (ANY_FINGER | PASSCODE, {"biometry": GRANTED, "presence": GRANTED}, ACCEPTED, ["biometry", "presence"]),
+    (ANY_FINGER | PASSCODE | AND, {"presence": GRANTED}, UNAVAILABLE, ["biometry"]),
+    (ANY_FINGER | PASSCODE, {"biometry": GRANTED}, UNAVAILABLE, ["biometry", "presence"]),
+    (ANY_FINGER | PASSCODE | OR, {"presence": GRANTED}, ACCEPTED, ["biometry", "presence"]),
+    (ANY_FINGER | PASSCODE | OR, {"biometry": GRANTED}, ACCEPTED, ["biometry"]),
+    (ANY_FINGER | PASSCODE | OR, {}, UNAVAILABLE, ["biometry", "presence"]),
+    (ANY_FINGER | OR | PASSPHRASE, {"biometry": GRANTED, "item": GRANTED}, ACCEPTED, ["biometry", "item"]),
+    (CURRENT_FINGERS | PASSCODE | OR | PASSPHRASE, {"presence": GRANTED}, UNAVAILABLE, ["biometry", "presence", "item"]),
+])  # fmt: skip
+def test_what_must_be_accepted(prompting, access, stack, outcome, expected):
+    stacks(prompting, **stack)
+    prompting.start(purpose=ITEM, label="Bank", access=access)
+    assert prompting.end() == outcome
+    assert ran(prompting) == expected
+
+
+def test_the_person_is_told_what_is_wanted_by_whom(prompting, terminal):
+    prompting.start(purpose=ITEM, label="Bank", caller="mail", access=PRESENCE, terminal=terminal.path)
+    terminal.expect('The application "mail" wants to read the item "Bank".')
+    terminal.expect(ASKED)
+    assert terminal.is_silent
+    terminal.type("wrong\n")
+    terminal.expect("That password is not right. Try again.")
+    terminal.expect(ASKED)
+    terminal.type(PASSWORD + "\n")
+    assert prompting.end() == ACCEPTED and terminal.is_as_before
+
+
+def test_who_does_not_want_to_is_not_asked_for_the_rest(prompting, terminal):
+    prompting.start(purpose=ITEM, label="Bank", access=ANY_FINGER | PASSCODE | OR | PASSPHRASE, terminal=terminal.path)
+    terminal.expect(ASKED)
+    terminal.type("\x03")
+    assert prompting.end() == DISMISSED and terminal.is_as_before
+
+
+def test_a_new_passphrase_is_typed_twice(prompting, terminal):
+    prompting.start(purpose=NEW_ITEM_PASSPHRASE, label="Bank", caller="mail", terminal=terminal.path)
+    terminal.expect('wants to store the item "Bank".')
+    first, second = 'Choose a passphrase for the item "Bank": ', 'Enter the new passphrase of the item "Bank" again: '
+    terminal.expect(first)
+    terminal.type("one\n")
+    terminal.expect(second)
+    terminal.type("other\n")
+    terminal.expect("The two passphrases were not the same.")
+    for question in (first, second):
+        terminal.expect(question)
+        terminal.type(PASSWORD + "\n")
+    assert prompting.end() == ACCEPTED
