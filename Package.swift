@@ -135,9 +135,11 @@ let package = Package(
       name: "ControlTests", dependencies: ["Backup", "Bytes", "Control", "Keybag", "Posix", "Sodium"],
       swiftSettings: strict),
     .testTarget(
-      name: "SecretServiceTests", dependencies: ["Keybag", "PrivateBus", "Prompts", "SecretService", "Systemd", "Vault"],
+      name: "SecretServiceTests",
+      dependencies: ["Keybag", "PrivateBus", "Prompts", "SecretService", "Systemd", "Vault"],
       swiftSettings: strict),
-    .testTarget(name: "PromptsTests", dependencies: ["Control", "Keybag", "Prompts", "Systemd"], swiftSettings: strict),
+    .testTarget(
+      name: "PromptsTests", dependencies: ["Control", "Keybag", "Prompts", "Systemd"], swiftSettings: strict),
     .target(
       name: "StandInDevice", dependencies: ["Keybag", "Posix", "Sodium"], path: "Tests/StandInDevice",
       swiftSettings: strict),

@@ -55,7 +55,8 @@ public struct PromptRequest: Equatable, Sendable {
   init?(decoding input: inout ByteReader) {
     guard let raw = try? input.number(UInt8.self), let purpose = Purpose(rawValue: raw),
       let label = input.text(limit: PromptRequest.textLimit), let caller = input.text(limit: PromptRequest.textLimit),
-      let window = input.text(limit: PromptRequest.textLimit), let terminal = input.text(limit: PromptRequest.textLimit),
+      let window = input.text(limit: PromptRequest.textLimit),
+      let terminal = input.text(limit: PromptRequest.textLimit),
       let flags = try? input.number(UInt32.self), let access = try? AccessControl(rawValue: flags)
     else { return nil }
     self.init(purpose: purpose, label: label, caller: caller, window: window, terminal: terminal, access: access)

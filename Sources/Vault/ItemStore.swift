@@ -128,7 +128,8 @@ extension Store {
 
   /// Where an item is; nil when there is no such item.
   func place(ofItem id: Int64) throws(VaultError) -> Place? {
-    try places("SELECT id, collection, class_key, form, access IS NOT NULL FROM item WHERE id = ?") { s throws(SQLiteError) in
+    try places("SELECT id, collection, class_key, form, access IS NOT NULL FROM item WHERE id = ?") {
+      s throws(SQLiteError) in
       try s.bind(1, id)
     }.first
   }

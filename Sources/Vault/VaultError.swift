@@ -75,7 +75,8 @@ extension VaultError {
     case .noSuchCollection: "there is no such collection"
     case .unknownClass:
       "latchkey:accessible must be one of " + AccessibilityClass.allCases.map(\.name).joined(separator: ", ")
-    case .unknownControlAttribute: "the only attributes that begin with latchkey: are latchkey:accessible and latchkey:require"
+    case .unknownControlAttribute:
+      "the only attributes that begin with latchkey: are latchkey:accessible and latchkey:require"
     case .tooLarge: "that is more than a vault keeps"
     case .notFounded: "there is no vault yet: log in with your password to found it"
     case .damaged(let text), .unavailable(let text): text

@@ -54,7 +54,9 @@ struct AddCommand: ParsableCommand {
   func validate() throws {
     _ = try AccessibilityClass.option(className)
     _ = try ItemAttributes(attributes)
-    do { _ = try AccessControl(text: require ?? "") } catch { throw ValidationError("--require: \(error.explanation).") }
+    do { _ = try AccessControl(text: require ?? "") } catch {
+      throw ValidationError("--require: \(error.explanation).")
+    }
   }
 
   private struct Report: Encodable {

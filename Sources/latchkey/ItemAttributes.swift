@@ -30,7 +30,9 @@ struct ItemAttributes {
   /// Refuses names that are not an item's to choose.
   static func check(_ name: String) throws {
     guard !name.hasPrefix(ClassRule.reservedPrefix) else {
-      throw ValidationError("Attributes do not begin with \(ClassRule.reservedPrefix); a class is named with --class, and what an item asks for with --require.")
+      throw ValidationError(
+        "Attributes do not begin with \(ClassRule.reservedPrefix); a class is named with --class, and what an item asks for with --require."
+      )
     }
   }
 

@@ -11,7 +11,8 @@ struct AccessControlTests {
       (0x2, "biometry-any"), (0x8, "biometry-current-set"), (0x10, "device-passcode"),
       (0x12, "biometry-any,device-passcode"), (0x4012, "biometry-any,device-passcode,or"),
       (0x8012, "biometry-any,device-passcode,and"), (0x4010, "device-passcode,or"),
-      (0x8000_0000, "application-password"), (0x8000_4018, "biometry-current-set,device-passcode,or,application-password"),
+      (0x8000_0000, "application-password"),
+      (0x8000_4018, "biometry-current-set,device-passcode,or,application-password"),
     ] as [(UInt32, String)])
   func allowed(_ bits: UInt32, _ text: String) throws {
     let control = try AccessControl(rawValue: bits)

@@ -33,7 +33,8 @@ struct WordingTests {
 
   @Test("what an item asks for")
   func item() {
-    let passphrase = wording(.item, label: "Bank", caller: "mail").question("Passphrase: ", isVisible: false, warning: "")
+    let passphrase = wording(.item, label: "Bank", caller: "mail").question(
+      "Passphrase: ", isVisible: false, warning: "")
     #expect(passphrase.message == "Enter the passphrase of the item \"Bank\"" && !passphrase.isNew)
     #expect(passphrase.detail == "The application \"mail\" wants to read the item \"Bank\".")
     let presence = wording(.item, label: "Bank", at: .presence).question("Password: ", isVisible: false, warning: "")
@@ -101,5 +102,7 @@ struct WordingTests {
 }
 
 extension PromptRequest.Purpose {
-  fileprivate static let all: [PromptRequest.Purpose] = [.login, .collection, .newPassphrase, .item, .newItemPassphrase]
+  fileprivate static let all: [PromptRequest.Purpose] = [
+    .login, .collection, .newPassphrase, .item, .newItemPassphrase,
+  ]
 }

@@ -1,5 +1,5 @@
-import PrivateBus
 import Keybag
+import PrivateBus
 import Prompts
 import SecretService
 import Systemd
