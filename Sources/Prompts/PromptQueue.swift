@@ -14,7 +14,9 @@ public protocol PromptQueueDelegate: AnyObject {
   /// What a question is about: the label of a collection or item, for a person, and what the item asks for.
   func subject(of question: Question) -> (label: String, access: AccessControl)
   /// A person answered, and PAM accepted it.
-  func accepted(_ question: Question)
+  ///
+  /// - Parameter answer: what ``PromptQueue/keep(_:prompt:)`` was given for this prompt.
+  func accepted(_ question: Question, answer: AnyObject?)
   /// Starts the program that shows the prompt of this number.
   ///
   /// - Parameter failed: to be called, at once or later, when it could not be started.
@@ -161,7 +163,7 @@ public final class PromptQueue {
   /// - Parameter accepted: whether PAM accepted what the person gave. That counts for conditions, which are no keys.
   public func ended(on connection: any PromptConnection, accepted: Bool = false) {
     guard let prompt = prompts.first(where: { $0.isShown(on: connection) }) else { return }
-    if accepted { delegate.accepted(prompt.question) }
+    if accepted { delegate.accepted(prompt.question, answer: prompt.answer) }
     prompt.phase = .waiting
     remove(prompt)
     prompt.endTickets()
@@ -180,6 +182,15 @@ public final class PromptQueue {
     if prompt.derivation == nil { prompt.derivation = .make() }
     return prompt.derivation
   }
+
+  /// Keeps what an answer gave until its prompt has come to its end, which other steps may still stand before. A prompt that
+  /// ends otherwise takes it along.
+  public func keep(_ answer: AnyObject, prompt number: UInt64) {
+    prompts.first { $0.number == number }?.answer = answer
+  }
+
+  /// Forgets all that answers gave, as keys are erased.
+  public func dropAnswers() { for prompt in prompts { prompt.answer = nil } }
 
   /// A wrong passphrase came for the prompt of this number. Whoever shows it asks three times at most; what tries
   /// more is no person, and the prompt ends.
@@ -284,6 +295,7 @@ private final class PendingPrompt {
   /// Whether who asked shows it as well, as the command line does: then it stands beside the queue.
   var isOwn = false
   var derivation: PassphraseDerivation?
+  var answer: AnyObject?
   var wrongAnswers = 0
 
   init(question: Question) { self.question = question }
@@ -303,6 +315,7 @@ private final class PendingPrompt {
   func hide() {
     let before = phase
     phase = .waiting
+    answer = nil
     if case .shown(let connection) = before { connection.withdraw() }
   }
 

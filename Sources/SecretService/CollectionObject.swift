@@ -126,6 +126,10 @@ extension SecretService {
       }
     }
     if control.access?.needsPassphrase ?? false {
+      // Each holds its secret in locked memory for as long as the person thinks.
+      guard prompts.values.count(where: { $0.owner == call.sender && $0.item != nil }) < Self.waitingLimit else {
+        throw .limitsExceeded("too many items wait for a passphrase")
+      }
       let waiting = WaitingItem(
         received, label: label, control: control, in: place, replacing: replacing, number: nextQuestion())
       let prompt = makePrompt(.store(waiting), for: call.sender)
@@ -140,6 +144,9 @@ extension SecretService {
       try out.appendObjectPath(ObjectPath.none)
     }
   }
+
+  /// How many items of one client may wait for a person.
+  private static let waitingLimit = 8
 
   /// Stores an item whose passphrase, where it needs one, is there.
   func store(

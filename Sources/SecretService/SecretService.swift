@@ -33,7 +33,8 @@ public final class SecretService {
   var portalRefusals: [String: ContinuousClock.Instant] = [:]
   private var peers: [String: BusSlot] = [:]
   private var nextNumber = 1
-  private var lastQuestion: UInt64 = 1
+  /// Never a number of a service on another connection, whose questions may still wait.
+  private var lastQuestion = UInt64.random(in: 1...UInt64(UInt32.max))
   private var slots: [BusSlot] = []
   /// Answers that must not be empty before the whole database was looked at.
   private var waitingForVerification: [() -> Void] = []

@@ -40,11 +40,10 @@ extension Daemon: PromptQueueDelegate {
     }
   }
 
-  func accepted(_ question: Question) {
+  func accepted(_ question: Question, answer: AnyObject?) {
     guard case .item(let id, let client) = question else { return }
-    let answered = passphraseGrants.removeValue(forKey: question)
     // Without a passphrase, what the conditions' stacks said is all there is.
-    guard let grant = answered ?? (try? vault.grant(item: id)) else { return }
+    guard let grant = answer as? AccessGrant ?? (try? vault.grant(item: id)) else { return }
     presence?.service?.add(grant, for: client)
   }
 
@@ -116,12 +115,12 @@ extension Daemon {
         guard let derivation = prompts.newDerivation(ofPrompt: number) else { return .refused("no such prompt") }
         try vault.setPassphrase(ofCollection: id, key: key, derivation)
       case .item(let id, _):
-        guard let question, let grant = try vault.grant(item: id, passphraseKey: key) else {
+        guard let grant = try vault.grant(item: id, passphraseKey: key) else {
           prompts.wasWrong(prompt: number)
           return .wrongKeys
         }
         // Its conditions are asked for as well: it counts when the prompt has come to its end.
-        passphraseGrants[question] = grant
+        prompts.keep(grant, prompt: number)
         return .live
       case .newItemPassphrase:
         guard let question, let derivation = prompts.newDerivation(ofPrompt: number) else {

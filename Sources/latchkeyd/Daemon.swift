@@ -23,8 +23,6 @@ final class Daemon {
   private(set) lazy var prompts = PromptQueue(loop: loop, delegate: self)
   /// The backup or restore that is under way.
   var archive: Archive?
-  /// What opens items whose prompts are not through yet.
-  var passphraseGrants: [Question: AccessGrant] = [:]
   /// Keys that wait until the locker is gone.
   private var staged: ArrivedKeys?
   private var idle: EventSource?
@@ -353,7 +351,7 @@ extension Daemon: SessionWatchDelegate {
 
   /// What a person answered for does not outlive a lock.
   private func dropGrants() {
-    passphraseGrants = [:]
+    prompts.dropAnswers()
     presence?.service?.dropGrants()
   }
 

@@ -2,7 +2,8 @@
 
 import pytest
 from clients import CLASS
-from peer import COLLECTION, INVALID, IS_LOCKED, ITEM, LOGIN, NOTHING, ROOT, SERVICE, SESSION_COLLECTION, Failure, Peer
+from gi.repository import GLib
+from peer import COLLECTION, INVALID, IS_LOCKED, ITEM, LOGIN, NOTHING, ROOT, SERVICE, SESSION_COLLECTION, Failure, Peer, attributes_of
 from person import Person
 from session import wait_until
 from vaultreader import APPLICATION, Vault, machine_identity
@@ -310,6 +311,20 @@ def test_what_is_required_finds_nothing_beside_attributes_and_clears_nothing_alo
     assert peer.search({REQUIRE: PRESENCE, CLASS: "always"}) == ([], [])
     opened.run("secret-tool", "clear", REQUIRE, "")
     assert opened.status()["items"] == 2
+
+
+def test_only_so_many_items_wait(opened, peer):
+    def ask(number):
+        properties = {ITEM + ".Attributes": attributes_of({"n": str(number), REQUIRE: PASSPHRASE})}
+        parameters = GLib.Variant.new_tuple(
+            GLib.Variant("a{sv}", properties), peer.secret("secret"), GLib.Variant("b", False))
+        return peer.raw(LOGIN, COLLECTION, "CreateItem", parameters).unpack()
+
+    assert all(ask(number)[0] == NOTHING for number in range(8))
+    with pytest.raises(Failure, match="LimitsExceeded"):
+        ask(8)
+    peer.create("free", {"k": "v"})
+    assert opened.status()["items"] == 1
 
 
 def test_the_session_collection_has_none(peer):

@@ -15,6 +15,7 @@ import Testing
     var needsNobody = false
     var access = AccessControl.none
     var accepted: [Question] = []
+    var answers: [String?] = []
     func isAnswered(_ question: Question, lifting: Set<Int64>) -> Bool {
       open.contains(question) && lifting.isDisjoint(with: marked)
     }
@@ -26,11 +27,19 @@ import Testing
     func subject(of question: Question) -> (label: String, access: AccessControl) {
       if case .collection(let id) = question { ("collection \(id)", .none) } else { ("", access) }
     }
-    func accepted(_ question: Question) { accepted.append(question) }
+    func accepted(_ question: Question, answer: AnyObject?) {
+      accepted.append(question)
+      answers.append((answer as? Answer)?.text)
+    }
     func launchPrompt(_ number: UInt64, failed: @escaping () -> Void) {
       launched.append(number)
       if cannotLaunch { failed() }
     }
+  }
+
+  private final class Answer {
+    let text: String
+    init(_ text: String) { self.text = text }
   }
 
   private final class Screen: PromptConnection {
@@ -120,13 +129,25 @@ import Testing
     #expect(first.request.purpose == .item && first.request.access == scene.daemon.access)
     scene.queue.ended(on: Screen(), accepted: true)
     #expect(scene.daemon.accepted.isEmpty && scene.ended.isEmpty)
+    scene.queue.keep(Answer("first"), prompt: scene.daemon.launched[0])
     scene.queue.ended(on: first.screen, accepted: true)
     scene.queue.ended(on: first.screen, accepted: true)
+    #expect(scene.daemon.answers == ["first"])
     #expect(scene.daemon.accepted == [.item(7, client: ":1.1")] && scene.ended == ["first"])
     let second = try scene.show()
+    weak var kept: Answer?
+    do {
+      let answer = Answer("second")
+      kept = answer
+      scene.queue.keep(answer, prompt: scene.daemon.launched[1])
+    }
+    #expect(kept != nil)
     scene.queue.ended(on: second.screen)
+    #expect(kept == nil, "what did not come to a good end gives nothing")
     #expect(scene.daemon.accepted.count == 1 && scene.ended == ["first", "second"])
     let third = try scene.show()
+    scene.queue.keep(Answer("third"), prompt: scene.daemon.launched[2])
+    scene.queue.dropAnswers()
     #expect(third.request.purpose == .newItemPassphrase)
     scene.daemon.isLockerUp = true
     scene.queue.stateChanged()
