@@ -6,15 +6,14 @@ before or what was to come, never something between.
 
 import contextlib
 import os
-import pathlib
 import signal
 import subprocess
-import tempfile
 
 import pytest
 from archive import DONE, PASSPHRASE, backup
 from backupreader import Backup
 from clients import CLASS, CLASSES
+from disk import filled, small_disk
 from faults import FULL, KILL, STOP, FaultySession, QuickSession, everywhere
 from gi.repository import GLib
 from items import class_of
@@ -232,30 +231,6 @@ def test_a_backup_whose_daemon_dies(bare):
 
 
 # ---- a small disk ----
-
-
-@contextlib.contextmanager
-def small_disk():
-    """A folder on a file system of 16 MiB."""
-    with tempfile.TemporaryDirectory(dir="/tmp") as place:
-        os.chmod(place, 0o755)
-        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16m,mode=0755", "latchkey-test", place], check=True)
-        try:
-            yield place
-        finally:
-            subprocess.run(["umount", "-l", place], check=True)
-
-
-@contextlib.contextmanager
-def filled(place, rest):
-    """The file system with room for so many bytes."""
-    filler = pathlib.Path(place) / "filler"
-    with filler.open("wb", buffering=0) as file, contextlib.suppress(OSError):
-        while file.write(bytes(4096)) == 4096:
-            pass
-    os.truncate(filler, max(0, filler.stat().st_size - rest))
-    yield
-    filler.unlink()
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="mounting a small disk needs root")

@@ -1,13 +1,16 @@
 """A login without a password: its vault is always open, on the device key alone; what a password protects ends with it."""
 
+import contextlib
+import os
 import shutil
 import socket
 import sys
 
 import pytest
 from clients import CLASS, CLASSES
+from disk import filled, small_disk
 from peer import COLLECTION, LOGIN, NOTHING, ROOT, SERVICE, Peer
-from session import REPOSITORY, wait_until
+from session import REPOSITORY, Session, wait_until
 
 sys.path.append(str(REPOSITORY / "Tests/Programs"))
 from deviced import Service  # noqa: E402
@@ -334,6 +337,28 @@ def test_a_removed_password_opens_what_was_locked(session):
     (session.root / "shadow").unlink()
     assert session.change_token(session.password, "").returncode == 0
     assert state(session) == ("unlocked", True) and readable(session) == set(OTHERS)
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="mounting a small disk needs root")
+@pytest.mark.parametrize("rest", [0, 4096, 8192, 16384, 65536])
+def test_a_password_that_is_removed_on_a_full_disk(stage, rest):
+    """Keybag, device key and database find no room, or the first of them only: what is not done then the next session does."""
+    with small_disk() as place, contextlib.closing(Session(stage, place)) as session:
+        assert session.login().returncode == 0
+        fill(session)
+        session.shadow("")
+        with filled(place, rest):
+            assert session.change_token(session.password, "").returncode == 0
+            assert state(session)[0] == "unlocked" and readable(session) >= set(OTHERS)
+        assert session.login_without_password().returncode == 0
+        assert readable(session) == set(OTHERS) and not has(session, PASSCODE)
+        assert session.status()["problems"] == []
+        session.restart()
+        if state(session) == ("sealed", False):
+            # The keybag kept its password.
+            session.shadow("*")
+            assert session.login().returncode == 0
+        assert readable(session) == set(OTHERS)
 
 
 def test_a_removed_password_that_is_another_opens_nothing(session):

@@ -1,0 +1,31 @@
+"""A disk that can be full."""
+
+import contextlib
+import os
+import pathlib
+import subprocess
+import tempfile
+
+
+@contextlib.contextmanager
+def small_disk():
+    """A folder on a file system of 16 MiB."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as place:
+        os.chmod(place, 0o755)
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16m,mode=0755", "latchkey-test", place], check=True)
+        try:
+            yield place
+        finally:
+            subprocess.run(["umount", "-l", place], check=True)
+
+
+@contextlib.contextmanager
+def filled(place, rest):
+    """The file system with room for so many bytes."""
+    filler = pathlib.Path(place) / "filler"
+    with filler.open("wb", buffering=0) as file, contextlib.suppress(OSError):
+        while file.write(bytes(4096)) == 4096:
+            pass
+    os.truncate(filler, max(0, filler.stat().st_size - rest))
+    yield
+    filler.unlink()
