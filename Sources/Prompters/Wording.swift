@@ -20,7 +20,7 @@ public struct Wording: Sendable {
     let caller = PlainText.name(request.caller)
     let application = caller.isEmpty ? "An application" : "The application \"\(caller)\""
     switch request.purpose {
-    case .item: detail = "\(application) wants to read \(subject)."
+    case .item: detail = "\(application) wants to read or change \(subject)."
     case .newItemPassphrase: detail = "\(application) wants to store \(subject)."
     case .login, .collection, .newPassphrase: detail = "\(application) wants access to your secrets."
     }

@@ -15,8 +15,10 @@ public protocol PromptQueueDelegate: AnyObject {
   func subject(of question: Question) -> (label: String, access: AccessControl)
   /// A person answered, and PAM accepted it.
   ///
-  /// - Parameter answer: what ``PromptQueue/keep(_:prompt:)`` was given for this prompt.
-  func accepted(_ question: Question, answer: AnyObject?)
+  /// - Parameters:
+  ///   - answer: what ``PromptQueue/keep(_:prompt:)`` was given for this prompt.
+  ///   - access: what the person was shown that the item asks for.
+  func accepted(_ question: Question, showing access: AccessControl, answer: AnyObject?)
   /// Starts the program that shows the prompt of this number.
   ///
   /// - Parameter failed: to be called, at once or later, when it could not be started.
@@ -163,7 +165,7 @@ public final class PromptQueue {
   /// - Parameter accepted: whether PAM accepted what the person gave. That counts for conditions, which are no keys.
   public func ended(on connection: any PromptConnection, accepted: Bool = false) {
     guard let prompt = prompts.first(where: { $0.isShown(on: connection) }) else { return }
-    if accepted { delegate.accepted(prompt.question, answer: prompt.answer) }
+    if accepted { delegate.accepted(prompt.question, showing: prompt.access, answer: prompt.answer) }
     prompt.phase = .waiting
     remove(prompt)
     prompt.endTickets()
@@ -189,8 +191,20 @@ public final class PromptQueue {
     prompts.first { $0.number == number }?.answer = answer
   }
 
-  /// Forgets all that answers gave, as keys are erased.
-  public func dropAnswers() { for prompt in prompts { prompt.answer = nil } }
+  /// To be called when keys are erased: forgets all that answers gave, and takes questions about items off the screen, as
+  /// what was shown before a lock is not to count after it.
+  public func keysErased() {
+    for prompt in prompts {
+      prompt.answer = nil
+      switch prompt.question {
+      case .item, .newItemPassphrase:
+        remove(prompt)
+        prompt.endTickets()
+      case .login, .collection, .newPassphrase, .newBackup, .backup: break
+      }
+    }
+    advance()
+  }
 
   /// A wrong passphrase came for the prompt of this number. Whoever shows it asks three times at most; what tries
   /// more is no person, and the prompt ends.
@@ -218,6 +232,7 @@ public final class PromptQueue {
       case .newItemPassphrase: .newItemPassphrase
       }
     let subject = delegate.subject(of: prompt.question)
+    prompt.access = subject.access
     return PromptRequest(
       purpose: purpose, label: subject.label, caller: prompt.caller.name, window: prompt.caller.window,
       terminal: prompt.caller.terminal, access: subject.access)
@@ -296,6 +311,7 @@ private final class PendingPrompt {
   var isOwn = false
   var derivation: PassphraseDerivation?
   var answer: AnyObject?
+  var access = AccessControl.none
   var wrongAnswers = 0
 
   init(question: Question) { self.question = question }

@@ -126,13 +126,25 @@ extension SecretService {
       }
     }
     if control.access?.needsPassphrase ?? false {
-      // Each holds its secret in locked memory for as long as the person thinks.
-      guard prompts.values.count(where: { $0.owner == call.sender && $0.item != nil }) < Self.waitingLimit else {
-        throw .limitsExceeded("too many items wait for a passphrase")
+      try checkRoom(for: received, of: call.sender)
+      var granted: AccessGrant?
+      if replacing, case .vault(let id) = place {
+        let guarded = try BusError.vault { () throws(VaultError) in
+          try vault.guardedItem(toReplace: control.attributes, in: id)
+        }
+        // Before a person chooses a passphrase in vain.
+        if let guarded {
+          granted = grants.take(guarded, for: call.sender)
+          guard granted != nil else { throw BusError(.needsGrant) }
+        }
       }
       let waiting = WaitingItem(
-        received, label: label, control: control, in: place, replacing: replacing, number: nextQuestion())
+        received, label: label, control: control, in: place, replacing: replacing, granted: granted,
+        number: nextQuestion())
       let prompt = makePrompt(.store(waiting), for: call.sender)
+      waiting.end = try? loop.addTimer(after: Self.waitingTime) { [weak self, weak prompt] in
+        if let prompt, case .new = prompt.phase { self?.end(prompt) }
+      }
       return call.reply { (out: inout MessageWriter) throws(BusError) in
         try out.appendObjectPath(ObjectPath.none)
         try out.appendObjectPath(prompt.path)
@@ -145,13 +157,24 @@ extension SecretService {
     }
   }
 
-  /// How many items of one client may wait for a person.
-  private static let waitingLimit = 8
+  /// How many items of one client, and of all, may wait for a person, and how many bytes their secrets may have. Each is
+  /// held in locked memory for as long as the person thinks.
+  private static let waitingLimit = (own: 8, all: 32, bytes: 64 << 20)
+  /// How long one waits until its client asks.
+  private static let waitingTime = Duration.seconds(60)
+
+  private func checkRoom(for received: ReceivedSecret, of client: String) throws(BusError) {
+    let waiting = prompts.values.filter { $0.item != nil }
+    let bytes = waiting.reduce(received.value.bytes.count) { $0 + ($1.item?.received.value.bytes.count ?? 0) }
+    guard waiting.count < Self.waitingLimit.all, bytes <= Self.waitingLimit.bytes,
+      waiting.count(where: { $0.owner == client }) < Self.waitingLimit.own
+    else { throw .limitsExceeded("too many items wait for a passphrase") }
+  }
 
   /// Stores an item whose passphrase, where it needs one, is there.
   func store(
     _ received: ReceivedSecret, _ label: String, _ control: ControlAttributes, in place: CollectionPlace,
-    replacing: Bool, passphrase: consuming NewItemPassphrase? = nil, for client: String
+    replacing: Bool, passphrase: consuming NewItemPassphrase? = nil, granted: AccessGrant? = nil, for client: String
   ) throws(BusError) -> ItemPlace {
     let (vault, id) = holder(place)
     // The session collection has its keys as long as the session lasts: no class makes a difference there.
@@ -165,7 +188,10 @@ extension SecretService {
         ItemMetadata(
           label: label, attributes: control.attributes, contentType: received.contentType, flags: access.rawValue),
         secret: received.value.bytes, accessibility: control.accessibility, defaultClass: usual, replacing: replacing,
-        passphrase: passphrase.take(), granted: { [grants] in isKept ? grants.take($0, for: client) : nil })
+        passphrase: passphrase.take(), granted: { [grants] item in
+          if let granted { return granted.item == item ? granted : nil }
+          return isKept ? grants.take(item, for: client) : nil
+        })
     } catch { throw BusError(error) }
     let item = ItemPlace(collection: place, id: stored.id)
     if isKept { warnIfDeprecated(control.accessibility ?? usual, of: item) }

@@ -57,11 +57,15 @@ extension SecretService {
     let item = try item(at: path)
     let vault = holder(item.collection).vault
     let attributes = try value.readStringDictionary()
+    guard attributes["latchkey:require"] == nil else {
+      throw .notSupported("what an item asks for is set when it is stored")
+    }
+    let granted = grant(item, for: value.sender)
     let named = try BusError.vault { () throws(VaultError) in
       let control = try ControlAttributes(attributes)
-      // A property has no client whom a person could have answered for.
-      guard control.access == nil else { throw .needsGrant }
-      try vault.update(item: item.id, accessibility: control.accessibility) { $0.attributes = control.attributes }
+      try vault.update(item: item.id, accessibility: control.accessibility, granted: granted) {
+        $0.attributes = control.attributes
+      }
       return control.accessibility
     }
     if let named { warnIfDeprecated(named, of: item) }
@@ -72,12 +76,19 @@ extension SecretService {
     let item = try item(at: path)
     let vault = holder(item.collection).vault
     let label = try value.readString()
-    try BusError.vault { () throws(VaultError) in try vault.update(item: item.id) { $0.label = label } }
+    let granted = grant(item, for: value.sender)
+    try BusError.vault { () throws(VaultError) in
+      try vault.update(item: item.id, granted: granted) { $0.label = label }
+    }
     itemChanged(item, properties: ["Label", "Modified"])
   }
 
-  /// Whether the item is in the vault, and not in the session's collection, where none asks for anything.
-  func isKept(_ item: ItemPlace) -> Bool { if case .vault = item.collection { true } else { false } }
+  /// Uses up what a person answered for this client; nil where nobody did, and in the session's collection, where no item
+  /// asks for anything.
+  func grant(_ item: ItemPlace, for client: String?) -> AccessGrant? {
+    guard case .vault = item.collection, let client else { return nil }
+    return grants.take(item.id, for: client)
+  }
 
   private func deleteItem(_ call: MethodCall) throws(BusError) {
     let item = try item(at: call.path)
@@ -100,7 +111,7 @@ extension SecretService {
     let item = try item(at: call.path)
     let vault = holder(item.collection).vault
     let received = try receiveSecret(call)
-    let granted = isKept(item) ? grants.take(item.id, for: call.sender) : nil
+    let granted = grant(item, for: call.sender)
     try BusError.vault { () throws(VaultError) in
       try vault.setSecret(ofItem: item.id, received.value.bytes, contentType: received.contentType, granted: granted)
     }

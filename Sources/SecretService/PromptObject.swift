@@ -83,6 +83,12 @@ extension SecretService {
     if telling { signalCompleted(prompt, dismissed: true) }
   }
 
+  /// Takes a prompt away, whatever it waits for; its client hears that it was dismissed.
+  func end(_ prompt: Prompt) {
+    guard prompts.removeValue(forKey: prompt.path) != nil else { return }
+    drop(prompt, telling: true)
+  }
+
   /// Tells all who wait that nobody is asked any more, as the program ends: libsecret waits for ever for a prompt whose
   /// service only vanishes.
   public func dismissPrompts() {

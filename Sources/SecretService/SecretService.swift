@@ -245,9 +245,11 @@ public final class SecretService {
     }
   }
 
-  /// To be called when keys are erased: what a person answered for does not outlive that.
+  /// To be called when keys are erased: what a person answered for does not outlive that, and neither do secrets that wait
+  /// for an answer.
   public func dropGrants() {
     grants.removeAll()
+    for prompt in prompts.values where prompt.item != nil { end(prompt) }
   }
 
   /// Lets a client read an item once: a person answered for it.
@@ -266,7 +268,7 @@ public final class SecretService {
     }
     item.stored = try store(
       item.received, item.label, item.control, in: item.collection, replacing: item.replaces,
-      passphrase: passphrase, for: client)
+      passphrase: passphrase, granted: item.granted, for: client)
   }
 
   private func waiting(_ question: Question) -> (item: WaitingItem, client: String)? {

@@ -287,6 +287,8 @@ extension SecretService {
       // it keeps.
       if id == portalCollection { continue }
       try BusError.vault { () throws(VaultError) in try vault.lockCollection(id) }
+      promptQueue.keysErased()
+      dropGrants()
       locked.append(path)
     }
     call.reply { (out: inout MessageWriter) throws(BusError) in
@@ -306,7 +308,7 @@ extension SecretService {
         // What is gone or locked is left out; the rest is still wanted.
         guard case .item(let name, let id) = ObjectPath(path), let place = try? place(name) else { continue }
         let (vault, collection) = holder(place)
-        let granted = isKept(ItemPlace(collection: place, id: id)) ? grants.take(id, for: client) : nil
+        let granted = grant(ItemPlace(collection: place, id: id), for: client)
         let opened: OpenedSecret? = try BusError.vault { () throws(VaultError) in
           try vault.secretIfReadable(ofItem: id, in: collection, granted: granted)
         }
@@ -325,7 +327,7 @@ extension SecretService {
     _ item: ItemPlace, _ session: TransportSession, for client: String, to out: inout MessageWriter
   ) throws(BusError) {
     let vault = holder(item.collection).vault
-    let granted = isKept(item) ? grants.take(item.id, for: client) : nil
+    let granted = grant(item, for: client)
     let opened: OpenedSecret = try BusError.vault { () throws(VaultError) in
       try vault.readSecret(ofItem: item.id, granted: granted)
     }

@@ -1,4 +1,5 @@
 import Prompts
+import Systemd
 import Vault
 
 /// An item that a client wants stored, and that waits for the person to choose its passphrase.
@@ -10,13 +11,18 @@ final class WaitingItem {
   let replaces: Bool
   /// What a person is asked: for this item and no other.
   let question: Question
+  /// What a person answered for the item that it replaces.
+  let granted: AccessGrant?
+  /// Ends it, as a client may never ask.
+  var end: EventSource?
   /// Where it was stored.
   var stored: SecretService.ItemPlace?
 
   init(
     _ received: ReceivedSecret, label: String, control: ControlAttributes, in collection: CollectionPlace,
-    replacing: Bool, number: UInt64
+    replacing: Bool, granted: AccessGrant?, number: UInt64
   ) {
+    self.granted = granted
     self.received = received
     self.label = label
     self.control = control

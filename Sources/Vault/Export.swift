@@ -155,6 +155,8 @@ public final class Export {
       }
       // What somebody else put there is not even looked at.
       guard item.row.form != .quarantined else { throw VaultError.foreignItem(id) }
+      // Whoever reads the backup would be asked for nothing.
+      guard item.row.access == nil else { throw VaultError.needsGrant }
       let record = try sealed(try vault.exported(item), item, number, sealing)
       report.items += 1
       return .item(record)
@@ -163,7 +165,7 @@ public final class Export {
       case .noSuchItem: return nil
       case .isLocked, .outOfMemory: throw error
       case .needsGrant:
-        report.add(line(.left, id, collection, reason: "its own passphrase keeps it out of backups"))
+        report.add(line(.left, id, collection, reason: "what it asks for keeps it out of backups"))
         return nil
       default:
         report.add(line(.left, id, collection, reason: error.explanation))

@@ -79,6 +79,8 @@ struct ItemSeal {
 
   /// What the item's own passphrase adds: without it the item key opens nothing.
   private func secretKey(_ itemKey: borrowing Key, _ access: Access) throws(SodiumError) -> Key {
+    // Never sealed as if there were a passphrase, and without it; nor the other way round.
+    guard (access.flags >> 31 == 1) == (access.passphraseKey != nil) else { throw .badArgument }
     guard let passphraseKey = access.passphraseKey else { return try itemKey.duplicate() }
     var hash = try KeyedHash(key: itemKey)
     hash.update(KeyLabel.itemPassphrase.text)

@@ -236,9 +236,7 @@ public final class Restore {
       return leave(metadata.label, "it is more than a vault keeps")
     }
     guard metadata.isPossible else { return leave(metadata.label, "no program could have stored it") }
-    guard let control = try? AccessControl(rawValue: metadata.flags), !control.needsPassphrase else {
-      return leave(metadata.label, "it asks for what this version cannot give it")
-    }
+    guard metadata.flags == 0 else { return leave(metadata.label, "no backup has items that ask for something") }
     guard let collection = place.isNew ? try draft(place) : place.collection else {
       return leave(metadata.label, place.obstacle)
     }
@@ -297,12 +295,8 @@ public final class Restore {
     let both = old.accessibility.joined(with: item.key.row.accessibility)
     guard let key = item.collection.current(both, share: vault.share), key.secretKey != nil, key.metadataKey != nil
     else { return report.add(line(.conflict, "this device has no key for the class \(both.name)")) }
-    guard old.flags == item.metadata.flags || old.flags == 0 || item.metadata.flags == 0 else {
-      return report.add(line(.conflict, "the item here asks for something else before it opens"))
-    }
     var stricter = item
     stricter.key = key
-    stricter.metadata.flags |= old.flags
     group.candidates[free].use = .replaced
     report.add(line(.replaced))
     try keep(stricter, secret, tokens: tokens, in: group, replacing: old)
@@ -314,8 +308,7 @@ public final class Restore {
     var candidates: [RestoreGroup.Candidate] = []
     for id in try items(of: name) {
       let item = try vault.locate(id)
-      let readable = try readIfPossible(item)
-      candidates.append(RestoreGroup.Candidate(item, tag: readable?.tag, flags: readable?.flags ?? 0))
+      candidates.append(RestoreGroup.Candidate(item, tag: try tagIfReadable(item)))
     }
     let group = RestoreGroup(name, candidates)
     groups[name] = group
@@ -327,12 +320,12 @@ public final class Restore {
     return found.filter { $0.collection == name.collection }.map(\.item)
   }
 
-  private func readIfPossible(_ item: Vault.Located) throws(VaultError) -> (tag: [UInt8], flags: UInt32)? {
+  private func tagIfReadable(_ item: Vault.Located) throws(VaultError) -> [UInt8]? {
     do throws(VaultError) {
-      guard item.row.form != .quarantined else { return nil }
+      // What asks for something is neither compared nor replaced: nobody was asked.
+      guard item.row.form != .quarantined, item.row.access == nil else { return nil }
       let exported = try vault.exported(item)
-      let flags = exported.metadata.flags
-      return (try tag(of: exported.takeSecret()), flags)
+      return try tag(of: exported.takeSecret())
     } catch {
       switch error {
       case .isLocked, .otherDevice, .deviceMissing, .foreignItem, .needsGrant: return nil
@@ -362,15 +355,13 @@ public final class Restore {
       accessibility: item.key.row.accessibility, item: uuid)
     let created = old?.created ?? item.created
     let modified = max(item.modified, created)
-    let access = item.metadata.flags == 0 ? nil : ItemAccess.conditions.encoded
-    let sealed = try seal.seal(
-      secret, ItemSeal.Access(flags: item.metadata.flags, column: access ?? [], passphraseKey: nil))
+    let sealed = try seal.seal(secret, ItemSeal.Access(flags: 0, column: [], passphraseKey: nil))
     let row = ItemRow(
       id: old?.id ?? 0, uuid: uuid, collection: item.collection.row.id, classKey: item.key.row.id, form: .wrapped,
       created: created, modified: modified,
       metadata: seal.metadata(
         item.metadata, revision: sealed.revision, created: created, modified: modified, key: metadataKey.key),
-      itemKey: seal.wrap(sealed, flags: item.metadata.flags, classKey: classKey.key), lockedTag: nil, access: access,
+      itemKey: seal.wrap(sealed, flags: 0, classKey: classKey.key), lockedTag: nil, access: nil,
       secret: sealed.secret, tokens: tokens)
     try hold(row.secret.count + row.metadata.count + row.tokens.count)
     drafts.append(

@@ -21,13 +21,12 @@ final class RestoreGroup {
     let itemKey: [UInt8]
     /// Of its secret; nil where that cannot be read.
     let tag: [UInt8]?
-    let flags: UInt32
     var use = Use.free
 
-    init(_ item: Vault.Located, tag: [UInt8]?, flags: UInt32) {
+    init(_ item: Vault.Located, tag: [UInt8]?) {
       (id, uuid, created, itemKey) = (item.row.id, item.row.uuid, item.row.created, item.row.itemKey)
       accessibility = item.key.row.accessibility
-      (self.tag, self.flags) = (tag, flags)
+      self.tag = tag
     }
   }
 

@@ -15,8 +15,9 @@ extension Vault {
   public func grant(item id: Int64, passphraseKey: consuming Key? = nil) throws(VaultError) -> AccessGrant? {
     let item = try locate(id)
     guard let opened = try metadata(item), item.key.secretKey != nil else { throw item.key.absence(on: share) }
+    let flags = opened.metadata.flags
     guard try control(opened.metadata, of: item.row).needsPassphrase else {
-      return AccessGrant(item: id, passphraseKey: nil)
+      return AccessGrant(item: id, flags: flags, revision: opened.revision, passphraseKey: nil)
     }
     guard let key = passphraseKey.take() else { throw .needsGrant }
     let held = HeldKey(key)
@@ -26,7 +27,15 @@ extension Vault {
       if case .damaged = error { return nil }
       throw error
     }
-    return AccessGrant(item: id, passphraseKey: held)
+    return AccessGrant(item: id, flags: flags, revision: opened.revision, passphraseKey: held)
+  }
+
+  /// The item with just these attributes, which a new one would take the place of, where that asks for something.
+  public func guardedItem(toReplace attributes: [String: String], in collection: Int64) throws(VaultError) -> Int64? {
+    let index = try readyIndex()
+    let token = try index.setToken(of: try index.tokens(of: attributes))
+    let same = try reading { store throws(VaultError) in try store.places(withTokens: [token]) }
+    return same.first { $0.collection == collection && $0.isGuarded }?.item
   }
 
   /// Gives an item other access control. Its secret is sealed anew, as it is bound to the flags.
@@ -40,7 +49,7 @@ extension Vault {
   ) throws(VaultError) {
     var item = try locate(id)
     guard let opened = try metadata(item) else { throw item.key.absence(on: share) }
-    try check(granted, opens: item, opened.metadata)
+    try check(granted, opens: item, opened)
     let secret = try openSecret(item, opened, passphraseKey: granted?.passphraseKey)
     var next = opened.metadata
     next.flags = control.rawValue
@@ -74,9 +83,13 @@ extension Vault {
   /// Refuses an item that asks for something that was not given.
   ///
   /// - Throws: ``VaultError/needsGrant``.
-  func check(_ granted: AccessGrant?, opens item: Located, _ metadata: ItemMetadata) throws(VaultError) {
-    guard try control(metadata, of: item.row).asksForAnything else { return }
-    guard let granted, granted.item == item.row.id else { throw .needsGrant }
+  func check(
+    _ granted: AccessGrant?, opens item: Located, _ opened: (metadata: ItemMetadata, revision: [UInt8])
+  ) throws(VaultError) {
+    guard try control(opened.metadata, of: item.row).asksForAnything else { return }
+    guard let granted, granted.item == item.row.id, granted.flags == opened.metadata.flags,
+      granted.revision == opened.revision
+    else { throw .needsGrant }
   }
 
   /// Puts access control into a row that is about to be written.

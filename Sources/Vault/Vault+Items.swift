@@ -190,7 +190,7 @@ extension Vault {
   private func readable(_ item: Located, _ granted: AccessGrant?) throws(VaultError) -> ItemMetadata {
     guard let opened = try metadata(item) else { throw item.key.absence(on: share) }
     _ = try itemKey(item, opened)
-    try check(granted, opens: item, opened.metadata)
+    try check(granted, opens: item, opened)
     return opened.metadata
   }
 
@@ -230,7 +230,7 @@ extension Vault {
     guard let opened = try metadata(item) else { throw item.key.absence(on: share) }
     // Before anybody is asked for anything: as on Apple's systems, a locked class comes first.
     guard item.key.secretKey != nil else { throw item.key.absence(on: share) }
-    try check(granted, opens: item, opened.metadata)
+    try check(granted, opens: item, opened)
     let secret = try openSecret(item, opened, passphraseKey: granted?.passphraseKey)
     return OpenedSecret(secret, contentType: opened.metadata.contentType)
   }
@@ -240,7 +240,10 @@ extension Vault {
     _ item: Located, _ opened: (metadata: ItemMetadata, revision: [UInt8]), passphraseKey: HeldKey? = nil
   ) throws(VaultError) -> SecureBytes {
     let itemKey = try itemKey(item, opened)
-    guard try !control(opened.metadata, of: item.row).needsPassphrase || passphraseKey != nil else { throw .needsGrant }
+    // A passphrase that is missing is no damage, and neither is one too many.
+    guard try control(opened.metadata, of: item.row).needsPassphrase == (passphraseKey != nil) else {
+      throw .needsGrant
+    }
     do throws(VaultError) {
       // Later the walk through the database has seen to it.
       if !isVerified || isDamaged { try ready().checkTokens(of: item.row) }
@@ -439,12 +442,13 @@ extension Vault {
     guard let old = try metadata(item), let metadataKey = item.key.metadataKey else {
       throw item.key.absence(on: share)
     }
+    // Its label is what a person is asked by: whoever could change that could have them agree to something else.
+    try check(granted, opens: item, old)
     var next = old.metadata
     change(&next)
     next.flags = old.metadata.flags
     try next.checkSize()
     if let accessibility, accessibility != item.key.row.accessibility {
-      try check(granted, opens: item, old.metadata)
       let secret = try openSecret(item, old, passphraseKey: granted?.passphraseKey)
       return try rewrite(
         item, next, secret: secret, accessibility: accessibility, passphraseKey: granted?.passphraseKey)

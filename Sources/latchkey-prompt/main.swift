@@ -19,7 +19,10 @@ private let attempts = 3
 private func authenticate(
   _ request: PromptRequest, _ options: Options, _ prompter: PrompterChoice, _ patience: Patience
 ) -> PromptOutcome {
-  for step in PromptStep.steps(of: request) {
+  let steps = PromptStep.steps(of: request)
+  // Nothing to ask is nothing that anybody agreed to.
+  guard !steps.isEmpty else { return .unavailable }
+  for step in steps {
     var outcome = PromptOutcome.unavailable
     for service in step.services where outcome == .unavailable {
       outcome = authenticate(service, request, options, prompter, patience)

@@ -40,16 +40,34 @@ extension Daemon: PromptQueueDelegate {
     }
   }
 
-  func accepted(_ question: Question, answer: AnyObject?) {
-    guard case .item(let id, let client) = question else { return }
-    // Without a passphrase, what the conditions' stacks said is all there is.
-    guard let grant = answer as? AccessGrant ?? (try? vault.grant(item: id)) else { return }
-    presence?.service?.add(grant, for: client)
+  func accepted(_ question: Question, showing access: AccessControl, answer: AnyObject?) {
+    switch question {
+    case .item(let id, let client):
+      // What it asks for may be another thing by now than was shown.
+      guard access.asksForAnything, (try? vault.info(ofItem: id))?.access == access else { return }
+      // Without a passphrase, what the conditions' stacks said is all there is.
+      guard let grant = answer as? AccessGrant ?? (try? vault.grant(item: id)) else { return }
+      presence?.service?.add(grant, for: client)
+    case .newItemPassphrase:
+      // Only now: a stack that refuses after the passphrase was typed stores nothing.
+      guard let passphrase = (answer as? ChosenPassphrase)?.take() else { return }
+      do throws(BusError) { try presence?.service?.store(question, passphrase) } catch {
+        Journal.log(.warning, "an item was not stored after its passphrase was chosen: \(error.message)")
+      }
+    case .login, .collection, .newPassphrase, .newBackup, .backup: break
+    }
   }
 
   func launchPrompt(_ number: UInt64, failed: @escaping () -> Void) {
     launcher.launch(number, by: presence, failed: failed)
   }
+}
+
+/// A passphrase that waits until its prompt is through; a class only because what is not copyable can be no answer.
+private final class ChosenPassphrase {
+  private var passphrase: NewItemPassphrase?
+  init(_ passphrase: consuming NewItemPassphrase) { self.passphrase = consume passphrase }
+  func take() -> NewItemPassphrase? { passphrase.take() }
 }
 
 extension Daemon {
@@ -123,12 +141,8 @@ extension Daemon {
         prompts.keep(grant, prompt: number)
         return .live
       case .newItemPassphrase:
-        guard let question, let derivation = prompts.newDerivation(ofPrompt: number) else {
-          return .refused("no such prompt")
-        }
-        do throws(BusError) {
-          try presence?.service?.store(question, NewItemPassphrase(derivation, key: key))
-        } catch { return .refused(error.message) }
+        guard let derivation = prompts.newDerivation(ofPrompt: number) else { return .refused("no such prompt") }
+        prompts.keep(ChosenPassphrase(NewItemPassphrase(derivation, key: key)), prompt: number)
         return .live
       case .newBackup, .backup: return startArchive(prompt: number, key)
       case .login, nil: return .refused("no prompt of that number asks for a passphrase")

@@ -351,7 +351,7 @@ extension Daemon: SessionWatchDelegate {
 
   /// What a person answered for does not outlive a lock.
   private func dropGrants() {
-    prompts.dropAnswers()
+    prompts.keysErased()
     presence?.service?.dropGrants()
   }
 

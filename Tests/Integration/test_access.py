@@ -115,10 +115,11 @@ def test_new_keys_leave_the_passphrase(opened):
 
 def test_a_backup_leaves_it_behind_and_says_so(opened):
     store(opened, "the secret", "open sesame", "k", "v")
+    opened.store("present", "k", "w", REQUIRE, PRESENCE)
     opened.store("free", "a", "b")
     done = opened.run("latchkey", "backup", "--passphrase-stdin", str(opened.home / "b"), input="backup\n")
     assert done.returncode == 4, done.stderr
-    assert "its own passphrase keeps it out of backups" in done.stdout + done.stderr
+    assert (done.stdout + done.stderr).count("what it asks for keeps it out of backups") == 2
 
 
 # MARK: conditions
@@ -254,6 +255,38 @@ def test_a_grant_does_not_outlive_a_lock(opened, peer, guarded):
     assert peer.read_error(guarded) == IS_LOCKED
 
 
+def test_a_grant_does_not_outlive_its_collections_lock(opened, peer, guarded):
+    peer.prompt(peer.unlock(guarded)[1])
+    peer.call(ROOT, SERVICE, "Lock", "(ao)", [LOGIN])
+    assert opened.login().returncode == 0
+    assert peer.get(LOGIN, COLLECTION, "Locked") is False
+    assert peer.read_error(guarded) == IS_LOCKED
+
+
+def test_a_grant_is_for_the_item_as_it_was(opened, peer, guarded):
+    other = Peer(opened)
+    for client in (peer, other):
+        client.prompt(client.unlock(guarded)[1])
+    peer.write(guarded, "new")
+    assert other.read_error(guarded) == IS_LOCKED
+    assert other.write_error(guarded, "newer") == IS_LOCKED
+    other.prompt(other.unlock(guarded)[1])
+    assert other.read(guarded) == b"new"
+    other.close()
+
+
+def test_a_lock_ends_its_prompt_and_what_waits_for_one(opened, peer):
+    opened.store("the secret", "k", "v", REQUIRE, PRESENCE, CLASS, "after-first-unlock")
+    person = lookup(opened, "k", "v").expect("login password")
+    waiting = Person(opened, "secret-tool", "store", "--label=Bank", "k", "w", REQUIRE, PASSPHRASE)
+    waiting.expect("Password: ").type("waiting")
+    wait_until(lambda: len(peer.prompts()) == 2, "the second prompt")
+    opened.lock()
+    assert "the secret" not in person.output() and person.status == 1
+    waiting.output()
+    assert peer.prompts() == [] and opened.status()["items"] == 1
+
+
 def test_a_grant_does_not_outlive_its_client(opened, peer, guarded):
     other = Peer(opened)
     other.prompt(other.unlock(guarded)[1])
@@ -268,7 +301,7 @@ def test_nothing_is_written_over_without_it(peer, guarded):
     assert peer.write_error(guarded, "new") == IS_LOCKED
     with pytest.raises(Failure, match="IsLocked"):
         peer.set(guarded, ITEM, "Attributes", "a{ss}", {"k": "v", CLASS: "always"})
-    with pytest.raises(Failure, match="IsLocked"):
+    with pytest.raises(Failure, match="NotSupported"):
         peer.set(guarded, ITEM, "Attributes", "a{ss}", {"k": "v", REQUIRE: ""})
     peer.prompt(peer.unlock(guarded)[1])
     assert peer.create("new", {"k": "v"}) == guarded
@@ -277,8 +310,16 @@ def test_nothing_is_written_over_without_it(peer, guarded):
     peer.write(guarded, "newer")
     peer.prompt(peer.unlock(guarded)[1])
     assert peer.read(guarded) == b"newer"
-    # A label lowers nothing, and neither does the end of it all.
+    # The label is what a person is asked by.
+    with pytest.raises(Failure, match="IsLocked"):
+        peer.set(guarded, ITEM, "Label", "s", "Other")
+    with pytest.raises(Failure, match="IsLocked"):
+        peer.set(guarded, ITEM, "Attributes", "a{ss}", {"k": "other"})
+    assert peer.get(guarded, ITEM, "Label") == "Test"
+    peer.prompt(peer.unlock(guarded)[1])
     peer.set(guarded, ITEM, "Label", "s", "Other")
+    assert peer.get(guarded, ITEM, "Label") == "Other" and peer.read_error(guarded) == IS_LOCKED
+    # Its end asks for nothing.
     peer.call(guarded, ITEM, "Delete")
     assert peer.search({"k": "v"}) == ([], [])
 

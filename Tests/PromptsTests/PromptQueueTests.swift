@@ -27,7 +27,7 @@ import Testing
     func subject(of question: Question) -> (label: String, access: AccessControl) {
       if case .collection(let id) = question { ("collection \(id)", .none) } else { ("", access) }
     }
-    func accepted(_ question: Question, answer: AnyObject?) {
+    func accepted(_ question: Question, showing access: AccessControl, answer: AnyObject?) {
       accepted.append(question)
       answers.append((answer as? Answer)?.text)
     }
@@ -147,11 +147,11 @@ import Testing
     #expect(scene.daemon.accepted.count == 1 && scene.ended == ["first", "second"])
     let third = try scene.show()
     scene.queue.keep(Answer("third"), prompt: scene.daemon.launched[2])
-    scene.queue.dropAnswers()
     #expect(third.request.purpose == .newItemPassphrase)
-    scene.daemon.isLockerUp = true
-    scene.queue.stateChanged()
-    #expect(third.screen.wasWithdrawn)
+    _ = scene.ask(.collection(2), "other")
+    scene.queue.keysErased()
+    #expect(third.screen.wasWithdrawn && scene.ended == ["first", "second", "third"])
+    #expect(try scene.show().request.purpose == .collection, "what is no item's goes on")
     scene.queue.ended(on: third.screen, accepted: true)
     #expect(scene.daemon.accepted.count == 1, "what was withdrawn says nothing more")
   }

@@ -14,7 +14,7 @@ import Vault
     func openWithoutAsking(_ question: Question, lifting: Set<Int64>) {}
     func isAnswered(_ question: Question, lifting: Set<Int64>) -> Bool { false }
     func subject(of question: Question) -> (label: String, access: AccessControl) { ("", .none) }
-    func accepted(_ question: Question, answer: AnyObject?) {}
+    func accepted(_ question: Question, showing access: AccessControl, answer: AnyObject?) {}
     func launchPrompt(_ number: UInt64, failed: @escaping () -> Void) { launched.append(number) }
   }
 

@@ -122,8 +122,10 @@ struct AccessTests {
     #expect(throws: VaultError.needsGrant) { try vault.setAccess(ofItem: id, .none) }
     #expect(throws: VaultError.needsGrant) { try vault.update(item: id, accessibility: .always) { _ in } }
     #expect(try vault.store?.item(id)?.content == before.content)
-    // A label lowers nothing.
-    try vault.update(item: id) { $0.label = "other" }
+    // A person is asked by its label.
+    #expect(throws: VaultError.needsGrant) { try vault.update(item: id) { $0.label = "other" } }
+    #expect(try vault.store?.item(id)?.content == before.content)
+    try vault.update(item: id, granted: try grant(id, 1)) { $0.label = "other" }
     #expect(try vault.info(ofItem: id).metadata?.label == "other")
     #expect(try read(id, try grant(id, 1)) == "secret")
     try vault.deleteItem(id)
@@ -219,6 +221,46 @@ struct AccessTests {
     }
     try expectNothing({ $0.access?.append(0) }, of: 1)
     for place in 0..<(original[1].access?.count ?? 0) { try expectNothing({ $0.access?[place] ^= 1 }, of: 1) }
+  }
+
+  @Test("what was given for an item is worth nothing once the item is another")
+  func stale() throws {
+    let secret = try SecureBytes(copying: Array("written".utf8).span.bytes)
+    let both = try AccessControl(rawValue: AccessTests.presence | AccessTests.passphrase)
+    let changes: [(Int64) throws -> Void] = [
+      { id in try vault.setSecret(ofItem: id, secret, contentType: "", granted: try grant(id, 1)) },
+      { id in
+        let new = NewItemPassphrase(.make(), key: try key(2))
+        try vault.setAccess(ofItem: id, both, passphrase: new, granted: try grant(id, 1))
+      },
+      { id in
+        try vault.setAccess(ofItem: id, try AccessControl(rawValue: AccessTests.presence), granted: try grant(id, 1))
+      },
+      { id in try vault.setAccess(ofItem: id, .none, granted: try grant(id, 1)) },
+    ]
+    for (number, change) in changes.enumerated() {
+      let id = try add("n\(number)", flags: both.rawValue, passphrase: 1)
+      let stale = try #require(try grant(id, 1))
+      try change(id)
+      let row = try #require(try vault.store?.item(id))
+      if row.access != nil {
+        #expect(throws: VaultError.needsGrant) { try read(id, stale) }
+        #expect(throws: VaultError.needsGrant) {
+          try vault.setSecret(ofItem: id, secret, contentType: "", granted: stale)
+        }
+        #expect(throws: VaultError.needsGrant) { try add("n\(number)", "x", flags: 0, granted: stale) }
+        #expect(throws: VaultError.needsGrant) { try vault.setAccess(ofItem: id, .none, granted: stale) }
+        #expect(try vault.store?.item(id)?.content == row.content)
+      }
+      #expect(!vault.isDamaged)
+    }
+    // The other way round: given while there was no passphrase.
+    let id = try add("later", flags: AccessTests.presence)
+    let stale = try #require(try grant(id))
+    try vault.setAccess(
+      ofItem: id, both, passphrase: NewItemPassphrase(.make(), key: try key(1)), granted: try grant(id))
+    #expect(throws: VaultError.needsGrant) { try vault.setSecret(ofItem: id, secret, contentType: "", granted: stale) }
+    #expect(try read(id, try grant(id, 1)) == "secret")
   }
 
   @Test("a wrong passphrase is no damage")
