@@ -282,6 +282,8 @@ def test_a_lock_ends_its_prompt_and_what_waits_for_one(opened, peer):
     waiting.expect("Password: ").type("waiting")
     wait_until(lambda: len(peer.prompts()) == 2, "the second prompt")
     opened.lock()
+    # What is asked now is for the session, and another question.
+    person.expect("wants access to your secrets").expect("login password").press("c")
     assert "the secret" not in person.output() and person.status == 1
     waiting.output()
     assert peer.prompts() == [] and opened.status()["items"] == 1
