@@ -188,7 +188,8 @@ extension SecretService {
         ItemMetadata(
           label: label, attributes: control.attributes, contentType: received.contentType, flags: access.rawValue),
         secret: received.value.bytes, accessibility: control.accessibility, defaultClass: usual, replacing: replacing,
-        passphrase: passphrase.take(), granted: { [grants] item in
+        passphrase: passphrase.take(),
+        granted: { [grants] item in
           if let granted { return granted.item == item ? granted : nil }
           return isKept ? grants.take(item, for: client) : nil
         })
