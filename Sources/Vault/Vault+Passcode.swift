@@ -71,12 +71,12 @@ extension Vault {
   public var mayHavePasscodeItems: Bool {
     guard passcodeItemsAreDead else { return true }
     guard let share else { return store != nil }
-    guard share.isErased else { return true }
-    return open.contains { collection in
-      collection.classes.contains {
-        $0.row.accessibility == .whenPasscodeSetThisDeviceOnly && $0.row.device == share.row
-      }
-    }
+    return !share.isErased || open.contains { $0.classes.contains { Vault.isPasscodeKey($0, of: share) } }
+  }
+
+  /// Whether a class key is the class's on this device.
+  private static func isPasscodeKey(_ key: ClassKey, of share: DeviceShare) -> Bool {
+    key.row.accessibility == .whenPasscodeSetThisDeviceOnly && key.row.device == share.row
   }
 
   /// The items that were destroyed since this was asked last, for who has to tell that they are gone.
@@ -102,14 +102,14 @@ extension Vault {
   /// Asks the device whether the erasable secret that the share hangs on is still there: before what hangs on it gets
   /// another one, which would bring back what was destroyed. What hangs on one that is gone is removed.
   func noticeErasure() throws(VaultError) {
-    if let device, let share, share.erasable != nil {
+    if let device, let share, !share.isErased {
       let vault = try ready().vault
       guard let row = try ready().devices().first(where: { $0.id == share.row }) else { return }
       let present: DeviceShare
       do throws(DeviceKeyError) { present = try DeviceShare(row, vault: vault, device: device) } catch {
         throw .unavailable("\(device.backend.title): \(error.explanation)")
       }
-      if present.erasable == nil { forgetErasable() }
+      if present.isErased { forgetErasable() }
     }
     try finishDestruction()
   }
@@ -117,10 +117,7 @@ extension Vault {
   /// Removes what hangs on an erasable secret of this device that is gone.
   func finishDestruction() throws(VaultError) {
     guard let share, share.isErased else { return }
-    func isDead(_ key: ClassKey) -> Bool {
-      key.row.accessibility == .whenPasscodeSetThisDeviceOnly && key.row.device == share.row
-    }
-    let dead = open.map { collection in collection.classes.filter(isDead) }
+    let dead = open.map { $0.classes.filter { Vault.isPasscodeKey($0, of: share) } }
     guard dead.contains(where: { !$0.isEmpty }) else { return }
     let removed = try writing { store throws(VaultError) in
       var removed: [FoundItem] = []

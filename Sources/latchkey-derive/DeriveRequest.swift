@@ -25,6 +25,9 @@ struct DeriveRequest: ~Copyable {
       }
     }
 
+    /// Whether it matters if the login has a password. Others do not look into the system's file of them.
+    var asksForLogin: Bool { self == .openSession || self == .removePassword }
+
     /// Whether a person waits at a command line, and not a login: then it may take longer.
     var isCommand: Bool {
       switch self {

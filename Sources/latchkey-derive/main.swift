@@ -26,8 +26,9 @@ private func work(_ channel: borrowing FileDescriptor) -> DeriveResult {
   // Another name of root's number is no reason to touch root's vault.
   guard account.uid != 0 || request.user == "root" else { return .noVault }
   // While this is still root, who alone may read it.
-  let password = LoginPassword(
-    of: account, in: request.shadow.isEmpty ? LoginPassword.shadow : request.shadow)
+  let password =
+    request.operation.asksForLogin
+    ? LoginPassword(of: account, in: request.shadow.isEmpty ? LoginPassword.shadow : request.shadow) : .unknown
   do {
     try Process.become(account)
     // Changing the user takes both back.

@@ -59,8 +59,7 @@ extension Daemon {
   }
 
   func destroyPasscodeItems(passwordRemoved: Bool) throws(Refusal) -> UInt64 {
-    vault.refresh()
-    followPassword()
+    refresh()
     do throws(VaultError) {
       // What was destroyed before a password was seen again is not to be looked for at every login.
       if vault.mayHavePasscodeItems { try vault.destroyPasscodeItems() }

@@ -11,8 +11,7 @@ extension Daemon {
 
   func rotate(_ delivery: consuming TierDelivery) -> UnlockOutcome {
     // The first password's keybag: the vault stays open, and is one that can be locked.
-    vault.refresh()
-    followPassword()
+    refresh()
     do {
       guard try vault.recognises(delivery.tiers, former: delivery.former) else { return .wrongKeys }
     } catch { return .unusable(error.explanation) }

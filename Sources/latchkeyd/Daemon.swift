@@ -103,7 +103,7 @@ final class Daemon {
 
   /// Looks at the vault's files again. A database that was not there before is walked through, or answers that wait for
   /// that would wait for ever.
-  private func refresh() {
+  func refresh() {
     vault.refresh()
     if !vault.isVerified { idle?.resume() }
     followPassword()
