@@ -77,7 +77,7 @@ $(PROGRAMS:%=$(BUILT)/%) $(PAM_MODULE):
 FILL = sed -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@LIBEXECDIR@|$(LIBEXECDIR)|g'
 
 # D-Bus interfaces, under names of our own: another package may lay org.freedesktop.*.
-INTERFACES = Secrets Vault
+INTERFACES = Secrets Vault Item
 
 # Those that are Latchkey's own; see pam/README.md.
 PAM_SERVICES = latchkey-unlock latchkey-collection latchkey-item latchkey-presence latchkey-biometry
@@ -108,7 +108,8 @@ install: $(PROGRAMS:%=$(BUILT)/%) $(PAM_MODULE) ## lay the files under DESTDIR a
 	install -m 644 dbus/latchkey.portal $(DESTDIR)$(PREFIX)/share/xdg-desktop-portal/portals/
 	install -m 644 dbus/org.freedesktop.Secrets.xml \
 	  $(DESTDIR)$(PREFIX)/share/dbus-1/interfaces/org.latchkey.Secrets.xml
-	install -m 644 dbus/org.latchkey.Vault.xml $(DESTDIR)$(PREFIX)/share/dbus-1/interfaces/
+	install -m 644 dbus/org.latchkey.Vault.xml dbus/org.latchkey.Item.xml \
+	  $(DESTDIR)$(PREFIX)/share/dbus-1/interfaces/
 	$(FILL) dbus/latchkeyd.service.in >$(DESTDIR)$(UNITDIR)/latchkeyd.service
 	$(FILL) dbus/latchkeyd.socket.in >$(DESTDIR)$(UNITDIR)/latchkeyd.socket
 	$(FILL) dbus/latchkey-prompt@.service.in >$(DESTDIR)$(UNITDIR)/latchkey-prompt@.service

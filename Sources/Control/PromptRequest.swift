@@ -14,8 +14,10 @@ public struct PromptRequest: Equatable, Sendable {
     case newPassphrase = 3
     /// What an item asks for, by `latchkey-presence`, `latchkey-biometry` and `latchkey-item`.
     case item = 4
-    /// A passphrase for an item that is to be stored, by `latchkey-item`.
+    /// A passphrase for an item that is to be stored, or to get another, by `latchkey-item`.
     case newItemPassphrase = 5
+    /// The same as for ``item``, before what the item asks for is changed.
+    case itemAccess = 6
   }
 
   /// The longest text, in bytes; what is longer is cut.
@@ -33,10 +35,13 @@ public struct PromptRequest: Equatable, Sendable {
   public let terminal: String
   /// What the item asks for.
   public let access: AccessControl
+  /// For how long the client may read the item again without asking, in seconds; 0 for one use.
+  public let reuse: UInt16
 
   /// Puts them together.
   public init(
-    purpose: Purpose, label: String, caller: String, window: String, terminal: String, access: AccessControl = .none
+    purpose: Purpose, label: String, caller: String, window: String, terminal: String, access: AccessControl = .none,
+    reuse: UInt16 = 0
   ) {
     self.purpose = purpose
     self.label = label
@@ -44,12 +49,14 @@ public struct PromptRequest: Equatable, Sendable {
     self.window = window
     self.terminal = terminal
     self.access = access
+    self.reuse = reuse
   }
 
   func encode(into out: inout ByteWriter) {
     out.number(purpose.rawValue)
     for text in [label, caller, window, terminal] { out.text(text, limit: PromptRequest.textLimit) }
     out.number(access.rawValue)
+    out.number(reuse)
   }
 
   init?(decoding input: inout ByteReader) {
@@ -57,9 +64,12 @@ public struct PromptRequest: Equatable, Sendable {
       let label = input.text(limit: PromptRequest.textLimit), let caller = input.text(limit: PromptRequest.textLimit),
       let window = input.text(limit: PromptRequest.textLimit),
       let terminal = input.text(limit: PromptRequest.textLimit),
-      let flags = try? input.number(UInt32.self), let access = try? AccessControl(rawValue: flags)
+      let flags = try? input.number(UInt32.self), let access = try? AccessControl(rawValue: flags),
+      let reuse = try? input.number(UInt16.self)
     else { return nil }
-    self.init(purpose: purpose, label: label, caller: caller, window: window, terminal: terminal, access: access)
+    self.init(
+      purpose: purpose, label: label, caller: caller, window: window, terminal: terminal, access: access,
+      reuse: reuse)
   }
 }
 

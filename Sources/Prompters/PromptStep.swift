@@ -27,7 +27,7 @@ public struct PromptStep: Equatable, Sendable {
     case .login: return [PromptStep(services: [.unlock])]
     case .collection, .newPassphrase: return [PromptStep(services: [.collection])]
     case .newItemPassphrase: return [PromptStep(services: [.item])]
-    case .item:
+    case .item, .itemAccess:
       let control = request.access
       // A finger before the password, as it is less to do. Presence and passcode are the same stack.
       var services: [Service] = []

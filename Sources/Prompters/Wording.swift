@@ -20,9 +20,22 @@ public struct Wording: Sendable {
     let caller = PlainText.name(request.caller)
     let application = caller.isEmpty ? "An application" : "The application \"\(caller)\""
     switch request.purpose {
-    case .item: detail = "\(application) wants to read or change \(subject)."
-    case .newItemPassphrase: detail = "\(application) wants to store \(subject)."
+    case .item: detail = "\(application) wants to read or change \(subject)\(Wording.again(request.reuse))."
+    case .itemAccess: detail = "\(application) wants to change what \(subject) asks for before it is read."
+    case .newItemPassphrase: detail = "\(application) wants \(subject) to have a passphrase."
     case .login, .collection, .newPassphrase: detail = "\(application) wants access to your secrets."
+    }
+  }
+
+  /// What is said of a client that will not ask again for a while.
+  private static func again(_ seconds: UInt16) -> String {
+    switch seconds {
+    case 0: ""
+    case 1: ", and to read it again for a second without asking"
+    case 60: ", and to read it again for a minute without asking"
+    case let seconds where seconds.isMultiple(of: 60):
+      ", and to read it again for \(seconds / 60) minutes without asking"
+    default: ", and to read it again for \(seconds) seconds without asking"
     }
   }
 

@@ -11,14 +11,14 @@ public protocol PromptQueueDelegate: AnyObject {
   func isAnswered(_ question: Question, lifting: Set<Int64>) -> Bool
   /// Opens what needs nobody's answer.
   func openWithoutAsking(_ question: Question, lifting: Set<Int64>)
-  /// What a question is about: the label of a collection or item, for a person, and what the item asks for.
-  func subject(of question: Question) -> (label: String, access: AccessControl)
+  /// What a question is about.
+  func subject(of question: Question) -> PromptSubject
   /// A person answered, and PAM accepted it.
   ///
   /// - Parameters:
   ///   - answer: what ``PromptQueue/keep(_:prompt:)`` was given for this prompt.
-  ///   - access: what the person was shown that the item asks for.
-  func accepted(_ question: Question, showing access: AccessControl, answer: AnyObject?)
+  ///   - subject: what the person was shown.
+  func accepted(_ question: Question, showing subject: PromptSubject, answer: AnyObject?)
   /// Starts the program that shows the prompt of this number.
   ///
   /// - Parameter failed: to be called, at once or later, when it could not be started.
@@ -40,20 +40,24 @@ public final class PromptQueue {
   private unowned let delegate: any PromptQueueDelegate
   private var prompts: [PendingPrompt] = []
   private var nextNumber = UInt64.random(in: 1...UInt64(UInt32.max))
+  private let now: () -> ContinuousClock.Instant
+  private var turns = Turns()
+  private var wrongAnswers = WrongAnswers()
 
   /// How long a client waits for a person.
   private static let limit = Duration.seconds(300)
   /// The same while a locker is up: whoever unlocks the screen answers by it.
   private static let limitBehindLocker = Duration.seconds(120)
-  /// How often an answer may be wrong.
-  private static let wrongAnswerLimit = 5
   /// How long the prompt's program may take until it says that it is there.
   private static let launchLimit = Duration.seconds(10)
 
   /// An empty queue. `delegate` must live as long.
-  public init(loop: EventLoop, delegate: any PromptQueueDelegate) {
+  public init(
+    loop: EventLoop, delegate: any PromptQueueDelegate, now: @escaping () -> ContinuousClock.Instant = { .now }
+  ) {
     self.loop = loop
     self.delegate = delegate
+    self.now = now
   }
 
   // MARK: - clients
@@ -64,13 +68,14 @@ public final class PromptQueue {
   ///   - lifting: collections that the login password should open although they were locked by themselves.
   ///   - ended: called once, later, however it ends; what is open by then is not said. Not after ``cancel(_:)``.
   ///
-  /// What is answered already is asked of nobody: no answer could add anything.
+  /// What is answered already is asked of nobody: no answer could add anything. Neither is a client heard that the person
+  /// declined again and again, or that has too many questions waiting, nor one that asks where too many wrong answers came.
   public func ask(
     _ question: Question, lifting: Set<Int64>, for caller: Caller, ended: @escaping () -> Void
   ) -> PromptTicket {
     let ticket = PromptTicket(lifting: lifting, caller: caller, ended: ended)
     delegate.openWithoutAsking(question, lifting: lifting)
-    if delegate.isAnswered(question, lifting: lifting) {
+    if delegate.isAnswered(question, lifting: lifting) || isUnheard(question) {
       ticket.timer = try? loop.addTimer(after: .zero) { [weak ticket] in ticket?.end() }
       return ticket
     }
@@ -90,6 +95,21 @@ public final class PromptQueue {
     advance()
     return ticket
   }
+
+  private func isUnheard(_ question: Question) -> Bool {
+    if isPaused(question) { return true }
+    guard let client = question.client else { return false }
+    return turns.isSilenced(client, at: now())
+      || prompts.count { $0.question.client == client } >= Turns.waitingLimit
+  }
+
+  /// Whether too many wrong answers came for the same, so that nobody is asked now.
+  public func isPaused(_ question: Question) -> Bool {
+    question.guessed.map { wrongAnswers.isPaused($0, at: now()) } ?? false
+  }
+
+  /// The client is gone, and so is its name.
+  public func forget(client: String) { turns.forget(client) }
 
   /// The client does not wait any more.
   public func cancel(_ ticket: PromptTicket) {
@@ -162,10 +182,14 @@ public final class PromptQueue {
 
   /// The program says that the prompt has ended, or is gone.
   ///
-  /// - Parameter accepted: whether PAM accepted what the person gave. That counts for conditions, which are no keys.
-  public func ended(on connection: any PromptConnection, accepted: Bool = false) {
+  /// - Parameter outcome: whether PAM accepted what the person gave. That counts for conditions, which are no keys.
+  public func ended(on connection: any PromptConnection, _ outcome: PromptOutcome = .unavailable) {
     guard let prompt = prompts.first(where: { $0.isShown(on: connection) }) else { return }
-    if accepted { delegate.accepted(prompt.question, showing: prompt.access, answer: prompt.answer) }
+    if let client = prompt.question.client { turns.end(client, outcome, at: now()) }
+    if outcome == .accepted {
+      if let guessed = prompt.question.guessed { wrongAnswers.forget(guessed) }
+      delegate.accepted(prompt.question, showing: prompt.subject, answer: prompt.answer)
+    }
     prompt.phase = .waiting
     remove(prompt)
     prompt.endTickets()
@@ -197,7 +221,7 @@ public final class PromptQueue {
     for prompt in prompts {
       prompt.answer = nil
       switch prompt.question {
-      case .item, .newItemPassphrase:
+      case .item, .itemAccess, .newItemPassphrase:
         remove(prompt)
         prompt.endTickets()
       case .login, .collection, .newPassphrase, .newBackup, .backup: break
@@ -206,12 +230,17 @@ public final class PromptQueue {
     advance()
   }
 
-  /// A wrong passphrase came for the prompt of this number. Whoever shows it asks three times at most; what tries
-  /// more is no person, and the prompt ends.
+  /// A wrong passphrase came for the prompt of this number. After some, whatever asks for the same ends, and nobody is
+  /// asked for a while: what tries so many may be no person.
   public func wasWrong(prompt number: UInt64) {
-    guard let prompt = prompts.first(where: { $0.number == number }) else { return }
-    prompt.wrongAnswers += 1
-    if prompt.wrongAnswers >= PromptQueue.wrongAnswerLimit { giveUp(prompt) }
+    guard let prompt = prompts.first(where: { $0.number == number }),
+      let guessed = prompt.question.guessed, wrongAnswers.add(guessed, at: now())
+    else { return }
+    Journal.log(.warning, "too many wrong passphrases came: nobody is asked for that one for a while")
+    let ended = prompts.filter { $0.question.guessed == guessed }
+    for prompt in ended { remove(prompt) }
+    for prompt in ended { prompt.endTickets() }
+    advance()
   }
 
   // MARK: - the queue
@@ -229,13 +258,14 @@ public final class PromptQueue {
       case .collection, .backup: .collection
       case .newPassphrase, .newBackup: .newPassphrase
       case .item: .item
+      case .itemAccess: .itemAccess
       case .newItemPassphrase: .newItemPassphrase
       }
     let subject = delegate.subject(of: prompt.question)
-    prompt.access = subject.access
+    prompt.subject = subject
     return PromptRequest(
       purpose: purpose, label: subject.label, caller: prompt.caller.name, window: prompt.caller.window,
-      terminal: prompt.caller.terminal, access: subject.access)
+      terminal: prompt.caller.terminal, access: subject.access, reuse: subject.reuse)
   }
 
   private func remove(_ prompt: PendingPrompt) {
@@ -246,8 +276,12 @@ public final class PromptQueue {
   /// Shows the next one, if none is shown and somebody is there to see it.
   private func advance() {
     guard !delegate.isLockerUp, prompts.allSatisfy({ $0.isOwn || $0.isWaiting }),
-      let next = prompts.first(where: { !$0.isOwn })
+      // Of those whose turn is as near, the one that waits longest.
+      let next = prompts.filter({ !$0.isOwn }).min(by: {
+        turns.lastShown($0.question.client) < turns.lastShown($1.question.client)
+      })
     else { return }
+    turns.show(next.question.client)
     let timer = try? loop.addTimer(after: PromptQueue.launchLimit) { [weak self, weak next] in
       guard let self, let next, case .launched = next.phase else { return }
       giveUp(next)
@@ -311,8 +345,7 @@ private final class PendingPrompt {
   var isOwn = false
   var derivation: PassphraseDerivation?
   var answer: AnyObject?
-  var access = AccessControl.none
-  var wrongAnswers = 0
+  var subject = PromptSubject()
 
   init(question: Question) { self.question = question }
 

@@ -1,8 +1,8 @@
 import Systemd
 import Vault
 
-/// What clients may read because a person answered for it: each grant is one client's, for one item, for one use, and not
-/// for long.
+/// What clients may read or write because a person answered for it: each grant is one client's, for one item, and not for
+/// long. It is for one use, unless its client asked beforehand for a time to read again in, which the person was shown.
 final class AccessGrants {
   private struct Key: Hashable {
     let item: Int64
@@ -12,36 +12,62 @@ final class AccessGrants {
 
   private struct Entry {
     let grant: AccessGrant
+    let isReusable: Bool
     let end: EventSource?
   }
 
   private let loop: EventLoop
   private var entries: [Key: Entry] = [:]
+  /// The seconds for which a client wants to read again without asking.
+  private var reuse: [String: UInt16] = [:]
 
   /// How long a client has to use what it asked for.
   private static let lifetime = Duration.seconds(60)
+  /// The longest time in which a client may read again without asking, in seconds.
+  static let longestReuse: UInt32 = 300
 
   init(loop: EventLoop) { self.loop = loop }
 
-  /// Lets `client` read the item of the grant once.
-  func add(_ grant: AccessGrant, for client: String) {
+  /// From now on the client's prompts are for so many seconds of reading; 0 for one use.
+  func setReuse(_ seconds: UInt16, for client: String) { reuse[client] = seconds == 0 ? nil : seconds }
+
+  /// For how many seconds the client's next prompt is.
+  func reuse(of client: String) -> UInt16 { reuse[client] ?? 0 }
+
+  /// Lets `client` use the item of the grant: once, or read it for so many seconds.
+  func add(_ grant: AccessGrant, for client: String, reuse: UInt16) {
     let key = Key(item: grant.item, client: client)
     // Without a timer there is no grant: it would have no end.
-    let end = try? loop.addTimer(after: AccessGrants.lifetime) { [weak self] in self?.entries[key] = nil }
+    let time = reuse == 0 ? AccessGrants.lifetime : .seconds(Int64(reuse))
+    let end = try? loop.addTimer(after: time) { [weak self] in self?.entries[key] = nil }
     guard let end else { return }
-    entries[key] = Entry(grant: grant, end: end)
+    entries[key] = Entry(grant: grant, isReusable: reuse > 0, end: end)
   }
 
   /// Whether `client` may read the item now.
   func allow(_ item: Int64, for client: String) -> Bool { entries[Key(item: item, client: client)] != nil }
 
-  /// Uses a grant up; nil where there is none.
+  /// A grant for a read, which uses up one that is not reusable; nil where there is none.
+  func read(_ item: Int64, for client: String) -> AccessGrant? {
+    let key = Key(item: item, client: client)
+    guard let entry = entries[key] else { return nil }
+    if !entry.isReusable { entries[key] = nil }
+    return entry.grant
+  }
+
+  /// Uses a grant up, whatever it was for; nil where there is none.
   func take(_ item: Int64, for client: String) -> AccessGrant? {
     entries.removeValue(forKey: Key(item: item, client: client))?.grant
   }
 
+  /// The item was written: what was given for it as it was is worth nothing.
+  func forget(item: Int64) { entries = entries.filter { $0.key.item != item } }
+
   /// The client is gone.
-  func forget(client: String) { entries = entries.filter { $0.key.client != client } }
+  func forget(client: String) {
+    reuse[client] = nil
+    entries = entries.filter { $0.key.client != client }
+  }
 
   /// The vault was locked: no grant outlives that.
   func removeAll() { entries = [:] }

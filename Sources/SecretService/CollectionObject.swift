@@ -118,13 +118,7 @@ extension SecretService {
     replacing: Bool, _ call: MethodCall
   ) throws(BusError) {
     let control = try BusError.vault { () throws(VaultError) in try ControlAttributes(attributes) }
-    if let access = control.access, access.asksForAnything {
-      guard case .vault = place else { throw .notSupported("items of the session collection ask for nothing") }
-      // What is not looked at is not to be promised.
-      guard !access.conditions.contains(.biometryCurrentSet) else {
-        throw .notSupported("the set of enrolled fingers cannot be told here: use biometry-any")
-      }
-    }
+    try checkMayAsk(control.access ?? .none, in: place)
     if control.access?.needsPassphrase ?? false {
       try checkRoom(for: received, of: call.sender)
       var granted: AccessGrant?
@@ -140,11 +134,8 @@ extension SecretService {
       }
       let waiting = WaitingItem(
         received, label: label, control: control, in: place, replacing: replacing, granted: granted,
-        number: nextQuestion())
+        number: nextQuestion(), client: call.sender)
       let prompt = makePrompt(.store(waiting), for: call.sender)
-      waiting.end = try? loop.addTimer(after: Self.waitingTime) { [weak self, weak prompt] in
-        if let prompt, case .new = prompt.phase { self?.end(prompt) }
-      }
       return call.reply { (out: inout MessageWriter) throws(BusError) in
         try out.appendObjectPath(ObjectPath.none)
         try out.appendObjectPath(prompt.path)
@@ -160,8 +151,6 @@ extension SecretService {
   /// How many items of one client, and of all, may wait for a person, and how many bytes their secrets may have. Each is
   /// held in locked memory for as long as the person thinks.
   private static let waitingLimit = (own: 8, all: 32, bytes: 64 << 20)
-  /// How long one waits until its client asks.
-  private static let waitingTime = Duration.seconds(60)
 
   private func checkRoom(for received: ReceivedSecret, of client: String) throws(BusError) {
     let waiting = prompts.values.filter { $0.item != nil }

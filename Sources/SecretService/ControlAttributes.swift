@@ -36,9 +36,17 @@ struct ControlAttributes: Equatable {
     }
   }
 
-  /// Whether the search is for a class or access control alone. Its answer lists every item as one that has to be unlocked first: clients
-  /// that act on all results of a search at once, as `secret-tool clear`, act only on those that are not, so that a class
-  /// name cannot empty the vault by mistake.
+  /// Reads what stands for such attributes elsewhere; nil for what is not named.
+  init(accessible: String?, require: String?) throws(VaultError) {
+    var all: [String: String] = [:]
+    all[ControlAttributes.accessibleName] = accessible
+    all[ControlAttributes.requireName] = require
+    try self.init(all)
+  }
+
+  /// Whether the search is for a class or access control alone. Its answer lists every item as one that has to be unlocked
+  /// first: clients that act on all results of a search at once, as `secret-tool clear`, act only on those that are not,
+  /// so that a class name cannot empty the vault by mistake.
   var isForControlAlone: Bool { attributes.isEmpty && (accessibility != nil || access != nil) }
 
   /// What a search with these attributes is for: control attributes count only where they stand alone, so that a

@@ -34,7 +34,12 @@ extension SecretService {
   }
 
   private func itemLocked(_ path: String, _ out: inout MessageWriter) throws(BusError) {
-    try out.appendBool(try info(path).readability != .open)
+    let item = try item(at: path)
+    let vault = holder(item.collection).vault
+    let readability = try BusError.vault { () throws(VaultError) in try vault.info(ofItem: item.id).readability }
+    // Of what asks for something, each client sees what was given for it: libsecret reads what is not locked only.
+    let isOpen = out.recipient.map { mayRead(item.id, readability, for: $0) } ?? (readability == .open)
+    try out.appendBool(!isOpen)
   }
 
   private func itemAttributes(_ path: String, _ out: inout MessageWriter) throws(BusError) {
@@ -58,7 +63,7 @@ extension SecretService {
     let vault = holder(item.collection).vault
     let attributes = try value.readStringDictionary()
     guard attributes["latchkey:require"] == nil else {
-      throw .notSupported("what an item asks for is set when it is stored")
+      throw .notSupported("what an item asks for is changed by \(Self.itemAccessName).SetAccess")
     }
     let granted = grant(item, for: value.sender)
     let named = try BusError.vault { () throws(VaultError) in
@@ -88,6 +93,12 @@ extension SecretService {
   func grant(_ item: ItemPlace, for client: String?) -> AccessGrant? {
     guard case .vault = item.collection, let client else { return nil }
     return grants.take(item.id, for: client)
+  }
+
+  /// The same for a read, which leaves a grant that its client may use again.
+  func readingGrant(_ item: ItemPlace, for client: String) -> AccessGrant? {
+    guard case .vault = item.collection else { return nil }
+    return grants.read(item.id, for: client)
   }
 
   private func deleteItem(_ call: MethodCall) throws(BusError) {

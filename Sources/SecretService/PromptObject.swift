@@ -11,6 +11,8 @@ final class Prompt {
     case unlock([String])
     /// An item that waits for a passphrase.
     case store(WaitingItem)
+    /// An item that is to ask for something else.
+    case change(AccessChange)
   }
 
   /// How far it is.
@@ -31,8 +33,12 @@ final class Prompt {
   var phase = Phase.new
   /// Its place in the queue, while a person is asked.
   var ticket: PromptTicket?
+  /// Ends it where its client never asks, and what waits should not wait for long.
+  var unusedEnd: EventSource?
   /// The item that waits for a passphrase, where it is one.
   var item: WaitingItem? { if case .store(let item) = purpose { item } else { nil } }
+  /// Whether something waits in it that no lock may outlast.
+  var endsAtLock: Bool { if case .unlock = purpose { false } else { true } }
   /// What was asked already. What was asked in vain is not asked again.
   var asked: Set<Question> = []
 
@@ -59,6 +65,9 @@ extension SecretService {
   /// Some clients listen for the end of a prompt only after their call has returned.
   private static let shortestPrompt = Duration.milliseconds(80)
 
+  /// How long what waits in a prompt is kept for a client that does not ask.
+  private static let unusedTime = Duration.seconds(60)
+
   /// How many prompts one client may have; with one more the oldest goes.
   private static let promptLimit = 256
 
@@ -72,6 +81,11 @@ extension SecretService {
     let prompt = Prompt(path: path, number: number, owner: client, purpose: purpose)
     prompts[prompt.path] = prompt
     watch(client)
+    if prompt.endsAtLock {
+      prompt.unusedEnd = try? loop.addTimer(after: Self.unusedTime) { [weak self, weak prompt] in
+        if let prompt, case .new = prompt.phase { self?.end(prompt) }
+      }
+    }
     return prompt
   }
 
@@ -137,14 +151,14 @@ extension SecretService {
     switch prompt.purpose {
     case .unlock(let paths): wanted = paths
     case .store(let item):
-      guard item.stored == nil, prompt.asked.insert(item.question).inserted else {
-        return complete(prompt, dismissed: item.stored == nil)
+      return ask(item.stored == nil ? item.question : nil, prompt, for: caller, otherwise: item.stored == nil)
+    case .change(let change):
+      if !change.isDone && change.nextQuestion == nil {
+        do throws(BusError) { try apply(change, passphrase: nil) } catch {
+          Journal.log(.warning, "what an item asks for was not changed: \(error.message)")
+        }
       }
-      prompt.ticket = promptQueue.ask(item.question, lifting: [], for: caller) { [weak self, weak prompt] in
-        guard let self, let prompt else { return }
-        advance(prompt, for: caller)
-      }
-      return
+      return ask(change.nextQuestion, prompt, for: caller, otherwise: !change.isDone)
     }
     var lifting: Set<Int64> = []
     var questions: [Question] = []
@@ -153,7 +167,14 @@ extension SecretService {
       questions.append(question)
       if let marked { lifting.insert(marked) }
     }
-    guard let next = questions.first else { return complete(prompt, dismissed: false) }
+    ask(questions.first, prompt, for: caller, lifting: lifting, otherwise: false)
+  }
+
+  /// Asks the next question. Where there is none, or it was asked in vain, the prompt is complete.
+  private func ask(
+    _ next: Question?, _ prompt: Prompt, for caller: Caller, lifting: Set<Int64> = [], otherwise isDismissed: Bool
+  ) {
+    guard let next else { return complete(prompt, dismissed: isDismissed) }
     guard prompt.asked.insert(next).inserted else { return complete(prompt, dismissed: true) }
     prompt.ticket = promptQueue.ask(next, lifting: lifting, for: caller) { [weak self, weak prompt] in
       guard let self, let prompt else { return }
@@ -221,13 +242,19 @@ extension SecretService {
           try inner.appendObjectPaths(dismissed ? [] : open)
         }
       }
-    case .store(let item):
+    case .store, .change:
+      let path: String? =
+        switch prompt.purpose {
+        case .store(let item): item.stored?.path
+        case .change(let change): change.isDone ? change.item.path : nil
+        case .unlock: nil
+        }
       try? bus.emitSignal(
         path: prompt.path, interface: Self.promptName, member: "Completed", to: prompt.owner
       ) { (out: inout MessageWriter) throws(BusError) in
-        try out.appendBool(item.stored == nil)
+        try out.appendBool(path == nil)
         try out.appendVariant("o") { (inner: inout MessageWriter) throws(BusError) in
-          try inner.appendObjectPath(item.stored?.path ?? ObjectPath.none)
+          try inner.appendObjectPath(path ?? ObjectPath.none)
         }
       }
     }

@@ -68,8 +68,10 @@ public final class SecretService {
     let service = serviceInterface
     let collection = collectionInterface
     let item = itemInterface
+    let access = itemAccessInterface
     slots = [
       try bus.export(service, below: ObjectPath.root) { $0 == ObjectPath.root },
+      try bus.export(clientInterface, below: ObjectPath.root) { $0 == ObjectPath.root },
       try bus.export(sessionInterface, below: ObjectPath.sessions) { [unowned self] in sessions[$0] != nil },
       try bus.export(promptInterface, below: ObjectPath.prompts) { [unowned self] in prompts[$0] != nil },
       try bus.export(portalInterface, below: PortalRequest.portal) { $0 == PortalRequest.portal },
@@ -83,12 +85,14 @@ public final class SecretService {
           guard case .collection(let name) = ObjectPath(path) else { return false }
           return exists(name)
         })
-      slots.append(
-        try bus.export(item, below: prefix) { [unowned self] path in
-          // Whether the item itself is there is found out by the call: asking twice would cost every call a query.
-          guard case .item(let name, _) = ObjectPath(path) else { return false }
-          return exists(name)
-        })
+      for interface in [item, access] {
+        slots.append(
+          try bus.export(interface, below: prefix) { [unowned self] path in
+            // Whether the item itself is there is found out by the call: asking twice would cost every call a query.
+            guard case .item(let name, _) = ObjectPath(path) else { return false }
+            return exists(name)
+          })
+      }
     }
     preparation = try loop.addIdle { [unowned self] in
       if nextAgreement == nil { nextAgreement = try? KeyAgreement() }
@@ -215,6 +219,7 @@ public final class SecretService {
     peers[client] = nil
     sessions.removeAll(of: client)
     grants.forget(client: client)
+    promptQueue.forget(client: client)
     let dropped = prompts.values.filter { $0.owner == client }
     prompts = prompts.filter { $0.value.owner != client }
     for prompt in dropped { drop(prompt, telling: false) }
@@ -249,33 +254,62 @@ public final class SecretService {
   /// for an answer.
   public func dropGrants() {
     grants.removeAll()
-    for prompt in prompts.values where prompt.item != nil { end(prompt) }
+    for prompt in prompts.values where prompt.endsAtLock { end(prompt) }
   }
 
-  /// Lets a client read an item once: a person answered for it.
-  public func add(_ grant: AccessGrant, for client: String) { grants.add(grant, for: client) }
+  /// Lets a client use an item, because a person answered for it: once, or read it for so many seconds.
+  public func add(_ grant: AccessGrant, for client: String, reuse: UInt16) {
+    grants.add(grant, for: client, reuse: reuse)
+  }
+
+  /// For how many seconds a client's next prompt lets it read; 0 for one use.
+  public func reuse(of client: String) -> UInt16 { grants.reuse(of: client) }
 
   /// Whether a person's answer for that client stands.
   public func isGranted(_ item: Int64, for client: String) -> Bool { grants.allow(item, for: client) }
 
-  /// The item that a question about a new passphrase is for; nil where nobody waits for it any more.
-  public func label(ofWaiting question: Question) -> String? { waiting(question)?.item.label }
-
-  /// Stores the item that waits for this passphrase.
-  public func store(_ question: Question, _ passphrase: consuming NewItemPassphrase) throws(BusError) {
-    guard let (item, client) = waiting(question), item.stored == nil else {
-      throw .noSuchObject("")
+  /// The label of the item that a question about a new passphrase, or about another access control, is for; nil where nobody
+  /// waits for it any more.
+  public func subject(ofWaiting question: Question) -> String? {
+    guard let prompt = waiting(question) else { return nil }
+    switch prompt.purpose {
+    case .store(let item): return item.label
+    case .change(let change):
+      let vault = holder(change.item.collection).vault
+      return (try? vault.info(ofItem: change.item.id))?.metadata?.label
+    case .unlock: return nil
     }
-    item.stored = try store(
-      item.received, item.label, item.control, in: item.collection, replacing: item.replaces,
-      passphrase: passphrase, granted: item.granted, for: client)
   }
 
-  private func waiting(_ question: Question) -> (item: WaitingItem, client: String)? {
-    for prompt in prompts.values {
-      if let item = prompt.item, item.question == question { return (item, prompt.owner) }
+  /// Writes the item that waits for this passphrase.
+  public func give(_ passphrase: consuming NewItemPassphrase, to question: Question) throws(BusError) {
+    guard let prompt = waiting(question) else { throw .noSuchObject("") }
+    switch prompt.purpose {
+    case .store(let item):
+      guard item.stored == nil else { return }
+      item.stored = try store(
+        item.received, item.label, item.control, in: item.collection, replacing: item.replaces,
+        passphrase: passphrase, granted: item.granted, for: prompt.owner)
+    case .change(let change):
+      guard !change.isDone else { return }
+      try apply(change, passphrase: passphrase)
+    case .unlock: return
     }
-    return nil
+  }
+
+  /// What an item asks for was given, so that it may ask for something else.
+  public func give(_ grant: AccessGrant, to question: Question) {
+    if case .change(let change)? = waiting(question)?.purpose { change.granted = grant }
+  }
+
+  private func waiting(_ question: Question) -> Prompt? {
+    prompts.values.first { prompt in
+      switch prompt.purpose {
+      case .store(let item): item.question == question
+      case .change(let change): change.question == question || change.passphraseQuestion == question
+      case .unlock: false
+      }
+    }
   }
 
   /// A number for a question that is not shared.
@@ -390,6 +424,7 @@ public final class SecretService {
   private static let toldOneByOne = 256
 
   func itemChanged(_ item: ItemPlace, properties: [String]) {
+    if case .vault = item.collection { grants.forget(item: item.id) }
     try? bus.emitPropertiesChanged(path: item.path, interface: Self.itemName, names: properties)
     emit(item.collection.path, Self.collectionName, "ItemChanged", item.path)
   }

@@ -308,7 +308,7 @@ extension SecretService {
         // What is gone or locked is left out; the rest is still wanted.
         guard case .item(let name, let id) = ObjectPath(path), let place = try? place(name) else { continue }
         let (vault, collection) = holder(place)
-        let granted = grant(ItemPlace(collection: place, id: id), for: client)
+        let granted = readingGrant(ItemPlace(collection: place, id: id), for: client)
         let opened: OpenedSecret? = try BusError.vault { () throws(VaultError) in
           try vault.secretIfReadable(ofItem: id, in: collection, granted: granted)
         }
@@ -327,7 +327,7 @@ extension SecretService {
     _ item: ItemPlace, _ session: TransportSession, for client: String, to out: inout MessageWriter
   ) throws(BusError) {
     let vault = holder(item.collection).vault
-    let granted = grant(item, for: client)
+    let granted = readingGrant(item, for: client)
     let opened: OpenedSecret = try BusError.vault { () throws(VaultError) in
       try vault.readSecret(ofItem: item.id, granted: granted)
     }

@@ -1,5 +1,4 @@
 import Prompts
-import Systemd
 import Vault
 
 /// An item that a client wants stored, and that waits for the person to choose its passphrase.
@@ -13,14 +12,12 @@ final class WaitingItem {
   let question: Question
   /// What a person answered for the item that it replaces.
   let granted: AccessGrant?
-  /// Ends it, as a client may never ask.
-  var end: EventSource?
   /// Where it was stored.
   var stored: SecretService.ItemPlace?
 
   init(
     _ received: ReceivedSecret, label: String, control: ControlAttributes, in collection: CollectionPlace,
-    replacing: Bool, granted: AccessGrant?, number: UInt64
+    replacing: Bool, granted: AccessGrant?, number: UInt64, client: String
   ) {
     self.granted = granted
     self.received = received
@@ -28,6 +25,6 @@ final class WaitingItem {
     self.control = control
     self.collection = collection
     replaces = replacing
-    question = .newItemPassphrase(number)
+    question = .newItemPassphrase(number, client: client)
   }
 }

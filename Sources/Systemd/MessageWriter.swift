@@ -15,6 +15,9 @@ public struct MessageWriter: ~Copyable {
 
   init(_ pointer: OpaquePointer) { self.pointer = pointer }
 
+  /// Whom the message is for: the unique name of a call's sender in its answer; nil for what goes to all.
+  public var recipient: String? { sd_bus_message_get_destination(pointer).map { String(cString: $0) } }
+
   /// Throws `LimitsExceeded` where the message would become larger than a message may be.
   private mutating func count(_ bytes: Int) throws(BusError) {
     guard bytes >= 0, bytes <= Self.sizeLimit - Self.overhead - size else {

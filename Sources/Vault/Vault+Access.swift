@@ -38,14 +38,15 @@ extension Vault {
     return same.first { $0.collection == collection && $0.isGuarded }?.item
   }
 
-  /// Gives an item other access control. Its secret is sealed anew, as it is bound to the flags.
+  /// Gives an item other access control, and another class where one is named. Its secret is sealed anew, as it is bound
+  /// to the flags.
   ///
   /// - Parameters:
   ///   - passphrase: a new one; nil leaves the one that there is, where the item still needs one.
   ///   - granted: what the item asks for until now: nothing is weakened without it.
   public func setAccess(
-    ofItem id: Int64, _ control: AccessControl, passphrase: consuming NewItemPassphrase? = nil,
-    granted: AccessGrant? = nil
+    ofItem id: Int64, _ control: AccessControl, accessibility: AccessibilityClass? = nil,
+    passphrase: consuming NewItemPassphrase? = nil, granted: AccessGrant? = nil
   ) throws(VaultError) {
     var item = try locate(id)
     guard let opened = try metadata(item) else { throw item.key.absence(on: share) }
@@ -54,7 +55,7 @@ extension Vault {
     var next = opened.metadata
     next.flags = control.rawValue
     let held = try bind(&item, to: control, passphrase: passphrase.take(), kept: granted?.passphraseKey)
-    try write(item, next, secret: secret, passphraseKey: held)
+    try rewrite(item, next, secret: secret, accessibility: accessibility, passphraseKey: held)
   }
 
   /// What the row says of its access control.

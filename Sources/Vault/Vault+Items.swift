@@ -78,8 +78,13 @@ extension Vault {
       found = []
       for key in open.flatMap(\.classes) where accessibility == nil || key.row.accessibility == accessibility {
         for place in try store.places(classKey: key.row.id) where place.isGuarded == access.asksForAnything {
-          let asked = place.isGuarded ? try info(ofItem: place.item).access : AccessControl.none
-          if asked ?? access == access { found.append(place) }
+          guard place.isGuarded else {
+            found.append(place)
+            continue
+          }
+          // One that is damaged was noted, and keeps no other from being found.
+          guard let info = try? info(ofItem: place.item) else { continue }
+          if info.access ?? access == access { found.append(place) }
         }
       }
     case .attributes(let attributes) where attributes.isEmpty:
@@ -399,7 +404,7 @@ extension Vault {
   }
 
   /// Writes a new version of an item that can be read, in another class where one is named.
-  private func rewrite(
+  func rewrite(
     _ item: Located, _ metadata: ItemMetadata, secret: borrowing SecureBytes, accessibility: AccessibilityClass?,
     passphraseKey: HeldKey?
   ) throws(VaultError) {

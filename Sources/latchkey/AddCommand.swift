@@ -30,10 +30,7 @@ struct AddCommand: ParsableCommand {
   @Option(
     help: ArgumentHelp(
       "What is asked for before each time that it is read.",
-      discussion: """
-        Words with commas between them: user-presence, device-passcode, biometry-any, application-password (a passphrase of \
-        its own), and 'or' where one condition is enough.
-        """, valueName: "what"))
+      discussion: AccessControl.help, valueName: "what"))
   var require: String?
   @Option(
     help: ArgumentHelp(
@@ -54,9 +51,7 @@ struct AddCommand: ParsableCommand {
   func validate() throws {
     _ = try AccessibilityClass.option(className)
     _ = try ItemAttributes(attributes)
-    do { _ = try AccessControl(text: require ?? "") } catch {
-      throw ValidationError("--require: \(error.explanation).")
-    }
+    _ = try AccessControl.option(require)
   }
 
   private struct Report: Encodable {
@@ -115,7 +110,7 @@ struct AddCommand: ParsableCommand {
   ) throws(BusError) -> (item: String, prompt: String?) {
     var attributes = attributes
     attributes[ItemAttributes.className] = className
-    attributes[ItemAttributes.requireName] = require
+    attributes[ItemAttributes.requireName] = require == "none" ? "" : require
     return try connection.call(home.path, VaultConnection.collection, "CreateItem") {
       (out: inout MessageWriter) throws(BusError) in
       try out.appendDictionary("sv") { (all: inout MessageWriter) throws(BusError) in

@@ -17,6 +17,8 @@ struct EditCommand: ParsableCommand {
         latchkey edit service=mail user=me --label 'Mail at work'
         latchkey edit login/5 --set user=you --unset server --class after-first-unlock
         latchkey edit login/5 --secret <new.key
+        latchkey edit login/5 --require user-presence
+        latchkey edit login/5 --new-passphrase
       """)
 
   @OptionGroup var place: Place
@@ -31,6 +33,13 @@ struct EditCommand: ParsableCommand {
     name: .customLong("class"), help: ArgumentHelp(AccessibilityClass.help, valueName: "class"),
     completion: AccessibilityClass.completion)
   var className: String?
+  @Option(
+    help: ArgumentHelp(
+      "What is asked for before each time that it is read, in the place of what it is now; none for nothing.",
+      discussion: AccessControl.help, valueName: "what"))
+  var require: String?
+  @Flag(help: "Another passphrase of its own, for an item that requires application-password.") var newPassphrase =
+    false
   @Flag(help: "Another secret, from standard input or asked for.") var secret = false
   @Flag(help: "Tell what was done as JSON, with the same keys in every version.") var json = false
   @Argument(help: ItemSelector.help) var item: [String]
@@ -45,8 +54,10 @@ struct EditCommand: ParsableCommand {
       try ItemAttributes.check(name)
       if values[name] != nil { throw ValidationError("An attribute is named by --set and by --unset.") }
     }
-    if label == nil && set.isEmpty && unset.isEmpty && className == nil && !secret {
-      throw ValidationError("Say what is to be changed: --label, --set, --unset, --class or --secret.")
+    _ = try AccessControl.option(require)
+    if label == nil && set.isEmpty && unset.isEmpty && className == nil && require == nil && !newPassphrase && !secret {
+      throw ValidationError(
+        "Say what is to be changed: --label, --set, --unset, --class, --require, --new-passphrase or --secret.")
     }
   }
 
@@ -66,9 +77,13 @@ struct EditCommand: ParsableCommand {
       var changed: [String] = []
       var wasCut = false
       do {
-        if className != nil || !set.isEmpty || !unset.isEmpty {
-          changed += try changeAttributes(of: item, on: connection)
+        // Of an item that asks for something, its class is a part of that.
+        let changesAccess =
+          require != nil || newPassphrase || (className != nil && !(item.require ?? "").isEmpty)
+        if (className != nil && !changesAccess) || !set.isEmpty || !unset.isEmpty {
+          changed += try changeAttributes(of: item, with: changesAccess ? nil : className, on: connection)
         }
+        if changesAccess { changed += try changeAccess(of: item, on: connection) }
         if secret {
           wasCut = try changeSecret(of: item, on: connection)
           changed.append("secret")
@@ -94,7 +109,9 @@ struct EditCommand: ParsableCommand {
   }
 
   /// Gives the item other attributes or another class, in one step.
-  private func changeAttributes(of item: ListedItem, on connection: VaultConnection) throws -> [String] {
+  private func changeAttributes(
+    of item: ListedItem, with className: String?, on connection: VaultConnection
+  ) throws -> [String] {
     let asking = !prompts.isForbidden
     // The attributes that are not named stay, so they have to be read. Another class has the secret written anew.
     let current = try connection.opening(item.path, asking: asking) {
@@ -138,6 +155,42 @@ struct EditCommand: ParsableCommand {
         """)
     }
     return (set.isEmpty && unset.isEmpty ? [] : ["attributes"]) + (className == nil ? [] : ["class"])
+  }
+
+  /// Has the item ask for something else, and gives it another class or passphrase.
+  private func changeAccess(of item: ListedItem, on connection: VaultConnection) throws -> [String] {
+    let prompt = try connection.opening(item.collectionPath, asking: !prompts.isForbidden) {
+      try connection.call(item.path, VaultConnection.itemAccess, "SetAccess") {
+        (out: inout MessageWriter) throws(BusError) in
+        try out.appendDictionary("sv") { (all: inout MessageWriter) throws(BusError) in
+          for (name, value) in [("accessible", className), ("require", require == "none" ? "" : require)] {
+            guard let value else { continue }
+            try all.appendEntry("sv") { (entry: inout MessageWriter) throws(BusError) in
+              try entry.appendString(name)
+              try entry.appendVariant("s") { (out: inout MessageWriter) throws(BusError) in try out.appendString(value)
+              }
+            }
+          }
+          guard newPassphrase else { return }
+          try all.appendEntry("sv") { (entry: inout MessageWriter) throws(BusError) in
+            try entry.appendString("new-passphrase")
+            try entry.appendVariant("b") { (out: inout MessageWriter) throws(BusError) in try out.appendBool(true) }
+          }
+        }
+      } read: { (answer: Message) throws(BusError) in
+        try answer.readObjectPath()
+      }
+    }
+    if prompt != VaultConnection.none {
+      guard !prompts.isForbidden else {
+        throw Failure.declined("it needs an answer of a person, and --no-prompt forbids to ask for one.")
+      }
+      guard try connection.perform(prompt) != nil else {
+        throw Failure.declined("what it asks for was not given. That was not changed.")
+      }
+    }
+    return (className == nil ? [] : ["class"]) + (require == nil ? [] : ["what it asks for"])
+      + (newPassphrase ? ["passphrase"] : [])
   }
 
   /// Gives the item another secret, of the same content type.

@@ -65,3 +65,21 @@ extension AccessibilityClass {
     return known
   }
 }
+
+/// What an item asks for, on the command line.
+extension AccessControl {
+  static let help = """
+    Words with commas between them: user-presence, device-passcode, biometry-any, application-password (a passphrase of its \
+    own), and 'or' where one condition is enough.
+    """
+
+  /// What an option names; "none" for nothing.
+  ///
+  /// - Throws: `ValidationError`.
+  static func option(_ text: String?) throws -> AccessControl? {
+    guard let text else { return nil }
+    do { return try AccessControl(text: text == "none" ? "" : text) } catch {
+      throw ValidationError("--require: \(error.explanation).")
+    }
+  }
+}

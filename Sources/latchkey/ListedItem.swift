@@ -13,6 +13,8 @@ struct ListedItem: Encodable {
   private(set) var created: UInt64 = 0
   private(set) var modified: UInt64 = 0
   private(set) var accessibility: AccessibilityClass?
+  /// What it asks for, in the words of --require; empty for nothing, nil together with the label.
+  private(set) var require: String?
   private(set) var collection: ListedCollection?
   /// Why it is locked.
   private(set) var reason: String?
@@ -26,25 +28,32 @@ struct ListedItem: Encodable {
   /// The path of its collection.
   var collectionPath: String { String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)]) }
 
-  /// Label, attributes, times, and whether it is locked.
+  /// Label, attributes, times, class, what it asks for, and whether it is locked.
   init(_ path: String, from connection: VaultConnection) throws(BusError) {
     self.path = path
     var (label, attributes) = ("", [String: String]())
     var isLocked = false
+    var (accessible, require) = ("", "")
     var times: [UInt64] = [0, 0]
-    try connection.properties(of: path, VaultConnection.item) { (name, entry) throws(BusError) in
+    // Of every interface that it has.
+    try connection.properties(of: path, "") { (name, entry) throws(BusError) in
       switch name {
       case "Label": label = try entry.readVariant("s") { (value) throws(BusError) in try value.readString() }
       case "Attributes":
         attributes = try entry.readVariant("a{ss}") { (value) throws(BusError) in try value.readStringDictionary() }
       case "Locked": isLocked = try entry.readVariant("b") { (value) throws(BusError) in try value.readBool() }
+      case "Accessible": accessible = try entry.readVariant("s") { (value) throws(BusError) in try value.readString() }
+      case "Require": require = try entry.readVariant("s") { (value) throws(BusError) in try value.readString() }
       case "Created": times[0] = try entry.readVariant("t") { (value) throws(BusError) in try value.readUInt64() }
       case "Modified": times[1] = try entry.readVariant("t") { (value) throws(BusError) in try value.readUInt64() }
       default: try entry.skip()
       }
     }
     // Programs are told nothing of what cannot be read.
-    if !isLocked || !label.isEmpty || !attributes.isEmpty { (self.label, self.attributes) = (label, attributes) }
+    if !isLocked || !label.isEmpty || !attributes.isEmpty {
+      (self.label, self.attributes, self.require) = (label, attributes, require)
+    }
+    accessibility = AccessibilityClass(name: accessible)
     self.isLocked = isLocked
     (created, modified) = (times[0], times[1])
   }
@@ -52,14 +61,12 @@ struct ListedItem: Encodable {
   /// Items with class, collection, and why they are locked, as far as that can be told.
   static func described(_ items: [ListedItem], from connection: VaultConnection) throws(BusError) -> [ListedItem] {
     if items.isEmpty { return [] }
-    let classes = try classes(from: connection)
     var collections: [String: ListedCollection] = [:]
     for one in try ListedCollection.all(from: connection) { collections[one.path] = one }
     let reason = items.contains { $0.isLocked } ? connection.lockReason() : nil
     var obstacles = Obstacles(connection)
     return items.map { item in
       var item = item
-      item.accessibility = classes[item.path]
       item.collection = collections[item.collectionPath]
       if item.isLocked {
         let outlastsLocks = item.accessibility.map { $0.tier != .unlocked } ?? false
@@ -72,17 +79,8 @@ struct ListedItem: Encodable {
     }
   }
 
-  /// By what a search for each class finds: nothing else tells an item's class.
-  private static func classes(from connection: VaultConnection) throws(BusError) -> [String: AccessibilityClass] {
-    var result: [String: AccessibilityClass] = [:]
-    for accessibility in AccessibilityClass.allCases {
-      for path in try connection.search([ItemAttributes.className: accessibility.name]) { result[path] = accessibility }
-    }
-    return result
-  }
-
   private enum CodingKeys: String, CodingKey {
-    case path, label, attributes, `class`, collection, state, reason, created, modified
+    case path, label, attributes, `class`, require, collection, state, reason, created, modified
   }
 
   /// With the same keys for every item.
@@ -92,6 +90,7 @@ struct ListedItem: Encodable {
     try out.encode(label, forKey: .label)
     try out.encode(attributes, forKey: .attributes)
     try out.encode(accessibility?.name, forKey: .class)
+    try out.encode(require, forKey: .require)
     try out.encode(collection?.title, forKey: .collection)
     try out.encode(isLocked ? "locked" : "open", forKey: .state)
     try out.encode(reason, forKey: .reason)
@@ -110,6 +109,7 @@ struct ListedItem: Encodable {
       lines.append("  " + words.joined(separator: " "))
     }
     var facts = [accessibility?.name ?? "class unknown", "in \(collection?.title ?? "?")"]
+    if let require, !require.isEmpty { facts.append("requires \(require)") }
     facts.append(isLocked ? "locked: \(reason ?? "")" : "open")
     facts.append("stored \(Self.time(created))")
     if modified != created { facts.append("changed \(Self.time(modified))") }

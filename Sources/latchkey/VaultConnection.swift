@@ -11,6 +11,7 @@ final class VaultConnection {
   static let service = "org.freedesktop.Secret.Service"
   static let collection = "org.freedesktop.Secret.Collection"
   static let item = "org.freedesktop.Secret.Item"
+  static let itemAccess = "org.latchkey.Item"
   private static let prompt = "org.freedesktop.Secret.Prompt"
   private static let properties = "org.freedesktop.DBus.Properties"
   /// "No object", and "no prompt needed".

@@ -24,7 +24,7 @@ protocol ControlHandler: AnyObject {
     _ purpose: PromptRequest.Purpose, collection: String, on connection: any PromptConnection
   ) throws(Refusal) -> (number: UInt64, request: PromptRequest)
   /// The prompt on a connection has ended.
-  func promptEnded(on connection: any PromptConnection, accepted: Bool)
+  func promptEnded(on connection: any PromptConnection, _ outcome: PromptOutcome)
   /// How a passphrase for a prompt becomes a key.
   func derivation(prompt number: UInt64) throws(Refusal) -> PassphraseDerivation
   /// The key that a passphrase gave.
@@ -133,12 +133,12 @@ private final class ControlPeer: PromptConnection {
     } catch { return nil }
   }
 
-  private func end(accepted: Bool = false) {
+  private func end(_ outcome: PromptOutcome = .unavailable) {
     guard !isOver else { return }
     isOver = true
     (source, limit, delay) = (nil, nil, nil)
     ended()
-    if isPrompt { handler.promptEnded(on: self, accepted: accepted) }
+    if isPrompt { handler.promptEnded(on: self, outcome) }
   }
 
   func withdraw() { end() }
@@ -182,7 +182,7 @@ private final class ControlPeer: PromptConnection {
         isPrompt = true
         return .opened(number, request)
       }
-    case .promptEnded(let outcome): end(accepted: outcome == .accepted)
+    case .promptEnded(let outcome): end(outcome)
     case .derivation(let prompt):
       answer { () throws(Refusal) in .derivation(try handler.derivation(prompt: prompt)) }
     case .passphrase(let key): answer(handler.passphrase(key))

@@ -25,37 +25,49 @@ extension Daemon: PromptQueueDelegate {
       // One that is gone, or asks for nothing any more, needs nobody.
       guard (try? vault.readability(ofItem: id)) == .guarded else { return true }
       return presence?.service?.isGranted(id, for: client) ?? false
-    case .newItemPassphrase: return presence?.service?.label(ofWaiting: question) == nil
+    case .itemAccess, .newItemPassphrase: return presence?.service?.subject(ofWaiting: question) == nil
     case .newPassphrase, .newBackup, .backup: return false
     }
   }
 
-  func subject(of question: Question) -> (label: String, access: AccessControl) {
+  func subject(of question: Question) -> PromptSubject {
     switch question {
-    case .collection(let id), .newPassphrase(let id): ((try? vault.info(of: id).label) ?? "", .none)
-    case .item(let id, _):
-      (try? vault.info(ofItem: id)).map { ($0.metadata?.label ?? "", $0.access ?? .none) } ?? ("", .none)
-    case .newItemPassphrase: (presence?.service?.label(ofWaiting: question) ?? "", .none)
-    case .login, .newBackup, .backup: ("", .none)
+    case .collection(let id), .newPassphrase(let id): PromptSubject(label: (try? vault.info(of: id).label) ?? "")
+    case .item(let id, let client): itemSubject(id, reuse: presence?.service?.reuse(of: client) ?? 0)
+    case .itemAccess(let id, _, _): itemSubject(id, reuse: 0)
+    case .newItemPassphrase: PromptSubject(label: presence?.service?.subject(ofWaiting: question) ?? "")
+    case .login, .newBackup, .backup: PromptSubject()
     }
   }
 
-  func accepted(_ question: Question, showing access: AccessControl, answer: AnyObject?) {
+  private func itemSubject(_ id: Int64, reuse: UInt16) -> PromptSubject {
+    guard let info = try? vault.info(ofItem: id) else { return PromptSubject() }
+    return PromptSubject(label: info.metadata?.label ?? "", access: info.access ?? .none, reuse: reuse)
+  }
+
+  func accepted(_ question: Question, showing subject: PromptSubject, answer: AnyObject?) {
     switch question {
     case .item(let id, let client):
-      // What it asks for may be another thing by now than was shown.
-      guard access.asksForAnything, (try? vault.info(ofItem: id))?.access == access else { return }
-      // Without a passphrase, what the conditions' stacks said is all there is.
-      guard let grant = answer as? AccessGrant ?? (try? vault.grant(item: id)) else { return }
-      presence?.service?.add(grant, for: client)
+      guard let grant = grant(item: id, showing: subject, answer) else { return }
+      presence?.service?.add(grant, for: client, reuse: subject.reuse)
+    case .itemAccess(let id, _, _):
+      guard let grant = grant(item: id, showing: subject, answer) else { return }
+      presence?.service?.give(grant, to: question)
     case .newItemPassphrase:
       // Only now: a stack that refuses after the passphrase was typed stores nothing.
       guard let passphrase = (answer as? ChosenPassphrase)?.take() else { return }
-      do throws(BusError) { try presence?.service?.store(question, passphrase) } catch {
-        Journal.log(.warning, "an item was not stored after its passphrase was chosen: \(error.message)")
+      do throws(BusError) { try presence?.service?.give(passphrase, to: question) } catch {
+        Journal.log(.warning, "an item was not written after its passphrase was chosen: \(error.message)")
       }
     case .login, .collection, .newPassphrase, .newBackup, .backup: break
     }
+  }
+
+  /// What an accepted prompt opens; nil where the item asks for another thing by now than was shown.
+  private func grant(item id: Int64, showing subject: PromptSubject, _ answer: AnyObject?) -> AccessGrant? {
+    guard subject.access.asksForAnything, (try? vault.info(ofItem: id))?.access == subject.access else { return nil }
+    // Without a passphrase, what the conditions' stacks said is all there is.
+    return answer as? AccessGrant ?? (try? vault.grant(item: id))
   }
 
   func launchPrompt(_ number: UInt64, failed: @escaping () -> Void) {
@@ -75,8 +87,8 @@ extension Daemon {
     prompts.show(number, on: connection)
   }
 
-  func promptEnded(on connection: any PromptConnection, accepted: Bool) {
-    prompts.ended(on: connection, accepted: accepted)
+  func promptEnded(on connection: any PromptConnection, _ outcome: PromptOutcome) {
+    prompts.ended(on: connection, outcome)
     archiveEnded(on: connection)
   }
 
@@ -89,11 +101,14 @@ extension Daemon {
     let state = try Refusal.vault { () throws(VaultError) in try vault.state(of: id) }
     switch purpose {
     case .login: throw Refusal(reason: "the login password is no collection's")
-    case .item, .newItemPassphrase: throw Refusal(reason: "an item is no collection")
+    case .item, .itemAccess, .newItemPassphrase: throw Refusal(reason: "an item is no collection")
     case .collection:
       guard state == .closed else {
         throw Refusal(
           reason: state == .sealed ? "log in, or run 'latchkey unlock', first" : "it waits for no passphrase")
+      }
+      guard !prompts.isPaused(.collection(id)) else {
+        throw Refusal(reason: "too many wrong passphrases came: wait half a minute, then try again")
       }
       return prompts.open(.collection(id), on: connection)
     case .newPassphrase:
@@ -107,7 +122,7 @@ extension Daemon {
       switch prompts.question(ofPrompt: number) {
       case .collection(let id):
         try Refusal.vault { () throws(VaultError) in try vault.passphraseDerivation(ofCollection: id) }
-      case .item(let id, _):
+      case .item(let id, _), .itemAccess(let id, _, _):
         try Refusal.vault { () throws(VaultError) in try vault.passphraseDerivation(ofItem: id) }
       case .newPassphrase, .newBackup, .newItemPassphrase: prompts.newDerivation(ofPrompt: number)
       case .backup: archive?.derivation(prompt: number)
@@ -132,7 +147,7 @@ extension Daemon {
       case .newPassphrase(let id):
         guard let derivation = prompts.newDerivation(ofPrompt: number) else { return .refused("no such prompt") }
         try vault.setPassphrase(ofCollection: id, key: key, derivation)
-      case .item(let id, _):
+      case .item(let id, _), .itemAccess(let id, _, _):
         guard let grant = try vault.grant(item: id, passphraseKey: key) else {
           prompts.wasWrong(prompt: number)
           return .wrongKeys

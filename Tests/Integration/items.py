@@ -10,7 +10,7 @@ from gi.repository import GLib
 from peer import COLLECTION, ITEM, NOTHING, ROOT, SERVICE
 
 DONE, FAILED, NO_ITEM, NO_VAULT, USAGE = 0, 1, 2, 3, 64
-KEYS = {"path", "label", "attributes", "class", "collection", "state", "reason", "created", "modified"}
+KEYS = {"path", "label", "attributes", "class", "require", "collection", "state", "reason", "created", "modified"}
 PREFIX = ROOT + "/collection/"
 
 

@@ -75,7 +75,7 @@ def interfaces(node):
 def written():
     """What dbus/*.xml says."""
     told = {}
-    for name in ("org.freedesktop.Secrets.xml", "org.latchkey.Vault.xml"):
+    for name in ("org.freedesktop.Secrets.xml", "org.latchkey.Vault.xml", "org.latchkey.Item.xml"):
         told |= interfaces(xml.etree.ElementTree.parse(REPOSITORY / "dbus" / name).getroot())
     return told
 
@@ -127,16 +127,17 @@ def test_the_interfaces(locked_peer, place, written):
     told = interfaces(introspect(locked_peer, path))
     for name, expected in STANDARD_MEMBERS.items():
         assert {member for _, member in told.pop(name)} == expected
-    assert told == {interface: written[interface]}
+    beside = {ITEM: ["org.latchkey.Item"], SERVICE: ["org.latchkey.Service"]}.get(interface, [])
+    assert told == {name: written[name] for name in [interface, *beside]}
 
 
 def test_every_interface_is_served(written):
-    assert written.keys() == {SERVICE, COLLECTION, ITEM, SESSION, PROMPT, VAULT}
+    assert written.keys() == {SERVICE, COLLECTION, ITEM, SESSION, PROMPT, VAULT, "org.latchkey.Item", "org.latchkey.Service"}
 
 
 def test_the_interfaces_are_installed(stage):
     folder = stage / "usr/share/dbus-1/interfaces"
-    for name, source in (("Secrets", "org.freedesktop.Secrets"), ("Vault", "org.latchkey.Vault")):
+    for name, source in (("Secrets", "org.freedesktop.Secrets"), ("Vault", "org.latchkey.Vault"), ("Item", "org.latchkey.Item")):
         laid = folder / f"org.latchkey.{name}.xml"
         assert laid.read_bytes() == (REPOSITORY / f"dbus/{source}.xml").read_bytes()
 

@@ -44,9 +44,9 @@ def status(state=1, first=True, locker=False, staged=False, memory=True, reasons
             + struct.pack("<QQQQBIQBB", *rotation, former, epoch, code, passwordless, older))
 
 
-def prompt(purpose=LOGIN, label="", caller="", window="", terminal="", access=0):
+def prompt(purpose=LOGIN, label="", caller="", window="", terminal="", access=0, reuse=0):
     texts = b"".join(map(text, (label, caller, window, terminal)))
-    return bytes([VERSION, PROMPT, purpose]) + texts + struct.pack("<I", access)
+    return bytes([VERSION, PROMPT, purpose]) + texts + struct.pack("<IH", access, reuse)
 
 
 def answer(operation, code, reason=""):

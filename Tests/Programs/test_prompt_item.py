@@ -87,7 +87,7 @@ def test_who_does_not_want_to_is_not_asked_for_the_rest(prompting, terminal):
 
 def test_a_new_passphrase_is_typed_twice(prompting, terminal):
     prompting.start(purpose=NEW_ITEM_PASSPHRASE, label="Bank", caller="mail", terminal=terminal.path)
-    terminal.expect('wants to store the item "Bank".')
+    terminal.expect('wants the item "Bank" to have a passphrase.')
     first, second = 'Choose a passphrase for the item "Bank": ', 'Enter the new passphrase of the item "Bank" again: '
     terminal.expect(first)
     terminal.type("one\n")

@@ -25,7 +25,7 @@ struct WordingTests {
       switch purpose {
       case .login: .unlock
       case .collection, .newPassphrase: .collection
-      case .item, .newItemPassphrase: .item
+      case .item, .itemAccess, .newItemPassphrase: .item
       }
     let request = PromptRequest(purpose: purpose, label: label, caller: caller, window: "", terminal: "")
     return Wording(request, at: service ?? usual)
@@ -42,8 +42,28 @@ struct WordingTests {
     let new = wording(.newItemPassphrase, label: "Bank", caller: "mail")
       .question("Passphrase for 'Bank', wanted by mail: ", isVisible: false, warning: "")
     #expect(new.isNew && new.message == "Choose a passphrase for the item \"Bank\"")
-    #expect(new.detail == "The application \"mail\" wants to store the item \"Bank\".")
+    #expect(new.detail == "The application \"mail\" wants the item \"Bank\" to have a passphrase.")
+    let change = wording(.itemAccess, label: "Bank", caller: "mail").question(
+      "Password: ", isVisible: false, warning: "")
+    #expect(
+      change.detail == "The application \"mail\" wants to change what the item \"Bank\" asks for before it is read.")
+    #expect(!change.isNew)
     #expect(wording(.item, at: .presence).refusal != wording(.item).refusal)
+  }
+
+  @Test(
+    "for how long a client may read again is said",
+    arguments: [
+      (1, "for a second"), (60, "for a minute"), (90, "for 90 seconds"), (300, "for 5 minutes"),
+    ] as [(UInt16, String)])
+  func reuse(_ seconds: UInt16, _ text: String) {
+    let request = PromptRequest(
+      purpose: .item, label: "Bank", caller: "mail", window: "", terminal: "", reuse: seconds)
+    let question = Wording(request, at: .presence).question("Password: ", isVisible: false, warning: "")
+    #expect(
+      question.detail
+        == "The application \"mail\" wants to read or change the item \"Bank\", and to read it again \(text) without asking."
+    )
   }
 
   @Test(
@@ -57,9 +77,11 @@ struct WordingTests {
       ("biometry-any,device-passcode,or,application-password", [[.biometry, .presence], [.item]]), ("", []),
     ] as [(String, [[PromptStep.Service]])])
   func steps(_ text: String, _ services: [[PromptStep.Service]]) throws {
-    let request = PromptRequest(
-      purpose: .item, label: "", caller: "", window: "", terminal: "", access: try AccessControl(text: text))
-    #expect(PromptStep.steps(of: request).map(\.services) == services)
+    for purpose in [PromptRequest.Purpose.item, .itemAccess] {
+      let request = PromptRequest(
+        purpose: purpose, label: "", caller: "", window: "", terminal: "", access: try AccessControl(text: text))
+      #expect(PromptStep.steps(of: request).map(\.services) == services)
+    }
   }
 
   @Test("the login password")

@@ -15,6 +15,7 @@ import Testing
     var needsNobody = false
     var access = AccessControl.none
     var accepted: [Question] = []
+    var shown: [PromptSubject] = []
     var answers: [String?] = []
     func isAnswered(_ question: Question, lifting: Set<Int64>) -> Bool {
       open.contains(question) && lifting.isDisjoint(with: marked)
@@ -24,10 +25,13 @@ import Testing
       open.insert(.login)
       marked.subtract(lifting)
     }
-    func subject(of question: Question) -> (label: String, access: AccessControl) {
-      if case .collection(let id) = question { ("collection \(id)", .none) } else { ("", access) }
+    var reuse: UInt16 = 0
+    func subject(of question: Question) -> PromptSubject {
+      if case .collection(let id) = question { return PromptSubject(label: "collection \(id)") }
+      return PromptSubject(access: access, reuse: reuse)
     }
-    func accepted(_ question: Question, showing access: AccessControl, answer: AnyObject?) {
+    func accepted(_ question: Question, showing subject: PromptSubject, answer: AnyObject?) {
+      shown.append(subject)
       accepted.append(question)
       answers.append((answer as? Answer)?.text)
     }
@@ -42,6 +46,10 @@ import Testing
     init(_ text: String) { self.text = text }
   }
 
+  private final class Clock {
+    var now = ContinuousClock.now
+  }
+
   private final class Screen: PromptConnection {
     var wasWithdrawn = false
     func withdraw() { wasWithdrawn = true }
@@ -52,10 +60,20 @@ import Testing
     let daemon = Daemon()
     let queue: PromptQueue
     var ended: [String] = []
+    private let clock: Clock
 
     init() throws {
       loop = try EventLoop()
-      queue = PromptQueue(loop: loop, delegate: daemon)
+      let clock = Clock()
+      self.clock = clock
+      queue = PromptQueue(loop: loop, delegate: daemon) { clock.now }
+    }
+
+    func pass(_ time: Duration) { clock.now += time }
+
+    /// Turns the loop until so many clients were told of an end.
+    func turn(until count: Int) {
+      for _ in 0..<1000 where ended.count < count { _ = try? loop.runOnce(timeout: .seconds(1)) }
     }
 
     func ask(
@@ -123,15 +141,15 @@ import Testing
     scene.daemon.access = try AccessControl(text: "user-presence,application-password")
     _ = scene.ask(.item(7, client: ":1.1"), "first")
     _ = scene.ask(.item(7, client: ":1.2"), "second")
-    _ = scene.ask(.newItemPassphrase(1), "third")
+    _ = scene.ask(.newItemPassphrase(1, client: ":1.3"), "third")
     #expect(scene.daemon.launched.count == 1)
     let first = try scene.show()
     #expect(first.request.purpose == .item && first.request.access == scene.daemon.access)
-    scene.queue.ended(on: Screen(), accepted: true)
+    scene.queue.ended(on: Screen(), .accepted)
     #expect(scene.daemon.accepted.isEmpty && scene.ended.isEmpty)
     scene.queue.keep(Answer("first"), prompt: scene.daemon.launched[0])
-    scene.queue.ended(on: first.screen, accepted: true)
-    scene.queue.ended(on: first.screen, accepted: true)
+    scene.queue.ended(on: first.screen, .accepted)
+    scene.queue.ended(on: first.screen, .accepted)
     #expect(scene.daemon.answers == ["first"])
     #expect(scene.daemon.accepted == [.item(7, client: ":1.1")] && scene.ended == ["first"])
     let second = try scene.show()
@@ -152,8 +170,96 @@ import Testing
     scene.queue.keysErased()
     #expect(third.screen.wasWithdrawn && scene.ended == ["first", "second", "third"])
     #expect(try scene.show().request.purpose == .collection, "what is no item's goes on")
-    scene.queue.ended(on: third.screen, accepted: true)
+    scene.queue.ended(on: third.screen, .accepted)
     #expect(scene.daemon.accepted.count == 1, "what was withdrawn says nothing more")
+  }
+
+  @Test("what is shown of a client that will read again is what its answer counts for")
+  func reuse() throws {
+    let scene = try Scene()
+    scene.daemon.access = try AccessControl(text: "user-presence")
+    scene.daemon.reuse = 120
+    _ = scene.ask(.item(7, client: ":1.1"), "client")
+    let (screen, request) = try scene.show()
+    scene.daemon.reuse = 300
+    scene.queue.ended(on: screen, .accepted)
+    #expect(request.reuse == 120 && scene.daemon.shown.map(\.reuse) == [120])
+  }
+
+  @Test("clients take turns, however many questions one has")
+  func turns() throws {
+    let scene = try Scene()
+    for item in 0..<40 { _ = scene.ask(.item(Int64(item), client: ":1.1"), "greedy \(item)") }
+    _ = scene.ask(.item(100, client: ":1.2"), "modest")
+    _ = scene.ask(.login, "login")
+    for _ in 0..<3 { scene.queue.ended(on: try scene.show().screen, .accepted) }
+    #expect(scene.ended == ["greedy 0", "modest", "login"])
+    scene.queue.ended(on: try scene.show().screen, .accepted)
+    #expect(scene.ended.last == "greedy 1")
+  }
+
+  @Test("more questions than one client may have waiting are answered at once")
+  func waitingLimit() throws {
+    let scene = try Scene()
+    var tickets: [PromptTicket] = []
+    for item in 0..<1000 { tickets.append(scene.ask(.item(Int64(item), client: ":1.1"), "\(item)")) }
+    withExtendedLifetime(tickets) { scene.turn(until: 936) }
+    #expect(Set(scene.ended) == Set((64..<1000).map { "\($0)" }))
+    tickets.append(scene.ask(.item(1, client: ":1.2"), "other"))
+    scene.queue.ended(on: try scene.show().screen, .accepted)
+    scene.queue.ended(on: try scene.show().screen, .accepted)
+    #expect(scene.ended.suffix(2) == ["0", "other"])
+  }
+
+  @Test("a client whose questions were declined again and again is not heard for a while")
+  func silence() throws {
+    let scene = try Scene()
+    for name in ["1", "2"] {
+      _ = scene.ask(.item(7, client: ":1.1"), name)
+      scene.queue.ended(on: try scene.show().screen, .dismissed)
+    }
+    _ = scene.ask(.item(7, client: ":1.1"), "accepted")
+    scene.queue.ended(on: try scene.show().screen, .accepted)
+    for (name, outcome) in [("1", PromptOutcome.dismissed), ("2", .unavailable), ("3", .dismissed), ("4", .dismissed)] {
+      _ = scene.ask(.item(8, client: ":1.1"), name)
+      scene.queue.ended(on: try scene.show().screen, outcome)
+    }
+    let shown = scene.daemon.launched.count
+    let ticket = scene.ask(.item(9, client: ":1.1"), "silenced")
+    withExtendedLifetime(ticket) { scene.turn(until: 8) }
+    #expect(scene.ended.last == "silenced" && scene.daemon.launched.count == shown)
+    _ = scene.ask(.item(9, client: ":1.2"), "another")
+    #expect(scene.daemon.launched.count == shown + 1)
+    scene.queue.ended(on: try scene.show().screen)
+    scene.pass(.seconds(61))
+    _ = scene.ask(.item(9, client: ":1.1"), "heard")
+    #expect(scene.daemon.launched.count == shown + 2)
+  }
+
+  @Test("wrong passphrases of one item count over all prompts and clients")
+  func wrongAnswers() throws {
+    let scene = try Scene()
+    for client in [":1.1", ":1.2"] {
+      _ = scene.ask(.item(7, client: client), client)
+      let (screen, _) = try scene.show()
+      for _ in 0..<2 { scene.queue.wasWrong(prompt: try #require(scene.daemon.launched.last)) }
+      scene.queue.ended(on: screen)
+    }
+    _ = scene.ask(.itemAccess(7, 1, client: ":1.3"), "third")
+    let (screen, _) = try scene.show()
+    _ = scene.ask(.item(7, client: ":1.4"), "fourth")
+    _ = scene.ask(.item(8, client: ":1.4"), "other item")
+    scene.queue.wasWrong(prompt: try #require(scene.daemon.launched.last))
+    #expect(screen.wasWithdrawn && scene.ended == [":1.1", ":1.2", "third", "fourth"])
+    scene.queue.ended(on: try scene.show().screen, .accepted)
+    let shown = scene.daemon.launched.count
+    #expect(scene.queue.isPaused(.item(7, client: ":1.5")) && !scene.queue.isPaused(.collection(7)))
+    let ticket = scene.ask(.item(7, client: ":1.5"), "fifth")
+    withExtendedLifetime(ticket) { scene.turn(until: 6) }
+    #expect(scene.ended.last == "fifth" && scene.daemon.launched.count == shown)
+    scene.pass(.seconds(31))
+    _ = scene.ask(.item(7, client: ":1.5"), "sixth")
+    #expect(scene.daemon.launched.count == shown + 1)
   }
 
   @Test("where the login has no password, nobody is asked for it")

@@ -13,8 +13,8 @@ import Vault
     var launched: [UInt64] = []
     func openWithoutAsking(_ question: Question, lifting: Set<Int64>) {}
     func isAnswered(_ question: Question, lifting: Set<Int64>) -> Bool { false }
-    func subject(of question: Question) -> (label: String, access: AccessControl) { ("", .none) }
-    func accepted(_ question: Question, showing access: AccessControl, answer: AnyObject?) {}
+    func subject(of question: Question) -> PromptSubject { PromptSubject() }
+    func accepted(_ question: Question, showing subject: PromptSubject, answer: AnyObject?) {}
     func launchPrompt(_ number: UInt64, failed: @escaping () -> Void) { launched.append(number) }
   }
 

@@ -1,0 +1,55 @@
+import Control
+
+/// Which client's question comes next, and which clients have had enough: one that asks for very much keeps no other from
+/// being answered, and a person who declines again and again is left in peace.
+struct Turns {
+  private struct Record {
+    /// When one of its questions was last shown, in turns.
+    var shown: UInt64 = 0
+    /// How many were declined in a row, and when the last one was.
+    var declined = 0
+    var lastDecline: ContinuousClock.Instant?
+  }
+
+  private var records: [String: Record] = [:]
+  private var turn: UInt64 = 0
+
+  /// How many questions of one client may wait.
+  static let waitingLimit = 64
+  /// After how many that were declined in a row a client is not heard,
+  static let declineLimit = 3
+  /// and how long.
+  static let silence = Duration.seconds(60)
+
+  /// When one of the client's questions was last shown: the lower, the sooner it is its turn. Questions that serve many
+  /// clients take turns as one client does.
+  func lastShown(_ client: String?) -> UInt64 { records[client ?? ""]?.shown ?? 0 }
+
+  /// One of its questions is shown.
+  mutating func show(_ client: String?) {
+    turn += 1
+    records[client ?? "", default: Record()].shown = turn
+  }
+
+  /// One of its questions came to its end. Where nobody was asked, nobody was bothered.
+  mutating func end(_ client: String, _ outcome: PromptOutcome, at now: ContinuousClock.Instant) {
+    switch outcome {
+    case .accepted: records[client]?.declined = 0
+    case .dismissed:
+      records[client, default: Record()].declined += 1
+      records[client]?.lastDecline = now
+    case .unavailable: break
+    }
+  }
+
+  /// Whether the client has to wait until it may ask again.
+  func isSilenced(_ client: String, at now: ContinuousClock.Instant) -> Bool {
+    guard let record = records[client], record.declined >= Turns.declineLimit, let last = record.lastDecline else {
+      return false
+    }
+    return now - last < Turns.silence
+  }
+
+  /// The client is gone.
+  mutating func forget(_ client: String) { records[client] = nil }
+}

@@ -1,0 +1,41 @@
+import Keybag
+import Prompts
+import Systemd
+import Vault
+
+/// What an item is to ask for from now on, which waits for what it asks for until now, or for a new passphrase.
+final class AccessChange {
+  let item: SecretService.ItemPlace
+  let control: AccessControl
+  /// Another class; nil for the one it has.
+  let accessibility: AccessibilityClass?
+  /// Whether a person chooses a passphrase for it.
+  let needsNewPassphrase: Bool
+  /// What a person is asked first; nil where the item asks for nothing until now.
+  let question: Question?
+  /// What a person is asked then, where there is a passphrase to choose.
+  let passphraseQuestion: Question
+  /// What a person answered to the first.
+  var granted: AccessGrant?
+  /// Whether it was written.
+  var isDone = false
+
+  init(
+    of item: SecretService.ItemPlace, to control: AccessControl, _ accessibility: AccessibilityClass?,
+    needsNewPassphrase: Bool, isGuarded: Bool, number: UInt64, client: String
+  ) {
+    self.item = item
+    self.control = control
+    self.accessibility = accessibility
+    self.needsNewPassphrase = needsNewPassphrase
+    question = isGuarded ? .itemAccess(item.id, number, client: client) : nil
+    passphraseQuestion = .newItemPassphrase(number, client: client)
+  }
+
+  /// The question that comes next; nil where nobody has to be asked any more.
+  var nextQuestion: Question? {
+    if isDone { return nil }
+    if let question, granted == nil { return question }
+    return needsNewPassphrase ? passphraseQuestion : nil
+  }
+}
