@@ -105,8 +105,9 @@ import Testing
   }
 
   @Test func flagsThatDoNotGoTogetherAreNoRequest() {
-    for (flags, isPossible) in [0x11: false, 0xA: false, 0x4: false, 0xC010: false, .max: false, 0x1: true] as [UInt32: Bool]
-    {
+    for (flags, isPossible) in [
+      (0x11, false), (0xA, false), (0x4, false), (0xC010, false), (.max, false), (0x1, true),
+    ] as [(UInt32, Bool)] {
       var out = ByteWriter()
       out.put([1, 5, 4] + [UInt8](repeating: 0, count: 8))
       out.number(flags)

@@ -26,6 +26,7 @@ STANDARD = "org.freedesktop.DBus."
 INTROSPECTABLE, PEER = STANDARD + "Introspectable", STANDARD + "Peer"
 EMITS = STANDARD + "Property.EmitsChangedSignal"
 VAULT_PATH, VAULT = "/org/latchkey/vault", "org.latchkey.Vault"
+ITEM_ACCESS, CLIENT = "org.latchkey.Item", "org.latchkey.Service"
 # Of the D-Bus specification.
 STANDARD_MEMBERS = {
     PEER: {"Ping", "GetMachineId"},
@@ -40,6 +41,8 @@ PLACES = [
     "login alias",
     "session alias",
     "own alias",
+    "item's access",
+    "client",
     "item",
     "item by alias",
     "session",
@@ -107,11 +110,18 @@ def place(locked_peer, request):
         "session alias": lambda: (f"{ROOT}/aliases/session", COLLECTION),
         "own alias": lambda: (f"{ROOT}/aliases/other", COLLECTION),
         "item": lambda: (item, ITEM),
+        "item's access": lambda: (item, ITEM_ACCESS),
+        "client": lambda: (ROOT, CLIENT),
         "item by alias": lambda: (item.replace(LOGIN, DEFAULT), ITEM),
         "session": lambda: (peer.plain, SESSION),
         "prompt": lambda: (peer.unlock(LOGIN)[1], PROMPT),
         "vault": lambda: (VAULT_PATH, VAULT),
     }[request.param]()
+
+
+def together(interface):
+    """The interfaces at the objects that have this one."""
+    return next((own for own in ({ITEM, ITEM_ACCESS}, {SERVICE, CLIENT}) if interface in own), {interface})
 
 
 at_each_place = pytest.mark.parametrize("place", PLACES, indirect=True)
@@ -127,12 +137,11 @@ def test_the_interfaces(locked_peer, place, written):
     told = interfaces(introspect(locked_peer, path))
     for name, expected in STANDARD_MEMBERS.items():
         assert {member for _, member in told.pop(name)} == expected
-    beside = {ITEM: ["org.latchkey.Item"], SERVICE: ["org.latchkey.Service"]}.get(interface, [])
-    assert told == {name: written[name] for name in [interface, *beside]}
+    assert told == {name: written[name] for name in together(interface)}
 
 
 def test_every_interface_is_served(written):
-    assert written.keys() == {SERVICE, COLLECTION, ITEM, SESSION, PROMPT, VAULT, "org.latchkey.Item", "org.latchkey.Service"}
+    assert written.keys() == {SERVICE, COLLECTION, ITEM, SESSION, PROMPT, VAULT, ITEM_ACCESS, CLIENT}
 
 
 def test_the_interfaces_are_installed(stage):
@@ -163,7 +172,8 @@ def test_properties(locked_peer, place, written):
             peer.call(path, PROPERTIES, "Set", "(ssv)", interface, name, one)
             assert peer.get(path, interface, name) == one.unpack()
     # No interface: all there are.
-    assert set(peer.call(path, PROPERTIES, "GetAll", "(s)", "")) == set(declared)
+    assert set(peer.call(path, PROPERTIES, "GetAll", "(s)", "")) == {
+        name for one in together(interface) for kind, name in written[one] if kind == "property"}
     unknown = {STANDARD + "Error.UnknownProperty", STANDARD + "Error.UnknownInterface"}
     assert peer.error(path, PROPERTIES, "Get", "(ss)", interface, "Nothing") in unknown
     assert peer.error(path, PROPERTIES, "Get", "(ss)", interface + "s", "Label") in unknown
@@ -182,7 +192,7 @@ def test_the_peer_interface(locked_peer, place):
 @at_each_place
 def test_members_of_other_interfaces_are_not_there(locked_peer, place, written):
     path, own = place
-    for interface in written.keys() - {own}:
+    for interface in written.keys() - together(own):
         for kind, name in written[interface]:
             if kind == "method":
                 # With arguments of the right types: the interface is what is wrong.
@@ -199,6 +209,7 @@ EXAMPLES = {
     "ao": "[]",
     "o": "'/'",
     "s": "''",
+    "u": "1",
     "v": "<''>",
     "b": "true",
     "(oayays)": "('/', [], [], '')",
