@@ -3,8 +3,9 @@
 import pytest
 from clients import CLASS
 from gi.repository import GLib
-from peer import COLLECTION, INVALID, IS_LOCKED, ITEM, LOGIN, NOTHING, ROOT, SERVICE, SESSION_COLLECTION, Failure, Peer, attributes_of
+from peer import COLLECTION, INVALID, IS_LOCKED, ITEM, LOGIN, NOT_SUPPORTED, NOTHING, ROOT, SERVICE, SESSION_COLLECTION, Failure, Peer, attributes_of
 from person import Person
+from portal import portal_collection, retrieve
 from session import wait_until
 from vaultreader import APPLICATION, Vault, machine_identity
 
@@ -165,9 +166,9 @@ def test_the_administrators_stack_decides(opened):
 
 def test_what_cannot_be_kept_is_not_promised(opened, peer):
     failure = peer.create_error("secret", {"a": "b", REQUIRE: "biometry-current-set"})
-    assert failure.name == "org.freedesktop.DBus.Error.NotSupported"
+    assert failure.name == NOT_SUPPORTED
     failure = peer.create_error("secret", {"a": "b", REQUIRE: f"biometry-current-set,{PASSPHRASE}"})
-    assert failure.name == "org.freedesktop.DBus.Error.NotSupported"
+    assert failure.name == NOT_SUPPORTED
 
 
 @pytest.mark.parametrize("text", [
@@ -345,6 +346,30 @@ def test_the_screen_is_locked_while_it_is_asked(opened, peer):
     assert "the secret" not in person.output()
 
 
+def test_two_clients_are_asked_one_after_the_other(opened):
+    """Each on a terminal of its own, and each gets what its own answer opens."""
+    store(opened, "first secret", "one", "k", "v", label="First")
+    store(opened, "second secret", "two", "k", "w", label="Second")
+    first = lookup(opened, "k", "v").expect("assphrase").expect("First")
+    second, again = lookup(opened, "k", "w"), lookup(opened, "k", "v")
+    wait_until(lambda: len(Peer(opened).prompts()) == 3, "all three")
+    first.type("two").expect("not right").expect("assphrase").type("one")
+    assert first.last_line() == "first secret"
+    for person, passphrase, secret in ((second, "two", "second secret"), (again, "one", "first secret")):
+        person.expect("assphrase").type(passphrase)
+        assert person.last_line() == secret
+
+
+def test_the_portals_collection_has_none(opened, peer):
+    retrieve(peer, "org.example.App")
+    portal = portal_collection(peer)
+    for text in (PRESENCE, PASSPHRASE):
+        assert peer.create_error("x", {"a": "b", REQUIRE: text}, collection=portal).name == NOT_SUPPORTED
+    item = peer.create("x", {"a": "b"}, collection=portal)
+    values = {"require": GLib.Variant("s", PRESENCE)}
+    assert peer.error(item, "org.latchkey.Item", "SetAccess", "(a{sv})", values) == NOT_SUPPORTED
+
+
 def test_what_is_required_finds_nothing_beside_attributes_and_clears_nothing_alone(opened, peer, guarded):
     free = peer.create("free", {"k": "w"})
     assert peer.search({"k": "v", REQUIRE: PASSPHRASE}) == ([], [guarded])
@@ -373,4 +398,4 @@ def test_only_so_many_items_wait(opened, peer):
 def test_the_session_collection_has_none(peer):
     for text in (PRESENCE, PASSPHRASE):
         failure = peer.create_error("secret", {"a": "b", REQUIRE: text}, collection=SESSION_COLLECTION)
-        assert failure.name == "org.freedesktop.DBus.Error.NotSupported"
+        assert failure.name == NOT_SUPPORTED
