@@ -3,7 +3,10 @@
 import pytest
 from clients import CLASS
 from gi.repository import GLib
-from peer import COLLECTION, INVALID, IS_LOCKED, ITEM, LOGIN, NOT_SUPPORTED, NOTHING, ROOT, SERVICE, SESSION_COLLECTION, Failure, Peer, attributes_of
+from peer import (
+    COLLECTION, INVALID, IS_LOCKED, ITEM, LOGIN, NOT_SUPPORTED, NOTHING, ROOT, SERVICE, SESSION_COLLECTION, Failure, Peer,
+    attributes_of,
+)
 from person import Person
 from portal import portal_collection, retrieve
 from session import wait_until
