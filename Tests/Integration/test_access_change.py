@@ -169,6 +169,12 @@ def test_a_lock_ends_a_change(opened, peer):
     opened.lock()
     assert "Changed" not in person.output() and person.status == 1
     assert peer.prompts() == []
+    # Also one that its client did not ask yet.
+    assert opened.locker().returncode == 0
+    change(peer, peer.search({"k": "v"})[1][0], require="")
+    assert len(peer.prompts()) == 1
+    opened.lock()
+    assert peer.prompts() == []
 
 
 def test_the_command_line_shows_it(opened, peer, guarded):
