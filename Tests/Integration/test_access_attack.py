@@ -73,21 +73,34 @@ ACCESS = {
     "without bounds": ("Bank", bytes([1, 1]) + bytes(16) + b"\xff" * 12)}  # fmt: skip
 
 
-@pytest.fixture
-def stocked(opened):
-    """Bank has a passphrase, Seat asks for the person, Free for nothing, as the one beside it."""
-    store(opened, "of Bank", "open sesame", "k", "bank", label="Bank")
-    opened.store("of Seat", "k", "seat", REQUIRE, PRESENCE, label="Seat")
-    opened.store("of Free", "k", "free", label="Free")
-    opened.store("beside", "k", "beside", label="Beside")
-    (opened.root / "pam.d/latchkey-presence").write_text("auth required pam_permit.so\n")
-    return opened
+@pytest.fixture(scope="module")
+def stocked(shared_session):
+    """Bank and Shop have a passphrase, Seat asks for the person, Free for nothing, as the one beside it."""
+    session = shared_session
+    pinentry = session.root / "bin/pinentry"
+    pinentry.write_text("#!/bin/false\n")
+    pinentry.chmod(0o755)
+    (session.root / "pam.d/latchkey-presence").write_text("auth required pam_permit.so\n")
+    assert session.login().returncode == 0
+    for label in ("Bank", "Shop"):
+        store(session, f"of {label}", "open sesame", "k", label.lower(), label=label)
+    session.store("of Seat", "k", "seat", REQUIRE, PRESENCE, label="Seat")
+    session.store("of Free", "k", "free", label="Free")
+    session.store("beside", "k", "beside", label="Beside")
+    session.numbers = {item.label: item.number for item in reader(session).items.values()}
+    session.stop_daemon()
+    session.pristine = (session.vault / "vault.db").read_bytes()
+    return session
 
 
 def alter(session, label, column, value, mend=True):
     """Writes into an item's row while nobody uses the vault, and mends its check sum as an attacker would."""
-    names = {item.label: item.number for item in reader(session).items.values()}
-    session.stop_daemon()
+    names = session.numbers
+    if session.daemon_pid():
+        session.stop_daemon()
+    for log in session.vault.glob("vault.db-*"):
+        log.unlink()
+    (session.vault / "vault.db").write_bytes(session.pristine)
     with sqlite3.connect(session.vault / "vault.db") as database:
         database.row_factory = sqlite3.Row
         rows = {name: dict(database.execute("SELECT * FROM item WHERE id = ?", (at,)).fetchone()) for name, at in names.items()}
@@ -97,6 +110,7 @@ def alter(session, label, column, value, mend=True):
         if mend:
             database.execute("UPDATE item SET checksum = ? WHERE id = ?", (checksum("item", changed), names[label]))
     database.close()
+    session.logged = len(session.log())
     session.start_daemon()
     assert session.login().returncode == 0
 
@@ -115,8 +129,8 @@ def refused(session, label):
     done = session.run("latchkey", "get", "k=" + label.lower())
     assert done.returncode == 1 and f"of {label}" not in done.stdout + done.stderr
     problems = session.status()["problems"]
-    assert any("damage" in problem for problem in problems), problems
-    assert sum("damage" in line for line in session.log().splitlines()) == 1, session.log()
+    assert len(problems) == 1 and problems[0].startswith("vault.db: "), problems
+    assert session.log()[session.logged :].count(problems[0]) == 1, session.log()
 
 
 @pytest.mark.parametrize("how", ACCESS)
@@ -140,7 +154,6 @@ def test_an_altered_row_with_its_former_check_sum(stocked):
 
 def test_another_salt_opens_nothing(stocked):
     """It looks like a wrong passphrase: what the salt is bound to opens only with the right one."""
-    store(stocked, "of Shop", "open sesame", "k", "shop", label="Shop")
     alter(stocked, "Bank", "access", "Shop")
     person = lookup(stocked, "k", "bank").expect("assphrase").type("open sesame").expect("not right").press("c")
     assert "of Bank" not in person.output() and person.status == 1
@@ -150,11 +163,10 @@ def test_another_salt_opens_nothing(stocked):
 
 @pytest.mark.parametrize("column, told", [("secret", "not right"), ("item_key", None)])
 def test_a_secret_of_another_item_behind_the_same_question(stocked, column, told):
-    store(stocked, "of Shop", "open sesame", "k", "shop", label="Shop")
     alter(stocked, "Bank", column, "Shop")
     person = lookup(stocked, "k", "bank").expect("assphrase").type("open sesame")
     if told:
         person.expect(told).press("c")
     assert "of Shop" not in person.output() and person.status == 1
     # A secret that does not open is a wrong passphrase to all that can be told; a key that does not is damage.
-    assert any("damage" in problem for problem in stocked.status()["problems"]) == (told is None)
+    assert stocked.status()["problems"] == ([] if told else ["vault.db: an item key does not open"])
