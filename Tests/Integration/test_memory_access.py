@@ -128,24 +128,37 @@ def test_stored_and_read(guarded):
     guarded.check("read")
 
 
+def seen_in_helper(guarded):
+    """What is found in latchkey-derive while it runs. It is stopped for a look, which the module may not wait for."""
+    seen = set()
+    for helper in helpers(guarded.session):
+        try:
+            os.kill(helper, signal.SIGSTOP)
+            try:
+                seen |= set(guarded.found(helper))
+            finally:
+                os.kill(helper, signal.SIGCONT)
+        except (FileNotFoundError, ProcessLookupError):
+            pass  # it was done
+    return seen
+
+
 def test_while_it_is_derived_it_is_there(guarded):
-    """The control for all that is said to be gone, and the moment at which it is seen in each process."""
-    person = guarded.ask()
-    (asking,) = prompters(guarded.session)
-    person.type(guarded.passphrase)
-    wait_until(lambda: helpers(guarded.session), "latchkey-derive")
-    (helper,) = helpers(guarded.session)
-    os.kill(helper, signal.SIGSTOP)
-    try:
-        assert "passphrase" in guarded.found(helper)
-        found = guarded.found(asking, label=guarded.label.encode())
-        assert "label" in found and not set(found) & {"item key", "secret", "key of the secret", "passphrase's key"}
-        assert set(guarded.found(guarded.session.daemon_pid())) == set()
-    finally:
-        os.kill(helper, signal.SIGCONT)
-    assert person.last_line() == guarded.secret
-    ended(guarded)
-    guarded.check("read")
+    """The control for all that is said to be gone: where it passes through, the scan sees it."""
+    seen = set()
+    for _ in range(5):
+        person = guarded.ask()
+        (asking,) = prompters(guarded.session)
+        assert set(guarded.found(asking, label=guarded.label.encode())) == {"label"}
+        person.type(guarded.passphrase)
+        while prompters(guarded.session) and "passphrase" not in seen:
+            seen |= seen_in_helper(guarded)
+        person.output()
+        ended(guarded)
+        guarded.check("read")
+        if "passphrase" in seen:
+            return
+    raise AssertionError(f"only {seen} in latchkey-derive")
 
 
 def test_a_grant_is_a_key_until_it_is_used(guarded):
