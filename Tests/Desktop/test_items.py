@@ -4,6 +4,7 @@ import re
 
 import pytest
 from machine import REPOSITORY, eventually
+from terminal import PROMPT
 from test_prompts import await_no_prompt, main_pid, pinentry, process_status, shown  # noqa: F401
 
 REQUIRE = "latchkey:require"
@@ -51,10 +52,12 @@ def store(session, words, passphrase=None):
 
 
 def read(session, question, *answers):
-    """A lookup whose questions are all answered; whether it gave the secret."""
+    """A lookup whose questions are answered for as long as there are any; whether it gave the secret."""
     session.start(LOOKUP)
     for answer in answers:
-        session.expect(question)
+        if session.terminal.expect([question, PROMPT]) == 1:
+            session.send("")  # for another prompt of the shell
+            break
         session.send(answer)
     done = session.finish()
     assert (done.returncode == 0) == ("the secret" in done.stdout)
@@ -120,18 +123,22 @@ def test_wrong_answers_are_counted_apart_from_the_login(alice, session, service,
         session.expect(question)
         session.terminal.sendcontrol("c")
         assert session.finish().returncode == 1 and tally.stat().st_size == 0
-        assert not read(session, question, *["wrong"] * 3)
+        counted = lambda *where: re.findall(r" V$", root("faillock", *where, "--user", "alice").stdout, re.M)
+        here = ("--dir", f"{TALLIES}/{name}")
+        # More often where the machine is so busy that one had no answer in time, which does not count.
+        for _ in range(4):
+            if len(counted(*here)) < 3:
+                assert not read(session, question, *["wrong"] * 3)
         # It is closed: nobody is asked, who knows the right one either.
         session.start(LOOKUP)
         done = session.finish()
         assert done.returncode == 1 and question not in done.stdout
-        counted = lambda *where: re.findall(r" V$", root("faillock", *where, "--user", "alice").stdout, re.M)
-        assert len(counted("--dir", f"{TALLIES}/{name}")) == 3
+        assert len(counted(*here)) == 3
         # The login has no part in it.
         assert counted() == [] and not alice.machine.path("/run/faillock/alice").exists()
         with alice.login():
             pass
-        root("faillock", "--dir", f"{TALLIES}/{name}", "--user", "alice", "--reset")
+        root("faillock", *here, "--user", "alice", "--reset")
         assert read(session, question, right)
     finally:
         root("rm", "-rf", TALLIES)
