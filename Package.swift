@@ -188,9 +188,8 @@ if Context.environment["LATCHKEY_FUZZ"] != nil {
     .executableTarget(
       name: "latchkey-fuzz",
       dependencies: [
-        "Backup", "Bytes", "CFuzzer", "Control", "DeviceService", "Keybag", "Posix", "SQLite", "SecretService",
-        "Sodium",
-        "Vault",
+        "Backup", "Bytes", "CFuzzer", "Control", "DeviceService", "Keybag", "Posix", "Prompters", "SQLite",
+        "SecretService", "Sodium", "Vault",
       ],
       path: "Tests/Fuzz/Targets", swiftSettings: strict,
       linkerSettings: [.unsafeFlags(["-sanitize=fuzzer", "-use-ld=lld"])]),

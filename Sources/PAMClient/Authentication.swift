@@ -10,7 +10,7 @@ public enum Authentication {
     case accepted
     /// The stack refused; the text is PAM's.
     case refused(String)
-    /// PAM could not be asked: a service file or a module is missing; the text is PAM's.
+    /// PAM could not be asked: a service file or a module is missing; the text says which, or is PAM's.
     case unavailable(String)
   }
 
@@ -20,11 +20,13 @@ public enum Authentication {
   ///   - folder: where the service file is, in the place of `/etc/pam.d` (`pam_start_confdir(3)`).
   ///   - environment: variables for the modules (`pam_putenv(3)`), not of this process. Nothing secret.
   ///
-  /// libpam wipes the password that it was given when the stack ends.
+  /// libpam wipes the password that it was given when the stack ends. A service without a file of its own is unavailable:
+  /// what stands in for one is another stack.
   public static func run(
     service: String, user: String, terminal: String?, folder: String? = nil, environment: [String: String] = [:],
     conversation: any Conversation
   ) -> Outcome {
+    if let complaint = ServiceFile(service, in: folder).complaint { return .unavailable(complaint) }
     let box = Unmanaged.passRetained(ConversationBox(conversation))
     defer { box.release() }
     var conversation = pam_conv(conv: converse, appdata_ptr: box.toOpaque())

@@ -67,6 +67,10 @@ struct Call {
   ///
   /// - Returns: what libpam is told: success only if the collection is open now.
   func passphrase() -> Int32 {
+    guard service.mayAskPassphrase else {
+      Log.write(LOG_ERR, "no passphrase asked for: not the business of ", quoting: service.name, to: handle)
+      return PAM_AUTHINFO_UNAVAIL
+    }
     let prompt = Variable.promptNumber(of: handle)
     guard !prompt.isEmpty else {
       Log.write(LOG_ERR, "no passphrase asked for: LATCHKEY_PROMPT is not set, or no number", to: handle)

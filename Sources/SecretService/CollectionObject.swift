@@ -74,6 +74,7 @@ extension SecretService {
     call.reply { (out: inout MessageWriter) throws(BusError) in try out.appendObjectPath(ObjectPath.none) }
     emit(ObjectPath.root, Self.serviceName, "CollectionDeleted", place.path)
     try? bus.emitPropertiesChanged(path: ObjectPath.root, interface: Self.serviceName, names: ["Collections"])
+    promptQueue.stateChanged()
   }
 
   private func searchCollection(_ call: MethodCall) throws(BusError) {

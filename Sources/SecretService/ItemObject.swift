@@ -107,6 +107,8 @@ extension SecretService {
     try BusError.vault { () throws(VaultError) in try vault.deleteItem(item.id) }
     call.reply { (out: inout MessageWriter) throws(BusError) in try out.appendObjectPath(ObjectPath.none) }
     contentsChanged(item, "ItemDeleted")
+    // Whoever is asked for it would answer in vain.
+    promptQueue.stateChanged()
   }
 
   private func getSecret(_ call: MethodCall) throws(BusError) {

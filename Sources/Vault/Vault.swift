@@ -33,6 +33,8 @@ public final class Vault {
   var passwordlessProblem: String?
   private(set) var storeProblem: VaultError?
   private var itemProblem: String?
+  /// Called when a call or the verification comes upon damage, for the first time.
+  public var damageNoted: () -> Void = {}
   /// Why it is not known whether the files are older copies.
   var noteProblem: String?
 
@@ -246,6 +248,7 @@ public final class Vault {
     guard case .damaged(let text) = error, itemProblem == nil else { return }
     itemProblem = text
     store?.database.leaveAlone()
+    damageNoted()
   }
 
   /// Whether damage was found in the database.

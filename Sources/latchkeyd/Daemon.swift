@@ -29,6 +29,8 @@ final class Daemon {
   private var settle: EventSource?
   /// Why the vault of a login without a password did not open, as it was logged.
   var passwordlessProblem: String?
+  /// What the journal has of the vault's problems.
+  private var toldProblems: Set<String> = []
   /// When it is tried again at the earliest, on the clock of `Process.now`.
   var nextDeviceTry = 0
 
@@ -44,6 +46,7 @@ final class Daemon {
     self.rules = rules
     self.owner = owner
     session = SessionReference()
+    vault.damageNoted = { [weak self] in self?.tellProblems() }
     vault.toldOfOlderFiles = { older in
       let names = older.names.joined(separator: " and ")
       Journal.log(.warning, "an older copy of the vault was put back: \(names); 'latchkey status' says what that means")
@@ -90,12 +93,17 @@ final class Daemon {
     if !vault.isVerified {
       if vault.verifyStep() { return true }
       presence?.service?.verificationEnded()
-      for problem in vault.problems { Journal.log(.error, problem) }
+      tellProblems()
     }
     do throws(VaultError) {
       if try vault.rewrapStoredWhileLocked() { return true }
       return try vault.rotateItems()
     } catch { return false }
+  }
+
+  /// Writes down what is wrong with the vault's files: each line once, whenever it is found.
+  func tellProblems() {
+    for problem in vault.problems where toldProblems.insert(problem).inserted { Journal.log(.error, problem) }
   }
 
   /// Lets the long work go on.

@@ -49,7 +49,7 @@ private func serve(_ options: Options) throws -> Int32 {
     try controlSocket(options), loop: loop, owner: options.account.uid, handler: daemon)
   let signals = try [SIGTERM, SIGINT, SIGHUP].map { try loop.addSignal($0) { daemon.stop() } }
   try daemon.start(bus: .session, endsWithBus: !isManaged)
-  for problem in vault.problems { Journal.log(.error, problem) }
+  daemon.tellProblems()
   ServiceManager.notify("READY=1")
   let status = try withExtendedLifetime((server, signals)) { try loop.run() }
   daemon.end()

@@ -16,6 +16,7 @@ SHARES = {
     "derive-request": 0.03,
     "object-path": 0.03,
     "control-attributes": 0.03,
+    "access-control": 0.03,
     "metadata": 0.05,
     "backup": 0.05,
     "database": 0.1,

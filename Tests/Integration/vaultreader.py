@@ -371,6 +371,8 @@ class Vault:
         `passphrases`: those of items with one of their own, by label."""
         self.collections = {}
         self.items = {}
+        # What each secret is bound to, but for the row's access control.
+        self.bindings = {}
         self.aliases = {}
         # Key, nonce and name of every sealed value that was opened: from the first two XChaCha20 makes another key.
         self.sealed = []
@@ -617,6 +619,7 @@ class Vault:
             item_key = self._open_stored_while_locked(row, key, binding, what)
         tier = CLASS_TIER[kind]
         self._keep("item", tier, f"key of {what}", item_key)
+        self.bindings[item.number] = associated("secret", binding)
         access = row["access"] or b""
         secret_key = self._secret_key(item, item_key, row)
         if secret_key is None:

@@ -219,6 +219,31 @@ def test_a_line_that_cannot_be_followed_fails(login, options, service, line):
     assert run.lines == ([line] if line else [])
 
 
+@pytest.mark.parametrize("service", ["login", "lightdm", "gdm-password", "i3lock", "latchkey-unlock", "latchkey-presence",
+                                     "latchkey-biometry", "latchkey-items"])  # fmt: skip
+def test_no_other_service_asks_for_one(login, service):
+    """Greeters and lockers would ask for it as for the login password."""
+    login.ask(service=service)
+    run = login.run(PROMPT, "env:LATCHKEY_LABEL=Bank", "auth", service=service)
+    assert auth(run) == [AUTHINFO_UNAVAIL] and login.questions == [] and login.records == []
+    assert run.lines == [f"no passphrase asked for: not the business of {service}"]
+    assert run.priorities == [LOG_ERR]
+
+
+@pytest.mark.parametrize("service", ["latchkey-collection", "latchkey-item"])
+def test_two_services_ask_for_one(login, service):
+    login.ask(service=service)
+    assert auth(login.run(PROMPT, "auth", service=service)) == [SUCCESS] and len(login.questions) == 1
+
+
+@pytest.mark.parametrize("service", ["login", "lightdm", "i3lock", "sudo"])
+def test_a_prompts_variables_make_no_other_service_ask(login, service):
+    """The module's ordinary line, in a stack in which nothing asked before: it has nothing to do."""
+    login.configure(service=service, before="none")
+    run = login.run(PROMPT, "env:LATCHKEY_LABEL=Bank", "auth", service=service)
+    assert auth(run) == [SUCCESS] and run.lines == [] and login.questions == [] and login.records == []
+
+
 def test_without_handle_nobody_is_let_in():
     module = ctypes.CDLL(str(MODULE))
     line = (ctypes.c_char_p * 3)(b"debug", None, b"passphrase")

@@ -91,7 +91,20 @@ extension Target {
         "/org/freedesktop/secrets/" + $0
       }
     case .controlAttributes:
-      texts = AccessibilityClass.allCases.map { "latchkey:accessible\0\($0.name)\0service\0mail" } + ["latchkey:x\0y"]
+      texts =
+        AccessibilityClass.allCases.map { "latchkey:accessible\0\($0.name)\0service\0mail" } + [
+          "latchkey:x\0y", "latchkey:require\0user-presence,application-password\0service\0mail",
+          "latchkey:require\0or",
+        ]
+    case .accessControl:
+      let access = try ["user-presence,application-password", "biometry-any,or,device-passcode"].map {
+        try AccessControl(text: $0)
+      }
+      return access.flatMap { flags in
+        var bits = ByteWriter()
+        bits.number(flags.rawValue)
+        return [[0] + bits.bytes, [1] + Array(flags.text.utf8)]
+      } + [[2] + ItemAccess.conditions.encoded, [2] + ItemAccess.passphrase(.make()).encoded]
     case .metadata:
       return [
         ItemMetadata(label: "Mail", attributes: ["service": "mail", "ä": ""], contentType: "text/plain", flags: 1)

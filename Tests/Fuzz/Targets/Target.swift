@@ -1,6 +1,7 @@
 import Bytes
 import Glibc
 import Posix
+import Prompters
 import Sodium
 
 @testable import Backup
@@ -21,6 +22,7 @@ enum Target: String, CaseIterable {
   case deriveRequest = "derive-request"
   case objectPath = "object-path"
   case controlAttributes = "control-attributes"
+  case accessControl = "access-control"
   case metadata
   case backup
   case database
@@ -41,6 +43,7 @@ enum Target: String, CaseIterable {
     case .deriveRequest: Target.derive
     case .objectPath: Target.path
     case .controlAttributes: Target.attributes
+    case .accessControl: Target.accessControl
     case .metadata: Target.metadata
     case .backup: Target.backups()
     case .database: DamagedVault().damage
@@ -210,8 +213,45 @@ enum Target: String, CaseIterable {
     for (name, value) in control.attributes {
       require(all[name] == value && !name.hasPrefix("latchkey:"), "a control attribute among an item's")
     }
-    require(all.count - control.attributes.count == (control.accessibility == nil ? 0 : 1), "a lost attribute")
+    let named = (control.accessibility == nil ? 0 : 1) + (control.access == nil ? 0 : 1)
+    require(all.count - control.attributes.count == named, "a lost attribute")
+    if let access = control.access { combined(access) }
     _ = control.query
+  }
+
+  /// The first byte says what follows: 0 flags as bits, 1 their names, else an item's column.
+  private static func accessControl(_ input: [UInt8]) {
+    guard let kind = input.first else { return }
+    let rest = Array(input.dropFirst())
+    switch kind {
+    case 0:
+      var reader = ByteReader(rest)
+      guard let bits: UInt32 = try? reader.number(), let access = try? AccessControl(rawValue: bits) else { return }
+      require(access.rawValue == bits, "flags are kept otherwise than they were given")
+      combined(access)
+    case 1:
+      let text = String(decoding: rest, as: UTF8.self)
+      guard let access = try? AccessControl(text: text) else { return }
+      require(access.asksForAnything == !text.isEmpty, "words that ask for nothing")
+      combined(access)
+    default:
+      guard let column = try? ItemAccess(decoding: rest, ofItem: 1) else { return }
+      require(column.encoded == rest, "an item's column is written otherwise than it was read")
+      require(column.derivation?.cost.isReasonable ?? true, "cost")
+    }
+  }
+
+  /// What holds for all flags that were taken.
+  private static func combined(_ access: AccessControl) {
+    require((try? AccessControl(text: access.text)) == access, "flags are written otherwise than they were read")
+    require(
+      access.asksForAnything == (access.needsPassphrase || !access.conditions.isEmpty), "flags that ask for nothing")
+    require(!access.conditions.isSuperset(of: [.biometryAny, .biometryCurrentSet]), "both biometries")
+    require(!access.conditions.contains(.userPresence) || access.conditions.count == 1, "presence with others")
+    // A prompt without steps would be agreed to by nobody.
+    let request = PromptRequest(
+      purpose: .item, label: "", caller: "", window: "", terminal: "", access: access)
+    require(PromptStep.steps(of: request).isEmpty == !access.asksForAnything, "a prompt without steps")
   }
 
   private static func metadata(_ input: [UInt8]) {
