@@ -41,10 +41,10 @@ class Tmux:
         self._do("send-keys", *keys, check=True)
         return self
 
-    def expect(self, *texts):
-        """Waits until all of it is to be seen."""
+    def expect(self, *texts, times=1, gone=None):
+        """Waits until all of it is to be seen, so many times at least, and what is to be gone is not."""
         end = time.monotonic() + PATIENCE
-        while not all(text in (screen := self.screen) for text in texts):
+        while any((screen := self.screen).count(text) < times for text in texts) or (gone and gone in screen):
             assert time.monotonic() < end, f"waited for {texts} and saw:\n{screen}"
             time.sleep(0.03)
         return self
@@ -59,8 +59,8 @@ class Tmux:
 
     def run(self, command):
         """Types a command with nothing before it on the screen."""
-        self._do("clear-history")
-        return self.type("clear").wait_for_shell().type(command)
+        # The shell's key for it, so that it is not another command.
+        return self.press("C-l").wait_for_shell().type(command)
 
     def output(self, command):
         """What a command that asks for nothing shows."""
