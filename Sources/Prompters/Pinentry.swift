@@ -31,11 +31,12 @@ final class Pinentry: Prompter {
     self.process = process
     self.terminal = terminal
     self.patience = patience
+    // Without it, or with that of no language, letters beside ASCII are left out of the answer, and nobody is told.
+    _ = process.run("OPTION lc-ctype=\(Assuan.escape(Self.locale))")
     if let terminal {
       // What kind of terminal it is, nobody says who is not in the session that it belongs to.
       guard process.run("OPTION ttyname=\(Assuan.escape(terminal.path))") else { return nil }
       _ = process.run("OPTION ttytype=\(terminal.path.hasPrefix("/dev/tty") ? "linux" : "xterm")")
-      _ = process.run("OPTION lc-ctype=\(Assuan.escape(Self.locale))")
     } else if Self.asksSystemPrompter(process) {
       // That was tried, and this one would wait for it without a limit.
       return nil
@@ -119,7 +120,10 @@ final class Pinentry: Prompter {
 
   private static var locale: String {
     for name in ["LC_ALL", "LC_CTYPE", "LANG"] {
-      if let value = getenv(name), value.pointee != 0 { return PlainText.name(String(cString: value)) }
+      guard let value = getenv(name), value.pointee != 0 else { continue }
+      let locale = String(cString: value)
+      if locale != "C" && locale != "POSIX" { return PlainText.name(locale) }
+      break
     }
     return "C.UTF-8"
   }
