@@ -58,7 +58,9 @@ struct AssuanTests {
   @Test(
     "what is no Assuan ends it",
     arguments: [
-      "INQUIRE CHECKPIN x\n", "INQUIRE QUALITY %x\n", "D x\nINQUIRE QUALITY x\n", "rubbish\n", "D half%2\n", "D %zz\n", String(repeating: "x", count: 2000)])
+      "INQUIRE CHECKPIN x\n", "INQUIRE QUALITY %x\n", "D x\nINQUIRE QUALITY x\n", "rubbish\n", "D half%2\n", "D %zz\n",
+      String(repeating: "x", count: 2000),
+    ])
   func garbled(_ text: String) {
     let reader = AssuanReader.make()
     feed(reader, text)

@@ -39,7 +39,8 @@ struct WordingTests {
     #expect(passphrase.detail == "The application \"mail\" wants to read or change the item \"Bank\".")
     // What the module asks says no more; what any other asks is shown.
     for (asked, shown) in [
-      ("Passphrase for 'Bank', wanted by mail: ", passphrase.message), ("Passphrase for 'Bank': ", "Passphrase for 'Bank'"),
+      ("Passphrase for 'Bank', wanted by mail: ", passphrase.message),
+      ("Passphrase for 'Bank': ", "Passphrase for 'Bank'"),
       ("Passphrase for 'Shop', wanted by mail: ", "Passphrase for 'Shop', wanted by mail"),
     ] {
       let question = wording(.item, label: "Bank", caller: "mail").question(asked, isVisible: false, warning: "")
