@@ -62,8 +62,9 @@ final class Pinentry: Prompter {
     }
     guard takeTerminal() else { return .unavailable }
     isShown = true
+    let before = terminal?.settings
     process.send("GETPIN")
-    watchTerminal()
+    watchTerminal(since: before)
     switch process.response(atMost: nil) {
     case .done:
       isShown = false
@@ -94,8 +95,8 @@ final class Pinentry: Prompter {
   }
 
   /// Waits until pinentry has the terminal as it wants it.
-  private func watchTerminal() {
-    guard let terminal, screen == nil, let before = terminal.settings else { return }
+  private func watchTerminal(since before: termios?) {
+    guard let terminal, screen == nil, let before else { return }
     for _ in 0..<500 where screen == nil && !process.hasInput && !patience.isOver {
       _ = patience.wait(atMost: .milliseconds(20)) { process.hasInput }
       if let now = terminal.settings, !now.isSame(as: before) { screen = now }
