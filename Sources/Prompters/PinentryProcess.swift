@@ -65,6 +65,8 @@ final class PinentryProcess {
   /// Sends a command, cut to what a line may have.
   func send(_ command: String) {
     reader.begin()
+    // What was there belonged to the command before.
+    hasInput = false
     sendLine(command)
   }
 
