@@ -25,6 +25,8 @@ enum Assuan {
     case done
     /// With an error of libgpg-error, without its source.
     case failed(UInt32)
+    /// Not yet: it asks how good the data are, a new passphrase as far as it is typed.
+    case asksQuality
     /// Nothing that Assuan has.
     case garbled
   }
@@ -38,9 +40,12 @@ final class AssuanReader {
   /// The data of the answer, up to now.
   private var data: SecureBytes
   private var dataCount = 0
+  /// Whether the answer was typed twice, and was the same.
+  private(set) var isRepeated = false
 
   /// More than PAM takes of an answer, and than a flavour has letters.
   private static let dataLimit = 1024
+  private static let quality = "INQUIRE QUALITY"
 
   init() throws(SodiumError) {
     buffer = try SecureBytes(count: 2 * Assuan.lineLimit)
@@ -71,6 +76,9 @@ final class AssuanReader {
     }
   }
 
+  /// Forgets what was said of the command before.
+  func begin() { isRepeated = false }
+
   /// Takes the answer's data.
   func takeData() -> SecureBytes? {
     let taken = try? SecureBytes(copying: data.bytes.extracting(first: dataCount))
@@ -94,6 +102,11 @@ final class AssuanReader {
   private func read(_ line: UnsafeRawBufferPointer) -> Assuan.End? {
     if line.starts(with: "D ".utf8) { return append(line.dropFirst(2)) ? nil : .garbled }
     if line.starts(with: "OK".utf8) { return .done }
+    if line.starts(with: Self.quality.utf8) {
+      let typed = line.dropFirst(Self.quality.utf8.count).drop { $0 == UInt8(ascii: " ") }
+      return dataCount == 0 && append(typed) ? .asksQuality : .garbled
+    }
+    if line.elementsEqual("S PIN_REPEATED".utf8) { isRepeated = true }
     if line.starts(with: "ERR ".utf8) {
       let digits = line.dropFirst(4).prefix { (0x30...0x39).contains($0) }.prefix(10)
       let code = digits.reduce(UInt64(0)) { $0 * 10 + UInt64($1 - 0x30) }

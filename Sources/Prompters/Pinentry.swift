@@ -1,4 +1,5 @@
 import Glibc
+import PAMClient
 import Sodium
 
 /// Asks by a pinentry: in a window, or on the caller's terminal.
@@ -7,9 +8,15 @@ import Sodium
 final class Pinentry: Prompter {
   private let process: PinentryProcess
   private let terminal: CallerTerminal?
-  /// How the terminal was before.
-  private let settings: termios?
+  private let patience: Patience
+  /// The terminal between the questions, and while they stand: without echo, and without keys that would end or stop the
+  /// program whose terminal it is, while pinentry goes on reading there.
+  private var silence: TerminalEcho?
+  /// How pinentry has the terminal while it asks.
+  private var screen: termios?
   private var isShown = false
+
+  private(set) var repeatsNew = false
 
   private static let displays: Set<String> = ["DISPLAY", "WAYLAND_DISPLAY"]
 
@@ -23,12 +30,13 @@ final class Pinentry: Prompter {
     else { return nil }
     self.process = process
     self.terminal = terminal
-    settings = terminal?.settings
+    self.patience = patience
+    // Without it, or with that of no language, letters beside ASCII are left out of the answer, and nobody is told.
+    _ = process.run("OPTION lc-ctype=\(Assuan.escape(Self.locale))")
     if let terminal {
       // What kind of terminal it is, nobody says who is not in the session that it belongs to.
       guard process.run("OPTION ttyname=\(Assuan.escape(terminal.path))") else { return nil }
       _ = process.run("OPTION ttytype=\(terminal.path.hasPrefix("/dev/tty") ? "linux" : "xterm")")
-      _ = process.run("OPTION lc-ctype=\(Assuan.escape(Self.locale))")
     } else if Self.asksSystemPrompter(process) {
       // That was tried, and this one would wait for it without a limit.
       return nil
@@ -46,37 +54,77 @@ final class Pinentry: Prompter {
       guard process.run("\(command) \(Assuan.escape(text))") else { return .unavailable }
     }
     if !question.warning.isEmpty { _ = process.run("SETERROR \(Assuan.escape(question.warning))") }
+    if !question.repeatLabel.isEmpty {
+      // Those that can do neither say so, or pass over it.
+      _ = process.run("SETQUALITYBAR \(Assuan.escape(Wording.strength))")
+      _ = process.run("SETREPEATERROR \(Assuan.escape(Wording.difference))")
+      _ = process.run("SETREPEAT \(Assuan.escape(question.repeatLabel))")
+    }
+    guard takeTerminal() else { return .unavailable }
     isShown = true
+    let before = terminal?.settings
     process.send("GETPIN")
+    watchTerminal(since: before)
     switch process.response(atMost: nil) {
     case .done:
       isShown = false
+      repeatsNew = process.isRepeated
       guard let answer = process.takeData() else { return .unavailable }
-      return .given(answer)
+      return terminal != nil && Self.isInterrupted(answer) ? .dismissed : .given(answer)
     case .failed(let code):
       isShown = false
       return Self.dismissals.contains(code) ? .dismissed : .unavailable
     // Ended under the person's eyes, or the time is up.
     case nil: return .dismissed
-    case .garbled: return .unavailable
+    case .garbled, .asksQuality: return .unavailable
     }
   }
 
   func end() { clear() }
 
+  /// Makes the terminal silent. What was typed before the question is no answer to it: the Enter of an answer that was
+  /// pressed twice would be the next one.
+  private func takeTerminal() -> Bool {
+    guard let terminal else { return true }
+    if silence != nil {
+      tcflush(terminal.number, TCIFLUSH)
+    } else {
+      silence = try? TerminalEcho(of: terminal.number, isOn: false, interrupt: false)
+    }
+    return silence != nil
+  }
+
+  /// Waits until pinentry has the terminal as it wants it.
+  private func watchTerminal(since before: termios?) {
+    guard let terminal, screen == nil, let before else { return }
+    for _ in 0..<500 where screen == nil && !process.hasInput && !patience.isOver {
+      _ = patience.wait(atMost: .milliseconds(20)) { process.hasInput }
+      if let now = terminal.settings, !now.isSame(as: before) { screen = now }
+    }
+  }
+
   /// A pinentry that is ended while it asks leaves its screen on the terminal.
   private func clear() {
-    guard isShown, let terminal, var settings else { return }
-    isShown = false
-    process.stop()
-    tcsetattr(terminal.number, TCSAFLUSH, &settings)
+    guard let terminal else { return }
+    if isShown { process.stop() }
+    silence?.restore(from: screen ?? terminal.settings)
+    silence = nil
     // Out of the alternate screen, with a cursor and no colours.
-    terminal.say("\u{1B}[?1049l\u{1B}[?25h\u{1B}[0m\n")
+    if isShown { terminal.say("\u{1B}[?1049l\u{1B}[?25h\u{1B}[0m\n") }
+    isShown = false
+  }
+
+  /// Whether Ctrl-C is in it: where that is no signal, pinentry takes it for a letter.
+  private static func isInterrupted(_ answer: borrowing SecureBytes) -> Bool {
+    answer.bytes.withUnsafeBytes { $0.contains(TerminalEcho.interruptKey) }
   }
 
   private static var locale: String {
     for name in ["LC_ALL", "LC_CTYPE", "LANG"] {
-      if let value = getenv(name), value.pointee != 0 { return PlainText.name(String(cString: value)) }
+      guard let value = getenv(name), value.pointee != 0 else { continue }
+      let locale = String(cString: value)
+      if locale != "C" && locale != "POSIX" { return PlainText.name(locale) }
+      break
     }
     return "C.UTF-8"
   }

@@ -11,7 +11,8 @@ final class PinentryProcess {
   private let reader: AssuanReader
   private let patience: Patience
   private var source: EventSource?
-  private var hasInput = false
+  /// Whether something may have come that nobody has read.
+  private(set) var hasInput = false
 
   /// Starts one, without a terminal of its own.
   ///
@@ -38,7 +39,10 @@ final class PinentryProcess {
   /// - Returns: nil when it took too long, or the program ended.
   func response(atMost limit: Duration? = Patience.programLimit) -> Assuan.End? {
     while true {
-      if let end = reader.next() { return end }
+      while let end = reader.next() {
+        guard end == .asksQuality else { return end }
+        sendQuality()
+      }
       hasInput = false
       guard patience.wait(atMost: limit, until: { hasInput }) else { return nil }
       let number = socket.number
@@ -47,8 +51,26 @@ final class PinentryProcess {
     }
   }
 
+  /// Says how hard to guess what was typed is; below 0 it is a warning.
+  private func sendQuality() {
+    var percent = 0
+    if let typed = reader.takeData() { percent = PassphraseStrength.percent(typed) }
+    sendLine("D \(percent < PassphraseStrength.weak ? -percent : percent)")
+    sendLine("END")
+  }
+
+  /// Whether the last answer was typed twice.
+  var isRepeated: Bool { reader.isRepeated }
+
   /// Sends a command, cut to what a line may have.
   func send(_ command: String) {
+    reader.begin()
+    // What was there belonged to the command before.
+    hasInput = false
+    sendLine(command)
+  }
+
+  private func sendLine(_ command: String) {
     var line = Array(command.utf8.prefix(Assuan.lineLimit - 1))
     line.append(0x0a)
     _ = Glibc.send(socket.number, line, line.count, Int32(MSG_NOSIGNAL))

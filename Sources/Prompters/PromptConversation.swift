@@ -53,7 +53,10 @@ public final class PromptConversation: Conversation {
       question.warning = Wording.emptiness
       guard given.count > 0 else { continue }
       if prompter.repeatsNew { return body(given) }
-      guard let second = answer(to: wording.repetition(of: question)) else { return }
+      // Enter alone was meant for the first time, and pressed twice.
+      var second = answer(to: wording.repetition(of: question))
+      while second?.count == 0 { second = answer(to: wording.repetition(of: question)) }
+      guard let second else { return }
       if Sodium.equal(given.bytes, second.bytes) { return body(given) }
       question.warning = Wording.difference
     }

@@ -18,6 +18,8 @@ public struct Question: Equatable, Sendable {
   public var isVisible: Bool
   /// Whether the answer is a new secret, which is to be given twice.
   public var isNew: Bool
+  /// What stands before a second field, where a prompter has one; empty where there is to be none.
+  public var repeatLabel = ""
 
   /// Puts them together.
   public init(

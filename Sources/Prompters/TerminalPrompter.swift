@@ -11,6 +11,8 @@ final class TerminalPrompter: Prompter {
   private let patience: Patience
   /// What was said already.
   private var head = ""
+  /// Between the questions nothing is shown of what is typed: somebody may type the next answer while PAM takes its time.
+  private var silence: TerminalEcho?
 
   init(_ terminal: CallerTerminal, patience: Patience) {
     self.terminal = terminal
@@ -20,6 +22,7 @@ final class TerminalPrompter: Prompter {
   func ask(_ question: Question) -> Answer {
     var isReadable = false
     let arrived = { (_: IOEvents) in isReadable = true }
+    if silence == nil { silence = try? TerminalEcho(of: terminal.number, isOn: false, interrupt: false) }
     guard let source = try? patience.loop.addIO(fd: terminal.number, events: .readable, handler: arrived),
       let echo = try? TerminalEcho(of: terminal.number, isOn: question.isVisible, interrupt: false)
     else { return .unavailable }
@@ -39,7 +42,10 @@ final class TerminalPrompter: Prompter {
     return .given(answer)
   }
 
-  func end() {}
+  func end() {
+    silence?.restore()
+    silence = nil
+  }
 
   private func say(_ question: Question) {
     let now = "\n\(question.title)\n\(question.detail)\n"

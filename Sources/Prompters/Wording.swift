@@ -9,6 +9,8 @@ public struct Wording: Sendable {
   /// The collection or item, quoted.
   private let subject: String
   private let detail: String
+  /// What Latchkey's own module asks of whoever has no better words: with the names of both.
+  private let ownText: String
 
   /// For one step of a prompt.
   public init(_ request: PromptRequest, at service: PromptStep.Service) {
@@ -18,6 +20,7 @@ public struct Wording: Sendable {
     let kind = service == .collection ? "collection" : "item"
     subject = label.isEmpty ? "the \(kind)" : "the \(kind) \"\(label)\""
     let caller = PlainText.name(request.caller)
+    ownText = "Passphrase for '\(label)'" + (caller.isEmpty ? "" : ", wanted by \(caller)")
     let application = caller.isEmpty ? "An application" : "The application \"\(caller)\""
     switch request.purpose {
     case .item: detail = "\(application) wants to read or change \(subject)\(Wording.again(request.reuse))."
@@ -54,6 +57,10 @@ public struct Wording: Sendable {
 
   /// What is said of two answers that differ.
   static let difference = "The two passphrases were not the same. Try again."
+  /// What stands before the field for the second time.
+  private static let again = "New passphrase again:"
+  /// What stands before a bar that shows how hard a new passphrase is to guess.
+  static let strength = "Strength:"
   /// What is said of an empty new passphrase.
   static let emptiness = "The passphrase must not be empty."
 
@@ -66,7 +73,7 @@ public struct Wording: Sendable {
     let text = PlainText.sentence(asked)
     var bare = Substring(text)
     while let last = bare.last, last == ":" || last == " " { bare.removeLast() }
-    let isUsual = bare.isEmpty || Wording.usual.contains(bare.lowercased())
+    let isUsual = bare.isEmpty || bare == ownText || Wording.usual.contains(bare.lowercased())
     var question = Question(
       title: "Unlock Latchkey", message: String(bare), detail: detail, warning: warning, label: "\(bare):",
       button: "Unlock", isVisible: isVisible, isNew: isNew && !isVisible)
@@ -84,6 +91,7 @@ public struct Wording: Sendable {
     case .collection, .item:
       question.message = isNew ? "Choose a passphrase for \(subject)" : "Enter the passphrase of \(subject)"
       question.label = isNew ? "New passphrase:" : "Passphrase:"
+      question.repeatLabel = isNew ? Wording.again : ""
     }
     return question
   }
@@ -92,7 +100,8 @@ public struct Wording: Sendable {
   func repetition(of question: Question) -> Question {
     var second = question
     second.message = "Enter the new passphrase of \(subject) again"
-    second.label = "New passphrase again:"
+    second.label = Wording.again
+    second.repeatLabel = ""
     second.warning = ""
     return second
   }

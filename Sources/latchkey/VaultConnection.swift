@@ -223,8 +223,12 @@ final class VaultConnection {
     var made: String?
     var isGone = false
     var arrived: Int32?
+    let terminal = OwnTerminal()
     let signals = InterruptingSignals()
-    defer { signals.release() }
+    defer {
+      terminal?.restore()
+      signals.release()
+    }
     let sources = try signals.numbers.map { number in try loop.addSignal(number) { arrived = number } }
     let watch = try bus.watchPeer(owner) { isGone = true }
     let slot = try bus.matchSignal(
@@ -246,6 +250,7 @@ final class VaultConnection {
       }
       try? call(prompt, Self.prompt, "Dismiss") { _ in }
       try? serve(for: 2000) { isCompleted || isGone }
+      terminal?.restore()
       signals.release()
       raise(number)
       throw Failure.cancelled

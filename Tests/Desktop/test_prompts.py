@@ -11,7 +11,7 @@ from screen import Screen
 
 ASKED = "Enter your login password: "
 WRONG = "That password is not right. Try again."
-PASSPHRASE = "Passphrase for 'Private', wanted by secret-tool: "
+PASSPHRASE = 'Enter the passphrase of the collection "Private": '
 LOCKED = "org.freedesktop.Secret.Error.IsLocked"
 LOOKUP = "secret-tool lookup app default"
 BUS_CALL = ("busctl", "--user", "call", "org.freedesktop.secrets")

@@ -2,8 +2,11 @@
 
 import re
 import subprocess
+import time
 
+import pytest
 from display import Display
+from peer import Peer
 from session import BUS, is_alive, wait_until
 
 NAME = "org.gnome.keyring.SystemPrompter"
@@ -57,8 +60,30 @@ class Dialog:
         calls = self.heard.split("member=PerformPrompt")[1:]
         return [dict(re.findall(r'string "([\w-]+)"\s+variant\s+string "(.*)"', call)) for call in calls]
 
+    def properties(self):
+        """What is true or false of the last question, as the bus's monitor writes it."""
+        call = self.heard.split("member=PerformPrompt")[-1]
+        return dict(re.findall(r'string "([\w-]+)"\s+variant\s+boolean (\w+)', call))
+
+    def strength(self):
+        """How strong the prompter says that the last new passphrase is."""
+        return int(re.findall(r'string "password-strength"\s+(?:variant\s+)+int32 (\d+)', self.heard)[-1])
+
+    def picture(self, path):
+        """Keeps a picture of the window, when all of it is drawn."""
+        def area():
+            shown = self._do("getwindowgeometry", "--shell", self.windows()[0]).stdout
+            return [int(re.search(rf"^{name}=(-?\d+)$", shown, re.M)[1]) for name in ("X", "Y", "WIDTH", "HEIGHT")]
+
+        def is_still():
+            before = path.read_bytes() if path.exists() else b""
+            time.sleep(0.3)
+            return self.display.screenshot(path, area()).read_bytes() == before
+
+        wait_until(is_still, "the window's picture", PATIENCE)
+
     def windows(self):
-        return self._do("search", "--onlyvisible", "--name", "Unlock Latchkey").stdout.split()
+        return self._do("search", "--onlyvisible", "--name", "Unlock Latchkey|New passphrase").stdout.split()
 
     def programs(self):
         """The processes that ask now."""
@@ -87,19 +112,36 @@ class Dialog:
 
     # What the person does
 
-    def answer(self, text):
-        """Types it. What came too early for the window is typed once more."""
-        self._act(lambda: (self._do("key", "ctrl+a"), self._do("type", "--file", "-", input=text), self._do("key", "Return")))
+    def answer(self, *texts):
+        """Types them, each into a field. What came too early for the window is typed once more."""
+        self._act(lambda: (self.fill(*texts), self._do("key", "Return")))
+
+    def answer_in_vain(self, *texts):
+        """Answers what the prompter itself does not take."""
+        self.fill(*texts)
+        before = self.display.pixels()
+        self._do("key", "Return")
+        wait_until(lambda: self.display.pixels() != before, "what the prompter says", PATIENCE)
+        self._do("key", "shift+Tab")
+
+    def fill(self, *texts):
+        """Types them, and goes no further."""
+        self._focus()
+        for number, text in enumerate(texts):
+            self._do("key", *(["Tab"] if number else []), "ctrl+a")
+            self._do("type", "--file", "-", input=text)
 
     def cancel(self):
-        self._act(lambda: self._do("key", "Escape"))
+        self._act(lambda: (self._focus(), self._do("key", "Escape")))
+
+    def _focus(self):
+        for window in self.windows()[:1]:
+            self._do("windowfocus", "--sync", window)
 
     def _act(self, act):
         answers = lambda: self.heard.count("member=PromptReady") + self.heard.count("member=PromptDone")
         before = answers()
         for patience in (3, 3, PATIENCE):
-            for window in self.windows()[:1]:
-                self._do("windowfocus", "--sync", window)
             act()
             try:
                 return wait_until(lambda: answers() > before, "the answer", patience)
@@ -109,3 +151,55 @@ class Dialog:
 
     def _do(self, *words, input=""):
         return self.session.run("xdotool", *words, input=input)
+
+
+class Tool:
+    """secret-tool, while it waits."""
+
+    def __init__(self, session, *arguments, input=""):
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        self._process = session.start("secret-tool", *arguments, text=True, **pipes)
+        self._process.stdin.write(input)
+        self._process.stdin.close()
+        self._process.stdin = None
+
+    @property
+    def is_waiting(self):
+        return self._process.poll() is None
+
+    def kill(self):
+        self._process.kill()
+        self._process.communicate()
+
+    def end(self):
+        """What it printed, and how it ended."""
+        output, _ = self._process.communicate(timeout=PATIENCE)
+        return output, self._process.returncode
+
+
+@pytest.fixture(scope="module")
+def screen(shared_session):
+    opened = Dialog(shared_session)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def display(screen):
+    """For the picture of a failure."""
+    return screen.display
+
+
+@pytest.fixture
+def locker(dialog):
+    """A screen saver. The keys go when it comes."""
+    opened = Peer(dialog.session)
+
+    def turn(on, meanwhile=lambda: None):
+        opened.activate_screen_saver(on)
+        meanwhile()
+        wait_until(lambda: dialog.session.status()["locker_up"] is on, "the locker")
+
+    yield turn
+    opened.close()
+    wait_until(lambda: not dialog.session.status()["locker_up"], "the locker's end")

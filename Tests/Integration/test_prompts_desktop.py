@@ -3,31 +3,17 @@ which somebody types."""
 
 import os
 import signal
-import subprocess
 import time
 
 import pytest
 from clients import MAIL, MAIL_WORDS
-from dialog import PATIENCE, Dialog
+from dialog import PATIENCE, Tool, display, locker, screen  # noqa: F401
 from gi.repository import Gio, GLib
 from peer import ABSENT, ACCESS_DENIED, COLLECTION, ITEM, LOGIN, NOTHING, PROMPT, ROOT, SECRETS, SERVICE, Peer
 from session import wait_until
 
 ALREADY_EXISTS = "org.freedesktop.Secret.Error.AlreadyExists"
 SECRET = "what was kept"
-
-
-@pytest.fixture(scope="module")
-def screen(shared_session):
-    opened = Dialog(shared_session)
-    yield opened
-    opened.close()
-
-
-@pytest.fixture
-def display(screen):
-    """For the picture of a failure."""
-    return screen.display
 
 
 @pytest.fixture
@@ -48,36 +34,6 @@ def client(dialog):
     yield opened
     if not opened.bus.is_closed():
         opened.close()
-
-
-@pytest.fixture
-def locker(dialog):
-    """A screen saver. The keys go when it comes."""
-    opened = Peer(dialog.session)
-
-    def turn(on):
-        opened.activate_screen_saver(on)
-        wait_until(lambda: dialog.session.status()["locker_up"] is on, "the locker")
-
-    yield turn
-    opened.close()
-    wait_until(lambda: not dialog.session.status()["locker_up"], "the locker's end")
-
-
-class Tool:
-    """secret-tool, while it waits."""
-
-    def __init__(self, session, *arguments, input=""):
-        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        self._process = session.start("secret-tool", *arguments, text=True, **pipes)
-        self._process.stdin.write(input)
-        self._process.stdin.close()
-        self._process.stdin = None
-
-    def end(self):
-        """What it printed, and how it ended."""
-        output, _ = self._process.communicate(timeout=PATIENCE)
-        return output, self._process.returncode
 
 
 def lookup(dialog):

@@ -1,12 +1,13 @@
 """latchkey-prompt by the desktop's prompter: the real gcr-prompter under Xvfb, and a stand-in for Plasma's."""
 
 import os
+import re
 import signal
 
 import pytest
 from conftest import PASSWORD, as_root
 from prompting import Plasma, Prompting, Screen, SessionBus, Terminal, wait_until
-from standin import ACCEPTED, COLLECTION, DISMISSED, NEW_PASSPHRASE, UNAVAILABLE
+from standin import ACCEPTED, COLLECTION, DISMISSED, ITEM, NEW_ITEM_PASSPHRASE, NEW_PASSPHRASE, UNAVAILABLE
 
 GNOME = "org.gnome.keyring.SystemPrompter"
 GCR_PROMPTER = "/usr/libexec/gcr-prompter"
@@ -176,6 +177,53 @@ def test_a_prompt_waits_for_the_one_before(prompting, gnome, screen, login, prog
     screen.focus()
     screen.type(PASSWORD)
     assert other.end() == ACCEPTED
+
+
+@pytest.fixture
+def pinentry(prompting):
+    """The real pinentry with windows, and all that it was told and said."""
+    program, told, said = prompting.programs / "pinentry", prompting.folder / "told", prompting.folder / "said"
+    for file in (told, said):
+        file.touch()
+        file.chmod(0o666)
+    program.write_text(f"""#!/bin/bash
+PATH=/usr/bin:/bin
+exec pinentry-gtk-2 < <(exec tee -a {told}) > >(exec tee -a {said})
+""")
+    program.chmod(0o755)
+    return lambda: (told.read_text(), said.read_text())
+
+
+def test_pinentry_asks_twice_for_what_is_new_and_rates_it(prompting, pinentry, screen):
+    prompting.start(purpose=NEW_ITEM_PASSPHRASE, label="Bank", caller="mail")
+    type_into_pinentry(screen, "12345", PASSWORD)
+    # That they differ it says itself, and asks on.
+    type_into_pinentry(screen, PASSWORD, PASSWORD)
+    assert prompting.end() == ACCEPTED
+    told, said = pinentry()
+    assert "SETREPEATERROR The two passphrases were not the same. Try again." in told.splitlines()
+    # A number below 0 is a warning.
+    assert "INQUIRE QUALITY 12345" in said.splitlines() and re.search("^D -[1-9]", told, re.M)
+    assert re.search(r"^D [1-9]", told, re.M) and "S PIN_REPEATED" in said.splitlines()
+    assert told.splitlines().count("GETPIN") == 1 and "allow-external-password-cache" not in told
+    assert "New passphrase again:" in told
+
+
+def test_pinentry_asks_once_for_what_is_there(prompting, pinentry, screen):
+    prompting.start(purpose=ITEM, access=1 << 31, label="Bank", caller="mail")
+    type_into_pinentry(screen, PASSWORD)
+    assert prompting.end() == ACCEPTED
+    told, said = pinentry()
+    assert "SETREPEAT" not in told and "QUALITY" not in told + said and "allow-external-password-cache" not in told
+
+
+def type_into_pinentry(screen, *texts):
+    screen.focus()
+    for text in texts[:-1]:
+        # Between the fields is a button that shows what is typed.
+        screen.do("type", "--delay", "20", "--file", "-", text=text)
+        screen.do("key", "Tab", "Tab")
+    screen.type(texts[-1])
 
 
 # What is there but does not work

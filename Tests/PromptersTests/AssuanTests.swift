@@ -44,9 +44,23 @@ struct AssuanTests {
     #expect(reader.next() == nil)
   }
 
+  @Test("how good what was typed is, is asked before the end")
+  func quality() {
+    let reader = AssuanReader.make()
+    feed(reader, "INQUIRE QUALITY a%25b\nINQUIRE QUALITY\nS PIN_REPEATED\nD a%25bc\nOK\n")
+    #expect(reader.next() == .asksQuality && data(reader) == "a%b")
+    #expect(reader.next() == .asksQuality && data(reader) == "" && !reader.isRepeated)
+    #expect(reader.next() == .done && data(reader) == "a%bc" && reader.isRepeated)
+    reader.begin()
+    #expect(!reader.isRepeated)
+  }
+
   @Test(
     "what is no Assuan ends it",
-    arguments: ["rubbish\n", "D half%2\n", "D %zz\n", String(repeating: "x", count: 2000)])
+    arguments: [
+      "INQUIRE CHECKPIN x\n", "INQUIRE QUALITY %x\n", "D x\nINQUIRE QUALITY x\n", "rubbish\n", "D half%2\n", "D %zz\n",
+      String(repeating: "x", count: 2000),
+    ])
   func garbled(_ text: String) {
     let reader = AssuanReader.make()
     feed(reader, text)

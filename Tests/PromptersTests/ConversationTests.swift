@@ -81,6 +81,9 @@ struct ConversationTests {
       person.questions.map(\.warning) == ["", Wording.emptiness, "", Wording.difference, ""])
     let itself = Person(["", "x"], repeatsNew: true)
     #expect(ask(conversation(itself, .newPassphrase), .secret("")) == "x" && itself.questions.count == 2)
+    let twice = Person(["x", "", "", "x"])
+    #expect(ask(conversation(twice, .newPassphrase), .secret("")) == "x")
+    #expect(twice.questions.map(\.repeatLabel.isEmpty) == [false, true, true, true])
     let half = conversation(Person(["x", nil]), .newPassphrase)
     #expect(ask(half, .secret("")) == nil && half.end == .dismissed)
   }

@@ -37,6 +37,15 @@ struct WordingTests {
       "Passphrase: ", isVisible: false, warning: "")
     #expect(passphrase.message == "Enter the passphrase of the item \"Bank\"" && !passphrase.isNew)
     #expect(passphrase.detail == "The application \"mail\" wants to read or change the item \"Bank\".")
+    // What the module asks says no more; what any other asks is shown.
+    for (asked, shown) in [
+      ("Passphrase for 'Bank', wanted by mail: ", passphrase.message),
+      ("Passphrase for 'Bank': ", "Passphrase for 'Bank'"),
+      ("Passphrase for 'Shop', wanted by mail: ", "Passphrase for 'Shop', wanted by mail"),
+    ] {
+      let question = wording(.item, label: "Bank", caller: "mail").question(asked, isVisible: false, warning: "")
+      #expect(question.message == shown)
+    }
     let presence = wording(.item, label: "Bank", at: .presence).question("Password: ", isVisible: false, warning: "")
     #expect(presence.message == "Enter your login password to open the item \"Bank\"")
     let new = wording(.newItemPassphrase, label: "Bank", caller: "mail")
