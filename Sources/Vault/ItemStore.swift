@@ -5,7 +5,7 @@ import Sodium
 /// The items and their index tokens in the ``Store``.
 extension Store {
   private static let columns: StaticString = """
-    SELECT id, uuid, collection, class_key, form, created, modified, metadata, item_key, locked_tag, access,
+    SELECT id, uuid, collection, class_key, form, created, modified, metadata, item_key, locked_tag, passphrase,
       secret, tokens, checksum FROM item WHERE id = ?
     """
 
@@ -47,7 +47,7 @@ extension Store {
     try VaultError.store { () throws(SQLiteError) in
       try database.statement(
         """
-        UPDATE item SET class_key = ?, form = ?, modified = ?, metadata = ?, item_key = ?, locked_tag = ?, access = ?,
+        UPDATE item SET class_key = ?, form = ?, modified = ?, metadata = ?, item_key = ?, locked_tag = ?, passphrase = ?,
           secret = ?, tokens = ?, checksum = ? WHERE id = ?
         """
       ).bind(1, row.classKey).bind(2, Int64(row.form.rawValue)).bind(3, Int64(bitPattern: row.modified))
@@ -128,7 +128,7 @@ extension Store {
 
   /// Where an item is; nil when there is no such item.
   func place(ofItem id: Int64) throws(VaultError) -> Place? {
-    try places("SELECT id, collection, class_key, form, access IS NOT NULL FROM item WHERE id = ?") {
+    try places("SELECT id, collection, class_key, form, passphrase IS NOT NULL FROM item WHERE id = ?") {
       s throws(SQLiteError) in
       try s.bind(1, id)
     }.first
@@ -144,14 +144,14 @@ extension Store {
   /// Where every item of a collection is, oldest first.
   func places(in collection: Int64) throws(VaultError) -> [Place] {
     try places(
-      "SELECT id, collection, class_key, form, access IS NOT NULL FROM item WHERE collection = ? ORDER BY id"
+      "SELECT id, collection, class_key, form, passphrase IS NOT NULL FROM item WHERE collection = ? ORDER BY id"
     ) { s throws(SQLiteError) in try s.bind(1, collection) }
   }
 
   /// Where every item is whose class key is `classKey`, oldest first.
   func places(classKey: Int64) throws(VaultError) -> [Place] {
     try places(
-      "SELECT id, collection, class_key, form, access IS NOT NULL FROM item WHERE class_key = ? ORDER BY id"
+      "SELECT id, collection, class_key, form, passphrase IS NOT NULL FROM item WHERE class_key = ? ORDER BY id"
     ) { s throws(SQLiteError) in try s.bind(1, classKey) }
   }
 
@@ -220,7 +220,8 @@ extension Store {
     let others = tokens.filter { $0 != rarest }
     var found = try places(
       """
-      SELECT token.item, collection, class_key, form, access IS NOT NULL FROM token LEFT JOIN item ON item.id = token.item
+      SELECT token.item, collection, class_key, form, passphrase IS NOT NULL
+      FROM token LEFT JOIN item ON item.id = token.item
       WHERE token = ?1 AND (?2 IS NULL OR EXISTS (SELECT 1 FROM token AS t WHERE t.token = ?2 AND t.item = token.item))
         AND (?3 IS NULL OR EXISTS (SELECT 1 FROM token AS t WHERE t.token = ?3 AND t.item = token.item))
       ORDER BY token.item

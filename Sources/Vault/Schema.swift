@@ -30,7 +30,7 @@ enum Schema {
       id INTEGER PRIMARY KEY AUTOINCREMENT, uuid BLOB NOT NULL UNIQUE,
       collection INTEGER NOT NULL REFERENCES collection ON DELETE CASCADE,
       class_key INTEGER NOT NULL REFERENCES class_key, form INTEGER NOT NULL, created INTEGER NOT NULL,
-      modified INTEGER NOT NULL, metadata BLOB NOT NULL, item_key BLOB NOT NULL, locked_tag BLOB, access BLOB,
+      modified INTEGER NOT NULL, metadata BLOB NOT NULL, item_key BLOB NOT NULL, locked_tag BLOB, passphrase BLOB,
       secret BLOB NOT NULL, tokens BLOB NOT NULL, checksum BLOB NOT NULL) STRICT;
     CREATE INDEX item_collection ON item (collection);
     CREATE INDEX item_class_key ON item (class_key);

@@ -36,7 +36,7 @@ def test_every_key_of_the_vault_opens_nothing_without_the_passphrase(opened):
     row, free = rows[1], rows[2]
     keys = {key.name: key.value for key in vault.keys}
     assert len(keys) > 20 and {"key of item 1", "key of item 2", "root"} <= set(keys)
-    derivation = Fields(row["access"][2:], "access")
+    derivation = Fields(row["passphrase"][2:], "access")
     salt, passes, memory = derivation.take(16), derivation.number(4), derivation.number(8)
 
     def with_passphrase(key, more):
@@ -45,14 +45,14 @@ def test_every_key_of_the_vault_opens_nothing_without_the_passphrase(opened):
     # The way that is tried is the right one: the free item opens so, and this one with its passphrase.
     assert opens(keys["key of item 2"], free["secret"], vault.bindings[2])[4:8] == b"free"
     right = with_passphrase(keys["key of item 1"], argon2id("open sesame", salt, passes, memory))
-    bound = vault.bindings[1] + row["access"]
+    bound = vault.bindings[1] + row["passphrase"]
     assert opens(right, row["secret"], bound)[4:22] == b"the dearest secret"
 
     tried = 0
     guesses = [argon2id(guess, salt, passes, memory) for guess in ("open sesamE", opened.password)]
     for name, key in keys.items():
         for candidate in [key] + [with_passphrase(key, more) for more in (b"", bytes(32), salt, *guesses)]:
-            for column in (row["access"], b"", bytes([1, 0])):
+            for column in (row["passphrase"], b"", bytes([1, 0])):
                 assert opens(candidate, row["secret"], vault.bindings[1] + column) is None, name
                 tried += 1
     # Nor do two of them together.
@@ -137,7 +137,7 @@ def refused(session, label):
 @pytest.mark.parametrize("how", ACCESS)
 def test_access_control_that_was_altered(stocked, how):
     label, value = ACCESS[how]
-    alter(stocked, label, "access", value)
+    alter(stocked, label, "passphrase", value)
     refused(stocked, label)
 
 
@@ -149,13 +149,13 @@ def test_flags_of_another_item(stocked, label, value):
 
 
 def test_an_altered_row_with_its_former_check_sum(stocked):
-    alter(stocked, "Bank", "access", None, mend=False)
+    alter(stocked, "Bank", "passphrase", None, mend=False)
     refused(stocked, "Bank")
 
 
 def test_another_salt_opens_nothing(stocked):
     """It looks like a wrong passphrase: what the salt is bound to opens only with the right one."""
-    alter(stocked, "Bank", "access", "Shop")
+    alter(stocked, "Bank", "passphrase", "Shop")
     person = lookup(stocked, "k", "bank").expect("assphrase").type("open sesame").expect("not right").press("c")
     assert "of Bank" not in person.output() and person.status == 1
     person = lookup(stocked, "k", "shop").expect("assphrase").type("open sesame")

@@ -49,7 +49,7 @@ CHECKED = {
     "class_key": "id:8 uuid:raw collection:8 class:1 device:8 created:8 class_key:flagged class_key_session:flagged"
     " metadata_key:flagged metadata_key_session:flagged public_key:flagged public_tag:flagged private_key:flagged",
     "item": "id:8 uuid:raw collection:8 class_key:8 form:1 created:8 modified:8 metadata:blob item_key:blob"
-    " locked_tag:flagged access:flagged secret:blob tokens:blob",
+    " locked_tag:flagged passphrase:flagged secret:blob tokens:blob",
     "alias": "token:raw collection:8",
 }
 
@@ -620,7 +620,7 @@ class Vault:
         tier = CLASS_TIER[kind]
         self._keep("item", tier, f"key of {what}", item_key)
         self.bindings[item.number] = associated("secret", binding)
-        access = row["access"] or b""
+        access = row["passphrase"] or b""
         secret_key = self._secret_key(item, item_key, row)
         if secret_key is None:
             return
@@ -634,9 +634,9 @@ class Vault:
     def _secret_key(self, item, item_key, row):
         """The item key, with what a passphrase adds; None where that was not given."""
         has_passphrase = bool(item.flags >> 31)
-        require((row["access"] is not None) == (item.flags != 0), f"item {item.number}: access")
+        require((row["passphrase"] is not None) == (item.flags != 0), f"item {item.number}: access")
         if item.flags:
-            fields = Fields(row["access"], f"item {item.number}: access")
+            fields = Fields(row["passphrase"], f"item {item.number}: access")
             require((fields.number(1), fields.number(1)) == (1, has_passphrase), f"item {item.number}: access")
         if not has_passphrase:
             return item_key

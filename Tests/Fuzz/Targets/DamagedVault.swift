@@ -59,7 +59,7 @@ final class DamagedVault {
       "item",
       [
         "id", "uuid", "collection", "class_key", "form", "created", "modified", "metadata", "item_key", "locked_tag",
-        "access", "secret", "tokens",
+        "passphrase", "secret", "tokens",
       ]
     ),
     (
@@ -200,7 +200,7 @@ private struct Checksums {
     }
     try each(
       """
-      SELECT id, uuid, collection, class_key, form, created, modified, metadata, item_key, locked_tag, access,
+      SELECT id, uuid, collection, class_key, form, created, modified, metadata, item_key, locked_tag, passphrase,
         secret, tokens FROM item
       """, "item WHERE id = "
     ) { s -> ItemRow? in
