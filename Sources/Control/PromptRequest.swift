@@ -37,11 +37,13 @@ public struct PromptRequest: Equatable, Sendable {
   public let access: AccessControl
   /// For how long the client may read the item again without asking, in seconds; 0 for one use.
   public let reuse: UInt16
+  /// What the item is to become, as words that go on after "to"; empty for no change.
+  public let change: String
 
   /// Puts them together.
   public init(
     purpose: Purpose, label: String, caller: String, window: String, terminal: String, access: AccessControl = .none,
-    reuse: UInt16 = 0
+    reuse: UInt16 = 0, change: String = ""
   ) {
     self.purpose = purpose
     self.label = label
@@ -50,6 +52,7 @@ public struct PromptRequest: Equatable, Sendable {
     self.terminal = terminal
     self.access = access
     self.reuse = reuse
+    self.change = change
   }
 
   func encode(into out: inout ByteWriter) {
@@ -57,6 +60,7 @@ public struct PromptRequest: Equatable, Sendable {
     for text in [label, caller, window, terminal] { out.text(text, limit: PromptRequest.textLimit) }
     out.number(access.rawValue)
     out.number(reuse)
+    out.text(change, limit: PromptRequest.textLimit)
   }
 
   init?(decoding input: inout ByteReader) {
@@ -65,11 +69,11 @@ public struct PromptRequest: Equatable, Sendable {
       let window = input.text(limit: PromptRequest.textLimit),
       let terminal = input.text(limit: PromptRequest.textLimit),
       let flags = try? input.number(UInt32.self), let access = try? AccessControl(rawValue: flags),
-      let reuse = try? input.number(UInt16.self)
+      let reuse = try? input.number(UInt16.self), let change = input.text(limit: PromptRequest.textLimit)
     else { return nil }
     self.init(
       purpose: purpose, label: label, caller: caller, window: window, terminal: terminal, access: access,
-      reuse: reuse)
+      reuse: reuse, change: change)
   }
 }
 

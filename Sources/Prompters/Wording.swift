@@ -24,7 +24,7 @@ public struct Wording: Sendable {
     let application = caller.isEmpty ? "An application" : "The application \"\(caller)\""
     switch request.purpose {
     case .item: detail = "\(application) wants to read or change \(subject)\(Wording.again(request.reuse))."
-    case .itemAccess: detail = "\(application) wants to change what \(subject) asks for before it is read."
+    case .itemAccess: detail = "\(application) wants \(subject) \(PlainText.sentence(request.change)) from now on."
     case .newItemPassphrase: detail = "\(application) wants \(subject) to have a passphrase."
     case .login, .collection, .newPassphrase: detail = "\(application) wants access to your secrets."
     }

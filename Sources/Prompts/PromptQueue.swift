@@ -43,11 +43,16 @@ public final class PromptQueue {
   private let now: () -> ContinuousClock.Instant
   private var turns = Turns()
   private var wrongAnswers = WrongAnswers()
+  /// Nothing is shown while this is there.
+  private var quiet: EventSource?
 
   /// How long a client waits for a person.
   private static let limit = Duration.seconds(300)
   /// The same while a locker is up: whoever unlocks the screen answers by it.
   private static let limitBehindLocker = Duration.seconds(120)
+  /// How long nothing is shown after a client took its prompt off the screen: a person who types must see that what comes
+  /// next is another question.
+  private static let quietTime = Duration.seconds(2)
   /// How long the prompt's program may take until it says that it is there.
   private static let launchLimit = Duration.seconds(10)
 
@@ -75,7 +80,8 @@ public final class PromptQueue {
   ) -> PromptTicket {
     let ticket = PromptTicket(lifting: lifting, caller: caller, ended: ended)
     delegate.openWithoutAsking(question, lifting: lifting)
-    if delegate.isAnswered(question, lifting: lifting) || isUnheard(question) {
+    if let client = question.client { turns.arrive(client) }
+    if delegate.isAnswered(question, lifting: lifting) || isUnheard(question) || !hasRoom(for: question) {
       ticket.timer = try? loop.addTimer(after: .zero) { [weak ticket] in ticket?.end() }
       return ticket
     }
@@ -98,9 +104,23 @@ public final class PromptQueue {
 
   private func isUnheard(_ question: Question) -> Bool {
     if isPaused(question) { return true }
-    guard let client = question.client else { return false }
-    return turns.isSilenced(client, at: now())
-      || prompts.count { $0.question.client == client } >= Turns.waitingLimit
+    return question.client.map { turns.isSilenced($0, at: now()) } ?? false
+  }
+
+  /// Whether one more of its client can wait. Where there are too many of all, the client with the most loses its last.
+  private func hasRoom(for question: Question) -> Bool {
+    guard let client = question.client else { return true }
+    var counts: [String: Int] = [:]
+    for prompt in prompts { if let client = prompt.question.client { counts[client, default: 0] += 1 } }
+    let own = counts[client] ?? 0
+    guard own < Turns.waitingLimit.own else { return false }
+    guard prompts.count >= Turns.waitingLimit.all else { return true }
+    guard let most = counts.max(by: { $0.value < $1.value }), most.value > own + 1,
+      let last = prompts.last(where: { $0.question.client == most.key })
+    else { return false }
+    remove(last)
+    last.endTickets()
+    return true
   }
 
   /// Whether too many wrong answers came for the same, so that nobody is asked now.
@@ -108,22 +128,45 @@ public final class PromptQueue {
     question.guessed.map { wrongAnswers.isPaused($0, at: now()) } ?? false
   }
 
-  /// The client is gone, and so is its name.
-  public func forget(client: String) { turns.forget(client) }
+  /// The client is gone, and so is its name: nothing of it waits any more.
+  public func forget(client: String, _ tickets: [PromptTicket]) {
+    for ticket in tickets { withdraw(ticket) }
+    turns.forget(client)
+    advance()
+  }
+
+  /// Every client is gone, with their bus.
+  public func forgetClients(_ tickets: [PromptTicket]) {
+    for ticket in tickets { withdraw(ticket) }
+    turns.forgetAll()
+    advance()
+  }
 
   /// The client does not wait any more.
-  public func cancel(_ ticket: PromptTicket) {
+  ///
+  /// - Parameter byClient: whether it said so itself.
+  public func cancel(_ ticket: PromptTicket, byClient: Bool = false) {
+    withdraw(ticket, byClient: byClient)
+    advance()
+  }
+
+  private func withdraw(_ ticket: PromptTicket, byClient: Bool = false) {
     ticket.timer = nil
     guard let prompt = prompts.first(where: { $0.tickets.contains { $0 === ticket } }) else { return }
     let shown = prompt.caller
     prompt.tickets.removeAll { $0 === ticket }
-    if prompt.tickets.isEmpty {
-      remove(prompt)
-    } else if prompt.caller != shown {
-      // It named who is gone, and stands on his terminal, where a shell may read what is typed. It is shown anew.
-      prompt.hide()
+    // It may name who is gone, and stand on his terminal, where a shell may read what is typed. For others it is shown
+    // anew.
+    guard prompt.tickets.isEmpty || prompt.caller != shown else { return }
+    if prompt.isShown {
+      quiet = try? loop.addTimer(after: PromptQueue.quietTime) { [weak self] in
+        self?.quiet = nil
+        self?.advance()
+      }
+      // As if the person had wanted none of it: flashing windows are no way to be heard again and again.
+      if byClient, let client = prompt.question.client { turns.end(client, .dismissed, at: now()) }
     }
-    advance()
+    if prompt.tickets.isEmpty { remove(prompt) } else { prompt.hide() }
   }
 
   // MARK: - the session
@@ -187,7 +230,6 @@ public final class PromptQueue {
     guard let prompt = prompts.first(where: { $0.isShown(on: connection) }) else { return }
     if let client = prompt.question.client { turns.end(client, outcome, at: now()) }
     if outcome == .accepted {
-      if let guessed = prompt.question.guessed { wrongAnswers.forget(guessed) }
       delegate.accepted(prompt.question, showing: prompt.subject, answer: prompt.answer)
     }
     prompt.phase = .waiting
@@ -215,19 +257,26 @@ public final class PromptQueue {
     prompts.first { $0.number == number }?.answer = answer
   }
 
-  /// To be called when keys are erased: forgets all that answers gave, and takes questions about items off the screen, as
+  /// To be called at a lock: forgets what answers gave for the items, and takes the questions about them off the screen, as
   /// what was shown before a lock is not to count after it.
-  public func keysErased() {
-    for prompt in prompts {
-      prompt.answer = nil
+  public func locked(where isLocked: (Int64) -> Bool) {
+    let ended = prompts.filter { prompt in
       switch prompt.question {
-      case .item, .itemAccess, .newItemPassphrase:
-        remove(prompt)
-        prompt.endTickets()
-      case .login, .collection, .newPassphrase, .newBackup, .backup: break
+      case .item(let id, _), .itemAccess(let id, _, _): isLocked(id)
+      case .login, .collection, .newPassphrase, .newItemPassphrase, .newBackup, .backup: false
       }
     }
+    for prompt in ended { remove(prompt) }
+    for prompt in ended { prompt.endTickets() }
     advance()
+  }
+
+  /// The right passphrase came for the prompt of this number.
+  public func wasRight(prompt number: UInt64) {
+    guard let prompt = prompts.first(where: { $0.number == number }), let guessed = prompt.question.guessed else {
+      return
+    }
+    wrongAnswers.forget(guessed)
   }
 
   /// A wrong passphrase came for the prompt of this number. After some, whatever asks for the same ends, and nobody is
@@ -237,6 +286,7 @@ public final class PromptQueue {
       let guessed = prompt.question.guessed, wrongAnswers.add(guessed, at: now())
     else { return }
     Journal.log(.warning, "too many wrong passphrases came: nobody is asked for that one for a while")
+    if let client = prompt.question.client { turns.silence(client, at: now()) }
     let ended = prompts.filter { $0.question.guessed == guessed }
     for prompt in ended { remove(prompt) }
     for prompt in ended { prompt.endTickets() }
@@ -265,7 +315,7 @@ public final class PromptQueue {
     prompt.subject = subject
     return PromptRequest(
       purpose: purpose, label: subject.label, caller: prompt.caller.name, window: prompt.caller.window,
-      terminal: prompt.caller.terminal, access: subject.access, reuse: subject.reuse)
+      terminal: prompt.caller.terminal, access: subject.access, reuse: subject.reuse, change: subject.change)
   }
 
   private func remove(_ prompt: PendingPrompt) {
@@ -275,12 +325,7 @@ public final class PromptQueue {
 
   /// Shows the next one, if none is shown and somebody is there to see it.
   private func advance() {
-    guard !delegate.isLockerUp, prompts.allSatisfy({ $0.isOwn || $0.isWaiting }),
-      // Of those whose turn is as near, the one that waits longest.
-      let next = prompts.filter({ !$0.isOwn }).min(by: {
-        turns.lastShown($0.question.client) < turns.lastShown($1.question.client)
-      })
-    else { return }
+    guard quiet == nil, !delegate.isLockerUp, prompts.allSatisfy({ $0.isOwn || $0.isWaiting }), let next else { return }
     turns.show(next.question.client)
     let timer = try? loop.addTimer(after: PromptQueue.launchLimit) { [weak self, weak next] in
       guard let self, let next, case .launched = next.phase else { return }
@@ -297,6 +342,14 @@ public final class PromptQueue {
           giveUp(next)
         })
     }
+  }
+
+  /// The one whose turn it is: the login password's first, as others may open by it; of those whose turn is as near, the one
+  /// that waits longest.
+  private var next: PendingPrompt? {
+    let waiting = prompts.filter { !$0.isOwn }
+    return waiting.first { $0.question == .login }
+      ?? waiting.min { turns.lastShown($0.question.client) < turns.lastShown($1.question.client) }
   }
 
   private func giveUp(_ prompt: PendingPrompt) {
@@ -353,6 +406,8 @@ private final class PendingPrompt {
   var caller: Caller { tickets.first?.caller ?? .unknown }
 
   var lifting: Set<Int64> { tickets.reduce(into: []) { $0.formUnion($1.lifting) } }
+
+  var isShown: Bool { if case .shown = phase { true } else { false } }
 
   var isWaiting: Bool { if case .waiting = phase { true } else { false } }
 

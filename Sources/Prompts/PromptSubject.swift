@@ -8,11 +8,14 @@ public struct PromptSubject: Equatable, Sendable {
   public let access: AccessControl
   /// For how long its client may read the item again without asking, in seconds; 0 for one use.
   public let reuse: UInt16
+  /// What is to become of it, in words; empty for no change.
+  public let change: String
 
   /// Puts them together.
-  public init(label: String = "", access: AccessControl = .none, reuse: UInt16 = 0) {
+  public init(label: String = "", access: AccessControl = .none, reuse: UInt16 = 0, change: String = "") {
     self.label = label
     self.access = access
     self.reuse = reuse
+    self.change = change
   }
 }

@@ -14,12 +14,17 @@ struct Turns {
   private var records: [String: Record] = [:]
   private var turn: UInt64 = 0
 
-  /// How many questions of one client may wait.
-  static let waitingLimit = 64
+  /// How many questions of one client may wait, and of all.
+  static let waitingLimit = (own: 64, all: 1024)
   /// After how many that were declined in a row a client is not heard,
   static let declineLimit = 3
   /// and how long.
   static let silence = Duration.seconds(60)
+
+  /// The client asks: one that comes now stands behind those that wait already, as names cost nothing.
+  mutating func arrive(_ client: String) {
+    if records[client] == nil { records[client] = Record(shown: turn) }
+  }
 
   /// When one of the client's questions was last shown: the lower, the sooner it is its turn. Questions that serve many
   /// clients take turns as one client does.
@@ -50,6 +55,15 @@ struct Turns {
     return now - last < Turns.silence
   }
 
+  /// The client guesses: it is not heard for a while.
+  mutating func silence(_ client: String, at now: ContinuousClock.Instant) {
+    records[client, default: Record()].declined = Turns.declineLimit
+    records[client]?.lastDecline = now
+  }
+
   /// The client is gone.
   mutating func forget(_ client: String) { records[client] = nil }
+
+  /// Every client is gone: what comes under their names later is somebody else.
+  mutating func forgetAll() { records = [:] }
 }

@@ -32,6 +32,15 @@ final class AccessChange {
     passphraseQuestion = .newItemPassphrase(number, client: client)
   }
 
+  /// What a person is told of it, as words that go on after the item's name.
+  var words: String {
+    var parts: [String] = []
+    if control.asksForAnything { parts.append("ask for \(control.text)") } else { parts.append("ask for nothing") }
+    if needsNewPassphrase { parts.append("get another passphrase") }
+    if let accessibility { parts.append("be readable \(accessibility.name)") }
+    return "to " + parts.joined(separator: ", to ")
+  }
+
   /// The question that comes next; nil where nobody has to be asked any more.
   var nextQuestion: Question? {
     if isDone { return nil }

@@ -13,6 +13,8 @@ final class AccessGrants {
   private struct Entry {
     let grant: AccessGrant
     let isReusable: Bool
+    /// Whether its one use that is no read, as every other one, is over.
+    var wasRead = false
     let end: EventSource?
   }
 
@@ -51,14 +53,20 @@ final class AccessGrants {
   func read(_ item: Int64, for client: String) -> AccessGrant? {
     let key = Key(item: item, client: client)
     guard let entry = entries[key] else { return nil }
-    if !entry.isReusable { entries[key] = nil }
+    if entry.isReusable { entries[key]?.wasRead = true } else { entries[key] = nil }
     return entry.grant
   }
 
-  /// Uses a grant up, whatever it was for; nil where there is none.
+  /// Uses a grant up for a write; nil where there is none, or only one to read again with.
   func take(_ item: Int64, for client: String) -> AccessGrant? {
-    entries.removeValue(forKey: Key(item: item, client: client))?.grant
+    let key = Key(item: item, client: client)
+    guard let entry = entries[key], !entry.wasRead else { return nil }
+    entries[key] = nil
+    return entry.grant
   }
+
+  /// The client wants it no longer.
+  func giveBack(_ item: Int64, from client: String) { entries[Key(item: item, client: client)] = nil }
 
   /// The item was written: what was given for it as it was is worth nothing.
   func forget(item: Int64) { entries = entries.filter { $0.key.item != item } }
@@ -71,4 +79,7 @@ final class AccessGrants {
 
   /// The vault was locked: no grant outlives that.
   func removeAll() { entries = [:] }
+
+  /// The same for some items.
+  func removeAll(where isLocked: (Int64) -> Bool) { entries = entries.filter { !isLocked($0.key.item) } }
 }

@@ -133,10 +133,12 @@ extension SecretService {
           guard granted != nil else { throw BusError(.needsGrant) }
         }
       }
-      let waiting = WaitingItem(
-        received, label: label, control: control, in: place, replacing: replacing, granted: granted,
-        number: nextQuestion(), client: call.sender)
-      let prompt = makePrompt(.store(waiting), for: call.sender)
+      let prompt = makePrompt(for: call.sender) { number in
+        .store(
+          WaitingItem(
+            received, label: label, control: control, in: place, replacing: replacing, granted: granted, number: number,
+            client: call.sender))
+      }
       return call.reply { (out: inout MessageWriter) throws(BusError) in
         try out.appendObjectPath(ObjectPath.none)
         try out.appendObjectPath(prompt.path)
@@ -154,11 +156,21 @@ extension SecretService {
   private static let waitingLimit = (own: 8, all: 32, bytes: 64 << 20)
 
   private func checkRoom(for received: ReceivedSecret, of client: String) throws(BusError) {
-    let waiting = prompts.values.filter { $0.item != nil }
-    let bytes = waiting.reduce(received.value.bytes.count) { $0 + ($1.item?.received.value.bytes.count ?? 0) }
-    guard waiting.count < Self.waitingLimit.all, bytes <= Self.waitingLimit.bytes,
-      waiting.count(where: { $0.owner == client }) < Self.waitingLimit.own
-    else { throw .limitsExceeded("too many items wait for a passphrase") }
+    var waiting = prompts.values.filter { $0.item != nil }
+    let bytes = { waiting.reduce(received.value.bytes.count) { $0 + ($1.item?.received.value.bytes.count ?? 0) } }
+    let own = waiting.count { $0.owner == client }
+    while waiting.count >= Self.waitingLimit.all || bytes() > Self.waitingLimit.bytes {
+      // Names cost nothing: whoever has the most of what nobody was asked for yet makes room.
+      let owners = Dictionary(grouping: waiting, by: \.owner)
+      guard let most = owners.values.max(by: { $0.count < $1.count }), most.count > own,
+        let oldest = most.filter(\.isNew).min(by: { $0.number < $1.number })
+      else { break }
+      end(oldest)
+      waiting.removeAll { $0 === oldest }
+    }
+    guard own < Self.waitingLimit.own, waiting.count < Self.waitingLimit.all, bytes() <= Self.waitingLimit.bytes else {
+      throw .limitsExceeded("too many items wait for a passphrase")
+    }
   }
 
   /// Stores an item whose passphrase, where it needs one, is there.

@@ -86,15 +86,17 @@ extension SecretService {
     guard control.needsPassphrase || !wanted.newPassphrase else {
       throw .invalidArguments("'new-passphrase' is for items that require application-password")
     }
-    let change = AccessChange(
-      of: item, to: control, wanted.accessibility,
-      needsNewPassphrase: control.needsPassphrase && (wanted.newPassphrase || !present.needsPassphrase),
-      isGuarded: present.asksForAnything, number: nextQuestion(), client: call.sender)
-    guard change.nextQuestion != nil else {
-      try apply(change, passphrase: nil)
+    let needsNewPassphrase = control.needsPassphrase && (wanted.newPassphrase || !present.needsPassphrase)
+    let change = { (number: UInt64) in
+      AccessChange(
+        of: item, to: control, wanted.accessibility, needsNewPassphrase: needsNewPassphrase,
+        isGuarded: present.asksForAnything, number: number, client: call.sender)
+    }
+    guard present.asksForAnything || needsNewPassphrase else {
+      try apply(change(0), passphrase: nil)
       return call.reply { (out: inout MessageWriter) throws(BusError) in try out.appendObjectPath(ObjectPath.none) }
     }
-    let prompt = makePrompt(.change(change), for: call.sender)
+    let prompt = makePrompt(for: call.sender) { .change(change($0)) }
     call.reply { (out: inout MessageWriter) throws(BusError) in try out.appendObjectPath(prompt.path) }
   }
 

@@ -31,12 +31,23 @@ final class Prompt {
   let owner: String
   let purpose: Purpose
   var phase = Phase.new
+  var isNew: Bool { if case .new = phase { true } else { false } }
   /// Its place in the queue, while a person is asked.
   var ticket: PromptTicket?
   /// Ends it where its client never asks, and what waits should not wait for long.
   var unusedEnd: EventSource?
   /// The item that waits for a passphrase, where it is one.
   var item: WaitingItem? { if case .store(let item) = purpose { item } else { nil } }
+  /// The collection of what waits in it; nil for nothing.
+  var collection: Int64? {
+    let place: CollectionPlace
+    switch purpose {
+    case .unlock: return nil
+    case .store(let item): place = item.collection
+    case .change(let change): place = change.item.collection
+    }
+    return if case .vault(let id) = place { id } else { nil }
+  }
   /// Whether something waits in it that no lock may outlast.
   var endsAtLock: Bool { if case .unlock = purpose { false } else { true } }
   /// What was asked already. What was asked in vain is not asked again.
@@ -71,14 +82,15 @@ extension SecretService {
   /// How many prompts one client may have; with one more the oldest goes.
   private static let promptLimit = 256
 
-  func makePrompt(_ purpose: Prompt.Purpose, for client: String) -> Prompt {
+  /// - Parameter purpose: what is wanted, with this number in its own questions.
+  func makePrompt(for client: String, _ purpose: (UInt64) -> Prompt.Purpose) -> Prompt {
     let own = prompts.values.filter { $0.owner == client }
     if own.count >= Self.promptLimit, let oldest = own.min(by: { $0.number < $1.number }) {
       prompts[oldest.path] = nil
       drop(oldest, telling: true)
     }
     let (number, path) = freshPath(below: ObjectPath.prompts)
-    let prompt = Prompt(path: path, number: number, owner: client, purpose: purpose)
+    let prompt = Prompt(path: path, number: number, owner: client, purpose: purpose(question(ofPrompt: number)))
     prompts[prompt.path] = prompt
     watch(client)
     if prompt.endsAtLock {
@@ -140,6 +152,8 @@ extension SecretService {
     call.reply()
     if case .completing = prompt.phase { return }
     if case .new = prompt.phase { prompt.phase = .asked(at: .now) }
+    if let ticket = prompt.ticket { promptQueue.cancel(ticket, byClient: true) }
+    prompt.ticket = nil
     complete(prompt, dismissed: true)
   }
 
@@ -217,7 +231,10 @@ extension SecretService {
     let left = Self.shortestPrompt - (ContinuousClock.now - moment)
     let timer =
       left <= .zero
-      ? nil : try? loop.addTimer(after: left) { [weak self] in self?.finish(prompt, dismissed: dismissed) }
+      ? nil
+      : try? loop.addTimer(after: left) { [weak self, weak prompt] in
+        if let prompt { self?.finish(prompt, dismissed: dismissed) }
+      }
     prompt.phase = .completing(timer)
     if timer == nil { finish(prompt, dismissed: dismissed) }
   }

@@ -33,8 +33,9 @@ public final class SecretService {
   var portalRefusals: [String: ContinuousClock.Instant] = [:]
   private var peers: [String: BusSlot] = [:]
   private var nextNumber = 1
-  /// Never a number of a service on another connection, whose questions may still wait.
-  private var lastQuestion = UInt64.random(in: 1...UInt64(UInt32.max))
+  /// Above it are the numbers of this service's own questions: never those of a service on another connection, which may
+  /// still wait.
+  private let firstQuestion = UInt64.random(in: 1...UInt64(UInt32.max)) << 20
   private var slots: [BusSlot] = []
   /// Answers that must not be empty before the whole database was looked at.
   private var waitingForVerification: [() -> Void] = []
@@ -111,9 +112,12 @@ public final class SecretService {
     preparation = nil
     waitingForVerification = []
     changedContents = [:]
-    for prompt in prompts.values { if let ticket = prompt.ticket { promptQueue.cancel(ticket) } }
+    promptQueue.forgetClients(prompts.values.compactMap(\.ticket) + portalRequests.values.compactMap(\.ticket))
+    for prompt in prompts.values { drop(prompt, telling: false) }
     for request in portalRequests.values { drop(request) }
+    prompts = [:]
     portalRequests = [:]
+    grants.removeAll()
   }
 
   // MARK: - places
@@ -198,8 +202,10 @@ public final class SecretService {
   /// A number, and a path with it, that was not used before on this connection.
   func freshPath(below prefix: String) -> (number: Int, path: String) {
     defer { nextNumber += 1 }
-    return (nextNumber, prefix + "/s\(nextNumber)")
+    return (nextNumber, path(number: UInt64(nextNumber), below: prefix))
   }
+
+  private func path(number: UInt64, below prefix: String) -> String { prefix + "/s\(number)" }
 
   /// The key of an encrypted session that begins now, where one is ready; the next one is drawn in an idle turn.
   func takeAgreement() -> KeyAgreement? {
@@ -219,12 +225,13 @@ public final class SecretService {
     peers[client] = nil
     sessions.removeAll(of: client)
     grants.forget(client: client)
-    promptQueue.forget(client: client)
     let dropped = prompts.values.filter { $0.owner == client }
     prompts = prompts.filter { $0.value.owner != client }
-    for prompt in dropped { drop(prompt, telling: false) }
     let given = portalRequests.values.filter { $0.key.owner == client }
     portalRequests = portalRequests.filter { $0.key.owner != client }
+    // All at once: none of them is to come up because another went.
+    promptQueue.forget(client: client, dropped.compactMap(\.ticket) + given.compactMap(\.ticket))
+    for prompt in dropped { drop(prompt, telling: false) }
     for request in given { drop(request) }
   }
 
@@ -250,11 +257,20 @@ public final class SecretService {
     }
   }
 
-  /// To be called when keys are erased: what a person answered for does not outlive that, and neither do secrets that wait
-  /// for an answer.
-  public func dropGrants() {
-    grants.removeAll()
-    for prompt in prompts.values where prompt.endsAtLock { end(prompt) }
+  /// To be called at every lock, whether it erases keys or not: what a person answered for does not outlive that, and
+  /// neither does what waits for an answer.
+  ///
+  /// - Parameter collection: which one was locked by itself; nil for all.
+  public func dropGrants(of collection: Int64? = nil) {
+    if let collection {
+      grants.removeAll { [vault] in (try? vault.collection(ofItem: $0)) == collection }
+    } else {
+      grants.removeAll()
+    }
+    for prompt in prompts.values where prompt.endsAtLock && (collection == nil || prompt.collection == collection) {
+      end(prompt)
+    }
+    promptQueue.locked { [vault] item in collection == nil || (try? vault.collection(ofItem: item)) == collection }
   }
 
   /// Lets a client use an item, because a person answered for it: once, or read it for so many seconds.
@@ -281,6 +297,11 @@ public final class SecretService {
     }
   }
 
+  /// What a question before a change is to lead to, in words; empty where nobody waits for it any more.
+  public func change(for question: Question) -> String {
+    if case .change(let change)? = waiting(question)?.purpose { change.words } else { "" }
+  }
+
   /// Writes the item that waits for this passphrase.
   public func give(_ passphrase: consuming NewItemPassphrase, to question: Question) throws(BusError) {
     guard let prompt = waiting(question) else { throw .noSuchObject("") }
@@ -303,20 +324,23 @@ public final class SecretService {
   }
 
   private func waiting(_ question: Question) -> Prompt? {
-    prompts.values.first { prompt in
-      switch prompt.purpose {
-      case .store(let item): item.question == question
-      case .change(let change): change.question == question || change.passphraseQuestion == question
-      case .unlock: false
-      }
+    let number: UInt64
+    switch question {
+    case .itemAccess(_, let asked, _), .newItemPassphrase(let asked, _): number = asked
+    default: return nil
+    }
+    guard number > firstQuestion, let prompt = prompts[path(number: number - firstQuestion, below: ObjectPath.prompts)]
+    else { return nil }
+    switch prompt.purpose {
+    case .store(let item): return item.question == question ? prompt : nil
+    case .change(let change):
+      return change.question == question || change.passphraseQuestion == question ? prompt : nil
+    case .unlock: return nil
     }
   }
 
-  /// A number for a question that is not shared.
-  func nextQuestion() -> UInt64 {
-    defer { lastQuestion += 1 }
-    return lastQuestion
-  }
+  /// The number of the questions of the prompt of this number.
+  func question(ofPrompt number: Int) -> UInt64 { firstQuestion + UInt64(number) }
 
   /// Tells clients what changed, after keys came or went.
   public func stateChanged() {

@@ -229,7 +229,7 @@ extension SecretService {
       case .absent: break
       }
     }
-    let prompt = closed.isEmpty ? nil : makePrompt(.unlock(closed), for: call.sender)
+    let prompt = closed.isEmpty ? nil : makePrompt(for: call.sender) { _ in .unlock(closed) }
     call.reply { (out: inout MessageWriter) throws(BusError) in
       try out.appendObjectPaths(open)
       try out.appendObjectPath(prompt?.path ?? ObjectPath.none)
@@ -274,23 +274,28 @@ extension SecretService {
   private func lock(_ call: MethodCall) throws(BusError) {
     let requested = try call.message.readObjectPaths()
     var locked: [String] = []
-    // Also after an error: keys are erased before anything is written.
+    var failure: BusError?
     defer { stateChanged() }
     var seen: Set<String> = []
     for path in requested where seen.insert(path).inserted {
-      // An item is not locked by itself: it follows its class and its collection. What is not there is passed over: the
-      // rest is to be locked all the same.
+      // An item is not locked by itself: it follows its class and its collection. But what this client was given for it is
+      // given back.
+      if case .item(_, let item) = ObjectPath(path) { grants.giveBack(item, from: call.sender) }
+      // What is not there is passed over: the rest is to be locked all the same.
       guard case .collection(let name) = ObjectPath(path), case .vault(let id)? = try? place(name),
         vault.collections.contains(id)
       else { continue }
       // "Lock everything" is meant for the person's secrets. Without its own, a sandboxed application cannot read what
       // it keeps.
       if id == portalCollection { continue }
-      try BusError.vault { () throws(VaultError) in try vault.lockCollection(id) }
-      promptQueue.keysErased()
-      dropGrants()
-      locked.append(path)
+      let state = try? vault.state(of: id)
+      // Also where it fails: keys are erased before anything is written. Then on to the rest.
+      do throws(VaultError) { try vault.lockCollection(id) } catch { failure = BusError(error) }
+      // What was locked before has nothing that could be taken away.
+      if state != .marked && state != .closed { dropGrants(of: id) }
+      if failure == nil { locked.append(path) }
     }
+    if let failure { throw failure }
     call.reply { (out: inout MessageWriter) throws(BusError) in
       try out.appendObjectPaths(locked)
       try out.appendObjectPath(ObjectPath.none)

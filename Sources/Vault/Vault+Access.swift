@@ -35,7 +35,9 @@ extension Vault {
     let index = try readyIndex()
     let token = try index.setToken(of: try index.tokens(of: attributes))
     let same = try reading { store throws(VaultError) in try store.places(withTokens: [token]) }
-    return same.first { $0.collection == collection && $0.isGuarded }?.item
+    // The same one that createItem(in:) takes.
+    guard let first = same.first(where: { $0.collection == collection }), first.isGuarded else { return nil }
+    return first.item
   }
 
   /// Gives an item other access control, and another class where one is named. Its secret is sealed anew, as it is bound

@@ -50,7 +50,7 @@ struct ListedItem: Encodable {
       }
     }
     // Programs are told nothing of what cannot be read.
-    if !isLocked || !label.isEmpty || !attributes.isEmpty {
+    if !isLocked || !label.isEmpty || !attributes.isEmpty || !require.isEmpty {
       (self.label, self.attributes, self.require) = (label, attributes, require)
     }
     accessibility = AccessibilityClass(name: accessible)

@@ -34,15 +34,16 @@ extension Daemon: PromptQueueDelegate {
     switch question {
     case .collection(let id), .newPassphrase(let id): PromptSubject(label: (try? vault.info(of: id).label) ?? "")
     case .item(let id, let client): itemSubject(id, reuse: presence?.service?.reuse(of: client) ?? 0)
-    case .itemAccess(let id, _, _): itemSubject(id, reuse: 0)
+    case .itemAccess(let id, _, _): itemSubject(id, change: presence?.service?.change(for: question) ?? "")
     case .newItemPassphrase: PromptSubject(label: presence?.service?.subject(ofWaiting: question) ?? "")
     case .login, .newBackup, .backup: PromptSubject()
     }
   }
 
-  private func itemSubject(_ id: Int64, reuse: UInt16) -> PromptSubject {
+  private func itemSubject(_ id: Int64, reuse: UInt16 = 0, change: String = "") -> PromptSubject {
     guard let info = try? vault.info(ofItem: id) else { return PromptSubject() }
-    return PromptSubject(label: info.metadata?.label ?? "", access: info.access ?? .none, reuse: reuse)
+    return PromptSubject(
+      label: info.metadata?.label ?? "", access: info.access ?? .none, reuse: reuse, change: change)
   }
 
   func accepted(_ question: Question, showing subject: PromptSubject, answer: AnyObject?) {
@@ -65,7 +66,9 @@ extension Daemon: PromptQueueDelegate {
 
   /// What an accepted prompt opens; nil where the item asks for another thing by now than was shown.
   private func grant(item id: Int64, showing subject: PromptSubject, _ answer: AnyObject?) -> AccessGrant? {
-    guard subject.access.asksForAnything, (try? vault.info(ofItem: id))?.access == subject.access else { return nil }
+    guard subject.access.asksForAnything, itemSubject(id, reuse: subject.reuse, change: subject.change) == subject else {
+      return nil
+    }
     // Without a passphrase, what the conditions' stacks said is all there is.
     return answer as? AccessGrant ?? (try? vault.grant(item: id))
   }
@@ -144,6 +147,7 @@ extension Daemon {
           prompts.wasWrong(prompt: number)
           return .wrongKeys
         }
+        prompts.wasRight(prompt: number)
       case .newPassphrase(let id):
         guard let derivation = prompts.newDerivation(ofPrompt: number) else { return .refused("no such prompt") }
         try vault.setPassphrase(ofCollection: id, key: key, derivation)
@@ -152,6 +156,7 @@ extension Daemon {
           prompts.wasWrong(prompt: number)
           return .wrongKeys
         }
+        prompts.wasRight(prompt: number)
         // Its conditions are asked for as well: it counts when the prompt has come to its end.
         prompts.keep(grant, prompt: number)
         return .live

@@ -331,6 +331,8 @@ extension Daemon: ControlHandler {
       throw Refusal(reason: "your login has no password, so the vault cannot be locked. Set one with 'passwd'")
     }
     session.watch?.lock()
+    // Also where it was locked before.
+    dropGrants()
   }
 }
 
@@ -358,8 +360,7 @@ extension Daemon: SessionWatchDelegate {
   }
 
   /// What a person answered for does not outlive a lock.
-  private func dropGrants() {
-    prompts.keysErased()
+  func dropGrants() {
     presence?.service?.dropGrants()
   }
 
@@ -377,6 +378,8 @@ extension Daemon: SessionWatchDelegate {
   func firstUnlockHappened() { presence?.manage(.start, Daemon.firstUnlockUnit) }
 
   func sessionStateChanged() {
+    // A lock that found no key to erase, as where the login has no password, is one all the same.
+    if isLockerUp { dropGrants() }
     presence?.stateChanged()
     prompts.stateChanged()
   }
