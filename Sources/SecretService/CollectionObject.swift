@@ -120,11 +120,19 @@ extension SecretService {
     let control = try BusError.vault { () throws(VaultError) in try ControlAttributes(attributes) }
     if let access = control.access, access.asksForAnything {
       guard case .vault = place else { throw .notSupported("items of the session collection ask for nothing") }
-      // What is not looked at is not to be promised.
-      guard !access.conditions.contains(.biometryCurrentSet) else {
-        throw .notSupported("the set of enrolled fingers cannot be told here: use biometry-any")
+      if access.conditions.contains(.biometryCurrentSet) {
+        return try whenFingersAreKnown(received, call) { [weak self] fingers throws(BusError) in
+          try self?.store(received, label, control, fingers: fingers, in: place, replacing: replacing, call)
+        }
       }
     }
+    try store(received, label, control, fingers: nil, in: place, replacing: replacing, call)
+  }
+
+  private func store(
+    _ received: ReceivedSecret, _ label: String, _ control: ControlAttributes, fingers: FingerSet?,
+    in place: CollectionPlace, replacing: Bool, _ call: MethodCall
+  ) throws(BusError) {
     if control.access?.needsPassphrase ?? false {
       try checkRoom(for: received, of: call.sender)
       var granted: AccessGrant?
@@ -139,8 +147,8 @@ extension SecretService {
         }
       }
       let waiting = WaitingItem(
-        received, label: label, control: control, in: place, replacing: replacing, granted: granted,
-        number: nextQuestion())
+        received, label: label, control: control, fingers: fingers, in: place, replacing: replacing,
+        granted: granted, number: nextQuestion())
       let prompt = makePrompt(.store(waiting), for: call.sender)
       waiting.end = try? loop.addTimer(after: Self.waitingTime) { [weak self, weak prompt] in
         if let prompt, case .new = prompt.phase { self?.end(prompt) }
@@ -150,7 +158,8 @@ extension SecretService {
         try out.appendObjectPath(prompt.path)
       }
     }
-    let item = try store(received, label, control, in: place, replacing: replacing, for: call.sender)
+    let item = try store(
+      received, label, control, fingers: fingers, in: place, replacing: replacing, for: call.sender)
     call.reply { (out: inout MessageWriter) throws(BusError) in
       try out.appendObjectPath(item.path)
       try out.appendObjectPath(ObjectPath.none)
@@ -163,18 +172,21 @@ extension SecretService {
   /// How long one waits until its client asks.
   private static let waitingTime = Duration.seconds(60)
 
-  private func checkRoom(for received: ReceivedSecret, of client: String) throws(BusError) {
-    let waiting = prompts.values.filter { $0.item != nil }
-    let bytes = waiting.reduce(received.value.bytes.count) { $0 + ($1.item?.received.value.bytes.count ?? 0) }
+  func checkRoom(for received: ReceivedSecret, of client: String) throws(BusError) {
+    let waiting =
+      prompts.values.compactMap { prompt in prompt.item.map { ($0.received, prompt.owner) } }
+      + fingerWaits.map { ($0.received, $0.call.sender) }
+    let bytes = waiting.reduce(received.value.bytes.count) { $0 + $1.0.value.bytes.count }
     guard waiting.count < Self.waitingLimit.all, bytes <= Self.waitingLimit.bytes,
-      waiting.count(where: { $0.owner == client }) < Self.waitingLimit.own
-    else { throw .limitsExceeded("too many items wait for a passphrase") }
+      waiting.count(where: { $0.1 == client }) < Self.waitingLimit.own
+    else { throw .limitsExceeded("too many items wait for an answer") }
   }
 
   /// Stores an item whose passphrase, where it needs one, is there.
   func store(
-    _ received: ReceivedSecret, _ label: String, _ control: ControlAttributes, in place: CollectionPlace,
-    replacing: Bool, passphrase: consuming NewItemPassphrase? = nil, granted: AccessGrant? = nil, for client: String
+    _ received: ReceivedSecret, _ label: String, _ control: ControlAttributes, fingers: FingerSet?,
+    in place: CollectionPlace, replacing: Bool, passphrase: consuming NewItemPassphrase? = nil,
+    granted: AccessGrant? = nil, for client: String
   ) throws(BusError) -> ItemPlace {
     let (vault, id) = holder(place)
     // The session collection has its keys as long as the session lasts: no class makes a difference there.
@@ -186,7 +198,8 @@ extension SecretService {
       stored = try vault.createItem(
         in: id,
         ItemMetadata(
-          label: label, attributes: control.attributes, contentType: received.contentType, flags: access.rawValue),
+          label: label, attributes: control.attributes, contentType: received.contentType, flags: access.rawValue,
+          fingers: fingers),
         secret: received.value.bytes, accessibility: control.accessibility, defaultClass: usual, replacing: replacing,
         passphrase: passphrase.take(),
         granted: { [grants] item in

@@ -28,6 +28,7 @@ extension BusError {
     case .tooLarge, .outOfMemory: self = .limitsExceeded(error.explanation)
     case .damaged, .foreignItem:
       self = BusError(name: "org.latchkey.Error.Damaged", message: error.explanation + "; see `latchkey status`")
+    case .noFingers: self = BusError(name: "org.latchkey.Error.NoFingers", message: error.explanation)
     case .noPasscode: self = BusError(name: "org.latchkey.Error.NoPasscode", message: error.explanation)
     case .unavailable, .otherDevice, .deviceMissing:
       self = BusError(name: "org.latchkey.Error.Unavailable", message: error.explanation + "; see `latchkey status`")

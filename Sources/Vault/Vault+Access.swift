@@ -14,6 +14,7 @@ extension Vault {
   /// - Returns: nil where the passphrase is another one.
   public func grant(item id: Int64, passphraseKey: consuming Key? = nil) throws(VaultError) -> AccessGrant? {
     let item = try locate(id)
+    guard !deadItems.contains(id) else { throw .noSuchItem }
     guard let opened = try metadata(item), item.key.secretKey != nil else { throw item.key.absence(on: share) }
     let flags = opened.metadata.flags
     guard try control(opened.metadata, of: item.row).needsPassphrase else {
@@ -42,10 +43,11 @@ extension Vault {
   ///
   /// - Parameters:
   ///   - passphrase: a new one; nil leaves the one that there is, where the item still needs one.
+  ///   - fingers: those that are enrolled now; nil leaves what it remembers.
   ///   - granted: what the item asks for until now: nothing is weakened without it.
   public func setAccess(
     ofItem id: Int64, _ control: AccessControl, passphrase: consuming NewItemPassphrase? = nil,
-    granted: AccessGrant? = nil
+    fingers: FingerSet? = nil, granted: AccessGrant? = nil
   ) throws(VaultError) {
     var item = try locate(id)
     guard let opened = try metadata(item) else { throw item.key.absence(on: share) }
@@ -53,6 +55,7 @@ extension Vault {
     let secret = try openSecret(item, opened, passphraseKey: granted?.passphraseKey)
     var next = opened.metadata
     next.flags = control.rawValue
+    if let fingers { next.fingers = fingers }
     let held = try bind(&item, to: control, passphrase: passphrase.take(), kept: granted?.passphraseKey)
     try write(item, next, secret: secret, passphraseKey: held)
   }
@@ -87,6 +90,7 @@ extension Vault {
     _ granted: AccessGrant?, opens item: Located, _ opened: (metadata: ItemMetadata, revision: [UInt8])
   ) throws(VaultError) {
     guard try control(opened.metadata, of: item.row).asksForAnything else { return }
+    guard !deadItems.contains(item.row.id) else { throw .noSuchItem }
     guard let granted, granted.item == item.row.id, granted.flags == opened.metadata.flags,
       granted.revision == opened.revision
     else { throw .needsGrant }

@@ -92,7 +92,7 @@ extension Vault {
       found = try store.places(withTokens: try readyIndex().tokens(of: attributes))
     }
     var result: [FoundItem] = []
-    for place in found {
+    for place in found where !deadItems.contains(place.item) {
       guard let home = place.collection else {
         throw .damaged("vault.db: the index leads to an item that is not there")
       }
@@ -107,7 +107,7 @@ extension Vault {
     _ = try self.collection(collection)
     let found = try reading { store throws(VaultError) in try store.items(in: collection) }
     if found.isEmpty { _ = try writable() }
-    return found
+    return deadItems.isEmpty ? found : found.filter { !deadItems.contains($0) }
   }
 
   /// How many items the vault has.
@@ -122,7 +122,8 @@ extension Vault {
 
   /// The collection of an item; nil when there is no such item.
   public func collection(ofItem id: Int64) throws(VaultError) -> Int64? {
-    try reading { store throws(VaultError) in try store.collection(ofItem: id) }
+    if deadItems.contains(id) { return nil }
+    return try reading { store throws(VaultError) in try store.collection(ofItem: id) }
   }
 
   /// Whether the item's secret can be read now.
@@ -333,10 +334,12 @@ extension Vault {
         let id = place.item
         var item = try locate(id)
         let grant = granted(id)
-        let old = try control(try readable(item, grant), of: item.row)
+        let opened = try readable(item, grant)
+        let old = try control(opened, of: item.row)
         let control = named.asksForAnything ? named : old
         var next = metadata
         next.flags = control.rawValue
+        if next.fingers == nil { next.fingers = opened.fingers }
         let key = try bind(&item, to: control, passphrase: passphrase.take(), kept: grant?.passphraseKey)
         try rewrite(item, next, secret: secret, accessibility: accessibility, passphraseKey: key)
         return (id, false)
@@ -369,6 +372,9 @@ extension Vault {
   ) throws(VaultError) {
     _ = try writable()
     try metadata.checkSize()
+    guard !metadata.asksForFingers || metadata.fingers?.isEmpty == false else {
+      throw .noFingers("no finger is enrolled: run 'fprintd-enroll' first")
+    }
     guard let metadataKey = item.key.metadataKey else { throw .isLocked }
     let sealed = try item.seal.seal(
       secret,

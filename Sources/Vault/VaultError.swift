@@ -32,6 +32,8 @@ public enum VaultError: Error, Equatable, Sendable {
   case needsGrant
   /// Access control flags do not go together.
   case badAccessControl(AccessControl.Mistake)
+  /// An item that asks for the enrolled fingers cannot be stored; the text says why.
+  case noFingers(String)
   /// The class hangs on the login's password, and the login has none.
   case noPasscode
   /// The item is bound to a device, and this one's key cannot be used.
@@ -85,6 +87,7 @@ extension VaultError {
     case .otherDevice: "it was stored on another device"
     case .needsGrant: "it asks for you: unlock this item first"
     case .badAccessControl(let mistake): mistake.explanation
+    case .noFingers(let text): text
     case .noPasscode:
       "your login has no password, which when-passcode-set-this-device-only needs: set one, and log in again"
     case .deviceMissing: "it is bound to a device, and the device key cannot be used now"

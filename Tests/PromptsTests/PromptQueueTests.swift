@@ -16,6 +16,11 @@ import Testing
     var access = AccessControl.none
     var accepted: [Question] = []
     var answers: [String?] = []
+    /// Checks that wait for their answer, while they do.
+    var checks: [(Bool) -> Void]?
+    func check(_ question: Question, then: @escaping (Bool) -> Void) {
+      if checks == nil { then(true) } else { checks?.append(then) }
+    }
     func isAnswered(_ question: Question, lifting: Set<Int64>) -> Bool {
       open.contains(question) && lifting.isDisjoint(with: marked)
     }
