@@ -29,7 +29,13 @@ extension SecretService {
       guard let self, let wait, fingerWaits.contains(where: { $0 === wait }) else { return }
       fingerWaits.removeAll { $0 === wait }
       do throws(BusError) {
-        try wait.proceed(try BusError.vault { () throws(VaultError) in try answer.get() })
+        let fingers = try BusError.vault { () throws(VaultError) in
+          let fingers = try answer.get()
+          // Before a person chooses a passphrase in vain.
+          guard !fingers.isEmpty else { throw .noFingerEnrolled }
+          return fingers
+        }
+        try wait.proceed(fingers)
       } catch { wait.call.fail(error) }
     }
   }

@@ -373,7 +373,7 @@ extension Vault {
     _ = try writable()
     try metadata.checkSize()
     guard !metadata.asksForFingers || metadata.fingers?.isEmpty == false else {
-      throw .noFingers("no finger is enrolled: run 'fprintd-enroll' first")
+      throw .noFingerEnrolled
     }
     guard let metadataKey = item.key.metadataKey else { throw .isLocked }
     let sealed = try item.seal.seal(

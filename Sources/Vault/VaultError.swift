@@ -41,6 +41,9 @@ public enum VaultError: Error, Equatable, Sendable {
   /// Memory for a secret could not be had.
   case outOfMemory
 
+  /// Nobody could ever open such an item.
+  public static let noFingerEnrolled = VaultError.noFingers("no finger is enrolled: run 'fprintd-enroll' first")
+
   init(_ error: SQLiteError) {
     self =
       switch error.kind {

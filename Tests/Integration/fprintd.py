@@ -70,8 +70,11 @@ class Fprintd:
             self._program = None
 
     def close(self):
+        """Nor any bus."""
         self.stop()
-        self._end(self._bus)
+        if self._bus:
+            self._end(self._bus)
+            self._bus = None
 
     def set(self, readers=None):
         """Readers by name, each with its fingers; or, in their place, the last word of an error's name, or SILENT."""

@@ -23,8 +23,8 @@ struct FingerTests {
   }
 
   func add(
-    _ secret: String = "secret", flags: UInt32 = FingerTests.current, _ fingers: FingerSet?, granted: AccessGrant? = nil,
-    _ accessibility: AccessibilityClass? = nil
+    _ secret: String = "secret", flags: UInt32 = FingerTests.current, fingers: FingerSet?,
+    _ accessibility: AccessibilityClass? = nil, granted: AccessGrant? = nil
   ) throws -> Int64 {
     try vault.createItem(
       in: vault.collections[0],
@@ -58,7 +58,7 @@ struct FingerTests {
   @Test("it remembers them in every class, over a lock, new keys and another start", arguments: AccessibilityClass.allCases)
   func remembers(_ accessibility: AccessibilityClass) throws {
     let set = try FingerTests.set("left-thumb")
-    let id = try add(set, accessibility)
+    let id = try add(fingers: set, accessibility)
     let copy = try Home(copying: home)
     for vault in [vault, try copy.unlocked()] {
       #expect(try vault.remembersFingers(ofItem: id))
@@ -76,7 +76,7 @@ struct FingerTests {
   @Test("none is stored without fingers to remember", arguments: [FingerTests.current, 0x8000_0008])
   func needed(_ flags: UInt32) throws {
     for fingers in [nil, try FingerSet([]), try FingerSet([("Reader", [])])] {
-      #expect(throws: VaultError.noFingers("no finger is enrolled: run 'fprintd-enroll' first")) {
+      #expect(throws: VaultError.noFingerEnrolled) {
         try vault.createItem(
           in: vault.collections[0],
           ItemMetadata(label: "a", attributes: [:], contentType: "", flags: flags, fingers: fingers),
@@ -86,7 +86,7 @@ struct FingerTests {
     }
     #expect(try vault.itemCount() == 0)
     // Where nothing asks for them, none are kept.
-    let id = try add(flags: 0x1, try FingerTests.set("left-thumb"))
+    let id = try add(flags: 0x1, fingers: try FingerTests.set("left-thumb"))
     #expect(try !vault.remembersFingers(ofItem: id) && vault.info(ofItem: id).metadata?.fingers == nil)
     #expect(try vault.changeOfFingers(ofItem: id, to: try FingerTests.set("left-thumb")) == nil)
   }
@@ -94,22 +94,22 @@ struct FingerTests {
   @Test("a replaced one keeps what it remembers, or takes new ones, with a grant only")
   func replaced() throws {
     let (old, new) = (try FingerTests.set("left-thumb"), try FingerTests.set("right-thumb"))
-    let id = try add(old)
-    #expect(throws: VaultError.needsGrant) { try add("new", new) }
-    #expect(throws: VaultError.needsGrant) { try add("new", flags: 0, nil) }
+    let id = try add(fingers: old)
+    #expect(throws: VaultError.needsGrant) { try add("new", fingers: new) }
+    #expect(throws: VaultError.needsGrant) { try add("new", flags: 0, fingers: nil) }
     #expect(try vault.changeOfFingers(ofItem: id, to: old) == FingerSet.Change.none)
-    #expect(try add("new", flags: 0, nil, granted: try vault.grant(item: id)) == id)
+    #expect(try add("new", flags: 0, fingers: nil, granted: try vault.grant(item: id)) == id)
     #expect(try vault.changeOfFingers(ofItem: id, to: old) == FingerSet.Change.none)
     try vault.setSecret(ofItem: id, try SecureBytes(copying: [1].span.bytes), contentType: "", granted: try vault.grant(item: id))
     #expect(try vault.changeOfFingers(ofItem: id, to: old) == FingerSet.Change.none)
-    #expect(try add("newer", new, granted: try vault.grant(item: id)) == id)
+    #expect(try add("newer", fingers: new, granted: try vault.grant(item: id)) == id)
     #expect(try vault.changeOfFingers(ofItem: id, to: new) == FingerSet.Change.none)
     let presence = try AccessControl(rawValue: 1)
     try vault.setAccess(ofItem: id, presence, granted: try vault.grant(item: id))
     #expect(try !vault.remembersFingers(ofItem: id))
     let control = try AccessControl(rawValue: FingerTests.current)
     #expect(throws: VaultError.needsGrant) { try vault.setAccess(ofItem: id, control, fingers: new) }
-    #expect(throws: VaultError.noFingers("no finger is enrolled: run 'fprintd-enroll' first")) {
+    #expect(throws: VaultError.noFingerEnrolled) {
       try vault.setAccess(ofItem: id, control, granted: try vault.grant(item: id))
     }
     try vault.setAccess(ofItem: id, control, fingers: old, granted: try vault.grant(item: id))
@@ -118,7 +118,7 @@ struct FingerTests {
 
   @Test("its end is for good: nothing of its row is in the files")
   func end() throws {
-    let id = try add(try FingerTests.set("left-thumb"))
+    let id = try add(fingers: try FingerTests.set("left-thumb"))
     let row = try #require(try vault.store?.item(id))
     let grant = try vault.grant(item: id)
     func traces() -> Int {
