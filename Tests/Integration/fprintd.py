@@ -1,8 +1,8 @@
 """A session's system bus, and a stand-in for fprintd on it that tells of fingers what a test says.
 
 The real one, with libfprint's virtual reader, is in Tests/Desktop. Run as a program: `fprintd.py STATE` owns the name on
-the bus of DBUS_SYSTEM_BUS_ADDRESS and answers by the file STATE, read anew for each call; what it is asked is written to
-STATE.asked.
+the bus of DBUS_SYSTEM_BUS_ADDRESS and answers by the file STATE, read anew for each call; how often it was asked, and
+answered, is how long STATE.asked and STATE.answered are.
 """
 
 import json
@@ -87,8 +87,16 @@ class Fprintd:
     @property
     def asked(self):
         """How often it was asked for fingers."""
-        file = self.state.with_suffix(".asked")
-        return len(file.read_text()) if file.exists() else 0
+        return self._count("asked")
+
+    @property
+    def answered(self):
+        """How often it gave an answer."""
+        return self._count("answered")
+
+    def _count(self, what):
+        file = self.state.with_suffix(f".{what}")
+        return file.stat().st_size if file.exists() else 0
 
 
 def serve(state):
@@ -109,12 +117,17 @@ def serve(state):
             call.return_dbus_error(f"{NAME}.Error.{fingers}", "")
         else:
             call.return_value(GLib.Variant("(as)", (fingers,)))
+        bus.flush_sync(None)
+        count("answered")
         return False
+
+    def count(what):
+        with open(f"{state}.{what}", "a") as file:
+            file.write("?")
 
     def tell(_bus, _sender, path, _interface, _method, parameters, call):
         assert parameters.unpack() == ("",), "only of whoever asks"
-        with open(f"{state}.asked", "a") as asked:
-            asked.write("?")
+        count("asked")
         number = int(path.removeprefix(DEVICE))
         if answer(number, call):
             GLib.timeout_add(10, answer, number, call)

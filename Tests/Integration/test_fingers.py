@@ -224,7 +224,10 @@ def test_a_lock_while_they_are_looked_at_leaves_nothing_open(opened, fprintd, pe
     person.type(opened.password)
     wait_until(lambda: fprintd.asked > before, "the second question")
     opened.lock()
+    before = fprintd.answered
     fprintd.set(ENROLLED)
+    wait_until(lambda: fprintd.answered > before, "the answer")
+    assert opened.status()["state"] == "locked"
     # What is asked now is for the session, and another question.
     assert "the secret" not in person.expect("Enter your login password").press("c").output()
     assert opened.locker().returncode == 0
