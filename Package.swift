@@ -121,8 +121,8 @@ let package = Package(
     .executableTarget(
       name: "latchkeyd",
       dependencies: [
-        "Backup", "Biometry", "ClassRules", "CLinux", "Control", "DeviceService", "Gcrypt", "Keybag", "Posix", "Prompts",
-        "SecretService",
+        "Backup", "Biometry", "ClassRules", "CLinux", "Control", "DeviceService", "Gcrypt", "Keybag", "Posix",
+        "Prompts", "SecretService",
         "SessionState", "Sodium", "Systemd", "Vault",
       ],
       swiftSettings: strict, linkerSettings: [bindNow]),

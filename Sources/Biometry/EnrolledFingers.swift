@@ -45,8 +45,8 @@ public final class EnrolledFingers {
     self.patience = patience
   }
 
-  /// Asks anew. `answer` is called once, never before this returns, and after ``patience`` at the latest; not at all when
-  /// this object is gone before. It gets every reader that is there, which are those that pam_fprintd chooses from.
+  /// Asks anew. `answer` is called once, never before this returns, and after the patience at the latest; not at all
+  /// when this object is gone before. It gets every reader that is there, which are those that pam_fprintd chooses from.
   public func ask(_ answer: @escaping (Result<[Reader], Unknown>) -> Void) {
     let round = FingerRound()
     let id = ObjectIdentifier(round)
@@ -102,7 +102,9 @@ private final class FingerRound {
       destination: Self.service, path: path, interface: interface, member: member, timeout: patience
     ) { (out: inout MessageWriter) throws(BusError) in
       for argument in arguments { try out.appendString(argument) }
-    } reply: { reply($0) }
+    } reply: {
+      reply($0)
+    }
   }
 
   private func listed(_ reply: Result<Message, BusError>) {

@@ -1,8 +1,8 @@
 import Systemd
 import Vault
 
-/// An item that a client wants stored, and that waits until it is known which fingers are enrolled. Who drops it drops its
-/// secret as well.
+/// An item that a client wants stored, and that waits until it is known which fingers are enrolled. Who drops it drops
+/// its secret as well.
 final class FingerWait {
   let received: ReceivedSecret
   let call: MethodCall

@@ -1,8 +1,8 @@
 import Bytes
 import Sodium
 
-/// Which fingers were enrolled at some moment, as an item remembers it (`biometryCurrentSet`): a hash of the readers' names,
-/// and one of the fingers' names. What prints stand behind the names nothing tells.
+/// Which fingers were enrolled at some moment, as an item remembers it (`biometryCurrentSet`): a hash of the readers'
+/// names, and one of the fingers' names. What prints stand behind the names nothing tells.
 public struct FingerSet: Hashable, Sendable {
   /// The readers that there were.
   let readers: [UInt8]
@@ -19,7 +19,10 @@ public struct FingerSet: Hashable, Sendable {
   /// - Throws: ``VaultError/outOfMemory``.
   public init(_ all: [(name: String, fingers: [String])]) throws(VaultError) {
     let sorted = all.map { (Array($0.name.utf8), $0.fingers.map { Array($0.utf8) }.sorted(by: FingerSet.precedes)) }
-      .sorted { $0.0 == $1.0 ? $0.1.lexicographicallyPrecedes($1.1, by: FingerSet.precedes) : $0.0.lexicographicallyPrecedes($1.0) }
+      .sorted { one, other in
+        guard one.0 == other.0 else { return FingerSet.precedes(one.0, other.0) }
+        return one.1.lexicographicallyPrecedes(other.1, by: FingerSet.precedes)
+      }
     do throws(SodiumError) {
       var readers = try KeyedHash()
       var fingers = try KeyedHash()

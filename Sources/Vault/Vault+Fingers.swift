@@ -1,22 +1,22 @@
 import Keybag
 
-/// Items that ask for the fingers that were enrolled when they were stored (`biometryCurrentSet`). With other fingers such
-/// an item has come to its end.
+/// Items that ask for the fingers that were enrolled when they were stored (`biometryCurrentSet`). With other fingers
+/// such an item has come to its end.
 extension Vault {
   /// Whether an item remembers which fingers were enrolled.
   public func remembersFingers(ofItem id: Int64) throws(VaultError) -> Bool {
     try metadata(try locate(id))?.metadata.asksForFingers ?? false
   }
 
-  /// How the fingers that are enrolled now differ from those that an item remembers; nil for one that remembers none, or
-  /// whose label cannot be read now.
+  /// How the fingers that are enrolled now differ from those that an item remembers; nil for one that remembers none,
+  /// or whose label cannot be read now.
   public func changeOfFingers(ofItem id: Int64, to present: FingerSet) throws(VaultError) -> FingerSet.Change? {
     guard let metadata = try metadata(try locate(id))?.metadata, metadata.asksForFingers else { return nil }
     return metadata.fingers?.change(to: present)
   }
 
-  /// Ends an item for good: its row is gone, with the only key of its secret, and from SQLite's log as well. It is dead from
-  /// here on, whatever is enrolled later, also while the disk takes no writes: ``settle()`` tries again then.
+  /// Ends an item for good: its row is gone, with the only key of its secret, and from SQLite's log as well. It is dead
+  /// from here on, whatever is enrolled later, also while the disk takes no writes: ``settle()`` tries again then.
   ///
   /// - Returns: the item, for who has to tell that it is gone; nil where there was none.
   public func endItem(_ id: Int64) throws(VaultError) -> FoundItem? {
@@ -30,7 +30,9 @@ extension Vault {
   /// Removes the rows of items that have come to their end.
   func endDeadItems() {
     for id in deadItems {
-      do throws(VaultError) { _ = try writing { store throws(VaultError) in try store.deleteItem(id) } } catch { return }
+      do throws(VaultError) { _ = try writing { store throws(VaultError) in try store.deleteItem(id) } } catch {
+        return
+      }
       deadItems.remove(id)
     }
   }

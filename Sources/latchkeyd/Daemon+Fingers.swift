@@ -22,12 +22,14 @@ extension Daemon {
 
   func check(_ question: Question, then: @escaping (Bool) -> Void) {
     // What cannot be read is refused where it is opened.
-    guard case .item(let id, _) = question, (try? vault.remembersFingers(ofItem: id)) == true else { return then(true) }
+    guard case .item(let id, _) = question, (try? vault.remembersFingers(ofItem: id)) == true else {
+      return then(true)
+    }
     presentFingers { [weak self] present in then(self?.stands(item: id, present) ?? false) }
   }
 
-  /// Whether an item still has the fingers that it remembers. Others are its end; where they cannot be told, it is only not
-  /// opened now.
+  /// Whether an item still has the fingers that it remembers. Others are its end; where they cannot be told, it is only
+  /// not opened now.
   private func stands(item id: Int64, _ present: Result<FingerSet, VaultError>) -> Bool {
     let path = SecretService.pathName(ofItem: id, in: vault)
     do throws(VaultError) {

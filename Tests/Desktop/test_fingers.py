@@ -179,7 +179,7 @@ def test_another_finger_is_the_end_of_what_asks_for_these(machine, reader, sessi
 
 
 def test_a_finger_that_is_enrolled_while_one_is_asked_for(reader, session):
-    """The set is looked at again when PAM has accepted; the reader is busy, so the finger comes as a file, as by fprintd."""
+    """The set is looked at again when PAM has accepted. The reader is busy, so the finger comes as fprintd's file."""
     reader.enroll(RIGHT).enroll(LEFT)
     (file,) = reader.machine.path(f"{STATE}/alice").rglob("1")
     content = file.read_bytes()

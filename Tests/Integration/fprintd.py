@@ -1,8 +1,8 @@
 """A session's system bus, and a stand-in for fprintd on it that tells of fingers what a test says.
 
-The real one, with libfprint's virtual reader, is in Tests/Desktop. Run as a program: `fprintd.py STATE` owns the name on
-the bus of DBUS_SYSTEM_BUS_ADDRESS and answers by the file STATE, read anew for each call; how often it was asked, and
-answered, is how long STATE.asked and STATE.answered are.
+The real one, with libfprint's virtual reader, is in Tests/Desktop. Run as a program: `fprintd.py STATE` owns the name
+on the bus of DBUS_SYSTEM_BUS_ADDRESS and answers by the file STATE, read anew for each call; how often it was asked,
+and answered, is how long STATE.asked and STATE.answered are.
 """
 
 import json
@@ -16,7 +16,7 @@ from gi.repository import Gio, GLib
 NAME = "net.reactivated.Fprint"
 MANAGER = "/net/reactivated/Fprint/Manager"
 DEVICE = "/net/reactivated/Fprint/Device/"
-# Of a reader's fingers: the error that fprintd gives where there are none, and no answer for as long as it stands there.
+# In the place of fingers: the error that fprintd gives where there are none; no answer for as long as it stands there.
 NO_PRINTS = "NoEnrolledPrints"
 SILENT = "silent"
 INTERFACES = f"""<node>
@@ -40,7 +40,8 @@ class Fprintd:
         configuration = session.root / "system-bus.conf"
         configuration.write_text(
             f"<busconfig><listen>{session.environment['DBUS_SYSTEM_BUS_ADDRESS']}</listen><auth>EXTERNAL</auth>"
-            '<policy context="default"><allow send_destination="*"/><allow receive_sender="*"/><allow own="*"/></policy>'
+            '<policy context="default"><allow send_destination="*"/><allow receive_sender="*"/><allow own="*"/>'
+            "</policy>"
             "</busconfig>"
         )
         configuration.chmod(0o644)

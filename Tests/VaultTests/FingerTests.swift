@@ -41,11 +41,13 @@ struct FingerTests {
     #expect(try FingerSet([("b", ["x"]), ("a", ["y"])]) == FingerSet([("a", ["y"]), ("b", ["x"])]))
     #expect(try FingerSet([("a", ["y"]), ("a", ["x"])]) == FingerSet([("a", ["x"]), ("a", ["y"])]))
     let others: [(String, [String])] = [
-      ("Reader", []), ("Reader", ["left-thumb"]), ("Reader", ["left-thumbright-thumb"]), ("Reader", ["left-thumb", "right-thumb", ""]),
+      ("Reader", []), ("Reader", ["left-thumb"]), ("Reader", ["left-thumbright-thumb"]),
+      ("Reader", ["left-thumb", "right-thumb", ""]),
       ("Reader", ["left-thumb", "left-thumb", "right-thumb"]), ("Reader", ["left-thumb", "Right-thumb"]),
     ]
     for other in others { #expect(set.change(to: try FingerSet([other])) == .otherFingers, "\(other)") }
-    #expect(try FingerSet([("a", ["x"]), ("b", [])]).change(to: FingerSet([("a", []), ("b", ["x"])])) == .otherFingers)
+    #expect(
+      try FingerSet([("a", ["x"]), ("b", [])]).change(to: FingerSet([("a", []), ("b", ["x"])])) == .otherFingers)
     #expect(try FingerSet([("a", ["b"]), ("c", [])]) != FingerSet([("a", []), ("b", ["c"])]))
     for readers in [[], ["Other"], ["Reader", "Other"], ["Reader", "Reader"], ["Reader", ""]] {
       let other = try FingerSet(readers.map { ($0, ["left-thumb", "right-thumb"]) })
@@ -55,7 +57,8 @@ struct FingerTests {
     #expect(try !FingerSet([("a", []), ("b", ["x"])]).isEmpty)
   }
 
-  @Test("it remembers them in every class, over a lock, new keys and another start", arguments: AccessibilityClass.allCases)
+  @Test(
+    "it remembers them in every class, over a lock, new keys and another start", arguments: AccessibilityClass.allCases)
   func remembers(_ accessibility: AccessibilityClass) throws {
     let set = try FingerTests.set("left-thumb")
     let id = try add(fingers: set, accessibility)
@@ -81,7 +84,8 @@ struct FingerTests {
           in: vault.collections[0],
           ItemMetadata(label: "a", attributes: [:], contentType: "", flags: flags, fingers: fingers),
           secret: try SecureBytes(copying: [1].span.bytes), accessibility: nil, replacing: false,
-          passphrase: flags >> 31 == 1 ? NewItemPassphrase(.make(), key: try Key(copying: [UInt8](repeating: 1, count: 32).span.bytes)) : nil)
+          passphrase: flags >> 31 == 1
+            ? NewItemPassphrase(.make(), key: try Key(copying: [UInt8](repeating: 1, count: 32).span.bytes)) : nil)
       }
     }
     #expect(try vault.itemCount() == 0)
@@ -100,7 +104,8 @@ struct FingerTests {
     #expect(try vault.changeOfFingers(ofItem: id, to: old) == FingerSet.Change.none)
     #expect(try add("new", flags: 0, fingers: nil, granted: try vault.grant(item: id)) == id)
     #expect(try vault.changeOfFingers(ofItem: id, to: old) == FingerSet.Change.none)
-    try vault.setSecret(ofItem: id, try SecureBytes(copying: [1].span.bytes), contentType: "", granted: try vault.grant(item: id))
+    try vault.setSecret(
+      ofItem: id, try SecureBytes(copying: [1].span.bytes), contentType: "", granted: try vault.grant(item: id))
     #expect(try vault.changeOfFingers(ofItem: id, to: old) == FingerSet.Change.none)
     #expect(try add("newer", fingers: new, granted: try vault.grant(item: id)) == id)
     #expect(try vault.changeOfFingers(ofItem: id, to: new) == FingerSet.Change.none)
@@ -138,7 +143,8 @@ struct FingerTests {
     }
   }
 
-  @Test("it is dead also where its end cannot be written yet", .enabled(if: geteuid() == 0, "needs to mount a small disk"))
+  @Test(
+    "it is dead also where its end cannot be written yet", .enabled(if: geteuid() == 0, "needs to mount a small disk"))
   func fullDisk() throws {
     let disk = try #require(SmallDisk())
     let home = try Home(below: disk.path)
