@@ -68,6 +68,7 @@ let package = Package(
       name: "DeviceStore", dependencies: ["Bytes", "Keybag", "Posix", "Sodium", "TSS"], swiftSettings: strict),
     .target(name: "ClassRules", dependencies: ["Keybag", "Posix", "YAML"], swiftSettings: strict),
     .target(name: "SessionState", dependencies: ["Systemd"], swiftSettings: strict),
+    .target(name: "Biometry", dependencies: ["Systemd"], swiftSettings: strict),
     .target(
       name: "Prompts", dependencies: ["CLinux", "Control", "Keybag", "Posix", "Systemd"], swiftSettings: strict),
     .target(
@@ -120,8 +121,8 @@ let package = Package(
     .executableTarget(
       name: "latchkeyd",
       dependencies: [
-        "Backup", "ClassRules", "CLinux", "Control", "DeviceService", "Gcrypt", "Keybag", "Posix", "Prompts",
-        "SecretService",
+        "Backup", "Biometry", "ClassRules", "CLinux", "Control", "DeviceService", "Gcrypt", "Keybag", "Posix",
+        "Prompts", "SecretService",
         "SessionState", "Sodium", "Systemd", "Vault",
       ],
       swiftSettings: strict, linkerSettings: [bindNow]),
@@ -131,6 +132,7 @@ let package = Package(
     .target(name: "PrivateBus", dependencies: ["Systemd"], path: "Tests/PrivateBus", swiftSettings: strict),
     .testTarget(
       name: "SessionStateTests", dependencies: ["SessionState", "Systemd", "PrivateBus"], swiftSettings: strict),
+    .testTarget(name: "BiometryTests", dependencies: ["Biometry", "Systemd", "PrivateBus"], swiftSettings: strict),
     .testTarget(
       name: "ControlTests", dependencies: ["Backup", "Bytes", "Control", "Keybag", "Posix", "Sodium"],
       swiftSettings: strict),

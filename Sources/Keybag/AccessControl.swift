@@ -91,6 +91,12 @@ public struct AccessControl: Hashable, Sendable {
       needsPassphrase: rawValue & AccessControl.applicationPassword != 0, rawValue: rawValue)
   }
 
+  /// What stays where the enrolled fingers are others than the item remembers: nil where nothing else would do.
+  public var withoutCurrentSet: AccessControl? {
+    guard combination == .any, conditions.contains(.biometryCurrentSet), conditions.count > 1 else { return nil }
+    return try? AccessControl(rawValue: rawValue & ~Condition.biometryCurrentSet.rawValue)
+  }
+
   /// Reads names with commas between them, as `biometry-any,or,device-passcode`; nothing for none.
   public init(text: String) throws(Mistake) {
     var bits: UInt32 = 0

@@ -1,8 +1,8 @@
 import PAMClient
 import Sodium
 
-/// A PAM conversation by a prompter: each question of the stack is one question to the person, and what modules have to
-/// say stands beside the next.
+/// A PAM conversation by a prompter: each question of the stack is one question to the person. What modules have to say is
+/// shown at once where that can be, else beside the next question.
 public final class PromptConversation: Conversation {
   /// Why a question has no answer.
   public enum End: Sendable {
@@ -38,7 +38,8 @@ public final class PromptConversation: Conversation {
     switch message {
     case .info(let text), .error(let text):
       let note = PlainText.sentence(text)
-      if !note.isEmpty { notes.append(note) }
+      // The module may wait for the person now: where it can be shown at once it is, else beside the next question.
+      if !note.isEmpty, !prompter.show(wording.notice(note)) { notes.append(note) }
     case .secret(let text): ask(text, isVisible: false, body)
     case .visible(let text): ask(text, isVisible: true, body)
     }

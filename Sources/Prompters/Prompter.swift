@@ -4,6 +4,12 @@ public protocol Prompter: AnyObject {
   /// the answer before was not right.
   func ask(_ question: Question) -> Answer
 
+  /// Shows what needs no answer, as "place your finger on the reader", while something else than this program waits for the
+  /// person.
+  ///
+  /// - Returns: whether it did.
+  func show(_ notice: Question) -> Bool
+
   /// Takes away what is on the screen. Nothing is asked afterwards.
   func end()
 
@@ -12,6 +18,9 @@ public protocol Prompter: AnyObject {
 }
 
 extension Prompter {
+  /// It cannot.
+  public func show(_ notice: Question) -> Bool { false }
+
   /// It does not.
   public var repeatsNew: Bool { false }
 }

@@ -4,6 +4,9 @@ public final class PrompterChoice: Prompter {
   private let patience: Patience
   private var candidates: ArraySlice<() -> (any Prompter)?> = []
   private var current: (any Prompter)?
+  private let terminal: String
+  /// The caller's terminal, line by line.
+  private lazy var terminalPrompter = CallerTerminal(path: terminal).map { TerminalPrompter($0, patience: patience) }
   private lazy var bus = DesktopBus(patience: patience)
 
   /// Looks for nothing yet.
@@ -13,6 +16,7 @@ public final class PrompterChoice: Prompter {
   ///   - windowID: what the caller gave as its window; may be empty.
   public init(desktop: Desktop, terminal: String, windowID: String, patience: Patience) {
     self.patience = patience
+    self.terminal = terminal
     let gnome = { [unowned self] () -> (any Prompter)? in
       guard let bus, bus.owner(of: SystemPrompter.name) != nil || desktop.hasDisplay && bus.offers(SystemPrompter.name)
       else { return nil }
@@ -26,9 +30,7 @@ public final class PrompterChoice: Prompter {
     let screen = { () -> (any Prompter)? in
       CallerTerminal(path: terminal).flatMap { Pinentry(terminal: $0, patience: patience) }
     }
-    let lines = { () -> (any Prompter)? in
-      CallerTerminal(path: terminal).map { TerminalPrompter($0, patience: patience) }
-    }
+    let lines = { [unowned self] () -> (any Prompter)? in terminalPrompter }
     // Beside Plasma, GNOME's may be installed as well.
     candidates = (desktop.isPlasma ? [plasma] : []) + [gnome, window, screen, lines]
   }
@@ -50,6 +52,12 @@ public final class PrompterChoice: Prompter {
       }
     }
     return .dismissed
+  }
+
+  /// Shows it by that which asked; where nobody was asked yet, on the caller's terminal, as no dialog is without an answer.
+  public func show(_ notice: Question) -> Bool {
+    if let current { return current.show(notice) }
+    return terminalPrompter?.show(notice) ?? false
   }
 
   /// Takes away what is on the screen.

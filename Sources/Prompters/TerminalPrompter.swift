@@ -42,15 +42,25 @@ final class TerminalPrompter: Prompter {
     return .given(answer)
   }
 
+  func show(_ notice: Question) -> Bool {
+    sayHead(notice)
+    terminal.say(notice.message + "\n")
+    return true
+  }
+
   func end() {
     silence?.restore()
     silence = nil
   }
 
-  private func say(_ question: Question) {
+  private func sayHead(_ question: Question) {
     let now = "\n\(question.title)\n\(question.detail)\n"
     if now != head { terminal.say(now) }
     head = now
+  }
+
+  private func say(_ question: Question) {
+    sayHead(question)
     if !question.warning.isEmpty { terminal.say(question.warning + "\n") }
     terminal.say(question.message + ": ")
   }

@@ -96,6 +96,11 @@ public struct Wording: Sendable {
     return question
   }
 
+  /// What a PAM module says, shown by itself.
+  func notice(_ text: String) -> Question {
+    Question(title: isNew ? "New passphrase" : "Unlock Latchkey", message: text, detail: detail, label: "", button: "")
+  }
+
   /// The second question for what is new.
   func repetition(of question: Question) -> Question {
     var second = question

@@ -13,6 +13,9 @@ public protocol PromptQueueDelegate: AnyObject {
   func openWithoutAsking(_ question: Question, lifting: Set<Int64>)
   /// What a question is about.
   func subject(of question: Question) -> PromptSubject
+  /// Whether a question is still to be asked, or what a person answered is to count: told later, where something outside
+  /// the vault has to be asked for that. Asked before each prompt is shown, and when PAM accepted what was given.
+  func check(_ question: Question, then: @escaping (Bool) -> Void)
   /// A person answered, and PAM accepted it.
   ///
   /// - Parameters:
@@ -23,6 +26,11 @@ public protocol PromptQueueDelegate: AnyObject {
   ///
   /// - Parameter failed: to be called, at once or later, when it could not be started.
   func launchPrompt(_ number: UInt64, failed: @escaping () -> Void)
+}
+
+extension PromptQueueDelegate {
+  /// Nothing has to be asked for it.
+  public func check(_ question: Question, then: @escaping (Bool) -> Void) { then(true) }
 }
 
 /// The connection on which a prompt's program speaks.
@@ -229,13 +237,15 @@ public final class PromptQueue {
   public func ended(on connection: any PromptConnection, _ outcome: PromptOutcome = .unavailable) {
     guard let prompt = prompts.first(where: { $0.isShown(on: connection) }) else { return }
     if let client = prompt.question.client { turns.end(client, outcome, at: now()) }
-    if outcome == .accepted {
-      delegate.accepted(prompt.question, showing: prompt.subject, answer: prompt.answer)
+    // It has left the screen by itself.
+    prompt.phase = .checked
+    guard outcome == .accepted else { return giveUp(prompt) }
+    delegate.check(prompt.question) { [weak self, weak prompt, number = prompt.number] stands in
+      // A lock, or a new prompt for the same, came before it.
+      guard let self, let prompt, prompt.isChecked(number) else { return }
+      if stands { delegate.accepted(prompt.question, showing: prompt.subject, answer: prompt.answer) }
+      giveUp(prompt)
     }
-    prompt.phase = .waiting
-    remove(prompt)
-    prompt.endTickets()
-    advance()
   }
 
   /// What the prompt of this number asks, as long as a program shows it.
@@ -327,20 +337,11 @@ public final class PromptQueue {
   private func advance() {
     guard quiet == nil, !delegate.isLockerUp, prompts.allSatisfy({ $0.isOwn || $0.isWaiting }), let next else { return }
     turns.show(next.question.client)
-    let timer = try? loop.addTimer(after: PromptQueue.launchLimit) { [weak self, weak next] in
-      guard let self, let next, case .launched = next.phase else { return }
-      giveUp(next)
-    }
     next.number = freshNumber()
-    next.phase = .launched(timer)
-    delegate.launchPrompt(next.number) { [weak self, weak next, number = next.number] in
-      guard let self, let next, next.number == number, case .launched = next.phase else { return }
-      // Not before the caller of ask() has its ticket.
-      next.phase = .launched(
-        try? loop.addTimer(after: .zero) { [weak self, weak next] in
-          guard let self, let next else { return }
-          giveUp(next)
-        })
+    next.phase = .checked
+    delegate.check(next.question) { [weak self, weak next, number = next.number] stands in
+      guard let self, let next, next.isChecked(number) else { return }
+      if stands { launch(next) } else { giveUpLater(next) }
     }
   }
 
@@ -350,6 +351,27 @@ public final class PromptQueue {
     let waiting = prompts.filter { !$0.isOwn }
     return waiting.first { $0.question == .login }
       ?? waiting.min { turns.lastShown($0.question.client) < turns.lastShown($1.question.client) }
+  }
+
+  private func launch(_ prompt: PendingPrompt) {
+    let timer = try? loop.addTimer(after: PromptQueue.launchLimit) { [weak self, weak prompt] in
+      guard let self, let prompt, case .launched = prompt.phase else { return }
+      giveUp(prompt)
+    }
+    prompt.phase = .launched(timer)
+    delegate.launchPrompt(prompt.number) { [weak self, weak prompt, number = prompt.number] in
+      guard let self, let prompt, prompt.number == number, case .launched = prompt.phase else { return }
+      giveUpLater(prompt)
+    }
+  }
+
+  /// Not before the caller of ask() has its ticket.
+  private func giveUpLater(_ prompt: PendingPrompt) {
+    prompt.phase = .launched(
+      try? loop.addTimer(after: .zero) { [weak self, weak prompt] in
+        guard let self, let prompt else { return }
+        giveUp(prompt)
+      })
   }
 
   private func giveUp(_ prompt: PendingPrompt) {
@@ -384,6 +406,8 @@ public final class PromptTicket {
 private final class PendingPrompt {
   enum Phase {
     case waiting
+    /// It is asked whether it is to be shown, or its answer to count.
+    case checked
     /// Its program was started, and has this long to come.
     case launched(EventSource?)
     case shown(any PromptConnection)
@@ -410,6 +434,9 @@ private final class PendingPrompt {
   var isShown: Bool { if case .shown = phase { true } else { false } }
 
   var isWaiting: Bool { if case .waiting = phase { true } else { false } }
+
+  /// Whether it is this one of its showings of which is asked whether it stands.
+  func isChecked(_ number: UInt64) -> Bool { if case .checked = phase { self.number == number } else { false } }
 
   func isShown(on connection: any PromptConnection) -> Bool {
     if case .shown(let own) = phase { own === connection } else { false }

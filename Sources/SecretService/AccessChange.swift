@@ -11,6 +11,8 @@ final class AccessChange {
   let accessibility: AccessibilityClass?
   /// Whether a person chooses a passphrase for it.
   let needsNewPassphrase: Bool
+  /// The fingers that are enrolled now, where it is to remember them.
+  let fingers: FingerSet?
   /// What a person is asked first; nil where the item asks for nothing until now.
   let question: Question?
   /// What a person is asked then, where there is a passphrase to choose.
@@ -22,12 +24,13 @@ final class AccessChange {
 
   init(
     of item: SecretService.ItemPlace, to control: AccessControl, _ accessibility: AccessibilityClass?,
-    needsNewPassphrase: Bool, isGuarded: Bool, number: UInt64, client: String
+    needsNewPassphrase: Bool, fingers: FingerSet?, isGuarded: Bool, number: UInt64, client: String
   ) {
     self.item = item
     self.control = control
     self.accessibility = accessibility
     self.needsNewPassphrase = needsNewPassphrase
+    self.fingers = fingers
     question = isGuarded ? .itemAccess(item.id, number, client: client) : nil
     passphraseQuestion = .newItemPassphrase(number, client: client)
   }

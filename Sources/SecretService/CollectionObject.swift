@@ -119,7 +119,20 @@ extension SecretService {
     replacing: Bool, _ call: MethodCall
   ) throws(BusError) {
     let control = try BusError.vault { () throws(VaultError) in try ControlAttributes(attributes) }
-    try checkMayAsk(control.access ?? .none, in: place)
+    let access = control.access ?? .none
+    try checkMayAsk(access, in: place)
+    guard access.conditions.contains(.biometryCurrentSet) else {
+      return try store(received, label, control, fingers: nil, in: place, replacing: replacing, call)
+    }
+    try whenFingersAreKnown(received, call) { [weak self] fingers throws(BusError) in
+      try self?.store(received, label, control, fingers: fingers, in: place, replacing: replacing, call)
+    }
+  }
+
+  private func store(
+    _ received: ReceivedSecret, _ label: String, _ control: ControlAttributes, fingers: FingerSet?,
+    in place: CollectionPlace, replacing: Bool, _ call: MethodCall
+  ) throws(BusError) {
     if control.access?.needsPassphrase ?? false {
       try checkRoom(for: received, of: call.sender)
       var granted: AccessGrant?
@@ -129,6 +142,10 @@ extension SecretService {
         }
         // Before a person chooses a passphrase in vain.
         if let guarded {
+          let info = try BusError.vault { () throws(VaultError) in try vault.info(ofItem: guarded) }
+          guard info.access == control.access, control.accessibility ?? info.accessibility == info.accessibility else {
+            throw BusError(.keepsItsAccess)
+          }
           granted = grants.take(guarded, for: call.sender)
           guard granted != nil else { throw BusError(.needsGrant) }
         }
@@ -136,15 +153,16 @@ extension SecretService {
       let prompt = makePrompt(for: call.sender) { number in
         .store(
           WaitingItem(
-            received, label: label, control: control, in: place, replacing: replacing, granted: granted, number: number,
-            client: call.sender))
+            received, label: label, control: control, fingers: fingers, in: place, replacing: replacing,
+            granted: granted, number: number, client: call.sender))
       }
       return call.reply { (out: inout MessageWriter) throws(BusError) in
         try out.appendObjectPath(ObjectPath.none)
         try out.appendObjectPath(prompt.path)
       }
     }
-    let item = try store(received, label, control, in: place, replacing: replacing, for: call.sender)
+    let item = try store(
+      received, label, control, fingers: fingers, in: place, replacing: replacing, for: call.sender)
     call.reply { (out: inout MessageWriter) throws(BusError) in
       try out.appendObjectPath(item.path)
       try out.appendObjectPath(ObjectPath.none)
@@ -155,11 +173,16 @@ extension SecretService {
   /// held in locked memory for as long as the person thinks.
   private static let waitingLimit = (own: 8, all: 32, bytes: 64 << 20)
 
-  private func checkRoom(for received: ReceivedSecret, of client: String) throws(BusError) {
+  func checkRoom(for received: ReceivedSecret, of client: String) throws(BusError) {
     var waiting = prompts.values.filter { $0.item != nil }
-    let bytes = { waiting.reduce(received.value.bytes.count) { $0 + ($1.item?.received.value.bytes.count ?? 0) } }
-    let own = waiting.count { $0.owner == client }
-    while waiting.count >= Self.waitingLimit.all || bytes() > Self.waitingLimit.bytes {
+    let held = fingerWaits.compactMap { wait in wait.received.map { (bytes: $0.value.bytes.count, owner: wait.call.sender) } }
+    let own = waiting.count { $0.owner == client } + held.count { $0.owner == client }
+    let bytes = {
+      waiting.reduce(held.reduce(received.value.bytes.count) { $0 + $1.bytes }) {
+        $0 + ($1.item?.received.value.bytes.count ?? 0)
+      }
+    }
+    while waiting.count + held.count >= Self.waitingLimit.all || bytes() > Self.waitingLimit.bytes {
       // Names cost nothing: whoever has the most of what nobody was asked for yet makes room.
       let owners = Dictionary(grouping: waiting, by: \.owner)
       guard let most = owners.values.max(by: { $0.count < $1.count }), most.count > own,
@@ -168,15 +191,16 @@ extension SecretService {
       end(oldest)
       waiting.removeAll { $0 === oldest }
     }
-    guard own < Self.waitingLimit.own, waiting.count < Self.waitingLimit.all, bytes() <= Self.waitingLimit.bytes else {
-      throw .limitsExceeded("too many items wait for a passphrase")
-    }
+    guard own < Self.waitingLimit.own, waiting.count + held.count < Self.waitingLimit.all,
+      bytes() <= Self.waitingLimit.bytes
+    else { throw .limitsExceeded("too many items wait for an answer") }
   }
 
   /// Stores an item whose passphrase, where it needs one, is there.
   func store(
-    _ received: ReceivedSecret, _ label: String, _ control: ControlAttributes, in place: CollectionPlace,
-    replacing: Bool, passphrase: consuming NewItemPassphrase? = nil, granted: AccessGrant? = nil, for client: String
+    _ received: ReceivedSecret, _ label: String, _ control: ControlAttributes, fingers: FingerSet?,
+    in place: CollectionPlace, replacing: Bool, passphrase: consuming NewItemPassphrase? = nil,
+    granted: AccessGrant? = nil, for client: String
   ) throws(BusError) -> ItemPlace {
     let (vault, id) = holder(place)
     // The session collection has its keys as long as the session lasts: no class makes a difference there.
@@ -188,7 +212,8 @@ extension SecretService {
       stored = try vault.createItem(
         in: id,
         ItemMetadata(
-          label: label, attributes: control.attributes, contentType: received.contentType, flags: access.rawValue),
+          label: label, attributes: control.attributes, contentType: received.contentType, flags: access.rawValue,
+          fingers: fingers),
         secret: received.value.bytes, accessibility: control.accessibility, defaultClass: usual, replacing: replacing,
         passphrase: passphrase.take(),
         granted: { [grants] item in

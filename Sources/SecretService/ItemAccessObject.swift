@@ -86,11 +86,23 @@ extension SecretService {
     guard control.needsPassphrase || !wanted.newPassphrase else {
       throw .invalidArguments("'new-passphrase' is for items that require application-password")
     }
+    guard wanted.control?.conditions.contains(.biometryCurrentSet) ?? false else {
+      return try begin(wanted, from: present, to: control, of: item, fingers: nil, call)
+    }
+    try whenFingersAreKnown(nil, call) { [weak self] fingers throws(BusError) in
+      try self?.begin(wanted, from: present, to: control, of: item, fingers: fingers, call)
+    }
+  }
+
+  private func begin(
+    _ wanted: Wanted, from present: AccessControl, to control: AccessControl, of item: ItemPlace, fingers: FingerSet?,
+    _ call: MethodCall
+  ) throws(BusError) {
     let needsNewPassphrase = control.needsPassphrase && (wanted.newPassphrase || !present.needsPassphrase)
     let change = { (number: UInt64) in
       AccessChange(
         of: item, to: control, wanted.accessibility, needsNewPassphrase: needsNewPassphrase,
-        isGuarded: present.asksForAnything, number: number, client: call.sender)
+        fingers: fingers, isGuarded: present.asksForAnything, number: number, client: call.sender)
     }
     guard present.asksForAnything || needsNewPassphrase else {
       try apply(change(0), passphrase: nil)
@@ -106,10 +118,6 @@ extension SecretService {
     guard case .vault(let id) = place else { throw .notSupported("items of the session collection ask for nothing") }
     // Sandboxed applications read there by the portal, which asks nobody.
     guard id != portalCollection else { throw .notSupported("items of the portal's collection ask for nothing") }
-    // What is not looked at is not to be promised.
-    guard !control.conditions.contains(.biometryCurrentSet) else {
-      throw .notSupported("the set of enrolled fingers cannot be told here: use biometry-any")
-    }
   }
 
   /// Writes what an item asks for from now on.
@@ -118,7 +126,7 @@ extension SecretService {
     do throws(VaultError) {
       try vault.setAccess(
         ofItem: change.item.id, change.control, accessibility: change.accessibility, passphrase: passphrase.take(),
-        granted: change.granted)
+        fingers: change.fingers, granted: change.granted)
     } catch { throw BusError(error) }
     change.isDone = true
     if let accessibility = change.accessibility { warnIfDeprecated(accessibility, of: change.item) }

@@ -65,10 +65,6 @@ extension SecretService {
     guard attributes["latchkey:require"] == nil else {
       throw .notSupported("what an item asks for is changed by \(Self.itemAccessName).SetAccess")
     }
-    let asks = try BusError.vault { () throws(VaultError) in try vault.readability(ofItem: item.id) == .guarded }
-    guard !asks || attributes["latchkey:accessible"] == nil else {
-      throw .notSupported("the class of an item that asks for something is changed by \(Self.itemAccessName).SetAccess")
-    }
     let granted = grant(item, for: value.sender)
     let named = try BusError.vault { () throws(VaultError) in
       let control = try ControlAttributes(attributes)

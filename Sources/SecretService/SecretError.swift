@@ -25,9 +25,11 @@ extension BusError {
     case .noSuchItem, .noSuchCollection: self = .noSuchObject("")
     case .needsGrant: self = .isLocked(error.explanation)
     case .unknownClass, .unknownControlAttribute, .badAccessControl: self = .invalidArguments(error.explanation)
+    case .keepsItsAccess: self = .notSupported(error.explanation)
     case .tooLarge, .outOfMemory: self = .limitsExceeded(error.explanation)
     case .damaged, .foreignItem:
       self = BusError(name: "org.latchkey.Error.Damaged", message: error.explanation + "; see `latchkey status`")
+    case .noFingers: self = BusError(name: "org.latchkey.Error.NoFingers", message: error.explanation)
     case .noPasscode: self = BusError(name: "org.latchkey.Error.NoPasscode", message: error.explanation)
     case .unavailable, .otherDevice, .deviceMissing:
       self = BusError(name: "org.latchkey.Error.Unavailable", message: error.explanation + "; see `latchkey status`")

@@ -24,10 +24,13 @@ public final class SecretService {
   let promptQueue: PromptQueue
   /// The class of a new item with such attributes, where its maker names none.
   let defaultClass: ([String: String]) -> AccessibilityClass
+  /// Asks which fingers are enrolled now.
+  let presentFingers: (@escaping (Result<FingerSet, VaultError>) -> Void) -> Void
 
   var sessions = TransportSessions()
   var prompts: [String: Prompt] = [:]
   let grants: AccessGrants
+  var fingerWaits: [FingerWait] = []
   var portalRequests: [PortalRequest.Key: PortalRequest] = [:]
   /// The applications for which somebody was asked in vain, and when, since keys last came or went.
   var portalRefusals: [String: ContinuousClock.Instant] = [:]
@@ -53,10 +56,12 @@ public final class SecretService {
   /// - Parameters:
   ///   - isLockerUp: whether a locker is on the screen now.
   ///   - defaultClass: the class of a new item with such attributes, where its maker names none.
+  ///   - presentFingers: asks which fingers are enrolled now, and calls back later.
   /// - Throws: ``SystemdError`` when the bus layer cannot take them.
   public init(
     bus: Bus, loop: EventLoop, vault: Vault, promptQueue: PromptQueue, isLockerUp: @escaping () -> Bool,
-    defaultClass: @escaping ([String: String]) -> AccessibilityClass
+    defaultClass: @escaping ([String: String]) -> AccessibilityClass,
+    presentFingers: @escaping (@escaping (Result<FingerSet, VaultError>) -> Void) -> Void
   ) throws {
     self.bus = bus
     self.loop = loop
@@ -64,6 +69,7 @@ public final class SecretService {
     self.promptQueue = promptQueue
     self.isLockerUp = isLockerUp
     self.defaultClass = defaultClass
+    self.presentFingers = presentFingers
     grants = AccessGrants(loop: loop)
     sessionVault = try Vault(inMemoryWithLabel: "Session")
     let service = serviceInterface
@@ -111,6 +117,7 @@ public final class SecretService {
     slots = []
     preparation = nil
     waitingForVerification = []
+    fingerWaits = []
     changedContents = [:]
     promptQueue.forgetClients(prompts.values.compactMap(\.ticket) + portalRequests.values.compactMap(\.ticket))
     for prompt in prompts.values { drop(prompt, telling: false) }
@@ -184,6 +191,12 @@ public final class SecretService {
   /// The last part of a collection's path, by which a person may name it.
   public static func pathName(ofCollection id: Int64) -> String { CollectionPlace.vault(id).name }
 
+  /// How a person may name an item, as `login/5`.
+  public static func pathName(ofItem id: Int64, in vault: Vault) -> String {
+    guard let collection = try? vault.collection(ofItem: id) else { return "an item" }
+    return "\(pathName(ofCollection: collection))/\(id)"
+  }
+
   /// Every collection there is.
   var places: [CollectionPlace] {
     vault.collections.map { .vault($0) } + sessionVault.collections.map { .session($0) }
@@ -225,6 +238,7 @@ public final class SecretService {
     peers[client] = nil
     sessions.removeAll(of: client)
     grants.forget(client: client)
+    fingerWaits.removeAll { $0.call.sender == client }
     let dropped = prompts.values.filter { $0.owner == client }
     prompts = prompts.filter { $0.value.owner != client }
     let given = portalRequests.values.filter { $0.key.owner == client }
@@ -262,6 +276,7 @@ public final class SecretService {
   ///
   /// - Parameter collection: which one was locked by itself; nil for all.
   public func dropGrants(of collection: Int64? = nil) {
+    dropFingerWaits()
     if let collection {
       grants.removeAll { [vault] in (try? vault.collection(ofItem: $0)) == collection }
     } else {
@@ -309,7 +324,7 @@ public final class SecretService {
     case .store(let item):
       guard item.stored == nil else { return }
       item.stored = try store(
-        item.received, item.label, item.control, in: item.collection, replacing: item.replaces,
+        item.received, item.label, item.control, fingers: item.fingers, in: item.collection, replacing: item.replaces,
         passphrase: passphrase, granted: item.granted, for: prompt.owner)
     case .change(let change):
       guard !change.isDone else { return }

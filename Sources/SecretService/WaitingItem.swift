@@ -6,6 +6,8 @@ final class WaitingItem {
   let received: ReceivedSecret
   let label: String
   let control: ControlAttributes
+  /// The fingers that it is to remember.
+  let fingers: FingerSet?
   let collection: CollectionPlace
   let replaces: Bool
   /// What a person is asked: for this item and no other.
@@ -16,13 +18,14 @@ final class WaitingItem {
   var stored: SecretService.ItemPlace?
 
   init(
-    _ received: ReceivedSecret, label: String, control: ControlAttributes, in collection: CollectionPlace,
-    replacing: Bool, granted: AccessGrant?, number: UInt64, client: String
+    _ received: ReceivedSecret, label: String, control: ControlAttributes, fingers: FingerSet?,
+    in collection: CollectionPlace, replacing: Bool, granted: AccessGrant?, number: UInt64, client: String
   ) {
     self.granted = granted
     self.received = received
     self.label = label
     self.control = control
+    self.fingers = fingers
     self.collection = collection
     replaces = replacing
     question = .newItemPassphrase(number, client: client)

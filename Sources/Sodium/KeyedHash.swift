@@ -20,6 +20,15 @@ public struct KeyedHash: ~Copyable {
     self.length = length
   }
 
+  /// Starts a hash of 32 bytes without a key: a fingerprint of what is no secret, or is kept sealed.
+  ///
+  /// - Throws: ``SodiumError/outOfMemory``.
+  public init() throws(SodiumError) {
+    state = try SecureBytes(count: crypto_generichash_statebytes())
+    length = 32
+    crypto_generichash_init(pointer, nil, 0, length)
+  }
+
   /// libsodium's state, in memory that ``SecureMemory`` aligns to the 64 bytes it asks for.
   private var pointer: OpaquePointer { OpaquePointer(state.start) }
 

@@ -1,4 +1,5 @@
 import Bytes
+import Keybag
 
 /// What an item has beside its secret; sealed as one value.
 public struct ItemMetadata: Equatable, Sendable {
@@ -10,14 +11,22 @@ public struct ItemMetadata: Equatable, Sendable {
   public var contentType: String
   /// Access control flags (SecAccessControlCreateFlags' bits); 0 for none. Bound to the secret as well.
   public var flags: UInt32
+  /// The fingers that were enrolled when the item began to ask for them; there are some just where the flags say so.
+  public var fingers: FingerSet?
 
   /// Puts them together.
-  public init(label: String, attributes: [String: String], contentType: String, flags: UInt32 = 0) {
+  public init(
+    label: String, attributes: [String: String], contentType: String, flags: UInt32 = 0, fingers: FingerSet? = nil
+  ) {
     self.label = label
     self.attributes = attributes
     self.contentType = contentType
     self.flags = flags
+    self.fingers = fingers
   }
+
+  /// Whether it is to remember fingers (`biometryCurrentSet`).
+  var asksForFingers: Bool { flags & AccessControl.Condition.biometryCurrentSet.rawValue != 0 }
 
   /// The most attributes an item may have: each costs an entry of the index, and time at every search.
   static let attributeLimit = 16384
@@ -55,6 +64,7 @@ public struct ItemMetadata: Equatable, Sendable {
     var out = ByteWriter()
     out.put(revision)
     out.number(flags)
+    if asksForFingers, let fingers { out.put(fingers.encoded) }
     out.text(contentType)
     out.long(Array(label.utf8))
     out.number(UInt32(attributes.count))
@@ -71,14 +81,15 @@ public struct ItemMetadata: Equatable, Sendable {
     var input = ByteReader(bytes)
     let revision = try input.take(16)
     let flags: UInt32 = try input.number()
-    let contentType = try input.text()
-    let label = String(decoding: try input.long(), as: UTF8.self)
+    var metadata = ItemMetadata(label: "", attributes: [:], contentType: "", flags: flags)
+    if metadata.asksForFingers { metadata.fingers = try FingerSet(decoding: &input) }
+    metadata.contentType = try input.text()
+    metadata.label = String(decoding: try input.long(), as: UTF8.self)
     let count: UInt32 = try input.number()
-    var attributes: [String: String] = [:]
     for _ in 0..<count {
       let name = String(decoding: try input.long(), as: UTF8.self)
-      attributes[name] = String(decoding: try input.long(), as: UTF8.self)
+      metadata.attributes[name] = String(decoding: try input.long(), as: UTF8.self)
     }
-    return (ItemMetadata(label: label, attributes: attributes, contentType: contentType, flags: flags), revision)
+    return (metadata, revision)
   }
 }

@@ -14,6 +14,7 @@ extension Vault {
   /// - Returns: nil where the passphrase is another one.
   public func grant(item id: Int64, passphraseKey: consuming Key? = nil) throws(VaultError) -> AccessGrant? {
     let item = try locate(id)
+    guard !deadItems.contains(id) else { throw .noSuchItem }
     guard let opened = try metadata(item), item.key.secretKey != nil else { throw item.key.absence(on: share) }
     let flags = opened.metadata.flags
     guard try control(opened.metadata, of: item.row).needsPassphrase else {
@@ -45,10 +46,11 @@ extension Vault {
   ///
   /// - Parameters:
   ///   - passphrase: a new one; nil leaves the one that there is, where the item still needs one.
+  ///   - fingers: those that are enrolled now; nil leaves what it remembers.
   ///   - granted: what the item asks for until now: nothing is weakened without it.
   public func setAccess(
     ofItem id: Int64, _ control: AccessControl, accessibility: AccessibilityClass? = nil,
-    passphrase: consuming NewItemPassphrase? = nil, granted: AccessGrant? = nil
+    passphrase: consuming NewItemPassphrase? = nil, fingers: FingerSet? = nil, granted: AccessGrant? = nil
   ) throws(VaultError) {
     var item = try locate(id)
     guard let opened = try metadata(item) else { throw item.key.absence(on: share) }
@@ -56,6 +58,7 @@ extension Vault {
     let secret = try openSecret(item, opened, passphraseKey: granted?.passphraseKey)
     var next = opened.metadata
     next.flags = control.rawValue
+    if let fingers { next.fingers = fingers }
     let held = try bind(&item, to: control, passphrase: passphrase.take(), kept: granted?.passphraseKey)
     try rewrite(item, next, secret: secret, accessibility: accessibility, passphraseKey: held)
   }
@@ -90,6 +93,7 @@ extension Vault {
     _ granted: AccessGrant?, opens item: Located, _ opened: (metadata: ItemMetadata, revision: [UInt8])
   ) throws(VaultError) {
     guard try control(opened.metadata, of: item.row).asksForAnything else { return }
+    guard !deadItems.contains(item.row.id) else { throw .noSuchItem }
     guard let granted, granted.item == item.row.id, granted.flags == opened.metadata.flags,
       granted.revision == opened.revision
     else { throw .needsGrant }

@@ -97,7 +97,7 @@ extension Vault {
       found = try store.places(withTokens: try readyIndex().tokens(of: attributes))
     }
     var result: [FoundItem] = []
-    for place in found {
+    for place in found where !deadItems.contains(place.item) {
       guard let home = place.collection else {
         throw .damaged("vault.db: the index leads to an item that is not there")
       }
@@ -112,7 +112,7 @@ extension Vault {
     _ = try self.collection(collection)
     let found = try reading { store throws(VaultError) in try store.items(in: collection) }
     if found.isEmpty { _ = try writable() }
-    return found
+    return deadItems.isEmpty ? found : found.filter { !deadItems.contains($0) }
   }
 
   /// How many items the vault has.
@@ -127,7 +127,8 @@ extension Vault {
 
   /// The collection of an item; nil when there is no such item.
   public func collection(ofItem id: Int64) throws(VaultError) -> Int64? {
-    try reading { store throws(VaultError) in try store.collection(ofItem: id) }
+    if deadItems.contains(id) { return nil }
+    return try reading { store throws(VaultError) in try store.collection(ofItem: id) }
   }
 
   /// Whether the item's secret can be read now.
@@ -203,7 +204,8 @@ extension Vault {
   public func info(ofItem id: Int64) throws(VaultError) -> ItemInfo {
     let item = try locate(id)
     let metadata = try metadata(item)?.metadata
-    let access: AccessControl? = if let metadata { try control(metadata, of: item.row) } else { nil }
+    var access: AccessControl? = if let metadata { try control(metadata, of: item.row) } else { nil }
+    if metadata?.fingers?.isVoid == true, let rest = access?.withoutCurrentSet { access = rest }
     let hasKeys = item.key.secretKey != nil && item.row.form != .quarantined
     return ItemInfo(
       metadata: metadata, accessibility: item.key.row.accessibility,
@@ -338,10 +340,15 @@ extension Vault {
         let id = place.item
         var item = try locate(id)
         let grant = granted(id)
-        let old = try control(try readable(item, grant), of: item.row)
+        let opened = try readable(item, grant)
+        let old = try control(opened, of: item.row)
         let control = named.asksForAnything ? named : old
+        // What it asks for, and when it may be read, is changed by a question of its own.
+        guard !old.asksForAnything || (control == old && accessibility ?? item.key.row.accessibility == item.key.row.accessibility)
+        else { throw .keepsItsAccess }
         var next = metadata
         next.flags = control.rawValue
+        if next.fingers == nil { next.fingers = opened.fingers }
         let key = try bind(&item, to: control, passphrase: passphrase.take(), kept: grant?.passphraseKey)
         try rewrite(item, next, secret: secret, accessibility: accessibility, passphraseKey: key)
         return (id, false)
@@ -374,6 +381,9 @@ extension Vault {
   ) throws(VaultError) {
     _ = try writable()
     try metadata.checkSize()
+    guard !metadata.asksForFingers || metadata.fingers?.isEmpty == false else {
+      throw .noFingerEnrolled
+    }
     guard let metadataKey = item.key.metadataKey else { throw .isLocked }
     let sealed = try item.seal.seal(
       secret,
@@ -443,10 +453,8 @@ extension Vault {
     item id: Int64, accessibility: AccessibilityClass? = nil, granted: AccessGrant? = nil,
     _ change: (inout ItemMetadata) -> Void
   ) throws(VaultError) {
-    var item = try locate(id)
-    guard let old = try metadata(item), let metadataKey = item.key.metadataKey else {
-      throw item.key.absence(on: share)
-    }
+    let item = try locate(id)
+    guard let old = try metadata(item) else { throw item.key.absence(on: share) }
     // Its label is what a person is asked by: whoever could change that could have them agree to something else.
     try check(granted, opens: item, old)
     var next = old.metadata
@@ -454,23 +462,33 @@ extension Vault {
     next.flags = old.metadata.flags
     try next.checkSize()
     if let accessibility, accessibility != item.key.row.accessibility {
+      guard item.row.access == nil else { throw .keepsItsAccess }
       let secret = try openSecret(item, old, passphraseKey: granted?.passphraseKey)
       return try rewrite(
         item, next, secret: secret, accessibility: accessibility, passphraseKey: granted?.passphraseKey)
     }
+    try writeMetadata(item, next, revision: old.revision)
+  }
+
+  /// Writes label, attributes and fingers; the secret stays as it is.
+  func writeMetadata(
+    _ located: Located, _ next: ItemMetadata, revision: [UInt8]
+  ) throws(VaultError) {
+    guard let metadataKey = located.key.metadataKey else { throw located.key.absence(on: share) }
     _ = try writable()
+    var item = located
     if item.row.form == .storedWhileLocked {
       // Its tag covers the metadata; a new one is made only where the old one holds.
       guard item.collection.session != nil else { throw .isLocked }
-      try checkLockedTag(item, flags: next.flags, revision: old.revision)
+      try checkLockedTag(item, flags: next.flags, revision: revision)
     }
     item.row.modified = max(Process.time, item.row.created)
     item.row.metadata = item.seal.metadata(
-      next, revision: old.revision, created: item.row.created, modified: item.row.modified, key: metadataKey.key)
+      next, revision: revision, created: item.row.created, modified: item.row.modified, key: metadataKey.key)
     item.row.tokens = try readyIndex().column(for: next.attributes)
     if item.row.form == .storedWhileLocked, let session = item.collection.session {
       item.row.lockedTag = try item.seal.lockedTag(
-        item.row, classKey: item.key.row.uuid, flags: next.flags, revision: old.revision, session: session.key)
+        item.row, classKey: item.key.row.uuid, flags: next.flags, revision: revision, session: session.key)
     }
     let row = item.row
     try writing { store throws(VaultError) in try store.update(row) }

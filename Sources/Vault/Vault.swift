@@ -56,6 +56,8 @@ public final class Vault {
   var indexEpoch: UInt32 = 1
   /// Items of whenPasscodeSetThisDeviceOnly that were destroyed; see ``takeDestroyed()``.
   var destroyed: [FoundItem] = []
+  /// Items whose end could not be written yet.
+  var deadItems: Set<Int64> = []
   /// Whether this program had the device erase what they hung on, and gave it nothing new since.
   var passcodeItemsAreDead = false
   /// The database's own generation, as the last keys found it.
@@ -259,6 +261,7 @@ public final class Vault {
   /// yet looked at as a whole.
   public func settle() {
     guard itemProblem == nil, isVerified else { return }
+    endDeadItems()
     do throws(VaultError) { try store?.emptyLog() } catch { return }
     eraseMovedKey()
   }

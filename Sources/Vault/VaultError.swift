@@ -30,14 +30,22 @@ public enum VaultError: Error, Equatable, Sendable {
   case otherDevice
   /// The item asks for something that was not given: its conditions, or its passphrase.
   case needsGrant
+  /// What an item asks for, and its class, are changed by ``Vault/setAccess(ofItem:_:accessibility:passphrase:fingers:granted:)``
+  /// only, as a person has to be asked for just that.
+  case keepsItsAccess
   /// Access control flags do not go together.
   case badAccessControl(AccessControl.Mistake)
+  /// An item that asks for the enrolled fingers cannot be stored; the text says why.
+  case noFingers(String)
   /// The class hangs on the login's password, and the login has none.
   case noPasscode
   /// The item is bound to a device, and this one's key cannot be used.
   case deviceMissing
   /// Memory for a secret could not be had.
   case outOfMemory
+
+  /// Nobody could ever open such an item.
+  public static let noFingerEnrolled = VaultError.noFingers("no finger is enrolled: run 'fprintd-enroll' first")
 
   init(_ error: SQLiteError) {
     self =
@@ -84,7 +92,10 @@ extension VaultError {
     case .foreignItem(let id): "item \(id) was put into the vault by somebody else, so it is not opened"
     case .otherDevice: "it was stored on another device"
     case .needsGrant: "it asks for you: unlock this item first"
+    case .keepsItsAccess:
+      "an item that asks for something keeps that, and its class, when it is written; 'latchkey edit' changes them"
     case .badAccessControl(let mistake): mistake.explanation
+    case .noFingers(let text): text
     case .noPasscode:
       "your login has no password, which when-passcode-set-this-device-only needs: set one, and log in again"
     case .deviceMissing: "it is bound to a device, and the device key cannot be used now"

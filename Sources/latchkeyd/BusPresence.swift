@@ -15,6 +15,7 @@ final class BusPresence {
   let endsWithBus: Bool
   private let isLockerUp: () -> Bool
   private let defaultClass: ([String: String]) -> AccessibilityClass
+  private let presentFingers: (@escaping (Result<FingerSet, VaultError>) -> Void) -> Void
   private let facts: () -> VaultObject.Facts
   /// Told of every new connection, for what else listens on the bus.
   private let connected: (Bus) -> Void
@@ -36,6 +37,7 @@ final class BusPresence {
   init(
     loop: EventLoop, vault: Vault, promptQueue: PromptQueue, address: Bus.Address, endsWithBus: Bool,
     isLockerUp: @escaping () -> Bool, defaultClass: @escaping ([String: String]) -> AccessibilityClass,
+    presentFingers: @escaping (@escaping (Result<FingerSet, VaultError>) -> Void) -> Void,
     facts: @escaping () -> VaultObject.Facts, connected: @escaping (Bus) -> Void
   ) {
     self.loop = loop
@@ -45,6 +47,7 @@ final class BusPresence {
     self.endsWithBus = endsWithBus
     self.isLockerUp = isLockerUp
     self.defaultClass = defaultClass
+    self.presentFingers = presentFingers
     self.facts = facts
     self.connected = connected
   }
@@ -56,7 +59,7 @@ final class BusPresence {
       try bus.onDisconnect { [weak self] in self?.lost() }
       service = try SecretService(
         bus: bus, loop: loop, vault: vault, promptQueue: promptQueue, isLockerUp: isLockerUp,
-        defaultClass: defaultClass)
+        defaultClass: defaultClass, presentFingers: presentFingers)
       object = try VaultObject(bus: bus, facts: facts)
       self.bus = bus
       connected(bus)

@@ -1,3 +1,4 @@
+import Biometry
 import ClassRules
 import Control
 import Glibc
@@ -21,6 +22,7 @@ final class Daemon {
   private(set) var presence: BusPresence?
   let launcher: PromptLauncher
   private(set) lazy var prompts = PromptQueue(loop: loop, delegate: self)
+  let fingers: EnrolledFingers
   /// The backup or restore that is under way.
   var archive: Archive?
   /// Keys that wait until the locker is gone.
@@ -40,6 +42,7 @@ final class Daemon {
 
   /// - Parameter promptProgram: what shows prompts where there is no service manager.
   init(loop: EventLoop, vault: Vault, rules: ClassRules, owner: uid_t, promptProgram: String) {
+    fingers = EnrolledFingers(loop: loop)
     launcher = PromptLauncher(loop: loop, program: promptProgram)
     self.loop = loop
     self.vault = vault
@@ -64,6 +67,7 @@ final class Daemon {
       loop: loop, vault: vault, promptQueue: prompts, address: address, endsWithBus: endsWithBus,
       isLockerUp: { [session] in session.machine.lockerUp },
       defaultClass: { [rules] attributes in rules.decision(for: attributes)?.rule.accessibility ?? .whenUnlocked },
+      presentFingers: { [unowned self] in presentFingers($0) },
       facts: { [session] in
         VaultObject.Facts(state: session.state.name, isFirstUnlocked: session.state != .sealed)
       },

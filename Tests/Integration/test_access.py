@@ -167,13 +167,6 @@ def test_the_administrators_stack_decides(opened):
     assert lookup(opened, "k", "v").last_line() == "the secret"
 
 
-def test_what_cannot_be_kept_is_not_promised(opened, peer):
-    failure = peer.create_error("secret", {"a": "b", REQUIRE: "biometry-current-set"})
-    assert failure.name == NOT_SUPPORTED
-    failure = peer.create_error("secret", {"a": "b", REQUIRE: f"biometry-current-set,{PASSPHRASE}"})
-    assert failure.name == NOT_SUPPORTED
-
-
 @pytest.mark.parametrize("text", [
     "or,and,device-passcode", "biometry-any,biometry-current-set", "user-presence,device-passcode", "user-presence,or",
     "or", "and,application-password", "presence", "user-presence;device-passcode", "user-presence,", "0x1"])  # fmt: skip

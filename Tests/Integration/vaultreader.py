@@ -34,6 +34,8 @@ CLASSES = {
     12: "when-passcode-set-this-device-only",
 }
 # The key above a class key, and the one above its metadata key: a collection's A or C, or the device's share.
+# The access control flag of items that remember enrolled fingers.
+CURRENT_SET = 0x8
 CLASS_TIER = {6: "A", 7: "C", 8: "device", 9: "A", 10: "C", 11: "device", 12: "A"}
 METADATA_TIER = {6: "C", 7: "C", 8: "device", 9: "C", 10: "C", 11: "device", 12: "A"}
 
@@ -77,6 +79,14 @@ def number(value, size):
 def kdf(key, label, *inputs, size=32):
     framed = b"".join(number(len(x), 8) + x for x in (b"latchkey/1/" + label.encode(), *inputs))
     return blake2b(framed, size, key)
+
+
+def fingers_digest(readers):
+    """What an item remembers of readers' names, each with the names of its fingers."""
+    order = sorted((name.encode(), sorted(finger.encode() for finger in fingers)) for name, fingers in readers.items())
+    names = [name for name, _ in order]
+    fingers = [part for name, own in order for part in (name, number(len(own), 8), *own)]
+    return kdf(b"", "readers", *names), kdf(b"", "fingers", *fingers)
 
 
 def unseal(key, sealed, associated, what):
@@ -155,6 +165,8 @@ class Item:
     attributes: dict = None
     content_type: str = None
     flags: int = None
+    # What it remembers of enrolled fingers: the hash of the readers' names, and that of the fingers'.
+    fingers: tuple = None
     # None where it is another device's, quarantined, or has a passphrase that was not given.
     secret: bytes = None
 
@@ -652,6 +664,8 @@ class Vault:
     def _read_metadata(item, fields):
         revision = fields.take(16)
         item.flags = fields.number(4)
+        if item.flags & CURRENT_SET:
+            item.fingers = (fields.take(32), fields.take(32))
         item.content_type = fields.counted(2).decode()
         item.label = fields.counted(4).decode()
         pairs = [(fields.counted(4).decode(), fields.counted(4).decode()) for _ in range(fields.number(4))]

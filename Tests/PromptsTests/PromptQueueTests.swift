@@ -17,6 +17,11 @@ import Testing
     var accepted: [Question] = []
     var shown: [PromptSubject] = []
     var answers: [String?] = []
+    /// Checks that wait for their answer, while they do.
+    var checks: [(Bool) -> Void]?
+    func check(_ question: Question, then: @escaping (Bool) -> Void) {
+      if checks == nil { then(true) } else { checks?.append(then) }
+    }
     func isAnswered(_ question: Question, lifting: Set<Int64>) -> Bool {
       open.contains(question) && lifting.isDisjoint(with: marked)
     }
@@ -260,6 +265,74 @@ import Testing
     scene.pass(.seconds(31))
     _ = scene.ask(.item(7, client: ":1.5"), "sixth")
     #expect(scene.daemon.launched.count == shown + 1)
+  }
+
+  @Test("a prompt is shown when it is known that it is to be, and an answer counts when that is known again")
+  func checked() throws {
+    let scene = try Scene()
+    let item = Question.item(7, client: ":1.1")
+    func answer(_ stands: Bool) throws {
+      let waiting = scene.daemon.checks?.popLast()
+      let check = try #require(waiting)
+      check(stands)
+    }
+    scene.daemon.checks = []
+    _ = scene.ask(item, "first")
+    #expect(scene.daemon.launched.isEmpty)
+    try answer(true)
+    var shown = try scene.show()
+    scene.queue.keep(Answer("first"), prompt: scene.daemon.launched[0])
+    _ = scene.ask(.collection(2), "other")
+    scene.queue.ended(on: shown.screen, .accepted)
+    #expect(scene.daemon.accepted.isEmpty && scene.ended.isEmpty && scene.daemon.launched.count == 1)
+    try answer(true)
+    #expect(scene.daemon.answers == ["first"] && scene.ended == ["first"] && !shown.screen.wasWithdrawn)
+    // The other one has its turn, and is not to be shown.
+    try answer(false)
+    for _ in 0..<10 where scene.ended.count == 1 { _ = try? scene.loop.runOnce(timeout: .seconds(1)) }
+    #expect(scene.ended == ["first", "other"] && scene.daemon.launched.count == 1)
+
+    // What does not stand when the person has answered gives nothing.
+    let refused = scene.ask(item, "refused")
+    try answer(true)
+    shown = try scene.show()
+    scene.queue.ended(on: shown.screen, .accepted)
+    try answer(false)
+    #expect(scene.daemon.accepted.count == 1 && scene.ended.last == "refused")
+    scene.queue.cancel(refused)
+
+    // Nor does one whose keys were erased meanwhile, or whose client does not wait any more.
+    let ends: [(PromptTicket) -> Void] = [
+      { _ in scene.queue.locked { _ in true } }, { scene.queue.cancel($0) },
+    ]
+    for (number, end) in ends.enumerated() {
+      for isShown in [false, true] {
+        let ticket = scene.ask(item, "\(number)")
+        if isShown {
+          try answer(true)
+          scene.queue.ended(on: try scene.show().screen, .accepted)
+        }
+        let launched = scene.daemon.launched.count
+        end(ticket)
+        try answer(true)
+        #expect(scene.daemon.accepted.count == 1 && scene.daemon.launched.count == launched)
+      }
+    }
+    #expect(scene.ended.suffix(2) == ["0", "0"])
+
+    // An answer to an earlier showing says nothing of this one.
+    _ = scene.ask(item, "again")
+    let waiting = scene.daemon.checks?.popLast()
+    let late = try #require(waiting)
+    scene.daemon.isLockerUp = true
+    scene.queue.stateChanged()
+    scene.daemon.isLockerUp = false
+    scene.queue.stateChanged()
+    let launched = scene.daemon.launched.count
+    late(true)
+    #expect(scene.daemon.launched.count == launched)
+    try answer(true)
+    #expect(scene.daemon.launched.count == launched + 1)
   }
 
   @Test("where the login has no password, nobody is asked for it")

@@ -36,7 +36,7 @@ import Vault
     let name = try #require(bus).name(loop)
     var service: SecretService? = try SecretService(
       bus: try #require(bus), loop: loop, vault: vault, promptQueue: queue, isLockerUp: { false },
-      defaultClass: { _ in .whenUnlocked })
+      defaultClass: { _ in .whenUnlocked }, presentFingers: { $0(.failure(.noFingers(""))) })
     weak let left = service
 
     let answer = try client.call(

@@ -141,7 +141,15 @@ struct AccessTests {
     let secret = try SecureBytes(copying: Array("third".utf8).span.bytes)
     try vault.setSecret(ofItem: id, secret, contentType: "text/plain", granted: try grant(id, 1))
     #expect(try read(id, try grant(id, 1)) == "third")
-    try vault.update(item: id, accessibility: .afterFirstUnlock, granted: try grant(id, 1)) { _ in }
+    // A class of its own question only, and so flags.
+    #expect(throws: VaultError.keepsItsAccess) {
+      try vault.update(item: id, accessibility: .afterFirstUnlock, granted: try grant(id, 1)) { _ in }
+    }
+    #expect(throws: VaultError.keepsItsAccess) {
+      try add("a", "weaker", flags: AccessTests.presence, granted: try grant(id, 1))
+    }
+    try vault.setAccess(
+      ofItem: id, try AccessControl(rawValue: both), accessibility: .afterFirstUnlock, granted: try grant(id, 1))
     #expect(try read(id, try grant(id, 1)) == "third")
     #expect(try vault.info(ofItem: id).accessibility == .afterFirstUnlock)
     try vault.setAccess(

@@ -108,7 +108,11 @@ extension Target {
     case .metadata:
       return [
         ItemMetadata(label: "Mail", attributes: ["service": "mail", "ä": ""], contentType: "text/plain", flags: 1)
-          .encoded(revision: [UInt8](repeating: 1, count: 16))
+          .encoded(revision: [UInt8](repeating: 1, count: 16)),
+        ItemMetadata(
+          label: "", attributes: [:], contentType: "", flags: 8,
+          fingers: try FingerSet([("Reader", ["left-thumb"])])
+        ).encoded(revision: [UInt8](repeating: 1, count: 16)),
       ]
     case .backup: return try backupSeeds()
     // Places in the file, all over it, and every way to damage it.

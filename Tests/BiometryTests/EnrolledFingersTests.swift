@@ -1,0 +1,113 @@
+import Biometry
+import PrivateBus
+import Systemd
+import Testing
+
+/// A fake fprintd on a private bus, and who asks it.
+private final class Scene {
+  let daemon: PrivateBus
+  let loop: EventLoop
+  var fprintd: FakeFprintd?
+  let fingers: EnrolledFingers
+
+  init(_ readers: FakeFprintd.Reader..., exists: Bool = true, patience: Duration = .seconds(10)) throws {
+    daemon = try PrivateBus()
+    loop = try EventLoop()
+    fingers = EnrolledFingers(loop: loop, address: .address(daemon.address), patience: patience)
+    if exists { fprintd = try FakeFprintd(daemon, loop, readers) }
+  }
+
+  func ask() throws -> Result<[EnrolledFingers.Reader], EnrolledFingers.Unknown> {
+    var answers: [Result<[EnrolledFingers.Reader], EnrolledFingers.Unknown>] = []
+    fingers.ask { answers.append($0) }
+    #expect(answers.isEmpty, "told before the call returned")
+    try loop.run(until: "an answer") { !answers.isEmpty }
+    try loop.run(for: .milliseconds(20))
+    #expect(answers.count == 1)
+    return answers[0]
+  }
+}
+
+private func error(_ name: String) -> BusError {
+  BusError(name: "net.reactivated.Fprint.Error." + name, message: "")
+}
+
+@Suite("Enrolled fingers", .timeLimit(.minutes(1))) struct EnrolledFingersTests {
+  @Test("are told of every reader, for whoever asks")
+  func told() throws {
+    let scene = try Scene(
+      .init(name: "Goodix", answer: .success(["left-thumb", "right-index-finger"])),
+      .init(name: "", answer: .success([])), .init(name: "Third", answer: .failure(error("NoEnrolledPrints"))))
+    for _ in 0..<2 {
+      #expect(
+        try scene.ask()
+          == .success([
+            .init(name: "Goodix", fingers: ["left-thumb", "right-index-finger"]), .init(name: "", fingers: []),
+            .init(name: "Third", fingers: []),
+          ]))
+    }
+    #expect(scene.fprintd?.users == Array(repeating: "", count: 6))
+  }
+
+  @Test("may be ten thousand, with any names")
+  func many() throws {
+    let names = (0..<10_000).map { "finger \($0) äöü \u{1F44D}" } + ["", "", String(repeating: "x", count: 100_000)]
+    let scene = try Scene(.init(name: "Reader", answer: .success(names)))
+    #expect(try scene.ask() == .success([.init(name: "Reader", fingers: names)]))
+  }
+
+  @Test("are not known where fprintd does not tell, which is no answer")
+  func errors() throws {
+    let scene = try Scene(.init(name: "Reader", answer: .success(["left-thumb"])), .init(name: "Other", answer: nil))
+    for name in ["PermissionDenied", "ClaimDevice", "Internal", "NoEnrolledPrintsX"] {
+      scene.fprintd?.readers[1].answer = .failure(error(name))
+      #expect(try scene.ask() == .failure(.refused("net.reactivated.Fprint.Error." + name)))
+    }
+    scene.fprintd?.readers[1].answer = .failure(error("NoSuchDevice"))
+    #expect(try scene.ask() == .failure(.noReader))
+    // What says that there are no fingers is that for fingers only.
+    scene.fprintd?.listing = .failure(error("NoEnrolledPrints"))
+    #expect(try scene.ask() == .failure(.refused("net.reactivated.Fprint.Error.NoEnrolledPrints")))
+    scene.fprintd?.listing = .failure(.invalidArguments("no"))
+    #expect(try scene.ask() == .failure(.refused("org.freedesktop.DBus.Error.InvalidArgs")))
+    scene.fprintd?.listing = .success(())
+    scene.fprintd?.readers = []
+    #expect(try scene.ask() == .failure(.noReader))
+    scene.fprintd?.readers = Array(repeating: .init(name: "Reader", answer: .success([])), count: 17)
+    #expect(try scene.ask() == .failure(.refused("too many readers")))
+  }
+
+  @Test("are not waited for without end")
+  func silence() throws {
+    let scene = try Scene(.init(name: "Reader", answer: nil), patience: .milliseconds(200))
+    #expect(try scene.ask() == .failure(.silent))
+    scene.fprintd?.listing = nil
+    #expect(try scene.ask() == .failure(.silent))
+    // The next answer is another one's.
+    scene.fprintd?.listing = .success(())
+    scene.fprintd?.readers[0].answer = .success(["left-thumb"])
+    #expect(try scene.ask() == .success([.init(name: "Reader", fingers: ["left-thumb"])]))
+  }
+
+  @Test("are not known without fprintd, and without a bus")
+  func absence() throws {
+    let scene = try Scene(exists: false)
+    #expect(try scene.ask() == .failure(.noService))
+    scene.daemon.stop()
+    #expect(try scene.ask() == .failure(.noService))
+    try scene.daemon.restart()
+    scene.fprintd = try FakeFprintd(scene.daemon, scene.loop, [.init(name: "Reader", answer: .success([]))])
+    #expect(try scene.ask() == .success([.init(name: "Reader", fingers: [])]))
+  }
+
+  @Test("are not known when the bus goes while they are asked for")
+  func lost() throws {
+    let scene = try Scene(.init(name: "Reader", answer: nil))
+    var answer: Result<[EnrolledFingers.Reader], EnrolledFingers.Unknown>?
+    scene.fingers.ask { answer = $0 }
+    try scene.loop.run(until: "the question") { scene.fprintd?.users.isEmpty == false }
+    scene.daemon.stop()
+    try scene.loop.run(until: "an answer") { answer != nil }
+    #expect(answer == .failure(.silent))
+  }
+}

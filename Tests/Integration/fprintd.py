@@ -1,0 +1,148 @@
+"""A session's system bus, and a stand-in for fprintd on it that tells of fingers what a test says.
+
+The real one, with libfprint's virtual reader, is in Tests/Desktop. Run as a program: `fprintd.py STATE` owns the name
+on the bus of DBUS_SYSTEM_BUS_ADDRESS and answers by the file STATE, read anew for each call; how often it was asked,
+and answered, is how long STATE.asked and STATE.answered are.
+"""
+
+import json
+import pathlib
+import shutil
+import subprocess
+import sys
+
+from gi.repository import Gio, GLib
+
+NAME = "net.reactivated.Fprint"
+MANAGER = "/net/reactivated/Fprint/Manager"
+DEVICE = "/net/reactivated/Fprint/Device/"
+# In the place of fingers: the error that fprintd gives where there are none; no answer for as long as it stands there.
+NO_PRINTS = "NoEnrolledPrints"
+SILENT = "silent"
+INTERFACES = f"""<node>
+  <interface name="{NAME}.Manager"><method name="GetDevices"><arg type="ao" direction="out"/></method></interface>
+  <interface name="{NAME}.Device">
+    <method name="ListEnrolledFingers"><arg type="s" direction="in"/><arg type="as" direction="out"/></method>
+    <property name="name" type="s" access="read"/>
+  </interface>
+</node>"""
+
+
+class Fprintd:
+    """The bus and the stand-in. `set` says what readers there are; without the stand-in nobody answers."""
+
+    def __init__(self, session):
+        self.session = session
+        self.state = session.root / "fprintd"
+        self.set()
+        program = session.root / "bin/fprintd.py"
+        shutil.copy(__file__, program)
+        configuration = session.root / "system-bus.conf"
+        configuration.write_text(
+            f"<busconfig><listen>{session.environment['DBUS_SYSTEM_BUS_ADDRESS']}</listen><auth>EXTERNAL</auth>"
+            '<policy context="default"><allow send_destination="*"/><allow receive_sender="*"/><allow own="*"/>'
+            "</policy>"
+            "</busconfig>"
+        )
+        configuration.chmod(0o644)
+        self._bus = self._start("dbus-daemon", f"--config-file={configuration}", "--nofork", "--print-address")
+        self._program = None
+        self.start()
+
+    def _start(self, *command):
+        """Starts what says a line when it is ready."""
+        process = self.session.start(*command, stdout=subprocess.PIPE, text=True)
+        assert process.stdout.readline(), f"{command} did not start"
+        return process
+
+    def start(self):
+        self._program = self._start("/usr/bin/python3", self.session.root / "bin/fprintd.py", self.state)
+
+    @staticmethod
+    def _end(process):
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+    def stop(self):
+        """There is none any more."""
+        if self._program:
+            self._end(self._program)
+            self._program = None
+
+    def close(self):
+        """Nor any bus."""
+        self.stop()
+        if self._bus:
+            self._end(self._bus)
+            self._bus = None
+
+    def set(self, readers=None):
+        """Readers by name, each with its fingers; or, in their place, the last word of an error's name, or SILENT."""
+        fresh = self.state.with_suffix(".new")
+        fresh.write_text(json.dumps(readers or {}))
+        fresh.chmod(0o644)
+        # What holds an answer back gives it now.
+        fresh.rename(self.state)
+
+    @property
+    def asked(self):
+        """How often it was asked for fingers."""
+        return self._count("asked")
+
+    @property
+    def answered(self):
+        """How often it gave an answer."""
+        return self._count("answered")
+
+    def _count(self, what):
+        file = self.state.with_suffix(f".{what}")
+        return file.stat().st_size if file.exists() else 0
+
+
+def serve(state):
+    """The program."""
+    loop = GLib.MainLoop()
+    bus = Gio.bus_get_sync(Gio.BusType.SYSTEM, None)
+    readers = lambda: json.loads(state.read_text())
+    nodes = Gio.DBusNodeInfo.new_for_xml(INTERFACES)
+
+    def manage(_bus, _sender, _path, _interface, _method, _parameters, call):
+        call.return_value(GLib.Variant("(ao)", ([f"{DEVICE}{number}" for number in range(len(readers()))],)))
+
+    def answer(number, call):
+        fingers = list(readers().values())[number]
+        if fingers == SILENT:
+            return True
+        if isinstance(fingers, str):
+            call.return_dbus_error(f"{NAME}.Error.{fingers}", "")
+        else:
+            call.return_value(GLib.Variant("(as)", (fingers,)))
+        bus.flush_sync(None)
+        count("answered")
+        return False
+
+    def count(what):
+        with open(f"{state}.{what}", "a") as file:
+            file.write("?")
+
+    def tell(_bus, _sender, path, _interface, _method, parameters, call):
+        assert parameters.unpack() == ("",), "only of whoever asks"
+        count("asked")
+        number = int(path.removeprefix(DEVICE))
+        if answer(number, call):
+            GLib.timeout_add(10, answer, number, call)
+
+    def name(_bus, _sender, path, _interface, _name):
+        return GLib.Variant("s", list(readers())[int(path.removeprefix(DEVICE))])
+
+    bus.register_object(MANAGER, nodes.interfaces[0], manage, None, None)
+    for number in range(4):
+        bus.register_object(f"{DEVICE}{number}", nodes.interfaces[1], tell, name, None)
+    Gio.bus_own_name_on_connection(
+        bus, NAME, Gio.BusNameOwnerFlags.NONE, lambda *_: print("ready", flush=True), lambda *_: loop.quit())
+    loop.run()
+
+
+if __name__ == "__main__":
+    serve(pathlib.Path(sys.argv[1]))

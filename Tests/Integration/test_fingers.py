@@ -1,0 +1,312 @@
+"""Items that ask for the fingers that were enrolled when they were stored (biometry-current-set)."""
+
+import pytest
+from clients import CLASS
+from fprintd import NO_PRINTS, SILENT, Fprintd
+from peer import IS_LOCKED, ITEM, NO_SUCH_OBJECT, NOTHING, Peer
+from person import Person
+from session import wait_until
+from vaultreader import APPLICATION, Vault, fingers_digest, machine_identity
+
+REQUIRE = "latchkey:require"
+CURRENT = "biometry-current-set"
+NO_FINGERS = "org.latchkey.Error.NoFingers"
+PERMIT = "auth required pam_permit.so\naccount required pam_permit.so\n"
+ENROLLED = {"Reader": ["left-thumb", "right-index-finger"]}
+OTHERS = [
+    {"Reader": ["left-thumb", "right-index-finger", "right-thumb"]}, {"Reader": ["left-thumb"]},
+    {"Reader": ["left-thumb", "left-index-finger"]}, {"Reader": []}, {"Reader": NO_PRINTS}]  # fmt: skip
+# What says nothing of the fingers.
+UNKNOWN = [
+    {}, {"Reader": "PermissionDenied"}, {"Reader": "NoSuchDevice"}, {"Reader": "Internal"}, {"Other": ["left-thumb"]},
+    ENROLLED | {"Other": []}, {"Other": NO_PRINTS}]  # fmt: skip
+
+
+@pytest.fixture
+def opened(session):
+    """A session in which whoever is asked for a finger shows the right one."""
+    pinentry = session.root / "bin/pinentry"
+    pinentry.write_text("#!/bin/false\n")
+    pinentry.chmod(0o755)
+    (session.root / "pam.d/latchkey-biometry").write_text(PERMIT)
+    assert session.login().returncode == 0
+    return session
+
+
+@pytest.fixture
+def fprintd(opened):
+    stand_in = Fprintd(opened)
+    stand_in.set(ENROLLED)
+    yield stand_in
+    stand_in.close()
+
+
+@pytest.fixture
+def peer(opened):
+    connected = Peer(opened)
+    yield connected
+    connected.close()
+
+
+@pytest.fixture
+def item(fprintd, peer):
+    return peer.create("the secret", {"k": "v", REQUIRE: CURRENT}, label="Bank")
+
+
+def read(peer, item):
+    """What a client reads that asks first; None where it is refused."""
+    _, prompt = peer.unlock(item)
+    dismissed, _, paths = peer.prompt(prompt)
+    assert paths == ([] if dismissed else [item])
+    return None if dismissed else peer.read(item)
+
+
+def asks_for_a_password(session):
+    """From now on there is something on the screen while the finger is asked for."""
+    stack = (session.root / "pam.d/latchkey-presence").read_text()
+    (session.root / "pam.d/latchkey-biometry").write_text(stack)
+
+
+def is_gone(session, peer, item):
+    assert peer.search({"k": "v"}) == ([], [])
+    assert peer.read_error(item) == NO_SUCH_OBJECT
+    assert peer.unlock(item) == ([], NOTHING)
+    return session.status()["items"] == 0
+
+
+def test_it_opens_as_long_as_the_fingers_are_the_same(opened, fprintd, peer, item):
+    assert peer.read_error(item) == IS_LOCKED
+    for order in (ENROLLED, {"Reader": ENROLLED["Reader"][::-1]}):
+        fprintd.set(order)
+        before = fprintd.asked
+        assert read(peer, item) == b"the secret"
+        assert fprintd.asked == before + 2, "before the prompt, and when PAM accepted"
+    opened.restart()
+    assert opened.login().returncode == 0
+    opened.run("latchkey", "rotate", "--stdin", input=opened.password + "\n", check=True)
+    again = Peer(opened)
+    assert read(again, item) == b"the secret"
+    again.close()
+
+
+def test_what_it_remembers_is_in_its_metadata(opened, fprintd, peer):
+    fprintd.set({"Zwei": ["right-thumb", "left-thumb"], "Eins": ["left-thumb"], "Drei": NO_PRINTS})
+    peer.create("the secret", {"k": "v", REQUIRE: CURRENT})
+    peer.create("other", {"k": "w", REQUIRE: "biometry-any"})
+    opened.restart()
+    items = Vault(opened.vault, opened.password, machine_identity(APPLICATION)).items.values()
+    expected = fingers_digest({"Drei": [], "Eins": ["left-thumb"], "Zwei": ["left-thumb", "right-thumb"]})
+    assert {item.attributes["k"]: item.fingers for item in items} == {"v": expected, "w": None}
+    assert {item.secret for item in items} == {b"the secret", b"other"}
+
+
+# MARK: storing
+
+
+@pytest.mark.parametrize(
+    ("readers", "words"), [
+        ({}, CURRENT), ({"Reader": []}, CURRENT), ({"Reader": NO_PRINTS}, CURRENT), ({"Reader": "Internal"}, CURRENT),
+        ({"Reader": NO_PRINTS}, f"{CURRENT},application-password"), ({}, f"{CURRENT},or,device-passcode")])  # fmt: skip
+def test_it_is_not_stored_where_no_finger_is_known(opened, fprintd, peer, readers, words):
+    fprintd.set(readers)
+    failure = peer.create_error("secret", {"k": "v", REQUIRE: words})
+    assert failure.name == NO_FINGERS and "finger" in failure.message
+    assert opened.status()["items"] == 0 and peer.prompts() == []
+
+
+def test_it_is_not_stored_without_fprintd(opened, fprintd, peer):
+    fprintd.stop()
+    failure = peer.create_error("secret", {"k": "v", REQUIRE: CURRENT})
+    assert failure.name == NO_FINGERS and "there is no fprintd" in failure.message
+    fprintd.close()
+    assert peer.create_error("secret", {"k": "v", REQUIRE: CURRENT}).name == NO_FINGERS
+    done = opened.run("latchkey", "add", "--label", "Bank", "--require", CURRENT, "k=v", input="secret")
+    assert done.returncode == 1 and "there is no fprintd" in done.stderr
+    assert opened.status()["items"] == 0
+
+
+def test_it_is_not_stored_where_fprintd_does_not_answer(opened, fprintd, peer):
+    fprintd.set({"Reader": SILENT})
+    failure = peer.create_error("secret", {"k": "v", REQUIRE: CURRENT})
+    assert failure.name == NO_FINGERS and "fprintd does not answer" in failure.message
+    assert opened.status()["items"] == 0
+
+
+def store_slowly(session, fprintd):
+    """secret-tool, while its item waits for fprintd."""
+    fprintd.set({"Reader": SILENT})
+    person = Person(session, "secret-tool", "store", "--label=Bank", "k", "v", REQUIRE, CURRENT)
+    person.expect("Password: ").type("the secret")
+    wait_until(lambda: fprintd.asked, "the question")
+    return person
+
+
+def test_others_are_served_while_fprintd_thinks(opened, fprintd, peer):
+    person = store_slowly(opened, fprintd)
+    peer.create("free", {"a": "b"})
+    assert peer.search({"k": "v"}) == ([], [])
+    fprintd.set(ENROLLED)
+    person.output()
+    assert person.status == 0
+    (item,) = peer.search({"k": "v"})[1]
+    assert read(peer, item) == b"the secret"
+
+
+def test_a_lock_ends_what_waits_for_fprintd(opened, fprintd, peer):
+    person = store_slowly(opened, fprintd)
+    opened.lock()
+    # secret-tool hears that it is locked, and asks for that.
+    person.expect("Enter your login password").press("c").output()
+    assert person.status == 1
+    fprintd.set(ENROLLED)
+    assert opened.locker().returncode == 0
+    assert peer.search({}) == ([], [])
+
+
+def test_a_client_that_is_gone_stores_nothing(opened, fprintd, peer):
+    person = store_slowly(opened, fprintd)
+    person.press("c").output()
+    fprintd.set(ENROLLED)
+    assert peer.create("the secret", {"a": "b", REQUIRE: CURRENT})
+    assert opened.status()["items"] == 1
+
+
+# MARK: other fingers
+
+
+@pytest.mark.parametrize("others", OTHERS)
+def test_other_fingers_are_its_end(opened, fprintd, peer, item, others):
+    fprintd.set(others)
+    assert read(peer, item) is None
+    assert peer.wait_for_member("ItemDeleted") == (item,)
+    fprintd.set(ENROLLED)
+    assert is_gone(opened, peer, item)
+    (line,) = [line for line in opened.log().splitlines() if "destroyed for good" in line]
+    assert "login/1 was destroyed" in line and "Bank" not in line
+    opened.restart()
+    assert opened.login().returncode == 0
+    again = Peer(opened)
+    assert is_gone(opened, again, item)
+    again.close()
+
+
+@pytest.mark.parametrize("words", [f"{CURRENT},or,device-passcode", f"{CURRENT},application-password"])
+def test_nobody_is_asked_for_what_is_at_its_end(opened, fprintd, peer, words):
+    person = Person(opened, "secret-tool", "store", "--label=Bank", "k", "v", REQUIRE, words)
+    person.expect("Password: ").type("the secret")
+    if "application" in words:
+        person.expect("Choose a passphrase").type("open sesame").expect("again").type("open sesame")
+    person.output()
+    asks_for_a_password(opened)
+    fprintd.set(OTHERS[0])
+    person = Person(opened, "secret-tool", "lookup", "k", "v")
+    assert person.output() == "" and person.status == 1
+    assert opened.status()["items"] == 0
+
+
+def test_they_are_looked_at_again_when_the_person_has_answered(opened, fprintd, peer, item):
+    asks_for_a_password(opened)
+    person = Person(opened, "secret-tool", "lookup", "k", "v").expect("Bank")
+    fprintd.set(OTHERS[0])
+    person.type(opened.password)
+    assert "the secret" not in person.output() and person.status == 1
+    fprintd.set(ENROLLED)
+    assert is_gone(opened, peer, item)
+
+
+def test_a_lock_while_they_are_looked_at_leaves_nothing_open(opened, fprintd, peer):
+    # Its key is there behind the lock as well.
+    item = peer.create("the secret", {"k": "v", REQUIRE: CURRENT, CLASS: "after-first-unlock"}, label="Bank")
+    asks_for_a_password(opened)
+    person = Person(opened, "secret-tool", "lookup", "k", "v").expect("Bank")
+    before = fprintd.asked
+    fprintd.set({"Reader": SILENT})
+    person.type(opened.password)
+    wait_until(lambda: fprintd.asked > before, "the second question")
+    opened.lock()
+    before = fprintd.answered
+    fprintd.set(ENROLLED)
+    wait_until(lambda: fprintd.answered > before, "the answer")
+    assert opened.status()["state"] == "locked"
+    # What is asked now is for the session, and another question.
+    assert "the secret" not in person.expect("Enter your login password").press("c").output()
+    assert opened.locker().returncode == 0
+    assert peer.read_error(item) == IS_LOCKED
+
+
+# MARK: what says nothing of the fingers
+
+
+@pytest.mark.parametrize("readers", UNKNOWN)
+def test_where_fingers_cannot_be_told_it_is_refused_and_kept(fprintd, peer, item, readers):
+    fprintd.set(readers)
+    assert read(peer, item) is None
+    assert peer.search({"k": "v"}) == ([], [item]) and peer.read_error(item) == IS_LOCKED
+    fprintd.set(ENROLLED)
+    assert read(peer, item) == b"the secret"
+
+
+@pytest.mark.parametrize("gone", ["silent", "service", "bus"])
+def test_without_an_answer_it_is_refused_and_kept(opened, fprintd, peer, item, gone):
+    if gone == "silent":
+        fprintd.set({"Reader": SILENT})
+    else:
+        fprintd.stop() if gone == "service" else fprintd.close()
+    assert read(peer, item) is None
+    assert peer.search({"k": "v"}) == ([], [item])
+    assert "login/1 is not opened" in opened.log()
+    if gone != "bus":
+        fprintd.set(ENROLLED)
+        if gone == "service":
+            fprintd.start()
+        assert read(peer, item) == b"the secret"
+
+
+def test_unknown_at_the_second_look_gives_nothing_and_keeps_it(opened, fprintd, peer, item):
+    asks_for_a_password(opened)
+    person = Person(opened, "secret-tool", "lookup", "k", "v").expect("Bank")
+    fprintd.set({})
+    person.type(opened.password)
+    assert "the secret" not in person.output() and person.status == 1
+    fprintd.set(ENROLLED)
+    person = Person(opened, "secret-tool", "lookup", "k", "v").expect("Bank").type(opened.password)
+    assert person.last_line() == "the secret"
+
+
+# MARK: changes
+
+
+def test_it_is_changed_only_as_it_is_read(opened, fprintd, peer, item):
+    for attributes in ({"k": "v"}, {"k": "v", REQUIRE: CURRENT}):
+        assert peer.create_error("new", attributes).name == IS_LOCKED
+    assert peer.write_error(item, "new") == IS_LOCKED
+    peer.prompt(peer.unlock(item)[1])
+    peer.write(item, "new")
+    assert read(peer, item) == b"new"
+    peer.prompt(peer.unlock(item)[1])
+    assert peer.create("newer", {"k": "v"}) == item
+    fprintd.set(OTHERS[0])
+    # Without a question there is no grant; with one, it is at its end.
+    assert peer.create_error("newest", {"k": "v", REQUIRE: CURRENT}).name == IS_LOCKED
+    assert read(peer, item) is None and is_gone(opened, peer, item)
+
+
+def test_another_item_may_begin_to_ask_for_them(opened, fprintd, peer):
+    (opened.root / "pam.d/latchkey-presence").write_text(PERMIT)
+    item = peer.create("old", {"k": "v", REQUIRE: "user-presence"})
+    peer.prompt(peer.unlock(item)[1])
+    assert peer.create("new", {"k": "v", REQUIRE: CURRENT}) == item
+    assert read(peer, item) == b"new"
+    fprintd.set(OTHERS[0])
+    assert read(peer, item) is None and is_gone(opened, peer, item)
+
+
+def test_no_backup_has_it(opened, fprintd, peer, item):
+    done = opened.run("latchkey", "backup", "--passphrase-stdin", str(opened.home / "b"), input="backup\n")
+    assert done.returncode == 4 and "what it asks for keeps it out of backups" in done.stdout + done.stderr
+
+
+def test_its_end_needs_no_finger(opened, fprintd, peer, item):
+    fprintd.set({})
+    peer.call(item, ITEM, "Delete")
+    assert is_gone(opened, peer, item)

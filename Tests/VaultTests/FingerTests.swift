@@ -1,0 +1,173 @@
+import Glibc
+import Keybag
+import Sodium
+import Testing
+
+@testable import Vault
+
+/// Items that remember which fingers were enrolled.
+@Suite("Items of the enrolled fingers")
+struct FingerTests {
+  let home: Home
+  let vault: Vault
+  static let current = 0x8 as UInt32
+  static let passphrase = 0x8000_0000 as UInt32
+
+  init() throws {
+    home = try Home()
+    vault = try home.unlocked()
+  }
+
+  static func set(_ fingers: String..., reader: String = "Reader") throws -> FingerSet {
+    try FingerSet([(reader, fingers)])
+  }
+
+  func add(
+    _ secret: String = "secret", flags: UInt32 = FingerTests.current, fingers: FingerSet?,
+    _ accessibility: AccessibilityClass? = nil, granted: AccessGrant? = nil
+  ) throws -> Int64 {
+    try vault.createItem(
+      in: vault.collections[0],
+      ItemMetadata(label: "a", attributes: ["n": "a"], contentType: "text/plain", flags: flags, fingers: fingers),
+      secret: try SecureBytes(copying: Array(secret.utf8).span.bytes), accessibility: accessibility, replacing: true,
+      granted: { $0 == granted?.item ? granted : nil }
+    ).id
+  }
+
+  @Test("a set is the same in any order, and another one with any difference")
+  func sets() throws {
+    let set = try FingerTests.set("left-thumb", "right-thumb")
+    #expect(try FingerTests.set("right-thumb", "left-thumb") == set)
+    #expect(try FingerSet([("b", ["x"]), ("a", ["y"])]) == FingerSet([("a", ["y"]), ("b", ["x"])]))
+    #expect(try FingerSet([("a", ["y"]), ("a", ["x"])]) == FingerSet([("a", ["x"]), ("a", ["y"])]))
+    let others: [(String, [String])] = [
+      ("Reader", []), ("Reader", ["left-thumb"]), ("Reader", ["left-thumbright-thumb"]),
+      ("Reader", ["left-thumb", "right-thumb", ""]),
+      ("Reader", ["left-thumb", "left-thumb", "right-thumb"]), ("Reader", ["left-thumb", "Right-thumb"]),
+    ]
+    for other in others { #expect(set.change(to: try FingerSet([other])) == .otherFingers, "\(other)") }
+    #expect(
+      try FingerSet([("a", ["x"]), ("b", [])]).change(to: FingerSet([("a", []), ("b", ["x"])])) == .otherFingers)
+    #expect(try FingerSet([("a", ["b"]), ("c", [])]) != FingerSet([("a", []), ("b", ["c"])]))
+    for readers in [[], ["Other"], ["Reader", "Other"], ["Reader", "Reader"], ["Reader", ""]] {
+      let other = try FingerSet(readers.map { ($0, ["left-thumb", "right-thumb"]) })
+      #expect(set.change(to: other) == .otherReaders, "\(readers)")
+    }
+    #expect(try FingerSet([]).isEmpty && FingerSet([("a", []), ("b", [])]).isEmpty)
+    #expect(try !FingerSet([("a", []), ("b", ["x"])]).isEmpty)
+  }
+
+  @Test(
+    "it remembers them in every class, over a lock, new keys and another start", arguments: AccessibilityClass.allCases)
+  func remembers(_ accessibility: AccessibilityClass) throws {
+    let set = try FingerTests.set("left-thumb")
+    let id = try add(fingers: set, accessibility)
+    let copy = try Home(copying: home)
+    for vault in [vault, try copy.unlocked()] {
+      #expect(try vault.remembersFingers(ofItem: id))
+      #expect(try vault.changeOfFingers(ofItem: id, to: set) == FingerSet.Change.none)
+      #expect(try vault.changeOfFingers(ofItem: id, to: try FingerTests.set("right-thumb")) == .otherFingers)
+      #expect(try vault.info(ofItem: id).metadata?.label == "a")
+      let grant = try #require(try vault.grant(item: id))
+      #expect(plain(try vault.readSecret(ofItem: id, granted: grant).secret) == Array("secret".utf8))
+      try vault.update(item: id, granted: grant) { $0.label = "b" }
+      #expect(try vault.changeOfFingers(ofItem: id, to: set) == FingerSet.Change.none)
+      try vault.update(item: id, granted: grant) { $0.label = "a" }
+    }
+  }
+
+  @Test("none is stored without fingers to remember", arguments: [FingerTests.current, 0x8000_0008])
+  func needed(_ flags: UInt32) throws {
+    for fingers in [nil, try FingerSet([]), try FingerSet([("Reader", [])])] {
+      #expect(throws: VaultError.noFingerEnrolled) {
+        try vault.createItem(
+          in: vault.collections[0],
+          ItemMetadata(label: "a", attributes: [:], contentType: "", flags: flags, fingers: fingers),
+          secret: try SecureBytes(copying: [1].span.bytes), accessibility: nil, replacing: false,
+          passphrase: flags >> 31 == 1
+            ? NewItemPassphrase(.make(), key: try Key(copying: [UInt8](repeating: 1, count: 32).span.bytes)) : nil)
+      }
+    }
+    #expect(try vault.itemCount() == 0)
+    // Where nothing asks for them, none are kept.
+    let id = try add(flags: 0x1, fingers: try FingerTests.set("left-thumb"))
+    #expect(try !vault.remembersFingers(ofItem: id) && vault.info(ofItem: id).metadata?.fingers == nil)
+    #expect(try vault.changeOfFingers(ofItem: id, to: try FingerTests.set("left-thumb")) == nil)
+  }
+
+  @Test("a replaced one keeps what it remembers, or takes new ones, with a grant only")
+  func replaced() throws {
+    let (old, new) = (try FingerTests.set("left-thumb"), try FingerTests.set("right-thumb"))
+    let id = try add(fingers: old)
+    #expect(throws: VaultError.needsGrant) { try add("new", fingers: new) }
+    #expect(throws: VaultError.needsGrant) { try add("new", flags: 0, fingers: nil) }
+    #expect(try vault.changeOfFingers(ofItem: id, to: old) == FingerSet.Change.none)
+    #expect(try add("new", flags: 0, fingers: nil, granted: try vault.grant(item: id)) == id)
+    #expect(try vault.changeOfFingers(ofItem: id, to: old) == FingerSet.Change.none)
+    try vault.setSecret(
+      ofItem: id, try SecureBytes(copying: [1].span.bytes), contentType: "", granted: try vault.grant(item: id))
+    #expect(try vault.changeOfFingers(ofItem: id, to: old) == FingerSet.Change.none)
+    #expect(try add("newer", fingers: new, granted: try vault.grant(item: id)) == id)
+    #expect(try vault.changeOfFingers(ofItem: id, to: new) == FingerSet.Change.none)
+    let presence = try AccessControl(rawValue: 1)
+    try vault.setAccess(ofItem: id, presence, granted: try vault.grant(item: id))
+    #expect(try !vault.remembersFingers(ofItem: id))
+    let control = try AccessControl(rawValue: FingerTests.current)
+    #expect(throws: VaultError.needsGrant) { try vault.setAccess(ofItem: id, control, fingers: new) }
+    #expect(throws: VaultError.noFingerEnrolled) {
+      try vault.setAccess(ofItem: id, control, granted: try vault.grant(item: id))
+    }
+    try vault.setAccess(ofItem: id, control, fingers: old, granted: try vault.grant(item: id))
+    #expect(try vault.changeOfFingers(ofItem: id, to: old) == FingerSet.Change.none)
+  }
+
+  @Test("its end is for good: nothing of its row is in the files")
+  func end() throws {
+    let id = try add(fingers: try FingerTests.set("left-thumb"))
+    let row = try #require(try vault.store?.item(id))
+    let grant = try vault.grant(item: id)
+    func traces() -> Int {
+      home.contents.values.count { contains($0, row.secret) || contains($0, row.itemKey) || contains($0, row.metadata) }
+    }
+    vault.settleWhole()
+    #expect(traces() == 1)
+    let ended = try #require(try vault.endItem(id))
+    #expect(ended.id == id && ended.collection == vault.collections[0])
+    #expect(traces() == 0)
+    let copy = try Home(copying: home)
+    for vault in [vault, try copy.unlocked()] {
+      #expect(throws: VaultError.noSuchItem) { try vault.readSecret(ofItem: id, granted: grant) }
+      #expect(throws: VaultError.noSuchItem) { try vault.readability(ofItem: id) }
+      #expect(try vault.search(.attributes(["n": "a"])).isEmpty)
+      #expect(try vault.endItem(id) == nil)
+    }
+  }
+
+  @Test(
+    "it is dead also where its end cannot be written yet", .enabled(if: geteuid() == 0, "needs to mount a small disk"))
+  func fullDisk() throws {
+    let disk = try #require(SmallDisk())
+    let home = try Home(below: disk.path)
+    let vault = try home.unlocked()
+    let id = try vault.createItem(
+      in: 1,
+      ItemMetadata(
+        label: "a", attributes: ["n": "a"], contentType: "", flags: FingerTests.current,
+        fingers: try FingerTests.set("left-thumb")), secret: try secure([1]), accessibility: nil, replacing: false
+    ).id
+    let grant = try vault.grant(item: id)
+    vault.settleWhole()
+    disk.fill()
+    #expect(try vault.endItem(id) != nil)
+    #expect(try vault.store?.item(id) != nil, "the disk has room")
+    for _ in 0..<2 {
+      #expect(throws: VaultError.noSuchItem) { try vault.readSecret(ofItem: id, granted: grant) }
+      #expect(throws: VaultError.noSuchItem) { try vault.grant(item: id) }
+      #expect(try vault.search(.attributes(["n": "a"])).isEmpty && vault.items(in: 1).isEmpty)
+      #expect(try vault.collection(ofItem: id) == nil && vault.endItem(id) == nil)
+      disk.free()
+      vault.settle()
+    }
+    #expect(try vault.store?.item(id) == nil)
+  }
+}
