@@ -139,7 +139,8 @@ let package = Package(
       dependencies: ["Keybag", "PrivateBus", "Prompts", "SecretService", "Systemd", "Vault"],
       swiftSettings: strict),
     .testTarget(
-      name: "PromptsTests", dependencies: ["Control", "Keybag", "Prompts", "Systemd"], swiftSettings: strict),
+      name: "PromptsTests", dependencies: ["CLinux", "Control", "Keybag", "Prompts", "Scratch", "Systemd"],
+      swiftSettings: strict),
     .target(
       name: "StandInDevice", dependencies: ["Keybag", "Posix", "Sodium"], path: "Tests/StandInDevice",
       swiftSettings: strict),

@@ -18,7 +18,7 @@ public struct Wording: Sendable {
     let kind = service == .collection ? "collection" : "item"
     subject = label.isEmpty ? "the \(kind)" : "the \(kind) \"\(label)\""
     let caller = PlainText.name(request.caller)
-    let application = caller.isEmpty ? "An application" : "The application \"\(caller)\""
+    let application = caller.isEmpty ? "An application" : "The application \"\(caller)\" (as far as can be told)"
     switch request.purpose {
     case .item: detail = "\(application) wants to read or change \(subject)."
     case .newItemPassphrase: detail = "\(application) wants to store \(subject)."

@@ -16,9 +16,17 @@ public protocol PromptQueueDelegate: AnyObject {
   /// A person answered, and PAM accepted it.
   ///
   /// - Parameters:
+  ///   - caller: who was named to the person.
   ///   - answer: what ``PromptQueue/keep(_:prompt:)`` was given for this prompt.
   ///   - access: what the person was shown that the item asks for.
-  func accepted(_ question: Question, showing access: AccessControl, answer: AnyObject?)
+  /// - Returns: whether that counted for anything.
+  func accepted(_ question: Question, for caller: Caller, showing access: AccessControl, answer: AnyObject?) -> Bool
+  /// A question begins to wait for the person.
+  func asked(_ question: Question)
+  /// It does not wait any more. Told once for each ``asked(_:)``, but when the daemon ends.
+  func ended(_ question: Question, for caller: Caller, _ end: PromptEnd)
+  /// A program made use of what a person answered.
+  func used(_ question: Question, by caller: Caller)
   /// Starts the program that shows the prompt of this number.
   ///
   /// - Parameter failed: to be called, at once or later, when it could not be started.
@@ -77,7 +85,7 @@ public final class PromptQueue {
     let limit = delegate.isLockerUp ? PromptQueue.limitBehindLocker : PromptQueue.limit
     ticket.timer = try? loop.addTimer(after: limit) { [weak self, weak ticket] in
       guard let self, let ticket else { return }
-      cancel(ticket)
+      cancel(ticket, .expired)
       ticket.end()
     }
     if let shared = prompts.first(where: { $0.question == question && !$0.isOwn }) {
@@ -86,19 +94,25 @@ public final class PromptQueue {
       let prompt = PendingPrompt(question: question)
       prompt.tickets = [ticket]
       prompts.append(prompt)
+      delegate.asked(question)
     }
     advance()
     return ticket
   }
 
   /// The client does not wait any more.
-  public func cancel(_ ticket: PromptTicket) {
+  public func cancel(_ ticket: PromptTicket) { cancel(ticket, .withdrawn) }
+
+  /// A program made use of what a person answered.
+  public func used(_ question: Question, by caller: Caller) { delegate.used(question, by: caller) }
+
+  private func cancel(_ ticket: PromptTicket, _ end: PromptEnd) {
     ticket.timer = nil
     guard let prompt = prompts.first(where: { $0.tickets.contains { $0 === ticket } }) else { return }
     let shown = prompt.caller
     prompt.tickets.removeAll { $0 === ticket }
     if prompt.tickets.isEmpty {
-      remove(prompt)
+      remove(prompt, end, for: shown)
     } else if prompt.caller != shown {
       // It named who is gone, and stands on his terminal, where a shell may read what is typed. It is shown anew.
       prompt.hide()
@@ -117,7 +131,7 @@ public final class PromptQueue {
       prompt.tickets = tickets.filter { !$0.1 }.map(\.0)
       // Taken away first: whoever is told that it ended may ask again at once.
       if prompt.tickets.isEmpty {
-        remove(prompt)
+        remove(prompt, .outdated, for: shown)
       } else if delegate.isLockerUp || prompt.caller != shown {
         // Nobody sees it, or somebody who is not to be asked, or it names who is gone. It is shown again afterwards.
         prompt.hide()
@@ -157,17 +171,28 @@ public final class PromptQueue {
     prompt.isOwn = true
     prompt.phase = .shown(connection)
     prompts.append(prompt)
+    delegate.asked(question)
     return (prompt.number, request(prompt))
   }
 
   /// The program says that the prompt has ended, or is gone.
   ///
-  /// - Parameter accepted: whether PAM accepted what the person gave. That counts for conditions, which are no keys.
-  public func ended(on connection: any PromptConnection, accepted: Bool = false) {
+  /// - Parameter outcome: what it said; nil for one that is gone. That PAM accepted what the person gave counts for
+  ///   conditions, which are no keys.
+  public func ended(on connection: any PromptConnection, _ outcome: PromptOutcome? = nil) {
     guard let prompt = prompts.first(where: { $0.isShown(on: connection) }) else { return }
-    if accepted { delegate.accepted(prompt.question, showing: prompt.access, answer: prompt.answer) }
+    let end: PromptEnd =
+      switch outcome {
+      case .accepted:
+        delegate.accepted(prompt.question, for: prompt.caller, showing: prompt.access, answer: prompt.answer)
+          ? .granted : .outdated
+      case .refused: .refused
+      case .dismissed: .dismissed
+      case .unavailable: .unavailable
+      case nil: .broken
+      }
     prompt.phase = .waiting
-    remove(prompt)
+    remove(prompt, end)
     prompt.endTickets()
     advance()
   }
@@ -198,7 +223,7 @@ public final class PromptQueue {
       prompt.answer = nil
       switch prompt.question {
       case .item, .newItemPassphrase:
-        remove(prompt)
+        remove(prompt, .locked)
         prompt.endTickets()
       case .login, .collection, .newPassphrase, .newBackup, .backup: break
       }
@@ -211,7 +236,7 @@ public final class PromptQueue {
   public func wasWrong(prompt number: UInt64) {
     guard let prompt = prompts.first(where: { $0.number == number }) else { return }
     prompt.wrongAnswers += 1
-    if prompt.wrongAnswers >= PromptQueue.wrongAnswerLimit { giveUp(prompt) }
+    if prompt.wrongAnswers >= PromptQueue.wrongAnswerLimit { giveUp(prompt, .refused) }
   }
 
   // MARK: - the queue
@@ -238,9 +263,13 @@ public final class PromptQueue {
       terminal: prompt.caller.terminal, access: subject.access)
   }
 
-  private func remove(_ prompt: PendingPrompt) {
+  /// Takes a prompt out of the queue, which nobody waits for any more.
+  ///
+  /// - Parameter caller: who was named last, where nobody is left.
+  private func remove(_ prompt: PendingPrompt, _ end: PromptEnd, for caller: Caller? = nil) {
     prompts.removeAll { $0 === prompt }
     prompt.hide()
+    delegate.ended(prompt.question, for: caller ?? prompt.caller, end)
   }
 
   /// Shows the next one, if none is shown and somebody is there to see it.
@@ -265,8 +294,8 @@ public final class PromptQueue {
     }
   }
 
-  private func giveUp(_ prompt: PendingPrompt) {
-    remove(prompt)
+  private func giveUp(_ prompt: PendingPrompt, _ end: PromptEnd = .unavailable) {
+    remove(prompt, end)
     prompt.endTickets()
     advance()
   }

@@ -63,7 +63,7 @@ public final class SecretService {
     self.promptQueue = promptQueue
     self.isLockerUp = isLockerUp
     self.defaultClass = defaultClass
-    grants = AccessGrants(loop: loop)
+    grants = AccessGrants(loop: loop) { [promptQueue] in promptQueue.used($0, by: $1) }
     sessionVault = try Vault(inMemoryWithLabel: "Session")
     let service = serviceInterface
     let collection = collectionInterface
@@ -253,13 +253,24 @@ public final class SecretService {
   }
 
   /// Lets a client read an item once: a person answered for it.
-  public func add(_ grant: AccessGrant, for client: String) { grants.add(grant, for: client) }
+  ///
+  /// - Parameter caller: who was named to the person.
+  public func add(_ grant: AccessGrant, for client: String, _ caller: Caller) { grants.add(grant, for: client, caller) }
 
   /// Whether a person's answer for that client stands.
   public func isGranted(_ item: Int64, for client: String) -> Bool { grants.allow(item, for: client) }
 
   /// The item that a question about a new passphrase is for; nil where nobody waits for it any more.
   public func label(ofWaiting question: Question) -> String? { waiting(question)?.item.label }
+
+  /// What is known of an item that waits for this passphrase, or was just stored with it: its collection in the vault, its
+  /// number once it has one, its label, and the class that its maker named.
+  public func waitingItem(
+    _ question: Question
+  ) -> (collection: Int64, item: Int64?, label: String, accessibility: AccessibilityClass?)? {
+    guard let item = waiting(question)?.item, case .vault(let collection) = item.collection else { return nil }
+    return (collection, item.stored?.id, item.label, item.control.accessibility)
+  }
 
   /// Stores the item that waits for this passphrase.
   public func store(_ question: Question, _ passphrase: consuming NewItemPassphrase) throws(BusError) {

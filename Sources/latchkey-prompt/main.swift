@@ -63,7 +63,7 @@ private func authenticate(
     case .accepted: break
     }
   }
-  return .dismissed
+  return .refused
 }
 
 private func serve(_ options: Options) throws {

@@ -40,21 +40,28 @@ extension Daemon: PromptQueueDelegate {
     }
   }
 
-  func accepted(_ question: Question, showing access: AccessControl, answer: AnyObject?) {
+  func accepted(_ question: Question, for caller: Caller, showing access: AccessControl, answer: AnyObject?) -> Bool {
     switch question {
     case .item(let id, let client):
       // What it asks for may be another thing by now than was shown.
-      guard access.asksForAnything, (try? vault.info(ofItem: id))?.access == access else { return }
+      guard access.asksForAnything, (try? vault.info(ofItem: id))?.access == access else { return false }
       // Without a passphrase, what the conditions' stacks said is all there is.
-      guard let grant = answer as? AccessGrant ?? (try? vault.grant(item: id)) else { return }
-      presence?.service?.add(grant, for: client)
+      guard let service = presence?.service, let grant = answer as? AccessGrant ?? (try? vault.grant(item: id)) else {
+        return false
+      }
+      service.add(grant, for: client, caller)
+      return true
     case .newItemPassphrase:
       // Only now: a stack that refuses after the passphrase was typed stores nothing.
-      guard let passphrase = (answer as? ChosenPassphrase)?.take() else { return }
-      do throws(BusError) { try presence?.service?.store(question, passphrase) } catch {
-        Journal.log(.warning, "an item was not stored after its passphrase was chosen: \(error.message)")
+      guard let passphrase = (answer as? ChosenPassphrase)?.take(), let service = presence?.service else {
+        return false
       }
-    case .login, .collection, .newPassphrase, .newBackup, .backup: break
+      do throws(BusError) { try service.store(question, passphrase) } catch {
+        Journal.log(.warning, "an item was not stored after its passphrase was chosen: \(error.message)")
+        return false
+      }
+      return true
+    case .login, .collection, .newPassphrase, .newBackup, .backup: return true
     }
   }
 
@@ -75,8 +82,8 @@ extension Daemon {
     prompts.show(number, on: connection)
   }
 
-  func promptEnded(on connection: any PromptConnection, accepted: Bool) {
-    prompts.ended(on: connection, accepted: accepted)
+  func promptEnded(on connection: any PromptConnection, _ outcome: PromptOutcome?) {
+    prompts.ended(on: connection, outcome)
     archiveEnded(on: connection)
   }
 

@@ -21,6 +21,8 @@ final class Daemon {
   private(set) var presence: BusPresence?
   let launcher: PromptLauncher
   private(set) lazy var prompts = PromptQueue(loop: loop, delegate: self)
+  /// What the access log is to say of the items that somebody is asked about now.
+  var askedAbout: [Question: AccessEvent] = [:]
   /// The backup or restore that is under way.
   var archive: Archive?
   /// Keys that wait until the locker is gone.
@@ -74,6 +76,7 @@ final class Daemon {
     idle = try loop.addIdle { [weak self] in self?.idleTurn() ?? false }
     followPassword()
     settle = try loop.addTimer(after: Daemon.settleTime, repeating: true) { [weak self] in
+      self?.vault.writeAccessLog()
       self?.vault.settle()
       // A device key service that did not answer may do so now.
       self?.followPassword()
@@ -87,6 +90,7 @@ final class Daemon {
   ///
   /// - Returns: whether there is more.
   private func idleTurn() -> Bool {
+    vault.writeAccessLog()
     if !vault.isVerified {
       if vault.verifyStep() { return true }
       presence?.service?.verificationEnded()
@@ -119,6 +123,7 @@ final class Daemon {
   /// Erases every key and empties the log: the program ends.
   func end() {
     staged = nil
+    vault.writeAccessLog()
     vault.seal()
     vault.settle()
     presence?.manage(.stop, Daemon.firstUnlockUnit)

@@ -77,7 +77,7 @@ def test_the_right_password_in_gnomes_dialog(prompting, gnome, screen):
     ask(prompting, gnome, screen, caller="mail")
     (text,) = shown(gnome)
     assert (text["title"], text["message"]) == ("Unlock Latchkey", "Enter your login password")
-    assert text["description"] == 'The application "mail" wants access to your secrets.'
+    assert text["description"] == 'The application "mail" (as far as can be told) wants access to your secrets.'
     assert (text["warning"], text["password-new"]) == ("", False)
     screen.type(PASSWORD)
     assert prompting.end() == ACCEPTED
@@ -242,7 +242,7 @@ def test_the_right_password_in_plasmas_window(prompting, plasma, gnome):
     assert prompting.end() == ACCEPTED
     ((member, path, parent, token, name),) = window.prompts
     assert (member, parent, token) == ("UnlockCollectionPrompt", "", "")
-    assert name == 'Latchkey: Enter your login password. The application "mail" wants access to your secrets'
+    assert name == 'Latchkey: Enter your login password. The application "mail" (as far as can be told) wants access to your secrets'
     wait_until(lambda: window.actions == [0], "the window's end")
     assert window.retries == [] and not gnome.calls("BeginPrompting")
 

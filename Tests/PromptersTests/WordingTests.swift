@@ -36,13 +36,13 @@ struct WordingTests {
     let passphrase = wording(.item, label: "Bank", caller: "mail").question(
       "Passphrase: ", isVisible: false, warning: "")
     #expect(passphrase.message == "Enter the passphrase of the item \"Bank\"" && !passphrase.isNew)
-    #expect(passphrase.detail == "The application \"mail\" wants to read or change the item \"Bank\".")
+    #expect(passphrase.detail == "The application \"mail\" (as far as can be told) wants to read or change the item \"Bank\".")
     let presence = wording(.item, label: "Bank", at: .presence).question("Password: ", isVisible: false, warning: "")
     #expect(presence.message == "Enter your login password to open the item \"Bank\"")
     let new = wording(.newItemPassphrase, label: "Bank", caller: "mail")
       .question("Passphrase for 'Bank', wanted by mail: ", isVisible: false, warning: "")
     #expect(new.isNew && new.message == "Choose a passphrase for the item \"Bank\"")
-    #expect(new.detail == "The application \"mail\" wants to store the item \"Bank\".")
+    #expect(new.detail == "The application \"mail\" (as far as can be told) wants to store the item \"Bank\".")
     #expect(wording(.item, at: .presence).refusal != wording(.item).refusal)
   }
 
@@ -66,7 +66,7 @@ struct WordingTests {
   func login() {
     let question = wording(.login, caller: "mail").question("Password: ", isVisible: false, warning: "w")
     #expect(question.message == "Enter your login password")
-    #expect(question.detail == "The application \"mail\" wants access to your secrets.")
+    #expect(question.detail == "The application \"mail\" (as far as can be told) wants access to your secrets.")
     #expect(question.warning == "w" && !question.isNew && !question.isVisible)
     #expect(wording(.login).question("", isVisible: false, warning: "").detail.hasPrefix("An application wants"))
   }
