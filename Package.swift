@@ -189,8 +189,8 @@ if Context.environment["LATCHKEY_FUZZ"] != nil {
     .executableTarget(
       name: "latchkey-fuzz",
       dependencies: [
-        "Backup", "Bytes", "CFuzzer", "Control", "DeviceService", "Keybag", "Posix", "SQLite", "SecretService",
-        "Sodium",
+        "Backup", "Bytes", "CFuzzer", "Control", "DeviceService", "Keybag", "Posix", "Prompts", "SQLite",
+        "SecretService", "Sodium",
         "Vault",
       ],
       path: "Tests/Fuzz/Targets", swiftSettings: strict,

@@ -36,7 +36,8 @@ struct WordingTests {
     let passphrase = wording(.item, label: "Bank", caller: "mail").question(
       "Passphrase: ", isVisible: false, warning: "")
     #expect(passphrase.message == "Enter the passphrase of the item \"Bank\"" && !passphrase.isNew)
-    #expect(passphrase.detail == "The application \"mail\" (as far as can be told) wants to read or change the item \"Bank\".")
+    let wanted = "The application \"mail\" (as far as can be told) wants to read or change the item \"Bank\"."
+    #expect(passphrase.detail == wanted)
     let presence = wording(.item, label: "Bank", at: .presence).question("Password: ", isVisible: false, warning: "")
     #expect(presence.message == "Enter your login password to open the item \"Bank\"")
     let new = wording(.newItemPassphrase, label: "Bank", caller: "mail")
