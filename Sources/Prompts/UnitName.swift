@@ -5,7 +5,10 @@ enum UnitName {
   ///
   /// - Parameter groups: the content of `/proc/PID/cgroup`.
   static func application(inControlGroups groups: String) -> String? {
-    guard let path = path(groups) else { return nil }
+    paths(groups).lazy.compactMap { application(inControlGroup: $0) }.first
+  }
+
+  private static func application(inControlGroup path: Substring) -> String? {
     let parts = path.split(separator: "/")
     // Whatever is above it is not the user's: a login session, a system service.
     guard let manager = parts.lastIndex(where: { $0.hasPrefix("user@") && $0.hasSuffix(".service") }) else {
@@ -18,11 +21,9 @@ enum UnitName {
 
   /// The Snap that a process of such control groups belongs to.
   static func snap(inControlGroups groups: String) -> String? {
-    guard let path = path(groups) else { return nil }
-    for part in path.split(separator: "/") where part.hasSuffix(".service") || part.hasSuffix(".scope") {
-      if let name = snap(in: unescaped(part)) { return name }
-    }
-    return nil
+    let units = paths(groups).flatMap { $0.split(separator: "/") }
+      .filter { $0.hasSuffix(".service") || $0.hasSuffix(".scope") }
+    return units.lazy.compactMap { snap(in: unescaped($0)) }.first
   }
 
   /// The Snap of a label as "snap.NAME.APP", with anything behind it.
@@ -32,14 +33,15 @@ enum UnitName {
     return String(parts[1])
   }
 
-  /// The path in the unified hierarchy, or in systemd's own.
-  private static func path(_ groups: String) -> Substring? {
-    for line in groups.split(separator: "\n") {
+  /// The paths in the unified hierarchy and in systemd's own. There may be both, one of them used for nothing.
+  private static func paths(_ groups: String) -> [Substring] {
+    groups.split(separator: "\n").compactMap { line in
       let fields = line.split(separator: ":", maxSplits: 2, omittingEmptySubsequences: false)
-      guard fields.count == 3 else { continue }
-      if (fields[0] == "0" && fields[1].isEmpty) || fields[1] == "name=systemd" { return fields[2] }
+      guard fields.count == 3, (fields[0] == "0" && fields[1].isEmpty) || fields[1] == "name=systemd" else {
+        return nil
+      }
+      return fields[2]
     }
-    return nil
   }
 
   private static func application(ofUnit unit: String) -> String? {

@@ -10,7 +10,7 @@ import tty
 import pytest
 from conftest import IS_ROOT, PASSWORD, PERSON, as_root
 from prompting import IDENTITY, NUMBER, Prompting, Terminal
-from standin import ACCEPTED, COLLECTION, DISMISSED, NEW_PASSPHRASE, REFUSED, UNAVAILABLE
+from standin import ACCEPTED, COLLECTION, DISMISSED, NEW_PASSPHRASE, UNAVAILABLE, WRONG_ANSWERS
 
 ASKED = "Enter your login password: "
 WRONG = "That password is not right. Try again."
@@ -64,7 +64,7 @@ def test_three_wrong_passwords_are_enough(prompting, terminal):
     for _ in range(3):
         terminal.expect(ASKED)
         terminal.type("wrong\n")
-    assert prompting.end() == REFUSED
+    assert prompting.end() == WRONG_ANSWERS
     assert terminal.everything().count(ASKED) == 3 and terminal.is_as_before
 
 

@@ -6,7 +6,7 @@ import signal
 import pytest
 from conftest import PASSWORD, as_root
 from prompting import Plasma, Prompting, Screen, SessionBus, Terminal, wait_until
-from standin import ACCEPTED, COLLECTION, DISMISSED, NEW_PASSPHRASE, UNAVAILABLE
+from standin import ACCEPTED, COLLECTION, DISMISSED, NEW_PASSPHRASE, UNAVAILABLE, WRONG_ANSWERS
 
 GNOME = "org.gnome.keyring.SystemPrompter"
 GCR_PROMPTER = "/usr/libexec/gcr-prompter"
@@ -258,7 +258,7 @@ def test_a_wrong_password_is_said_in_plasmas_window(prompting, plasma):
 def test_three_wrong_passwords_in_plasmas_window(prompting, plasma):
     window = plasma("wrong", "wrong", "wrong")
     prompting.start()
-    assert prompting.end() == DISMISSED
+    assert prompting.end() == WRONG_ANSWERS
     wait_until(lambda: window.actions == [1, 1, 0], "the window's end")
 
 

@@ -130,6 +130,10 @@ private struct FakeProcess {
   func hierarchies() throws {
     let path = "/user.slice/user-0.slice/user@0.service/backup.service"
     #expect(UnitName.application(inControlGroups: "12:pids:/x.service\n1:name=systemd:\(path)\n") == "backup.service")
+    // Which of the two is in use shows by what is there.
+    #expect(UnitName.application(inControlGroups: "9:name=systemd:/\n8:pids:/\n0::\(path)\n") == "backup.service")
+    #expect(UnitName.application(inControlGroups: "9:name=systemd:\(path)\n0::/\n") == "backup.service")
+    #expect(UnitName.snap(inControlGroups: "9:name=systemd:/\n0::/snap.mail.mail.service\n") == "mail")
     #expect(UnitName.application(inControlGroups: "12:pids:\(path)\nno line of ours\n0:") == nil)
   }
 
