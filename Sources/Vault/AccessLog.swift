@@ -19,8 +19,11 @@ struct AccessLog {
     waiting + (lost.map { [($0.since, AccessEvent(.log, .lost, count: $0.count))] } ?? [])
   }
 
+  /// Whether there is no place for one more.
+  var isFull: Bool { waiting.count >= AccessLog.waitingLimit }
+
   mutating func add(_ event: AccessEvent, at time: UInt64) {
-    guard waiting.count >= AccessLog.waitingLimit else { return waiting.append((time, event)) }
+    guard isFull else { return waiting.append((time, event)) }
     lost = (lost?.since ?? time, (lost?.count ?? 0).addingReportingOverflow(1).partialValue)
   }
 

@@ -28,7 +28,11 @@ extension Vault {
 
   /// Notes what happened, in memory: ``writeAccessLog()`` writes it, later. While it cannot be written a few entries are
   /// kept, then they are only counted.
-  public func log(_ event: AccessEvent) { accessLog.add(event, at: Process.time) }
+  public func log(_ event: AccessEvent) {
+    // Many at once, as when a client goes that asked for many items: none is lost for that alone.
+    if accessLog.isFull { writeAccessLog() }
+    accessLog.add(event, at: Process.time)
+  }
 
   /// Writes what was noted, if there is a key for it, and room on the disk. Else it stays in memory.
   public func writeAccessLog() {

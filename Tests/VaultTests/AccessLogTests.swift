@@ -110,6 +110,13 @@ struct AccessLogTests {
     #expect(try read().last?.event == Self.event(100), "and it is said once")
   }
 
+  @Test("loses none of many that happen at once")
+  func burst() throws {
+    for number in 1...300 { vault.log(Self.event(number)) }
+    vault.writeAccessLog()
+    #expect(try items() == Array(1...300) && isWhole())
+  }
+
   @Test("is bounded by number and by size; the oldest go")
   func bounded() throws {
     let limit = Store.accessLogLimit
