@@ -141,7 +141,8 @@ let package = Package(
       dependencies: ["Keybag", "PrivateBus", "Prompts", "SecretService", "Systemd", "Vault"],
       swiftSettings: strict),
     .testTarget(
-      name: "PromptsTests", dependencies: ["Control", "Keybag", "Prompts", "Systemd"], swiftSettings: strict),
+      name: "PromptsTests", dependencies: ["CLinux", "Control", "Keybag", "Prompts", "Scratch", "Systemd"],
+      swiftSettings: strict),
     .target(
       name: "StandInDevice", dependencies: ["Keybag", "Posix", "Sodium"], path: "Tests/StandInDevice",
       swiftSettings: strict),
@@ -190,7 +191,7 @@ if Context.environment["LATCHKEY_FUZZ"] != nil {
     .executableTarget(
       name: "latchkey-fuzz",
       dependencies: [
-        "Backup", "Bytes", "CFuzzer", "Control", "DeviceService", "Keybag", "Posix", "Prompters", "SQLite",
+        "Backup", "Bytes", "CFuzzer", "Control", "DeviceService", "Keybag", "Posix", "Prompters", "Prompts", "SQLite",
         "SecretService", "Sodium", "Vault",
       ],
       path: "Tests/Fuzz/Targets", swiftSettings: strict,

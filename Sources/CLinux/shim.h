@@ -1,6 +1,9 @@
 // Calls of glibc that its Swift module leaves out, because they are variadic or behind _GNU_SOURCE. That macro would
 // change the layout of types which the Glibc module has already defined, so the calls are declared here.
 #pragma once
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
 #include <malloc.h>
 #include <spawn.h>
 #include <sys/prctl.h>
@@ -43,3 +46,17 @@ static inline int linux_peer(int socket, pid_t *pid, uid_t *uid) {
   *uid = peer.uid;
   return 0;
 }
+
+/// O_PATH.
+static const int linux_open_path = 010000000;
+
+/// Opens `name` in a folder by what the kernel has in memory alone, without leaving the folder and without following a
+/// link. A descriptor, or -1 with errno: EAGAIN where a file system would have to be asked.
+static inline int linux_open_cached(int folder, const char *name, int flags) {
+  struct open_how how = {
+    .flags = flags, .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS | RESOLVE_CACHED};
+  return (int)syscall(SYS_openat2, folder, name, &how, sizeof how);
+}
+
+/// Whether the process of a pidfd is alive still.
+static inline int linux_is_alive(int pidfd) { return syscall(SYS_pidfd_send_signal, pidfd, 0, 0, 0) == 0 || errno == EPERM; }

@@ -193,6 +193,31 @@ public struct ControlClient: ~Copyable {
     }
   }
 
+  /// The newest entries of the access log, newest first; `limit` at most.
+  ///
+  /// - Throws: ``ControlError/declined(_:)`` while the vault is locked.
+  public borrowing func accessLog(limit: Int, until deadline: Int) throws(ControlError) -> [AccessLogPage.Line] {
+    var lines: [AccessLogPage.Line] = []
+    while lines.count < limit {
+      var out = ControlPacket.begin(.accessLog)
+      out.number(lines.last?.number ?? 0)
+      let page = try answer(out, until: deadline) { if case .accessLog(let page) = $0 { page } else { nil } }
+      lines += page.lines
+      // Entries that a stranger numbered backwards lead nowhere.
+      guard page.hasMore, let last = page.lines.last, last.number > 0, last.number <= UInt64(Int64.max) else { break }
+    }
+    return Array(lines.prefix(limit))
+  }
+
+  /// Removes the entries of the access log.
+  ///
+  /// - Returns: how many there were.
+  public borrowing func clearAccessLog(until deadline: Int) throws(ControlError) -> UInt64 {
+    try answer(ControlPacket.begin(.clearAccessLog), until: deadline) {
+      if case .accessLogCleared(let count) = $0 { count } else { nil }
+    }
+  }
+
   /// Takes a prompt on: from now on this connection shows it, and the end of the connection is its end.
   ///
   /// - Throws: ``ControlError/declined(_:)`` when there is no such prompt, or it is shown already.

@@ -108,6 +108,10 @@ public struct ControlConnection: ~Copyable {
       guard let request = RestoreRequest(decoding: &input) else { return .malformed }
       return .beginRestore(request)
     case .takeChunk: return .takeChunk
+    case .accessLog:
+      guard let number = try? input.number(UInt64.self) else { return .malformed }
+      return .accessLog(below: number)
+    case .clearAccessLog: return .clearAccessLog
     case .archiveReport:
       guard let line = try? input.number(UInt64.self) else { return .malformed }
       return .archiveReport(after: line)

@@ -33,6 +33,8 @@ enum ControlPacket {
     case neededEpoch = 23
     case deviceSecret = 24
     case destroyPasscodeItems = 25
+    case accessLog = 26
+    case clearAccessLog = 27
   }
 
   static func begin(_ operation: Operation) -> ByteWriter {
@@ -85,6 +87,10 @@ public enum ControlRequest: ~Copyable {
   case deviceSecret(DeviceSecretRequest)
   /// Destroys what hangs on the login's password; whether that was removed from the login.
   case destroyPasscodeItems(passwordRemoved: Bool)
+  /// The entries of the access log before this number, newest first; 0 for the newest.
+  case accessLog(below: UInt64)
+  /// Removes the entries of the access log.
+  case clearAccessLog
   /// Nothing that this version knows.
   case malformed
 }
@@ -115,6 +121,10 @@ public enum ControlReply: Equatable, Sendable {
   case deviceSecret(SealedDeviceSecret)
   /// To destroyPasscodeItems: how many items there were.
   case passcodeItemsDestroyed(UInt64)
+  /// To accessLog.
+  case accessLog(AccessLogPage)
+  /// To clearAccessLog: how many entries there were.
+  case accessLogCleared(UInt64)
   /// To beginBackup and beginRestore: the number of the prompt for the passphrase.
   case archiveOpened(UInt64)
   /// To takeChunk.
@@ -202,6 +212,14 @@ public enum ControlReply: Equatable, Sendable {
       var out = ControlPacket.begin(.destroyPasscodeItems)
       out.number(count)
       return out.bytes
+    case .accessLog(let page):
+      var out = ControlPacket.begin(.accessLog)
+      page.encode(into: &out)
+      return out.bytes
+    case .accessLogCleared(let count):
+      var out = ControlPacket.begin(.clearAccessLog)
+      out.number(count)
+      return out.bytes
     case .declined(let reason):
       var out = ByteWriter()
       out.number(ControlPacket.version)
@@ -268,6 +286,12 @@ public enum ControlReply: Equatable, Sendable {
     case .destroyPasscodeItems:
       guard let count = try? input.number(UInt64.self) else { return nil }
       self = .passcodeItemsDestroyed(count)
+    case .accessLog:
+      guard let page = AccessLogPage(decoding: &input) else { return nil }
+      self = .accessLog(page)
+    case .clearAccessLog:
+      guard let count = try? input.number(UInt64.self) else { return nil }
+      self = .accessLogCleared(count)
     case .beginBackup:
       guard let number = try? input.number(UInt64.self) else { return nil }
       self = .archiveOpened(number)

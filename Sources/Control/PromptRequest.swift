@@ -85,4 +85,6 @@ public enum PromptOutcome: UInt8, Equatable, Sendable {
   case dismissed = 1
   /// Nobody could be asked.
   case unavailable = 2
+  /// What the person gave was refused, as often as one may try.
+  case refused = 3
 }

@@ -59,6 +59,8 @@ public enum KeyLabel: CaseIterable, Sendable {
   case deviceUser
   /// Item key, and Argon2id output for the item's passphrase as an input -> the key of the secret.
   case itemPassphrase
+  /// Tier key C -> the key that seals the access log.
+  case accessLog
   /// Argon2id output for a backup's passphrase -> the key of its stream.
   case backupStream
   /// Argon2id output for a backup's passphrase -> a check value that tells whether it is the backup's.
@@ -97,6 +99,7 @@ public enum KeyLabel: CaseIterable, Sendable {
     case .deviceIdentity: "latchkey/1/device-identity"
     case .deviceUser: "latchkey/1/device-user"
     case .itemPassphrase: "latchkey/1/item-passphrase"
+    case .accessLog: "latchkey/1/access-log"
     case .backupStream: "latchkey/1/backup-stream"
     case .backupCommitment: "latchkey/1/backup-commitment"
     case .backupDeviceWrap: "latchkey/1/backup-device-wrap"

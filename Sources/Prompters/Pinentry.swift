@@ -20,8 +20,8 @@ final class Pinentry: Prompter {
 
   private static let displays: Set<String> = ["DISPLAY", "WAYLAND_DISPLAY"]
 
-  /// The errors by which a person dismisses a prompt: timeout, cancelled, fully cancelled.
-  private static let dismissals: Set<UInt32> = [62, 99, 198]
+  /// The errors by which a person dismisses a prompt: timeout, cancelled, not confirmed, fully cancelled.
+  private static let dismissals: Set<UInt32> = [62, 99, 114, 198]
 
   /// Nil where there is none that works there.
   init?(terminal: CallerTerminal?, patience: Patience) {
@@ -63,11 +63,12 @@ final class Pinentry: Prompter {
     guard takeTerminal() else { return .unavailable }
     isShown = true
     let before = terminal?.settings
-    process.send("GETPIN")
+    process.send(question.isConfirmation ? "CONFIRM" : "GETPIN")
     watchTerminal(since: before)
     switch process.response(atMost: nil) {
     case .done:
       isShown = false
+      if question.isConfirmation { return .agreed }
       repeatsNew = process.isRepeated
       guard let answer = process.takeData() else { return .unavailable }
       return terminal != nil && Self.isInterrupted(answer) ? .dismissed : .given(answer)

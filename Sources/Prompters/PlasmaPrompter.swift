@@ -43,6 +43,8 @@ final class PlasmaPrompter: Prompter {
   }
 
   func ask(_ question: Question) -> Answer {
+    // Every window of its has a field.
+    guard !question.isConfirmation else { return .unavailable }
     if pending != nil && question.message == asked && !question.warning.isEmpty {
       stage = .waiting
       retry(question.warning)

@@ -17,6 +17,10 @@ public final class PromptConversation: Conversation {
   /// Whether the person answered anything since the last ``retry()``.
   public private(set) var hasAnswer = false
 
+  /// Whether the person saw what this is about: without that, nothing that a stack accepts was meant for it. A finger on the
+  /// reader may be for something else.
+  public private(set) var wasSeen = false
+
   private let prompter: any Prompter
   private let wording: Wording
   private var notes: [String] = []
@@ -39,10 +43,27 @@ public final class PromptConversation: Conversation {
     case .info(let text), .error(let text):
       let note = PlainText.sentence(text)
       // The module may wait for the person now: where it can be shown at once it is, else beside the next question.
-      if !note.isEmpty, !prompter.show(wording.notice(note)) { notes.append(note) }
+      guard !note.isEmpty else { return }
+      if prompter.show(wording.notice(note)) {
+        wasSeen = true
+      } else if wording.needsAgreement && !wasSeen {
+        // A window has something to agree to.
+        confirm(note)
+      } else {
+        notes.append(note)
+      }
     case .secret(let text): ask(text, isVisible: false, body)
     case .visible(let text): ask(text, isVisible: true, body)
     }
+  }
+
+  /// Has the person agree to what they saw nothing of yet.
+  ///
+  /// - Returns: whether they did; else ``end`` says why not.
+  @discardableResult
+  public func confirm(_ note: String = "") -> Bool {
+    guard end == nil else { return false }
+    return answer(to: wording.confirmation(note)) != nil
   }
 
   private func ask(_ text: String, isVisible: Bool, _ body: (borrowing SecureBytes) -> Void) {
@@ -66,7 +87,8 @@ public final class PromptConversation: Conversation {
   private func answer(to question: Question) -> SecureBytes? {
     switch prompter.ask(question) {
     case .given(let bytes):
-      hasAnswer = true
+      hasAnswer = hasAnswer || !question.isConfirmation
+      wasSeen = true
       return bytes
     case .dismissed: end = .dismissed
     case .unavailable: end = .unavailable

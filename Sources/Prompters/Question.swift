@@ -16,6 +16,8 @@ public struct Question: Equatable, Sendable {
   public var button: String
   /// Whether the answer may be seen.
   public var isVisible: Bool
+  /// Whether there is nothing to type: the person agrees, or does not. The answer is empty then.
+  public var isConfirmation = false
   /// Whether the answer is a new secret, which is to be given twice.
   public var isNew: Bool
   /// What stands before a second field, where a prompter has one; empty where there is to be none.
@@ -35,6 +37,11 @@ public struct Question: Equatable, Sendable {
     self.isVisible = isVisible
     self.isNew = isNew
   }
+}
+
+extension Answer {
+  /// The person agreed, and gave nothing.
+  static var agreed: Answer { if let nothing = try? SecureBytes(count: 0) { .given(nothing) } else { .unavailable } }
 }
 
 /// What came of asking.

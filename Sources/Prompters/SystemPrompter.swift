@@ -40,7 +40,7 @@ final class SystemPrompter: Prompter {
     var isRefused = false
     do throws(BusError) {
       try call("PerformPrompt") { (writer: inout MessageWriter) throws(BusError) in
-        try writer.appendString("password")
+        try writer.appendString(question.isConfirmation ? "confirm" : "password")
         try self.append(question, to: &writer)
         try writer.appendString(exchange.text)
       } reply: { error in
@@ -52,6 +52,7 @@ final class SystemPrompter: Prompter {
     guard stage == .ready else { return isShown ? .dismissed : .unavailable }
     // On the locked screen the shell answers so by itself, at once.
     guard received.reply == "yes" else { return .dismissed }
+    if question.isConfirmation { return .agreed }
     guard let secret = try? exchange.secret(in: received.exchange) else { return .unavailable }
     return .given(secret)
   }

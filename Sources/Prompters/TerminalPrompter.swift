@@ -39,7 +39,7 @@ final class TerminalPrompter: Prompter {
       }
     }
     guard let answer else { return .dismissed }
-    return .given(answer)
+    return question.isConfirmation ? .agreed : .given(answer)
   }
 
   func show(_ notice: Question) -> Bool {
@@ -62,6 +62,6 @@ final class TerminalPrompter: Prompter {
   private func say(_ question: Question) {
     sayHead(question)
     if !question.warning.isEmpty { terminal.say(question.warning + "\n") }
-    terminal.say(question.message + ": ")
+    terminal.say(question.message + (question.isConfirmation ? " (Enter, or Ctrl-C): " : ": "))
   }
 }

@@ -21,7 +21,7 @@ public struct Wording: Sendable {
     subject = label.isEmpty ? "the \(kind)" : "the \(kind) \"\(label)\""
     let caller = PlainText.name(request.caller)
     ownText = "Passphrase for '\(label)'" + (caller.isEmpty ? "" : ", wanted by \(caller)")
-    let application = caller.isEmpty ? "An application" : "The application \"\(caller)\""
+    let application = caller.isEmpty ? "An application" : "The application \"\(caller)\" (as far as can be told)"
     switch request.purpose {
     case .item: detail = "\(application) wants to read or change \(subject)\(Wording.again(request.reuse))."
     case .itemAccess: detail = "\(application) wants \(subject) \(PlainText.sentence(request.change)) from now on."
@@ -41,6 +41,9 @@ public struct Wording: Sendable {
     default: ", and to read it again for \(seconds) seconds without asking"
     }
   }
+
+  /// Whether nothing counts that the person did not see.
+  var needsAgreement: Bool { purpose == .item || purpose == .itemAccess }
 
   /// Whether something new is chosen.
   private var isNew: Bool { purpose == .newPassphrase || purpose == .newItemPassphrase }
@@ -99,6 +102,15 @@ public struct Wording: Sendable {
   /// What a PAM module says, shown by itself.
   func notice(_ text: String) -> Question {
     Question(title: isNew ? "New passphrase" : "Unlock Latchkey", message: text, detail: detail, label: "", button: "")
+  }
+
+  /// What the person is to agree to where nothing is to be typed; `text` is what a PAM module says.
+  func confirmation(_ text: String = "") -> Question {
+    var question = Question(
+      title: "Unlock Latchkey", message: text.isEmpty ? "Allow that" : text, detail: detail, label: "",
+      button: text.isEmpty ? "Allow" : "Continue")
+    question.isConfirmation = true
+    return question
   }
 
   /// The second question for what is new.

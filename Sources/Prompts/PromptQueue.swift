@@ -19,9 +19,17 @@ public protocol PromptQueueDelegate: AnyObject {
   /// A person answered, and PAM accepted it.
   ///
   /// - Parameters:
+  ///   - caller: who was named to the person.
   ///   - answer: what ``PromptQueue/keep(_:prompt:)`` was given for this prompt.
   ///   - subject: what the person was shown.
-  func accepted(_ question: Question, showing subject: PromptSubject, answer: AnyObject?)
+  /// - Returns: whether that counted for anything.
+  func accepted(_ question: Question, for caller: Caller, showing subject: PromptSubject, answer: AnyObject?) -> Bool
+  /// A question begins to wait for the person.
+  func asked(_ question: Question)
+  /// It does not wait any more. Told once for each ``asked(_:)``, but when the daemon ends.
+  func ended(_ question: Question, for caller: Caller, _ end: PromptEnd)
+  /// A program made use of what a person answered.
+  func used(_ question: Question, by caller: Caller)
   /// Starts the program that shows the prompt of this number.
   ///
   /// - Parameter failed: to be called, at once or later, when it could not be started.
@@ -96,7 +104,8 @@ public final class PromptQueue {
     let limit = delegate.isLockerUp ? PromptQueue.limitBehindLocker : PromptQueue.limit
     ticket.timer = try? loop.addTimer(after: limit) { [weak self, weak ticket] in
       guard let self, let ticket else { return }
-      cancel(ticket)
+      withdraw(ticket, .expired)
+      advance()
       ticket.end()
     }
     if let shared = prompts.first(where: { $0.question == question && !$0.isOwn }) {
@@ -105,6 +114,7 @@ public final class PromptQueue {
       let prompt = PendingPrompt(question: question)
       prompt.tickets = [ticket]
       prompts.append(prompt)
+      delegate.asked(question)
     }
     advance()
     return ticket
@@ -126,7 +136,7 @@ public final class PromptQueue {
     guard let most = counts.max(by: { $0.value < $1.value }), most.value > own + 1,
       let last = prompts.last(where: { $0.question.client == most.key })
     else { return false }
-    remove(last)
+    remove(last, .unavailable)
     last.endTickets()
     return true
   }
@@ -154,11 +164,14 @@ public final class PromptQueue {
   ///
   /// - Parameter byClient: whether it said so itself.
   public func cancel(_ ticket: PromptTicket, byClient: Bool = false) {
-    withdraw(ticket, byClient: byClient)
+    withdraw(ticket, .withdrawn, byClient: byClient)
     advance()
   }
 
-  private func withdraw(_ ticket: PromptTicket, byClient: Bool = false) {
+  /// A program made use of what a person answered.
+  public func used(_ question: Question, by caller: Caller) { delegate.used(question, by: caller) }
+
+  private func withdraw(_ ticket: PromptTicket, _ end: PromptEnd = .withdrawn, byClient: Bool = false) {
     ticket.timer = nil
     guard let prompt = prompts.first(where: { $0.tickets.contains { $0 === ticket } }) else { return }
     let shown = prompt.caller
@@ -174,7 +187,7 @@ public final class PromptQueue {
       // As if the person had wanted none of it: flashing windows are no way to be heard again and again.
       if byClient, let client = prompt.question.client { turns.end(client, .dismissed, at: now()) }
     }
-    if prompt.tickets.isEmpty { remove(prompt) } else { prompt.hide() }
+    if prompt.tickets.isEmpty { remove(prompt, end, for: shown) } else { prompt.hide() }
   }
 
   // MARK: - the session
@@ -188,7 +201,7 @@ public final class PromptQueue {
       prompt.tickets = tickets.filter { !$0.1 }.map(\.0)
       // Taken away first: whoever is told that it ended may ask again at once.
       if prompt.tickets.isEmpty {
-        remove(prompt)
+        remove(prompt, .outdated, for: shown)
       } else if delegate.isLockerUp || prompt.caller != shown {
         // Nobody sees it, or somebody who is not to be asked, or it names who is gone. It is shown again afterwards.
         prompt.hide()
@@ -228,23 +241,33 @@ public final class PromptQueue {
     prompt.isOwn = true
     prompt.phase = .shown(connection)
     prompts.append(prompt)
+    delegate.asked(question)
     return (prompt.number, request(prompt))
   }
 
   /// The program says that the prompt has ended, or is gone.
   ///
-  /// - Parameter outcome: whether PAM accepted what the person gave. That counts for conditions, which are no keys.
-  public func ended(on connection: any PromptConnection, _ outcome: PromptOutcome = .unavailable) {
+  /// - Parameter outcome: what it said; nil for one that is gone. That PAM accepted what the person gave counts for
+  ///   conditions, which are no keys.
+  public func ended(on connection: any PromptConnection, _ outcome: PromptOutcome? = nil) {
     guard let prompt = prompts.first(where: { $0.isShown(on: connection) }) else { return }
-    if let client = prompt.question.client { turns.end(client, outcome, at: now()) }
+    if let outcome, let client = prompt.question.client { turns.end(client, outcome, at: now()) }
     // It has left the screen by itself.
     prompt.phase = .checked
-    guard outcome == .accepted else { return giveUp(prompt) }
+    switch outcome {
+    case .accepted: break
+    case .refused: return giveUp(prompt, .refused)
+    case .dismissed: return giveUp(prompt, .dismissed)
+    case .unavailable: return giveUp(prompt, .unavailable)
+    case nil: return giveUp(prompt, .broken)
+    }
     delegate.check(prompt.question) { [weak self, weak prompt, number = prompt.number] stands in
       // A lock, or a new prompt for the same, came before it.
       guard let self, let prompt, prompt.isChecked(number) else { return }
-      if stands { delegate.accepted(prompt.question, showing: prompt.subject, answer: prompt.answer) }
-      giveUp(prompt)
+      let counts =
+        stands
+        && delegate.accepted(prompt.question, for: prompt.caller, showing: prompt.subject, answer: prompt.answer)
+      giveUp(prompt, counts ? .granted : .outdated)
     }
   }
 
@@ -276,7 +299,7 @@ public final class PromptQueue {
       case .login, .collection, .newPassphrase, .newItemPassphrase, .newBackup, .backup: false
       }
     }
-    for prompt in ended { remove(prompt) }
+    for prompt in ended { remove(prompt, .locked) }
     for prompt in ended { prompt.endTickets() }
     advance()
   }
@@ -298,7 +321,7 @@ public final class PromptQueue {
     Journal.log(.warning, "too many wrong passphrases came: nobody is asked for that one for a while")
     if let client = prompt.question.client { turns.silence(client, at: now()) }
     let ended = prompts.filter { $0.question.guessed == guessed }
-    for prompt in ended { remove(prompt) }
+    for prompt in ended { remove(prompt, .refused) }
     for prompt in ended { prompt.endTickets() }
     advance()
   }
@@ -328,9 +351,13 @@ public final class PromptQueue {
       terminal: prompt.caller.terminal, access: subject.access, reuse: subject.reuse, change: subject.change)
   }
 
-  private func remove(_ prompt: PendingPrompt) {
+  /// Takes a prompt out of the queue, which nobody waits for any more.
+  ///
+  /// - Parameter caller: who was named last, where nobody is left.
+  private func remove(_ prompt: PendingPrompt, _ end: PromptEnd, for caller: Caller? = nil) {
     prompts.removeAll { $0 === prompt }
     prompt.hide()
+    delegate.ended(prompt.question, for: caller ?? prompt.caller, end)
   }
 
   /// Shows the next one, if none is shown and somebody is there to see it.
@@ -374,8 +401,8 @@ public final class PromptQueue {
       })
   }
 
-  private func giveUp(_ prompt: PendingPrompt) {
-    remove(prompt)
+  private func giveUp(_ prompt: PendingPrompt, _ end: PromptEnd = .unavailable) {
+    remove(prompt, end)
     prompt.endTickets()
     advance()
   }

@@ -40,7 +40,7 @@ struct Turns {
   mutating func end(_ client: String, _ outcome: PromptOutcome, at now: ContinuousClock.Instant) {
     switch outcome {
     case .accepted: records[client]?.declined = 0
-    case .dismissed:
+    case .dismissed, .refused:
       records[client, default: Record()].declined += 1
       records[client]?.lastDecline = now
     case .unavailable: break

@@ -1,3 +1,4 @@
+import Prompts
 import Systemd
 import Vault
 
@@ -12,6 +13,8 @@ final class AccessGrants {
 
   private struct Entry {
     let grant: AccessGrant
+    /// The client, as it was named to the person.
+    let caller: Caller
     let isReusable: Bool
     /// Whether its one use that is no read, as every other one, is over.
     var wasRead = false
@@ -19,6 +22,8 @@ final class AccessGrants {
   }
 
   private let loop: EventLoop
+  /// Told when a client uses a grant.
+  private let used: (Question, Caller) -> Void
   private var entries: [Key: Entry] = [:]
   /// The seconds for which a client wants to read again without asking.
   private var reuse: [String: UInt16] = [:]
@@ -28,7 +33,10 @@ final class AccessGrants {
   /// The longest time in which a client may read again without asking, in seconds.
   static let longestReuse: UInt32 = 300
 
-  init(loop: EventLoop) { self.loop = loop }
+  init(loop: EventLoop, used: @escaping (Question, Caller) -> Void) {
+    self.loop = loop
+    self.used = used
+  }
 
   /// From now on the client's prompts are for so many seconds of reading; 0 for one use.
   func setReuse(_ seconds: UInt16, for client: String) { reuse[client] = seconds == 0 ? nil : seconds }
@@ -37,13 +45,13 @@ final class AccessGrants {
   func reuse(of client: String) -> UInt16 { reuse[client] ?? 0 }
 
   /// Lets `client` use the item of the grant: once, or read it for so many seconds.
-  func add(_ grant: AccessGrant, for client: String, reuse: UInt16) {
+  func add(_ grant: AccessGrant, for client: String, _ caller: Caller, reuse: UInt16) {
     let key = Key(item: grant.item, client: client)
     // Without a timer there is no grant: it would have no end.
     let time = reuse == 0 ? AccessGrants.lifetime : .seconds(Int64(reuse))
     let end = try? loop.addTimer(after: time) { [weak self] in self?.entries[key] = nil }
     guard let end else { return }
-    entries[key] = Entry(grant: grant, isReusable: reuse > 0, end: end)
+    entries[key] = Entry(grant: grant, caller: caller, isReusable: reuse > 0, end: end)
   }
 
   /// Whether `client` may read the item now.
@@ -53,6 +61,7 @@ final class AccessGrants {
   func read(_ item: Int64, for client: String) -> AccessGrant? {
     let key = Key(item: item, client: client)
     guard let entry = entries[key] else { return nil }
+    if !entry.wasRead { used(.item(item, client: client), entry.caller) }
     if entry.isReusable { entries[key]?.wasRead = true } else { entries[key] = nil }
     return entry.grant
   }
@@ -62,6 +71,7 @@ final class AccessGrants {
     let key = Key(item: item, client: client)
     guard let entry = entries[key], !entry.wasRead else { return nil }
     entries[key] = nil
+    used(.item(item, client: client), entry.caller)
     return entry.grant
   }
 

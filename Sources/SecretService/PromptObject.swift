@@ -140,7 +140,9 @@ extension SecretService {
     do throws(BusError) {
       try bus.peerCredentials(of: prompt.owner) { [weak self] credentials in
         var caller = Caller.unknown
-        if case .success(let found) = credentials, let pid = found.pid { caller = Caller(pid: pid) }
+        if case .success(let found) = credentials, let pid = found.pid {
+          caller = Caller(pid: pid, pidfd: found.process?.number)
+        }
         caller.window = window
         self?.advance(prompt, for: caller)
       }

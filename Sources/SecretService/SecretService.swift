@@ -70,7 +70,7 @@ public final class SecretService {
     self.isLockerUp = isLockerUp
     self.defaultClass = defaultClass
     self.presentFingers = presentFingers
-    grants = AccessGrants(loop: loop)
+    grants = AccessGrants(loop: loop) { [promptQueue] in promptQueue.used($0, by: $1) }
     sessionVault = try Vault(inMemoryWithLabel: "Session")
     let service = serviceInterface
     let collection = collectionInterface
@@ -289,8 +289,10 @@ public final class SecretService {
   }
 
   /// Lets a client use an item, because a person answered for it: once, or read it for so many seconds.
-  public func add(_ grant: AccessGrant, for client: String, reuse: UInt16) {
-    grants.add(grant, for: client, reuse: reuse)
+  ///
+  /// - Parameter caller: who was named to the person.
+  public func add(_ grant: AccessGrant, for client: String, _ caller: Caller, reuse: UInt16) {
+    grants.add(grant, for: client, caller, reuse: reuse)
   }
 
   /// For how many seconds a client's next prompt lets it read; 0 for one use.
@@ -310,6 +312,20 @@ public final class SecretService {
       return (try? vault.info(ofItem: change.item.id))?.metadata?.label
     case .unlock: return nil
     }
+  }
+
+  /// What is known of an item that waits for this passphrase, or was just stored with it: its collection in the vault, its
+  /// number once it has one, its label, and the class that its maker named.
+  public func waitingItem(
+    _ question: Question
+  ) -> (collection: Int64, item: Int64?, label: String, accessibility: AccessibilityClass?)? {
+    guard let item = waiting(question)?.item, case .vault(let collection) = item.collection else { return nil }
+    return (collection, item.stored?.id, item.label, item.control.accessibility)
+  }
+
+  /// The item that is to ask for something else, where the question is about one; nil for every other one.
+  public func changingItem(_ question: Question) -> Int64? {
+    if case .change(let change)? = waiting(question)?.purpose { change.item.id } else { nil }
   }
 
   /// What a question before a change is to lead to, in words; empty where nobody waits for it any more.

@@ -85,14 +85,21 @@ public struct PeerCredentials: Equatable, Sendable {
   public let uid: UInt32
   /// Nil where the bus cannot tell. A process id may be reused: proof of nothing after the peer is gone.
   public let pid: Int32?
+  /// The process itself, where the bus passes it on (D-Bus 1.15.8 and later).
+  public let process: PassedDescriptor?
 
   init(name: String, from message: Message) throws(BusError) {
     var uid: UInt32?
     var pid: UInt32?
+    var process: PassedDescriptor?
     try message.readDictionary("sv") { (entry: Message) throws(BusError) in
       switch try entry.readString() {
       case "UnixUserID": try entry.readVariant("u") { (value) throws(BusError) in uid = try value.readUInt32() }
       case "ProcessID": try entry.readVariant("u") { (value) throws(BusError) in pid = try value.readUInt32() }
+      case "ProcessFD":
+        try entry.readVariant("h") { (value) throws(BusError) in
+          process = PassedDescriptor(owning: try value.readUnixFD())
+        }
       default: try entry.skip()
       }
     }
@@ -100,7 +107,21 @@ public struct PeerCredentials: Equatable, Sendable {
     self.name = name
     self.uid = uid
     self.pid = pid.flatMap { Int32(exactly: $0) }
+    self.process = process
   }
+}
+
+/// A descriptor that came with a message; closed with the last reference.
+public final class PassedDescriptor: Equatable, Sendable {
+  /// Its number, lent for calls that take one.
+  public let number: Int32
+
+  init(owning number: Int32) { self.number = number }
+
+  deinit { close(number) }
+
+  /// Whether they are one and the same.
+  public static func == (left: PassedDescriptor, right: PassedDescriptor) -> Bool { left === right }
 }
 
 private final class MatchBox {

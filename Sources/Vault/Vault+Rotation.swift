@@ -20,7 +20,7 @@ public struct RotationProgress: Equatable, Sendable {
 extension Vault {
   /// The oldest generation of tier keys that something hangs on.
   public var neededEpoch: UInt32 {
-    open.reduce(min(indexEpoch, epoch)) { min($0, UInt32(clamping: $1.row.epoch)) }
+    open.reduce(min(indexEpoch, epoch, accessLog.epoch)) { min($0, UInt32(clamping: $1.row.epoch)) }
   }
 
   /// The index, and the generation that its key is wrapped under: a former one until a change of keys was finished.

@@ -68,6 +68,8 @@ public final class Vault {
   public var toldOfOlderFiles: (OlderFiles) -> Void = { _ in }
   /// Where the wrapping of items that were stored while locked goes on.
   var rewrapPosition: Int64 = 0
+  /// What of the access log is in memory.
+  var accessLog = AccessLog()
 
   /// The vault below `home`, whose files `owner` owns; nothing of it need be there.
   ///
@@ -390,6 +392,7 @@ public final class Vault {
       do { try session.skip() } catch { throw .outOfMemory }
     }
     chains = (unlocked ?? chains.unlocked, session)
+    try openAccessLog(tiers, former)
     if opening == .everything, itemProblem == nil {
       try whereThereIsRoom { () throws(VaultError) in
         try endPasscodeItems()
@@ -442,6 +445,7 @@ public final class Vault {
   public func seal() {
     evict()
     chains.session = nil
+    accessLog.keys = []
     for collection in open { collection.seal() }
     // Where this device has no share, the index key came with tier key C, and goes with it.
     if share == nil { index = nil }

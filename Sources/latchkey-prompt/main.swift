@@ -22,22 +22,27 @@ private func authenticate(
   let steps = PromptStep.steps(of: request)
   // Nothing to ask is nothing that anybody agreed to.
   guard !steps.isEmpty else { return .unavailable }
+  var wasSeen = request.purpose != .item && request.purpose != .itemAccess
   for step in steps {
     var outcome = PromptOutcome.unavailable
     for service in step.services where outcome == .unavailable {
-      outcome = authenticate(service, request, options, prompter, patience)
+      let conversation = PromptConversation(prompter: prompter, wording: Wording(request, at: service))
+      outcome = authenticate(service, conversation, request, options, patience)
+      wasSeen = wasSeen || conversation.wasSeen
     }
     guard outcome == .accepted else { return outcome }
   }
-  return .accepted
+  // A finger on the reader may have been for something else, as long as nobody saw what this is about.
+  guard !wasSeen else { return .accepted }
+  let conversation = PromptConversation(prompter: prompter, wording: Wording(request, at: .presence))
+  return conversation.confirm() ? .accepted : conversation.end == .dismissed ? .dismissed : .unavailable
 }
 
 /// Runs one PAM service until it accepts, or there is no more answer.
 private func authenticate(
-  _ service: PromptStep.Service, _ request: PromptRequest, _ options: Options, _ prompter: PrompterChoice,
+  _ service: PromptStep.Service, _ conversation: PromptConversation, _ request: PromptRequest, _ options: Options,
   _ patience: Patience
 ) -> PromptOutcome {
-  let conversation = PromptConversation(prompter: prompter, wording: Wording(request, at: service))
   for attempt in 1...attempts {
     let outcome = Authentication.run(
       service: service.rawValue, user: options.account.name,
@@ -46,12 +51,12 @@ private func authenticate(
         "LATCHKEY_PROMPT": "\(options.number)", "LATCHKEY_LABEL": PlainText.name(request.label),
         "LATCHKEY_CALLER": PlainText.name(request.caller),
       ], conversation: conversation)
-    if outcome == .accepted { return .accepted }
     switch conversation.end {
     case .unavailable: return .unavailable
     case .dismissed: return .dismissed
     case nil: break
     }
+    if outcome == .accepted { return .accepted }
     if patience.isOver { return .dismissed }
     switch outcome {
     case .refused where conversation.hasAnswer:
@@ -63,7 +68,7 @@ private func authenticate(
     case .accepted: break
     }
   }
-  return .dismissed
+  return .refused
 }
 
 private func serve(_ options: Options) throws {

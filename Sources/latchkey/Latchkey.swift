@@ -18,7 +18,7 @@ struct Latchkey: ParsableCommand {
     subcommands: [
       StatusCommand.self, LockCommand.self, UnlockCommand.self, FindCommand.self, GetCommand.self, AddCommand.self,
       EditCommand.self, RemoveCommand.self, PassphraseCommand.self, BackupCommand.self, RestoreCommand.self,
-      RotateCommand.self, RecoveryCommand.self, RulesCommand.self, DeviceCommand.self,
+      RotateCommand.self, RecoveryCommand.self, RulesCommand.self, DeviceCommand.self, LogCommand.self,
     ])
 
   @OptionGroup var place: Place

@@ -24,7 +24,9 @@ protocol ControlHandler: AnyObject {
     _ purpose: PromptRequest.Purpose, collection: String, on connection: any PromptConnection
   ) throws(Refusal) -> (number: UInt64, request: PromptRequest)
   /// The prompt on a connection has ended.
-  func promptEnded(on connection: any PromptConnection, _ outcome: PromptOutcome)
+  ///
+  /// - Parameter outcome: nil where only its connection ended.
+  func promptEnded(on connection: any PromptConnection, _ outcome: PromptOutcome?)
   /// How a passphrase for a prompt becomes a key.
   func derivation(prompt number: UInt64) throws(Refusal) -> PassphraseDerivation
   /// The key that a passphrase gave.
@@ -52,6 +54,10 @@ protocol ControlHandler: AnyObject {
     _ chunk: [UInt8], on connection: any PromptConnection, answer: @escaping (Result<Bool, Refusal>) -> Void)
   /// What became of everything; ends a restore.
   func archiveReport(after line: UInt64, on connection: any PromptConnection) throws(Refusal) -> ArchivePage
+  /// A part of the access log, newest first.
+  func accessLog(below number: UInt64) throws(Refusal) -> AccessLogPage
+  /// Removes all of the access log; how many entries there were.
+  func clearAccessLog(for peer: LocalSocket.Peer) throws(Refusal) -> UInt64
 }
 
 /// Why the daemon does not do what a peer asks.
@@ -133,7 +139,7 @@ private final class ControlPeer: PromptConnection {
     } catch { return nil }
   }
 
-  private func end(_ outcome: PromptOutcome = .unavailable) {
+  private func end(_ outcome: PromptOutcome? = nil) {
     guard !isOver else { return }
     isOver = true
     (source, limit, delay) = (nil, nil, nil)
@@ -225,6 +231,10 @@ private final class ControlPeer: PromptConnection {
       }
     case .archiveReport(let line):
       answer { () throws(Refusal) in .archiveReport(try handler.archiveReport(after: line, on: self)) }
+    case .accessLog(let number):
+      answer { () throws(Refusal) in .accessLog(try handler.accessLog(below: number)) }
+    case .clearAccessLog:
+      answer { () throws(Refusal) in .accessLogCleared(try handler.clearAccessLog(for: connection.peer)) }
     case .malformed: end()
     }
   }

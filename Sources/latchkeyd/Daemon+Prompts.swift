@@ -46,21 +46,26 @@ extension Daemon: PromptQueueDelegate {
       label: info.metadata?.label ?? "", access: info.access ?? .none, reuse: reuse, change: change)
   }
 
-  func accepted(_ question: Question, showing subject: PromptSubject, answer: AnyObject?) {
+  func accepted(_ question: Question, for caller: Caller, showing subject: PromptSubject, answer: AnyObject?) -> Bool {
+    guard let service = presence?.service else { return false }
     switch question {
     case .item(let id, let client):
-      guard let grant = grant(item: id, showing: subject, answer) else { return }
-      presence?.service?.add(grant, for: client, reuse: subject.reuse)
+      guard let grant = grant(item: id, showing: subject, answer) else { return false }
+      service.add(grant, for: client, caller, reuse: subject.reuse)
+      return true
     case .itemAccess(let id, _, _):
-      guard let grant = grant(item: id, showing: subject, answer) else { return }
-      presence?.service?.give(grant, to: question)
+      guard let grant = grant(item: id, showing: subject, answer) else { return false }
+      service.give(grant, to: question)
+      return true
     case .newItemPassphrase:
       // Only now: a stack that refuses after the passphrase was typed stores nothing.
-      guard let passphrase = (answer as? ChosenPassphrase)?.take() else { return }
-      do throws(BusError) { try presence?.service?.give(passphrase, to: question) } catch {
+      guard let passphrase = (answer as? ChosenPassphrase)?.take() else { return false }
+      do throws(BusError) { try service.give(passphrase, to: question) } catch {
         Journal.log(.warning, "an item was not written after its passphrase was chosen: \(error.message)")
+        return false
       }
-    case .login, .collection, .newPassphrase, .newBackup, .backup: break
+      return true
+    case .login, .collection, .newPassphrase, .newBackup, .backup: return true
     }
   }
 
@@ -90,7 +95,7 @@ extension Daemon {
     prompts.show(number, on: connection)
   }
 
-  func promptEnded(on connection: any PromptConnection, _ outcome: PromptOutcome) {
+  func promptEnded(on connection: any PromptConnection, _ outcome: PromptOutcome?) {
     prompts.ended(on: connection, outcome)
     archiveEnded(on: connection)
   }

@@ -23,6 +23,8 @@ final class Daemon {
   let launcher: PromptLauncher
   private(set) lazy var prompts = PromptQueue(loop: loop, delegate: self)
   let fingers: EnrolledFingers
+  /// What the access log is to say of the items that somebody is asked about now.
+  var askedAbout: [Question: AccessEvent] = [:]
   /// The backup or restore that is under way.
   var archive: Archive?
   /// Keys that wait until the locker is gone.
@@ -81,6 +83,7 @@ final class Daemon {
     idle = try loop.addIdle { [weak self] in self?.idleTurn() ?? false }
     followPassword()
     settle = try loop.addTimer(after: Daemon.settleTime, repeating: true) { [weak self] in
+      self?.vault.writeAccessLog()
       self?.vault.settle()
       // A device key service that did not answer may do so now.
       self?.followPassword()
@@ -94,6 +97,7 @@ final class Daemon {
   ///
   /// - Returns: whether there is more.
   private func idleTurn() -> Bool {
+    vault.writeAccessLog()
     if !vault.isVerified {
       if vault.verifyStep() { return true }
       presence?.service?.verificationEnded()
@@ -131,6 +135,7 @@ final class Daemon {
   /// Erases every key and empties the log: the program ends.
   func end() {
     staged = nil
+    vault.writeAccessLog()
     vault.seal()
     vault.settle()
     presence?.manage(.stop, Daemon.firstUnlockUnit)

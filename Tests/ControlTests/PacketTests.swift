@@ -13,7 +13,8 @@ import Testing
     ControlReply.need(.nothing), .need(.keys), .need(.refused("sshd lifts no lock")), .outcome(.live),
     .outcome(.staged), .outcome(.wrongKeys), .outcome(.refused("")), .outcome(.unusable("vault.db is damaged: ä€😀")),
     .locked, .status(Status()), .status(.full), .mayRotate, .neededEpoch(.max), .passcodeItemsDestroyed(0),
-    .passcodeItemsDestroyed(.max), .declined("not now"),
+    .passcodeItemsDestroyed(.max), .declined("not now"), .accessLogCleared(.max),
+    .accessLog(AccessLogPage(lines: [], hasMore: false)), .accessLog(AccessLogPage.specimen),
   ])
   func repliesSurviveTheWay(_ reply: ControlReply) {
     #expect(ControlReply(decoding: reply.encoded) == reply)
@@ -22,7 +23,7 @@ import Testing
   @Test func truncatedRepliesAreNone() {
     for reply in [
       ControlReply.need(.refused("why")), .outcome(.wrongKeys), .status(.full), .neededEpoch(7),
-      .passcodeItemsDestroyed(7),
+      .passcodeItemsDestroyed(7), .accessLogCleared(7), .accessLog(AccessLogPage.specimen),
     ] {
       for count in 0..<reply.encoded.count {
         #expect(ControlReply(decoding: Array(reply.encoded.prefix(count))) == nil)
@@ -57,6 +58,30 @@ import Testing
     #expect(read.classes.count == 16 && read.classes.allSatisfy(\.isPresent))
     // Cut between characters: nothing had to be replaced, and it is a beginning of what was sent.
     #expect(long.unicodeScalars.starts(with: read.problems[0].unicodeScalars) && read.problems[0].utf8.count > 390)
+  }
+
+  @Test func theLongestLogFitsAPacket() throws {
+    let long = String(repeating: "👩‍👩‍👧‍👦", count: 500)
+    let event = AccessEvent(.open, .refused, count: 1, collection: .max, item: .max, label: long, caller: long)
+    let line = AccessLogPage.Line(number: .max, created: .max, event: event, missing: .max, isOutOfPlace: true)
+    let page = AccessLogPage(lines: Array(repeating: line, count: 100), hasMore: false)
+    #expect(page.lines.count == AccessLogPage.limit && page.hasMore)
+    let packet = ControlReply.accessLog(page).encoded
+    #expect(packet.count <= ControlPacket.sizeLimit)
+    guard case .accessLog(let read) = ControlReply(decoding: packet) else { throw Unread() }
+    #expect(read.lines.count == AccessLogPage.limit && read.hasMore)
+    let label = try #require(read.lines.last?.event?.label)
+    #expect(long.unicodeScalars.starts(with: label.unicodeScalars) && label.utf8.count > 250)
+  }
+
+  @Test func whatTheLogDoesNotKnowIsNoPage() {
+    let whole = ControlReply.accessLog(AccessLogPage.specimen).encoded
+    // More, count, flags, action, outcome of the first line.
+    for (place, value) in [(2, 2), (3, 41), (28, 4), (29, 0), (29, 5), (30, 0), (30, 13)] {
+      var bytes = whole
+      bytes[place] = UInt8(value)
+      #expect(ControlReply(decoding: bytes) == nil, "byte \(place)")
+    }
   }
 
   private static func key(_ byte: UInt8) throws -> Key {
@@ -163,5 +188,19 @@ extension Status {
     status.passwordless = true
     status.hasOlderDatabase = true
     return status
+  }
+}
+
+extension AccessLogPage {
+  /// A whole entry, and a damaged one.
+  fileprivate static var specimen: AccessLogPage {
+    AccessLogPage(
+      lines: [
+        .init(
+          number: 9, created: 1_700_000_000,
+          event: AccessEvent(.open, .granted, collection: 1, item: 5, label: "Bänk", caller: "mail"), missing: 2,
+          isOutOfPlace: true),
+        .init(number: 6, created: 0, event: nil, missing: 0, isOutOfPlace: false),
+      ], hasMore: true)
   }
 }

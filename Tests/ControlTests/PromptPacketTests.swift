@@ -34,10 +34,10 @@ import Testing
   }
 
   @Test func theBytesAreThoseOfTheFormat() throws {
-    let texts: [UInt8] = [1, 0, 0x61, 0, 0, 2, 0, 0x62, 0x63, 0, 0, 1, 0, 0, 0x80, 0x2C, 0x01]
+    let texts: [UInt8] = [1, 0, 0x61, 0, 0, 2, 0, 0x62, 0x63, 0, 0, 1, 0, 0, 0x80, 0x2C, 0x01, 1, 0, 0x74]
     let request = PromptRequest(
       purpose: .newPassphrase, label: "a", caller: "", window: "bc", terminal: "",
-      access: try AccessControl(text: "user-presence,application-password"), reuse: 300)
+      access: try AccessControl(text: "user-presence,application-password"), reuse: 300, change: "t")
     #expect(ControlReply.prompt(request).encoded == [1, 5, 3] + texts)
     #expect(ControlReply.opened(0x0102, request).encoded == [1, 9, 2, 1, 0, 0, 0, 0, 0, 0, 3] + texts)
     #expect(ControlReply.passphraseRemoved.encoded == [1, 10])
@@ -92,13 +92,14 @@ import Testing
         for index in 0..<4 { out.text(String(repeating: "x", count: index == field ? size : 3)) }
         out.number(UInt32(0))
         out.number(UInt16(0))
+        out.text("")
         #expect((ControlReply(decoding: out.bytes) != nil) == isTaken)
       }
     }
   }
 
   @Test(arguments: [0, 7, 255] as [UInt8]) func anUnknownPurposeIsNone(purpose: UInt8) {
-    let rest = [UInt8](repeating: 0, count: 14)
+    let rest = [UInt8](repeating: 0, count: 16)
     #expect(ControlReply(decoding: [1, 5, 1] + rest) != nil)
     #expect(ControlReply(decoding: [1, 5, purpose] + rest) == nil)
     #expect(ControlReply(decoding: [1, 9, 7, 0, 0, 0, 0, 0, 0, 0, purpose] + rest) == nil)
@@ -112,6 +113,7 @@ import Testing
       out.put([1, 5, 4] + [UInt8](repeating: 0, count: 8))
       out.number(flags)
       out.number(UInt16(0))
+      out.text("")
       #expect((ControlReply(decoding: out.bytes) != nil) == isPossible)
     }
   }

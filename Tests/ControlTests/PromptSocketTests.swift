@@ -151,8 +151,8 @@ import Testing
     let name: [UInt8] = [1, 0, 0x61]
     let long = [0, 1] + [UInt8](repeating: 0x61, count: 256)
     for bytes in [
-      [1, 6, 3], [1, 6, 255], [1, 9, 0] + name, [1, 9, 7] + name, [1, 9, 1] + long, [1, 10] + long,
-      [1, 16], [1, 0], [1, 255], [2, 5] + [UInt8](repeating: 0, count: 8),
+      [1, 6, 4], [1, 6, 255], [1, 9, 0] + name, [1, 9, 7] + name, [1, 9, 1] + long, [1, 10] + long,
+      [1, 16], [1, 28], [1, 0], [1, 255], [2, 5] + [UInt8](repeating: 0, count: 8),
     ] {
       try client.send(bytes)
       guard case .request(.malformed) = connection.receive() else { throw Unread() }
@@ -179,7 +179,9 @@ import Testing
     let packet = try key().encoded(prefix: [1, 8])
     let key = packet.bytes.withUnsafeBytes { Array($0) }
     #expect(key == [1, 8, 8, 7, 6, 5, 4, 3, 2, 1] + Array(1...32))
-    return [[1, 5] + number, [1, 6, 2], [1, 7] + number, key, [1, 9, 3] + name, [1, 10] + name]
+    return [
+      [1, 5] + number, [1, 6, 3], [1, 7] + number, key, [1, 9, 3] + name, [1, 10] + name, [1, 26] + number, [1, 27],
+    ]
   }
 
   private static func key() throws -> PassphraseKey {

@@ -1,5 +1,6 @@
 """Prompts as a login has them: units of the real user manager, PAM with the real pam_unix, on the client's terminal."""
 
+import json
 import os
 import re
 import signal
@@ -363,3 +364,25 @@ def test_behind_i3lock(alice):
         finish(desktop)
         await_no_prompt(alice)
         screen.close()
+
+
+# Who asks
+
+
+def test_who_asks_is_named_by_the_unit_that_systemd_started(alice, opened):
+    """Nobody can be asked there, which is said of whom it was about."""
+    opened.run("printf x | secret-tool store --label=Bank app bank latchkey:require user-presence")
+    read = "secret-tool lookup app bank"
+    for options, words in [
+        ("--wait --unit=backup", read),
+        ("--wait --unit=app-gnome-org.example.Mail@autostart", read),
+        ("--wait --unit='app-my\\x2dmail'", read),
+        ("--scope --unit=app-org.example.Editor-1234", f"setsid -w {read}"),
+        ("--scope", f"setsid -w {read}"),
+    ]:
+        opened.run(f"systemd-run --user --quiet --collect {options} {words}; true")
+    entries = json.loads(alice.run("latchkey", "log", "--json").stdout)
+    assert [entry["program"] for entry in entries] == [
+        "secret-tool (backup.service)", "secret-tool (org.example.Mail)", "secret-tool (my-mail)",
+        "secret-tool (org.example.Editor)", "secret-tool"]  # fmt: skip
+    assert {entry["outcome"] for entry in entries} == {"unavailable"}

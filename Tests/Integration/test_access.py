@@ -7,7 +7,7 @@ from peer import (
     COLLECTION, INVALID, IS_LOCKED, ITEM, LOGIN, NOT_SUPPORTED, NOTHING, ROOT, SERVICE, SESSION_COLLECTION, Failure, Peer,
     attributes_of,
 )
-from person import Person
+from person import Person, ask_on_terminals
 from portal import portal_collection, retrieve
 from session import wait_until
 from vaultreader import APPLICATION, Vault, machine_identity
@@ -20,9 +20,7 @@ PRESENCE = "user-presence"
 @pytest.fixture
 def opened(session):
     """A session whose prompts come line by line on the caller's terminal."""
-    pinentry = session.root / "bin/pinentry"
-    pinentry.write_text("#!/bin/false\n")
-    pinentry.chmod(0o755)
+    ask_on_terminals(session, agreeing=True)
     assert session.login().returncode == 0
     return session
 

@@ -3,7 +3,7 @@
 import pytest
 from gi.repository import GLib
 from peer import INVALID, IS_LOCKED, ITEM, NOT_SUPPORTED, NOTHING, ROOT, SESSION_COLLECTION, Failure, Peer
-from person import Person
+from person import Person, ask_on_terminals
 from session import wait_until
 from test_access import APPLICATION, PASSPHRASE, PRESENCE, REQUIRE, Vault, lookup, machine_identity, store
 
@@ -15,9 +15,7 @@ ALLOW = "auth required pam_permit.so\naccount required pam_permit.so\n"
 @pytest.fixture
 def opened(session):
     """A session whose prompts come line by line on the caller's terminal."""
-    pinentry = session.root / "bin/pinentry"
-    pinentry.write_text("#!/bin/false\n")
-    pinentry.chmod(0o755)
+    ask_on_terminals(session, agreeing=True)
     assert session.login().returncode == 0
     return session
 

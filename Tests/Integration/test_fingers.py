@@ -4,7 +4,7 @@ import pytest
 from clients import CLASS
 from fprintd import NO_PRINTS, SILENT, Fprintd
 from peer import IS_LOCKED, ITEM, NO_SUCH_OBJECT, NOTHING, Peer
-from person import Person
+from person import Person, ask_on_terminals
 from session import wait_until
 from vaultreader import APPLICATION, Vault, fingers_digest, machine_identity
 
@@ -25,9 +25,7 @@ UNKNOWN = [
 @pytest.fixture
 def opened(session):
     """A session in which whoever is asked for a finger shows the right one."""
-    pinentry = session.root / "bin/pinentry"
-    pinentry.write_text("#!/bin/false\n")
-    pinentry.chmod(0o755)
+    ask_on_terminals(session, agreeing=True)
     (session.root / "pam.d/latchkey-biometry").write_text(PERMIT)
     assert session.login().returncode == 0
     return session

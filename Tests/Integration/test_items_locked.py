@@ -13,7 +13,7 @@ from items import (
     DONE, FAILED, NO_ITEM, NO_VAULT, class_of, fresh, latchkey, new_collection, place, the_item, told,
 )  # fmt: skip
 from peer import ITEM, NOTHING, ROOT, SERVICE, acting_as
-from person import Person
+from person import Person, ask_on_terminals
 from session import BUS, PATIENCE, wait_until
 
 EVERY_STATE = ["evicted", BEHIND, "sealed", "collection locked"]
@@ -24,9 +24,7 @@ AFTER, PASSCODE = "after-first-unlock", "when-passcode-set-this-device-only"
 @pytest.fixture
 def terminal(session):
     """Prompts come on the terminal of who asks, whether or not the machine has another way."""
-    pinentry = session.root / "bin/pinentry"
-    pinentry.write_text("#!/bin/false\n")
-    pinentry.chmod(0o755)
+    ask_on_terminals(session)
     return session
 
 

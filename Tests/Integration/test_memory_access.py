@@ -8,7 +8,7 @@ import signal
 import pytest
 import vaultreader
 from memory import hchacha20, scan
-from person import Person
+from person import Person, ask_on_terminals
 from session import wait_until
 from test_access import PASSPHRASE, REQUIRE, lookup
 from test_access_stacks import DENY, prompters, stack
@@ -102,9 +102,7 @@ class Guarded:
 
 @pytest.fixture(scope="module")
 def stocked(shared_session):
-    pinentry = shared_session.root / "bin/pinentry"
-    pinentry.write_text("#!/bin/false\n")
-    pinentry.chmod(0o755)
+    ask_on_terminals(shared_session)
     set_tunables(shared_session, tunables())
     shared_session.restart()
     assert shared_session.login().returncode == 0

@@ -53,7 +53,11 @@ CHECKED = {
     "item": "id:8 uuid:raw collection:8 class_key:8 form:1 created:8 modified:8 metadata:blob item_key:blob"
     " locked_tag:flagged passphrase:flagged secret:blob tokens:blob",
     "alias": "token:raw collection:8",
+    "access_log": "id:8 created:8 entry:blob",
 }
+ACTIONS = {1: "open", 2: "store", 3: "log", 4: "change"}
+OUTCOMES = dict(enumerate(
+    "granted used refused dismissed unavailable locked outdated withdrawn expired broken lost cleared".split(), 1))
 
 
 class Unreadable(Exception):
@@ -144,7 +148,7 @@ class Key:
     """A key of the hierarchy.
 
     `tier` is what it takes to have it: "password" (nobody keeps it), "A", "C" or "device". `kind` is one of: protector,
-    root, tier, link, collection, index, device, share, class, metadata, private, item, wrap (wraps another).
+    root, tier, link, collection, index, device, share, class, metadata, private, item, log, wrap (wraps another).
     """
 
     kind: str
@@ -169,6 +173,21 @@ class Item:
     fingers: tuple = None
     # None where it is another device's, quarantined, or has a passphrase that was not given.
     secret: bytes = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Access:
+    """An entry of the access log."""
+
+    number: int
+    created: int
+    action: str
+    outcome: str
+    count: int
+    collection: int
+    item: int
+    label: str
+    program: str
 
 
 @dataclasses.dataclass
@@ -453,6 +472,7 @@ class Vault:
         self._check_tokens(database)
         for row in self._rows["alias"]:
             self.aliases[row["token"]] = row["collection"]
+        self._open_log()
 
     @staticmethod
     def _checked_rows(database, table):
@@ -684,6 +704,28 @@ class Vault:
             return nacl.bindings.crypto_box_seal_open(row["item_key"], public, key["private_key"])
         except nacl.exceptions.CryptoError:
             raise Unreadable(f"{what}: item key does not open") from None
+
+    def _open_log(self):
+        """Every entry, and that each stands behind the one that it was written behind."""
+        tiers = [key for (_, tier), key in sorted(self.tiers.items(), reverse=True) if tier == "C"]
+        wraps = [kdf(tier, "access-log", self.id) for tier in tiers]
+        self.log, before = [], None
+        for row in self._rows["access_log"]:
+            place = number(row["id"], 8) + number(row["created"], 8)
+            associated = text16("latchkey/1/access-log") + self.id + place
+            wrap, plain = self._unseal_first(wraps, row["entry"], associated, f"entry {row['id']} of the log")
+            self._keep("log", "C", "key of the access log", wrap)
+            fields = Fields(plain, f"entry {row['id']} of the log")
+            previous = fields.take(16)
+            action, outcome = ACTIONS[fields.number(1)], OUTCOMES[fields.number(1)]
+            numbers = fields.number(4), fields.number(8), fields.number(8)
+            texts = fields.counted(2).decode(), fields.counted(2).decode()
+            fields.ends_with_padding()
+            require(previous in (bytes(16), before) or before is None, f"entry {row['id']} of the log: the one before it")
+            before = blake2b(place + plain, 16)
+            self.log.append(Access(row["id"], row["created"], action, outcome, *numbers, *texts))
+        sizes = [len(row["entry"]) for row in self._rows["access_log"]]
+        require(len(sizes) <= 1000 and sum(sizes) <= 256 << 10, "the size of the log")
 
     def _token(self, label, *inputs):
         return kdf(self._index, label, *inputs, size=16)

@@ -16,7 +16,7 @@ ROTATE, MAY_ROTATE, NEEDED_EPOCH = 21, 22, 23
 DEVICE_SECRET, DESTROY = 24, 25
 PRESENT, NEW = 0, 1
 LOGIN, COLLECTION, NEW_PASSPHRASE, ITEM, NEW_ITEM_PASSPHRASE = 1, 2, 3, 4, 5
-ACCEPTED, DISMISSED, UNAVAILABLE = 0, 1, 2
+ACCEPTED, DISMISSED, UNAVAILABLE, WRONG_ANSWERS = 0, 1, 2, 3
 NOTHING, KEYS, REFUSED = 0, 1, 2
 LIVE, STAGED, WRONG_KEYS, UNLOCK_REFUSED, UNUSABLE = 0, 1, 2, 3, 4
 STAGES = {1: "authenticate", 2: "openSession", 3: "closeSession"}
@@ -44,9 +44,9 @@ def status(state=1, first=True, locker=False, staged=False, memory=True, reasons
             + struct.pack("<QQQQBIQBB", *rotation, former, epoch, code, passwordless, older))
 
 
-def prompt(purpose=LOGIN, label="", caller="", window="", terminal="", access=0, reuse=0):
+def prompt(purpose=LOGIN, label="", caller="", window="", terminal="", access=0, reuse=0, change=""):
     texts = b"".join(map(text, (label, caller, window, terminal)))
-    return bytes([VERSION, PROMPT, purpose]) + texts + struct.pack("<IH", access, reuse)
+    return bytes([VERSION, PROMPT, purpose]) + texts + struct.pack("<IH", access, reuse) + text(change)
 
 
 def answer(operation, code, reason=""):

@@ -68,7 +68,7 @@ def test_what_must_be_accepted(prompting, access, stack, outcome, expected):
 
 def test_the_person_is_told_what_is_wanted_by_whom(prompting, terminal):
     prompting.start(purpose=ITEM, label="Bank", caller="mail", access=PRESENCE, terminal=terminal.path)
-    terminal.expect('The application "mail" wants to read or change the item "Bank".')
+    terminal.expect('The application "mail" (as far as can be told) wants to read or change the item "Bank".')
     terminal.expect(ASKED)
     assert terminal.is_silent
     terminal.type("wrong\n")

@@ -36,7 +36,8 @@ struct WordingTests {
     let passphrase = wording(.item, label: "Bank", caller: "mail").question(
       "Passphrase: ", isVisible: false, warning: "")
     #expect(passphrase.message == "Enter the passphrase of the item \"Bank\"" && !passphrase.isNew)
-    #expect(passphrase.detail == "The application \"mail\" wants to read or change the item \"Bank\".")
+    let wanted = "The application \"mail\" (as far as can be told) wants to read or change the item \"Bank\"."
+    #expect(passphrase.detail == wanted)
     // What the module asks says no more; what any other asks is shown.
     for (asked, shown) in [
       ("Passphrase for 'Bank', wanted by mail: ", passphrase.message),
@@ -51,11 +52,12 @@ struct WordingTests {
     let new = wording(.newItemPassphrase, label: "Bank", caller: "mail")
       .question("Passphrase for 'Bank', wanted by mail: ", isVisible: false, warning: "")
     #expect(new.isNew && new.message == "Choose a passphrase for the item \"Bank\"")
-    #expect(new.detail == "The application \"mail\" wants the item \"Bank\" to have a passphrase.")
-    let change = wording(.itemAccess, label: "Bank", caller: "mail").question(
-      "Password: ", isVisible: false, warning: "")
-    #expect(
-      change.detail == "The application \"mail\" wants to change what the item \"Bank\" asks for before it is read.")
+    let named = "The application \"mail\" (as far as can be told)"
+    #expect(new.detail == "\(named) wants the item \"Bank\" to have a passphrase.")
+    let request = PromptRequest(
+      purpose: .itemAccess, label: "Bank", caller: "mail", window: "", terminal: "", change: "to ask for nothing")
+    let change = Wording(request, at: .presence).question("Password: ", isVisible: false, warning: "")
+    #expect(change.detail == "\(named) wants the item \"Bank\" to ask for nothing from now on.")
     #expect(!change.isNew)
     #expect(wording(.item, at: .presence).refusal != wording(.item).refusal)
   }
@@ -71,7 +73,7 @@ struct WordingTests {
     let question = Wording(request, at: .presence).question("Password: ", isVisible: false, warning: "")
     #expect(
       question.detail
-        == "The application \"mail\" wants to read or change the item \"Bank\", and to read it again \(text) without asking."
+        == "The application \"mail\" (as far as can be told) wants to read or change the item \"Bank\", and to read it again \(text) without asking."
     )
   }
 
@@ -97,7 +99,7 @@ struct WordingTests {
   func login() {
     let question = wording(.login, caller: "mail").question("Password: ", isVisible: false, warning: "w")
     #expect(question.message == "Enter your login password")
-    #expect(question.detail == "The application \"mail\" wants access to your secrets.")
+    #expect(question.detail == "The application \"mail\" (as far as can be told) wants access to your secrets.")
     #expect(question.warning == "w" && !question.isNew && !question.isVisible)
     #expect(wording(.login).question("", isVisible: false, warning: "").detail.hasPrefix("An application wants"))
   }

@@ -1,27 +1,187 @@
+import CLinux
 import Glibc
-import Prompts
+import Scratch
 import Testing
 
-@Suite("A caller", .serialized) struct CallerTests {
-  /// Gives this process a name.
-  private func call(_ name: String) throws {
-    let file = try #require(fopen("/proc/self/comm", "w"))
-    fputs(name, file)
-    fclose(file)
+@testable import Prompts
+
+/// A folder in the place of `/proc`, with one process, number 7.
+private struct FakeProcess {
+  let scratch: ScratchFolder
+
+  init(_ name: String = "worker") throws {
+    scratch = try ScratchFolder()
+    for folder in ["7", "7/root", "7/attr", "7/attr/apparmor"] { mkdir(scratch.file(folder), 0o700) }
+    try scratch.put("7/stat", Array("7 (\(name)) S 1 1 1 0 -1 0".utf8))
+    link("exe", to: "/usr/bin/worker")
   }
 
-  // The last begins a character that the bracket after it would belong to.
-  @Test(arguments: ["mail", "a b", "x) S 1 1 1 1025", ")(", ")0 0 0 0 1025\u{600}"])
-  func isCalledWhatItIsCalled(_ name: String) throws {
-    let before = Caller(pid: getpid())
-    try call(name)
-    let caller = Caller(pid: getpid())
-    try call(before.name)
-    #expect(caller.name == name)
-    #expect(caller.terminal == before.terminal)
+  func link(_ name: String, to target: String) {
+    unlink(scratch.file("7/" + name))
+    symlink(target, scratch.file("7/" + name))
   }
 
-  @Test func isUnknownWhenItIsGone() {
+  func group(_ path: String) throws { try scratch.put("7/cgroup", Array("0::\(path)\n".utf8)) }
+
+  /// In a unit of the user's.
+  func unit(_ name: String) throws {
+    try group("/user.slice/user-1000.slice/user@1000.service/app.slice/\(name)")
+  }
+
+  func sandbox(_ content: String) throws { try scratch.put("7/root/.flatpak-info", Array(content.utf8)) }
+
+  var name: String { Caller(pid: 7, proc: scratch.path).name }
+}
+
+@Suite("A caller") struct CallerTests {
+  @Test("is a Flatpak by what Flatpak wrote, whatever it calls itself")
+  func flatpak() throws {
+    let process = try FakeProcess("firefox")
+    try process.unit("app-org.gnome.Terminal-1.scope")
+    try process.sandbox("[Application]\nname=org.example.Mail\nruntime=runtime/x\n\n[Instance]\nname=other\n")
+    #expect(process.name == "org.example.Mail")
+    let others = ["", "[Instance]\nname=org.example.Mail\n", "[Application]\nname=\n", "name=x\n[Application]\n", "\0"]
+    for content in others {
+      try process.sandbox(content)
+      #expect(process.name == "worker (org.gnome.Terminal)")
+    }
+  }
+
+  @Test("is no Flatpak by anything but a small file of its own root folder", .timeLimit(.minutes(1)))
+  func notFlatpak() throws {
+    let process = try FakeProcess()
+    let info = "[Application]\nname=org.example.Mail\n"
+    try process.scratch.put("elsewhere", Array(info.utf8))
+    let file = process.scratch.file("7/root/.flatpak-info")
+    symlink("../../elsewhere", file)
+    #expect(process.name == "worker")
+    unlink(file)
+    symlink(process.scratch.file("elsewhere"), file)
+    #expect(process.name == "worker")
+    unlink(file)
+    mkfifo(file, 0o600)
+    #expect(process.name == "worker", "and nobody waits for it")
+    unlink(file)
+    mkdir(file, 0o700)
+    #expect(process.name == "worker")
+    rmdir(file)
+    try process.sandbox(info + String(repeating: "x", count: FlatpakInfo.sizeLimit))
+    #expect(process.name == "worker")
+    try process.sandbox(info)
+    #expect(process.name == "org.example.Mail")
+  }
+
+  @Test(
+    "is a Snap by its control group or its label",
+    arguments: [
+      ("/user.slice/user-1000.slice/user@1000.service/app.slice/snap.firefox.firefox-6f1c.scope", "", "firefox"),
+      ("/user.slice/user-1000.slice/user@1000.service/app.slice/snap.firefox.firefox.6f1c.scope", "", "firefox"),
+      ("/system.slice/snap.my\\x2dmail.daemon.service", "", "my-mail"),
+      ("/", "snap.firefox.geckodriver (enforce)\n", "firefox"),
+      ("/", "snap..x (enforce)", "worker"), ("/", "snap.x", "worker"), ("/", "unconfined\n", "worker"),
+      ("/user.slice/snap.fire.fox/x", "", "worker"),
+    ])
+  func snap(_ group: String, _ label: String, _ name: String) throws {
+    let process = try FakeProcess()
+    try process.group(group)
+    try process.scratch.put("7/attr/apparmor/current", Array(label.utf8))
+    #expect(process.name == name)
+  }
+
+  @Test(
+    "is the unit that it runs in, and its executable",
+    arguments: [
+      ("app-org.mozilla.firefox-1234.scope", "/usr/lib/firefox/firefox", "org.mozilla.firefox"),
+      ("app-gnome-org.gnome.Terminal-1234.scope", "/usr/bin/secret-tool", "secret-tool (org.gnome.Terminal)"),
+      ("app-flatpak-org.example.Mail-1234.scope", "/usr/bin/xdg-dbus-proxy", "xdg-dbus-proxy (org.example.Mail)"),
+      ("app-my\\x2dmail-1.scope", "/usr/bin/my-mail", "my-mail"),
+      ("app-gnome-org.example.Mail@autostart.service", "/usr/bin/Mail", "org.example.Mail"),
+      ("app-org.example.Mail.service", "/usr/bin/mail", "org.example.Mail"),
+      ("dbus-:1.2-org.example.Mail@0.service", "/usr/bin/maild", "maild (org.example.Mail)"),
+      ("backup.service", "/usr/bin/restic", "restic (backup.service)"),
+      ("backup.service", "/usr/bin/backup", "backup.service"),
+      ("backup.service/init.scope/more", "/usr/bin/x", "x"),
+      ("backup.service/of its own", "/usr/bin/backup", "backup.service"),
+      ("sync@home.service", "/usr/bin/rsync", "rsync (sync@home.service)"),
+      ("run-u12.service", "/usr/bin/x", "x"), ("run-r0a.scope", "/usr/bin/x", "x"),
+      ("vte-spawn-0a.scope", "/usr/bin/x", "x"), ("app-.scope", "/usr/bin/x", "x"), ("app-x.scope", "/usr/bin/y", "y"),
+      ("", "/usr/bin/x", "x"),
+    ])
+  func unit(_ unit: String, _ executable: String, _ name: String) throws {
+    let process = try FakeProcess()
+    try process.unit(unit)
+    process.link("exe", to: executable)
+    #expect(process.name == name)
+  }
+
+  @Test(
+    "in no unit of the user's is its executable alone",
+    arguments: [
+      "/", "/user.slice/user-1000.slice/session-3.scope", "/system.slice/cron.service",
+      "/user@1000.service.d/x.service",
+    ])
+  func elsewhere(_ group: String) throws {
+    let process = try FakeProcess()
+    try process.group(group)
+    #expect(process.name == "worker")
+  }
+
+  @Test("has two kinds of control groups")
+  func hierarchies() throws {
+    let path = "/user.slice/user-0.slice/user@0.service/backup.service"
+    #expect(UnitName.application(inControlGroups: "12:pids:/x.service\n1:name=systemd:\(path)\n") == "backup.service")
+    // Which of the two is in use shows by what is there.
+    #expect(UnitName.application(inControlGroups: "9:name=systemd:/\n8:pids:/\n0::\(path)\n") == "backup.service")
+    #expect(UnitName.application(inControlGroups: "9:name=systemd:\(path)\n0::/\n") == "backup.service")
+    #expect(UnitName.snap(inControlGroups: "9:name=systemd:/\n0::/snap.mail.mail.service\n") == "mail")
+    #expect(UnitName.application(inControlGroups: "12:pids:\(path)\nno line of ours\n0:") == nil)
+  }
+
+  @Test(
+    "systemd's escapes",
+    arguments: [
+      ("a\\x2db", "a-b"), ("\\x2", "\\x2"), ("\\xzz", "\\xzz"), ("\\", "\\"), ("\\x5cx2d", "\\x2d"),
+      ("\\xff", "\u{FFFD}"),
+      ("\\x+1", "\\x+1"),
+    ])
+  func escapes(_ escaped: String, _ name: String) { #expect(UnitName.unescaped(escaped[...]) == name) }
+
+  @Test("whose executable is gone, or cannot be told, is called by what is left")
+  func executable() throws {
+    let process = try FakeProcess("calls itself\nthis) (S 1 1 1 1025")
+    process.link("exe", to: "/home/me/my tool (deleted)")
+    #expect(process.name == "my tool")
+    process.link("exe", to: " (deleted)")
+    #expect(process.name == "calls itself\nthis) (S 1 1 1 1025")
+    unlink(process.scratch.file("7/exe"))
+    #expect(process.name == "calls itself\nthis) (S 1 1 1 1025")
+    try process.scratch.put("7/stat", Array("7 x S".utf8))
+    #expect(process.name == "")
+    #expect(Caller(pid: 8, proc: process.scratch.path) == .unknown)
+  }
+
+  @Test("is this program, whatever it calls itself")
+  func real() throws {
+    var path = [CChar](repeating: 0, count: Int(PATH_MAX))
+    let count = readlink("/proc/self/exe", &path, path.count)
+    let own = String(decoding: path.prefix(max(count, 0)).map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    #expect(Caller(pid: getpid()).name.hasPrefix(try #require(own.split(separator: "/").last)))
     #expect(Caller(pid: Int32.max) == .unknown)
+  }
+
+  @Test("that is gone is not taken for whoever has its number now")
+  func recycled() throws {
+    var child: pid_t = 0
+    var arguments: [UnsafeMutablePointer<CChar>?] = [strdup("true"), nil]
+    defer { free(arguments[0]) }
+    #expect(posix_spawn(&child, "/bin/true", nil, nil, &arguments, environ) == 0)
+    let gone = linux_pidfd_open(child)
+    defer { close(gone) }
+    waitpid(child, nil, 0)
+    let own = linux_pidfd_open(getpid())
+    defer { close(own) }
+    // Its number is this process's, so to speak.
+    #expect(Caller(pid: getpid(), pidfd: gone) == .unknown)
+    #expect(Caller(pid: getpid(), pidfd: own) == Caller(pid: getpid()))
   }
 }

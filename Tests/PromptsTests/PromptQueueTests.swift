@@ -35,15 +35,32 @@ import Testing
       if case .collection(let id) = question { return PromptSubject(label: "collection \(id)") }
       return PromptSubject(access: access, reuse: reuse)
     }
-    func accepted(_ question: Question, showing subject: PromptSubject, answer: AnyObject?) {
+    var counts = true
+    var asked: [Question] = []
+    var ends: [End] = []
+    func accepted(
+      _ question: Question, for caller: Caller, showing subject: PromptSubject, answer: AnyObject?
+    ) -> Bool {
       shown.append(subject)
       accepted.append(question)
       answers.append((answer as? Answer)?.text)
+      return counts
     }
+    func asked(_ question: Question) { asked.append(question) }
+    func ended(_ question: Question, for caller: Caller, _ end: PromptEnd) {
+      ends.append(End(question: question, caller: caller.name, end: end))
+    }
+    func used(_ question: Question, by caller: Caller) {}
     func launchPrompt(_ number: UInt64, failed: @escaping () -> Void) {
       launched.append(number)
       if cannotLaunch { failed() }
     }
+  }
+
+  private struct End: Equatable {
+    let question: Question
+    let caller: String
+    let end: PromptEnd
   }
 
   private final class Answer {
@@ -172,7 +189,7 @@ import Testing
     scene.queue.keep(Answer("third"), prompt: scene.daemon.launched[2])
     #expect(third.request.purpose == .newItemPassphrase)
     _ = scene.ask(.collection(2), "other")
-    scene.queue.keysErased()
+    scene.queue.locked { _ in true }
     #expect(third.screen.wasWithdrawn && scene.ended == ["first", "second", "third"])
     #expect(try scene.show().request.purpose == .collection, "what is no item's goes on")
     scene.queue.ended(on: third.screen, .accepted)
@@ -475,5 +492,82 @@ import Testing
     #expect(scene.daemon.launched.count == 1)
     scene.queue.ended(on: screen)
     #expect(scene.queue.question(ofPrompt: number) == nil && scene.ended.isEmpty)
+  }
+
+  @Test("each question's end is told once, with how it came and who had asked")
+  func ends() throws {
+    let item = Question.item(7, client: ":1.1")
+    let ways: [(PromptEnd, (Scene, PromptTicket) throws -> Void)] = [
+      (.granted, { scene, _ in scene.queue.ended(on: try scene.show().screen, .accepted) }),
+      (
+        .outdated,
+        { scene, _ in
+          scene.daemon.counts = false
+          scene.queue.ended(on: try scene.show().screen, .accepted)
+        }
+      ),
+      (.refused, { scene, _ in scene.queue.ended(on: try scene.show().screen, .refused) }),
+      (.dismissed, { scene, _ in scene.queue.ended(on: try scene.show().screen, .dismissed) }),
+      (.unavailable, { scene, _ in scene.queue.ended(on: try scene.show().screen, .unavailable) }),
+      (.broken, { scene, _ in scene.queue.ended(on: try scene.show().screen) }),
+      (.withdrawn, { scene, ticket in scene.queue.cancel(ticket) }),
+      (
+        .withdrawn,
+        { scene, ticket in
+          _ = try scene.show()
+          scene.queue.cancel(ticket)
+        }
+      ),
+      (
+        .refused,
+        { scene, _ in
+          _ = try scene.show()
+          let number = try #require(scene.daemon.launched.last)
+          for _ in 0..<5 { scene.queue.wasWrong(prompt: number) }
+        }
+      ),
+      (.locked, { scene, _ in scene.queue.locked { _ in true } }),
+      (
+        .outdated,
+        { scene, _ in
+          scene.daemon.open = [item]
+          scene.queue.stateChanged()
+        }
+      ),
+    ]
+    for (end, way) in ways {
+      let scene = try Scene()
+      let ticket = scene.ask(item, "client", for: Caller(application: "mail"))
+      #expect(scene.daemon.asked == [item] && scene.daemon.ends.isEmpty)
+      try way(scene, ticket)
+      #expect(scene.daemon.ends == [End(question: item, caller: "mail", end: end)])
+      scene.queue.cancel(ticket)
+      scene.queue.locked { _ in true }
+      #expect(scene.daemon.ends.count == 1)
+    }
+  }
+
+  @Test("a question that needs nobody, or that is only put off, has no end")
+  func noEnds() throws {
+    let scene = try Scene()
+    scene.daemon.open = [.item(1, client: ":1.1")]
+    _ = scene.ask(.item(1, client: ":1.1"), "open")
+    #expect(scene.daemon.asked.isEmpty)
+    _ = scene.ask(.item(2, client: ":1.1"), "behind a locker")
+    _ = try scene.show()
+    scene.daemon.isLockerUp = true
+    scene.queue.stateChanged()
+    scene.daemon.isLockerUp = false
+    scene.queue.stateChanged()
+    #expect(scene.daemon.asked.count == 1 && scene.daemon.ends.isEmpty)
+  }
+
+  @Test("who could not be shown anything is told apart")
+  func notLaunched() throws {
+    let scene = try Scene()
+    scene.daemon.cannotLaunch = true
+    _ = scene.ask(.item(1, client: ":1.1"), "client", for: Caller(application: "mail"))
+    for _ in 0..<10 where scene.ended.isEmpty { _ = try scene.loop.runOnce(timeout: .seconds(1)) }
+    #expect(scene.daemon.ends.map(\.end) == [.unavailable])
   }
 }

@@ -14,7 +14,12 @@ import Vault
     func openWithoutAsking(_ question: Question, lifting: Set<Int64>) {}
     func isAnswered(_ question: Question, lifting: Set<Int64>) -> Bool { false }
     func subject(of question: Question) -> PromptSubject { PromptSubject() }
-    func accepted(_ question: Question, showing subject: PromptSubject, answer: AnyObject?) {}
+    func accepted(
+      _ question: Question, for caller: Caller, showing subject: PromptSubject, answer: AnyObject?
+    ) -> Bool { true }
+    func asked(_ question: Question) {}
+    func ended(_ question: Question, for caller: Caller, _ end: PromptEnd) {}
+    func used(_ question: Question, by caller: Caller) {}
     func launchPrompt(_ number: UInt64, failed: @escaping () -> Void) { launched.append(number) }
   }
 

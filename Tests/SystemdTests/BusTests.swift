@@ -1,7 +1,8 @@
 import Foundation
 import PrivateBus
-import Systemd
 import Testing
+
+@testable import Systemd
 
 /// Two connections on one private bus: what every test here needs.
 struct Pair {
@@ -241,6 +242,46 @@ let standard = "org.freedesktop.DBus.Error."
     try pair.client.peerCredentials(of: ":9.99999") { if case .failure(let error) = $0 { failure = error } }
     try pair.loop.run(until: "no credentials") { failure != nil }
     #expect(failure?.isStandard("NameHasNoOwner") == true)
+  }
+
+  /// As newer buses answer (D-Bus 1.15.8): no other bus can be made to.
+  @Test func credentialsMayBringTheProcessItself() throws {
+    let pair = try Pair()
+    var found: PeerCredentials?
+    let slot = try pair.export(methods: [
+      .init("Tell", input: [.init("a{sv}", "credentials")]) { call throws(BusError) in
+        found = try PeerCredentials(name: "x", from: call.message)
+        call.reply()
+      }
+    ])
+    let passed = open("/dev/null", O_RDONLY)
+    defer { close(passed) }
+    try pair.client.callAsync(
+      destination: pair.serviceName, path: "/test/one", interface: "test.Interface", member: "Tell"
+    ) { (out: inout MessageWriter) throws(BusError) in
+      try out.open("a", "{sv}")
+      for (name, type) in [("UnixUserID", "u"), ("ProcessID", "u"), ("ProcessFD", "h"), ("Other", "s")] {
+        try out.open("e", "sv")
+        try out.appendString(name)
+        try out.appendVariant(type) { (value: inout MessageWriter) throws(BusError) in
+          switch type {
+          case "u": try value.appendUInt32(7)
+          case "h": try value.appendUnixFD(passed)
+          default: try value.appendString("")
+          }
+        }
+        try out.close()
+      }
+      try out.close()
+    } reply: { _ in
+    }
+    try pair.loop.run(until: "credentials") { found != nil }
+    #expect(found?.uid == 7 && found?.pid == 7)
+    let number = try #require(found?.process?.number)
+    #expect(number != passed && fcntl(number, F_GETFD) == FD_CLOEXEC)
+    found = nil
+    #expect(fcntl(number, F_GETFD) == -1, "it is closed with the last reference")
+    withExtendedLifetime(slot) {}
   }
 
   @Test func callsTimeOut() throws {

@@ -9,6 +9,16 @@ import Sodium
 
 /// What fuzzing starts from: real files and packets, made anew each time.
 extension Target {
+  private static let event = AccessEvent(.open, .granted, collection: 1, item: 5, label: "Bank", caller: "mail")
+
+  private static var page: AccessLogPage {
+    AccessLogPage(
+      lines: [
+        .init(number: 9, created: 1_700_000_000, event: event, missing: 2, isOutOfPlace: true),
+        .init(number: 6, created: 0, event: nil, missing: 0, isOutOfPlace: false),
+      ], hasMore: true)
+  }
+
   /// Inputs that come far into the target.
   func seeds() throws -> [[UInt8]] {
     let texts: [String]
@@ -61,7 +71,7 @@ extension Target {
         [1, 5] + number, [1, 6, 0],
         [1, 7] + number,
         [1, 8] + number + [UInt8](repeating: 3, count: 32), [1, 9, 2, 1, 0, 0x61], [1, 10, 1, 0, 0x61], [1, 22],
-        [1, 23], present.bytes, new.bytes, [1, 25, 0], [1, 25, 1],
+        [1, 23], present.bytes, new.bytes, [1, 25, 0], [1, 25, 1], [1, 26] + number, [1, 27],
       ]
     case .controlReply:
       var status = Status()
@@ -74,7 +84,8 @@ extension Target {
       let secret = try SealedDeviceSecret(try Target.deviceSecret(), to: publicKey)
       return [
         ControlReply.status(status), .need(.refused("not now")), .outcome(.unusable("why")), .outcome(.live), .locked,
-        .deviceSecret(secret), .passcodeItemsDestroyed(7), .declined("not now"),
+        .deviceSecret(secret), .passcodeItemsDestroyed(7), .declined("not now"), .accessLog(Target.page),
+        .accessLogCleared(3),
       ].map(\.encoded)
     case .deriveRequest:
       return [UInt8(2), 8, 10].map { operation in
@@ -113,6 +124,17 @@ extension Target {
           label: "", attributes: [:], contentType: "", flags: 8,
           fingers: try FingerSet([("Reader", ["left-thumb"])])
         ).encoded(revision: [UInt8](repeating: 1, count: 16)),
+      ]
+    case .accessLogEntry:
+      var out = ByteWriter()
+      out.put([UInt8](repeating: 1, count: AccessLogSeal.linkSize))
+      Target.event.encode(into: &out)
+      return [out.bytes + [UInt8](repeating: 0, count: 64 - out.bytes.count % 64)]
+    case .unitName:
+      texts = [
+        "0::/user.slice/user-1000.slice/user@1000.service/app.slice/app-gnome-org.example.Mail-12.scope",
+        "1:name=systemd:/user.slice/user@1000.service/snap.my\\x2dmail.daemon.service", "dbus-:1.2-org.example.Mail@0",
+        "snap.firefox.geckodriver (enforce)", "[Application]\nname=org.example.Mail\n",
       ]
     case .backup: return try backupSeeds()
     // Places in the file, all over it, and every way to damage it.

@@ -8,6 +8,7 @@ import Sodium
 @testable import Control
 @testable import DeviceService
 @testable import Keybag
+@testable import Prompts
 @testable import SecretService
 @testable import Vault
 
@@ -24,6 +25,8 @@ enum Target: String, CaseIterable {
   case controlAttributes = "control-attributes"
   case accessControl = "access-control"
   case metadata
+  case accessLogEntry = "access-log-entry"
+  case unitName = "unit-name"
   case backup
   case database
   case rows
@@ -45,6 +48,8 @@ enum Target: String, CaseIterable {
     case .controlAttributes: Target.attributes
     case .accessControl: Target.accessControl
     case .metadata: Target.metadata
+    case .accessLogEntry: Target.logged
+    case .unitName: Target.unit
     case .backup: Target.backups()
     case .database: DamagedVault().damage
     case .rows: DamagedVault().alter
@@ -133,6 +138,8 @@ enum Target: String, CaseIterable {
       require(input.count == 3 + BackupHeader.size && restore.header.count == BackupHeader.size, "a header's size")
     case .giveChunk(let chunk): require(chunk.count == input.count - 2, "the size of a chunk")
     case .archiveReport: require(input.count == 10, "the size of a request")
+    case .accessLog(let number): require(input.count == 10 && number == Target.number(input), "a place in the log")
+    case .clearAccessLog: require(input.count == 2, "more than a request")
     case .malformed: break
     }
   }
@@ -252,6 +259,31 @@ enum Target: String, CaseIterable {
     let request = PromptRequest(
       purpose: .item, label: "", caller: "", window: "", terminal: "", access: access)
     require(PromptStep.steps(of: request).isEmpty == !access.asksForAnything, "a prompt without steps")
+  }
+
+  private static func logged(_ input: [UInt8]) {
+    guard let content = AccessLogSeal.read(input) else { return }
+    require(input.count.isMultiple(of: 64) && content.previous.count == AccessLogSeal.linkSize, "an entry's size")
+    require(
+      content.event.label.utf8.count <= 3 * AccessEvent.textLimit
+        && content.event.caller.utf8.count <= 3 * AccessEvent.textLimit, "a text's length")
+    var out = ByteWriter()
+    content.event.encode(into: &out)
+    var reader = ByteReader(out.bytes)
+    require(AccessEvent(decoding: &reader) != nil && reader.remaining == 0, "an entry cannot be read again")
+  }
+
+  /// All that a process can make of its control group, and of the file of a sandbox.
+  private static func unit(_ input: [UInt8]) {
+    let text = String(decoding: input, as: UTF8.self)
+    let manager = "0::/user.slice/user-1.slice/user@1.service/"
+    let limit = 3 * input.count + 8
+    for groups in [text, manager + text + ".service", manager + "app-" + text + ".scope"] {
+      require(UnitName.application(inControlGroups: groups)?.utf8.count ?? 0 <= limit, "a unit's name")
+      require(UnitName.snap(inControlGroups: groups)?.utf8.count ?? 0 <= limit, "a snap's name")
+    }
+    require(UnitName.snap(in: text)?.isEmpty != true, "a snap without a name")
+    require(FlatpakInfo.application(in: input)?.isEmpty != true, "an application without a name")
   }
 
   private static func metadata(_ input: [UInt8]) {

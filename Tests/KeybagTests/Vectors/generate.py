@@ -263,8 +263,8 @@ def service(user):
 LABELS = """protector-wrap protector-commitment recovery-private recovery-attest recovery-hold recovery-proof recovery-check
 tier-wrap keybag-tag tier-commitment collection-chain collection next-collection index-wrap collection-label
 passphrase-wrap passphrase-commitment class-wrap metadata-wrap public-key-tag locked-item-tag attribute-token
-attribute-set-token alias-token item-passphrase device-wrap device-identity device-user backup-stream backup-commitment
-backup-device-wrap""".split()
+attribute-set-token alias-token device-wrap device-identity device-user item-passphrase access-log backup-stream
+backup-commitment backup-device-wrap""".split()
 
 
 def derivations():

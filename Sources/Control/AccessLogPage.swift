@@ -1,0 +1,78 @@
+import Bytes
+import Keybag
+
+/// A part of the access log, newest first.
+public struct AccessLogPage: Equatable, Sendable {
+  /// One entry.
+  public struct Line: Equatable, Sendable {
+    /// Its place in the log.
+    public let number: UInt64
+    /// When it happened, in seconds since 1970.
+    public let created: UInt64
+    /// Nil for an entry that is damaged.
+    public let event: AccessEvent?
+    /// How many that were before it are missing, though older ones are there.
+    public let missing: UInt64
+    /// Whether the one before it is another than when it was written.
+    public let isOutOfPlace: Bool
+
+    /// Puts them together.
+    public init(number: UInt64, created: UInt64, event: AccessEvent?, missing: UInt64, isOutOfPlace: Bool) {
+      self.number = number
+      self.created = created
+      self.event = event
+      self.missing = missing
+      self.isOutOfPlace = isOutOfPlace
+    }
+  }
+
+  /// So many lines fit into a packet, however long their texts are.
+  public static let limit = 40
+
+  /// The entries.
+  public let lines: [Line]
+  /// Whether there are older ones.
+  public let hasMore: Bool
+
+  /// Puts them together; what is more than ``limit`` lines is left out.
+  public init(lines: [Line], hasMore: Bool) {
+    self.lines = Array(lines.prefix(AccessLogPage.limit))
+    self.hasMore = hasMore || lines.count > AccessLogPage.limit
+  }
+
+  func encode(into out: inout ByteWriter) {
+    out.number(UInt8(hasMore ? 1 : 0))
+    out.number(UInt8(lines.count))
+    for line in lines {
+      out.number(line.number)
+      out.number(line.created)
+      out.number(line.missing)
+      out.number(UInt8((line.event == nil ? 1 : 0) | (line.isOutOfPlace ? 2 : 0)))
+      line.event?.encode(into: &out)
+    }
+  }
+
+  init?(decoding input: inout ByteReader) {
+    var lines: [Line] = []
+    do {
+      let more = try input.number(UInt8.self)
+      let count = try input.number(UInt8.self)
+      guard more <= 1, count <= AccessLogPage.limit else { return nil }
+      for _ in 0..<count {
+        let (number, created, missing): (UInt64, UInt64, UInt64) =
+          (try input.number(), try input.number(), try input.number())
+        let bits = try input.number(UInt8.self)
+        guard bits <= 3 else { return nil }
+        var event: AccessEvent?
+        if bits & 1 == 0 {
+          event = AccessEvent(decoding: &input)
+          if event == nil { return nil }
+        }
+        lines.append(
+          Line(number: number, created: created, event: event, missing: missing, isOutOfPlace: bits & 2 != 0))
+      }
+      hasMore = more == 1
+    } catch { return nil }
+    self.lines = lines
+  }
+}
