@@ -7,6 +7,8 @@ import Vault
 final class AccessChange {
   let item: SecretService.ItemPlace
   let control: AccessControl
+  /// What it asks for until now.
+  private let present: AccessControl
   /// Another class; nil for the one it has.
   let accessibility: AccessibilityClass?
   /// Whether a person chooses a passphrase for it.
@@ -24,24 +26,25 @@ final class AccessChange {
 
   init(
     of item: SecretService.ItemPlace, to control: AccessControl, _ accessibility: AccessibilityClass?,
-    needsNewPassphrase: Bool, fingers: FingerSet?, isGuarded: Bool, number: UInt64, client: String
+    needsNewPassphrase: Bool, fingers: FingerSet?, from present: AccessControl, number: UInt64, client: String
   ) {
     self.item = item
     self.control = control
     self.accessibility = accessibility
     self.needsNewPassphrase = needsNewPassphrase
     self.fingers = fingers
-    question = isGuarded ? .itemAccess(item.id, number, client: client) : nil
+    self.present = present
+    question = present.asksForAnything ? .itemAccess(item.id, number, client: client) : nil
     passphraseQuestion = .newItemPassphrase(number, client: client)
   }
 
   /// What a person is told of it, as words that go on after the item's name.
   var words: String {
     var parts: [String] = []
-    if control.asksForAnything { parts.append("ask for \(control.text)") } else { parts.append("ask for nothing") }
+    if control != present { parts.append("ask for \(control.asksForAnything ? control.text : "nothing")") }
     if needsNewPassphrase { parts.append("get another passphrase") }
     if let accessibility { parts.append("be readable \(accessibility.name)") }
-    return "to " + parts.joined(separator: ", to ")
+    return parts.isEmpty ? "to stay as it is" : "to " + parts.joined(separator: ", to ")
   }
 
   /// The question that comes next; nil where nobody has to be asked any more.

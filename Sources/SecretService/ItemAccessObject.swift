@@ -102,7 +102,7 @@ extension SecretService {
     let change = { (number: UInt64) in
       AccessChange(
         of: item, to: control, wanted.accessibility, needsNewPassphrase: needsNewPassphrase,
-        fingers: fingers, isGuarded: present.asksForAnything, number: number, client: call.sender)
+        fingers: fingers, from: present, number: number, client: call.sender)
     }
     guard present.asksForAnything || needsNewPassphrase else {
       try apply(change(0), passphrase: nil)

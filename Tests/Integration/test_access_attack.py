@@ -7,6 +7,7 @@ import nacl.bindings
 import nacl.exceptions
 import pytest
 from peer import COLLECTION, IS_LOCKED, LOGIN, Failure, Peer
+from person import ask_on_terminals
 from test_access import PRESENCE, REQUIRE, lookup, opened, reader, store  # noqa: F401
 from test_format import checksum
 from vaultreader import Fields, argon2id, kdf

@@ -130,7 +130,7 @@ def test_a_passphrase_comes_and_goes(opened, peer):
     assert "what it asks for" in person.type("open sesame").output() and person.status == 0
     assert lookup(opened, "k", "v").expect("assphrase").type("open sesame").last_line() == "the secret"
     # Another one: the old one first.
-    person = edit(opened, "--new-passphrase").expect("wants to change what").expect("assphrase").type("open sesame")
+    person = edit(opened, "--new-passphrase").expect("to get another passphrase from now on").expect("assphrase").type("open sesame")
     person.expect("Choose a passphrase").type("tiger").expect("again").type("tiger")
     assert "Changed" in person.output() and person.status == 0
     person = lookup(opened, "k", "v").expect("assphrase").type("open sesame").expect("not right").expect("assphrase")
@@ -200,9 +200,12 @@ def test_a_client_reads_again_for_as_long_as_was_shown(opened, peer, guarded):
     for _ in range(3):
         assert peer.read(guarded) == b"the secret"
     assert other.read_error(guarded) == IS_LOCKED
-    # Writing is one use, and ends it.
-    peer.write(guarded, "new")
-    assert peer.read_error(guarded) == IS_LOCKED
+    # It was to read again, and not to write.
+    assert peer.write_error(guarded, "new") == IS_LOCKED
+    reuse(other, 300)
+    other.prompt(other.unlock(guarded)[1])
+    other.write(guarded, "new")
+    assert peer.read_error(guarded) == IS_LOCKED, "it is another one now"
     peer.prompt(peer.unlock(guarded)[1])
     assert [peer.read(guarded), peer.read(guarded)] == [b"new", b"new"]
     opened.lock()

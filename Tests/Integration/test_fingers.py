@@ -3,7 +3,8 @@
 import pytest
 from clients import CLASS
 from fprintd import NO_PRINTS, SILENT, Fprintd
-from peer import IS_LOCKED, ITEM, NO_SUCH_OBJECT, NOTHING, Peer
+from gi.repository import GLib
+from peer import IS_LOCKED, ITEM, NO_SUCH_OBJECT, NOT_SUPPORTED, NOTHING, Peer
 from person import Person, ask_on_terminals
 from session import wait_until
 from vaultreader import APPLICATION, Vault, fingers_digest, machine_identity
@@ -188,13 +189,27 @@ def test_other_fingers_are_its_end(opened, fprintd, peer, item, others):
     again.close()
 
 
-@pytest.mark.parametrize("words", [f"{CURRENT},or,device-passcode", f"{CURRENT},application-password"])
-def test_nobody_is_asked_for_what_is_at_its_end(opened, fprintd, peer, words):
-    person = Person(opened, "secret-tool", "store", "--label=Bank", "k", "v", REQUIRE, words)
+def test_with_other_fingers_the_other_condition_is_left_for_good(opened, fprintd, peer):
+    item = peer.create("the secret", {"k": "v", REQUIRE: f"{CURRENT},or,device-passcode"}, label="Bank")
+    assert read(peer, item) == b"the secret", "a finger does"
+    fprintd.set(OTHERS[0])
+    for fingers in (OTHERS[0], ENROLLED):
+        fprintd.set(fingers)
+        person = Person(opened, "secret-tool", "lookup", "k", "v").expect("login password").type(opened.password)
+        assert person.last_line() == "the secret"
+        assert peer.get(item, "org.latchkey.Item", "Require") == "device-passcode,or"
+    opened.restart()
+    assert opened.login().returncode == 0
+    person = Person(opened, "secret-tool", "lookup", "k", "v").expect("login password").press("c")
+    assert "the secret" not in person.output() and person.status == 1
+    assert opened.log().count("no finger opens") == 1
+
+
+def test_nobody_is_asked_for_what_is_at_its_end(opened, fprintd, peer):
+    words = ["k", "v", REQUIRE, f"{CURRENT},application-password"]
+    person = Person(opened, "secret-tool", "store", "--label=Bank", *words)
     person.expect("Password: ").type("the secret")
-    if "application" in words:
-        person.expect("Choose a passphrase").type("open sesame").expect("again").type("open sesame")
-    person.output()
+    person.expect("Choose a passphrase").type("open sesame").expect("again").type("open sesame").output()
     asks_for_a_password(opened)
     fprintd.set(OTHERS[0])
     person = Person(opened, "secret-tool", "lookup", "k", "v")
@@ -293,8 +308,10 @@ def test_another_item_may_begin_to_ask_for_them(opened, fprintd, peer):
     (opened.root / "pam.d/latchkey-presence").write_text(PERMIT)
     item = peer.create("old", {"k": "v", REQUIRE: "user-presence"})
     peer.prompt(peer.unlock(item)[1])
-    assert peer.create("new", {"k": "v", REQUIRE: CURRENT}) == item
-    assert read(peer, item) == b"new"
+    assert peer.create_error("new", {"k": "v", REQUIRE: CURRENT}).name == NOT_SUPPORTED
+    prompt = peer.call(item, "org.latchkey.Item", "SetAccess", "(a{sv})", {"require": GLib.Variant("s", CURRENT)})
+    assert peer.prompt(prompt) == (False, "o", item)
+    assert peer.get(item, "org.latchkey.Item", "Require") == CURRENT and read(peer, item) == b"old"
     fprintd.set(OTHERS[0])
     assert read(peer, item) is None and is_gone(opened, peer, item)
 
