@@ -64,7 +64,8 @@ def test_a_passphrase_is_chosen_and_asked_for(dialog):
     tool = store(dialog, "application-password")
     question = dialog.expect()
     assert (question["title"], question["message"]) == ("New passphrase", CHOOSE)
-    assert question["description"].replace("\\", "") == 'The application "secret-tool" wants to store the item "Bank".'
+    assert question["description"].replace("\\", "") == (
+        'The application "secret-tool" (as far as can be told) wants the item "Bank" to have a passphrase.')
     # The prompter has the second field, and the bar that shows how strong it is.
     assert dialog.properties()["password-new"] == "true"
     dialog.fill(PASSPHRASE)

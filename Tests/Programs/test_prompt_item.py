@@ -3,7 +3,7 @@
 import pytest
 from conftest import PASSWORD
 from prompting import Prompting, Terminal
-from standin import ACCEPTED, DISMISSED, ITEM, NEW_ITEM_PASSPHRASE, UNAVAILABLE
+from standin import ACCEPTED, DISMISSED, ITEM, ITEM_ACCESS, NEW_ITEM_PASSPHRASE, UNAVAILABLE
 
 PRESENCE, ANY_FINGER, CURRENT_FINGERS, PASSCODE = 0x1, 0x2, 0x8, 0x10
 OR, AND, PASSPHRASE = 1 << 14, 1 << 15, 1 << 31
@@ -61,9 +61,58 @@ def ran(prompting):
 ])  # fmt: skip
 def test_what_must_be_accepted(prompting, access, stack, outcome, expected):
     stacks(prompting, **stack)
+    prompting.agree()
     prompting.start(purpose=ITEM, label="Bank", access=access)
     assert prompting.end() == outcome
     assert ran(prompting) == expected
+
+
+@pytest.mark.parametrize("purpose", [ITEM, ITEM_ACCESS])
+@pytest.mark.parametrize("answer, outcome", [("echo OK", ACCEPTED), ("echo ERR 83886194 no", DISMISSED), ("exit 0", DISMISSED)])
+def test_what_nobody_saw_is_agreed_to(prompting, purpose, answer, outcome):
+    """A stack that asks nothing, as for a finger: the touch may have been for something else."""
+    stacks(prompting, biometry=GRANTED)
+    said = prompting.agree(answer)
+    prompting.start(purpose=purpose, label="Bank", caller="mail", access=ANY_FINGER, change="to ask for nothing")
+    assert prompting.end() == outcome
+    assert 'item "Bank"' in said.read_text() and '"mail"' in said.read_text()
+
+
+def test_where_nobody_can_see_it_nothing_counts(prompting):
+    stacks(prompting, biometry=GRANTED)
+    prompting.start(purpose=ITEM, label="Bank", access=ANY_FINGER)
+    assert prompting.end() == UNAVAILABLE and ran(prompting) == ["biometry"]
+
+
+@pytest.mark.parametrize("answer, outcome", [("echo OK", ACCEPTED), ("echo ERR 83886194 no", DISMISSED)])
+def test_a_module_that_only_tells_is_agreed_to_before_it_goes_on(prompting, answer, outcome):
+    text = prompting.folder / "text"
+    text.write_text("Place your finger on the reader")
+    text.chmod(0o644)
+    prompting.service("latchkey-biometry", f"auth optional pam_echo.so file={text}", GRANTED)
+    said = prompting.agree(answer)
+    prompting.start(purpose=ITEM, label="Bank", access=ANY_FINGER)
+    assert prompting.end() == outcome
+    assert "Place your finger" in said.read_text() and 'item "Bank"' in said.read_text()
+
+
+def test_on_a_terminal_what_is_told_is_seen(prompting, terminal):
+    text = prompting.folder / "text"
+    text.write_text("Place your finger on the reader")
+    text.chmod(0o644)
+    prompting.service("latchkey-biometry", f"auth optional pam_echo.so file={text}", GRANTED)
+    prompting.start(purpose=ITEM, label="Bank", access=ANY_FINGER, terminal=terminal.path)
+    terminal.expect('wants to read or change the item "Bank".')
+    terminal.expect("Place your finger")
+    assert prompting.end() == ACCEPTED
+    # And what is not told is asked.
+    stacks(prompting, biometry=GRANTED)
+    for typed, outcome in (("\n", ACCEPTED), ("\x03", DISMISSED)):
+        prompting.number += 1
+        prompting.start(purpose=ITEM, label="Bank", access=ANY_FINGER, terminal=terminal.path)
+        terminal.expect("Allow that")
+        terminal.type(typed)
+        assert prompting.end() == outcome and terminal.is_as_before
 
 
 def test_the_person_is_told_what_is_wanted_by_whom(prompting, terminal):

@@ -3,7 +3,7 @@
 import pytest
 from conftest import PASSWORD
 from prompting import Prompting, Terminal
-from standin import ACCEPTED, COLLECTION, DISMISSED, ITEM, LOGIN, NEW_ITEM_PASSPHRASE, UNAVAILABLE
+from standin import ACCEPTED, COLLECTION, ITEM, LOGIN, NEW_ITEM_PASSPHRASE, UNAVAILABLE, WRONG_ANSWERS
 
 PRESENCE, ANY_FINGER, PASSCODE = 0x1, 0x2, 0x10
 OR, PASSPHRASE = 1 << 14, 1 << 31
@@ -62,6 +62,7 @@ def test_lines_for_auth_are_recognised(prompting, line):
     # With its whole path: this libpam looks for others in /etc/pam.d only.
     prompting.service("shared", GRANTED)
     prompting.service("latchkey-biometry", line.format(prompting.pam / "shared"))
+    prompting.agree()
     prompting.start(**REQUESTS["latchkey-biometry"])
     assert prompting.end() == ACCEPTED, prompting.said
 
@@ -69,6 +70,7 @@ def test_lines_for_auth_are_recognised(prompting, line):
 def test_one_of_two_may_be_missing(prompting):
     (prompting.pam / "latchkey-biometry").unlink()
     prompting.service("latchkey-presence", GRANTED)
+    prompting.agree()
     prompting.start(purpose=ITEM, label="Bank", access=ANY_FINGER | PASSCODE | OR)
     assert prompting.end() == ACCEPTED
     prompting.number += 1
@@ -99,4 +101,4 @@ def test_a_stack_that_denies_after_the_question_asks_three_times(prompting, term
     for _ in range(3):
         terminal.expect("Enter your login password to open")
         terminal.type(PASSWORD + "\n")
-    assert prompting.end() == DISMISSED and terminal.is_as_before
+    assert prompting.end() == WRONG_ANSWERS and terminal.is_as_before
