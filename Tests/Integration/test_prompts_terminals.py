@@ -1,6 +1,7 @@
 """Items that ask, on the terminal of the program that reads them: a shell in tmux, line by line and by pinentry-curses."""
 
 import os
+import pathlib
 import signal
 
 import pytest
@@ -67,8 +68,15 @@ class Desk:
         self.ended(0, secret=True)
 
     def processes(self, name):
+        """Those of this session: others may run beside it."""
         found = self.session.run("pgrep", "-U", str(self.session.uid), "-f", name).stdout.split()
-        return [int(process) for process in found if is_alive(int(process))]
+        return [int(process) for process in found if is_alive(int(process)) and self.is_own(process)]
+
+    def is_own(self, process):
+        try:
+            return str(self.session.root).encode() in pathlib.Path(f"/proc/{process}/environ").read_bytes()
+        except OSError:
+            return False
 
     def prompt(self):
         """The process that asks."""
