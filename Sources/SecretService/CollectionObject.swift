@@ -175,7 +175,9 @@ extension SecretService {
 
   func checkRoom(for received: ReceivedSecret, of client: String) throws(BusError) {
     var waiting = prompts.values.filter { $0.item != nil }
-    let held = fingerWaits.compactMap { wait in wait.received.map { (bytes: $0.value.bytes.count, owner: wait.call.sender) } }
+    let held = fingerWaits.compactMap { wait in
+      wait.received.map { (bytes: $0.value.bytes.count, owner: wait.call.sender) }
+    }
     let own = waiting.count { $0.owner == client } + held.count { $0.owner == client }
     let bytes = {
       waiting.reduce(held.reduce(received.value.bytes.count) { $0 + $1.bytes }) {

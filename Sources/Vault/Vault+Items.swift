@@ -344,7 +344,9 @@ extension Vault {
         let old = try control(opened, of: item.row)
         let control = named.asksForAnything ? named : old
         // What it asks for, and when it may be read, is changed by a question of its own.
-        guard !old.asksForAnything || (control == old && accessibility ?? item.key.row.accessibility == item.key.row.accessibility)
+        guard
+          !old.asksForAnything
+            || (control == old && accessibility ?? item.key.row.accessibility == item.key.row.accessibility)
         else { throw .keepsItsAccess }
         var next = metadata
         next.flags = control.rawValue
