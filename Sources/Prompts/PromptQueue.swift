@@ -377,7 +377,7 @@ public final class PromptQueue {
   private var next: PendingPrompt? {
     let waiting = prompts.filter { !$0.isOwn }
     return waiting.first { $0.question == .login }
-      ?? waiting.min { turns.lastShown($0.question.client) < turns.lastShown($1.question.client) }
+      ?? waiting.min { turns.place($0.question.client) < turns.place($1.question.client) }
   }
 
   private func launch(_ prompt: PendingPrompt) {

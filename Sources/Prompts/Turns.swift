@@ -4,8 +4,9 @@ import Control
 /// being answered, and a person who declines again and again is left in peace.
 struct Turns {
   private struct Record {
-    /// When one of its questions was last shown, in turns.
-    var shown: UInt64 = 0
+    /// Its place: the lower, the sooner it is its turn. Whoever was shown at a turn has an odd one, above all that came
+    /// until then and below all that come later.
+    var place: UInt64 = 0
     /// How many were declined in a row, and when the last one was.
     var declined = 0
     var lastDecline: ContinuousClock.Instant?
@@ -23,17 +24,17 @@ struct Turns {
 
   /// The client asks: one that comes now stands behind those that wait already, as names cost nothing.
   mutating func arrive(_ client: String) {
-    if records[client] == nil { records[client] = Record(shown: turn) }
+    if records[client] == nil { records[client] = Record(place: 2 * turn) }
   }
 
-  /// When one of the client's questions was last shown: the lower, the sooner it is its turn. Questions that serve many
-  /// clients take turns as one client does.
-  func lastShown(_ client: String?) -> UInt64 { records[client ?? ""]?.shown ?? 0 }
+  /// The client's place: the lower, the sooner it is its turn. Questions that serve many clients take turns as one client
+  /// does.
+  func place(_ client: String?) -> UInt64 { records[client ?? ""]?.place ?? 0 }
 
   /// One of its questions is shown.
   mutating func show(_ client: String?) {
     turn += 1
-    records[client ?? "", default: Record()].shown = turn
+    records[client ?? "", default: Record()].place = 2 * turn + 1
   }
 
   /// One of its questions came to its end. Where nobody was asked, nobody was bothered.

@@ -93,6 +93,11 @@ import Testing
 
     func pass(_ time: Duration) { clock.now += time }
 
+    /// Turns the loop until so many prompts were started.
+    func turn(untilLaunched count: Int) {
+      for _ in 0..<1000 where daemon.launched.count < count { _ = try? loop.runOnce(timeout: .seconds(1)) }
+    }
+
     /// Turns the loop until so many clients were told of an end.
     func turn(until count: Int) {
       for _ in 0..<1000 where ended.count < count { _ = try? loop.runOnce(timeout: .seconds(1)) }
@@ -163,7 +168,7 @@ import Testing
     scene.daemon.access = try AccessControl(text: "user-presence,application-password")
     _ = scene.ask(.item(7, client: ":1.1"), "first")
     _ = scene.ask(.item(7, client: ":1.2"), "second")
-    _ = scene.ask(.newItemPassphrase(1, client: ":1.3"), "third")
+    let waiting = scene.ask(.newItemPassphrase(1, client: ":1.3"), "third")
     #expect(scene.daemon.launched.count == 1)
     let first = try scene.show()
     #expect(first.request.purpose == .item && first.request.access == scene.daemon.access)
@@ -189,8 +194,12 @@ import Testing
     scene.queue.keep(Answer("third"), prompt: scene.daemon.launched[2])
     #expect(third.request.purpose == .newItemPassphrase)
     _ = scene.ask(.collection(2), "other")
+    // Its owner ends what waits in it.
     scene.queue.locked { _ in true }
-    #expect(third.screen.wasWithdrawn && scene.ended == ["first", "second", "third"])
+    #expect(!third.screen.wasWithdrawn)
+    scene.queue.cancel(waiting)
+    #expect(third.screen.wasWithdrawn && scene.ended == ["first", "second"])
+    scene.turn(untilLaunched: 4)
     #expect(try scene.show().request.purpose == .collection, "what is no item's goes on")
     scene.queue.ended(on: third.screen, .accepted)
     #expect(scene.daemon.accepted.count == 1, "what was withdrawn says nothing more")
@@ -215,7 +224,7 @@ import Testing
     _ = scene.ask(.item(100, client: ":1.2"), "modest")
     _ = scene.ask(.login, "login")
     for _ in 0..<3 { scene.queue.ended(on: try scene.show().screen, .accepted) }
-    #expect(scene.ended == ["greedy 0", "modest", "login"])
+    #expect(scene.ended == ["greedy 0", "login", "modest"])
     scene.queue.ended(on: try scene.show().screen, .accepted)
     #expect(scene.ended.last == "greedy 1")
   }
@@ -428,7 +437,10 @@ import Testing
     #expect(!screen.wasWithdrawn)
     scene.queue.cancel(second)
     #expect(screen.wasWithdrawn && scene.ended.isEmpty)
-    _ = scene.ask(.login, "third")
+    // Not at once: whoever types must see that it is another one.
+    let third = scene.ask(.login, "third")
+    #expect(scene.daemon.launched.count == 1)
+    withExtendedLifetime(third) { scene.turn(untilLaunched: 2) }
     #expect(scene.daemon.launched.count == 2)
   }
 
@@ -441,7 +453,8 @@ import Testing
     let (screen, request) = try scene.show()
     #expect(request.caller == "editor")
     scene.queue.cancel(first)
-    #expect(screen.wasWithdrawn && scene.daemon.launched.count == 2)
+    #expect(screen.wasWithdrawn)
+    scene.turn(untilLaunched: 2)
     let next = try scene.show()
     #expect(next.request.caller == "mail")
     // Of the same name, and where the same person is asked: nothing to show anew.
