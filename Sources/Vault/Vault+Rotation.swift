@@ -194,4 +194,27 @@ extension Vault {
       return progress
     }
   }
+
+  /// Wraps an item's key, and seals its label, under the newest keys of its class.
+  func moveToNewestKeys(_ id: Int64, of store: Store) throws(VaultError) {
+    var item = try locate(id)
+    guard let target = item.collection.current(item.key.row.accessibility, share: share),
+      let classKey = target.secretKey, let metadataKey = target.metadataKey, let opened = try metadata(item)
+    else { return }
+    do throws(VaultError) {
+      let key = try itemKey(item, opened)
+      item.row.itemKey = item.seal.wrap(
+        key, flags: opened.metadata.flags, revision: opened.revision, classKey: classKey.key)
+      item.row.metadata = item.seal.metadata(
+        opened.metadata, revision: opened.revision, created: item.row.created, modified: item.row.modified,
+        key: metadataKey.key)
+      item.row.form = .wrapped
+      item.row.classKey = target.row.id
+    } catch {
+      guard error == .foreignItem(id) else { throw error }
+      item.row.form = .quarantined
+    }
+    item.row.lockedTag = nil
+    try store.rewrap(item.row)
+  }
 }
