@@ -3,39 +3,16 @@ import Keybag
 
 /// A part of the access log, newest first.
 public struct AccessLogPage: Equatable, Sendable {
-  /// One entry.
-  public struct Line: Equatable, Sendable {
-    /// Its place in the log.
-    public let number: UInt64
-    /// When it happened, in seconds since 1970.
-    public let created: UInt64
-    /// Nil for an entry that is damaged.
-    public let event: AccessEvent?
-    /// How many that were before it are missing, though older ones are there.
-    public let missing: UInt64
-    /// Whether the one before it is another than when it was written.
-    public let isOutOfPlace: Bool
-
-    /// Puts them together.
-    public init(number: UInt64, created: UInt64, event: AccessEvent?, missing: UInt64, isOutOfPlace: Bool) {
-      self.number = number
-      self.created = created
-      self.event = event
-      self.missing = missing
-      self.isOutOfPlace = isOutOfPlace
-    }
-  }
-
   /// So many lines fit into a packet, however long their texts are.
   public static let limit = 40
 
   /// The entries.
-  public let lines: [Line]
+  public let lines: [AccessLogEntry]
   /// Whether there are older ones.
   public let hasMore: Bool
 
   /// Puts them together; what is more than ``limit`` lines is left out.
-  public init(lines: [Line], hasMore: Bool) {
+  public init(lines: [AccessLogEntry], hasMore: Bool) {
     self.lines = Array(lines.prefix(AccessLogPage.limit))
     self.hasMore = hasMore || lines.count > AccessLogPage.limit
   }
@@ -53,7 +30,7 @@ public struct AccessLogPage: Equatable, Sendable {
   }
 
   init?(decoding input: inout ByteReader) {
-    var lines: [Line] = []
+    var lines: [AccessLogEntry] = []
     do {
       let more = try input.number(UInt8.self)
       let count = try input.number(UInt8.self)
@@ -69,7 +46,7 @@ public struct AccessLogPage: Equatable, Sendable {
           if event == nil { return nil }
         }
         lines.append(
-          Line(number: number, created: created, event: event, missing: missing, isOutOfPlace: bits & 2 != 0))
+          AccessLogEntry(number: number, created: created, event: event, missing: missing, isOutOfPlace: bits & 2 != 0))
       }
       hasMore = more == 1
     } catch { return nil }

@@ -196,8 +196,8 @@ public struct ControlClient: ~Copyable {
   /// The newest entries of the access log, newest first; `limit` at most.
   ///
   /// - Throws: ``ControlError/declined(_:)`` while the vault is locked.
-  public borrowing func accessLog(limit: Int, until deadline: Int) throws(ControlError) -> [AccessLogPage.Line] {
-    var lines: [AccessLogPage.Line] = []
+  public borrowing func accessLog(limit: Int, until deadline: Int) throws(ControlError) -> [AccessLogEntry] {
+    var lines: [AccessLogEntry] = []
     while lines.count < limit {
       var out = ControlPacket.begin(.accessLog)
       out.number(lines.last?.number ?? 0)

@@ -5,6 +5,7 @@ public final class PrompterChoice: Prompter {
   private var candidates: ArraySlice<() -> (any Prompter)?> = []
   private var current: (any Prompter)?
   private let terminal: String
+  private let hasWindows: Bool
   /// The caller's terminal, line by line.
   private lazy var terminalPrompter = CallerTerminal(path: terminal).map { TerminalPrompter($0, patience: patience) }
   private lazy var bus = DesktopBus(patience: patience)
@@ -17,6 +18,7 @@ public final class PrompterChoice: Prompter {
   public init(desktop: Desktop, terminal: String, windowID: String, patience: Patience) {
     self.patience = patience
     self.terminal = terminal
+    hasWindows = desktop.hasDisplay
     let gnome = { [unowned self] () -> (any Prompter)? in
       guard let bus, bus.owner(of: SystemPrompter.name) != nil || desktop.hasDisplay && bus.offers(SystemPrompter.name)
       else { return nil }
@@ -57,6 +59,8 @@ public final class PrompterChoice: Prompter {
   /// Shows it by that which asked; where nobody was asked yet, on the caller's terminal, as no dialog is without an answer.
   public func show(_ notice: Question) -> Bool {
     if let current { return current.show(notice) }
+    // Where there are windows, a terminal may be covered by them, or be nobody's.
+    guard !hasWindows else { return false }
     return terminalPrompter?.show(notice) ?? false
   }
 

@@ -66,8 +66,8 @@ public final class PromptQueue {
   private static let limit = Duration.seconds(300)
   /// The same while a locker is up: whoever unlocks the screen answers by it.
   private static let limitBehindLocker = Duration.seconds(120)
-  /// How long nothing is shown after a client took its prompt off the screen: a person who types must see that what comes
-  /// next is another question.
+  /// How long nothing is shown after a prompt was taken off the screen, as clients can bring about: a person who types must
+  /// see that what comes next is another question.
   private static let quietTime = Duration.seconds(2)
   /// How long the prompt's program may take until it says that it is there.
   private static let launchLimit = Duration.seconds(10)
@@ -133,7 +133,7 @@ public final class PromptQueue {
     let own = counts[client] ?? 0
     guard own < Turns.waitingLimit.own else { return false }
     guard prompts.count >= Turns.waitingLimit.all else { return true }
-    guard let most = counts.max(by: { $0.value < $1.value }), most.value > own + 1,
+    guard let most = counts.max(by: { $0.value < $1.value }), most.value > own,
       let last = prompts.last(where: { $0.question.client == most.key })
     else { return false }
     remove(last, .unavailable)
@@ -179,15 +179,9 @@ public final class PromptQueue {
     // It may name who is gone, and stand on his terminal, where a shell may read what is typed. For others it is shown
     // anew.
     guard prompt.tickets.isEmpty || prompt.caller != shown else { return }
-    if prompt.isShown {
-      quiet = try? loop.addTimer(after: PromptQueue.quietTime) { [weak self] in
-        self?.quiet = nil
-        self?.advance()
-      }
-      // As if the person had wanted none of it: flashing windows are no way to be heard again and again.
-      if byClient, let client = prompt.question.client { turns.end(client, .dismissed, at: now()) }
-    }
-    if prompt.tickets.isEmpty { remove(prompt, end, for: shown) } else { prompt.hide() }
+    // As if the person had wanted none of it: flashing windows are no way to be heard again and again.
+    if byClient, !prompt.isWaiting, let client = prompt.question.client { turns.end(client, .dismissed, at: now()) }
+    if prompt.tickets.isEmpty { remove(prompt, end, for: shown) } else { hide(prompt) }
   }
 
   // MARK: - the session
@@ -355,9 +349,21 @@ public final class PromptQueue {
   ///
   /// - Parameter caller: who was named last, where nobody is left.
   private func remove(_ prompt: PendingPrompt, _ end: PromptEnd, for caller: Caller? = nil) {
+    guard prompts.contains(where: { $0 === prompt }) else { return }
     prompts.removeAll { $0 === prompt }
-    prompt.hide()
+    hide(prompt)
     delegate.ended(prompt.question, for: caller ?? prompt.caller, end)
+  }
+
+  /// Takes a prompt off the screen before it came to its end, and lets the screen be empty for a moment.
+  private func hide(_ prompt: PendingPrompt) {
+    if prompt.isShown && !prompt.isOwn {
+      quiet = try? loop.addTimer(after: PromptQueue.quietTime) { [weak self] in
+        self?.quiet = nil
+        self?.advance()
+      }
+    }
+    prompt.hide()
   }
 
   /// Shows the next one, if none is shown and somebody is there to see it.
@@ -372,12 +378,9 @@ public final class PromptQueue {
     }
   }
 
-  /// The one whose turn it is: the login password's first, as others may open by it; of those whose turn is as near, the one
-  /// that waits longest.
+  /// The one whose turn it is; of those whose turn is as near, the one that waits longest.
   private var next: PendingPrompt? {
-    let waiting = prompts.filter { !$0.isOwn }
-    return waiting.first { $0.question == .login }
-      ?? waiting.min { turns.place($0.question.client) < turns.place($1.question.client) }
+    prompts.filter { !$0.isOwn }.min { turns.place($0.question.client) < turns.place($1.question.client) }
   }
 
   private func launch(_ prompt: PendingPrompt) {

@@ -8,7 +8,7 @@ final class AccessChange {
   let item: SecretService.ItemPlace
   let control: AccessControl
   /// What it asks for until now.
-  private let present: AccessControl
+  let present: AccessControl
   /// Another class; nil for the one it has.
   let accessibility: AccessibilityClass?
   /// Whether a person chooses a passphrase for it.
@@ -41,7 +41,10 @@ final class AccessChange {
   /// What a person is told of it, as words that go on after the item's name.
   var words: String {
     var parts: [String] = []
-    if control != present { parts.append("ask for \(control.asksForAnything ? control.text : "nothing")") }
+    if control != present || fingers != nil {
+      let named = control.asksForAnything ? control.text : "nothing"
+      parts.append("ask for \(named)" + (fingers == nil ? "" : ", with the fingers that are enrolled now"))
+    }
     if needsNewPassphrase { parts.append("get another passphrase") }
     if let accessibility { parts.append("be readable \(accessibility.name)") }
     return parts.isEmpty ? "to stay as it is" : "to " + parts.joined(separator: ", to ")

@@ -350,8 +350,22 @@ public final class SecretService {
   }
 
   /// What an item asks for was given, so that it may ask for something else.
-  public func give(_ grant: AccessGrant, to question: Question) {
-    if case .change(let change)? = waiting(question)?.purpose { change.granted = grant }
+  ///
+  /// - Parameter access: what the person was shown that it asks for.
+  /// - Returns: false where nobody waits for it any more, or what they were told of the change went out from something else.
+  public func give(_ grant: AccessGrant, to question: Question, showing access: AccessControl) -> Bool {
+    guard case .change(let change)? = waiting(question)?.purpose, change.present == access else { return false }
+    change.granted = grant
+    return true
+  }
+
+  /// The fingers that an item which waits is to remember; nil where it is to remember none.
+  public func fingers(ofWaiting question: Question) -> FingerSet? {
+    switch waiting(question)?.purpose {
+    case .store(let item): item.fingers
+    case .change(let change): change.fingers
+    case .unlock, nil: nil
+    }
   }
 
   private func waiting(_ question: Question) -> Prompt? {

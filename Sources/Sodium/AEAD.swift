@@ -8,6 +8,8 @@ public enum AEAD {
   /// How much longer than its plaintext a sealed value is: 24 bytes of nonce and 16 of tag.
   public static let overhead = 24 + 16
 
+  private static let stackToErase = 16384
+
   /// Seals `plaintext` under `key`, bound to `associated`.
   ///
   /// - Returns: nonce, ciphertext, tag: `plaintext.byteCount + overhead` bytes.
@@ -24,6 +26,8 @@ public enum AEAD {
         }
       }
     }
+    // libsodium 1.0.18 leaves the stream's key on the stack, where a later call may pass it by (measured).
+    sodium_stackzero(stackToErase)
     return out
   }
 
@@ -43,6 +47,7 @@ public enum AEAD {
         }
       }
     }
+    sodium_stackzero(stackToErase)
     guard status == 0 else { throw .decryptionFailed }
     return plaintext
   }

@@ -30,26 +30,3 @@ struct AccessLog {
   /// To be called when ``all`` is on the disk.
   mutating func written() { (waiting, lost) = ([], nil) }
 }
-
-/// An entry of the access log, as it is read.
-public struct AccessLogEntry: Equatable, Sendable {
-  /// Its place in the log.
-  public let number: UInt64
-  /// When it happened, in seconds since 1970.
-  public let created: UInt64
-  /// Nil for one that is damaged: altered, moved, or not this vault's.
-  public let event: AccessEvent?
-  /// How many entries that were before it are not there any more, though older ones are.
-  public let missing: UInt64
-  /// Whether the entry before it is another one than when this was written.
-  public let isOutOfPlace: Bool
-
-  /// Puts them together.
-  public init(number: UInt64, created: UInt64, event: AccessEvent?, missing: UInt64, isOutOfPlace: Bool) {
-    self.number = number
-    self.created = created
-    self.event = event
-    self.missing = missing
-    self.isOutOfPlace = isOutOfPlace
-  }
-}

@@ -350,7 +350,8 @@ extension Vault {
         else { throw .keepsItsAccess }
         var next = metadata
         next.flags = control.rawValue
-        if next.fingers == nil { next.fingers = opened.fingers }
+        // Nor does it take other fingers: that would be a change, too.
+        next.fingers = opened.fingers ?? next.fingers
         let key = try bind(&item, to: control, passphrase: passphrase.take(), kept: grant?.passphraseKey)
         try rewrite(item, next, secret: secret, accessibility: accessibility, passphraseKey: key)
         return (id, false)

@@ -53,7 +53,7 @@ struct LogCommand: ParsableCommand {
 
 /// An entry of the access log, for a person and as JSON.
 struct LoggedAccess: Encodable {
-  let line: AccessLogPage.Line
+  let line: AccessLogEntry
 
   /// Where the item is, in the words of the command line; nil for none.
   private var item: String? {

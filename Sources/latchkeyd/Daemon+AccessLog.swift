@@ -59,11 +59,7 @@ extension Daemon {
     let found = try Refusal.vault { () throws(VaultError) in
       try vault.accessLog(below: number, limit: AccessLogPage.limit)
     }
-    return AccessLogPage(
-      lines: found.entries.map {
-        .init(
-          number: $0.number, created: $0.created, event: $0.event, missing: $0.missing, isOutOfPlace: $0.isOutOfPlace)
-      }, hasMore: found.hasMore)
+    return AccessLogPage(lines: found.entries, hasMore: found.hasMore)
   }
 
   func clearAccessLog(for peer: LocalSocket.Peer) throws(Refusal) -> UInt64 {

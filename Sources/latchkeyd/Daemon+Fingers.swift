@@ -22,13 +22,17 @@ extension Daemon {
 
   func check(_ question: Question, then: @escaping (Bool) -> Void) {
     // What cannot be read is refused where it is opened.
-    let id: Int64
-    switch question {
-    case .item(let item, _), .itemAccess(let item, _, _): id = item
-    default: return then(true)
+    let id: Int64? = if case .item(let item, _) = question { item }
+      else if case .itemAccess(let item, _, _) = question { item } else { nil }
+    let remembers = id.flatMap { try? vault.remembersFingers(ofItem: $0) } ?? false
+    // What waits is not to remember fingers that are others by now: it would be at its end when it is stored.
+    let waiting = presence?.service?.fingers(ofWaiting: question)
+    guard remembers || waiting != nil else { return then(true) }
+    presentFingers { [weak self] present in
+      guard waiting == nil || waiting == (try? present.get()) else { return then(false) }
+      guard remembers, let id else { return then(true) }
+      then(self?.stands(item: id, present) ?? false)
     }
-    guard (try? vault.remembersFingers(ofItem: id)) == true else { return then(true) }
-    presentFingers { [weak self] present in then(self?.stands(item: id, present) ?? false) }
   }
 
   /// Whether an item still has the fingers that it remembers. Others are its end; where they cannot be told, it is only

@@ -55,8 +55,7 @@ extension Daemon: PromptQueueDelegate {
       return true
     case .itemAccess(let id, _, _):
       guard let grant = grant(item: id, showing: subject, answer) else { return false }
-      service.give(grant, to: question)
-      return true
+      return service.give(grant, to: question, showing: subject.access)
     case .newItemPassphrase:
       // Only now: a stack that refuses after the passphrase was typed stores nothing.
       guard let passphrase = (answer as? ChosenPassphrase)?.take() else { return false }

@@ -336,12 +336,12 @@ extension Daemon: ControlHandler {
   }
 
   func lock() throws(Refusal) {
+    // Also where there is nothing to lock, or it was locked before; after the keys, as what is asked then is another thing.
+    defer { dropGrants() }
     guard !session.machine.isPasswordless else {
       throw Refusal(reason: "your login has no password, so the vault cannot be locked. Set one with 'passwd'")
     }
     session.watch?.lock()
-    // Also where it was locked before.
-    dropGrants()
   }
 }
 

@@ -63,7 +63,7 @@ import Testing
   @Test func theLongestLogFitsAPacket() throws {
     let long = String(repeating: "👩‍👩‍👧‍👦", count: 500)
     let event = AccessEvent(.open, .refused, count: 1, collection: .max, item: .max, label: long, caller: long)
-    let line = AccessLogPage.Line(number: .max, created: .max, event: event, missing: .max, isOutOfPlace: true)
+    let line = AccessLogEntry(number: .max, created: .max, event: event, missing: .max, isOutOfPlace: true)
     let page = AccessLogPage(lines: Array(repeating: line, count: 100), hasMore: false)
     #expect(page.lines.count == AccessLogPage.limit && page.hasMore)
     let packet = ControlReply.accessLog(page).encoded

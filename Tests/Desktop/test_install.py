@@ -19,6 +19,7 @@ INSTALLED = {
     "usr/share/dbus-1/services/org.freedesktop.impl.portal.desktop.latchkey.service",
     "usr/share/xdg-desktop-portal/portals/latchkey.portal",
     "usr/share/dbus-1/interfaces/org.latchkey.Secrets.xml",
+    "usr/share/dbus-1/interfaces/org.latchkey.Item.xml",
     "usr/share/dbus-1/interfaces/org.latchkey.Vault.xml",
     "usr/lib/systemd/user/latchkeyd.socket",
     "usr/lib/systemd/user/latchkeyd.service",

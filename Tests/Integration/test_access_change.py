@@ -3,28 +3,13 @@
 import pytest
 from gi.repository import GLib
 from peer import INVALID, IS_LOCKED, ITEM, NOT_SUPPORTED, NOTHING, ROOT, SESSION_COLLECTION, Failure, Peer
-from person import Person, ask_on_terminals
+from person import Person
 from session import wait_until
-from test_access import APPLICATION, PASSPHRASE, PRESENCE, REQUIRE, Vault, lookup, machine_identity, store
+from test_access import PASSPHRASE, PRESENCE, REQUIRE, lookup, opened, peer, reader, store  # noqa: F401
 
 ACCESS = "org.latchkey.Item"
 CLIENT = "org.latchkey.Service"
 ALLOW = "auth required pam_permit.so\naccount required pam_permit.so\n"
-
-
-@pytest.fixture
-def opened(session):
-    """A session whose prompts come line by line on the caller's terminal."""
-    ask_on_terminals(session, agreeing=True)
-    assert session.login().returncode == 0
-    return session
-
-
-@pytest.fixture
-def peer(opened):
-    connected = Peer(opened)
-    yield connected
-    connected.close()
 
 
 @pytest.fixture
@@ -142,8 +127,8 @@ def test_a_passphrase_comes_and_goes(opened, peer):
     person = lookup(opened, "k", "v").expect("login password").type(opened.password)
     assert person.expect("assphrase").type("tiger").last_line() == "the secret"
     opened.restart()
-    reader = Vault(opened.vault, opened.password, machine_identity(APPLICATION), passphrases={"Test": "tiger"})
-    assert [item.secret for item in reader.items.values()] == [b"the secret"]
+    items = reader(opened, passphrases={"Test": "tiger"}).items
+    assert [item.secret for item in items.values()] == [b"the secret"]
     assert opened.login().returncode == 0
     person = edit(opened, "--require", "none").expect("login password").type(opened.password)
     assert "Changed" in person.expect("assphrase").type("tiger").output()

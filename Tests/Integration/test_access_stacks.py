@@ -67,7 +67,7 @@ def test_the_right_passphrase_is_not_enough_for_a_stack_that_denies(opened):
     stack(opened, "latchkey-item", line + DENY)
     person = lookup(opened, "k", "v")
     for _ in range(3):
-        person.expect("Passphrase for").type("open sesame")
+        person.expect("Enter the passphrase").type("open sesame")
     assert "the secret" not in person.output() and person.status == 1
     person = Person(opened, "latchkey", "add", "--label", "Other", "--require", PASSPHRASE, "k=w")
     person.expect("secret: ").type("another").expect("again").type("another")

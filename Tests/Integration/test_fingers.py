@@ -205,6 +205,32 @@ def test_with_other_fingers_the_other_condition_is_left_for_good(opened, fprintd
     assert opened.log().count("no finger opens") == 1
 
 
+def test_what_is_stored_remembers_the_fingers_that_are_there_then(opened, fprintd):
+    """Enrolled while the person chose a passphrase: the item would be at its end when it is first read."""
+    words = ["k", "v", REQUIRE, f"{CURRENT},application-password"]
+    person = Person(opened, "secret-tool", "store", "--label=Bank", *words).expect("Password: ").type("the secret")
+    person.expect("Choose a passphrase").type("open sesame").expect("again")
+    fprintd.set(OTHERS[0])
+    person.type("open sesame").output()
+    assert opened.status()["items"] == 0
+
+
+def test_fingers_that_open_nothing_any_more_come_back_by_a_question_only(opened, fprintd, peer):
+    words = f"{CURRENT},or,device-passcode"
+    item = peer.create("the secret", {"k": "v", REQUIRE: words}, label="Bank")
+    fprintd.set(OTHERS[0])
+    (opened.root / "pam.d/latchkey-presence").write_text(PERMIT)
+    assert read(peer, item) == b"the secret"
+    assert peer.get(item, "org.latchkey.Item", "Require") == "device-passcode,or"
+    # Written over with the same words, it stays as it is.
+    peer.prompt(peer.unlock(item)[1])
+    assert peer.create("new", {"k": "v", REQUIRE: words}) == item
+    assert peer.get(item, "org.latchkey.Item", "Require") == "device-passcode,or" and read(peer, item) == b"new"
+    prompt = peer.call(item, "org.latchkey.Item", "SetAccess", "(a{sv})", {"require": GLib.Variant("s", words)})
+    assert peer.prompt(prompt) == (False, "o", item)
+    assert peer.get(item, "org.latchkey.Item", "Require") == "biometry-current-set,device-passcode,or"
+
+
 def test_nobody_is_asked_for_what_is_at_its_end(opened, fprintd, peer):
     words = ["k", "v", REQUIRE, f"{CURRENT},application-password"]
     person = Person(opened, "secret-tool", "store", "--label=Bank", *words)

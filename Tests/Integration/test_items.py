@@ -260,7 +260,7 @@ def test_find(session, open_peer):
     second = open_peer.create("never shown", {**attributes, "user": "you"}, label="Second")
     [one] = told(session, "find", "--json", *words)
     assert one == {
-        "path": place(item), "label": "First", "attributes": attributes, "class": "when-unlocked",
+        "path": place(item), "label": "First", "attributes": attributes, "class": "when-unlocked", "require": "",
         "collection": "Login", "state": "open", "reason": None, "created": open_peer.get(item, ITEM, "Created"),
         "modified": open_peer.get(item, ITEM, "Modified"),
     }  # fmt: skip

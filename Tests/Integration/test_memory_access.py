@@ -111,6 +111,8 @@ def stocked(shared_session):
 
 @pytest.fixture
 def guarded(stocked):
+    # A right answer before each test: wrong ones count over all prompts.
+    assert stocked.ask().type(stocked.passphrase).last_line() == stocked.secret
     yield stocked
     assert stocked.session.locker().returncode == 0 and stocked.session.status()["items"] == 1
 

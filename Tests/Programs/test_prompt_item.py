@@ -96,6 +96,18 @@ def test_a_module_that_only_tells_is_agreed_to_before_it_goes_on(prompting, answ
     assert "Place your finger" in said.read_text() and 'item "Bank"' in said.read_text()
 
 
+def test_where_there_are_windows_a_terminal_shows_nobody_anything(prompting, terminal):
+    """It may be covered, or be nobody's but the program's that asks."""
+    text = prompting.folder / "text"
+    text.write_text("Place your finger on the reader")
+    text.chmod(0o644)
+    prompting.service("latchkey-biometry", f"auth optional pam_echo.so file={text}", GRANTED)
+    said = prompting.agree("echo ERR 83886194 no")
+    prompting.start(purpose=ITEM, label="Bank", access=ANY_FINGER, terminal=terminal.path)
+    assert prompting.end() == DISMISSED and "Place your finger" in said.read_text()
+    assert "Place" not in terminal.everything()
+
+
 def test_on_a_terminal_what_is_told_is_seen(prompting, terminal):
     text = prompting.folder / "text"
     text.write_text("Place your finger on the reader")

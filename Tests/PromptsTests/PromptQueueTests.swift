@@ -131,7 +131,9 @@ import Testing
     scene.daemon.open = [.login]
     scene.queue.stateChanged()
     #expect(scene.ended == ["first", "second"] && screen.wasWithdrawn)
-    #expect(scene.daemon.launched.count == 2)
+    // What was taken off the screen is followed by nothing for a moment, whatever took it: a client can delete its item.
+    #expect(scene.daemon.launched.count == 1)
+    scene.turn(untilLaunched: 2)
     let next = try scene.show()
     #expect(next.request.purpose == .collection && next.request.label == "collection 2")
     scene.queue.ended(on: next.screen)
@@ -282,6 +284,7 @@ import Testing
     _ = scene.ask(.item(8, client: ":1.4"), "other item")
     scene.queue.wasWrong(prompt: try #require(scene.daemon.launched.last))
     #expect(screen.wasWithdrawn && scene.ended == [":1.1", ":1.2", "third", "fourth"])
+    scene.turn(untilLaunched: scene.daemon.launched.count + 1)
     scene.queue.ended(on: try scene.show().screen, .accepted)
     let shown = scene.daemon.launched.count
     #expect(scene.queue.isPaused(.item(7, client: ":1.5")) && !scene.queue.isPaused(.collection(7)))
@@ -385,7 +388,8 @@ import Testing
     let (screen, _) = try scene.show()
     scene.daemon.open = [.login]
     scene.queue.stateChanged()
-    #expect(screen.wasWithdrawn && scene.daemon.launched.count == 2)
+    #expect(screen.wasWithdrawn)
+    scene.turn(untilLaunched: 2)
     let (next, _) = try scene.show()
     #expect(scene.queue.lifting(prompt: scene.daemon.launched[1]) == [4])
     scene.queue.ended(on: next)

@@ -95,7 +95,7 @@ struct FingerTests {
     #expect(try vault.changeOfFingers(ofItem: id, to: try FingerTests.set("left-thumb")) == nil)
   }
 
-  @Test("a replaced one keeps what it remembers, or takes new ones, with a grant only")
+  @Test("one keeps what it remembers when it is replaced, and takes new ones by a change only")
   func replaced() throws {
     let (old, new) = (try FingerTests.set("left-thumb"), try FingerTests.set("right-thumb"))
     let id = try add(fingers: old)
@@ -107,7 +107,11 @@ struct FingerTests {
     try vault.setSecret(
       ofItem: id, try SecureBytes(copying: [1].span.bytes), contentType: "", granted: try vault.grant(item: id))
     #expect(try vault.changeOfFingers(ofItem: id, to: old) == FingerSet.Change.none)
+    // Other ones are a change, which has a question of its own.
     #expect(try add("newer", fingers: new, granted: try vault.grant(item: id)) == id)
+    #expect(try vault.changeOfFingers(ofItem: id, to: old) == FingerSet.Change.none)
+    try vault.setAccess(
+      ofItem: id, try AccessControl(rawValue: FingerTests.current), fingers: new, granted: try vault.grant(item: id))
     #expect(try vault.changeOfFingers(ofItem: id, to: new) == FingerSet.Change.none)
     let presence = try AccessControl(rawValue: 1)
     try vault.setAccess(ofItem: id, presence, granted: try vault.grant(item: id))
