@@ -1,4 +1,5 @@
 import Bytes
+import Glibc
 import Posix
 import Sodium
 
@@ -17,6 +18,9 @@ public struct ControlConnection: ~Copyable {
 
   /// The descriptor's number, for an event loop.
   public var number: Int32 { socket.number }
+
+  /// Says that nothing more will be said. What the peer still says can be read, until it ends.
+  public borrowing func finish() { shutdown(socket.number, Int32(SHUT_WR)) }
 
   /// What came next.
   public enum Arrival: ~Copyable {

@@ -44,7 +44,10 @@ extension PromptQueueDelegate {
 /// The connection on which a prompt's program speaks.
 public protocol PromptConnection: AnyObject {
   /// Ends it: the prompt is withdrawn.
-  func withdraw()
+  ///
+  /// - Parameter gone: called once, at once or soon: when what showed it has left the screen, and the terminal is as it was,
+  ///   or when that took too long.
+  func withdraw(gone: @escaping () -> Void)
 }
 
 /// Questions to a person, one on the screen at a time. Clients who wait for the same answer share one prompt.
@@ -104,9 +107,10 @@ public final class PromptQueue {
     let limit = delegate.isLockerUp ? PromptQueue.limitBehindLocker : PromptQueue.limit
     ticket.timer = try? loop.addTimer(after: limit) { [weak self, weak ticket] in
       guard let self, let ticket else { return }
+      let ended = ticket.takeEnd()
       withdraw(ticket, .expired)
       advance()
-      ticket.end()
+      ended?()
     }
     if let shared = prompts.first(where: { $0.question == question && !$0.isOwn }) {
       shared.tickets.append(ticket)
@@ -172,7 +176,7 @@ public final class PromptQueue {
   public func used(_ question: Question, by caller: Caller) { delegate.used(question, by: caller) }
 
   private func withdraw(_ ticket: PromptTicket, _ end: PromptEnd = .withdrawn, byClient: Bool = false) {
-    ticket.timer = nil
+    ticket.forget()
     guard let prompt = prompts.first(where: { $0.tickets.contains { $0 === ticket } }) else { return }
     let shown = prompt.caller
     prompt.tickets.removeAll { $0 === ticket }
@@ -193,14 +197,18 @@ public final class PromptQueue {
       // Each by itself: one may have what it waits for while another wants a collection that is locked on top.
       let tickets = prompt.tickets.map { ($0, delegate.isAnswered(prompt.question, lifting: $0.lifting)) }
       prompt.tickets = tickets.filter { !$0.1 }.map(\.0)
+      // Told when it has left the screen: a shell must not find its terminal without echo when the program that it waited
+      // for is through.
+      let tell = { for (ticket, isAnswered) in tickets where isAnswered { ticket.end() } }
       // Taken away first: whoever is told that it ended may ask again at once.
       if prompt.tickets.isEmpty {
-        remove(prompt, .outdated, for: shown)
+        remove(prompt, .outdated, for: shown, gone: tell)
       } else if delegate.isLockerUp || prompt.caller != shown {
         // Nobody sees it, or somebody who is not to be asked, or it names who is gone. It is shown again afterwards.
-        prompt.hide()
+        prompt.hide(gone: tell)
+      } else {
+        tell()
       }
-      for (ticket, isAnswered) in tickets where isAnswered { ticket.end() }
     }
     advance()
   }
@@ -348,22 +356,24 @@ public final class PromptQueue {
   /// Takes a prompt out of the queue, which nobody waits for any more.
   ///
   /// - Parameter caller: who was named last, where nobody is left.
-  private func remove(_ prompt: PendingPrompt, _ end: PromptEnd, for caller: Caller? = nil) {
-    guard prompts.contains(where: { $0 === prompt }) else { return }
+  private func remove(
+    _ prompt: PendingPrompt, _ end: PromptEnd, for caller: Caller? = nil, gone: @escaping () -> Void = {}
+  ) {
+    guard prompts.contains(where: { $0 === prompt }) else { return gone() }
     prompts.removeAll { $0 === prompt }
-    hide(prompt)
+    hide(prompt, gone: gone)
     delegate.ended(prompt.question, for: caller ?? prompt.caller, end)
   }
 
   /// Takes a prompt off the screen before it came to its end, and lets the screen be empty for a moment.
-  private func hide(_ prompt: PendingPrompt) {
+  private func hide(_ prompt: PendingPrompt, gone: @escaping () -> Void = {}) {
     if prompt.isShown && !prompt.isOwn {
       quiet = try? loop.addTimer(after: PromptQueue.quietTime) { [weak self] in
         self?.quiet = nil
         self?.advance()
       }
     }
-    prompt.hide()
+    prompt.hide(gone: gone)
   }
 
   /// Shows the next one, if none is shown and somebody is there to see it.
@@ -424,11 +434,14 @@ public final class PromptTicket {
     self.ended = ended
   }
 
-  fileprivate func end() {
-    timer = nil
-    let ended = self.ended
-    self.ended = nil
-    ended?()
+  /// It is told nothing any more.
+  fileprivate func forget() { (timer, ended) = (nil, nil) }
+
+  fileprivate func end() { takeEnd()?() }
+
+  fileprivate func takeEnd() -> (() -> Void)? {
+    defer { forget() }
+    return ended
   }
 }
 
@@ -473,11 +486,11 @@ private final class PendingPrompt {
   }
 
   /// Takes it off the screen.
-  func hide() {
+  func hide(gone: @escaping () -> Void = {}) {
     let before = phase
     phase = .waiting
     answer = nil
-    if case .shown(let connection) = before { connection.withdraw() }
+    if case .shown(let connection) = before { connection.withdraw(gone: gone) } else { gone() }
   }
 
   func endTickets() {

@@ -118,6 +118,8 @@ private final class ControlPeer: PromptConnection {
   private var greeting: Hello?
   private var wrongKeys = 0
   private var isOver = false
+  /// Told when it has left.
+  private var leaving: (() -> Void)?
   /// Whether it stands for a prompt on the screen: then it may be silent for as long as the person is.
   private var isPrompt = false
 
@@ -147,9 +149,34 @@ private final class ControlPeer: PromptConnection {
     if isPrompt { handler.promptEnded(on: self, outcome) }
   }
 
-  func withdraw() { end() }
+  /// How long what shows a prompt may take to leave.
+  private static let leaveLimit = Duration.seconds(1)
+
+  func withdraw(gone: @escaping () -> Void) {
+    guard !isOver else { return gone() }
+    isOver = true
+    delay = nil
+    leaving = gone
+    connection.finish()
+    limit = try? loop.addTimer(after: ControlPeer.leaveLimit) { [weak self] in self?.leave() }
+    source?.resume()
+    if isPrompt { handler.promptEnded(on: self, nil) }
+    if limit == nil || source == nil { leave() }
+  }
+
+  /// It has left, or takes too long.
+  private func leave() {
+    (source, limit) = (nil, nil)
+    ended()
+    leaving.take()?()
+  }
 
   private func receive() {
+    guard !isOver else {
+      // What it says now counts for nothing.
+      if case .ended = connection.receive() { leave() }
+      return
+    }
     switch connection.receive() {
     case .nothing: return
     case .ended: end()

@@ -63,7 +63,8 @@ extension Daemon {
     }
     // The prompt is over; its connection goes on.
     prompts.ended(on: archive.connection)
-    archive.limit = try? loop.addTimer(after: Archive.silenceLimit) { [weak archive] in archive?.connection.withdraw() }
+    archive.limit = try? loop.addTimer(after: Archive.silenceLimit) { [weak archive] in archive?.connection.withdraw {}
+    }
     return .live
   }
 

@@ -22,8 +22,10 @@ extension Daemon {
 
   func check(_ question: Question, then: @escaping (Bool) -> Void) {
     // What cannot be read is refused where it is opened.
-    let id: Int64? = if case .item(let item, _) = question { item }
-      else if case .itemAccess(let item, _, _) = question { item } else { nil }
+    let id: Int64? =
+      if case .item(let item, _) = question { item } else if case .itemAccess(let item, _, _) = question { item } else {
+        nil
+      }
     let remembers = id.flatMap { try? vault.remembersFingers(ofItem: $0) } ?? false
     // What waits is not to remember fingers that are others by now: it would be at its end when it is stored.
     let waiting = presence?.service?.fingers(ofWaiting: question)

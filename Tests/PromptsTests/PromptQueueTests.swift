@@ -74,7 +74,13 @@ import Testing
 
   private final class Screen: PromptConnection {
     var wasWithdrawn = false
-    func withdraw() { wasWithdrawn = true }
+    /// Whether it takes a while until it has left.
+    var lingers = false
+    var leave: (() -> Void)?
+    func withdraw(gone: @escaping () -> Void) {
+      wasWithdrawn = true
+      if lingers { leave = gone } else { gone() }
+    }
   }
 
   private final class Scene {
@@ -375,6 +381,22 @@ import Testing
     #expect(scene.ended == ["client"] && scene.daemon.marked == [4] && scene.daemon.launched.isEmpty)
     _ = scene.ask(.collection(2), "other")
     #expect(scene.daemon.launched.count == 1)
+  }
+
+  @Test("who waits is told when the prompt has left the screen, unless it does not wait any more")
+  func leaving() throws {
+    let scene = try Scene()
+    let first = scene.ask(.login, "first")
+    let second = scene.ask(.login, "second")
+    let (screen, _) = try scene.show()
+    screen.lingers = true
+    scene.daemon.open = [.login]
+    scene.queue.stateChanged()
+    #expect(screen.wasWithdrawn && scene.ended.isEmpty)
+    scene.queue.cancel(first)
+    screen.leave?()
+    #expect(scene.ended == ["second"])
+    withExtendedLifetime(second) {}
   }
 
   @Test("who is told of an answer, and asks again, has a prompt of its own")

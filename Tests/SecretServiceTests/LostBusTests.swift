@@ -25,7 +25,10 @@ import Vault
 
   private final class Screen: PromptConnection {
     var wasWithdrawn = false
-    func withdraw() { wasWithdrawn = true }
+    func withdraw(gone: @escaping () -> Void) {
+      wasWithdrawn = true
+      gone()
+    }
   }
 
   @Test("takes the prompts of its clients along, and nothing of it stays in memory")
