@@ -7,6 +7,9 @@ let strict: [SwiftSetting] = [.swiftLanguageMode(.v6), .enableUpcomingFeature("E
 /// For the layers whose types lend their memory as spans (`RawSpan` properties of non-copyable owners).
 let lending: [SwiftSetting] = strict + [.enableExperimentalFeature("Lifetimes")]
 
+/// For what other packages link: what a file imports is no part of its interface unless it says so.
+let published: [SwiftSetting] = strict + [.enableUpcomingFeature("InternalImportsByDefault")]
+
 /// Where latchkey-derive is installed; compiled into the PAM module, as a login's environment is not to be asked.
 let libexec = Context.environment["LATCHKEY_LIBEXECDIR"] ?? "/usr/libexec"
 
@@ -20,6 +23,9 @@ let package = Package(
     // A real product and no call of swiftc by hand: with the Embedded feature on, the compiler driver links no Swift
     // runtime, under SwiftPM as well. The file is libpam_latchkey.so; `make install` renames it.
     .library(name: "pam_latchkey", type: .dynamic, targets: ["PAMModule"]),
+    // For other packages: the Keychain Services API. They link what the system has of Swift and Foundation.
+    .library(name: "Security", targets: ["Security"]),
+    .library(name: "LocalAuthentication", targets: ["LocalAuthentication"]),
     .executable(name: "latchkey", targets: ["latchkey"]),
     .executable(name: "latchkeyd", targets: ["latchkeyd"]),
     .executable(name: "latchkey-derive", targets: ["latchkey-derive"]),
@@ -78,6 +84,10 @@ let package = Package(
     .target(
       name: "Prompters", dependencies: ["Control", "Gcrypt", "Keybag", "PAMClient", "Posix", "Sodium", "Systemd"],
       swiftSettings: strict),
+
+    // The client library. Contexts know items, not the other way round: a program without contexts builds without.
+    .target(name: "Security", dependencies: ["Keybag", "Sodium"], swiftSettings: published),
+    .target(name: "LocalAuthentication", dependencies: ["Security", "Sodium"], swiftSettings: published),
 
     .target(
       name: "PAMModule",
@@ -165,6 +175,9 @@ let package = Package(
     .testTarget(name: "SystemdTests", dependencies: ["Systemd", "PrivateBus"], swiftSettings: strict),
     .testTarget(
       name: "GcryptTests", dependencies: ["Gcrypt", .product(name: "BigInt", package: "BigInt")],
+      swiftSettings: strict),
+    .testTarget(
+      name: "SecurityTests", dependencies: ["Keybag", "LocalAuthentication", "Security", "Sodium"],
       swiftSettings: strict),
     .testTarget(name: "YAMLTests", dependencies: ["YAML"], swiftSettings: strict),
     .testTarget(

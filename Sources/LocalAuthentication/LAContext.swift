@@ -1,0 +1,115 @@
+@_exported public import Foundation
+@_exported public import Security
+package import Sodium
+import Synchronization
+
+/// How the person is asked for an item, and what the program brings itself: the value of `kSecUseAuthenticationContext`.
+///
+/// On Linux it does what items need and no more. Whether a finger or a password is asked for, and how, is decided by the
+/// item's access control and the vault; a context asks nobody by itself.
+open class LAContext: NSObject, @unchecked Sendable {
+  private struct State: ~Copyable {
+    var localizedReason = ""
+    var localizedCancelTitle: String?
+    var interactionNotAllowed = false
+    var reuseDuration: TimeInterval = 0
+    var passphrase: SecureBytes?
+    var isInvalidated = false
+  }
+
+  private let state = Mutex(State())
+
+  /// A context that changes nothing.
+  public override init() {}
+
+  /// What the person reads when they are asked. Empty for the vault's own words.
+  open var localizedReason: String {
+    get { state.withLock { $0.localizedReason } }
+    set { state.withLock { $0.localizedReason = newValue } }
+  }
+
+  /// The word on the button that dismisses the question; nil for the prompter's own.
+  open var localizedCancelTitle: String? {
+    get { state.withLock { $0.localizedCancelTitle } }
+    set { state.withLock { $0.localizedCancelTitle = newValue } }
+  }
+
+  /// Whether the person must not be asked. Where it would be necessary, calls are `errSecInteractionNotAllowed`.
+  open var interactionNotAllowed: Bool {
+    get { state.withLock { $0.interactionNotAllowed } }
+    set { state.withLock { $0.interactionNotAllowed = newValue } }
+  }
+
+  /// For how many seconds one showing of a finger is enough; 0, the default, for each time. More than
+  /// ``LATouchIDAuthenticationMaximumAllowableReuseDuration`` is no more than that.
+  ///
+  /// On Linux it is counted from the last time that an item was read with this context: that the person unlocked the screen
+  /// with a finger is not known here.
+  open var touchIDAuthenticationAllowableReuseDuration: TimeInterval {
+    get { state.withLock { $0.reuseDuration } }
+    set { state.withLock { $0.reuseDuration = newValue } }
+  }
+
+  /// Gives the passphrase of items with `applicationPassword`, so that the person is not asked for it.
+  ///
+  /// It is kept in locked memory until it is replaced or taken away, or the context is invalidated or ends; then it is
+  /// erased. The program's own copy is the program's to erase.
+  ///
+  /// - Parameters:
+  ///   - credential: The passphrase; nil takes it away.
+  ///   - type: ``LACredentialType/applicationPassword``.
+  /// - Returns: Whether it was taken: not for another type, not empty, and not by an invalidated context.
+  @discardableResult
+  open func setCredential(_ credential: Data?, type: LACredentialType) -> Bool {
+    guard type == .applicationPassword, credential?.isEmpty != true else { return false }
+    return state.withLock { state in
+      guard !state.isInvalidated else { return false }
+      guard let credential else {
+        state.passphrase = nil
+        return true
+      }
+      guard var passphrase = try? SecureBytes(count: credential.count) else { return false }
+      passphrase.withUnsafeMutableBytes { $0.copyBytes(from: credential) }
+      state.passphrase = consume passphrase
+      return true
+    }
+  }
+
+  /// Whether the context has a credential.
+  open func isCredentialSet(_ type: LACredentialType) -> Bool {
+    type == .applicationPassword && state.withLock { $0.passphrase != nil }
+  }
+
+  /// Ends the context: its passphrase is erased, and calls that are given it from now on are `errSecAuthFailed`.
+  open func invalidate() {
+    state.withLock {
+      $0.isInvalidated = true
+      $0.passphrase = nil
+    }
+  }
+}
+
+extension LAContext: AuthenticationContext {
+  package var isInvalidated: Bool { state.withLock { $0.isInvalidated } }
+
+  package var forbidsInteraction: Bool { interactionNotAllowed }
+
+  package var reason: String? { localizedReason.isEmpty ? nil : localizedReason }
+
+  package var cancelTitle: String? { localizedCancelTitle }
+
+  package var reuseDuration: Double {
+    // Written so that what is no number at all is 0 as well.
+    let wanted = touchIDAuthenticationAllowableReuseDuration
+    return wanted > 0 ? min(wanted, LATouchIDAuthenticationMaximumAllowableReuseDuration) : 0
+  }
+
+  package func copyPassphrase() throws(SodiumError) -> SecureBytes? {
+    try state.withLock { state throws(SodiumError) in
+      switch state.passphrase {
+      case .some(let passphrase): return try SecureBytes(copying: passphrase.bytes)
+      case .none: return nil
+      }
+    }
+  }
+}

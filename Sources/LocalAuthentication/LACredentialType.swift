@@ -1,0 +1,7 @@
+/// What kind of credential a program gives to a context. The numbers are Apple's.
+public enum LACredentialType: Int, Sendable {
+  /// The passphrase of items with `applicationPassword`.
+  case applicationPassword = 0
+  /// The number of a smart card. On Linux it is not taken.
+  case smartCardPIN = -3
+}

@@ -1,0 +1,65 @@
+public import Foundation
+
+/// The domain of ``LAError``.
+public let LAErrorDomain = "com.apple.LocalAuthentication"
+
+/// Why an authentication failed. The numbers are Apple's.
+///
+/// On Linux no call of a context fails with one: the `SecItem` functions say it with a code. The type is there for programs
+/// that tell their own callers so.
+public struct LAError: CustomNSError, Hashable, Sendable {
+  /// The reasons.
+  public enum Code: Int, Sendable {
+    /// What the person showed was wrong.
+    case authenticationFailed = -1
+    /// The person dismissed the question.
+    case userCancel = -2
+    /// The person chose another way.
+    case userFallback = -3
+    /// The system took the question away.
+    case systemCancel = -4
+    /// The login has no password.
+    case passcodeNotSet = -5
+    /// There is no sensor.
+    case biometryNotAvailable = -6
+    /// No finger is enrolled.
+    case biometryNotEnrolled = -7
+    /// Too many wrong fingers.
+    case biometryLockout = -8
+    /// The program took the question away.
+    case appCancel = -9
+    /// The context is invalidated.
+    case invalidContext = -10
+    /// There is no watch.
+    case companionNotAvailable = -11
+    /// The sensor is not paired.
+    case biometryNotPaired = -12
+    /// The sensor is not connected.
+    case biometryDisconnected = -13
+    /// The question does not fit its place.
+    case invalidDimensions = -14
+    /// The person would have to be asked and may not be.
+    case notInteractive = -1004
+
+    /// Older name of ``biometryNotAvailable``.
+    public static let touchIDNotAvailable = biometryNotAvailable
+    /// Older name of ``biometryNotEnrolled``.
+    public static let touchIDNotEnrolled = biometryNotEnrolled
+    /// Older name of ``biometryLockout``.
+    public static let touchIDLockout = biometryLockout
+    /// Older name of ``companionNotAvailable``.
+    public static let watchNotAvailable = companionNotAvailable
+  }
+
+  /// The reason.
+  public let code: Code
+
+  /// An error for a reason.
+  public init(_ code: Code) { self.code = code }
+
+  /// ``LAErrorDomain``.
+  public static var errorDomain: String { LAErrorDomain }
+
+  /// The reason's number.
+  public var errorCode: Int { code.rawValue }
+}

@@ -1,0 +1,36 @@
+/// The access groups of a program. The first is the one of new items that name none.
+package struct AccessGroups: Hashable, Sendable {
+  /// Their names, in order.
+  package let names: [String]
+
+  package init(_ names: [String]) { self.names = names }
+
+  /// The group of a new item.
+  ///
+  /// - Throws: `errSecMissingEntitlement` for a group that is none of the program's, and for a program without groups.
+  func groupForNewItem(named name: String?) throws(ItemFailure) -> String {
+    guard let chosen = name ?? names.first, names.contains(chosen) else {
+      throw ItemFailure(errSecMissingEntitlement)
+    }
+    return chosen
+  }
+
+  /// The groups of a search.
+  ///
+  /// - Throws: `errSecMissingEntitlement` as for new items.
+  func groupsForSearch(named name: String?) throws(ItemFailure) -> [String] {
+    guard let name else {
+      guard !names.isEmpty else { throw ItemFailure(errSecMissingEntitlement) }
+      return names
+    }
+    return [try groupForNewItem(named: name)]
+  }
+
+  /// The group that items are moved to.
+  ///
+  /// - Throws: `errSecNoAccessForItem` for a group that is none of the program's.
+  func groupForChange(named name: String) throws(ItemFailure) -> String {
+    guard names.contains(name) else { throw ItemFailure(errSecNoAccessForItem) }
+    return name
+  }
+}

@@ -1,0 +1,24 @@
+public import Foundation
+
+// Values of `kSecAttrAccessible`: when an item can be read.
+
+/// While the session is unlocked, and only where the login has a password. Refused without one, and destroyed with it.
+public nonisolated(unsafe) let kSecAttrAccessibleWhenPasscodeSetThisDeviceOnly: CFString = "akpu"
+
+/// While the session is unlocked. The default.
+public nonisolated(unsafe) let kSecAttrAccessibleWhenUnlocked: CFString = "ak"
+
+/// While the session is unlocked; never on another device.
+public nonisolated(unsafe) let kSecAttrAccessibleWhenUnlockedThisDeviceOnly: CFString = "aku"
+
+/// From the first unlock to the end of the session: for programs in the background.
+public nonisolated(unsafe) let kSecAttrAccessibleAfterFirstUnlock: CFString = "ck"
+
+/// From the first unlock to the end of the session; never on another device.
+public nonisolated(unsafe) let kSecAttrAccessibleAfterFirstUnlockThisDeviceOnly: CFString = "cku"
+
+/// Whenever the vault runs. Deprecated by Apple: no password protects it.
+public nonisolated(unsafe) let kSecAttrAccessibleAlways: CFString = "dk"
+
+/// Whenever the vault runs; never on another device. Deprecated by Apple: no password protects it.
+public nonisolated(unsafe) let kSecAttrAccessibleAlwaysThisDeviceOnly: CFString = "dku"

@@ -1,0 +1,66 @@
+/// The attributes that are only kept, searched and returned. The raw values are Apple's keys.
+///
+/// Those that mean something to the vault are not among them: the access group, whether the item is synchronizable, and its
+/// accessibility are members of the types that have them.
+package enum AttributeName: String, CaseIterable, Sendable {
+  case account = "acct"
+  case service = "svce"
+  case generic = "gena"
+  case securityDomain = "sdmn"
+  case server = "srvr"
+  case `protocol` = "ptcl"
+  case authenticationType = "atyp"
+  case port
+  case path
+  case label = "labl"
+  case description = "desc"
+  case comment = "icmt"
+  case creator = "crtr"
+  case type
+  case isInvisible = "invi"
+  case isNegative = "nega"
+  case creationDate = "cdat"
+  case modificationDate = "mdat"
+
+  /// What an attribute's value may be.
+  enum Kind: Sendable {
+    /// Text, data or a number, kept as it came.
+    case any
+    /// A number; yes and no are 1 and 0, and text with nothing but a number in it is that number. Other text stays text.
+    case number
+    /// A date.
+    case date
+  }
+
+  /// What the value may be.
+  var kind: Kind {
+    switch self {
+    case .account, .service, .generic, .securityDomain, .server, .authenticationType, .path, .label, .description,
+      .comment:
+      .any
+    case .protocol, .port, .creator, .type, .isInvisible, .isNegative: .number
+    case .creationDate, .modificationDate: .date
+    }
+  }
+
+  /// Whether items of a class have it.
+  func belongs(to itemClass: ItemClass) -> Bool {
+    switch self {
+    case .service, .generic: itemClass == .genericPassword
+    case .securityDomain, .server, .protocol, .authenticationType, .port, .path: itemClass == .internetPassword
+    default: true
+    }
+  }
+
+  /// What an item has that was stored without: for those that tell items apart, where "absent" is the same as "empty".
+  package var absentValue: AttributeValue? {
+    switch self {
+    case .account, .service, .securityDomain, .server, .authenticationType, .path: .text("")
+    case .protocol, .port: .number(0)
+    default: nil
+    }
+  }
+
+  /// Whether the vault sets it by itself: in what a program gives it is left out.
+  var isSetByVault: Bool { kind == .date }
+}

@@ -1,0 +1,75 @@
+package import Foundation
+
+/// The value of an attribute, in the type in which it was given and is returned.
+package enum AttributeValue: Hashable, Sendable {
+  case text(String)
+  case data(Data)
+  case number(Int64)
+  case date(Date)
+
+  /// Reads a value that a program gave.
+  ///
+  /// - Throws: `errSecParam` for a type that the attribute does not take; also for `NSNull`, which is what a nil becomes in
+  ///   a dictionary: a program that means "without" leaves the key out, and one that forgot to unwrap is to learn of it.
+  init(_ value: Any, of name: AttributeName) throws(ItemFailure) {
+    switch name.kind {
+    case .date:
+      guard let date = value as? Date else { throw .parameter }
+      self = .date(date)
+    case .any:
+      if let text = value as? String {
+        self = .text(text)
+      } else if let data = value as? Data {
+        self = .data(data)
+      } else {
+        self = .number(try Int64(term: value))
+      }
+    case .number:
+      guard let text = value as? String else {
+        self = .number(try Int64(term: value))
+        return
+      }
+      self = Int32(text).flatMap { String($0) == text ? .number(Int64($0)) : nil } ?? .text(text)
+    }
+  }
+
+  /// The form in which values are compared: text is its UTF-8, so that an account is found as text and as data.
+  package var compared: AttributeValue {
+    guard case .text(let text) = self else { return self }
+    return .data(Data(text.utf8))
+  }
+
+  /// As an object for a result.
+  var object: Any {
+    switch self {
+    case .text(let text): text
+    case .data(let data): data
+    case .number(let number): NSNumber(value: number)
+    case .date(let date): date
+    }
+  }
+}
+
+extension Int64 {
+  /// Reads a whole number, or yes and no.
+  ///
+  /// - Throws: `errSecParam` for any other value.
+  init(term: Any) throws(ItemFailure) {
+    // Real numbers have no place in an item. Those beyond the range would be cut off without a word.
+    guard let number = term as? NSNumber, NSNumber(value: number.int64Value) == number else { throw .parameter }
+    self = number.int64Value
+  }
+}
+
+extension Bool {
+  /// Reads yes or no, which on Linux cannot be told from 1 and 0.
+  ///
+  /// - Throws: `errSecParam` for any other value.
+  init(term: Any) throws(ItemFailure) {
+    switch try Int64(term: term) {
+    case 0: self = false
+    case 1: self = true
+    default: throw .parameter
+    }
+  }
+}

@@ -1,0 +1,13 @@
+public import Foundation
+
+// swift-format-ignore: AlwaysUseLowerCamelCase
+/// The code of an error.
+public func CFErrorGetCode(_ error: CFError) -> CFIndex { error.code }
+
+// swift-format-ignore: AlwaysUseLowerCamelCase
+/// The domain of an error.
+public func CFErrorGetDomain(_ error: CFError) -> CFString { error.domain as NSString }
+
+// swift-format-ignore: AlwaysUseLowerCamelCase
+/// What an error says beside its code.
+public func CFErrorCopyUserInfo(_ error: CFError) -> CFDictionary? { error.userInfo as NSDictionary }

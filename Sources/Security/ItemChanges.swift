@@ -1,0 +1,34 @@
+package import Foundation
+
+/// What an update sets. What is nil or not there stays as it is.
+package struct ItemChanges: Sendable {
+  /// The group that the items move to.
+  package let accessGroup: String?
+  /// Whether they become synchronizable.
+  package let isSynchronizable: Bool?
+  /// When they can be read and what they ask for.
+  package let protection: Protection?
+  /// Their attributes.
+  package let attributes: [AttributeName: AttributeValue]
+  /// Their secret.
+  package let secret: Data?
+
+  /// Reads the second dictionary of `SecItemUpdate`: attributes of the class and a secret, and nothing else.
+  init(_ dictionary: NSDictionary, of itemClass: ItemClass, groups: AccessGroups) throws(ItemFailure) {
+    let terms = try ItemTerms(dictionary, for: .changes(itemClass))
+    guard terms.synchronizable != .any else { throw .parameter }
+    accessGroup = try terms.accessGroup.map { name throws(ItemFailure) in try groups.groupForChange(named: name) }
+    isSynchronizable = terms.synchronizable.map { $0 == .yes }
+    protection = try terms.protection()
+    attributes = terms.settableAttributes
+    secret = terms.secret
+  }
+
+  /// An item with the changes.
+  package func applied(to item: StoredItem) -> StoredItem {
+    StoredItem(
+      reference: item.reference, accessGroup: accessGroup ?? item.accessGroup,
+      isSynchronizable: isSynchronizable ?? item.isSynchronizable, protection: protection ?? item.protection,
+      attributes: item.attributes.merging(attributes) { _, new in new }, secret: secret ?? item.secret)
+  }
+}

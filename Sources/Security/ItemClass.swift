@@ -1,0 +1,26 @@
+/// The classes of items that the vault keeps. The raw values are those of `kSecClass`.
+package enum ItemClass: String, CaseIterable, Sendable {
+  /// A password for a service.
+  case genericPassword = "genp"
+  /// A password for an account on a server.
+  case internetPassword = "inet"
+
+  /// Which attributes tell two items apart, beside the access group and whether they are synchronizable.
+  package var primaryAttributes: [AttributeName] {
+    switch self {
+    case .genericPassword: [.account, .service]
+    case .internetPassword: [.account, .securityDomain, .server, .protocol, .authenticationType, .port, .path]
+    }
+  }
+
+  /// Reads the value of `kSecClass`.
+  ///
+  /// - Throws: `errSecUnimplemented` for Apple's other classes, `errSecNoSuchClass` for any other text, `errSecParam` for
+  ///   what is no text.
+  init(term: Any) throws(ItemFailure) {
+    guard let text = term as? String else { throw .parameter }
+    if ["cert", "keys", "idnt"].contains(text) { throw ItemFailure(errSecUnimplemented) }
+    guard let known = ItemClass(rawValue: text) else { throw ItemFailure(errSecNoSuchClass) }
+    self = known
+  }
+}

@@ -1,0 +1,31 @@
+package import Foundation
+
+/// What names one item for good: a persistent reference.
+///
+/// As data it is the class's four letters and the bytes by which the store knows the item.
+package struct ItemReference: Hashable, Sendable {
+  /// The item's class.
+  package let itemClass: ItemClass
+  /// What the store knows it by; 1 to 64 bytes.
+  package let identifier: Data
+
+  package init(itemClass: ItemClass, identifier: Data) {
+    self.itemClass = itemClass
+    self.identifier = identifier
+  }
+
+  /// As a program keeps it.
+  package var data: Data { Data(itemClass.rawValue.utf8) + identifier }
+
+  /// Reads the value of `kSecValuePersistentRef`.
+  ///
+  /// - Throws: `errSecParam` for what is none.
+  init(term: Any) throws(ItemFailure) {
+    guard let data = term as? Data, (5...68).contains(data.count),
+      let name = String(bytes: data.prefix(4), encoding: .utf8)
+    else { throw .parameter }
+    // Data of another origin that starts with some other class is no reference of ours either.
+    guard let itemClass = ItemClass(rawValue: name) else { throw .parameter }
+    self.init(itemClass: itemClass, identifier: Data(data.dropFirst(4)))
+  }
+}

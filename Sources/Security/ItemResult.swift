@@ -1,0 +1,40 @@
+import Foundation
+
+/// Results as programs expect them: the only place that builds them.
+enum ItemResult {
+  /// The result of a call; nil where nothing was asked for.
+  ///
+  /// - Parameters:
+  ///   - items: What was found; not empty.
+  ///   - kinds: What was asked for.
+  ///   - limit: With more than one allowed the result is an array, also of one item.
+  static func object(for items: [StoredItem], kinds: ReturnedKinds, limit: MatchLimit) -> AnyObject? {
+    guard !kinds.isEmpty else { return nil }
+    guard limit != .one else { return items.first.map { object(for: $0, kinds: kinds) } }
+    return items.map { object(for: $0, kinds: kinds) } as NSArray
+  }
+
+  /// Data alone and a reference alone come bare, everything else in a dictionary.
+  private static func object(for item: StoredItem, kinds: ReturnedKinds) -> AnyObject {
+    switch kinds {
+    case .data: return (item.secret ?? Data()) as NSData
+    case .persistentReference: return item.reference.data as NSData
+    default: break
+    }
+    var result: [String: Any] = kinds.contains(.attributes) ? attributes(of: item) : [:]
+    if kinds.contains(.data) { result["v_Data"] = item.secret ?? Data() }
+    if kinds.contains(.persistentReference) { result["v_PersistentRef"] = item.reference.data }
+    return result as NSDictionary
+  }
+
+  private static func attributes(of item: StoredItem) -> [String: Any] {
+    var result: [String: Any] = [
+      "class": item.reference.itemClass.rawValue, "agrp": item.accessGroup,
+      "sync": NSNumber(value: item.isSynchronizable ? 1 : 0), "pdmn": item.protection.accessible.constant,
+      "accc": item.protection.object,
+    ]
+    for name in item.reference.itemClass.primaryAttributes { result[name.rawValue] = name.absentValue?.object }
+    for (name, value) in item.attributes { result[name.rawValue] = value.object }
+    return result
+  }
+}

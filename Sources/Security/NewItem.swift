@@ -1,0 +1,46 @@
+package import Foundation
+
+/// An item to be stored.
+package struct NewItem: Sendable {
+  /// Its class.
+  package let itemClass: ItemClass
+  /// Its access group: one of the program's.
+  package let accessGroup: String
+  /// Whether it is one of the synchronizable ones.
+  package let isSynchronizable: Bool
+  /// When it can be read and what it asks for.
+  package let protection: Protection
+  /// Its attributes.
+  package let attributes: [AttributeName: AttributeValue]
+  /// The secret; nil for none.
+  package let secret: Data?
+  /// How the person may be asked.
+  package let authentication: Authentication
+  /// What the program wants back.
+  package let returned: ReturnedKinds
+
+  /// Reads the dictionary of `SecItemAdd`.
+  ///
+  /// A synchronizable item may have a class that is bound to this device. Apple's headers forbid it, its systems take it, and
+  /// programs rely on that. Here nothing is synchronised; it is the class that says what leaves the device.
+  ///
+  /// A match limit changes nothing: programs store with the dictionary that they search with.
+  init(_ dictionary: NSDictionary, groups: AccessGroups) throws(ItemFailure) {
+    let terms = try ItemTerms(dictionary)
+    guard terms.reference == nil, terms.synchronizable != .any else { throw .parameter }
+    itemClass = terms.itemClass
+    accessGroup = try groups.groupForNewItem(named: terms.accessGroup)
+    isSynchronizable = terms.synchronizable == .yes
+    protection = try terms.protection() ?? .standard
+    attributes = terms.settableAttributes
+    secret = terms.secret
+    authentication = terms.authentication
+    returned = try terms.returned.ofPasswords()
+  }
+
+  /// What no other item may have.
+  package var primaryKey: PrimaryKey {
+    PrimaryKey(
+      itemClass: itemClass, accessGroup: accessGroup, isSynchronizable: isSynchronizable, attributes: attributes)
+  }
+}

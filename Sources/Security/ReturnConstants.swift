@@ -1,0 +1,35 @@
+public import Foundation
+
+// What a call is to return, and how many items.
+
+/// Return the secret.
+public nonisolated(unsafe) let kSecReturnData: CFString = "r_Data"
+
+/// Return the attributes, in a dictionary, without the secret.
+public nonisolated(unsafe) let kSecReturnAttributes: CFString = "r_Attributes"
+
+/// Return a reference object. Passwords have none on Linux: beside other kinds it adds nothing, alone it is
+/// `errSecUnimplemented`.
+public nonisolated(unsafe) let kSecReturnRef: CFString = "r_Ref"
+
+/// Return data that names the item, for ``kSecValuePersistentRef``, also in another process or after a restart.
+public nonisolated(unsafe) let kSecReturnPersistentRef: CFString = "r_PersistentRef"
+
+/// The secret, as data.
+public nonisolated(unsafe) let kSecValueData: CFString = "v_Data"
+
+/// A reference object as a search term. On Linux `errSecUnimplemented`.
+public nonisolated(unsafe) let kSecValueRef: CFString = "v_Ref"
+
+/// A persistent reference as a search term. It goes with no attribute.
+public nonisolated(unsafe) let kSecValuePersistentRef: CFString = "v_PersistentRef"
+
+/// How many items a search returns: ``kSecMatchLimitOne``, ``kSecMatchLimitAll`` or a number. Updates and deletions take
+/// none: they act on all that match.
+public nonisolated(unsafe) let kSecMatchLimit: CFString = "m_Limit"
+
+/// One item, not in an array. The default.
+public nonisolated(unsafe) let kSecMatchLimitOne: CFString = "m_LimitOne"
+
+/// All items, in an array.
+public nonisolated(unsafe) let kSecMatchLimitAll: CFString = "m_LimitAll"

@@ -1,0 +1,51 @@
+/// What an item asks for each time that it is read, on top of its accessibility. The bits are Apple's.
+public struct SecAccessControlCreateFlags: OptionSet, Hashable, Sendable {
+  /// The bits.
+  public let rawValue: CFOptionFlags
+
+  /// Takes bits as they are.
+  public init(rawValue: CFOptionFlags) { self.rawValue = rawValue }
+
+  /// Biometry or the login's password, whatever there is. Goes with ``applicationPassword`` and ``privateKeyUsage`` only.
+  public static let userPresence = SecAccessControlCreateFlags(rawValue: 1 << 0)
+  /// Any enrolled finger.
+  public static let biometryAny = SecAccessControlCreateFlags(rawValue: 1 << 1)
+  /// Older name of ``biometryAny``.
+  public static let touchIDAny = biometryAny
+  /// A finger of the set that was enrolled when the item was stored: with another set the item is dead.
+  public static let biometryCurrentSet = SecAccessControlCreateFlags(rawValue: 1 << 3)
+  /// Older name of ``biometryCurrentSet``.
+  public static let touchIDCurrentSet = biometryCurrentSet
+  /// The login's password.
+  public static let devicePasscode = SecAccessControlCreateFlags(rawValue: 1 << 4)
+  /// A watch. On Linux nothing shows one: an item can have it only with ``or`` and another condition.
+  public static let watch = SecAccessControlCreateFlags(rawValue: 1 << 5)
+  /// Newer name of ``watch``.
+  public static let companion = watch
+  /// One of the conditions is enough.
+  public static let or = SecAccessControlCreateFlags(rawValue: 1 << 14)
+  /// All conditions must be met, as they must without this flag.
+  public static let and = SecAccessControlCreateFlags(rawValue: 1 << 15)
+  /// For keys: only its private operations ask. A password cannot have it.
+  public static let privateKeyUsage = SecAccessControlCreateFlags(rawValue: 1 << 30)
+  /// The secret is encrypted with a passphrase of its own as well.
+  public static let applicationPassword = SecAccessControlCreateFlags(rawValue: 1 << 31)
+
+  static let all: SecAccessControlCreateFlags = [
+    .userPresence, .biometryAny, .biometryCurrentSet, .devicePasscode, .watch, .or, .and, .privateKeyUsage,
+    .applicationPassword,
+  ]
+
+  /// Which of Apple's rules the flags break; nil for none.
+  var brokenRule: String? {
+    guard isSubset(of: .all) else { return "there is an access control flag that has no meaning" }
+    guard !isSuperset(of: [.or, .and]) else { return "'or' and 'and' do not go together" }
+    guard !isSuperset(of: [.biometryAny, .biometryCurrentSet]) else {
+      return "biometryAny and biometryCurrentSet do not go together"
+    }
+    guard !contains(.userPresence) || isSubset(of: [.userPresence, .applicationPassword, .privateKeyUsage]) else {
+      return "userPresence goes with applicationPassword and privateKeyUsage alone"
+    }
+    return nil
+  }
+}

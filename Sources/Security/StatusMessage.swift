@@ -1,0 +1,45 @@
+public import Foundation
+
+// swift-format-ignore: AlwaysUseLowerCamelCase
+/// Text for a result code, in English.
+///
+/// - Parameters:
+///   - status: Any code.
+///   - reserved: Pass nil.
+/// - Returns: Apple's sentence for the codes of this library; `OSStatus N` for any other.
+public func SecCopyErrorMessageString(_ status: OSStatus, _ reserved: UnsafeMutableRawPointer?) -> CFString? {
+  let text = StatusMessage.sentences[status] ?? "OSStatus \(status)"
+  return text as NSString
+}
+
+/// Sentences for result codes.
+enum StatusMessage {
+  static let sentences: [OSStatus: String] = [
+    errSecSuccess: "No error.",
+    errSecUnimplemented: "Function or operation not implemented.",
+    errSecDiskFull: "The disk is full.",
+    errSecIO: "I/O error.",
+    errSecParam: "One or more parameters passed to a function were not valid.",
+    errSecWrPerm: "Write permissions error.",
+    errSecAllocate: "Failed to allocate memory.",
+    errSecUserCanceled: "User canceled the operation.",
+    errSecBadReq: "Bad parameter or invalid state for operation.",
+    errSecNoAccessForItem: "The specified item has no access control.",
+    errSecNotAvailable: "No keychain is available. You may need to restart your computer.",
+    errSecReadOnly: "This keychain cannot be modified.",
+    errSecAuthFailed: "The user name or passphrase you entered is not correct.",
+    errSecNoSuchKeychain: "The specified keychain could not be found.",
+    errSecDuplicateItem: "The specified item already exists in the keychain.",
+    errSecItemNotFound: "The specified item could not be found in the keychain.",
+    errSecDataTooLarge: "This item contains information which is too large or in a format that cannot be displayed.",
+    errSecNoSuchAttr: "The specified attribute does not exist.",
+    errSecInvalidItemRef: "The specified item is no longer valid. It may have been deleted from the keychain.",
+    errSecNoSuchClass: "The specified item does not appear to be a valid keychain item.",
+    errSecNoDefaultKeychain: "A default keychain could not be found.",
+    errSecInteractionNotAllowed: "User interaction is not allowed.",
+    errSecInteractionRequired: "User interaction is required, but is currently not allowed.",
+    errSecDataNotAvailable: "The contents of this item cannot be retrieved.",
+    errSecDecode: "Unable to decode the provided data.",
+    errSecMissingEntitlement: "A required entitlement isn't present.",
+  ]
+}

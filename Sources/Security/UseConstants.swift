@@ -1,0 +1,27 @@
+public import Foundation
+
+// How a call may ask the person.
+
+/// An `LAContext` that says how the person is asked, or brings the item's passphrase.
+public nonisolated(unsafe) let kSecUseAuthenticationContext: CFString = "u_AuthCtx"
+
+/// Whether the person may be asked: one of the three values below. Without, they may.
+public nonisolated(unsafe) let kSecUseAuthenticationUI: CFString = "u_AuthUI"
+
+/// The person may be asked.
+public nonisolated(unsafe) let kSecUseAuthenticationUIAllow: CFString = "u_AuthUIA"
+
+/// The person is not asked: where it would be necessary, the call is `errSecInteractionNotAllowed`.
+public nonisolated(unsafe) let kSecUseAuthenticationUIFail: CFString = "u_AuthUIF"
+
+/// The person is not asked: items for which it would be necessary are left out of a search.
+public nonisolated(unsafe) let kSecUseAuthenticationUISkip: CFString = "u_AuthUIS"
+
+/// Older form of ``kSecUseAuthenticationUIFail``: true forbids to ask.
+public nonisolated(unsafe) let kSecUseNoAuthenticationUI: CFString = "u_NoAuthUI"
+
+/// What the person reads when they are asked. Deprecated by Apple: use an `LAContext`.
+public nonisolated(unsafe) let kSecUseOperationPrompt: CFString = "u_OpPrompt"
+
+/// Which of two keychains a Mac is to use. On Linux there is one, and the key changes nothing.
+public nonisolated(unsafe) let kSecUseDataProtectionKeychain: CFString = "nleg"
