@@ -68,7 +68,10 @@ open class LAContext: NSObject, @unchecked Sendable {
         state.passphrase = nil
         return true
       }
-      guard var passphrase = try? SecureBytes(count: credential.count) else { return false }
+      // The program is not ours: nobody else has prepared the library.
+      guard (try? Sodium.initialize()) != nil, var passphrase = try? SecureBytes(count: credential.count) else {
+        return false
+      }
       passphrase.withUnsafeMutableBytes { $0.copyBytes(from: credential) }
       state.passphrase = consume passphrase
       return true

@@ -1,0 +1,149 @@
+import Foundation
+import LocalAuthentication
+import Testing
+
+@testable import Security
+
+@Suite("What queries say")
+struct QueryTests {
+  private let keychain = Keychain()
+
+  @Test("A class is needed, by name or by a reference")
+  func classes() {
+    #expect(keychain.status([:]) == errSecParam)
+    #expect(keychain.add([kSecAttrAccount: "anna"]) == errSecParam)
+    #expect(keychain.delete([kSecAttrAccount: "anna"]) == errSecParam)
+    #expect(keychain.status([kSecClass: 5]) == errSecParam)
+    #expect(keychain.status([kSecClass: "such"]) == errSecNoSuchClass)
+    for other in [kSecClassKey, kSecClassCertificate, kSecClassIdentity] {
+      #expect(keychain.status([kSecClass: other]) == errSecUnimplemented)
+      #expect(keychain.add([kSecClass: other]) == errSecUnimplemented)
+      #expect(keychain.update([kSecClass: other], [:]) == errSecUnimplemented)
+      #expect(keychain.delete([kSecClass: other]) == errSecUnimplemented)
+    }
+    #expect(keychain.status([kSecClass: kSecClassGenericPassword]) == errSecItemNotFound)
+  }
+
+  @Test(
+    "A value of the wrong type is a mistake",
+    arguments: [
+      ("acct", Date()), ("acct", [1]), ("acct", NSNull()), ("svce", 1.5), ("labl", NSNull()), ("gena", UUID()),
+      ("port", Data([80])), ("port", 80.5), ("crtr", UInt64.max), ("invi", Date()), ("cdat", "today"), ("mdat", 5),
+      ("agrp", 5), ("agrp", NSNull()), ("sync", "maybe"), ("sync", 2), ("sync", NSNull()), ("pdmn", "xx"), ("pdmn", 5),
+      ("accc", "ak"), ("accc", NSNull()), ("r_Data", "yes"), ("r_Data", 2), ("r_Attributes", NSNull()),
+      ("m_Limit", "m_LimitTwo"), ("m_Limit", 0), ("m_Limit", -1), ("m_Limit", 1.5), ("m_Limit", NSNull()),
+      ("u_AuthCtx", "context"), ("u_AuthUI", "u_AuthUIX"), ("u_AuthUI", true), ("u_NoAuthUI", "yes"),
+      ("u_OpPrompt", 5), ("v_Data", "secret"), ("v_Data", NSNull()), ("v_Ref", "ref"), ("v_PersistentRef", "ref"),
+      ("v_PersistentRef", Data()), ("v_PersistentRef", Data("genp".utf8)), ("v_PersistentRef", Data("xxxx1".utf8)),
+      ("v_PersistentRef", Data(count: 69)), ("m_Other", 1), ("r_Other", true), ("u_Other", true), ("v_Other", true),
+      ("", 1), ("other", 1),
+    ] as [(String, any Sendable)])
+  func wrongTypes(key: String, value: any Sendable) {
+    let itemClass = key == "port" ? kSecClassInternetPassword : kSecClassGenericPassword
+    let query: [CFString: Any] = [kSecClass: itemClass, key as NSString: value]
+    #expect(keychain.status(query) == errSecParam)
+    #expect(keychain.add(query) == errSecParam)
+    #expect(keychain.delete(query) == errSecParam)
+    #expect(keychain.update(query, [kSecAttrLabel: "x"]) == errSecParam)
+    #expect(keychain.store.items.isEmpty)
+  }
+
+  @Test("A nil put in as it is, is a mistake and not the same as nothing")
+  func wrappedNil() {
+    let account: String? = nil
+    #expect(keychain.status([kSecClass: kSecClassGenericPassword, kSecAttrAccount: account as Any]) == errSecParam)
+  }
+
+  @Test("A key that is no text is a mistake")
+  func keyOfNumbers() {
+    let service = ItemService(store: StandInStore())
+    let query: [AnyHashable: Any] = ["class": "genp", 5: "x"]
+    #expect(service.copyMatching(query as NSDictionary, nil) == errSecParam)
+  }
+
+  @Test(
+    "An attribute of the other class, or of none, is named as such",
+    arguments: [
+      ("genp", "srvr"), ("genp", "ptcl"), ("genp", "port"), ("genp", "path"), ("genp", "sdmn"), ("genp", "atyp"),
+      ("inet", "svce"), ("inet", "gena"), ("genp", "tomb"), ("inet", "klbl"),
+    ])
+  func foreignAttributes(itemClass: String, key: String) {
+    let query: [CFString: Any] = [kSecClass: itemClass, key as NSString: "x"]
+    #expect(keychain.status(query) == errSecNoSuchAttr)
+    #expect(keychain.add(query) == errSecNoSuchAttr)
+    #expect(keychain.update([kSecClass: itemClass], [key as NSString: "x"]) == errSecNoSuchAttr)
+  }
+
+  @Test("Which keychain of a Mac is meant changes nothing")
+  func dataProtection() {
+    #expect(keychain.add(Keychain.password("anna", [kSecUseDataProtectionKeychain: true])) == errSecSuccess)
+    #expect(keychain.status(Keychain.password("anna", [kSecUseDataProtectionKeychain: false])) == errSecSuccess)
+  }
+
+  @Test("Accessibility and access control must not differ")
+  func contradiction() {
+    func control(_ flags: SecAccessControlCreateFlags) -> SecAccessControl? {
+      SecAccessControlCreateWithFlags(nil, kSecAttrAccessibleWhenUnlocked, flags, nil)
+    }
+    func add(_ account: String, _ accessible: CFString, _ flags: SecAccessControlCreateFlags) -> OSStatus {
+      keychain.add(
+        Keychain.password(
+          account, [kSecAttrAccessible: accessible, kSecAttrAccessControl: control(flags) as Any]))
+    }
+    #expect(add("a", kSecAttrAccessibleAfterFirstUnlock, []) == errSecParam)
+    #expect(add("a", kSecAttrAccessibleWhenUnlocked, .userPresence) == errSecParam)
+    #expect(add("a", kSecAttrAccessibleWhenUnlocked, []) == errSecSuccess)
+    #expect(
+      keychain.update(
+        Keychain.password("a"),
+        [kSecAttrAccessible: kSecAttrAccessibleAlways, kSecAttrAccessControl: control([]) as Any]) == errSecParam)
+  }
+
+  @Test("Updates and deletions take no limit, and updates return nothing")
+  func limits() {
+    #expect(keychain.add(Keychain.password()) == errSecSuccess)
+    for limit in [kSecMatchLimitOne, kSecMatchLimitAll, 3 as NSNumber] as [Any] {
+      let query = Keychain.password("anna", [kSecMatchLimit: limit])
+      #expect(keychain.delete(query) == errSecParam)
+      #expect(keychain.update(query, [kSecAttrLabel: "x"]) == errSecParam)
+      #expect(keychain.status(query) == errSecSuccess)
+    }
+    for key in [kSecReturnData, kSecReturnAttributes, kSecReturnRef, kSecReturnPersistentRef] {
+      #expect(keychain.update(Keychain.password("anna", [key: true]), [kSecAttrLabel: "x"]) == errSecParam)
+      #expect(keychain.update(Keychain.password("anna", [key: false]), [kSecAttrLabel: "x"]) == errSecSuccess)
+    }
+    #expect(keychain.delete(Keychain.password("anna", [kSecReturnData: true])) == errSecSuccess)
+  }
+
+  @Test("What an update sets is attributes and the secret alone")
+  func changes() {
+    #expect(keychain.add(Keychain.password()) == errSecSuccess)
+    let other: [CFString: Any] = [
+      kSecClass: kSecClassGenericPassword, kSecReturnData: true, kSecMatchLimit: kSecMatchLimitOne,
+      kSecUseAuthenticationUI: kSecUseAuthenticationUIFail, kSecValuePersistentRef: Data("genp1".utf8),
+    ]
+    for (key, value) in other { #expect(keychain.update(Keychain.password(), [key: value]) == errSecNoSuchAttr) }
+    #expect(keychain.update(Keychain.password(), [kSecAttrSynchronizable: kSecAttrSynchronizableAny]) == errSecParam)
+    #expect(keychain.update(Keychain.password(), [kSecValueData: "text"]) == errSecParam)
+    #expect(keychain.update(Keychain.password(), [kSecUseDataProtectionKeychain: true]) == errSecSuccess)
+  }
+
+  @Test("Reference objects are none of passwords")
+  func references() throws {
+    let certificate = try #require(SecCertificateCreateWithData(nil, Data([0x30, 0]) as CFData))
+    #expect(keychain.status(Keychain.password("anna", [kSecValueRef: certificate])) == errSecUnimplemented)
+    #expect(keychain.add(Keychain.password()) == errSecSuccess)
+    #expect(keychain.status(Keychain.password("anna", [kSecReturnRef: true])) == errSecUnimplemented)
+    #expect(keychain.status(Keychain.password("anna", [kSecReturnRef: false])) == errSecSuccess)
+  }
+
+  @Test("Without a way to the vault, mistakes are still mistakes, and all else says so")
+  func noVault() {
+    #expect(SecItemAdd(Keychain.password() as CFDictionary, nil) == errSecNotAvailable)
+    #expect(SecItemCopyMatching(Keychain.password() as CFDictionary, nil) == errSecNotAvailable)
+    #expect(SecItemDelete(Keychain.password() as CFDictionary) == errSecNotAvailable)
+    #expect(SecItemUpdate(Keychain.password() as CFDictionary, [:] as CFDictionary) == errSecNotAvailable)
+    #expect(SecItemAdd([:] as CFDictionary, nil) == errSecParam)
+    #expect(SecItemUpdate(Keychain.password() as CFDictionary, ["class": "genp"] as CFDictionary) == errSecNoSuchAttr)
+  }
+}

@@ -1,0 +1,75 @@
+import Foundation
+import Keybag
+import Synchronization
+
+@testable import Security
+
+/// A vault in memory, with the rules that every vault has. It can be locked.
+final class StandInStore: ItemStore {
+  struct State {
+    var items: [StoredItem] = []
+    var stored = 0
+    var isLocked = false
+    /// The last question to the person that a call could have led to.
+    var authentication: Authentication?
+  }
+
+  let accessGroups: AccessGroups
+  private let state = Mutex(State())
+
+  init(groups: [String] = ["TEAM.app", "TEAM.shared"]) { accessGroups = AccessGroups(groups) }
+
+  var items: [StoredItem] { state.withLock { $0.items } }
+
+  var authentication: Authentication? { state.withLock { $0.authentication } }
+
+  func lock() { state.withLock { $0.isLocked = true } }
+
+  func add(_ item: NewItem) throws(ItemFailure) -> StoredItem {
+    try state.withLock { state throws(ItemFailure) in
+      state.authentication = item.authentication
+      guard !state.items.contains(where: { $0.primaryKey == item.primaryKey }) else {
+        throw ItemFailure(errSecDuplicateItem)
+      }
+      state.stored += 1
+      let now = AttributeValue.date(Date(timeIntervalSince1970: TimeInterval(1_700_000_000 + state.stored)))
+      let stored = StoredItem(
+        reference: ItemReference(itemClass: item.itemClass, identifier: Data([UInt8(state.stored)])),
+        accessGroup: item.accessGroup, isSynchronizable: item.isSynchronizable, protection: item.protection,
+        attributes: item.attributes.merging([.creationDate: now, .modificationDate: now]) { _, new in new },
+        secret: item.secret)
+      state.items.append(stored)
+      return stored.with(secret: nil)
+    }
+  }
+
+  func items(matching query: ItemQuery) throws(ItemFailure) -> [StoredItem] {
+    try state.withLock { state throws(ItemFailure) in
+      state.authentication = query.authentication
+      let found = state.items.filter(query.matches)
+      if state.isLocked, !found.isEmpty { throw ItemFailure(errSecInteractionNotAllowed) }
+      return found.prefix(query.limit.maximum ?? .max).map {
+        query.returned.contains(.data) ? $0 : $0.with(secret: nil)
+      }
+    }
+  }
+
+  func update(_ query: ItemQuery, with changes: ItemChanges) throws(ItemFailure) -> Int {
+    try state.withLock { state throws(ItemFailure) in
+      state.authentication = query.authentication
+      let changed = state.items.map { query.matches($0) ? changes.applied(to: $0) : $0 }
+      guard Set(changed.map(\.primaryKey)).count == changed.count else { throw ItemFailure(errSecDuplicateItem) }
+      let count = state.items.filter(query.matches).count
+      state.items = changed
+      return count
+    }
+  }
+
+  func delete(_ query: ItemQuery) throws(ItemFailure) -> Int {
+    state.withLock { state in
+      let before = state.items.count
+      state.items.removeAll(where: query.matches)
+      return before - state.items.count
+    }
+  }
+}
