@@ -1,0 +1,30 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+// A package of its own, as a program's would be: ways in which public code writes queries, results and constants, a file
+// each. That it builds is the test.
+let package = Package(
+  name: "SecurityForms",
+  products: [.library(name: "SecurityForms", targets: ["Articles", "Forms", "SwiftFive", "FoundationAlone"])],
+  dependencies: [.package(name: "latchkey", path: "../..")],
+  targets: [
+    .target(
+      name: "Articles",
+      dependencies: [
+        .product(name: "Security", package: "latchkey"), .product(name: "LocalAuthentication", package: "latchkey"),
+      ]),
+    .target(
+      name: "Forms",
+      dependencies: [
+        .product(name: "Security", package: "latchkey"), .product(name: "LocalAuthentication", package: "latchkey"),
+      ]),
+    // Constants of the library kept in static members: Linux's Foundation says that its strings are not Sendable.
+    .target(
+      name: "SwiftFive", dependencies: [.product(name: "Security", package: "latchkey")],
+      swiftSettings: [.swiftLanguageMode(.v5)]),
+    // Apple's Foundation brings Security with it. On Linux an option of the compiler does.
+    .target(
+      name: "FoundationAlone", dependencies: [.product(name: "Security", package: "latchkey")],
+      swiftSettings: [.unsafeFlags(["-Xfrontend", "-import-module", "-Xfrontend", "Security"])]),
+  ]
+)

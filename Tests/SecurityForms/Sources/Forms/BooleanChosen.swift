@@ -1,0 +1,7 @@
+// swift-format-ignore-file
+import Foundation
+import Security
+
+func booleanChosen(_ synchronizable: Bool) -> [String: Any] {
+  [kSecAttrSynchronizable as String: synchronizable ? kCFBooleanTrue! : kCFBooleanFalse!]
+}
