@@ -63,7 +63,8 @@ let package = Package(
     .target(name: "PAMClient", dependencies: ["CLinux", "CPAM", "Posix", "Sodium"], swiftSettings: strict),
 
     // The vault, bottom up.
-    .target(name: "Keybag", dependencies: ["Bytes", "Posix", "Sodium"], swiftSettings: strict),
+    .target(name: "ItemProtection", swiftSettings: strict),
+    .target(name: "Keybag", dependencies: ["Bytes", "ItemProtection", "Posix", "Sodium"], swiftSettings: strict),
     .target(name: "Backup", dependencies: ["Bytes", "Keybag", "Sodium"], swiftSettings: strict),
     .target(
       name: "Control", dependencies: ["Backup", "Bytes", "Keybag", "Posix", "Sodium"], swiftSettings: strict),
@@ -85,9 +86,11 @@ let package = Package(
       name: "Prompters", dependencies: ["Control", "Gcrypt", "Keybag", "PAMClient", "Posix", "Sodium", "Systemd"],
       swiftSettings: strict),
 
-    // The client library. Contexts know items, not the other way round: a program without contexts builds without.
-    .target(name: "Security", dependencies: ["Keybag", "Sodium"], swiftSettings: published),
-    .target(name: "LocalAuthentication", dependencies: ["Security", "Sodium"], swiftSettings: published),
+    // The client library. All modules of a build see each other, and packages that know nothing of us ask whether they
+    // can import Security: so it imports no module of C, which only targets that depend on it would find. Contexts know
+    // items, not the other way round: a program without contexts builds without.
+    .target(name: "Security", dependencies: ["ItemProtection"], swiftSettings: published),
+    .target(name: "LocalAuthentication", dependencies: ["Security"], swiftSettings: published),
 
     .target(
       name: "PAMModule",
@@ -177,7 +180,7 @@ let package = Package(
       name: "GcryptTests", dependencies: ["Gcrypt", .product(name: "BigInt", package: "BigInt")],
       swiftSettings: strict),
     .testTarget(
-      name: "SecurityTests", dependencies: ["Keybag", "LocalAuthentication", "Security", "Sodium"],
+      name: "SecurityTests", dependencies: ["ItemProtection", "LocalAuthentication", "Security"],
       swiftSettings: strict),
     .testTarget(name: "YAMLTests", dependencies: ["YAML"], swiftSettings: strict),
     .testTarget(

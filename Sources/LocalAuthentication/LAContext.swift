@@ -1,6 +1,5 @@
 @_exported public import Foundation
 @_exported public import Security
-package import Sodium
 import Synchronization
 
 /// How the person is asked for an item, and what the program brings itself: the value of `kSecUseAuthenticationContext`.
@@ -8,12 +7,12 @@ import Synchronization
 /// On Linux it does what items need and no more. Whether a finger or a password is asked for, and how, is decided by the
 /// item's access control and the vault; a context asks nobody by itself.
 open class LAContext: NSObject, @unchecked Sendable {
-  private struct State: ~Copyable {
+  private struct State {
     var localizedReason = ""
     var localizedCancelTitle: String?
     var interactionNotAllowed = false
     var reuseDuration: TimeInterval = 0
-    var passphrase: SecureBytes?
+    var passphrase: LockedBytes?
     var isInvalidated = false
   }
 
@@ -68,12 +67,8 @@ open class LAContext: NSObject, @unchecked Sendable {
         state.passphrase = nil
         return true
       }
-      // The program is not ours: nobody else has prepared the library.
-      guard (try? Sodium.initialize()) != nil, var passphrase = try? SecureBytes(count: credential.count) else {
-        return false
-      }
-      passphrase.withUnsafeMutableBytes { $0.copyBytes(from: credential) }
-      state.passphrase = consume passphrase
+      guard let passphrase = LockedBytes(copying: credential) else { return false }
+      state.passphrase = passphrase
       return true
     }
   }
@@ -107,12 +102,9 @@ extension LAContext: AuthenticationContext {
     return wanted > 0 ? min(wanted, LATouchIDAuthenticationMaximumAllowableReuseDuration) : 0
   }
 
-  package func copyPassphrase() throws(SodiumError) -> SecureBytes? {
-    try state.withLock { state throws(SodiumError) in
-      switch state.passphrase {
-      case .some(let passphrase): return try SecureBytes(copying: passphrase.bytes)
-      case .none: return nil
-      }
-    }
+  package func withPassphrase<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result? {
+    // Not under the lock: who borrows it may take long, and may ask the context for something else.
+    guard let passphrase = state.withLock({ $0.passphrase }) else { return nil }
+    return withExtendedLifetime(passphrase) { body(passphrase.bytes) }
   }
 }

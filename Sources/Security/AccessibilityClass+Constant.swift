@@ -1,4 +1,4 @@
-package import Keybag
+package import ItemProtection
 
 extension AccessibilityClass {
   /// The value of `kSecAttrAccessible`.

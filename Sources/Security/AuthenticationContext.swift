@@ -1,5 +1,3 @@
-package import Sodium
-
 /// What an `LAContext` tells this library. LocalAuthentication knows Security and not the other way round, so that a program
 /// without contexts builds without that module.
 package protocol AuthenticationContext: AnyObject, Sendable {
@@ -13,6 +11,6 @@ package protocol AuthenticationContext: AnyObject, Sendable {
   var cancelTitle: String? { get }
   /// For how many seconds one showing of a finger is enough; 0 for each time.
   var reuseDuration: Double { get }
-  /// A copy of the passphrase that the program gave; nil for none.
-  func copyPassphrase() throws(SodiumError) -> SecureBytes?
+  /// Lends the passphrase that the program gave; nil for none.
+  func withPassphrase<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result?
 }

@@ -1,5 +1,5 @@
 import Foundation
-package import Keybag
+package import ItemProtection
 
 /// Which items a call is about.
 package struct ItemQuery: Sendable {

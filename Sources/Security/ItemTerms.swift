@@ -1,5 +1,5 @@
 import Foundation
-import Keybag
+import ItemProtection
 
 /// What a dictionary of a program says, each value in its type. Which of it goes together differs from call to call.
 struct ItemTerms {

@@ -1,4 +1,4 @@
-package import Keybag
+package import ItemProtection
 
 /// When an item can be read and what it asks for: what the vault keeps of `kSecAttrAccessible` and `kSecAttrAccessControl`.
 package struct Protection: Hashable, Sendable {

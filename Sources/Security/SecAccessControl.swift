@@ -1,5 +1,5 @@
 public import Foundation
-package import Keybag
+package import ItemProtection
 
 /// When an item can be read, and what is asked for each time: the value of ``kSecAttrAccessControl``.
 ///

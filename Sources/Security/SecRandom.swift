@@ -1,5 +1,3 @@
-import Sodium
-
 /// A source of random bytes. There is one: ``kSecRandomDefault``.
 public typealias SecRandomRef = OpaquePointer
 
@@ -15,23 +13,19 @@ public nonisolated(unsafe) let kSecRandomDefault: SecRandomRef? = nil
 ///   - generator: ``kSecRandomDefault``.
 ///   - count: How many bytes.
 ///   - bytes: Where to; room for `count`.
-/// - Returns: `errSecSuccess`; `errSecParam` for another generator or a negative count; `errSecAllocate` when memory is
-///   short.
+/// - Returns: `errSecSuccess`; `errSecParam` for another generator or a negative count.
 public func SecRandomCopyBytes(
   _ generator: SecRandomRef?, _ count: Int, _ bytes: UnsafeMutableRawPointer
 ) -> Int32 {
   guard generator == kSecRandomDefault, count >= 0 else { return errSecParam }
-  do {
-    try Sodium.initialize()
-    // Through memory that is erased afterwards: what comes out may become a key.
-    let random = try SecureBytes.random(count: count)
-    random.bytes.withUnsafeBytes { from in
-      if let address = from.baseAddress { bytes.copyMemory(from: address, byteCount: from.count) }
-    }
-    return errSecSuccess
-  } catch SodiumError.outOfMemory {
-    return errSecAllocate
-  } catch {
-    return errSecInternalComponent
+  var source = SystemRandomNumberGenerator()
+  // In words, straight to where they go: what comes out may become a key, and no copy of it stays behind.
+  let words = count / MemoryLayout<UInt64>.size
+  for word in 0..<words {
+    bytes.storeBytes(of: source.next(), toByteOffset: word * MemoryLayout<UInt64>.size, as: UInt64.self)
   }
+  for offset in words * MemoryLayout<UInt64>.size..<count {
+    bytes.storeBytes(of: source.next(), toByteOffset: offset, as: UInt8.self)
+  }
+  return errSecSuccess
 }

@@ -14,12 +14,7 @@ struct ContextTests {
     return keychain.store.authentication
   }
 
-  private func passphrase(_ context: LAContext) throws -> [UInt8]? {
-    switch try context.copyPassphrase() {
-    case .some(let bytes): bytes.bytes.withUnsafeBytes { Array($0) }
-    case .none: nil
-    }
-  }
+  private func passphrase(_ context: LAContext) -> [UInt8]? { context.withPassphrase { Array($0) } }
 
   @Test("Whether the person may be asked, in each way to say it")
   func interaction() {
@@ -69,28 +64,28 @@ struct ContextTests {
   }
 
   @Test("A passphrase is kept until it is replaced, taken away or the context ends")
-  func credential() throws {
+  func credential() {
     let context = LAContext()
     #expect(!context.isCredentialSet(.applicationPassword))
-    #expect(try passphrase(context) == nil)
+    #expect(passphrase(context) == nil)
     #expect(context.setCredential(Data("one".utf8), type: .applicationPassword))
     #expect(context.isCredentialSet(.applicationPassword))
     #expect(!context.isCredentialSet(.smartCardPIN))
-    #expect(try passphrase(context) == Array("one".utf8))
-    #expect(try passphrase(context) == Array("one".utf8))
+    #expect(passphrase(context) == Array("one".utf8))
+    #expect(passphrase(context) == Array("one".utf8))
     #expect(context.setCredential(Data("another".utf8), type: .applicationPassword))
-    #expect(try passphrase(context) == Array("another".utf8))
+    #expect(passphrase(context) == Array("another".utf8))
     #expect(!context.setCredential(Data("1234".utf8), type: .smartCardPIN))
     #expect(!context.setCredential(Data(), type: .applicationPassword))
-    #expect(try passphrase(context) == Array("another".utf8))
+    #expect(passphrase(context) == Array("another".utf8))
     #expect(context.setCredential(nil, type: .applicationPassword))
     #expect(!context.isCredentialSet(.applicationPassword))
     #expect(context.setCredential(Data([0, 0xff]), type: .applicationPassword))
-    #expect(try passphrase(context) == [0, 0xff])
+    #expect(passphrase(context) == [0, 0xff])
     context.invalidate()
     #expect(!context.isCredentialSet(.applicationPassword))
     #expect(!context.setCredential(Data("one".utf8), type: .applicationPassword))
-    #expect(try passphrase(context) == nil)
+    #expect(passphrase(context) == nil)
   }
 
   @Test("An invalidated context opens nothing")

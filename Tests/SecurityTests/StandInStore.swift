@@ -1,5 +1,5 @@
 import Foundation
-import Keybag
+import ItemProtection
 import Synchronization
 
 @testable import Security

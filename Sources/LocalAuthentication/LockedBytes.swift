@@ -1,0 +1,33 @@
+import Foundation
+
+/// A secret's bytes in pages of their own: locked where the kernel allows it, left out of core dumps, and erased at the
+/// end.
+///
+/// The vault has `SecureBytes` for this, over libsodium. A module of C is what this library must not import.
+final class LockedBytes: @unchecked Sendable {  // nobody writes to the pages after the start
+  private let pages: UnsafeMutableRawPointer
+  private let size: Int
+  private let count: Int
+
+  /// A copy; nil when there is no memory.
+  init?(copying data: Data) {
+    let page = sysconf(Int32(_SC_PAGESIZE))
+    size = (data.count + page - 1) / page * page
+    count = data.count
+    let flags = MAP_PRIVATE | MAP_ANONYMOUS
+    guard let mapped = mmap(nil, size, PROT_READ | PROT_WRITE, flags, -1, 0), mapped != MAP_FAILED else { return nil }
+    pages = mapped
+    // Refused where the limit on locked memory is used up: the pages can be swapped out then, as everybody's can.
+    mlock(pages, size)
+    madvise(pages, size, MADV_DONTDUMP)
+    data.withUnsafeBytes { if let start = $0.baseAddress { pages.copyMemory(from: start, byteCount: $0.count) } }
+  }
+
+  deinit {
+    explicit_bzero(pages, size)
+    munmap(pages, size)
+  }
+
+  /// The bytes, for as long as this object lives.
+  var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: pages, count: count) }
+}
