@@ -47,7 +47,7 @@ FUZZ_SECONDS ?= 600
 # How often `make kills` kills the daemon. LATCHKEY_SEED chooses when, and what the clients do.
 KILLS ?= 500
 
-.PHONY: help deps build install uninstall run test bench table fuzz fuzz-build kills lint clean
+.PHONY: help deps build install uninstall run test bench table fuzz fuzz-build kills beside lint clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -158,6 +158,14 @@ fuzz: deps build fuzz-build ## bad input for FUZZ_SECONDS (600): bus, control so
 
 kills: deps build ## the daemon killed at KILLS (500) random moments under load: nothing acknowledged is lost
 	LATCHKEY_KILLS=$(KILLS) $(PYTHON) -m pytest -p no:cacheprovider -s Tests/Integration/test_load.py
+
+# That package asks whether it can import Security, and which of the two is compiled first is not defined: the second time
+# ours is there for certain.
+beside: ## the client library and swift-certificates in one program, built twice; some minutes
+	@scratch=$$(mktemp -d) && trap 'rm -rf '$$scratch EXIT && \
+	  for time in first second; do rm -rf $$scratch/debug/X509.build && \
+	  swift build $(SWIFTFLAGS) --package-path Tests/SecurityBeside --scratch-path $$scratch && \
+	  $$scratch/debug/Beside || exit 1; done
 
 # Apart from all other builds: everything in it is instrumented. The tests call this by themselves.
 fuzz-build:

@@ -5,7 +5,7 @@ import PackageDescription
 // each. That it builds is the test.
 let package = Package(
   name: "SecurityForms",
-  products: [.library(name: "SecurityForms", targets: ["Articles", "Forms", "SwiftFive", "FoundationAlone"])],
+  products: [.library(name: "SecurityForms", targets: ["Articles", "Forms", "SwiftFive", "FoundationAlone", "Neighbour"])],
   dependencies: [.package(name: "latchkey", path: "../..")],
   targets: [
     .target(
@@ -26,5 +26,6 @@ let package = Package(
     .target(
       name: "FoundationAlone", dependencies: [.product(name: "Security", package: "latchkey")],
       swiftSettings: [.unsafeFlags(["-Xfrontend", "-import-module", "-Xfrontend", "Security"])]),
+    .target(name: "Neighbour"),
   ]
 )
