@@ -25,12 +25,4 @@ package struct AccessGroups: Hashable, Sendable {
     }
     return [try groupForNewItem(named: name)]
   }
-
-  /// The group that items are moved to.
-  ///
-  /// - Throws: `errSecNoAccessForItem` for a group that is none of the program's.
-  func groupForChange(named name: String) throws(ItemFailure) -> String {
-    guard names.contains(name) else { throw ItemFailure(errSecNoAccessForItem) }
-    return name
-  }
 }

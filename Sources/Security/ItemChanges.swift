@@ -14,14 +14,21 @@ package struct ItemChanges: Sendable {
   package let secret: Data?
 
   /// Reads the second dictionary of `SecItemUpdate`: attributes of the class and a secret, and nothing else.
-  init(_ dictionary: NSDictionary, of itemClass: ItemClass, groups: AccessGroups) throws(ItemFailure) {
+  init(_ dictionary: NSDictionary, of itemClass: ItemClass) throws(ItemFailure) {
     let terms = try ItemTerms(dictionary, for: .changes(itemClass))
     guard terms.synchronizable != .any else { throw .parameter }
-    accessGroup = try terms.accessGroup.map { name throws(ItemFailure) in try groups.groupForChange(named: name) }
+    accessGroup = terms.accessGroup
     isSynchronizable = terms.synchronizable.map { $0 == .yes }
     protection = try terms.protection()
     attributes = terms.settableAttributes
     secret = terms.secret
+  }
+
+  /// Sees to it that items move to no group that is none of the program's.
+  ///
+  /// - Throws: `errSecNoAccessForItem`.
+  func check(against groups: AccessGroups) throws(ItemFailure) {
+    guard accessGroup.map(groups.names.contains) ?? true else { throw ItemFailure(errSecNoAccessForItem) }
   }
 
   /// An item with the changes.

@@ -34,7 +34,9 @@ package struct ItemQuery: Sendable {
   ///
   /// A secret in it is no search term: programs search and delete with the dictionary that they store with. Neither is a
   /// ``SecAccessControl``, as on Apple's systems.
-  init(_ dictionary: NSDictionary, for purpose: Purpose, groups: AccessGroups) throws(ItemFailure) {
+  init(
+    _ dictionary: NSDictionary, for purpose: Purpose, groups: @autoclosure () throws(ItemFailure) -> AccessGroups
+  ) throws(ItemFailure) {
     let terms = try ItemTerms(dictionary)
     switch purpose {
     case .copying: break
@@ -47,7 +49,6 @@ package struct ItemQuery: Sendable {
     }
     itemClass = terms.itemClass
     reference = terms.reference
-    accessGroups = try groups.groupsForSearch(named: terms.accessGroup)
     switch terms.synchronizable {
     case .any: isSynchronizable = nil
     case .yes: isSynchronizable = true
@@ -59,6 +60,7 @@ package struct ItemQuery: Sendable {
     limit = terms.limit ?? .one
     authentication = terms.authentication
     returned = purpose == .deleting ? [] : try terms.returned.ofPasswords()
+    accessGroups = try groups().groupsForSearch(named: terms.accessGroup)
   }
 
   /// Whether an item is one of those meant.

@@ -1,7 +1,7 @@
 /// Where items are.
 package protocol ItemStore: Sendable {
-  /// The groups of this program.
-  var accessGroups: AccessGroups { get }
+  /// The groups of this program. A store that is not there says so here already.
+  var accessGroups: AccessGroups { get throws(ItemFailure) }
 
   /// Stores an item.
   ///

@@ -25,17 +25,23 @@ package struct NewItem: Sendable {
   /// programs rely on that. Here nothing is synchronised; it is the class that says what leaves the device.
   ///
   /// A match limit changes nothing: programs store with the dictionary that they search with.
-  init(_ dictionary: NSDictionary, groups: AccessGroups) throws(ItemFailure) {
+  ///
+  /// - Parameters:
+  ///   - dictionary: What the program gave.
+  ///   - groups: Asked for last: a mistake is the same mistake whether or not there is a vault.
+  init(
+    _ dictionary: NSDictionary, groups: @autoclosure () throws(ItemFailure) -> AccessGroups
+  ) throws(ItemFailure) {
     let terms = try ItemTerms(dictionary)
     guard terms.reference == nil, terms.synchronizable != .any else { throw .parameter }
     itemClass = terms.itemClass
-    accessGroup = try groups.groupForNewItem(named: terms.accessGroup)
     isSynchronizable = terms.synchronizable == .yes
     protection = try terms.protection() ?? .standard
     attributes = terms.settableAttributes
     secret = terms.secret
     authentication = terms.authentication
     returned = try terms.returned.ofPasswords()
+    accessGroup = try groups().groupForNewItem(named: terms.accessGroup)
   }
 
   /// What no other item may have.

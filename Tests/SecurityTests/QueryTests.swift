@@ -143,6 +143,9 @@ struct QueryTests {
     #expect(SecItemCopyMatching(Keychain.password() as CFDictionary, nil) == errSecNotAvailable)
     #expect(SecItemDelete(Keychain.password() as CFDictionary) == errSecNotAvailable)
     #expect(SecItemUpdate(Keychain.password() as CFDictionary, [:] as CFDictionary) == errSecNotAvailable)
+    let shared = Keychain.password("anna", [kSecAttrAccessGroup: "TEAM.shared"]) as CFDictionary
+    #expect(SecItemAdd(shared, nil) == errSecNotAvailable)
+    #expect(SecItemUpdate(shared, ["agrp": "TEAM.other"] as CFDictionary) == errSecNotAvailable)
     #expect(SecItemAdd([:] as CFDictionary, nil) == errSecParam)
     #expect(SecItemUpdate(Keychain.password() as CFDictionary, ["class": "genp"] as CFDictionary) == errSecNoSuchAttr)
   }
