@@ -5,7 +5,9 @@ import PackageDescription
 // each. That it builds is the test.
 let package = Package(
   name: "SecurityForms",
-  products: [.library(name: "SecurityForms", targets: ["Articles", "Forms", "SwiftFive", "FoundationAlone", "Neighbour"])],
+  products: [
+    .library(name: "SecurityForms", targets: ["Articles", "Forms", "SwiftFive", "FoundationAlone", "Neighbour"])
+  ],
   dependencies: [.package(name: "latchkey", path: "../..")],
   targets: [
     .target(
