@@ -13,7 +13,7 @@ struct PAMMend {
     let worst = problems.map(\.condition).max() ?? .ok
     let worstKinds = Set(problems.filter { $0.condition == worst }.map(\.kind))
     // What is shared mends more than this one; what it leaves over is for the service's own file.
-    if let first = shared(kinds).first(where: { isMended($0, name, service, worstKinds) })
+    if let first = shared().first(where: { isMended($0, name, service, worstKinds) })
       ?? own(name, kinds).first(where: { isMended($0, name, service, kinds) })
     {
       return .command(first.command)
@@ -45,34 +45,50 @@ struct PAMMend {
 
   // MARK: - files that services share
 
-  private func shared(_ kinds: Set<PAMStack.Kind>) -> [Candidate] {
+  private func shared() -> [Candidate] {
     switch Distribution(root) {
-    case .debian: debian(kinds)
-    case .fedora: fedora(kinds)
-    case .arch: arch(kinds)
+    case .debian: debian()
+    case .fedora: fedora()
+    case .arch: arch()
     case .suse, .other: []
     }
   }
 
-  private func debian(_ kinds: Set<PAMStack.Kind>) -> [Candidate] {
-    let paths = Dictionary(uniqueKeysWithValues: kinds.map { ($0, "/etc/pam.d/common-\($0.rawValue)") })
-    guard root.contains("/usr/share/pam-configs/latchkey"), root.contains("/usr/sbin/pam-auth-update") else {
-      return [appending(paths)]
+  /// Where each kind of line is to be: the same for every service, so that one command mends them all.
+  private func lacking(_ path: (PAMStack.Kind) -> String) -> [PAMStack.Kind: String] {
+    var paths: [PAMStack.Kind: String] = [:]
+    for kind in PAMStack.Kind.allCases {
+      let hasLine = root.lines(path(kind)).contains { line in
+        let words = line.split { $0 == " " || $0 == "\t" }
+        return words.first.map { $0 == kind.rawValue || $0 == "-" + kind.rawValue } ?? false
+          && words.contains { $0.hasSuffix("pam_latchkey.so") }
+      }
+      if !hasLine { paths[kind] = path(kind) }
     }
+    return paths
+  }
+
+  private func debian() -> [Candidate] {
+    let candidate = appending(lacking { "/etc/pam.d/common-\($0.rawValue)" })
     // A line that somebody took out of a file where the profile is enabled is not put back by enabling it again.
-    let isEnabled = kinds.contains { root.lines("/var/lib/pam/\($0.rawValue)").contains("Module: latchkey") }
-    if isEnabled { return [appending(paths)] }
-    return [Candidate(command: "sudo pam-auth-update --enable latchkey", outcome: appending(paths).outcome)]
+    let isEnabled = PAMStack.Kind.allCases.contains {
+      root.lines("/var/lib/pam/\($0.rawValue)").contains("Module: latchkey")
+    }
+    guard root.contains("/usr/share/pam-configs/latchkey"), root.contains("/usr/sbin/pam-auth-update"), !isEnabled
+    else {
+      return [candidate]
+    }
+    return [Candidate(command: "sudo pam-auth-update --enable latchkey", outcome: candidate.outcome)]
   }
 
   /// authselect writes the shared files anew, but from a profile, which can be one's own.
-  private func fedora(_ kinds: Set<PAMStack.Kind>) -> [Candidate] {
+  private func fedora() -> [Candidate] {
     let words = root.lines("/etc/authselect/authselect.conf").map(String.init)
-    let paths = Dictionary(uniqueKeysWithValues: kinds.map { ($0, "/etc/pam.d/postlogin") })
+    let paths = lacking { _ in "/etc/pam.d/postlogin" }
     guard let profile = words.first else { return [appending(paths)] }
     let isCustom = profile.hasPrefix("custom/")
-    let kinds = isCustom ? kinds : Set(PAMStack.Kind.allCases)
-    let lines = PAMStack.Kind.allCases.filter(kinds.contains).map { "'\(PAMMend.line($0))'" }.joined(separator: " ")
+    let kinds = PAMStack.Kind.allCases.filter { !isCustom || paths[$0] != nil }
+    let lines = kinds.map { "'\(PAMMend.line($0))'" }.joined(separator: " ")
     let own = isCustom ? profile : "custom/latchkey"
     let write = "printf '%s\\n' \(lines) | sudo tee -a /etc/authselect/\(own)/postlogin >/dev/null"
     let command =
@@ -83,15 +99,8 @@ struct PAMMend {
     return [Candidate(command: command, outcome: appending(paths).outcome)]
   }
 
-  private func arch(_ kinds: Set<PAMStack.Kind>) -> [Candidate] {
-    [
-      appending(
-        Dictionary(
-          uniqueKeysWithValues: kinds.map {
-            ($0, $0 == .session ? "/etc/pam.d/system-login" : "/etc/pam.d/system-auth")
-          }
-        ))
-    ]
+  private func arch() -> [Candidate] {
+    [appending(lacking { $0 == .session ? "/etc/pam.d/system-login" : "/etc/pam.d/system-auth" })]
   }
 
   // MARK: - the service's own file

@@ -24,14 +24,15 @@ struct Provider {
       mend: .command(
         "systemctl --user mask --now gnome-keyring-daemon.socket gnome-keyring-daemon.service && mkdir -p"
           + " ~/.config/autostart && printf '%s\\n' '[Desktop Entry]' Type=Application Name=off Hidden=true"
-          + " >~/.config/autostart/gnome-keyring-secrets.desktop && systemctl --user restart latchkeyd.socket")),
+          + " >~/.config/autostart/gnome-keyring-secrets.desktop && { pkill -x gnome-keyring-d;"
+          + " systemctl --user start latchkeyd.socket latchkeyd.service; }")),
     Provider(
       id: "kwallet", title: "KWallet", processes: ["kwalletd5", "kwalletd6", "ksecretd"], units: ["ksecretd.service"],
       autostart: [], setting: (".config/kwalletrc", "org.freedesktop.secrets", "apiEnabled=false", true),
       programs: ["kwalletd5", "kwalletd6", "ksecretd"],
       mend: .command(
         "printf '%s\\n' '' '[org.freedesktop.secrets]' apiEnabled=false >>~/.config/kwalletrc"
-          + " && { pkill -x 'ksecretd|kwalletd[56]'; systemctl --user start latchkeyd.service; }")),
+          + " && { pkill -x 'ksecretd|kwalletd[56]'; systemctl --user start latchkeyd.socket latchkeyd.service; }")),
     Provider(
       id: "keepassxc", title: "KeePassXC", processes: ["keepassxc"], units: [], autostart: [],
       setting: (".config/keepassxc/keepassxc.ini", "FdoSecrets", "Enabled=true", false), programs: ["keepassxc"],
@@ -41,13 +42,15 @@ struct Provider {
       autostart: [],
       setting: nil, programs: ["oo7-daemon"],
       mend: .command(
-        "systemctl --user mask --now oo7-daemon.service oo7-daemon.socket; systemctl --user start latchkeyd.service")),
+        "systemctl --user mask --now oo7-daemon.service oo7-daemon.socket;"
+          + " pkill -x oo7-daemon; systemctl --user start latchkeyd.socket latchkeyd.service")),
     Provider(
       id: "pass-secret-service", title: "pass-secret-service", processes: ["pass_secret_ser", "pass-secret-ser"],
       units: ["pass-secret-service.service", "dbus-org.freedesktop.secrets.service"], autostart: [], setting: nil,
       programs: ["pass_secret_service", "pass-secret-service"],
       mend: .command(
-        "systemctl --user mask --now pass-secret-service.service; systemctl --user start latchkeyd.service")),
+        "systemctl --user mask --now pass-secret-service.service; pkill -x 'pass.secret.ser';"
+          + " systemctl --user start latchkeyd.socket latchkeyd.service")),
   ]
 
   /// Whether it is on this machine.

@@ -85,12 +85,13 @@ struct DoctorCommand: ParsableCommand {
     let stateWidth = "warning".count + 2
     let idWidth = (findings.map(\.id.count).max() ?? 0) + 2
     var lines: [String] = []
+    var commands = Set<String>()
     for finding in findings {
       lines.append(
         finding.condition.rawValue.padding(toLength: stateWidth, withPad: " ", startingAt: 0)
           + finding.id.padding(toLength: idWidth, withPad: " ", startingAt: 0) + finding.found)
       switch finding.mend {
-      case .command(let line): lines.append("  mend: \(line)")
+      case .command(let line): lines.append(commands.insert(line).inserted ? "  mend: \(line)" : "  mend: as above")
       case .advice(let text): lines.append("  mend: \(text)")
       case nil: break
       }
