@@ -62,6 +62,7 @@ struct NameExamination {
         id, .broken, "the bus has no file that says how to start Latchkey",
         mend: .advice("Install Latchkey again: in its sources, sudo make install"))
     }
+    guard root.contains(facts.runtime) else { return .unknown(id, "there is no \(facts.runtime): no session") }
     if case .text(let text) = root.content(link), text.contains("SystemdService=latchkeyd.service") {
       return .ok(id, "the bus starts latchkeyd for the name")
     }

@@ -104,7 +104,7 @@ struct PAMExamination {
     var asked = 0
     for asker in askers {
       let trial = PAMTrial(stack, accepting: .entry(asker))
-      guard let place = trial.called.firstIndex(of: asker) else { continue }
+      guard let place = trial.called.firstIndex(of: asker), trial.isSuccess else { continue }
       asked += 1
       let reached = trial.called.indices.filter { entries[trial.called[$0]].isOurs }
       if let first = reached.first, first < place {
@@ -115,6 +115,7 @@ struct PAMExamination {
         missed.append("in auth behind \(end), which ends the stack when \(entries[asker].module) accepts")
       }
     }
+    if asked == 0 { return problem(.unknown, "in auth, but who gets in by these lines is not understood") }
     if !missed.isEmpty {
       return problem(missed.count == asked ? .broken : .warning, missed.joined(separator: "; "))
     }

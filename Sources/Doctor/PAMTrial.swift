@@ -59,7 +59,12 @@ struct PAMTrial {
         continue
       case .reset: impression = before[entry.depth] ?? .undecided
       case .jump(let count):
-        index = PAMTrial.jump(over: count, in: entries, from: index)
+        guard let next = PAMTrial.jump(over: count, in: entries, from: index) else {
+          // libpam refuses everybody then.
+          impression = .negative
+          break
+        }
+        index = next
         continue
       }
       index += 1
@@ -74,11 +79,12 @@ struct PAMTrial {
     return next
   }
 
-  /// A stack within the stack counts as one line, and no jump leads out of one.
-  private static func jump(over count: Int, in entries: [PAMStack.Entry], from index: Int) -> Int {
+  /// A stack within the stack counts as one line; nil where there are fewer lines, as no jump leads out of a stack.
+  private static func jump(over count: Int, in entries: [PAMStack.Entry], from index: Int) -> Int? {
     let depth = entries[index].depth
     var next = index + 1
-    for _ in 0..<count where next < entries.count && entries[next].depth >= depth {
+    for _ in 0..<count {
+      guard next < entries.count, entries[next].depth >= depth else { return nil }
       next += 1
       while next < entries.count && entries[next].depth > depth { next += 1 }
     }

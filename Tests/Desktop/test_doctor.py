@@ -90,7 +90,9 @@ def test_what_is_broken_is_named_and_mended(alice, kept, name):
         found = amiss(checks)
         # What hangs on it may be unknown meanwhile.
         named = {check for check in found if checks[check]["state"] != "unknown"}
-        assert status == TO_MEND and named == expected, found
+        assert status == TO_MEND and expected <= named, found
+        # Lockers and other providers, as far as this machine has any.
+        assert all(check.startswith(("pam.", "provider.", "activation")) for check in named - expected), found
         done = set()
         while named:
             check = sorted(named)[0]

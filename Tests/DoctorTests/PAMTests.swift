@@ -133,8 +133,11 @@ import Testing
   @Test func inItsPlace() throws {
     #expect(try finding().condition == .ok)
     #expect(
-      try finding(auth: "[success=1 default=die] pam_unix.so; requisite pam_deny.so; optional pam_latchkey.so")
-        .condition == .ok)
+      try finding(
+        auth:
+          "[success=1 default=die] pam_unix.so; requisite pam_deny.so; required pam_permit.so; optional pam_latchkey.so"
+      )
+      .condition == .ok)
     #expect(
       try finding(session: "-optional pam_systemd.so; optional /usr/lib/security/pam_latchkey.so debug").condition
         != .ok)
@@ -151,8 +154,11 @@ import Testing
     found = try finding(auth: "required pam_mystery.so; optional pam_latchkey.so")
     #expect(found.condition == .unknown && found.mend == nil)
     found = try finding(
+      auth: "[success=5 default=ignore] pam_unix.so; required pam_permit.so; optional pam_latchkey.so")
+    #expect(found.condition == .unknown && found.found.contains("not understood"))
+    found = try finding(
       auth:
-        "[success=2 default=ignore] pam_unix.so; [success=done default=ignore] pam_sss.so; requisite pam_deny.so; optional pam_latchkey.so"
+        "[success=2 default=ignore] pam_unix.so; [success=done default=ignore] pam_sss.so; requisite pam_deny.so; required pam_permit.so; optional pam_latchkey.so"
     )
     #expect(found.condition == .warning && found.found.contains("when pam_sss.so accepts"))
   }

@@ -281,6 +281,7 @@ import Testing
       try after("activation") {
         try $0.remove(Self.ours); try $0.remove(link)
       }.condition == .broken)
+    #expect(try told("activation", { $0.runtime = "/nowhere" }).condition == .unknown)
   }
 
   @Test func policy() throws {

@@ -39,12 +39,14 @@ import Testing
       "y": "auth required pam_unix.so\nauth required pam_env.so\n",
     ]
     #expect(try called(files, accepting: "unix") == ["permit", "cap"])
-    // And none leads out of it.
-    let inner = [
-      "x": "auth substack y\nauth optional pam_cap.so\nauth optional pam_env.so\n",
-      "y": "auth [success=5 default=ignore] pam_unix.so\nauth required pam_deny.so\n",
-    ]
-    #expect(try called(inner, accepting: "unix") == ["unix", "cap", "env"])
+    // And none leads out of it: libpam refuses everybody then.
+    let system = try FakeSystem([
+      "/etc/pam.d/x": "auth substack y\nauth optional pam_cap.so\nauth required pam_permit.so\n",
+      "/etc/pam.d/y": "auth [success=2 default=ignore] pam_unix.so\nauth required pam_deny.so\n",
+    ])
+    #expect(!PAMTrial(try PAMStack("x", .auth, in: system.root), accepting: .entry(1)).isSuccess)
+    try system.put("/etc/pam.d/y", "auth [success=1 default=ignore] pam_unix.so\nauth required pam_deny.so\n")
+    #expect(PAMTrial(try PAMStack("x", .auth, in: system.root), accepting: .entry(1)).isSuccess)
   }
 
   @Test func otherWaysInAreNotTaken() throws {
