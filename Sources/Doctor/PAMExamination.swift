@@ -144,9 +144,13 @@ struct PAMExamination {
       let end = trial.lastWord.map { entries[$0].module } ?? "the line before"
       return problem(.broken, "in session behind \(end), which ends the stack")
     }
-    let late = trial.called[ours...].map { entries[$0] }.first { $0.module == "pam_systemd.so" || $0.bringsHome }
+    // A second pam_systemd.so, as some files have, finds the session made.
+    let hasSession = trial.called[..<ours].contains { entries[$0].module == "pam_systemd.so" }
+    let late = trial.called[ours...].map { entries[$0] }.first {
+      $0.bringsHome || ($0.module == "pam_systemd.so" && !hasSession)
+    }
     if let late { return problem(.broken, "in session before \(late.module), which it needs") }
-    if !trial.called.contains(where: { entries[$0].module == "pam_systemd.so" }) {
+    if !hasSession {
       return problem(.warning, "no pam_systemd.so in session, so the login starts no user manager, and no vault")
     }
     return []

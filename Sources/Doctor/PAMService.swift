@@ -27,7 +27,7 @@ enum PAMService: Equatable {
     "slock", "xlock", "xlockmore", "schlock", "swaylock-plugin", "quickshell", "ukui-screensaver-qt",
   ]
   private static let passwordlessOnes: Set<String> = [
-    "gdm-autologin", "gdm-fingerprint", "gdm-smartcard", "lightdm-autologin", "sddm-autologin", "plasmalogin-autologin",
+    "gdm-autologin", "gdm-fingerprint", "lightdm-autologin", "sddm-autologin", "plasmalogin-autologin",
     "nodm",
   ]
   private static let nobodys: Set<String> = [
@@ -49,7 +49,7 @@ enum PAMService: Equatable {
       self = .login
     } else if Self.lockers.contains(name) {
       self = .locker
-    } else if Self.passwordlessOnes.contains(name) {
+    } else if Self.passwordlessOnes.contains(name) || name.hasPrefix("gdm-smartcard") {
       self = .passwordless
     } else if name == "passwd" {
       self = .change

@@ -62,7 +62,7 @@ struct VaultExamination {
       let words = line.split(separator: " ")
       guard words.count > 6, let dash = words.firstIndex(of: "-"), dash + 1 < words.count else { continue }
       let (mount, type) = (words[4], words[dash + 1])
-      guard type != "autofs", mount == "/" || path == mount || path.hasPrefix(mount + "/") else { continue }
+      guard mount == "/" || path == mount || path.hasPrefix(mount + "/") else { continue }
       if mount.count >= best?.mount.count ?? 0 { best = (mount, type) }
     }
     guard let best else { return .unknown(id, "where the home folder is mounted is not known") }
