@@ -26,7 +26,7 @@ public struct Doctor: Sendable {
     findings += NameExamination(root: root, facts: facts).findings()
     findings += MemoryExamination(root: root, facts: facts).findings()
     findings += VaultExamination(root: root, facts: facts).findings()
-    findings.append(LockerExamination(root: root, facts: facts).finding())
+    findings += LockerExamination(root: root, facts: facts).findings()
     findings += PromptExamination(root: root, facts: facts).findings()
     return findings
   }

@@ -21,7 +21,27 @@ struct LockerExamination {
     "awesome/rc.lua", "qtile/config.py", "swayidle/config", "wayfire.ini", "dwl/config",
   ]
 
-  func finding() -> Finding {
+  /// Names on the bus whose owners tell when the screen is locked.
+  private static let savers = [
+    "org.gnome.ScreenSaver", "org.mate.ScreenSaver", "org.cinnamon.ScreenSaver", "org.xfce.ScreenSaver",
+  ]
+
+  func findings() -> [Finding] { [news(), locker()] }
+
+  /// Whether the vault hears of sessions at all.
+  private func news() -> Finding {
+    let id = "lock-news"
+    switch facts.vault {
+    case .unknown(let why): return .unknown(id, why)
+    case .known(let vault):
+      if vault.lockSources.contains("logind") { return .ok(id, PAMExamination.list(vault.lockSources)) }
+      return Finding(
+        id, .broken, "the vault hears nothing from logind: neither locked sessions nor logouts nor sleep",
+        mend: .command("sudo systemctl start dbus.service systemd-logind.service"))
+    }
+  }
+
+  private func locker() -> Finding {
     let id = "locker"
     guard isGraphical else { return .ok(id, "no session with a screen: 'latchkey lock' and the logout lock") }
     let processes = RunningProcess.all(of: facts.uid, in: root)
@@ -30,6 +50,9 @@ struct LockerExamination {
       return Finding(
         id, .warning, "\(bare.program) is started by \(bare.place), and tells nobody that it locks the screen",
         mend: .advice("There, in the place of '\(bare.program)', write: latchkey lock; \(bare.program)"))
+    }
+    if let name = Self.savers.first(where: { facts.ownedNames.contains($0) }) {
+      return .ok(id, "\(name) tells when the screen is locked")
     }
     if let known = processes.first(where: { Self.announcers.contains($0.name) }) {
       return .ok(id, "\(known.name) tells when the screen is locked")

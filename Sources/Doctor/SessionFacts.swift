@@ -26,14 +26,20 @@ public struct SessionFacts: Sendable {
     public let path: String
     /// What is wrong with it.
     public let problems: [String]
+    /// Where it hears of locked screens from.
+    public let lockSources: [String]
 
     /// Puts them together.
-    public init(deviceKey: String, isMemoryLocked: Bool, isFirstUnlocked: Bool, path: String, problems: [String]) {
+    public init(
+      deviceKey: String, isMemoryLocked: Bool, isFirstUnlocked: Bool, path: String, problems: [String],
+      lockSources: [String]
+    ) {
       self.deviceKey = deviceKey
       self.isMemoryLocked = isMemoryLocked
       self.isFirstUnlocked = isFirstUnlocked
       self.path = path
       self.problems = problems
+      self.lockSources = lockSources
     }
   }
 
@@ -59,7 +65,9 @@ public struct SessionFacts: Sendable {
   public var vault: Known<Vault> = .unknown("")
   /// Who owns `org.freedesktop.secrets`.
   public var secretsOwner: Known<Owner> = .unknown("")
-  /// Names on the session bus that have an owner, and those that the bus would start a program for.
+  /// Names on the session bus that have an owner.
+  public var ownedNames: Set<String> = []
+  /// Those, and those that the bus would start a program for.
   public var busNames: Known<Set<String>> = .unknown("")
   /// Units of the user's manager, by name.
   public var userUnits: Known<[String: Unit]> = .unknown("")

@@ -21,6 +21,7 @@ struct SessionQuestions {
     do {
       let bus = try BusQuestions(.session)
       facts.secretsOwner = bus.owner(of: Self.secrets)
+      facts.ownedNames = bus.ownedNames()
       facts.busNames = bus.names()
       facts.userUnits = bus.units(Doctor.userUnits, of: "the user manager")
     } catch {
@@ -45,7 +46,7 @@ struct SessionQuestions {
       return .known(
         SessionFacts.Vault(
           deviceKey: status.deviceKey, isMemoryLocked: status.memoryLocked, isFirstUnlocked: status.firstUnlocked,
-          path: status.vaultPath, problems: status.problems))
+          path: status.vaultPath, problems: status.problems, lockSources: status.lockSources))
     } catch {
       return .unknown(
         error == .noDaemon ? "no vault is running, so it cannot be asked" : "the vault does not answer")
@@ -76,6 +77,10 @@ private final class BusQuestions {
       let peer = try wait { done throws(BusError) in try self.bus.peerCredentials(of: owner, completion: done) }
       return .known(.process(peer.pid ?? 0))
     } catch { return .unknown("the bus does not say who owns \(name): \(error.message)") }
+  }
+
+  func ownedNames() -> Set<String> {
+    Set((try? ask("ListNames") { (answer: Message) throws(BusError) in try answer.readStrings() }) ?? [])
   }
 
   func names() -> Known<Set<String>> {

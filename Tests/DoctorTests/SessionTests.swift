@@ -56,10 +56,15 @@ import Testing
     return facts
   }
 
-  static func vault(device: String = "tpm", locked: Bool = true, unlocked: Bool = true, problems: [String] = [])
+  static func vault(
+    device: String = "tpm", locked: Bool = true, unlocked: Bool = true, problems: [String] = [],
+    news: [String] = ["logind"]
+  )
     -> SessionFacts.Vault
   {
-    .init(deviceKey: device, isMemoryLocked: locked, isFirstUnlocked: unlocked, path: "/v", problems: problems)
+    .init(
+      deviceKey: device, isMemoryLocked: locked, isFirstUnlocked: unlocked, path: "/v", problems: problems,
+      lockSources: news)
   }
 
   static func findings(_ system: FakeSystem, _ facts: SessionFacts = facts()) -> [Finding] {
@@ -400,6 +405,13 @@ import Testing
     #expect(
       try after("locker") { try $0.put("/run/systemd/sessions/3", "UID=\(getuid() &+ 1)\nTYPE=x11\nCLASS=user\n") }
         .condition == .ok)
+    #expect(
+      try told("locker", { $0.ownedNames = ["org.mate.ScreenSaver"] }) {
+        try $0.put("/run/systemd/sessions/3", "UID=\(getuid())\nTYPE=x11\nCLASS=user\n")
+      }.condition == .ok)
+    let deaf = try told("lock-news", { $0.vault = .known(Self.vault(news: ["screen savers on the bus"])) })
+    #expect(deaf.condition == .broken && deaf.mend != nil)
+    #expect(try told("lock-news", { $0.vault = .unknown("why") }) == .unknown("lock-news", "why"))
   }
 
   @Test func prompts() throws {

@@ -60,12 +60,12 @@ def report(session, root):
 
 
 def test_what_it_prints(session, machine):
-    """A session without a user manager and without the device key service, of which part cannot be looked at."""
+    """A session without a user manager, logind and the device key service, of which part cannot be looked at."""
     session.login()
     status, state, checks = report(session, machine)
     amiss = {name for name, check in checks.items() if check["state"] not in ("ok", "unknown")}
-    # The module is root's where the tests are.
-    assert amiss - {"module"} == {"device-key"} and (status, state) == (TO_MEND, checks["module"]["state"].replace("ok", "warning"))
+    # The module is root's where the tests are; and no session has logind.
+    assert amiss - {"module"} == {"device-key", "lock-news"} and (status, state) == (TO_MEND, "broken")
     assert checks["pam.login"]["state"] == checks["vault"]["state"] == checks["memory.locked"]["state"] == "ok"
     assert checks["unit.socket"]["state"] == checks["memory.manager"]["state"] == "unknown"
     done = doctor(session, machine)
@@ -77,6 +77,12 @@ def test_what_it_prints(session, machine):
 
 @pytest.mark.skipif(os.getuid() != 0, reason="a module is root's")
 def test_the_exit_status(session, machine):
+    # Without the daemon, which hears of no logind here, nothing is amiss but what cannot be asked.
+    session.stop_daemon()
+    found = report(session, machine)
+    assert {name for name, check in found[2].items() if check["state"] not in ("ok", "unknown")} == {"name"}
+    environment = {name: value for name, value in session.environment.items() if name != "DBUS_SESSION_BUS_ADDRESS"}
+    session.environment = environment | {"XDG_RUNTIME_DIR": "/nowhere"}
     assert report(session, machine)[:2] == (CANNOT_LOOK, "unknown")
     (machine / "etc/pam.d/login").write_text(SERVICE.replace("password optional pam_latchkey.so\n", ""))
     status, state, checks = report(session, machine)
