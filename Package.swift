@@ -67,6 +67,7 @@ let package = Package(
     .target(
       name: "DeviceStore", dependencies: ["Bytes", "Keybag", "Posix", "Sodium", "TSS"], swiftSettings: strict),
     .target(name: "ClassRules", dependencies: ["Keybag", "Posix", "YAML"], swiftSettings: strict),
+    .target(name: "Doctor", dependencies: ["CLinux", "Posix"], swiftSettings: strict),
     .target(name: "SessionState", dependencies: ["Systemd"], swiftSettings: strict),
     .target(name: "Biometry", dependencies: ["Systemd"], swiftSettings: strict),
     .target(
@@ -102,8 +103,8 @@ let package = Package(
     .executableTarget(
       name: "latchkey",
       dependencies: [
-        "Backup", "CLinux", "ClassRules", "Control", "DeviceService", "Gcrypt", "Keybag", "PAMClient", "Posix",
-        "Sodium",
+        "Backup", "CLinux", "ClassRules", "Control", "DeviceService", "Doctor", "Gcrypt", "Keybag", "PAMClient",
+        "Posix", "Sodium",
         "Systemd",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ], swiftSettings: strict, linkerSettings: [bindNow]),
@@ -166,6 +167,7 @@ let package = Package(
     .testTarget(
       name: "GcryptTests", dependencies: ["Gcrypt", .product(name: "BigInt", package: "BigInt")],
       swiftSettings: strict),
+    .testTarget(name: "DoctorTests", dependencies: ["Doctor", "Scratch"], swiftSettings: strict),
     .testTarget(name: "YAMLTests", dependencies: ["YAML"], swiftSettings: strict),
     .testTarget(
       name: "ClassRulesTests", dependencies: ["ClassRules", "Keybag", "Scratch"], swiftSettings: strict),

@@ -420,20 +420,21 @@ def test_wrong_usage(person, arguments):
 
 
 def test_help_and_completions(person):
-    commands = ["status", "lock", "unlock", "find", "get", "add", "edit", "rm"]
+    commands = ["status", "lock", "unlock", "find", "get", "add", "edit", "rm", "doctor"]
     for arguments in ([], ["--help"], *([command, "--help"] for command in commands), ["--version"]):
         done = person.run(*arguments)
         assert done.returncode == DONE and done.stdout != ""
         assert "pam-folder" not in done.stdout
     text = " ".join(person.run("--help").stdout.split())
-    for word in ("0 done", "1 it could not be done", "2 there is no such item", "3 no vault", "64 wrong usage",
+    for word in ("0 done", "1 it could not be done", "2 there is no such item", "3 no vault", "something to mend (doctor)", "64 wrong usage",
                  "--generate-completion-script"):  # fmt: skip
         assert word in text
-    for command in ("find", "get", "add", "edit", "rm"):
+    for command in ("find", "get", "add", "edit", "rm", "doctor"):
         assert f"latchkey {command} " in person.run(command, "--help").stdout.split("Examples:")[1].split("USAGE")[0]
     for shell in ("bash", "zsh", "fish"):
         done = person.run("--generate-completion-script", shell)
         assert done.returncode == DONE and "unlock" in done.stdout and "no-prompt" in done.stdout
+        assert "doctor" in done.stdout
         assert "when-unlocked-this-device-only" in done.stdout, "classes are completed"
     script = person.run("--generate-completion-script", "bash").stdout
     assert subprocess.run(["bash", "-n"], input=script, text=True).returncode == 0
