@@ -67,7 +67,9 @@ def test_a_desktop_counts_before_a_terminal_and_ssh(alice):
             # The last open desktop is gone, and its person perhaps with it. Terminals count from now on.
             await_evicted(terminal)
             assert remote.authenticate(alice.password)
-            await_unlocked(terminal)
+            await_evicted(terminal)  # from elsewhere no lock is lifted
+            assert terminal.authenticate(alice.password)
+            await_unlocked(remote)
             remote.run("loginctl lock-session")
             await_evicted(terminal)
             assert terminal.authenticate(alice.password)

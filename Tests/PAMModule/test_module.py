@@ -338,6 +338,14 @@ def test_module_twice_in_a_stack(login):
         ("authenticate", True), ("authenticate", True), ("openSession", True), ("openSession", False)]
 
 
+def test_module_twice_in_a_stack_waits_no_longer(login):
+    login.configure(repeat=2)
+    login.behave("hang")
+    run = login.run("auth", "open", "close")
+    late, used = "latchkey-derive did not answer in time", "this login's time for the vault is used up"
+    assert set(run.results) == {0} and run.lines == [late, used, used, used, late, used] and run.seconds < 5
+
+
 def test_no_user(login):
     login.configure(before="none")
     run = login.run("user=", "open")
