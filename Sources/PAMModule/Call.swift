@@ -48,11 +48,13 @@ struct Call {
 
   /// Tells that a session opened, with the token if authenticate was called in this process, for the same user.
   func openSession() {
+    // Another session on the same handle has another end.
+    Budget.logout.renew(in: handle)
     runWithinBudget(.openSession, prompt: .empty, token: Token.kept(of: Item.user.text(of: handle), in: handle))
   }
 
   func closeSession() {
-    run(.closeSession, prompt: .empty, token: .empty, until: Deadline(after: Budget.close))
+    runWithinBudget(.closeSession, prompt: .empty, token: .empty, of: .logout)
   }
 
   /// Tells that the modules before this one took an empty password as the new one: the login has none any more.
@@ -99,8 +101,8 @@ struct Call {
     return outcome.passphraseResult
   }
 
-  private func runWithinBudget(_ operation: Request.Operation, prompt: Text, token: Text) {
-    guard let left = Budget.take(from: handle) else {
+  private func runWithinBudget(_ operation: Request.Operation, prompt: Text, token: Text, of budget: Budget = .login) {
+    guard let left = budget.take(from: handle) else {
       Log.write(LOG_ERR, "no memory", to: handle)
       return
     }
@@ -110,7 +112,7 @@ struct Call {
     }
     let deadline = Deadline(after: left)
     run(operation, prompt: prompt, token: token, until: deadline)
-    Budget.giveBack(deadline.left, to: handle)
+    budget.giveBack(deadline.left, to: handle)
   }
 
   private func run(_ operation: Request.Operation, prompt: Text, token: Text, until deadline: Deadline) {

@@ -12,10 +12,12 @@ private func limitTime(seconds: Int = 2) -> Bool {
 }
 
 private func work(_ channel: borrowing FileDescriptor) -> DeriveResult {
-  guard limitTime() else { return .internalError }
+  guard limitTime(seconds: Derivation.commandLimit + 1) else { return .internalError }
   do {
     try Process.forbidInspection()
     try Process.dieWithParent()
+    try Process.goOnInChild()
+    guard limitTime() else { return .internalError }
     try Sodium.initialize()
   } catch { return .internalError }
   guard chdir("/") == 0 else { return .internalError }

@@ -244,7 +244,7 @@ def test_helper_that_does_not_read_breaks_no_pipe(login):
 def test_hanging_helper_is_killed_and_the_login_goes_on(login):
     login.behave("hang")
     run = login.run("auth", "acct", "open", "close")
-    assert set(run.results) == {0} and run.seconds < 10
+    assert set(run.results) == {0} and run.seconds < 5
     login.assert_helpers_gone()
     # open_session had no time left: no second helper. close_session has its own second.
     assert [request["operation"] for request in login.requests] == ["authenticate", "closeSession"]
@@ -338,6 +338,14 @@ def test_module_twice_in_a_stack(login):
         ("authenticate", True), ("authenticate", True), ("openSession", True), ("openSession", False)]
 
 
+def test_module_twice_in_a_stack_waits_no_longer(login):
+    login.configure(repeat=2)
+    login.behave("hang")
+    run = login.run("auth", "open", "close")
+    late, used = "latchkey-derive did not answer in time", "this login's time for the vault is used up"
+    assert set(run.results) == {0} and run.lines == [late, used, used, used, late, used] and run.seconds < 5
+
+
 def test_no_user(login):
     login.configure(before="none")
     run = login.run("user=", "open")
@@ -355,6 +363,32 @@ def test_token_of_one_user_is_not_given_to_another(login, other):
     """doas authenticates one user and opens the session of another, whose vault this password must not found."""
     login.run("auth", f"user={other}", "open")
     assert [request["token"] for request in login.requests] == [TOKEN.encode(), b""]
+
+
+def test_handle_used_for_two_users_one_after_the_other(login):
+    login.configure(before=SET_ITEMS)
+    calls = ["auth", "open", "close"]
+    run = login.run(*calls, "user=bob", *calls, "user=alice", *calls, PAM_AUTHTOK=TOKEN)
+    assert set(run.results) == {0} and run.lines == []
+    assert [(request["user"], request["operation"], bool(request["token"])) for request in login.requests] == [
+        (user, operation, operation != "closeSession") for user in (b"alice", b"bob", b"alice")
+        for operation in ("authenticate", "openSession", "closeSession")]
+
+
+def test_second_user_of_a_handle_takes_the_place_of_the_first(login):
+    login.configure(before=SET_ITEMS)
+    login.run("auth", "user=bob", "auth", "user=alice", "open", PAM_AUTHTOK=TOKEN)
+    assert [(r["user"], r["operation"], bool(r["token"])) for r in login.requests] == [
+        (b"alice", "authenticate", True), (b"bob", "authenticate", True), (b"alice", "openSession", False)]
+
+
+def test_second_login_on_a_handle_waits_for_what_the_first_left(login):
+    login.configure(before=SET_ITEMS)
+    login.behave("hang")
+    run = login.run("auth", "open", "close", "auth", "open", "close", PAM_AUTHTOK=TOKEN)
+    late, used = "latchkey-derive did not answer in time", "this login's time for the vault is used up"
+    # 3 s for all logins, 1 s for each logout.
+    assert set(run.results) == {0} and run.lines == [late, used, late, used, used, late] and run.seconds < 6
 
 
 # ---- options ----
