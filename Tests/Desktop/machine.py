@@ -21,7 +21,8 @@ NAME = "latchkey-desktop"
 CLEAN = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "TERM": "dumb", "LANG": "C.UTF-8"}
 PACKAGES = (
     "dbus dbus-user-session libpam-systemd openssh-server openssh-client pamtester libsecret-tools python3-gi "
-    "i3lock xss-lock xvfb xdotool xauth fprintd libpam-fprintd"
+    "i3lock xss-lock xvfb xdotool xauth fprintd libpam-fprintd "
+    "sway swaylock swayidle wtype xscreensaver mate-screensaver xsecurelock vlock lightdm lightdm-gtk-greeter"
 ).split()
 
 
