@@ -1,5 +1,7 @@
 """The display of a desktop, with a real locker, and the person before it."""
 
+import re
+
 from machine import eventually
 
 
@@ -14,7 +16,16 @@ class Display:
     def type(self, line):
         """Types a line, wherever it goes."""
         self._do("type", "--delay", "30", line)
-        self._do("key", "Return")
+        self.press("Return")
+
+    def press(self, key):
+        """Presses one key. Says whether there is a display."""
+        return self._do("key", key).returncode == 0
+
+    def sizes(self, name):
+        """The sizes of the windows of a name that are shown."""
+        shown = self._do("search", "--onlyvisible", "--name", name, "getwindowgeometry", "%@").stdout
+        return re.findall(r"Geometry: (\S+)", shown)
 
     def close(self):
         """Ends it, and with it all that it shows."""

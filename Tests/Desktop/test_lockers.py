@@ -2,6 +2,8 @@
 
 What README.md tells people to write for a locker is what is run here."""
 
+import time
+
 import pytest
 from machine import REPOSITORY, eventually
 from screen import Display, Screen
@@ -120,17 +122,40 @@ def test_a_bare_locker(alice, desktop, display, locker, service):
     guard(alice, service, running(alice, locker), display.type)
 
 
+class XScreenSaver:
+    """xscreensaver on a display, and the watch beside it. What is typed before its dialog is there is lost."""
+
+    def __init__(self, account, session, display):
+        self.account, self.display = account, display
+        session.run("(export DISPLAY=:5; xscreensaver --no-splash) >/dev/null 2>&1 &")
+        eventually(lambda: self.command("-time").returncode == 0, 20, "xscreensaver")
+        session.run(f"(export DISPLAY=:5; {advised('xscreensaver-command')}) >/dev/null 2>&1 &")
+        eventually(running(account, "xscreensaver-co"), what="the watch")
+
+    def command(self, option):
+        return self.account.run("env", "DISPLAY=:5", "xscreensaver-command", option, check=False)
+
+    def is_up(self):
+        return "locked since" in self.command("-time").stdout
+
+    def type(self, line):
+        asks = running(self.account, "xscreensaver-au")
+        eventually(lambda: not asks(), 20, "the end of the dialog before")
+        eventually(lambda: self.display.press("BackSpace") and asks(), 20, "the dialog")
+        eventually(self.has_dialog, what="its window")
+        self.display.type(line)
+
+    def has_dialog(self):
+        """Whether a window is shown that does not fill the screen."""
+        sizes = self.display.sizes("XScreenSaver")
+        return any("640x480" not in size for size in sizes)
+
+
 def test_xscreensaver(alice, desktop, display):
-    environment = "export DISPLAY=:5"
-    command = lambda option: alice.run("env", "DISPLAY=:5", "xscreensaver-command", option, check=False)
-    is_up = lambda: "locked since" in command("-time").stdout
-    desktop.run(f"({environment}; xscreensaver --no-splash) >/dev/null 2>&1 &")
-    eventually(lambda: command("-time").returncode == 0, 20, "xscreensaver")
-    desktop.run(f"({environment}; {advised('xscreensaver-command')}) >/dev/null 2>&1 &")
-    eventually(running(alice, "xscreensaver-co"), what="the watch")
+    saver = XScreenSaver(alice, desktop, display)
     assert_open(alice)
-    assert command("-lock").returncode == 0
-    guard(alice, "xscreensaver", is_up, display.type)
+    assert saver.command("-lock").returncode == 0
+    guard(alice, "xscreensaver", saver.is_up, saver.type)
 
 
 def test_mate_screensaver(alice, desktop, display):
@@ -215,7 +240,7 @@ class Greeter:
     """lightdm, whose greeter logs in and stands before the session when it is locked."""
 
     def __init__(self, account):
-        self.account = account
+        self.account, self.answered = account, 0
         account.machine.root("systemctl", "start", "lightdm.service")
 
     def sessions(self):
@@ -228,17 +253,30 @@ class Greeter:
         """Whether a greeter has the seat."""
         return any("Class=greeter" in shown and "Active=yes" in shown for shown in self.sessions().values())
 
-    def type(self, line):
-        """Types a line into the newest display."""
-        cookies = self.account.machine.path("/var/run/lightdm/root")
-        number = max(file.name for file in cookies.iterdir())
-        do = ["env", f"DISPLAY={number}", f"XAUTHORITY=/var/run/lightdm/root/{number}", "xdotool"]
-        self.account.machine.root(*do, "type", "--delay", "30", line, check=False)
-        self.account.machine.root(*do, "key", "Return", check=False)
+    def do(self, *words):
+        """What xdotool does on the newest display."""
+        number = max(file.name for file in self.account.machine.path("/run/lightdm/root").iterdir())
+        display = [f"DISPLAY={number}", f"XAUTHORITY=/run/lightdm/root/{number}"]
+        self.account.machine.root("env", *display, "xdotool", *words, check=False)
+
+    def prompts(self):
+        """How often somebody was asked for a password so far."""
+        return self.account.machine.path("/var/log/lightdm/lightdm.log").read_text().count("Prompt greeter with")
+
+    def type(self, password):
+        """Types a password where it is asked for; after some time anyway, as what was typed before may be lost."""
+        deadline = time.monotonic() + 10
+        while self.prompts() == self.answered and time.monotonic() < deadline:
+            time.sleep(0.1)
+        self.answered = self.prompts()
+        self.do("type", "--delay", "30", password)
+        self.do("key", "Return")
 
     def login(self):
-        """Types the password until there is a session; alice is the first in the list."""
+        """Types the name until the password is asked for, then that."""
         eventually(self.is_up, 20, "the greeter")
+        name = lambda: (self.do("key", "Escape"), self.do("type", "--delay", "30", self.account.name), self.do("key", "Return"))
+        typed_until(lambda: self.prompts() > 0, name, "the question")
         is_in = lambda: self.account.manager_runs() and not self.is_up()
         typed_until(is_in, lambda: self.type(self.account.password), "the login")
 
