@@ -2,12 +2,15 @@
 
 What README.md tells people to write for a locker is what is run here."""
 
+import subprocess
 import time
+from pathlib import Path
 
 import pytest
 from machine import REPOSITORY, eventually
 from screen import Display, Screen
 
+HERE = Path(__file__).resolve().parent
 LOCKED = "org.freedesktop.Secret.Error.IsLocked"
 WRONG = "wrong-one"
 TOOLS = "/usr/local/lib/latchkey-test"
@@ -241,6 +244,12 @@ class Greeter:
 
     def __init__(self, account):
         self.account, self.answered = account, 0
+        shim, drop_in = f"{TOOLS}/console.so", account.machine.path("/run/systemd/system/lightdm.service.d")
+        library, source = account.machine.path(shim), HERE / "console.c"
+        subprocess.run(["cc", "-shared", "-fPIC", "-Wall", "-Wextra", "-o", library, source, "-ldl"], check=True)
+        drop_in.mkdir(parents=True, exist_ok=True)
+        (drop_in / "console.conf").write_text(f"[Service]\nEnvironment=LD_PRELOAD={shim}\n")
+        account.machine.root("systemctl", "daemon-reload")
         account.machine.root("systemctl", "start", "lightdm.service")
 
     def sessions(self):
@@ -260,25 +269,24 @@ class Greeter:
         self.account.machine.root("env", *display, "xdotool", *words, check=False)
 
     def prompts(self):
-        """How often somebody was asked for a password so far."""
+        """How often somebody was asked for something so far."""
         return self.account.machine.path("/var/log/lightdm/lightdm.log").read_text().count("Prompt greeter with")
 
-    def type(self, password):
-        """Types a password where it is asked for; after some time anyway, as what was typed before may be lost."""
+    def type(self, line):
+        """Types a line when one is asked for; after some time anyway, as what was typed before may be lost."""
         deadline = time.monotonic() + 10
         while self.prompts() == self.answered and time.monotonic() < deadline:
             time.sleep(0.1)
         self.answered = self.prompts()
-        self.do("type", "--delay", "30", password)
+        self.do("type", "--delay", "30", line)
         self.do("key", "Return")
 
     def login(self):
-        """Types the name until the password is asked for, then that."""
+        """Types name and password, until there is a session."""
         eventually(self.is_up, 20, "the greeter")
-        name = lambda: (self.do("key", "Escape"), self.do("type", "--delay", "30", self.account.name), self.do("key", "Return"))
-        typed_until(lambda: self.prompts() > 0, name, "the question")
-        is_in = lambda: self.account.manager_runs() and not self.is_up()
-        typed_until(is_in, lambda: self.type(self.account.password), "the login")
+        both = lambda: (self.type(self.account.name), self.type(self.account.password))
+        typed_until(lambda: self.account.manager_runs() and not self.is_up(), both, "the login")
+        eventually(lambda: self.account.status()["state"] == "unlocked", what="the vault's founding")
 
     def lock(self):
         """Locks as a session's menu does."""
