@@ -175,23 +175,18 @@ def test_mate_screensaver(alice, desktop, display):
 # Wayland: people start sway from a terminal as well.
 
 
-@pytest.fixture(params=["tty", "wayland"])
-def sway(request, alice):
+class Sway:
     """sway in a session, with its lines of README.md; its keyboard is wtype's."""
-    with alice.login() if request.param == "tty" else alice.graphical_login(display="wayland-1") as session:
+
+    def __init__(self, account, session):
+        self.account = account
         fill(session)
         lines = ["set $mod Mod4", advised("bindsym"), advised("exec swayidle")]
-        alice.machine.path(f"{alice.home}/sway").write_text("\n".join(lines) + "\n")
+        account.machine.path(f"{account.home}/sway").write_text("\n".join(lines) + "\n")
         settings = "WLR_BACKENDS=headless WLR_LIBINPUT_NO_DEVICES=1 WLR_RENDERER=pixman"
         session.run(f"{settings} sway -c ~/sway >/dev/null 2>&1 &")
-        eventually(running(alice, "swayidle"), 20, "swayidle")
-        yield Sway(alice)
-        alice.run("pkill", "sway", check=False)
-
-
-class Sway:
-    def __init__(self, account):
-        self.account = account
+        eventually(running(account, "swayidle"), 20, "swayidle")
+        assert_open(account)
 
     def wtype(self, *words):
         """Types on a keyboard of its own, which has to be known before the first key."""
@@ -200,16 +195,27 @@ class Sway:
     def type(self, line):
         self.wtype(line, "-s", "200", "-k", "Return")
 
+    def close(self):
+        self.account.run("pkill", "sway", check=False)
 
-def test_swaylock_by_a_key_and_by_swayidle(alice, sway):
-    is_up = running(alice, "swaylock")
-    assert_open(alice)
-    typed_until(is_up, lambda: sway.wtype("-M", "logo", "-k", "l", "-m", "logo"), "swaylock by its key")
-    guard(alice, "swaylock", is_up, sway.type)
-    for away in (("loginctl", "lock-sessions"), ("pkill", "-USR1", "swayidle")):  # the signal is "idle, now"
-        alice.machine.root(*away)
+
+def test_swaylock_by_a_key(alice):
+    with alice.login() as session:
+        sway, is_up = Sway(alice, session), running(alice, "swaylock")
+        typed_until(is_up, lambda: sway.wtype("-M", "logo", "-k", "l", "-m", "logo"), "swaylock by its key")
+        guard(alice, "swaylock", is_up, sway.type)
+        sway.close()
+
+
+def test_swayidle(alice):
+    with alice.graphical_login(display="wayland-1") as session:
+        sway, is_up = Sway(alice, session), running(alice, "swaylock")
+        alice.run("pkill", "-USR1", "swayidle")  # "the person is away", now
+        guard(alice, "swaylock", is_up, sway.type)
+        session.run("loginctl lock-session")
         lock(alice, is_up)
         release(alice, is_up, sway.type)
+        sway.close()
 
 
 # Without a display
@@ -243,7 +249,7 @@ class Greeter:
     """lightdm, whose greeter logs in and stands before the session when it is locked."""
 
     def __init__(self, account):
-        self.account, self.answered = account, 0
+        self.account = account
         shim, drop_in = f"{TOOLS}/console.so", account.machine.path("/run/systemd/system/lightdm.service.d")
         library, source = account.machine.path(shim), HERE / "console.c"
         subprocess.run(["cc", "-shared", "-fPIC", "-Wall", "-Wextra", "-o", library, source, "-ldl"], check=True)
@@ -268,16 +274,20 @@ class Greeter:
         display = [f"DISPLAY={number}", f"XAUTHORITY=/run/lightdm/root/{number}"]
         self.account.machine.root("env", *display, "xdotool", *words, check=False)
 
-    def prompts(self):
-        """How often somebody was asked for something so far."""
-        return self.account.machine.path("/var/log/lightdm/lightdm.log").read_text().count("Prompt greeter with")
+    def asks(self):
+        """Whether it waits for an answer, and has not taken its question back half a second later, as it does at first."""
+        steps = ("Greeter start authentication", "Prompt greeter with", "Continue authentication")
+        log = self.account.machine.path("/var/log/lightdm/lightdm.log")
+        taken = lambda: [step for line in log.read_text().splitlines() for step in steps if step in line]
+        before = taken()
+        if before[-1:] != ["Prompt greeter with"]:
+            return False
+        time.sleep(0.5)
+        return taken() == before
 
     def type(self, line):
-        """Types a line when one is asked for; after some time anyway, as what was typed before may be lost."""
-        deadline = time.monotonic() + 10
-        while self.prompts() == self.answered and time.monotonic() < deadline:
-            time.sleep(0.1)
-        self.answered = self.prompts()
+        """Types a line when one is asked for."""
+        eventually(self.asks, 20, "the greeter's question")
         self.do("type", "--delay", "30", line)
         self.do("key", "Return")
 
