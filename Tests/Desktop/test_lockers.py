@@ -258,15 +258,12 @@ class Greeter:
         account.machine.root("systemctl", "daemon-reload")
         account.machine.root("systemctl", "start", "lightdm.service")
 
-    def sessions(self):
-        """State and class of the sessions on the seat."""
-        shown = self.account.machine.root("loginctl", "list-sessions", "--no-legend").stdout
-        numbers = [line.split()[0] for line in shown.splitlines() if "seat0" in line]
-        return {number: self.account.machine.root("loginctl", "show-session", number).stdout for number in numbers}
-
     def is_up(self):
         """Whether a greeter has the seat."""
-        return any("Class=greeter" in shown and "Active=yes" in shown for shown in self.sessions().values())
+        ask = lambda *words: self.account.machine.root("loginctl", *words, check=False).stdout  # sessions come and go
+        numbers = [line.split()[0] for line in ask("list-sessions", "--no-legend").splitlines() if "seat0" in line]
+        shown = [ask("show-session", number) for number in numbers]
+        return any("Class=greeter" in session and "Active=yes" in session for session in shown)
 
     def do(self, *words):
         """What xdotool does on the newest display."""
