@@ -67,7 +67,8 @@ class Account:
         )  # fmt: skip
 
     def graphical_login(self, password=None, display=":5"):
-        """Logs in as a display manager does: a session of type x11, in which a shell runs on a terminal of its own."""
+        """Logs in as a display manager does: a session of type x11, or wayland where the display is none of X's. A shell runs
+        in it, on a terminal of its own."""
         terminal = self.machine.terminal(f"{TOOLS}/greeter", "login", self.name, display)
         return self._enter(terminal, password, "greeter: ")
 
