@@ -109,7 +109,8 @@ let package = Package(
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ], swiftSettings: strict, linkerSettings: [bindNow]),
     .executableTarget(
-      name: "latchkey-derive", dependencies: ["Control", "Keybag", "Posix", "Sodium"], swiftSettings: strict,
+      name: "latchkey-derive", dependencies: ["Control", "DeviceService", "Keybag", "Posix", "Sodium"],
+      swiftSettings: strict,
       linkerSettings: [bindNow]),
     .executableTarget(
       name: "latchkey-prompt",

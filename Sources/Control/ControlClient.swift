@@ -88,6 +88,13 @@ public struct ControlClient: ~Copyable {
     try outcome(of: try ControlClient.packet(delivery, .unlock), until: deadline)
   }
 
+  /// Delivers tier key C alone. The packet is erased when it is sent.
+  public borrowing func unlock(
+    _ delivery: consuming SessionDelivery, until deadline: Int
+  ) throws(ControlError) -> UnlockOutcome {
+    try outcome(of: try ControlClient.packet(delivery), until: deadline)
+  }
+
   /// Delivers the keys of a keybag that was given new ones. The packet is erased when it is sent.
   public borrowing func rotate(
     _ delivery: consuming TierDelivery, until deadline: Int
@@ -107,6 +114,10 @@ public struct ControlClient: ~Copyable {
   ) throws(ControlError) -> UnlockOutcome {
     guard case .outcome(let outcome) = try ask(packet.bytes, until: deadline) else { throw .broken }
     return outcome
+  }
+
+  private static func packet(_ delivery: consuming SessionDelivery) throws(ControlError) -> SecureBytes {
+    do { return try delivery.encoded(prefix: ControlPacket.begin(.unlockSession).bytes) } catch { throw .broken }
   }
 
   private static func packet(_ key: consuming PassphraseKey) throws(ControlError) -> SecureBytes {

@@ -60,6 +60,9 @@ public struct ControlConnection: ~Copyable {
     case .rotate:
       guard let delivery = TierDelivery(decoding: fields) else { return .malformed }
       return .rotate(delivery)
+    case .unlockSession:
+      guard let delivery = SessionDelivery(decoding: fields) else { return .malformed }
+      return .unlockSession(delivery)
     case .passphrase:
       guard let key = PassphraseKey(decoding: fields) else { return .malformed }
       return .passphrase(key)
@@ -119,7 +122,7 @@ public struct ControlConnection: ~Copyable {
     case .archiveReport:
       guard let line = try? input.number(UInt64.self) else { return .malformed }
       return .archiveReport(after: line)
-    case .unlock, .rotate, .passphrase, .giveChunk: return .malformed
+    case .unlock, .unlockSession, .rotate, .passphrase, .giveChunk: return .malformed
     }
   }
 

@@ -35,6 +35,7 @@ enum ControlPacket {
     case destroyPasscodeItems = 25
     case accessLog = 26
     case clearAccessLog = 27
+    case unlockSession = 30
   }
 
   static func begin(_ operation: Operation) -> ByteWriter {
@@ -91,6 +92,8 @@ public enum ControlRequest: ~Copyable {
   case accessLog(below: UInt64)
   /// Removes the entries of the access log.
   case clearAccessLog
+  /// Tier key C alone, for the session that was announced before.
+  case unlockSession(SessionDelivery)
   /// Nothing that this version knows.
   case malformed
 }
@@ -305,7 +308,7 @@ public enum ControlReply: Equatable, Sendable {
       guard let page = ArchivePage(decoding: &input) else { return nil }
       self = .archiveReport(page)
     // Answered by an outcome, by nothing, or as beginBackup is.
-    case .passphrase, .rotate, .promptEnded, .beginRestore: return nil
+    case .passphrase, .rotate, .unlockSession, .promptEnded, .beginRestore: return nil
     }
   }
 }

@@ -29,7 +29,7 @@ public struct Keybag: Equatable, Sendable {
   /// When the vault was founded, in seconds since 1970.
   public let founded: UInt64
   /// The ways to the root key: 1...16.
-  public private(set) var protectors: [Protector]
+  public internal(set) var protectors: [Protector]
   /// The tier keys, wrapped: the newest generation last, and before it those that something still hangs on.
   public private(set) var epochs: [TierEpoch]
   private var tag: [UInt8]
@@ -50,11 +50,11 @@ public struct Keybag: Equatable, Sendable {
   public struct Opened: ~Copyable {
     /// The keybag that was opened.
     public let keybag: Keybag
-    private let root: Key
+    let root: Key
     /// Which protector opened, by its place in ``Keybag/protectors``.
     public let protector: Int
 
-    fileprivate init(keybag: Keybag, root: consuming Key, protector: Int) {
+    init(keybag: Keybag, root: consuming Key, protector: Int) {
       self.keybag = keybag
       self.root = root
       self.protector = protector
@@ -215,14 +215,16 @@ public struct Keybag: Equatable, Sendable {
       let made = try Protector.make(
         password: password, root: root, vault: keybag.vault, state: .proven, cost: cost)
       let codes = codes(besides: .password)
+      // Under the first password nothing stays that whoever was let in without one could have made.
+      let isFirst = keybag.isPasswordless
       return try next { keybag in
-        keybag.protectors.removeAll { $0.kind != .restricted }
+        keybag.protectors.removeAll { $0.kind != .restricted || isFirst }
         keybag.protectors.insert(made, at: 0)
         keybag.protectors += codes
       }
     }
 
-    private borrowing func next(_ change: (inout Keybag) -> Void) throws(KeybagError) -> Keybag {
+    borrowing func next(_ change: (inout Keybag) -> Void) throws(KeybagError) -> Keybag {
       var next = keybag
       next.generation += 1
       change(&next)
@@ -336,7 +338,7 @@ public struct Keybag: Equatable, Sendable {
     return true
   }
 
-  private mutating func sign(root: borrowing Key) throws(SodiumError) {
+  mutating func sign(root: borrowing Key) throws(SodiumError) {
     tag = try root.tag(.keybagTag, [body])
   }
 

@@ -137,6 +137,8 @@ struct Call {
     request.append(field: options.runtime)
     request.append(field: options.shadow)
     request.append(field: prompt)
+    request.append(field: options.services)
+    request.append(field: options.device)
     return request
   }
 

@@ -10,6 +10,10 @@ struct Options {
   private(set) var runtime = Text.empty
   /// A file in place of /etc/shadow; empty for that one.
   private(set) var shadow = Text.empty
+  /// A file in place of /etc/latchkey/services; empty for that one.
+  private(set) var services = Text.empty
+  /// A socket in place of the device key service's; empty for that one.
+  private(set) var device = Text.empty
   private(set) var helper: UnsafePointer<CChar> = latchkey_default_helper()
 
   /// nil when a path is not absolute. Falling back to the normal place would reach the person's real vault from a
@@ -36,6 +40,12 @@ struct Options {
         guard Options.isAbsolute(path, handle) else { return nil }
       } else if let path = Options.value(of: "shadow=", in: argument) {
         shadow = Text(path, limit: Request.limit)
+        guard Options.isAbsolute(path, handle) else { return nil }
+      } else if let path = Options.value(of: "services=", in: argument) {
+        services = Text(path, limit: Request.limit)
+        guard Options.isAbsolute(path, handle) else { return nil }
+      } else if let path = Options.value(of: "device=", in: argument) {
+        device = Text(path, limit: Request.limit)
         guard Options.isAbsolute(path, handle) else { return nil }
       } else if let path = Options.value(of: "helper=", in: argument) {
         helper = path

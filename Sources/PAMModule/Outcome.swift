@@ -20,13 +20,17 @@ enum Outcome: UInt8 {
   case tooManyEpochs = 14
   case begun = 15
   case passwordless = 16
+  case sessionOpened = 20
+  case noDeviceKey = 21
+  case servicesUnbelieved = 22
 
   /// Everyday outcomes are for `debug` only; a password that does not fit is normal after a change by an administrator.
   var priority: Int32 {
     switch self {
-    case .unlocked, .nothingNeeded, .noDaemon, .noVault, .founded, .closed, .passwordless: LOG_DEBUG
+    case .unlocked, .nothingNeeded, .noDaemon, .noVault, .founded, .closed, .passwordless, .sessionOpened: LOG_DEBUG
     case .wrongPassword: LOG_NOTICE
     case .refused, .daemonSilent, .noMemory, .homeUnavailable, .tooManyEpochs, .begun: LOG_WARNING
+    case .noDeviceKey, .servicesUnbelieved: LOG_WARNING
     case .damaged, .badRequest, .internalError: LOG_ERR
     }
   }
@@ -73,6 +77,9 @@ enum Outcome: UInt8 {
     case .tooManyEpochs: "the vault still needs too many former keys to get new ones; see latchkey status"
     case .begun: "the vault's new keys come with the next unlock"
     case .passwordless: "the login has no password, and the vault goes by that"
+    case .sessionOpened: "opened without a password: what is readable behind the locked screen"
+    case .noDeviceKey: "the device key service gives this login nothing to open the vault with"
+    case .servicesUnbelieved: "not believed, as others than root could have written it: /etc/latchkey/services"
     }
   }
 }

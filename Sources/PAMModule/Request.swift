@@ -8,7 +8,7 @@ import CPAMModule
 ///     u8  version = 1
 ///     u8  operation
 ///     u8  flags: 1 no_found, 2 debug
-///     9 x u16 length + bytes: user, service, tty, rhost, home, runtime, shadow, prompt, token
+///     11 x u16 length + bytes: user, service, tty, rhost, home, runtime, shadow, prompt, services, device, token
 struct Request: ~Copyable {
   /// The largest value of the length field, in bytes.
   static let limit = 16384

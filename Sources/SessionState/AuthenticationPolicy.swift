@@ -64,7 +64,8 @@ public enum AuthenticationPolicy {
     switch machine.state {
     case .unlocked:
       return .nothing
-    case .sealed:
+    // Nobody locked it: who brings the password is the first one to do so.
+    case .sealed, .evicted(.withoutPassword):
       if request.service == commandService, let refusal { return .refused(refusal) }
       return .keys(mayLift: refusal == nil)
     case .evicted:

@@ -14,6 +14,8 @@ public enum LockReason: Equatable, Sendable, CustomStringConvertible {
   case sleep
   /// `latchkey lock`.
   case command
+  /// Nobody gave a password at the login: A was never there.
+  case withoutPassword
 
   /// For `latchkey status`.
   public var description: String {
@@ -25,6 +27,7 @@ public enum LockReason: Equatable, Sendable, CustomStringConvertible {
     case .sessionEnded: "graphical session ended"
     case .sleep: "sleep"
     case .command: "command"
+    case .withoutPassword: "login without a password"
     }
   }
 }

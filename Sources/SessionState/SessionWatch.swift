@@ -101,6 +101,17 @@ public final class SessionWatch {
     }
   }
 
+  /// Tier key C arrived alone. As for ``keysArrived(mayLift:completion:)``.
+  public func sessionKeyArrived(completion: @escaping (KeyOutcome) -> Void) {
+    guard let logind else { return completion(.refused("not started")) }
+    let locksBefore = machine.locks
+    logind.refresh { [weak self] answered in
+      guard let self else { return completion(.refused("the daemon ends")) }
+      guard answered else { return completion(.refused("logind does not answer")) }
+      self.perform(self.machine.sessionKeyArrived(locksBefore: locksBefore), install: completion)
+    }
+  }
+
   /// `latchkey lock`. The keys are erased when this returns.
   public func lock() { handle(.lockCommand) }
 

@@ -130,10 +130,17 @@ extension Vault {
   }
 
   /// Takes the log's keys over, and seals anew what hangs on those of a former generation.
-  func openAccessLog(_ tiers: borrowing TierKeys, _ former: [FormerTiers]) throws(VaultError) {
+  ///
+  /// Without those of every former generation the log waits: what is added to it names the entry before, which may not open.
+  func openAccessLog(_ tier: borrowing Key, _ former: [FormerTiers]) throws(VaultError) {
     let vault = try ready().vault
+    guard former.count + 1 >= keybag?.epochs.count ?? 1 else {
+      accessLog.keys = []
+      accessLog.epoch = keybag?.epochs.first?.number ?? epoch
+      return
+    }
     do throws(SodiumError) {
-      accessLog.keys = [(epoch, HeldKey(try tiers.session.derive(.accessLog, [vault])))]
+      accessLog.keys = [(epoch, HeldKey(try tier.derive(.accessLog, [vault])))]
       for one in former.reversed() {
         accessLog.keys.append((one.number, HeldKey(try one.tiers.session.derive(.accessLog, [vault]))))
       }

@@ -12,7 +12,7 @@ extension Vault {
   ///
   /// The database's generation grows only after an answer. If it did before, an older copy that was opened while nobody
   /// answered would catch up with what is remembered of the newer one, unseen.
-  func noteGenerations(_ tiers: borrowing TierKeys) {
+  func noteGenerations(_ tier: borrowing Key) {
     noteProblem = nil
     guard !home.isEmpty, !isDamaged, share != nil, let memory = device?.memory, let keybag, let store,
       let folder = try? KeybagFile.folder(home: home, owner: owner)
@@ -29,7 +29,7 @@ extension Vault {
         // Said before it is forgotten.
         toldOfOlderFiles(older)
       }
-      try? raiseGeneration(tiers)
+      try? raiseGeneration(tier)
       present.database = generation
       guard present != remembered else { return }
       _ = try memory.note(present, of: store.vault, isBeginning: !older.isEmpty, until: deadline)
@@ -40,10 +40,10 @@ extension Vault {
     }
   }
 
-  private func raiseGeneration(_ tiers: borrowing TierKeys) throws(VaultError) {
+  private func raiseGeneration(_ tier: borrowing Key) throws(VaultError) {
     // While a change of keys is not through, the row hangs on former ones.
     guard indexEpoch == epoch, generation < .max, let index else { return }
-    let wrap = HeldKey(try wrapOfIndex(tiers))
+    let wrap = HeldKey(try wrapOfIndex(tier))
     let next = SealedIndex(index, generation: generation + 1)
     try writing { store throws(VaultError) in
       var row = try store.vaultRow()

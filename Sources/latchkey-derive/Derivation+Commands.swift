@@ -15,7 +15,8 @@ extension Derivation {
     let keybag = try load(from: folder)
     let opened = try open(keybag, at: daemon)
     guard keybag.isPasswordless else {
-      return try changeKeys(to: try opened.rotated(password: request.token.bytes), of: folder, at: daemon)
+      let next = try opened.rotated(password: request.token.bytes)
+      return try changeKeys(to: try keepingSession(next, of: keybag), of: folder, at: daemon)
     }
     let secret = try daemon.newDeviceSecret(vault: keybag.vault, until: deadline())
     return try changeKeys(to: try opened.rotated(device: secret), of: folder, at: daemon)

@@ -1,4 +1,5 @@
 import Control
+import DeviceService
 import Glibc
 import Keybag
 import Posix
@@ -10,6 +11,8 @@ struct Derivation: ~Copyable {
   let account: Account
   /// What is known of the login's password.
   let login: LoginPassword
+  /// Whether it may be opened by the device key where nobody gave a password.
+  let admission: SessionAdmission
   let home: String
   let runtime: String
 
@@ -23,12 +26,17 @@ struct Derivation: ~Copyable {
   /// How long a login waits for the user's service manager to open the control socket, in milliseconds.
   private static let socketLimit = 1000
 
-  init(_ request: consuming DeriveRequest, account: Account, login: LoginPassword) {
+  /// - Parameter begun: when the process began, on the clock of `Process.now`.
+  init(
+    _ request: consuming DeriveRequest, account: Account, login: LoginPassword, admission: consuming SessionAdmission,
+    begun: Int
+  ) {
     self.login = login
+    self.admission = admission
     home = request.home.isEmpty ? account.home : request.home
     runtime = request.runtime.isEmpty ? ControlSocket.runtimeFolder(uid: account.uid) : request.runtime
     answerLimit = request.operation.isCommand ? 20_000 : 1200
-    end = Process.now + (request.operation.isCommand ? Derivation.commandLimit * 1000 : 2400)
+    end = begun + (request.operation.isCommand ? Derivation.commandLimit * 1000 : 2400)
     self.request = request
     self.account = account
   }
@@ -46,6 +54,8 @@ struct Derivation: ~Copyable {
       case .recover: try recover()
       case .removeRecoveryCode: try removeRecoveryCode()
       case .removePassword: try removePassword()
+      case .addSession: try addSession()
+      case .removeSession: try removeSession()
       }
     } catch {
       return Derivation.result(of: error)
@@ -67,8 +77,7 @@ struct Derivation: ~Copyable {
   private borrowing func openSession() throws -> DeriveResult {
     let isPasswordless = login == .none
     guard request.token.count > 0 || isPasswordless else {
-      _ = try greet(try connect(), .openSession)
-      return .nothingNeeded
+      return try openWithoutToken()
     }
     let presence: Presence
     do throws(KeybagError) { presence = try vault() } catch {
@@ -254,6 +263,8 @@ struct Derivation: ~Copyable {
     case KeybagError.noMemory: .noMemory
     case KeybagError.tooManyEpochs: .tooManyEpochs
     case KeybagError.file: .homeUnavailable
+    case is DeviceKeyError: .noDeviceKey
+    case is AdmittedServices.Unbelieved: .servicesUnbelieved
     case is KeybagError: .damaged
     default: .internalError
     }

@@ -16,11 +16,13 @@ struct DeriveRequest: ~Copyable {
     case recover = 8
     case removeRecoveryCode = 9
     case removePassword = 10
+    case addSession = 13
+    case removeSession = 14
 
     /// Nobody authenticates with an empty password here. Whoever changes keys of a vault without a password gives none.
     var needsToken: Bool {
       switch self {
-      case .authenticate, .passphrase, .checkRecoveryCode, .recover: true
+      case .authenticate, .passphrase, .checkRecoveryCode, .recover, .addSession, .removeSession: true
       case .openSession, .closeSession, .rotate, .createRecoveryCode, .removeRecoveryCode, .removePassword: false
       }
     }
@@ -31,7 +33,8 @@ struct DeriveRequest: ~Copyable {
     /// Whether a person waits at a command line, and not a login: then it may take longer.
     var isCommand: Bool {
       switch self {
-      case .rotate, .createRecoveryCode, .checkRecoveryCode, .recover, .removeRecoveryCode: true
+      case .rotate, .createRecoveryCode, .checkRecoveryCode, .recover, .removeRecoveryCode, .addSession, .removeSession:
+        true
       case .authenticate, .openSession, .closeSession, .passphrase, .removePassword: false
       }
     }
@@ -54,6 +57,10 @@ struct DeriveRequest: ~Copyable {
   let shadow: String
   /// The number of the daemon's prompt that this answers; 0 for none.
   let prompt: UInt64
+  /// In the place of `/etc/latchkey/services`; empty for that.
+  let services: String
+  /// In the place of the device key service's socket; empty for that.
+  let device: String
   /// The password, the passphrase that the prompt is about, or a recovery code; empty for a login without one, and
   /// before the password is removed the one until now.
   let token: SecureBytes
@@ -82,8 +89,8 @@ struct DeriveRequest: ~Copyable {
     else { return nil }
     var texts: [String] = []
     var position = 3
-    // Eight texts, then the token.
-    for _ in 0..<8 {
+    // Ten texts, then the token.
+    for _ in 0..<10 {
       guard let end = DeriveRequest.fieldEnd(bytes, position) else { return nil }
       let field = bytes.extracting((position + 2)..<end).withUnsafeBytes { Array($0) }
       guard !field.contains(0), let text = String(validating: field, as: UTF8.self) else { return nil }
@@ -91,7 +98,7 @@ struct DeriveRequest: ~Copyable {
       position = end
     }
     // A relative path would be below `/`, and no one's.
-    guard texts[4...6].allSatisfy({ $0.isEmpty || $0.hasPrefix("/") }) else { return nil }
+    guard (texts[4...6] + texts[8...9]).allSatisfy({ $0.isEmpty || $0.hasPrefix("/") }) else { return nil }
     guard let prompt = DeriveRequest.promptNumber(texts[7]), prompt > 0 || operation != .passphrase,
       let end = DeriveRequest.fieldEnd(bytes, position),
       let last = operation == .recover ? DeriveRequest.fieldEnd(bytes, end) : end, last == bytes.byteCount,
@@ -106,6 +113,7 @@ struct DeriveRequest: ~Copyable {
     mayWriteAnywhere = bytes.unsafeLoad(fromByteOffset: 2, as: UInt8.self) & 4 != 0
     (user, service, tty) = (texts[0], texts[1], texts[2])
     (remoteHost, home, runtime, shadow) = (texts[3], texts[4], texts[5], texts[6])
+    (services, device) = (texts[8], texts[9])
     self.prompt = prompt
     self.token = token
     self.password = password

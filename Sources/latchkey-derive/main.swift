@@ -13,6 +13,7 @@ private func limitTime(seconds: Int = 2) -> Bool {
 
 private func work(_ channel: borrowing FileDescriptor) -> DeriveResult {
   guard limitTime(seconds: Derivation.commandLimit + 1) else { return .internalError }
+  let begun = Process.now
   do {
     try Process.forbidInspection()
     try Process.dieWithParent()
@@ -31,13 +32,15 @@ private func work(_ channel: borrowing FileDescriptor) -> DeriveResult {
   let password =
     request.operation.asksForLogin
     ? LoginPassword(of: account, in: request.shadow.isEmpty ? LoginPassword.shadow : request.shadow) : .unknown
+  // So is this: from here on the connection is that of this login, and root is not needed for it any more.
+  let admission = SessionAdmission(request, account: account, login: password)
   do {
     try Process.become(account)
     // Changing the user takes both back.
     try Process.forbidInspection()
     try Process.dieWithParent()
   } catch { return .internalError }
-  return Derivation(request, account: account, login: password).run()
+  return Derivation(request, account: account, login: password, admission: admission, begun: begun).run()
 }
 
 private let channel = FileDescriptor(owning: STDIN_FILENO)

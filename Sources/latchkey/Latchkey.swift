@@ -19,8 +19,8 @@ struct Latchkey: ParsableCommand {
     subcommands: [
       StatusCommand.self, LockCommand.self, UnlockCommand.self, FindCommand.self, GetCommand.self, AddCommand.self,
       EditCommand.self, RemoveCommand.self, PassphraseCommand.self, BackupCommand.self, RestoreCommand.self,
-      RotateCommand.self, RecoveryCommand.self, RulesCommand.self, DeviceCommand.self, LogCommand.self,
-      DoctorCommand.self,
+      RotateCommand.self, RecoveryCommand.self, ProtectorCommand.self, RulesCommand.self, DeviceCommand.self,
+      LogCommand.self, DoctorCommand.self,
     ])
 
   @OptionGroup var place: Place

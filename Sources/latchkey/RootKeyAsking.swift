@@ -17,6 +17,9 @@ struct RootKeyAsking: ParsableArguments {
   @Option(help: ArgumentHelp("The program in the place of latchkey-derive.", visibility: .hidden))
   var deriveProgram: String?
 
+  @Option(help: ArgumentHelp("Where the device key service listens.", visibility: .hidden))
+  var deviceSocket: String?
+
   /// What must be so before anything secret is asked for.
   static func prepare() throws {
     try Posix.Process.forbidInspection()
@@ -31,7 +34,8 @@ struct RootKeyAsking: ParsableArguments {
     let suffix = "/" + KeybagFile.folderNames.joined(separator: "/")
     let home = path.flatMap { $0.hasSuffix(suffix) ? String($0.dropLast(suffix.count)) : nil } ?? ""
     return DeriveProgram(
-      path: try DeriveProgram.find(deriveProgram), account: account, home: home, runtime: place.folder)
+      path: try DeriveProgram.find(deriveProgram), account: account, home: home, runtime: place.folder,
+      device: deviceSocket ?? "")
   }
 
   /// Asks for the login password by PAM, which must accept it.
@@ -137,6 +141,8 @@ extension DeriveProgram.Answer? {
     case .refused: .declined("the vault does not allow that now. See 'latchkey status'.")
     case .damaged: .declined("the vault's files cannot be used. See 'latchkey status'.")
     case .noMemory: .declined("there is not enough memory to check the password. Close something, and try again.")
+    case .noDeviceKey:
+      .deviceService("it is not there, or it does not answer")
     case .homeUnavailable: .declined("the keybag cannot be written: is the disk full? Nothing was changed.")
     case .tooManyEpochs:
       .declined(

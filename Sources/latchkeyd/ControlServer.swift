@@ -13,6 +13,10 @@ protocol ControlHandler: AnyObject {
   func unlock(
     _ delivery: consuming TierDelivery, _ hello: Hello, from peer: LocalSocket.Peer,
     answer: @escaping (UnlockOutcome) -> Void)
+  /// Tier key C alone, for it.
+  func unlock(
+    _ delivery: consuming SessionDelivery, _ hello: Hello, from peer: LocalSocket.Peer,
+    answer: @escaping (UnlockOutcome) -> Void)
   /// How things are.
   var status: Status { get }
   /// Lock, by command.
@@ -194,6 +198,9 @@ private final class ControlPeer: PromptConnection {
       greeting = hello
       handler.hello(hello, from: connection.peer) { [weak self] in self?.answer(.need($0)) }
     case .unlock(let delivery):
+      guard let greeting else { return end() }
+      handler.unlock(delivery, greeting, from: connection.peer) { [weak self] in self?.answer($0) }
+    case .unlockSession(let delivery):
       guard let greeting else { return end() }
       handler.unlock(delivery, greeting, from: connection.peer) { [weak self] in self?.answer($0) }
     case .status: answer(.status(handler.status))

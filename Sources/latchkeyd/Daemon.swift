@@ -195,7 +195,7 @@ extension Daemon: ControlHandler {
     }
   }
 
-  private func decide(_ hello: Hello, _ peer: LocalSocket.Peer) -> AuthenticationPolicy.Decision {
+  func decide(_ hello: Hello, _ peer: LocalSocket.Peer) -> AuthenticationPolicy.Decision {
     guard let watch = session.watch, let stage = AuthenticationPolicy.Stage(rawValue: hello.stage.rawValue) else {
       return .refused("the daemon is starting")
     }
@@ -330,6 +330,10 @@ extension Daemon: ControlHandler {
     status.epoch = vault.keybag?.epoch.number ?? 0
     status.passwordless = machine.isPasswordless
     status.recoveryCodeCreated = vault.keybag?.recoveryCodeCreated ?? 0
+    status.openedWithoutPassword = machine.isOpenedWithoutPassword
+    status.protectors = (vault.keybag?.protectors ?? []).map {
+      Status.Protector(kind: $0.kind.rawValue, state: $0.state.rawValue, created: $0.created)
+    }
     status.hasOlderKeybag = vault.olderFiles.contains(.keybag)
     status.hasOlderDatabase = vault.olderFiles.contains(.database)
     return status

@@ -51,9 +51,11 @@ import Testing
     status.lockSources = status.lockReasons
     status.classes = Array(repeating: .init(name: long, isPresent: true), count: 300)
     (status.vaultPath, status.deviceKey, status.nameOwner) = (long, long, long)
+    status.protectors = Array(repeating: .init(kind: 1, state: 1, created: .max), count: 300)
     let packet = ControlReply.status(status).encoded
     #expect(packet.count <= ControlPacket.sizeLimit)
     guard case .status(let read) = ControlReply(decoding: packet) else { throw Unread() }
+    #expect(read.protectors.count == 16)
     #expect(read.problems.count == 16 && read.problems.last == "and 285 more")
     #expect(read.classes.count == 16 && read.classes.allSatisfy(\.isPresent))
     // Cut between characters: nothing had to be replaced, and it is a beginning of what was sent.
@@ -90,6 +92,22 @@ import Testing
 
   private static func tiers(_ byte: UInt8) throws -> TierKeys {
     TierKeys(unlocked: try key(byte), session: try key(byte + 1))
+  }
+
+  @Test func aSessionsKeyArrivesAsItWasSent() throws {
+    let vault = [UInt8](repeating: 9, count: 16)
+    let delivery = SessionDelivery(
+      vault: vault, generation: 5, key: SessionKey(epoch: 0x0102_0304, key: try Self.key(7)))
+    let packet = try delivery.encoded(prefix: [1, 30])
+    let told = packet.bytes.withUnsafeBytes { Array($0) }
+    #expect(told == [1, 30] + vault + [5, 0, 0, 0, 0, 0, 0, 0, 4, 3, 2, 1] + [UInt8](repeating: 7, count: 32))
+    guard case .unlockSession(let read) = ControlConnection.decode(told.span.bytes) else { throw Unread() }
+    #expect(read.vault == vault && read.generation == 5 && read.key.epoch == 0x0102_0304)
+    #expect(bytes(read.key.key) == [UInt8](repeating: 7, count: 32))
+    for size in told.indices {
+      if case .unlockSession = ControlConnection.decode(told.span.bytes.extracting(first: size)) { throw Unread() }
+    }
+    if case .unlockSession = ControlConnection.decode((told + [0]).span.bytes) { throw Unread() }
   }
 
   @Test(arguments: [0, 1, 7]) func keysOfEveryGenerationArriveAsTheyWereSent(_ count: Int) throws {
@@ -187,6 +205,8 @@ extension Status {
     (status.epoch, status.recoveryCodeCreated) = (2, 1_700_000_000)
     status.passwordless = true
     status.hasOlderDatabase = true
+    status.openedWithoutPassword = true
+    status.protectors = [.init(kind: 1, state: 2, created: 3), .init(kind: 3, state: 1, created: .max)]
     return status
   }
 }

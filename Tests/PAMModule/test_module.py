@@ -10,13 +10,16 @@ from conftest import ENTRY_POINTS, FIELDS, MODULE, TOKEN
 PAM_IGNORE = 25
 EVERYDAY = {0: "vault unlocked", 1: "vault needs no keys", 2: "latchkeyd is not there yet",
             3: "no vault, and none founded", 4: "new vault founded", 13: "end of the session told",
-            16: "the login has no password, and the vault goes by that"}
+            16: "the login has no password, and the vault goes by that",
+            20: "opened without a password: what is readable behind the locked screen"}
 NOTABLE = {5: "the login password does not open the vault", 6: "latchkeyd does not let this service unlock the vault",
            7: "the vault's files are damaged or newer than this version; see latchkey status", 8: "latchkeyd did not answer in time",
            9: "not enough memory to derive the vault's key", 10: "the vault's folder is not usable",
            11: "latchkey-derive did not understand the request", 12: "latchkey-derive failed",
            14: "the vault still needs too many former keys to get new ones; see latchkey status",
-           15: "the vault's new keys come with the next unlock"}
+           15: "the vault's new keys come with the next unlock",
+           21: "the device key service gives this login nothing to open the vault with",
+           22: "not believed, as others than root could have written it: /etc/latchkey/services"}
 LOG_ERR, LOG_WARNING, LOG_NOTICE, LOG_DEBUG = 3, 4, 5, 7
 IGNORED = ["systemd-user", "cron", "crond", "atd", "su", "su-l", "sudo", "sudo-i", "polkit-1", "runuser", "runuser-l",
            "pkexec", "passwd", "chpasswd", "doas", "ksu", "systemd-run0", "chfn", "chsh"]
@@ -51,7 +54,7 @@ def test_login_sends_the_exact_requests(login):
     run = login.run("tty=tty7", "rhost=10.0.0.9", "auth", "acct", "setcred", "open", "close")
     assert set(run.results) == {0} and run.lines == []
     user = dict(user=b"alice", service=b"login", tty=b"tty7", rhost=b"10.0.0.9", home=b"", runtime=b"",
-                shadow=b"", prompt=b"")
+                shadow=b"", prompt=b"", services=b"", device=b"")
     assert login.requests == [
         dict(operation="authenticate", flags=0, **user, token=TOKEN.encode()),
         dict(operation="openSession", flags=0, **user, token=TOKEN.encode()),
@@ -66,11 +69,13 @@ def test_items_that_are_not_set_are_empty_fields(login):
 
 
 def test_options_reach_the_request(login):
-    login.configure("debug", "no_found", "home=/srv/a_b", "runtime=/run/x", "shadow=/srv/s")
+    login.configure("debug", "no_found", "home=/srv/a_b", "runtime=/run/x", "shadow=/srv/s", "services=/srv/t",
+                    "device=/srv/d")
     login.run("auth", "open", "close")
     for request in login.requests:
         assert (request["flags"], request["home"], request["runtime"]) == (3, b"/srv/a_b", b"/run/x")
         assert request["shadow"] == b"/srv/s"
+        assert (request["services"], request["device"]) == (b"/srv/t", b"/srv/d")
     login.configure("no_found")
     login.run("auth")
     assert login.requests[-1]["flags"] == 1
@@ -413,7 +418,7 @@ def test_options_match_whole(login, option):
     assert login.requests[0]["flags"] == 0 and login.requests[0]["home"] == b""
 
 
-@pytest.mark.parametrize("option", ["home=", "home=x", "runtime=", "runtime=../x", "shadow=x", "helper=",
+@pytest.mark.parametrize("option", ["home=", "home=x", "runtime=", "runtime=../x", "shadow=x", "services=x", "device=", "helper=",
                                     "helper=latchkey-derive"])
 def test_path_that_is_not_absolute_disarms_the_module(login, option):
     login.configure(option)

@@ -34,7 +34,7 @@ def test_an_empty_password_is_told_with_the_one_before(login):
     assert run.lines == []
     assert login.requests == [dict(
         operation="removePassword", flags=0, user=b"alice", service=b"login", tty=b"tty7", rhost=b"10.0.0.9", home=b"",
-        runtime=b"", shadow=b"", prompt=b"", token=TOKEN.encode())]
+        runtime=b"", shadow=b"", prompt=b"", services=b"", device=b"", token=TOKEN.encode())]
     (record,) = login.records
     assert TOKEN.encode() not in record.everything and sorted(record.descriptors) == ["0", "1", "2"]
 

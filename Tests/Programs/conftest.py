@@ -28,10 +28,12 @@ ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LANG": "C"}
 
 AUTHENTICATE, OPEN, CLOSE, PASSPHRASE = 1, 2, 3, 4
 ROTATE, CREATE_CODE, CHECK_CODE, RECOVER, REMOVE_CODE, REMOVE_PASSWORD = 5, 6, 7, 8, 9, 10
+ADD_SESSION, REMOVE_SESSION = 13, 14
 NO_FOUND, ANYWHERE = 1, 4
 UNLOCKED, NOTHING_NEEDED, NO_DAEMON, NO_VAULT, FOUNDED, WRONG_PASSWORD, REFUSED, DAMAGED = range(8)
 DAEMON_SILENT, NO_MEMORY, HOME_UNAVAILABLE, BAD_REQUEST, INTERNAL_ERROR, CLOSED = range(8, 14)
 TOO_MANY_EPOCHS, BEGUN, PASSWORDLESS = 14, 15, 16
+SESSION_OPENED, NO_DEVICE_KEY, SERVICES_UNBELIEVED = 20, 21, 22
 
 as_root = pytest.mark.skipif(not IS_ROOT, reason="needs root")
 
@@ -107,6 +109,8 @@ class Login:
         self.keybag = self.vault / "keybag"
         # Nothing is known of the password unless a test writes it.
         self.shadow = folder / "shadow"
+        # Nor may any service open anything without a password, and there is no device key.
+        self.services, self.device = folder / "services", folder / "device.sock"
         self.daemons = []
 
     def daemon(self, **options):
@@ -114,10 +118,11 @@ class Login:
         return self.daemons[-1]
 
     def request(self, operation, token=PASSWORD, user=PERSON.pw_name, service="login", tty="tty1", rhost="", home=None,
-                runtime=None, shadow=None, prompt="", flags=0, version=1, password=None):
+                runtime=None, shadow=None, prompt="", services=None, device=None, flags=0, version=1, password=None):
         fields = [user, service, tty, rhost, str(self.home if home is None else home),
                   str(self.runtime if runtime is None else runtime), str(self.shadow if shadow is None else shadow),
-                  prompt, token]
+                  prompt, str(self.services if services is None else services),
+                  str(self.device if device is None else device), token]
         fields += [] if password is None else [password]
         body = bytes([version, operation, flags])
         for field in fields:

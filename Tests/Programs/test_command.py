@@ -19,6 +19,7 @@ KEYS = {
     "state", "first_unlocked", "lock_reasons", "locker_up", "staged", "classes", "problems", "vault", "generation",
     "device_key", "memory_locked", "name_owner", "lock_sources", "items", "collections", "locked_collections",
     "other_device_items", "rotation", "recovery_code", "passwordless", "older_files",
+    "opened_without_password", "protectors",
 }  # fmt: skip
 PROMPT = "Password: "
 
@@ -111,16 +112,22 @@ def test_status_as_json(person):
         problems=["keybag: the file is damaged"], sources=["logind", "org.gnome.ScreenSaver"],
         classes=[("when-unlocked", False), ("always", True)], vault="/home/ä/x", generation=7, device="file",
         owner=":1.5", items=12, collections=2, locked_collections=1, foreign=8, rotation=(3, 4, 5, 6), former=1,
-        epoch=2, code=1700000000, passwordless=1, older=3))  # fmt: skip
+        epoch=2, code=1700000000, passwordless=1, older=3, without_password=1,
+        protectors=[(1, 2, 1700000000), (2, 1, 0), (3, 1, 1700000001), (4, 0, 2**64 - 1), (9, 9, 0)]))  # fmt: skip
     done = person.run("status", "--json")
     assert (done.returncode, done.stderr) == (DONE, "")
-    assert json.loads(done.stdout) == {
+    reported = json.loads(done.stdout)
+    assert [(one["kind"], one["state"]) for one in reported["protectors"]] == [
+        ("password", "retiring"), ("recovery-code", "proven"), ("session", "proven"), ("device", "unproven"),
+        ("unknown", "unknown")]
+    assert reported.pop("protectors")[2]["created"] == "2023-11-14T22:13:21Z"
+    assert reported == {
         "state": "locked", "first_unlocked": True, "lock_reasons": ["the screen is locked"], "locker_up": True,
         "staged": True, "classes": {"when-unlocked": False, "always": True},
         "problems": ["keybag: the file is damaged"], "vault": "/home/ä/x", "generation": 7, "device_key": "file",
         "memory_locked": False, "name_owner": ":1.5", "lock_sources": ["logind", "org.gnome.ScreenSaver"], "items": 12,
         "collections": 2, "locked_collections": 1, "other_device_items": 8, "recovery_code": True,
-        "passwordless": True, "older_files": ["keybag", "vault.db"],
+        "passwordless": True, "older_files": ["keybag", "vault.db"], "opened_without_password": True,
         "rotation": {"epoch": 2, "left": 3, "closed": 4, "other_device": 5, "quarantined": 6, "former_keys_needed": True},
     }  # fmt: skip
 
