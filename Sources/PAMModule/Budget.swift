@@ -11,6 +11,9 @@ struct Budget {
   static let close: Int64 = 1000
   /// Milliseconds for one passphrase, from the moment that it was typed.
   static let passphrase: Int64 = 3000
+  /// Milliseconds for a change of the password, and for what `latchkey-unlock` asks for, from the moment that it was typed:
+  /// each password that is tried costs its time.
+  static let change: Int64 = 6000
   private static var key: Literal { "latchkey-budget" }
 
   /// Takes all that is left, in milliseconds. Until `giveBack`, the handle has nothing.

@@ -19,6 +19,7 @@ struct Latchkey: ParsableCommand {
       StatusCommand.self, LockCommand.self, UnlockCommand.self, FindCommand.self, GetCommand.self, AddCommand.self,
       EditCommand.self, RemoveCommand.self, PassphraseCommand.self, BackupCommand.self, RestoreCommand.self,
       RotateCommand.self, RecoveryCommand.self, RulesCommand.self, DeviceCommand.self, LogCommand.self,
+      StartEmptyCommand.self, AsideCommand.self,
     ])
 
   @OptionGroup var place: Place

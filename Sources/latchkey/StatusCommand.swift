@@ -45,6 +45,7 @@ struct StatusCommand: ParsableCommand {
     let recovery_code: Bool
     let passwordless: Bool
     let older_files: [String]
+    let needs_former_password: Bool
 
     struct Rotation: Encodable {
       let epoch: UInt32
@@ -72,7 +73,8 @@ struct StatusCommand: ParsableCommand {
         other_device: status.rotation.otherDevice, quarantined: status.rotation.quarantined,
         former_keys_needed: status.rotation.needsFormerKeys), recovery_code: status.recoveryCodeCreated > 0,
       passwordless: status.passwordless,
-      older_files: (status.hasOlderKeybag ? ["keybag"] : []) + (status.hasOlderDatabase ? ["vault.db"] : []))
+      older_files: (status.hasOlderKeybag ? ["keybag"] : []) + (status.hasOlderDatabase ? ["vault.db"] : []),
+      needs_former_password: status.needsFormerPassword)
     return String(decoding: try encoder.encode(report), as: UTF8.self)
   }
 
