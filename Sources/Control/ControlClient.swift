@@ -229,6 +229,22 @@ public struct ControlClient: ~Copyable {
     }
   }
 
+  /// Tells that a password which PAM accepted does not open the vault.
+  public borrowing func noteOtherPassword(until deadline: Int) throws(ControlError) {
+    try answer(ControlPacket.begin(.noteOtherPassword), until: deadline) { if case .noted = $0 { () } else { nil } }
+  }
+
+  /// Has the vault put aside, so that the next login founds another one.
+  ///
+  /// - Parameter folder: where the caller knows it to be; any other is left alone.
+  /// - Returns: where it is now.
+  /// - Throws: ``ControlError/declined(_:)``.
+  public borrowing func startEmpty(folder: String, until deadline: Int) throws(ControlError) -> String {
+    var out = ControlPacket.begin(.startEmpty)
+    out.text(folder, limit: ControlPacket.pathLimit)
+    return try answer(out, until: deadline) { if case .putAside(let path) = $0 { path } else { nil } }
+  }
+
   /// Takes a prompt on: from now on this connection shows it, and the end of the connection is its end.
   ///
   /// - Throws: ``ControlError/declined(_:)`` when there is no such prompt, or it is shown already.

@@ -119,6 +119,10 @@ public struct ControlConnection: ~Copyable {
       guard let number = try? input.number(UInt64.self) else { return .malformed }
       return .accessLog(below: number)
     case .clearAccessLog: return .clearAccessLog
+    case .noteOtherPassword: return .noteOtherPassword
+    case .startEmpty:
+      guard let folder = input.text(limit: ControlPacket.pathLimit) else { return .malformed }
+      return .startEmpty(folder: folder)
     case .archiveReport:
       guard let line = try? input.number(UInt64.self) else { return .malformed }
       return .archiveReport(after: line)

@@ -126,6 +126,8 @@ public struct Status: Equatable, Sendable {
   public var hasOlderKeybag = false
   /// Whether the database is.
   public var hasOlderDatabase = false
+  /// Whether the login password was changed without Latchkey, and the vault waits for the former one.
+  public var needsFormerPassword = false
 
   /// A status with nothing in it.
   public init() {}
@@ -167,7 +169,7 @@ public struct Status: Equatable, Sendable {
     out.number(epoch)
     out.number(recoveryCodeCreated)
     out.number(UInt8(passwordless ? 1 : 0))
-    out.number(UInt8((hasOlderKeybag ? 1 : 0) | (hasOlderDatabase ? 2 : 0)))
+    out.number(UInt8((hasOlderKeybag ? 1 : 0) | (hasOlderDatabase ? 2 : 0) | (needsFormerPassword ? 4 : 0)))
     out.number(UInt8(openedWithoutPassword ? 1 : 0))
     let protectors = self.protectors.prefix(Status.listLimit)
     out.number(UInt8(protectors.count))
@@ -208,9 +210,10 @@ public struct Status: Equatable, Sendable {
       epoch = try input.number()
       recoveryCodeCreated = try input.number()
       passwordless = try input.number(UInt8.self) == 1
-      let older: UInt8 = try input.number()
-      hasOlderKeybag = older & 1 != 0
-      hasOlderDatabase = older & 2 != 0
+      let found: UInt8 = try input.number()
+      hasOlderKeybag = found & 1 != 0
+      hasOlderDatabase = found & 2 != 0
+      needsFormerPassword = found & 4 != 0
       openedWithoutPassword = try input.number(UInt8.self) == 1
       for _ in 0..<(try input.number(UInt8.self)) {
         protectors.append(

@@ -73,12 +73,11 @@ public struct Keybag: Equatable, Sendable {
       try next { _ in }
     }
 
-    /// The keybag with the protector that opened marked as proven, one generation later. One that is retiring stays so.
-    public borrowing func proving() throws(KeybagError) -> Keybag {
-      let protector = self.protector
-      return try next { keybag in
-        if keybag.protectors[protector].state == .unproven { keybag.protectors[protector].state = .proven }
-      }
+    /// The keybag with the protector that opened marked as proven, and without those that end by that, one generation
+    /// later. One that is retiring stays so.
+    public borrowing func proving(now: UInt64 = Process.time) throws(KeybagError) -> Keybag {
+      let protectors = keybag.protectors(provenBy: protector, now: now)
+      return try next { $0.protectors = protectors }
     }
 
     /// The tier keys of the generations before the newest, oldest first.
@@ -158,15 +157,17 @@ public struct Keybag: Equatable, Sendable {
 
     /// The keybag without the generations of tier keys before `oldest`, one generation later; nil where it has none.
     ///
-    /// - Parameter proving: whether the protector that opened is marked as proven as well.
-    public borrowing func dropping(epochsBefore oldest: UInt32, proving: Bool) throws(KeybagError) -> Keybag? {
-      let (keybag, protector) = (self.keybag, self.protector)
+    /// - Parameter proving: whether the protector that opened is marked as proven as well, and others end by that.
+    public borrowing func dropping(
+      epochsBefore oldest: UInt32, proving: Bool, now: UInt64 = Process.time
+    ) throws(KeybagError) -> Keybag? {
+      let keybag = self.keybag
       let kept = keybag.epochs.filter { $0.number >= oldest }
-      let proves = proving && keybag.protectors[protector].state == .unproven
-      guard !kept.isEmpty, kept.count < keybag.epochs.count || proves else { return nil }
+      let protectors = proving ? keybag.protectors(provenBy: protector, now: now) : keybag.protectors
+      guard !kept.isEmpty, kept.count < keybag.epochs.count || protectors != keybag.protectors else { return nil }
       return try next { keybag in
         keybag.epochs = kept
-        if proves { keybag.protectors[protector].state = .proven }
+        keybag.protectors = protectors
       }
     }
 

@@ -18,11 +18,11 @@ public struct Protector: Equatable, Sendable {
 
   /// How far a protector is to be believed.
   public enum State: UInt8, Sendable {
-    /// Made at founding; no second login has shown yet that the password stays.
+    /// Made at founding, or by a change of the password; no login has shown yet that the password stays.
     case unproven = 0
     /// A later login opened it.
     case proven = 1
-    /// Of an old password, kept until the new one is proven.
+    /// As proven; not written by this version.
     case retiring = 2
   }
 
@@ -34,8 +34,8 @@ public struct Protector: Equatable, Sendable {
   public let id: [UInt8]
   /// When it was made, in seconds since 1970.
   public let created: UInt64
-  /// When a retiring protector ends, in seconds since 1970; 0 for none.
-  public let retireAfter: UInt64
+  /// When it may end that no login used it, in seconds since 1970; 0 for never.
+  public private(set) var retireAfter: UInt64
   /// 16 random bytes for Argon2id, of this protector only. Of the device key, and of a session: the device key's identity.
   public let salt: [UInt8]
   /// What a try costs.
@@ -49,7 +49,7 @@ public struct Protector: Equatable, Sendable {
 
   /// A new protector for `password`.
   static func make(
-    password: RawSpan, root: borrowing Key, vault: [UInt8], state: State, cost: PasswordCost
+    password: RawSpan, root: borrowing Key, vault: [UInt8], state: State, cost: PasswordCost, retireAfter: UInt64 = 0
   ) throws(KeybagError) -> Protector {
     guard cost.isAffordable else { throw .noMemory }
     let id = Sodium.randomBytes(16)
@@ -58,12 +58,21 @@ public struct Protector: Equatable, Sendable {
       let key = try PasswordHash.derive(password: password, salt: salt, passes: cost.passes, memory: cost.memory)
       let wrap = try key.derive(.protectorWrap, [vault, id])
       return Protector(
-        kind: .password, state: state, id: id, created: Process.time, retireAfter: 0, salt: salt, cost: cost,
+        kind: .password, state: state, id: id, created: Process.time, retireAfter: retireAfter, salt: salt, cost: cost,
         commitment: try key.tag(.protectorCommitment, [vault, id]),
         sealed: AEAD.seal(
           root.bytes, key: wrap, associated: associated(.password, vault: vault, id: id, salt: salt, cost: cost)))
     }
   }
+
+  /// A login was accepted that this opened.
+  mutating func prove() {
+    guard state == .unproven else { return }
+    (state, retireAfter) = (.proven, 0)
+  }
+
+  /// Whether no login used it, and its time to be used is over.
+  func isOutdated(at now: UInt64) -> Bool { state == .unproven && retireAfter != 0 && now >= retireAfter }
 
   /// The root key, where `password` is this protector's; nil where it is not.
   func open(password: RawSpan, vault: [UInt8]) throws(KeybagError) -> Key? {

@@ -8,6 +8,9 @@ import CPAMModule
 struct Budget {
   /// Milliseconds for one passphrase, from the moment that it was typed.
   static let passphrase: Int64 = 3000
+  /// Milliseconds for a change of the password, and for what `latchkey-unlock` asks for, from the moment that it was typed:
+  /// each password that is tried costs its time.
+  static let change: Int64 = 6000
 
   /// Milliseconds.
   private let total: Int64

@@ -54,7 +54,7 @@ public func manageAccount(_ handle: OpaquePointer?, _ flags: Int32, _ count: Int
   PAM_IGNORE
 }
 
-/// Tells the helper when the password is removed. A new one the vault follows at the next login.
+/// Lets the vault open with the new password as well, or tells the helper that the password is removed.
 @c(pam_sm_chauthtok)
 public func changeToken(_ handle: OpaquePointer?, _ flags: Int32, _ count: Int32, _ arguments: Arguments?) -> Int32 {
   // The first of the two calls only asks whether it could be done.

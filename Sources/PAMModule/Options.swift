@@ -69,7 +69,9 @@ struct Options {
   }
 
   /// The flags byte of a request.
-  var flags: UInt8 { (noFound ? 1 : 0) | (debug ? 2 : 0) }
+  ///
+  /// - Parameter mayFound: whether the token may found a vault, where the options let it.
+  func flags(mayFound: Bool) -> UInt8 { (noFound || !mayFound ? 1 : 0) | (debug ? 2 : 0) }
 
   private static func isPassphrase(_ argument: UnsafePointer<CChar>) -> Bool {
     strcmp(argument, ("passphrase" as Literal).cString) == 0

@@ -58,6 +58,32 @@ enum Outcome: UInt8 {
     }
   }
 
+  /// Whether a vault opens with the password that was chosen, or none is there that could.
+  var takesNewPassword: Bool {
+    switch self {
+    case .unlocked, .nothingNeeded, .noVault: true
+    default: false
+    }
+  }
+
+  var changeText: Literal {
+    switch self {
+    case .unlocked: "the vault opens with the new password as well"
+    case .nothingNeeded: "the vault needs no change"
+    case .noVault: "no vault"
+    case .wrongPassword: "the former password does not open the vault"
+    default: text
+    }
+  }
+
+  var rewrapText: Literal {
+    switch self {
+    case .unlocked: "the vault opens with the present password from now on"
+    case .wrongPassword: "neither a former password nor the recovery code was given"
+    default: text
+    }
+  }
+
   var text: Literal {
     switch self {
     case .unlocked: "vault unlocked"

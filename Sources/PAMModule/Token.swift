@@ -8,14 +8,17 @@ import CPAMModule
 /// A process that authenticates in a child (sshd with keyboard-interactive) loses it, as PAM data does not come back
 /// from a child: the vault then stays sealed until the person is asked.
 ///
+/// Where an expired password is changed on the way, the new one takes its place, or it is marked as a former one.
+///
 /// It is kept with the name of its user. Programs that let one person act as another (doas) authenticate the one and
 /// open a session of the other, whose vault this password must neither open nor found.
 enum Token {
   /// The longest token in bytes. A longer one is not a password: it is left alone.
   static let limit = 4096
-  /// A length of 4 bytes and the token, then at `userOffset` the same of the user, in whole pages.
+  /// A length of 4 bytes and the token, then at `userOffset` the same of the user, then a byte, in whole pages.
   private static let mappedSize = 24576
   private static let userOffset = 4 + limit
+  private static let formerOffset = userOffset + 4 + Request.limit
   private static var key: Literal { "latchkey-token" }
 
   /// Copies the token and hands the copy to the PAM handle, which erases it at pam_end at the latest.
@@ -51,6 +54,20 @@ enum Token {
     else { return .empty }
     let count = Int(data.load(as: UInt32.self))
     return Text(start: data + 4, count: count <= limit ? count : 0)
+  }
+
+  /// Marks the kept token as the login's no more. It may still open a vault, but must found none.
+  static func becomesFormer(in handle: OpaquePointer) {
+    var data: UnsafeRawPointer?
+    guard pam_get_data(handle, key.cString, &data) == PAM_SUCCESS, let data else { return }
+    UnsafeMutableRawPointer(mutating: data).storeBytes(of: 1, toByteOffset: formerOffset, as: UInt8.self)
+  }
+
+  /// Whether the kept token is marked so.
+  static func isFormer(in handle: OpaquePointer) -> Bool {
+    var data: UnsafeRawPointer?
+    guard pam_get_data(handle, key.cString, &data) == PAM_SUCCESS, let data else { return false }
+    return data.load(fromByteOffset: formerOffset, as: UInt8.self) != 0
   }
 
   /// Erases and unmaps the kept token, if there is one.

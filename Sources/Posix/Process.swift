@@ -24,6 +24,11 @@ public enum Process {
     guard linux_set_death_signal(SIGKILL) == 0 else { throw PosixError("prctl") }
   }
 
+  /// Takes ``dieWithParent()`` back.
+  public static func outliveParent() throws(PosixError) {
+    guard linux_set_death_signal(0) == 0 else { throw PosixError("prctl") }
+  }
+
   /// Goes on in a child of this process, which waits for that alone, and ends the way the child did.
   ///
   /// What waits for a disk or a server that is gone does not die of SIGKILL before they are back. The process that waits

@@ -44,6 +44,8 @@ public enum SealReason: Equatable, Sendable, CustomStringConvertible {
   case keysFailed
   /// Memory is about to be written to disk.
   case hibernation
+  /// `latchkey start-empty`.
+  case putAside
 
   /// For `latchkey status`.
   public var description: String {
@@ -53,6 +55,7 @@ public enum SealReason: Equatable, Sendable, CustomStringConvertible {
     case .noSession: "no session after login"
     case .keysFailed: "the vault's files cannot be used"
     case .hibernation: "hibernation"
+    case .putAside: "the vault was put aside; the next login founds another one"
     }
   }
 }

@@ -212,6 +212,9 @@ public struct SessionMachine: Sendable {
       // A locker that crashed has let nobody in.
       if screenSavers.remove(peer) != nil, !lockerUp { dropStaged(&effects) }
     case .keysFailed: seal(.keysFailed, &effects)
+    case .vaultPutAside:
+      sealReason = .putAside
+      seal(.putAside, &effects)
     case .passwordless(true): becomePasswordless(&effects)
     case .passwordless(false): becomeProtected(&effects)
     case .lockCommand: lock(.command, &effects)
@@ -348,8 +351,8 @@ public struct SessionMachine: Sendable {
   }
 
   private mutating func seal(_ reason: SealReason, _ effects: inout [SessionEffect]) {
-    // Keys that did not open the vault are no reason to say that it is unlocked.
-    if reason == .keysFailed { isPasswordless = false }
+    // Keys that did not open the vault are no reason to say that it is unlocked, nor is a vault that is not there.
+    if reason == .keysFailed || reason == .putAside { isPasswordless = false }
     guard state != .sealed, !isPasswordless else { return }
     state = .sealed
     isOpenedWithoutPassword = false

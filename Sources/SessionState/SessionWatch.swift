@@ -118,6 +118,9 @@ public final class SessionWatch {
   /// Keys that were let in did not open the vault.
   public func keysFailed() { handle(.keysFailed) }
 
+  /// There is no vault any more. The keys are erased when this returns.
+  public func vaultPutAside() { handle(.vaultPutAside) }
+
   /// The login has no password, and the vault was opened without one; or it has one again.
   public func passwordless(_ isPasswordless: Bool) { handle(.passwordless(isPasswordless)) }
 

@@ -203,6 +203,16 @@ public final class Vault {
     forget()
   }
 
+  /// Forgets all that is known of the files, as an object does that has just been made.
+  func forgetFiles() {
+    forget()
+    (keybag, keybagProblem, storeProblem, itemProblem) = (nil, nil, nil, nil)
+    (device, deviceProblem, passwordlessProblem, noteProblem) = (nil, nil, nil, nil)
+    (movedKeyIsGone, passcodeItemsAreDead) = (false, false)
+    (epoch, indexEpoch, generation, rewrapPosition) = (1, 1, 0, 0)
+    (destroyed, deadItems, olderFiles, accessLog) = ([], [], [], AccessLog())
+  }
+
   func forget() {
     (store, index, share, verification, open, chains) = (nil, nil, nil, nil, [], (nil, nil))
   }

@@ -87,10 +87,10 @@ extension Derivation {
     }
     // A vault that stood under no password gets new keys with its first one, as at a login.
     if opened.keybag.isPasswordless {
-      let result = try protect(opened, by: request.password.bytes, of: folder, at: daemon)
+      let result = try protect(opened, by: request.second.bytes, of: folder, at: daemon)
       return result == .tooManyEpochs ? .unlocked : result
     }
-    try KeybagFile.replace(with: try opened.settingPassword(request.password.bytes), in: folder)
+    try KeybagFile.replace(with: try opened.settingPassword(request.second.bytes), in: folder)
     return .unlocked
   }
 

@@ -36,7 +36,7 @@ struct Derivation: ~Copyable {
     home = request.home.isEmpty ? account.home : request.home
     runtime = request.runtime.isEmpty ? ControlSocket.runtimeFolder(uid: account.uid) : request.runtime
     answerLimit = request.operation.isCommand ? 20_000 : 1200
-    end = begun + (request.operation.isCommand ? Derivation.commandLimit * 1000 : 2400)
+    end = begun + request.limit * 1000 + (request.operation.isCommand ? 0 : 400)
     self.request = request
     self.account = account
   }
@@ -54,6 +54,8 @@ struct Derivation: ~Copyable {
       case .recover: try recover()
       case .removeRecoveryCode: try removeRecoveryCode()
       case .removePassword: try removePassword()
+      case .changePassword: try changePassword()
+      case .rewrap: try rewrap()
       case .addSession: try addSession()
       case .removeSession: try removeSession()
       }
@@ -64,13 +66,22 @@ struct Derivation: ~Copyable {
 
   // MARK: - operations
 
-  /// Only tries to unlock: the password is not verified yet, so nothing is founded or changed by it, but that keys go
-  /// that nothing hangs on.
+  /// Only tries to unlock: nothing is founded by it, and nothing changed but that keys go that nothing hangs on, and that
+  /// one of two passwords is proven where no session will follow that does.
   private borrowing func authenticate() throws -> DeriveResult {
     let daemon = try ControlClient(runtime: runtime, uid: account.uid)
     if let result = try greet(daemon, .authenticate) { return result }
     let folder = try folder()
-    return try unlock(try load(from: folder), of: folder, at: daemon, proving: false)
+    let keybag = try load(from: folder)
+    // Of a single password only a second login says that it stays.
+    let proves = try keybag.passwordCount > 1 && isLastStep(daemon)
+    return try unlock(keybag, of: folder, at: daemon, proving: proves)
+  }
+
+  /// Whether this is all that there is of the authentication, as with a screen locker or a prompt.
+  private borrowing func isLastStep(_ daemon: borrowing ControlClient) throws(ControlError) -> Bool {
+    guard !request.isUnlock else { return true }
+    return try daemon.status(until: deadline()).state == .locked
   }
 
   /// The whole stack has accepted the password: founds the vault where there is none, and unlocks.
@@ -233,11 +244,16 @@ struct Derivation: ~Copyable {
 
   /// Opens the keybag with the password, and hands the keys over.
   ///
-  /// - Parameter proving: whether the keybag then says that the password served again.
+  /// - Parameter proving: whether the keybag then says that the password served again, and leaves others out.
   private borrowing func unlock(
     _ keybag: Keybag, of folder: borrowing Folder, at daemon: borrowing ControlClient, proving: Bool
   ) throws -> DeriveResult {
-    let opened = try keybag.open(password: request.token.bytes)
+    let opened: Keybag.Opened
+    do throws(KeybagError) { opened = try keybag.open(password: request.token.bytes) } catch {
+      // Whoever is logged in is to hear why the vault stays locked, and what helps.
+      if error == .wrongPassword { try? daemon.noteOtherPassword(until: deadline()) }
+      throw error
+    }
     let result = try deliver(opened, to: daemon)
     guard result == .unlocked else { return result }
     // Only now is a database certain to be there: from the second generation on a missing one is a loss. The next login
@@ -268,5 +284,14 @@ struct Derivation: ~Copyable {
     case is KeybagError: .damaged
     default: .internalError
     }
+  }
+}
+
+extension DeriveRequest {
+  /// How long all of it may take, in seconds. The module waits a little longer: where somebody has just been asked, longer
+  /// than a login may, as each password that is tried costs its time.
+  var limit: Int {
+    if operation.isCommand { return Derivation.commandLimit }
+    return operation == .changePassword || operation == .rewrap || isUnlock ? 5 : 2
   }
 }

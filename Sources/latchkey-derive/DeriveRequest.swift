@@ -16,16 +16,23 @@ struct DeriveRequest: ~Copyable {
     case recover = 8
     case removeRecoveryCode = 9
     case removePassword = 10
+    case changePassword = 11
+    case rewrap = 12
     case addSession = 13
     case removeSession = 14
 
     /// Nobody authenticates with an empty password here. Whoever changes keys of a vault without a password gives none.
     var needsToken: Bool {
       switch self {
-      case .authenticate, .passphrase, .checkRecoveryCode, .recover, .addSession, .removeSession: true
-      case .openSession, .closeSession, .rotate, .createRecoveryCode, .removeRecoveryCode, .removePassword: false
+      case .authenticate, .passphrase, .checkRecoveryCode, .recover, .changePassword, .rewrap: true
+      case .openSession, .closeSession, .rotate, .createRecoveryCode, .removeRecoveryCode, .removePassword, .addSession,
+        .removeSession:
+        false
       }
     }
+
+    /// Whether a second secret comes behind the token.
+    var hasSecond: Bool { self == .recover || self == .changePassword || self == .rewrap }
 
     /// Whether it matters if the login has a password. Others do not look into the system's file of them.
     var asksForLogin: Bool { self == .openSession || self == .removePassword }
@@ -35,7 +42,7 @@ struct DeriveRequest: ~Copyable {
       switch self {
       case .rotate, .createRecoveryCode, .checkRecoveryCode, .recover, .removeRecoveryCode, .addSession, .removeSession:
         true
-      case .authenticate, .openSession, .closeSession, .passphrase, .removePassword: false
+      case .authenticate, .openSession, .closeSession, .passphrase, .removePassword, .changePassword, .rewrap: false
       }
     }
   }
@@ -62,10 +69,14 @@ struct DeriveRequest: ~Copyable {
   /// In the place of the device key service's socket; empty for that.
   let device: String
   /// The password, the passphrase that the prompt is about, or a recovery code; empty for a login without one, and
-  /// before the password is removed the one until now.
+  /// before the password is removed the one until now. Where it is changed, the new one.
   let token: SecureBytes
-  /// The login password that is to open the vault from now on; empty but for `recover`.
-  let password: SecureBytes
+  /// With `recover` the login password that is to open the vault from now on; with `changePassword` the former one, and
+  /// with `rewrap` that or a recovery code; else empty.
+  let second: SecureBytes
+
+  /// Whether a prompt for the login password, or `latchkey unlock`, asked for it.
+  var isUnlock: Bool { operation == .authenticate && service == "latchkey-unlock" }
 
   private static let sizeLimit = 16384
   private static let tokenLimit = 4096
@@ -101,12 +112,12 @@ struct DeriveRequest: ~Copyable {
     guard (texts[4...6] + texts[8...9]).allSatisfy({ $0.isEmpty || $0.hasPrefix("/") }) else { return nil }
     guard let prompt = DeriveRequest.promptNumber(texts[7]), prompt > 0 || operation != .passphrase,
       let end = DeriveRequest.fieldEnd(bytes, position),
-      let last = operation == .recover ? DeriveRequest.fieldEnd(bytes, end) : end, last == bytes.byteCount,
+      let last = operation.hasSecond ? DeriveRequest.fieldEnd(bytes, end) : end, last == bytes.byteCount,
       !operation.needsToken || end - position > 2,
       end - position - 2 <= DeriveRequest.tokenLimit,
-      operation != .recover || (3...DeriveRequest.tokenLimit + 2).contains(last - end),
+      !operation.hasSecond || (3...DeriveRequest.tokenLimit + 2).contains(last - end),
       let token = try? SecureBytes(copying: bytes.extracting((position + 2)..<end)),
-      let password = try? SecureBytes(copying: bytes.extracting(min(end + 2, last)..<last))
+      let second = try? SecureBytes(copying: bytes.extracting(min(end + 2, last)..<last))
     else { return nil }
     self.operation = operation
     mayFound = bytes.unsafeLoad(fromByteOffset: 2, as: UInt8.self) & 1 == 0
@@ -116,7 +127,7 @@ struct DeriveRequest: ~Copyable {
     (services, device) = (texts[8], texts[9])
     self.prompt = prompt
     self.token = token
-    self.password = password
+    self.second = second
   }
 
   /// A decimal number of 1 to 2^63 - 1 as the module writes it, or 0 for an empty text; nil for all else.

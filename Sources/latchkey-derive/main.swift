@@ -4,7 +4,8 @@ import Glibc
 import Posix
 import Sodium
 
-/// The module waits 3 s in all; whatever hangs here, hangs alone and ends before that. A command line waits longer.
+/// The module waits 3 s in all; whatever hangs here, hangs alone and ends before that. What a person has just been asked
+/// for, and a command line, may take longer.
 private func limitTime(seconds: Int = 2) -> Bool {
   signal(SIGALRM, SIG_DFL)
   var limit = itimerval(it_interval: timeval(), it_value: timeval(tv_sec: seconds, tv_usec: 800_000))
@@ -24,7 +25,7 @@ private func work(_ channel: borrowing FileDescriptor) -> DeriveResult {
   guard chdir("/") == 0 else { return .internalError }
   umask(0o077)
   guard let request = DeriveRequest.receive(from: channel) else { return .badRequest }
-  if request.operation.isCommand { guard limitTime(seconds: Derivation.commandLimit) else { return .internalError } }
+  if request.limit > 2 { guard limitTime(seconds: request.limit) else { return .internalError } }
   guard let account = Account(name: request.user) else { return .internalError }
   // Another name of root's number is no reason to touch root's vault.
   guard account.uid != 0 || request.user == "root" else { return .noVault }
@@ -38,7 +39,8 @@ private func work(_ channel: borrowing FileDescriptor) -> DeriveResult {
     try Process.become(account)
     // Changing the user takes both back.
     try Process.forbidInspection()
-    try Process.dieWithParent()
+    // The system may have the new password already: it is to open the vault, whatever becomes of who changed it.
+    if request.operation == .changePassword { try Process.outliveParent() } else { try Process.dieWithParent() }
   } catch { return .internalError }
   return Derivation(request, account: account, login: password, admission: admission, begun: begun).run()
 }

@@ -20,7 +20,7 @@ struct Latchkey: ParsableCommand {
       StatusCommand.self, LockCommand.self, UnlockCommand.self, FindCommand.self, GetCommand.self, AddCommand.self,
       EditCommand.self, RemoveCommand.self, PassphraseCommand.self, BackupCommand.self, RestoreCommand.self,
       RotateCommand.self, RecoveryCommand.self, ProtectorCommand.self, RulesCommand.self, DeviceCommand.self,
-      LogCommand.self, DoctorCommand.self,
+      LogCommand.self, StartEmptyCommand.self, AsideCommand.self, DoctorCommand.self,
     ])
 
   @OptionGroup var place: Place

@@ -46,7 +46,7 @@ struct RootKeyAsking: ParsableArguments {
     let conversation = KeepingConversation(terminal)
     let outcome = Authentication.run(
       service: "latchkey-unlock", user: account.name, terminal: ttyname(0).map { String(cString: $0) },
-      folder: pamFolder, conversation: conversation)
+      folder: pamFolder, environment: ["LATCHKEY_FORMER": "no"], conversation: conversation)
     switch outcome {
     case _ where terminal.wasCancelled: throw Failure.cancelled
     case .refused(let text): throw Failure.refused(text)

@@ -45,6 +45,7 @@ struct StatusCommand: ParsableCommand {
     let recovery_code: Bool
     let passwordless: Bool
     let older_files: [String]
+    let needs_former_password: Bool
     let opened_without_password: Bool
     let protectors: [ListedProtector]
 
@@ -75,7 +76,8 @@ struct StatusCommand: ParsableCommand {
         former_keys_needed: status.rotation.needsFormerKeys), recovery_code: status.recoveryCodeCreated > 0,
       passwordless: status.passwordless,
       older_files: (status.hasOlderKeybag ? ["keybag"] : []) + (status.hasOlderDatabase ? ["vault.db"] : []),
-      opened_without_password: status.openedWithoutPassword, protectors: status.protectors.map(ListedProtector.init))
+      needs_former_password: status.needsFormerPassword, opened_without_password: status.openedWithoutPassword,
+      protectors: status.protectors.map(ListedProtector.init))
     return String(decoding: try encoder.encode(report), as: UTF8.self)
   }
 

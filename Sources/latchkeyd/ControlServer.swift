@@ -62,6 +62,10 @@ protocol ControlHandler: AnyObject {
   func accessLog(below number: UInt64) throws(Refusal) -> AccessLogPage
   /// Removes all of the access log; how many entries there were.
   func clearAccessLog(for peer: LocalSocket.Peer) throws(Refusal) -> UInt64
+  /// A password that PAM accepted does not open the vault.
+  func noteOtherPassword()
+  /// Puts the vault in a folder aside; where it is then.
+  func startEmpty(folder: String) throws(Refusal) -> String
 }
 
 /// Why the daemon does not do what a peer asks.
@@ -269,6 +273,11 @@ private final class ControlPeer: PromptConnection {
       answer { () throws(Refusal) in .accessLog(try handler.accessLog(below: number)) }
     case .clearAccessLog:
       answer { () throws(Refusal) in .accessLogCleared(try handler.clearAccessLog(for: connection.peer)) }
+    case .noteOtherPassword:
+      handler.noteOtherPassword()
+      answer(.noted)
+    case .startEmpty(let folder):
+      answer { () throws(Refusal) in .putAside(try handler.startEmpty(folder: folder)) }
     case .malformed: end()
     }
   }

@@ -33,6 +33,9 @@ final class Daemon {
   private var settle: EventSource?
   /// Why the vault of a login without a password did not open, as it was logged.
   var passwordlessProblem: String?
+  /// Whether the login password was changed without Latchkey, as far as a login has shown since.
+  var needsFormerPassword = false
+  let formerPasswordNotice = FormerPasswordNotice()
   /// What the journal has of the vault's problems.
   private var toldProblems: Set<String> = []
   /// When it is tried again at the earliest, on the clock of `Process.now`.
@@ -70,10 +73,13 @@ final class Daemon {
       isLockerUp: { [session] in session.machine.lockerUp },
       defaultClass: { [rules] attributes in rules.decision(for: attributes)?.rule.accessibility ?? .whenUnlocked },
       presentFingers: { [unowned self] in presentFingers($0) },
-      facts: { [session] in
-        VaultObject.Facts(state: session.state.name, isFirstUnlocked: session.state != .sealed)
+      facts: { [session, unowned self] in
+        VaultObject.Facts(
+          state: session.state.name, isFirstUnlocked: session.state != .sealed,
+          needsFormerPassword: needsFormerPassword)
       },
-      connected: { [session] bus in
+      connected: { [session, formerPasswordNotice] bus in
+        formerPasswordNotice.use(bus)
         do { try session.watch?.hearScreenSavers(on: bus) } catch {
           Journal.log(.warning, "screen savers cannot be heard: \(error)")
         }
@@ -191,7 +197,10 @@ extension Daemon: ControlHandler {
     switch hello.stage {
     case .authenticate: break
     case .openSession: session.watch?.pamSessionOpened()
-    case .closeSession: session.watch?.pamSessionClosed()
+    case .closeSession:
+      session.watch?.pamSessionClosed()
+      // Who logs in after that is to hear of it as well.
+      formerPasswordNotice.forget()
     }
   }
 
@@ -294,6 +303,8 @@ extension Daemon: ControlHandler {
   /// To be called when the vault took keys over.
   func keysCame() {
     idle?.resume()
+    needsFormerPassword = false
+    formerPasswordNotice.forget()
     tellDestroyed()
     // The session's state may be what it was: a collection's own lock is no part of it.
     sessionStateChanged()
@@ -314,7 +325,8 @@ extension Daemon: ControlHandler {
     status.lockerUp = machine.lockerUp
     status.staged = machine.hasStagedKeys
     status.classes = AccessibilityClass.allCases.map { .init(name: $0.name, isPresent: vault.hasKey($0)) }
-    status.problems = vault.problems + rules.problems
+    status.problems = vault.problems + rules.problems + (needsFormerPassword ? [Daemon.formerPasswordProblem] : [])
+    status.needsFormerPassword = needsFormerPassword
     status.vaultPath = vault.path
     status.generation = vault.keybag?.generation ?? 0
     status.deviceKey = vault.deviceIsMissing ? "unavailable" : vault.deviceBackend?.rawValue ?? ""
@@ -365,7 +377,7 @@ extension Daemon: SessionWatchDelegate {
     switch reason {
     case .sessionsEnded, .noSession: vault.forgetOlderFiles()
     // The person who is to read it has not gone.
-    case .started, .keysFailed, .hibernation: break
+    case .started, .keysFailed, .hibernation, .putAside: break
     }
     archive?.cancel("the vault was locked meanwhile")
     presence?.service?.sessionEnded()
@@ -393,6 +405,7 @@ extension Daemon: SessionWatchDelegate {
   func sessionStateChanged() {
     // A lock that found no key to erase, as where the login has no password, is one all the same.
     if isLockerUp { dropGrants() }
+    tellOfFormerPassword()
     presence?.stateChanged()
     prompts.stateChanged()
   }

@@ -14,7 +14,8 @@ import Testing
     .outcome(.staged), .outcome(.wrongKeys), .outcome(.refused("")), .outcome(.unusable("vault.db is damaged: ä€😀")),
     .locked, .status(Status()), .status(.full), .mayRotate, .neededEpoch(.max), .passcodeItemsDestroyed(0),
     .passcodeItemsDestroyed(.max), .declined("not now"), .accessLogCleared(.max),
-    .accessLog(AccessLogPage(lines: [], hasMore: false)), .accessLog(AccessLogPage.specimen),
+    .accessLog(AccessLogPage(lines: [], hasMore: false)), .accessLog(AccessLogPage.specimen), .noted,
+    .putAside("/home/alice/.local/share/latchkey-aside-20261122-020000"),
   ])
   func repliesSurviveTheWay(_ reply: ControlReply) {
     #expect(ControlReply(decoding: reply.encoded) == reply)
@@ -23,7 +24,7 @@ import Testing
   @Test func truncatedRepliesAreNone() {
     for reply in [
       ControlReply.need(.refused("why")), .outcome(.wrongKeys), .status(.full), .neededEpoch(7),
-      .passcodeItemsDestroyed(7), .accessLogCleared(7), .accessLog(AccessLogPage.specimen),
+      .passcodeItemsDestroyed(7), .accessLogCleared(7), .accessLog(AccessLogPage.specimen), .noted, .putAside("/home"),
     ] {
       for count in 0..<reply.encoded.count {
         #expect(ControlReply(decoding: Array(reply.encoded.prefix(count))) == nil)
@@ -151,6 +152,22 @@ import Testing
     return Arrived(generation: delivery.generation, founded: delivery.founded, former: delivery.former)
   }
 
+  @Test func theVaultIsPutAsideOnlyByTheNameOfItsFolder() {
+    var out = ControlPacket.begin(.startEmpty)
+    out.text("/home/alice/.local/share/latchkey", limit: ControlPacket.pathLimit)
+    guard case .startEmpty("/home/alice/.local/share/latchkey") = ControlConnection.decode(out.bytes.span.bytes) else {
+      Issue.record("it was not read")
+      return
+    }
+    // A packet that is no more than an operation says nothing, nor does a longer one.
+    for bytes in [[1, 29], out.bytes + [0], Array(out.bytes.dropLast()), [1, 28, 0]] as [[UInt8]] {
+      guard case .malformed = ControlConnection.decode(bytes.span.bytes) else {
+        Issue.record("\(bytes) is a request")
+        return
+      }
+    }
+  }
+
   @Test func moreGenerationsThanAKeybagHasAreNoDelivery() {
     let most = [UInt8](repeating: 1, count: 89 + 68 * 7)
     let tooMany = [UInt8](repeating: 1, count: 89 + 68 * 8)
@@ -207,6 +224,7 @@ extension Status {
     status.hasOlderDatabase = true
     status.openedWithoutPassword = true
     status.protectors = [.init(kind: 1, state: 2, created: 3), .init(kind: 3, state: 1, created: .max)]
+    status.needsFormerPassword = true
     return status
   }
 }

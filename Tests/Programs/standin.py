@@ -13,8 +13,7 @@ VERSION = 1
 HELLO, UNLOCK, STATUS, LOCK, PROMPT, PROMPT_ENDED = 1, 2, 3, 4, 5, 6
 DERIVATION, PASSPHRASE, DECLINED = 7, 8, 255
 ROTATE, MAY_ROTATE, NEEDED_EPOCH = 21, 22, 23
-DEVICE_SECRET, DESTROY = 24, 25
-UNLOCK_SESSION = 30
+DEVICE_SECRET, DESTROY, NOTE_OTHER_PASSWORD, START_EMPTY, UNLOCK_SESSION = 24, 25, 28, 29, 30
 PRESENT, NEW = 0, 1
 LOGIN, COLLECTION, NEW_PASSPHRASE, ITEM, NEW_ITEM_PASSPHRASE, ITEM_ACCESS = 1, 2, 3, 4, 5, 6
 ACCEPTED, DISMISSED, UNAVAILABLE, WRONG_ANSWERS = 0, 1, 2, 3
@@ -89,7 +88,8 @@ class Daemon:
 
     It stands for the device key as well: `device_secret` None answers as that does, and `secrets` has what each wrapping
     holds, of which `wrapping` is the present protector's. `wanted` has kind, vault and protector of each question for a
-    secret, `destructions` whether the password was said to be gone."""
+    secret, `destructions` whether the password was said to be gone. `notes` counts how often a password was said to open
+    nothing, `put_aside` has the folders that were to be put aside."""
 
     IDENTITY = bytes(range(0xD0, 0xE0))
 
@@ -105,6 +105,7 @@ class Daemon:
         self.device_secret, self.destroy = None, bytes([VERSION, DESTROY]) + struct.pack("<Q", 0)
         self.sessions = []
         self.secrets, self.wrapping, self.wanted, self.destructions = {}, None, [], []
+        self.notes, self.put_aside = 0, []
         self.on_request = lambda operation: None
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._listener.bind(self.path)
@@ -189,6 +190,15 @@ class Daemon:
             assert packet[2:] in (b"\0", b"\1")
             self.destructions.append(packet[2] == 1)
             return self._next("destroy", DESTROY)
+        if operation == NOTE_OTHER_PASSWORD:
+            assert len(packet) == 2
+            self.notes += 1
+            return packet
+        if operation == START_EMPTY:
+            (size,) = struct.unpack_from("<H", packet, 2)
+            assert len(packet) == 4 + size
+            self.put_aside.append(packet[4:].decode())
+            return bytes([VERSION, START_EMPTY]) + text(self.put_aside[-1] + "-aside-20261122-030405")
         if operation == DERIVATION:
             self.asked.append(*struct.unpack("<2xQ", packet))
             return self._next("derivation", DERIVATION)

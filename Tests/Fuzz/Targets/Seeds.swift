@@ -77,7 +77,7 @@ extension Target {
         [1, 7] + number,
         [1, 8] + number + [UInt8](repeating: 3, count: 32), [1, 9, 2, 1, 0, 0x61], [1, 10, 1, 0, 0x61], [1, 22],
         [1, 23], present.bytes, new.bytes, [1, 25, 0], [1, 25, 1], [1, 26] + number, [1, 27],
-        key.bytes.withUnsafeBytes { Array($0) },
+        key.bytes.withUnsafeBytes { Array($0) }, [1, 28], [1, 29, 2, 0, 0x2F, 0x61],
       ]
     case .controlReply:
       var status = Status()
@@ -92,15 +92,15 @@ extension Target {
       return [
         ControlReply.status(status), .need(.refused("not now")), .outcome(.unusable("why")), .outcome(.live), .locked,
         .deviceSecret(secret), .passcodeItemsDestroyed(7), .declined("not now"), .accessLog(Target.page),
-        .accessLogCleared(3),
+        .accessLogCleared(3), .noted, .putAside("/home/ann/.local/share/latchkey-aside-20261122-020000"),
       ].map(\.encoded)
     case .deriveRequest:
-      return [UInt8(2), 8, 10, 13].map { operation in
+      return [UInt8(2), 8, 10, 11, 12, 13].map { operation in
         var out = ByteWriter()
         out.put([1, operation, 0])
         let folders = ["/home/ann", "/run/user/1000", "/etc/shadow"]
         for text in ["ann", "login", "tty1", ""] + folders + ["", "/s", "/d", "password"] { out.text(text) }
-        if operation == 8 { out.text("another") }
+        if [8, 11, 12].contains(operation) { out.text("another") }
         return out.bytes
       }
     case .objectPath:

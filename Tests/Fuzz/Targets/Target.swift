@@ -142,6 +142,9 @@ enum Target: String, CaseIterable {
     case .clearAccessLog: require(input.count == 2, "more than a request")
     case .unlockSession(let delivery):
       require(delivery.vault.count == 16 && input.count == 62, "the size of a session's key")
+    case .noteOtherPassword: require(input.count == 2, "more than a request")
+    case .startEmpty(let folder):
+      require(input.count <= 4 + 4000 && folder.utf8.count <= 3 * 4000, "a folder's length")
     case .malformed: break
     }
   }
@@ -194,6 +197,8 @@ enum Target: String, CaseIterable {
     else { return }
     require(request.token.count <= 4096, "a token that is too long")
     require(request.operation != .authenticate || request.token.count > 0, "a login without a token")
+    require(request.operation.hasSecond == (request.second.count > 0), "a second secret")
+    require(request.second.count <= 4096, "a second secret that is too long")
     let paths = [request.home, request.runtime, request.shadow, request.services, request.device]
     for text in [request.user, request.service, request.tty, request.remoteHost] + paths {
       require(!text.utf8.contains(0), "a text with a NUL")
