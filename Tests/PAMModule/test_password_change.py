@@ -36,7 +36,7 @@ def test_both_passwords_go_to_the_helper(login):
     assert run.lines == ["the vault opens with the new password as well"] and run.priorities == [LOG_DEBUG]
     assert login.requests == [dict(
         operation="changePassword", flags=3, user=b"alice", service=b"login", tty=b"tty7", rhost=b"10.0.0.9", home=b"/srv/a",
-        runtime=b"/run/x", shadow=b"/srv/s", prompt=b"", token=NEW.encode(), second=TOKEN.encode())]
+        runtime=b"/run/x", shadow=b"/srv/s", prompt=b"", services=b"", device=b"", token=NEW.encode(), second=TOKEN.encode())]
     (record,) = login.records
     for secret in (TOKEN, NEW):
         assert secret.encode() not in record.everything
