@@ -10,9 +10,9 @@ import pathlib
 import pwd
 import shutil
 import socket
-import stat
 import struct
 import subprocess
+import sys
 import tempfile
 import time
 
@@ -20,6 +20,9 @@ import pytest
 from standin import Daemon
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "Tests/Integration"))
+import founding  # noqa: E402
+
 BUILT = pathlib.Path(os.environ.get("LATCHKEY_BUILT", ROOT / ".build/release")).resolve()
 IS_ROOT = os.geteuid() == 0
 PERSON = pwd.getpwuid(65534 if IS_ROOT else os.geteuid())
@@ -190,14 +193,9 @@ def login(folder, programs):
 
 
 @pytest.fixture(scope="session")
-def new_keybag(folder, programs):
-    """The keybag that a first login founds."""
-    place = folder / "first"
-    place.mkdir()
-    login = Login(place, programs / "latchkey-derive")
-    login.found()
-    assert stat.S_IMODE(login.keybag.stat().st_mode) == 0o600
-    return login.keybag.read_bytes()
+def new_keybag():
+    """The keybag that a first login founds, but that a password costs less to try."""
+    return founding.keybag(PASSWORD)
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ import resource
 import shutil
 import signal
 import socket
+import stat
 import subprocess
 import sys
 import time
@@ -134,6 +135,7 @@ def test_founding_whatever_the_daemon_says(login, need, outcome, expected):
 def test_founding_without_the_daemon(login):
     run = login.start(OPEN, runtime=login.folder / "nowhere")
     assert run.result() == FOUNDED
+    assert stat.S_IMODE(login.keybag.stat().st_mode) == 0o600
     first = login.keybag.read_bytes()
     daemon = login.daemon()
     assert login.run(AUTHENTICATE) == UNLOCKED, "the password waits for nobody: it opens what was founded"
@@ -601,20 +603,21 @@ def test_every_answer_comes_before_the_time_limit(login):
     assert run.seconds < 2.8
 
 
-def test_no_memory_is_an_answer(resident, new_keybag):
-    resident.daemon()
+def test_no_memory_is_an_answer(login):
+    login.found()
+    login.daemon()
     limit = 100 << 20
 
     def limited():
         resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
 
     for operation in (AUTHENTICATE, OPEN):
-        run = resident.start(operation, options=dict(preexec_fn=limited))
+        run = login.start(operation, options=dict(preexec_fn=limited))
         assert run.result() == NO_MEMORY
         assert run.seconds < 1
-    resident.keybag.unlink()
-    assert resident.start(OPEN, options=dict(preexec_fn=limited)).result() == NO_MEMORY
-    assert not resident.keybag.exists()
+    login.keybag.unlink()
+    assert login.start(OPEN, options=dict(preexec_fn=limited)).result() == NO_MEMORY
+    assert not login.keybag.exists()
 
 
 @as_root
