@@ -1,10 +1,11 @@
+import Bytes
 import Glibc
-import Keybag
 import Posix
 import Sodium
 import StandInDevice
 import Testing
 
+@testable import Keybag
 @testable import Vault
 
 extension Home {
@@ -254,9 +255,11 @@ struct SessionKeyTests {
     let file = home.read("keybag")
     var row = ByteWriter()
     try TierEpoch(number: 2, tiers: mine, root: try .random(), vault: home.keybag.vault).encode(into: &row)
-    let count = file.count - 64 - row.bytes.count - 1
-    var content = Array(file[..<(file.count - 64)]) + row.bytes + file[(file.count - 64)..<(file.count - 32)]
-    content[count] = 2
+    let end = file.count - 64
+    var content = Array(file[..<end])
+    content[end - row.bytes.count - 1] = 2
+    content += row.bytes
+    content += file[end..<(end + 32)]
     home.write("keybag", content + Sodium.checksum(content.span.bytes))
     do {
       let vault = home.vault()
