@@ -150,8 +150,9 @@ struct SessionKeyTests {
     let vault = try admitting()
     let session = try home.sessionKey()
     #expect(try vault.recognises(session))
-    #expect(refusal(vault, session) == .notFounded)
-    #expect(error { try vault.unlock(session) } == .notFounded)
+    let missing = VaultError.unavailable("vault.db: the file is missing")
+    #expect(refusal(vault, session) == missing)
+    #expect(error { try vault.unlock(session) } == missing)
     #expect(home.names == ["keybag", "keybag.lock"])
   }
 
@@ -209,11 +210,16 @@ struct SessionKeyTests {
       vault.seal()
       vault.settle()
     }
-    try home.keepSession()
     do {
       let first = vault()
       try home.unlock(first)
       settled(first)
+    }
+    try home.keepSession()
+    do {
+      let opened = vault()
+      try home.unlock(opened)
+      settled(opened)
     }
     let old = home.contents.filter { $0.key != "keybag.lock" }
     try home.keepSession()
