@@ -387,6 +387,9 @@ public struct Keybag: Equatable, Sendable {
       var protectors: [Protector] = []
       for _ in 0..<protectorCount { protectors.append(try Protector(decoding: &input)) }
       self.protectors = protectors
+      let sessions = protectors.count { $0.kind == .restricted }
+      let hasDevice = protectors.contains { $0.kind == .device }
+      guard sessions == 0 || (sessions == 1 && !hasDevice) else { throw KeybagError.unreasonable }
       let epochCount: UInt8 = try input.number()
       guard (1...Keybag.epochLimit).contains(Int(epochCount)) else { throw KeybagError.unreasonable }
       var epochs: [TierEpoch] = []

@@ -44,24 +44,30 @@ extension Protector {
         + AEAD.seal(tiers.session.bytes, key: wrap, associated: associated))
   }
 
+  /// The generation whose tier key C a session's protector has; nil for any other kind.
+  var sessionEpoch: UInt32? {
+    guard kind == .restricted, sealed.count == Protector.sessionSealedSize else { return nil }
+    return UInt32(
+      littleEndian: sealed.span.bytes.unsafeLoadUnaligned(fromByteOffset: Protector.sessionEpochOffset, as: UInt32.self)
+    )
+  }
+
   /// Tier key C of `epoch`, where `secret` is what the device key gave back of this protector's; nil where it is not.
   ///
   /// - Throws: ``KeybagError/damaged`` for one that was made for another generation, or other keys.
   func open(sessionSecret secret: borrowing Key, epoch: TierEpoch, vault: [UInt8]) throws(KeybagError) -> SessionKey? {
-    guard kind == .restricted else { return nil }
+    guard let number = sessionEpoch else { return nil }
     return try KeybagError.sodium { () throws(SodiumError) -> SessionKey? in
       guard Sodium.equal(try secret.tag(.protectorCommitment, [vault, id]), commitment) else { return nil }
       let wrap = try secret.derive(.sessionWrap, [vault, id])
-      let content = sealed.span.bytes
-      let number = UInt32(
-        littleEndian: content.unsafeLoadUnaligned(fromByteOffset: Protector.sessionEpochOffset, as: UInt32.self))
       guard number == epoch.number else { throw .decryptionFailed }
       let associated = Protector.bound(associated(vault), number: number, commitment: epoch.sessionCommitment)
       let opened = SessionKey(
         epoch: number,
         key: try Key(
           try AEAD.open(
-            content.extracting(droppingFirst: Protector.sessionKeyOffset), key: wrap, associated: associated)))
+            sealed.span.bytes.extracting(droppingFirst: Protector.sessionKeyOffset), key: wrap, associated: associated))
+      )
       guard try epoch.recognises(opened, vault: vault) else { throw .decryptionFailed }
       return opened
     }
@@ -93,16 +99,18 @@ extension Keybag {
   ///
   /// The keybag's tag is not looked at, as only the root key could: nothing else in this keybag is to be believed for it.
   ///
-  /// - Throws: ``KeybagError/wrongPassword`` when it is no protector's; ``KeybagError/damaged``.
+  /// - Throws: ``KeybagError/damaged``, also when it is no protector's: the device key gave it back as this keybag's.
   public func open(sessionSecret secret: borrowing Key) throws(KeybagError) -> SessionKey {
     for protector in protectors {
       if let opened = try protector.open(sessionSecret: secret, epoch: epoch, vault: vault) { return opened }
     }
-    throw .wrongPassword
+    throw .damaged
   }
 
-  /// Whether this is tier key C of the newest generation of this keybag. What the daemon asks before it believes a peer.
+  /// Whether this is tier key C of the newest generation of this keybag, which has a protector for it. What the daemon asks
+  /// before it believes a peer: without that, logins without a password open nothing, whoever has the key.
   public func recognises(_ session: borrowing SessionKey) throws(KeybagError) -> Bool {
+    guard sessionProtector?.sessionEpoch == session.epoch else { return false }
     do { return try epoch.recognises(session, vault: vault) } catch { throw .noMemory }
   }
 }

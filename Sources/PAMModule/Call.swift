@@ -241,6 +241,9 @@ struct Call {
 
   private func report(_ ending: Helper.Ending) {
     switch ending {
+    case .answered(.servicesUnbelieved):
+      Log.write(
+        Outcome.servicesUnbelieved.priority, Outcome.servicesUnbelieved.text, quoting: options.servicesPath, to: handle)
     case .answered(let outcome):
       log(outcome.priority, outcome.text)
     case .garbled:

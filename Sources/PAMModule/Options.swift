@@ -12,6 +12,8 @@ struct Options {
   private(set) var shadow = Text.empty
   /// A file in place of /etc/latchkey/services; empty for that one.
   private(set) var services = Text.empty
+  /// The path of that file.
+  private(set) var servicesPath = ("/etc/latchkey/services" as Literal).cString
   /// A socket in place of the device key service's; empty for that one.
   private(set) var device = Text.empty
   private(set) var helper: UnsafePointer<CChar> = latchkey_default_helper()
@@ -43,6 +45,7 @@ struct Options {
         guard Options.isAbsolute(path, handle) else { return nil }
       } else if let path = Options.value(of: "services=", in: argument) {
         services = Text(path, limit: Request.limit)
+        servicesPath = path
         guard Options.isAbsolute(path, handle) else { return nil }
       } else if let path = Options.value(of: "device=", in: argument) {
         device = Text(path, limit: Request.limit)

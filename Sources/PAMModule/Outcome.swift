@@ -105,7 +105,7 @@ enum Outcome: UInt8 {
     case .passwordless: "the login has no password, and the vault goes by that"
     case .sessionOpened: "opened without a password: what is readable behind the locked screen"
     case .noDeviceKey: "the device key service gives this login nothing to open the vault with"
-    case .servicesUnbelieved: "not believed, as others than root could have written it: /etc/latchkey/services"
+    case .servicesUnbelieved: "not believed, as others than root could have written it: "
     }
   }
 }

@@ -58,7 +58,7 @@ final class OpenCollection {
   /// Takes over tier keys of the generation `epoch`, and those of former ones, before ``open(share:vault:)``.
   ///
   /// - Parameter lacksFormer: whether there are former ones that were not given.
-  func take(unlocked: HeldKey?, session: HeldKey, epoch: UInt32, former: [FormerKeys], lacksFormer: Bool = false) {
+  func take(unlocked: HeldKey?, session: HeldKey, epoch: UInt32, former: [FormerKeys], lacksFormer: Bool) {
     self.epoch = epoch
     self.lacksFormer = lacksFormer && row.epoch < UInt64(epoch)
     if let unlocked { self.unlocked = unlocked }

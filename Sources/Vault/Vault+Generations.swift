@@ -24,20 +24,42 @@ extension Vault {
       try folder.synchronize()
       let remembered = try memory.note(present, of: store.vault, isBeginning: false, until: deadline)
       let older = remembered.map { OlderFiles(present, remembered: $0) } ?? []
-      if !older.isEmpty {
-        olderFiles.formUnion(older)
-        // Said before it is forgotten.
-        toldOfOlderFiles(older)
-      }
+      // Said before it is forgotten; but for what was, as the session began without a password.
+      tell(older, besides: comparedFiles)
+      comparedFiles = []
       try? raiseGeneration(tier)
       present.database = generation
       guard present != remembered else { return }
       _ = try memory.note(present, of: store.vault, isBeginning: !older.isEmpty, until: deadline)
-    } catch {
-      guard case .unavailable(let text) = error as? DeviceKeyError else { return }
-      noteProblem =
-        "\(DeviceKeyBackend.host.title): \(text); so it is not known whether an older copy of the vault was put back"
-    }
+    } catch { noteFailed(error) }
+  }
+
+  /// Asks what is remembered of the vault, and has nothing noted: for keys of which nobody has seen that the keybag around
+  /// them is genuine. Its generation is only what it says; that of the database is sealed under those keys.
+  func compareGenerations() {
+    noteProblem = nil
+    guard !isDamaged, share != nil, let memory = device?.memory, let keybag, let store else { return }
+    do {
+      let remembered = try memory.note(
+        VaultGenerations(keybag: 0, database: 0), of: store.vault, isBeginning: false,
+        until: Process.now + Vault.notePatience)
+      let present = VaultGenerations(keybag: keybag.generation, database: generation)
+      let older = remembered.map { OlderFiles(present, remembered: $0) } ?? []
+      tell(older, besides: comparedFiles)
+      comparedFiles.formUnion(older)
+    } catch { noteFailed(error) }
+  }
+
+  private func tell(_ older: OlderFiles, besides told: OlderFiles) {
+    olderFiles.formUnion(older)
+    let new = older.subtracting(told)
+    if !new.isEmpty { toldOfOlderFiles(new) }
+  }
+
+  private func noteFailed(_ error: any Error) {
+    guard case .unavailable(let text) = error as? DeviceKeyError else { return }
+    noteProblem =
+      "\(DeviceKeyBackend.host.title): \(text); so it is not known whether an older copy of the vault was put back"
   }
 
   private func raiseGeneration(_ tier: borrowing Key) throws(VaultError) {
@@ -54,5 +76,5 @@ extension Vault {
   }
 
   /// Ends what is said of older copies: the session is over.
-  public func forgetOlderFiles() { olderFiles = [] }
+  public func forgetOlderFiles() { (olderFiles, comparedFiles) = ([], []) }
 }

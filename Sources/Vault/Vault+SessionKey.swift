@@ -25,11 +25,13 @@ extension Vault {
   /// Takes the key over into memory. It must be this vault's: ``recognises(_:)``. Collections that were locked by themselves
   /// stay so.
   ///
-  /// How far keybag and database are is not noted: of that keybag, only this key is known to be genuine.
+  /// How far keybag and database are is compared with what is remembered, and not noted: of that keybag, only this key is
+  /// known to be genuine.
   public func unlock(_ session: borrowing SessionKey) throws(VaultError) {
     try check(session)
     // The keybag was read again for that, and what opens is to be of the generation that it now calls the newest.
     guard (try? recognises(session)) == true else { throw .unavailable("keybag: it was changed meanwhile") }
-    try takeOver(session.key, unlocked: nil, former: [], liftingMarksOf: [], isSigned: false)
+    try takeOver(session.key, unlocked: nil, former: [], liftingMarksOf: [], notesGenerations: false)
+    compareGenerations()
   }
 }

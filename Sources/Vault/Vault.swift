@@ -64,6 +64,8 @@ public final class Vault {
   var generation: UInt64 = 0
   /// In the place of which files an older copy was found; until ``forgetOlderFiles()``.
   public internal(set) var olderFiles: OlderFiles = []
+  /// Which of them were found at a login without a password, after which they are remembered as they were.
+  var comparedFiles: OlderFiles = []
   /// Called once for each older copy that is found.
   public var toldOfOlderFiles: (OlderFiles) -> Void = { _ in }
   /// Where the wrapping of items that were stored while locked goes on.
@@ -210,7 +212,8 @@ public final class Vault {
     (device, deviceProblem, passwordlessProblem, noteProblem) = (nil, nil, nil, nil)
     (movedKeyIsGone, passcodeItemsAreDead) = (false, false)
     (epoch, indexEpoch, generation, rewrapPosition) = (1, 1, 0, 0)
-    (destroyed, deadItems, olderFiles, accessLog) = ([], [], [], AccessLog())
+    (destroyed, deadItems, accessLog) = ([], [], AccessLog())
+    forgetOlderFiles()
   }
 
   func forget() {
@@ -338,10 +341,11 @@ public final class Vault {
   ///
   /// - Parameters:
   ///   - unlocked: tier key A's chain; nil where only tier key C is taken over.
-  ///   - isSigned: whether whoever brings them has seen that the keybag as a whole is genuine.
+  ///   - notesGenerations: whether it is noted how far the files are: whoever brings these keys has seen that the keybag as a
+  ///     whole is genuine.
   func takeOver(
     _ tier: borrowing Key, unlocked: KeyChain?, former: [FormerTiers], liftingMarksOf lifted: Set<Int64>,
-    isSigned: Bool = true
+    notesGenerations: Bool = true
   ) throws(VaultError) {
     let wasSealed = chains.session == nil
     do throws(VaultError) {
@@ -351,7 +355,7 @@ public final class Vault {
       throw error
     }
     // Keys that are staged come twice.
-    if isSigned, wasSealed || unlocked != nil { noteGenerations(tier) }
+    if notesGenerations, wasSealed || unlocked != nil { noteGenerations(tier) }
   }
 
   private func takeOverAll(

@@ -19,8 +19,10 @@ extension Derivation {
     guard let protector = keybag.sessionProtector, let wrapping = protector.deviceWrapping else {
       return .nothingNeeded
     }
+    // Right after the machine started, a TPM may take its time: as long as the daemon can still be told.
     let secret = try admission.unwrap(
-      wrapping.wrapped, context: DeviceSecret.context(vault: keybag.vault, protector: protector.id), until: deadline())
+      wrapping.wrapped, context: DeviceSecret.context(vault: keybag.vault, protector: protector.id),
+      until: end - Derivation.deliveryTime)
     return try deliver(try keybag.open(sessionSecret: secret), of: keybag, to: daemon)
   }
 
@@ -41,21 +43,27 @@ extension Derivation {
   /// Lets logins without a password open what is readable behind the locked screen. Takes the place of such a protector.
   borrowing func addSession() throws -> DeriveResult {
     let folder = try folder()
-    let keybag = try load(from: folder)
-    guard !keybag.isPasswordless else { return .nothingNeeded }
-    let opened = try keybag.open(password: request.token.bytes)
-    let secret = try newSessionSecret(of: try deviceKey(), vault: keybag.vault)
+    guard let opened = try openByPassword(try load(from: folder)) else { return .nothingNeeded }
+    let secret = try newSessionSecret(of: try deviceKey(), vault: opened.keybag.vault)
     try KeybagFile.replace(with: try opened.settingSession(secret), in: folder)
     return .unlocked
   }
 
   borrowing func removeSession() throws -> DeriveResult {
     let folder = try folder()
-    let keybag = try load(from: folder)
-    guard !keybag.isPasswordless else { return .nothingNeeded }
-    guard let next = try keybag.open(password: request.token.bytes).removingSession() else { return .nothingNeeded }
+    guard let opened = try openByPassword(try load(from: folder)), let next = try opened.removingSession() else {
+      return .nothingNeeded
+    }
     try KeybagFile.replace(with: next, in: folder)
     return .unlocked
+  }
+
+  /// nil where the login has no password: there is no such protector then.
+  private borrowing func openByPassword(_ keybag: Keybag) throws(KeybagError) -> Keybag.Opened? {
+    guard !keybag.isPasswordless else { return nil }
+    // What no login gives is not tried either.
+    guard request.token.count > 0 else { throw .wrongPassword }
+    return try keybag.open(password: request.token.bytes)
   }
 
   /// The keybag with new keys, with a protector of a session for them where this machine had one before. New keys do not

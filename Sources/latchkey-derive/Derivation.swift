@@ -17,12 +17,14 @@ struct Derivation: ~Copyable {
   let runtime: String
 
   /// By when every answer must be there, however many there are: before the time limit ends the process.
-  private let end: Int
+  let end: Int
 
   /// How long a command may take, in seconds.
   static let commandLimit = 30
   /// How long the daemon may take for one answer, in milliseconds.
   private let answerLimit: Int
+  /// How much of its time is kept for telling the daemon, in milliseconds.
+  static let deliveryTime = 300
   /// How long a login waits for the user's service manager to open the control socket, in milliseconds.
   private static let socketLimit = 1000
 

@@ -36,7 +36,7 @@ final class DeviceServer {
       guard let socket = try? listener.accept() else { return }
       guard let user = try? socket.peer().uid else { continue }
       let isKnown = store.isKnown(user)
-      let same = peers.values.count { $0.isKnown == isKnown && (!isKnown || $0.user == user) }
+      let same = peers.values.count { $0.isKnown == isKnown && (!isKnown || $0.countsFor == user) }
       guard same < DeviceServer.userLimit else { continue }
       let number = socket.number
       idle?.pause()
@@ -53,8 +53,8 @@ final class DeviceServer {
 
 /// One connection. What it may ask is decided by who opened it, and that of root by what it said of itself since.
 private final class DevicePeer {
-  let user: uid_t
-  let isKnown: Bool
+  private let user: uid_t
+  private(set) var isKnown: Bool
   private let socket: LocalSocket
   private let store: DeviceStore
   private let ended: () -> Void
@@ -64,6 +64,9 @@ private final class DevicePeer {
   /// Whose login it is, once root said so: whoever holds it since then may ask for that user's share of a session, and for
   /// nothing else. It is held by a process that is root no more.
   private var login: uid_t?
+
+  /// Whose places it takes: logins of a user's take none of root's.
+  var countsFor: uid_t { login ?? user }
 
   /// How long a peer may be silent.
   private static let silenceLimit = Duration.seconds(5)
@@ -139,6 +142,7 @@ private final class DevicePeer {
       case .session(let other):
         guard user == 0, other != 0 else { return try DeviceReply.refused("only root says whose login it is") }
         login = other
+        isKnown = store.isKnown(other)
       case .malformed: return nil
       }
       return try DeviceReply.done()

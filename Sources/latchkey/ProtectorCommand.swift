@@ -67,8 +67,7 @@ struct ProtectorCommand: ParsableCommand {
         let status = try place.status()
         guard status.generation > 0 else { throw DeriveProgram.Answer?.some(.noVault).failure(wrong: oldPassword) }
         guard !status.passwordless else {
-          throw Failure.declined(
-            "there is nothing to add: your login has no password, and the vault is always unlocked.")
+          throw Self.nothingToAdd
         }
         guard status.state == .unlocked else {
           throw Failure.declined("the vault is locked. Run 'latchkey unlock' first.")
@@ -83,12 +82,17 @@ struct ProtectorCommand: ParsableCommand {
         try confirm()
         let program = try asking.program(place, vault: status.vaultPath)
         let answer = try asking.askPassword(for: .addSession, of: program, status)
+        guard answer != .nothingNeeded else { throw Self.nothingToAdd }
         guard answer == .done else { throw answer.failure(wrong: oldPassword) }
         print("Logins without a password open your after-first-unlock secrets from now on.")
         if access("/etc/latchkey/services", F_OK) != 0 {
           print("No service is named yet: your administrator writes names into /etc/latchkey/services, one a line.")
         }
       }
+    }
+
+    private static var nothingToAdd: Failure {
+      .declined("there is nothing to add: your login has no password, and the vault is always unlocked.")
     }
 
     private func confirm() throws {
@@ -127,7 +131,12 @@ struct ProtectorCommand: ParsableCommand {
         guard answer == .done || answer == .nothingNeeded else { throw answer.failure(wrong: oldPassword) }
         print("Logins without a password open nothing of the vault from now on.")
         guard answer == .done else { return }
-        print("Older copies of the keybag still open at such a login, until 'latchkey rotate' makes them worthless.")
+        print(
+          """
+          An older copy of the keybag still opens at such a login, and after 'latchkey rotate' only what was in a copy of the
+          database of the same time. What ends that for all copies is 'latchkey device forget', by root, or to take the service
+          out of /etc/latchkey/services.
+          """)
       }
     }
   }

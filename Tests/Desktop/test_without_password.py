@@ -206,6 +206,38 @@ def test_no_key_of_the_rest_is_in_memory(guest, services):
             assert any(keys[name].kind == "class" for name in now & gone if name in keys), "these as well"
 
 
+GREETD = """
+[terminal]
+vt = "none"
+[default_session]
+command = "sleep infinity"
+user = "_greetd"
+[initial_session]
+command = "sleep infinity"
+user = "{name}"
+"""
+
+
+def test_greetds_automatic_login_opens_the_same(guest, services):
+    machine = guest.machine
+    services("greetd")
+    machine.path("/run/greetd-test.toml").write_text(GREETD.format(name=guest.name))
+    machine.root("rm", "-f", "/run/greetd.run")  # it logs in by itself once after each boot
+    cursor = machine.cursor()
+    machine.root("systemd-run", "--unit=greetd-test", "greetd", "--config", "/run/greetd-test.toml")
+    try:
+        told = "opened without a password, at a login by greetd"
+        eventually(lambda: told in machine.journal(cursor), 20, "the automatic login")
+        # One by a service that is not named looks at it.
+        with automatic(guest) as session:
+            assert states(session) == ("locked", True, True)
+            assert readable(session) == OPENED
+    finally:
+        machine.root("systemctl", "stop", "greetd-test.service", check=False)
+        machine.root("loginctl", "terminate-user", guest.name, check=False)
+    guest.await_end()
+
+
 # ---- who gets it ----
 
 

@@ -28,9 +28,25 @@ class Keys:
         self.key = self.keybag.tiers[self.epoch, "C"]
 
     def packet(self, **other):
-        given = {"key": self.key, "epoch": self.epoch, "vault": self.keybag.id, **other}
+        given = {
+            "key": self.key, "epoch": self.epoch, "vault": self.keybag.id, "generation": self.keybag.generation, **other}
         return packet(
-            UNLOCK_SESSION, given["vault"] + struct.pack("<QI", self.keybag.generation, given["epoch"]) + given["key"])
+            UNLOCK_SESSION, given["vault"] + struct.pack("<QI", given["generation"], given["epoch"]) + given["key"])
+
+
+def admit(session, epoch):
+    """Adds a session's protector for that generation to the keybag, as its owner does. No device key ever wrapped its secret."""
+    content = (session.vault / "keybag").read_bytes()
+    (root,) = (key.value for key in Keybag(content, session.password).keys if key.kind == "root")
+    end = 45
+    for _ in range(content[44]):
+        end += 96 + int.from_bytes(content[end + 94 : end + 96], "little")
+    protector = bytes([3, 1]) + secrets.token_bytes(16) + bytes(16) + secrets.token_bytes(16) + bytes(12)
+    protector += secrets.token_bytes(32) + struct.pack("<H72sI72s", 148, secrets.token_bytes(72), epoch, secrets.token_bytes(72))
+    generation = struct.pack("<Q", int.from_bytes(content[28:36], "little") + 1)
+    body = content[:28] + generation + content[36:44] + bytes([content[44] + 1]) + content[45:end] + protector + content[end:-64]
+    signed = body + kdf(root, "keybag-tag", body)
+    (session.vault / "keybag").write_bytes(signed + blake2b(signed))
 
 
 def bring(session, data, greeting=hello(stage=OPEN_SESSION, service="autologin")):
@@ -72,10 +88,32 @@ def sealed(session):
     assert session.login().returncode == 0
     for name in CLASSES:
         session.store(f"of {name}", "class", name, CLASS, name)
+    admit(session, 1)
     keys = Keys(session)
     session.restart()
     assert state(session) == ("sealed", False)
     return session, keys
+
+
+def test_without_a_protector_for_it_nobody_is_believed(session):
+    """Whoever has the key, and however he came by it: logins without a password open nothing by default."""
+    assert session.login().returncode == 0
+    session.restart()
+    cursor = len(session.log())
+    assert bring(session, Keys(session).packet()) == WRONG_KEYS
+    assert state(session) == ("sealed", False)
+    assert "a key without a password, from autologin, is none of this keybag's" in session.log()[cursor:]
+    # Nor by one of another generation.
+    admit(session, 2)
+    assert bring(session, Keys(session).packet()) == WRONG_KEYS
+    assert state(session) == ("sealed", False)
+
+
+def test_it_is_of_the_keybag_that_is_there(sealed):
+    session, keys = sealed
+    assert bring(session, keys.packet(generation=keys.keybag.generation - 1)) == WRONG_KEYS
+    assert bring(session, keys.packet(vault=bytes(16))) == WRONG_KEYS
+    assert bring(session, keys.packet()) == LIVE
 
 
 def test_it_opens_what_is_readable_behind_the_locked_screen(sealed):
@@ -145,6 +183,7 @@ def test_a_keybag_that_calls_another_key_its_own_opens_no_database(sealed):
 
 def test_no_database_is_made_by_it(session):
     assert session.login().returncode == 0
+    admit(session, 1)
     keys = Keys(session)
     session.stop_daemon()
     for file in session.vault.glob("vault.db*"):
@@ -174,7 +213,9 @@ def test_with_new_keys_it_is_the_newest(sealed):
     done = session.run("latchkey", "rotate", "--stdin", input=session.password + "\n")
     assert done.returncode == 0, done.stderr
     keys = Keys(session)
-    assert keys.epoch == 2
+    assert keys.epoch == 2 and len(keys.keybag.tiers) == 2
+    admit(session, 2)
+    keys = Keys(session)
     session.restart()
     assert bring(session, old.packet()) == WRONG_KEYS
     assert bring(session, keys.packet(epoch=1)) == WRONG_KEYS

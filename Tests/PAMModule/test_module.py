@@ -84,6 +84,12 @@ def test_options_reach_the_request(login):
     assert login.requests[-1]["flags"] == 2
 
 
+def test_the_list_that_is_not_believed_is_the_one_in_use(login):
+    login.configure("services=/srv/t")
+    login.behave("answer 22")
+    assert login.run("auth").lines == ["not believed, as others than root could have written it: /srv/t"]
+
+
 def test_helper_starts_clean(login):
     login.run("odd-signals", "leave-open", "auth")
     (record,) = login.records

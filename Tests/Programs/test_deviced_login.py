@@ -160,3 +160,22 @@ def test_in_a_tpm_as_well(sealed):
         assert login.unwrap(wrapped, LOGIN) == SHARE
     with sealed.peer(NOBODY) as peer:
         assert outcome(peer.unwrap, wrapped, LOGIN) == REFUSED
+
+
+@as_root
+def test_logins_of_a_users_take_his_places_and_none_of_roots(service):
+    """However many of them wait for something: another user's login still comes through, and so does what root asks."""
+    wrapped = wrapped_for(service, DAEMON)
+    crowd = [service.peer() for _ in range(8)]
+    try:
+        for peer in crowd:
+            peer.login_of(NOBODY)
+        with service.peer() as login, service.peer() as root:
+            login.login_of(DAEMON)
+            assert login.unwrap(wrapped, LOGIN) == SHARE
+            root.move(HOST)
+        with service.peer(NOBODY) as peer, pytest.raises(ConnectionResetError):
+            peer.identity()
+    finally:
+        for peer in crowd:
+            peer.close()

@@ -41,7 +41,8 @@ def test_added_and_removed(holder):
     assert PROMISE in done.stdout and "from now on" in done.stdout
     assert kinds(holder) == [1, 3]
     done = holder.run("protector", "remove", "session", "--stdin", *holder.options, input=PASSWORD + "\n")
-    assert done.returncode == DONE and "until 'latchkey rotate'" in done.stdout
+    assert done.returncode == DONE and "An older copy of the keybag still opens at such a login" in done.stdout
+    assert "latchkey device forget" in done.stdout and "/etc/latchkey/services" in done.stdout
     assert kinds(holder) == [1]
     done = holder.run("protector", "remove", "session", "--stdin", *holder.options, input=PASSWORD + "\n")
     assert done.returncode == DONE and "rotate" not in done.stdout
@@ -82,6 +83,16 @@ def test_what_it_is_refused_for(holder, facts, words):
     if "passwordless" in facts:
         done = holder.run("protector", "remove", "session", *holder.options)
         assert done.returncode == FAILED and words in done.stderr
+
+
+def test_a_vault_that_lost_its_password_meanwhile(holder, programs, folder):
+    """The daemon has not seen it yet, and the helper says that there is nothing to do."""
+    helper = folder / "says-nothing-needed"
+    helper.write_text("#!/bin/sh\ncat >/dev/null <&0\nprintf '\\001' >&0\n")
+    helper.chmod(0o755)
+    holder.options[holder.options.index("--derive-program") + 1] = helper
+    done = add(holder, "--yes")
+    assert done.returncode == FAILED and "your login has no password" in done.stderr and "failed" not in done.stderr
 
 
 def test_pam_decides_about_the_password(holder):
