@@ -56,7 +56,9 @@ struct Call {
   /// opens from now on by the present one.
   private func askFormer() {
     // What opens nothing there is no login password that was changed, but a code, say, and is to open nothing later.
-    guard !options.noFound, Variable.mayAskFormer(of: handle), let conversation = Conversation(of: handle) else { return }
+    guard !options.noFound, Variable.mayAskFormer(of: handle), let conversation = Conversation(of: handle) else {
+      return
+    }
     let news: Literal = "The login password was changed without Latchkey: the former one is needed once."
     let question: Literal = "Former login password, or recovery code: "
     conversation.tell(news.cString)

@@ -190,8 +190,8 @@ struct KeybagFileTests {
   @Test("Every error explains itself")
   func explanations() {
     let errors: [KeybagError] = [
-      .missing, .alreadyThere, .overtaken, .truncated, .foreign, .newerFormat(9), .damaged, .unreasonable, .wrongPassword,
-      .noMemory,
+      .missing, .alreadyThere, .overtaken, .truncated, .foreign, .newerFormat(9), .damaged, .unreasonable,
+      .wrongPassword, .noMemory,
       .file(PosixError("open", code: EPERM)),
     ]
     #expect(Set(errors.map(\.explanation)).count == errors.count)
