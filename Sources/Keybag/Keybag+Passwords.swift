@@ -34,18 +34,36 @@ extension Keybag {
 }
 
 extension Keybag.Opened {
-  /// The keybag that `password` opens as well, unproven, one generation later; nil where it opens it already.
+  /// The keybag that `password` opens as well, unproven and in front, one generation later; nil where one that is proven
+  /// has it already. Where it was chosen before and never used, its time begins again.
   ///
-  /// - Parameter password: not the one that opened.
+  /// - Parameters:
+  ///   - password: not the one that opened.
+  ///   - opensNothing: whether it is known already that no protector has it, so that none costs its time.
   public borrowing func addingPassword(
-    _ password: RawSpan, cost: PasswordCost = .compiledIn, now: UInt64 = Process.time
+    _ password: RawSpan, opensNothing: Bool = false, cost: PasswordCost = .compiledIn, now: UInt64 = Process.time
   ) throws(KeybagError) -> Keybag? {
     let (keybag, mine) = (self.keybag, self.protector)
-    for (place, other) in keybag.protectors.enumerated() where place != mine {
-      if let _ = try other.open(password: password, vault: keybag.vault) { return nil }
+    if !opensNothing {
+      for (place, other) in keybag.protectors.enumerated() where place != mine {
+        guard let _ = try other.open(password: password, vault: keybag.vault) else { continue }
+        guard other.state == .unproven else { return nil }
+        return try adding(other.renewed(until: now + Keybag.unprovenTime))
+      }
     }
+    let made = try Protector.make(
+      password: password, root: root, vault: keybag.vault, state: .unproven, cost: cost,
+      retireAfter: now + Keybag.unprovenTime)
+    return try adding(made)
+  }
+
+  /// The keybag with a password's protector in front, one generation later. Costs no Argon2id.
+  ///
+  /// - Parameter made: of this root key; where it is in the keybag already, it is moved.
+  public borrowing func adding(_ made: Protector) throws(KeybagError) -> Keybag {
     var protectors = keybag.protectors
-    let opener = protectors[mine].id
+    let opener = protectors[protector].id
+    protectors.removeAll { $0.id == made.id }
     while protectors.count(where: { $0.kind == .password }) >= Keybag.passwordLimit {
       // The one that opened is perhaps what the system goes on accepting.
       let others = protectors.indices.filter { protectors[$0].kind == .password && protectors[$0].id != opener }
@@ -53,10 +71,18 @@ extension Keybag.Opened {
       protectors.remove(at: oldest)
     }
     guard protectors.count < Keybag.protectorLimit else { throw .unreasonable }
-    let made = try Protector.make(
-      password: password, root: root, vault: keybag.vault, state: .unproven, cost: cost,
-      retireAfter: now + Keybag.unprovenTime)
     protectors.insert(made, at: 0)
     return try next { $0.protectors = protectors }
+  }
+
+  /// What another process has written in the place of the keybag, opened without any Argon2id; nil where that has another
+  /// root key, or lacks the protector that opened this one.
+  public borrowing func reopening(_ other: Keybag) throws(KeybagError) -> Keybag.Opened? {
+    let opener = keybag.protectors[protector].id
+    guard other.vault == keybag.vault, let place = other.protectors.firstIndex(where: { $0.id == opener }),
+      try other.isSigned(by: root)
+    else { return nil }
+    let copy = try KeybagError.sodium { () throws(SodiumError) in try root.duplicate() }
+    return Keybag.Opened(keybag: other, root: copy, protector: place)
   }
 }

@@ -283,13 +283,16 @@ public struct Keybag: Equatable, Sendable {
     tag = []
   }
 
-  /// Tries `password` on each protector.
+  /// Tries `password` on each protector, on those first that a login has proven: what was chosen and then refused is not to
+  /// cost every login its time.
   ///
   /// - Throws: ``KeybagError/wrongPassword`` when none opens; ``KeybagError/damaged`` when one does but the keybag is
   ///   not what was signed with its root key; ``KeybagError/noMemory``.
   public func open(password: RawSpan) throws(KeybagError) -> Opened {
-    for (index, protector) in protectors.enumerated() {
-      guard let root = try protector.open(password: password, vault: vault) else { continue }
+    let proven = protectors.indices.filter { protectors[$0].state != .unproven }
+    let others = protectors.indices.filter { protectors[$0].state == .unproven }
+    for index in proven + others {
+      guard let root = try protectors[index].open(password: password, vault: vault) else { continue }
       return try opened(root, by: index)
     }
     throw .wrongPassword
@@ -318,10 +321,15 @@ public struct Keybag: Equatable, Sendable {
   }
 
   private func opened(_ root: consuming Key, by protector: Int) throws(KeybagError) -> Opened {
+    guard try isSigned(by: root) else { throw .damaged }
+    return Opened(keybag: self, root: root, protector: protector)
+  }
+
+  /// Whether it is what was signed with that root key.
+  func isSigned(by root: borrowing Key) throws(KeybagError) -> Bool {
     let expected: [UInt8]
     do { expected = try root.tag(.keybagTag, [body]) } catch { throw .noMemory }
-    guard Sodium.equal(expected, tag) else { throw .damaged }
-    return Opened(keybag: self, root: root, protector: protector)
+    return Sodium.equal(expected, tag)
   }
 
   /// Whether these are the newest tier keys of this keybag. What the daemon asks before it believes a peer.
@@ -386,6 +394,10 @@ public struct Keybag: Equatable, Sendable {
       guard (1...Keybag.protectorLimit).contains(Int(protectorCount)) else { throw KeybagError.unreasonable }
       var protectors: [Protector] = []
       for _ in 0..<protectorCount { protectors.append(try Protector(decoding: &input)) }
+      // Each of them costs Argon2id at a wrong password.
+      guard protectors.count(where: { $0.kind == .password }) <= Keybag.passwordLimit else {
+        throw KeybagError.unreasonable
+      }
       self.protectors = protectors
       let sessions = protectors.count { $0.kind == .restricted }
       let hasDevice = protectors.contains { $0.kind == .device }

@@ -20,6 +20,12 @@ public enum KeybagFile {
     ([home] + folderNames).joined(separator: "/")
   }
 
+  /// The home folder of a vault's folder, the reverse of ``folderPath(home:)``; nil where it is no such path.
+  public static func home(ofFolder path: String) -> String? {
+    let suffix = folderPath(home: "")
+    return path.hasSuffix(suffix) ? String(path.dropLast(suffix.count)) : nil
+  }
+
   /// The path of the folder that the vault's own is in, and those that were put aside.
   public static func sharePath(home: String) -> String {
     ([home] + folderNames.dropLast()).joined(separator: "/")
@@ -102,12 +108,12 @@ public enum KeybagFile {
 
   /// Puts `next` in the place of a keybag that is still at the generation before.
   ///
-  /// - Throws: ``KeybagError/alreadyThere`` when another process was faster; nothing is overwritten then.
+  /// - Throws: ``KeybagError/overtaken`` when another process was faster; nothing is overwritten then.
   public static func replace(with next: Keybag, in folder: borrowing Folder) throws(KeybagError) {
     let lock = try KeybagError.file { () throws(PosixError) in try KeybagFile.lock(folder) }
     defer { extendLifetime(lock) }
     let present = try load(from: folder)
-    guard present.vault == next.vault, present.generation == next.generation - 1 else { throw .alreadyThere }
+    guard present.vault == next.vault, present.generation == next.generation - 1 else { throw .overtaken }
     try KeybagError.file { () throws(PosixError) in
       try folder.write(name, next.encoded.span.bytes, replacing: true)
     }

@@ -71,6 +71,13 @@ public struct Protector: Equatable, Sendable {
     (state, retireAfter) = (.proven, 0)
   }
 
+  /// The same, to be used until another time.
+  func renewed(until time: UInt64) -> Protector {
+    var other = self
+    other.retireAfter = time
+    return other
+  }
+
   /// Whether no login used it, and its time to be used is over.
   func isOutdated(at now: UInt64) -> Bool { state == .unproven && retireAfter != 0 && now >= retireAfter }
 

@@ -55,7 +55,10 @@ struct Call {
   /// The login password was changed without Latchkey: asks for the former one, or the recovery code, with which the vault
   /// opens from now on by the present one.
   private func askFormer() {
-    guard Variable.mayAskFormer(of: handle), let conversation = Conversation(of: handle) else { return }
+    // What opens nothing there is no login password that was changed, but a code, say, and is to open nothing later.
+    guard !options.noFound, Variable.mayAskFormer(of: handle), let conversation = Conversation(of: handle) else {
+      return
+    }
     let news: Literal = "The login password was changed without Latchkey: the former one is needed once."
     let question: Literal = "Former login password, or recovery code: "
     conversation.tell(news.cString)
@@ -83,9 +86,12 @@ struct Call {
   func openSession() {
     // Another session on the same handle has another end.
     Budget.logout.renew(in: handle)
-    runWithinBudget(
-      .openSession, token: Token.kept(of: Item.user.text(of: handle), in: handle),
-      mayFound: !Token.isFormer(in: handle))
+    let user = Item.user.text(of: handle)
+    let token = Token.kept(of: user, in: handle)
+    let before = Token.keptBefore(of: user, in: handle)
+    // The home folder that has the vault may be there only now.
+    if !before.isEmpty { _ = change(to: token, from: before) }
+    runWithinBudget(.openSession, token: token, mayFound: !Token.isFormer(in: handle))
   }
 
   func closeSession() {
@@ -104,36 +110,39 @@ struct Call {
     let kept = Token.kept(of: user, in: handle)
     let new = Text(string, limit: Token.limit)
     // A login whose password has expired began with the former one, which not every module passes on.
-    let isKnown = change(to: new, from: former.isEmpty ? kept : former)
+    let before = former.isEmpty ? kept : former
+    let outcome = change(to: new, from: before)
     guard !kept.isEmpty else { return }
     // The session opens with the one that the vault knows, and only the new one founds any.
-    guard isKnown else { return Token.becomesFormer(in: handle) }
-    guard Token.keep(new, of: user, in: handle) else {
+    guard let outcome, outcome.takesNewPassword else { return Token.becomesFormer(in: handle) }
+    var isFound = true
+    if case .noVault = outcome { isFound = false }
+    guard Token.keep(new, before: isFound ? .empty : before, of: user, in: handle) else {
       Log.write(LOG_ERR, "no memory for the token", to: handle)
       return Token.becomesFormer(in: handle)
     }
   }
 
-  /// Lets the vault open with a new password as well; false where that could not be done.
-  private func change(to new: Text, from former: Text) -> Bool {
+  /// Lets the vault open with a new password as well; nil where nothing was answered.
+  private func change(to new: Text, from former: Text) -> Outcome? {
     guard new.count <= Token.limit else {
       logTooLong()
-      return false
+      return nil
     }
     guard !former.isEmpty else {
       log(LOG_DEBUG, "the password is changed without the former one, which the vault keeps")
-      return false
+      return nil
     }
-    guard var request = beginRequest(.changePassword, prompt: .empty) else { return false }
+    guard var request = beginRequest(.changePassword, prompt: .empty) else { return nil }
     request.append(field: new)
     request.append(field: former)
-    guard let ending = send(request, until: Deadline(after: Budget.change)) else { return false }
+    guard let ending = send(request, until: Deadline(after: Budget.change)) else { return nil }
     guard case .answered(let outcome) = ending else {
       report(ending)
-      return false
+      return nil
     }
     log(outcome.priority, outcome.changeText)
-    return outcome.takesNewPassword
+    return outcome
   }
 
   /// Asks for the passphrase that a prompt of latchkeyd's is about, and lets the helper open the collection with it. The

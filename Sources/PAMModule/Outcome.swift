@@ -23,6 +23,7 @@ enum Outcome: UInt8 {
   case sessionOpened = 20
   case noDeviceKey = 21
   case servicesUnbelieved = 22
+  case overtaken = 23
 
   /// Everyday outcomes are for `debug` only; a password that does not fit is normal after a change by an administrator.
   var priority: Int32 {
@@ -30,7 +31,7 @@ enum Outcome: UInt8 {
     case .unlocked, .nothingNeeded, .noDaemon, .noVault, .founded, .closed, .passwordless, .sessionOpened: LOG_DEBUG
     case .wrongPassword: LOG_NOTICE
     case .refused, .daemonSilent, .noMemory, .homeUnavailable, .tooManyEpochs, .begun: LOG_WARNING
-    case .noDeviceKey, .servicesUnbelieved: LOG_WARNING
+    case .noDeviceKey, .servicesUnbelieved, .overtaken: LOG_WARNING
     case .damaged, .badRequest, .internalError: LOG_ERR
     }
   }
@@ -105,6 +106,7 @@ enum Outcome: UInt8 {
     case .passwordless: "the login has no password, and the vault goes by that"
     case .sessionOpened: "opened without a password: what is readable behind the locked screen"
     case .noDeviceKey: "the device key service gives this login nothing to open the vault with"
+    case .overtaken: "a login of the same moment changed the vault's keybag"
     case .servicesUnbelieved: "not believed, as others than root could have written it: "
     }
   }

@@ -10,23 +10,36 @@ extension Derivation {
   borrowing func changePassword() throws -> DeriveResult {
     guard !Sodium.equal(request.token.bytes, request.second.bytes) else { return .nothingNeeded }
     let folder = try folder()
-    do {
-      return try replacing(in: folder) { keybag throws(KeybagError) in
-        guard !keybag.isPasswordless else { return nil }
-        return try keybag.open(password: request.second.bytes).addingPassword(request.token.bytes)
+    let keybag = try load(from: folder)
+    guard !keybag.isPasswordless else { return .nothingNeeded }
+    let opened: Keybag.Opened
+    do throws(KeybagError) { opened = try keybag.open(password: request.second.bytes) } catch {
+      guard error == .wrongPassword else { throw error }
+      return try changeBack(keybag)
+    }
+    guard let next = try opened.addingPassword(request.token.bytes) else { return .nothingNeeded }
+    try write(next, by: opened, in: folder)
+    return .unlocked
+  }
+
+  /// The former password opens nothing, as it was set elsewhere. The new one may be what the vault knows; else it opens
+  /// nothing either.
+  private borrowing func changeBack(_ keybag: Keybag) throws(KeybagError) -> DeriveResult {
+    do throws(KeybagError) {
+      _ = try keybag.open(password: request.token.bytes)
+      return .nothingNeeded
+    } catch {
+      if error == .wrongPassword, let daemon = try? ControlClient(runtime: runtime, uid: account.uid) {
+        note(to: daemon)
       }
-    } catch KeybagError.wrongPassword {
-      // It was changed elsewhere before: the new one opens nothing either.
-      if let daemon = try? ControlClient(runtime: runtime, uid: account.uid) {
-        try? daemon.noteOtherPassword(until: deadline())
-      }
-      throw KeybagError.wrongPassword
+      throw error
     }
   }
 
   /// The login password, which PAM has accepted, opens nothing: the former one does, or the recovery code. From now on the
-  /// present one does, alone.
+  /// present one does as well, until a login shows that it stays: what PAM left here may be a code that serves once.
   borrowing func rewrap() throws -> DeriveResult {
+    guard request.mayFound else { return .refused }
     let daemon = try ControlClient(runtime: runtime, uid: account.uid)
     if let result = try greet(daemon, .authenticate) { return result }
     let folder = try folder()
@@ -34,7 +47,7 @@ extension Derivation {
     guard !keybag.isPasswordless else { return .nothingNeeded }
     let opened = try openByFormer(keybag)
     // All that takes time comes before the keys: who waited for those may log out at once, which ends this as well.
-    let next = try opened.settingPassword(request.token.bytes)
+    guard let next = try opened.addingPassword(request.token.bytes, opensNothing: true) else { return .nothingNeeded }
     // What is written is what opens: read as the next login will read it.
     let written = try Keybag(decoding: next.encoded)
     guard try written.recognises(try written.open(password: request.token.bytes).tiers()),
@@ -43,7 +56,7 @@ extension Derivation {
     // Only where its keys open the database: a keybag could have been put there together with keys of its own.
     let result = try deliver(opened, to: daemon)
     guard result == .unlocked else { return result }
-    try KeybagFile.replace(with: next, in: folder)
+    try write(next, by: opened, in: folder)
     return .unlocked
   }
 
@@ -57,18 +70,21 @@ extension Derivation {
     return try keybag.open(password: request.second.bytes)
   }
 
-  /// Writes what `change` makes of the keybag, once more where another process, as a login of the same moment, was faster.
-  private borrowing func replacing(
-    in folder: borrowing Folder, _ change: (Keybag) throws(KeybagError) -> Keybag?
-  ) throws(KeybagError) -> DeriveResult {
+  /// Writes the keybag that has one more password in front; where another process, as a login of the same moment, was
+  /// faster, what that has written with the same password. Nothing is derived again for it.
+  private borrowing func write(
+    _ next: Keybag, by opened: borrowing Keybag.Opened, in folder: borrowing Folder
+  ) throws(KeybagError) {
+    let made = next.protectors[0]
+    var next = next
     var triesLeft = 3
     while true {
       triesLeft -= 1
-      guard let next = try change(try load(from: folder)) else { return .nothingNeeded }
-      do throws(KeybagError) {
-        try KeybagFile.replace(with: next, in: folder)
-        return .unlocked
-      } catch { guard error == .alreadyThere, triesLeft > 0 else { throw error } }
+      do throws(KeybagError) { return try KeybagFile.replace(with: next, in: folder) } catch {
+        guard error == .overtaken, triesLeft > 0 else { throw error }
+      }
+      guard let again = try opened.reopening(try load(from: folder)) else { throw .overtaken }
+      next = try again.adding(made)
     }
   }
 }

@@ -19,8 +19,6 @@ struct Derivation: ~Copyable {
   /// By when every answer must be there, however many there are: before the time limit ends the process.
   let end: Int
 
-  /// How long a command may take, in seconds.
-  static let commandLimit = 30
   /// How long the daemon may take for one answer, in milliseconds.
   private let answerLimit: Int
   /// How much of its time is kept for telling the daemon, in milliseconds.
@@ -75,8 +73,8 @@ struct Derivation: ~Copyable {
     if let result = try greet(daemon, .authenticate) { return result }
     let folder = try folder()
     let keybag = try load(from: folder)
-    // Of a single password only a second login says that it stays.
-    let proves = try keybag.passwordCount > 1 && isLastStep(daemon)
+    // Of a single password only a second login says that it stays. A daemon that does not say how it is stops no unlock.
+    let proves = request.mayFound && keybag.passwordCount > 1 && (try? isLastStep(daemon)) ?? false
     return try unlock(keybag, of: folder, at: daemon, proving: proves)
   }
 
@@ -134,7 +132,10 @@ struct Derivation: ~Copyable {
     if let result = try greet(daemon, .openSession) { return result }
     let folder = try folder()
     let keybag = try load(from: folder)
-    guard keybag.isPasswordless else { return try unlock(keybag, of: folder, at: daemon, proving: true) }
+    // What may be no login password proves none.
+    guard keybag.isPasswordless else {
+      return try unlock(keybag, of: folder, at: daemon, proving: request.mayFound)
+    }
     return mayTrustToken ? try setFirstPassword(keybag, of: folder, at: daemon) : .nothingNeeded
   }
 
@@ -253,7 +254,7 @@ struct Derivation: ~Copyable {
     let opened: Keybag.Opened
     do throws(KeybagError) { opened = try keybag.open(password: request.token.bytes) } catch {
       // Whoever is logged in is to hear why the vault stays locked, and what helps.
-      if error == .wrongPassword { try? daemon.noteOtherPassword(until: deadline()) }
+      if error == .wrongPassword { note(to: daemon) }
       throw error
     }
     let result = try deliver(opened, to: daemon)
@@ -265,6 +266,12 @@ struct Derivation: ~Copyable {
       try? KeybagFile.replace(with: next, in: folder)
     }
     return result
+  }
+
+  /// Tells the daemon that a password opens nothing. Where none may found a vault, others than the login password are
+  /// expected, and say nothing of it.
+  borrowing func note(to daemon: borrowing ControlClient) {
+    if request.mayFound { try? daemon.noteOtherPassword(until: deadline()) }
   }
 
   borrowing func folder() throws(KeybagError) -> Folder {
@@ -279,6 +286,7 @@ struct Derivation: ~Copyable {
     case KeybagError.missing: .noVault
     case KeybagError.wrongPassword: .wrongPassword
     case KeybagError.noMemory: .noMemory
+    case KeybagError.overtaken: .overtaken
     case KeybagError.tooManyEpochs: .tooManyEpochs
     case KeybagError.file: .homeUnavailable
     case is DeviceKeyError: .noDeviceKey
@@ -290,10 +298,16 @@ struct Derivation: ~Copyable {
 }
 
 extension DeriveRequest {
-  /// How long all of it may take, in seconds. The module waits a little longer: where somebody has just been asked, longer
-  /// than a login may, as each password that is tried costs its time.
+  /// The longest of all, for a command line.
+  static let commandLimit = 30
+  /// For a login.
+  static let loginLimit = 2
+  /// Where somebody has just been asked: longer than a login may, as each password that is tried costs its time.
+  private static let askedLimit = 5
+
+  /// How long all of it may take, in seconds. The module waits a little longer (`Budget`).
   var limit: Int {
-    if operation.isCommand { return Derivation.commandLimit }
-    return operation == .changePassword || operation == .rewrap || isUnlock ? 5 : 2
+    if operation.isCommand { return Self.commandLimit }
+    return operation == .changePassword || operation == .rewrap || isUnlock ? Self.askedLimit : Self.loginLimit
   }
 }

@@ -40,4 +40,6 @@ enum DeriveResult: UInt8 {
   case noDeviceKey = 21
   /// The administrator's list of services is there, but could be somebody else's.
   case servicesUnbelieved = 22
+  /// A login of the same moment changed the keybag, again and again.
+  case overtaken = 23
 }

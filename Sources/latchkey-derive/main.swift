@@ -6,14 +6,14 @@ import Sodium
 
 /// The module waits 3 s in all; whatever hangs here, hangs alone and ends before that. What a person has just been asked
 /// for, and a command line, may take longer.
-private func limitTime(seconds: Int = 2) -> Bool {
+private func limitTime(seconds: Int = DeriveRequest.loginLimit) -> Bool {
   signal(SIGALRM, SIG_DFL)
   var limit = itimerval(it_interval: timeval(), it_value: timeval(tv_sec: seconds, tv_usec: 800_000))
   return setitimer(__itimer_which_t(ITIMER_REAL.rawValue), &limit, nil) == 0
 }
 
 private func work(_ channel: borrowing FileDescriptor) -> DeriveResult {
-  guard limitTime(seconds: Derivation.commandLimit + 1) else { return .internalError }
+  guard limitTime(seconds: DeriveRequest.commandLimit + 1) else { return .internalError }
   let begun = Process.now
   do {
     try Process.forbidInspection()
@@ -25,7 +25,7 @@ private func work(_ channel: borrowing FileDescriptor) -> DeriveResult {
   guard chdir("/") == 0 else { return .internalError }
   umask(0o077)
   guard let request = DeriveRequest.receive(from: channel) else { return .badRequest }
-  if request.limit > 2 { guard limitTime(seconds: request.limit) else { return .internalError } }
+  if request.limit > DeriveRequest.loginLimit { guard limitTime(seconds: request.limit) else { return .internalError } }
   guard let account = Account(name: request.user) else { return .internalError }
   // Another name of root's number is no reason to touch root's vault.
   guard account.uid != 0 || request.user == "root" else { return .noVault }

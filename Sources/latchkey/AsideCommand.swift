@@ -26,11 +26,8 @@ struct AsideCommand: ParsableCommand {
 
   /// Where the daemon has its vault; without one, where it would have it.
   private var share: String {
-    let suffix = "/" + KeybagFile.folderNames.joined(separator: "/")
-    if let path = try? place.status().vaultPath, path.hasSuffix(suffix) {
-      return KeybagFile.sharePath(home: String(path.dropLast(suffix.count)))
-    }
-    return KeybagFile.sharePath(home: Account(uid: getuid())?.home ?? "")
+    let told = (try? place.status().vaultPath).flatMap(KeybagFile.home(ofFolder:))
+    return KeybagFile.sharePath(home: told ?? Account(uid: getuid())?.home ?? "")
   }
 
   private static func folders(_ share: String) throws -> [String] {

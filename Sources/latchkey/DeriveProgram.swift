@@ -32,6 +32,7 @@ struct DeriveProgram {
     case tooManyEpochs = 14
     case begun = 15
     case noDeviceKey = 21
+    case overtaken = 23
   }
 
   let path: String

@@ -29,6 +29,8 @@ struct ListedProtector: Encodable {
 
   var isSession: Bool { kind == "session" }
 
+  var isPassword: Bool { kind == "password" }
+
   /// A few words, for a line with all of them.
   var text: String {
     switch kind {

@@ -31,8 +31,7 @@ struct RootKeyAsking: ParsableArguments {
   /// latchkey-derive for the vault of the daemon at `place`.
   func program(_ place: Place, vault path: String?) throws -> DeriveProgram {
     guard let account = Account(uid: getuid()) else { throw Failure.unavailable("you have no account") }
-    let suffix = "/" + KeybagFile.folderNames.joined(separator: "/")
-    let home = path.flatMap { $0.hasSuffix(suffix) ? String($0.dropLast(suffix.count)) : nil } ?? ""
+    let home = path.flatMap(KeybagFile.home(ofFolder:)) ?? ""
     return DeriveProgram(
       path: try DeriveProgram.find(deriveProgram), account: account, home: home, runtime: place.folder,
       device: deviceSocket ?? "")
@@ -143,6 +142,7 @@ extension DeriveProgram.Answer? {
     case .noMemory: .declined("there is not enough memory to check the password. Close something, and try again.")
     case .noDeviceKey:
       .deviceService("it is not there, or it does not answer")
+    case .overtaken: .declined("a login of the same moment was faster. Nothing was changed: try again.")
     case .homeUnavailable: .declined("the keybag cannot be written: is the disk full? Nothing was changed.")
     case .tooManyEpochs:
       .declined(

@@ -48,6 +48,7 @@ struct StatusCommand: ParsableCommand {
     let needs_former_password: Bool
     let opened_without_password: Bool
     let protectors: [ListedProtector]
+    let login_passwords: Int
 
     struct Rotation: Encodable {
       let epoch: UInt32
@@ -77,8 +78,12 @@ struct StatusCommand: ParsableCommand {
       passwordless: status.passwordless,
       older_files: (status.hasOlderKeybag ? ["keybag"] : []) + (status.hasOlderDatabase ? ["vault.db"] : []),
       needs_former_password: status.needsFormerPassword, opened_without_password: status.openedWithoutPassword,
-      protectors: status.protectors.map(ListedProtector.init))
+      protectors: status.protectors.map(ListedProtector.init), login_passwords: Self.passwordCount(status))
     return String(decoding: try encoder.encode(report), as: UTF8.self)
+  }
+
+  private static func passwordCount(_ status: Status) -> Int {
+    status.protectors.count { ListedProtector($0).isPassword }
   }
 
   static func text(_ status: Status) -> String {
@@ -97,6 +102,8 @@ struct StatusCommand: ParsableCommand {
     if status.passwordless {
       lines.append(("Login password", "none, so the vault is always unlocked, and the device key alone protects it"))
     }
+    let passwords = Self.passwordCount(status)
+    if passwords > 1 { lines.append(("Login passwords", "\(passwords), until a login with the newest one")) }
     if status.recoveryCodeCreated > 0 { lines.append(("Recovery code", "there is one")) }
     if status.generation > 0 {
       lines.append(("Opened by", status.protectors.map { ListedProtector($0).text }.joined(separator: ", ")))

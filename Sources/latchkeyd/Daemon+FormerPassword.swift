@@ -21,7 +21,7 @@ extension Daemon {
   /// Says it to the person who sits there. Behind a locker it may be a slip of the fingers, where the stack has the module
   /// in front of what refuses: then the right one follows before the locker goes.
   func tellOfFormerPassword() {
-    if needsFormerPassword && !isLockerUp { formerPasswordNotice.want() }
+    if needsFormerPassword && !isLockerUp { formerPasswordNotice.want(isOpen: session.state == .unlocked) }
   }
 
   func startEmpty(folder: String) throws(Refusal) -> String {

@@ -199,8 +199,8 @@ extension Daemon: ControlHandler {
     case .openSession: session.watch?.pamSessionOpened()
     case .closeSession:
       session.watch?.pamSessionClosed()
-      // Who logs in after that is to hear of it as well.
-      formerPasswordNotice.forget()
+      // Who logs in after the last one is to hear of it as well.
+      if session.machine.pamSessions == 0 { formerPasswordNotice.forget() }
     }
   }
 
@@ -223,7 +223,9 @@ extension Daemon: ControlHandler {
     // Nor has it of the keys of a generation that the keybag still has, and nothing hangs on any more.
     let epochs = vault.keybag?.epochs ?? []
     let drops = epochs.count > 1 && vault.neededEpoch == epochs.last?.number
-    return proves || drops || vault.lockedCollectionCount > 0 ? .keys(mayLift: false) : decision
+    // Nor does the state say that the password opens nothing, which the person can mend now.
+    let mends = needsFormerPassword && hello.service == AuthenticationPolicy.commandService
+    return proves || drops || mends || vault.lockedCollectionCount > 0 ? .keys(mayLift: false) : decision
   }
 
   /// A login, and the person who asks for it by name, open collections that were locked by themselves; a screen

@@ -7,6 +7,8 @@ final class FormerPasswordNotice {
   private var watch: BusSlot?
   private var isWanted = false
   private var wasSaid = false
+  /// Whether the vault was open when it was last to be said.
+  private var isOpen = false
   /// Whether an answer is still to come, and whether somebody else shows notifications since the question.
   private var isUnderWay = false
   private var isToBeRepeated = false
@@ -14,9 +16,14 @@ final class FormerPasswordNotice {
   private static let name = "org.freedesktop.Notifications"
   /// No name of a program or of a person is in it: others may look at the screen.
   private static let title = "The vault stays locked"
+  private static let openTitle = "The vault does not know your login password"
   private static let text = """
     The login password was changed without Latchkey. When something needs the vault, or you run 'latchkey unlock', you are \
     asked for the former password, or the recovery code, once.
+    """
+  private static let openText = """
+    The login password was changed without Latchkey. The vault is open, but once it is locked your password does not open \
+    it. 'latchkey unlock' asks for the former password, or the recovery code, once.
     """
 
   /// Says it on this connection from now on.
@@ -27,7 +34,8 @@ final class FormerPasswordNotice {
   }
 
   /// It is to be said, unless it was.
-  func want() {
+  func want(isOpen: Bool) {
+    self.isOpen = isOpen
     guard !wasSaid, !isWanted else { return }
     isWanted = true
     say()
@@ -67,8 +75,8 @@ final class FormerPasswordNotice {
       try out.appendString("Latchkey")
       try out.appendUInt32(0)
       try out.appendString("dialog-password")
-      try out.appendString(Self.title)
-      try out.appendString(Self.text)
+      try out.appendString(isOpen ? Self.openTitle : Self.title)
+      try out.appendString(isOpen ? Self.openText : Self.text)
       try out.appendStrings([])
       try out.appendDictionary("sv") { (_: inout MessageWriter) throws(BusError) in }
       try out.appendInt32(-1)

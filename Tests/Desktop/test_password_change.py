@@ -232,8 +232,9 @@ def test_chpasswd_by_root(owner):
     with owner.login(NEW) as session:
         assert "does not open the vault" in owner.machine.journal(cursor, "login")
         rewrap(session, owner.password, NEW)
+        assert passwords(owner) == 2
     owner.await_end()
-    assert passwords(owner) == 1 and reads(owner, NEW)
+    assert reads(owner, NEW) and passwords(owner) == 1
 
 
 def test_passwd_by_root(owner):

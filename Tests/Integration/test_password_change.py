@@ -62,6 +62,11 @@ def opens(session, password):
     return True
 
 
+def assert_new_alone(session, former):
+    assert opens(session, NEW) and not opens(session, former) and protectors(session) == 1
+    assert session.status()["login_passwords"] == 1
+
+
 # ---- with Latchkey ----
 
 
@@ -126,9 +131,13 @@ def test_the_login_goes_on_and_it_is_said(vault):
     assert vault.user not in title + text
     assert peer.get(VAULT_PATH, VAULT, "NeedsFormerPassword") is True
     assert "changed without Latchkey" in vault.run("latchkey", "status", check=True).stdout
-    # Once in a session, and again in the next.
+    # Once while anybody is in, and again after that.
     vault.locker()
     assert len(notifications.look()) == 1
+    vault.logout()
+    vault.login()
+    assert needs_former(vault) and len(notifications.look()) == 1
+    vault.logout()
     vault.logout()
     vault.login()
     wait_until(lambda: len(notifications.look()) == 2, "the next one")
@@ -187,9 +196,13 @@ def test_the_first_access_asks_for_the_former_one_once(vault):
     persons[0].expect("Former login password").type(former)
     assert [person.last_line() for person in persons] == ["what was kept"] * 3
     assert vault.status()["state"] == "unlocked" and not needs_former(vault)
-    assert opens(vault, NEW) and not opens(vault, former) and protectors(vault) == 1
+    # The former one stands behind it until a login shows that the present one stays.
+    assert opens(vault, NEW) and opens(vault, former) and vault.status()["login_passwords"] == 2
+    assert "Login passwords" in vault.run("latchkey", "status", check=True).stdout
     vault.logout()
     assert vault.login().returncode == 0 and vault.status()["state"] == "unlocked"
+    assert_new_alone(vault, former)
+    assert "Login passwords" not in vault.run("latchkey", "status", check=True).stdout
     assert former not in vault.log() and NEW not in vault.log()
 
 
@@ -206,14 +219,45 @@ def test_latchkey_unlock_asks_as_well(vault):
     assert vault.status()["state"] == "sealed" and opens(vault, former)
     done = Person(vault, "latchkey", "unlock").expect("Password:").type(NEW).expect(FORMER).type(former)
     assert "unlocked" in done.last_line() and done.status == 0
-    assert opens(vault, NEW) and not opens(vault, former)
+    assert opens(vault, NEW) and opens(vault, former)
+    # The next time it is the present one alone, and proves it.
+    vault.lock()
+    done = Person(vault, "latchkey", "unlock").expect("Password:").type(NEW)
+    assert "unlocked" in done.last_line() and done.status == 0
+    assert_new_alone(vault, former)
 
 
 def test_lines_of_standard_input(vault):
     former = change_elsewhere(vault)
     vault.login()
+    for lines in (NEW + "\n", f"{NEW}\nwrong\n"):
+        done = vault.run("latchkey", "unlock", "--stdin", input=lines)
+        assert done.returncode == 1 and ELSEWHERE in done.stderr and vault.status()["state"] == "sealed"
     done = vault.run("latchkey", "unlock", "--stdin", input=f"{NEW}\n{former}\n")
     assert done.returncode == 0 and vault.status()["state"] == "unlocked" and opens(vault, NEW)
+
+
+def test_an_open_vault_can_be_told_as_well(vault):
+    """It is noticed by passwd in the session, where the former one of the two opens nothing."""
+    notifications = Notifications(vault)
+    former = vault.password
+    vault.set_password("set by root")
+    assert vault.change_token("set by root", NEW).returncode == 0
+    vault.set_password(NEW)
+    assert needs_former(vault) and vault.status()["state"] == "unlocked"
+    wait_until(notifications.look, "the notification")
+    ((title, text),) = notifications.shown
+    assert "locked" not in title and "is open" in text and "latchkey unlock" in text
+    notifications.close()
+    done = vault.run("latchkey", "unlock", "--stdin", input=NEW + "\n")
+    assert done.returncode == 1 and "is open" in done.stderr and needs_former(vault)
+    done = vault.run("latchkey", "unlock", "--stdin", input=f"{NEW}\n{former}\n")
+    assert done.returncode == 0 and not needs_former(vault) and opens(vault, NEW)
+    assert "already" in vault.run("latchkey", "unlock", check=True).stdout
+    assert vault.lookup("service", "mail") == "what was kept"
+    vault.lock()
+    assert vault.locker().returncode == 0 and vault.status()["state"] == "unlocked"
+    assert_new_alone(vault, former)
 
 
 def test_the_recovery_code_will_do(vault):
@@ -222,6 +266,8 @@ def test_the_recovery_code_will_do(vault):
     vault.login()
     done = Person(vault, "latchkey", "unlock").expect("Password:").type(NEW).expect(FORMER).type(code.strip().lower())
     assert done.output() and done.status == 0
+    vault.logout()
+    assert vault.login().returncode == 0 and vault.status()["state"] == "unlocked"
     assert opens(vault, NEW) and not opens(vault, former)
     assert vault.status()["recovery_code"] and vault.lookup("service", "mail") == "what was kept"
 
@@ -363,14 +409,16 @@ def aside_or_none(session):
     return json.loads(done.stdout)["aside"] or None if done.returncode == 0 else None
 
 
-def test_without_a_vault(session):
+def test_without_a_vault(new_session):
+    session = new_session
     session.start_daemon()
     done = session.run("latchkey", "start-empty", "--yes")
     assert done.returncode == 1 and "there is no vault" in done.stderr
     assert session.run("latchkey", "aside", check=True).stdout == "No vault was put aside.\n"
 
 
-def test_a_login_without_a_password_can_start_empty_as_well(session):
+def test_a_login_without_a_password_can_start_empty_as_well(new_session):
+    session = new_session
     session.shadow("")
     session.login_without_password()
     assert session.status()["passwordless"]

@@ -49,11 +49,76 @@ struct PasswordChangeTests {
     #expect(opens(after, old, new, third) == [true, true, false])
   }
 
-  @Test("has nothing to add where the new password opens it already")
+  @Test("has nothing to add where one that is proven is chosen again")
   func already() throws {
     let keybag = try added(new, to: try proven(), by: old)
-    #expect(try keybag.open(with: old).addingPassword(new.span.bytes, cost: cheap) == nil)
     #expect(try keybag.open(with: new).addingPassword(old.span.bytes, cost: cheap) == nil)
+    #expect(try keybag.open(with: old).addingPassword(third.span.bytes, opensNothing: true, cost: cheap) != nil)
+  }
+
+  @Test("one that nobody used yet and is chosen again comes to the front, and its week begins again")
+  func again() throws {
+    let keybag = try added(third, to: try added(new, to: try proven(), by: old), by: old)
+    let opened = try keybag.open(with: old)
+    let next = try #require(try opened.addingPassword(new.span.bytes, cost: cheap, now: start + 6 * day))
+    #expect(next.generation == keybag.generation + 1 && next.passwordCount == 3)
+    #expect(next.protectors.map(\.id) == [1, 0, 2].map { keybag.protectors[$0].id })
+    #expect(next.protectors.map(\.retireAfter) == [start + 13 * day, start + 7 * day, 0])
+    #expect(opens(try login(old, next, days: 7), old, new, third) == [true, true, false])
+    #expect(opens(try login(new, next), old, new, third) == [false, true, false])
+  }
+
+  @Test("a password is tried on the proven one first, which costs no time of those that were refused")
+  func order() throws {
+    let keybag = try added(new, to: try proven(), by: old)
+    let costly = try keybag.open(with: old).next { keybag in
+      let refused = keybag.protectors[0]
+      keybag.protectors[0] = Protector(
+        kind: .password, state: .unproven, id: refused.id, created: refused.created, retireAfter: refused.retireAfter,
+        salt: refused.salt, cost: PasswordCost(passes: 11, memory: 1 << 40), commitment: refused.commitment,
+        sealed: refused.sealed)
+    }
+    #expect(opens(costly, old) == [true])
+    #expect(try costly.open(with: old).protector == 1)
+    #expect(failure { () throws(KeybagError) in _ = try costly.open(with: new) } == .unreasonable)
+  }
+
+  @Test("takes what another process wrote meanwhile without the password, unless that has other keys")
+  func reopening() throws {
+    let keybag = try proven()
+    let opened = try keybag.open(with: old)
+    let made = try added(new, to: keybag, by: old).protectors[0]
+    let other = try opened.settingRecoveryCode(try RecoveryCode.random())
+    guard let again = try opened.reopening(other) else {
+      Issue.record("not reopened")
+      return
+    }
+    let next = try Keybag(decoding: try again.adding(made).encoded)
+    #expect(next.generation == keybag.generation + 2)
+    #expect(next.protectors.map(\.kind) == [.password, .password, .recoveryCode])
+    #expect(opens(next, old, new) == [true, true])
+    func isReopened(_ other: Keybag) throws -> Bool {
+      if let _ = try opened.reopening(other) { return true }
+      return false
+    }
+    #expect(try !isReopened(try opened.rotated(password: old.span.bytes, cost: cheap).keybag))
+    #expect(try !isReopened(try opened.settingPassword(old.span.bytes, cost: cheap)))
+    #expect(try !isReopened(try Keybag.found(with: old, cost: cheap).keybag))
+    let file = other.encoded
+    let altered = try Keybag(decoding: file.with(file[Offset.state] ^ 1, at: Offset.state).resummed)
+    #expect(try !isReopened(altered))
+  }
+
+  @Test("with more than four is none")
+  func many() throws {
+    let opened = try proven().open(with: old)
+    for count in [4, 5] {
+      let keybag = try opened.next { keybag in
+        keybag.protectors = Array(repeating: keybag.protectors[0], count: count)
+      }
+      let seen = failure { () throws(KeybagError) in _ = try Keybag(decoding: keybag.encoded) }
+      #expect(seen == (count == 4 ? nil : .unreasonable))
+    }
   }
 
   @Test("loses the old one at the first login with the new one, however late")

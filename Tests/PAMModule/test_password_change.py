@@ -145,7 +145,7 @@ def expire(login, *commands, old=TOKEN, new=NEW, **environment):
     return run
 
 
-@pytest.mark.parametrize("result", [0, 1, 3])
+@pytest.mark.parametrize("result", [0, 1])
 def test_the_session_opens_with_the_new_one(expired, result):
     expired.behave(f"answer {result}")
     expire(expired)
@@ -155,7 +155,34 @@ def test_the_session_opens_with_the_new_one(expired, result):
     assert [request["flags"] for request in expired.requests] == [0, 0, 0]
 
 
-@pytest.mark.parametrize("behaviour", ["answer 5", "answer 7", "answer 9", "answer 10", "silent", "hang", "garbage"])
+def test_where_the_home_folder_is_mounted_by_the_session_the_vault_is_told_then(expired):
+    """No vault was there when the password was changed."""
+    expired.behave("answer 3")
+    with expired.pausing(
+            "auth", "chauthtok", "pause", "open", "pause", PAM_OLDAUTHTOK=TOKEN, PAM_AUTHTOK=NEW) as process:
+        await_pause(process)
+        (page,) = secret_pages(process.pid)
+        assert NEW.encode() in page and TOKEN.encode() in page
+        expired.behave("answer 0")
+        process.stdin.write("x")
+        process.stdin.flush()
+        await_pause(process)
+        assert secret_pages(process.pid) == []
+        process.communicate("x")
+    told = ("changePassword", NEW.encode(), TOKEN.encode())
+    assert sent(expired) == [("authenticate", TOKEN.encode(), None), told, told, ("openSession", NEW.encode(), None)]
+    assert [request["flags"] for request in expired.requests] == [0] * 4
+
+
+@pytest.mark.parametrize("size", [1, 4096])
+def test_the_longest_passwords_wait_for_the_session(expired, size):
+    expired.behave("answer 3")
+    expire(expired, "open", old="o" * size, new="n" * size)
+    assert sent(expired)[1:] == [("changePassword", b"n" * size, b"o" * size)] * 2 + [
+        ("openSession", b"n" * size, None), ("openSession", b"", None)]
+
+
+@pytest.mark.parametrize("behaviour", ["answer 5", "answer 7", "answer 9", "answer 10", "answer 23", "silent", "hang", "garbage"])
 def test_what_the_vault_does_not_know_opens_nothing_and_the_former_one_founds_nothing(expired, behaviour):
     """Where the helper could not be told, the former one still opens the vault; but none is founded with it."""
     (expired.helper.parent / "behaviour").write_text("first 0 0")
@@ -260,6 +287,13 @@ def test_no_other_service_asks(unlock, service):
     unlock.configure(service=service)
     unlock.run("auth", service=service)
     assert asked(unlock) == [] and len(unlock.records) == 1
+
+
+def test_where_none_may_be_founded_nobody_is_asked(unlock):
+    """A second factor behind the login password: what opens nothing is a code, and is to open nothing later."""
+    unlock.configure("no_found", service=UNLOCK)
+    run = authenticate(unlock)
+    assert asked(unlock) == [] and len(unlock.records) == 1 and run.lines == [WRONG]
 
 
 def test_the_application_may_want_none_of_it(unlock):

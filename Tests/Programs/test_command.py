@@ -19,7 +19,7 @@ KEYS = {
     "state", "first_unlocked", "lock_reasons", "locker_up", "staged", "classes", "problems", "vault", "generation",
     "device_key", "memory_locked", "name_owner", "lock_sources", "items", "collections", "locked_collections",
     "other_device_items", "rotation", "recovery_code", "passwordless", "older_files", "needs_former_password",
-    "opened_without_password", "protectors",
+    "opened_without_password", "protectors", "login_passwords",
 }  # fmt: skip
 PROMPT = "Password: "
 
@@ -121,6 +121,7 @@ def test_status_as_json(person):
         ("password", "retiring"), ("recovery-code", "proven"), ("session", "proven"), ("device", "unproven"),
         ("unknown", "unknown")]
     assert reported.pop("protectors")[2]["created"] == "2023-11-14T22:13:21Z"
+    assert reported.pop("login_passwords") == 1
     assert reported == {
         "state": "locked", "first_unlocked": True, "lock_reasons": ["the screen is locked"], "locker_up": True,
         "staged": True, "classes": {"when-unlocked": False, "always": True},

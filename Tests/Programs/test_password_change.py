@@ -13,9 +13,9 @@ import time
 
 import pytest
 from conftest import (ANYWHERE, AUTHENTICATE, BAD_REQUEST, CHANGE_PASSWORD, CREATE_CODE, DAMAGED, ENVIRONMENT, HOME_UNAVAILABLE,
-                      NO_DAEMON, NO_MEMORY, NO_VAULT, NOTHING_NEEDED, OPEN, PASSWORD, PERSON, REFUSED, REWRAP, UNLOCKED,
-                      WRONG_PASSWORD, as_root)
-from standin import LIVE, NOTHING, REFUSED as NEED_REFUSED, STAGED, UNLOCK_REFUSED, UNUSABLE, WRONG_KEYS, status
+                      NO_DAEMON, NO_FOUND, NO_MEMORY, NO_VAULT, NOTHING_NEEDED, OPEN, OVERTAKEN, PASSWORD, PERSON, REFUSED,
+                      REWRAP, ROTATE, UNLOCKED, WRONG_PASSWORD, as_root)
+from standin import declined, LIVE, NOTHING, REFUSED as NEED_REFUSED, STAGED, UNLOCK_REFUSED, UNUSABLE, WRONG_KEYS, status
 from test_rotate import create
 
 NEW, THIRD = "the new one ü", "a third"
@@ -128,9 +128,37 @@ def test_a_locker_proves_nothing_of_the_only_password(resident, new_keybag):
     assert resident.keybag.read_bytes() == new_keybag
 
 
+@pytest.mark.parametrize("operation, service", [(OPEN, "login"), (AUTHENTICATE, "i3lock"), (AUTHENTICATE, UNLOCK)])
+def test_what_may_be_no_login_password_proves_none(changed, operation, service):
+    changed.daemon().status = status(state=LOCKED)
+    assert changed.run(operation, token=NEW, service=service, flags=NO_FOUND) == UNLOCKED
+    assert states(changed) == [UNPROVEN, PROVEN] and opens(changed, PASSWORD) == [True]
+    assert changed.run(operation, token=NEW, service=service) == UNLOCKED and states(changed) == [PROVEN]
+
+
+def test_a_daemon_that_does_not_say_how_it_is_still_gets_keys(changed):
+    daemon = changed.daemon()
+    daemon.status = declined()
+    assert opens(changed, NEW) == [True] and len(daemon.deliveries) == 1
+    assert states(changed) == [UNPROVEN, PROVEN]
+
+
+def test_chosen_again_its_week_begins_again(changed):
+    (_, _, before), _ = protectors(changed)
+    # The clock counts seconds.
+    while int(time.time()) + WEEK <= before:
+        time.sleep(0.05)
+    assert change(changed) == UNLOCKED
+    assert states(changed) == [UNPROVEN, PROVEN] and protectors(changed)[0][2] > before
+    assert change(changed, THIRD) == UNLOCKED and change(changed) == UNLOCKED
+    assert states(changed) == [UNPROVEN, UNPROVEN, PROVEN]
+    changed.daemon()
+    assert opens(changed, NEW, THIRD, PASSWORD) == [True] * 3
+    assert changed.run(OPEN, token=NEW) == UNLOCKED and states(changed) == [PROVEN]
+
+
 def test_nothing_to_do(changed):
     before = changed.keybag.read_bytes()
-    assert change(changed) == NOTHING_NEEDED, "it is there already"
     assert change(changed, new=PASSWORD) == NOTHING_NEEDED, "the same"
     assert change(changed, new=PASSWORD, former=NEW) == NOTHING_NEEDED, "back again"
     assert changed.keybag.read_bytes() == before
@@ -142,6 +170,15 @@ def test_the_former_one_is_not_the_vaults(changed):
     daemon = changed.daemon()
     assert change(changed, THIRD, "wrong") == WRONG_PASSWORD
     assert daemon.notes == 1 and daemon.hellos == [] and changed.keybag.read_bytes() == before
+    assert change(changed, THIRD, "wrong", flags=NO_FOUND) == WRONG_PASSWORD and daemon.notes == 1
+
+
+def test_back_to_what_the_vault_knows_is_no_news(changed):
+    """Changed elsewhere, then by the person to the one from before that."""
+    daemon, before = changed.daemon(), changed.keybag.read_bytes()
+    assert change(changed, PASSWORD, "set by root") == NOTHING_NEEDED
+    assert change(changed, NEW, "set by root") == NOTHING_NEEDED
+    assert daemon.notes == 0 and changed.keybag.read_bytes() == before
 
 
 def test_at_most_four(changed):
@@ -286,15 +323,66 @@ def test_a_full_disk_changes_nothing(resident, operation, token, second):
         subprocess.run(["umount", "-l", place], check=True)
 
 
-def test_a_login_of_the_same_moment_is_no_reason_to_lose_the_change(resident):
-    """The keybag that was read is not the present one any more when the new one is to be written."""
-    daemon = resident.daemon()
-    assert resident.run(OPEN) == UNLOCKED
+@pytest.fixture(scope="module")
+def counter(folder):
+    """A library that writes a byte to a file for each password that is tried."""
+    source = folder / "count.c"
+    source.write_text("""
+        #include <dlfcn.h>
+        #include <fcntl.h>
+        #include <stddef.h>
+        #include <stdlib.h>
+        #include <unistd.h>
+        typedef unsigned long long ull;
+        typedef int derive(unsigned char *, ull, const char *, ull, const unsigned char *, ull, size_t, int);
+        int crypto_pwhash(unsigned char *o, ull on, const char *p, ull pn, const unsigned char *s, ull t, size_t m, int a) {
+          int file = open(getenv("LATCHKEY_COUNT"), O_WRONLY | O_APPEND | O_CLOEXEC);
+          if (write(file, "x", 1) != 1) abort();
+          close(file);
+          return ((derive *)dlsym(RTLD_NEXT, "crypto_pwhash"))(o, on, p, pn, s, t, m, a);
+        }
+    """)
+    subprocess.run(["cc", "-D_GNU_SOURCE", "-shared", "-fPIC", "-O1", "-o", folder / "count.so", source], check=True)
+    (folder / "count.so").chmod(0o755)
+    return folder / "count.so"
+
+
+class Counted:
+    """A run of the helper whose tries of passwords are counted."""
+
+    def __init__(self, person, counter, operation, **fields):
+        self.file = person.folder / "count"
+        self.file.write_bytes(b"")
+        self.file.chmod(0o666)
+        ENVIRONMENT["LATCHKEY_COUNT"] = str(self.file)
+        self.run = preloaded(person, counter, operation, **fields)
+        del ENVIRONMENT["LATCHKEY_COUNT"]
+
+    @property
+    def result(self):
+        return self.run.result(), self.file.stat().st_size
+
+
+def test_what_was_refused_costs_the_login_nothing(changed, counter):
+    changed.daemon()
+    assert change(changed, THIRD) == UNLOCKED and change(changed, "a fourth") == UNLOCKED
+    assert states(changed) == [UNPROVEN] * 3 + [PROVEN]
+    assert Counted(changed, counter, OPEN).result == (UNLOCKED, 1)
+    assert Counted(changed, counter, AUTHENTICATE, token="a fourth").result == (UNLOCKED, 2)
+    assert Counted(changed, counter, AUTHENTICATE, token="another").result == (WRONG_PASSWORD, 4)
+    # Opened, looked for in the other three, made.
+    assert Counted(changed, counter, CHANGE_PASSWORD, token="a fifth", password=PASSWORD).result == (UNLOCKED, 5)
+    # Opened, made, and opened as a login will: after the proven one.
+    assert Counted(changed, counter, REWRAP, token="a sixth", password=PASSWORD, service=UNLOCK).result == (UNLOCKED, 4)
+
+
+def overtake(resident, run):
+    """Writes another keybag between what the run has read and what it writes."""
     present = resident.keybag.read_bytes()
     # Another process holds the lock while this one waits for it, and writes meanwhile.
     with open(resident.vault / "keybag.lock", "r+b") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        run = resident.start(CHANGE_PASSWORD, token=NEW, password=PASSWORD, service="passwd")
+        run = run()
         # It opens the file of the lock when all has been computed.
         waits = lambda: any("keybag.lock" in os.readlink(file) for file in run.open_files() if os.path.lexists(file))
         end = time.monotonic() + 10
@@ -305,8 +393,33 @@ def test_a_login_of_the_same_moment_is_no_reason_to_lose_the_change(resident):
         other = next_generation(resident, present)
         assert struct.unpack_from("<Q", other, 28)[0] == generation + 1
         resident.write(resident.keybag, other)
-    assert run.result() == UNLOCKED
+    return other
+
+
+@pytest.mark.parametrize("operation, tries", [(CHANGE_PASSWORD, 2), (REWRAP, 4)])
+def test_a_login_of_the_same_moment_is_no_reason_to_lose_the_change(resident, counter, operation, tries):
+    """The keybag that was read is not the present one any more when the new one is to be written. No password is tried
+    again for that, as the time is that of one change."""
+    daemon = resident.daemon()
+    assert resident.run(OPEN) == UNLOCKED
+    counted = None
+
+    def start():
+        nonlocal counted
+        counted = Counted(resident, counter, operation, token=NEW, password=PASSWORD, service=UNLOCK)
+        return counted.run
+
+    overtake(resident, start)
+    assert counted.result == (UNLOCKED, tries)
     assert opens(resident, NEW, PASSWORD) == [True, True] and daemon.problems == []
+    assert [kind for kind, _, _ in protectors(resident)] == [1, 1, 2], "what the other one has written is there"
+
+
+def test_what_is_not_tried_again_says_so(resident):
+    resident.daemon()
+    assert resident.run(OPEN) == UNLOCKED
+    other = overtake(resident, lambda: setattr(resident, "late", resident.start(ROTATE)) or resident.late)
+    assert resident.late.result() == OVERTAKEN and resident.keybag.read_bytes() == other
 
 
 def next_generation(person, present):
@@ -337,17 +450,33 @@ def test_the_daemon_hears_that_the_password_opens_nothing(resident, operation):
     assert resident.run(operation, token=NEW) == WRONG_PASSWORD
     assert daemon.notes == 1 and daemon.deliveries == []
     assert resident.run(operation) == UNLOCKED and daemon.notes == 1
+    assert resident.run(operation, token=NEW, flags=NO_FOUND) == WRONG_PASSWORD and daemon.notes == 1, "no news there"
 
 
 def test_the_former_password_lets_the_present_one_open_it(resident):
     daemon = resident.daemon()
     assert rewrap(resident, prompt="7") == UNLOCKED
     assert daemon.hellos == [("authenticate", UNLOCK, "tty1", "")] and daemon.answered == [7]
-    assert protectors(resident) == [(1, PROVEN, 0)]
-    assert opens(resident, NEW, PASSWORD) == [True, False]
+    assert states(resident) == [UNPROVEN, UNPROVEN] and protectors(resident)[0][2] > 0
+    assert opens(resident, NEW, PASSWORD) == [True, True]
+    assert resident.run(OPEN, token=NEW) == UNLOCKED
+    assert protectors(resident) == [(1, PROVEN, 0)] and opens(resident, NEW, PASSWORD) == [True, False]
     keys = [(delivery.unlocked, delivery.session) for delivery in daemon.deliveries]
-    assert len(keys) == 2 and keys[0] == keys[1]
+    assert len(keys) == 5 and len(set(keys)) == 1
     assert not any(word.encode() in packet for packet in daemon.packets for word in (NEW, PASSWORD))
+
+
+@pytest.mark.parametrize("service", [UNLOCK, "login"])
+def test_codes_that_serve_once_do_not_end_the_password_that_works(changed, service):
+    """A second factor behind the login password, in latchkey-unlock: what PAM leaves is the code."""
+    changed.daemon()
+    before = changed.keybag.read_bytes()
+    assert rewrap(changed, "111111", flags=NO_FOUND, service=service) == REFUSED
+    assert changed.keybag.read_bytes() == before
+    for code in range(222222, 999999, 111111):
+        assert rewrap(changed, str(code)) == UNLOCKED
+    assert opens(changed, PASSWORD, "888888") == [True, True] and len(states(changed)) == 4
+    assert changed.run(OPEN) == UNLOCKED and opens(changed, PASSWORD) == [True]
 
 
 def test_of_several_former_ones_each_does_and_none_is_left(changed):
@@ -356,6 +485,8 @@ def test_of_several_former_ones_each_does_and_none_is_left(changed):
     for former in (PASSWORD, NEW):
         changed.write(changed.keybag, before)
         assert rewrap(changed, token=THIRD, second=former) == UNLOCKED
+        assert opens(changed, THIRD, PASSWORD, NEW) == [True, True, True]
+        assert changed.run(OPEN, token=THIRD) == UNLOCKED
         assert opens(changed, THIRD, PASSWORD, NEW) == [True, False, False]
 
 
@@ -365,9 +496,11 @@ def test_the_recovery_code_does_it_as_well_and_stays_valid(resident):
     code = text.strip()
     daemon = resident.daemon()
     assert rewrap(resident, second=code.lower()) == UNLOCKED
-    assert [kind for kind, _, _ in protectors(resident)] == [1, 2]
+    assert [kind for kind, _, _ in protectors(resident)] == [1, 1, 2]
+    assert resident.run(OPEN, token=NEW) == UNLOCKED
     assert opens(resident, NEW, PASSWORD) == [True, False]
     assert rewrap(resident, token=THIRD, second=code.replace("-", "")) == UNLOCKED
+    assert resident.run(OPEN, token=THIRD) == UNLOCKED
     assert opens(resident, THIRD, NEW) == [True, False]
     assert not any(code.encode() in packet for packet in daemon.packets)
     # A password that looks like a code is one all the same.
@@ -401,7 +534,7 @@ def test_rewrapping_that_is_killed_anywhere_leaves_what_opens(resident, new_keyb
     resident.daemon()
 
     def check(is_done):
-        assert opens(resident, NEW, PASSWORD) in ([[True, False]] if is_done else [[True, False], [False, True]])
+        assert opens(resident, NEW, PASSWORD) in ([[True, True]] if is_done else [[True, True], [False, True]])
 
     killed = kill_everywhere(
         resident, killer, lambda: resident.write(resident.keybag, new_keybag), REWRAP, check, token=NEW, password=PASSWORD,
