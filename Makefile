@@ -32,7 +32,8 @@ TEST_PACKAGES  := dbus dbus-user-session libpam-systemd systemd-container libsec
   python3-argon2 python3-jeepney python3-cryptography python3-keyring golang-docker-credential-helpers git \
   libsecret-1-dev binutils gcc libc6-dev openssl valgrind xdg-desktop-portal bubblewrap xvfb xdotool chromium \
   seahorse at-spi2-core gir1.2-atspi-2.0 libatk-adaptor gcr pinentry-curses pinentry-gtk2 tmux swtpm libtss2-tcti-swtpm0 \
-  fprintd libpam-fprintd
+  fprintd libpam-fprintd i3lock xss-lock xauth sway swaylock swayidle wtype mate-screensaver xsecurelock vlock libwww-perl \
+  xscreensaver-data
 BENCH_PACKAGES := gnome-keyring
 PACKAGES       := $(BUILD_PACKAGES) $(TEST_PACKAGES)
 

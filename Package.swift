@@ -74,6 +74,7 @@ let package = Package(
     .target(
       name: "DeviceStore", dependencies: ["Bytes", "Keybag", "Posix", "Sodium", "TSS"], swiftSettings: strict),
     .target(name: "ClassRules", dependencies: ["Keybag", "Posix", "YAML"], swiftSettings: strict),
+    .target(name: "Doctor", dependencies: ["CLinux", "Posix"], swiftSettings: strict),
     .target(name: "SessionState", dependencies: ["Systemd"], swiftSettings: strict),
     .target(name: "Biometry", dependencies: ["Systemd"], swiftSettings: strict),
     .target(
@@ -115,13 +116,14 @@ let package = Package(
     .executableTarget(
       name: "latchkey",
       dependencies: [
-        "Backup", "CLinux", "ClassRules", "Control", "DeviceService", "Gcrypt", "Keybag", "PAMClient", "Posix",
-        "Sodium",
+        "Backup", "CLinux", "ClassRules", "Control", "DeviceService", "Doctor", "Gcrypt", "Keybag", "PAMClient",
+        "Posix", "Sodium",
         "Systemd",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ], swiftSettings: strict, linkerSettings: [bindNow]),
     .executableTarget(
-      name: "latchkey-derive", dependencies: ["Control", "Keybag", "Posix", "Sodium"], swiftSettings: strict,
+      name: "latchkey-derive", dependencies: ["Control", "DeviceService", "Keybag", "Posix", "Sodium"],
+      swiftSettings: strict,
       linkerSettings: [bindNow]),
     .executableTarget(
       name: "latchkey-prompt",
@@ -182,6 +184,7 @@ let package = Package(
     .testTarget(
       name: "SecurityTests", dependencies: ["ItemProtection", "LocalAuthentication", "Security"],
       swiftSettings: strict),
+    .testTarget(name: "DoctorTests", dependencies: ["Doctor", "Scratch"], swiftSettings: strict),
     .testTarget(name: "YAMLTests", dependencies: ["YAML"], swiftSettings: strict),
     .testTarget(
       name: "ClassRulesTests", dependencies: ["ClassRules", "Keybag", "Scratch"], swiftSettings: strict),

@@ -58,5 +58,11 @@ static inline int linux_open_cached(int folder, const char *name, int flags) {
   return (int)syscall(SYS_openat2, folder, name, &how, sizeof how);
 }
 
+/// Opens `path` as if `folder` were the root folder, for links too. A descriptor, or -1 with errno.
+static inline int linux_open_in_root(int folder, const char *path, int flags) {
+  struct open_how how = {.flags = flags, .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
+  return (int)syscall(SYS_openat2, folder, path, &how, sizeof how);
+}
+
 /// Whether the process of a pidfd is alive still.
 static inline int linux_is_alive(int pidfd) { return syscall(SYS_pidfd_send_signal, pidfd, 0, 0, 0) == 0 || errno == EPERM; }

@@ -88,6 +88,13 @@ public struct ControlClient: ~Copyable {
     try outcome(of: try ControlClient.packet(delivery, .unlock), until: deadline)
   }
 
+  /// Delivers tier key C alone. The packet is erased when it is sent.
+  public borrowing func unlock(
+    _ delivery: consuming SessionDelivery, until deadline: Int
+  ) throws(ControlError) -> UnlockOutcome {
+    try outcome(of: try ControlClient.packet(delivery), until: deadline)
+  }
+
   /// Delivers the keys of a keybag that was given new ones. The packet is erased when it is sent.
   public borrowing func rotate(
     _ delivery: consuming TierDelivery, until deadline: Int
@@ -107,6 +114,10 @@ public struct ControlClient: ~Copyable {
   ) throws(ControlError) -> UnlockOutcome {
     guard case .outcome(let outcome) = try ask(packet.bytes, until: deadline) else { throw .broken }
     return outcome
+  }
+
+  private static func packet(_ delivery: consuming SessionDelivery) throws(ControlError) -> SecureBytes {
+    do { return try delivery.encoded(prefix: ControlPacket.begin(.unlockSession).bytes) } catch { throw .broken }
   }
 
   private static func packet(_ key: consuming PassphraseKey) throws(ControlError) -> SecureBytes {
@@ -216,6 +227,22 @@ public struct ControlClient: ~Copyable {
     try answer(ControlPacket.begin(.clearAccessLog), until: deadline) {
       if case .accessLogCleared(let count) = $0 { count } else { nil }
     }
+  }
+
+  /// Tells that a password which PAM accepted does not open the vault.
+  public borrowing func noteOtherPassword(until deadline: Int) throws(ControlError) {
+    try answer(ControlPacket.begin(.noteOtherPassword), until: deadline) { if case .noted = $0 { () } else { nil } }
+  }
+
+  /// Has the vault put aside, so that the next login founds another one.
+  ///
+  /// - Parameter folder: where the caller knows it to be; any other is left alone.
+  /// - Returns: where it is now.
+  /// - Throws: ``ControlError/declined(_:)``.
+  public borrowing func startEmpty(folder: String, until deadline: Int) throws(ControlError) -> String {
+    var out = ControlPacket.begin(.startEmpty)
+    out.text(folder, limit: ControlPacket.pathLimit)
+    return try answer(out, until: deadline) { if case .putAside(let path) = $0 { path } else { nil } }
   }
 
   /// Takes a prompt on: from now on this connection shows it, and the end of the connection is its end.

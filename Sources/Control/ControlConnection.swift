@@ -60,6 +60,9 @@ public struct ControlConnection: ~Copyable {
     case .rotate:
       guard let delivery = TierDelivery(decoding: fields) else { return .malformed }
       return .rotate(delivery)
+    case .unlockSession:
+      guard let delivery = SessionDelivery(decoding: fields) else { return .malformed }
+      return .unlockSession(delivery)
     case .passphrase:
       guard let key = PassphraseKey(decoding: fields) else { return .malformed }
       return .passphrase(key)
@@ -116,10 +119,14 @@ public struct ControlConnection: ~Copyable {
       guard let number = try? input.number(UInt64.self) else { return .malformed }
       return .accessLog(below: number)
     case .clearAccessLog: return .clearAccessLog
+    case .noteOtherPassword: return .noteOtherPassword
+    case .startEmpty:
+      guard let folder = input.text(limit: ControlPacket.pathLimit) else { return .malformed }
+      return .startEmpty(folder: folder)
     case .archiveReport:
       guard let line = try? input.number(UInt64.self) else { return .malformed }
       return .archiveReport(after: line)
-    case .unlock, .rotate, .passphrase, .giveChunk: return .malformed
+    case .unlock, .unlockSession, .rotate, .passphrase, .giveChunk: return .malformed
     }
   }
 

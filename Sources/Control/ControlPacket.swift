@@ -9,6 +9,8 @@ enum ControlPacket {
   static let declined: UInt8 = 255
   /// The largest packet, in bytes.
   static let sizeLimit = 32768
+  /// The longest path of a folder, in bytes.
+  static let pathLimit = 4000
   /// The largest request, in bytes, but for a chunk of a backup.
   static let requestLimit = 4096
 
@@ -35,6 +37,9 @@ enum ControlPacket {
     case destroyPasscodeItems = 25
     case accessLog = 26
     case clearAccessLog = 27
+    case noteOtherPassword = 28
+    case startEmpty = 29
+    case unlockSession = 30
   }
 
   static func begin(_ operation: Operation) -> ByteWriter {
@@ -91,6 +96,12 @@ public enum ControlRequest: ~Copyable {
   case accessLog(below: UInt64)
   /// Removes the entries of the access log.
   case clearAccessLog
+  /// A password that PAM accepted does not open the vault.
+  case noteOtherPassword
+  /// Puts the vault in this folder aside, so that the next login founds another one.
+  case startEmpty(folder: String)
+  /// Tier key C alone, for the session that was announced before.
+  case unlockSession(SessionDelivery)
   /// Nothing that this version knows.
   case malformed
 }
@@ -125,6 +136,10 @@ public enum ControlReply: Equatable, Sendable {
   case accessLog(AccessLogPage)
   /// To clearAccessLog: how many entries there were.
   case accessLogCleared(UInt64)
+  /// To noteOtherPassword: done.
+  case noted
+  /// To startEmpty: where the vault is now.
+  case putAside(String)
   /// To beginBackup and beginRestore: the number of the prompt for the passphrase.
   case archiveOpened(UInt64)
   /// To takeChunk.
@@ -220,6 +235,11 @@ public enum ControlReply: Equatable, Sendable {
       var out = ControlPacket.begin(.clearAccessLog)
       out.number(count)
       return out.bytes
+    case .noted: return ControlPacket.begin(.noteOtherPassword).bytes
+    case .putAside(let path):
+      var out = ControlPacket.begin(.startEmpty)
+      out.text(path, limit: ControlPacket.pathLimit)
+      return out.bytes
     case .declined(let reason):
       var out = ByteWriter()
       out.number(ControlPacket.version)
@@ -292,6 +312,10 @@ public enum ControlReply: Equatable, Sendable {
     case .clearAccessLog:
       guard let count = try? input.number(UInt64.self) else { return nil }
       self = .accessLogCleared(count)
+    case .noteOtherPassword: self = .noted
+    case .startEmpty:
+      guard let path = try? input.text() else { return nil }
+      self = .putAside(path)
     case .beginBackup:
       guard let number = try? input.number(UInt64.self) else { return nil }
       self = .archiveOpened(number)
@@ -305,7 +329,7 @@ public enum ControlReply: Equatable, Sendable {
       guard let page = ArchivePage(decoding: &input) else { return nil }
       self = .archiveReport(page)
     // Answered by an outcome, by nothing, or as beginBackup is.
-    case .passphrase, .rotate, .promptEnded, .beginRestore: return nil
+    case .passphrase, .rotate, .unlockSession, .promptEnded, .beginRestore: return nil
     }
   }
 }

@@ -18,6 +18,10 @@ public struct PromptRequest: Equatable, Sendable {
     case newItemPassphrase = 5
     /// The same as for ``item``, before what the item asks for is changed.
     case itemAccess = 6
+
+    /// Whether what modules say counts only once the person saw what it is about: a finger on the reader may have been for
+    /// something else.
+    public var needsAgreement: Bool { self == .item || self == .itemAccess }
   }
 
   /// The longest text, in bytes; what is longer is cut.

@@ -100,10 +100,34 @@ public struct Status: Equatable, Sendable {
   public var recoveryCodeCreated: UInt64 = 0
   /// Whether the login has no password, so that the vault is always unlocked.
   public var passwordless = false
+  /// Whether the session is past its first unlock by a login in which nobody gave a password.
+  public var openedWithoutPassword = false
+
+  /// One way into the vault.
+  public struct Protector: Equatable, Sendable {
+    /// What opens it, as ``Keybag/Protector/Kind`` has it: 1 password, 2 recovery code, 3 session, 4 device key.
+    public var kind: UInt8
+    /// How far it is to be believed, as ``Keybag/Protector/State`` has it: 0 unproven, 1 proven, 2 retiring.
+    public var state: UInt8
+    /// When it was made, in seconds since 1970.
+    public var created: UInt64
+
+    /// Puts them together.
+    public init(kind: UInt8, state: UInt8, created: UInt64) {
+      self.kind = kind
+      self.state = state
+      self.created = created
+    }
+  }
+
+  /// The ways into the vault.
+  public var protectors: [Protector] = []
   /// Whether the keybag is an older copy than the one that was open on this machine before.
   public var hasOlderKeybag = false
   /// Whether the database is.
   public var hasOlderDatabase = false
+  /// Whether the login password was changed without Latchkey, and the vault waits for the former one.
+  public var needsFormerPassword = false
 
   /// A status with nothing in it.
   public init() {}
@@ -145,7 +169,15 @@ public struct Status: Equatable, Sendable {
     out.number(epoch)
     out.number(recoveryCodeCreated)
     out.number(UInt8(passwordless ? 1 : 0))
-    out.number(UInt8((hasOlderKeybag ? 1 : 0) | (hasOlderDatabase ? 2 : 0)))
+    out.number(UInt8((hasOlderKeybag ? 1 : 0) | (hasOlderDatabase ? 2 : 0) | (needsFormerPassword ? 4 : 0)))
+    out.number(UInt8(openedWithoutPassword ? 1 : 0))
+    let protectors = self.protectors.prefix(Status.listLimit)
+    out.number(UInt8(protectors.count))
+    for protector in protectors {
+      out.number(protector.kind)
+      out.number(protector.state)
+      out.number(protector.created)
+    }
   }
 
   init?(decoding input: inout ByteReader) {
@@ -178,9 +210,15 @@ public struct Status: Equatable, Sendable {
       epoch = try input.number()
       recoveryCodeCreated = try input.number()
       passwordless = try input.number(UInt8.self) == 1
-      let older: UInt8 = try input.number()
-      hasOlderKeybag = older & 1 != 0
-      hasOlderDatabase = older & 2 != 0
+      let found: UInt8 = try input.number()
+      hasOlderKeybag = found & 1 != 0
+      hasOlderDatabase = found & 2 != 0
+      needsFormerPassword = found & 4 != 0
+      openedWithoutPassword = try input.number(UInt8.self) == 1
+      for _ in 0..<(try input.number(UInt8.self)) {
+        protectors.append(
+          Protector(kind: try input.number(), state: try input.number(), created: try input.number()))
+      }
     } catch { return nil }
   }
 

@@ -24,6 +24,7 @@ public enum DevicePacket {
     case move = 5
     case forget = 6
     case note = 7
+    case session = 8
   }
 
   enum Outcome: UInt8 {
@@ -66,6 +67,8 @@ public enum DeviceRequest: ~Copyable {
   case forget(uid_t)
   /// Remember how far a vault's files are.
   case note(VaultGenerations, vault: [UInt8], isBeginning: Bool)
+  /// From now on this connection is that of a user's login, and for nothing else.
+  case session(uid_t)
   /// Nothing that this version knows.
   case malformed
 
@@ -89,6 +92,9 @@ public enum DeviceRequest: ~Copyable {
     case .forget:
       let user: UInt32 = try input.number()
       return ends(6) ? .forget(user) : .malformed
+    case .session:
+      let user: UInt32 = try input.number()
+      return ends(6) ? .session(user) : .malformed
     case .move:
       guard let backend = DevicePacket.backend(try input.number()), ends(3) else { return .malformed }
       return .move(backend)
@@ -168,6 +174,9 @@ extension DevicePacket {
 
   /// Erase everything that is kept of a user.
   public static func forget(_ user: uid_t) throws(SodiumError) -> SecureBytes { try begin(.forget, number(user)) }
+
+  /// From now on this connection is that of a user's login.
+  public static func session(of user: uid_t) throws(SodiumError) -> SecureBytes { try begin(.session, number(user)) }
 
   /// Remember how far the files of the vault of that id, 16 bytes, are.
   public static func note(

@@ -40,9 +40,9 @@ public final class ServiceDeviceKey: DeviceKey, GenerationMemory {
     self.backend = backend
   }
 
-  private static let strange = DeviceKeyError.unavailable("its answer is not understood")
+  static let strange = DeviceKeyError.unavailable("its answer is not understood")
 
-  private static func packet(
+  static func packet(
     _ make: () throws(SodiumError) -> SecureBytes
   ) throws(DeviceKeyError) -> SecureBytes {
     do throws(SodiumError) { return try make() } catch { throw .unavailable("not enough memory") }
@@ -130,12 +130,30 @@ public final class ServiceDeviceKey: DeviceKey, GenerationMemory {
   private static func ask(
     _ packet: borrowing SecureBytes, at path: String, patience: Int
   ) throws(DeviceKeyError) -> SecureBytes {
+    try ask(packet, on: try connect(to: path), until: Process.now + patience)
+  }
+
+  /// A connection to the service at `path`.
+  static func connect(to path: String) throws(DeviceKeyError) -> LocalSocket {
+    do throws(PosixError) {
+      let socket = try LocalSocket.connect(to: path)
+      // A socket that somebody else put there would learn the shares.
+      let listener = try socket.peer().uid
+      guard listener == 0 || listener == geteuid() else { throw PosixError("its socket", code: EPERM) }
+      return socket
+    } catch { throw .unavailable(error.description) }
+  }
+
+  /// The fields of the answer on a connection.
+  static func ask(
+    _ packet: borrowing SecureBytes, on socket: borrowing LocalSocket, until deadline: Int
+  ) throws(DeviceKeyError) -> SecureBytes {
     var answer: SecureBytes
     do throws(SodiumError) { answer = try SecureBytes(count: DevicePacket.sizeLimit) } catch {
       throw .unavailable("not enough memory")
     }
     let size: Int
-    do throws(PosixError) { size = try exchange(packet, &answer, at: path, until: Process.now + patience) } catch {
+    do throws(PosixError) { size = try exchange(packet, &answer, on: socket, until: deadline) } catch {
       throw .unavailable(error.code == ETIMEDOUT ? "it does not answer" : error.description)
     }
     guard size > 0 else { throw .unavailable("it ended the connection") }
@@ -157,12 +175,9 @@ public final class ServiceDeviceKey: DeviceKey, GenerationMemory {
   }
 
   private static func exchange(
-    _ packet: borrowing SecureBytes, _ answer: inout SecureBytes, at path: String, until deadline: Int
+    _ packet: borrowing SecureBytes, _ answer: inout SecureBytes, on socket: borrowing LocalSocket,
+    until deadline: Int
   ) throws(PosixError) -> Int {
-    let socket = try LocalSocket.connect(to: path)
-    // A socket that somebody else put there would learn the shares.
-    let listener = try socket.peer().uid
-    guard listener == 0 || listener == geteuid() else { throw PosixError("its socket", code: EPERM) }
     try socket.send(packet.bytes)
     try socket.waitForPacket(until: deadline)
     let size = try answer.withUnsafeMutableBytes { buffer throws(PosixError) in try socket.receive(into: buffer) }

@@ -46,6 +46,9 @@ public enum DeviceShareKind: UInt8, Sendable {
   case bound = 1
   /// The device key and a secret that can be erased for good, for whenPasscodeSetThisDeviceOnly.
   case erasable = 2
+  /// The device key, which gives it back at a login alone: what opens tier key C where nobody gave a password. Of the
+  /// system service only.
+  case session = 3
 }
 
 /// Why the device key could not serve.

@@ -1,6 +1,7 @@
 import Sodium
 
-/// The key of a protector without a password: 32 random bytes that only the device key gives back.
+/// The key of a protector that hangs on the device key, of a vault without a password or of a session: 32 random bytes that only
+/// the device key gives back.
 public struct DeviceSecret: ~Copyable {
   /// The name of its protector: 16 random bytes.
   public let protector: [UInt8]
@@ -13,7 +14,7 @@ public struct DeviceSecret: ~Copyable {
   public struct Wrapping: Equatable, Sendable {
     /// The device key's identity: 16 bytes.
     public let identity: [UInt8]
-    /// What it made of the secret, in the kind ``DeviceShareKind/bound``: 72 bytes.
+    /// What it made of the secret, in the kind ``DeviceShareKind/bound``, or ``DeviceShareKind/session``: 72 bytes.
     public let wrapped: [UInt8]
 
     /// Their sizes, in bytes.

@@ -118,6 +118,11 @@ public final class FileDeviceKey: DeviceKey {
     Sodium.checksum(content.bytes.extracting(first: size - 32))
   }
 
+  /// Whoever reads the file has all that it wraps: it cannot keep anything for logins alone.
+  private static func check(_ kind: DeviceShareKind) throws(DeviceKeyError) {
+    guard kind != .session else { throw .unavailable("only the device key service keeps what is for logins alone") }
+  }
+
   private func wrapKey(_ kind: DeviceShareKind) throws(SodiumError) -> Key {
     var hash = try KeyedHash(key: key)
     hash.update(KeyLabel.deviceWrap.text)
@@ -132,6 +137,7 @@ public final class FileDeviceKey: DeviceKey {
   public func wrap(
     _ share: borrowing Key, _ kind: DeviceShareKind, context: [UInt8]
   ) throws(DeviceKeyError) -> [UInt8] {
+    try FileDeviceKey.check(kind)
     do { return AEAD.seal(share.bytes, key: try wrapKey(kind), associated: context) } catch {
       throw .unavailable("not enough memory")
     }
@@ -141,6 +147,7 @@ public final class FileDeviceKey: DeviceKey {
   ///
   /// - Throws: ``DeviceKeyError/otherDevice`` for anything else, damage included.
   public func unwrap(_ wrapped: [UInt8], _ kind: DeviceShareKind, context: [UInt8]) throws(DeviceKeyError) -> Key {
+    try FileDeviceKey.check(kind)
     do {
       return try Key(try AEAD.open(wrapped.span.bytes, key: try wrapKey(kind), associated: context))
     } catch {

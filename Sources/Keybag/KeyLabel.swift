@@ -17,6 +17,8 @@ public enum KeyLabel: CaseIterable, Sendable {
   case recoveryProof
   /// Recovery code -> the bits in it that tell a typing mistake.
   case recoveryCheck
+  /// Secret of a session's protector -> the key that wraps tier key C there.
+  case sessionWrap
   /// Root key -> the key that wraps one tier key.
   case tierWrap
   /// Root key -> the tag over the whole keybag.
@@ -78,6 +80,7 @@ public enum KeyLabel: CaseIterable, Sendable {
     case .recoveryHold: "latchkey/1/recovery-hold"
     case .recoveryProof: "latchkey/1/recovery-proof"
     case .recoveryCheck: "latchkey/1/recovery-check"
+    case .sessionWrap: "latchkey/1/session-wrap"
     case .tierWrap: "latchkey/1/tier-wrap"
     case .keybagTag: "latchkey/1/keybag-tag"
     case .tierCommitment: "latchkey/1/tier-commitment"

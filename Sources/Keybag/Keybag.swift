@@ -29,7 +29,7 @@ public struct Keybag: Equatable, Sendable {
   /// When the vault was founded, in seconds since 1970.
   public let founded: UInt64
   /// The ways to the root key: 1...16.
-  public private(set) var protectors: [Protector]
+  public internal(set) var protectors: [Protector]
   /// The tier keys, wrapped: the newest generation last, and before it those that something still hangs on.
   public private(set) var epochs: [TierEpoch]
   private var tag: [UInt8]
@@ -50,11 +50,11 @@ public struct Keybag: Equatable, Sendable {
   public struct Opened: ~Copyable {
     /// The keybag that was opened.
     public let keybag: Keybag
-    private let root: Key
+    let root: Key
     /// Which protector opened, by its place in ``Keybag/protectors``.
     public let protector: Int
 
-    fileprivate init(keybag: Keybag, root: consuming Key, protector: Int) {
+    init(keybag: Keybag, root: consuming Key, protector: Int) {
       self.keybag = keybag
       self.root = root
       self.protector = protector
@@ -73,12 +73,11 @@ public struct Keybag: Equatable, Sendable {
       try next { _ in }
     }
 
-    /// The keybag with the protector that opened marked as proven, one generation later. One that is retiring stays so.
-    public borrowing func proving() throws(KeybagError) -> Keybag {
-      let protector = self.protector
-      return try next { keybag in
-        if keybag.protectors[protector].state == .unproven { keybag.protectors[protector].state = .proven }
-      }
+    /// The keybag with the protector that opened marked as proven, and without those that end by that, one generation
+    /// later. One that is retiring stays so.
+    public borrowing func proving(now: UInt64 = Process.time) throws(KeybagError) -> Keybag {
+      let protectors = keybag.protectors(provenBy: protector, now: now)
+      return try next { $0.protectors = protectors }
     }
 
     /// The tier keys of the generations before the newest, oldest first.
@@ -158,15 +157,17 @@ public struct Keybag: Equatable, Sendable {
 
     /// The keybag without the generations of tier keys before `oldest`, one generation later; nil where it has none.
     ///
-    /// - Parameter proving: whether the protector that opened is marked as proven as well.
-    public borrowing func dropping(epochsBefore oldest: UInt32, proving: Bool) throws(KeybagError) -> Keybag? {
-      let (keybag, protector) = (self.keybag, self.protector)
+    /// - Parameter proving: whether the protector that opened is marked as proven as well, and others end by that.
+    public borrowing func dropping(
+      epochsBefore oldest: UInt32, proving: Bool, now: UInt64 = Process.time
+    ) throws(KeybagError) -> Keybag? {
+      let keybag = self.keybag
       let kept = keybag.epochs.filter { $0.number >= oldest }
-      let proves = proving && keybag.protectors[protector].state == .unproven
-      guard !kept.isEmpty, kept.count < keybag.epochs.count || proves else { return nil }
+      let protectors = proving ? keybag.protectors(provenBy: protector, now: now) : keybag.protectors
+      guard !kept.isEmpty, kept.count < keybag.epochs.count || protectors != keybag.protectors else { return nil }
       return try next { keybag in
         keybag.epochs = kept
-        if proves { keybag.protectors[protector].state = .proven }
+        keybag.protectors = protectors
       }
     }
 
@@ -215,14 +216,16 @@ public struct Keybag: Equatable, Sendable {
       let made = try Protector.make(
         password: password, root: root, vault: keybag.vault, state: .proven, cost: cost)
       let codes = codes(besides: .password)
+      // Under the first password nothing stays that whoever was let in without one could have made.
+      let isFirst = keybag.isPasswordless
       return try next { keybag in
-        keybag.protectors.removeAll { $0.kind != .restricted }
+        keybag.protectors.removeAll { $0.kind != .restricted || isFirst }
         keybag.protectors.insert(made, at: 0)
         keybag.protectors += codes
       }
     }
 
-    private borrowing func next(_ change: (inout Keybag) -> Void) throws(KeybagError) -> Keybag {
+    borrowing func next(_ change: (inout Keybag) -> Void) throws(KeybagError) -> Keybag {
       var next = keybag
       next.generation += 1
       change(&next)
@@ -280,13 +283,16 @@ public struct Keybag: Equatable, Sendable {
     tag = []
   }
 
-  /// Tries `password` on each protector.
+  /// Tries `password` on each protector, on those first that a login has proven: what was chosen and then refused is not to
+  /// cost every login its time.
   ///
   /// - Throws: ``KeybagError/wrongPassword`` when none opens; ``KeybagError/damaged`` when one does but the keybag is
   ///   not what was signed with its root key; ``KeybagError/noMemory``.
   public func open(password: RawSpan) throws(KeybagError) -> Opened {
-    for (index, protector) in protectors.enumerated() {
-      guard let root = try protector.open(password: password, vault: vault) else { continue }
+    let proven = protectors.indices.filter { protectors[$0].state != .unproven }
+    let others = protectors.indices.filter { protectors[$0].state == .unproven }
+    for index in proven + others {
+      guard let root = try protectors[index].open(password: password, vault: vault) else { continue }
       return try opened(root, by: index)
     }
     throw .wrongPassword
@@ -315,10 +321,15 @@ public struct Keybag: Equatable, Sendable {
   }
 
   private func opened(_ root: consuming Key, by protector: Int) throws(KeybagError) -> Opened {
+    guard try isSigned(by: root) else { throw .damaged }
+    return Opened(keybag: self, root: root, protector: protector)
+  }
+
+  /// Whether it is what was signed with that root key.
+  func isSigned(by root: borrowing Key) throws(KeybagError) -> Bool {
     let expected: [UInt8]
     do { expected = try root.tag(.keybagTag, [body]) } catch { throw .noMemory }
-    guard Sodium.equal(expected, tag) else { throw .damaged }
-    return Opened(keybag: self, root: root, protector: protector)
+    return Sodium.equal(expected, tag)
   }
 
   /// Whether these are the newest tier keys of this keybag. What the daemon asks before it believes a peer.
@@ -336,7 +347,7 @@ public struct Keybag: Equatable, Sendable {
     return true
   }
 
-  private mutating func sign(root: borrowing Key) throws(SodiumError) {
+  mutating func sign(root: borrowing Key) throws(SodiumError) {
     tag = try root.tag(.keybagTag, [body])
   }
 
@@ -383,7 +394,14 @@ public struct Keybag: Equatable, Sendable {
       guard (1...Keybag.protectorLimit).contains(Int(protectorCount)) else { throw KeybagError.unreasonable }
       var protectors: [Protector] = []
       for _ in 0..<protectorCount { protectors.append(try Protector(decoding: &input)) }
+      // Each of them costs Argon2id at a wrong password.
+      guard protectors.count(where: { $0.kind == .password }) <= Keybag.passwordLimit else {
+        throw KeybagError.unreasonable
+      }
       self.protectors = protectors
+      let sessions = protectors.count { $0.kind == .restricted }
+      let hasDevice = protectors.contains { $0.kind == .device }
+      guard sessions == 0 || (sessions == 1 && !hasDevice) else { throw KeybagError.unreasonable }
       let epochCount: UInt8 = try input.number()
       guard (1...Keybag.epochLimit).contains(Int(epochCount)) else { throw KeybagError.unreasonable }
       var epochs: [TierEpoch] = []

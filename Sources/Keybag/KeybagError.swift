@@ -7,6 +7,8 @@ public enum KeybagError: Error, Equatable, Sendable {
   case missing
   /// A keybag or a database is there already.
   case alreadyThere
+  /// Another process has written the keybag since it was read.
+  case overtaken
   /// The file ends early or goes on too long: some program cut it or wrote into it.
   case truncated
   /// The file does not begin like a keybag.
@@ -31,6 +33,7 @@ public enum KeybagError: Error, Equatable, Sendable {
     switch self {
     case .missing: "the file is missing"
     case .alreadyThere: "a vault is there already"
+    case .overtaken: "another process has written the file meanwhile"
     case .truncated: "the file is truncated or has bytes too many"
     case .foreign: "the file is not a keybag"
     case .newerFormat(let version): "the file has format \(version), which is newer than this program"

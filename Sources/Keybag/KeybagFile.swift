@@ -20,6 +20,20 @@ public enum KeybagFile {
     ([home] + folderNames).joined(separator: "/")
   }
 
+  /// The home folder of a vault's folder, the reverse of ``folderPath(home:)``; nil where it is no such path.
+  public static func home(ofFolder path: String) -> String? {
+    let suffix = folderPath(home: "")
+    return path.hasSuffix(suffix) ? String(path.dropLast(suffix.count)) : nil
+  }
+
+  /// The path of the folder that the vault's own is in, and those that were put aside.
+  public static func sharePath(home: String) -> String {
+    ([home] + folderNames.dropLast()).joined(separator: "/")
+  }
+
+  /// What the name of a vault's folder begins with that was put aside.
+  public static let asidePrefix = folderNames[folderNames.count - 1] + "-aside-"
+
   /// Opens the folder of a vault that should be there.
   ///
   /// - Throws: ``KeybagError/missing`` when it is not.
@@ -78,14 +92,28 @@ public enum KeybagFile {
     try KeybagError.file { () throws(PosixError) in try Folder.create(folderNames, below: home, owner: owner) }
   }
 
+  /// Gives the vault's folder another name, beside the one that it has. Nothing in it is changed.
+  ///
+  /// - Throws: ``KeybagError/missing``; ``KeybagError/alreadyThere`` where something has that name.
+  public static func setAside(home: String, owner: uid_t, as name: String) throws(KeybagError) {
+    let folder = try folder(home: home, owner: owner)
+    // Whoever writes a keybag is let finish. A lock that cannot be made, as on a full disk, is in nobody's way.
+    var held: FileDescriptor?
+    do { held = try lock(folder) } catch { guard error.code != EWOULDBLOCK else { throw .file(error) } }
+    defer { extendLifetime(held) }
+    do throws(PosixError) {
+      try Folder(path: sharePath(home: home), owner: owner).rename(folderNames[folderNames.count - 1], to: name)
+    } catch { throw error.code == EEXIST ? .alreadyThere : .file(error) }
+  }
+
   /// Puts `next` in the place of a keybag that is still at the generation before.
   ///
-  /// - Throws: ``KeybagError/alreadyThere`` when another process was faster; nothing is overwritten then.
+  /// - Throws: ``KeybagError/overtaken`` when another process was faster; nothing is overwritten then.
   public static func replace(with next: Keybag, in folder: borrowing Folder) throws(KeybagError) {
     let lock = try KeybagError.file { () throws(PosixError) in try KeybagFile.lock(folder) }
     defer { extendLifetime(lock) }
     let present = try load(from: folder)
-    guard present.vault == next.vault, present.generation == next.generation - 1 else { throw .alreadyThere }
+    guard present.vault == next.vault, present.generation == next.generation - 1 else { throw .overtaken }
     try KeybagError.file { () throws(PosixError) in
       try folder.write(name, next.encoded.span.bytes, replacing: true)
     }

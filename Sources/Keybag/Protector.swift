@@ -10,7 +10,7 @@ public struct Protector: Equatable, Sendable {
     case password = 1
     /// A recovery code: the root key is sealed to a public key, so that a new one can be without the code.
     case recoveryCode = 2
-    /// A passwordless login, which reaches tier key C only. Reserved in format 1.
+    /// A login in which nobody gave a password: it reaches tier key C only, and no root key (`latchkey protector`).
     case restricted = 3
     /// The device key alone, for a login without a password.
     case device = 4
@@ -18,11 +18,11 @@ public struct Protector: Equatable, Sendable {
 
   /// How far a protector is to be believed.
   public enum State: UInt8, Sendable {
-    /// Made at founding; no second login has shown yet that the password stays.
+    /// Made at founding, or by a change of the password; no login has shown yet that the password stays.
     case unproven = 0
     /// A later login opened it.
     case proven = 1
-    /// Of an old password, kept until the new one is proven.
+    /// As proven; not written by this version.
     case retiring = 2
   }
 
@@ -34,9 +34,9 @@ public struct Protector: Equatable, Sendable {
   public let id: [UInt8]
   /// When it was made, in seconds since 1970.
   public let created: UInt64
-  /// When a retiring protector ends, in seconds since 1970; 0 for none.
-  public let retireAfter: UInt64
-  /// 16 random bytes for Argon2id, of this protector only. Of the device key: its identity.
+  /// When it may end that no login used it, in seconds since 1970; 0 for never.
+  public private(set) var retireAfter: UInt64
+  /// 16 random bytes for Argon2id, of this protector only. Of the device key, and of a session: the device key's identity.
   public let salt: [UInt8]
   /// What a try costs.
   public let cost: PasswordCost
@@ -44,11 +44,12 @@ public struct Protector: Equatable, Sendable {
   public let commitment: [UInt8]
   /// The root key, wrapped: 72 bytes. Of a recovery code: its public key, what is sealed to it, the key of the proof, and
   /// the proof, 216 bytes. Of the device key: the secret as that wrapped it, and the root key under the secret, 144 bytes.
+  /// Of a session: the secret in the same way, an epoch, and its tier key C under the secret, 148 bytes.
   public private(set) var sealed: [UInt8]
 
   /// A new protector for `password`.
   static func make(
-    password: RawSpan, root: borrowing Key, vault: [UInt8], state: State, cost: PasswordCost
+    password: RawSpan, root: borrowing Key, vault: [UInt8], state: State, cost: PasswordCost, retireAfter: UInt64 = 0
   ) throws(KeybagError) -> Protector {
     guard cost.isAffordable else { throw .noMemory }
     let id = Sodium.randomBytes(16)
@@ -57,12 +58,28 @@ public struct Protector: Equatable, Sendable {
       let key = try PasswordHash.derive(password: password, salt: salt, passes: cost.passes, memory: cost.memory)
       let wrap = try key.derive(.protectorWrap, [vault, id])
       return Protector(
-        kind: .password, state: state, id: id, created: Process.time, retireAfter: 0, salt: salt, cost: cost,
+        kind: .password, state: state, id: id, created: Process.time, retireAfter: retireAfter, salt: salt, cost: cost,
         commitment: try key.tag(.protectorCommitment, [vault, id]),
         sealed: AEAD.seal(
           root.bytes, key: wrap, associated: associated(.password, vault: vault, id: id, salt: salt, cost: cost)))
     }
   }
+
+  /// A login was accepted that this opened.
+  mutating func prove() {
+    guard state == .unproven else { return }
+    (state, retireAfter) = (.proven, 0)
+  }
+
+  /// The same, to be used until another time.
+  func renewed(until time: UInt64) -> Protector {
+    var other = self
+    other.retireAfter = time
+    return other
+  }
+
+  /// Whether no login used it, and its time to be used is over.
+  func isOutdated(at now: UInt64) -> Bool { state == .unproven && retireAfter != 0 && now >= retireAfter }
 
   /// The root key, where `password` is this protector's; nil where it is not.
   func open(password: RawSpan, vault: [UInt8]) throws(KeybagError) -> Key? {
@@ -84,7 +101,7 @@ public struct Protector: Equatable, Sendable {
   // MARK: - device key
 
   /// 128 random bits or more cannot be tried one after the other, however cheap a try is: no Argon2id.
-  private static let keyCost = PasswordCost(passes: 0, memory: 0)
+  static let keyCost = PasswordCost(passes: 0, memory: 0)
   private static let deviceSealedSize = DeviceSecret.Wrapping.wrappedSize + Key.size + AEAD.overhead
 
   /// A new protector that hangs on the device key alone.
@@ -101,9 +118,9 @@ public struct Protector: Equatable, Sendable {
           root.bytes, key: wrap, associated: associated(.device, vault: vault, id: id, salt: salt, cost: keyCost)))
   }
 
-  /// How the device key has wrapped this protector's secret; nil for any other kind.
+  /// How the device key has wrapped this protector's secret; nil for a kind that has none.
   public var deviceWrapping: DeviceSecret.Wrapping? {
-    guard kind == .device else { return nil }
+    guard kind == .device || kind == .restricted else { return nil }
     return DeviceSecret.Wrapping(
       identity: salt, wrapped: Array(sealed.prefix(DeviceSecret.Wrapping.wrappedSize)))
   }
@@ -193,11 +210,11 @@ public struct Protector: Equatable, Sendable {
     return next
   }
 
-  private func associated(_ vault: [UInt8]) -> [UInt8] {
+  func associated(_ vault: [UInt8]) -> [UInt8] {
     Protector.associated(kind, vault: vault, id: id, salt: salt, cost: cost)
   }
 
-  private static func associated(
+  static func associated(
     _ kind: Kind, vault: [UInt8], id: [UInt8], salt: [UInt8], cost: PasswordCost
   ) -> [UInt8] {
     var out = ByteWriter()
@@ -236,14 +253,8 @@ public struct Protector: Equatable, Sendable {
       retireAfter = try input.number()
       salt = try input.take(PasswordHash.saltSize)
       cost = PasswordCost(passes: try input.number(), memory: try input.number())
-      // Before any work is done on it. What the reserved kind costs is its to say.
-      let isReasonable =
-        switch kind {
-        case .password: cost.isReasonable
-        case .recoveryCode, .device: cost == Protector.keyCost
-        case .restricted: true
-        }
-      guard isReasonable else { throw KeybagError.unreasonable }
+      // Before any work is done on it.
+      guard kind == .password ? cost.isReasonable : cost == Protector.keyCost else { throw KeybagError.unreasonable }
       commitment = try input.take(32)
       sealed = try input.short()
       let fits =
@@ -251,7 +262,7 @@ public struct Protector: Equatable, Sendable {
         case .password: sealed.count == Key.size + AEAD.overhead
         case .recoveryCode: sealed.count == Protector.recoverySealedSize
         case .device: sealed.count == Protector.deviceSealedSize
-        case .restricted: sealed.count <= 512
+        case .restricted: sealed.count == Protector.sessionSealedSize
         }
       guard fits else { throw KeybagError.unreasonable }
     } catch let error as KeybagError {
@@ -261,7 +272,7 @@ public struct Protector: Equatable, Sendable {
     }
   }
 
-  private init(
+  init(
     kind: Kind, state: State, id: [UInt8], created: UInt64, retireAfter: UInt64, salt: [UInt8], cost: PasswordCost,
     commitment: [UInt8], sealed: [UInt8]
   ) {

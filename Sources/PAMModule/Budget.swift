@@ -1,23 +1,31 @@
 import CPAMModule
 
-/// The time that one PAM handle may spend waiting for the helper: all calls of a login together, not each of them.
+/// The time that one PAM handle may spend waiting for the helper: all calls of a login together, or of a logout, however
+/// often the module stands in a stack.
 ///
 /// What is left is kept in the PAM handle as the pointer itself (plus one, as NULL means "nothing kept"): no memory
 /// to allocate, nothing to clean up.
 struct Budget {
-  /// Milliseconds for authenticate and open_session together.
-  static let total: Int64 = 3000
-  /// Milliseconds for a close_session, which is nobody's login any more.
-  static let close: Int64 = 1000
   /// Milliseconds for one passphrase, from the moment that it was typed.
   static let passphrase: Int64 = 3000
-  private static var key: Literal { "latchkey-budget" }
+  /// Milliseconds for a change of the password, and for what `latchkey-unlock` asks for, from the moment that it was typed:
+  /// each password that is tried costs its time.
+  static let change: Int64 = 6000
+
+  /// Milliseconds.
+  private let total: Int64
+  private let key: Literal
+
+  /// authenticate and open_session together.
+  static var login: Budget { Budget(total: 3000, key: "latchkey-budget") }
+  /// close_session, which is nobody's login any more.
+  static var logout: Budget { Budget(total: 1000, key: "latchkey-budget-logout") }
 
   /// Takes all that is left, in milliseconds. Until `giveBack`, the handle has nothing.
   ///
   /// Taken before it is spent, because libpam allocates when a name is new: if that fails, no time is spent at all,
   /// rather than a full budget at each call. nil then.
-  static func take(from handle: OpaquePointer) -> Int64? {
+  func take(from handle: OpaquePointer) -> Int64? {
     var data: UnsafeRawPointer?
     var left = total
     if pam_get_data(handle, key.cString, &data) == PAM_SUCCESS, let data {
@@ -27,11 +35,17 @@ struct Budget {
   }
 
   /// Puts back what was not used; the name exists by now, so this cannot fail.
-  static func giveBack(_ milliseconds: Int64, to handle: OpaquePointer) {
+  func giveBack(_ milliseconds: Int64, to handle: OpaquePointer) {
     _ = keep(milliseconds, in: handle)
   }
 
-  private static func keep(_ milliseconds: Int64, in handle: OpaquePointer) -> Bool {
+  /// All of it again, where some was taken.
+  func renew(in handle: OpaquePointer) {
+    var data: UnsafeRawPointer?
+    if pam_get_data(handle, key.cString, &data) == PAM_SUCCESS, data != nil { _ = keep(total, in: handle) }
+  }
+
+  private func keep(_ milliseconds: Int64, in handle: OpaquePointer) -> Bool {
     let pattern = UnsafeMutableRawPointer(bitPattern: Int(truncatingIfNeeded: milliseconds) &+ 1)
     return pam_set_data(handle, key.cString, pattern, nil) == PAM_SUCCESS
   }

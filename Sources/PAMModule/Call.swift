@@ -42,24 +42,107 @@ struct Call {
       Log.write(LOG_ERR, "no memory for the token", to: handle)
       return
     }
-    let prompt = service.isUnlock ? Variable.promptNumber(of: handle) : .empty
-    runWithinBudget(.authenticate, prompt: prompt, token: Token.kept(of: user, in: handle))
+    guard service.isUnlock else {
+      return runWithinBudget(.authenticate, token: Token.kept(of: user, in: handle))
+    }
+    // Its application is there for nothing else, and asks a person: a login's or a locker's is not to be surprised.
+    let outcome = run(
+      .authenticate, prompt: Variable.promptNumber(of: handle), token: Token.kept(of: user, in: handle),
+      until: Deadline(after: Budget.change))
+    if case .wrongPassword = outcome { askFormer() }
+  }
+
+  /// The login password was changed without Latchkey: asks for the former one, or the recovery code, with which the vault
+  /// opens from now on by the present one.
+  private func askFormer() {
+    // What opens nothing there is no login password that was changed, but a code, say, and is to open nothing later.
+    guard !options.noFound, Variable.mayAskFormer(of: handle), let conversation = Conversation(of: handle) else {
+      return
+    }
+    let news: Literal = "The login password was changed without Latchkey: the former one is needed once."
+    let question: Literal = "Former login password, or recovery code: "
+    conversation.tell(news.cString)
+    var triesLeft = 3
+    while triesLeft > 0 {
+      triesLeft = triesLeft &- 1
+      // Put together before the person is asked: a conversation may change what libpam holds.
+      guard var request = beginRequest(.rewrap, prompt: Variable.promptNumber(of: handle)) else { return }
+      let token = Token.kept(of: Item.user.text(of: handle), in: handle)
+      guard !token.isEmpty else { return }
+      request.append(field: token)
+      switch conversation.ask(question.cString, into: &request) {
+      case .given: break
+      case .tooLong: return logTooLong()
+      case .empty, .failed: return
+      }
+      guard let ending = send(request, until: Deadline(after: Budget.change)) else { return }
+      guard case .answered(let outcome) = ending else { return report(ending) }
+      guard case .wrongPassword = outcome, triesLeft > 0 else { return log(outcome.priority, outcome.rewrapText) }
+      conversation.tell(("That opens nothing. Try again." as Literal).cString, isError: true)
+    }
   }
 
   /// Tells that a session opened, with the token if authenticate was called in this process, for the same user.
   func openSession() {
-    runWithinBudget(.openSession, prompt: .empty, token: Token.kept(of: Item.user.text(of: handle), in: handle))
+    // Another session on the same handle has another end.
+    Budget.logout.renew(in: handle)
+    let user = Item.user.text(of: handle)
+    let token = Token.kept(of: user, in: handle)
+    let before = Token.keptBefore(of: user, in: handle)
+    // The home folder that has the vault may be there only now.
+    if !before.isEmpty { _ = change(to: token, from: before) }
+    runWithinBudget(.openSession, token: token, mayFound: !Token.isFormer(in: handle))
   }
 
   func closeSession() {
-    run(.closeSession, prompt: .empty, token: .empty, until: Deadline(after: Budget.close))
+    runWithinBudget(.closeSession, token: .empty, of: .logout)
   }
 
-  /// Tells that the modules before this one took an empty password as the new one: the login has none any more.
+  /// The modules before this one took a new password. Where it is an empty one, the login has none any more.
   func changeToken() {
-    guard let token = Item.token.string(of: handle), token[0] == 0 else { return }
+    guard let string = Item.token.string(of: handle) else { return }
     let old = Item.oldToken.text(of: handle, limit: Token.limit)
-    runWithinBudget(.removePassword, prompt: .empty, token: old.count <= Token.limit ? old : .empty)
+    let former = old.count <= Token.limit ? old : .empty
+    guard string[0] != 0 else {
+      return runWithinBudget(.removePassword, token: former)
+    }
+    let user = Item.user.text(of: handle)
+    let kept = Token.kept(of: user, in: handle)
+    let new = Text(string, limit: Token.limit)
+    // A login whose password has expired began with the former one, which not every module passes on.
+    let before = former.isEmpty ? kept : former
+    let outcome = change(to: new, from: before)
+    guard !kept.isEmpty else { return }
+    // The session opens with the one that the vault knows, and only the new one founds any.
+    guard let outcome, outcome.takesNewPassword else { return Token.becomesFormer(in: handle) }
+    var isFound = true
+    if case .noVault = outcome { isFound = false }
+    guard Token.keep(new, before: isFound ? .empty : before, of: user, in: handle) else {
+      Log.write(LOG_ERR, "no memory for the token", to: handle)
+      return Token.becomesFormer(in: handle)
+    }
+  }
+
+  /// Lets the vault open with a new password as well; nil where nothing was answered.
+  private func change(to new: Text, from former: Text) -> Outcome? {
+    guard new.count <= Token.limit else {
+      logTooLong()
+      return nil
+    }
+    guard !former.isEmpty else {
+      log(LOG_DEBUG, "the password is changed without the former one, which the vault keeps")
+      return nil
+    }
+    guard var request = beginRequest(.changePassword, prompt: .empty) else { return nil }
+    request.append(field: new)
+    request.append(field: former)
+    guard let ending = send(request, until: Deadline(after: Budget.change)) else { return nil }
+    guard case .answered(let outcome) = ending else {
+      report(ending)
+      return nil
+    }
+    log(outcome.priority, outcome.changeText)
+    return outcome
   }
 
   /// Asks for the passphrase that a prompt of latchkeyd's is about, and lets the helper open the collection with it. The
@@ -99,8 +182,10 @@ struct Call {
     return outcome.passphraseResult
   }
 
-  private func runWithinBudget(_ operation: Request.Operation, prompt: Text, token: Text) {
-    guard let left = Budget.take(from: handle) else {
+  private func runWithinBudget(
+    _ operation: Request.Operation, token: Text, mayFound: Bool = true, of budget: Budget = .login
+  ) {
+    guard let left = budget.take(from: handle) else {
       Log.write(LOG_ERR, "no memory", to: handle)
       return
     }
@@ -109,21 +194,27 @@ struct Call {
       return
     }
     let deadline = Deadline(after: left)
-    run(operation, prompt: prompt, token: token, until: deadline)
-    Budget.giveBack(deadline.left, to: handle)
+    _ = run(operation, prompt: .empty, token: token, mayFound: mayFound, until: deadline)
+    budget.giveBack(deadline.left, to: handle)
   }
 
-  private func run(_ operation: Request.Operation, prompt: Text, token: Text, until deadline: Deadline) {
-    guard var request = beginRequest(operation, prompt: prompt) else { return }
+  /// What the helper answered; nil where it did not.
+  private func run(
+    _ operation: Request.Operation, prompt: Text, token: Text, mayFound: Bool = true, until deadline: Deadline
+  ) -> Outcome? {
+    guard var request = beginRequest(operation, prompt: prompt, mayFound: mayFound) else { return nil }
     request.append(field: token)
-    if let ending = send(request, until: deadline) { report(ending) }
+    guard let ending = send(request, until: deadline) else { return nil }
+    report(ending)
+    if case .answered(let outcome) = ending { return outcome }
+    return nil
   }
 
-  /// A request up to its last field, the token; nil when there is no memory or nobody to ask for.
-  private func beginRequest(_ operation: Request.Operation, prompt: Text) -> Request? {
+  /// A request up to the token; nil when there is no memory or nobody to ask for.
+  private func beginRequest(_ operation: Request.Operation, prompt: Text, mayFound: Bool = true) -> Request? {
     let user = Item.user.text(of: handle)
     guard !user.isEmpty else { return nil }
-    guard var request = Request(operation, flags: options.flags) else {
+    guard var request = Request(operation, flags: options.flags(mayFound: mayFound)) else {
       Log.write(LOG_ERR, "no memory for the request", to: handle)
       return nil
     }
@@ -135,6 +226,8 @@ struct Call {
     request.append(field: options.runtime)
     request.append(field: options.shadow)
     request.append(field: prompt)
+    request.append(field: options.services)
+    request.append(field: options.device)
     return request
   }
 
@@ -157,6 +250,9 @@ struct Call {
 
   private func report(_ ending: Helper.Ending) {
     switch ending {
+    case .answered(.servicesUnbelieved):
+      Log.write(
+        Outcome.servicesUnbelieved.priority, Outcome.servicesUnbelieved.text, quoting: options.servicesPath, to: handle)
     case .answered(let outcome):
       log(outcome.priority, outcome.text)
     case .garbled:

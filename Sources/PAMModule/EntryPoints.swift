@@ -9,7 +9,8 @@ import CPAMModule
 /// The argument vector of a module's line, as libpam hands it over.
 public typealias Arguments = UnsafeMutablePointer<UnsafePointer<CChar>?>
 
-/// Hands the token to the helper, and keeps it for the session; or asks for a passphrase.
+/// Hands the token to the helper, and keeps it for the session; or asks for a passphrase. In `latchkey-unlock`, where the
+/// token opens nothing, it may ask for a former password.
 @c(pam_sm_authenticate)
 public func authenticate(_ handle: OpaquePointer?, _ flags: Int32, _ count: Int32, _ arguments: Arguments?) -> Int32 {
   // A locker may authenticate again and again on one handle: an earlier token does not outlive the next attempt.
@@ -54,7 +55,7 @@ public func manageAccount(_ handle: OpaquePointer?, _ flags: Int32, _ count: Int
   PAM_IGNORE
 }
 
-/// Tells the helper when the password is removed. A new one the vault follows at the next login.
+/// Lets the vault open with the new password as well, or tells the helper that the password is removed.
 @c(pam_sm_chauthtok)
 public func changeToken(_ handle: OpaquePointer?, _ flags: Int32, _ count: Int32, _ arguments: Arguments?) -> Int32 {
   // The first of the two calls only asks whether it could be done.

@@ -10,6 +10,12 @@ struct Options {
   private(set) var runtime = Text.empty
   /// A file in place of /etc/shadow; empty for that one.
   private(set) var shadow = Text.empty
+  /// A file in place of /etc/latchkey/services; empty for that one.
+  private(set) var services = Text.empty
+  /// The path of that file.
+  private(set) var servicesPath = ("/etc/latchkey/services" as Literal).cString
+  /// A socket in place of the device key service's; empty for that one.
+  private(set) var device = Text.empty
   private(set) var helper: UnsafePointer<CChar> = latchkey_default_helper()
 
   /// nil when a path is not absolute. Falling back to the normal place would reach the person's real vault from a
@@ -37,6 +43,13 @@ struct Options {
       } else if let path = Options.value(of: "shadow=", in: argument) {
         shadow = Text(path, limit: Request.limit)
         guard Options.isAbsolute(path, handle) else { return nil }
+      } else if let path = Options.value(of: "services=", in: argument) {
+        services = Text(path, limit: Request.limit)
+        servicesPath = path
+        guard Options.isAbsolute(path, handle) else { return nil }
+      } else if let path = Options.value(of: "device=", in: argument) {
+        device = Text(path, limit: Request.limit)
+        guard Options.isAbsolute(path, handle) else { return nil }
       } else if let path = Options.value(of: "helper=", in: argument) {
         helper = path
         guard Options.isAbsolute(path, handle) else { return nil }
@@ -59,7 +72,9 @@ struct Options {
   }
 
   /// The flags byte of a request.
-  var flags: UInt8 { (noFound ? 1 : 0) | (debug ? 2 : 0) }
+  ///
+  /// - Parameter mayFound: whether the token may found a vault, where the options let it.
+  func flags(mayFound: Bool) -> UInt8 { (noFound || !mayFound ? 1 : 0) | (debug ? 2 : 0) }
 
   private static func isPassphrase(_ argument: UnsafePointer<CChar>) -> Bool {
     strcmp(argument, ("passphrase" as Literal).cString) == 0

@@ -20,13 +20,18 @@ enum Outcome: UInt8 {
   case tooManyEpochs = 14
   case begun = 15
   case passwordless = 16
+  case sessionOpened = 20
+  case noDeviceKey = 21
+  case servicesUnbelieved = 22
+  case overtaken = 23
 
   /// Everyday outcomes are for `debug` only; a password that does not fit is normal after a change by an administrator.
   var priority: Int32 {
     switch self {
-    case .unlocked, .nothingNeeded, .noDaemon, .noVault, .founded, .closed, .passwordless: LOG_DEBUG
+    case .unlocked, .nothingNeeded, .noDaemon, .noVault, .founded, .closed, .passwordless, .sessionOpened: LOG_DEBUG
     case .wrongPassword: LOG_NOTICE
     case .refused, .daemonSilent, .noMemory, .homeUnavailable, .tooManyEpochs, .begun: LOG_WARNING
+    case .noDeviceKey, .servicesUnbelieved, .overtaken: LOG_WARNING
     case .damaged, .badRequest, .internalError: LOG_ERR
     }
   }
@@ -54,6 +59,32 @@ enum Outcome: UInt8 {
     }
   }
 
+  /// Whether a vault opens with the password that was chosen, or none is there that could.
+  var takesNewPassword: Bool {
+    switch self {
+    case .unlocked, .nothingNeeded, .noVault: true
+    default: false
+    }
+  }
+
+  var changeText: Literal {
+    switch self {
+    case .unlocked: "the vault opens with the new password as well"
+    case .nothingNeeded: "the vault needs no change"
+    case .noVault: "no vault"
+    case .wrongPassword: "the former password does not open the vault"
+    default: text
+    }
+  }
+
+  var rewrapText: Literal {
+    switch self {
+    case .unlocked: "the vault opens with the present password from now on"
+    case .wrongPassword: "neither a former password nor the recovery code was given"
+    default: text
+    }
+  }
+
   var text: Literal {
     switch self {
     case .unlocked: "vault unlocked"
@@ -73,6 +104,10 @@ enum Outcome: UInt8 {
     case .tooManyEpochs: "the vault still needs too many former keys to get new ones; see latchkey status"
     case .begun: "the vault's new keys come with the next unlock"
     case .passwordless: "the login has no password, and the vault goes by that"
+    case .sessionOpened: "opened without a password: what is readable behind the locked screen"
+    case .noDeviceKey: "the device key service gives this login nothing to open the vault with"
+    case .overtaken: "a login of the same moment changed the vault's keybag"
+    case .servicesUnbelieved: "not believed, as others than root could have written it: "
     }
   }
 }

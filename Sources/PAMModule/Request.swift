@@ -8,7 +8,8 @@ import CPAMModule
 ///     u8  version = 1
 ///     u8  operation
 ///     u8  flags: 1 no_found, 2 debug
-///     9 x u16 length + bytes: user, service, tty, rhost, home, runtime, shadow, prompt, token
+///     11 x u16 length + bytes: user, service, tty, rhost, home, runtime, shadow, prompt, services, device, token
+///     for changePassword and rewrap one more: the former password, or a recovery code
 struct Request: ~Copyable {
   /// The largest value of the length field, in bytes.
   static let limit = 16384
@@ -20,6 +21,8 @@ struct Request: ~Copyable {
     case closeSession = 3
     case passphrase = 4
     case removePassword = 10
+    case changePassword = 11
+    case rewrap = 12
   }
 
   private let pages: LockedPages

@@ -1,6 +1,6 @@
 import CPAMModule
 
-/// What the application put into the PAM environment for a passphrase line.
+/// What the application put into the PAM environment for Latchkey's own services.
 ///
 /// Only `pam_getenv`, never the process's own environment, which a setuid caller has from whoever started it.
 enum Variable {
@@ -8,18 +8,27 @@ enum Variable {
   case prompt
   /// The collection's name and the program that wants it open: for a person to read, and the application's word only.
   case label, caller
+  /// "no": nobody is to be asked for a former password.
+  case former
 
   private var name: Literal {
     switch self {
     case .prompt: "LATCHKEY_PROMPT"
     case .label: "LATCHKEY_LABEL"
     case .caller: "LATCHKEY_CALLER"
+    case .former: "LATCHKEY_FORMER"
     }
   }
 
   /// libpam's own copy, or nil. It is valid until the variable is set again, which a conversation may do.
   func string(of handle: OpaquePointer) -> UnsafePointer<CChar>? {
     UnsafePointer(pam_getenv(handle, name.cString))
+  }
+
+  /// Whether somebody may be asked for a former password.
+  static func mayAskFormer(of handle: OpaquePointer) -> Bool {
+    guard let value = Variable.former.string(of: handle) else { return true }
+    return strcmp(value, ("no" as Literal).cString) != 0
   }
 
   /// The prompt's number as digits; empty unless it is a decimal number of 1 to 2^63 - 1, without anything around it.

@@ -86,18 +86,15 @@ final class PinentryProcess {
   func takeData() -> SecureBytes? { reader.takeData() }
 
   /// Ends it, whatever it is doing.
+  ///
+  /// Not asked to: it would give the terminal back as it found it, without echo, and perhaps to a shell that took it back
+  /// in the meantime.
   func stop() {
     guard process > 0 else { return }
-    defer { process = 0 }
     source = nil
-    kill(process, SIGTERM)
-    var status: Int32 = 0
-    for _ in 0..<50 {
-      if waitpid(process, &status, WNOHANG) != 0 { return }
-      _ = poll(nil, 0, 20)
-    }
     kill(process, SIGKILL)
-    waitpid(process, &status, 0)
+    while waitpid(process, nil, 0) < 0, errno == EINTR {}
+    process = 0
   }
 
   private static func spawn(_ socket: Int32, without hidden: Set<String>) -> pid_t? {

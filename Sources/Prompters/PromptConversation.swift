@@ -46,7 +46,7 @@ public final class PromptConversation: Conversation {
       guard !note.isEmpty else { return }
       if prompter.show(wording.notice(note)) {
         wasSeen = true
-      } else if wording.needsAgreement && !wasSeen {
+      } else if wording.purpose.needsAgreement && !wasSeen {
         // A window has something to agree to.
         confirm(note)
       } else {

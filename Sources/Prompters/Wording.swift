@@ -42,9 +42,6 @@ public struct Wording: Sendable {
     }
   }
 
-  /// Whether nothing counts that the person did not see.
-  var needsAgreement: Bool { purpose == .item || purpose == .itemAccess }
-
   /// Whether something new is chosen.
   private var isNew: Bool { purpose == .newPassphrase || purpose == .newItemPassphrase }
 

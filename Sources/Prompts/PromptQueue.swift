@@ -36,11 +36,6 @@ public protocol PromptQueueDelegate: AnyObject {
   func launchPrompt(_ number: UInt64, failed: @escaping () -> Void)
 }
 
-extension PromptQueueDelegate {
-  /// Nothing has to be asked for it.
-  public func check(_ question: Question, then: @escaping (Bool) -> Void) { then(true) }
-}
-
 /// The connection on which a prompt's program speaks.
 public protocol PromptConnection: AnyObject {
   /// Ends it: the prompt is withdrawn.

@@ -16,7 +16,7 @@ final class AccessGrants {
     /// The client, as it was named to the person.
     let caller: Caller
     let isReusable: Bool
-    /// Whether its one use that is no read, as every other one, is over.
+    /// Whether the item was read with it, at least once: what reads again reads only.
     var wasRead = false
     let end: EventSource?
   }

@@ -115,6 +115,11 @@ extension SecretService {
     drop(prompt, telling: true)
   }
 
+  /// Takes every prompt away: there is no vault that an answer could open.
+  public func endPrompts() {
+    for prompt in Array(prompts.values) { end(prompt) }
+  }
+
   /// Tells all who wait that nobody is asked any more, as the program ends: libsecret waits for ever for a prompt whose
   /// service only vanishes.
   public func dismissPrompts() {

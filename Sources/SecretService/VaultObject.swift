@@ -9,11 +9,14 @@ public final class VaultObject {
     public var state: String
     /// Whether the session was unlocked since it began.
     public var isFirstUnlocked: Bool
+    /// Whether the login password was changed without Latchkey, and the former one is needed once.
+    public var needsFormerPassword: Bool
 
     /// Puts them together.
-    public init(state: String, isFirstUnlocked: Bool) {
+    public init(state: String, isFirstUnlocked: Bool, needsFormerPassword: Bool) {
       self.state = state
       self.isFirstUnlocked = isFirstUnlocked
+      self.needsFormerPassword = needsFormerPassword
     }
   }
 
@@ -38,6 +41,11 @@ public final class VaultObject {
           .init(
             "FirstUnlocked", "b", flags: .emitsChange,
             getter: { (_, out: inout MessageWriter) throws(BusError) in try out.appendBool(facts().isFirstUnlocked) }),
+          .init(
+            "NeedsFormerPassword", "b", flags: .emitsChange,
+            getter: { (_, out: inout MessageWriter) throws(BusError) in
+              try out.appendBool(facts().needsFormerPassword)
+            }),
         ]), below: Self.path
     ) { $0 == Self.path }
   }
@@ -46,6 +54,7 @@ public final class VaultObject {
   public func changed(to facts: Facts) {
     guard facts != announced else { return }
     announced = facts
-    try? bus.emitPropertiesChanged(path: Self.path, interface: Self.interface, names: ["State", "FirstUnlocked"])
+    try? bus.emitPropertiesChanged(
+      path: Self.path, interface: Self.interface, names: ["State", "FirstUnlocked", "NeedsFormerPassword"])
   }
 }

@@ -64,7 +64,8 @@ public enum AuthenticationPolicy {
     switch machine.state {
     case .unlocked:
       return .nothing
-    case .sealed:
+    // Nobody locked it: who brings the password is the first one to do so.
+    case .sealed, .evicted(.withoutPassword):
       if request.service == commandService, let refusal { return .refused(refusal) }
       return .keys(mayLift: refusal == nil)
     case .evicted:
@@ -82,7 +83,7 @@ public enum AuthenticationPolicy {
       // at the screen is not known to be the one who types.
       return machine.lockerUp ? "unlock the screen instead" : nil
     }
-    if remoteServices.contains(request.service) || !request.rhost.isEmpty {
+    if remoteServices.contains(request.service) || isFromElsewhere(request, uid: machine.uid) {
       return "a remote login does not lift a lock"
     }
     switch request.peer {
@@ -101,6 +102,15 @@ public enum AuthenticationPolicy {
       if isRemote { return "a remote session does not lift a lock" }
       return SessionFacts.isGraphical(type: type) || type == "tty"
         ? nil : "a process of a session of type \(type)"
+    }
+  }
+
+  /// Whether a request names a remote host. A locker of the user's may name this one (xsecurelock does); a service that
+  /// serves networks tells by that name only that its client reached it through a tunnel.
+  private static func isFromElsewhere(_ request: Request, uid: UInt32) -> Bool {
+    switch request.peer {
+    case .session(uid, _, _, _), .userManager(uid): !request.rhost.isEmpty && request.rhost != "localhost"
+    case .session, .userManager, .systemService, .unknown: !request.rhost.isEmpty
     }
   }
 }

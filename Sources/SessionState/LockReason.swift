@@ -14,6 +14,8 @@ public enum LockReason: Equatable, Sendable, CustomStringConvertible {
   case sleep
   /// `latchkey lock`.
   case command
+  /// Nobody gave a password at the login: A was never there.
+  case withoutPassword
 
   /// For `latchkey status`.
   public var description: String {
@@ -25,6 +27,7 @@ public enum LockReason: Equatable, Sendable, CustomStringConvertible {
     case .sessionEnded: "graphical session ended"
     case .sleep: "sleep"
     case .command: "command"
+    case .withoutPassword: "login without a password"
     }
   }
 }
@@ -41,6 +44,8 @@ public enum SealReason: Equatable, Sendable, CustomStringConvertible {
   case keysFailed
   /// Memory is about to be written to disk.
   case hibernation
+  /// `latchkey start-empty`.
+  case putAside
 
   /// For `latchkey status`.
   public var description: String {
@@ -50,6 +55,7 @@ public enum SealReason: Equatable, Sendable, CustomStringConvertible {
     case .noSession: "no session after login"
     case .keysFailed: "the vault's files cannot be used"
     case .hibernation: "hibernation"
+    case .putAside: "the vault was put aside; the next login founds another one"
     }
   }
 }

@@ -22,6 +22,8 @@ public enum SessionEvent: Equatable, Sendable {
   case screenSaverVanished(peer: String)
   /// Keys that were let in did not open the vault: its files cannot be used.
   case keysFailed
+  /// There is no vault any more: it was put aside.
+  case vaultPutAside
   /// The login has no password, and the device key alone opened the vault (true); or it has one again.
   case passwordless(Bool)
   /// `latchkey lock`.

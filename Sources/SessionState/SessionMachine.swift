@@ -41,6 +41,9 @@ public struct SessionMachine: Sendable {
   /// Whether A was set aside, to go live with the locker.
   public private(set) var hasStagedKeys = false
 
+  /// Whether C came by a login in which nobody gave a password, and no password came since.
+  public private(set) var isOpenedWithoutPassword = false
+
   /// Who tells the sessions.
   public private(set) var logind = Logind.unknown
 
@@ -145,6 +148,9 @@ public struct SessionMachine: Sendable {
       }
       effects.append(.firstUnlock)
       awaitSession(&effects)
+    case .evicted(.withoutPassword) where !lockerUp:
+      // There is no lock to lift: any login that unseals does this as well.
+      becomeUnlocked(&effects, with: .install(.live))
     case .evicted:
       if !mayLift { return [.install(.refused("this login does not lift a lock"))] }
       if wasLockedMeanwhile { return [.install(.refused("it was locked meanwhile"))] }
@@ -152,6 +158,19 @@ public struct SessionMachine: Sendable {
     }
     effects.append(.stateChanged)
     return effects
+  }
+
+  /// Tier key C arrived, and nothing else: at a login in which nobody gave a password. It opens what is sealed, and changes
+  /// nothing in any other state. `locksBefore`: as for ``keysArrived(mayLift:locksBefore:)``.
+  public mutating func sessionKeyArrived(locksBefore: UInt64? = nil) -> [SessionEffect] {
+    if isGoingToSleep { return [.install(.refused("the machine is going to sleep"))] }
+    guard state == .sealed else { return [.install(.notNeeded)] }
+    let wasLockedMeanwhile = locksBefore.map { $0 != locks } ?? false
+    state = .evicted(wasLockedMeanwhile ? lastLock : lockerUp ? lockerReason : .withoutPassword)
+    isOpenedWithoutPassword = true
+    var effects: [SessionEffect] = [.install(.firstUnlockOnly), .firstUnlock]
+    awaitSession(&effects)
+    return effects + [.stateChanged]
   }
 
   private mutating func stage(_ effects: inout [SessionEffect]) {
@@ -162,6 +181,7 @@ public struct SessionMachine: Sendable {
 
   private mutating func becomeUnlocked(_ effects: inout [SessionEffect], with effect: SessionEffect) {
     state = .unlocked
+    isOpenedWithoutPassword = false
     // What was asked before is answered by the password.
     for id in sessions.keys { sessions[id]?.wasAskedToLock = false }
     effects.append(effect)
@@ -192,6 +212,9 @@ public struct SessionMachine: Sendable {
       // A locker that crashed has let nobody in.
       if screenSavers.remove(peer) != nil, !lockerUp { dropStaged(&effects) }
     case .keysFailed: seal(.keysFailed, &effects)
+    case .vaultPutAside:
+      sealReason = .putAside
+      seal(.putAside, &effects)
     case .passwordless(true): becomePasswordless(&effects)
     case .passwordless(false): becomeProtected(&effects)
     case .lockCommand: lock(.command, &effects)
@@ -214,6 +237,7 @@ public struct SessionMachine: Sendable {
     sessionIsNotAwaited(&effects)
     let wasSealed = state == .sealed
     state = .unlocked
+    isOpenedWithoutPassword = false
     if wasSealed { effects.append(.firstUnlock) }
   }
 
@@ -320,16 +344,18 @@ public struct SessionMachine: Sendable {
   }
 
   private mutating func evictUnlocked(_ reason: LockReason, _ effects: inout [SessionEffect]) {
-    guard state == .unlocked, !isPasswordless else { return }
+    guard state == .unlocked || state == .evicted(.withoutPassword), !isPasswordless else { return }
+    // Also where there is no A to erase: from now on it is a lock, which not every login lifts.
     state = .evicted(reason)
     effects.insert(.evict(reason), at: 0)
   }
 
   private mutating func seal(_ reason: SealReason, _ effects: inout [SessionEffect]) {
-    // Keys that did not open the vault are no reason to say that it is unlocked.
-    if reason == .keysFailed { isPasswordless = false }
+    // Keys that did not open the vault are no reason to say that it is unlocked, nor is a vault that is not there.
+    if reason == .keysFailed || reason == .putAside { isPasswordless = false }
     guard state != .sealed, !isPasswordless else { return }
     state = .sealed
+    isOpenedWithoutPassword = false
     sealReason = reason
     effects.insert(.seal(reason), at: 0)
     dropStaged(&effects)

@@ -101,11 +101,25 @@ public final class SessionWatch {
     }
   }
 
+  /// Tier key C arrived alone. As for ``keysArrived(mayLift:completion:)``.
+  public func sessionKeyArrived(completion: @escaping (KeyOutcome) -> Void) {
+    guard let logind else { return completion(.refused("not started")) }
+    let locksBefore = machine.locks
+    logind.refresh { [weak self] answered in
+      guard let self else { return completion(.refused("the daemon ends")) }
+      guard answered else { return completion(.refused("logind does not answer")) }
+      self.perform(self.machine.sessionKeyArrived(locksBefore: locksBefore), install: completion)
+    }
+  }
+
   /// `latchkey lock`. The keys are erased when this returns.
   public func lock() { handle(.lockCommand) }
 
   /// Keys that were let in did not open the vault.
   public func keysFailed() { handle(.keysFailed) }
+
+  /// There is no vault any more. The keys are erased when this returns.
+  public func vaultPutAside() { handle(.vaultPutAside) }
 
   /// The login has no password, and the vault was opened without one; or it has one again.
   public func passwordless(_ isPasswordless: Bool) { handle(.passwordless(isPasswordless)) }

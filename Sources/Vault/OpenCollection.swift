@@ -17,6 +17,8 @@ final class OpenCollection {
   private(set) var epoch: UInt32 = 0
   /// Its keys of former generations that something in it hangs on, newest first.
   private var former: [FormerKeys] = []
+  /// Whether something in it may hang on a former generation whose keys were not given.
+  private var lacksFormer = false
 
   /// What ``unlocked`` and ``session`` were in a former generation.
   struct FormerKeys {
@@ -54,8 +56,11 @@ final class OpenCollection {
   var sessions: [HeldKey] { (session.map { [$0] } ?? []) + former.map(\.session) }
 
   /// Takes over tier keys of the generation `epoch`, and those of former ones, before ``open(share:vault:)``.
-  func take(unlocked: HeldKey?, session: HeldKey, epoch: UInt32, former: [FormerKeys]) {
+  ///
+  /// - Parameter lacksFormer: whether there are former ones that were not given.
+  func take(unlocked: HeldKey?, session: HeldKey, epoch: UInt32, former: [FormerKeys], lacksFormer: Bool) {
     self.epoch = epoch
+    self.lacksFormer = lacksFormer && row.epoch < UInt64(epoch)
     if let unlocked { self.unlocked = unlocked }
     self.session = session
     let before = self.former
@@ -70,7 +75,13 @@ final class OpenCollection {
   func open(share: DeviceShare?, vault: [UInt8]) throws(VaultError) {
     guard !needsPassphrase else { return }
     let all = everyAbove(share)
-    for key in classes { try key.open(vault: vault, collection: row.uuid, above: all) }
+    for key in classes {
+      do throws(VaultError) { try key.open(vault: vault, collection: row.uuid, above: all) } catch {
+        // Damage it is only if the keys are there that it hangs on: until then it waits for those.
+        guard lacksFormer, case .damaged = error else { throw error }
+        key.erase()
+      }
+    }
   }
 
   /// Opens every class by the key that a passphrase gave, as far as the tier keys are there.

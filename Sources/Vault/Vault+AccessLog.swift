@@ -130,16 +130,37 @@ extension Vault {
   }
 
   /// Takes the log's keys over, and seals anew what hangs on those of a former generation.
-  func openAccessLog(_ tiers: borrowing TierKeys, _ former: [FormerTiers]) throws(VaultError) {
+  ///
+  /// Without those of every former generation the log waits where its newest entry does not open: what is added to it names
+  /// the entry before.
+  func openAccessLog(_ tier: borrowing Key, _ former: [FormerTiers]) throws(VaultError) {
     let vault = try ready().vault
+    guard former.count + 1 >= keybag?.epochs.count ?? 1 else {
+      accessLog.epoch = keybag?.epochs.first?.number ?? epoch
+      do throws(SodiumError) { accessLog.keys = [(epoch, HeldKey(try tier.derive(.accessLog, [vault])))] } catch {
+        throw .outOfMemory
+      }
+      if !continuesAccessLog { accessLog.keys = [] }
+      return
+    }
     do throws(SodiumError) {
-      accessLog.keys = [(epoch, HeldKey(try tiers.session.derive(.accessLog, [vault])))]
+      accessLog.keys = [(epoch, HeldKey(try tier.derive(.accessLog, [vault])))]
       for one in former.reversed() {
         accessLog.keys.append((one.number, HeldKey(try one.tiers.session.derive(.accessLog, [vault]))))
       }
     } catch { throw .outOfMemory }
     // An entry that cannot be written, or read, is no reason not to open what is there.
     do throws(VaultError) { try resealAccessLog() } catch {}
+  }
+
+  /// Whether an entry can be added: there is none before it, or the newest opens.
+  private var continuesAccessLog: Bool {
+    do throws(VaultError) {
+      return try reading { store throws(VaultError) in
+        guard let newest = try store.accessLog(below: .max, limit: 1).first else { return true }
+        return newest.row.flatMap { open($0, in: store) } != nil
+      }
+    } catch { return false }
   }
 
   private func resealAccessLog() throws(VaultError) {

@@ -121,7 +121,8 @@ extension Vault {
     let collection = try OpenCollection(row, classes: [])
     do {
       collection.take(
-        unlocked: try unlocked.next(uuid: uuid), session: try session.next(uuid: uuid), epoch: epoch, former: [])
+        unlocked: try unlocked.next(uuid: uuid), session: try session.next(uuid: uuid), epoch: epoch, former: [],
+        lacksFormer: false)
       try collection.open(share: share, vault: store.vault)
     } catch let error as VaultError { throw error } catch { throw .outOfMemory }
     let classes = try writing { store throws(VaultError) in

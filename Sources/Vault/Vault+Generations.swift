@@ -12,7 +12,7 @@ extension Vault {
   ///
   /// The database's generation grows only after an answer. If it did before, an older copy that was opened while nobody
   /// answered would catch up with what is remembered of the newer one, unseen.
-  func noteGenerations(_ tiers: borrowing TierKeys) {
+  func noteGenerations(_ tier: borrowing Key) {
     noteProblem = nil
     guard !home.isEmpty, !isDamaged, share != nil, let memory = device?.memory, let keybag, let store,
       let folder = try? KeybagFile.folder(home: home, owner: owner)
@@ -24,26 +24,48 @@ extension Vault {
       try folder.synchronize()
       let remembered = try memory.note(present, of: store.vault, isBeginning: false, until: deadline)
       let older = remembered.map { OlderFiles(present, remembered: $0) } ?? []
-      if !older.isEmpty {
-        olderFiles.formUnion(older)
-        // Said before it is forgotten.
-        toldOfOlderFiles(older)
-      }
-      try? raiseGeneration(tiers)
+      // Said before it is forgotten; but for what was, as the session began without a password.
+      tell(older, besides: comparedFiles)
+      comparedFiles = []
+      try? raiseGeneration(tier)
       present.database = generation
       guard present != remembered else { return }
       _ = try memory.note(present, of: store.vault, isBeginning: !older.isEmpty, until: deadline)
-    } catch {
-      guard case .unavailable(let text) = error as? DeviceKeyError else { return }
-      noteProblem =
-        "\(DeviceKeyBackend.host.title): \(text); so it is not known whether an older copy of the vault was put back"
-    }
+    } catch { noteFailed(error) }
   }
 
-  private func raiseGeneration(_ tiers: borrowing TierKeys) throws(VaultError) {
+  /// Asks what is remembered of the vault, and has nothing noted: for keys of which nobody has seen that the keybag around
+  /// them is genuine. Its generation is only what it says; that of the database is sealed under those keys.
+  func compareGenerations() {
+    noteProblem = nil
+    guard !isDamaged, share != nil, let memory = device?.memory, let keybag, let store else { return }
+    do {
+      let remembered = try memory.note(
+        VaultGenerations(keybag: 0, database: 0), of: store.vault, isBeginning: false,
+        until: Process.now + Vault.notePatience)
+      let present = VaultGenerations(keybag: keybag.generation, database: generation)
+      let older = remembered.map { OlderFiles(present, remembered: $0) } ?? []
+      tell(older, besides: comparedFiles)
+      comparedFiles.formUnion(older)
+    } catch { noteFailed(error) }
+  }
+
+  private func tell(_ older: OlderFiles, besides told: OlderFiles) {
+    olderFiles.formUnion(older)
+    let new = older.subtracting(told)
+    if !new.isEmpty { toldOfOlderFiles(new) }
+  }
+
+  private func noteFailed(_ error: any Error) {
+    guard case .unavailable(let text) = error as? DeviceKeyError else { return }
+    noteProblem =
+      "\(DeviceKeyBackend.host.title): \(text); so it is not known whether an older copy of the vault was put back"
+  }
+
+  private func raiseGeneration(_ tier: borrowing Key) throws(VaultError) {
     // While a change of keys is not through, the row hangs on former ones.
     guard indexEpoch == epoch, generation < .max, let index else { return }
-    let wrap = HeldKey(try wrapOfIndex(tiers))
+    let wrap = HeldKey(try wrapOfIndex(tier))
     let next = SealedIndex(index, generation: generation + 1)
     try writing { store throws(VaultError) in
       var row = try store.vaultRow()
@@ -54,5 +76,5 @@ extension Vault {
   }
 
   /// Ends what is said of older copies: the session is over.
-  public func forgetOlderFiles() { olderFiles = [] }
+  public func forgetOlderFiles() { (olderFiles, comparedFiles) = ([], []) }
 }

@@ -23,9 +23,9 @@ extension Vault {
     open.reduce(min(indexEpoch, epoch, accessLog.epoch)) { min($0, UInt32(clamping: $1.row.epoch)) }
   }
 
-  /// The index, and the generation that its key is wrapped under: a former one until a change of keys was finished.
+  /// The index by tier key C, and the generation that its key is wrapped under: a former one until a change of keys was finished.
   func openIndex(
-    _ tiers: borrowing TierKeys, _ former: [FormerTiers], _ store: Store
+    _ tier: borrowing Key, _ former: [FormerTiers], _ store: Store
   ) throws(VaultError) -> (index: SealedIndex, epoch: UInt32) {
     let row = try store.vaultRow()
     func open(_ session: borrowing Key) throws(SodiumError) -> SealedIndex {
@@ -33,7 +33,7 @@ extension Vault {
         opening: row.indexKey, key: try session.derive(.indexWrap, [store.vault]), vault: store.vault)
     }
     return try VaultError.sodium("the index key") { () throws(SodiumError) in
-      do throws(SodiumError) { return (try open(tiers.session), keybag?.epoch.number ?? 1) } catch {
+      do throws(SodiumError) { return (try open(tier), keybag?.epoch.number ?? 1) } catch {
         guard error == .decryptionFailed else { throw error }
       }
       for one in former.reversed() {
@@ -45,10 +45,10 @@ extension Vault {
     }
   }
 
-  /// What the index key is wrapped under by these keys.
-  func wrapOfIndex(_ tiers: borrowing TierKeys) throws(VaultError) -> Key {
+  /// What the index key is wrapped under by this tier key C.
+  func wrapOfIndex(_ tier: borrowing Key) throws(VaultError) -> Key {
     let vault = try ready().vault
-    do { return try tiers.session.derive(.indexWrap, [vault]) } catch { throw .outOfMemory }
+    do { return try tier.derive(.indexWrap, [vault]) } catch { throw .outOfMemory }
   }
 
   /// Whether keys could be changed now.

@@ -64,6 +64,8 @@ public final class Vault {
   var generation: UInt64 = 0
   /// In the place of which files an older copy was found; until ``forgetOlderFiles()``.
   public internal(set) var olderFiles: OlderFiles = []
+  /// Which of them were found at a login without a password, after which they are remembered as they were.
+  var comparedFiles: OlderFiles = []
   /// Called once for each older copy that is found.
   public var toldOfOlderFiles: (OlderFiles) -> Void = { _ in }
   /// Where the wrapping of items that were stored while locked goes on.
@@ -94,7 +96,7 @@ public final class Vault {
       try fill(nil, vault: Sodium.randomBytes(16), tiers: tiers, label: label, aliases: [])
       if last > 0 { try writing { store throws(VaultError) in try store.beginItems(after: last) } }
       try loadCollections()
-      try takeOver(tiers, former: [], opening: .everything, liftingMarksOf: [])
+      try takeOver(tiers.session, unlocked: try chain(tiers.unlocked), former: [], liftingMarksOf: [])
       isUnused = true
     } catch let error as VaultError { throw error } catch { throw .outOfMemory }
   }
@@ -203,6 +205,17 @@ public final class Vault {
     forget()
   }
 
+  /// Forgets all that is known of the files, as an object does that has just been made.
+  func forgetFiles() {
+    forget()
+    (keybag, keybagProblem, storeProblem, itemProblem) = (nil, nil, nil, nil)
+    (device, deviceProblem, passwordlessProblem, noteProblem) = (nil, nil, nil, nil)
+    (movedKeyIsGone, passcodeItemsAreDead) = (false, false)
+    (epoch, indexEpoch, generation, rewrapPosition) = (1, 1, 0, 0)
+    (destroyed, deadItems, accessLog) = ([], [], AccessLog())
+    forgetOlderFiles()
+  }
+
   func forget() {
     (store, index, share, verification, open, chains) = (nil, nil, nil, nil, [], (nil, nil))
   }
@@ -292,7 +305,7 @@ public final class Vault {
       }
       return
     }
-    do throws(VaultError) { _ = try openIndex(tiers, former, store) } catch {
+    do throws(VaultError) { _ = try openIndex(tiers.session, former, store) } catch {
       if case .damaged = error { throw .unavailable("keybag and vault.db do not belong together") }
       throw error
     }
@@ -314,7 +327,9 @@ public final class Vault {
     try check(tiers, former: former, mayCreate: mayCreate)
     if store == nil, let keybag { try create(keybag, tiers) }
     let lifted = liftingMarks ? marked ?? Set(collections) : []
-    try takeOver(tiers, former: former, opening: opening, liftingMarksOf: lifted)
+    try takeOver(
+      tiers.session, unlocked: opening == .everything ? try chain(tiers.unlocked) : nil, former: former,
+      liftingMarksOf: lifted)
   }
 
   func chain(_ tier: borrowing Key) throws(VaultError) -> KeyChain {
@@ -323,26 +338,32 @@ public final class Vault {
   }
 
   /// Takes keys over, or none: after a failure no key is there that was not there before.
-  private func takeOver(
-    _ tiers: borrowing TierKeys, former: [FormerTiers], opening: Opening, liftingMarksOf lifted: Set<Int64>
+  ///
+  /// - Parameters:
+  ///   - unlocked: tier key A's chain; nil where only tier key C is taken over.
+  ///   - notesGenerations: whether it is noted how far the files are: whoever brings these keys has seen that the keybag as a
+  ///     whole is genuine.
+  func takeOver(
+    _ tier: borrowing Key, unlocked: KeyChain?, former: [FormerTiers], liftingMarksOf lifted: Set<Int64>,
+    notesGenerations: Bool = true
   ) throws(VaultError) {
     let wasSealed = chains.session == nil
     do throws(VaultError) {
-      try takeOverAll(tiers, former: former, opening: opening, liftingMarksOf: lifted)
+      try takeOverAll(tier, unlocked: unlocked, former: former, liftingMarksOf: lifted)
     } catch {
       if wasSealed { seal() } else { evict() }
       throw error
     }
     // Keys that are staged come twice.
-    if wasSealed || opening == .everything { noteGenerations(tiers) }
+    if notesGenerations, wasSealed || unlocked != nil { noteGenerations(tier) }
   }
 
   private func takeOverAll(
-    _ tiers: borrowing TierKeys, former: [FormerTiers], opening: Opening, liftingMarksOf lifted: Set<Int64>
+    _ tier: borrowing Key, unlocked: KeyChain?, former: [FormerTiers], liftingMarksOf lifted: Set<Int64>
   ) throws(VaultError) {
     let store = try ready()
     let opened: SealedIndex
-    (opened, indexEpoch) = try openIndex(tiers, former, store)
+    (opened, indexEpoch) = try openIndex(tier, former, store)
     let genuine = opened.index
     generation = opened.generation
     epoch = keybag?.epoch.number ?? 1
@@ -355,12 +376,14 @@ public final class Vault {
     for collection in open where collection.row.locked && lifted.contains(collection.row.id) {
       try setMark(collection, false)
     }
-    var session = try chain(tiers.session)
-    var unlocked: KeyChain? = opening == .everything ? try chain(tiers.unlocked) : nil
+    var session = try chain(tier)
+    let opensEverything = unlocked != nil
+    let lacksFormer = former.count + 1 < keybag?.epochs.count ?? 1
+    var unlocked = unlocked
     var formerChains: [(epoch: UInt32, unlocked: KeyChain?, session: KeyChain)] = []
     for one in former.reversed() {
       formerChains.append(
-        (one.number, opening == .everything ? try chain(one.tiers.unlocked) : nil, try chain(one.tiers.session)))
+        (one.number, opensEverything ? try chain(one.tiers.unlocked) : nil, try chain(one.tiers.session)))
     }
     for collection in open {
       do {
@@ -383,7 +406,8 @@ public final class Vault {
         let sessionKey = try session.next(uuid: collection.row.uuid)
         let unlockedKey = try unlocked?.next(uuid: collection.row.uuid)
         if collection.row.locked { continue }
-        collection.take(unlocked: unlockedKey, session: sessionKey, epoch: epoch, former: formerKeys)
+        collection.take(
+          unlocked: unlockedKey, session: sessionKey, epoch: epoch, former: formerKeys, lacksFormer: lacksFormer)
         try collection.open(share: share, vault: store.vault)
       } catch let error as VaultError { throw error } catch { throw .outOfMemory }
     }
@@ -392,12 +416,12 @@ public final class Vault {
       do { try session.skip() } catch { throw .outOfMemory }
     }
     chains = (unlocked ?? chains.unlocked, session)
-    try openAccessLog(tiers, former)
-    if opening == .everything, itemProblem == nil {
+    try openAccessLog(tier, former)
+    if opensEverything, itemProblem == nil {
       try whereThereIsRoom { () throws(VaultError) in
         try endPasscodeItems()
         if !isPasswordless { try renewErasable() }
-        try renewKeys(indexUnder: HeldKey(try wrapOfIndex(tiers)))
+        try renewKeys(indexUnder: HeldKey(try wrapOfIndex(tier)))
         // New keys came with another share of the device, which has such a secret again.
         try endPasscodeItems()
         try makeMissingClasses()

@@ -15,7 +15,8 @@ extension Derivation {
     let keybag = try load(from: folder)
     let opened = try open(keybag, at: daemon)
     guard keybag.isPasswordless else {
-      return try changeKeys(to: try opened.rotated(password: request.token.bytes), of: folder, at: daemon)
+      let next = try opened.rotated(password: request.token.bytes)
+      return try changeKeys(to: try keepingSession(next, of: keybag), of: folder, at: daemon)
     }
     let secret = try daemon.newDeviceSecret(vault: keybag.vault, until: deadline())
     return try changeKeys(to: try opened.rotated(device: secret), of: folder, at: daemon)
@@ -86,10 +87,10 @@ extension Derivation {
     }
     // A vault that stood under no password gets new keys with its first one, as at a login.
     if opened.keybag.isPasswordless {
-      let result = try protect(opened, by: request.password.bytes, of: folder, at: daemon)
+      let result = try protect(opened, by: request.second.bytes, of: folder, at: daemon)
       return result == .tooManyEpochs ? .unlocked : result
     }
-    try KeybagFile.replace(with: try opened.settingPassword(request.password.bytes), in: folder)
+    try KeybagFile.replace(with: try opened.settingPassword(request.second.bytes), in: folder)
     return .unlocked
   }
 

@@ -1,4 +1,5 @@
 import Control
+import DeviceService
 import Glibc
 import Keybag
 import Posix
@@ -10,25 +11,32 @@ struct Derivation: ~Copyable {
   let account: Account
   /// What is known of the login's password.
   let login: LoginPassword
+  /// Whether it may be opened by the device key where nobody gave a password.
+  let admission: SessionAdmission
   let home: String
   let runtime: String
 
   /// By when every answer must be there, however many there are: before the time limit ends the process.
-  private let end: Int
+  let end: Int
 
-  /// How long a command may take, in seconds.
-  static let commandLimit = 30
   /// How long the daemon may take for one answer, in milliseconds.
   private let answerLimit: Int
+  /// How much of its time is kept for telling the daemon, in milliseconds.
+  static let deliveryTime = 300
   /// How long a login waits for the user's service manager to open the control socket, in milliseconds.
   private static let socketLimit = 1000
 
-  init(_ request: consuming DeriveRequest, account: Account, login: LoginPassword) {
+  /// - Parameter begun: when the process began, on the clock of `Process.now`.
+  init(
+    _ request: consuming DeriveRequest, account: Account, login: LoginPassword, admission: consuming SessionAdmission,
+    begun: Int
+  ) {
     self.login = login
+    self.admission = admission
     home = request.home.isEmpty ? account.home : request.home
     runtime = request.runtime.isEmpty ? ControlSocket.runtimeFolder(uid: account.uid) : request.runtime
     answerLimit = request.operation.isCommand ? 20_000 : 1200
-    end = Process.now + (request.operation.isCommand ? Derivation.commandLimit * 1000 : 2400)
+    end = begun + request.limit * 1000 + (request.operation.isCommand ? 0 : 400)
     self.request = request
     self.account = account
   }
@@ -46,6 +54,10 @@ struct Derivation: ~Copyable {
       case .recover: try recover()
       case .removeRecoveryCode: try removeRecoveryCode()
       case .removePassword: try removePassword()
+      case .changePassword: try changePassword()
+      case .rewrap: try rewrap()
+      case .addSession: try addSession()
+      case .removeSession: try removeSession()
       }
     } catch {
       return Derivation.result(of: error)
@@ -54,21 +66,29 @@ struct Derivation: ~Copyable {
 
   // MARK: - operations
 
-  /// Only tries to unlock: the password is not verified yet, so nothing is founded or changed by it, but that keys go
-  /// that nothing hangs on.
+  /// Only tries to unlock: nothing is founded by it, and nothing changed but that keys go that nothing hangs on, and that
+  /// one of two passwords is proven where no session will follow that does.
   private borrowing func authenticate() throws -> DeriveResult {
     let daemon = try ControlClient(runtime: runtime, uid: account.uid)
     if let result = try greet(daemon, .authenticate) { return result }
     let folder = try folder()
-    return try unlock(try load(from: folder), of: folder, at: daemon, proving: false)
+    let keybag = try load(from: folder)
+    // Of a single password only a second login says that it stays. A daemon that does not say how it is stops no unlock.
+    let proves = request.mayFound && keybag.passwordCount > 1 && (try? isLastStep(daemon)) ?? false
+    return try unlock(keybag, of: folder, at: daemon, proving: proves)
+  }
+
+  /// Whether this is all that there is of the authentication, as with a screen locker or a prompt.
+  private borrowing func isLastStep(_ daemon: borrowing ControlClient) throws(ControlError) -> Bool {
+    guard !request.isUnlock else { return true }
+    return try daemon.status(until: deadline()).state == .locked
   }
 
   /// The whole stack has accepted the password: founds the vault where there is none, and unlocks.
   private borrowing func openSession() throws -> DeriveResult {
     let isPasswordless = login == .none
     guard request.token.count > 0 || isPasswordless else {
-      _ = try greet(try connect(), .openSession)
-      return .nothingNeeded
+      return try openWithoutToken()
     }
     let presence: Presence
     do throws(KeybagError) { presence = try vault() } catch {
@@ -112,7 +132,10 @@ struct Derivation: ~Copyable {
     if let result = try greet(daemon, .openSession) { return result }
     let folder = try folder()
     let keybag = try load(from: folder)
-    guard keybag.isPasswordless else { return try unlock(keybag, of: folder, at: daemon, proving: true) }
+    // What may be no login password proves none.
+    guard keybag.isPasswordless else {
+      return try unlock(keybag, of: folder, at: daemon, proving: request.mayFound)
+    }
     return mayTrustToken ? try setFirstPassword(keybag, of: folder, at: daemon) : .nothingNeeded
   }
 
@@ -224,11 +247,16 @@ struct Derivation: ~Copyable {
 
   /// Opens the keybag with the password, and hands the keys over.
   ///
-  /// - Parameter proving: whether the keybag then says that the password served again.
+  /// - Parameter proving: whether the keybag then says that the password served again, and leaves others out.
   private borrowing func unlock(
     _ keybag: Keybag, of folder: borrowing Folder, at daemon: borrowing ControlClient, proving: Bool
   ) throws -> DeriveResult {
-    let opened = try keybag.open(password: request.token.bytes)
+    let opened: Keybag.Opened
+    do throws(KeybagError) { opened = try keybag.open(password: request.token.bytes) } catch {
+      // Whoever is logged in is to hear why the vault stays locked, and what helps.
+      if error == .wrongPassword { note(to: daemon) }
+      throw error
+    }
     let result = try deliver(opened, to: daemon)
     guard result == .unlocked else { return result }
     // Only now is a database certain to be there: from the second generation on a missing one is a loss. The next login
@@ -238,6 +266,12 @@ struct Derivation: ~Copyable {
       try? KeybagFile.replace(with: next, in: folder)
     }
     return result
+  }
+
+  /// Tells the daemon that a password opens nothing. Where none may found a vault, others than the login password are
+  /// expected, and say nothing of it.
+  borrowing func note(to daemon: borrowing ControlClient) {
+    if request.mayFound { try? daemon.noteOtherPassword(until: deadline()) }
   }
 
   borrowing func folder() throws(KeybagError) -> Folder {
@@ -252,10 +286,28 @@ struct Derivation: ~Copyable {
     case KeybagError.missing: .noVault
     case KeybagError.wrongPassword: .wrongPassword
     case KeybagError.noMemory: .noMemory
+    case KeybagError.overtaken: .overtaken
     case KeybagError.tooManyEpochs: .tooManyEpochs
     case KeybagError.file: .homeUnavailable
+    case is DeviceKeyError: .noDeviceKey
+    case is AdmittedServices.Unbelieved: .servicesUnbelieved
     case is KeybagError: .damaged
     default: .internalError
     }
+  }
+}
+
+extension DeriveRequest {
+  /// The longest of all, for a command line.
+  static let commandLimit = 30
+  /// For a login.
+  static let loginLimit = 2
+  /// Where somebody has just been asked: longer than a login may, as each password that is tried costs its time.
+  private static let askedLimit = 5
+
+  /// How long all of it may take, in seconds. The module waits a little longer (`Budget`).
+  var limit: Int {
+    if operation.isCommand { return Self.commandLimit }
+    return operation == .changePassword || operation == .rewrap || isUnlock ? Self.askedLimit : Self.loginLimit
   }
 }

@@ -16,14 +16,23 @@ struct DeriveRequest: ~Copyable {
     case recover = 8
     case removeRecoveryCode = 9
     case removePassword = 10
+    case changePassword = 11
+    case rewrap = 12
+    case addSession = 13
+    case removeSession = 14
 
     /// Nobody authenticates with an empty password here. Whoever changes keys of a vault without a password gives none.
     var needsToken: Bool {
       switch self {
-      case .authenticate, .passphrase, .checkRecoveryCode, .recover: true
-      case .openSession, .closeSession, .rotate, .createRecoveryCode, .removeRecoveryCode, .removePassword: false
+      case .authenticate, .passphrase, .checkRecoveryCode, .recover, .changePassword, .rewrap: true
+      case .openSession, .closeSession, .rotate, .createRecoveryCode, .removeRecoveryCode, .removePassword, .addSession,
+        .removeSession:
+        false
       }
     }
+
+    /// Whether a second secret comes behind the token.
+    var hasSecond: Bool { self == .recover || self == .changePassword || self == .rewrap }
 
     /// Whether it matters if the login has a password. Others do not look into the system's file of them.
     var asksForLogin: Bool { self == .openSession || self == .removePassword }
@@ -31,8 +40,9 @@ struct DeriveRequest: ~Copyable {
     /// Whether a person waits at a command line, and not a login: then it may take longer.
     var isCommand: Bool {
       switch self {
-      case .rotate, .createRecoveryCode, .checkRecoveryCode, .recover, .removeRecoveryCode: true
-      case .authenticate, .openSession, .closeSession, .passphrase, .removePassword: false
+      case .rotate, .createRecoveryCode, .checkRecoveryCode, .recover, .removeRecoveryCode, .addSession, .removeSession:
+        true
+      case .authenticate, .openSession, .closeSession, .passphrase, .removePassword, .changePassword, .rewrap: false
       }
     }
   }
@@ -54,11 +64,19 @@ struct DeriveRequest: ~Copyable {
   let shadow: String
   /// The number of the daemon's prompt that this answers; 0 for none.
   let prompt: UInt64
+  /// In the place of `/etc/latchkey/services`; empty for that.
+  let services: String
+  /// In the place of the device key service's socket; empty for that.
+  let device: String
   /// The password, the passphrase that the prompt is about, or a recovery code; empty for a login without one, and
-  /// before the password is removed the one until now.
+  /// before the password is removed the one until now. Where it is changed, the new one.
   let token: SecureBytes
-  /// The login password that is to open the vault from now on; empty but for `recover`.
-  let password: SecureBytes
+  /// With `recover` the login password that is to open the vault from now on; with `changePassword` the former one, and
+  /// with `rewrap` that or a recovery code; else empty.
+  let second: SecureBytes
+
+  /// Whether a prompt for the login password, or `latchkey unlock`, asked for it.
+  var isUnlock: Bool { operation == .authenticate && service == "latchkey-unlock" }
 
   private static let sizeLimit = 16384
   private static let tokenLimit = 4096
@@ -82,8 +100,8 @@ struct DeriveRequest: ~Copyable {
     else { return nil }
     var texts: [String] = []
     var position = 3
-    // Eight texts, then the token.
-    for _ in 0..<8 {
+    // Ten texts, then the token.
+    for _ in 0..<10 {
       guard let end = DeriveRequest.fieldEnd(bytes, position) else { return nil }
       let field = bytes.extracting((position + 2)..<end).withUnsafeBytes { Array($0) }
       guard !field.contains(0), let text = String(validating: field, as: UTF8.self) else { return nil }
@@ -91,24 +109,25 @@ struct DeriveRequest: ~Copyable {
       position = end
     }
     // A relative path would be below `/`, and no one's.
-    guard texts[4...6].allSatisfy({ $0.isEmpty || $0.hasPrefix("/") }) else { return nil }
+    guard (texts[4...6] + texts[8...9]).allSatisfy({ $0.isEmpty || $0.hasPrefix("/") }) else { return nil }
     guard let prompt = DeriveRequest.promptNumber(texts[7]), prompt > 0 || operation != .passphrase,
       let end = DeriveRequest.fieldEnd(bytes, position),
-      let last = operation == .recover ? DeriveRequest.fieldEnd(bytes, end) : end, last == bytes.byteCount,
+      let last = operation.hasSecond ? DeriveRequest.fieldEnd(bytes, end) : end, last == bytes.byteCount,
       !operation.needsToken || end - position > 2,
       end - position - 2 <= DeriveRequest.tokenLimit,
-      operation != .recover || (3...DeriveRequest.tokenLimit + 2).contains(last - end),
+      !operation.hasSecond || (3...DeriveRequest.tokenLimit + 2).contains(last - end),
       let token = try? SecureBytes(copying: bytes.extracting((position + 2)..<end)),
-      let password = try? SecureBytes(copying: bytes.extracting(min(end + 2, last)..<last))
+      let second = try? SecureBytes(copying: bytes.extracting(min(end + 2, last)..<last))
     else { return nil }
     self.operation = operation
     mayFound = bytes.unsafeLoad(fromByteOffset: 2, as: UInt8.self) & 1 == 0
     mayWriteAnywhere = bytes.unsafeLoad(fromByteOffset: 2, as: UInt8.self) & 4 != 0
     (user, service, tty) = (texts[0], texts[1], texts[2])
     (remoteHost, home, runtime, shadow) = (texts[3], texts[4], texts[5], texts[6])
+    (services, device) = (texts[8], texts[9])
     self.prompt = prompt
     self.token = token
-    self.password = password
+    self.second = second
   }
 
   /// A decimal number of 1 to 2^63 - 1 as the module writes it, or 0 for an empty text; nil for all else.

@@ -34,4 +34,12 @@ enum DeriveResult: UInt8 {
   case begun = 15
   /// The login has no password, and the vault goes by that.
   case passwordless = 16
+  /// Nobody gave a password, and what is readable behind the locked screen is open.
+  case sessionOpened = 20
+  /// The device key service gives this login no key for that; of a command: it wraps none.
+  case noDeviceKey = 21
+  /// The administrator's list of services is there, but could be somebody else's.
+  case servicesUnbelieved = 22
+  /// A login of the same moment changed the keybag, again and again.
+  case overtaken = 23
 }

@@ -4,7 +4,7 @@ import Posix
 /// is here as well, beside what it protects.
 enum FoundingPolicy {
   /// In these a password is no login: it may be another person's, or nobody's.
-  private static let excludedServices: Set = [
+  static let excludedServices: Set = [
     "su", "su-l", "sudo", "sudo-i", "runuser", "runuser-l", "pkexec", "polkit-1", "cron", "crond", "atd",
     "systemd-user", "passwd", "chpasswd", "doas", "ksu", "systemd-run0", "chfn", "chsh",
   ]

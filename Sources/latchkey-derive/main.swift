@@ -4,24 +4,28 @@ import Glibc
 import Posix
 import Sodium
 
-/// The module waits 3 s in all; whatever hangs here, hangs alone and ends before that. A command line waits longer.
-private func limitTime(seconds: Int = 2) -> Bool {
+/// The module waits 3 s in all; whatever hangs here, hangs alone and ends before that. What a person has just been asked
+/// for, and a command line, may take longer.
+private func limitTime(seconds: Int = DeriveRequest.loginLimit) -> Bool {
   signal(SIGALRM, SIG_DFL)
   var limit = itimerval(it_interval: timeval(), it_value: timeval(tv_sec: seconds, tv_usec: 800_000))
   return setitimer(__itimer_which_t(ITIMER_REAL.rawValue), &limit, nil) == 0
 }
 
 private func work(_ channel: borrowing FileDescriptor) -> DeriveResult {
-  guard limitTime() else { return .internalError }
+  guard limitTime(seconds: DeriveRequest.commandLimit + 1) else { return .internalError }
+  let begun = Process.now
   do {
     try Process.forbidInspection()
     try Process.dieWithParent()
+    try Process.goOnInChild()
+    guard limitTime() else { return .internalError }
     try Sodium.initialize()
   } catch { return .internalError }
   guard chdir("/") == 0 else { return .internalError }
   umask(0o077)
   guard let request = DeriveRequest.receive(from: channel) else { return .badRequest }
-  if request.operation.isCommand { guard limitTime(seconds: Derivation.commandLimit) else { return .internalError } }
+  if request.limit > DeriveRequest.loginLimit { guard limitTime(seconds: request.limit) else { return .internalError } }
   guard let account = Account(name: request.user) else { return .internalError }
   // Another name of root's number is no reason to touch root's vault.
   guard account.uid != 0 || request.user == "root" else { return .noVault }
@@ -29,13 +33,16 @@ private func work(_ channel: borrowing FileDescriptor) -> DeriveResult {
   let password =
     request.operation.asksForLogin
     ? LoginPassword(of: account, in: request.shadow.isEmpty ? LoginPassword.shadow : request.shadow) : .unknown
+  // So is this: from here on the connection is that of this login, and root is not needed for it any more.
+  let admission = SessionAdmission(request, account: account, login: password)
   do {
     try Process.become(account)
     // Changing the user takes both back.
     try Process.forbidInspection()
-    try Process.dieWithParent()
+    // The system may have the new password already: it is to open the vault, whatever becomes of who changed it.
+    if request.operation == .changePassword { try Process.outliveParent() } else { try Process.dieWithParent() }
   } catch { return .internalError }
-  return Derivation(request, account: account, login: password).run()
+  return Derivation(request, account: account, login: password, admission: admission, begun: begun).run()
 }
 
 private let channel = FileDescriptor(owning: STDIN_FILENO)

@@ -36,7 +36,7 @@ final class DeviceServer {
       guard let socket = try? listener.accept() else { return }
       guard let user = try? socket.peer().uid else { continue }
       let isKnown = store.isKnown(user)
-      let same = peers.values.count { $0.isKnown == isKnown && (!isKnown || $0.user == user) }
+      let same = peers.values.count { $0.isKnown == isKnown && (!isKnown || $0.countsFor == user) }
       guard same < DeviceServer.userLimit else { continue }
       let number = socket.number
       idle?.pause()
@@ -51,16 +51,22 @@ final class DeviceServer {
   }
 }
 
-/// One connection.
+/// One connection. What it may ask is decided by who opened it, and that of root by what it said of itself since.
 private final class DevicePeer {
-  let user: uid_t
-  let isKnown: Bool
+  private let user: uid_t
+  private(set) var isKnown: Bool
   private let socket: LocalSocket
   private let store: DeviceStore
   private let ended: () -> Void
   private var source: EventSource?
   private var limit: EventSource?
   private var requests = 0
+  /// Whose login it is, once root said so: whoever holds it since then may ask for that user's share of a session, and for
+  /// nothing else. It is held by a process that is root no more.
+  private var login: uid_t?
+
+  /// Whose places it takes: logins of a user's take none of root's.
+  var countsFor: uid_t { login ?? user }
 
   /// How long a peer may be silent.
   private static let silenceLimit = Duration.seconds(5)
@@ -106,6 +112,7 @@ private final class DevicePeer {
   /// The answer; nil for what nobody sends.
   private func answer(_ request: consuming DeviceRequest) throws -> SecureBytes? {
     do {
+      if let login { return try answer(request, atLoginOf: login) }
       switch consume request {
       case .identity:
         let (identity, backend) = try store.identity(of: user)
@@ -113,6 +120,8 @@ private final class DevicePeer {
       case .wrap(let share, let kind, let context):
         return try DeviceReply.wrapped(try store.wrap(share, kind, context: context, of: user))
       case .unwrap(let wrapped, let kind, let context):
+        // It would be worth no more than a file of the user's.
+        guard kind != .session else { return try DeviceReply.refused("that is given out at a login only") }
         return try DeviceReply.unwrapped(try store.unwrap(wrapped, kind, context: context, of: user))
       case .eraseErasable(let other):
         guard other == user || user == 0 else {
@@ -130,9 +139,25 @@ private final class DevicePeer {
       case .note(let generations, let vault, let isBeginning):
         return try DeviceReply.noted(
           try store.note(generations, ofVault: vault, isBeginning: isBeginning, of: user))
+      case .session(let other):
+        guard user == 0, other != 0 else { return try DeviceReply.refused("only root says whose login it is") }
+        login = other
+        isKnown = store.isKnown(other)
       case .malformed: return nil
       }
       return try DeviceReply.done()
     } catch let error as DeviceKeyError { return try DeviceReply.failed(error) }
+  }
+
+  /// What a connection gets that is a user's login.
+  private func answer(_ request: consuming DeviceRequest, atLoginOf user: uid_t) throws -> SecureBytes? {
+    switch consume request {
+    case .unwrap(let wrapped, .session, let context):
+      let share = try store.unwrap(wrapped, .session, context: context, of: user)
+      Journal.log(.info, "a login of user \(user) in which nobody gave a password got its key")
+      return try DeviceReply.unwrapped(share)
+    case .malformed: return nil
+    default: return try DeviceReply.refused("this connection is a login's, and for nothing else")
+    }
   }
 }

@@ -22,7 +22,7 @@ private func authenticate(
   let steps = PromptStep.steps(of: request)
   // Nothing to ask is nothing that anybody agreed to.
   guard !steps.isEmpty else { return .unavailable }
-  var wasSeen = request.purpose != .item && request.purpose != .itemAccess
+  var wasSeen = !request.purpose.needsAgreement
   for step in steps {
     var outcome = PromptOutcome.unavailable
     for service in step.services where outcome == .unavailable {
@@ -32,7 +32,6 @@ private func authenticate(
     }
     guard outcome == .accepted else { return outcome }
   }
-  // A finger on the reader may have been for something else, as long as nobody saw what this is about.
   guard !wasSeen else { return .accepted }
   let conversation = PromptConversation(prompter: prompter, wording: Wording(request, at: .presence))
   return conversation.confirm() ? .accepted : conversation.end == .dismissed ? .dismissed : .unavailable

@@ -13,6 +13,8 @@ struct DeriveProgram {
     case checkRecoveryCode = 7
     case recover = 8
     case removeRecoveryCode = 9
+    case addSession = 13
+    case removeSession = 14
   }
 
   /// What it answers; nil for whatever is no answer.
@@ -29,6 +31,8 @@ struct DeriveProgram {
     case homeUnavailable = 10
     case tooManyEpochs = 14
     case begun = 15
+    case noDeviceKey = 21
+    case overtaken = 23
   }
 
   let path: String
@@ -36,6 +40,8 @@ struct DeriveProgram {
   /// The home folder that has the vault; empty for the account's.
   let home: String
   let runtime: String
+  /// Where the device key service listens; empty for its usual place.
+  let device: String
 
   /// Beside this program as `make install` lays it, or in the folder that it was built into.
   static func find(_ given: String?) throws -> String {
@@ -107,7 +113,7 @@ struct DeriveProgram {
     func size(_ count: Int) -> [UInt8] { [UInt8(count & 0xFF), UInt8(count >> 8 & 0xFF)] }
     var head: [UInt8] = [1, operation.rawValue, flags]
     let terminal = ttyname(0).map { String(cString: $0) } ?? ""
-    for text in [account.name, "latchkey-unlock", terminal, "", home, runtime, "", ""] {
+    for text in [account.name, "latchkey-unlock", terminal, "", home, runtime, "", "", "", device] {
       head += counted(Array(text.utf8))
     }
     head += size(token.count)

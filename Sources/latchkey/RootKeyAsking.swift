@@ -17,6 +17,9 @@ struct RootKeyAsking: ParsableArguments {
   @Option(help: ArgumentHelp("The program in the place of latchkey-derive.", visibility: .hidden))
   var deriveProgram: String?
 
+  @Option(help: ArgumentHelp("Where the device key service listens.", visibility: .hidden))
+  var deviceSocket: String?
+
   /// What must be so before anything secret is asked for.
   static func prepare() throws {
     try Posix.Process.forbidInspection()
@@ -28,10 +31,10 @@ struct RootKeyAsking: ParsableArguments {
   /// latchkey-derive for the vault of the daemon at `place`.
   func program(_ place: Place, vault path: String?) throws -> DeriveProgram {
     guard let account = Account(uid: getuid()) else { throw Failure.unavailable("you have no account") }
-    let suffix = "/" + KeybagFile.folderNames.joined(separator: "/")
-    let home = path.flatMap { $0.hasSuffix(suffix) ? String($0.dropLast(suffix.count)) : nil } ?? ""
+    let home = path.flatMap(KeybagFile.home(ofFolder:)) ?? ""
     return DeriveProgram(
-      path: try DeriveProgram.find(deriveProgram), account: account, home: home, runtime: place.folder)
+      path: try DeriveProgram.find(deriveProgram), account: account, home: home, runtime: place.folder,
+      device: deviceSocket ?? "")
   }
 
   /// Asks for the login password by PAM, which must accept it.
@@ -42,7 +45,7 @@ struct RootKeyAsking: ParsableArguments {
     let conversation = KeepingConversation(terminal)
     let outcome = Authentication.run(
       service: "latchkey-unlock", user: account.name, terminal: ttyname(0).map { String(cString: $0) },
-      folder: pamFolder, conversation: conversation)
+      folder: pamFolder, environment: ["LATCHKEY_FORMER": "no"], conversation: conversation)
     switch outcome {
     case _ where terminal.wasCancelled: throw Failure.cancelled
     case .refused(let text): throw Failure.refused(text)
@@ -137,6 +140,9 @@ extension DeriveProgram.Answer? {
     case .refused: .declined("the vault does not allow that now. See 'latchkey status'.")
     case .damaged: .declined("the vault's files cannot be used. See 'latchkey status'.")
     case .noMemory: .declined("there is not enough memory to check the password. Close something, and try again.")
+    case .noDeviceKey:
+      .deviceService("it is not there, or it does not answer")
+    case .overtaken: .declined("a login of the same moment was faster. Nothing was changed: try again.")
     case .homeUnavailable: .declined("the keybag cannot be written: is the disk full? Nothing was changed.")
     case .tooManyEpochs:
       .declined(

@@ -11,7 +11,8 @@ struct RotateCommand: ParsableCommand {
     discussion: """
       For after a password that others may know, or a copy of the files that got away: a new password alone leaves old \
       copies of the keybag able to open what comes later. Asks for your login password. Whenever this is interrupted, it \
-      goes on at the next unlock, and nothing is lost. A recovery code stays valid.
+      goes on at the next unlock, and nothing is lost. A recovery code stays valid, and a protector of this machine's for \
+      logins without a password.
       """)
 
   @OptionGroup var place: Place
@@ -49,7 +50,17 @@ struct RotateCommand: ParsableCommand {
           wrong: "your login password does not open the vault: its own is an older one. Unlock it first.")
       }
       try follow()
+      try tellOfProtectors(before: status)
     }
+  }
+
+  /// New keys need a new secret for the protector of logins without a password, which the device key service wraps.
+  private func tellOfProtectors(before: Status) throws {
+    guard before.protectors.contains(where: { ListedProtector($0).isSession }),
+      try !status().protectors.contains(where: { ListedProtector($0).isSession })
+    else { return }
+    let text = "Logins without a password open nothing any more. 'latchkey protector add session' lets them again.\n"
+    FileHandle.standardError.write(Data(text.utf8))
   }
 
   private func status() throws -> Status {

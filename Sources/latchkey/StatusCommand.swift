@@ -45,6 +45,10 @@ struct StatusCommand: ParsableCommand {
     let recovery_code: Bool
     let passwordless: Bool
     let older_files: [String]
+    let needs_former_password: Bool
+    let opened_without_password: Bool
+    let protectors: [ListedProtector]
+    let login_passwords: Int
 
     struct Rotation: Encodable {
       let epoch: UInt32
@@ -72,15 +76,22 @@ struct StatusCommand: ParsableCommand {
         other_device: status.rotation.otherDevice, quarantined: status.rotation.quarantined,
         former_keys_needed: status.rotation.needsFormerKeys), recovery_code: status.recoveryCodeCreated > 0,
       passwordless: status.passwordless,
-      older_files: (status.hasOlderKeybag ? ["keybag"] : []) + (status.hasOlderDatabase ? ["vault.db"] : []))
+      older_files: (status.hasOlderKeybag ? ["keybag"] : []) + (status.hasOlderDatabase ? ["vault.db"] : []),
+      needs_former_password: status.needsFormerPassword, opened_without_password: status.openedWithoutPassword,
+      protectors: status.protectors.map(ListedProtector.init), login_passwords: Self.passwordCount(status))
     return String(decoding: try encoder.encode(report), as: UTF8.self)
+  }
+
+  private static func passwordCount(_ status: Status) -> Int {
+    status.protectors.count { ListedProtector($0).isPassword }
   }
 
   static func text(_ status: Status) -> String {
     var lines: [(String, String)] = []
     let reasons = status.lockReasons.isEmpty ? "" : ": " + status.lockReasons.joined(separator: ", ")
     lines.append(("State", status.state.name + reasons))
-    lines.append(("First unlocked", status.firstUnlocked ? "yes" : "not yet"))
+    let withoutPassword = status.openedWithoutPassword ? ", by a login without a password" : ""
+    lines.append(("First unlocked", status.firstUnlocked ? "yes" + withoutPassword : "not yet"))
     if status.lockerUp { lines.append(("Screen locker", "up" + (status.staged ? ", keys wait until it is gone" : ""))) }
     lines.append(("Vault", status.vaultPath + (status.generation == 0 ? " (not founded yet)" : "")))
     if status.generation > 0 { lines.append(("Holds", Self.content(status))) }
@@ -91,7 +102,12 @@ struct StatusCommand: ParsableCommand {
     if status.passwordless {
       lines.append(("Login password", "none, so the vault is always unlocked, and the device key alone protects it"))
     }
+    let passwords = Self.passwordCount(status)
+    if passwords > 1 { lines.append(("Login passwords", "\(passwords), until a login with the newest one")) }
     if status.recoveryCodeCreated > 0 { lines.append(("Recovery code", "there is one")) }
+    if status.generation > 0 {
+      lines.append(("Opened by", status.protectors.map { ListedProtector($0).text }.joined(separator: ", ")))
+    }
     lines.append(("Device key", Self.deviceKey(status.deviceKey)))
     lines.append(("Memory", status.memoryLocked ? "locked" : "not locked: secrets could be swapped out"))
     lines.append(("Secret Service", Self.owner(status.nameOwner)))

@@ -41,7 +41,7 @@ struct UnlockCommand: ParsableCommand {
       try Posix.Process.forbidInspection()
       try Sodium.initialize()
       let before = try status()
-      if before.state == .unlocked && before.lockedCollections == 0 { return print("The vault is unlocked already.") }
+      if Self.isDone(before) { return print("The vault is unlocked already.") }
       guard !before.passwordless else {
         return print("Your login has no password: the vault is unlocked, and its collections open when a program asks.")
       }
@@ -53,14 +53,16 @@ struct UnlockCommand: ParsableCommand {
       // What counts is not what PAM says but whether the keys are there: after an administrator changed the login
       // password, PAM refuses the old one, which still opens the vault.
       let after = try status()
-      if after.state == .unlocked && after.lockedCollections == 0 { return print("The vault is unlocked.") }
+      if Self.isDone(after) { return print("The vault is unlocked.") }
       switch outcome {
-      case _ where conversation.wasCancelled: throw Failure.cancelled
+      // Where there are no more lines, it is said what was asked for behind them.
+      case _ where conversation.wasCancelled && !(asking.stdin && after.needsFormerPassword): throw Failure.cancelled
       case .refused(let text): throw Failure.refused(text)
       case .unavailable(let text): throw Failure.unavailable(text)
       case .accepted: break
       }
       switch after.state {
+      case .unlocked where after.needsFormerPassword: throw Failure.declined("the vault is open, but \(Self.changed)")
       case .unlocked: throw Failure.stillLocked(Self.reason(after))
       case .locked where after.lockerUp:
         throw Failure.stillLocked("the screen is locked, and only the screen locker opens the vault then.")
@@ -72,6 +74,13 @@ struct UnlockCommand: ParsableCommand {
   private func status() throws -> Status {
     try place.connect().status(until: Posix.Process.now + StatusCommand.answerLimit)
   }
+
+  private static func isDone(_ status: Status) -> Bool {
+    status.state == .unlocked && status.lockedCollections == 0 && !status.needsFormerPassword
+  }
+
+  private static let changed =
+    "your login password was changed without Latchkey, and neither the former one nor the recovery code was given."
 
   private static func reason(_ status: Status) -> String {
     if status.generation == 0 && status.problems.isEmpty {

@@ -13,6 +13,10 @@ protocol ControlHandler: AnyObject {
   func unlock(
     _ delivery: consuming TierDelivery, _ hello: Hello, from peer: LocalSocket.Peer,
     answer: @escaping (UnlockOutcome) -> Void)
+  /// Tier key C alone, for it.
+  func unlock(
+    _ delivery: consuming SessionDelivery, _ hello: Hello, from peer: LocalSocket.Peer,
+    answer: @escaping (UnlockOutcome) -> Void)
   /// How things are.
   var status: Status { get }
   /// Lock, by command.
@@ -58,6 +62,10 @@ protocol ControlHandler: AnyObject {
   func accessLog(below number: UInt64) throws(Refusal) -> AccessLogPage
   /// Removes all of the access log; how many entries there were.
   func clearAccessLog(for peer: LocalSocket.Peer) throws(Refusal) -> UInt64
+  /// A password that PAM accepted does not open the vault.
+  func noteOtherPassword()
+  /// Puts the vault in a folder aside; where it is then.
+  func startEmpty(folder: String) throws(Refusal) -> String
 }
 
 /// Why the daemon does not do what a peer asks.
@@ -196,6 +204,9 @@ private final class ControlPeer: PromptConnection {
     case .unlock(let delivery):
       guard let greeting else { return end() }
       handler.unlock(delivery, greeting, from: connection.peer) { [weak self] in self?.answer($0) }
+    case .unlockSession(let delivery):
+      guard let greeting else { return end() }
+      handler.unlock(delivery, greeting, from: connection.peer) { [weak self] in self?.answer($0) }
     case .status: answer(.status(handler.status))
     case .lock:
       answer { () throws(Refusal) in
@@ -262,6 +273,11 @@ private final class ControlPeer: PromptConnection {
       answer { () throws(Refusal) in .accessLog(try handler.accessLog(below: number)) }
     case .clearAccessLog:
       answer { () throws(Refusal) in .accessLogCleared(try handler.clearAccessLog(for: connection.peer)) }
+    case .noteOtherPassword:
+      handler.noteOtherPassword()
+      answer(.noted)
+    case .startEmpty(let folder):
+      answer { () throws(Refusal) in .putAside(try handler.startEmpty(folder: folder)) }
     case .malformed: end()
     }
   }

@@ -33,6 +33,9 @@ final class Daemon {
   private var settle: EventSource?
   /// Why the vault of a login without a password did not open, as it was logged.
   var passwordlessProblem: String?
+  /// Whether the login password was changed without Latchkey, as far as a login has shown since.
+  var needsFormerPassword = false
+  let formerPasswordNotice = FormerPasswordNotice()
   /// What the journal has of the vault's problems.
   private var toldProblems: Set<String> = []
   /// When it is tried again at the earliest, on the clock of `Process.now`.
@@ -70,10 +73,13 @@ final class Daemon {
       isLockerUp: { [session] in session.machine.lockerUp },
       defaultClass: { [rules] attributes in rules.decision(for: attributes)?.rule.accessibility ?? .whenUnlocked },
       presentFingers: { [unowned self] in presentFingers($0) },
-      facts: { [session] in
-        VaultObject.Facts(state: session.state.name, isFirstUnlocked: session.state != .sealed)
+      facts: { [session, unowned self] in
+        VaultObject.Facts(
+          state: session.state.name, isFirstUnlocked: session.state != .sealed,
+          needsFormerPassword: needsFormerPassword)
       },
-      connected: { [session] bus in
+      connected: { [session, formerPasswordNotice] bus in
+        formerPasswordNotice.use(bus)
         do { try session.watch?.hearScreenSavers(on: bus) } catch {
           Journal.log(.warning, "screen savers cannot be heard: \(error)")
         }
@@ -191,11 +197,14 @@ extension Daemon: ControlHandler {
     switch hello.stage {
     case .authenticate: break
     case .openSession: session.watch?.pamSessionOpened()
-    case .closeSession: session.watch?.pamSessionClosed()
+    case .closeSession:
+      session.watch?.pamSessionClosed()
+      // Who logs in after the last one is to hear of it as well.
+      if session.machine.pamSessions == 0 { formerPasswordNotice.forget() }
     }
   }
 
-  private func decide(_ hello: Hello, _ peer: LocalSocket.Peer) -> AuthenticationPolicy.Decision {
+  func decide(_ hello: Hello, _ peer: LocalSocket.Peer) -> AuthenticationPolicy.Decision {
     guard let watch = session.watch, let stage = AuthenticationPolicy.Stage(rawValue: hello.stage.rawValue) else {
       return .refused("the daemon is starting")
     }
@@ -214,7 +223,9 @@ extension Daemon: ControlHandler {
     // Nor has it of the keys of a generation that the keybag still has, and nothing hangs on any more.
     let epochs = vault.keybag?.epochs ?? []
     let drops = epochs.count > 1 && vault.neededEpoch == epochs.last?.number
-    return proves || drops || vault.lockedCollectionCount > 0 ? .keys(mayLift: false) : decision
+    // Nor does the state say that the password opens nothing, which the person can mend now.
+    let mends = needsFormerPassword && hello.service == AuthenticationPolicy.commandService
+    return proves || drops || mends || vault.lockedCollectionCount > 0 ? .keys(mayLift: false) : decision
   }
 
   /// A login, and the person who asks for it by name, open collections that were locked by themselves; a screen
@@ -294,6 +305,8 @@ extension Daemon: ControlHandler {
   /// To be called when the vault took keys over.
   func keysCame() {
     idle?.resume()
+    needsFormerPassword = false
+    formerPasswordNotice.forget()
     tellDestroyed()
     // The session's state may be what it was: a collection's own lock is no part of it.
     sessionStateChanged()
@@ -314,7 +327,8 @@ extension Daemon: ControlHandler {
     status.lockerUp = machine.lockerUp
     status.staged = machine.hasStagedKeys
     status.classes = AccessibilityClass.allCases.map { .init(name: $0.name, isPresent: vault.hasKey($0)) }
-    status.problems = vault.problems + rules.problems
+    status.problems = vault.problems + rules.problems + (needsFormerPassword ? [Daemon.formerPasswordProblem] : [])
+    status.needsFormerPassword = needsFormerPassword
     status.vaultPath = vault.path
     status.generation = vault.keybag?.generation ?? 0
     status.deviceKey = vault.deviceIsMissing ? "unavailable" : vault.deviceBackend?.rawValue ?? ""
@@ -330,6 +344,10 @@ extension Daemon: ControlHandler {
     status.epoch = vault.keybag?.epoch.number ?? 0
     status.passwordless = machine.isPasswordless
     status.recoveryCodeCreated = vault.keybag?.recoveryCodeCreated ?? 0
+    status.openedWithoutPassword = machine.isOpenedWithoutPassword
+    status.protectors = (vault.keybag?.protectors ?? []).map {
+      Status.Protector(kind: $0.kind.rawValue, state: $0.state.rawValue, created: $0.created)
+    }
     status.hasOlderKeybag = vault.olderFiles.contains(.keybag)
     status.hasOlderDatabase = vault.olderFiles.contains(.database)
     return status
@@ -361,7 +379,7 @@ extension Daemon: SessionWatchDelegate {
     switch reason {
     case .sessionsEnded, .noSession: vault.forgetOlderFiles()
     // The person who is to read it has not gone.
-    case .started, .keysFailed, .hibernation: break
+    case .started, .keysFailed, .hibernation, .putAside: break
     }
     archive?.cancel("the vault was locked meanwhile")
     presence?.service?.sessionEnded()
@@ -389,6 +407,7 @@ extension Daemon: SessionWatchDelegate {
   func sessionStateChanged() {
     // A lock that found no key to erase, as where the login has no password, is one all the same.
     if isLockerUp { dropGrants() }
+    tellOfFormerPassword()
     presence?.stateChanged()
     prompts.stateChanged()
   }

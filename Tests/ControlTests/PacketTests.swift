@@ -14,7 +14,8 @@ import Testing
     .outcome(.staged), .outcome(.wrongKeys), .outcome(.refused("")), .outcome(.unusable("vault.db is damaged: ä€😀")),
     .locked, .status(Status()), .status(.full), .mayRotate, .neededEpoch(.max), .passcodeItemsDestroyed(0),
     .passcodeItemsDestroyed(.max), .declined("not now"), .accessLogCleared(.max),
-    .accessLog(AccessLogPage(lines: [], hasMore: false)), .accessLog(AccessLogPage.specimen),
+    .accessLog(AccessLogPage(lines: [], hasMore: false)), .accessLog(AccessLogPage.specimen), .noted,
+    .putAside("/home/alice/.local/share/latchkey-aside-20261122-020000"),
   ])
   func repliesSurviveTheWay(_ reply: ControlReply) {
     #expect(ControlReply(decoding: reply.encoded) == reply)
@@ -23,7 +24,7 @@ import Testing
   @Test func truncatedRepliesAreNone() {
     for reply in [
       ControlReply.need(.refused("why")), .outcome(.wrongKeys), .status(.full), .neededEpoch(7),
-      .passcodeItemsDestroyed(7), .accessLogCleared(7), .accessLog(AccessLogPage.specimen),
+      .passcodeItemsDestroyed(7), .accessLogCleared(7), .accessLog(AccessLogPage.specimen), .noted, .putAside("/home"),
     ] {
       for count in 0..<reply.encoded.count {
         #expect(ControlReply(decoding: Array(reply.encoded.prefix(count))) == nil)
@@ -51,9 +52,11 @@ import Testing
     status.lockSources = status.lockReasons
     status.classes = Array(repeating: .init(name: long, isPresent: true), count: 300)
     (status.vaultPath, status.deviceKey, status.nameOwner) = (long, long, long)
+    status.protectors = Array(repeating: .init(kind: 1, state: 1, created: .max), count: 300)
     let packet = ControlReply.status(status).encoded
     #expect(packet.count <= ControlPacket.sizeLimit)
     guard case .status(let read) = ControlReply(decoding: packet) else { throw Unread() }
+    #expect(read.protectors.count == 16)
     #expect(read.problems.count == 16 && read.problems.last == "and 285 more")
     #expect(read.classes.count == 16 && read.classes.allSatisfy(\.isPresent))
     // Cut between characters: nothing had to be replaced, and it is a beginning of what was sent.
@@ -90,6 +93,22 @@ import Testing
 
   private static func tiers(_ byte: UInt8) throws -> TierKeys {
     TierKeys(unlocked: try key(byte), session: try key(byte + 1))
+  }
+
+  @Test func aSessionsKeyArrivesAsItWasSent() throws {
+    let vault = [UInt8](repeating: 9, count: 16)
+    let delivery = SessionDelivery(
+      vault: vault, generation: 5, key: SessionKey(epoch: 0x0102_0304, key: try Self.key(7)))
+    let packet = try delivery.encoded(prefix: [1, 30])
+    let told = packet.bytes.withUnsafeBytes { Array($0) }
+    #expect(told == [1, 30] + vault + [5, 0, 0, 0, 0, 0, 0, 0, 4, 3, 2, 1] + [UInt8](repeating: 7, count: 32))
+    guard case .unlockSession(let read) = ControlConnection.decode(told.span.bytes) else { throw Unread() }
+    #expect(read.vault == vault && read.generation == 5 && read.key.epoch == 0x0102_0304)
+    #expect(bytes(read.key.key) == [UInt8](repeating: 7, count: 32))
+    for size in told.indices {
+      if case .unlockSession = ControlConnection.decode(told.span.bytes.extracting(first: size)) { throw Unread() }
+    }
+    if case .unlockSession = ControlConnection.decode((told + [0]).span.bytes) { throw Unread() }
   }
 
   @Test(arguments: [0, 1, 7]) func keysOfEveryGenerationArriveAsTheyWereSent(_ count: Int) throws {
@@ -131,6 +150,22 @@ import Testing
   private func arrived(_ packet: RawSpan) -> Arrived? {
     guard let delivery = TierDelivery(decoding: packet) else { return nil }
     return Arrived(generation: delivery.generation, founded: delivery.founded, former: delivery.former)
+  }
+
+  @Test func theVaultIsPutAsideOnlyByTheNameOfItsFolder() {
+    var out = ControlPacket.begin(.startEmpty)
+    out.text("/home/alice/.local/share/latchkey", limit: ControlPacket.pathLimit)
+    guard case .startEmpty("/home/alice/.local/share/latchkey") = ControlConnection.decode(out.bytes.span.bytes) else {
+      Issue.record("it was not read")
+      return
+    }
+    // A packet that is no more than an operation says nothing, nor does a longer one.
+    for bytes in [[1, 29], out.bytes + [0], Array(out.bytes.dropLast()), [1, 28, 0]] as [[UInt8]] {
+      guard case .malformed = ControlConnection.decode(bytes.span.bytes) else {
+        Issue.record("\(bytes) is a request")
+        return
+      }
+    }
   }
 
   @Test func moreGenerationsThanAKeybagHasAreNoDelivery() {
@@ -187,6 +222,9 @@ extension Status {
     (status.epoch, status.recoveryCodeCreated) = (2, 1_700_000_000)
     status.passwordless = true
     status.hasOlderDatabase = true
+    status.openedWithoutPassword = true
+    status.protectors = [.init(kind: 1, state: 2, created: 3), .init(kind: 3, state: 1, created: .max)]
+    status.needsFormerPassword = true
     return status
   }
 }

@@ -152,7 +152,7 @@ import Testing
     let long = [0, 1] + [UInt8](repeating: 0x61, count: 256)
     for bytes in [
       [1, 6, 4], [1, 6, 255], [1, 9, 0] + name, [1, 9, 7] + name, [1, 9, 1] + long, [1, 10] + long,
-      [1, 16], [1, 28], [1, 0], [1, 255], [2, 5] + [UInt8](repeating: 0, count: 8),
+      [1, 16], [1, 20], [1, 0], [1, 255], [2, 5] + [UInt8](repeating: 0, count: 8),
     ] {
       try client.send(bytes)
       guard case .request(.malformed) = connection.receive() else { throw Unread() }

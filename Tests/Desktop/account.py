@@ -32,9 +32,9 @@ class Account:
 
     # Logging in
 
-    def login(self, password=None):
-        """Logs in on a terminal, through login(1)."""
-        terminal = self.machine.terminal("/bin/login")
+    def login(self, password=None, within=()):
+        """Logs in on a terminal, through login(1), which the command `within` may start."""
+        terminal = self.machine.terminal(*within, "/bin/login")
         terminal.expect("login: ")
         terminal.sendline(self.name)
         return self._enter(terminal, password, "Login incorrect")
@@ -48,15 +48,27 @@ class Account:
 
     def ssh(self, password=None, method="password"):
         """Logs in through sshd, by one method of authentication only."""
-        terminal = self.machine.terminal(
+        return self._enter(self._ssh(method), password, "Permission denied")
+
+    def ssh_with_key(self):
+        """Logs in through sshd without a password, by a key made for it."""
+        key, keys = f"/run/key-of-{self.name}", f"{self.home}/.ssh/authorized_keys"
+        self.machine.root("rm", "-f", key, f"{key}.pub")
+        self.machine.root("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key)
+        self.machine.root("install", "-d", "-m", "700", "-o", self.name, f"{self.home}/.ssh")
+        self.machine.root("install", "-m", "600", "-o", self.name, f"{key}.pub", keys)
+        return Terminal(self.machine, self.name, self._ssh("publickey", "-i", key), "Permission denied")
+
+    def _ssh(self, method, *options):
+        return self.machine.terminal(
             "ssh", "-tt", "-p", "2222", "-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null",
             "-o", "LogLevel=ERROR", "-o", f"PreferredAuthentications={method}", "-o", "NumberOfPasswordPrompts=1",
-            f"{self.name}@127.0.0.1",
+            *options, f"{self.name}@127.0.0.1",
         )  # fmt: skip
-        return self._enter(terminal, password, "Permission denied")
 
     def graphical_login(self, password=None, display=":5"):
-        """Logs in as a display manager does: a session of type x11, in which a shell runs on a terminal of its own."""
+        """Logs in as a display manager does: a session of type x11, or wayland where the display is none of X's. A shell runs
+        in it, on a terminal of its own."""
         terminal = self.machine.terminal(f"{TOOLS}/greeter", "login", self.name, display)
         return self._enter(terminal, password, "greeter: ")
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from account import Account
 from machine import Machine, Unavailable
+from stopwatch import Stopwatch
 
 
 def or_skip(boot):
@@ -68,6 +69,17 @@ def alice(machine):
 def bob(machine):
     """Another new user."""
     return Account(machine, "bob", 2002, "sesame-2")
+
+
+@pytest.fixture
+def stopwatch(machine):
+    """A look at the clock before and after each call of the module. At the end all of them must have kept the limits."""
+    stopwatch = Stopwatch(machine)
+    try:
+        yield stopwatch
+        stopwatch.assert_in_time()
+    finally:
+        stopwatch.close()
 
 
 @pytest.fixture(autouse=True)

@@ -19,9 +19,11 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 INSIDE = Path(__file__).resolve().parent / "inside"
 NAME = "latchkey-desktop"
 CLEAN = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "TERM": "dumb", "LANG": "C.UTF-8"}
+# Beside those of the Makefile: what has itself started where it is installed (xscreensaver, lightdm, greetd) stays in here.
 PACKAGES = (
     "dbus dbus-user-session libpam-systemd openssh-server openssh-client pamtester libsecret-tools python3-gi "
-    "i3lock xss-lock xvfb xdotool xauth fprintd libpam-fprintd"
+    "i3lock xss-lock xvfb xdotool xauth fprintd libpam-fprintd sudo cron "
+    "sway swaylock swayidle wtype xscreensaver mate-screensaver xsecurelock vlock lightdm lightdm-gtk-greeter greetd"
 ).split()
 
 

@@ -1,15 +1,45 @@
 """The display of a desktop, with a real locker, and the person before it."""
 
+import re
+
 from machine import eventually
 
 
-class Screen:
-    """Xvfb in a graphical session, and xss-lock, which starts i3lock. What is done here leaves the terminal alone."""
+class Display:
+    """Xvfb in a graphical session, and its keyboard. What is done here leaves the terminal alone."""
 
     def __init__(self, account, session):
         self.account, self.session = account, session
         session.run("Xvfb :5 -screen 0 640x480x24 -nolisten tcp >/dev/null 2>&1 &")
         eventually(lambda: self._do("getdisplaygeometry").returncode == 0, 20, "the display")
+
+    def type(self, line):
+        """Types a line, wherever it goes."""
+        self._do("type", "--delay", "30", line)
+        self.press("Return")
+
+    def press(self, key):
+        """Presses one key. Says whether there is a display."""
+        return self._do("key", key).returncode == 0
+
+    def sizes(self, name):
+        """The sizes of the windows of a name that are shown."""
+        shown = self._do("search", "--onlyvisible", "--name", name, "getwindowgeometry", "%@").stdout
+        return re.findall(r"Geometry: (\S+)", shown)
+
+    def close(self):
+        """Ends it, and with it all that it shows."""
+        self.account.run("pkill", "Xvfb", check=False)
+
+    def _do(self, *words):
+        return self.account.run("env", "DISPLAY=:5", "xdotool", *words, check=False)
+
+
+class Screen(Display):
+    """The same with xss-lock, which starts i3lock."""
+
+    def __init__(self, account, session):
+        super().__init__(account, session)
         session.run("xss-lock -- i3lock -n >/dev/null 2>&1 &")
 
     def lock(self):
@@ -22,11 +52,6 @@ class Screen:
     def is_locked(self):
         """Whether the locker runs."""
         return self.account.run("pgrep", "-x", "i3lock", check=False).returncode == 0
-
-    def type(self, line):
-        """Types a line, wherever it goes."""
-        self._do("type", "--delay", "30", line)
-        self._do("key", "Return")
 
     def enter(self, password):
         """Types the password until the locker goes: what comes before it has the keyboard is lost."""
@@ -44,7 +69,5 @@ class Screen:
 
     def close(self):
         """Ends all of it."""
-        self.account.run("sh", "-c", "pkill i3lock; pkill xss-lock; pkill Xvfb", check=False)
-
-    def _do(self, *words):
-        return self.account.run("env", "DISPLAY=:5", "xdotool", *words, check=False)
+        self.account.run("sh", "-c", "pkill i3lock; pkill xss-lock", check=False)
+        super().close()

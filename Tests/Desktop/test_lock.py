@@ -126,7 +126,6 @@ def test_ssh_lifts_no_lock(desktop, alice):
 @pytest.mark.parametrize("service", ["sudo", "su", "sshd", "cron", "polkit-1"])
 def test_services_that_lift_no_lock(desktop, service):
     desktop.machine.path("/etc/pam.d/polkit-1").write_text("@include common-auth\n")
-    desktop.machine.path("/etc/pam.d/sudo").write_text("@include common-auth\n")
     desktop.run("loginctl lock-session")
     await_evicted(desktop)
     desktop.authenticate("sesame-1", service)

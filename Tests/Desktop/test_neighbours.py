@@ -1,5 +1,7 @@
 """gnome-keyring on the same machine keeps its files, and the Secret Service is Latchkey's."""
 
+import json
+
 import pytest
 from account import Account
 from conftest import or_skip
@@ -85,3 +87,18 @@ def test_no_file_of_its_packages_changes(keyring_machine):
     assert keyring_machine.root("dpkg", "-V", *GNOME_KEYRING).stdout == ""
     make("install", top)
     assert keyring_machine.root("dpkg", "-V", *GNOME_KEYRING).stdout == ""
+
+
+def test_the_doctor_names_who_has_the_name_and_how_it_ends(alice):
+    with alice.login() as session:
+        session.run("systemctl --user stop latchkeyd.socket latchkeyd.service 2>/dev/null")
+        session.run("gnome-keyring-daemon --start --components=secrets >/dev/null")
+        eventually(lambda: session.run(OWNER, check=False).stdout.strip().startswith("gnome-keyring"), what="gnome-keyring")
+        done = session.run("latchkey doctor --json >/tmp/doctor.json", check=False)
+        checks = {one["id"]: one for one in json.loads(alice.machine.path("/tmp/doctor.json").read_text())["checks"]}
+        assert done.returncode == 4 and checks["name"]["state"] == "broken" and "gnome-keyring" in checks["name"]["found"]
+        session.run(f"{{ {checks['name']['command']}; }} >/tmp/mend.log 2>&1")
+        eventually(lambda: session.run(OWNER, check=False).stdout.strip() == "latchkeyd", what="latchkeyd")
+        session.run("latchkey doctor --json >/tmp/doctor.json", check=False)
+        checks = {one["id"]: one for one in json.loads(alice.machine.path("/tmp/doctor.json").read_text())["checks"]}
+        assert {checks[name]["state"] for name in ("name", "provider.gnome-keyring", "activation")} == {"ok"}

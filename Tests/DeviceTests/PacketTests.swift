@@ -19,7 +19,7 @@ struct PacketTests {
     return false
   }
 
-  @Test("Requests come out as they went in", arguments: [DeviceShareKind.bound, .erasable])
+  @Test("Requests come out as they went in", arguments: [DeviceShareKind.bound, .erasable, .session])
   func requests(_ kind: DeviceShareKind) throws {
     let share = try Key.random()
     let wrapPacket = try DevicePacket.wrap(share, kind, context: context)
@@ -53,6 +53,13 @@ struct PacketTests {
     let forget = try DevicePacket.forget(.max)
     if case .forget(let user) = DeviceRequest(decoding: forget.bytes) {
       #expect(user == .max)
+    } else {
+      Issue.record("another request")
+    }
+    let login = try DevicePacket.session(of: 0x0102_0304)
+    #expect(octets(login) == [1, 8, 4, 3, 2, 1])
+    if case .session(let user) = DeviceRequest(decoding: login.bytes) {
+      #expect(user == 0x0102_0304)
     } else {
       Issue.record("another request")
     }
@@ -90,7 +97,7 @@ struct PacketTests {
       octets(try DevicePacket.identity()), octets(try DevicePacket.wrap(try Key.random(), .bound, context: context)),
       octets(try DevicePacket.unwrap([UInt8](repeating: 9, count: 72), .erasable, context: context)),
       octets(try DevicePacket.eraseErasable(of: 1)), octets(try DevicePacket.move(to: .host)),
-      octets(try DevicePacket.forget(1)),
+      octets(try DevicePacket.forget(1)), octets(try DevicePacket.session(of: 1)),
       octets(try DevicePacket.note(VaultGenerations(keybag: 1, database: 2), of: context, isBeginning: true)),
     ]
     for packet in good {
@@ -100,7 +107,11 @@ struct PacketTests {
       #expect(isMalformed([0] + packet.dropFirst()))
       #expect(isMalformed([2] + packet.dropFirst()))
     }
-    for operation: UInt8 in [0, 8, 255] { #expect(isMalformed([1, operation])) }
+    for operation: UInt8 in [0, 9, 255] { #expect(isMalformed([1, operation])) }
+    for kind: UInt8 in [0, 4, 255] {
+      #expect(isMalformed([1, 2, kind, 0] + [UInt8](repeating: 0, count: 32)))
+      #expect(isMalformed([1, 3, kind, 0] + [UInt8](repeating: 0, count: 72)))
+    }
     #expect(isMalformed([1, 2, 1, 65] + [UInt8](repeating: 0, count: 65 + 32)))
     #expect(!isMalformed([1, 2, 1, 64] + [UInt8](repeating: 0, count: 64 + 32)))
     #expect(isMalformed([UInt8](repeating: 255, count: DevicePacket.sizeLimit)))

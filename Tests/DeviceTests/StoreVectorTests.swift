@@ -10,9 +10,18 @@ import Testing
 private struct Vectors: Decodable {
   struct Service: Decodable {
     let user: UInt32
-    let device, salt, erasableSecret, identity, context, share, bound, erasable: String
+    let device, salt, erasableSecret, identity, context, share, bound, erasable, session: String
   }
   let services: [Service]
+  struct Bag: Decodable {
+    struct SessionWay: Decodable {
+      let id, wrapped, secret: String
+      let user: UInt32
+    }
+    let vault: String
+    let session: SessionWay?
+  }
+  let keybags: [Bag]
 }
 
 private func octets(_ hex: String) -> [UInt8] {
@@ -42,10 +51,18 @@ struct StoreVectorTests {
       let (identity, backend) = try store.identity(of: vector.user)
       #expect(identity == octets(vector.identity))
       #expect(backend == .host)
-      for (kind, wrapped) in [(DeviceShareKind.bound, vector.bound), (.erasable, vector.erasable)] {
+      let wrappings = [
+        (DeviceShareKind.bound, vector.bound), (.erasable, vector.erasable), (.session, vector.session),
+      ]
+      for (kind, wrapped) in wrappings {
         let share = try store.unwrap(octets(wrapped), kind, context: octets(vector.context), of: vector.user)
         #expect(share.bytes.withUnsafeBytes { Array($0) } == octets(vector.share))
       }
     }
+    let bag = try #require(vectors.keybags.first { $0.session != nil })
+    let way = try #require(bag.session)
+    let secret = try store.unwrap(
+      octets(way.wrapped), .session, context: octets(bag.vault) + octets(way.id), of: way.user)
+    #expect(secret.bytes.withUnsafeBytes { Array($0) } == octets(way.secret))
   }
 }

@@ -26,7 +26,7 @@ ALLOWED = {SECRET + name for name in ("IsLocked", "NoSession", "NoSuchObject", "
     )
 }  # fmt: skip
 # What there is, as a byte that changed may make one of another: FORMAT.md, "Control socket".
-OPERATIONS = {*range(1, 16), *range(21, 28), 255}
+OPERATIONS = {*range(1, 16), *range(21, 31), 255}
 BASIC = "ybnqiuxtdsog"
 
 
@@ -299,7 +299,8 @@ def test_control_socket(session, findings):
     item = peer.create("secret", {"fuzz": "x"})
     before, number = session.daemon_pid(), seed()
     choice = random.Random(number)
-    valid = [packet(STATUS), packet(LOCK), hello(), hello(service="sshd", host="h"), hello(stage=2), keys(), keys(flags=1)]
+    valid = [packet(STATUS), packet(LOCK), hello(), hello(service="sshd", host="h"), hello(stage=2), keys(), keys(flags=1),
+             packet(30, bytes(60))]
     end, packets = time.monotonic() + SECONDS * 0.08, 0
     try:
         while time.monotonic() < end:

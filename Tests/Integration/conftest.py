@@ -2,7 +2,7 @@
 
 from clients import open_peer, peer, shared_peer  # noqa: F401
 from display import pytest_runtest_makereport  # noqa: F401
-from session import session, shared_session, stage  # noqa: F401
+from session import new_session, session, shared_session, stage  # noqa: F401
 
 
 def pytest_make_parametrize_id(config, val, argname):

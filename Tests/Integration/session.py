@@ -1,8 +1,8 @@
 """Throw-away sessions for tests: fixtures, and what a person does in a session.
 
-`session` is a fresh one for each test, `shared_session` one for all tests of a module. Both take what `make install`
-installs once for the whole run; LATCHKEY_STAGE names a folder where that was done already. See Tests/Session/throwaway
-for what a session is. Whoever runs the tests as root gets sessions of `nobody`.
+`session` is a fresh one for each test, `new_session` one without a vault, `shared_session` one for all tests of a module. All
+take what `make install` installs once for the whole run; LATCHKEY_STAGE names a folder where that was done already. See
+Tests/Session/throwaway for what a session is. Whoever runs the tests as root gets sessions of `nobody`.
 """
 
 import json
@@ -14,6 +14,7 @@ import tempfile
 import time
 
 import pytest
+from founding import found
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 BUS = ["--dest=org.freedesktop.DBus", "/org/freedesktop/DBus"]
@@ -198,16 +199,24 @@ def stage():
 
 
 @pytest.fixture
-def session(stage):
-    """A session of its own for the test."""
+def new_session(stage):
+    """A session of its own for the test, in which nobody ever logged in."""
     opened = Session(stage)
     yield opened
     opened.close()
+
+
+@pytest.fixture
+def session(new_session):
+    """A session of its own for the test, with a vault that nobody ever opened."""
+    found(new_session)
+    return new_session
 
 
 @pytest.fixture(scope="module")
 def shared_session(stage):
     """One session for all tests of the module."""
     opened = Session(stage)
+    found(opened)
     yield opened
     opened.close()

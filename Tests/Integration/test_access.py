@@ -345,7 +345,9 @@ def test_two_clients_are_asked_one_after_the_other(opened):
     store(opened, "first secret", "one", "k", "v", label="First")
     store(opened, "second secret", "two", "k", "w", label="Second")
     first = lookup(opened, "k", "v").expect("assphrase").expect("First")
-    second, again = lookup(opened, "k", "w"), lookup(opened, "k", "v")
+    second = lookup(opened, "k", "w")
+    wait_until(lambda: len(Peer(opened).prompts()) == 2, "the second")
+    again = lookup(opened, "k", "v")
     wait_until(lambda: len(Peer(opened).prompts()) == 3, "all three")
     first.type("two").expect("not right").expect("assphrase").type("one")
     assert first.last_line() == "first secret"

@@ -13,31 +13,12 @@ from disk import filled, small_disk
 from peer import ITEM, Peer
 from person import Person, ask_on_terminals
 from session import Session, wait_until
-from test_access import PASSPHRASE, PRESENCE, REQUIRE, lookup, reader, store
+from test_access import PASSPHRASE, PRESENCE, REQUIRE, lookup, opened, peer, reader, store  # noqa: F401
 from test_portal_frontend import sandboxes  # noqa: F401
 from vaultreader import APPLICATION, Unreadable, Vault, machine_identity
 
 KEYS = {"number", "time", "action", "outcome", "count", "item", "label", "program", "state", "missing"}
 PERMIT = "auth required pam_permit.so\naccount required pam_permit.so\n"
-
-
-def on_terminals(session):
-    """Prompts come line by line on the caller's terminal."""
-    ask_on_terminals(session, agreeing=True)
-    assert session.login().returncode == 0
-    return session
-
-
-@pytest.fixture
-def opened(session):
-    return on_terminals(session)
-
-
-@pytest.fixture
-def peer(opened):
-    connected = Peer(opened)
-    yield connected
-    connected.close()
 
 
 def log(session, *options):
@@ -367,7 +348,9 @@ def test_what_somebody_altered_shows_and_is_in_nobodys_way(present, statement, s
 @pytest.mark.skipif(os.getuid() != 0, reason="mounts a file system")
 def test_on_a_full_disk_secrets_are_read_and_the_log_is_written_when_there_is_room(stage):
     with small_disk() as place:
-        session = on_terminals(Session(stage, below=place))
+        session = Session(stage, below=place)
+        ask_on_terminals(session, agreeing=True)
+        assert session.login().returncode == 0
         try:
             (session.root / "pam.d/latchkey-presence").write_text(PERMIT)
             session.store("the secret", "k", "v", REQUIRE, PRESENCE)

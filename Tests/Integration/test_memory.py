@@ -103,16 +103,16 @@ def set_tunables(session, value):
 
 
 @pytest.fixture
-def memory(session):
+def memory(new_session):
     """A session that nobody logged in to yet, with a daemon set up as its unit does."""
-    session.set_password("password " + secrets.token_hex(24))
-    set_tunables(session, tunables())
-    process = session.restart()
+    new_session.set_password("password " + secrets.token_hex(24))
+    set_tunables(new_session, tunables())
+    process = new_session.restart()
     # glibc puts an end behind the first of several settings.
     assert (
         b"GLIBC_TUNABLES=" + tunables().split(":")[0].encode() in pathlib.Path(f"/proc/{process}/environ").read_bytes()
     )
-    return Memory(session)
+    return Memory(new_session)
 
 
 def store_all(memory, client, via, prefix=""):

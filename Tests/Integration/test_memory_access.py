@@ -38,6 +38,11 @@ input()
 """
 
 
+def parent(process):
+    """The number of a process's parent."""
+    return pathlib.Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1]
+
+
 def helpers(session):
     """The processes of latchkey-derive that the session's user has."""
     found = []
@@ -46,8 +51,9 @@ def helpers(session):
             if (folder / "comm").read_text() != "latchkey-derive\n":
                 continue
             mark = f"LATCHKEY_SESSION={session.root}".encode()
-            parent = (folder / "stat").read_text().rpartition(")")[2].split()[1]
-            if mark in pathlib.Path(f"/proc/{parent}/environ").read_bytes():
+            # Started by one that only waits for it.
+            starter = parent(parent(folder.name))
+            if mark in pathlib.Path(f"/proc/{starter}/environ").read_bytes():
                 found.append(int(folder.name))
         except OSError:
             continue

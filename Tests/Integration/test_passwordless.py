@@ -23,6 +23,12 @@ FIELDS = ["!", "*", "x", "!!", "$6$salt$hash", "!$6$salt$hash"]
 
 
 @pytest.fixture
+def session(new_session):
+    """The first login decides what the vault hangs on."""
+    return new_session
+
+
+@pytest.fixture
 def service(session, stage):
     made = Service(program=stage / "usr/libexec/latchkey-deviced", path=session.root / "device.sock")
     yield made

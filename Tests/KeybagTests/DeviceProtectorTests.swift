@@ -199,7 +199,7 @@ final class DeviceProtectorTests {
     #expect(again.protectors.map(\.kind) == [.password, .recoveryCode] && refusal(again, code) == nil)
   }
 
-  @Test("The end of the password ends every password, and what is reserved")
+  @Test("The end of the password ends every password, and the session's protector")
   func removal() throws {
     let vector = try #require(try Vectors().keybags.last)
     let keybag = try Keybag(decoding: [UInt8](hex: vector.file))

@@ -52,6 +52,20 @@ struct FileDeviceKeyTests {
     #expect(mode as? Int == 0o600)
   }
 
+  @Test("It keeps nothing for logins alone: whoever reads the file has all that it wraps")
+  func session() throws {
+    let device = try device(machine, mayCreate: true)
+    let share = try Key.random()
+    let wrapped = try device.wrap(share, .bound, context: context)
+    let refusals = [
+      failure { () throws(DeviceKeyError) in _ = try device.wrap(share, .session, context: context) },
+      failure { () throws(DeviceKeyError) in _ = try device.unwrap(wrapped, .session, context: context) },
+    ]
+    for refusal in refusals {
+      guard case .unavailable = refusal else { Issue.record("\(String(describing: refusal))"); continue }
+    }
+  }
+
   @Test("On another machine it is another device")
   func otherMachine() throws {
     let here = try device(machine, mayCreate: true)

@@ -148,18 +148,18 @@ struct KeybagFileTests {
     func replacing(_ next: Keybag) -> KeybagError? {
       failure { () throws(KeybagError) in try KeybagFile.replace(with: next, in: folder) }
     }
-    #expect(replacing(founded.keybag) == .alreadyThere)
+    #expect(replacing(founded.keybag) == .overtaken)
     let second = try founded.proving()
     #expect(replacing(second) == nil)
     #expect(try KeybagFile.load(from: folder) == second)
     // Made from generation 1, as a slower process would: stale by now.
-    #expect(replacing(second) == .alreadyThere)
+    #expect(replacing(second) == .overtaken)
     let third = try second.open(with: password).proving()
     let fourth = try third.open(with: password).proving()
-    #expect(replacing(fourth) == .alreadyThere)
+    #expect(replacing(fourth) == .overtaken)
     let other = try Keybag.found(with: password, cost: cheap).proving().open(with: password).proving()
     #expect(other.generation == 3)
-    #expect(replacing(other) == .alreadyThere)
+    #expect(replacing(other) == .overtaken)
     #expect(try KeybagFile.load(from: folder) == second)
     #expect(replacing(third) == nil)
     #expect(try names() == ["keybag", "keybag.lock"])
@@ -180,11 +180,18 @@ struct KeybagFileTests {
     }
   }
 
+  @Test("The home folder of a vault's folder")
+  func homes() {
+    #expect(KeybagFile.home(ofFolder: KeybagFile.folderPath(home: "/home/alice")) == "/home/alice")
+    #expect(KeybagFile.home(ofFolder: "/srv/.local/share/latchkey") == "/srv")
+    #expect(KeybagFile.home(ofFolder: "/srv/latchkey") == nil && KeybagFile.home(ofFolder: "") == nil)
+  }
+
   @Test("Every error explains itself")
   func explanations() {
     let errors: [KeybagError] = [
-      .missing, .alreadyThere, .truncated, .foreign, .newerFormat(9), .damaged, .unreasonable, .wrongPassword,
-      .noMemory,
+      .missing, .alreadyThere, .overtaken, .truncated, .foreign, .newerFormat(9), .damaged, .unreasonable,
+      .wrongPassword, .noMemory,
       .file(PosixError("open", code: EPERM)),
     ]
     #expect(Set(errors.map(\.explanation)).count == errors.count)

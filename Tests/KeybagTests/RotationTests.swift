@@ -64,7 +64,7 @@ struct RotationTests {
     let keybag = try Keybag(decoding: [UInt8](hex: vector.file))
     let next = try keybag.open(with: Array("the new one".utf8))
       .rotated(with: Array("the new one".utf8)).keybag
-    // The retiring password and the reserved kind are gone, the recovery code is not.
+    // The retiring password and the session's protector are gone, the recovery code is not.
     #expect(next.protectors.map(\.kind) == [.password, .recoveryCode])
     #expect(next.epochs.map(\.number) == [1, 2, 3])
     #expect(failure { () throws(KeybagError) in _ = try next.open(with: Array("the old one".utf8)) } == .wrongPassword)

@@ -40,6 +40,12 @@ struct Vectors: Decodable {
       let protector: Int
     }
     let device: DeviceWay?
+    struct SessionWay: Decodable {
+      let id, identity, wrapped, secret: String
+      let user: UInt32
+      let protector: Int
+    }
+    let session: SessionWay?
     let formerA, formerC: String?
   }
   struct Device: Decodable {
@@ -176,6 +182,24 @@ struct VectorTests {
       #expect(octets(try opened.tiers().unlocked) == [UInt8](hex: vector.tierA))
       #expect(octets(try opened.tiers().session) == [UInt8](hex: vector.tierC))
       #expect(try keybag.recognises(try opened.formerTiers()))
+    }
+  }
+
+  @Test("A session's protector gives tier key C with what the device key service gives back of its secret")
+  func session() throws {
+    let all = vectors.keybags.filter { $0.session != nil }
+    #expect(all.count == 1)
+    for vector in all {
+      let way = try #require(vector.session)
+      let keybag = try Keybag(decoding: [UInt8](hex: vector.file))
+      let protector = try #require(keybag.sessionProtector)
+      #expect(protector == keybag.protectors[way.protector] && protector.id == [UInt8](hex: way.id))
+      let wrapping = try #require(protector.deviceWrapping)
+      #expect(wrapping.identity == [UInt8](hex: way.identity) && wrapping.wrapped == [UInt8](hex: way.wrapped))
+      let secret = try Key(copying: [UInt8](hex: way.secret).span.bytes)
+      let opened = try keybag.open(sessionSecret: secret)
+      #expect(opened.epoch == 2 && octets(opened.key) == [UInt8](hex: vector.tierC))
+      #expect(try keybag.recognises(opened))
     }
   }
 

@@ -16,9 +16,10 @@ ROOT = HERE.parent.parent
 MODULE = pathlib.Path(os.environ.get("LATCHKEY_PAM_MODULE", ROOT / ".build/pam/pam_latchkey.so")).resolve()
 UNSTRIPPED = MODULE.with_suffix(".unstripped.so")
 TOKEN = "tok-E7q.w9 ünïcode-Zx4"
-FIELDS = ["user", "service", "tty", "rhost", "home", "runtime", "shadow", "prompt", "token"]
+FIELDS = ["user", "service", "tty", "rhost", "home", "runtime", "shadow", "prompt", "services", "device", "token"]
 ENTRY_POINTS = ["authenticate", "setcred", "acct_mgmt", "open_session", "close_session", "chauthtok"]
-OPERATIONS = {1: "authenticate", 2: "openSession", 3: "closeSession", 4: "passphrase", 10: "removePassword"}
+OPERATIONS = {1: "authenticate", 2: "openSession", 3: "closeSession", 4: "passphrase", 10: "removePassword",
+              11: "changePassword", 12: "rewrap"}
 COLLECTION = "latchkey-collection"
 
 
@@ -29,7 +30,7 @@ def parse(data):
     version, operation, flags = data[4:7]
     assert version == 1
     request, at = {"operation": OPERATIONS[operation], "flags": flags}, 7
-    for field in FIELDS:
+    for field in FIELDS + (["second"] if operation > 10 else []):
         (size,) = struct.unpack_from("<H", data, at)
         request[field] = data[at + 2 : at + 2 + size]
         assert len(request[field]) == size

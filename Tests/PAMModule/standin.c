@@ -2,6 +2,7 @@
 // It can be told things only through files, as the module gives it a fixed environment and argument list.
 //
 //   answer N        the result byte N            garbage        bytes that are no result
+//   first N M       the byte N for the first request, M for all others
 //   late MS N       N, after MS milliseconds     silent         ends without a result
 //   signal N        dies by the signal N         hang           never ends, whatever signal may be blocked
 //   linger N        the byte N, then hangs       deaf N         N, without reading the request
@@ -59,6 +60,13 @@ static void record(const char *request, size_t size) {
   close(open(path, O_WRONLY | O_CREAT, 0600));  // last: a record that is there is complete
 }
 
+static int number_of_records(void) {
+  char path[5000];
+  int number = 0;
+  do snprintf(path, sizeof path, "%s/record.%d", folder, ++number); while (access(path, F_OK) == 0);
+  return number - 1;
+}
+
 static void answer(int result) {
   char byte = (char)result;
   if (write(0, &byte, 1) != 1) _exit(9);
@@ -87,6 +95,7 @@ int main(void) {
   record(request, size);
 
   if (!strcmp(behaviour, "answer")) answer(first);
+  if (!strcmp(behaviour, "first")) answer(number_of_records() > 1 ? second : first);
   if (!strcmp(behaviour, "late")) usleep(first * 1000), answer(second);
   if (!strcmp(behaviour, "garbage") && write(0, "no result", 9) != 9) return 9;
   if (!strcmp(behaviour, "linger")) answer(first);

@@ -37,7 +37,8 @@ def test_the_passphrase_goes_to_the_helper_with_the_prompt(login):
     assert login.questions == [(ECHO_OFF, b"Passphrase for 'Work', wanted by mail: ")]
     assert login.requests == [dict(
         operation="passphrase", flags=2, user=b"alice", service=COLLECTION.encode(), tty=b"tty7", rhost=b"10.0.0.9",
-        home=b"/srv/a", runtime=b"/run/x", shadow=b"", prompt=b"7", token=TOKEN.encode())]
+        home=b"/srv/a", runtime=b"/run/x", shadow=b"", prompt=b"7", services=b"", device=b"",
+        token=TOKEN.encode())]
 
 
 @pytest.mark.parametrize("number", ["1", "9", "10", "1234567890", "9223372036854775806", "9223372036854775807"])

@@ -1,4 +1,4 @@
-"""pam_sm_chauthtok: it tells the helper of one thing only, that the new password is empty."""
+"""pam_sm_chauthtok: it tells the helper that the new password is empty, or which two there are."""
 
 import pathlib
 import signal
@@ -34,7 +34,7 @@ def test_an_empty_password_is_told_with_the_one_before(login):
     assert run.lines == []
     assert login.requests == [dict(
         operation="removePassword", flags=0, user=b"alice", service=b"login", tty=b"tty7", rhost=b"10.0.0.9", home=b"",
-        runtime=b"", shadow=b"", prompt=b"", token=TOKEN.encode())]
+        runtime=b"", shadow=b"", prompt=b"", services=b"", device=b"", token=TOKEN.encode())]
     (record,) = login.records
     assert TOKEN.encode() not in record.everything and sorted(record.descriptors) == ["0", "1", "2"]
 
@@ -47,9 +47,8 @@ def test_options_go_along(login):
     assert request["prompt"] == b"" and run.lines == ["vault unlocked"]
 
 
-@pytest.mark.parametrize("new", [None, "x", " ", "\t", TOKEN, "x" * 5000])
-def test_any_other_password_is_told_to_nobody(login, new):
-    run = change(login, new=new)
+def test_without_a_password_nobody_is_told_anything(login):
+    run = change(login, new=None)
     assert login.records == [] and run.lines == []
 
 

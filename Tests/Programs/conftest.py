@@ -10,9 +10,9 @@ import pathlib
 import pwd
 import shutil
 import socket
-import stat
 import struct
 import subprocess
+import sys
 import tempfile
 import time
 
@@ -20,6 +20,9 @@ import pytest
 from standin import Daemon
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "Tests/Integration"))
+import founding  # noqa: E402
+
 BUILT = pathlib.Path(os.environ.get("LATCHKEY_BUILT", ROOT / ".build/release")).resolve()
 IS_ROOT = os.geteuid() == 0
 PERSON = pwd.getpwuid(65534 if IS_ROOT else os.geteuid())
@@ -28,10 +31,12 @@ ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LANG": "C"}
 
 AUTHENTICATE, OPEN, CLOSE, PASSPHRASE = 1, 2, 3, 4
 ROTATE, CREATE_CODE, CHECK_CODE, RECOVER, REMOVE_CODE, REMOVE_PASSWORD = 5, 6, 7, 8, 9, 10
+CHANGE_PASSWORD, REWRAP, ADD_SESSION, REMOVE_SESSION = 11, 12, 13, 14
 NO_FOUND, ANYWHERE = 1, 4
 UNLOCKED, NOTHING_NEEDED, NO_DAEMON, NO_VAULT, FOUNDED, WRONG_PASSWORD, REFUSED, DAMAGED = range(8)
 DAEMON_SILENT, NO_MEMORY, HOME_UNAVAILABLE, BAD_REQUEST, INTERNAL_ERROR, CLOSED = range(8, 14)
 TOO_MANY_EPOCHS, BEGUN, PASSWORDLESS = 14, 15, 16
+SESSION_OPENED, NO_DEVICE_KEY, SERVICES_UNBELIEVED, OVERTAKEN = 20, 21, 22, 23
 
 as_root = pytest.mark.skipif(not IS_ROOT, reason="needs root")
 
@@ -57,11 +62,20 @@ class Run:
     def pid(self):
         return self.process.pid
 
+    @property
+    def worker(self):
+        """The child that does the work, for which the process only waits."""
+        deadline = time.monotonic() + 5
+        while not (children := pathlib.Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text().split()):
+            assert time.monotonic() < deadline, "it has no child"
+        (child,) = map(int, children)
+        return child
+
     def proc(self, name):
-        return pathlib.Path(f"/proc/{self.pid}/{name}").read_bytes()
+        return pathlib.Path(f"/proc/{self.worker}/{name}").read_bytes()
 
     def open_files(self):
-        return list(pathlib.Path(f"/proc/{self.pid}/fd").iterdir())
+        return list(pathlib.Path(f"/proc/{self.worker}/fd").iterdir())
 
     def result(self):
         """The byte it answered; nothing but that, and no other end than by itself."""
@@ -98,6 +112,8 @@ class Login:
         self.keybag = self.vault / "keybag"
         # Nothing is known of the password unless a test writes it.
         self.shadow = folder / "shadow"
+        # Nor may any service open anything without a password, and there is no device key.
+        self.services, self.device = folder / "services", folder / "device.sock"
         self.daemons = []
 
     def daemon(self, **options):
@@ -105,10 +121,11 @@ class Login:
         return self.daemons[-1]
 
     def request(self, operation, token=PASSWORD, user=PERSON.pw_name, service="login", tty="tty1", rhost="", home=None,
-                runtime=None, shadow=None, prompt="", flags=0, version=1, password=None):
+                runtime=None, shadow=None, prompt="", services=None, device=None, flags=0, version=1, password=None):
         fields = [user, service, tty, rhost, str(self.home if home is None else home),
                   str(self.runtime if runtime is None else runtime), str(self.shadow if shadow is None else shadow),
-                  prompt, token]
+                  prompt, str(self.services if services is None else services),
+                  str(self.device if device is None else device), token]
         fields += [] if password is None else [password]
         body = bytes([version, operation, flags])
         for field in fields:
@@ -176,14 +193,9 @@ def login(folder, programs):
 
 
 @pytest.fixture(scope="session")
-def new_keybag(folder, programs):
-    """The keybag that a first login founds."""
-    place = folder / "first"
-    place.mkdir()
-    login = Login(place, programs / "latchkey-derive")
-    login.found()
-    assert stat.S_IMODE(login.keybag.stat().st_mode) == 0o600
-    return login.keybag.read_bytes()
+def new_keybag():
+    """The keybag that a first login founds, but that a password costs less to try."""
+    return founding.keybag(PASSWORD)
 
 
 @pytest.fixture

@@ -17,8 +17,8 @@ from hashlib import blake2b
 import pytest
 
 BUILT = pathlib.Path(os.environ.get("LATCHKEY_BUILT", pathlib.Path(__file__).resolve().parents[2] / ".build/release"))
-IDENTITY, WRAP, UNWRAP, ERASE, MOVE, FORGET, NOTE = range(1, 8)
-BOUND, ERASABLE = 1, 2
+IDENTITY, WRAP, UNWRAP, ERASE, MOVE, FORGET, NOTE, SESSION = range(1, 9)
+BOUND, ERASABLE, LOGIN = 1, 2, 3
 DONE, OTHER_DEVICE, UNAVAILABLE, REFUSED = range(4)
 HOST, TPM = 1, 2
 SHARE = bytes(range(32))
@@ -95,6 +95,10 @@ class Peer:
 
     def forget(self, uid):
         assert self.ask(FORGET, struct.pack("<I", uid)) == b""
+
+    def login_of(self, uid):
+        """From then on this connection is that of a login of the user."""
+        assert self.ask(SESSION, struct.pack("<I", uid)) == b""
 
     def note(self, vault, keybag, database, begin=False):
         """What was remembered before: generations of keybag and database, or None."""

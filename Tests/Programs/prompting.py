@@ -8,6 +8,7 @@ import termios
 import threading
 import time
 
+import pytest
 from conftest import ENVIRONMENT, IS_ROOT, PASSWORD, PERSON
 from jeepney import DBusAddress, MatchRule, MessageType, new_error, new_method_call, new_method_return
 from jeepney.bus_messages import message_bus
@@ -313,3 +314,17 @@ class Plasma:
 
     def close(self):
         self._connection.close()
+
+
+@pytest.fixture
+def prompting(login, programs):
+    prompting = Prompting(login, programs / "latchkey-prompt")
+    yield prompting
+    prompting.close()
+
+
+@pytest.fixture
+def terminal():
+    terminal = Terminal()
+    yield terminal
+    terminal.close()

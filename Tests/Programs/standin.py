@@ -13,7 +13,7 @@ VERSION = 1
 HELLO, UNLOCK, STATUS, LOCK, PROMPT, PROMPT_ENDED = 1, 2, 3, 4, 5, 6
 DERIVATION, PASSPHRASE, DECLINED = 7, 8, 255
 ROTATE, MAY_ROTATE, NEEDED_EPOCH = 21, 22, 23
-DEVICE_SECRET, DESTROY = 24, 25
+DEVICE_SECRET, DESTROY, NOTE_OTHER_PASSWORD, START_EMPTY, UNLOCK_SESSION = 24, 25, 28, 29, 30
 PRESENT, NEW = 0, 1
 LOGIN, COLLECTION, NEW_PASSPHRASE, ITEM, NEW_ITEM_PASSPHRASE, ITEM_ACCESS = 1, 2, 3, 4, 5, 6
 ACCEPTED, DISMISSED, UNAVAILABLE, WRONG_ANSWERS = 0, 1, 2, 3
@@ -35,13 +35,14 @@ def texts(values):
 def status(state=1, first=True, locker=False, staged=False, memory=True, reasons=(), problems=(), sources=("logind",),
            classes=(("when-unlocked", True),), vault="/home/alice/.local/share/latchkey", generation=2, device="file",
            owner="latchkeyd", items=3, collections=1, locked_collections=0, foreign=0, rotation=(0, 0, 0, 0), former=0,
-           epoch=1, code=0, passwordless=0, older=0):
+           epoch=1, code=0, passwordless=0, older=0, without_password=0, protectors=((1, 1, 1700000000),)):
     flags = first | locker << 1 | staged << 2 | memory << 3
     return (bytes([VERSION, STATUS, state, flags]) + texts(reasons) + texts(problems) + texts(sources)
             + texts([name for name, _ in classes]) + bytes(present for _, present in classes) + text(vault)
             + struct.pack("<Q", generation) + text(device) + text(owner)
             + struct.pack("<QQQQ", items, collections, locked_collections, foreign)
-            + struct.pack("<QQQQBIQBB", *rotation, former, epoch, code, passwordless, older))
+            + struct.pack("<QQQQBIQBBBB", *rotation, former, epoch, code, passwordless, older, without_password, len(protectors))
+            + b"".join(struct.pack("<BBQ", *protector) for protector in protectors))
 
 
 def prompt(purpose=LOGIN, label="", caller="", window="", terminal="", access=0, reuse=0, change=""):
@@ -82,12 +83,13 @@ class Daemon:
     """Listens in `runtime`. `need`, `outcome`, `status`, `lock` and `derivation` are the answers: a number, a whole packet,
     SILENT for none, CLOSED to hang up, or a list of these for one request after another. `outcome` answers keys and
     passphrases. What came is in `hellos`, with the number of the prompt of each in `answered`, `deliveries`, `asked`: the
-    prompt of each derivation, `keys`: prompt and key of each passphrase, and `packets`: all of it. `prompts` has the prompts
+    prompt of each derivation, `keys`: prompt and key of each passphrase, `sessions`: each delivery of tier key C alone, and `packets`: all of it. `prompts` has the prompts
     by number; `outcomes`, how each ended: None where only its connection did.
 
     It stands for the device key as well: `device_secret` None answers as that does, and `secrets` has what each wrapping
     holds, of which `wrapping` is the present protector's. `wanted` has kind, vault and protector of each question for a
-    secret, `destructions` whether the password was said to be gone."""
+    secret, `destructions` whether the password was said to be gone. `notes` counts how often a password was said to open
+    nothing, `put_aside` has the folders that were to be put aside."""
 
     IDENTITY = bytes(range(0xD0, 0xE0))
 
@@ -101,7 +103,9 @@ class Daemon:
         self.prompts, self.outcomes, self._showing = {}, {}, {}
         self.answered, self.asked, self.keys = [], [], []
         self.device_secret, self.destroy = None, bytes([VERSION, DESTROY]) + struct.pack("<Q", 0)
+        self.sessions = []
         self.secrets, self.wrapping, self.wanted, self.destructions = {}, None, [], []
+        self.notes, self.put_aside = 0, []
         self.on_request = lambda operation: None
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._listener.bind(self.path)
@@ -173,6 +177,10 @@ class Daemon:
         if operation in (UNLOCK, ROTATE):
             self.deliveries.append(Delivery(packet))
             return self._next("outcome", UNLOCK)
+        if operation == UNLOCK_SESSION:
+            # Vault, generation, epoch, tier key C.
+            self.sessions.append(struct.unpack("<2x16sQI32s", packet))
+            return self._next("outcome", UNLOCK)
         if operation == DEVICE_SECRET:
             kind, vault, protector, public_key = struct.unpack("<2xB16s16s32s", packet)
             assert kind in (PRESENT, NEW) and (kind == NEW or vault == protector == bytes(16))
@@ -182,6 +190,15 @@ class Daemon:
             assert packet[2:] in (b"\0", b"\1")
             self.destructions.append(packet[2] == 1)
             return self._next("destroy", DESTROY)
+        if operation == NOTE_OTHER_PASSWORD:
+            assert len(packet) == 2
+            self.notes += 1
+            return packet
+        if operation == START_EMPTY:
+            (size,) = struct.unpack_from("<H", packet, 2)
+            assert len(packet) == 4 + size
+            self.put_aside.append(packet[4:].decode())
+            return bytes([VERSION, START_EMPTY]) + text(self.put_aside[-1] + "-aside-20261122-030405")
         if operation == DERIVATION:
             self.asked.append(*struct.unpack("<2xQ", packet))
             return self._next("derivation", DERIVATION)

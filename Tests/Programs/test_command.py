@@ -18,7 +18,8 @@ DONE, FAILED, NO_VAULT, USAGE = 0, 1, 3, 64
 KEYS = {
     "state", "first_unlocked", "lock_reasons", "locker_up", "staged", "classes", "problems", "vault", "generation",
     "device_key", "memory_locked", "name_owner", "lock_sources", "items", "collections", "locked_collections",
-    "other_device_items", "rotation", "recovery_code", "passwordless", "older_files",
+    "other_device_items", "rotation", "recovery_code", "passwordless", "older_files", "needs_former_password",
+    "opened_without_password", "protectors", "login_passwords",
 }  # fmt: skip
 PROMPT = "Password: "
 
@@ -111,16 +112,24 @@ def test_status_as_json(person):
         problems=["keybag: the file is damaged"], sources=["logind", "org.gnome.ScreenSaver"],
         classes=[("when-unlocked", False), ("always", True)], vault="/home/ä/x", generation=7, device="file",
         owner=":1.5", items=12, collections=2, locked_collections=1, foreign=8, rotation=(3, 4, 5, 6), former=1,
-        epoch=2, code=1700000000, passwordless=1, older=3))  # fmt: skip
+        epoch=2, code=1700000000, passwordless=1, older=7, without_password=1,
+        protectors=[(1, 2, 1700000000), (2, 1, 0), (3, 1, 1700000001), (4, 0, 2**64 - 1), (9, 9, 0)]))  # fmt: skip
     done = person.run("status", "--json")
     assert (done.returncode, done.stderr) == (DONE, "")
-    assert json.loads(done.stdout) == {
+    reported = json.loads(done.stdout)
+    assert [(one["kind"], one["state"]) for one in reported["protectors"]] == [
+        ("password", "retiring"), ("recovery-code", "proven"), ("session", "proven"), ("device", "unproven"),
+        ("unknown", "unknown")]
+    assert reported.pop("protectors")[2]["created"] == "2023-11-14T22:13:21Z"
+    assert reported.pop("login_passwords") == 1
+    assert reported == {
         "state": "locked", "first_unlocked": True, "lock_reasons": ["the screen is locked"], "locker_up": True,
         "staged": True, "classes": {"when-unlocked": False, "always": True},
         "problems": ["keybag: the file is damaged"], "vault": "/home/ä/x", "generation": 7, "device_key": "file",
         "memory_locked": False, "name_owner": ":1.5", "lock_sources": ["logind", "org.gnome.ScreenSaver"], "items": 12,
         "collections": 2, "locked_collections": 1, "other_device_items": 8, "recovery_code": True,
-        "passwordless": True, "older_files": ["keybag", "vault.db"],
+        "passwordless": True, "older_files": ["keybag", "vault.db"], "needs_former_password": True,
+        "opened_without_password": True,
         "rotation": {"epoch": 2, "left": 3, "closed": 4, "other_device": 5, "quarantined": 6, "former_keys_needed": True},
     }  # fmt: skip
 
@@ -420,20 +429,21 @@ def test_wrong_usage(person, arguments):
 
 
 def test_help_and_completions(person):
-    commands = ["status", "lock", "unlock", "find", "get", "add", "edit", "rm"]
+    commands = ["status", "lock", "unlock", "find", "get", "add", "edit", "rm", "doctor"]
     for arguments in ([], ["--help"], *([command, "--help"] for command in commands), ["--version"]):
         done = person.run(*arguments)
         assert done.returncode == DONE and done.stdout != ""
         assert "pam-folder" not in done.stdout
     text = " ".join(person.run("--help").stdout.split())
-    for word in ("0 done", "1 it could not be done", "2 there is no such item", "3 no vault", "64 wrong usage",
+    for word in ("0 done", "1 it could not be done", "2 there is no such item", "3 no vault", "something to mend (doctor)", "64 wrong usage",
                  "--generate-completion-script"):  # fmt: skip
         assert word in text
-    for command in ("find", "get", "add", "edit", "rm"):
+    for command in ("find", "get", "add", "edit", "rm", "doctor"):
         assert f"latchkey {command} " in person.run(command, "--help").stdout.split("Examples:")[1].split("USAGE")[0]
     for shell in ("bash", "zsh", "fish"):
         done = person.run("--generate-completion-script", shell)
         assert done.returncode == DONE and "unlock" in done.stdout and "no-prompt" in done.stdout
+        assert "doctor" in done.stdout
         assert "when-unlocked-this-device-only" in done.stdout, "classes are completed"
     script = person.run("--generate-completion-script", "bash").stdout
     assert subprocess.run(["bash", "-n"], input=script, text=True).returncode == 0

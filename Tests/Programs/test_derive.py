@@ -1,5 +1,6 @@
 """latchkey-derive: what it answers, what it writes, and what the daemon gets."""
 
+import contextlib
 import hashlib
 import os
 import pathlib
@@ -8,6 +9,7 @@ import resource
 import shutil
 import signal
 import socket
+import stat
 import subprocess
 import sys
 import time
@@ -133,6 +135,7 @@ def test_founding_whatever_the_daemon_says(login, need, outcome, expected):
 def test_founding_without_the_daemon(login):
     run = login.start(OPEN, runtime=login.folder / "nowhere")
     assert run.result() == FOUNDED
+    assert stat.S_IMODE(login.keybag.stat().st_mode) == 0o600
     first = login.keybag.read_bytes()
     daemon = login.daemon()
     assert login.run(AUTHENTICATE) == UNLOCKED, "the password waits for nobody: it opens what was founded"
@@ -501,13 +504,14 @@ def test_what_others_see_of_the_process(resident):
     assert set(status["Groups"].split()) <= {str(group) for group in os.getgrouplist(PERSON.pw_name, PERSON.pw_gid)}
     assert int(status["CapEff"], 16) == int(status["CapPrm"], 16) == 0
     assert status["Umask"] == "0077"
-    assert os.readlink(f"/proc/{run.pid}/cwd") == "/"
+    assert os.readlink(f"/proc/{run.worker}/cwd") == "/"
     assert b"Max core file size 0 0 " in b" ".join(run.proc("limits").split())
-    assert os.stat(f"/proc/{run.pid}/environ").st_uid == 0, "not dumpable: its files in /proc are root's"
+    assert os.stat(f"/proc/{run.worker}/environ").st_uid == 0, "not dumpable: its files in /proc are root's"
     # Positive control: the password and the keys are there, and only in memory that is locked and kept out of dumps.
     for secret in (token, delivery.unlocked, delivery.session):
-        pages = pages_with(run.pid, secret)
+        pages = pages_with(run.worker, secret)
         assert pages and all({"lo", "dd"} <= flags for flags in pages)
+        assert pages_with(run.pid, secret) == [], "who waits for it has none"
     assert run.result() == DAEMON_SILENT
 
 
@@ -518,10 +522,25 @@ def test_another_process_of_the_user_cannot_read_its_memory(resident):
     run = resident.start(AUTHENTICATE)
     while not daemon.deliveries:
         time.sleep(0.01)
-    code = f"open('/proc/{run.pid}/mem', 'rb')"
-    done = subprocess.run([sys.executable, "-c", code], user=PERSON.pw_uid, cwd="/", capture_output=True, text=True)
-    assert "PermissionError" in done.stderr
+    for process in (run.pid, run.worker):
+        code = f"open('/proc/{process}/mem', 'rb')"
+        done = subprocess.run([sys.executable, "-c", code], user=PERSON.pw_uid, cwd="/", capture_output=True, text=True)
+        assert "PermissionError" in done.stderr
     run.end()
+
+
+def is_running(pid):
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def await_end(pid):
+    deadline = time.monotonic() + 0.5
+    while is_running(pid):
+        assert time.monotonic() < deadline, "it goes on"
+        time.sleep(0.01)
 
 
 def test_it_ends_with_its_parent(resident):
@@ -534,20 +553,33 @@ def test_it_ends_with_its_parent(resident):
         os._exit(0)
     while not daemon.deliveries:
         time.sleep(0.01)
-    children = pathlib.Path(f"/proc/{child}/task/{child}/children").read_text().split()
-    assert len(children) == 1
+    (waiting,) = pathlib.Path(f"/proc/{child}/task/{child}/children").read_text().split()
+    (worker,) = pathlib.Path(f"/proc/{waiting}/task/{waiting}/children").read_text().split()
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
-    deadline = time.monotonic() + 0.5
-    while os.path.exists(f"/proc/{children[0]}/environ") and time.monotonic() < deadline:
-        try:
-            if " Z " in pathlib.Path(f"/proc/{children[0]}/stat").read_text():
-                break
-        except FileNotFoundError:
-            break
+    await_end(waiting)
+    await_end(worker)
+
+
+@pytest.mark.parametrize("number", [signal.SIGSEGV, signal.SIGKILL, signal.SIGALRM, signal.SIGTERM])
+def test_how_its_worker_ends_is_how_it_ends(resident, number):
+    daemon = resident.daemon()
+    daemon.outcome = SILENT
+    run = resident.start(AUTHENTICATE)
+    os.kill(run.worker, number)
+    assert run.end() == b"" and run.process.returncode == -number
+
+
+def test_its_worker_ends_with_it(resident):
+    daemon = resident.daemon()
+    daemon.outcome = SILENT
+    run = resident.start(AUTHENTICATE)
+    while not daemon.deliveries:
         time.sleep(0.01)
-    else:
-        assert not os.path.exists(f"/proc/{children[0]}/environ")
+    worker = run.worker
+    os.kill(run.pid, signal.SIGKILL)
+    assert run.end() == b""
+    await_end(worker)
 
 
 def test_a_request_that_never_comes_ends_in_time(login):
@@ -571,20 +603,52 @@ def test_every_answer_comes_before_the_time_limit(login):
     assert run.seconds < 2.8
 
 
-def test_no_memory_is_an_answer(resident, new_keybag):
-    resident.daemon()
+def test_no_memory_is_an_answer(login):
+    login.found()
+    login.daemon()
     limit = 100 << 20
 
     def limited():
         resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
 
     for operation in (AUTHENTICATE, OPEN):
-        run = resident.start(operation, options=dict(preexec_fn=limited))
+        run = login.start(operation, options=dict(preexec_fn=limited))
         assert run.result() == NO_MEMORY
         assert run.seconds < 1
-    resident.keybag.unlink()
-    assert resident.start(OPEN, options=dict(preexec_fn=limited)).result() == NO_MEMORY
-    assert not resident.keybag.exists()
+    login.keybag.unlink()
+    assert login.start(OPEN, options=dict(preexec_fn=limited)).result() == NO_MEMORY
+    assert not login.keybag.exists()
+
+
+@as_root
+def test_no_memory_that_may_be_locked_is_no_hindrance(resident):
+    resident.daemon()
+
+    def limited():
+        resource.setrlimit(resource.RLIMIT_MEMLOCK, (0, 0))
+
+    for operation in (AUTHENTICATE, OPEN):
+        assert resident.start(operation, options=dict(preexec_fn=limited)).result() == UNLOCKED
+
+
+def test_a_daemon_that_lets_too_many_wait(resident):
+    """Stopped for long: nobody else can even connect."""
+    path = resident.runtime / "latchkey/control"
+    path.parent.mkdir()
+    with contextlib.ExitStack() as sockets:
+        new = lambda: sockets.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET))
+        listener = new()
+        listener.bind(str(path))
+        listener.listen(1)
+        for place in (path.parent, path):
+            os.chown(place, PERSON.pw_uid, -1)
+        with pytest.raises(BlockingIOError):
+            while True:
+                waiting = new()
+                waiting.setblocking(False)
+                waiting.connect(str(path))
+        for operation in (AUTHENTICATE, OPEN, CLOSE):
+            assert resident.run(operation) == DAEMON_SILENT
 
 
 def test_a_person_who_starts_it_is_asked_for_nothing(programs):

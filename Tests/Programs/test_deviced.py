@@ -183,9 +183,12 @@ def garbage():
     yield good + b"\0"
     yield bytes([0]) + good[1:]
     yield bytes([2]) + good[1:]
-    yield from (bytes([1, operation]) for operation in (0, 8, 255))
+    yield from (bytes([1, operation]) for operation in (0, 9, 255))
     yield bytes([1, 2, 0, 0]) + SHARE
-    yield bytes([1, 2, 3, 0]) + SHARE
+    yield bytes([1, 2, 4, 0]) + SHARE
+    yield bytes([1, 3, 4, 0]) + bytes(72)
+    yield bytes([1, 8, 1, 0, 0])
+    yield bytes([1, 8, 1, 0, 0, 0, 0])
     yield bytes([1, 2, BOUND, 65]) + bytes(65) + SHARE
     yield bytes([1, 3, BOUND, 0]) + bytes(71)
     yield bytes([1, 5, 0])

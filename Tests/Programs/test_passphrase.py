@@ -124,6 +124,6 @@ def test_passphrase_and_key_are_in_locked_memory_alone(login):
         time.sleep(0.01)
     ((_, key),) = daemon.keys
     for secret in (PASSWORD.encode(), key):
-        pages = pages_with(run.pid, secret)
+        pages = pages_with(run.worker, secret)
         assert pages and all({"lo", "dd"} <= flags for flags in pages)
     assert run.result() == DAEMON_SILENT

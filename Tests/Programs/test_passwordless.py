@@ -284,7 +284,7 @@ def test_killed_while_the_first_password_is_set(passwordless, when):
 
     def kill(operation):
         if operation == when and running:
-            os.kill(running.pop().pid, signal.SIGKILL)
+            os.kill(running.pop().worker, signal.SIGKILL)
 
     daemon.on_request = kill
     running.append(run := person.start(OPEN))
@@ -428,7 +428,7 @@ def test_killed_while_the_password_is_removed(closing, new_keybag, when):
 
     def kill(operation):
         if operation == when and running:
-            os.kill(running.pop().pid, signal.SIGKILL)
+            os.kill(running.pop().worker, signal.SIGKILL)
 
     daemon.on_request = kill
     running.append(run := person.start(REMOVE_PASSWORD))

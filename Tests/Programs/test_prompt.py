@@ -9,26 +9,12 @@ import tty
 
 import pytest
 from conftest import IS_ROOT, PASSWORD, PERSON, as_root
-from prompting import IDENTITY, NUMBER, Prompting, Terminal
+from prompting import IDENTITY, NUMBER, prompting, terminal  # noqa: F401
 from standin import ACCEPTED, COLLECTION, DISMISSED, NEW_PASSPHRASE, UNAVAILABLE, WRONG_ANSWERS
 
 ASKED = "Enter your login password: "
 WRONG = "That password is not right. Try again."
 CTRL_C, CTRL_D = "\x03", "\x04"
-
-
-@pytest.fixture
-def prompting(login, programs):
-    prompting = Prompting(login, programs / "latchkey-prompt")
-    yield prompting
-    prompting.close()
-
-
-@pytest.fixture
-def terminal():
-    terminal = Terminal()
-    yield terminal
-    terminal.close()
 
 
 @pytest.fixture

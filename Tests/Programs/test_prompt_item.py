@@ -2,7 +2,7 @@
 
 import pytest
 from conftest import PASSWORD
-from prompting import Prompting, Terminal
+from prompting import prompting, terminal  # noqa: F401
 from standin import ACCEPTED, DISMISSED, ITEM, ITEM_ACCESS, NEW_ITEM_PASSPHRASE, UNAVAILABLE
 
 PRESENCE, ANY_FINGER, CURRENT_FINGERS, PASSCODE = 0x1, 0x2, 0x8, 0x10
@@ -10,20 +10,6 @@ OR, AND, PASSPHRASE = 1 << 14, 1 << 15, 1 << 31
 ASKED = "Enter your login password to open"
 GRANTED, DENIED = "auth required pam_permit.so", "auth required pam_deny.so"
 SERVICES = {"presence": "latchkey-presence", "biometry": "latchkey-biometry", "item": "latchkey-item"}
-
-
-@pytest.fixture
-def prompting(login, programs):
-    prompting = Prompting(login, programs / "latchkey-prompt")
-    yield prompting
-    prompting.close()
-
-
-@pytest.fixture
-def terminal():
-    terminal = Terminal()
-    yield terminal
-    terminal.close()
 
 
 def stacks(prompting, **lines):

@@ -126,7 +126,7 @@ def test_killed_while_it_talks_to_the_daemon(resident, when):
 
     def kill(operation):
         if operation == when and running:
-            os.kill(running.pop().pid, signal.SIGKILL)
+            os.kill(running.pop().worker, signal.SIGKILL)
 
     daemon.on_request = kill
     # Its request comes when the process is known.

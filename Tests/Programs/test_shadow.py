@@ -155,8 +155,8 @@ def test_nothing_of_it_stays_in_memory(login):
         time.sleep(0.01)
     assert daemon.hellos
     # Positive control: what it keeps of the request is found.
-    assert pages_with(run.pid, str(login.shadow).encode())
+    assert pages_with(run.worker, str(login.shadow).encode())
     for secret in (theirs, mine, theirs[:24], mine[:24]):
-        assert pages_with(run.pid, secret.encode()) == []
+        assert pages_with(run.worker, secret.encode()) == []
     assert str(login.shadow) not in [os.readlink(path) for path in run.open_files()]
     run.end()

@@ -75,6 +75,21 @@ private typealias Decision = AuthenticationPolicy.Decision
     }
   }
 
+  @Test func aLockerMayNameThisMachineAsItsHost() {
+    for machine in [Self.evicted, Self.locked] {
+      for peer in [Self.graphical, Self.terminal, .userManager(uid: 1000)] {
+        #expect(decide("common-auth", rhost: "localhost", peer: peer, machine) == .keys(mayLift: true))
+        #expect(isRefused(decide("common-auth", rhost: "localhost.example", peer: peer, machine)))
+        #expect(isRefused(decide("sshd", rhost: "localhost", peer: peer, machine)))
+      }
+      for peer in [PeerProcess.rootsService, .unknown, .userManager(uid: 1001)] {
+        #expect(isRefused(decide("common-auth", rhost: "localhost", peer: peer, machine)), "\(peer)")
+      }
+      let remote = PeerProcess.session(uid: 1000, sessionClass: "user", type: "tty", isRemote: true)
+      #expect(isRefused(decide("common-auth", rhost: "localhost", peer: remote, machine)))
+    }
+  }
+
   @Test func nobodyElseLifts() {
     let remote = PeerProcess.session(uid: 1000, sessionClass: "user", type: "tty", isRemote: true)
     let stranger = PeerProcess.session(uid: 1001, sessionClass: "user", type: "x11", isRemote: false)

@@ -203,4 +203,17 @@ private func passwordless(_ start: SessionMachine = machine(x(1))) -> SessionMac
     _ = m.handle(.passwordless(false))
     #expect(m.handle(.lockCommand) == [.evict(.command), .stateChanged])
   }
+
+  // MARK: A vault that was put aside
+
+  @Test func aVaultThatIsNotThereIsSealedWhateverItWas() {
+    var m = passwordless()
+    #expect(m.handle(.vaultPutAside) == [.seal(.putAside), .stateChanged])
+    #expect(m.state == .sealed && !m.isPasswordless && m.sealReason == .putAside)
+    // Also where it was sealed for another reason.
+    #expect(m.handle(.vaultPutAside) == [])
+    _ = m.handle(.passwordless(true))
+    _ = m.handle(.keysFailed)
+    #expect(m.handle(.vaultPutAside) == [] && m.sealReason == .putAside)
+  }
 }

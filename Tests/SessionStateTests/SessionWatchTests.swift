@@ -57,6 +57,17 @@ import Testing
       return outcome
     }
 
+    func sessionKeyArrives() throws -> KeyOutcome? {
+      var outcome: KeyOutcome?
+      watch.sessionKeyArrived { [daemon] in
+        outcome = $0
+        daemon.done.append("install \($0)")
+      }
+      #expect(outcome == nil, "logind is asked first")
+      try loop.run(until: "the key") { outcome != nil }
+      return outcome
+    }
+
     func run(until text: String) throws { try loop.run(until: text) { daemon.done.contains(text) } }
   }
 
@@ -72,6 +83,16 @@ import Testing
     #expect(scene.watch.machine.state == .unlocked)
     try scene.logind.end("1")
     try scene.run(until: "erase all: last session ended")
+  }
+
+  @Test func aLoginWithoutAPasswordOpensAPart() throws {
+    let scene = try Scene(sessions: x(1))
+    #expect(try scene.sessionKeyArrives() == .firstUnlockOnly)
+    #expect(scene.daemon.done.suffix(3) == ["install firstUnlockOnly", "first unlock", "changed"])
+    #expect(try scene.sessionKeyArrives() == .notNeeded)
+    #expect(try scene.keysArrive() == .live)
+    #expect(try scene.sessionKeyArrives() == .notNeeded)
+    #expect(scene.watch.machine.state == .unlocked)
   }
 
   /// The socket brought the keys before the bus brought the lock.

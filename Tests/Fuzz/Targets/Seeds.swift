@@ -33,7 +33,9 @@ extension Target {
       let vault = Sodium.randomBytes(16)
       let passwordless = try Keybag.found(vault: vault, device: try Target.deviceSecret())
       let both = try passwordless.settingRecoveryCode(try .random()).encoded
-      return [keybag, recoverable, rotated, passwordless.keybag.encoded, both].flatMap { [$0, [1] + $0.dropLast(32)] }
+      let session = try opened.settingSession(try Target.deviceSecret()).encoded
+      let all = [keybag, recoverable, rotated, passwordless.keybag.encoded, both, session]
+      return all.flatMap { [$0, [1] + $0.dropLast(32)] }
     case .recoveryCode:
       // Of FORMAT.md's vectors: what opens nothing may be written down.
       texts = ["84NXV-QB7YB-N0FH6-8AFG3-BG3VD-3Z65W-EJV3A", "84nxv qb7yb n0fh6 8afg3 bg3vd 3z65w ejv3a"]
@@ -46,7 +48,7 @@ extension Target {
       let wrapped = try DevicePacket.unwrap([UInt8](repeating: 9, count: 72), .erasable, context: [1, 2, 3])
       return [
         share.bytes.withUnsafeBytes { Array($0) }, wrapped.bytes.withUnsafeBytes { Array($0) }, [1, 1], [1, 5, 2],
-        [1, 4, 0, 0, 0, 0], [1, 6, 0, 0, 0, 0], [1, 7] + [UInt8](repeating: 3, count: 32) + [1],
+        [1, 4, 0, 0, 0, 0], [1, 6, 0, 0, 0, 0], [1, 8, 1, 0, 0, 0], [1, 7] + [UInt8](repeating: 3, count: 32) + [1],
       ]
     case .controlRequest:
       let hello = Hello(stage: .openSession, service: "login", tty: "tty1", remoteHost: "")
@@ -66,12 +68,16 @@ extension Target {
       let name = Sodium.randomBytes(16)
       DeviceSecretRequest(.new(vault: name, protector: name), publicKey: publicKey).encode(into: &new)
       let number: [UInt8] = [1, 0, 0, 0, 0, 0, 0, 0]
+      let session = SessionDelivery(
+        vault: [UInt8](repeating: 7, count: 16), generation: 2, key: SessionKey(epoch: 1, key: try Key.random()))
+      let key = try session.encoded(prefix: ControlPacket.begin(.unlockSession).bytes)
       return [
         out.bytes, keys.bytes.withUnsafeBytes { Array($0) }, more.bytes.withUnsafeBytes { Array($0) }, [1, 3], [1, 4],
         [1, 5] + number, [1, 6, 0],
         [1, 7] + number,
         [1, 8] + number + [UInt8](repeating: 3, count: 32), [1, 9, 2, 1, 0, 0x61], [1, 10, 1, 0, 0x61], [1, 22],
         [1, 23], present.bytes, new.bytes, [1, 25, 0], [1, 25, 1], [1, 26] + number, [1, 27],
+        key.bytes.withUnsafeBytes { Array($0) }, [1, 28], [1, 29, 2, 0, 0x2F, 0x61],
       ]
     case .controlReply:
       var status = Status()
@@ -80,21 +86,21 @@ extension Target {
       status.classes = AccessibilityClass.allCases.map { .init(name: $0.name, isPresent: true) }
       status.lockSources = ["logind"]
       status.hasOlderKeybag = true
+      status.protectors = [.init(kind: 1, state: 1, created: 7), .init(kind: 3, state: 1, created: 8)]
       let publicKey = SealedBox.publicKey(of: try Key.random())
       let secret = try SealedDeviceSecret(try Target.deviceSecret(), to: publicKey)
       return [
         ControlReply.status(status), .need(.refused("not now")), .outcome(.unusable("why")), .outcome(.live), .locked,
         .deviceSecret(secret), .passcodeItemsDestroyed(7), .declined("not now"), .accessLog(Target.page),
-        .accessLogCleared(3),
+        .accessLogCleared(3), .noted, .putAside("/home/ann/.local/share/latchkey-aside-20261122-020000"),
       ].map(\.encoded)
     case .deriveRequest:
-      return [UInt8(2), 8, 10].map { operation in
+      return [UInt8(2), 8, 10, 11, 12, 13].map { operation in
         var out = ByteWriter()
         out.put([1, operation, 0])
-        for text in ["ann", "login", "tty1", "", "/home/ann", "/run/user/1000", "/etc/shadow", "", "password"] {
-          out.text(text)
-        }
-        if operation == 8 { out.text("another") }
+        let folders = ["/home/ann", "/run/user/1000", "/etc/shadow"]
+        for text in ["ann", "login", "tty1", ""] + folders + ["", "/s", "/d", "password"] { out.text(text) }
+        if [8, 11, 12].contains(operation) { out.text("another") }
         return out.bytes
       }
     case .objectPath:

@@ -140,6 +140,11 @@ enum Target: String, CaseIterable {
     case .archiveReport: require(input.count == 10, "the size of a request")
     case .accessLog(let number): require(input.count == 10 && number == Target.number(input), "a place in the log")
     case .clearAccessLog: require(input.count == 2, "more than a request")
+    case .unlockSession(let delivery):
+      require(delivery.vault.count == 16 && input.count == 62, "the size of a session's key")
+    case .noteOtherPassword: require(input.count == 2, "more than a request")
+    case .startEmpty(let folder):
+      require(input.count <= 4 + 4000 && folder.utf8.count <= 3 * 4000, "a folder's length")
     case .malformed: break
     }
   }
@@ -158,6 +163,7 @@ enum Target: String, CaseIterable {
       require([1, 3] + fields == input, "an unwrap is read otherwise than it was written")
     case .eraseErasable: require(input.count == 6, "the size of a user")
     case .forget: require(input.count == 6, "the size of a user")
+    case .session: require(input.count == 6, "the size of a user")
     case .move(let backend): require(input.count == 3 && backend != .file, "a move")
     case .note(let generations, let vault, let isBeginning):
       var out = ByteWriter()
@@ -191,7 +197,9 @@ enum Target: String, CaseIterable {
     else { return }
     require(request.token.count <= 4096, "a token that is too long")
     require(request.operation != .authenticate || request.token.count > 0, "a login without a token")
-    let paths = [request.home, request.runtime, request.shadow]
+    require(request.operation.hasSecond == (request.second.count > 0), "a second secret")
+    require(request.second.count <= 4096, "a second secret that is too long")
+    let paths = [request.home, request.runtime, request.shadow, request.services, request.device]
     for text in [request.user, request.service, request.tty, request.remoteHost] + paths {
       require(!text.utf8.contains(0), "a text with a NUL")
     }

@@ -74,10 +74,19 @@ def protector(vault, root, name, password, state, created, retire_after, passes,
     return encoded, values
 
 
-def reserved(name, kind, size):
-    """A protector of a kind that this version does not try."""
-    encoded = u8(kind) + u8(1) + pattern(name + " id", 16) + u64(1) + u64(0) + pattern(name + " salt", 16)
-    return encoded + u32(0) + u64(0) + pattern(name + " commitment", 32) + u16(size) + b"\x5a" * size
+def session(vault, name, created, user, number, key):
+    """The protector of a login in which nobody gave a password: the device key service gives back its secret."""
+    secret, ident, nonce = pattern(name + " secret", 32), pattern(name + " id", 16), pattern(name + " nonce 2", 24)
+    device = service_key(user)
+    identity = kdf(device, "device-identity", size=16)
+    wrapped = seal(kdf(device, "device-wrap", u8(3)), secret, vault + ident, pattern(name + " nonce 1", 24))
+    commitment = kdf(secret, "protector-commitment", vault, ident)
+    associated = u32(1) + vault + ident + u8(3) + identity + u32(0) + u64(0)
+    associated += u32(number) + kdf(key, "tier-commitment", vault)
+    sealed = wrapped + u32(number) + seal(kdf(secret, "session-wrap", vault, ident), key, associated, nonce)
+    encoded = u8(3) + u8(1) + ident + u64(created) + u64(0) + identity + u32(0) + u64(0) + commitment
+    values = {"id": ident.hex(), "identity": identity.hex(), "wrapped": wrapped.hex(), "secret": secret.hex(), "user": user}
+    return encoded + u16(len(sealed)) + sealed, values
 
 
 ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
@@ -177,13 +186,14 @@ def rotating_keybag():
     new, second = protector(vault, root, "new", b"the new one", 1, 1700000001, 0, 4, 33 * MIB)
     code, third = recovery(vault, root, "code", 1700000002)
     tiers = [epoch(vault, root, 1), epoch(vault, root, 2)]
+    passwordless, fourth = session(vault, "session", 1700000003, 1000, 2, bytes.fromhex(tiers[1][1]["C"]))
     return {
-        "name": "two passwords, a recovery code, a reserved protector, two epochs", "vault": vault.hex(), "generation": 7,
+        "name": "two passwords, a recovery code, a session's protector, two epochs", "vault": vault.hex(), "generation": 7,
         "founded": 1600000000, "root": root.hex(), "tierA": tiers[1][1]["A"], "tierC": tiers[1][1]["C"],
         "passwords": [dict(first, protector=0), dict(second, protector=3)], "codes": [dict(third, protector=1)],
-        "formerA": tiers[0][1]["A"], "formerC": tiers[0][1]["C"],
+        "session": dict(fourth, protector=2), "formerA": tiers[0][1]["A"], "formerC": tiers[0][1]["C"],
         "file": keybag(
-            vault, 7, 1600000000, root, [old, code, reserved("restricted", 3, 100), new], [encoded for encoded, _ in tiers]
+            vault, 7, 1600000000, root, [old, code, passwordless, new], [encoded for encoded, _ in tiers]
         ).hex(),
     }
 
@@ -238,11 +248,15 @@ def state_file(magic, content):
     return (content + blake2b(content, digest_size=32).digest()).hex()
 
 
+def service_key(user):
+    return kdf(pattern("service secret", 32), "device-user", u32(user), pattern(f"service {user} salt", 32))
+
+
 def service(user):
     name = f"service {user}"
     secret, salt, erasable = pattern("service secret", 32), pattern(name + " salt", 32), pattern(name + " erasable", 32)
     context, share = pattern(name + " vault", 16), pattern(name + " share", 32)
-    key = kdf(secret, "device-user", u32(user), salt)
+    key = service_key(user)
     return {
         "user": user,
         "device": state_file(b"LATCHDVS", u8(1) + secret),
@@ -255,13 +269,14 @@ def service(user):
         "erasable": seal(
             kdf(key, "device-wrap", u8(2), erasable), share, context, pattern(name + " nonce 2", 24)
         ).hex(),
+        "session": seal(kdf(key, "device-wrap", u8(3)), share, context, pattern(name + " nonce 3", 24)).hex(),
     }
 
 
 # --- the parts by themselves
 
 LABELS = """protector-wrap protector-commitment recovery-private recovery-attest recovery-hold recovery-proof recovery-check
-tier-wrap keybag-tag tier-commitment collection-chain collection next-collection index-wrap collection-label
+session-wrap tier-wrap keybag-tag tier-commitment collection-chain collection next-collection index-wrap collection-label
 passphrase-wrap passphrase-commitment class-wrap metadata-wrap public-key-tag locked-item-tag attribute-token
 attribute-set-token alias-token device-wrap device-identity device-user item-passphrase access-log backup-stream
 backup-commitment backup-device-wrap""".split()

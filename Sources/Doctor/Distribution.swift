@@ -1,0 +1,32 @@
+/// Which kind of distribution it is, as far as that says how PAM is set up and what packages are called.
+enum Distribution: Equatable {
+  case debian
+  case fedora
+  case arch
+  case suse
+  case other
+
+  init(_ root: SystemRoot) {
+    let path = root.contains("/etc/os-release") ? "/etc/os-release" : "/usr/lib/os-release"
+    var words: [Substring] = []
+    for line in root.lines(path) where line.hasPrefix("ID=") || line.hasPrefix("ID_LIKE=") {
+      words += line.drop { $0 != "=" }.dropFirst().split { "\"' ".contains($0) }
+    }
+    let known: [(Substring, Distribution)] = [
+      ("debian", .debian), ("ubuntu", .debian), ("fedora", .fedora), ("rhel", .fedora), ("centos", .fedora),
+      ("arch", .arch), ("suse", .suse), ("opensuse", .suse), ("opensuse-tumbleweed", .suse), ("opensuse-leap", .suse),
+    ]
+    self = known.first { words.contains($0.0) }?.1 ?? .other
+  }
+
+  /// The command that installs packages, by their names here; nil where they are not known.
+  func installing(debian: String, fedora: String, arch: String, suse: String) -> Finding.Mend? {
+    switch self {
+    case .debian: .command("sudo apt-get install \(debian)")
+    case .fedora: .command("sudo dnf install \(fedora)")
+    case .arch: .command("sudo pacman -S \(arch)")
+    case .suse: .command("sudo zypper install \(suse)")
+    case .other: nil
+    }
+  }
+}

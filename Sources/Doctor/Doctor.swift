@@ -1,0 +1,33 @@
+/// Looks at everything outside the vault that it hangs on. Changes nothing, starts nothing, and needs no privilege: it goes
+/// by the files of a system, and by facts of the session that were gathered before.
+public struct Doctor: Sendable {
+  private let root: SystemRoot
+  private let facts: SessionFacts
+  private let program: String
+
+  /// - Parameter program: the file of a program of this machine's kind.
+  public init(root: SystemRoot, facts: SessionFacts, program: String) {
+    self.root = root
+    self.facts = facts
+    self.program = program
+  }
+
+  /// The units of the user's manager that are looked at.
+  public static var userUnits: [String] { UnitExamination.userUnits }
+  /// The units of the machine's manager that are looked at.
+  public static var systemUnits: [String] { UnitExamination.systemUnits }
+
+  /// What every check found, always in the same order.
+  public func findings() -> [Finding] {
+    var findings = ModuleExamination(root: root, program: program).findings()
+    findings += PAMExamination(root: root).findings()
+    findings += OwnServices(root: root).findings()
+    findings += UnitExamination(root: root, facts: facts).findings()
+    findings += NameExamination(root: root, facts: facts).findings()
+    findings += MemoryExamination(root: root, facts: facts).findings()
+    findings += VaultExamination(root: root, facts: facts).findings()
+    findings += LockerExamination(root: root, facts: facts).findings()
+    findings += PromptExamination(root: root, facts: facts).findings()
+    return findings
+  }
+}

@@ -1,0 +1,64 @@
+/// What one check found.
+public struct Finding: Equatable, Sendable {
+  /// How it is.
+  public enum Condition: String, Equatable, Sendable, Comparable {
+    /// As it should be.
+    case ok
+    /// It could not be looked at.
+    case unknown
+    /// It works, but less well than it could.
+    case warning
+    /// Secrets are not opened, not reached or not protected.
+    case broken
+
+    private var weight: Int {
+      switch self {
+      case .ok: 0
+      case .unknown: 1
+      case .warning: 2
+      case .broken: 3
+      }
+    }
+
+    /// The worse one is the greater one.
+    public static func < (left: Condition, right: Condition) -> Bool { left.weight < right.weight }
+  }
+
+  /// What mends it.
+  public enum Mend: Equatable, Sendable {
+    /// A command line for the person's shell.
+    case command(String)
+    /// What no command does.
+    case advice(String)
+  }
+
+  /// The name of the check, the same in every version, such as `pam.login`.
+  public let id: String
+  /// How it is.
+  public let condition: Condition
+  /// What was found, for a person.
+  public let found: String
+  /// What mends it; nil where nothing is to be mended, or nothing is known to.
+  public let mend: Mend?
+
+  init(_ id: String, _ condition: Condition, _ found: String, mend: Mend? = nil) {
+    self.id = id
+    self.condition = condition
+    self.found = found
+    self.mend = mend
+  }
+
+  static func ok(_ id: String, _ found: String) -> Finding { Finding(id, .ok, found) }
+  static func unknown(_ id: String, _ found: String) -> Finding { Finding(id, .unknown, found) }
+}
+
+/// A fact, or why it could not be had.
+public enum Known<Value: Sendable>: Sendable {
+  case known(Value)
+  case unknown(String)
+
+  /// The fact, where it is known.
+  public var value: Value? {
+    if case .known(let value) = self { value } else { nil }
+  }
+}

@@ -1,0 +1,105 @@
+/// Looks at what tells the vault that the screen is locked.
+struct LockerExamination {
+  let root: SystemRoot
+  let facts: SessionFacts
+
+  /// Programs that say so themselves, by logind or the bus; cut as the kernel does.
+  private static let announcers: Set<String> = [
+    "gnome-shell", "ksmserver", "kwin_wayland", "kwin_x11", "xss-lock", "swayidle", "hypridle", "xscreensaver",
+    "mate-screensave", "cinnamon-screen", "cinnamon", "xfce4-screensav", "light-locker", "gnome-screensav", "phosh",
+    "cosmic-session", "cosmic-idle", "budgie-wm", "ukui-screensave", "xautolock-logi", "stasis", "quickshell",
+  ]
+  /// Lockers that tell nobody.
+  private static let silent: Set<String> = [
+    "swaylock", "i3lock", "i3lock-color", "xsecurelock", "slock", "hyprlock", "waylock", "gtklock", "xlock", "xtrlock",
+    "physlock", "vlock", "betterlockscreen", "i3lock-fancy", "swaylock-effects", "schlock",
+  ]
+  /// Where desktops of their own kind are told what to run.
+  private static let settings = [
+    "sway/config", "i3/config", "hypr/hyprland.conf", "hypr/hypridle.conf", "river/init", "niri/config.kdl",
+    "openbox/rc.xml", "openbox/autostart", "bspwm/bspwmrc", "sxhkd/sxhkdrc", "labwc/rc.xml", "labwc/autostart",
+    "awesome/rc.lua", "qtile/config.py", "swayidle/config", "wayfire.ini", "dwl/config",
+  ]
+
+  /// Names on the bus whose owners tell when the screen is locked.
+  private static let savers = [
+    "org.gnome.ScreenSaver", "org.mate.ScreenSaver", "org.cinnamon.ScreenSaver", "org.xfce.ScreenSaver",
+  ]
+
+  func findings() -> [Finding] { [news(), locker()] }
+
+  /// Whether the vault hears of sessions at all.
+  private func news() -> Finding {
+    let id = "lock-news"
+    switch facts.vault {
+    case .unknown(let why): return .unknown(id, why)
+    case .known(let vault):
+      if vault.lockSources.contains("logind") { return .ok(id, PAMExamination.list(vault.lockSources)) }
+      return Finding(
+        id, .broken, "the vault hears nothing from logind: neither locked sessions nor logouts nor sleep",
+        mend: .command("sudo systemctl start dbus.service systemd-logind.service"))
+    }
+  }
+
+  private func locker() -> Finding {
+    let id = "locker"
+    guard isGraphical else { return .ok(id, "no session with a screen: 'latchkey lock' and the logout lock") }
+    let processes = RunningProcess.all(of: facts.uid, in: root)
+    let bare = bareUse(processes)
+    if let bare {
+      return Finding(
+        id, .warning, "\(bare.program) is started by \(bare.place), and tells nobody that it locks the screen",
+        mend: .advice("There, in the place of '\(bare.program)', write: latchkey lock; \(bare.program)"))
+    }
+    if let name = Self.savers.first(where: { facts.ownedNames.contains($0) }) {
+      return .ok(id, "\(name) tells when the screen is locked")
+    }
+    if let known = processes.first(where: { Self.announcers.contains($0.name) }) {
+      return .ok(id, "\(known.name) tells when the screen is locked")
+    }
+    return Finding(
+      id, .warning, "nothing that runs is known to tell when the screen is locked",
+      mend: .advice(
+        "Have the command that locks your screen begin with: latchkey lock; or start the locker by xss-lock or swayidle."
+      ))
+  }
+
+  /// Whether the person has a session with a screen, as logind wrote it down.
+  private var isGraphical: Bool {
+    root.names(in: "/run/systemd/sessions").contains { name in
+      let lines = root.lines("/run/systemd/sessions/\(name)")
+      return lines.contains("UID=\(facts.uid)") && lines.contains { $0 == "TYPE=x11" || $0 == "TYPE=wayland" }
+        && lines.contains("CLASS=user")
+    }
+  }
+
+  /// A locker that runs, or is to be run, without anybody telling.
+  private func bareUse(_ processes: [RunningProcess]) -> (program: String, place: String)? {
+    for process in processes where Self.silent.contains(process.name) {
+      var parent = process.parent
+      var isTold = false
+      // Not further than to the session's first process.
+      for _ in 0..<8 {
+        guard let above = processes.first(where: { $0.id == parent }) else { break }
+        isTold =
+          isTold || Self.announcers.contains(above.name) || above.arguments.contains { $0.contains("latchkey lock") }
+        parent = above.parent
+      }
+      if !isTold { return (process.name, "process \(process.parent)") }
+    }
+    for name in Self.settings {
+      let path = "\(facts.home)/.config/\(name)"
+      for line in root.lines(path) {
+        let words = line.split { !($0.isLetter || $0.isNumber || $0 == "-" || $0 == "_") }
+        guard let first = words.first, !line.drop(while: { $0 == " " || $0 == "\t" }).hasPrefix("#"),
+          first != "for_window",
+          let program = words.first(where: { Self.silent.contains(String($0)) }),
+          !line.contains("latchkey lock"), !words.contains("xss-lock"), !words.contains("swayidle"),
+          !line.contains("loginctl lock-session"), !name.hasPrefix("swayidle/"), !name.hasSuffix("hypridle.conf")
+        else { continue }
+        return (String(program), path)
+      }
+    }
+    return nil
+  }
+}

@@ -1,0 +1,73 @@
+import Glibc
+
+/// Looks at what was installed: the PAM module, where libpam finds it, and the programs that it and the units start.
+struct ModuleExamination {
+  let root: SystemRoot
+  /// The file of a program of this machine's kind.
+  let program: String
+
+  func findings() -> [Finding] { [module(), programs()] }
+
+  /// What tells the kinds of machines apart in the head of an ELF file: class, byte order, machine.
+  private func kind(of path: String, in root: SystemRoot) -> [UInt8]? {
+    guard let head = root.bytes(path, count: 20), head.count == 20, head.prefix(4) == [0x7f, 0x45, 0x4c, 0x46] else {
+      return nil
+    }
+    return [head[4], head[5], head[18], head[19]]
+  }
+
+  private func module() -> Finding {
+    let id = "module"
+    guard let ours = kind(of: program, in: SystemRoot()) else { return .unknown(id, "\(program) cannot be read") }
+    let name = "pam_latchkey.so"
+    // The one with libpam's own modules is it.
+    let folders = root.moduleFolders
+    let homes = folders.filter { kind(of: "\($0)/pam_unix.so", in: root) == ours }
+    let found = folders.map { "\($0)/\(name)" }.filter { root.contains($0) }
+    guard let home = homes.first else {
+      return .unknown(id, "the folder of PAM's modules was not found")
+    }
+    guard let path = homes.map({ "\($0)/\(name)" }).first(where: { root.contains($0) }) else {
+      let elsewhere = found.first.map { ", but in \($0)" } ?? ""
+      return Finding(
+        id, .broken, "\(name) is not in \(home), where PAM looks\(elsewhere)",
+        mend: .advice("In Latchkey's sources: sudo make install PAMDIR=\(home)"))
+    }
+    guard kind(of: path, in: root) == ours else {
+      return Finding(
+        id, .broken, "\(path) is no module for this machine",
+        mend: .advice("In Latchkey's sources: make clean build && sudo make install PAMDIR=\(home)"))
+    }
+    if let status = root.status(path), status.st_mode & 0o022 != 0 || status.st_uid != 0 {
+      return Finding(
+        id, .broken, "others than root can write \(path), and so do anything at each login",
+        mend: .command("sudo chown root:root \(path) && sudo chmod 644 \(path)"))
+    }
+    return .ok(id, path)
+  }
+
+  private func programs() -> Finding {
+    let id = "programs"
+    // The units know where; the module has the same place compiled in.
+    let units = UnitFiles(root: root, home: nil)
+    guard let unit = units.path("latchkeyd.service"),
+      let line = root.lines(unit).first(where: { $0.hasPrefix("ExecStart=/") }),
+      let first = line.dropFirst("ExecStart=".count).split(separator: " ").first,
+      let slash = first.lastIndex(of: "/")
+    else {
+      return Finding(
+        id, .broken, "the unit latchkeyd.service is not installed",
+        mend: .advice("Install Latchkey again: in its sources, sudo make install"))
+    }
+    let folder = first[..<slash]
+    let names = ["latchkeyd", "latchkey-derive", "latchkey-prompt", "latchkey-deviced"]
+    let missing = names.filter { name in
+      guard let status = root.status("\(folder)/\(name)") else { return true }
+      return status.st_mode & 0o111 == 0
+    }
+    if missing.isEmpty { return .ok(id, "all in \(folder)") }
+    return Finding(
+      id, .broken, "not in \(folder), or not to be run: \(PAMExamination.list(missing))",
+      mend: .advice("Install Latchkey again: in its sources, sudo make install"))
+  }
+}

@@ -1,0 +1,106 @@
+/// Looks at who answers programs that keep secrets: who owns the name on the bus, and who else could.
+struct NameExamination {
+  static let name = "org.freedesktop.secrets"
+
+  let root: SystemRoot
+  let facts: SessionFacts
+
+  func findings() -> [Finding] { [owner()] + providers() + [activation(), policy()] }
+
+  private var ownerProcess: RunningProcess? {
+    if case .process(let id)? = facts.secretsOwner.value { RunningProcess(id, in: root) } else { nil }
+  }
+
+  private var isOurs: Bool { ownerProcess?.name == "latchkeyd" }
+
+  private func owner() -> Finding {
+    let id = "name"
+    switch facts.secretsOwner {
+    case .unknown(let why): return .unknown(id, why)
+    case .known(.nobody):
+      return Finding(
+        id, .broken, "nobody owns \(NameExamination.name), so programs reach no vault",
+        mend: .command("systemctl --user restart latchkeyd.socket && systemctl --user start latchkeyd.service"))
+    case .known(.process(let number)):
+      guard let process = ownerProcess else {
+        return .unknown(id, "\(NameExamination.name) is owned by process \(number), which cannot be looked at")
+      }
+      if isOurs { return .ok(id, "latchkeyd owns \(NameExamination.name)") }
+      let known = Provider.all.first { $0.processes.contains(process.name) }
+      return Finding(
+        id, .broken,
+        "\(known?.title ?? process.name) (process \(number)) owns \(NameExamination.name), so programs do not reach this vault",
+        mend: known?.mend ?? .advice("Have \(process.name) not offer the Secret Service, end it, and log in again."))
+    }
+  }
+
+  private func providers() -> [Finding] {
+    Provider.all.filter { $0.isInstalled(root, facts) }.map { provider in
+      let id = "provider.\(provider.id)"
+      let enabling = provider.enabling(root, facts)
+      if enabling.isEmpty { return .ok(id, "\(provider.title) is installed, and nothing starts it for secrets") }
+      let by = enabling.joined(separator: ", ")
+      guard facts.secretsOwner.value != nil else {
+        return .unknown(id, "\(provider.title) is enabled (\(by)); who owns the name could not be asked")
+      }
+      if isOurs { return .ok(id, "\(provider.title) is enabled too (\(by)), but Latchkey was first and has the name") }
+      return Finding(
+        id, .warning, "\(provider.title) is enabled (\(by)), and takes the name where it is first", mend: provider.mend)
+    }
+  }
+
+  /// What the bus would start for the name.
+  private func activation() -> Finding {
+    let id = "activation"
+    let ours = "/dbus-1/services/\(NameExamination.name).latchkey.service"
+    let link = "\(facts.runtime)/dbus-1/services/\(NameExamination.name).service"
+    let mend = Finding.Mend.command(
+      "systemctl --user restart latchkeyd.socket && systemctl --user start latchkeyd.service")
+    let folders = ["\(facts.home)/.local/share", "/usr/local/share", "/usr/share"]
+    guard folders.contains(where: { root.contains($0 + ours) }) else {
+      return Finding(
+        id, .broken, "the bus has no file that says how to start Latchkey",
+        mend: .advice("Install Latchkey again: in its sources, sudo make install"))
+    }
+    guard root.contains(facts.runtime) else { return .unknown(id, "there is no \(facts.runtime): no session") }
+    if case .text(let text) = root.content(link), text.contains("SystemdService=latchkeyd.service") {
+      return .ok(id, "the bus starts latchkeyd for the name")
+    }
+    if root.contains(link) {
+      return Finding(id, .warning, "\(link) has the bus start another program", mend: mend)
+    }
+    let other = folders.map { "\($0)/dbus-1/services/\(NameExamination.name).service" }.first { root.contains($0) }
+    guard let other else { return .ok(id, "the bus starts latchkeyd for the name") }
+    return Finding(
+      id, .warning, "the bus may start what \(other) says, as \(link) is missing, which latchkeyd.socket makes",
+      mend: mend)
+  }
+
+  /// Rules of the bus against the name.
+  private func policy() -> Finding {
+    let id = "bus-policy"
+    for folder in ["/usr/share/dbus-1/session.d", "/etc/dbus-1/session.d"] {
+      for file in root.names(in: folder) where file.hasSuffix(".conf") {
+        if let finding = refusal(id, "\(folder)/\(file)") { return finding }
+      }
+    }
+    for path in ["/etc/dbus-1/session.conf", "/etc/dbus-1/session-local.conf"] {
+      if let finding = refusal(id, path) { return finding }
+    }
+    return .ok(id, "no rule of the session bus is against the name")
+  }
+
+  private func refusal(_ id: String, _ path: String) -> Finding? {
+    guard case .text(let text) = root.content(path) else { return nil }
+    for piece in text.split(separator: "<") where piece.hasPrefix("deny") {
+      let tag = piece.prefix { $0 != ">" }
+      guard tag.contains(NameExamination.name),
+        ["own=", "own_prefix=", "send_destination="].contains(where: { tag.contains($0) })
+      else { continue }
+      let words = tag.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+      return Finding(
+        id, .broken, "\(path) says <\(words)>", mend: .advice("Take that line out of \(path), and log in again."))
+    }
+    return nil
+  }
+}

@@ -1,0 +1,71 @@
+/// What a line of a PAM file says is to be done with its module's answer.
+struct PAMControl: Equatable {
+  enum Action: Equatable {
+    case ignore
+    case ok
+    case done
+    case bad
+    case die
+    case reset
+    /// Leave out so many of the following lines.
+    case jump(Int)
+  }
+
+  private let actions: [String: Action]
+
+  /// A word, or `[answer=action …]`; nil where libpam would not understand it.
+  init?(_ text: String) {
+    if text.hasPrefix("["), text.hasSuffix("]") {
+      var actions: [String: Action] = [:]
+      for pair in text.dropFirst().dropLast().split(whereSeparator: { $0 == " " || $0 == "\t" }) {
+        let parts = pair.split(separator: "=", maxSplits: 1)
+        guard parts.count == 2, let action = PAMControl.action(parts[1]) else { return nil }
+        actions[parts[0].lowercased()] = action
+      }
+      self.actions = actions
+      return
+    }
+    switch text.lowercased() {
+    case "required": actions = ["success": .ok, "new_authtok_reqd": .ok, "ignore": .ignore, "default": .bad]
+    case "requisite": actions = ["success": .ok, "new_authtok_reqd": .ok, "ignore": .ignore, "default": .die]
+    case "sufficient": actions = ["success": .done, "new_authtok_reqd": .done, "default": .ignore]
+    case "optional": actions = ["success": .ok, "new_authtok_reqd": .ok, "default": .ignore]
+    default: return nil
+    }
+  }
+
+  private static func action(_ word: Substring) -> Action? {
+    switch word.lowercased() {
+    case "ignore": .ignore
+    case "ok": .ok
+    case "done": .done
+    case "bad": .bad
+    case "die": .die
+    case "reset": .reset
+    default: Int(word).flatMap { $0 > 0 ? .jump($0) : nil }
+    }
+  }
+
+  /// For an answer that is not named and has no default, libpam's is `bad`.
+  func action(for answer: PAMAnswer) -> Action { actions[answer.rawValue] ?? actions["default"] ?? .bad }
+
+  /// Whether a module that succeeds cuts the stack short: it stands for another way in.
+  var isShortcut: Bool {
+    switch action(for: .success) {
+    case .done, .jump: true
+    default: false
+    }
+  }
+}
+
+/// What a module answers, as far as that matters here.
+enum PAMAnswer: String, Equatable {
+  case success
+  case ignore
+  /// The password is wrong.
+  case refused = "auth_err"
+  /// It has no such user, as those that look elsewhere.
+  case stranger = "user_unknown"
+  /// It cannot be used, as a reader without a finger.
+  case unavailable = "authinfo_unavail"
+}

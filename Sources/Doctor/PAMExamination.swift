@@ -1,0 +1,192 @@
+/// Looks at the PAM files: whether the module is where logins, lockers and changed passwords come by.
+struct PAMExamination {
+  let root: SystemRoot
+
+  /// What is wrong with one kind of line of one service.
+  struct Problem: Equatable {
+    let kind: PAMStack.Kind
+    let condition: Finding.Condition
+    let text: String
+  }
+
+  /// One finding for each service that matters.
+  func findings() -> [Finding] {
+    var findings: [Finding] = []
+    var logins = 0
+    for name in PAMStack.services(in: root) {
+      let service = PAMService(name, in: root)
+      if service == .login || service == .likeLogin { logins += 1 }
+      if let finding = finding(of: name, service) { findings.append(finding) }
+    }
+    if logins == 0 {
+      findings.append(.unknown("pam", "no service by which people log in was found in \(PAMStack.folders[0])"))
+    }
+    return findings
+  }
+
+  /// Which kinds of lines a service should have.
+  static func kinds(of service: PAMService) -> [PAMStack.Kind] {
+    switch service {
+    case .login, .likeLogin: [.auth, .session, .password]
+    case .locker: [.auth]
+    case .passwordless: [.session]
+    case .change: [.password]
+    case .nobody, .other: []
+    }
+  }
+
+  private func finding(of name: String, _ service: PAMService) -> Finding? {
+    let id = "pam.\(name)"
+    if service == .nobody { return uselessLine(name) }
+    let kinds = PAMExamination.kinds(of: service)
+    if kinds.isEmpty { return nil }
+    var problems: [Problem] = []
+    do throws(PAMStack.Trouble) {
+      for kind in kinds { problems += try self.problems(name, kind, service) }
+    } catch {
+      if case .unreadable = error { return .unknown(id, error.description) }
+      return Finding(
+        id, .broken, "\(error.description), so nobody gets in by it", mend: .advice("Put right what it says there."))
+    }
+    let worst = problems.map(\.condition).max() ?? .ok
+    if worst == .ok {
+      let remarks = problems.map { "; \($0.text)" }.joined()
+      return .ok(id, "in \(PAMExamination.list(kinds.map(\.rawValue))), where it belongs\(remarks)")
+    }
+    let mend = worst == .unknown ? nil : PAMMend(root: root).mend(name, service, problems)
+    let texts = problems.filter { $0.condition != .ok }.map(\.text)
+    return Finding(id, worst, texts.joined(separator: "; "), mend: mend)
+  }
+
+  static func list(_ words: [String]) -> String {
+    words.count < 2 ? words.joined() : words.dropLast().joined(separator: ", ") + " and " + words[words.count - 1]
+  }
+
+  /// The module ignores these services by name. A line in a file that they share with logins is none to remove.
+  private func uselessLine(_ name: String) -> Finding? {
+    guard let path = PAMStack.path(of: name, in: root) else { return nil }
+    let hasLine = PAMStack.Kind.allCases.contains { kind in
+      (try? PAMStack(name, kind, in: root))?.entries.contains { $0.isOurs && $0.file == path } ?? false
+    }
+    guard hasLine else { return nil }
+    return Finding(
+      "pam.\(name)", .warning, "pam_latchkey.so is in \(path), where nobody logs in",
+      mend: .command("sudo sed -i '/pam_latchkey\\.so/d' \(path)"))
+  }
+
+  // MARK: - one kind of line
+
+  /// What is wrong with the lines of one kind; throws where they cannot be followed.
+  func problems(_ name: String, _ kind: PAMStack.Kind, _ service: PAMService) throws(PAMStack.Trouble) -> [Problem] {
+    let stack = try PAMStack(name, kind, in: root)
+    let problems =
+      switch kind {
+      case .auth: auth(stack)
+      case .session: session(stack, isPasswordless: service == .passwordless)
+      case .password: password(stack, isChange: service == .change)
+      }
+    // What only looks like a login may be none.
+    return service != .likeLogin
+      ? problems : problems.map { Problem(kind: $0.kind, condition: .warning, text: $0.text) }
+  }
+
+  private func auth(_ stack: PAMStack) -> [Problem] {
+    func problem(_ condition: Finding.Condition, _ text: String) -> [Problem] {
+      [Problem(kind: .auth, condition: condition, text: text)]
+    }
+    let entries = stack.entries
+    guard let ours = entries.firstIndex(where: \.isOurs) else {
+      return problem(.broken, "not in auth, so the password does not open the vault")
+    }
+    let askers = entries.indices.filter { entries[$0].isAsker }
+    if askers.isEmpty { return problem(.unknown, "in auth, but which module asks for the password is not known") }
+    var missed: [String] = []
+    var asked = 0
+    for asker in askers {
+      let trial = PAMTrial(stack, accepting: .entry(asker))
+      guard let place = trial.called.firstIndex(of: asker), trial.isSuccess else { continue }
+      asked += 1
+      let reached = trial.called.indices.filter { entries[trial.called[$0]].isOurs }
+      if let first = reached.first, first < place {
+        return problem(.broken, "in auth before \(entries[asker].module), which asks for the password")
+      }
+      if reached.isEmpty {
+        let end = trial.lastWord.map { entries[$0].module } ?? "the line before"
+        missed.append("in auth behind \(end), which ends the stack when \(entries[asker].module) accepts")
+      }
+    }
+    if asked == 0 { return problem(.unknown, "in auth, but who gets in by these lines is not understood") }
+    if !missed.isEmpty {
+      return problem(missed.count == asked ? .broken : .warning, missed.joined(separator: "; "))
+    }
+    if PAMTrial(stack, accepting: .none).called.contains(where: { entries[$0].isOurs }) {
+      // Where the asking module is in a stack within this one, as Fedora has it, nothing can stop behind it.
+      let isBounded = askers.allSatisfy { entries[$0].depth > entries[ours].depth }
+      return problem(
+        isBounded ? .ok : .warning,
+        "wrong passwords come by \(entries[ours].file) too, and each costs time and a line in the log")
+    }
+    return []
+  }
+
+  private func session(_ stack: PAMStack, isPasswordless: Bool) -> [Problem] {
+    func problem(_ condition: Finding.Condition, _ text: String) -> [Problem] {
+      [Problem(kind: .session, condition: condition, text: text)]
+    }
+    let entries = stack.entries
+    guard entries.contains(where: \.isOurs) else {
+      return isPasswordless
+        ? problem(.warning, "not in session, so such a login is not noticed")
+        : problem(.broken, "not in session, so no vault is founded, and the end of the login is not noticed")
+    }
+    let trial = PAMTrial(stack, accepting: .every)
+    guard let ours = trial.called.firstIndex(where: { entries[$0].isOurs }) else {
+      let end = trial.lastWord.map { entries[$0].module } ?? "the line before"
+      return problem(.broken, "in session behind \(end), which ends the stack")
+    }
+    // A second pam_systemd.so, as some files have, finds the session made.
+    let hasSession = trial.called[..<ours].contains { entries[$0].module == "pam_systemd.so" }
+    let late = trial.called[ours...].map { entries[$0] }.first {
+      $0.bringsHome || ($0.module == "pam_systemd.so" && !hasSession)
+    }
+    if let late { return problem(.broken, "in session before \(late.module), which it needs") }
+    if !hasSession {
+      return problem(.warning, "no pam_systemd.so in session, so the login starts no user manager, and no vault")
+    }
+    return []
+  }
+
+  private func password(_ stack: PAMStack, isChange: Bool) -> [Problem] {
+    func problem(_ text: String) -> [Problem] {
+      [Problem(kind: .password, condition: isChange ? .broken : .warning, text: text)]
+    }
+    let entries = stack.entries
+    let askers = entries.indices.filter { entries[$0].isAsker }
+    // Without one no password is changed there.
+    if askers.isEmpty { return [] }
+    guard entries.contains(where: \.isOurs) else {
+      return problem("not in password, so a password that is changed there opens the vault no more")
+    }
+    var missed: [String] = []
+    var asked = 0
+    for asker in askers {
+      let trial = PAMTrial(stack, accepting: .entry(asker))
+      guard let place = trial.called.firstIndex(of: asker) else { continue }
+      asked += 1
+      guard let ours = trial.called.firstIndex(where: { entries[$0].isOurs }) else {
+        missed.append(entries[asker].module)
+        continue
+      }
+      if ours < place { return problem("in password before \(entries[asker].module), which changes it") }
+    }
+    if !missed.isEmpty && missed.count == asked {
+      return problem("in password behind \(PAMExamination.list(missed)), which ends the stack")
+    }
+    if !missed.isEmpty {
+      // sssd's own line has it so.
+      let text = "a password that \(PAMExamination.list(missed)) changes is not noticed"
+      return [Problem(kind: .password, condition: .ok, text: text)]
+    }
+    return []
+  }
+}

@@ -1,0 +1,154 @@
+/// Finds the command that puts the module where it belongs, by trying each on the files as they would be.
+struct PAMMend {
+  let root: SystemRoot
+
+  private struct Candidate {
+    let command: String
+    let outcome: SystemRoot
+  }
+
+  /// What mends a service.
+  func mend(_ name: String, _ service: PAMService, _ problems: [PAMExamination.Problem]) -> Finding.Mend {
+    let kinds = Set(problems.filter { $0.condition != .ok }.map(\.kind))
+    let worst = problems.map(\.condition).max() ?? .ok
+    let worstKinds = Set(problems.filter { $0.condition == worst }.map(\.kind))
+    // What is shared mends more than this one; what it leaves over is for the service's own file.
+    if let first = shared().first(where: { isMended($0, name, service, worstKinds) })
+      ?? own(name, kinds).first(where: { isMended($0, name, service, kinds) })
+    {
+      return .command(first.command)
+    }
+    let path = PAMStack.path(of: name, in: root) ?? "/etc/pam.d/\(name)"
+    let lines = PAMStack.Kind.allCases.filter(kinds.contains).map { "'\(PAMMend.line($0))' \(PAMMend.place($0))" }
+    return .advice("In \(path), and what it takes in, have \(PAMExamination.list(lines)).")
+  }
+
+  private func isMended(
+    _ candidate: Candidate, _ name: String, _ service: PAMService, _ kinds: Set<PAMStack.Kind>
+  ) -> Bool {
+    let after = PAMExamination(root: candidate.outcome)
+    return kinds.allSatisfy { kind in
+      guard let left = try? after.problems(name, kind, service) else { return false }
+      return left.allSatisfy { $0.condition == .ok }
+    }
+  }
+
+  private static func line(_ kind: PAMStack.Kind) -> String { "\(kind.rawValue) optional pam_latchkey.so" }
+
+  private static func place(_ kind: PAMStack.Kind) -> String {
+    switch kind {
+    case .auth: "last, where only the right password comes by"
+    case .session: "after pam_systemd.so"
+    case .password: "after the module that changes it"
+    }
+  }
+
+  // MARK: - files that services share
+
+  private func shared() -> [Candidate] {
+    switch Distribution(root) {
+    case .debian: debian()
+    case .fedora: fedora()
+    case .arch: arch()
+    case .suse, .other: []
+    }
+  }
+
+  /// Where each kind of line is to be: the same for every service, so that one command mends them all.
+  private func lacking(_ path: (PAMStack.Kind) -> String) -> [PAMStack.Kind: String] {
+    var paths: [PAMStack.Kind: String] = [:]
+    for kind in PAMStack.Kind.allCases {
+      let hasLine = root.lines(path(kind)).contains { line in
+        let words = line.split { $0 == " " || $0 == "\t" }
+        return words.first.map { $0 == kind.rawValue || $0 == "-" + kind.rawValue } ?? false
+          && words.contains { $0.hasSuffix("pam_latchkey.so") }
+      }
+      if !hasLine { paths[kind] = path(kind) }
+    }
+    return paths
+  }
+
+  private func debian() -> [Candidate] {
+    let candidate = appending(lacking { "/etc/pam.d/common-\($0.rawValue)" })
+    // A line that somebody took out of a file where the profile is enabled is not put back by enabling it again.
+    let isEnabled = PAMStack.Kind.allCases.contains {
+      root.lines("/var/lib/pam/\($0.rawValue)").contains("Module: latchkey")
+    }
+    guard root.contains("/usr/share/pam-configs/latchkey"), root.contains("/usr/sbin/pam-auth-update"), !isEnabled
+    else {
+      return [candidate]
+    }
+    return [Candidate(command: "sudo pam-auth-update --enable latchkey", outcome: candidate.outcome)]
+  }
+
+  /// authselect writes the shared files anew, but from a profile, which can be one's own.
+  private func fedora() -> [Candidate] {
+    let words = root.lines("/etc/authselect/authselect.conf").map(String.init)
+    let paths = lacking { _ in "/etc/pam.d/postlogin" }
+    guard let profile = words.first else { return [appending(paths)] }
+    let isCustom = profile.hasPrefix("custom/")
+    let kinds = PAMStack.Kind.allCases.filter { !isCustom || paths[$0] != nil }
+    let lines = kinds.map { "'\(PAMMend.line($0))'" }.joined(separator: " ")
+    let own = isCustom ? profile : "custom/latchkey"
+    let write = "printf '%s\\n' \(lines) | sudo tee -a /etc/authselect/\(own)/postlogin >/dev/null"
+    let command =
+      isCustom
+      ? "\(write) && sudo authselect apply-changes"
+      : "sudo authselect create-profile latchkey -b \(profile) && \(write) && sudo authselect select "
+        + ([own] + words.dropFirst()).joined(separator: " ")
+    return [Candidate(command: command, outcome: appending(paths).outcome)]
+  }
+
+  private func arch() -> [Candidate] {
+    [appending(lacking { $0 == .session ? "/etc/pam.d/system-login" : "/etc/pam.d/system-auth" })]
+  }
+
+  // MARK: - the service's own file
+
+  private func own(_ name: String, _ kinds: Set<PAMStack.Kind>) -> [Candidate] {
+    guard let found = PAMStack.path(of: name, in: root), case .text(let text) = root.content(found) else { return [] }
+    // Those of packages are not to be changed: libpam takes the administrator's file before them.
+    let path = "/etc/pam.d/\(name)"
+    let copy = found == path ? "" : "sudo cp \(found) \(path) && "
+    let base = found == path ? root : root.changing(path, to: text)
+    let there = PAMMend(root: base)
+    let paths = Dictionary(uniqueKeysWithValues: kinds.map { ($0, path) })
+    let simple = there.appending(paths)
+    // `include` lets what is taken in end the whole stack; `substack` does not.
+    let names = PAMStack.Kind.allCases.filter(kinds.contains).map(\.rawValue).joined(separator: "|")
+    let bounded = "sudo sed -i -E 's/^(-?(\(names))[[:space:]]+)include/\\1substack/' \(path)"
+    let changed = base.changing(path, to: PAMMend.bounding(text, kinds))
+    let behind = PAMMend(root: changed).appending(paths)
+    return [
+      Candidate(command: copy + simple.command, outcome: simple.outcome),
+      Candidate(command: copy + bounded, outcome: changed),
+      Candidate(command: "\(copy)\(bounded) && \(behind.command)", outcome: behind.outcome),
+    ]
+  }
+
+  private static func bounding(_ text: String, _ kinds: Set<PAMStack.Kind>) -> String {
+    text.split(separator: "\n", omittingEmptySubsequences: false).map { line in
+      let words = line.split(maxSplits: 2, whereSeparator: { $0 == " " || $0 == "\t" })
+      guard words.count == 3, words[1] == "include",
+        kinds.contains(where: { words[0] == $0.rawValue || words[0] == "-" + $0.rawValue })
+      else { return String(line) }
+      return "\(words[0]) substack \(words[2])"
+    }.joined(separator: "\n")
+  }
+
+  /// Lines at the ends of files: last of their kind, whatever stands between.
+  private func appending(_ paths: [PAMStack.Kind: String]) -> Candidate {
+    var outcome = root
+    var commands: [String] = []
+    for path in Set(paths.values).sorted() {
+      let lines = PAMStack.Kind.allCases.filter { paths[$0] == path }.map(PAMMend.line)
+      var text = ""
+      if case .text(let present) = root.content(path) { text = present }
+      let isCut = !text.isEmpty && !text.hasSuffix("\n")
+      outcome = outcome.changing(path, to: text + (isCut ? "\n" : "") + lines.map { $0 + "\n" }.joined())
+      let words = (isCut ? ["''"] : []) + lines.map { "'\($0)'" }
+      commands.append("printf '%s\\n' \(words.joined(separator: " ")) | sudo tee -a \(path) >/dev/null")
+    }
+    return Candidate(command: commands.joined(separator: " && "), outcome: outcome)
+  }
+}

@@ -1,0 +1,83 @@
+/// What a PAM service is for.
+enum PAMService: Equatable {
+  /// A person logs in by it, with a password.
+  case login
+  /// It asks for the password of somebody who is logged in.
+  case locker
+  /// A person is logged in without a password.
+  case passwordless
+  /// It changes a password.
+  case change
+  /// It looks like a login, and is not known.
+  case likeLogin
+  /// Nobody logs in by it, and the module has no business there.
+  case nobody
+  /// It does not matter.
+  case other
+
+  private static let logins: Set<String> = [
+    "login", "remote", "sshd", "gdm", "gdm-password", "gdm3", "lightdm", "sddm", "greetd", "lxdm", "xdm", "kdm", "slim",
+    "ly",
+    "plasmalogin", "emptty", "lemurs", "cosmic-greeter", "wdm", "cockpit", "xrdp-sesman",
+  ]
+  private static let lockers: Set<String> = [
+    "i3lock", "swaylock", "xscreensaver", "mate-screensaver", "cinnamon-screensaver", "gnome-screensaver",
+    "xsecurelock",
+    "vlock", "physlock", "kde", "kscreenlocker", "light-locker", "xfce4-screensaver", "hyprlock", "waylock", "gtklock",
+    "slock", "xlock", "xlockmore", "schlock", "swaylock-plugin", "quickshell", "ukui-screensaver-qt",
+  ]
+  private static let passwordlessOnes: Set<String> = [
+    "gdm-autologin", "gdm-fingerprint", "lightdm-autologin", "sddm-autologin", "plasmalogin-autologin",
+    "nodm",
+  ]
+  private static let nobodys: Set<String> = [
+    "cron", "crond", "atd", "systemd-user", "gdm-launch-environment", "lightdm-greeter", "sddm-greeter",
+    "greetd-greeter",
+    "plasmalogin-greeter",
+  ]
+  private static let others: Set<String> = [
+    "other", "su", "su-l", "sudo", "sudo-i", "polkit-1", "runuser", "runuser-l", "pkexec", "chpasswd", "newusers",
+    "doas",
+    "ksu", "systemd-run0", "chfn", "chsh", "vsftpd", "proftpd", "pure-ftpd", "ppp", "samba", "cups", "dovecot",
+    "screen",
+    "tmux", "config-util", "squid", "imap", "pop3", "smtp", "sshd-keygen", "vmtoolsd", "groupmems", "setup",
+    "subscription-manager", "kde-fingerprint", "kde-smartcard", "usermod", "useradd", "groupadd", "chage", "shadow",
+  ]
+
+  init(_ name: String, in root: SystemRoot) {
+    if Self.logins.contains(name) {
+      self = .login
+    } else if Self.lockers.contains(name) {
+      self = .locker
+    } else if Self.passwordlessOnes.contains(name) || name.hasPrefix("gdm-smartcard") {
+      self = .passwordless
+    } else if name == "passwd" {
+      self = .change
+    } else if Self.nobodys.contains(name) {
+      self = .nobody
+    } else if Self.others.contains(name) || name.hasPrefix("common-") || name.hasPrefix("postlogin")
+      || name.hasPrefix("system-") || name.hasPrefix("latchkey-") || name.hasPrefix("smtp") || name.hasSuffix("-auth")
+    {
+      self = .other
+    } else if let auth = try? PAMStack(name, .auth, in: root), auth.entries.contains(where: { $0.isAsker }),
+      let session = try? PAMStack(name, .session, in: root),
+      session.entries.contains(where: { $0.module == "pam_systemd.so" })
+    {
+      self = .likeLogin
+    } else {
+      self = .other
+    }
+  }
+}
+
+extension PAMStack.Entry {
+  var isAsker: Bool { PAMTrial.askers.contains(module) }
+  var isOurs: Bool { module == "pam_latchkey.so" }
+  /// Mounts or makes the home folder, in `session`.
+  var bringsHome: Bool {
+    [
+      "pam_mount.so", "pam_mkhomedir.so", "pam_oddjob_mkhomedir.so", "pam_ecryptfs.so", "pam_fscrypt.so",
+      "pam_systemd_home.so",
+    ].contains(module)
+  }
+}

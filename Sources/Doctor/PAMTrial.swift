@@ -1,0 +1,108 @@
+/// A stack gone through as libpam would, with modules that answer as they do for an ordinary person who types a password.
+struct PAMTrial {
+  /// Which entries' modules were called, in order.
+  private(set) var called: [Int] = []
+  /// Whether the service would be content.
+  private(set) var isSuccess = false
+  /// The entry that ended the stack, or the innermost one it was within, before the rest.
+  private(set) var lastWord: Int?
+
+  /// Modules that ask for the password of an account, or take it.
+  static let askers: Set<String> = [
+    "pam_unix.so", "pam_unix2.so", "pam_unix_ng.so", "pam_tcb.so", "pam_sss.so", "pam_ldap.so", "pam_krb5.so",
+    "pam_winbind.so", "pam_systemd_home.so", "pam_pwdfile.so", "pam_himmelblau.so", "pam_kanidm.so", "pam_authd.so",
+    "pam_authd_exec.so", "pam_lsass.so", "pam_vas3.so", "pam_aad.so", "pam_userdb.so",
+  ]
+
+  private enum Impression { case undecided, positive, negative }
+
+  /// Who accepts the password.
+  enum Acceptance: Equatable {
+    /// The module of one entry; the others know no such person.
+    case entry(Int)
+    /// No module: it is wrong.
+    case none
+    /// There is none to be accepted, as in `session`.
+    case every
+  }
+
+  /// Goes through a stack.
+  init(_ stack: PAMStack, accepting: Acceptance) {
+    let entries = stack.entries
+    var impression = Impression.undecided
+    var before: [Int: Impression] = [:]
+    var index = 0
+    while index < entries.count {
+      let entry = entries[index]
+      if entry.isSubstack {
+        before[entry.depth + 1] = impression
+        index += 1
+        continue
+      }
+      called.append(index)
+      let answer = PAMTrial.answer(of: entry, at: index, accepting)
+      let action = entry.control.action(for: answer)
+      switch action {
+      case .ignore: break
+      case .ok, .done:
+        if impression == .undecided { impression = answer == .success ? .positive : .negative }
+        if action == .done, impression != .negative {
+          lastWord = index
+          index = PAMTrial.end(of: entries, from: index)
+          continue
+        }
+      case .bad: impression = .negative
+      case .die:
+        impression = .negative
+        lastWord = index
+        index = PAMTrial.end(of: entries, from: index)
+        continue
+      case .reset: impression = before[entry.depth] ?? .undecided
+      case .jump(let count):
+        guard let next = PAMTrial.jump(over: count, in: entries, from: index) else {
+          // libpam refuses everybody then.
+          impression = .negative
+          break
+        }
+        index = next
+        continue
+      }
+      index += 1
+    }
+    isSuccess = impression == .positive
+  }
+
+  /// Behind the stack that an entry is in.
+  private static func end(of entries: [PAMStack.Entry], from index: Int) -> Int {
+    var next = index + 1
+    while next < entries.count && entries[next].depth >= entries[index].depth { next += 1 }
+    return next
+  }
+
+  /// A stack within the stack counts as one line; nil where there are fewer lines, as no jump leads out of a stack.
+  private static func jump(over count: Int, in entries: [PAMStack.Entry], from index: Int) -> Int? {
+    let depth = entries[index].depth
+    var next = index + 1
+    for _ in 0..<count {
+      guard next < entries.count, entries[next].depth >= depth else { return nil }
+      next += 1
+      while next < entries.count && entries[next].depth > depth { next += 1 }
+    }
+    return next
+  }
+
+  private static func answer(of entry: PAMStack.Entry, at index: Int, _ accepting: Acceptance) -> PAMAnswer {
+    if accepting == .entry(index) { return .success }
+    switch entry.module {
+    case "pam_permit.so", "pam_localuser.so", "pam_nologin.so", "pam_shells.so": return .success
+    case "pam_latchkey.so", "pam_selinux_permit.so": return .ignore
+    case "pam_deny.so", "pam_rootok.so": return .refused
+    case "pam_faillock.so" where entry.options.contains("authfail"): return .refused
+    case "pam_usertype.so" where entry.options.contains("isregular"): return .success
+    case let module where askers.contains(module) && accepting != .every:
+      return accepting == .none ? .refused : .stranger
+    // Another way in, or a test that is true of some services or users only: for most it is not.
+    default: return entry.control.isShortcut ? .unavailable : .success
+    }
+  }
+}

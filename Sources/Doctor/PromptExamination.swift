@@ -1,0 +1,46 @@
+/// Looks at what can ask the person.
+struct PromptExamination {
+  let root: SystemRoot
+  let facts: SessionFacts
+
+  private static let prompters = [
+    ("org.kde.secretprompter", "Plasma's dialog"), ("org.gnome.keyring.SystemPrompter", "GNOME's dialog (gcr)"),
+  ]
+
+  func findings() -> [Finding] { [prompts(), fingers()] }
+
+  private func has(_ program: String) -> String? {
+    facts.searchPath.map { "\($0)/\(program)" }.first { root.contains($0) }
+  }
+
+  private func prompts() -> Finding {
+    let id = "prompts"
+    guard facts.hasDisplay else { return .ok(id, "no display here: the terminal of the program that asks") }
+    let names = facts.busNames.value ?? []
+    var ways = Self.prompters.filter { names.contains($0.0) }.map(\.1)
+    if let pinentry = has("pinentry") { ways.append(pinentry) }
+    if let first = ways.first { return .ok(id, first) }
+    if case .unknown(let why) = facts.busNames { return .unknown(id, why) }
+    let mend = Distribution(root).installing(debian: "gcr", fedora: "gcr", arch: "gcr", suse: "gcr")
+    return Finding(
+      id, .warning, "nothing here shows a window that asks: programs without a terminal ask nobody", mend: mend)
+  }
+
+  /// fprintd, and PAM's way to it. Without a reader nothing is amiss: items that ask for a finger stay closed.
+  private func fingers() -> Finding {
+    let id = "fingers"
+    let hasService = root.contains("/usr/share/dbus-1/system-services/net.reactivated.Fprint.service")
+    let hasModule = root.moduleFolders.contains { root.contains("\($0)/pam_fprintd.so") }
+    switch (hasService, hasModule) {
+    case (true, true): return .ok(id, "fprintd and pam_fprintd.so are installed")
+    case (false, false): return .ok(id, "no fprintd: items that ask for a finger stay closed")
+    case (true, false), (false, true):
+      let missing = hasService ? "pam_fprintd.so" : "fprintd"
+      return Finding(
+        id, .warning, "\(missing) is missing, so items that ask for a finger stay closed",
+        mend: Distribution(root).installing(
+          debian: "fprintd libpam-fprintd", fedora: "fprintd fprintd-pam", arch: "fprintd", suse: "fprintd fprintd-pam")
+      )
+    }
+  }
+}

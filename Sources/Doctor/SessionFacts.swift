@@ -1,0 +1,83 @@
+/// What is known of the session that a file does not tell.
+public struct SessionFacts: Sendable {
+  /// A unit of a service manager.
+  public struct Unit: Equatable, Sendable {
+    /// "loaded", "not-found", "masked" …
+    public let load: String
+    /// "active", "inactive", "failed" …
+    public let active: String
+
+    /// Puts them together.
+    public init(load: String, active: String) {
+      self.load = load
+      self.active = active
+    }
+  }
+
+  /// What the vault says of itself.
+  public struct Vault: Equatable, Sendable {
+    /// Where the device key is kept: "tpm", "host", "file", "unavailable" or empty.
+    public let deviceKey: String
+    /// Whether memory that holds secrets is locked.
+    public let isMemoryLocked: Bool
+    /// Whether it was opened since the session began.
+    public let isFirstUnlocked: Bool
+    /// Its folder.
+    public let path: String
+    /// What is wrong with it.
+    public let problems: [String]
+    /// Where it hears of locked screens from.
+    public let lockSources: [String]
+
+    /// Puts them together.
+    public init(
+      deviceKey: String, isMemoryLocked: Bool, isFirstUnlocked: Bool, path: String, problems: [String],
+      lockSources: [String]
+    ) {
+      self.deviceKey = deviceKey
+      self.isMemoryLocked = isMemoryLocked
+      self.isFirstUnlocked = isFirstUnlocked
+      self.path = path
+      self.problems = problems
+      self.lockSources = lockSources
+    }
+  }
+
+  /// Who owns a name on the bus.
+  public enum Owner: Equatable, Sendable {
+    /// Nobody.
+    case nobody
+    /// A process; 0 where the bus cannot tell.
+    case process(Int32)
+  }
+
+  /// The person.
+  public var uid: UInt32
+  /// The home folder.
+  public var home: String
+  /// The runtime folder.
+  public var runtime: String
+  /// The folders in which programs are looked for.
+  public var searchPath: [String] = ["/usr/local/bin", "/usr/bin", "/bin"]
+  /// Whether it is run where windows can be shown.
+  public var hasDisplay = false
+  /// The vault.
+  public var vault: Known<Vault> = .unknown("")
+  /// Who owns `org.freedesktop.secrets`.
+  public var secretsOwner: Known<Owner> = .unknown("")
+  /// Names on the session bus that have an owner.
+  public var ownedNames: Set<String> = []
+  /// Those, and those that the bus would start a program for.
+  public var busNames: Known<Set<String>> = .unknown("")
+  /// Units of the user's manager, by name.
+  public var userUnits: Known<[String: Unit]> = .unknown("")
+  /// Units of the machine's.
+  public var systemUnits: Known<[String: Unit]> = .unknown("")
+
+  /// A session of which nothing else is known.
+  public init(uid: UInt32, home: String, runtime: String) {
+    self.uid = uid
+    self.home = home
+    self.runtime = runtime
+  }
+}

@@ -1,0 +1,117 @@
+/// Looks at the units: whether what starts the vault's programs is there, enabled and running.
+struct UnitExamination {
+  let root: SystemRoot
+  let facts: SessionFacts
+
+  private static let socket = "latchkeyd.socket"
+  private static let service = "latchkeyd.service"
+  private static let target = "latchkey-first-unlock.target"
+  private static let device = "latchkey-deviced.socket"
+
+  /// Units of the user's manager that matter.
+  static let userUnits = [socket, service, target]
+  /// Units of the machine's manager that matter.
+  static let systemUnits = [device]
+
+  func findings() -> [Finding] { [socketFinding(), serviceFinding(), targetFinding(), deviceFinding()] }
+
+  private var files: UnitFiles { UnitFiles(root: root, home: facts.home) }
+
+  /// A unit that is kept from being started.
+  private func masked(_ id: String, _ unit: String) -> Finding? {
+    guard let path = files.mask(unit) else { return nil }
+    let isOwn = path.hasPrefix(facts.home + "/")
+    return Finding(
+      id, .broken, "masked by \(path)",
+      mend: .command(
+        (isOwn ? "rm" : "sudo rm") + " \(path) && systemctl --user daemon-reload && systemctl --user start \(unit)"))
+  }
+
+  private func socketFinding() -> Finding {
+    let (id, unit) = ("unit.socket", UnitExamination.socket)
+    if let masked = masked(id, unit) { return masked }
+    guard files.path(unit) != nil else {
+      return Finding(
+        id, .broken, "\(unit) is not installed",
+        mend: .advice("Install Latchkey again: in its sources, sudo make install"))
+    }
+    guard files.isWanted(unit) else {
+      return Finding(
+        id, .broken, "\(unit) is not enabled, so nothing starts the vault at login",
+        mend: .command("systemctl --user enable --now \(unit)"))
+    }
+    switch facts.userUnits {
+    case .unknown(let why): return .unknown(id, why)
+    case .known(let units):
+      guard units[unit]?.active == "active" else {
+        return Finding(
+          id, .broken, "\(unit) is enabled, but \(units[unit]?.active ?? "not known to the user manager")",
+          mend: .command("systemctl --user daemon-reload && systemctl --user restart \(unit)"))
+      }
+      return .ok(id, "\(unit) is enabled and active")
+    }
+  }
+
+  private func serviceFinding() -> Finding {
+    let (id, unit) = ("unit.daemon", UnitExamination.service)
+    if let masked = masked(id, unit) { return masked }
+    switch facts.userUnits {
+    case .unknown(let why): return .unknown(id, why)
+    case .known(let units):
+      switch units[unit]?.active {
+      case "active": return .ok(id, "\(unit) is active")
+      case "failed":
+        return Finding(
+          id, .broken, "\(unit) failed; 'journalctl --user -u latchkeyd' says why",
+          mend: .command("systemctl --user reset-failed \(unit) && systemctl --user start \(unit)"))
+      case "inactive":
+        return Finding(
+          id, .warning, "\(unit) does not run", mend: .command("systemctl --user start \(unit)"))
+      case let state: return .unknown(id, "\(unit) is \(state ?? "not known to the user manager")")
+      }
+    }
+  }
+
+  private func targetFinding() -> Finding {
+    let (id, unit) = ("unit.first-unlock", UnitExamination.target)
+    if let masked = masked(id, unit) { return masked }
+    guard files.path(unit) != nil else {
+      return Finding(
+        id, .warning, "\(unit) is not installed, so units that wait for secrets never start",
+        mend: .advice("Install Latchkey again: in its sources, sudo make install"))
+    }
+    guard let units = facts.userUnits.value, let vault = facts.vault.value else {
+      return .ok(id, "\(unit) is installed")
+    }
+    let isReached = units[unit]?.active == "active"
+    if isReached == vault.isFirstUnlocked {
+      return .ok(id, isReached ? "reached" : "not reached yet, as the vault was not opened yet")
+    }
+    return Finding(
+      id, .warning, isReached ? "reached, but the vault was not opened yet" : "not reached, but the vault was opened",
+      mend: .command("systemctl --user \(isReached ? "stop" : "start") \(unit)"))
+  }
+
+  private func deviceFinding() -> Finding {
+    let (id, unit) = ("unit.device", UnitExamination.device)
+    switch facts.systemUnits {
+    case .unknown(let why): return .unknown(id, why)
+    case .known(let units):
+      switch (units[unit]?.load, units[unit]?.active) {
+      case (_, "active"): return .ok(id, "\(unit) is active")
+      case ("masked", _):
+        return Finding(
+          id, .warning, "\(unit) is masked",
+          mend: .command("sudo systemctl unmask \(unit) && sudo systemctl start \(unit)"))
+      case ("loaded", let state?):
+        return Finding(
+          id, .warning, "\(unit) is \(state), so the device key is a file beside the vault, or out of reach",
+          mend: .command("sudo systemctl daemon-reload && sudo systemctl restart \(unit)"))
+      default:
+        return Finding(
+          id, .warning, "\(unit) is not installed, so the device key is a file beside the vault",
+          mend: .advice("Install Latchkey again: in its sources, sudo make install"))
+      }
+    }
+  }
+}

@@ -1,0 +1,110 @@
+import Glibc
+
+/// Looks at the vault itself: what it says is wrong, its device key, and the folders that it is in.
+struct VaultExamination {
+  let root: SystemRoot
+  let facts: SessionFacts
+
+  func findings() -> [Finding] { [vault(), device(), fileSystem(), folder()] }
+
+  private func vault() -> Finding {
+    let id = "vault"
+    switch facts.vault {
+    case .unknown(let why): return .unknown(id, why)
+    case .known(let vault):
+      if vault.problems.isEmpty { return .ok(id, vault.path) }
+      return Finding(
+        id, .broken, vault.problems.joined(separator: "; "), mend: .advice("'latchkey status' says more."))
+    }
+  }
+
+  private func device() -> Finding {
+    let id = "device-key"
+    switch facts.vault {
+    case .unknown(let why): return .unknown(id, why)
+    case .known(let vault):
+      switch vault.deviceKey {
+      case "tpm": return .ok(id, "sealed to the TPM")
+      case "host":
+        let hint = root.contains("/dev/tpmrm0") ? "; 'sudo latchkey device move tpm' would seal it to the TPM" : ""
+        return .ok(id, "a file that only the system service reads\(hint)")
+      case "": return .ok(id, "none yet: the first unlock makes it")
+      case "file":
+        return Finding(
+          id, .warning, "a file beside the vault: whoever copies it and the machine's identity has it",
+          mend: .command("sudo systemctl start latchkey-deviced.socket && latchkey lock && latchkey unlock"))
+      default:
+        return Finding(
+          id, .broken, "it cannot be used, so secrets bound to this device are out of reach",
+          mend: .command("sudo systemctl restart latchkey-deviced.socket && latchkey lock && latchkey unlock"))
+      }
+    }
+  }
+
+  // MARK: - folders
+
+  private static let remote: Set<String> = [
+    "nfs", "nfs4", "cifs", "smb3", "smbfs", "afs", "ceph", "glusterfs", "lustre", "9p", "gfs2", "ocfs2", "beegfs",
+    "ncpfs",
+    "fuse.sshfs", "fuse.glusterfs", "fuse.ceph", "fuse.davfs", "fuse.rclone", "fuse.s3fs",
+  ]
+
+  private var path: String { "\(facts.home)/.local/share/latchkey" }
+
+  private func fileSystem() -> Finding {
+    let id = "home.file-system"
+    guard case .text(let mounts) = root.content("/proc/self/mountinfo", limit: 1 << 20) else {
+      return .unknown(id, "what is mounted cannot be read")
+    }
+    // The vault, or the nearest folder above it that is there, may be reached by a link; mounts below the home count too.
+    var best: (mount: Substring, type: Substring)?
+    for line in mounts.split(separator: "\n") {
+      let words = line.split(separator: " ")
+      guard words.count > 6, let dash = words.firstIndex(of: "-"), dash + 1 < words.count else { continue }
+      let (mount, type) = (words[4], words[dash + 1])
+      guard mount == "/" || path == mount || path.hasPrefix(mount + "/") else { continue }
+      if mount.count >= best?.mount.count ?? 0 { best = (mount, type) }
+    }
+    guard let best else { return .unknown(id, "where the home folder is mounted is not known") }
+    guard VaultExamination.remote.contains(String(best.type)) else { return .ok(id, "\(best.mount) is \(best.type)") }
+    return Finding(
+      id, .warning,
+      "\(best.mount) is \(best.type): a vault on another machine's disk must be open on one machine at a time",
+      mend: .advice("Have a folder of your own on a local disk, move \(path) there, and put a link in its place."))
+  }
+
+  private func folder() -> Finding {
+    let id = "home.folders"
+    guard let home = root.status(facts.home) else { return .unknown(id, "\(facts.home) cannot be looked at") }
+    if home.st_uid != facts.uid {
+      return Finding(
+        id, .broken, "\(facts.home) belongs to somebody else",
+        mend: .command("sudo chown \(facts.uid) \(VaultExamination.quoted(facts.home))"))
+    }
+    if home.st_mode & 0o022 != 0 {
+      return Finding(
+        id, .broken, "others can write \(facts.home), and so put another vault in the place of yours",
+        mend: .command("chmod go-w \(VaultExamination.quoted(facts.home))"))
+    }
+    guard let vault = root.status(path) else { return .ok(id, "there is no vault yet") }
+    if vault.st_uid != facts.uid {
+      return Finding(
+        id, .broken, "\(path) belongs to somebody else",
+        mend: .command("sudo chown -R \(facts.uid) \(VaultExamination.quoted(path))"))
+    }
+    if vault.st_mode & 0o077 != 0 {
+      return Finding(
+        id, .warning, "others can look into \(path)", mend: .command("chmod 700 \(VaultExamination.quoted(path))"))
+    }
+    return .ok(id, "\(path) is yours alone")
+  }
+
+  /// A word of a shell's command line.
+  private static func quoted(_ path: String) -> String {
+    let isPlain = path.unicodeScalars.allSatisfy {
+      $0.properties.isAlphabetic || "/._-0123456789".unicodeScalars.contains($0)
+    }
+    return isPlain
+      ? path : "'" + path.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "'\\''") + "'"
+  }
+}

@@ -1,0 +1,90 @@
+"""What a password costs: the owner at each login, and whoever stole the vault at each guess."""
+
+import collections
+import pathlib
+import statistics
+import struct
+import subprocess
+
+from session import wait_until
+
+LOGINS, GUESSES = 30, 15
+# What a login may take beside one Argon2id run, in milliseconds.
+LOGIN_GOAL = 10
+PEERS = {
+    "gnome-keyring": "gnome-keyring (SHA-256, 4,096 times)",
+    "kwallet": "KWallet (PBKDF2 with SHA-512, 50,000 times)",
+    "libsecret": "libsecret's file, oo7 (PBKDF2 with SHA-256, 100,000 times)",
+}
+
+
+def build(folder):
+    """Compiles login.c and guess.c where the session's user can run them."""
+    for name, libraries in (("login", ["-lpam"]), ("guess", ["-lsodium", "-lgcrypt"])):
+        source = pathlib.Path(__file__).with_name(f"{name}.c")
+        subprocess.run(["cc", "-O2", "-Wall", "-o", folder / name, source, *libraries], check=True)
+        (folder / name).chmod(0o755)
+
+
+def argon2id(keybag):
+    """The passes and the memory in bytes of a keybag's first protector (FORMAT.md)."""
+    assert keybag[:8] == b"LATCHKEY" and keybag[45] == 1
+    return struct.unpack_from("<LQ", keybag, 95)
+
+
+class Costs:
+    """Measured in a session whose vault is there."""
+
+    def __init__(self, session, folder):
+        self.session, self.folder = session, folder
+        self.passes, self.memory = argon2id((session.vault / "keybag").read_bytes())
+        without = [line for line in (session.root / "pam.d/login").read_text().splitlines() if "pam_latchkey" not in line]
+        service = session.root / "pam.d/login-without"
+        service.write_text("\n".join(without) + "\n")
+        service.chmod(0o644)
+        self.guesses = self._guess(GUESSES)
+        self.logins = collections.defaultdict(list)
+        for _ in range(LOGINS):
+            self._login()
+
+    def _guess(self, repetitions):
+        done = self.session.run(self.folder / "guess", repetitions, self.passes, self.memory, check=True, timeout=300)
+        samples = collections.defaultdict(list)
+        for line in done.stdout.splitlines():
+            name, value = line.split()
+            samples[name].append(int(value))
+        return samples
+
+    def _login(self):
+        """One of each, and the derivation alone beside them. Each finds the vault sealed, and opens it."""
+        for service in ("login-without", "login"):
+            self.session.logout()
+            wait_until(lambda: self.session.status()["state"] == "sealed", "the vault is sealed")
+            command = self.folder / "login", self.session.root / "pam.d", service, self.session.user
+            took = int(self.session.run(*command, input=self.session.password + "\n", check=True).stdout)
+            state = self.session.status()["state"]
+            if (state == "unlocked") != (service == "login"):
+                raise RuntimeError(f"after {service} the vault is {state}")
+            self.logins[service].append(took)
+        self.logins["derivation"] += self._guess(1)["latchkey"]
+
+    def report(self):
+        """The lines to be printed, and whether the goal was met."""
+        median = {name: statistics.median(values) / 1e6 for name, values in self.logins.items()}
+        rests = [one - other - derivation for one, other, derivation in zip(
+            self.logins["login"], self.logins["login-without"], self.logins["derivation"])]
+        low, rest, high = (value / 1e6 for value in statistics.quantiles(rests, n=4))
+        goal = "met" if rest <= LOGIN_GOAL else f"**missed by {100 * (rest / LOGIN_GOAL - 1):.0f} %**"
+        guess = {name: statistics.median(values) for name, values in self.guesses.items()}
+        own = f"Latchkey (Argon2id, {self.passes} passes, {self.memory >> 20} MiB)"
+        yield (
+            f"A login, {LOGINS} of each in turns, medians: {median['login-without']:.1f} ms without the module,"
+            f" {median['login']:.1f} ms with it, of which Argon2id alone takes {median['derivation']:.1f} ms. What is left"
+            f" of each three: {rest:.1f} ms ({low:.1f}–{high:.1f}); ≤ {LOGIN_GOAL} ms: {goal}.\n")
+        yield (
+            "One guess of the password against a stolen vault, in time of this processor (libsodium, libgcrypt); medians of"
+            f" {GUESSES}. The peers' need no memory to speak of, which makes graphics cards faster still.\n")
+        yield "| whose | as part of Latchkey's | |\n| --- | --: | --: |"
+        yield f"| {own} | 1 | {guess['latchkey'] / 1e6:.0f} ms |"
+        for name, text in PEERS.items():
+            yield f"| {text} | 1/{guess['latchkey'] / guess[name]:.0f} | {guess[name] / 1e6:.1f} ms |"

@@ -1,0 +1,371 @@
+"""Real lockers, typed into: a lock erases, a wrong password brings nothing back, the right one does.
+
+What README.md tells people to write for a locker is what is run here."""
+
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from machine import REPOSITORY, eventually
+from screen import Display, Screen
+
+HERE = Path(__file__).resolve().parent
+LOCKED = "org.freedesktop.Secret.Error.IsLocked"
+WRONG = "wrong-one"
+TOOLS = "/usr/local/lib/latchkey-test"
+
+
+def advised(start):
+    """The one line of README.md's section about lockers that starts so."""
+    section = (REPOSITORY / "README.md").read_text().split("## Screen lockers\n")[1].split("\n## ")[0]
+    (line,) = [line.strip() for line in section.splitlines() if line.startswith(f"    {start}")]
+    return line
+
+
+def fill(session):
+    session.store("of default", app="default")
+    session.store("of first", accessible="after-first-unlock", app="first")
+
+
+@pytest.fixture
+def desktop(alice):
+    """A graphical session with an item that a lock closes, and one that it does not."""
+    with alice.graphical_login() as session:
+        fill(session)
+        yield session
+
+
+@pytest.fixture
+def display(alice, desktop):
+    """Its display."""
+    display = Display(alice, desktop)
+    yield display
+    display.close()
+
+
+def secrets(account):
+    """What reading the two items gives."""
+    found = [list(account.find(app=name)["items"].values()) for name in ("default", "first")]
+    return [item.get("secret", item.get("error")) for (item,) in found]
+
+
+def assert_open(account):
+    assert account.status()["state"] == "unlocked"
+    assert secrets(account) == ["of default", "of first"]
+
+
+def assert_evicted(account):
+    assert account.status()["state"] == "locked"
+    assert secrets(account) == [LOCKED, "of first"]
+
+
+def typed_until(true, type, what):
+    """Types until it has an effect: what comes before a locker has the keyboard is lost."""
+    for tries_left in (4, 3, 2, 1, 0):
+        type()
+        try:
+            return eventually(true, 6, what)
+        except AssertionError:
+            if tries_left == 0:
+                raise
+
+
+def lock(account, is_up):
+    """What has to hold once a locker was started, which `is_up()` tells."""
+    eventually(is_up, 20, "the locker")
+    eventually(lambda: account.status()["state"] == "locked", what="the eviction")
+    assert_evicted(account)
+
+
+def refuse(account, service, is_up, type):
+    """A wrong password is typed, which PAM refuses to the locker's service."""
+    cursor = account.machine.cursor()
+    refused = f"pam_unix({service}:auth): authentication failure"
+    typed_until(lambda: refused in account.machine.journal(cursor), lambda: type(WRONG), f"the refusal of {service}")
+    assert is_up()
+    assert_evicted(account)
+
+
+def release(account, is_up, type):
+    """The right password is typed."""
+    gone = lambda: not is_up() and account.status()["state"] == "unlocked"
+    typed_until(gone, lambda: type(account.password), "the unlock")
+    assert_open(account)
+
+
+def guard(account, service, is_up, type):
+    """All of it, for a locker that was started."""
+    lock(account, is_up)
+    refuse(account, service, is_up, type)
+    release(account, is_up, type)
+
+
+def running(account, program):
+    """Whether the user runs a program."""
+    return lambda: account.run("pgrep", "-x", "-u", account.uid, program, check=False).returncode == 0
+
+
+# On a display
+
+
+def test_xss_lock_with_i3lock(alice, desktop):
+    screen = Screen(alice, desktop)
+    assert_open(alice)
+    screen.lock()
+    guard(alice, "i3lock", screen.is_locked, screen.type)
+    assert not alice.status()["locker_up"]
+    screen.close()
+
+
+@pytest.mark.parametrize("locker, service", [("i3lock", "i3lock"), ("xsecurelock", "common-auth")])
+def test_a_bare_locker(alice, desktop, display, locker, service):
+    assert_open(alice)
+    desktop.run(f"(export DISPLAY=:5; {advised('latchkey lock; ' + locker)}) >/dev/null 2>&1 &")
+    guard(alice, service, running(alice, locker), display.type)
+
+
+class XScreenSaver:
+    """xscreensaver on a display, and the watch beside it. What is typed before its dialog is there is lost."""
+
+    def __init__(self, account, session, display):
+        self.account, self.display = account, display
+        session.run("(export DISPLAY=:5; xscreensaver --no-splash) >/dev/null 2>&1 &")
+        eventually(lambda: self.command("-time").returncode == 0, 20, "xscreensaver")
+        session.run(f"(export DISPLAY=:5; {advised('xscreensaver-command')}) >/dev/null 2>&1 &")
+        eventually(running(account, "xscreensaver-co"), what="the watch")
+
+    def command(self, option):
+        return self.account.run("env", "DISPLAY=:5", "xscreensaver-command", option, check=False)
+
+    def is_up(self):
+        return "locked since" in self.command("-time").stdout
+
+    def type(self, line):
+        asks = running(self.account, "xscreensaver-au")
+        eventually(lambda: not asks(), 20, "the end of the dialog before")
+        eventually(lambda: self.display.press("BackSpace") and asks(), 20, "the dialog")
+        eventually(self.has_dialog, what="its window")
+        self.display.type(line)
+
+    def has_dialog(self):
+        """Whether a window is shown that does not fill the screen."""
+        sizes = self.display.sizes("XScreenSaver")
+        return any("640x480" not in size for size in sizes)
+
+
+def test_xscreensaver(alice, desktop, display):
+    saver = XScreenSaver(alice, desktop, display)
+    assert_open(alice)
+    assert saver.command("-lock").returncode == 0
+    guard(alice, "xscreensaver", saver.is_up, saver.type)
+
+
+def test_mate_screensaver(alice, desktop, display):
+    command = lambda option: alice.run("env", "DISPLAY=:5", "mate-screensaver-command", option, check=False)
+    is_up = lambda: "is active" in command("--query").stdout
+    desktop.run("(export DISPLAY=:5; mate-screensaver --no-daemon) >/dev/null 2>&1 &")
+    eventually(lambda: "is inactive" in command("--query").stdout, 20, "mate-screensaver")
+    assert_open(alice)
+    assert command("--lock").returncode == 0
+    guard(alice, "mate-screensaver", is_up, display.type)
+    assert not alice.status()["locker_up"]
+
+
+# Wayland: people start sway from a terminal as well.
+
+
+class Sway:
+    """sway in a session, with its lines of README.md; its keyboard is wtype's."""
+
+    def __init__(self, account, session):
+        self.account = account
+        fill(session)
+        lines = ["set $mod Mod4", advised("bindsym"), advised("exec swayidle")]
+        account.machine.path(f"{account.home}/sway").write_text("\n".join(lines) + "\n")
+        settings = "WLR_BACKENDS=headless WLR_LIBINPUT_NO_DEVICES=1 WLR_RENDERER=pixman"
+        session.run(f"{settings} sway -c ~/sway >/dev/null 2>&1 &")
+        eventually(running(account, "swayidle"), 20, "swayidle")
+        assert_open(account)
+
+    def wtype(self, *words):
+        """Types on a keyboard of its own, which has to be known before the first key."""
+        self.account.run("env", "WAYLAND_DISPLAY=wayland-1", "wtype", "-s", "500", *words, check=False)
+
+    def type(self, line):
+        self.wtype(line, "-s", "200", "-k", "Return")
+
+    def close(self):
+        self.account.run("pkill", "sway", check=False)
+
+
+def test_swaylock_by_a_key(alice):
+    with alice.login() as session:
+        sway, is_up = Sway(alice, session), running(alice, "swaylock")
+        typed_until(is_up, lambda: sway.wtype("-M", "logo", "-k", "l", "-m", "logo"), "swaylock by its key")
+        guard(alice, "swaylock", is_up, sway.type)
+        sway.close()
+
+
+def test_swayidle(alice):
+    with alice.graphical_login(display="wayland-1") as session:
+        sway, is_up = Sway(alice, session), running(alice, "swaylock")
+        alice.run("pkill", "-USR1", "swayidle")  # "the person is away", now
+        guard(alice, "swaylock", is_up, sway.type)
+        session.run("loginctl lock-session")
+        lock(alice, is_up)
+        release(alice, is_up, sway.type)
+        sway.close()
+
+
+# Without a display
+
+
+def test_vlock(alice):
+    with alice.login() as session:
+        fill(session)
+        assert_open(alice)
+        session.start(advised("latchkey lock; vlock"))
+        session.expect("to unlock")
+        assert_evicted(alice)
+        session.send("")
+        session.expect("alice's [Pp]assword: ")
+        session.send(WRONG)
+        session.expect("root's [Pp]assword: ")  # either lets people in
+        assert_evicted(alice)
+        session.send("")
+        session.expect("to unlock|alice's [Pp]assword: ")
+        session.send("")
+        session.expect("alice's [Pp]assword: ")
+        session.send(alice.password)
+        assert session.finish().returncode == 0
+        assert_open(alice)
+
+
+# Over the session: another session's process of root asks, which opens none for the user
+
+
+class Greeter:
+    """lightdm, whose greeter logs in and stands before the session when it is locked."""
+
+    def __init__(self, account):
+        self.account = account
+        shim, drop_in = f"{TOOLS}/console.so", account.machine.path("/run/systemd/system/lightdm.service.d")
+        library, source = account.machine.path(shim), HERE / "console.c"
+        subprocess.run(["cc", "-shared", "-fPIC", "-Wall", "-Wextra", "-o", library, source, "-ldl"], check=True)
+        drop_in.mkdir(parents=True, exist_ok=True)
+        (drop_in / "console.conf").write_text(f"[Service]\nEnvironment=LD_PRELOAD={shim}\n")
+        account.machine.root("systemctl", "daemon-reload")
+        account.machine.root("systemctl", "start", "lightdm.service")
+
+    def is_up(self):
+        """Whether a greeter has the seat."""
+        ask = lambda *words: self.account.machine.root("loginctl", *words, check=False).stdout  # sessions come and go
+        numbers = [line.split()[0] for line in ask("list-sessions", "--no-legend").splitlines() if "seat0" in line]
+        shown = [ask("show-session", number) for number in numbers]
+        return any("Class=greeter" in session and "Active=yes" in session for session in shown)
+
+    def do(self, *words):
+        """What xdotool does on the newest display."""
+        number = max(file.name for file in self.account.machine.path("/run/lightdm/root").iterdir())
+        display = [f"DISPLAY={number}", f"XAUTHORITY=/run/lightdm/root/{number}"]
+        self.account.machine.root("env", *display, "xdotool", *words, check=False)
+
+    def asks(self):
+        """Whether it waits for an answer, and has not taken its question back half a second later, as it does at first."""
+        steps = ("Greeter start authentication", "Prompt greeter with", "Continue authentication")
+        log = self.account.machine.path("/var/log/lightdm/lightdm.log")
+        taken = lambda: [step for line in log.read_text().splitlines() for step in steps if step in line]
+        before = taken()
+        if before[-1:] != ["Prompt greeter with"]:
+            return False
+        time.sleep(0.5)
+        return taken() == before
+
+    def type(self, line):
+        """Types a line when one is asked for."""
+        eventually(self.asks, 20, "the greeter's question")
+        self.do("type", "--delay", "30", line)
+        self.do("key", "Return")
+
+    def login(self):
+        """Types name and password, until there is a session."""
+        eventually(self.is_up, 20, "the greeter")
+        both = lambda: (self.type(self.account.name), self.type(self.account.password))
+        typed_until(lambda: self.account.manager_runs() and not self.is_up(), both, "the login")
+        eventually(lambda: self.account.status()["state"] == "unlocked", what="the vault's founding")
+
+    def lock(self):
+        """Locks as a session's menu does."""
+        seat = "XDG_SEAT_PATH=/org/freedesktop/DisplayManager/Seat0"
+        self.account.run("env", seat, "dm-tool", "lock")
+
+    def close(self):
+        self.account.machine.root("systemctl", "stop", "lightdm.service")
+
+
+def test_lightdm_as_locker(alice):
+    greeter = Greeter(alice)
+    greeter.login()
+    for name, kind in (("default", "when-unlocked"), ("first", "after-first-unlock")):
+        alice.run(f"{TOOLS}/items", "store", f"app={name}", f"latchkey:accessible={kind}", input=f"of {name}")
+    assert_open(alice)
+    greeter.lock()
+    guard(alice, "lightdm", greeter.is_up, greeter.type)
+    assert not alice.status()["locker_up"]
+    greeter.close()
+
+
+# By what GNOME and Plasma say
+
+
+class Shell:
+    """What a desktop says when it locks: LockedHint to logind, ActiveChanged to the session."""
+
+    def __init__(self, account, session, path, interface):
+        self.account, self.session = account, session
+        session.run("rm -f /tmp/saver; mkfifo /tmp/saver")
+        session.run(f"{TOOLS}/saver {path} {interface} </tmp/saver & exec 3>/tmp/saver")
+        eventually(lambda: account.status()["locker_up"], what="the screen saver")
+        session.set_locked_hint(True)
+        lock(account, lambda: account.status()["locker_up"])
+
+    def unlock(self):
+        """Says that somebody was let in."""
+        self.session.run("echo >&3")
+        self.session.set_locked_hint(False)
+        eventually(lambda: not self.account.status()["locker_up"], what="the end of the lock")
+
+    def close(self):
+        self.session.run("exec 3>&-; rm /tmp/saver; wait")
+
+
+@pytest.mark.parametrize("desktop_is", ["gnome", "plasma"])
+def test_what_desktops_say(alice, desktop, desktop_is):
+    saver = {
+        "gnome": ("/org/gnome/ScreenSaver", "org.gnome.ScreenSaver"),
+        "plasma": ("/ScreenSaver", "org.freedesktop.ScreenSaver"),
+    }[desktop_is]
+    assert_open(alice)
+    shell = Shell(alice, desktop, *saver)
+
+    def is_right(password):
+        if desktop_is == "gnome":  # GDM asks, as root
+            return alice.greeter_unlock(password)
+        # A process of the user manager's, as where it starts the desktop.
+        asking = "systemd-run --user --pipe --wait -q pamtester kde alice authenticate"
+        return desktop.run(f"printf '%s\\n' {password} | {asking}", check=False).returncode == 0
+
+    assert not is_right(WRONG)
+    assert_evicted(alice)
+    assert is_right(alice.password)
+    assert_evicted(alice)  # until the desktop lets the person in
+    shell.unlock()
+    eventually(lambda: alice.status()["state"] == "unlocked", what="the unlock")
+    assert_open(alice)
+    # A lock after that needs another password.
+    desktop.set_locked_hint(True)
+    lock(alice, lambda: alice.status()["locker_up"])
+    shell.unlock()
+    assert_evicted(alice)
+    shell.close()

@@ -1,0 +1,145 @@
+"""Every way into the machine while latchkeyd is stopped and answers nobody: each works, and in time."""
+
+import os
+import re
+import signal
+
+import pytest
+from machine import eventually
+from stopwatch import LOGIN, MARGIN
+from terminal import Terminal
+
+LATE = r"pam_latchkey\(({0}):.*did not answer in time"
+
+
+class Stopped:
+    """A daemon that neither runs nor ends."""
+
+    def __init__(self, machine, daemon):
+        self.machine, self.daemon = machine, daemon
+        self.cursor = machine.cursor()
+
+    def __enter__(self):
+        os.kill(self.daemon, signal.SIGSTOP)
+        return self
+
+    def __exit__(self, *_):
+        os.kill(self.daemon, signal.SIGCONT)
+
+    def was_waited_for(self, service):
+        """Whether the module waited for it in a service, and said so in the log."""
+        return re.search(LATE.format(service), self.machine.journal(self.cursor)) is not None
+
+
+@pytest.fixture
+def session(alice):
+    """A terminal session with an item, in which the vault is open."""
+    with alice.login() as session:
+        session.store("of default", app="default")
+        yield session
+        # Nothing was lost, and nothing more was opened or locked.
+        assert session.lookup(app="default") == "of default"
+
+
+@pytest.fixture
+def stopped(session, alice):
+    """The daemon of that session, stopped."""
+    with Stopped(alice.machine, alice.daemon()) as stopped:
+        yield stopped
+
+
+@pytest.mark.parametrize("service, way", [
+    ("login", lambda account: account.login()),
+    ("sshd", lambda account: account.ssh()),
+    ("sshd", lambda account: account.ssh(method="keyboard-interactive")),
+    ("sshd", lambda account: account.ssh_with_key()),
+    ("greeter", lambda account: account.graphical_login()),
+], ids=["login", "ssh", "ssh-keyboard-interactive", "ssh-key", "graphical"])  # fmt: skip
+def test_logging_in(alice, stopped, stopwatch, service, way):
+    with way(alice) as other:
+        assert other.run("echo here").stdout == "here\n"
+    assert stopped.was_waited_for(service)
+    assert stopwatch.services() == {service}
+
+
+def test_a_unit_with_a_session(alice, stopped, stopwatch):
+    unit = ("systemd-run", "-q", "--wait", "--pipe", "-p", "PAMName=login", f"--uid={alice.name}", "echo", "here")
+    assert alice.machine.root(*unit).stdout == "here\n"
+    assert stopped.was_waited_for("login")
+    assert stopwatch.services() == {"login"}
+
+
+def test_su(alice, bob, stopped, stopwatch):
+    with bob.login() as other:
+        for command in (f"su {alice.name} -c 'echo here'", f"su -l {alice.name} -c 'echo here'"):
+            other.start(command)
+            other.expect("assword: ")
+            other.send(alice.password)
+            assert other.finish().stdout.split() == ["here"]
+    # A password that su was given is no login: nobody is asked.
+    assert not stopped.was_waited_for("su|su-l")
+    assert {"su", "su-l"} <= stopwatch.services()
+
+
+def test_sudo(alice, session, stopped, stopwatch):
+    rule = alice.machine.path("/etc/sudoers.d/latchkey-test")
+    rule.write_text(f"{alice.name} ALL=(ALL) ALL\n")
+    rule.chmod(0o440)
+    try:
+        session.start("sudo -k echo here")
+        session.expect("assword for alice: ")
+        session.send(alice.password)
+        assert session.finish().stdout.split() == ["here"]
+    finally:
+        rule.unlink()
+    assert not stopped.was_waited_for("sudo")
+    assert "sudo" in stopwatch.services()
+
+
+def test_root_becoming_the_user(alice, stopped, stopwatch):
+    assert alice.machine.root("su", "-l", alice.name, "-c", "echo here").stdout == "here\n"
+    assert not stopped.was_waited_for("su-l")
+    assert stopwatch.services() == {"su-l"}
+
+
+def test_cron(alice, session, stopped):
+    machine = alice.machine
+    table = machine.path("/etc/cron.d/latchkey-test")
+    table.write_text(f"@reboot {alice.name} date +\\%s >{alice.home}/ran\n")
+    table.chmod(0o644)
+    machine.root("rm", "-f", "/run/crond.reboot")  # it thinks that the machine has just booted
+    try:
+        machine.root("systemctl", "restart", "cron.service")
+        ran = machine.path(f"{alice.home}/ran")
+        eventually(lambda: ran.exists() and ran.read_text(), LOGIN + MARGIN, "the job")
+    finally:
+        machine.root("systemctl", "stop", "cron.service")
+        table.unlink()
+    journal = machine.journal(stopped.cursor)
+    assert "pam_unix(cron:session): session opened for user alice" in journal
+    assert "pam_latchkey" not in journal
+
+
+def test_root(machine, stopwatch):
+    """Root, who gets no vault, and whose daemon may be stopped as well."""
+    machine.root("chpasswd", input="root:sesame-0\n")
+    folder = machine.path("/root/.local/share/latchkey")
+
+    def log_in():
+        terminal = machine.terminal("/bin/login")
+        terminal.expect("login: ")
+        terminal.sendline("root")
+        terminal.expect("assword: ")
+        terminal.sendline("sesame-0")
+        return Terminal(machine, "root", terminal, "Login incorrect")
+
+    with log_in() as first:
+        assert first.run("echo here").stdout == "here\n"
+        assert not folder.exists()
+        first.run("latchkey status")  # which starts the daemon where it does not run yet
+        daemon = machine.host_pid(first.run("systemctl --user show -P MainPID latchkeyd.service").stdout)
+        with Stopped(machine, daemon) as stopped, log_in() as second:
+            assert second.run("echo here").stdout == "here\n"
+            assert stopped.was_waited_for("login")
+    assert not folder.exists()
+    machine.root("passwd", "-l", "root")

@@ -1,0 +1,340 @@
+"""Logins in which nobody gives a password to an account that has one: agetty's automatic login, by login -f. Nobody is asked
+before something is needed; and what `latchkey protector add session` opens, by services that the administrator named."""
+
+import json
+import os
+import re
+import secrets
+
+import pytest
+from machine import eventually
+from memory import scan
+from terminal import Terminal
+from test_prompts import ASKED, await_no_prompt, finish, pinentry, shown, units, waiting  # noqa: F401
+from visitor import CLASSES, visitor
+
+# Behind visitor, which knows where that is.
+from vaultreader import ServiceKey, Vault  # isort: skip
+
+SERVICES = "/etc/latchkey/services"
+OPENED = [name for name in CLASSES if not name.startswith("when-")]
+CLOSED = [name for name in CLASSES if name.startswith("when-")]
+LOCKED = "org.freedesktop.Secret.Error.IsLocked"
+TARGET = ("systemctl", "--user", "is-active", "latchkey-first-unlock.target")
+WARNED = "not believed, as others than root could have written it"
+
+
+@pytest.fixture
+def services(machine):
+    """Has the administrator name services."""
+
+    def write(*names, mode=0o644):
+        file = machine.path(SERVICES)
+        file.parent.mkdir(exist_ok=True)
+        file.write_text("".join(f"{name}\n" for name in names))
+        file.chmod(mode)
+
+    yield write
+    machine.root("rm", "-rf", os.path.dirname(SERVICES))
+
+
+def automatic(account):
+    """The login of a getty that has been told who it is."""
+    terminal = account.machine.terminal("/bin/login", "-f", account.name)
+    return Terminal(account.machine, account.name, terminal, "assword: ")
+
+
+def command(session, account, *words):
+    """A command that asks for the login password."""
+    return session.run(f"printf '%s\\n' '{account.password}' | latchkey {' '.join(words)} --stdin")
+
+
+@pytest.fixture
+def resident(alice):
+    """Somebody with an item of each class, who has logged out."""
+    with alice.login() as session:
+        for name in CLASSES:
+            session.store(f"of {name}", name, app=name)
+    alice.await_end()
+    return alice
+
+
+@pytest.fixture
+def guest(resident):
+    """The same, with the protector."""
+    with resident.login() as session:
+        done = command(session, resident, "protector", "add", "session", "--yes")
+        assert "That is a weaker promise" in done.stdout
+        assert "No service is named yet" in done.stdout
+    resident.await_end()
+    return resident
+
+
+def readable(session):
+    """The classes whose items can be read; the others say that they are locked."""
+    found = {name: session.secret(app=name) for name in CLASSES}
+    assert all(secret in (f"of {name}", LOCKED) for name, secret in found.items()), found
+    return [name for name in CLASSES if found[name] != LOCKED]
+
+
+def states(session):
+    status = session.status()
+    return status["state"], status["first_unlocked"], status["opened_without_password"]
+
+
+# ---- as it is without anything ----
+
+
+def test_nobody_is_asked_before_something_is_needed_and_then_once(resident):
+    with automatic(resident) as session, automatic(resident) as other:
+        assert states(session) == ("sealed", False, False)
+        assert units(resident) == []
+        assert readable(session) == ["always", "always-this-device-only"]
+        assert units(resident) == [], "a search asks nobody"
+        # The first access that needs keys, and those that come while it waits.
+        session.start("secret-tool lookup app after-first-unlock")
+        session.expect(ASKED)
+        unit = shown(resident)
+        other.start("secret-tool lookup app when-unlocked")
+        eventually(lambda: waiting(resident) == 2, what="the second client")
+        assert shown(resident) == unit
+        session.send(resident.password)
+        finish(session, "of after-first-unlock")
+        assert ASKED not in finish(other, "of when-unlocked").stdout
+        assert states(session) == ("unlocked", True, False)
+        assert readable(session) == CLASSES
+        await_no_prompt(resident)
+
+
+def test_a_service_that_is_named_opens_nothing_without_a_protector(resident, services):
+    services("login")
+    cursor = resident.machine.cursor()
+    with automatic(resident) as session:
+        assert states(session) == ("sealed", False, False)
+    assert "pam_latchkey" not in resident.machine.journal(cursor, "login")
+
+
+def test_a_protector_opens_nothing_by_a_service_that_is_not_named(guest, services):
+    for names in ((), ("lightdm-autologin", "log", "login-shell"), ("#login",)):
+        if names:
+            services(*names)
+        with automatic(guest) as session:
+            assert states(session) == ("sealed", False, False)
+            assert [one["kind"] for one in session.status()["protectors"]] == ["password", "session"]
+        guest.await_end()
+
+
+# ---- what it opens ----
+
+
+def test_a_named_service_opens_what_is_readable_behind_the_locked_screen(guest, services):
+    machine = guest.machine
+    services("login")
+    machine.root("systemctl", "stop", "latchkey-deviced.service")
+    cursor = machine.cursor()
+    with automatic(guest) as session:
+        assert states(session) == ("locked", True, True)
+        assert session.status()["lock_reasons"] == ["login without a password"]
+        assert readable(session) == OPENED
+        eventually(lambda: guest.run(*TARGET, check=False).stdout.strip() == "active", what="the target")
+        told = machine.journal(cursor)
+        assert "opened without a password, at a login by login" in told
+        assert f"a login of user {guest.uid} in which nobody gave a password got its key" in told
+        assert "by a login without a password" in session.run("latchkey status").stdout
+        session.store("new", "after-first-unlock", app="new")
+        assert session.lookup(app="new") == "new"
+        # One that needs the password raises the prompt, and then all is open.
+        session.start("secret-tool lookup app when-unlocked")
+        session.expect(ASKED)
+        session.send(guest.password)
+        finish(session, "of when-unlocked")
+        assert states(session) == ("unlocked", True, False)
+        assert readable(session) == CLASSES
+        session.run("latchkey lock")
+        assert states(session) == ("locked", True, False)
+        assert readable(session) == OPENED
+        await_no_prompt(guest)
+    guest.await_end()
+    with guest.login() as session:
+        assert session.lookup(app="new") == "new" and session.status()["problems"] == []
+
+
+def test_a_login_with_the_password_opens_the_rest(guest, services):
+    services("login")
+    with automatic(guest) as session:
+        assert states(session) == ("locked", True, True)
+        with guest.login() as other:
+            assert states(other) == ("unlocked", True, False)
+            assert readable(session) == CLASSES
+            # One more without a password takes nothing away.
+            with automatic(guest) as third:
+                assert states(third) == ("unlocked", True, False)
+    guest.await_end()
+    # Also where the login lifts no lock: here is none.
+    with automatic(guest) as session:
+        assert states(session) == ("locked", True, True)
+        with guest.ssh():
+            assert states(session) == ("unlocked", True, False)
+    guest.await_end()
+    with automatic(guest) as session:
+        session.run("latchkey lock")
+        with guest.ssh():
+            assert states(session) == ("locked", True, True)
+
+
+def test_no_key_of_the_rest_is_in_memory(guest, services):
+    machine = guest.machine
+    services("login")
+    with guest.login() as session:
+        needle = secrets.token_hex(24)
+        session.store(needle, app="needle")
+    guest.await_end()
+    service = ServiceKey(machine.path("/var/lib/latchkey"), guest.uid)
+    keys = {key.name: key for key in Vault(guest.vault, guest.password, device=service).keys}
+    needles = {name: key.value for name, key in keys.items() if key.tier in ("A", "C", "password")}
+    needles |= {"secret": needle.encode(), "password": guest.password.encode()}
+    gone = {name for name in needles if name not in keys or keys[name].tier != "C"}
+    with automatic(guest) as session:
+        assert states(session) == ("locked", True, True)
+        assert session.secret(app="after-first-unlock") == "of after-first-unlock"
+        found = {name for name, places in scan(guest.daemon(), needles).items() if places}
+        assert any(keys[name].kind == "class" for name in found if name in keys), "keys can be found"
+        assert found & gone == set() and len(gone) > 8
+        with guest.login():
+            assert session.lookup(app="needle") == needle
+            now = {name for name, places in scan(guest.daemon(), needles).items() if places}
+            assert any(keys[name].kind == "class" for name in now & gone if name in keys), "these as well"
+
+
+GREETD = """
+[terminal]
+vt = "none"
+[default_session]
+command = "sleep infinity"
+user = "_greetd"
+[initial_session]
+command = "sleep infinity"
+user = "{name}"
+"""
+
+
+def test_greetds_automatic_login_opens_the_same(guest, services):
+    machine = guest.machine
+    services("greetd")
+    machine.path("/run/greetd-test.toml").write_text(GREETD.format(name=guest.name))
+    machine.root("rm", "-f", "/run/greetd.run")  # it logs in by itself once after each boot
+    cursor = machine.cursor()
+    machine.root("systemd-run", "--unit=greetd-test", "greetd", "--config", "/run/greetd-test.toml")
+    try:
+        told = "opened without a password, at a login by greetd"
+        eventually(lambda: told in machine.journal(cursor), 20, "the automatic login")
+        # One by a service that is not named looks at it.
+        with automatic(guest) as session:
+            assert states(session) == ("locked", True, True)
+            assert readable(session) == OPENED
+    finally:
+        machine.root("systemctl", "stop", "greetd-test.service", check=False)
+        machine.root("loginctl", "terminate-user", guest.name, check=False)
+    guest.await_end()
+
+
+# ---- who gets it ----
+
+
+def test_a_list_that_others_can_write_is_not_believed(guest, services):
+    services("login", mode=0o666)
+    cursor = guest.machine.cursor()
+    with automatic(guest) as session:
+        assert states(session) == ("sealed", False, False)
+    assert len(re.findall(WARNED, guest.machine.journal(cursor, "login"))) == 1
+
+
+def test_a_session_that_the_user_opens_is_no_login(guest, services):
+    services("login", "su", "su-l", "sudo", "i3lock", "systemd-user", "cron")
+    guest.linger()
+    # PAM in a program of the user's own, and of root's for the user: neither is a login by those services.
+    for service in ("login", "i3lock", "su"):
+        guest.run("pamtester", service, guest.name, "open_session", check=False)
+        assert guest.status()["state"] == "sealed"
+    guest.machine.root("su", "-l", guest.name, "-c", "true")
+    assert guest.status()["state"] == "sealed"
+    # The secret itself is not given to the user, nor to root without a login.
+    for who in (guest.name, "root"):
+        assert "at a login only" in guest.machine.user(who, "python3", "-c", UNWRAP).stdout
+
+
+def test_another_user_gets_nothing(guest, bob, services):
+    services("login")
+    with bob.login():
+        pass
+    bob.await_end()
+    with automatic(bob) as session:
+        assert states(session) == ("sealed", False, False)
+
+
+def test_without_the_service_the_login_goes_on(guest, services):
+    machine = guest.machine
+    services("login")
+    machine.root("systemctl", "stop", "latchkey-deviced.socket", "latchkey-deviced.service")
+    cursor = machine.cursor()
+    try:
+        with automatic(guest) as session:
+            assert states(session) == ("sealed", False, False)
+    finally:
+        machine.root("systemctl", "start", "latchkey-deviced.socket")
+    assert machine.journal(cursor, "login").count("the device key service gives this login nothing") == 1
+
+
+# ---- how long ----
+
+
+def test_new_keys_keep_it_and_its_end_ends_it(guest, services):
+    services("login")
+    with guest.login() as session:
+        assert "The vault has new keys." in command(session, guest, "rotate").stdout
+        listed = json.loads(session.run("latchkey protector list --json").stdout)
+        assert [one["kind"] for one in listed] == ["password", "session"]
+        eventually(lambda: not session.status()["rotation"]["former_keys_needed"], what="the new keys")
+    guest.await_end()
+    with automatic(guest) as session:
+        assert states(session) == ("locked", True, True) and session.status()["rotation"]["epoch"] == 2
+        assert readable(session) == OPENED
+        done = command(session, guest, "protector", "remove", "session")
+        assert "latchkey rotate" in done.stdout
+    guest.await_end()
+    with automatic(guest) as session:
+        assert states(session) == ("sealed", False, False)
+        assert [one["kind"] for one in session.status()["protectors"]] == ["password"]
+
+
+def test_another_password_keeps_it(guest, services):
+    """Here by the recovery code, as for one that root changed."""
+    machine = guest.machine
+    services("login")
+    with guest.login() as session:
+        code = command(session, guest, "recovery", "create", "--stdout").stdout.split()[0]
+    guest.await_end()
+    guest.password = "sesame-3"
+    machine.root("chpasswd", input=f"{guest.name}:{guest.password}\n")
+    with automatic(guest) as session:
+        assert states(session) == ("locked", True, True)
+        session.run(f"printf '%s\\n%s\\n' '{code}' '{guest.password}' | latchkey unlock --recovery --stdin")
+        assert states(session) == ("unlocked", True, False)
+    guest.await_end()
+    with automatic(guest) as session:
+        assert states(session) == ("locked", True, True)
+        with guest.login():
+            assert readable(session) == CLASSES
+
+
+# One request, with the packets of FORMAT.md; then another where the service says that it is no login.
+UNWRAP = """
+import socket
+service = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+service.connect("/run/latchkey/device.sock")
+service.send(bytes([1, 2, 3, 0]) + bytes(32))
+wrapped = service.recv(4096)[2:]
+service.send(bytes([1, 3, 3, 0]) + wrapped)
+answer = service.recv(4096)
+print(answer[1], answer[4:].decode(errors="replace"))
+"""

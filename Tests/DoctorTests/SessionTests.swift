@@ -1,0 +1,445 @@
+import Foundation
+import Testing
+
+@testable import Doctor
+
+/// What is not PAM: each check on files and facts in which all is well, then with one thing broken.
+@Suite struct SessionTests {
+  static let home = "/home/anna"
+  static let runtime = "/run/user/1000"
+  static let ours = "/usr/share/dbus-1/services/org.freedesktop.secrets.latchkey.service"
+  static let socketLink = "/usr/lib/systemd/user/sockets.target.wants/latchkeyd.socket"
+
+  /// A machine on which all is well. Its files belong to whoever runs the test.
+  static func system() throws -> FakeSystem {
+    let system = try FakeSystem([
+      "/etc/os-release": "ID=debian\n", ours: "[D-BUS Service]\nSystemdService=latchkeyd.service\n",
+      "/usr/lib/systemd/user/latchkeyd.service": "[Service]\nExecStart=/usr/libexec/latchkeyd --rules x\n",
+      "/usr/lib/systemd/user/latchkeyd.socket": "[Socket]\n",
+      "/usr/lib/systemd/user/latchkey-first-unlock.target": "[Unit]\n",
+      "/proc/self/mountinfo":
+        "22 1 0:20 / / rw - ext4 /dev/vda rw\n23 22 0:21 / /home rw shared:1 - btrfs /dev/vdb rw\n24 22 0:22 / /homes rw - nfs4 a:/ rw\n",
+      "/home/anna/.local/share/latchkey/keybag": "",
+    ])
+    let link = "\(runtime)/dbus-1/services/org.freedesktop.secrets.service"
+    try system.link(link, to: ours)
+    try system.link(socketLink, to: "../latchkeyd.socket")
+    for name in ["latchkeyd", "latchkey-derive", "latchkey-prompt", "latchkey-deviced"] {
+      try system.put("/usr/libexec/\(name)", "", mode: 0o755)
+    }
+    let head = FileManager.default.contents(atPath: "/proc/self/exe")?.prefix(64) ?? Data()
+    for name in ["pam_unix.so", "pam_latchkey.so"] {
+      try system.put("/usr/lib/x86_64-linux-gnu/security/\(name)", "")
+      try head.write(to: URL(fileURLWithPath: "\(system.path)/usr/lib/x86_64-linux-gnu/security/\(name)"))
+    }
+    for (name, lines) in OwnServices.installed {
+      try system.put("/etc/pam.d/\(name)", lines.map { $0 + "\n" }.joined())
+    }
+    try FileManager.default.setAttributes(
+      [.posixPermissions: 0o700], ofItemAtPath: "\(system.path)/home/anna/.local/share/latchkey")
+    try system.process(10, "systemd", uid: Int(getuid()), arguments: ["/lib/systemd/systemd", "--user"])
+    try system.process(11, "latchkeyd", uid: Int(getuid()))
+    return system
+  }
+
+  static func facts() -> SessionFacts {
+    var facts = SessionFacts(uid: getuid(), home: home, runtime: runtime)
+    facts.vault = .known(vault())
+    facts.secretsOwner = .known(.process(11))
+    facts.busNames = .known([])
+    facts.userUnits = .known([
+      "latchkeyd.socket": .init(load: "loaded", active: "active"),
+      "latchkeyd.service": .init(load: "loaded", active: "active"),
+      "latchkey-first-unlock.target": .init(load: "loaded", active: "active"),
+    ])
+    facts.systemUnits = .known(["latchkey-deviced.socket": .init(load: "loaded", active: "active")])
+    return facts
+  }
+
+  static func vault(
+    device: String = "tpm", locked: Bool = true, unlocked: Bool = true, problems: [String] = [],
+    news: [String] = ["logind"]
+  )
+    -> SessionFacts.Vault
+  {
+    .init(
+      deviceKey: device, isMemoryLocked: locked, isFirstUnlocked: unlocked, path: "/v", problems: problems,
+      lockSources: news)
+  }
+
+  static func findings(_ system: FakeSystem, _ facts: SessionFacts = facts()) -> [Finding] {
+    Doctor(root: system.root, facts: facts, program: "/proc/self/exe").findings()
+  }
+
+  /// What is found after a change, and how.
+  private func after(_ id: String, _ change: (FakeSystem) throws -> Void) throws -> Finding {
+    try told(id, { _ in }, change)
+  }
+
+  /// What is found where something else is known of the session.
+  private func told(
+    _ id: String, _ changeFacts: (inout SessionFacts) -> Void, _ change: (FakeSystem) throws -> Void = { _ in }
+  ) throws -> Finding {
+    let system = try Self.system()
+    var facts = Self.facts()
+    changeFacts(&facts)
+    try change(system)
+    return try #require(Self.findings(system, facts).one(id))
+  }
+
+  @Test func allIsWell() throws {
+    let findings = Self.findings(try Self.system())
+    // A test that is not root's has a module that is not root's either; and there are no logins in these files.
+    for finding in findings where finding.id != "pam" && (finding.id != "module" || getuid() == 0) {
+      #expect(finding.condition == .ok, "\(finding)")
+      #expect(finding.mend == nil)
+    }
+    #expect(Set(findings.map(\.id)).count == findings.count, "each name once")
+  }
+
+  // MARK: - what was installed
+
+  @Test func module() throws {
+    let folder = "/usr/lib/x86_64-linux-gnu/security"
+    var found = try after("module") { try $0.remove("\(folder)/pam_latchkey.so") }
+    #expect(found.condition == .broken && found.found.contains("is not in \(folder)"))
+    #expect(found.mend == .advice("In Latchkey's sources: sudo make install PAMDIR=\(folder)"))
+    found = try after("module") {
+      try $0.remove("\(folder)/pam_latchkey.so")
+      try $0.put("/usr/lib/security/pam_latchkey.so", "x")
+    }
+    #expect(found.condition == .broken && found.found.contains("but in /usr/lib/security"))
+    found = try after("module") { try $0.put("\(folder)/pam_latchkey.so", "#!/bin/sh, and no module at all") }
+    #expect(found.condition == .broken && found.found.contains("no module for this machine"))
+    found = try after("module") {
+      try FileManager.default.setAttributes(
+        [.posixPermissions: 0o666], ofItemAtPath: "\($0.path)\(folder)/pam_latchkey.so")
+    }
+    #expect(
+      found.condition == .broken
+        && found.mend
+          == .command("sudo chown root:root \(folder)/pam_latchkey.so && sudo chmod 644 \(folder)/pam_latchkey.so")
+    )
+    #expect(try after("module") { try $0.remove("/usr/lib/x86_64-linux-gnu") }.condition == .unknown)
+  }
+
+  @Test func programs() throws {
+    #expect(try after("programs") { try $0.remove("/usr/libexec/latchkey-derive") }.found.contains("latchkey-derive"))
+    #expect(try after("programs") { try $0.put("/usr/libexec/latchkeyd", "") }.condition == .broken)
+    #expect(try after("programs") { try $0.remove("/usr/lib/systemd/user/latchkeyd.service") }.condition == .broken)
+  }
+
+  @Test func ownServices() throws {
+    for (name, lines) in OwnServices.installed {
+      let system = try Self.system()
+      try system.remove("/etc/pam.d/\(name)")
+      var found = try #require(Self.findings(system).one("pam.\(name)"))
+      #expect(found.condition == .broken && found.found.contains("no such service"))
+      guard case .command(let command)? = found.mend else {
+        Issue.record("no command")
+        return
+      }
+      #expect(try system.run(command) == 0)
+      #expect(Self.findings(system).one("pam.\(name)")?.condition == .ok)
+      #expect(system.root.lines("/etc/pam.d/\(name)") == lines.map { $0[...] })
+      try system.put("/etc/pam.d/\(name)", "account required pam_permit.so\n")
+      found = try #require(Self.findings(system).one("pam.\(name)"))
+      #expect(found.condition == .broken && found.found.contains("no line for auth"))
+    }
+    #expect(
+      try after("pam.latchkey-item") { try $0.put("/etc/pam.d/latchkey-item", "auth required pam_latchkey.so\n") }
+        .condition == .broken)
+    #expect(
+      try after("pam.latchkey-unlock") { try $0.put("/etc/pam.d/latchkey-unlock", "auth requisite pam_unix.so\n") }
+        .condition == .broken)
+  }
+
+  /// What the mends write is what is installed.
+  @Test func installedServices() throws {
+    let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("../../pam").path
+    for (name, lines) in OwnServices.installed {
+      let text = try String(contentsOfFile: "\(folder)/\(name)", encoding: .utf8)
+      let words = text.split(separator: "\n").filter { !$0.hasPrefix("#") }.map {
+        $0.split(separator: " ").joined(separator: " ")
+      }
+      #expect(words == lines)
+    }
+  }
+
+  // MARK: - units
+
+  @Test func units() throws {
+    var found = try after("unit.socket") { try $0.remove(Self.socketLink) }
+    #expect(found.condition == .broken && found.mend == .command("systemctl --user enable --now latchkeyd.socket"))
+    #expect(
+      try after("unit.socket") {
+        try $0.remove(Self.socketLink)
+        try $0.link("\(Self.home)/.config/systemd/user/sockets.target.wants/latchkeyd.socket", to: "/nowhere")
+      }.condition == .ok)
+    found = try after("unit.socket") {
+      try $0.link("\(Self.home)/.config/systemd/user/latchkeyd.socket", to: "/dev/null")
+    }
+    #expect(found.condition == .broken && found.found.contains("masked by \(Self.home)"))
+    guard case .command(let command)? = found.mend else { Issue.record("no command"); return }
+    #expect(command.hasPrefix("rm \(Self.home)/"))
+    found = try told(
+      "unit.socket", { $0.userUnits = .known(["latchkeyd.socket": .init(load: "loaded", active: "failed")]) })
+    #expect(found.condition == .broken && found.found.contains("failed"))
+    found = try told(
+      "unit.daemon", { $0.userUnits = .known(["latchkeyd.service": .init(load: "loaded", active: "failed")]) })
+    #expect(found.condition == .broken)
+    found = try told(
+      "unit.daemon", { $0.userUnits = .known(["latchkeyd.service": .init(load: "loaded", active: "inactive")]) })
+    #expect(found.condition == .warning && found.mend == .command("systemctl --user start latchkeyd.service"))
+    found = try told("unit.first-unlock", { $0.vault = .known(Self.vault(unlocked: false)) })
+    #expect(found.condition == .warning)
+    found = try told(
+      "unit.device", { $0.systemUnits = .known(["latchkey-deviced.socket": .init(load: "loaded", active: "inactive")]) }
+    )
+    #expect(found.condition == .warning)
+    found = try told(
+      "unit.device", { $0.systemUnits = .known(["latchkey-deviced.socket": .init(load: "masked", active: "inactive")]) }
+    )
+    guard case .command(let unmask)? = found.mend else { Issue.record("no command"); return }
+    #expect(unmask.contains("unmask"))
+    for id in ["unit.socket", "unit.daemon"] {
+      #expect(try told(id, { $0.userUnits = .unknown("no bus") }) == .unknown(id, "no bus"))
+    }
+  }
+
+  // MARK: - the name
+
+  @Test func owner() throws {
+    #expect(try told("name", { $0.secretsOwner = .known(.nobody) }).condition == .broken)
+    #expect(try told("name", { $0.secretsOwner = .unknown("why") }) == .unknown("name", "why"))
+    #expect(try told("name", { $0.secretsOwner = .known(.process(0)) }).condition == .unknown)
+    let found = try told("name", { $0.secretsOwner = .known(.process(50)) }) {
+      try $0.process(50, "gnome-keyring-d", uid: Int(getuid()))
+    }
+    #expect(found.condition == .broken && found.found.contains("gnome-keyring (process 50)"))
+    guard case .command(let command)? = found.mend else { Issue.record("no command"); return }
+    #expect(command.contains("mask --now gnome-keyring-daemon.socket"))
+  }
+
+  @Test func otherProviders() throws {
+    let install: (FakeSystem) throws -> Void = {
+      try $0.put("/usr/bin/gnome-keyring-daemon", "", mode: 0o755)
+      try $0.put("/usr/lib/systemd/user/gnome-keyring-daemon.socket", "")
+      try $0.put("/etc/xdg/autostart/gnome-keyring-secrets.desktop", "[Desktop Entry]\n")
+    }
+    let id = "provider.gnome-keyring"
+    #expect(Self.findings(try Self.system()).one(id) == nil)
+    // Ours was first.
+    #expect(try after(id, install).condition == .ok)
+    let nobody: (inout SessionFacts) -> Void = { $0.secretsOwner = .known(.nobody) }
+    #expect(try told(id, nobody, install).condition == .warning)
+    #expect(
+      try told(id, nobody) {
+        try install($0)
+        try $0.put("\(Self.home)/.config/autostart/gnome-keyring-secrets.desktop", "[Desktop Entry]\nHidden=true\n")
+      }.condition == .ok)
+    #expect(
+      try told(id, nobody) {
+        try install($0)
+        try $0.put("\(Self.home)/.config/autostart/gnome-keyring-secrets.desktop", "Hidden=true\n")
+        try $0.link("/etc/systemd/user/sockets.target.wants/gnome-keyring-daemon.socket", to: "/x")
+      }.condition == .warning)
+    #expect(try told("provider.kwallet", nobody) { try $0.put("/usr/bin/kwalletd6", "") }.condition == .warning)
+    #expect(
+      try told("provider.kwallet", nobody) {
+        try $0.put("/usr/bin/kwalletd6", "")
+        try $0.put(
+          "\(Self.home)/.config/kwalletrc", "[Wallet]\nEnabled=true\n\n[org.freedesktop.secrets]\napiEnabled=false\n")
+      }.condition == .ok)
+    let keepassxc: (FakeSystem) throws -> Void = { try $0.put("/usr/bin/keepassxc", "") }
+    #expect(try told("provider.keepassxc", nobody, keepassxc).condition == .ok)
+    let found = try told("provider.keepassxc", nobody) {
+      try keepassxc($0)
+      try $0.put(
+        "\(Self.home)/.config/keepassxc/keepassxc.ini", "[Browser]\nEnabled=false\n[FdoSecrets]\nEnabled=true\n")
+    }
+    #expect(found.condition == .warning)
+    #expect(
+      try told("provider.oo7", nobody) {
+        try $0.put("/usr/lib/systemd/user/oo7-daemon.service", "")
+        try $0.link("/etc/systemd/user/default.target.wants/oo7-daemon.service", to: "/x")
+      }.condition == .warning)
+    #expect(
+      try told("provider.pass-secret-service", nobody) { try $0.put("/usr/bin/pass_secret_service", "") }.condition
+        == .ok)
+  }
+
+  @Test func activation() throws {
+    let link = "\(Self.runtime)/dbus-1/services/org.freedesktop.secrets.service"
+    #expect(try after("activation") { try $0.remove(link) }.condition == .ok, "nobody else is there")
+    var found = try after("activation") {
+      try $0.remove(link)
+      try $0.put("/usr/share/dbus-1/services/org.freedesktop.secrets.service", "Exec=/usr/bin/gnome-keyring-daemon\n")
+    }
+    #expect(found.condition == .warning && found.found.contains("chance") == false && found.mend != nil)
+    found = try after("activation") {
+      try $0.remove(link)
+      try $0.put(link, "Exec=/usr/bin/other\n")
+    }
+    #expect(found.condition == .warning && found.found.contains("another program"))
+    #expect(
+      try after("activation") {
+        try $0.remove(Self.ours); try $0.remove(link)
+      }.condition == .broken)
+    #expect(try told("activation", { $0.runtime = "/nowhere" }).condition == .unknown)
+  }
+
+  @Test func policy() throws {
+    let file = "/etc/dbus-1/session.d/x.conf"
+    var found = try after("bus-policy") {
+      try $0.put(
+        file, "<busconfig><policy context=\"default\">\n<deny\n own=\"org.freedesktop.secrets\"/></policy></busconfig>")
+    }
+    #expect(found.condition == .broken && found.found == "\(file) says <deny own=\"org.freedesktop.secrets\"/>")
+    found = try after("bus-policy") {
+      try $0.put(file, "<deny own=\"org.example\"/><allow own=\"org.freedesktop.secrets\"/>")
+    }
+    #expect(found.condition == .ok)
+  }
+
+  // MARK: - memory, vault, home
+
+  @Test func memory() throws {
+    for (id, process) in [("memory.manager", 10), ("memory.daemon", 11)] {
+      let name = process == 10 ? "systemd" : "latchkeyd"
+      for (limit, condition) in [("65536", Finding.Condition.warning), ("unlimited", .ok), ("8388608", .ok)] {
+        let found = try after(id) {
+          try $0.process(process, name, uid: Int(getuid()), arguments: [name, "--user"], lock: limit)
+        }
+        #expect(found.condition == condition)
+        #expect((found.mend == nil) == (condition == .ok))
+      }
+      #expect(try after(id) { try $0.remove("/proc/\(process)") }.condition == .unknown)
+      #expect(try after(id) { try $0.remove("/proc/\(process)/limits") }.condition == .unknown)
+    }
+    #expect(try told("memory.locked", { $0.vault = .known(Self.vault(locked: false)) }).condition == .broken)
+  }
+
+  @Test func vault() throws {
+    let found = try told("vault", { $0.vault = .known(Self.vault(problems: ["vault.db: damaged", "x"])) })
+    #expect(found.condition == .broken && found.found == "vault.db: damaged; x")
+    for (backend, condition) in [
+      ("tpm", Finding.Condition.ok), ("host", .ok), ("", .ok), ("file", .warning), ("unavailable", .broken),
+    ] {
+      #expect(try told("device-key", { $0.vault = .known(Self.vault(device: backend)) }).condition == condition)
+    }
+    let hint = try told("device-key", { $0.vault = .known(Self.vault(device: "host")) }) {
+      try $0.put("/dev/tpmrm0", "")
+    }
+    #expect(hint.found.contains("latchkey device move tpm"))
+    for id in ["vault", "device-key", "memory.locked"] {
+      #expect(try told(id, { $0.vault = .unknown("why") }) == .unknown(id, "why"))
+    }
+  }
+
+  @Test func home() throws {
+    #expect(try told("home.file-system", { _ in }).found == "/home is btrfs")
+    let mounts =
+      "22 1 0:20 / / rw - ext4 /dev/vda rw\n23 22 0:21 / /home/anna rw - autofs x rw\n24 23 0:22 / /home/anna rw a b - nfs4 a:/ rw\n"
+    #expect(try after("home.file-system") { try $0.put("/proc/self/mountinfo", mounts) }.condition == .warning)
+    let below = mounts + "25 24 0:23 / /home/anna/.local/share rw - ext4 /dev/vdb rw\n"
+    #expect(try after("home.file-system") { try $0.put("/proc/self/mountinfo", below) }.condition == .ok)
+    func mode(_ mode: Int, _ path: String) throws -> Finding {
+      try after("home.folders") {
+        try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: $0.path + path)
+      }
+    }
+    #expect(try mode(0o777, Self.home).mend == .command("chmod go-w /home/anna"))
+    #expect(try mode(0o755, Self.home).condition == .ok)
+    #expect(
+      try mode(0o750, "\(Self.home)/.local/share/latchkey").mend
+        == .command("chmod 700 /home/anna/.local/share/latchkey"))
+    #expect(try told("home.folders", { $0.uid = getuid() &+ 1 }).condition == .broken)
+    let odd = try FakeSystem(["/home/it's me/x": ""])
+    var facts = Self.facts()
+    facts.home = "/home/it's me"
+    try FileManager.default.setAttributes([.posixPermissions: 0o777], ofItemAtPath: odd.path + facts.home)
+    #expect(Self.findings(odd, facts).one("home.folders")?.mend == .command("chmod go-w '/home/it'\\''s me'"))
+  }
+
+  // MARK: - lockers and prompts
+
+  private func locker(_ change: (FakeSystem, Int) throws -> Void) throws -> Finding {
+    try after("locker") {
+      try $0.put("/run/systemd/sessions/3", "UID=\(getuid())\nTYPE=wayland\nCLASS=user\n")
+      try change($0, Int(getuid()))
+    }
+  }
+
+  @Test func lockers() throws {
+    #expect(try locker { _, _ in }.condition == .warning)
+    #expect(try locker { system, uid in try system.process(60, "xss-lock", uid: uid) }.condition == .ok)
+    #expect(try locker { system, uid in try system.process(60, "gnome-shell", uid: uid) }.condition == .ok)
+    var found = try locker { system, uid in try system.process(60, "swaylock", parent: 59, uid: uid) }
+    #expect(
+      found.condition == .warning
+        && found.mend == .advice("There, in the place of 'swaylock', write: latchkey lock; swaylock"))
+    found = try locker { system, uid in
+      try system.process(58, "xss-lock", uid: uid)
+      try system.process(59, "sh", parent: 58, uid: uid)
+      try system.process(60, "i3lock", parent: 59, uid: uid)
+    }
+    #expect(found.condition == .ok)
+    found = try locker { system, uid in
+      try system.process(58, "xss-lock", uid: uid)
+      try system.put(
+        "\(Self.home)/.config/i3/config",
+        "# bindsym $mod+l exec i3lock\nbindsym $mod+l exec --no-startup-id i3lock -n\n")
+    }
+    #expect(found.condition == .warning && found.found.contains(".config/i3/config"))
+    found = try locker { system, uid in
+      try system.process(58, "swayidle", uid: uid)
+      try system.put(
+        "\(Self.home)/.config/sway/config",
+        "bindsym $mod+l exec \"latchkey lock; swaylock\"\nexec swayidle lock swaylock\n")
+    }
+    #expect(found.condition == .ok)
+    #expect(
+      try after("locker") { try $0.put("/run/systemd/sessions/3", "UID=\(getuid())\nTYPE=tty\nCLASS=user\n") }.condition
+        == .ok)
+    #expect(
+      try after("locker") { try $0.put("/run/systemd/sessions/3", "UID=\(getuid() &+ 1)\nTYPE=x11\nCLASS=user\n") }
+        .condition == .ok)
+    #expect(
+      try told("locker", { $0.ownedNames = ["org.mate.ScreenSaver"] }) {
+        try $0.put("/run/systemd/sessions/3", "UID=\(getuid())\nTYPE=x11\nCLASS=user\n")
+      }.condition == .ok)
+    let deaf = try told("lock-news", { $0.vault = .known(Self.vault(news: ["screen savers on the bus"])) })
+    #expect(deaf.condition == .broken && deaf.mend != nil)
+    #expect(try told("lock-news", { $0.vault = .unknown("why") }) == .unknown("lock-news", "why"))
+  }
+
+  @Test func prompts() throws {
+    let display: (inout SessionFacts) -> Void = { $0.hasDisplay = true }
+    let found = try told("prompts", display)
+    #expect(found.condition == .warning && found.mend == .command("sudo apt-get install gcr"))
+    #expect(
+      try told(
+        "prompts",
+        {
+          display(&$0); $0.busNames = .known(["org.gnome.keyring.SystemPrompter"])
+        }
+      ).condition == .ok)
+    #expect(try told("prompts", display) { try $0.put("/usr/bin/pinentry", "") }.condition == .ok)
+    #expect(
+      try told(
+        "prompts",
+        {
+          display(&$0); $0.busNames = .unknown("why")
+        }
+      ).condition == .unknown)
+    let service = "/usr/share/dbus-1/system-services/net.reactivated.Fprint.service"
+    #expect(
+      try after("fingers") { try $0.put(service, "") }.mend == .command("sudo apt-get install fprintd libpam-fprintd"))
+    #expect(
+      try after("fingers") {
+        try $0.put(service, "")
+        try $0.put("/usr/lib/x86_64-linux-gnu/security/pam_fprintd.so", "")
+      }.condition == .ok)
+  }
+}

@@ -1,0 +1,41 @@
+"""A vault as a first login leaves it, whose password costs the least that the format allows to try.
+
+A new vault's Argon2id takes 128 MiB and a quarter of a second; with each login, unlock and rotation that is most of what
+the tests compute. Tests that are about the first login found their vaults themselves.
+"""
+
+import importlib.util
+import os
+import pathlib
+import time
+
+MIB = 1 << 20
+VECTORS = pathlib.Path(__file__).resolve().parents[1] / "KeybagTests/Vectors"
+
+
+def _format():
+    """The implementation of FORMAT.md that the test vectors are from, with real randomness."""
+    specification = importlib.util.spec_from_file_location("format", VECTORS / "generate.py")
+    module = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(module)
+    module.pattern = lambda name, size: os.urandom(size)
+    return module
+
+
+def keybag(password):
+    """The keybag's bytes: generation 1, one protector that no login has proved yet, one epoch."""
+    format = _format()
+    vault, root, now = os.urandom(16), os.urandom(32), int(time.time())
+    protector, _ = format.protector(vault, root, "", password.encode(), 0, now, 0, 3, 32 * MIB)
+    epoch, _ = format.epoch(vault, root, 1)
+    return format.keybag(vault, 1, now, root, [protector], [epoch])
+
+
+def found(session):
+    """Gives the session such a vault, before anybody logged in."""
+    session.vault.mkdir(mode=0o700)
+    file = session.vault / "keybag"
+    file.write_bytes(keybag(session.password))
+    file.chmod(0o600)
+    for path in (session.vault, file):
+        os.chown(path, session.uid, session.gid)

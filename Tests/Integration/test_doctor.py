@@ -1,0 +1,155 @@
+"""`latchkey doctor` as it is run: what it prints, its exit status, and that it goes by what is there. Its checks themselves
+are tested on files of several distributions (DoctorTests) and on the booted system (Desktop)."""
+
+import json
+import os
+import re
+
+import pytest
+
+WELL, CANNOT_LOOK, USAGE, TO_MEND = 0, 1, 64, 4
+KEYS = {"id", "state", "found", "command", "advice"}
+SERVICE = """\
+auth requisite pam_unix.so
+auth optional pam_latchkey.so
+password required pam_unix.so
+password optional pam_latchkey.so
+session optional pam_systemd.so
+session optional pam_latchkey.so
+"""
+
+
+@pytest.fixture
+def machine(session, stage):
+    """The files of a machine on which nothing is wrong."""
+    root = session.root / "machine"
+    folders = ["etc/pam.d", "usr/lib/x-linux-gnu/security", "usr/libexec", "home/x", "proc/self",
+               "usr/lib/systemd/user/sockets.target.wants", "usr/share/dbus-1/services", "run"]  # fmt: skip
+    for folder in folders:
+        (root / folder).mkdir(parents=True)
+    (root / "etc/pam.d/login").write_text(SERVICE)
+    for service in (stage / "etc/pam.d").iterdir():
+        (root / "etc/pam.d" / service.name).write_text(service.read_text())
+    for unit in (stage / "usr/lib/systemd/user").glob("latchkey*"):
+        (root / "usr/lib/systemd/user" / unit.name).write_text(unit.read_text())
+    (root / "usr/lib/systemd/user/sockets.target.wants/latchkeyd.socket").symlink_to("../latchkeyd.socket")
+    for file in (stage / "usr/share/dbus-1/services").iterdir():
+        (root / "usr/share/dbus-1/services" / file.name).write_text(file.read_text())
+    module = next(stage.rglob("pam_latchkey.so")).read_bytes()
+    for name in ("pam_unix.so", "pam_latchkey.so"):
+        (root / "usr/lib/x-linux-gnu/security" / name).write_bytes(module)
+    for name in ("latchkeyd", "latchkey-derive", "latchkey-prompt", "latchkey-deviced"):
+        (root / "usr/libexec" / name).touch(0o755)
+    (root / "home/x").chmod(0o700)
+    if os.getuid() == 0:
+        os.chown(root / "home/x", session.uid, session.gid)
+    (root / "proc/self/mountinfo").write_text("1 0 0:1 / / rw - ext4 /dev/x rw\n")
+    return root
+
+
+def doctor(session, root, *arguments):
+    return session.run("latchkey", "doctor", "--root", root, "--home", "/home/x", *arguments)
+
+
+def report(session, root):
+    done = doctor(session, root, "--json")
+    assert done.stderr == ""
+    found = json.loads(done.stdout)
+    assert all(set(check) == KEYS for check in found["checks"])
+    return done.returncode, found["state"], {check["id"]: check for check in found["checks"]}
+
+
+def test_what_it_prints(session, machine):
+    """A session without a user manager, logind and the device key service, of which part cannot be looked at."""
+    session.login()
+    status, state, checks = report(session, machine)
+    amiss = {name for name, check in checks.items() if check["state"] not in ("ok", "unknown")}
+    # The module is root's where the tests are; and no session has logind.
+    assert amiss - {"module"} == {"device-key", "lock-news"} and (status, state) == (TO_MEND, "broken")
+    assert checks["pam.login"]["state"] == checks["vault"]["state"] == checks["memory.locked"]["state"] == "ok"
+    assert checks["unit.socket"]["state"] == checks["memory.manager"]["state"] == "unknown"
+    done = doctor(session, machine)
+    assert done.returncode == status and done.stderr == ""
+    lines = [line for line in done.stdout.splitlines() if not line.startswith("  mend: ")]
+    assert [line.split()[1] for line in lines] == list(checks)
+    assert len({re.match(r"\S+ +\S+ +", line).end() for line in lines}) == 1, "columns"
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="a module is root's")
+def test_the_exit_status(session, machine):
+    # Without the daemon, which hears of no logind here, nothing is amiss but what cannot be asked.
+    session.stop_daemon()
+    found = report(session, machine)
+    assert {name for name, check in found[2].items() if check["state"] not in ("ok", "unknown")} == {"name"}
+    environment = {name: value for name, value in session.environment.items() if name != "DBUS_SESSION_BUS_ADDRESS"}
+    session.environment = environment | {"XDG_RUNTIME_DIR": "/nowhere"}
+    assert report(session, machine)[:2] == (CANNOT_LOOK, "unknown")
+    (machine / "etc/pam.d/login").write_text(SERVICE.replace("password optional pam_latchkey.so\n", ""))
+    status, state, checks = report(session, machine)
+    assert (status, state, checks["pam.login"]["state"]) == (TO_MEND, "warning", "warning")
+    assert checks["pam.login"]["command"].endswith("'password optional pam_latchkey.so' | sudo tee -a /etc/pam.d/login >/dev/null")
+    (machine / "etc/pam.d/login").write_text("auth requisite pam_unix.so\n")
+    assert report(session, machine)[:2] == (TO_MEND, "broken")
+    assert doctor(session, machine, "--bogus").returncode == USAGE
+
+
+def test_without_a_session(session, machine):
+    environment = {name: value for name, value in session.environment.items() if name != "DBUS_SESSION_BUS_ADDRESS"}
+    environment["XDG_RUNTIME_DIR"] = "/nowhere"
+    done = session.run("latchkey", "doctor", "--json", "--root", machine, "--home", "/home/x", env=environment)
+    checks = {check["id"]: check for check in json.loads(done.stdout)["checks"]}
+    assert done.stderr == "" and checks["pam.login"]["state"] == "ok"
+    for name in ("name", "unit.socket", "vault", "device-key", "activation"):
+        assert checks[name]["state"] == "unknown" and checks[name]["command"] is None
+
+
+def test_files_cannot_command_the_terminal(session, machine):
+    (machine / "etc/pam.d/login").write_text("auth include \x1b[2Jgone\n")
+    for arguments in ([], ["--json"]):
+        assert "\x1b" not in doctor(session, machine, *arguments).stdout
+
+
+# What a locker's service says, what it takes in, and whether the right password then reaches the vault.
+STACKS = {
+    "requisite": ("auth requisite {ask}\nauth optional {ours}\n", "", True),
+    "jump over deny": (
+        "auth [success=1 default=ignore] {ask}\nauth requisite pam_deny.so\nauth required pam_permit.so\nauth optional {ours}\n",
+        "", True),
+    "jump over ours": (
+        "auth [success=2 default=ignore] {ask}\nauth requisite pam_deny.so\nauth optional {ours}\nauth required pam_permit.so\n",
+        "", False),
+    "sufficient": ("auth sufficient {ask}\nauth required pam_deny.so\nauth optional {ours}\n", "", False),
+    "done": ("auth [success=done default=die] {ask}\nauth optional {ours}\n", "", False),
+    "include ends all": ("auth include {inner}\nauth optional {ours}\n", "auth sufficient {ask}\nauth required pam_deny.so\n", False),
+    "@include ends all": ("@include {inner}\nauth optional {ours}\n", "auth sufficient {ask}\nauth required pam_deny.so\n", False),
+    "substack ends itself": (
+        "auth substack {inner}\nauth optional {ours}\n", "auth sufficient {ask}\nauth required pam_deny.so\n", True),
+    "substack dies alone": (
+        "auth substack {inner}\nauth optional {ours}\n", "auth [success=done default=die] {ask}\n", True),
+    "jump within a substack": (
+        "auth substack {inner}\nauth optional {ours}\n",
+        "auth [success=1 default=ignore] {ask}\nauth requisite pam_deny.so\nauth required pam_permit.so\n", True),
+    "jump to a substack's end": (
+        "auth substack {inner}\nauth required pam_permit.so\nauth optional {ours}\n",
+        "auth [success=1 default=ignore] {ask}\nauth requisite pam_deny.so\n", True),
+    "jump over a substack": (
+        "auth [default=1] pam_permit.so\nauth substack {inner}\nauth requisite {ask}\nauth optional {ours}\n",
+        "auth required pam_env.so\nauth requisite pam_deny.so\n", True),
+    "before": ("auth optional {ours}\nauth requisite {ask}\n", "", False),
+}  # fmt: skip
+
+
+def test_its_verdict_is_what_libpam_does(session, machine):
+    """Each stack under the real libpam, and as the doctor goes through it."""
+    session.login()
+    lines = (session.root / "pam.d/i3lock").read_text().splitlines()
+    places = {"ask": lines[0].split("required")[1].strip(), "ours": lines[1].split("optional")[1].strip()}
+    for name, (outer, inner, opens) in STACKS.items():
+        # libpam is made to look for services elsewhere, but not for what they take in.
+        for folder, path in ((session.root / "pam.d", session.root / "pam.d/inner"), (machine / "etc/pam.d", "inner")):
+            (folder / "i3lock").write_text(outer.format(**places, inner=path))
+            (folder / "inner").write_text(inner.format(**places))
+        session.lock()
+        assert session.locker().returncode == 0, f"{name}: the right password is not accepted"
+        assert (session.status()["state"] == "unlocked") == opens, name
+        assert report(session, machine)[2]["pam.i3lock"]["state"] == ("ok" if opens else "broken"), name

@@ -1,0 +1,65 @@
+import Glibc
+import Keybag
+import Posix
+import Testing
+
+@testable import Vault
+
+@Suite("A vault that is put aside")
+struct AsideTests {
+  private let name = KeybagFile.asidePrefix + "20261122-030000"
+
+  @Test("is at its new place with all that it had, and the object knows nothing of it")
+  func aside() throws {
+    let home = try Home()
+    let vault = try home.unlocked()
+    _ = try vault.add(["a": "b"], "secret")
+    let before = home.names
+    #expect(vault.isThere)
+    let place = try vault.setAside(as: name)
+    #expect(place == KeybagFile.sharePath(home: home.path) + "/" + name)
+    #expect(!vault.isThere && !vault.hasKeybag && !vault.hasDatabase && !vault.isUnlocked && vault.problems.isEmpty)
+    #expect(vault.collections.isEmpty && namesInFolder(home.folder).isEmpty)
+    #expect(Set(before).subtracting(namesInFolder(place)).isSubset(of: ["vault.db-wal", "vault.db-shm"]))
+    #expect(throws: VaultError.notFounded) { try home.unlock(vault) }
+
+    // Another one takes its place, with the same object.
+    let other = try Home()
+    let share = KeybagFile.sharePath(home: home.path)
+    #expect(rename(other.folder, share + "/latchkey") == 0)
+    try vault.unlock(other.tiers, opening: .everything, liftingMarks: true, mayCreate: true)
+    #expect(try vault.itemCount() == 0 && vault.isUnlocked)
+    _ = try vault.add(["a": "b"], "another")
+
+    // And back.
+    _ = try vault.setAside(as: name + "-2")
+    #expect(rename(place, share + "/latchkey") == 0)
+    try home.unlock(vault)
+    #expect(try vault.itemCount() == 1 && vault.problems.isEmpty)
+  }
+
+  @Test("stays where it is where that name is taken, or the folder cannot be written, and opens again")
+  func refused() throws {
+    let home = try Home()
+    let vault = try home.unlocked()
+    _ = try vault.add(["a": "b"], "secret")
+    let share = KeybagFile.sharePath(home: home.path)
+    #expect(mkdir(share + "/" + name, 0o700) == 0)
+    #expect(throws: VaultError.self) { try vault.setAside(as: name) }
+    #expect(vault.isThere && vault.hasDatabase && !vault.isUnlocked)
+    try home.unlock(vault)
+    #expect(try vault.itemCount() == 1)
+    #expect(namesInFolder(share + "/" + name).isEmpty)
+  }
+
+  @Test("waits for who writes the keybag, and says when that takes too long")
+  func busy() throws {
+    let home = try Home()
+    let vault = try home.unlocked()
+    let folder = try KeybagFile.folder(home: home.path, owner: getuid())
+    let lock = try folder.lock("keybag.lock", deadline: 0)
+    #expect(throws: VaultError.self) { try vault.setAside(as: name) }
+    extendLifetime(lock)
+    #expect(vault.isThere)
+  }
+}

@@ -1,0 +1,426 @@
+import Bytes
+import Glibc
+import Posix
+import Sodium
+import StandInDevice
+import Testing
+
+@testable import Keybag
+@testable import Vault
+
+extension Home {
+  /// Has the keybag open tier key C at logins without a password. With another secret, as after a change of keys.
+  fileprivate func keepSession() throws {
+    let folder = try KeybagFile.folder(home: path, owner: getuid())
+    let wrapping = try #require(
+      DeviceSecret.Wrapping(identity: Sodium.randomBytes(16), wrapped: Sodium.randomBytes(72)))
+    let secret = DeviceSecret(protector: Sodium.randomBytes(16), wrapping: wrapping, key: try .random())
+    try KeybagFile.replace(
+      with: try Home.open(try KeybagFile.load(from: folder)).settingSession(secret), in: folder)
+  }
+
+  /// What a login without a password brings: tier key C of the newest generation of the keybag.
+  fileprivate func sessionKey() throws -> SessionKey {
+    let keybag = try Keybag(decoding: read("keybag"))
+    return SessionKey(epoch: keybag.epoch.number, key: try Home.open(keybag).tiers().session.duplicate())
+  }
+}
+
+@Suite("Tier key C alone")
+struct SessionKeyTests {
+  let home: Home
+
+  init() throws { home = try Home() }
+
+  /// Another daemon, where logins without a password may open something.
+  private func admitting(on machine: [UInt8]? = Home.machine) throws -> Vault {
+    if try Keybag(decoding: home.read("keybag")).sessionProtector == nil { try home.keepSession() }
+    return home.vault(on: machine)
+  }
+
+  private func fill(_ vault: Vault) throws -> [AccessibilityClass: Int64] {
+    var ids: [AccessibilityClass: Int64] = [:]
+    for accessibility in AccessibilityClass.allCases {
+      ids[accessibility] = try vault.add(["n": accessibility.name], accessibility.name, accessibility)
+    }
+    return ids
+  }
+
+  private func error(_ body: () throws -> Void) -> VaultError? {
+    do { try body() } catch { return error as? VaultError ?? .unavailable("\(error)") }
+    return nil
+  }
+
+  private func refusal(_ vault: Vault, _ session: borrowing SessionKey) -> VaultError? {
+    do throws(VaultError) {
+      try vault.check(session)
+      return nil
+    } catch { return error }
+  }
+
+  /// What is readable after the first unlock, and nothing else.
+  private func expectSessionOnly(_ vault: Vault, _ ids: [AccessibilityClass: Int64]) throws {
+    for (accessibility, id) in ids {
+      #expect(vault.hasKey(accessibility) == (accessibility.tier != .unlocked), "\(accessibility)")
+      if accessibility.tier == .unlocked {
+        #expect(error { _ = try vault.secretText(id) } == .isLocked)
+        #expect(error { try vault.set(id, "other") } == .isLocked)
+      } else {
+        #expect(try vault.secretText(id) == accessibility.name)
+      }
+      #expect(try vault.ids(["n": accessibility.name]) == [id])
+    }
+    #expect(!vault.isUnlocked)
+  }
+
+  @Test("opens what is readable after the first unlock, and the password all the rest")
+  func opens() throws {
+    let ids: [AccessibilityClass: Int64]
+    do {
+      let vault = try home.unlocked()
+      ids = try fill(vault)
+      _ = try vault.createCollection(label: "Other")
+    }
+    let vault = try admitting()
+    let session = try home.sessionKey()
+    #expect(try vault.recognises(session))
+    try vault.unlock(session)
+    try expectSessionOnly(vault, ids)
+    #expect(try vault.state(of: 1) == .evicted)
+    #expect(error { _ = try vault.createCollection(label: "New") } == .isLocked)
+    let late = try vault.add(["late": "yes"], "late", .afterFirstUnlock)
+    let sealed = try vault.add(["sealed": "yes"], "sealed", .whenUnlocked)
+    #expect(try vault.secretText(late) == "late" && error { _ = try vault.secretText(sealed) } == .isLocked)
+    vault.verifyToEnd()
+    #expect(vault.problems == [])
+
+    try home.unlock(vault)
+    for (accessibility, id) in ids { #expect(try vault.secretText(id) == accessibility.name) }
+    while try vault.rewrapStoredWhileLocked() {}
+    #expect(try vault.secretText(late) == "late" && vault.secretText(sealed) == "sealed")
+    vault.seal()
+    for accessibility in [AccessibilityClass.afterFirstUnlock, .whenUnlocked] {
+      #expect(!vault.hasKey(accessibility))
+    }
+  }
+
+  @Test("of another vault, another generation or another key is not believed, and opens nothing")
+  func foreign() throws {
+    do { _ = try fill(try home.unlocked()) }
+    let vault = try admitting()
+    let other = try Home()
+    do { _ = try other.unlocked() }
+    try other.keepSession()
+    let genuine = try home.sessionKey()
+    func isRecognised(_ session: consuming SessionKey) throws -> Bool { try vault.recognises(session) }
+    #expect(try !isRecognised(try other.sessionKey()))
+    #expect(try !isRecognised(SessionKey(epoch: 1, key: try .random())))
+    #expect(try !isRecognised(SessionKey(epoch: 2, key: try genuine.key.duplicate())))
+    #expect(try !isRecognised(SessionKey(epoch: 1, key: try home.tiers.unlocked.duplicate())))
+    #expect(try isRecognised(try home.sessionKey()))
+
+    // A keybag that somebody put there together with a key of his own: the database tells.
+    home.write("keybag", other.read("keybag"))
+    let forged = home.vault()
+    #expect(refusal(forged, try other.sessionKey()) != nil)
+    #expect(error { try forged.unlock(try other.sessionKey()) } != nil && !forged.hasKey(.afterFirstUnlock))
+  }
+
+  @Test("does not open a database that goes with another commitment in the keybag")
+  func altered() throws {
+    do { _ = try fill(try home.unlocked()) }
+    // Whoever can write the files can make the keybag call another key this generation's. The database does not.
+    let mine = SessionKey(epoch: 1, key: try .random())
+    try home.keepSession()
+    var file = home.read("keybag")
+    let commitment = try mine.key.tag(.tierCommitment, [home.keybag.vault])
+    let place = file.count - 96
+    file.replaceSubrange(place..<(place + 32), with: commitment)
+    let content = Array(file.dropLast(32))
+    home.write("keybag", content + Sodium.checksum(content.span.bytes))
+    let vault = try admitting()
+    #expect(try vault.recognises(mine))
+    #expect(refusal(vault, mine) == .unavailable("keybag and vault.db do not belong together"))
+    #expect(error { try vault.unlock(mine) } != nil)
+    #expect(!vault.hasKey(.afterFirstUnlock))
+  }
+
+  @Test("founds nothing")
+  func founding() throws {
+    let vault = try admitting()
+    let session = try home.sessionKey()
+    #expect(try vault.recognises(session))
+    let missing = VaultError.unavailable("vault.db: the file is missing")
+    #expect(refusal(vault, session) == missing)
+    #expect(error { try vault.unlock(session) } == missing)
+    #expect(home.names == ["keybag", "keybag.lock"])
+  }
+
+  @Test("leaves collections that were locked by themselves, and that have a passphrase, closed")
+  func closed() throws {
+    let marked: Int64
+    let item: Int64
+    do {
+      let vault = try home.unlocked()
+      marked = try vault.createCollection(label: "Marked")
+      item = try vault.add(["m": "1"], "marked", .afterFirstUnlock, in: marked)
+      try vault.lockCollection(marked)
+    }
+    let vault = try admitting()
+    try vault.unlock(try home.sessionKey())
+    #expect(try vault.state(of: marked) == .marked)
+    #expect(error { _ = try vault.secretText(item) } == .isLocked)
+    try home.unlock(vault)
+    #expect(try vault.secretText(item) == "marked")
+  }
+
+  @Test("does not say how far the files are: nobody has seen that the keybag is genuine")
+  func generations() throws {
+    let device = StandInDevice(seed: 1)
+    let memory = StandInMemory()
+    device.memory = memory
+    func vault() -> Vault {
+      Vault(home: home.path, owner: getuid(), machine: Home.machine) { () throws(DeviceKeyError) in device }
+    }
+    do { try home.unlock(vault()) }
+    let notes = memory.notes.count
+    #expect(notes > 0)
+    try home.keepSession()
+    let known = memory.known
+    let opened = vault()
+    try opened.unlock(try home.sessionKey())
+    #expect(memory.known == known && memory.notes.count == notes + 1 && opened.olderFiles == [])
+    try home.unlock(opened)
+    #expect(memory.known != known && opened.olderFiles == [])
+  }
+
+  @Test("hears of an older copy that was put back, once, and has it remembered no other way")
+  func olderCopies() throws {
+    let device = StandInDevice(seed: 1)
+    let memory = StandInMemory()
+    device.memory = memory
+    var told: [OlderFiles] = []
+    func vault() -> Vault {
+      let vault = Vault(home: home.path, owner: getuid(), machine: Home.machine) { () throws(DeviceKeyError) in device }
+      vault.toldOfOlderFiles = { told.append($0) }
+      return vault
+    }
+    func settled(_ vault: consuming Vault) {
+      vault.verifyToEnd()
+      vault.seal()
+      vault.settle()
+    }
+    do {
+      let first = vault()
+      try home.unlock(first)
+      settled(first)
+    }
+    try home.keepSession()
+    do {
+      let opened = vault()
+      try home.unlock(opened)
+      settled(opened)
+    }
+    let old = home.contents.filter { $0.key != "keybag.lock" }
+    try home.keepSession()
+    do {
+      let second = vault()
+      try home.unlock(second)
+      settled(second)
+    }
+    for name in home.names where name.hasPrefix("vault.db-") { home.remove(name) }
+    for (name, bytes) in old { home.write(name, bytes) }
+    let known = memory.known
+    // A service that does not answer is said, and in nobody's way.
+    memory.failure = .unavailable("it is away")
+    do {
+      let deaf = vault()
+      try deaf.unlock(try home.sessionKey())
+      #expect(told == [] && deaf.problems.count == 1 && deaf.hasKey(.afterFirstUnlock))
+    }
+    memory.failure = nil
+    let opened = vault()
+    try opened.unlock(try home.sessionKey())
+    #expect(told == [[.keybag, .database]] && opened.olderFiles == [.keybag, .database] && memory.known == known)
+    // The password says no more than that, and only then is it remembered as it is now.
+    try home.unlock(opened)
+    #expect(told.count == 1 && opened.olderFiles == [.keybag, .database] && memory.known != known)
+    opened.forgetOlderFiles()
+    opened.evict()
+    try home.unlock(opened)
+    #expect(told.count == 1 && opened.olderFiles == [])
+  }
+
+  @Test("is not believed where the keybag has no protector for it, whatever newest generation somebody gave it")
+  func forged() throws {
+    do { _ = try fill(try home.unlocked()) }
+    #expect(try !home.vault().recognises(try home.sessionKey()))
+    // A generation of his own beside the genuine one, which he has not got; and the index key, which this machine opens
+    // without a password, under his own.
+    let mine = try TierKeys.random()
+    let file = home.read("keybag")
+    var row = ByteWriter()
+    try TierEpoch(number: 2, tiers: mine, root: try .random(), vault: home.keybag.vault).encode(into: &row)
+    let end = file.count - 64
+    var content = Array(file[..<end])
+    content[end - row.bytes.count - 1] = 2
+    content += row.bytes
+    content += file[end..<(end + 32)]
+    home.write("keybag", content + Sodium.checksum(content.span.bytes))
+    do {
+      let vault = home.vault()
+      let index = try #require(vault.index)
+      let wrap = try mine.session.derive(.indexWrap, [home.keybag.vault])
+      let sealed = try SealedIndex(index, generation: 1).sealed(under: wrap, vault: home.keybag.vault)
+      try vault.writing { store throws(VaultError) in
+        var row = try store.vaultRow()
+        row.indexKey = sealed
+        try store.update(row)
+      }
+      vault.settleWhole()
+    }
+    let vault = home.vault()
+    let key = SessionKey(epoch: 2, key: try mine.session.duplicate())
+    #expect(vault.keybag?.epochs.count == 2 && vault.keybag?.sessionProtector == nil)
+    #expect(refusal(vault, key) == nil, "the database does not tell")
+    #expect(try !vault.recognises(key))
+    #expect(error { try vault.unlock(key) } != nil && !vault.hasKey(.afterFirstUnlock))
+  }
+
+  // MARK: new keys
+
+  @Test("opens with new keys as well, where they are through")
+  func rotated() throws {
+    let ids: [AccessibilityClass: Int64]
+    do {
+      let vault = try home.unlocked()
+      vault.verifyToEnd()
+      ids = try fill(vault)
+      try home.rotate(vault)
+    }
+    let vault = try admitting()
+    try vault.unlock(try home.sessionKey())
+    try expectSessionOnly(vault, ids)
+  }
+
+  @Test("waits for the password where the keybag has new keys that the database has not")
+  func begun() throws {
+    let ids: [AccessibilityClass: Int64]
+    do { ids = try fill(try home.unlocked()) }
+    _ = try home.rotateKeybag()
+    let vault = try admitting()
+    let session = try home.sessionKey()
+    #expect(try vault.recognises(session))
+    #expect(refusal(vault, session) == .isLocked)
+    #expect(error { try vault.unlock(session) } == .isLocked)
+    #expect(!vault.hasKey(.afterFirstUnlock) && vault.problems == [])
+    try home.unlock(vault, try home.keys())
+    for (accessibility, id) in ids { #expect(try vault.secretText(id) == accessibility.name) }
+  }
+
+  @Test("opens what hangs on it while a change of keys goes on, lets go of no former keys, and calls nothing damaged")
+  func underWay() throws {
+    let ids: [AccessibilityClass: Int64]
+    let closed: Int64
+    let late: Int64
+    do {
+      let vault = try home.unlocked()
+      vault.verifyToEnd()
+      ids = try fill(vault)
+      closed = try vault.createCollection(label: "Closed")
+      late = try vault.add(["late": "1"], "late", .afterFirstUnlock, in: closed)
+      try vault.lockCollection(closed)
+      // The change is through, but for the collection that is locked by itself.
+      let keys = try home.rotateKeybag()
+      vault.refresh()
+      try vault.unlock(keys.tiers, former: keys.former, opening: .everything, liftingMarks: false, mayCreate: false)
+      while try vault.rotateItems() {}
+      #expect(vault.neededEpoch == 1)
+    }
+    let vault = try admitting()
+    try vault.unlock(try home.sessionKey())
+    try expectSessionOnly(vault, ids)
+    #expect(vault.neededEpoch == 1 && vault.problems == [])
+    while try vault.rotateItems() {}
+    #expect(vault.neededEpoch == 1 && home.keybagEpochs == [1, 2])
+    try home.unlock(vault, try home.keys())
+    #expect(try vault.secretText(late) == "late")
+  }
+
+  @Test("adds nothing to an access log whose newest entry hangs on former keys, until the password comes")
+  func accessLog() throws {
+    do {
+      let vault = try home.unlocked()
+      vault.log(AccessEvent(.open, .granted, label: "before"))
+      vault.writeAccessLog()
+      let former = try vault.reading { store throws(VaultError) in try store.accessLog(below: .max, limit: 1).first?.row
+      }
+      try home.unlock(vault, try home.rotateKeybag())
+      // As where its entries could not be sealed anew.
+      let row = try #require(former)
+      try vault.writing { store throws(VaultError) in try store.update(row) }
+      vault.settleWhole()
+    }
+    let vault = try admitting()
+    try vault.unlock(try home.sessionKey())
+    vault.log(AccessEvent(.open, .granted, label: "waits"))
+    vault.writeAccessLog()
+    #expect(vault.accessLog.all.count == 1 && vault.accessLog.keys.isEmpty)
+    try home.unlock(vault, try home.keys())
+    vault.writeAccessLog()
+    let entries = try vault.accessLog(below: 0, limit: 9).entries
+    #expect(entries.map(\.event?.label) == ["waits", "before"] && entries.allSatisfy { !$0.isOutOfPlace })
+  }
+
+  @Test("leaves what hangs on former keys to the password, class by class")
+  func former() throws {
+    let device: Int64
+    let ids: [AccessibilityClass: Int64]
+    do {
+      let there = try home.unlocked(on: Home.otherMachine)
+      there.verifyToEnd()
+      device = try there.add(["d": "there"], "there", .afterFirstUnlockThisDeviceOnly)
+    }
+    do {
+      let vault = try home.unlocked()
+      vault.verifyToEnd()
+      ids = try fill(vault)
+      try home.rotate(vault)
+      // The other device's item keeps the former keys in the keybag.
+      #expect(vault.neededEpoch == 1)
+    }
+    #expect(home.keybagEpochs == [1, 2])
+    do {
+      let vault = try admitting()
+      try vault.unlock(try home.sessionKey())
+      try expectSessionOnly(vault, ids)
+      #expect(error { _ = try vault.secretText(device) } != nil)
+      #expect(vault.problems == [] && vault.neededEpoch == 1)
+      // The log is empty: nothing in it hangs on former keys.
+      vault.log(AccessEvent(.open, .granted, label: "first"))
+      vault.writeAccessLog()
+      #expect(vault.accessLog.all.isEmpty && vault.neededEpoch == 1)
+    }
+    do {
+      let vault = try admitting()
+      try vault.unlock(try home.sessionKey())
+      vault.log(AccessEvent(.open, .granted, label: "second"))
+      vault.writeAccessLog()
+      #expect(vault.accessLog.all.isEmpty)
+      try home.unlock(vault, try home.keys())
+      let entries = try vault.accessLog(below: 0, limit: 9).entries
+      #expect(entries.map(\.event?.label) == ["second", "first"] && entries.allSatisfy { !$0.isOutOfPlace })
+    }
+    let there = try admitting(on: Home.otherMachine)
+    try there.unlock(try home.sessionKey())
+    #expect(error { _ = try there.secretText(device) } == .isLocked)
+    #expect(there.problems == [])
+    #expect(try there.secretText(try #require(ids[.afterFirstUnlock])) == AccessibilityClass.afterFirstUnlock.name)
+    try home.unlock(there, try home.keys())
+    #expect(try there.secretText(device) == "there")
+  }
+}
+
+extension Home {
+  fileprivate var keybagEpochs: [UInt32] { ((try? Keybag(decoding: read("keybag")))?.epochs ?? []).map(\.number) }
+}
