@@ -24,6 +24,7 @@ SWIFTFLAGS ?=
 export LATCHKEY_LIBEXECDIR := $(LIBEXECDIR)
 # The interpreter that sees Debian's python3-* packages.
 PYTHON     ?= /usr/bin/python3
+PYTEST     := $(PYTHON) -m pytest -p no:cacheprovider
 
 BUILD_PACKAGES := libsodium-dev libpam0g-dev libsystemd-dev libgcrypt20-dev libsqlite3-dev libyaml-dev libtss2-dev \
   pkg-config
@@ -38,9 +39,9 @@ BENCH_PACKAGES := gnome-keyring
 PACKAGES       := $(BUILD_PACKAGES) $(TEST_PACKAGES)
 
 PROGRAMS := latchkeyd latchkey-derive latchkey-prompt latchkey-deviced latchkey
-# Tests that mostly wait, each for parts of its own, run three at a time. The rest has time limits to keep, or takes all.
+# Tests that mostly wait, each for parts of its own, run three at a time. Programs have time limits to keep: beside
+# them is the fuzzing alone, which gives way.
 SUITES   := Tests/PAMModule Tests/Integration Tests/Desktop
-ALONE    := Tests/Programs Tests/Fuzz
 JOBS     ?= 3
 
 # How long `make fuzz` runs, all targets together.
@@ -144,8 +145,10 @@ run: deps build ## a throwaway session with its own vault, and a tour of it
 # Each part runs even if one before it failed; the outcome is that of all.
 test: deps build ## unit tests, then the PAM module, whole programs, and a booted system (as root)
 	@failed=; swift test $(SWIFTFLAGS) || failed="swift-test"; \
-	for s in $(SUITES:%="-n $(JOBS) %") $(ALONE); do \
-	  $(PYTHON) -m pytest -p no:cacheprovider $$s || failed="$$failed $$s"; done; \
+	for s in $(SUITES); do $(PYTEST) -n $(JOBS) $$s || failed="$$failed $$s"; done; \
+	mkdir -p .build; nice $(PYTEST) Tests/Fuzz >.build/fuzz.log 2>&1 & fuzz=$$!; \
+	$(PYTEST) Tests/Programs || failed="$$failed Tests/Programs"; \
+	wait $$fuzz || failed="$$failed Tests/Fuzz"; cat .build/fuzz.log; \
 	test -z "$$failed" || { echo "failed: $$failed"; exit 1; }
 
 # On a machine that does nothing else. The vaults are on the file system of /var/tmp; BENCHFLAGS=--below=DIR names another.
@@ -154,11 +157,11 @@ bench: build ## latchkeyd beside gnome-keyring: a table of ratios; below 15 minu
 	$(PYTHON) Tests/Benchmark/benchmark $(BENCHFLAGS)
 
 fuzz: deps build fuzz-build ## bad input for FUZZ_SECONDS (600): bus, control socket, every parser; damage of every byte
-	FUZZ_SECONDS=$(FUZZ_SECONDS) $(PYTHON) -m pytest -p no:cacheprovider -s Tests/Fuzz
+	FUZZ_SECONDS=$(FUZZ_SECONDS) $(PYTEST) -s Tests/Fuzz
 	LATCHKEY_EVERY_BYTE=1 swift test $(SWIFTFLAGS) --filter VaultTests.DamageTests
 
 kills: deps build ## the daemon killed at KILLS (500) random moments under load: nothing acknowledged is lost
-	LATCHKEY_KILLS=$(KILLS) $(PYTHON) -m pytest -p no:cacheprovider -s Tests/Integration/test_load.py
+	LATCHKEY_KILLS=$(KILLS) $(PYTEST) -s Tests/Integration/test_load.py
 
 # That package asks whether it can import Security, and which of the two is compiled first is not defined: the second time
 # ours is there for certain.

@@ -6,19 +6,16 @@ import Sodium
 public struct SessionDelivery: ~Copyable {
   /// The vault that the key is for: 16 bytes.
   public let vault: [UInt8]
-  /// The keybag's generation.
-  public let generation: UInt64
   /// The key, and the generation of tier keys that it is of.
   public let key: SessionKey
 
-  // vault, generation, the key's generation
-  private static let headSize = 16 + 8 + 4
+  // vault, the key's generation
+  private static let headSize = 16 + 4
   static let size = headSize + Key.size
 
   /// Puts them together.
-  public init(vault: [UInt8], generation: UInt64, key: consuming SessionKey) {
+  public init(vault: [UInt8], key: consuming SessionKey) {
     self.vault = vault
-    self.generation = generation
     self.key = key
   }
 
@@ -30,7 +27,6 @@ public struct SessionDelivery: ~Copyable {
     var head = ByteWriter()
     head.put(prefix)
     head.put(vault)
-    head.number(generation)
     head.number(key.epoch)
     var packet = try SecureBytes(count: prefix.count + SessionDelivery.size)
     packet.write(head.bytes.span.bytes, at: 0)
@@ -42,10 +38,9 @@ public struct SessionDelivery: ~Copyable {
   init?(decoding packet: RawSpan) {
     guard packet.byteCount == SessionDelivery.size else { return nil }
     var head = ByteReader(packet.extracting(first: SessionDelivery.headSize).withUnsafeBytes { Array($0) })
-    guard let vault = try? head.take(16), let generation = try? head.number(UInt64.self),
-      let epoch = try? head.number(UInt32.self),
+    guard let vault = try? head.take(16), let epoch = try? head.number(UInt32.self),
       let key = try? Key(copying: packet.extracting(droppingFirst: SessionDelivery.headSize))
     else { return nil }
-    self.init(vault: vault, generation: generation, key: SessionKey(epoch: epoch, key: key))
+    self.init(vault: vault, key: SessionKey(epoch: epoch, key: key))
   }
 }

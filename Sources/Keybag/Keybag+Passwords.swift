@@ -34,6 +34,16 @@ extension Keybag {
 }
 
 extension Keybag.Opened {
+  /// How old an unproven password is before it may end others where no login or screen locker took it, in seconds.
+  private static let youth: UInt64 = 86_400
+
+  /// Whether the password that opened may end others where it was only asked for: one that is new, and that nothing but
+  /// such a question has seen since, may be a code of another factor, which PAM left in its place.
+  public func mayEndOthers(now: UInt64 = Process.time) -> Bool {
+    let opener = keybag.protectors[protector]
+    return opener.state != .unproven || keybag.passwordCount < 2 || now >= opener.created + Self.youth
+  }
+
   /// The keybag that `password` opens as well, unproven and in front, one generation later; nil where one that is proven
   /// has it already. Where it was chosen before and never used, its time begins again.
   ///
@@ -55,6 +65,14 @@ extension Keybag.Opened {
       password: password, root: root, vault: keybag.vault, state: .unproven, cost: cost,
       retireAfter: now + Keybag.unprovenTime)
     return try adding(made)
+  }
+
+  /// The keybag with the password that opened in front, and its time begun again, one generation later; nil where that
+  /// has no end: it is proven, or it founded the vault.
+  public borrowing func renewing(now: UInt64 = Process.time) throws(KeybagError) -> Keybag? {
+    let opener = keybag.protectors[protector]
+    guard opener.state == .unproven, opener.retireAfter != 0 else { return nil }
+    return try adding(opener.renewed(until: now + Keybag.unprovenTime))
   }
 
   /// The keybag with a password's protector in front, one generation later. Costs no Argon2id.

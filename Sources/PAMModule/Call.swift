@@ -87,11 +87,14 @@ struct Call {
     // Another session on the same handle has another end.
     Budget.logout.renew(in: handle)
     let user = Item.user.text(of: handle)
-    let token = Token.kept(of: user, in: handle)
+    var token = Token.kept(of: user, in: handle)
     let before = Token.keptBefore(of: user, in: handle)
-    // The home folder that has the vault may be there only now.
-    if !before.isEmpty { _ = change(to: token, from: before) }
-    runWithinBudget(.openSession, token: token, mayFound: !Token.isFormer(in: handle))
+    var mayFound = !Token.isFormer(in: handle)
+    // The home folder that has the vault may be there only now. Where it still takes nothing, the former one opens it.
+    if !before.isEmpty, !(change(to: token, from: before)?.takesNewPassword ?? false) {
+      (token, mayFound) = (before, false)
+    }
+    runWithinBudget(.openSession, token: token, mayFound: mayFound)
   }
 
   func closeSession() {
@@ -114,10 +117,10 @@ struct Call {
     let outcome = change(to: new, from: before)
     guard !kept.isEmpty else { return }
     // The session opens with the one that the vault knows, and only the new one founds any.
-    guard let outcome, outcome.takesNewPassword else { return Token.becomesFormer(in: handle) }
-    var isFound = true
-    if case .noVault = outcome { isFound = false }
-    guard Token.keep(new, before: isFound ? .empty : before, of: user, in: handle) else {
+    guard let outcome, outcome.takesNewPassword || outcome.mayBeOtherLater else {
+      return Token.becomesFormer(in: handle)
+    }
+    guard Token.keep(new, before: outcome.mayBeOtherLater ? before : .empty, of: user, in: handle) else {
       Log.write(LOG_ERR, "no memory for the token", to: handle)
       return Token.becomesFormer(in: handle)
     }
@@ -137,12 +140,14 @@ struct Call {
     request.append(field: new)
     request.append(field: former)
     guard let ending = send(request, until: Deadline(after: Budget.change)) else { return nil }
-    guard case .answered(let outcome) = ending else {
-      report(ending)
-      return nil
+    switch ending {
+    case .answered(.servicesUnbelieved): report(ending)
+    case .answered(let outcome):
+      log(outcome.priority, outcome.changeText)
+      return outcome
+    default: report(ending)
     }
-    log(outcome.priority, outcome.changeText)
-    return outcome
+    return nil
   }
 
   /// Asks for the passphrase that a prompt of latchkeyd's is about, and lets the helper open the collection with it. The

@@ -67,6 +67,14 @@ enum Outcome: UInt8 {
     }
   }
 
+  /// Whether the vault may be another thing when the session opens: its home is mounted then, or there is room again.
+  var mayBeOtherLater: Bool {
+    switch self {
+    case .noVault, .homeUnavailable: true
+    default: false
+    }
+  }
+
   var changeText: Literal {
     switch self {
     case .unlocked: "the vault opens with the new password as well"

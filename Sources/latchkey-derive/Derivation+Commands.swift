@@ -15,6 +15,8 @@ extension Derivation {
     let keybag = try load(from: folder)
     let opened = try open(keybag, at: daemon)
     guard keybag.isPasswordless else {
+      // All but this password would end.
+      guard opened.mayEndOthers() else { return .refused }
       let next = try opened.rotated(password: request.token.bytes)
       return try changeKeys(to: try keepingSession(next, of: keybag), of: folder, at: daemon)
     }

@@ -25,15 +25,17 @@ extension Derivation {
   /// The former password opens nothing, as it was set elsewhere. The new one may be what the vault knows; else it opens
   /// nothing either.
   private borrowing func changeBack(_ keybag: Keybag) throws(KeybagError) -> DeriveResult {
-    do throws(KeybagError) {
-      _ = try keybag.open(password: request.token.bytes)
-      return .nothingNeeded
-    } catch {
+    let opened: Keybag.Opened
+    do throws(KeybagError) { opened = try keybag.open(password: request.token.bytes) } catch {
       if error == .wrongPassword, let daemon = try? ControlClient(runtime: runtime, uid: account.uid) {
         note(to: daemon)
       }
       throw error
     }
+    // One that was chosen before and never used is the newest again.
+    guard let next = try opened.renewing() else { return .nothingNeeded }
+    try write(next, by: opened, in: try folder())
+    return .unlocked
   }
 
   /// The login password, which PAM has accepted, opens nothing: the former one does, or the recovery code. From now on the
@@ -56,7 +58,11 @@ extension Derivation {
     // Only where its keys open the database: a keybag could have been put there together with keys of its own.
     let result = try deliver(opened, to: daemon)
     guard result == .unlocked else { return result }
-    try write(next, by: opened, in: folder)
+    do throws(KeybagError) { try write(next, by: opened, in: folder) } catch {
+      // What opened now opens nothing at the next lock: who asks for the state is to hear so.
+      note(to: daemon)
+      throw error
+    }
     return .unlocked
   }
 

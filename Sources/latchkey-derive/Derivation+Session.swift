@@ -9,7 +9,9 @@ extension Derivation {
   /// lets this service do so, the device key opens what is readable behind the locked screen.
   borrowing func openWithoutToken() throws -> DeriveResult {
     let daemon = try connect()
-    guard try greet(daemon, .openSession) == nil else { return .nothingNeeded }
+    // Right after the machine started, a TPM may take its time, and a daemon that is just starting waits for it.
+    let limit = admission.mayAsk ? end - 2 * Derivation.deliveryTime : nil
+    guard try greet(daemon, .openSession, until: limit) == nil else { return .nothingNeeded }
     guard admission.mayAsk else { return .nothingNeeded }
     let keybag: Keybag
     do throws(KeybagError) { keybag = try load(from: try folder()) } catch {
@@ -19,7 +21,7 @@ extension Derivation {
     guard let protector = keybag.sessionProtector, let wrapping = protector.deviceWrapping else {
       return .nothingNeeded
     }
-    // Right after the machine started, a TPM may take its time: as long as the daemon can still be told.
+    // As long as the daemon can still be told.
     let secret = try admission.unwrap(
       wrapping.wrapped, context: DeviceSecret.context(vault: keybag.vault, protector: protector.id),
       until: end - Derivation.deliveryTime)
@@ -29,7 +31,7 @@ extension Derivation {
   private borrowing func deliver(
     _ key: consuming SessionKey, of keybag: Keybag, to daemon: borrowing ControlClient
   ) throws -> DeriveResult {
-    let delivery = SessionDelivery(vault: keybag.vault, generation: keybag.generation, key: key)
+    let delivery = SessionDelivery(vault: keybag.vault, key: key)
     return switch try daemon.unlock(delivery, until: deadline()) {
     case .live, .staged: .sessionOpened
     // More is open than this would open, or the machine goes to sleep.

@@ -74,14 +74,15 @@ struct Derivation: ~Copyable {
     let folder = try folder()
     let keybag = try load(from: folder)
     // Of a single password only a second login says that it stays. A daemon that does not say how it is stops no unlock.
-    let proves = request.mayFound && keybag.passwordCount > 1 && (try? isLastStep(daemon)) ?? false
+    let proves = request.mayFound && keybag.passwordCount > 1 && (try? isLastStep()) ?? false
     return try unlock(keybag, of: folder, at: daemon, proving: proves)
   }
 
   /// Whether this is all that there is of the authentication, as with a screen locker or a prompt.
-  private borrowing func isLastStep(_ daemon: borrowing ControlClient) throws(ControlError) -> Bool {
+  private borrowing func isLastStep() throws(ControlError) -> Bool {
     guard !request.isUnlock else { return true }
-    return try daemon.status(until: deadline()).state == .locked
+    // By a connection of its own: a late answer is none to what is asked next.
+    return try ControlClient(runtime: runtime, uid: account.uid).status(until: deadline()).state == .locked
   }
 
   /// The whole stack has accepted the password: founds the vault where there is none, and unlocks.
@@ -175,13 +176,14 @@ struct Derivation: ~Copyable {
 
   /// Says who comes.
   ///
+  /// - Parameter limit: how long the daemon may take, in place of the usual time.
   /// - Returns: what is to be answered when no keys are wanted; nil when they are.
   borrowing func greet(
-    _ daemon: borrowing ControlClient, _ stage: Hello.Stage
+    _ daemon: borrowing ControlClient, _ stage: Hello.Stage, until limit: Int? = nil
   ) throws(ControlError) -> DeriveResult? {
     let hello = Hello(
       stage: stage, service: request.service, tty: request.tty, remoteHost: request.remoteHost, prompt: request.prompt)
-    return switch try daemon.hello(hello, until: deadline()) {
+    return switch try daemon.hello(hello, until: limit ?? deadline()) {
     case .nothing: .nothingNeeded
     case .refused: .refused
     case .keys: nil
@@ -262,7 +264,11 @@ struct Derivation: ~Copyable {
     // Only now is a database certain to be there: from the second generation on a missing one is a loss. The next login
     // tries again if this fails.
     let oldest = keybag.epochs.count > 1 ? (try? daemon.neededEpoch(until: deadline())) ?? 0 : 0
-    if let next = try? opened.dropping(epochsBefore: oldest, proving: proving) {
+    // Not in the expression below, which would be a closure that borrows it.
+    let mayEndOthers = opened.mayEndOthers()
+    if let next = try? opened.dropping(
+      epochsBefore: oldest, proving: proving && (mayEndOthers || !request.isUnlock))
+    {
       try? KeybagFile.replace(with: next, in: folder)
     }
     return result

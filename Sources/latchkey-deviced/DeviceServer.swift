@@ -18,7 +18,7 @@ final class DeviceServer {
 
   /// More connections than this wait in the kernel, until one of these ends.
   private static let connectionLimit = 64
-  /// More of one user are dropped. All who are nobody's here count as one: a person may have 65,536 numbers for containers.
+  /// More of one user are dropped, and so many more may be logins of his, which root begins. All who are nobody's here count as one: a person may have 65,536 numbers for containers.
   private static let userLimit = 8
 
   /// - Parameter idle: after how many seconds without a peer the loop ends; 0 for never.
@@ -36,15 +36,20 @@ final class DeviceServer {
       guard let socket = try? listener.accept() else { return }
       guard let user = try? socket.peer().uid else { continue }
       let isKnown = store.isKnown(user)
-      let same = peers.values.count { $0.isKnown == isKnown && (!isKnown || $0.countsFor == user) }
+      let same = peers.values.count {
+        $0.login == nil && $0.isKnown == isKnown && (!isKnown || $0.user == user)
+      }
       guard same < DeviceServer.userLimit else { continue }
       let number = socket.number
       idle?.pause()
-      peers[number] = DevicePeer(socket, user: user, isKnown: isKnown, loop: loop, store: store) { [unowned self] in
-        peers[number] = nil
-        source?.resume()
-        if peers.isEmpty { idle?.rearm(after: idleTime) }
-      }
+      peers[number] = DevicePeer(
+        socket, user: user, isKnown: isKnown, loop: loop, store: store,
+        hasRoom: { [unowned self] user in peers.values.count { $0.login == user } < DeviceServer.userLimit },
+        ended: { [unowned self] in
+          peers[number] = nil
+          source?.resume()
+          if peers.isEmpty { idle?.rearm(after: idleTime) }
+        })
       if peers.isEmpty { idle?.rearm(after: idleTime) }
     }
     source?.pause()
@@ -53,20 +58,19 @@ final class DeviceServer {
 
 /// One connection. What it may ask is decided by who opened it, and that of root by what it said of itself since.
 private final class DevicePeer {
-  private let user: uid_t
-  private(set) var isKnown: Bool
+  let user: uid_t
+  let isKnown: Bool
   private let socket: LocalSocket
   private let store: DeviceStore
+  /// Whether one more login of a user's may be there.
+  private let hasRoom: (uid_t) -> Bool
   private let ended: () -> Void
   private var source: EventSource?
   private var limit: EventSource?
   private var requests = 0
   /// Whose login it is, once root said so: whoever holds it since then may ask for that user's share of a session, and for
   /// nothing else. It is held by a process that is root no more.
-  private var login: uid_t?
-
-  /// Whose places it takes: logins of a user's take none of root's.
-  var countsFor: uid_t { login ?? user }
+  private(set) var login: uid_t?
 
   /// How long a peer may be silent.
   private static let silenceLimit = Duration.seconds(5)
@@ -75,12 +79,13 @@ private final class DevicePeer {
 
   init?(
     _ socket: consuming LocalSocket, user: uid_t, isKnown: Bool, loop: EventLoop, store: DeviceStore,
-    ended: @escaping () -> Void
+    hasRoom: @escaping (uid_t) -> Bool, ended: @escaping () -> Void
   ) {
     self.socket = socket
     self.user = user
     self.isKnown = isKnown
     self.store = store
+    self.hasRoom = hasRoom
     self.ended = ended
     do {
       limit = try loop.addTimer(after: DevicePeer.silenceLimit) { [weak self] in self?.end() }
@@ -141,8 +146,8 @@ private final class DevicePeer {
           try store.note(generations, ofVault: vault, isBeginning: isBeginning, of: user))
       case .session(let other):
         guard user == 0, other != 0 else { return try DeviceReply.refused("only root says whose login it is") }
+        guard hasRoom(other) else { return try DeviceReply.refused("there are too many logins of that user") }
         login = other
-        isKnown = store.isKnown(other)
       case .malformed: return nil
       }
       return try DeviceReply.done()

@@ -134,8 +134,8 @@ struct ProtectorCommand: ParsableCommand {
         print(
           """
           An older copy of the keybag still opens at such a login, and after 'latchkey rotate' only what was in a copy of the
-          database of the same time. What ends that for all copies is 'latchkey device forget', by root, or to take the service
-          out of /etc/latchkey/services.
+          database of the same time. What ends that for all copies is to take the service out of /etc/latchkey/services.
+          ('latchkey device forget', by root, does as well, and loses every secret that is bound to this device.)
           """)
       }
     }

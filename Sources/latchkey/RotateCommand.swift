@@ -45,6 +45,10 @@ struct RotateCommand: ParsableCommand {
       case .begun:
         throw Failure.declined(
           "there are new keys, but the vault could not take them now. It does at the next unlock; nothing is lost.")
+      case .refused:
+        throw Failure.declined(
+          "that password is new, and no login has shown yet that it stays. Lock the screen and unlock it with that password, "
+            + "or log in again; then this.")
       case let other:
         throw other.failure(
           wrong: "your login password does not open the vault: its own is an older one. Unlock it first.")

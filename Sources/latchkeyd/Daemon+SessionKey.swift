@@ -27,10 +27,10 @@ extension Daemon {
     guard hello.stage == .openSession, case .keys = decide(hello, peer) else {
       return answer(refusal(.refused("this is no login that opens anything"), of: service))
     }
-    let isPresent = delivery.vault == vault.keybag?.vault && delivery.generation == vault.keybag?.generation
+    let isThisVaults = delivery.vault == vault.keybag?.vault
     let arrived = ArrivedSessionKey(delivery.takeKey())
     do {
-      guard isPresent, try vault.recognises(arrived.key) else {
+      guard isThisVaults, try vault.recognises(arrived.key) else {
         return answer(refusal(.wrongKeys, of: service))
       }
     } catch { return answer(refusal(.unusable(error.explanation), of: service)) }

@@ -108,6 +108,8 @@ final class Daemon {
       if vault.verifyStep() { return true }
       presence?.service?.verificationEnded()
       tellProblems()
+      // What an unlock left to this, as a device key that moved: not first in twenty seconds.
+      vault.settle()
     }
     do throws(VaultError) {
       if try vault.rewrapStoredWhileLocked() { return true }
@@ -299,14 +301,15 @@ extension Daemon: ControlHandler {
     try vault.unlock(
       keys.tiers, former: keys.former, opening: opening, liftingMarks: keys.liftsMarks, of: keys.marked,
       mayCreate: keys.founded)
+    // A password, or the code, has shown that it opens the vault.
+    needsFormerPassword = false
+    formerPasswordNotice.forget()
     keysCame()
   }
 
   /// To be called when the vault took keys over.
   func keysCame() {
     idle?.resume()
-    needsFormerPassword = false
-    formerPasswordNotice.forget()
     tellDestroyed()
     // The session's state may be what it was: a collection's own lock is no part of it.
     sessionStateChanged()
@@ -377,7 +380,10 @@ extension Daemon: SessionWatchDelegate {
     vault.seal()
     dropGrants()
     switch reason {
-    case .sessionsEnded, .noSession: vault.forgetOlderFiles()
+    case .sessionsEnded, .noSession:
+      vault.forgetOlderFiles()
+      // Who logs in next is to hear of it as well.
+      formerPasswordNotice.forget()
     // The person who is to read it has not gone.
     case .started, .keysFailed, .hibernation, .putAside: break
     }

@@ -98,12 +98,12 @@ import Testing
   @Test func aSessionsKeyArrivesAsItWasSent() throws {
     let vault = [UInt8](repeating: 9, count: 16)
     let delivery = SessionDelivery(
-      vault: vault, generation: 5, key: SessionKey(epoch: 0x0102_0304, key: try Self.key(7)))
+      vault: vault, key: SessionKey(epoch: 0x0102_0304, key: try Self.key(7)))
     let packet = try delivery.encoded(prefix: [1, 30])
     let told = packet.bytes.withUnsafeBytes { Array($0) }
-    #expect(told == [1, 30] + vault + [5, 0, 0, 0, 0, 0, 0, 0, 4, 3, 2, 1] + [UInt8](repeating: 7, count: 32))
+    #expect(told == [1, 30] + vault + [4, 3, 2, 1] + [UInt8](repeating: 7, count: 32))
     guard case .unlockSession(let read) = ControlConnection.decode(told.span.bytes) else { throw Unread() }
-    #expect(read.vault == vault && read.generation == 5 && read.key.epoch == 0x0102_0304)
+    #expect(read.vault == vault && read.key.epoch == 0x0102_0304)
     #expect(bytes(read.key.key) == [UInt8](repeating: 7, count: 32))
     for size in told.indices {
       if case .unlockSession = ControlConnection.decode(told.span.bytes.extracting(first: size)) { throw Unread() }

@@ -22,16 +22,16 @@ def stack(session, service, text):
 
 
 def prompters(session):
-    """The processes that ask somebody in this session."""
-    found = []
+    """The processes that ask somebody in this session; not what one of them is about to start."""
+    found = {}
     for folder in pathlib.Path("/proc").glob("[0-9]*"):
         try:
             words = (folder / "cmdline").read_bytes().split(b"\0")
+            if words[0].endswith(b"/latchkey-prompt") and str(session.root / "run").encode() in words:
+                found[int(folder.name)] = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
         except OSError:
             continue
-        if words[0].endswith(b"/latchkey-prompt") and str(session.root / "run").encode() in words:
-            found.append(int(folder.name))
-    return found
+    return [process for process, parent in found.items() if parent not in found]
 
 
 # MARK: stacks that deny

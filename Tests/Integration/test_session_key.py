@@ -28,10 +28,8 @@ class Keys:
         self.key = self.keybag.tiers[self.epoch, "C"]
 
     def packet(self, **other):
-        given = {
-            "key": self.key, "epoch": self.epoch, "vault": self.keybag.id, "generation": self.keybag.generation, **other}
-        return packet(
-            UNLOCK_SESSION, given["vault"] + struct.pack("<QI", given["generation"], given["epoch"]) + given["key"])
+        given = {"key": self.key, "epoch": self.epoch, "vault": self.keybag.id, **other}
+        return packet(UNLOCK_SESSION, given["vault"] + struct.pack("<I", given["epoch"]) + given["key"])
 
 
 def admit(session, epoch):
@@ -111,7 +109,6 @@ def test_without_a_protector_for_it_nobody_is_believed(session):
 
 def test_it_is_of_the_keybag_that_is_there(sealed):
     session, keys = sealed
-    assert bring(session, keys.packet(generation=keys.keybag.generation - 1)) == WRONG_KEYS
     assert bring(session, keys.packet(vault=bytes(16))) == WRONG_KEYS
     assert bring(session, keys.packet()) == LIVE
 

@@ -16,6 +16,8 @@ struct PasswordChangeTests {
   /// A keybag that a second login with the old password has proven.
   private func proven() throws -> Keybag { try Keybag.found(with: old, cost: cheap).proving() }
 
+  private func fresh() throws -> Keybag { try Keybag.found(with: old, cost: cheap).keybag }
+
   private func added(_ password: [UInt8], to keybag: Keybag, by opener: [UInt8]) throws -> Keybag {
     try #require(
       try keybag.open(with: opener).addingPassword(password.span.bytes, cost: cheap, now: start))
@@ -66,6 +68,31 @@ struct PasswordChangeTests {
     #expect(next.protectors.map(\.retireAfter) == [start + 13 * day, start + 7 * day, 0])
     #expect(opens(try login(old, next, days: 7), old, new, third) == [true, true, false])
     #expect(opens(try login(new, next), old, new, third) == [false, true, false])
+  }
+
+  @Test("one that nobody used yet and is changed to from nowhere comes to the front as well")
+  func renewed() throws {
+    let keybag = try added(third, to: try added(new, to: try proven(), by: old), by: old)
+    let next = try #require(try keybag.open(with: new).renewing(now: start + 6 * day))
+    #expect(next.protectors.map(\.id) == [1, 0, 2].map { keybag.protectors[$0].id })
+    #expect(next.protectors.map(\.retireAfter) == [start + 13 * day, start + 7 * day, 0])
+    let (proven, founding) = (try keybag.open(with: old).renewing(), try fresh().open(with: old).renewing())
+    #expect(proven == nil && founding == nil)
+  }
+
+  @Test("by one that is unproven, beside others and younger than a day ends no other")
+  func young() throws {
+    let keybag = try added(new, to: try proven(), by: old)
+    let made = keybag.protectors[0].created
+    #expect(try mayEnd(keybag, by: new, at: made) == false && mayEnd(keybag, by: new, at: made + day - 1) == false)
+    #expect(try mayEnd(keybag, by: new, at: made + day))
+    #expect(try mayEnd(keybag, by: old, at: made))
+    #expect(try mayEnd(try fresh(), by: old, at: made))
+    #expect(try mayEnd(try login(new, keybag), by: new, at: made))
+  }
+
+  private func mayEnd(_ keybag: Keybag, by password: [UInt8], at now: UInt64) throws -> Bool {
+    try keybag.open(with: password).mayEndOthers(now: now)
   }
 
   @Test("a password is tried on the proven one first, which costs no time of those that were refused")

@@ -155,9 +155,10 @@ def test_the_session_opens_with_the_new_one(expired, result):
     assert [request["flags"] for request in expired.requests] == [0, 0, 0]
 
 
-def test_where_the_home_folder_is_mounted_by_the_session_the_vault_is_told_then(expired):
-    """No vault was there when the password was changed."""
-    expired.behave("answer 3")
+@pytest.mark.parametrize("answer", [3, 10])
+def test_where_the_home_folder_is_mounted_by_the_session_the_vault_is_told_then(expired, answer):
+    """No vault was there when the password was changed, or its folder was not to be entered."""
+    expired.behave(f"answer {answer}")
     with expired.pausing(
             "auth", "chauthtok", "pause", "open", "pause", PAM_OLDAUTHTOK=TOKEN, PAM_AUTHTOK=NEW) as process:
         await_pause(process)
@@ -174,6 +175,18 @@ def test_where_the_home_folder_is_mounted_by_the_session_the_vault_is_told_then(
     assert [request["flags"] for request in expired.requests] == [0] * 4
 
 
+@pytest.mark.parametrize("behaviour", ["answer 5", "answer 10", "silent"])
+def test_where_it_still_takes_nothing_then_the_former_one_opens_it(expired, behaviour):
+    expired.behave("answer 10")
+    with expired.pausing("auth", "chauthtok", "pause", "open", PAM_OLDAUTHTOK=TOKEN, PAM_AUTHTOK=NEW) as process:
+        await_pause(process)
+        expired.behave(behaviour)
+        process.communicate("x")
+    told = ("changePassword", NEW.encode(), TOKEN.encode())
+    assert sent(expired) == [("authenticate", TOKEN.encode(), None), told, told, ("openSession", TOKEN.encode(), None)]
+    assert [request["flags"] for request in expired.requests] == [0, 0, 0, 1]
+
+
 @pytest.mark.parametrize("size", [1, 4096])
 def test_the_longest_passwords_wait_for_the_session(expired, size):
     expired.behave("answer 3")
@@ -182,7 +195,7 @@ def test_the_longest_passwords_wait_for_the_session(expired, size):
         ("openSession", b"n" * size, None), ("openSession", b"", None)]
 
 
-@pytest.mark.parametrize("behaviour", ["answer 5", "answer 7", "answer 9", "answer 10", "answer 23", "silent", "hang", "garbage"])
+@pytest.mark.parametrize("behaviour", ["answer 5", "answer 7", "answer 9", "answer 23", "silent", "hang", "garbage"])
 def test_what_the_vault_does_not_know_opens_nothing_and_the_former_one_founds_nothing(expired, behaviour):
     """Where the helper could not be told, the former one still opens the vault; but none is founded with it."""
     (expired.helper.parent / "behaviour").write_text("first 0 0")

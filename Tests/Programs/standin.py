@@ -178,8 +178,8 @@ class Daemon:
             self.deliveries.append(Delivery(packet))
             return self._next("outcome", UNLOCK)
         if operation == UNLOCK_SESSION:
-            # Vault, generation, epoch, tier key C.
-            self.sessions.append(struct.unpack("<2x16sQI32s", packet))
+            # Vault, epoch, tier key C.
+            self.sessions.append(struct.unpack("<2x16sI32s", packet))
             return self._next("outcome", UNLOCK)
         if operation == DEVICE_SECRET:
             kind, vault, protector, public_key = struct.unpack("<2xB16s16s32s", packet)

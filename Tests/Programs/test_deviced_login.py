@@ -163,8 +163,9 @@ def test_in_a_tpm_as_well(sealed):
 
 
 @as_root
-def test_logins_of_a_users_take_his_places_and_none_of_roots(service):
-    """However many of them wait for something: another user's login still comes through, and so does what root asks."""
+def test_logins_of_a_users_have_places_of_their_own(service):
+    """However many of them wait for something: another user's login still comes through, and so does what root asks, and what
+    the user's daemon does."""
     wrapped = wrapped_for(service, DAEMON)
     crowd = [service.peer() for _ in range(8)]
     try:
@@ -174,8 +175,10 @@ def test_logins_of_a_users_take_his_places_and_none_of_roots(service):
             login.login_of(DAEMON)
             assert login.unwrap(wrapped, LOGIN) == SHARE
             root.move(HOST)
-        with service.peer(NOBODY) as peer, pytest.raises(ConnectionResetError):
+        with service.peer(NOBODY) as peer:
             peer.identity()
+        with service.peer() as ninth:
+            assert outcome(ninth.login_of, NOBODY) == REFUSED
     finally:
         for peer in crowd:
             peer.close()

@@ -87,21 +87,25 @@ def test_a_login_with_the_former_one_leaves_both_for_a_week(changed):
     assert states(changed) == [UNPROVEN, PROVEN]
 
 
-@as_root
-def test_after_a_week_of_the_former_one_the_new_one_ends(changed, folder):
-    daemon = changed.daemon()
-    clock = folder / "clock.so"
-    source = folder / "clock.c"
+def clock(folder, seconds):
+    """A library in which it is so much later."""
+    library, source = folder / f"clock{seconds}.so", folder / "clock.c"
     source.write_text(
         "#include <time.h>\n#include <dlfcn.h>\n#include <stddef.h>\n"
         "int clock_gettime(clockid_t c, struct timespec *t) {\n"
         "  int r = ((int (*)(clockid_t, struct timespec *))dlsym(RTLD_NEXT, \"clock_gettime\"))(c, t);\n"
-        f"  if (c == CLOCK_REALTIME) t->tv_sec += {WEEK};\n  return r;\n}}\n"
-        f"time_t time(time_t *p) {{ time_t t = ((time_t (*)(time_t *))dlsym(RTLD_NEXT, \"time\"))(NULL) + {WEEK};"
+        f"  if (c == CLOCK_REALTIME) t->tv_sec += {seconds};\n  return r;\n}}\n"
+        f"time_t time(time_t *p) {{ time_t t = ((time_t (*)(time_t *))dlsym(RTLD_NEXT, \"time\"))(NULL) + {seconds};"
         "if (p) *p = t; return t; }\n")
-    subprocess.run(["cc", "-D_GNU_SOURCE", "-shared", "-fPIC", "-o", clock, source], check=True)
-    clock.chmod(0o755)
-    assert preloaded(changed, clock, OPEN).result() == UNLOCKED
+    subprocess.run(["cc", "-D_GNU_SOURCE", "-shared", "-fPIC", "-o", library, source], check=True)
+    library.chmod(0o755)
+    return library
+
+
+@as_root
+def test_after_a_week_of_the_former_one_the_new_one_ends(changed, folder):
+    daemon = changed.daemon()
+    assert preloaded(changed, clock(folder, WEEK), OPEN).result() == UNLOCKED
     assert states(changed) == [PROVEN] and opens(changed, PASSWORD, NEW) == [True, False]
     assert daemon.notes == 1
 
@@ -114,12 +118,30 @@ def test_only_keys_that_were_taken_prove_a_password(changed, outcome, left):
 
 
 @pytest.mark.parametrize("service, state, left", [
-    ("i3lock", LOCKED, 1), ("i3lock", SEALED, 2), ("login", SEALED, 2), (UNLOCK, SEALED, 1), (UNLOCK, LOCKED, 1)])
-def test_a_locker_and_a_prompt_prove_it_as_no_session_follows(changed, service, state, left):
+    ("i3lock", LOCKED, 1), ("i3lock", SEALED, 2), ("login", SEALED, 2), (UNLOCK, SEALED, 2), (UNLOCK, LOCKED, 2)])
+def test_a_locker_proves_it_as_no_session_follows(changed, service, state, left):
     changed.daemon().status = status(state=state)
     assert changed.run(AUTHENTICATE, token=NEW, service=service) == UNLOCKED
     assert len(states(changed)) == left
     assert opens(changed, PASSWORD) == [left == 2]
+
+
+@as_root
+def test_a_prompt_proves_it_when_it_is_a_day_old(changed, folder):
+    """What is younger may be another factor's code."""
+    changed.daemon()
+    for seconds, left in ((86_300, 2), (86_500, 1)):
+        fields = {"token": NEW, "service": UNLOCK}
+        assert preloaded(changed, clock(folder, seconds), AUTHENTICATE, **fields).result() == UNLOCKED
+        assert len(states(changed)) == left
+    assert opens(changed, PASSWORD, NEW) == [False, True]
+
+
+def test_new_keys_hang_on_no_password_that_may_be_a_code(changed):
+    changed.daemon()
+    before = changed.keybag.read_bytes()
+    assert changed.run(ROTATE, token=NEW) == REFUSED and changed.keybag.read_bytes() == before
+    assert changed.run(ROTATE) == UNLOCKED and states(changed) == [PROVEN]
 
 
 def test_a_locker_proves_nothing_of_the_only_password(resident, new_keybag):
@@ -128,7 +150,7 @@ def test_a_locker_proves_nothing_of_the_only_password(resident, new_keybag):
     assert resident.keybag.read_bytes() == new_keybag
 
 
-@pytest.mark.parametrize("operation, service", [(OPEN, "login"), (AUTHENTICATE, "i3lock"), (AUTHENTICATE, UNLOCK)])
+@pytest.mark.parametrize("operation, service", [(OPEN, "login"), (AUTHENTICATE, "i3lock")])
 def test_what_may_be_no_login_password_proves_none(changed, operation, service):
     changed.daemon().status = status(state=LOCKED)
     assert changed.run(operation, token=NEW, service=service, flags=NO_FOUND) == UNLOCKED
@@ -177,8 +199,14 @@ def test_back_to_what_the_vault_knows_is_no_news(changed):
     """Changed elsewhere, then by the person to the one from before that."""
     daemon, before = changed.daemon(), changed.keybag.read_bytes()
     assert change(changed, PASSWORD, "set by root") == NOTHING_NEEDED
-    assert change(changed, NEW, "set by root") == NOTHING_NEEDED
     assert daemon.notes == 0 and changed.keybag.read_bytes() == before
+    # One that no login used yet is the newest again.
+    assert change(changed, THIRD, PASSWORD) == UNLOCKED
+    last = protectors(changed)[0]
+    assert change(changed, NEW, "set by root") == UNLOCKED
+    assert protectors(changed)[1] == last and states(changed) == [UNPROVEN, UNPROVEN, PROVEN]
+    assert changed.run(OPEN, token=NEW) == UNLOCKED and opens(changed, THIRD, NEW, PASSWORD) == [False, True, False]
+    assert daemon.notes == 2
 
 
 def test_at_most_four(changed):

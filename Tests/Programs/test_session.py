@@ -92,7 +92,7 @@ def test_the_login_brings_tier_key_c_and_nothing_else(guest, new_keybag):
     unlocked, session = keys_of(guest, daemon)
     daemon.packets.clear()
     assert arrive(guest) == SESSION_OPENED
-    assert daemon.sessions == [(new_keybag[12:28], bag(guest).generation, 1, session)]
+    assert daemon.sessions == [(new_keybag[12:28], 1, session)]
     assert daemon.deliveries == [] and daemon.hellos[-1] == ("openSession", BY, "tty1", "")
     everything = b"".join(daemon.packets)
     assert session in everything and unlocked not in everything
@@ -449,13 +449,13 @@ def test_new_keys_keep_it_with_another_secret(guest):
     assert bag(guest).kinds == [PASSWORD_KIND, SESSION] and bag(guest).epochs == [1, 2]
     _, after = keys_of(guest, daemon)
     assert arrive(guest) == SESSION_OPENED
-    assert daemon.sessions[-1][2:] == (2, after) and after != before
+    assert daemon.sessions[-1][1:] == (2, after) and after != before
     daemon.needed = bytes([VERSION, NEEDED_EPOCH]) + struct.pack("<I", 2)
     assert guest.run(AUTHENTICATE) == UNLOCKED and bag(guest).epochs == [2]
-    assert arrive(guest) == SESSION_OPENED and daemon.sessions[-1][2:] == (2, after)
+    assert arrive(guest) == SESSION_OPENED and daemon.sessions[-1][1:] == (2, after)
     # The old one, in the place of the new one, has the former key and no other.
     guest.write(guest.keybag, old)
-    assert arrive(guest) == SESSION_OPENED and daemon.sessions[-1][2:] == (1, before)
+    assert arrive(guest) == SESSION_OPENED and daemon.sessions[-1][1:] == (1, before)
 
 
 @as_root
@@ -487,7 +487,7 @@ def test_removed_it_opens_nothing_but_an_old_copy_does_until_the_keys_change(gue
     assert bag(guest).kinds == [PASSWORD_KIND]
     assert arrive(guest) == NOTHING_NEEDED and daemon.sessions == []
     guest.write(guest.keybag, old)
-    assert arrive(guest) == SESSION_OPENED and daemon.sessions[-1][3] == key
+    assert arrive(guest) == SESSION_OPENED and daemon.sessions[-1][2] == key
 
 
 @as_root
@@ -502,4 +502,4 @@ def test_another_password_keeps_it(guest):
     assert guest.run(RECOVER, token=code, password="another one") == UNLOCKED
     assert sorted(bag(guest).kinds) == [PASSWORD_KIND, CODE, SESSION]
     assert guest.run(AUTHENTICATE, token="another one") == UNLOCKED
-    assert arrive(guest) == SESSION_OPENED and daemon.sessions[-1][3] == key
+    assert arrive(guest) == SESSION_OPENED and daemon.sessions[-1][2] == key

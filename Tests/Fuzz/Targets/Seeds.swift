@@ -69,7 +69,7 @@ extension Target {
       DeviceSecretRequest(.new(vault: name, protector: name), publicKey: publicKey).encode(into: &new)
       let number: [UInt8] = [1, 0, 0, 0, 0, 0, 0, 0]
       let session = SessionDelivery(
-        vault: [UInt8](repeating: 7, count: 16), generation: 2, key: SessionKey(epoch: 1, key: try Key.random()))
+        vault: [UInt8](repeating: 7, count: 16), key: SessionKey(epoch: 1, key: try Key.random()))
       let key = try session.encoded(prefix: ControlPacket.begin(.unlockSession).bytes)
       return [
         out.bytes, keys.bytes.withUnsafeBytes { Array($0) }, more.bytes.withUnsafeBytes { Array($0) }, [1, 3], [1, 4],
