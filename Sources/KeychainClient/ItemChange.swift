@@ -21,7 +21,7 @@ struct ItemChange: Equatable {
     protection = asksForAnything && former != wanted ? wanted : nil
     let accessible = asksForAnything || former.accessible == wanted.accessible ? nil : wanted.accessible
     let text = WrittenItem(new, former: found)
-    let isSame = text.label == found.label && text.attributes == found.attributes && accessible == nil
+    let isSame = text.isSame(as: found) && accessible == nil
     written = VaultLink.Change(path: found.path, item: isSame ? nil : text, accessible: accessible)
   }
 }

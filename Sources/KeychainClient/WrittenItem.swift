@@ -36,14 +36,19 @@ struct WrittenItem: Equatable {
     let marks = [OwnName.itemClass, OwnName.accessGroup, OwnName.synchronizable, OwnName.key, OwnName.schema]
     let labelName = OwnName.of(.label)
     attributes.merge(own.attributes.filter { !marks.contains($0.key) && $0.key != labelName }) { _, new in new }
-    var label = former.label
-    if let given = item.attributes[.label], given != former.labelValue {
-      label = own.label
-      attributes[labelName] = own.attributes[labelName]
-    } else {
-      attributes[labelName] = former.attributes[labelName]
+    guard item.attributes[.label] != nil else {
+      self.init(label: former.label, attributes: attributes)
+      return
     }
-    self.init(label: label, attributes: attributes)
+    attributes[labelName] = own.attributes[labelName]
+    self.init(label: own.label, attributes: attributes)
+  }
+
+  /// Whether an item is just so already: byte by byte, as two spellings of an accent are one text to Swift.
+  func isSame(as item: FoundItem) -> Bool {
+    func same(_ one: String, _ other: String?) -> Bool { other.map { one.utf8.elementsEqual($0.utf8) } ?? false }
+    return same(label, item.label) && attributes.count == item.attributes.count
+      && attributes.allSatisfy { same($0.value, item.attributes[$0.key]) }
   }
 
   private init(label: String, attributes: [String: String]) {
