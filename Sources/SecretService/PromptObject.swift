@@ -43,7 +43,7 @@ final class Prompt {
     let place: CollectionPlace
     switch purpose {
     case .unlock: return nil
-    case .store(let item): place = item.collection
+    case .store(let item): place = item.new.collection
     case .change(let change): place = change.item.collection
     }
     return if case .vault(let id) = place { id } else { nil }
