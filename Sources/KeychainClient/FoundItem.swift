@@ -16,6 +16,9 @@ struct FoundItem: Equatable {
 
   /// Its object.
   let path: String
+  /// How long an identifier is.
+  static let identifierSize = 24
+
   /// What names it for good.
   let identifier: Data
   let attributes: [String: String]

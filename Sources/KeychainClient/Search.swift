@@ -68,6 +68,8 @@ struct Search {
 
   private func attempt(_ person: Person, on access: VaultAccess) throws(ItemFailure) -> Matches {
     if let reference = query.reference {
+      // One of another vault, as a program's settings may bring along.
+      guard reference.identifier.count == FoundItem.identifierSize else { return Matches() }
       let found = try access.with(.reading) { link throws(BusError) in
         try link.read(reference.identifier, secret: wantsSecrets)
       }

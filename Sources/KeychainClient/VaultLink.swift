@@ -19,6 +19,8 @@ final class VaultLink {
   ///
   /// - Parameter reuse: for how many seconds an answer of the person's is for reading again; 0 for one use.
   init(reuse: UInt32 = 0) throws(ConnectionFailure) {
+    // Harmless where the program has done so itself.
+    do { try Sodium.initialize() } catch { throw .broken(.failed("libsodium did not start")) }
     connection = try ServiceConnection()
     do throws(BusError) {
       channel = try SecretChannel(connection)
