@@ -79,7 +79,7 @@ $(PROGRAMS:%=$(BUILT)/%) $(PAM_MODULE):
 FILL = sed -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@LIBEXECDIR@|$(LIBEXECDIR)|g'
 
 # D-Bus interfaces, under names of our own: another package may lay org.freedesktop.*.
-INTERFACES = Secrets Vault Item Keychain
+INTERFACES = Secrets Vault Item Keychain Prompt
 
 # Those that are Latchkey's own; see pam/README.md.
 PAM_SERVICES = latchkey-unlock latchkey-collection latchkey-item latchkey-presence latchkey-biometry

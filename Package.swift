@@ -81,7 +81,8 @@ let package = Package(
     .target(
       name: "Prompts", dependencies: ["CLinux", "Control", "Keybag", "Posix", "Systemd"], swiftSettings: strict),
     .target(
-      name: "SecretService", dependencies: ["Gcrypt", "Keybag", "Posix", "Prompts", "Sodium", "Systemd", "Vault"],
+      name: "SecretService",
+      dependencies: ["Control", "Gcrypt", "Keybag", "Posix", "Prompts", "Sodium", "Systemd", "Vault"],
       swiftSettings: strict),
 
     // A client's way to the vault, as every program has it.

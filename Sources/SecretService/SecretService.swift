@@ -82,6 +82,7 @@ public final class SecretService {
       try bus.export(keychainInterface, below: ObjectPath.root) { $0 == ObjectPath.root },
       try bus.export(sessionInterface, below: ObjectPath.sessions) { [unowned self] in sessions[$0] != nil },
       try bus.export(promptInterface, below: ObjectPath.prompts) { [unowned self] in prompts[$0] != nil },
+      try bus.export(toldPromptInterface, below: ObjectPath.prompts) { [unowned self] in prompts[$0] != nil },
       try bus.export(portalInterface, below: PortalRequest.portal) { $0 == PortalRequest.portal },
       try bus.export(portalRequestInterface, below: PortalRequest.prefix) { [unowned self] path in
         portalRequests.keys.contains { $0.handle == path }

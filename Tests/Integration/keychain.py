@@ -1,151 +1,194 @@
-"""A program that calls the SecItem functions: Tests/KeychainCaller, told what to call."""
+"""A client of org.latchkey.Keychain and of org.latchkey.Prompt, and a person before windows of which all is known."""
 
-import base64
-import json
-import os
-import pathlib
-import select
-import shutil
-import subprocess
-import tempfile
+import time
+import urllib.parse
+from typing import NamedTuple
 
-import pytest
-from session import REPOSITORY
+from gi.repository import Gio, GLib
+from peer import ITEM, LIMIT, NOTHING, PROMPT, ROOT, SECRETS, Failure, attributes_of, octets
 
-SUCCESS = 0
-PARAM = -50
-IO = -36
-CANCELED = -128
-MISSING_ENTITLEMENT = -34018
-NOT_AVAILABLE = -25291
-AUTH_FAILED = -25293
-DUPLICATE = -25299
-NOT_FOUND = -25300
-NOT_ALLOWED = -25308
-# Longer than any call takes that waits for nobody.
-PATIENCE = 30.0
-
-FAIL = {"u_AuthUI": "u_AuthUIF"}
-SKIP = {"u_AuthUI": "u_AuthUIS"}
-DATA = {"r_Data": True}
-ATTRIBUTES = {"r_Attributes": True}
-REFERENCE = {"r_PersistentRef": True}
-ALL = {"m_Limit": "m_LimitAll"}
+KEYCHAIN, TOLD_PROMPT = "org.latchkey.Keychain", "org.latchkey.Prompt"
+DUPLICATE = "org.latchkey.Error.Duplicate"
+READABLE, LOCKED, ASKS = range(3)
 
 
-def data(value):
-    """Bytes, as they stand in a query."""
-    return {"data": base64.b64encode(value).decode()}
+class Item(NamedTuple):
+    """An item as the interface tells of it."""
+
+    path: str
+    identifier: bytes
+    attributes: dict
+    label: str
+    created: int
+    modified: int
+    accessible: str
+    require: str
+    state: int
+    is_known: bool
 
 
-def octets(value):
-    """The bytes of a result."""
-    return base64.b64decode(value["data"])
+class Found(NamedTuple):
+    screen_locked: bool
+    items: list
+    # By path.
+    secrets: dict
+
+    @property
+    def paths(self):
+        return [item.path for item in self.items]
 
 
-def secret(value):
-    return {"v_Data": data(value)}
+def found(answer):
+    screen_locked, items, secrets = (answer.get_child_value(index) for index in range(3))
+    return Found(
+        screen_locked.unpack(),
+        [Item(*item)._replace(identifier=bytes(item[1])) for item in items.unpack()],
+        {path: bytes(secret[2]) for path, secret in secrets.unpack().items()},
+    )
 
 
-def generic(service="mail", account="anna", **more):
-    return {"class": "genp", "svce": service, "acct": account, **more}
+def find(peer, *sets, limit=0, session=NOTHING):
+    parameters = GLib.Variant("(aa{ss}uo)", (list(sets), limit, session))
+    return found(peer.raw(ROOT, KEYCHAIN, "Find", parameters))
 
 
-def internet(server="example.com", account="anna", **more):
-    return {"class": "inet", "srvr": server, "acct": account, "ptcl": "htps", "port": 443, **more}
+def read(peer, identifier, session=NOTHING):
+    parameters = GLib.Variant.new_tuple(octets(identifier), GLib.Variant("o", session))
+    return found(peer.raw(ROOT, KEYCHAIN, "Read", parameters))
 
 
-@pytest.fixture(scope="session")
-def keychain_caller():
-    """The program, where a session's user can read it. LATCHKEY_CALLER names one that is there already."""
-    with tempfile.TemporaryDirectory(prefix="latchkey-caller-", dir="/tmp") as folder:
-        os.chmod(folder, 0o755)
-        built = os.environ.get("LATCHKEY_CALLER")
-        if built is None:
-            command = ["swift", "build", "--package-path", REPOSITORY]
-            subprocess.run([*command, "--product", "keychain-caller"], check=True, stdout=subprocess.DEVNULL)
-            binaries = subprocess.run([*command, "--show-bin-path"], check=True, stdout=subprocess.PIPE, text=True).stdout
-            built = pathlib.Path(binaries.strip()) / "keychain-caller"
-        program = pathlib.Path(folder) / "keychain-caller"
-        shutil.copy(built, program)
-        program.chmod(0o755)
-        yield program
+def properties(label=None, attributes=None):
+    named = {}
+    if label is not None:
+        named[ITEM + ".Label"] = GLib.Variant("s", label)
+    if attributes is not None:
+        named[ITEM + ".Attributes"] = attributes_of(attributes)
+    return GLib.Variant("a{sv}", named)
 
 
-class Program:
-    """The program, running in a session. Each call of its is a method here, which gives the status and the result."""
-
-    def __init__(self, session, path, **environment):
-        self._process = session.start(
-            path, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=session.environment | environment
-        )
-
-    def close(self):
-        self._process.stdin.close()
-        self._process.stdout.close()
-        self._process.kill()
-        self._process.wait(10)
-
-    def begin(self, call, **more):
-        """Has it begin; `end` gives the answer."""
-        self._process.stdin.write(json.dumps({"call": call, **more}).encode() + b"\n")
-        self._process.stdin.flush()
-
-    def is_waiting(self, seconds=0.0):
-        """Whether it is still at it after so many seconds."""
-        return not select.select([self._process.stdout], [], [], seconds)[0]
-
-    def end(self):
-        assert not self.is_waiting(PATIENCE), "no answer"
-        answer = json.loads(self._process.stdout.readline())
-        assert "mistake" not in answer, answer
-        return answer
-
-    def answer(self, call, **more):
-        self.begin(call, **more)
-        return self.end()
-
-    def add(self, *parts):
-        """The status, and the result where one is asked for."""
-        return self._of_query("add", *parts)
-
-    def copy(self, *parts):
-        return self._of_query("copy", *parts)
-
-    def update(self, query, changes):
-        return self.answer("update", query=query, changes=changes)["status"]
-
-    def delete(self, *parts):
-        return self.answer("delete", query=merged(*parts))["status"]
-
-    def read(self, *parts):
-        """The secret of the one item that matches."""
-        status, result = self.copy(*parts, DATA)
-        assert status == SUCCESS, status
-        return octets(result)
-
-    def together(self, *lists):
-        """The answers to each list, all lists being called at the same time."""
-        return self.answer("together", calls=lists)["results"]
-
-    def in_child(self, *calls):
-        """The answers to the calls in a child of the program's."""
-        return self.answer("fork", calls=calls)["results"]
-
-    def context(self, name, **more):
-        self.answer("context", name=name, **more)
-        return {"u_AuthCtx": {"context": name}}
-
-    def invalidate(self, name):
-        self.answer("invalidate", name=name)
-
-    def _of_query(self, call, *parts):
-        answer = self.answer(call, query=merged(*parts))
-        return answer["status"], answer["result"]
+def addition(peer, value, attributes, unique, label="Test"):
+    """The arguments of Add."""
+    return GLib.Variant.new_tuple(properties(label, attributes), peer.secret(value), attributes_of(unique))
 
 
-def merged(*parts):
-    query = {}
-    for part in parts:
-        query |= part
-    return query
+def add(peer, value, attributes, unique=None, label="Test"):
+    """Path, identifier, prompt."""
+    arguments = addition(peer, value, attributes, attributes if unique is None else unique, label)
+    path, identifier, prompt = peer.raw(ROOT, KEYCHAIN, "Add", arguments).unpack()
+    return path, bytes(identifier), prompt
+
+
+def update(peer, *changes, value=None, content_type="text/plain"):
+    """Each change: a path, and what properties() takes, and perhaps `unique`."""
+    written = []
+    for path, named in changes:
+        unique = named.pop("unique", {})
+        written.append(GLib.Variant.new_tuple(GLib.Variant("o", path), properties(**named), attributes_of(unique)))
+    secret = peer.secret(value or "", None if value is not None else NOTHING, content_type)
+    kind = GLib.VariantType("(oa{sv}a{ss})")
+    peer.raw(
+        ROOT, KEYCHAIN, "Update",
+        GLib.Variant.new_tuple(GLib.Variant.new_array(kind, written), GLib.Variant("b", value is not None), secret),
+    )  # fmt: skip
+
+
+def refused(call, *arguments, **options):
+    """The error of a call that must fail."""
+    try:
+        answer = call(*arguments, **options)
+    except Failure as failure:
+        assert failure.message
+        return failure.name
+    raise AssertionError(f"it answered {answer}")
+
+
+class ToldPrompt:
+    """A prompt that is performed through the interface, and what is heard of it."""
+
+    def __init__(self, peer, path, passphrase=None, **texts):
+        self.peer, self.path = peer, path
+        self.outcome = self.dismissed = self.result = None
+        self._subscriptions = [
+            peer.bus.signal_subscribe(SECRETS, interface, member, path, None, Gio.DBusSignalFlags.NONE, heard)
+            for interface, member, heard in ((TOLD_PROMPT, "Ended", self._ended), (PROMPT, "Completed", self._completed))
+        ]
+        options = {name: GLib.Variant("s", text) for name, text in texts.items()}
+        if passphrase is not None:
+            options["passphrase"] = peer.secret(passphrase)
+        peer.call(path, TOLD_PROMPT, "Prompt", "(a{sv})", options)
+
+    def _ended(self, _bus, _sender, _path, _interface, _member, parameters):
+        assert self.outcome is None and self.dismissed is None, "not once, or after Completed"
+        (self.outcome,) = parameters.unpack()
+
+    def _completed(self, _bus, _sender, _path, _interface, _member, parameters):
+        assert self.outcome is not None and self.dismissed is None, "Completed came before Ended, or twice"
+        self.dismissed, self.result = parameters.unpack()
+
+    def end(self, limit=3 * LIMIT):
+        """Waits until it is completed: how it ended."""
+        end = time.monotonic() + limit
+        while self.dismissed is None:
+            assert time.monotonic() < end, "the prompt does not complete"
+            self.peer.listen(0.01)
+        for subscription in self._subscriptions:
+            self.peer.bus.signal_unsubscribe(subscription)
+        return self.outcome
+
+
+def prompt(peer, path, passphrase=None, **texts):
+    """Performs the prompt: how it ended, and what came of it."""
+    told = ToldPrompt(peer, path, passphrase, **texts)
+    told.end()
+    return told
+
+
+class Windows:
+    """A pinentry that writes down what it is told to show, gives the answers that it has, and agrees to everything else
+    where it is to."""
+
+    PROGRAM = """#!/bin/sh
+exec 3>>"$0.shown"
+echo started >&3
+echo OK
+while read -r what; do
+  echo "$what" >&3
+  case $what in
+    GETPIN*)
+      answer=$(head -n 1 "$0.answers" 2>/dev/null)
+      if [ -n "$answer" ]; then
+        tail -n +2 "$0.answers" >"$0.rest"; cat "$0.rest" >"$0.answers"
+        echo "D $answer"; echo OK
+      else echo ERR 83886179 cancelled; fi;;
+    CONFIRM*) if [ -e "$0.agrees" ]; then echo OK; else echo ERR 83886194 no; fi;;
+    *) echo OK;;
+  esac
+done
+"""
+
+    def __init__(self, session):
+        self._program = session.root / "bin/pinentry"
+        self._program.write_text(self.PROGRAM)
+        self._program.chmod(0o755)
+        self._files = {name: session.root / f"bin/pinentry.{name}" for name in ("shown", "answers", "rest", "agrees")}
+        for name in ("shown", "answers", "rest"):
+            self._files[name].write_text("")
+            self._files[name].chmod(0o666)
+        # As a desktop tells to the bus when it starts.
+        session.run("dbus-update-activation-environment", "DISPLAY=:4711", check=True)
+        session.restart()
+
+    def answer(self, *answers):
+        self._files["answers"].write_text("".join(one + "\n" for one in answers))
+
+    def agree(self, agrees=True):
+        if agrees:
+            self._files["agrees"].touch()
+        else:
+            self._files["agrees"].unlink(missing_ok=True)
+
+    def take(self):
+        """All that was shown since it was taken last, as text; empty where nothing was started."""
+        text = self._files["shown"].read_text()
+        self._files["shown"].write_text("")
+        return urllib.parse.unquote(text)

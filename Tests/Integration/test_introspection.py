@@ -27,8 +27,9 @@ INTROSPECTABLE, PEER = STANDARD + "Introspectable", STANDARD + "Peer"
 EMITS = STANDARD + "Property.EmitsChangedSignal"
 VAULT_PATH, VAULT = "/org/latchkey/vault", "org.latchkey.Vault"
 ITEM_ACCESS, CLIENT, KEYCHAIN = "org.latchkey.Item", "org.latchkey.Service", "org.latchkey.Keychain"
+TOLD_PROMPT = "org.latchkey.Prompt"
 # Of a file each, under that name in the repository and where it is installed.
-FILES = {"Secrets": "org.freedesktop.Secrets"} | {name: "org.latchkey." + name for name in ("Vault", "Item", "Keychain")}
+FILES = {"Secrets": "org.freedesktop.Secrets"} | {name: "org.latchkey." + name for name in ("Vault", "Item", "Keychain", "Prompt")}
 # Of the D-Bus specification.
 STANDARD_MEMBERS = {
     PEER: {"Ping", "GetMachineId"},
@@ -50,6 +51,7 @@ PLACES = [
     "item by alias",
     "session",
     "prompt",
+    "told prompt",
     "vault",
 ]
 
@@ -119,13 +121,14 @@ def place(locked_peer, request):
         "item by alias": lambda: (item.replace(LOGIN, DEFAULT), ITEM),
         "session": lambda: (peer.plain, SESSION),
         "prompt": lambda: (peer.unlock(LOGIN)[1], PROMPT),
+        "told prompt": lambda: (peer.unlock(LOGIN)[1], TOLD_PROMPT),
         "vault": lambda: (VAULT_PATH, VAULT),
     }[request.param]()
 
 
 def together(interface):
     """The interfaces at the objects that have this one."""
-    return next((own for own in ({ITEM, ITEM_ACCESS}, {SERVICE, CLIENT, KEYCHAIN}) if interface in own), {interface})
+    return next((own for own in ({ITEM, ITEM_ACCESS}, {SERVICE, CLIENT, KEYCHAIN}, {PROMPT, TOLD_PROMPT}) if interface in own), {interface})
 
 
 at_each_place = pytest.mark.parametrize("place", PLACES, indirect=True)
@@ -145,7 +148,7 @@ def test_the_interfaces(locked_peer, place, written):
 
 
 def test_every_interface_is_served(written):
-    assert written.keys() == {SERVICE, COLLECTION, ITEM, SESSION, PROMPT, VAULT, ITEM_ACCESS, CLIENT, KEYCHAIN}
+    assert written.keys() == {SERVICE, COLLECTION, ITEM, SESSION, PROMPT, VAULT, ITEM_ACCESS, CLIENT, KEYCHAIN, TOLD_PROMPT}
 
 
 def test_the_interfaces_are_installed(stage):

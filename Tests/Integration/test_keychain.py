@@ -2,7 +2,7 @@
 
 import pytest
 from clients import bring_back, bring_to
-from keychain import (
+from program import (
     ALL, ATTRIBUTES, AUTH_FAILED, CANCELED, DATA, DUPLICATE, FAIL, MISSING_ENTITLEMENT, NOT_ALLOWED, NOT_AVAILABLE, NOT_FOUND,
     REFERENCE, SKIP, SUCCESS, Program, data, generic, internet, keychain_caller, merged, octets, secret,  # noqa: F401
 )
