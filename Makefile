@@ -80,7 +80,7 @@ $(PROGRAMS:%=$(BUILT)/%) $(PAM_MODULE):
 FILL = sed -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@LIBEXECDIR@|$(LIBEXECDIR)|g'
 
 # D-Bus interfaces, under names of our own: another package may lay org.freedesktop.*.
-INTERFACES = Secrets Vault Item
+INTERFACES = Secrets Vault Item Keychain Prompt
 
 # Those that are Latchkey's own; see pam/README.md.
 PAM_SERVICES = latchkey-unlock latchkey-collection latchkey-item latchkey-presence latchkey-biometry
@@ -111,7 +111,7 @@ install: $(PROGRAMS:%=$(BUILT)/%) $(PAM_MODULE) ## lay the files under DESTDIR a
 	install -m 644 dbus/latchkey.portal $(DESTDIR)$(PREFIX)/share/xdg-desktop-portal/portals/
 	install -m 644 dbus/org.freedesktop.Secrets.xml \
 	  $(DESTDIR)$(PREFIX)/share/dbus-1/interfaces/org.latchkey.Secrets.xml
-	install -m 644 dbus/org.latchkey.Vault.xml dbus/org.latchkey.Item.xml \
+	install -m 644 $(patsubst %,dbus/org.latchkey.%.xml,$(filter-out Secrets,$(INTERFACES))) \
 	  $(DESTDIR)$(PREFIX)/share/dbus-1/interfaces/
 	$(FILL) dbus/latchkeyd.service.in >$(DESTDIR)$(UNITDIR)/latchkeyd.service
 	$(FILL) dbus/latchkeyd.socket.in >$(DESTDIR)$(UNITDIR)/latchkeyd.socket

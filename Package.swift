@@ -23,9 +23,10 @@ let package = Package(
     // A real product and no call of swiftc by hand: with the Embedded feature on, the compiler driver links no Swift
     // runtime, under SwiftPM as well. The file is libpam_latchkey.so; `make install` renames it.
     .library(name: "pam_latchkey", type: .dynamic, targets: ["PAMModule"]),
-    // For other packages: the Keychain Services API. They link what the system has of Swift and Foundation.
-    .library(name: "Security", targets: ["Security"]),
-    .library(name: "LocalAuthentication", targets: ["LocalAuthentication"]),
+    // For other packages: the Keychain Services API. They link what the system has of Swift and Foundation. The way to
+    // the vault is linked beside it, as nothing that they import may name it.
+    .library(name: "Security", targets: ["Security", "KeychainClient"]),
+    .library(name: "LocalAuthentication", targets: ["LocalAuthentication", "KeychainClient"]),
     .executable(name: "latchkey", targets: ["latchkey"]),
     .executable(name: "latchkeyd", targets: ["latchkeyd"]),
     .executable(name: "latchkey-derive", targets: ["latchkey-derive"]),
@@ -80,8 +81,12 @@ let package = Package(
     .target(
       name: "Prompts", dependencies: ["CLinux", "Control", "Keybag", "Posix", "Systemd"], swiftSettings: strict),
     .target(
-      name: "SecretService", dependencies: ["Gcrypt", "Keybag", "Posix", "Prompts", "Sodium", "Systemd", "Vault"],
+      name: "SecretService",
+      dependencies: ["Control", "Gcrypt", "Keybag", "Posix", "Prompts", "Sodium", "Systemd", "Vault"],
       swiftSettings: strict),
+
+    // A client's way to the vault, as every program has it.
+    .target(name: "SecretClient", dependencies: ["Gcrypt", "Posix", "Sodium", "Systemd"], swiftSettings: strict),
 
     .target(
       name: "Prompters", dependencies: ["Control", "Gcrypt", "Keybag", "PAMClient", "Posix", "Sodium", "Systemd"],
@@ -92,6 +97,9 @@ let package = Package(
     // items, not the other way round: a program without contexts builds without.
     .target(name: "Security", dependencies: ["ItemProtection"], swiftSettings: published),
     .target(name: "LocalAuthentication", dependencies: ["Security"], swiftSettings: published),
+    .target(
+      name: "KeychainClient", dependencies: ["ItemProtection", "Posix", "SecretClient", "Security", "Sodium", "Systemd"],
+      swiftSettings: strict),
 
     .target(
       name: "PAMModule",
@@ -116,9 +124,8 @@ let package = Package(
     .executableTarget(
       name: "latchkey",
       dependencies: [
-        "Backup", "CLinux", "ClassRules", "Control", "DeviceService", "Doctor", "Gcrypt", "Keybag", "PAMClient",
-        "Posix", "Sodium",
-        "Systemd",
+        "Backup", "CLinux", "ClassRules", "Control", "DeviceService", "Doctor", "Keybag", "PAMClient",
+        "Posix", "SecretClient", "Sodium", "Systemd",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ], swiftSettings: strict, linkerSettings: [bindNow]),
     .executableTarget(
@@ -156,7 +163,7 @@ let package = Package(
       dependencies: ["Keybag", "PrivateBus", "Prompts", "SecretService", "Systemd", "Vault"],
       swiftSettings: strict),
     .testTarget(
-      name: "PromptsTests", dependencies: ["CLinux", "Control", "Keybag", "Prompts", "Scratch", "Systemd"],
+      name: "PromptsTests", dependencies: ["CLinux", "Control", "Keybag", "Posix", "Prompts", "Scratch", "Systemd"],
       swiftSettings: strict),
     .target(
       name: "StandInDevice", dependencies: ["Keybag", "Posix", "Sodium"], path: "Tests/StandInDevice",
@@ -182,8 +189,14 @@ let package = Package(
       name: "GcryptTests", dependencies: ["Gcrypt", .product(name: "BigInt", package: "BigInt")],
       swiftSettings: strict),
     .testTarget(
-      name: "SecurityTests", dependencies: ["ItemProtection", "LocalAuthentication", "Security"],
+      name: "SecurityTests", dependencies: ["ItemProtection", "KeychainClient", "LocalAuthentication", "Security"],
       swiftSettings: strict),
+    .testTarget(
+      name: "KeychainClientTests", dependencies: ["ItemProtection", "KeychainClient", "Security", "Systemd"],
+      swiftSettings: strict),
+    .executableTarget(
+      name: "keychain-caller", dependencies: ["KeychainClient", "LocalAuthentication", "Security"],
+      path: "Tests/KeychainCaller", swiftSettings: strict),
     .testTarget(name: "DoctorTests", dependencies: ["Doctor", "Scratch"], swiftSettings: strict),
     .testTarget(name: "YAMLTests", dependencies: ["YAML"], swiftSettings: strict),
     .testTarget(

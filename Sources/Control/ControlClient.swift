@@ -254,6 +254,20 @@ public struct ControlClient: ~Copyable {
     return try answer(out, until: deadline) { if case .prompt(let request) = $0 { request } else { nil } }
   }
 
+  /// The passphrase that a program gave for the prompt of this connection.
+  public borrowing func takePassphrase(until deadline: Int) throws(ControlError) -> GivenPassphrase {
+    let passphrase: GivenPassphrase?
+    do {
+      try socket.send(ControlPacket.begin(.takePassphrase).bytes.span.bytes)
+      try socket.waitForPacket(until: deadline)
+      var buffer = try SecureBytes(count: ControlPacket.requestLimit)
+      let count = try buffer.withUnsafeMutableBytes { memory throws(PosixError) in try socket.receive(into: memory) }
+      passphrase = GivenPassphrase.read(buffer.bytes.extracting(first: count ?? 0))
+    } catch let error as PosixError where error.code == ETIMEDOUT { throw .silent } catch { throw .broken }
+    guard let passphrase else { throw .broken }
+    return passphrase
+  }
+
   /// Tells how the prompt of this connection ended. There is no answer.
   public borrowing func promptEnded(_ outcome: PromptOutcome) throws(ControlError) {
     var out = ControlPacket.begin(.promptEnded)

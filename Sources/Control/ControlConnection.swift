@@ -91,6 +91,7 @@ public struct ControlConnection: ~Copyable {
         return .malformed
       }
       return .promptEnded(outcome)
+    case .takePassphrase: return .takePassphrase
     case .derivation:
       guard let number = try? input.number(UInt64.self) else { return .malformed }
       return .derivation(prompt: number)
@@ -133,5 +134,11 @@ public struct ControlConnection: ~Copyable {
   /// Answers. A peer that does not read is not waited for.
   public borrowing func send(_ reply: ControlReply) throws(PosixError) {
     try socket.send(reply.encoded.span.bytes)
+  }
+
+  /// Answers with a secret. The packet is erased when it is sent.
+  public borrowing func send(_ passphrase: GivenPassphrase) throws {
+    let packet = try passphrase.encoded()
+    try socket.send(packet.bytes)
   }
 }

@@ -40,6 +40,7 @@ enum ControlPacket {
     case noteOtherPassword = 28
     case startEmpty = 29
     case unlockSession = 30
+    case takePassphrase = 31
   }
 
   static func begin(_ operation: Operation) -> ByteWriter {
@@ -62,6 +63,8 @@ public enum ControlRequest: ~Copyable {
   case lock
   /// What the prompt of this number is to ask; whoever asks shows it.
   case prompt(UInt64)
+  /// The passphrase that a program gave for the prompt that this connection shows.
+  case takePassphrase
   /// The prompt that this connection shows has ended.
   case promptEnded(PromptOutcome)
   /// How the passphrase for the prompt of this number becomes a key.
@@ -328,8 +331,8 @@ public enum ControlReply: Equatable, Sendable {
     case .archiveReport:
       guard let page = ArchivePage(decoding: &input) else { return nil }
       self = .archiveReport(page)
-    // Answered by an outcome, by nothing, or as beginBackup is.
-    case .passphrase, .rotate, .unlockSession, .promptEnded, .beginRestore: return nil
+    // Answered by an outcome, by nothing, by a secret, or as beginBackup is.
+    case .takePassphrase, .passphrase, .rotate, .unlockSession, .promptEnded, .beginRestore: return nil
     }
   }
 }

@@ -43,11 +43,15 @@ public struct PromptRequest: Equatable, Sendable {
   public let reuse: UInt16
   /// What the item is to become, as words that go on after "to"; empty for no change.
   public let change: String
+  /// What the program says that it wants it for; empty for nothing.
+  public let reason: String
+  /// Whether the program gave the item's passphrase, so that the person is not asked for that.
+  public let hasPassphrase: Bool
 
   /// Puts them together.
   public init(
     purpose: Purpose, label: String, caller: String, window: String, terminal: String, access: AccessControl = .none,
-    reuse: UInt16 = 0, change: String = ""
+    reuse: UInt16 = 0, change: String = "", reason: String = "", hasPassphrase: Bool = false
   ) {
     self.purpose = purpose
     self.label = label
@@ -57,6 +61,8 @@ public struct PromptRequest: Equatable, Sendable {
     self.access = access
     self.reuse = reuse
     self.change = change
+    self.reason = reason
+    self.hasPassphrase = hasPassphrase
   }
 
   func encode(into out: inout ByteWriter) {
@@ -65,6 +71,8 @@ public struct PromptRequest: Equatable, Sendable {
     out.number(access.rawValue)
     out.number(reuse)
     out.text(change, limit: PromptRequest.textLimit)
+    out.text(reason, limit: PromptRequest.textLimit)
+    out.number(UInt8(hasPassphrase ? 1 : 0))
   }
 
   init?(decoding input: inout ByteReader) {
@@ -73,11 +81,13 @@ public struct PromptRequest: Equatable, Sendable {
       let window = input.text(limit: PromptRequest.textLimit),
       let terminal = input.text(limit: PromptRequest.textLimit),
       let flags = try? input.number(UInt32.self), let access = try? AccessControl(rawValue: flags),
-      let reuse = try? input.number(UInt16.self), let change = input.text(limit: PromptRequest.textLimit)
+      let reuse = try? input.number(UInt16.self), let change = input.text(limit: PromptRequest.textLimit),
+      let reason = input.text(limit: PromptRequest.textLimit),
+      let hasPassphrase = try? input.number(UInt8.self), hasPassphrase <= 1
     else { return nil }
     self.init(
       purpose: purpose, label: label, caller: caller, window: window, terminal: terminal, access: access,
-      reuse: reuse, change: change)
+      reuse: reuse, change: change, reason: reason, hasPassphrase: hasPassphrase == 1)
   }
 }
 

@@ -14,6 +14,7 @@ open class LAContext: NSObject, @unchecked Sendable {
     var reuseDuration: TimeInterval = 0
     var passphrase: LockedBytes?
     var isInvalidated = false
+    var companion: (any AnyObject & Sendable)?
   }
 
   private let state = Mutex(State())
@@ -78,12 +79,17 @@ open class LAContext: NSObject, @unchecked Sendable {
     type == .applicationPassword && state.withLock { $0.passphrase != nil }
   }
 
-  /// Ends the context: its passphrase is erased, and calls that are given it from now on are `errSecAuthFailed`.
+  /// Ends the context: its passphrase is erased, what the person gave is worth nothing any more, and calls that are given it
+  /// from now on are `errSecAuthFailed`.
   open func invalidate() {
-    state.withLock {
-      $0.isInvalidated = true
-      $0.passphrase = nil
+    // It ends outside of the lock: who knows what that takes.
+    let companion = state.withLock { state in
+      state.isInvalidated = true
+      state.passphrase = nil
+      defer { state.companion = nil }
+      return state.companion
     }
+    withExtendedLifetime(companion) {}
   }
 }
 
@@ -100,6 +106,11 @@ extension LAContext: AuthenticationContext {
     // Written so that what is no number at all is 0 as well.
     let wanted = touchIDAuthenticationAllowableReuseDuration
     return wanted > 0 ? min(wanted, LATouchIDAuthenticationMaximumAllowableReuseDuration) : 0
+  }
+
+  package var companion: (any AnyObject & Sendable)? {
+    get { state.withLock { $0.companion } }
+    set { state.withLock { if !$0.isInvalidated { $0.companion = newValue } } }
   }
 
   package func withPassphrase<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result? {

@@ -1,3 +1,4 @@
+import Control
 import PAMClient
 import Sodium
 
@@ -23,12 +24,16 @@ public final class PromptConversation: Conversation {
 
   private let prompter: any Prompter
   private let wording: Wording
+  private let given: GivenPassphrase?
   private var notes: [String] = []
 
   /// Asks by `prompter`, in these words.
-  public init(prompter: any Prompter, wording: Wording) {
+  ///
+  /// - Parameter given: the answer to the one question that a program answered; the words have a mark for that.
+  public init(prompter: any Prompter, wording: Wording, given: GivenPassphrase? = nil) {
     self.prompter = prompter
     self.wording = wording
+    self.given = given
   }
 
   /// The stack refused, and will be run once more.
@@ -52,7 +57,12 @@ public final class PromptConversation: Conversation {
       } else {
         notes.append(note)
       }
-    case .secret(let text): ask(text, isVisible: false, body)
+    case .secret(let text):
+      if let given, end == nil, wording.isForGiven(text) {
+        hasAnswer = true
+        return body(given.bytes)
+      }
+      ask(text, isVisible: false, body)
     case .visible(let text): ask(text, isVisible: true, body)
     }
   }

@@ -11,23 +11,41 @@ public struct Wording: Sendable {
   private let detail: String
   /// What Latchkey's own module asks of whoever has no better words: with the names of both.
   private let ownText: String
+  private let isMarked: Bool
+  /// What the environment of PAM says of label and caller.
+  public let environment: [String: String]
 
   /// For one step of a prompt.
-  public init(_ request: PromptRequest, at service: PromptStep.Service) {
+  ///
+  /// - Parameter mark: where the person is not asked for the passphrase of the item: a word that nobody knows, by which the
+  ///   question for it is told from all others.
+  public init(_ request: PromptRequest, at service: PromptStep.Service, mark: String? = nil) {
     purpose = request.purpose
     self.service = service
     let label = PlainText.name(request.label)
     let kind = service == .collection ? "collection" : "item"
     subject = label.isEmpty ? "the \(kind)" : "the \(kind) \"\(label)\""
     let caller = PlainText.name(request.caller)
-    ownText = "Passphrase for '\(label)'" + (caller.isEmpty ? "" : ", wanted by \(caller)")
-    let application = caller.isEmpty ? "An application" : "The application \"\(caller)\" (as far as can be told)"
-    switch request.purpose {
-    case .item: detail = "\(application) wants to read or change \(subject)\(Wording.again(request.reuse))."
-    case .itemAccess: detail = "\(application) wants \(subject) \(PlainText.sentence(request.change)) from now on."
-    case .newItemPassphrase: detail = "\(application) wants \(subject) to have a passphrase."
-    case .login, .collection, .newPassphrase: detail = "\(application) wants access to your secrets."
+    if let mark {
+      ownText = "Passphrase for '\(mark)'"
+      environment = ["LATCHKEY_LABEL": mark]
+    } else {
+      ownText = "Passphrase for '\(label)'" + (caller.isEmpty ? "" : ", wanted by \(caller)")
+      environment = ["LATCHKEY_LABEL": label, "LATCHKEY_CALLER": caller]
     }
+    isMarked = mark != nil
+    // Its own words, and said to be that.
+    let reason = PlainText.name(request.reason)
+    let says = reason.isEmpty ? "" : " It says: \"\(reason)\""
+    let application = caller.isEmpty ? "An application" : "The application \"\(caller)\" (as far as can be told)"
+    let wish: String
+    switch request.purpose {
+    case .item: wish = "to read or change \(subject)\(Wording.again(request.reuse))"
+    case .itemAccess: wish = "\(subject) \(PlainText.sentence(request.change)) from now on"
+    case .newItemPassphrase: wish = "\(subject) to have a passphrase"
+    case .login, .collection, .newPassphrase: wish = "access to your secrets"
+    }
+    detail = "\(application) wants \(wish).\(says)"
   }
 
   /// What is said of a client that will not ask again for a while.
@@ -67,6 +85,10 @@ public struct Wording: Sendable {
   /// What PAM modules say when they ask for nothing but the password, without the colon at its end. Everything else
   /// is shown: a code, another device, or in which language ever.
   private static let usual: Set<String> = ["password", "passphrase", "passcode", "new passphrase", "new password"]
+
+  /// Whether this is the question for the item's passphrase, where a program gave that: Latchkey's own module asks it, and no
+  /// other one can.
+  func isForGiven(_ asked: String) -> Bool { isMarked && service == .item && asked == ownText + ": " }
 
   /// The question for what a PAM module asks.
   func question(_ asked: String, isVisible: Bool, warning: String) -> Question {

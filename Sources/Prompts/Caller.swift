@@ -12,6 +12,8 @@ public struct Caller: Equatable, Sendable {
   public let terminal: String
   /// What it gave as its window; may be of any form.
   public var window = ""
+  /// What it says that it wants it for; may be anything.
+  public var reason = ""
 
   /// Nobody in particular.
   public static let unknown = Caller(name: "", terminal: "")

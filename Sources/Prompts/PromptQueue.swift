@@ -85,29 +85,32 @@ public final class PromptQueue {
   ///
   /// - Parameters:
   ///   - lifting: collections that the login password should open although they were locked by themselves.
+  ///   - passphrase: an item's passphrase that the client gave; it is kept for as long as the question waits.
   ///   - ended: called once, later, however it ends; what is open by then is not said. Not after ``cancel(_:)``.
   ///
   /// What is answered already is asked of nobody: no answer could add anything. Neither is a client heard that the person
   /// declined again and again, or that has too many questions waiting, nor one that asks where too many wrong answers came.
   public func ask(
-    _ question: Question, lifting: Set<Int64>, for caller: Caller, ended: @escaping () -> Void
+    _ question: Question, lifting: Set<Int64>, for caller: Caller, passphrase: GivenPassphrase? = nil,
+    ended: @escaping () -> Void
   ) -> PromptTicket {
-    let ticket = PromptTicket(lifting: lifting, caller: caller, ended: ended)
+    let ticket = PromptTicket(lifting: lifting, caller: caller, passphrase: passphrase, ended: ended)
     delegate.openWithoutAsking(question, lifting: lifting)
     if let client = question.client { turns.arrive(client) }
-    if delegate.isAnswered(question, lifting: lifting) || isUnheard(question) || !hasRoom(for: question) {
-      ticket.timer = try? loop.addTimer(after: .zero) { [weak ticket] in ticket?.end() }
+    if let end = endWithoutAsking(question, lifting: lifting) {
+      ticket.timer = try? loop.addTimer(after: .zero) { [weak ticket] in ticket?.end(end) }
       return ticket
     }
     let limit = delegate.isLockerUp ? PromptQueue.limitBehindLocker : PromptQueue.limit
     ticket.timer = try? loop.addTimer(after: limit) { [weak self, weak ticket] in
       guard let self, let ticket else { return }
-      let ended = ticket.takeEnd()
+      let ended = ticket.takeEnd(.expired)
       withdraw(ticket, .expired)
       advance()
       ended?()
     }
-    if let shared = prompts.first(where: { $0.question == question && !$0.isOwn }) {
+    // One client's passphrase answers no question of another's.
+    if passphrase == nil, let shared = prompts.first(where: { $0.isShared && $0.question == question }) {
       shared.tickets.append(ticket)
     } else {
       let prompt = PendingPrompt(question: question)
@@ -119,9 +122,12 @@ public final class PromptQueue {
     return ticket
   }
 
-  private func isUnheard(_ question: Question) -> Bool {
-    if isPaused(question) { return true }
-    return question.client.map { turns.isSilenced($0, at: now()) } ?? false
+  /// How a question ends that nobody is asked; nil for one that waits.
+  private func endWithoutAsking(_ question: Question, lifting: Set<Int64>) -> PromptEnd? {
+    if delegate.isAnswered(question, lifting: lifting) { return .outdated }
+    if isPaused(question) { return .refused }
+    if let client = question.client, turns.isSilenced(client, at: now()) { return .dismissed }
+    return hasRoom(for: question) ? nil : .unavailable
   }
 
   /// Whether one more of its client can wait. Where there are too many of all, the client with the most loses its last.
@@ -136,7 +142,7 @@ public final class PromptQueue {
       let last = prompts.last(where: { $0.question.client == most.key })
     else { return false }
     remove(last, .unavailable)
-    last.endTickets()
+    last.endTickets(.unavailable)
     return true
   }
 
@@ -194,7 +200,7 @@ public final class PromptQueue {
       prompt.tickets = tickets.filter { !$0.1 }.map(\.0)
       // Told when it has left the screen: a shell must not find its terminal without echo when the program that it waited
       // for is through.
-      let tell = { for (ticket, isAnswered) in tickets where isAnswered { ticket.end() } }
+      let tell = { for (ticket, isAnswered) in tickets where isAnswered { ticket.end(.outdated) } }
       // Taken away first: whoever is told that it ended may ask again at once.
       if prompt.tickets.isEmpty {
         remove(prompt, .outdated, for: shown, gone: tell)
@@ -248,7 +254,7 @@ public final class PromptQueue {
   ///   conditions, which are no keys.
   public func ended(on connection: any PromptConnection, _ outcome: PromptOutcome? = nil) {
     guard let prompt = prompts.first(where: { $0.isShown(on: connection) }) else { return }
-    if let outcome, let client = prompt.question.client { turns.end(client, outcome, at: now()) }
+    if let outcome, !prompt.isGuess, let client = prompt.question.client { turns.end(client, outcome, at: now()) }
     // It has left the screen by itself.
     prompt.phase = .checked
     switch outcome {
@@ -274,6 +280,11 @@ public final class PromptQueue {
     return prompt.question
   }
 
+  /// The passphrase that a program gave for the prompt which a connection shows.
+  public func passphrase(on connection: any PromptConnection) -> GivenPassphrase? {
+    prompts.first { $0.isShown(on: connection) }?.passphrase
+  }
+
   /// How a new passphrase for the prompt of this number becomes a key: the same whenever it is asked.
   public func newDerivation(ofPrompt number: UInt64) -> PassphraseDerivation? {
     guard let prompt = prompts.first(where: { $0.number == number }) else { return nil }
@@ -297,7 +308,7 @@ public final class PromptQueue {
       }
     }
     for prompt in ended { remove(prompt, .locked) }
-    for prompt in ended { prompt.endTickets() }
+    for prompt in ended { prompt.endTickets(.locked) }
     advance()
   }
 
@@ -312,14 +323,16 @@ public final class PromptQueue {
   /// A wrong passphrase came for the prompt of this number. After some, whatever asks for the same ends, and nobody is
   /// asked for a while: what tries so many may be no person.
   public func wasWrong(prompt number: UInt64) {
-    guard let prompt = prompts.first(where: { $0.number == number }),
-      let guessed = prompt.question.guessed, wrongAnswers.add(guessed, at: now())
-    else { return }
+    guard let prompt = prompts.first(where: { $0.number == number }), let guessed = prompt.question.guessed else {
+      return
+    }
+    prompt.isGuess = prompt.passphrase != nil
+    guard wrongAnswers.add(guessed, at: now()) else { return }
     Journal.log(.warning, "too many wrong passphrases came: nobody is asked for that one for a while")
     if let client = prompt.question.client { turns.silence(client, at: now()) }
     let ended = prompts.filter { $0.question.guessed == guessed }
     for prompt in ended { remove(prompt, .refused) }
-    for prompt in ended { prompt.endTickets() }
+    for prompt in ended { prompt.endTickets(.refused) }
     advance()
   }
 
@@ -345,7 +358,9 @@ public final class PromptQueue {
     prompt.subject = subject
     return PromptRequest(
       purpose: purpose, label: subject.label, caller: prompt.caller.name, window: prompt.caller.window,
-      terminal: prompt.caller.terminal, access: subject.access, reuse: subject.reuse, change: subject.change)
+      terminal: prompt.caller.terminal, access: subject.access, reuse: subject.reuse, change: subject.change,
+      reason: prompt.caller.reason,
+      hasPassphrase: prompt.passphrase != nil && (subject.access.needsPassphrase || purpose == .newItemPassphrase))
   }
 
   /// Takes a prompt out of the queue, which nobody waits for any more.
@@ -411,7 +426,7 @@ public final class PromptQueue {
 
   private func giveUp(_ prompt: PendingPrompt, _ end: PromptEnd = .unavailable) {
     remove(prompt, end)
-    prompt.endTickets()
+    prompt.endTickets(end)
     advance()
   }
 }
@@ -420,22 +435,27 @@ public final class PromptQueue {
 public final class PromptTicket {
   fileprivate let lifting: Set<Int64>
   fileprivate let caller: Caller
+  fileprivate private(set) var passphrase: GivenPassphrase?
   fileprivate var timer: EventSource?
   private var ended: (() -> Void)?
+  /// How it ended; nil as long as it waits, and after it was cancelled.
+  public private(set) var end: PromptEnd?
 
-  fileprivate init(lifting: Set<Int64>, caller: Caller, ended: @escaping () -> Void) {
+  fileprivate init(lifting: Set<Int64>, caller: Caller, passphrase: GivenPassphrase?, ended: @escaping () -> Void) {
     self.lifting = lifting
     self.caller = caller
+    self.passphrase = passphrase
     self.ended = ended
   }
 
   /// It is told nothing any more.
-  fileprivate func forget() { (timer, ended) = (nil, nil) }
+  fileprivate func forget() { (timer, ended, passphrase) = (nil, nil, nil) }
 
-  fileprivate func end() { takeEnd()?() }
+  fileprivate func end(_ end: PromptEnd) { takeEnd(end)?() }
 
-  fileprivate func takeEnd() -> (() -> Void)? {
+  fileprivate func takeEnd(_ end: PromptEnd) -> (() -> Void)? {
     defer { forget() }
+    self.end = end
     return ended
   }
 }
@@ -460,6 +480,8 @@ private final class PendingPrompt {
   var isOwn = false
   var derivation: PassphraseDerivation?
   var answer: AnyObject?
+  /// Whether a program gave a wrong passphrase: that the prompt was refused then is nothing that a person was bothered with.
+  var isGuess = false
   var subject = PromptSubject()
 
   init(question: Question) { self.question = question }
@@ -468,6 +490,12 @@ private final class PendingPrompt {
   var caller: Caller { tickets.first?.caller ?? .unknown }
 
   var lifting: Set<Int64> { tickets.reduce(into: []) { $0.formUnion($1.lifting) } }
+
+  /// The passphrase that its client gave: such a one has no other client.
+  var passphrase: GivenPassphrase? { tickets.first?.passphrase }
+
+  /// Whether others who ask the same may wait for it as well.
+  var isShared: Bool { !isOwn && passphrase == nil }
 
   var isShown: Bool { if case .shown = phase { true } else { false } }
 
@@ -488,9 +516,9 @@ private final class PendingPrompt {
     if case .shown(let connection) = before { connection.withdraw(gone: gone) } else { gone() }
   }
 
-  func endTickets() {
+  func endTickets(_ end: PromptEnd) {
     let ended = tickets
     tickets = []
-    for ticket in ended { ticket.end() }
+    for ticket in ended { ticket.end(end) }
   }
 }

@@ -87,86 +87,14 @@ extension SecretService {
 
   private func createItem(_ call: MethodCall) throws(BusError) {
     let place = try collection(at: call.path)
-    var label = ""
-    var attributes: [String: String] = [:]
-    try call.message.readDictionary("sv") { (entry: Message) throws(BusError) in
-      switch try entry.readString() {
-      case Self.itemName + ".Label":
-        label = try entry.readVariant("s") { (value: Message) throws(BusError) in try value.readString() }
-      case Self.itemName + ".Attributes":
-        attributes = try entry.readVariant("a{ss}") { (value: Message) throws(BusError) in
-          try value.readStringDictionary()
-        }
-      default: try entry.skip()
-      }
-    }
+    let (label, attributes) = try readProperties(call.message, isOpen: true)
     let received = try receiveSecret(call)
-    let replace = try call.message.readBool()
-    if !vault.isVerified && replace {
-      // A damaged index could hide the item that is to be replaced.
-      return whenVerified { [weak self] in
-        guard let self else { return }
-        do throws(BusError) {
-          try store(received, label, attributes, in: place, replacing: replace, call)
-        } catch { call.fail(error) }
-      }
-    }
-    try store(received, label, attributes, in: place, replacing: replace, call)
-  }
-
-  private func store(
-    _ received: ReceivedSecret, _ label: String, _ attributes: [String: String], in place: CollectionPlace,
-    replacing: Bool, _ call: MethodCall
-  ) throws(BusError) {
-    let control = try BusError.vault { () throws(VaultError) in try ControlAttributes(attributes) }
-    let access = control.access ?? .none
-    try checkMayAsk(access, in: place)
-    guard access.conditions.contains(.biometryCurrentSet) else {
-      return try store(received, label, control, fingers: nil, in: place, replacing: replacing, call)
-    }
-    try whenFingersAreKnown(received, call) { [weak self] fingers throws(BusError) in
-      try self?.store(received, label, control, fingers: fingers, in: place, replacing: replacing, call)
-    }
-  }
-
-  private func store(
-    _ received: ReceivedSecret, _ label: String, _ control: ControlAttributes, fingers: FingerSet?,
-    in place: CollectionPlace, replacing: Bool, _ call: MethodCall
-  ) throws(BusError) {
-    if control.access?.needsPassphrase ?? false {
-      try checkRoom(for: received, of: call.sender)
-      var granted: AccessGrant?
-      if replacing, case .vault(let id) = place {
-        let guarded = try BusError.vault { () throws(VaultError) in
-          try vault.guardedItem(toReplace: control.attributes, in: id)
-        }
-        // Before a person chooses a passphrase in vain.
-        if let guarded {
-          let info = try BusError.vault { () throws(VaultError) in try vault.info(ofItem: guarded) }
-          guard info.access == control.access, control.accessibility ?? info.accessibility == info.accessibility else {
-            throw BusError(.keepsItsAccess)
-          }
-          granted = grants.take(guarded, for: call.sender)
-          guard granted != nil else { throw BusError(.needsGrant) }
-        }
-      }
-      let prompt = makePrompt(for: call.sender) { number in
-        .store(
-          WaitingItem(
-            received, label: label, control: control, fingers: fingers, in: place, replacing: replacing,
-            granted: granted, number: number, client: call.sender))
-      }
-      return call.reply { (out: inout MessageWriter) throws(BusError) in
-        try out.appendObjectPath(ObjectPath.none)
-        try out.appendObjectPath(prompt.path)
-      }
-    }
-    let item = try store(
-      received, label, control, fingers: fingers, in: place, replacing: replacing, for: call.sender)
-    call.reply { (out: inout MessageWriter) throws(BusError) in
-      try out.appendObjectPath(item.path)
-      try out.appendObjectPath(ObjectPath.none)
-    }
+    let control = try BusError.vault { () throws(VaultError) in try ControlAttributes(attributes ?? [:]) }
+    let replaces = try call.message.readBool()
+    try store(
+      NewItem(
+        received: received, label: label ?? "", control: control, collection: place, replaces: replaces, unique: nil),
+      call)
   }
 
   /// How many items of one client, and of all, may wait for a person, and how many bytes their secrets may have. Each is
@@ -181,7 +109,7 @@ extension SecretService {
     let own = waiting.count { $0.owner == client } + held.count { $0.owner == client }
     let bytes = {
       waiting.reduce(held.reduce(received.value.bytes.count) { $0 + $1.bytes }) {
-        $0 + ($1.item?.received.value.bytes.count ?? 0)
+        $0 + ($1.item?.new.received.value.bytes.count ?? 0)
       }
     }
     while waiting.count + held.count >= Self.waitingLimit.all || bytes() > Self.waitingLimit.bytes {
@@ -198,45 +126,15 @@ extension SecretService {
     else { throw .limitsExceeded("too many items wait for an answer") }
   }
 
-  /// Stores an item whose passphrase, where it needs one, is there.
-  func store(
-    _ received: ReceivedSecret, _ label: String, _ control: ControlAttributes, fingers: FingerSet?,
-    in place: CollectionPlace, replacing: Bool, passphrase: consuming NewItemPassphrase? = nil,
-    granted: AccessGrant? = nil, for client: String
-  ) throws(BusError) -> ItemPlace {
-    let (vault, id) = holder(place)
-    // The session collection has its keys as long as the session lasts: no class makes a difference there.
-    let isKept = if case .vault = place { true } else { false }
-    let access = control.access ?? .none
-    let usual = isKept ? defaultClass(control.attributes) : .whenUnlocked
-    let stored: (id: Int64, isNew: Bool)
-    do throws(VaultError) {
-      stored = try vault.createItem(
-        in: id,
-        ItemMetadata(
-          label: label, attributes: control.attributes, contentType: received.contentType, flags: access.rawValue,
-          fingers: fingers),
-        secret: received.value.bytes, accessibility: control.accessibility, defaultClass: usual, replacing: replacing,
-        passphrase: passphrase.take(),
-        granted: { [grants] item in
-          if let granted { return granted.item == item ? granted : nil }
-          return isKept ? grants.take(item, for: client) : nil
-        })
-    } catch { throw BusError(error) }
-    let item = ItemPlace(collection: place, id: stored.id)
-    if isKept { warnIfDeprecated(control.accessibility ?? usual, of: item) }
-    if stored.isNew {
-      contentsChanged(item, "ItemCreated")
-    } else {
-      itemChanged(item, properties: ["Label", "Attributes", "Modified"])
-    }
-    return item
-  }
-
   /// Reads the structure Secret of a call; its session must be the caller's.
   func receiveSecret(_ call: MethodCall) throws(BusError) -> ReceivedSecret {
-    try call.message.readStruct("oayays") { [self] (fields: Message) throws(BusError) in
-      let session = try session(try fields.readObjectPath(), of: call.sender)
+    try receiveSecret(call.message, of: call.sender)
+  }
+
+  /// The same at the place where a message is read.
+  func receiveSecret(_ message: Message, of client: String) throws(BusError) -> ReceivedSecret {
+    try message.readStruct("oayays") { [self] (fields: Message) throws(BusError) in
+      let session = try session(try fields.readObjectPath(), of: client)
       return try session.read(from: fields)
     }
   }

@@ -1,3 +1,4 @@
+import Control
 import Prompts
 import Systemd
 import Vault
@@ -43,7 +44,7 @@ final class Prompt {
     let place: CollectionPlace
     switch purpose {
     case .unlock: return nil
-    case .store(let item): place = item.collection
+    case .store(let item): place = item.new.collection
     case .change(let change): place = change.item.collection
     }
     return if case .vault(let id) = place { id } else { nil }
@@ -52,6 +53,12 @@ final class Prompt {
   var endsAtLock: Bool { if case .unlock = purpose { false } else { true } }
   /// What was asked already. What was asked in vain is not asked again.
   var asked: Set<Question> = []
+  /// The passphrase of the item, which its client gave; until it is completed.
+  var given: GivenPassphrase?
+  /// Whether its client is told how it ended.
+  var tellsOutcome = false
+  /// How the last question ended, or what took the prompt away.
+  var lastEnd: PromptEnd?
 
   init(path: String, number: Int, owner: String, purpose: Purpose) {
     self.path = path
@@ -104,8 +111,9 @@ extension SecretService {
   /// Ends what belongs to a prompt that is not in the list any more.
   func drop(_ prompt: Prompt, telling: Bool) {
     if let ticket = prompt.ticket { promptQueue.cancel(ticket) }
-    prompt.ticket = nil
+    (prompt.ticket, prompt.given) = (nil, nil)
     if telling, case .new = prompt.phase { return }
+    prompt.lastEnd = .withdrawn
     if telling { signalCompleted(prompt, dismissed: true) }
   }
 
@@ -125,22 +133,35 @@ extension SecretService {
   public func dismissPrompts() {
     for prompt in prompts.values {
       if case .new = prompt.phase { continue }
+      prompt.lastEnd = .withdrawn
       signalCompleted(prompt, dismissed: true)
     }
   }
 
-  private func ownPrompt(_ call: MethodCall) throws(BusError) -> Prompt {
+  func ownPrompt(_ call: MethodCall) throws(BusError) -> Prompt {
     guard let prompt = prompts[call.path] else { throw .noSuchObject(call.path) }
     guard prompt.owner == call.sender else { throw .accessDenied("that prompt is not yours") }
     return prompt
   }
 
   private func performPrompt(_ call: MethodCall) throws(BusError) {
+    let prompt = try newPrompt(call)
+    perform(prompt, window: try call.message.readString(), reason: "")
+    call.reply()
+  }
+
+  /// The caller's prompt, which was not asked for yet.
+  func newPrompt(_ call: MethodCall) throws(BusError) -> Prompt {
     let prompt = try ownPrompt(call)
     guard case .new = prompt.phase else { throw .alreadyExists("that prompt is being answered already") }
-    let window = try call.message.readString()
+    return prompt
+  }
+
+  /// Asks.
+  ///
+  /// - Parameter reason: what its client says that it wants it for.
+  func perform(_ prompt: Prompt, window: String, reason: String) {
     prompt.phase = .asked(at: .now)
-    call.reply()
     // Who asks is for the person to read: without it, the question is asked all the same.
     do throws(BusError) {
       try bus.peerCredentials(of: prompt.owner) { [weak self] credentials in
@@ -149,6 +170,7 @@ extension SecretService {
           caller = Caller(pid: pid, pidfd: found.process?.number)
         }
         caller.window = window
+        caller.reason = reason
         self?.advance(prompt, for: caller)
       }
     } catch { advance(prompt, for: .unknown) }
@@ -161,12 +183,14 @@ extension SecretService {
     if case .new = prompt.phase { prompt.phase = .asked(at: .now) }
     if let ticket = prompt.ticket { promptQueue.cancel(ticket, byClient: true) }
     prompt.ticket = nil
+    prompt.lastEnd = .withdrawn
     complete(prompt, dismissed: true)
   }
 
   /// Asks the next question that stands between the client and what it wants, or completes the prompt.
   private func advance(_ prompt: Prompt, for caller: Caller) {
     guard prompts[prompt.path] === prompt, case .asked = prompt.phase else { return }
+    prompt.lastEnd = prompt.ticket?.end ?? prompt.lastEnd
     prompt.ticket = nil
     let wanted: [String]
     switch prompt.purpose {
@@ -197,7 +221,9 @@ extension SecretService {
   ) {
     guard let next else { return complete(prompt, dismissed: isDismissed) }
     guard prompt.asked.insert(next).inserted else { return complete(prompt, dismissed: true) }
-    prompt.ticket = promptQueue.ask(next, lifting: lifting, for: caller) { [weak self, weak prompt] in
+    let passphrase = passphrase(for: next, of: prompt)
+    prompt.ticket = promptQueue.ask(next, lifting: lifting, for: caller, passphrase: passphrase) {
+      [weak self, weak prompt] in
       guard let self, let prompt else { return }
       advance(prompt, for: caller)
     }
@@ -233,7 +259,7 @@ extension SecretService {
 
   private func complete(_ prompt: Prompt, dismissed: Bool) {
     if let ticket = prompt.ticket { promptQueue.cancel(ticket) }
-    prompt.ticket = nil
+    (prompt.ticket, prompt.given) = (nil, nil)
     guard case .asked(let moment) = prompt.phase else { return }
     let left = Self.shortestPrompt - (ContinuousClock.now - moment)
     let timer =
@@ -257,6 +283,7 @@ extension SecretService {
       // What was opened by other means counts as well.
       let open = wanted.filter { (try? lockState($0, for: prompt.owner)) == .open }
       let dismissed = open.isEmpty || (dismissed && open.count < wanted.count)
+      tellOutcome(of: prompt, isDone: !dismissed)
       // The result has its type also when the prompt was dismissed: clients read it all the same.
       try? bus.emitSignal(
         path: prompt.path, interface: Self.promptName, member: "Completed", to: prompt.owner
@@ -273,6 +300,7 @@ extension SecretService {
         case .change(let change): change.isDone ? change.item.path : nil
         case .unlock: nil
         }
+      tellOutcome(of: prompt, isDone: path != nil)
       try? bus.emitSignal(
         path: prompt.path, interface: Self.promptName, member: "Completed", to: prompt.owner
       ) { (out: inout MessageWriter) throws(BusError) in

@@ -17,6 +17,9 @@ extension BusError {
     BusError(name: "org.freedesktop.Secret.Error.AlreadyExists", message: text)
   }
 
+  /// Another item has what only one may have.
+  static let duplicateName = "org.latchkey.Error.Duplicate"
+
   /// What a client is told of the vault's error.
   init(_ error: VaultError) {
     switch error {
@@ -26,6 +29,7 @@ extension BusError {
     case .needsGrant: self = .isLocked(error.explanation)
     case .unknownClass, .unknownControlAttribute, .badAccessControl: self = .invalidArguments(error.explanation)
     case .keepsItsAccess: self = .notSupported(error.explanation)
+    case .duplicate: self = BusError(name: BusError.duplicateName, message: error.explanation)
     case .tooLarge, .outOfMemory: self = .limitsExceeded(error.explanation)
     case .damaged, .foreignItem:
       self = BusError(name: "org.latchkey.Error.Damaged", message: error.explanation + "; see `latchkey status`")

@@ -79,8 +79,10 @@ public final class SecretService {
     slots = [
       try bus.export(service, below: ObjectPath.root) { $0 == ObjectPath.root },
       try bus.export(clientInterface, below: ObjectPath.root) { $0 == ObjectPath.root },
+      try bus.export(keychainInterface, below: ObjectPath.root) { $0 == ObjectPath.root },
       try bus.export(sessionInterface, below: ObjectPath.sessions) { [unowned self] in sessions[$0] != nil },
       try bus.export(promptInterface, below: ObjectPath.prompts) { [unowned self] in prompts[$0] != nil },
+      try bus.export(toldPromptInterface, below: ObjectPath.prompts) { [unowned self] in prompts[$0] != nil },
       try bus.export(portalInterface, below: PortalRequest.portal) { $0 == PortalRequest.portal },
       try bus.export(portalRequestInterface, below: PortalRequest.prefix) { [unowned self] path in
         portalRequests.keys.contains { $0.handle == path }
@@ -306,7 +308,7 @@ public final class SecretService {
   public func subject(ofWaiting question: Question) -> String? {
     guard let prompt = waiting(question) else { return nil }
     switch prompt.purpose {
-    case .store(let item): return item.label
+    case .store(let item): return item.new.label
     case .change(let change):
       let vault = holder(change.item.collection).vault
       return (try? vault.info(ofItem: change.item.id))?.metadata?.label
@@ -319,8 +321,8 @@ public final class SecretService {
   public func waitingItem(
     _ question: Question
   ) -> (collection: Int64, item: Int64?, label: String, accessibility: AccessibilityClass?)? {
-    guard let item = waiting(question)?.item, case .vault(let collection) = item.collection else { return nil }
-    return (collection, item.stored?.id, item.label, item.control.accessibility)
+    guard let item = waiting(question)?.item, case .vault(let collection) = item.new.collection else { return nil }
+    return (collection, item.stored?.id, item.new.label, item.new.control.accessibility)
   }
 
   /// The item that is to ask for something else, where the question is about one; nil for every other one.
@@ -339,9 +341,12 @@ public final class SecretService {
     switch prompt.purpose {
     case .store(let item):
       guard item.stored == nil else { return }
-      item.stored = try store(
-        item.received, item.label, item.control, fingers: item.fingers, in: item.collection, replacing: item.replaces,
-        passphrase: passphrase, granted: item.granted, for: prompt.owner)
+      do throws(BusError) {
+        item.stored = try store(item.new, passphrase: passphrase, granted: item.granted, for: prompt.owner)
+      } catch {
+        item.failure = error
+        throw error
+      }
     case .change(let change):
       guard !change.isDone else { return }
       try apply(change, passphrase: passphrase)
@@ -362,7 +367,7 @@ public final class SecretService {
   /// The fingers that an item which waits is to remember; nil where it is to remember none.
   public func fingers(ofWaiting question: Question) -> FingerSet? {
     switch waiting(question)?.purpose {
-    case .store(let item): item.fingers
+    case .store(let item): item.new.fingers
     case .change(let change): change.fingers
     case .unlock, nil: nil
     }

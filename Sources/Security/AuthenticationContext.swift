@@ -11,6 +11,8 @@ package protocol AuthenticationContext: AnyObject, Sendable {
   var cancelTitle: String? { get }
   /// For how many seconds one showing of a finger is enough; 0 for each time.
   var reuseDuration: Double { get }
+  /// What a store keeps with it: gone when the context is invalidated or ends.
+  var companion: (any AnyObject & Sendable)? { get set }
   /// Lends the passphrase that the program gave; nil for none.
   func withPassphrase<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result?
 }

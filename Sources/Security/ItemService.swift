@@ -1,11 +1,16 @@
 package import Foundation
 
+/// The store of this program. It is defined in `KeychainClient`, which needs modules of C: whoever imports this module would
+/// have to find those, so it is found by the linker.
+@_silgen_name("latchkey_keychain_store")
+private func linkedKeychainStore() -> any ItemStore
+
 /// The four calls, over a store.
 package struct ItemService: Sendable {
   private let store: any ItemStore
 
   /// The program's own vault.
-  static let shared = ItemService(store: MissingStore())
+  static let shared = ItemService(store: linkedKeychainStore())
 
   package init(store: any ItemStore) { self.store = store }
 

@@ -26,7 +26,7 @@ extension Vault {
     }
     var next = opened.metadata
     next.fingers = .void
-    try writeMetadata(item, next, revision: opened.revision)
+    try write(try relabelled(item, next, revision: opened.revision))
     return true
   }
 

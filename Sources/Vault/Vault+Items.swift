@@ -4,6 +4,8 @@ import Sodium
 
 /// What is told of an item without its secret.
 public struct ItemInfo: Equatable, Sendable {
+  /// 16 bytes that no other item has, in no vault.
+  public let uuid: [UInt8]
   /// Label and attributes; nil while they cannot be read.
   public let metadata: ItemMetadata?
   /// When the secret may be read.
@@ -107,6 +109,17 @@ extension Vault {
     return result.count > 1 ? result.sorted { $0.id < $1.id } : result
   }
 
+  /// The item of this number, if it is the one with this uuid; nil where it is not there. As with a search, never nil because
+  /// of damage that was found.
+  public func item(_ id: Int64, uuid: [UInt8]) throws(VaultError) -> FoundItem? {
+    let row = try reading { store throws(VaultError) in try store.item(id) }
+    guard let row, row.uuid == uuid, !deadItems.contains(id) else {
+      _ = try writable()
+      return nil
+    }
+    return FoundItem(id: id, collection: row.collection, readability: try readability(ofItem: id))
+  }
+
   /// Every item of a collection, oldest first. As with a search, never empty because of damage that was found.
   public func items(in collection: Int64) throws(VaultError) -> [Int64] {
     _ = try self.collection(collection)
@@ -193,7 +206,7 @@ extension Vault {
   }
 
   /// The metadata of an item whose secret can be read now: only such a one may be written over.
-  private func readable(_ item: Located, _ granted: AccessGrant?) throws(VaultError) -> ItemMetadata {
+  func readable(_ item: Located, _ granted: AccessGrant?) throws(VaultError) -> ItemMetadata {
     guard let opened = try metadata(item) else { throw item.key.absence(on: share) }
     _ = try itemKey(item, opened)
     try check(granted, opens: item, opened)
@@ -208,7 +221,7 @@ extension Vault {
     if metadata?.fingers?.isVoid == true, let rest = access?.withoutCurrentSet { access = rest }
     let hasKeys = item.key.secretKey != nil && item.row.form != .quarantined
     return ItemInfo(
-      metadata: metadata, accessibility: item.key.row.accessibility,
+      uuid: item.row.uuid, metadata: metadata, accessibility: item.key.row.accessibility,
       readability: !hasKeys ? .locked : item.row.access == nil ? .open : .guarded, access: access,
       created: item.row.created, modified: item.row.modified)
   }
@@ -296,7 +309,7 @@ extension Vault {
   /// keys were changed.
   ///
   /// - Throws: ``VaultError/foreignItem(_:)`` where not.
-  private func checkLockedTag(_ item: Located, flags: UInt32, revision: [UInt8]) throws(VaultError) {
+  func checkLockedTag(_ item: Located, flags: UInt32, revision: [UInt8]) throws(VaultError) {
     for session in item.collection.sessions {
       let expected = try item.seal.lockedTag(
         item.row, classKey: item.key.row.uuid, flags: flags, revision: revision, session: session.key)
@@ -314,15 +327,17 @@ extension Vault {
   ///   - defaultClass: the class of a new item for which none is named.
   ///   - replacing: whether an item with exactly these attributes is replaced. That keeps its access control, unless
   ///     `metadata` has flags.
+  ///   - unique: attributes that no item of the vault may have, all of them together; none for no such rule.
   ///   - passphrase: what a new item's own passphrase gave, or a replaced one's new passphrase.
   ///   - granted: what a person gave for an item that is replaced.
   /// - Returns: the item, and whether it is a new one. It is on the disk.
   /// - Throws: ``VaultError/isLocked`` when an item would be replaced that cannot be read now, or when the class does
-  ///   not accept new items while it is locked.
+  ///   not accept new items while it is locked; ``VaultError/duplicate``.
   public func createItem(
     in collectionID: Int64, _ metadata: ItemMetadata, secret: borrowing SecureBytes,
     accessibility: AccessibilityClass?, defaultClass: AccessibilityClass = .whenUnlocked, replacing: Bool,
-    passphrase: consuming NewItemPassphrase? = nil, granted: (Int64) -> AccessGrant? = { _ in nil }
+    unique: [String: String] = [:], passphrase: consuming NewItemPassphrase? = nil,
+    granted: (Int64) -> AccessGrant? = { _ in nil }
   ) throws(VaultError) -> (id: Int64, isNew: Bool) {
     let named: AccessControl
     do throws(AccessControl.Mistake) { named = try AccessControl(rawValue: metadata.flags) } catch {
@@ -331,6 +346,7 @@ extension Vault {
     let collection = try collection(collectionID)
     let store = try writable()
     let index = try readyIndex()
+    try checkIsNew(unique)
     guard secret.count <= ItemSeal.secretLimit else { throw .tooLarge }
     if collection.isClosed { throw .isLocked }
     if replacing {
@@ -373,128 +389,8 @@ extension Vault {
       seal: ItemSeal(
         vault: store.vault, collection: collection.row.uuid, accessibility: wanted, item: row.uuid))
     let passphraseKey = try bind(&item, to: named, passphrase: passphrase.take())
-    try write(item, metadata, secret: secret, passphraseKey: passphraseKey, isNew: true)
+    try insert(try sealed(item, metadata, secret: secret, passphraseKey: passphraseKey))
     return (row.id, true)
-  }
-
-  /// Seals `metadata` and `secret` into the row and writes it.
-  func write(
-    _ item: consuming Located, _ metadata: ItemMetadata, secret: borrowing SecureBytes, passphraseKey: HeldKey?,
-    isNew: Bool = false
-  ) throws(VaultError) {
-    _ = try writable()
-    try metadata.checkSize()
-    guard !metadata.asksForFingers || metadata.fingers?.isEmpty == false else {
-      throw .noFingerEnrolled
-    }
-    guard let metadataKey = item.key.metadataKey else { throw .isLocked }
-    let sealed = try item.seal.seal(
-      secret,
-      ItemSeal.Access(flags: metadata.flags, column: item.row.access ?? [], passphraseKey: passphraseKey))
-    item.row.modified = max(Process.time, item.row.created)
-    item.row.secret = sealed.secret
-    item.row.metadata = item.seal.metadata(
-      metadata, revision: sealed.revision, created: item.row.created, modified: item.row.modified,
-      key: metadataKey.key)
-    item.row.tokens = try readyIndex().column(for: metadata.attributes)
-    if let classKey = item.key.secretKey {
-      item.row.form = .wrapped
-      item.row.lockedTag = nil
-      item.row.itemKey = item.seal.wrap(sealed, flags: metadata.flags, classKey: classKey.key)
-    } else {
-      guard item.key.row.accessibility.acceptsWhileLocked, item.key.publicKeyIsGenuine,
-        let publicKey = item.key.row.publicKey, let session = item.collection.session
-      else { throw .isLocked }
-      item.row.form = .storedWhileLocked
-      item.row.itemKey = try item.seal.sealWhileLocked(sealed, publicKey: publicKey)
-      item.row.lockedTag = try item.seal.lockedTag(
-        item.row, classKey: item.key.row.uuid, flags: metadata.flags, revision: sealed.revision,
-        session: session.key)
-    }
-    let row = item.row
-    isUnused = false
-    try writing { store throws(VaultError) in try isNew ? store.insert(row) : store.update(row) }
-  }
-
-  /// Writes a new version of an item that can be read, in another class where one is named.
-  func rewrite(
-    _ item: Located, _ metadata: ItemMetadata, secret: borrowing SecureBytes, accessibility: AccessibilityClass?,
-    passphraseKey: HeldKey?
-  ) throws(VaultError) {
-    let accessibility = accessibility ?? item.key.row.accessibility
-    guard accessibility != item.key.row.accessibility || item.collection.isOutdated(item.key) else {
-      return try write(item, metadata, secret: secret, passphraseKey: passphraseKey)
-    }
-    try checkPasscode(for: accessibility)
-    guard let key = item.collection.current(accessibility, share: share), key.secretKey != nil else {
-      throw .isLocked
-    }
-    var row = item.row
-    row.classKey = key.row.id
-    let moved = Located(
-      row: row, collection: item.collection, key: key,
-      seal: ItemSeal(
-        vault: item.seal.vault, collection: item.seal.collection, accessibility: accessibility, item: row.uuid))
-    try write(moved, metadata, secret: secret, passphraseKey: passphraseKey)
-  }
-
-  /// Gives an item that can be read a new secret.
-  public func setSecret(
-    ofItem id: Int64, _ secret: borrowing SecureBytes, contentType: String, granted: AccessGrant? = nil
-  ) throws(VaultError) {
-    let item = try locate(id)
-    var next = try readable(item, granted)
-    next.contentType = contentType
-    // Not under keys that were changed since it was stored.
-    try rewrite(item, next, secret: secret, accessibility: nil, passphraseKey: granted?.passphraseKey)
-  }
-
-  /// Changes label or attributes, and the class where one is named. The secret stays as it is.
-  ///
-  /// - Throws: ``VaultError/isLocked`` while they cannot be read; for another class, while the secret cannot.
-  public func update(
-    item id: Int64, accessibility: AccessibilityClass? = nil, granted: AccessGrant? = nil,
-    _ change: (inout ItemMetadata) -> Void
-  ) throws(VaultError) {
-    let item = try locate(id)
-    guard let old = try metadata(item) else { throw item.key.absence(on: share) }
-    // Its label is what a person is asked by: whoever could change that could have them agree to something else.
-    try check(granted, opens: item, old)
-    var next = old.metadata
-    change(&next)
-    next.flags = old.metadata.flags
-    try next.checkSize()
-    if let accessibility, accessibility != item.key.row.accessibility {
-      guard item.row.access == nil else { throw .keepsItsAccess }
-      let secret = try openSecret(item, old, passphraseKey: granted?.passphraseKey)
-      return try rewrite(
-        item, next, secret: secret, accessibility: accessibility, passphraseKey: granted?.passphraseKey)
-    }
-    try writeMetadata(item, next, revision: old.revision)
-  }
-
-  /// Writes label, attributes and fingers; the secret stays as it is.
-  func writeMetadata(
-    _ located: Located, _ next: ItemMetadata, revision: [UInt8]
-  ) throws(VaultError) {
-    guard let metadataKey = located.key.metadataKey else { throw located.key.absence(on: share) }
-    _ = try writable()
-    var item = located
-    if item.row.form == .storedWhileLocked {
-      // Its tag covers the metadata; a new one is made only where the old one holds.
-      guard item.collection.session != nil else { throw .isLocked }
-      try checkLockedTag(item, flags: next.flags, revision: revision)
-    }
-    item.row.modified = max(Process.time, item.row.created)
-    item.row.metadata = item.seal.metadata(
-      next, revision: revision, created: item.row.created, modified: item.row.modified, key: metadataKey.key)
-    item.row.tokens = try readyIndex().column(for: next.attributes)
-    if item.row.form == .storedWhileLocked, let session = item.collection.session {
-      item.row.lockedTag = try item.seal.lockedTag(
-        item.row, classKey: item.key.row.uuid, flags: next.flags, revision: revision, session: session.key)
-    }
-    let row = item.row
-    try writing { store throws(VaultError) in try store.update(row) }
   }
 
   /// Deletes an item. Needs no key.

@@ -33,6 +33,8 @@ public enum VaultError: Error, Equatable, Sendable {
   /// What an item asks for, and its class, are changed by ``Vault/setAccess(ofItem:_:accessibility:passphrase:fingers:granted:)``
   /// only, as a person has to be asked for just that.
   case keepsItsAccess
+  /// Another item has what only one may have.
+  case duplicate
   /// Access control flags do not go together.
   case badAccessControl(AccessControl.Mistake)
   /// An item that asks for the enrolled fingers cannot be stored; the text says why.
@@ -94,6 +96,7 @@ extension VaultError {
     case .needsGrant: "it asks for you: unlock this item first"
     case .keepsItsAccess:
       "an item that asks for something keeps that, and its class, when it is written; 'latchkey edit' changes them"
+    case .duplicate: "there is an item with these attributes already"
     case .badAccessControl(let mistake): mistake.explanation
     case .noFingers(let text): text
     case .noPasscode:

@@ -2,6 +2,7 @@ import ArgumentParser
 import Foundation
 import Keybag
 import Posix
+import SecretClient
 import Sodium
 import Systemd
 
@@ -78,7 +79,7 @@ struct AddCommand: ParsableCommand {
           """)
       }
       let (secret, wasCut) = try input.read(contentType: contentType)
-      let channel = try SecretChannel(connection)
+      let channel = try connection.openChannel()
       var prompt: String?
       var path = try connection.opening(same.first?.path ?? home.path, asking: !prompts.isForbidden) {
         let stored = try store(secret, values, in: home, by: channel, on: connection)

@@ -2,6 +2,7 @@ import ArgumentParser
 import Foundation
 import Keybag
 import Posix
+import SecretClient
 import Sodium
 import Systemd
 
@@ -195,7 +196,7 @@ struct EditCommand: ParsableCommand {
 
   /// Gives the item another secret, of the same content type.
   private func changeSecret(of item: ListedItem, on connection: VaultConnection) throws -> Bool {
-    let channel = try SecretChannel(connection)
+    let channel = try connection.openChannel()
     let old = try connection.opening(item.path, asking: !prompts.isForbidden) {
       try connection.secret(of: item.path, by: channel)
     }

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Control
 import Foundation
+import SecretClient
 import Systemd
 
 /// What a person is told when a command could not be done, and the exit status of it.
@@ -91,6 +92,32 @@ enum Failure: Error {
       self = .silent
     } else {
       self = .declined(error.message)
+    }
+  }
+
+  /// Why there is no connection to the vault.
+  init(_ failure: ConnectionFailure) {
+    switch failure {
+    case .noBus:
+      self = .noService(
+        "there is no session bus, by which programs reach the vault. Log in again, or run this in your session.")
+    case .notRunning:
+      self = .noService(
+        """
+        no vault is running, and the session bus could not start it.
+        Start it with 'systemctl --user start latchkeyd.socket', or log in again.
+        """)
+    case .stranger:
+      self = .noService(
+        "the program that keeps the secrets of this session is not yours, so it was told nothing. Find out who started it."
+      )
+    case .otherService:
+      self = .noService(
+        """
+        another program keeps the secrets of this session, not Latchkey. 'latchkey status' says which.
+        End it, and log in again.
+        """)
+    case .broken(let error): self.init(error)
     }
   }
 

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import Posix
+import SecretClient
 import Sodium
 import Systemd
 
@@ -45,7 +46,7 @@ struct GetCommand: ParsableCommand {
       if json && !show {
         return print(try ListedItem.described([found], from: connection).map { try JSONText.of($0) }.joined())
       }
-      let channel = try SecretChannel(connection)
+      let channel = try connection.openChannel()
       let secret = try connection.opening(found.path, asking: !prompts.isForbidden) {
         try connection.secret(of: found.path, by: channel)
       }

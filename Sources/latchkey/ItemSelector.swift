@@ -1,4 +1,5 @@
 import ArgumentParser
+import SecretClient
 import Systemd
 
 /// Which items are meant: those with some attributes, or the ones at these places.

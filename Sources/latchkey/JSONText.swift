@@ -1,4 +1,5 @@
 import Foundation
+import SecretClient
 import Sodium
 
 /// What the commands print with --json: always the same keys, and nothing that commands a terminal.

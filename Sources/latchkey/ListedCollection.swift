@@ -1,3 +1,4 @@
+import SecretClient
 import Systemd
 
 /// A collection as the vault tells it.

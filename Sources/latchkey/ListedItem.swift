@@ -1,5 +1,6 @@
 import Foundation
 import Keybag
+import SecretClient
 import Sodium
 import Systemd
 
@@ -137,7 +138,7 @@ private struct Obstacles {
   mutating func reading(_ path: String) -> String {
     do {
       try Sodium.initialize()
-      let channel = try self.channel ?? SecretChannel(connection)
+      let channel = try self.channel ?? connection.openChannel()
       self.channel = channel
       try connection.call(path, VaultConnection.item, "GetSecret") { (out: inout MessageWriter) throws(BusError) in
         try out.appendObjectPath(channel.path)

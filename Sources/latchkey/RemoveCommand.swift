@@ -1,4 +1,5 @@
 import ArgumentParser
+import SecretClient
 import Systemd
 
 /// `latchkey rm`

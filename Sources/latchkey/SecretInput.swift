@@ -2,6 +2,7 @@ import ArgumentParser
 import Foundation
 import Glibc
 import PAMClient
+import SecretClient
 import Sodium
 
 /// Where a new secret comes from: standard input, or a person at the terminal. Never an argument, which others can see.

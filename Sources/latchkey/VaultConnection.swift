@@ -1,95 +1,38 @@
 import Control
 import Foundation
 import Posix
+import SecretClient
 import Systemd
 
-/// A connection to the vault by the session bus, as every program has one that keeps secrets. Each call waits for its
-/// answer.
+/// The command line's connection to the vault: that of every client, and what it tells and asks a person.
 final class VaultConnection {
-  static let name = "org.freedesktop.secrets"
-  static let root = "/org/freedesktop/secrets"
-  static let service = "org.freedesktop.Secret.Service"
-  static let collection = "org.freedesktop.Secret.Collection"
-  static let item = "org.freedesktop.Secret.Item"
-  static let itemAccess = "org.latchkey.Item"
-  private static let prompt = "org.freedesktop.Secret.Prompt"
-  private static let properties = "org.freedesktop.DBus.Properties"
+  static let root = ServiceConnection.root
+  static let service = ServiceConnection.service
+  static let collection = ServiceConnection.collection
+  static let item = ServiceConnection.item
+  static let itemAccess = ServiceConnection.itemAccess
   /// "No object", and "no prompt needed".
-  static let none = "/"
+  static let none = ServiceConnection.none
 
-  private let loop: EventLoop
-  private let bus: Bus
-  /// The vault's unique name: whoever takes the well-known one later is told nothing.
-  private var owner = ""
-  private var isLost = false
+  private let connection: ServiceConnection
   private let place: Place
-  /// "sealed", "unlocked" or "locked", when the connection was made.
-  private(set) var state = ""
 
   /// Connects, and has the session bus start the vault where it does not run.
   ///
   /// - Parameter place: where the vault says why it is locked.
   init(_ place: Place) throws {
     self.place = place
-    do {
-      loop = try EventLoop()
-      bus = try Bus(.session, loop: loop)
-      try bus.onDisconnect { [unowned self] in isLost = true }
-    } catch {
-      throw Failure.noService(
-        "there is no session bus, by which programs reach the vault. Log in again, or run this in your session.")
-    }
-    owner = try findOwner()
-    state = try findState()
-  }
-
-  /// Only Latchkey tells it, and no other program that keeps secrets.
-  private func findState() throws -> String {
-    do throws(BusError) {
-      return try call("/org/latchkey/vault", Self.properties, "Get") { (out: inout MessageWriter) throws(BusError) in
-        try out.appendString("org.latchkey.Vault")
-        try out.appendString("State")
-      } read: { (answer: Message) throws(BusError) in
-        try answer.readVariant("s") { (value: Message) throws(BusError) in try value.readString() }
-      }
-    } catch {
-      if error.isStandard("Disconnected") || error.isStandard("NoReply") { throw error }
-      throw Failure.noService(
-        """
-        another program keeps the secrets of this session, not Latchkey. 'latchkey status' says which.
-        End it, and log in again.
-        """)
+    do throws(ConnectionFailure) { connection = try ServiceConnection() } catch {
+      if case .broken(let broken) = error { throw broken }
+      throw Failure(error)
     }
   }
 
-  private func findOwner() throws -> String {
-    let found: String
-    do throws(BusError) {
-      let ask = { () throws(BusError) in
-        try self.wait { done throws(BusError) in try self.bus.nameOwner(of: Self.name, completion: done) }
-      }
-      if let running = try ask() {
-        found = running
-      } else {
-        try wait { done throws(BusError) in try self.bus.startService(Self.name, completion: done) }
-        guard let started = try ask() else { throw .failed("it ended at once") }
-        found = started
-      }
-    } catch {
-      throw Failure.noService(
-        """
-        no vault is running, and the session bus could not start it.
-        Start it with 'systemctl --user start latchkeyd.socket', or log in again.
-        """)
-    }
-    let peer = try wait { done throws(BusError) in try self.bus.peerCredentials(of: found, completion: done) }
-    guard peer.uid == getuid() || peer.uid == 0 else {
-      throw Failure.noService(
-        "the program that keeps the secrets of this session is not yours, so it was told nothing. Find out who started it."
-      )
-    }
-    return found
-  }
+  /// "sealed", "unlocked" or "locked", when the connection was made.
+  var state: String { connection.stateAtStart }
+
+  /// How secrets travel.
+  func openChannel() throws(BusError) -> SecretChannel { try SecretChannel(connection) }
 
   // MARK: - calls
 
@@ -99,23 +42,14 @@ final class VaultConnection {
     build: (inout MessageWriter) throws(BusError) -> Void = { (_: inout MessageWriter) throws(BusError) in },
     read: (Message) throws(BusError) -> Value
   ) throws(BusError) -> Value {
-    let answer = try wait { done throws(BusError) in
-      try self.bus.callAsync(
-        destination: self.owner, path: path, interface: interface, member: member, sensitive: true, autoStart: false,
-        build: build, reply: done)
-    }
-    return try read(answer)
+    try connection.call(path, interface, member, build: build, read: read)
   }
 
   /// Every property of an object; `read` is given the name, and reads or skips the value.
   func properties(
     of path: String, _ interface: String, _ read: (String, Message) throws(BusError) -> Void
   ) throws(BusError) {
-    try call(path, Self.properties, "GetAll") { (out: inout MessageWriter) throws(BusError) in
-      try out.appendString(interface)
-    } read: { (answer: Message) throws(BusError) in
-      try answer.readDictionary("sv") { (entry: Message) throws(BusError) in try read(try entry.readString(), entry) }
-    }
+    try connection.properties(of: path, interface, read)
   }
 
   /// Sets a property of an item.
@@ -123,12 +57,7 @@ final class VaultConnection {
     _ property: String, of path: String, _ signature: String,
     _ build: (inout MessageWriter) throws(BusError) -> Void
   ) throws(BusError) {
-    try call(path, Self.properties, "Set") { (out: inout MessageWriter) throws(BusError) in
-      try out.appendString(Self.item)
-      try out.appendString(property)
-      try out.appendVariant(signature, build)
-    } read: { _ in
-    }
+    try connection.set(property, of: path, signature, build)
   }
 
   /// The paths of the items that have these attributes, all of them where there are none.
@@ -137,27 +66,6 @@ final class VaultConnection {
       try out.appendStringDictionary(attributes)
     } read: { (answer: Message) throws(BusError) in
       try answer.readObjectPaths() + answer.readObjectPaths()
-    }
-  }
-
-  private func wait<Value>(
-    _ begin: (@escaping (Result<Value, BusError>) -> Void) throws(BusError) -> Void
-  ) throws(BusError) -> Value {
-    var answer: Result<Value, BusError>?
-    try begin { answer = $0 }
-    try serve { answer != nil }
-    guard let answer else { throw .disconnected("the session bus is gone") }
-    return try answer.get()
-  }
-
-  /// Serves the bus until it is done, for `milliseconds` at most.
-  private func serve(for milliseconds: Int? = nil, until isDone: () -> Bool) throws(BusError) {
-    let end = milliseconds.map { Posix.Process.now + $0 }
-    while !isDone() {
-      if isLost { throw .disconnected("the session bus is gone") }
-      let rest = end.map { $0 - Posix.Process.now }
-      if let rest, rest <= 0 { return }
-      do { try loop.runOnce(timeout: rest.map { .milliseconds($0) }) } catch { throw .failed(error.description) }
     }
   }
 
@@ -229,27 +137,27 @@ final class VaultConnection {
       terminal?.restore()
       signals.release()
     }
-    let sources = try signals.numbers.map { number in try loop.addSignal(number) { arrived = number } }
-    let watch = try bus.watchPeer(owner) { isGone = true }
-    let slot = try bus.matchSignal(
-      sender: owner, path: prompt, interface: Self.prompt, member: "Completed"
+    let sources = try signals.numbers.map { number in try connection.loop.addSignal(number) { arrived = number } }
+    let watch = try connection.bus.watchPeer(connection.owner) { isGone = true }
+    let slot = try connection.bus.matchSignal(
+      sender: connection.owner, path: prompt, interface: ServiceConnection.prompt, member: "Completed"
     ) { message in
       isCompleted = true
       made = try? message.readMadeObject()
     }
     return try withExtendedLifetime((sources, watch, slot)) {
-      try call(prompt, Self.prompt, "Prompt") { (out: inout MessageWriter) throws(BusError) in
+      try call(prompt, ServiceConnection.prompt, "Prompt") { (out: inout MessageWriter) throws(BusError) in
         // No window: the vault finds the terminal by itself.
         try out.appendString("")
       } read: { _ in
       }
-      try serve { isCompleted || isGone || arrived != nil }
+      try connection.serve { isCompleted || isGone || arrived != nil }
       guard let number = arrived else {
         if isGone { throw BusError.disconnected("the vault is gone") }
         return made
       }
-      try? call(prompt, Self.prompt, "Dismiss") { _ in }
-      try? serve(for: 2000) { isCompleted || isGone }
+      try? call(prompt, ServiceConnection.prompt, "Dismiss") { _ in }
+      try? connection.serve(for: 2000) { isCompleted || isGone }
       terminal?.restore()
       signals.release()
       raise(number)
@@ -286,12 +194,4 @@ extension Message {
     let path = try readVariant("o") { (value) throws(BusError) in try value.readObjectPath() }
     return isDismissed ? nil : path
   }
-}
-
-extension BusError {
-  /// Whether a key is not in memory.
-  var isLocked: Bool { name == BusError.lockedName }
-  static let lockedName = "org.freedesktop.Secret.Error.IsLocked"
-  /// Whether there is nothing at the path; below a collection that is not there, the bus layer says so.
-  var isNoSuchObject: Bool { name == "org.freedesktop.Secret.Error.NoSuchObject" || isStandard("UnknownObject") }
 }

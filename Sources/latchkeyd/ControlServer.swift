@@ -23,6 +23,8 @@ protocol ControlHandler: AnyObject {
   func lock() throws(Refusal)
   /// The program is there that shows a prompt; nil when nobody waits for it.
   func showPrompt(_ number: UInt64, on connection: any PromptConnection) -> PromptRequest?
+  /// The passphrase that a program gave for the prompt on a connection; nil for none.
+  func givenPassphrase(on connection: any PromptConnection) -> GivenPassphrase?
   /// A prompt that the peer will show itself.
   func openPrompt(
     _ purpose: PromptRequest.Purpose, collection: String, on connection: any PromptConnection
@@ -226,6 +228,11 @@ private final class ControlPeer: PromptConnection {
         isPrompt = true
         return .opened(number, request)
       }
+    case .takePassphrase:
+      guard let passphrase = handler.givenPassphrase(on: self) else {
+        return answer(.declined("no program gave a passphrase"))
+      }
+      send { try connection.send(passphrase) }
     case .promptEnded(let outcome): end(outcome)
     case .derivation(let prompt):
       answer { () throws(Refusal) in .derivation(try handler.derivation(prompt: prompt)) }
@@ -298,9 +305,11 @@ private final class ControlPeer: PromptConnection {
     do throws(Refusal) { answer(try reply()) } catch { answer(.declined(error.reason)) }
   }
 
-  private func answer(_ reply: ControlReply) {
+  private func answer(_ reply: ControlReply) { send { try connection.send(reply) } }
+
+  private func send(_ packet: () throws -> Void) {
     guard !isOver else { return }
-    do { try connection.send(reply) } catch { return end() }
+    do { try packet() } catch { return end() }
     if isPrompt { limit = nil } else { limit?.rearm(after: ControlPeer.silenceLimit) }
     source?.resume()
   }

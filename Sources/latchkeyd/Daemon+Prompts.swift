@@ -95,6 +95,10 @@ extension Daemon {
     prompts.show(number, on: connection)
   }
 
+  func givenPassphrase(on connection: any PromptConnection) -> GivenPassphrase? {
+    prompts.passphrase(on: connection)
+  }
+
   func promptEnded(on connection: any PromptConnection, _ outcome: PromptOutcome?) {
     prompts.ended(on: connection, outcome)
     archiveEnded(on: connection)

@@ -20,6 +20,8 @@ INSTALLED = {
     "usr/share/xdg-desktop-portal/portals/latchkey.portal",
     "usr/share/dbus-1/interfaces/org.latchkey.Secrets.xml",
     "usr/share/dbus-1/interfaces/org.latchkey.Item.xml",
+    "usr/share/dbus-1/interfaces/org.latchkey.Keychain.xml",
+    "usr/share/dbus-1/interfaces/org.latchkey.Prompt.xml",
     "usr/share/dbus-1/interfaces/org.latchkey.Vault.xml",
     "usr/lib/systemd/user/latchkeyd.socket",
     "usr/lib/systemd/user/latchkeyd.service",

@@ -26,7 +26,10 @@ STANDARD = "org.freedesktop.DBus."
 INTROSPECTABLE, PEER = STANDARD + "Introspectable", STANDARD + "Peer"
 EMITS = STANDARD + "Property.EmitsChangedSignal"
 VAULT_PATH, VAULT = "/org/latchkey/vault", "org.latchkey.Vault"
-ITEM_ACCESS, CLIENT = "org.latchkey.Item", "org.latchkey.Service"
+ITEM_ACCESS, CLIENT, KEYCHAIN = "org.latchkey.Item", "org.latchkey.Service", "org.latchkey.Keychain"
+TOLD_PROMPT = "org.latchkey.Prompt"
+# Of a file each, under that name in the repository and where it is installed.
+FILES = {"Secrets": "org.freedesktop.Secrets"} | {name: "org.latchkey." + name for name in ("Vault", "Item", "Keychain", "Prompt")}
 # Of the D-Bus specification.
 STANDARD_MEMBERS = {
     PEER: {"Ping", "GetMachineId"},
@@ -43,10 +46,12 @@ PLACES = [
     "own alias",
     "item's access",
     "client",
+    "keychain",
     "item",
     "item by alias",
     "session",
     "prompt",
+    "told prompt",
     "vault",
 ]
 
@@ -78,8 +83,8 @@ def interfaces(node):
 def written():
     """What dbus/*.xml says."""
     told = {}
-    for name in ("org.freedesktop.Secrets.xml", "org.latchkey.Vault.xml", "org.latchkey.Item.xml"):
-        told |= interfaces(xml.etree.ElementTree.parse(REPOSITORY / "dbus" / name).getroot())
+    for name in FILES.values():
+        told |= interfaces(xml.etree.ElementTree.parse(REPOSITORY / f"dbus/{name}.xml").getroot())
     return told
 
 
@@ -112,16 +117,18 @@ def place(locked_peer, request):
         "item": lambda: (item, ITEM),
         "item's access": lambda: (item, ITEM_ACCESS),
         "client": lambda: (ROOT, CLIENT),
+        "keychain": lambda: (ROOT, KEYCHAIN),
         "item by alias": lambda: (item.replace(LOGIN, DEFAULT), ITEM),
         "session": lambda: (peer.plain, SESSION),
         "prompt": lambda: (peer.unlock(LOGIN)[1], PROMPT),
+        "told prompt": lambda: (peer.unlock(LOGIN)[1], TOLD_PROMPT),
         "vault": lambda: (VAULT_PATH, VAULT),
     }[request.param]()
 
 
 def together(interface):
     """The interfaces at the objects that have this one."""
-    return next((own for own in ({ITEM, ITEM_ACCESS}, {SERVICE, CLIENT}) if interface in own), {interface})
+    return next((own for own in ({ITEM, ITEM_ACCESS}, {SERVICE, CLIENT, KEYCHAIN}, {PROMPT, TOLD_PROMPT}) if interface in own), {interface})
 
 
 at_each_place = pytest.mark.parametrize("place", PLACES, indirect=True)
@@ -141,12 +148,12 @@ def test_the_interfaces(locked_peer, place, written):
 
 
 def test_every_interface_is_served(written):
-    assert written.keys() == {SERVICE, COLLECTION, ITEM, SESSION, PROMPT, VAULT, ITEM_ACCESS, CLIENT}
+    assert written.keys() == {SERVICE, COLLECTION, ITEM, SESSION, PROMPT, VAULT, ITEM_ACCESS, CLIENT, KEYCHAIN, TOLD_PROMPT}
 
 
 def test_the_interfaces_are_installed(stage):
     folder = stage / "usr/share/dbus-1/interfaces"
-    for name, source in (("Secrets", "org.freedesktop.Secrets"), ("Vault", "org.latchkey.Vault"), ("Item", "org.latchkey.Item")):
+    for name, source in FILES.items():
         laid = folder / f"org.latchkey.{name}.xml"
         assert laid.read_bytes() == (REPOSITORY / f"dbus/{source}.xml").read_bytes()
 
@@ -206,6 +213,9 @@ def test_members_of_other_interfaces_are_not_there(locked_peer, place, written):
 EXAMPLES = {
     "a{sv}": "{}",
     "a{ss}": "{}",
+    "aa{ss}": "[{'a': 'b'}]",
+    "ay": "[]",
+    "a(oa{sv}a{ss})": "[]",
     "ao": "[]",
     "o": "'/'",
     "s": "''",

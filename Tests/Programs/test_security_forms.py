@@ -44,3 +44,17 @@ def test_a_neighbour_that_sees_the_library_can_import_it(build):
     build()
     symbols = subprocess.run(["nm", *objects], text=True, stdout=subprocess.PIPE, check=True).stdout
     assert re.search(r"U \S*8Security28SecCertificateCreateWithData", symbols)
+
+
+@pytest.mark.parametrize("program", ["OnlySecurity", "OnlyContexts"])
+def test_a_program_needs_one_product(build, program):
+    nowhere = {"DBUS_SESSION_BUS_ADDRESS": "unix:path=/nonexistent"}
+    told = subprocess.run([build.scratch / "debug" / program], env=nowhere, text=True, stdout=subprocess.PIPE, check=True)
+    assert told.stdout == "-25291\n"
+
+
+def test_the_module_does_not_name_its_way_to_the_vault(build):
+    for module in ("Security", "LocalAuthentication"):
+        compiled = (build.scratch / f"debug/Modules/{module}.swiftmodule").read_bytes()
+        for hidden in (b"KeychainClient", b"CSodium", b"CSystemd", b"CGcrypt", b"CLinux"):
+            assert hidden not in compiled, (module, hidden)

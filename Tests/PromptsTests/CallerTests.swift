@@ -1,5 +1,6 @@
 import CLinux
 import Glibc
+import Posix
 import Scratch
 import Testing
 

@@ -2,7 +2,7 @@
 import PackageDescription
 
 // A package of its own, as a program's would be: ways in which public code writes queries, results and constants, a file
-// each. That it builds is the test.
+// each. That it builds is the test; and that a program needs no more than one of the products, to run as well.
 let package = Package(
   name: "SecurityForms",
   products: [
@@ -29,5 +29,7 @@ let package = Package(
       name: "FoundationAlone", dependencies: [.product(name: "Security", package: "latchkey")],
       swiftSettings: [.unsafeFlags(["-Xfrontend", "-import-module", "-Xfrontend", "Security"])]),
     .target(name: "Neighbour"),
+    .executableTarget(name: "OnlySecurity", dependencies: [.product(name: "Security", package: "latchkey")]),
+    .executableTarget(name: "OnlyContexts", dependencies: [.product(name: "LocalAuthentication", package: "latchkey")]),
   ]
 )

@@ -139,14 +139,34 @@ struct QueryTests {
 
   @Test("Without a way to the vault, mistakes are still mistakes, and all else says so")
   func noVault() {
-    #expect(SecItemAdd(Keychain.password() as CFDictionary, nil) == errSecNotAvailable)
-    #expect(SecItemCopyMatching(Keychain.password() as CFDictionary, nil) == errSecNotAvailable)
-    #expect(SecItemDelete(Keychain.password() as CFDictionary) == errSecNotAvailable)
-    #expect(SecItemUpdate(Keychain.password() as CFDictionary, [:] as CFDictionary) == errSecNotAvailable)
+    let service = ItemService(store: AbsentStore())
+    let query = Keychain.password() as CFDictionary
+    #expect(service.add(query, nil) == errSecNotAvailable)
+    #expect(service.copyMatching(query, nil) == errSecNotAvailable)
+    #expect(service.delete(query) == errSecNotAvailable)
+    #expect(service.update(query, [:] as CFDictionary) == errSecNotAvailable)
     let shared = Keychain.password("anna", [kSecAttrAccessGroup: "TEAM.shared"]) as CFDictionary
-    #expect(SecItemAdd(shared, nil) == errSecNotAvailable)
-    #expect(SecItemUpdate(shared, ["agrp": "TEAM.other"] as CFDictionary) == errSecNotAvailable)
+    #expect(service.add(shared, nil) == errSecNotAvailable)
+    #expect(service.update(shared, ["agrp": "TEAM.other"] as CFDictionary) == errSecNotAvailable)
+    // The public calls, as what is a mistake reaches no vault.
     #expect(SecItemAdd([:] as CFDictionary, nil) == errSecParam)
-    #expect(SecItemUpdate(Keychain.password() as CFDictionary, ["class": "genp"] as CFDictionary) == errSecNoSuchAttr)
+    #expect(SecItemCopyMatching([:] as CFDictionary, nil) == errSecParam)
+    #expect(SecItemDelete([:] as CFDictionary) == errSecParam)
+    #expect(SecItemUpdate(query, ["class": "genp"] as CFDictionary) == errSecNoSuchAttr)
   }
+}
+
+/// A store that is not there.
+private struct AbsentStore: ItemStore {
+  private static let failure = ItemFailure(errSecNotAvailable)
+
+  var accessGroups: AccessGroups { get throws(ItemFailure) { throw AbsentStore.failure } }
+
+  func add(_ item: NewItem) throws(ItemFailure) -> StoredItem { throw AbsentStore.failure }
+
+  func items(matching query: ItemQuery) throws(ItemFailure) -> [StoredItem] { throw AbsentStore.failure }
+
+  func update(_ query: ItemQuery, with changes: ItemChanges) throws(ItemFailure) -> Int { throw AbsentStore.failure }
+
+  func delete(_ query: ItemQuery) throws(ItemFailure) -> Int { throw AbsentStore.failure }
 }

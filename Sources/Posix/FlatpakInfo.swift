@@ -1,12 +1,12 @@
 /// The file that Flatpak puts into the root folder of each sandbox, where the program inside cannot change it.
-enum FlatpakInfo {
+public enum FlatpakInfo {
   /// Its name.
-  static let name = ".flatpak-info"
+  public static let name = ".flatpak-info"
   /// The most that is read of it, in bytes.
-  static let sizeLimit = 64 << 10
+  public static let sizeLimit = 64 << 10
 
   /// The id of the application, as in "[Application]", "name=org.example.Mail"; nil for a file that has none.
-  static func application(in content: [UInt8]) -> String? {
+  public static func application(in content: [UInt8]) -> String? {
     var isApplication = false
     for line in String(decoding: content, as: UTF8.self).split(separator: "\n") {
       if line.hasPrefix("[") {

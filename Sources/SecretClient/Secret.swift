@@ -2,17 +2,19 @@ import Sodium
 
 /// A secret in this process, and its content type. A class because closures of the bus layer cannot hand on what is not
 /// copyable.
-final class Secret {
+public final class Secret {
   private let owned: SecureBytes
-  let contentType: String
-  let count: Int
+  /// What kind of data it is.
+  public let contentType: String
+  /// How many bytes it has.
+  public let count: Int
   /// Whether it is valid UTF-8.
-  let isText: Bool
+  public let isText: Bool
   /// Whether it is text that a terminal shows and does not obey.
-  let isPrintable: Bool
+  public let isPrintable: Bool
 
   /// Takes it over. Where no content type is given, it is what the bytes look like.
-  init(_ bytes: consuming SecureBytes, contentType: String? = nil) {
+  public init(_ bytes: consuming SecureBytes, contentType: String? = nil) {
     count = bytes.count
     let isText = Secret.isText(bytes.bytes)
     self.isText = isText
@@ -22,7 +24,7 @@ final class Secret {
   }
 
   /// Lends the bytes.
-  func withBytes<Result: ~Copyable>(_ body: (RawSpan) throws -> Result) rethrows -> Result {
+  public func withBytes<Result: ~Copyable>(_ body: (RawSpan) throws -> Result) rethrows -> Result {
     try Secret.lend(owned, body)
   }
 
@@ -33,14 +35,14 @@ final class Secret {
   }
 
   /// Whether bytes are one line of text, with its line end.
-  static func isLine(_ bytes: borrowing SecureBytes) -> Bool {
+  public static func isLine(_ bytes: borrowing SecureBytes) -> Bool {
     guard endsLine(bytes) else { return false }
     let line = bytes.bytes.extracting(first: bytes.count - 1)
     return line.withUnsafeBytes { !$0.contains(0x0a) } && isText(line) && isPrintable(line)
   }
 
   /// Whether the last byte is a line end.
-  static func endsLine(_ bytes: borrowing SecureBytes) -> Bool {
+  public static func endsLine(_ bytes: borrowing SecureBytes) -> Bool {
     bytes.bytes.withUnsafeBytes { $0.last == 0x0a }
   }
 

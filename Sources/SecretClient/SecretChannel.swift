@@ -3,17 +3,19 @@ import Sodium
 import Systemd
 
 /// How secrets travel between this program and the vault: encrypted, so that the bus and its buffers see none.
-final class SecretChannel {
+public final class SecretChannel {
   private static let algorithm = "dh-ietf1024-sha256-aes128-cbc-pkcs7"
 
-  let path: String
+  /// The session's object, which calls name.
+  public let path: String
   private let cipher: SessionCipher
 
-  init(_ connection: VaultConnection) throws {
-    var agreement: KeyAgreement? = try KeyAgreement()
+  /// Agrees on a key with the vault.
+  public init(_ connection: ServiceConnection) throws(BusError) {
+    var agreement = try SecretChannel.draw()
     let ours = agreement?.publicKey ?? []
     let (theirs, path) = try connection.call(
-      VaultConnection.root, VaultConnection.service, "OpenSession"
+      ServiceConnection.root, ServiceConnection.service, "OpenSession"
     ) { (out: inout MessageWriter) throws(BusError) in
       try out.appendString(SecretChannel.algorithm)
       try out.appendVariant("ay") { (key: inout MessageWriter) throws(BusError) in try key.appendBytes(ours) }
@@ -22,15 +24,18 @@ final class SecretChannel {
       return (key, try answer.readObjectPath())
     }
     self.path = path
-    let agreed = try theirs.withUnsafeBytes { theirs throws(GcryptError) in
-      try agreement.take()?.agree(peerPublicKey: theirs)
-    }
-    guard let agreed else { throw BusError.failed("no key") }
+    var agreed: SessionCipher?
+    theirs.withUnsafeBytes { theirs in agreed = try? agreement.take()?.agree(peerPublicKey: theirs) }
+    guard let agreed else { throw .failed("no key for secrets was agreed on") }
     cipher = agreed
   }
 
+  private static func draw() throws(BusError) -> KeyAgreement? {
+    do { return try KeyAgreement() } catch { throw .failed("no key for secrets could be made") }
+  }
+
   /// Writes a secret with all that belongs to it.
-  func write(_ secret: Secret, to out: inout MessageWriter) throws(BusError) {
+  public func write(_ secret: Secret, to out: inout MessageWriter) throws(BusError) {
     var iv = [UInt8](repeating: 0, count: SessionCipher.blockSize)
     var sealed = [UInt8](repeating: 0, count: SessionCipher.ciphertextLength(plaintext: secret.count))
     do {
@@ -51,7 +56,7 @@ final class SecretChannel {
   }
 
   /// Reads a secret with all that belongs to it.
-  func read(from message: Message) throws(BusError) -> Secret {
+  public func read(from message: Message) throws(BusError) -> Secret {
     try message.readStruct("oayays") { [cipher] (fields: Message) throws(BusError) in
       try fields.skip()
       let iv = try fields.withBytes { Array($0) }

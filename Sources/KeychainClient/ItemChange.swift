@@ -1,0 +1,27 @@
+import Security
+
+/// What an update does to one item.
+struct ItemChange: Equatable {
+  /// Label, attributes and class.
+  let written: VaultLink.Change
+  /// When it can be read and what it asks for, where that cannot be changed with the rest.
+  let protection: Protection?
+
+  /// - Throws: `errSecNoAccessForItem` for an item of another program that would move to another group or become
+  ///   synchronizable: it has neither.
+  init(of found: FoundItem, _ item: StoredItem, by changes: ItemChanges) throws(ItemFailure) {
+    let new = changes.applied(to: item)
+    if !found.isOwn {
+      guard new.accessGroup == item.accessGroup, new.isSynchronizable == item.isSynchronizable else {
+        throw ItemFailure(errSecNoAccessForItem)
+      }
+    }
+    let (former, wanted) = (item.protection, new.protection)
+    let asksForAnything = former.control.asksForAnything || wanted.control.asksForAnything
+    protection = asksForAnything && former != wanted ? wanted : nil
+    let accessible = asksForAnything || former.accessible == wanted.accessible ? nil : wanted.accessible
+    let text = WrittenItem(new, former: found)
+    let isSame = text.isSame(as: found) && accessible == nil
+    written = VaultLink.Change(path: found.path, item: isSame ? nil : text, accessible: accessible)
+  }
+}

@@ -1,0 +1,46 @@
+import Security
+
+extension ItemClass {
+  /// What the world calls the attributes that it knows: `secret-tool`, Seahorse, the schemas of libsecret.
+  var worldNames: [AttributeName: String] {
+    switch self {
+    case .genericPassword: [.service: "service", .account: "account"]
+    case .internetPassword:
+      [
+        .server: "server", .account: "user", .protocol: "protocol", .port: "port", .securityDomain: "domain",
+        .path: "object", .authenticationType: "authtype",
+      ]
+    }
+  }
+
+  /// The attribute by which an item of another program is one of this class; nobody comes upon such an item who does not
+  /// name it.
+  var leadingAttribute: AttributeName { self == .genericPassword ? .service : .server }
+
+  /// The schema that others look for.
+  var schema: String {
+    switch self {
+    case .genericPassword: "org.latchkey.GenericPassword"
+    case .internetPassword: "org.gnome.keyring.NetworkPassword"
+    }
+  }
+}
+
+/// Names of attributes that this library adds.
+enum OwnName {
+  private static let prefix = "keychain:"
+  /// The class: only items that `SecItemAdd` stored have it.
+  static let itemClass = prefix + "class"
+  static let accessGroup = prefix + "agrp"
+  static let synchronizable = prefix + "sync"
+  /// The hash of the primary key.
+  static let key = prefix + "key"
+  /// Where an item's schema stands, by custom.
+  static let schema = "xdg:schema"
+
+  /// The name of an attribute.
+  static func of(_ name: AttributeName) -> String { prefix + name.rawValue }
+
+  /// Whether an attribute is one of these.
+  static func isOne(_ name: String) -> Bool { name.hasPrefix(prefix) }
+}

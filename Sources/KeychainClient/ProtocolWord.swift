@@ -1,0 +1,16 @@
+/// What the values of `kSecAttrProtocol` are called by all others: the first part of addresses, mostly.
+enum ProtocolWord {
+  /// Apple's four letters and the word, where the two are not the same.
+  private static let words: [(code: String, word: String)] = [
+    ("afp ", "afp"), ("atlk", "appletalk"), ("ftp ", "ftp"), ("ftpa", "ftp-account"), ("ftpx", "ftp-proxy"),
+    ("htps", "https"), ("htpx", "http-proxy"), ("htsx", "https-proxy"), ("imps", "imaps"), ("ipp ", "ipp"),
+    ("irc ", "irc"), ("ldps", "ldaps"), ("ntps", "nntps"), ("pops", "pop3s"), ("rtsx", "rtsp-proxy"),
+    ("smb ", "smb"), ("sox ", "socks"), ("ssh ", "ssh"), ("teln", "telnet"), ("tels", "telnets"),
+  ]
+
+  /// The word of a value; a value that has none is its own.
+  static func word(of code: String) -> String { words.first { $0.code == code }?.word ?? code }
+
+  /// The value of a word; a word that stands for none is a value itself.
+  static func code(of word: String) -> String { words.first { $0.word == word }?.code ?? word }
+}

@@ -1,0 +1,59 @@
+import Foundation
+import Security
+
+/// A query as the vault can be asked: sets of attributes, of which an item has all of one. What attributes cannot tell is
+/// looked at afterwards, by ``ItemQuery/matches(_:)``.
+struct SearchPlan: Equatable {
+  /// Finds what `SecItemAdd` stored: a set for each access group.
+  let own: [[String: String]]
+  /// Finds what other programs stored; nil where the query is not for that.
+  let foreign: [String: String]?
+  /// Whether the sets say all that the query does, but for the accessibility: whoever is found matches, known or not.
+  let isExact: Bool
+
+  /// Plans a search.
+  ///
+  /// - Parameter groups: the program's. To the first belongs what other programs stored.
+  init(_ query: ItemQuery, groups: AccessGroups) {
+    let worldNames = query.itemClass.worldNames
+    var told: [String: String] = [:]
+    var isExact = true
+    for (name, value) in query.attributes {
+      let written = WrittenValue(value, of: name, hasWorldName: worldNames[name] != nil)
+      if let worldName = worldNames[name], let world = written.world {
+        told[worldName] = world
+      } else if let own = written.own, SearchPlan.isOnlyForm(value), name != .label {
+        told[OwnName.of(name)] = own
+      } else {
+        // Also of "empty", as absent attributes have no entry.
+        isExact = false
+      }
+    }
+    own = query.accessGroups.map { group in
+      var set = told
+      set[OwnName.itemClass] = query.itemClass.rawValue
+      set[OwnName.accessGroup] = group
+      if let isSynchronizable = query.isSynchronizable {
+        set[OwnName.synchronizable] = isSynchronizable ? "1" : "0"
+      }
+      return set
+    }
+    let leads = worldNames[query.itemClass.leadingAttribute].map { told[$0] != nil } ?? false
+    let isFirst = groups.names.first.map(query.accessGroups.contains) ?? false
+    foreign = leads && isFirst && query.isSynchronizable != true ? told : nil
+    self.isExact = isExact
+  }
+
+  /// Whether every value that matches this one is written the same way under our own name. Text is also matched by data of the
+  /// same bytes.
+  private static func isOnlyForm(_ value: AttributeValue) -> Bool {
+    switch value {
+    case .number: true
+    case .data(let data): String(validating: data, as: UTF8.self) == nil
+    case .text, .date: false
+    }
+  }
+
+  /// What to ask for.
+  var sets: [[String: String]] { own + (foreign.map { [$0] } ?? []) }
+}

@@ -1,0 +1,165 @@
+import Foundation
+import ItemProtection
+import SecretClient
+import Security
+import Systemd
+
+/// The items of the user's vault, over the session bus.
+struct VaultStore: ItemStore {
+  /// The program's own connection. Nothing that a person gives is given to it: that is for one call, or one context.
+  private let shared: VaultAccess
+  private let groups: AccessGroups
+
+  init(groups: AccessGroups) {
+    shared = VaultAccess()
+    self.groups = groups
+  }
+
+  var accessGroups: AccessGroups { groups }
+
+  // MARK: - add
+
+  func add(_ item: NewItem) throws(ItemFailure) -> StoredItem {
+    let person = Person(item.authentication)
+    let control = item.protection.control
+    if control.needsPassphrase { try person.checkMayChoose() }
+    let secret = try Secret.of(item.secret ?? Data())
+    let written = WrittenItem(item)
+    try openForNewItem(item, person)
+    let access = control.needsPassphrase ? person.access() : shared
+    let added = try access.with(.writing) { link throws(BusError) in
+      try link.add(written, item.protection, secret: secret)
+    }
+    guard let prompt = added.prompt else { return try stored(item, added.identifier) }
+    let end = try access.with(.asking) { link throws(BusError) in
+      try link.perform(prompt, person.words(for: control))
+    }
+    let present = try access.with(.reading) { link throws(BusError) in
+      try link.find([written.unique], limit: 1, secrets: false)
+    }
+    // Another process may have stored one with the same key while the person chose.
+    guard let first = present.items.first else { throw ItemFailure(end) ?? ItemFailure(errSecUserCanceled) }
+    guard first.path == end.made else { throw ItemFailure(errSecDuplicateItem) }
+    return try stored(item, first.identifier)
+  }
+
+  /// The item as it is stored, with dates where they are asked for.
+  private func stored(_ item: NewItem, _ identifier: Data) throws(ItemFailure) -> StoredItem {
+    if item.returned.contains(.attributes) {
+      let found = try shared.with(.reading) { link throws(BusError) in try link.read(identifier, secret: false) }
+      let read = found.items.first?.storedItem(foreignGroup: item.accessGroup)
+      if let read { return read }
+    }
+    return StoredItem(
+      reference: ItemReference(itemClass: item.itemClass, identifier: identifier), accessGroup: item.accessGroup,
+      isSynchronizable: item.isSynchronizable, protection: item.protection, attributes: item.attributes, secret: nil)
+  }
+
+  /// Sees to it that the vault is open for an item that can be read only then. The vault itself would take it behind a locked
+  /// screen; a program that counts on Apple's rules would find out when it reads.
+  private func openForNewItem(_ item: NewItem, _ person: Person) throws(ItemFailure) {
+    guard item.protection.accessible.tier != .device else { return }
+    let isSession = item.protection.accessible.tier == .session
+    let state = try shared.with(.reading) { link throws(BusError) in try link.connection.vaultState() }
+    guard state == "sealed" || !isSession && state != "unlocked" else { return }
+    let unique = WrittenItem(item).unique
+    let found = try shared.with(.reading) { link throws(BusError) in
+      try link.find([unique], limit: 1, secrets: false)
+    }
+    guard found.items.isEmpty else { throw ItemFailure(errSecDuplicateItem) }
+    try person.unlock(["/org/freedesktop/secrets/aliases/default"], isScreenLocked: found.isScreenLocked)
+  }
+
+  // MARK: - copy
+
+  func items(matching query: ItemQuery) throws(ItemFailure) -> [StoredItem] {
+    let person = Person(query.authentication)
+    let wantsSecret = query.returned.contains(.data)
+    let access = person.keptAccess ?? shared
+    let search = Search(query, groups: groups, .copying(secrets: wantsSecret))
+    let matches = try search.matches(person, on: access)
+    var items: [StoredItem] = []
+    for match in matches.all {
+      guard let item = match.stored else { throw ItemFailure(errSecInteractionNotAllowed) }
+      guard wantsSecret else {
+        items.append(item)
+        continue
+      }
+      if let secret = matches.secrets[match.found.path] {
+        items.append(item.with(secret: secret.data))
+        continue
+      }
+      // Locked since, where it is not one that asks.
+      guard match.found.state == .asking else { throw ItemFailure(errSecInteractionNotAllowed) }
+      items.append(item.with(secret: try secret(of: match, person, isScreenLocked: matches.isScreenLocked)))
+    }
+    return items
+  }
+
+  /// The secret of an item that asks for something.
+  private func secret(of match: Matches.Match, _ person: Person, isScreenLocked: Bool) throws(ItemFailure) -> Data {
+    let access = person.access()
+    try person.open(match.found, on: access, isScreenLocked: isScreenLocked)
+    let read = try access.with(.reading) { link throws(BusError) in
+      try link.read(match.found.identifier, secret: true)
+    }
+    guard let secret = read.secrets[match.found.path] else {
+      throw ItemFailure(read.items.isEmpty ? errSecItemNotFound : errSecInteractionNotAllowed)
+    }
+    return secret.data
+  }
+
+  // MARK: - update
+
+  func update(_ query: ItemQuery, with changes: ItemChanges) throws(ItemFailure) -> Int {
+    let person = Person(query.authentication)
+    let matches = try Search(query, groups: groups, .updating).matches(person, on: shared)
+    guard !matches.all.isEmpty else { return 0 }
+    let asking = matches.all.filter { $0.found.state == .asking }
+    let access = asking.isEmpty ? shared : person.access()
+    var written: [VaultLink.Change] = []
+    var protected: [(path: String, former: Protection, new: Protection)] = []
+    for match in matches.all {
+      guard let item = match.stored else { throw ItemFailure(errSecInteractionNotAllowed) }
+      let change = try ItemChange(of: match.found, item, by: changes)
+      written.append(change.written)
+      if let protection = change.protection { protected.append((match.found.path, item.protection, protection)) }
+    }
+    for change in protected { try person.checkMayChange(change.former.control, to: change.new.control) }
+    let secret: Secret? = if let data = changes.secret { try Secret.of(data) } else { nil }
+    // One after the other: each has its own passphrase and its own question.
+    for match in asking { try person.open(match.found, on: access, isScreenLocked: matches.isScreenLocked) }
+    if secret != nil || written.contains(where: { $0.item != nil }) {
+      try access.with(.writing) { link throws(BusError) in try link.update(written, secret: secret) }
+    }
+    for change in protected { try protect(change.path, from: change.former, to: change.new, person) }
+    return matches.all.count
+  }
+
+  /// Changes what an item asks for.
+  private func protect(
+    _ path: String, from former: Protection, to new: Protection, _ person: Person
+  ) throws(ItemFailure) {
+    let access = person.access()
+    let prompt = try access.with(.writing) { link throws(BusError) in try link.setAccess(of: path, to: new) }
+    guard let prompt else { return }
+    let needsPassphrase = former.control.needsPassphrase || new.control.needsPassphrase
+    let end = try access.with(.asking) { link throws(BusError) in
+      try link.perform(prompt, person.words(withPassphrase: needsPassphrase))
+    }
+    if let failure = ItemFailure(end) { throw failure }
+  }
+
+  // MARK: - delete
+
+  func delete(_ query: ItemQuery) throws(ItemFailure) -> Int {
+    let person = Person(query.authentication)
+    let matches = try Search(query, groups: groups, .deleting).matches(person, on: shared)
+    var count = 0
+    for match in matches.all {
+      let path = match.found.path
+      if try shared.with(.writing, { link throws(BusError) in try link.delete(path) }) { count += 1 }
+    }
+    return count
+  }
+}

@@ -1,0 +1,27 @@
+/// By what a client may keep an item of the vault: for as long as the item is there, and for no other one, also in a vault that
+/// began anew and has the same numbers.
+struct ItemIdentifier: Equatable {
+  /// The item's number.
+  let item: Int64
+  /// 16 bytes that no other item has.
+  let uuid: [UInt8]
+
+  private static let numberSize = 8
+  static let size = numberSize + 16
+
+  /// Puts them together.
+  init(_ item: Int64, uuid: [UInt8]) {
+    self.item = item
+    self.uuid = uuid
+  }
+
+  /// Reads one; nil for bytes of another number.
+  init?(_ bytes: [UInt8]) {
+    guard bytes.count == ItemIdentifier.size else { return nil }
+    item = bytes.prefix(ItemIdentifier.numberSize).reduce(0) { $0 << 8 | Int64($1) }
+    uuid = Array(bytes.dropFirst(ItemIdentifier.numberSize))
+  }
+
+  /// The number, the largest byte first, then the rest.
+  var bytes: [UInt8] { withUnsafeBytes(of: item.bigEndian) { Array($0) } + uuid }
+}

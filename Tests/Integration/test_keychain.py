@@ -1,0 +1,363 @@
+"""The SecItem functions in real programs, beside the clients of the Secret Service, against the real daemon."""
+
+import pytest
+from clients import bring_back, bring_to
+from program import (
+    ALL, ATTRIBUTES, AUTH_FAILED, CANCELED, DATA, DUPLICATE, FAIL, MISSING_ENTITLEMENT, NOT_ALLOWED, NOT_AVAILABLE, NOT_FOUND,
+    REFERENCE, SKIP, SUCCESS, Program, data, generic, internet, keychain_caller, merged, octets, secret,  # noqa: F401
+)
+from peer import Peer
+from portal import give_pinentry
+
+PRESENCE = 1
+PASSPHRASE = 1 << 31
+BEHIND = "behind a locker"
+
+
+@pytest.fixture
+def program(session, keychain_caller):  # noqa: F811
+    """A program of the person's, who is logged in."""
+    assert session.login().returncode == 0
+    opened = Program(session, keychain_caller)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def another(session, keychain_caller):  # noqa: F811
+    """Starts more programs, with variables of the environment."""
+    opened = []
+
+    def start(**environment):
+        opened.append(Program(session, keychain_caller, **environment))
+        return opened[-1]
+
+    yield start
+    for one in opened:
+        one.close()
+
+
+def answer_prompts(session, answer):
+    """From now on somebody at a display does this when a prompt asks for a password; its count grows with each."""
+    asked = session.root / "tmp/asked"
+    give_pinentry(session, f"echo asked >>{asked}; {answer}")
+    session.run("dbus-update-activation-environment", "DISPLAY=:4711", check=True)
+    session.restart()
+    assert session.login().returncode == 0
+    return lambda: len(asked.read_text().splitlines()) if asked.exists() else 0
+
+
+DISMISS = "echo ERR 83886179 cancelled"
+
+
+def give_password(session):
+    return f"echo D {session.password}; echo OK"
+
+
+def guarded(flags, accessible="ak"):
+    return {"accc": {"control": accessible, "flags": flags}}
+
+
+# MARK: items
+
+
+@pytest.mark.parametrize("query", [generic(), internet()], ids=["genp", "inet"])
+def test_a_password_is_added_found_changed_and_deleted(program, query):
+    assert program.copy(query) == (NOT_FOUND, None)
+    assert program.update(query, {"labl": "x"}) == NOT_FOUND
+    assert program.delete(query) == NOT_FOUND
+    assert program.add(query, secret(b"the secret")) == (SUCCESS, None)
+    assert program.read(query) == b"the secret"
+    status, found = program.copy(query, ATTRIBUTES, DATA)
+    assert status == SUCCESS
+    assert found.items() >= {**query, "agrp": "keychain-caller", "sync": 0, "pdmn": "ak"}.items()
+    assert octets(found["v_Data"]) == b"the secret" and "labl" not in found and found["cdat"] == found["mdat"]
+    assert program.update(query, {"labl": "Mail", **secret(b"another\0")}) == SUCCESS
+    assert program.read(query, {"labl": "Mail"}) == b"another\0"
+    assert program.update(query, {"acct": "bea"}) == SUCCESS
+    assert program.copy(query) == (NOT_FOUND, None)
+    assert program.delete(query, {"acct": "bea"}) == SUCCESS
+    assert program.copy(query, {"acct": "bea"}) == (NOT_FOUND, None)
+
+
+@pytest.mark.parametrize("query", [generic(), internet()], ids=["genp", "inet"])
+def test_the_same_key_is_a_duplicate(program, query):
+    assert program.add(query, secret(b"one"))[0] == SUCCESS
+    assert program.add(query, secret(b"two"), {"labl": "x", "pdmn": "ck"})[0] == DUPLICATE
+    assert program.add(query, {"acct": data(b"anna")})[0] == DUPLICATE
+    assert program.add(query, {"acct": "bea"}, secret(b"two"))[0] == SUCCESS
+    assert program.add(query, {"sync": True}, secret(b"three"))[0] == SUCCESS
+    assert program.update(merged(query, {"acct": "bea"}), {"acct": "anna"}) == DUPLICATE
+    # Two of one update as well.
+    assert program.add(query, {"acct": "cleo"})[0] == SUCCESS
+    group = {"class": query["class"]}
+    assert program.update(group, {"acct": "dora"}) == DUPLICATE
+    status, found = program.copy(group, ALL, ATTRIBUTES)
+    assert status == SUCCESS and [item["acct"] for item in found] == ["anna", "bea", "cleo"]
+    assert program.read(query) == b"one" and program.read(query, {"sync": True}) == b"three"
+
+
+def test_values_come_back_in_their_types(program):
+    values = {"acct": data(b"\xff\0"), "gena": data(b"text"), "icmt": "Ä\0", "crtr": 7, "invi": True, "labl": data(b"L")}
+    assert program.add({"class": "genp", "svce": "mail"}, values)[0] == SUCCESS
+    status, found = program.copy({"class": "genp"}, values, ATTRIBUTES, DATA)
+    assert status == SUCCESS and found.items() >= (values | {"invi": 1}).items()
+    assert octets(found["v_Data"]) == b""
+
+
+def test_an_item_tells_itself_when_it_is_added(program):
+    status, added = program.add(generic(), secret(b"x"), ATTRIBUTES, DATA, REFERENCE)
+    assert status == SUCCESS and octets(added["v_Data"]) == b"x" and "cdat" in added
+    assert program.copy(generic(), ATTRIBUTES, DATA, REFERENCE) == (SUCCESS, added)
+
+
+# MARK: the others
+
+
+def test_secret_tool_finds_what_was_added(session, program):
+    assert program.add(internet(), {"path": "/inbox", "sdmn": "realm"}, secret(b"the secret"))[0] == SUCCESS
+    words = ["server", "example.com", "user", "anna", "protocol", "https", "port", "443", "object", "/inbox"]
+    words += ["domain", "realm", "xdg:schema", "org.gnome.keyring.NetworkPassword"]
+    assert session.lookup(*words) == "the secret"
+    assert program.add(generic(), secret(b"another"))[0] == SUCCESS
+    assert session.lookup("service", "mail", "account", "anna") == "another"
+
+
+def test_what_secret_tool_stored_is_found(session, program):
+    session.store("the secret", "server", "example.com", "user", "anna", "protocol", "https", "port", "443", label="Site")
+    session.store("another", "service", "mail", "account", "anna", "folder", "inbox")
+    assert program.read(internet()) == b"the secret"
+    assert program.read(generic()) == b"another"
+    status, found = program.copy(internet(), ATTRIBUTES, REFERENCE)
+    assert status == SUCCESS
+    assert found.items() >= {**internet(), "labl": "Site", "agrp": "keychain-caller", "sync": 0}.items()
+    assert program.read({"v_PersistentRef": found["v_PersistentRef"]}) == b"the secret"
+    # No primary key of theirs is in anybody's way.
+    assert program.add(generic(), secret(b"mine"))[0] == SUCCESS
+    status, found = program.copy({"class": "genp", "svce": "mail"}, ALL, DATA)
+    assert status == SUCCESS and sorted(map(octets, found)) == [b"another", b"mine"]
+    # Only whoever names the service comes upon them.
+    assert program.copy({"class": "genp", "acct": "anna"}, ALL, DATA) == (SUCCESS, [data(b"mine")])
+    assert program.delete({"class": "genp"}) == SUCCESS
+    assert program.delete({"class": "inet"}) == NOT_FOUND
+    assert session.lookup("service", "mail") == "another"
+    # A change leaves what they alone know.
+    assert program.update(generic(), secret(b"changed") | {"acct": "bea"}) == SUCCESS
+    assert session.lookup("service", "mail", "account", "bea", "folder", "inbox") == "changed"
+    assert program.delete({"class": "genp", "svce": "mail"}) == SUCCESS
+    assert session.lookup("service", "mail") is None
+
+
+# MARK: time
+
+
+def test_a_persistent_reference_outlasts_restarts(session, program, another):
+    status, reference = program.add(generic(), secret(b"the secret"), REFERENCE)
+    assert status == SUCCESS and octets(reference).startswith(b"genp")
+    assert program.update(generic(), {"acct": "bea"}) == SUCCESS
+    session.restart()
+    assert session.login().returncode == 0
+    for one in (program, another()):
+        assert one.read({"v_PersistentRef": reference}) == b"the secret"
+        assert one.copy({"v_PersistentRef": reference}, ATTRIBUTES)[1]["acct"] == "bea"
+    assert program.delete({"v_PersistentRef": reference}) == SUCCESS
+    assert program.copy({"v_PersistentRef": reference}) == (NOT_FOUND, None)
+    assert program.copy({"v_PersistentRef": data(b"genp of another vault")}) == (NOT_FOUND, None)
+
+
+def test_a_daemon_that_was_started_again(session, program):
+    """Between calls: each kind finds it."""
+    calls = [
+        lambda: program.add(generic(), secret(b"x"))[0],
+        lambda: program.copy(generic(), DATA)[0],
+        lambda: program.update(generic(), {"acct": "bea"}),
+        lambda: program.delete(generic(account="bea")),
+    ]
+    assert program.copy(generic()) == (NOT_FOUND, None)
+    for call in calls:
+        session.restart()
+        assert session.login().returncode == 0
+        assert call() == SUCCESS
+    session.stop_daemon()
+    # The bus starts it.
+    assert program.copy(generic(), FAIL) == (NOT_FOUND, None)
+
+
+@pytest.mark.parametrize("state", ["evicted", "sealed", BEHIND])
+def test_locked_is_told_from_absent(session, program, state):
+    assert program.add(generic(), secret(b"x"))[0] == SUCCESS
+    assert program.add(generic(account="early"), secret(b"y"), {"pdmn": "ck"})[0] == SUCCESS
+    peer = Peer(session)
+    bring_to(state, session, peer)
+    # Behind a locker nobody is asked, whatever the program allows.
+    silent = {} if state == BEHIND else FAIL
+    for wanted in ({}, DATA, ATTRIBUTES, ALL, DATA | ALL):
+        assert program.copy(generic(), wanted, silent) == (NOT_ALLOWED, None)
+    assert program.copy({"class": "genp"}, ALL, silent) == (NOT_ALLOWED, None)
+    assert program.copy(generic(), SKIP) == (NOT_ALLOWED, None)
+    assert program.update(generic() | silent, {"labl": "x"}) == NOT_ALLOWED
+    assert program.add(generic(account="new"), secret(b"z"), silent)[0] == NOT_ALLOWED
+    for absent in (generic(account="nobody"), generic(service="none"), internet(), generic(sync=True)):
+        assert program.copy(absent, DATA, silent) == (NOT_FOUND, None)
+    if state != "sealed":
+        assert program.read(generic(account="early"), silent) == b"y"
+        assert program.add(generic(account="late"), {"pdmn": "ck"}, silent)[0] == SUCCESS
+    # What asks for nobody is deleted all the same.
+    assert program.delete(generic(), silent) == SUCCESS
+    bring_back(state, session, peer)
+    assert program.copy(generic()) == (NOT_FOUND, None)
+    assert program.read(generic(account="early")) == b"y"
+    peer.close()
+
+
+def test_locked_items_of_others_are_not_found_in_a_group_that_is_not_theirs(session, program, another):
+    """Before the first login attributes cannot be read: what is found by them alone must do."""
+    stranger = another(LATCHKEY_ACCESS_GROUPS="TEAM.other")
+    assert stranger.add(generic(), secret(b"x"))[0] == SUCCESS
+    session.store("y", "service", "sync", "account", "anna")
+    assert session.logout().returncode == 0
+    assert program.copy(generic(), FAIL) == (NOT_FOUND, None)
+    assert stranger.copy(generic(), FAIL) == (NOT_ALLOWED, None)
+    assert program.copy(generic("sync"), FAIL) == (NOT_ALLOWED, None)
+    assert program.delete(merged({"class": "genp", "svce": "sync"}, FAIL)) == NOT_ALLOWED
+
+
+# MARK: the person
+
+
+def test_a_prompt_opens_the_vault(session, program):
+    asked = answer_prompts(session, give_password(session))
+    assert program.add(generic(), secret(b"x"))[0] == SUCCESS
+    session.lock()
+    assert program.copy(generic(), DATA, FAIL) == (NOT_ALLOWED, None) and asked() == 0
+    assert program.read(generic()) == b"x" and asked() == 1
+    session.lock()
+    assert program.update(generic(), secret(b"y")) == SUCCESS and asked() == 2
+    assert program.read(generic()) == b"y" and asked() == 2
+
+
+def test_a_prompt_that_is_dismissed(session, program):
+    asked = answer_prompts(session, DISMISS)
+    assert program.add(generic(), secret(b"x"))[0] == SUCCESS
+    session.lock()
+    assert program.copy(generic(), DATA) == (CANCELED, None) and asked() == 1
+
+
+def test_an_item_that_asks_for_the_person(session, program):
+    asked = answer_prompts(session, give_password(session))
+    assert program.add(generic(), secret(b"x"), guarded(PRESENCE))[0] == SUCCESS
+    assert program.add(generic(account="bea"), secret(b"y"))[0] == SUCCESS
+    assert program.copy(generic(), ATTRIBUTES)[0] == SUCCESS
+    assert program.copy(generic(), DATA, FAIL) == (NOT_ALLOWED, None)
+    assert program.copy(generic(), DATA, SKIP) == (NOT_FOUND, None)
+    assert program.copy({"class": "genp"}, SKIP, ALL, DATA) == (SUCCESS, [data(b"y")])
+    assert program.copy({"class": "genp"}, SKIP, DATA) == (SUCCESS, data(b"y"))
+    assert program.update(generic() | FAIL, secret(b"z")) == NOT_ALLOWED
+    assert asked() == 0
+    # Each time.
+    assert program.read(generic()) == b"x" and program.read(generic()) == b"x" and asked() == 2
+    assert program.update(generic(), secret(b"z")) == SUCCESS and asked() == 3
+    assert program.read(generic()) == b"z"
+    assert program.delete(generic() | FAIL) == SUCCESS
+
+
+def test_one_answer_for_a_context_that_reads_again(session, program, another):
+    asked = answer_prompts(session, give_password(session))
+    assert program.add(generic(), secret(b"x"), guarded(PRESENCE))[0] == SUCCESS
+    context = program.context("c", reuse=60)
+    assert program.read(generic(), context) == b"x" and program.read(generic(), context) == b"x" and asked() == 1
+    # Nobody else's.
+    assert program.copy(generic(), DATA, FAIL) == (NOT_ALLOWED, None)
+    assert another().copy(generic(), DATA, FAIL) == (NOT_ALLOWED, None)
+    program.invalidate("c")
+    assert program.copy(generic(), DATA, context) == (AUTH_FAILED, None)
+    once = program.context("once")
+    assert program.read(generic(), once) == b"x" and program.read(generic(), once) == b"x" and asked() == 3
+
+
+def test_a_passphrase_that_the_program_brings(session, program):
+    asked = answer_prompts(session, DISMISS)
+    right = program.context("right", passphrase=data(b"open sesame")["data"], silent=True)
+    wrong = program.context("wrong", passphrase=data(b"something else")["data"])
+    assert program.add(generic(), secret(b"x"), guarded(PASSPHRASE), FAIL)[0] == NOT_ALLOWED
+    status, reference = program.add(generic(), secret(b"x"), guarded(PASSPHRASE), right, REFERENCE)
+    assert status == SUCCESS and octets(reference).startswith(b"genp")
+    assert program.add(generic(), secret(b"y"), guarded(PASSPHRASE), right)[0] == DUPLICATE
+    assert program.read(generic(), right) == b"x"
+    assert program.copy(generic(), DATA, wrong) == (AUTH_FAILED, None)
+    assert program.copy(generic(), DATA, FAIL) == (NOT_ALLOWED, None)
+    assert program.copy({"class": "genp"}, SKIP, DATA) == (NOT_FOUND, None)
+    assert asked() == 0
+    assert program.copy(generic(), DATA) == (CANCELED, None) and asked() == 1
+    assert program.read({"v_PersistentRef": reference}, right) == b"x"
+
+
+# MARK: many at once
+
+
+def test_of_two_processes_one_adds(program, another):
+    other = another()
+    count = 40
+    query = [generic(account=str(number)) for number in range(count)]
+    for one, word in ((program, b"one"), (other, b"two")):
+        one.begin("together", calls=[[{"call": "add", "query": item | secret(word)} for item in query]])
+    first, second = ([answer["status"] for answer in one.end()["results"][0]] for one in (program, other))
+    for number in range(count):
+        assert sorted([first[number], second[number]]) == [DUPLICATE, SUCCESS], number
+        owner = b"one" if first[number] == SUCCESS else b"two"
+        assert program.read(query[number]) == owner
+
+
+def test_eight_threads(program):
+    def calls(name):
+        query = generic(account=name)
+        yield {"call": "add", "query": query | secret(name.encode())}
+        for _ in range(10):
+            yield {"call": "copy", "query": query | DATA}
+        yield {"call": "update", "query": query, "changes": secret(b"new")}
+        yield {"call": "copy", "query": query | DATA}
+        yield {"call": "delete", "query": query}
+
+    names = [f"thread {number}" for number in range(8)]
+    for name, answers in zip(names, program.together(*(list(calls(name)) for name in names)), strict=True):
+        assert [answer["status"] for answer in answers] == [SUCCESS] * 14
+        assert {answer["result"]["data"] for answer in answers[1:11]} == {data(name.encode())["data"]}
+        assert answers[12]["result"] == data(b"new")
+
+
+def test_a_child_has_a_connection_of_its_own(program):
+    query = generic()
+    assert program.add(query, secret(b"x"))[0] == SUCCESS
+    copy = {"call": "copy", "query": query | DATA}
+    add = {"call": "add", "query": generic(account="child") | secret(b"y")}
+    many = {"call": "together", "calls": [[copy] * 20] * 4}
+    copied, added, crowd = program.in_child(copy, add, many)
+    assert copied == {"status": SUCCESS, "result": data(b"x")} and added["status"] == SUCCESS
+    assert all(answer == copied for answers in crowd["results"] for answer in answers)
+    # The parent's goes on.
+    assert program.read(generic(account="child")) == b"y"
+
+
+# MARK: who asks
+
+
+def test_access_groups(program, another):
+    one = another(LATCHKEY_ACCESS_GROUPS="TEAM.one TEAM.shared")
+    two = another(LATCHKEY_ACCESS_GROUPS="TEAM.two,TEAM.shared")
+    assert one.add(generic(), secret(b"one"))[0] == SUCCESS
+    assert one.copy(generic(), ATTRIBUTES)[1]["agrp"] == "TEAM.one"
+    assert two.copy(generic()) == (NOT_FOUND, None) and program.copy(generic()) == (NOT_FOUND, None)
+    assert two.copy(generic(agrp="TEAM.one")) == (MISSING_ENTITLEMENT, None)
+    assert two.add(generic(agrp="TEAM.one"))[0] == MISSING_ENTITLEMENT
+    assert two.add(generic(), secret(b"two"))[0] == SUCCESS
+    assert one.update(generic(), {"agrp": "TEAM.shared"}) == SUCCESS
+    assert two.read(generic(agrp="TEAM.shared")) == b"one"
+    status, found = two.copy(generic(), ALL, DATA)
+    assert status == SUCCESS and sorted(map(octets, found)) == [b"one", b"two"]
+    assert program.delete(generic()) == NOT_FOUND
+
+
+def test_without_a_vault_or_a_bus(session, program, another):
+    assert another(DBUS_SESSION_BUS_ADDRESS="unix:path=/nonexistent").add(generic())[0] == NOT_AVAILABLE
+    status, _ = another(DBUS_SESSION_BUS_ADDRESS="unix:path=/nonexistent").copy(generic())
+    assert status == NOT_AVAILABLE

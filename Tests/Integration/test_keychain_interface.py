@@ -1,0 +1,461 @@
+"""org.latchkey.Keychain: one look at the vault, one item of a kind, all of a change or nothing."""
+
+import contextlib
+import itertools
+import uuid
+
+import pytest
+from clients import BEHIND, CLASS, CLASSES, EVERY_LOCK, bring_to
+from faults import FULL, KILL, FaultySession, everywhere
+from gi.repository import Gio, GLib
+from keychain import (
+    ASKS, DUPLICATE, KEYCHAIN, LOCKED, READABLE, add, addition, find, properties, read, refused, update,
+)  # fmt: skip
+from peer import (
+    COLLECTION, INVALID, IS_LOCKED, ITEM, LIMIT, LOGIN, NO_SESSION, NO_SUCH_OBJECT, NOT_SUPPORTED, NOTHING, ROOT, SECRETS,
+    SERVICE, SESSION_COLLECTION, Peer, attributes_of,
+)  # fmt: skip
+from test_access import PRESENCE, REQUIRE
+
+PERMIT = "auth required pam_permit.so\naccount required pam_permit.so\n"
+LIMITS = "org.freedesktop.DBus.Error.LimitsExceeded"
+
+
+def fresh(**more):
+    """Attributes that no other item has."""
+    return {"test": uuid.uuid4().hex} | more
+
+
+@contextlib.contextmanager
+def another(session):
+    peer = Peer(session)
+    try:
+        yield peer
+    finally:
+        peer.close()
+
+
+def new_collection(peer, label="Other"):
+    named = {COLLECTION + ".Label": GLib.Variant("s", label)}
+    return peer.call(ROOT, SERVICE, "CreateCollection", "(a{sv}s)", named, "")[0]
+
+
+# MARK: finding
+
+
+def test_an_item_is_told_of_as_by_its_properties(open_peer):
+    peer, attributes = open_peer, fresh(k="v")
+    path = peer.create("the secret", {**attributes, CLASS: "after-first-unlock"}, label="My label")
+    screen_locked, (item,), secrets = find(peer, attributes)
+    assert not screen_locked and secrets == {}
+    told = peer.all(path, ITEM)
+    assert (item.path, item.attributes, item.label) == (path, attributes, "My label")
+    assert (item.created, item.modified) == (told["Created"], told["Modified"])
+    assert (item.accessible, item.require) == ("after-first-unlock", "")
+    assert (item.state, item.is_known) == (READABLE, True)
+    assert len(item.identifier) == 24 and int.from_bytes(item.identifier[:8], "big") == int(path.rpartition("/")[2])
+
+
+def test_any_of_some_sets_oldest_first_each_once(open_peer):
+    peer, common = open_peer, fresh()
+    first, second, third, fourth = (peer.create(str(number), {**common, "n": str(number)}) for number in range(4))
+    peer.create("another", fresh(n="0"))
+    of = [{**common, "n": str(number)} for number in range(4)]
+    assert find(peer, common).paths == [first, second, third, fourth]
+    assert find(peer, of[2], of[0]).paths == [first, third]
+    assert find(peer, of[3], common, of[3], fresh()).paths == [first, second, third, fourth]
+    assert find(peer, of[3], of[2], of[1], limit=2).paths == [second, third]
+    assert find(peer, common, limit=1).paths == [first] and find(peer, common, limit=9).paths[3:] == [fourth]
+    assert find(peer, *[fresh() for _ in range(63)], of[1]).paths == [second]
+    assert find(peer, fresh()) == (False, [], {})
+
+
+def test_every_collection_of_the_vault_and_no_other(open_peer):
+    peer, attributes = open_peer, fresh()
+    elsewhere = peer.create("elsewhere", attributes, collection=new_collection(peer))
+    peer.create("for the session", attributes, collection=SESSION_COLLECTION)
+    here = peer.create("here", attributes)
+    assert find(peer, attributes).paths == [elsewhere, here]
+
+
+def test_secrets_in_the_same_answer(open_peer, shared_session):
+    peer, attributes = open_peer, fresh()
+    (shared_session.root / "pam.d/latchkey-presence").write_text(PERMIT)
+    values = {peer.create(value, {**attributes, "n": value}): value.encode() for value in ("one", "two")}
+    asking = peer.create("asks", {**attributes, "n": "asks", REQUIRE: PRESENCE})
+    answer = find(peer, attributes, session=peer.plain)
+    assert answer.secrets == values
+    assert [item.state for item in answer.items] == [READABLE, READABLE, ASKS]
+    assert answer.items[2].require == PRESENCE and answer.items[2].is_known
+    assert find(peer, attributes, limit=1, session=peer.plain).secrets == dict([next(iter(values.items()))])
+    # A session of somebody else's, and one that is none.
+    with another(shared_session) as other:
+        assert refused(find, other, attributes, session=peer.plain) == NO_SESSION
+    assert refused(find, peer, attributes, session=LOGIN) == NO_SESSION
+    assert refused(read, peer, answer.items[0].identifier, session=LOGIN) == NO_SESSION
+    # Nothing was used up by looking.
+    with another(shared_session) as other:
+        assert find(other, attributes).items[2].state == ASKS
+    assert find(peer, attributes).items[2].path == asking
+
+
+def test_what_a_person_answered_is_used_up_by_the_secret_alone(session):
+    (session.root / "pam.d/latchkey-presence").write_text(PERMIT)
+    (session.root / "bin/pinentry").write_text("#!/bin/sh\necho OK\nwhile read -r _; do echo OK; done\n")
+    (session.root / "bin/pinentry").chmod(0o755)
+    session.run("dbus-update-activation-environment", "DISPLAY=:4711", check=True)
+    session.restart()
+    assert session.login().returncode == 0
+    with another(session) as peer, another(session) as other:
+        item = peer.create("asks", {"k": "v", REQUIRE: PRESENCE})
+        assert peer.prompt(peer.unlock(item)[1])[0] is False
+        assert [find(peer, {"k": "v"}).items[0].state for _ in range(2)] == [READABLE, READABLE]
+        assert find(other, {"k": "v"}, session=other.plain).items[0].state == ASKS
+        answer = find(peer, {"k": "v"}, session=peer.plain)
+        assert answer.secrets == {item: b"asks"}
+        answer = read(peer, answer.items[0].identifier, session=peer.plain)
+        assert answer.items[0].state == ASKS and answer.secrets == {}
+
+
+def test_by_its_identifier(session, peer):
+    attributes = fresh()
+    item, identifier, _ = add(peer, "the secret", attributes)
+    other, second, _ = add(peer, "another", fresh())
+    assert read(peer, identifier).items == find(peer, attributes).items
+    assert read(peer, second, session=peer.plain).secrets == {other: b"another"}
+    peer.close()
+    session.restart()
+    assert session.login().returncode == 0
+    with another(session) as again:
+        answer = read(again, identifier, session=again.plain)
+        assert (answer.paths, answer.secrets) == ([item], {item: b"the secret"})
+        # The same number in another vault, another number, none that a vault has.
+        for unknown in (identifier[:8] + bytes(16), second[:8] + identifier[8:], b"\xff" * 24, bytes(24)):
+            assert read(again, unknown) == (False, [], {})
+        again.call(item, ITEM, "Delete")
+        assert read(again, identifier).items == []
+        for wrong in (b"", identifier[:-1], identifier + b"\0"):
+            assert refused(read, again, wrong) == INVALID
+
+
+# MARK: locked
+
+
+@pytest.mark.parametrize("state", [*EVERY_LOCK, BEHIND])
+def test_what_is_told_while_it_is_locked(session, peer, state):
+    common = fresh()
+    paths = {name: peer.create(f"secret {name}", {**common, "n": name, CLASS: name}, label=name) for name in CLASSES}
+    bring_to(state, session, peer)
+    answer = find(peer, common, session=peer.plain)
+    assert answer.screen_locked == (state == BEHIND)
+    assert answer.paths == list(paths.values()) and {item.state for item in answer.items} == {READABLE, LOCKED}
+    for item in answer.items:
+        told = peer.all(item.path, ITEM)
+        assert item.state == (LOCKED if told["Locked"] else READABLE)
+        assert item.is_known == bool(told["Label"]) and item.accessible == CLASSES[answer.items.index(item)]
+        assert (item.label, item.attributes) == (told["Label"], told["Attributes"])
+        assert answer.secrets.get(item.path) == (None if told["Locked"] else f"secret {item.accessible}".encode())
+        assert read(peer, item.identifier).items == [item]
+    unknown = [item for item in answer.items if not item.is_known]
+    assert bool(unknown) == (state == "sealed" or state == "collection locked") or state in ("evicted", BEHIND)
+    assert all((item.attributes, item.label, item.require) == ({}, "", "") for item in unknown)
+
+
+def test_before_there_is_a_vault(new_session):
+    with another(new_session) as peer:
+        assert refused(find, peer, {"k": "v"}) == IS_LOCKED
+        assert refused(read, peer, bytes(24)) == IS_LOCKED
+        assert refused(add, peer, "secret", {"k": "v"}) == IS_LOCKED
+
+
+# MARK: adding
+
+
+def test_one_item_of_a_kind(session, peer):
+    kind = fresh()
+    item, identifier, prompt = add(peer, "the secret", {**kind, "more": "1"}, kind, label="The one")
+    assert prompt == NOTHING
+    assert peer.wait_for_member("ItemCreated") == (item,)
+    assert (peer.get(item, ITEM, "Label"), peer.read(item)) == ("The one", b"the secret")
+    assert read(peer, identifier).paths == [item]
+    with another(session) as other:
+        for attributes in (kind, {**kind, "more": "2"}):
+            assert refused(add, other, "another", attributes, kind) == DUPLICATE
+    # Others stand beside it, and what clients that know nothing of this store.
+    add(peer, "beside", {**kind, "more": "2"}, {**kind, "more": "2"})
+    assert peer.create("replaced", {**kind, "more": "1"}) == item and peer.read(item) == b"replaced"
+    beside = peer.create("by CreateItem", {**kind, "more": "1"}, replace=False)
+    assert len(find(peer, kind).items) == 3
+    # That one is in the way as well.
+    peer.call(item, ITEM, "Delete")
+    assert refused(add, peer, "another", {**kind, "more": "1"}) == DUPLICATE
+    peer.call(beside, ITEM, "Delete")
+    assert add(peer, "another", {**kind, "more": "1"})[0] not in (item, beside)
+
+
+def test_where_it_stands_makes_no_difference(open_peer):
+    peer, kind = open_peer, fresh()
+    peer.create("for the session", kind, collection=SESSION_COLLECTION)
+    place = new_collection(peer)
+    peer.create("elsewhere", kind, collection=place)
+    assert refused(add, peer, "another", kind) == DUPLICATE
+    # Also where nobody can read it.
+    peer.call(ROOT, SERVICE, "Lock", "(ao)", [place])
+    assert refused(add, peer, "another", kind) == DUPLICATE
+    peer.call(place, COLLECTION, "Delete")
+    assert add(peer, "another", kind)[0].startswith(LOGIN)
+
+
+def test_the_class_and_what_it_asks_for(open_peer):
+    peer, kind = open_peer, fresh()
+    add(peer, "secret", {**kind, CLASS: "always", REQUIRE: PRESENCE}, kind)
+    (item,) = find(peer, kind).items
+    assert (item.accessible, item.require, item.state, item.attributes) == ("always", PRESENCE, ASKS, kind)
+
+
+def test_twenty_clients_at_once(open_peer, shared_session):
+    with contextlib.ExitStack() as stack:
+        peers = [stack.enter_context(another(shared_session)) for _ in range(20)]
+        for _ in range(5):
+            kind, answers = fresh(), []
+
+            def answered(bus, result, answers=answers):
+                try:
+                    answers.append(bus.call_finish(result).unpack()[0])
+                except GLib.Error as error:
+                    answers.append(Gio.DBusError.get_remote_error(error))
+
+            calls = [(peer, addition(peer, f"of {peer.name}", {**kind, "who": peer.name}, kind)) for peer in peers]
+            for peer, arguments in calls:
+                peer.bus.call(
+                    SECRETS, ROOT, KEYCHAIN, "Add", arguments, None, Gio.DBusCallFlags.NONE, int(LIMIT * 1000), None, answered)
+            # Each of them has a time limit.
+            while len(answers) < 20:
+                GLib.MainContext.default().iteration(True)
+            won = [answer for answer in answers if answer != DUPLICATE]
+            assert len(won) == 1 and find(open_peer, kind).paths == won
+
+
+def test_behind_the_locked_screen(session, peer):
+    """As with CreateItem: what accepts new items there has them."""
+    kind = fresh()
+    session.lock()
+    item, _, _ = add(peer, "secret", kind)
+    assert find(peer, kind).items[0].state == LOCKED
+    assert refused(add, peer, "another", kind) == DUPLICATE
+    assert refused(add, peer, "x", fresh(**{CLASS: "when-passcode-set-this-device-only"}), {"test": "x"}) in (IS_LOCKED, INVALID)
+    assert session.locker().returncode == 0
+    assert find(peer, kind, session=peer.plain).secrets == {item: b"secret"}
+
+
+# MARK: changing
+
+
+def pair(peer, **more):
+    """Two items with what each alone may have."""
+    kinds = [fresh(**more), fresh(**more)]
+    return [add(peer, f"secret {number}", kind, label=f"Item {number}")[0] for number, kind in enumerate(kinds)], kinds
+
+
+def state_of(peer, *paths):
+    return [(peer.get(path, ITEM, "Label"), peer.get(path, ITEM, "Attributes"), peer.read(path)) for path in paths]
+
+
+def test_several_items_change(open_peer):
+    peer = open_peer
+    items, kinds = pair(peer)
+    other = [fresh(), fresh()]
+    peer.listen()
+    peer.signals.clear()
+    changes = [
+        (items[0], {"label": "New label"}),
+        (items[1], {"attributes": {**other[1], CLASS: "after-first-unlock"}, "unique": other[1]}),
+    ]
+    update(peer, *changes)
+    assert state_of(peer, *items) == [("New label", kinds[0], b"secret 0"), ("Item 1", other[1], b"secret 1")]
+    assert [find(peer, kind).items[0].accessible for kind in (kinds[0], other[1])] == ["when-unlocked", "after-first-unlock"]
+    assert [peer.wait_for_member("ItemChanged")] and {s[3][0] for s in peer.signals if s[2] == "ItemChanged"} == set(items)
+    assert peer.property_changes(items[0])[0].keys() == {"Label", "Modified"}
+    assert peer.property_changes(items[1])[0].keys() == {"Attributes", "Modified"}
+    # One secret for all, and only that.
+    update(peer, (items[0], {}), (items[1], {"label": "Second"}), value="the same", content_type="text/x-test")
+    assert state_of(peer, *items) == [("New label", kinds[0], b"the same"), ("Second", other[1], b"the same")]
+    answer = peer.raw(items[0], ITEM, "GetSecret", GLib.Variant("(o)", (peer.plain,)))
+    assert answer.get_child_value(0).get_child_value(3).unpack() == "text/x-test"
+    # Nothing is one secret, too.
+    update(peer, (items[0], {}), value="")
+    assert peer.read(items[0]) == b"" and peer.read(items[1]) == b"the same"
+
+
+def test_by_alias(open_peer):
+    (item, _), (kind, _) = pair(open_peer)
+    alias = item.replace("/collection/login/", "/aliases/default/")
+    update(open_peer, (alias, {"label": "by alias"}))
+    assert open_peer.get(item, ITEM, "Label") == "by alias"
+    assert refused(update, open_peer, (alias, {}), (item, {"label": "x"})) == INVALID
+
+
+def test_they_may_exchange_what_each_alone_may_have(open_peer):
+    peer = open_peer
+    items, kinds = pair(peer)
+    update(peer, *[(item, {"attributes": kind, "unique": kind}) for item, kind in zip(items, reversed(kinds))])
+    assert [find(peer, kind).paths for kind in kinds] == [[items[1]], [items[0]]]
+
+
+@pytest.mark.parametrize("value", [None, "new secret"], ids=["attributes", "secret"])
+@pytest.mark.parametrize("way", ["another", "each other", "said twice"])
+def test_a_duplicate_among_them_leaves_all(open_peer, value, way):
+    peer = open_peer
+    (first, second), kinds = pair(peer)
+    third = add(peer, "third", taken := fresh(more="x"))[0]
+    before = state_of(peer, first, second, third)
+    free, wanted = fresh(), {"test": taken["test"]}
+    if way == "another":
+        changes = [(first, {"label": "changed", "attributes": free, "unique": free}), (second, {"attributes": wanted, "unique": wanted})]
+    elif way == "each other":
+        changes = [(item, {"attributes": {**free, "n": n}, "unique": free}) for n, item in enumerate_text(first, second)]
+    else:
+        # Neither has it, and both claim it.
+        changes = [(first, {"unique": free}), (second, {"unique": free})]
+    assert refused(update, peer, *changes, value=value) == DUPLICATE
+    assert state_of(peer, first, second, third) == before
+    assert find(peer, free).items == [] and find(peer, wanted).paths == [third]
+
+
+def enumerate_text(*items):
+    return [(str(number), item) for number, item in enumerate(items)]
+
+
+def test_one_that_is_locked_leaves_all(session, peer):
+    after, unlocked = fresh(**{CLASS: "after-first-unlock"}), fresh()
+    items = [add(peer, "one", after, {"test": after["test"]})[0], add(peer, "two", unlocked)[0]]
+    session.lock()
+    assert refused(update, peer, (items[0], {}), (items[1], {}), value="new") == IS_LOCKED
+    assert peer.read(items[0]) == b"one"
+    # Labels can be read, and so changed; not the class of what cannot be read.
+    update(peer, (items[0], {"label": "a"}), (items[1], {"label": "b"}))
+    moved = {"attributes": {**unlocked, CLASS: "after-first-unlock"}}
+    assert refused(update, peer, (items[0], {"label": "c"}), (items[1], moved)) == IS_LOCKED
+    assert [peer.get(item, ITEM, "Label") for item in items] == ["a", "b"]
+    assert session.locker().returncode == 0
+    assert [peer.read(item) for item in items] == [b"one", b"two"]
+    update(peer, (items[0], {}), (items[1], {}), value="new")
+    assert [peer.read(item) for item in items] == [b"new", b"new"]
+
+
+def test_one_that_asks_leaves_all(open_peer, shared_session):
+    peer = open_peer
+    (shared_session.root / "pam.d/latchkey-presence").write_text(PERMIT)
+    (item, _), (kind, _) = pair(peer)
+    asking = add(peer, "asks", {**(own := fresh()), REQUIRE: PRESENCE}, own)[0]
+    for value in (None, "new"):
+        assert refused(update, peer, (item, {"label": "changed"}), (asking, {"label": "x"}), value=value) == IS_LOCKED
+    assert peer.get(item, ITEM, "Label") == "Item 0" and peer.read(item) == b"secret 0"
+    for named in ({"attributes": {**own, REQUIRE: ""}}, {"attributes": {**own, REQUIRE: PRESENCE}}):
+        assert refused(update, peer, (item, {"label": "changed"}), (asking, named)) == NOT_SUPPORTED
+    assert peer.get(item, ITEM, "Label") == "Item 0"
+
+
+def test_one_that_is_not_there_leaves_all(open_peer):
+    peer = open_peer
+    (item, gone), _ = pair(peer)
+    peer.call(gone, ITEM, "Delete")
+    own = peer.create("x", fresh(), collection=SESSION_COLLECTION)
+    for path, error in ((gone, NO_SUCH_OBJECT), (LOGIN, NO_SUCH_OBJECT), (NOTHING, NO_SUCH_OBJECT), (own, NOT_SUPPORTED)):
+        assert refused(update, peer, (item, {"label": "changed"}), (path, {"label": "changed"})) == error
+    assert peer.get(item, ITEM, "Label") == "Item 0"
+
+
+def test_too_much_at_once(open_peer):
+    """What is sealed waits in memory until all of it is: that has an end."""
+    peer, common = open_peer, fresh()
+    items = [peer.create("small", {**common, "n": str(number)}) for number in range(3)]
+    assert refused(update, peer, *[(item, {}) for item in items], value="x" * (24 << 20)) == LIMITS
+    assert [peer.read(item) for item in items] == [b"small"] * 3
+    update(peer, *[(item, {}) for item in items], value="x" * (1 << 20))
+    assert [len(peer.read(item)) for item in items] == [1 << 20] * 3
+    assert refused(update, peer, *[(f"{LOGIN}/{number}", {}) for number in range(1, 4098)]) in (LIMITS, NO_SUCH_OBJECT)
+
+
+# MARK: wrong arguments
+
+ONE = {"k": "v"}
+
+
+@pytest.mark.parametrize("sets", [[], [{}], [ONE, {}], [ONE] * 65, [{"latchkey:accessible": "always"}], [{**ONE, "latchkey:x": ""}]])
+def test_wrong_searches(open_peer, sets):
+    assert refused(find, open_peer, *sets) == INVALID
+
+
+@pytest.mark.parametrize("attributes, unique", [
+    (ONE, {}), (ONE, {"k": "w"}), (ONE, {**ONE, "more": ""}), ({CLASS: "always"}, {CLASS: "always"}),
+    ({**ONE, CLASS: "never"}, ONE), ({**ONE, REQUIRE: "or"}, ONE), ({**ONE, "latchkey:x": ""}, ONE)])  # fmt: skip
+def test_wrong_additions(open_peer, attributes, unique):
+    before = open_peer.session.status()["items"]
+    assert refused(add, open_peer, "secret", attributes, unique) == INVALID
+    assert open_peer.session.status()["items"] == before
+
+
+def test_other_properties_are_none(open_peer):
+    peer = open_peer
+    named = GLib.Variant("a{sv}", {ITEM + ".Lable": GLib.Variant("s", "x"), ITEM + ".Attributes": attributes_of(ONE)})
+    arguments = GLib.Variant.new_tuple(named, peer.secret("x"), attributes_of(ONE))
+    assert refused(peer.raw, ROOT, KEYCHAIN, "Add", arguments) == INVALID
+    wrong = GLib.Variant("a{sv}", {ITEM + ".Label": GLib.Variant("u", 1)})
+    arguments = GLib.Variant.new_tuple(wrong, peer.secret("x"), attributes_of(ONE))
+    assert refused(peer.raw, ROOT, KEYCHAIN, "Add", arguments) == INVALID
+
+
+def test_wrong_changes(open_peer):
+    peer = open_peer
+    (item, _), (kind, _) = pair(peer)
+    assert refused(update, peer) == INVALID
+    for named in (
+        {"attributes": {**kind, "latchkey:x": "y"}}, {"attributes": {**kind, CLASS: "never"}},
+        {"attributes": kind, "unique": fresh()}, {"unique": {"latchkey:accessible": "always"}},
+    ):  # fmt: skip
+        assert refused(update, peer, (item, {"label": "changed"} | named)) == INVALID
+    # Without has_secret nobody looks at the secret.
+    assert peer.get(item, ITEM, "Label") == "Item 0"
+    with another(peer.session) as other:
+        foreign = GLib.Variant.new_tuple(
+            GLib.Variant.new_array(GLib.VariantType("(oa{sv}a{ss})"), [
+                GLib.Variant.new_tuple(GLib.Variant("o", item), properties("changed"), attributes_of({}))]),
+            GLib.Variant("b", True), other.secret("x", peer.plain))  # fmt: skip
+        assert refused(other.raw, ROOT, KEYCHAIN, "Update", foreign) == NO_SESSION
+
+
+# MARK: faults
+
+
+@pytest.mark.parametrize("fault", [KILL, FULL], ids=["killed", "full"])
+def test_faults_while_several_change(stage, fault):
+    with contextlib.closing(FaultySession(stage)) as faulty:
+        count = itertools.count()
+
+        def prepare():
+            peer = faulty.peer
+            for path in sum(peer.search({"changes": "yes"}), []):
+                peer.call(path, ITEM, "Delete")
+            common = {"changes": "yes", "run": str(next(count))}
+            return [peer.create("old", {**common, "n": str(n)}, label="old") for n in range(3)], common
+
+        def act(prepared):
+            items, common = prepared
+            new = [{**common, "n": f"new {n}"} for n in range(3)]
+            update(
+                faulty.peer, *[(item, {"label": "new", "attributes": own, "unique": own}) for item, own in zip(items, new)],
+                value="new")  # fmt: skip
+            return True
+
+        def check(prepared, acknowledged):
+            items, common = prepared
+            answer = find(faulty.peer, common, session=faulty.peer.plain)
+            assert answer.paths == items
+            states = {(item.label, item.attributes["n"][:3] == "new", answer.secrets[item.path]) for item in answer.items}
+            assert len(states) == 1 and states <= {("old", False, b"old"), ("new", True, b"new")}
+            assert not acknowledged or states == {("new", True, b"new")}
+            mine = [item for item in faulty.read().items.values() if item.attributes.get("changes")]
+            assert {(item.label, item.secret) for item in mine} <= {("old", b"old"), ("new", b"new")} and len(mine) == 3
+
+        assert everywhere(faulty, fault, prepare, act, check) > 2

@@ -1,0 +1,104 @@
+import Foundation
+import LocalAuthentication
+import Security
+import Synchronization
+
+/// Does what a line asks for.
+struct Caller: Sendable {
+  private let contexts: Contexts
+
+  init() { contexts = Contexts() }
+
+  /// The answer to a line.
+  func answer(_ line: [String: Any]) throws -> [String: Any] {
+    switch line["call"] as? String {
+    case "add":
+      let query = try dictionary(line["query"])
+      return try result { SecItemAdd(query, $0) }
+    case "copy":
+      let query = try dictionary(line["query"])
+      return try result { SecItemCopyMatching(query, $0) }
+    case "update": return ["status": SecItemUpdate(try dictionary(line["query"]), try dictionary(line["changes"]))]
+    case "delete": return ["status": SecItemDelete(try dictionary(line["query"]))]
+    case "context":
+      try contexts.make(line)
+      return [:]
+    case "invalidate":
+      contexts.named["\(line["name"] ?? "")"]?.invalidate()
+      return [:]
+    case "together": return ["results": try together(lists(line["calls"]))]
+    case "fork": return ["results": try fork(lists([line["calls"] ?? []])[0])]
+    default: throw Mistake("no such call")
+    }
+  }
+
+  private func dictionary(_ json: Any?) throws -> NSDictionary { try JSONValue.dictionary(json, contexts.named) }
+
+  private func lists(_ json: Any?) throws -> [[[String: Any]]] {
+    guard let lists = json as? [[[String: Any]]] else { throw Mistake("calls are missing") }
+    return lists
+  }
+
+  private func result(_ call: (UnsafeMutablePointer<CFTypeRef?>) -> OSStatus) throws -> [String: Any] {
+    var object: CFTypeRef?
+    let status = call(&object)
+    return ["status": status, "result": try JSONValue.json(object)]
+  }
+
+  /// Does each list on a thread of its own, all at the same time.
+  private func together(_ lists: [[[String: Any]]]) throws -> [Any] {
+    let answers = Mutex<[Int: Data]>([:])
+    let lines = try lists.map { try JSONSerialization.data(withJSONObject: $0) }
+    DispatchQueue.concurrentPerform(iterations: lines.count) { index in
+      let answer = Caller.answers(to: lines[index], by: self)
+      answers.withLock { $0[index] = answer }
+    }
+    return try answers.withLock { all in
+      try lines.indices.map { try JSONSerialization.jsonObject(with: all[$0] ?? Data()) }
+    }
+  }
+
+  /// Does the list in a child that shares this process's memory as it was.
+  private func fork(_ list: [[String: Any]]) throws -> Any {
+    let lines = try JSONSerialization.data(withJSONObject: list)
+    let pipe = Pipe()
+    let child = Glibc.fork()
+    guard child >= 0 else { throw Mistake("no child") }
+    if child == 0 {
+      pipe.fileHandleForWriting.write(Caller.answers(to: lines, by: self))
+      _exit(0)
+    }
+    try pipe.fileHandleForWriting.close()
+    let answers = pipe.fileHandleForReading.readDataToEndOfFile()
+    var status: Int32 = 0
+    waitpid(child, &status, 0)
+    guard status == 0 else { throw Mistake("the child ended with \(status)") }
+    return try JSONSerialization.jsonObject(with: answers)
+  }
+
+  /// As data, as threads and processes pass nothing else.
+  private static func answers(to lines: Data, by caller: Caller) -> Data {
+    do {
+      let calls = try JSONSerialization.jsonObject(with: lines) as? [[String: Any]] ?? []
+      return try JSONSerialization.data(withJSONObject: try calls.map { try caller.answer($0) })
+    } catch { return Data("[{\"mistake\": \"\(error)\"}]".utf8) }
+  }
+}
+
+/// The contexts that lines have made, by their names.
+final class Contexts: Sendable {
+  private let made = Mutex<[String: LAContext]>([:])
+
+  var named: [String: LAContext] { made.withLock { $0 } }
+
+  func make(_ line: [String: Any]) throws {
+    let context = LAContext()
+    context.localizedReason = line["reason"] as? String ?? ""
+    context.interactionNotAllowed = line["silent"] as? Bool ?? false
+    context.touchIDAuthenticationAllowableReuseDuration = line["reuse"] as? Double ?? 0
+    if let text = line["passphrase"] as? String {
+      context.setCredential(try JSONValue.data(text), type: .applicationPassword)
+    }
+    made.withLock { $0["\(line["name"] ?? "")"] = context }
+  }
+}

@@ -1,0 +1,37 @@
+import Security
+import Systemd
+import Testing
+
+@testable import KeychainClient
+
+@Suite("Codes for what the vault answers")
+struct ItemFailureTests {
+  @Test(
+    "Each error has its code",
+    arguments: [
+      ("org.freedesktop.Secret.Error.IsLocked", errSecInteractionNotAllowed),
+      ("org.latchkey.Error.Duplicate", errSecDuplicateItem), ("org.latchkey.Error.NoPasscode", errSecAuthFailed),
+      ("org.latchkey.Error.NoFingers", errSecAuthFailed), ("org.latchkey.Error.Damaged", errSecDecode),
+      ("org.latchkey.Error.Unavailable", errSecNotAvailable),
+      ("org.freedesktop.DBus.Error.NoMemory", errSecDiskFull),
+      ("org.freedesktop.DBus.Error.LimitsExceeded", errSecDataTooLarge),
+      ("org.freedesktop.Secret.Error.NoSuchObject", errSecItemNotFound),
+      ("org.freedesktop.DBus.Error.UnknownObject", errSecItemNotFound),
+      ("org.freedesktop.DBus.Error.ServiceUnknown", errSecNotAvailable),
+      ("org.freedesktop.DBus.Error.NoReply", errSecNotAvailable),
+      ("org.freedesktop.DBus.Error.InvalidArgs", errSecParam), ("org.example.Error", errSecInternalComponent),
+    ])
+  func errors(name: String, status: OSStatus) {
+    #expect(ItemFailure(BusError(name: name, message: "")).status == status)
+  }
+
+  @Test("How a prompt ended")
+  func prompts() {
+    func status(_ outcome: PromptEnd.Outcome) -> OSStatus? { ItemFailure(PromptEnd(outcome: outcome))?.status }
+    #expect(status(.accepted) == nil)
+    #expect(status(.dismissed) == errSecUserCanceled)
+    #expect(status(.refused) == errSecAuthFailed)
+    #expect(status(.unavailable) == errSecInteractionNotAllowed)
+    #expect(status(.withdrawn) == errSecInteractionNotAllowed)
+  }
+}

@@ -1,0 +1,40 @@
+import Glibc
+import Testing
+
+@testable import KeychainClient
+
+@Suite("What a process has for itself")
+struct PerProcessTests {
+  @Test("It stays, and one thread at a time has it")
+  func threads() async {
+    let counter = PerProcess<Int>()
+    await withTaskGroup(of: Void.self) { group in
+      for _ in 0..<8 {
+        group.addTask { for _ in 0..<1000 { counter.withValue { $0 = ($0 ?? 0) + 1 } } }
+      }
+    }
+    #expect(counter.withValue { $0 } == 8000)
+  }
+
+  @Test("A child starts with nothing, also where the parent was just using it")
+  func fork() {
+    let counter = PerProcess<Int>()
+    counter.withValue { $0 = 1 }
+    #expect(status { counter.withValue { $0 == nil } } == 0)
+    let duringUse = counter.withValue { _ in status { counter.withValue { $0 == nil } } }
+    #expect(duringUse == 0)
+    #expect(counter.withValue { $0 } == 1)
+  }
+
+  /// The end of a child that has 5 seconds to find that something holds.
+  private func status(_ holds: () -> Bool) -> Int32 {
+    let child = Glibc.fork()
+    if child == 0 {
+      alarm(5)
+      _exit(holds() ? 0 : 1)
+    }
+    var status: Int32 = -1
+    waitpid(child, &status, 0)
+    return status
+  }
+}
