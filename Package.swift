@@ -26,6 +26,7 @@ let package = Package(
     // For other packages: the Keychain Services API. They link what the system has of Swift and Foundation.
     .library(name: "Security", targets: ["Security"]),
     .library(name: "LocalAuthentication", targets: ["LocalAuthentication"]),
+    .library(name: "Keychain", targets: ["Keychain"]),
     .executable(name: "latchkey", targets: ["latchkey"]),
     .executable(name: "latchkeyd", targets: ["latchkeyd"]),
     .executable(name: "latchkey-derive", targets: ["latchkey-derive"]),
@@ -92,6 +93,7 @@ let package = Package(
     // items, not the other way round: a program without contexts builds without.
     .target(name: "Security", dependencies: ["ItemProtection"], swiftSettings: published),
     .target(name: "LocalAuthentication", dependencies: ["Security"], swiftSettings: published),
+    .target(name: "Keychain", dependencies: ["LocalAuthentication", "Security"], swiftSettings: published),
 
     .target(
       name: "PAMModule",
@@ -181,8 +183,15 @@ let package = Package(
     .testTarget(
       name: "GcryptTests", dependencies: ["Gcrypt", .product(name: "BigInt", package: "BigInt")],
       swiftSettings: strict),
+    .target(
+      name: "StandInStore", dependencies: ["ItemProtection", "Security"], path: "Tests/StandInStore",
+      swiftSettings: strict),
     .testTarget(
-      name: "SecurityTests", dependencies: ["ItemProtection", "LocalAuthentication", "Security"],
+      name: "SecurityTests", dependencies: ["ItemProtection", "LocalAuthentication", "Security", "StandInStore"],
+      swiftSettings: strict),
+    .testTarget(
+      name: "KeychainTests",
+      dependencies: ["ItemProtection", "Keychain", "LocalAuthentication", "Security", "StandInStore"],
       swiftSettings: strict),
     .testTarget(name: "DoctorTests", dependencies: ["Doctor", "Scratch"], swiftSettings: strict),
     .testTarget(name: "YAMLTests", dependencies: ["YAML"], swiftSettings: strict),
