@@ -19,6 +19,9 @@ final class CallThreads: Sendable {
   /// - Parameter most: How many threads there are at the same time. Calls beyond that wait for their turn.
   init(most: Int) { self.most = most }
 
+  /// How many there are now. They end when no call waits.
+  var count: Int { state.withLock { $0.threads } }
+
   /// Makes a call on such a thread.
   ///
   /// - Throws: What the call throws; ``KeychainError/cancelled`` where the task is cancelled already. A call that began is
