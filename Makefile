@@ -49,7 +49,7 @@ FUZZ_SECONDS ?= 600
 # How often `make kills` kills the daemon. LATCHKEY_SEED chooses when, and what the clients do.
 KILLS ?= 500
 
-.PHONY: help deps build install uninstall run test bench table fuzz fuzz-build kills beside lint clean
+.PHONY: help deps build install uninstall run test bench table fuzz fuzz-build kills beside docs lint clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -171,6 +171,17 @@ beside: ## the client library and swift-certificates in one program, built twice
 	  swift build $(SWIFTFLAGS) --package-path Tests/SecurityBeside --scratch-path $$scratch && \
 	  $$scratch/debug/Beside || exit 1; done
 
+# The public symbols of the module and the articles beside its source. A link that leads nowhere is an error.
+docs: ## the documentation of the module Keychain, as an archive in .build/docs
+	swift build $(SWIFTFLAGS) --target Keychain
+	rm -rf .build/docs && mkdir -p .build/docs/symbols
+	target=$$(swiftc -print-target-info | sed -n 's/^ *"triple": "\(.*\)",/\1/p' | head -1) && \
+	  swift symbolgraph-extract -module-name Keychain -target $$target -output-dir .build/docs/symbols \
+	  -I "$$(swift build $(SWIFTFLAGS) --show-bin-path)/Modules" -minimum-access-level public -skip-synthesized-members
+	docc convert Sources/Keychain/Keychain.docc --additional-symbol-graph-dir .build/docs/symbols \
+	  --fallback-display-name Keychain --fallback-bundle-identifier org.latchkey.Keychain --warnings-as-errors \
+	  --output-path .build/docs/Keychain.doccarchive
+
 # Apart from all other builds: everything in it is instrumented. The tests call this by themselves.
 fuzz-build:
 	LATCHKEY_FUZZ=1 swift build -c release $(SWIFTFLAGS) --scratch-path .build/fuzz -Xswiftc -sanitize=fuzzer \
@@ -182,7 +193,7 @@ table: ## what becomes of each class in each state, for the README
 	  $(MAKE) -s install DESTDIR=$$stage PREFIX=/usr >&2 && $(PYTHON) Tests/Integration/table.py --stage $$stage
 
 lint: ## formatting and style of the Swift sources
-	swift format lint --strict --recursive Package.swift Sources Tests
+	swift format lint --strict --recursive Package.swift Sources Tests Examples
 
 clean: ## remove what was built
 	rm -rf .build

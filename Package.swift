@@ -27,6 +27,7 @@ let package = Package(
     // the vault is linked beside it, as nothing that they import may name it.
     .library(name: "Security", targets: ["Security", "KeychainClient"]),
     .library(name: "LocalAuthentication", targets: ["LocalAuthentication", "KeychainClient"]),
+    .library(name: "Keychain", targets: ["Keychain", "KeychainClient"]),
     .executable(name: "latchkey", targets: ["latchkey"]),
     .executable(name: "latchkeyd", targets: ["latchkeyd"]),
     .executable(name: "latchkey-derive", targets: ["latchkey-derive"]),
@@ -100,6 +101,7 @@ let package = Package(
     .target(
       name: "KeychainClient", dependencies: ["ItemProtection", "Posix", "SecretClient", "Security", "Sodium", "Systemd"],
       swiftSettings: strict),
+    .target(name: "Keychain", dependencies: ["LocalAuthentication", "Security"], swiftSettings: published),
 
     .target(
       name: "PAMModule",
@@ -188,8 +190,18 @@ let package = Package(
     .testTarget(
       name: "GcryptTests", dependencies: ["Gcrypt", .product(name: "BigInt", package: "BigInt")],
       swiftSettings: strict),
+    .target(
+      name: "StandInStore", dependencies: ["ItemProtection", "Security"], path: "Tests/StandInStore",
+      swiftSettings: strict),
     .testTarget(
-      name: "SecurityTests", dependencies: ["ItemProtection", "KeychainClient", "LocalAuthentication", "Security"],
+      name: "SecurityTests",
+      dependencies: ["ItemProtection", "KeychainClient", "LocalAuthentication", "Security", "StandInStore"],
+      swiftSettings: strict),
+    .testTarget(
+      name: "KeychainTests",
+      dependencies: [
+        "ItemProtection", "Keychain", "KeychainClient", "LocalAuthentication", "Security", "StandInStore",
+      ],
       swiftSettings: strict),
     .testTarget(
       name: "KeychainClientTests", dependencies: ["ItemProtection", "KeychainClient", "Security", "Systemd"],

@@ -1,4 +1,5 @@
 import Foundation
+import StandInStore
 
 @testable import Security
 

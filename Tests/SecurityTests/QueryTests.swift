@@ -1,5 +1,6 @@
 import Foundation
 import LocalAuthentication
+import StandInStore
 import Testing
 
 @testable import Security

@@ -1,4 +1,5 @@
 import Foundation
+import StandInStore
 import Testing
 
 @testable import Security

@@ -1,12 +1,11 @@
 import Foundation
 import ItemProtection
+import Security
 import Synchronization
 
-@testable import Security
-
 /// A vault in memory, with the rules that every vault has. It can be locked.
-final class StandInStore: ItemStore {
-  struct State {
+package final class StandInStore: ItemStore {
+  private struct State {
     var items: [StoredItem] = []
     var stored = 0
     var isLocked = false
@@ -14,18 +13,18 @@ final class StandInStore: ItemStore {
     var authentication: Authentication?
   }
 
-  let accessGroups: AccessGroups
+  package let accessGroups: AccessGroups
   private let state = Mutex(State())
 
-  init(groups: [String] = ["TEAM.app", "TEAM.shared"]) { accessGroups = AccessGroups(groups) }
+  package init(groups: [String] = ["TEAM.app", "TEAM.shared"]) { accessGroups = AccessGroups(groups) }
 
-  var items: [StoredItem] { state.withLock { $0.items } }
+  package var items: [StoredItem] { state.withLock { $0.items } }
 
-  var authentication: Authentication? { state.withLock { $0.authentication } }
+  package var authentication: Authentication? { state.withLock { $0.authentication } }
 
-  func lock() { state.withLock { $0.isLocked = true } }
+  package func lock() { state.withLock { $0.isLocked = true } }
 
-  func add(_ item: NewItem) throws(ItemFailure) -> StoredItem {
+  package func add(_ item: NewItem) throws(ItemFailure) -> StoredItem {
     try state.withLock { state throws(ItemFailure) in
       state.authentication = item.authentication
       guard !state.items.contains(where: { $0.primaryKey == item.primaryKey }) else {
@@ -34,7 +33,7 @@ final class StandInStore: ItemStore {
       state.stored += 1
       let now = AttributeValue.date(Date(timeIntervalSince1970: TimeInterval(1_700_000_000 + state.stored)))
       let stored = StoredItem(
-        reference: ItemReference(itemClass: item.itemClass, identifier: Data([UInt8(state.stored)])),
+        reference: ItemReference(itemClass: item.itemClass, identifier: Data("\(state.stored)".utf8)),
         accessGroup: item.accessGroup, isSynchronizable: item.isSynchronizable, protection: item.protection,
         attributes: item.attributes.merging([.creationDate: now, .modificationDate: now]) { _, new in new },
         secret: item.secret)
@@ -43,7 +42,7 @@ final class StandInStore: ItemStore {
     }
   }
 
-  func items(matching query: ItemQuery) throws(ItemFailure) -> [StoredItem] {
+  package func items(matching query: ItemQuery) throws(ItemFailure) -> [StoredItem] {
     try state.withLock { state throws(ItemFailure) in
       state.authentication = query.authentication
       let found = state.items.filter(query.matches)
@@ -54,7 +53,7 @@ final class StandInStore: ItemStore {
     }
   }
 
-  func update(_ query: ItemQuery, with changes: ItemChanges) throws(ItemFailure) -> Int {
+  package func update(_ query: ItemQuery, with changes: ItemChanges) throws(ItemFailure) -> Int {
     try state.withLock { state throws(ItemFailure) in
       state.authentication = query.authentication
       let changed = state.items.map { query.matches($0) ? changes.applied(to: $0) : $0 }
@@ -65,7 +64,7 @@ final class StandInStore: ItemStore {
     }
   }
 
-  func delete(_ query: ItemQuery) throws(ItemFailure) -> Int {
+  package func delete(_ query: ItemQuery) throws(ItemFailure) -> Int {
     state.withLock { state in
       let before = state.items.count
       state.items.removeAll(where: query.matches)

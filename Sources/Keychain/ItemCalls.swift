@@ -1,0 +1,29 @@
+package import Security
+
+/// The four functions of the module Security.
+///
+/// A value, so that tests put the same functions over a vault in memory in their place.
+package struct ItemCalls: Sendable {
+  package typealias Adding = @Sendable (CFDictionary, UnsafeMutablePointer<CFTypeRef?>?) -> OSStatus
+  package typealias Copying = @Sendable (CFDictionary, UnsafeMutablePointer<CFTypeRef?>?) -> OSStatus
+  package typealias Updating = @Sendable (CFDictionary, CFDictionary) -> OSStatus
+  package typealias Deleting = @Sendable (CFDictionary) -> OSStatus
+
+  let add: Adding
+  let copyMatching: Copying
+  let update: Updating
+  let delete: Deleting
+
+  package init(
+    add: @escaping Adding = { SecItemAdd($0, $1) }, copyMatching: @escaping Copying = { SecItemCopyMatching($0, $1) },
+    update: @escaping Updating = { SecItemUpdate($0, $1) }, delete: @escaping Deleting = { SecItemDelete($0) }
+  ) {
+    self.add = add
+    self.copyMatching = copyMatching
+    self.update = update
+    self.delete = delete
+  }
+
+  /// What a new ``Keychain`` calls.
+  @TaskLocal package static var current = ItemCalls()
+}

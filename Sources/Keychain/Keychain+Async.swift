@@ -1,0 +1,112 @@
+public import Foundation
+public import LocalAuthentication
+public import Security
+
+// The same calls for asynchronous code. A person takes their time, up to five minutes: meanwhile the call waits on a thread of
+// its own, and the task's thread goes on with other tasks.
+
+extension Keychain {
+  /// The secret of an account, without holding up other tasks.
+  ///
+  /// Cancelling the task before the call begins has it throw ``KeychainError/cancelled``. Once begun it is not interrupted: a
+  /// question stays on the screen until the person or the vault ends it, and the result is the call's own.
+  ///
+  /// - Parameters:
+  ///   - account: Whose.
+  ///   - reason: What the person reads when they are asked.
+  ///   - context: Brings the item's passphrase, forbids to ask, or keeps an answer for some time.
+  /// - Throws: As the form that waits.
+  public func get(
+    _ account: String, reason: String? = nil, context: LAContext? = nil
+  ) async throws(KeychainError) -> Data {
+    try await CallThreads.shared.run { () throws(KeychainError) in
+      try get(account, reason: reason, context: context)
+    }
+  }
+
+  /// The secret of an account as text, without holding up other tasks.
+  ///
+  /// Cancelling the task before the call begins has it throw ``KeychainError/cancelled``. Once begun it is not interrupted.
+  ///
+  /// - Parameters:
+  ///   - account: Whose.
+  ///   - reason: What the person reads when they are asked.
+  ///   - context: Brings the item's passphrase, forbids to ask, or keeps an answer for some time.
+  /// - Throws: As the form that waits.
+  public func getString(
+    _ account: String, reason: String? = nil, context: LAContext? = nil
+  ) async throws(KeychainError) -> String {
+    try await CallThreads.shared.run { () throws(KeychainError) in
+      try getString(account, reason: reason, context: context)
+    }
+  }
+
+  /// Stores or replaces the secret of an account, without holding up other tasks.
+  ///
+  /// Cancelling the task before the call begins has it throw ``KeychainError/cancelled``, and nothing is stored. Once begun it
+  /// is not interrupted, and what it returns or throws is what became of the item.
+  ///
+  /// - Parameters:
+  ///   - secret: Any bytes; 32 MiB at most.
+  ///   - account: Whose.
+  ///   - accessibility: When it can be read; nil as in the form that waits.
+  ///   - flags: What it asks for each time that it is read; none as in the form that waits.
+  ///   - reason: What the person reads when they are asked.
+  ///   - context: Brings the item's passphrase, or forbids to ask.
+  /// - Throws: As the form that waits.
+  public func set(
+    _ secret: Data, for account: String, accessibility: KeychainItemAccessibility? = nil,
+    asking flags: SecAccessControlCreateFlags = [], reason: String? = nil, context: LAContext? = nil
+  ) async throws(KeychainError) {
+    try await CallThreads.shared.run { () throws(KeychainError) in
+      try set(
+        secret, for: account, accessibility: accessibility, asking: flags, reason: reason, context: context)
+    }
+  }
+
+  /// Stores or replaces the secret of an account, text as UTF-8, without holding up other tasks.
+  ///
+  /// Cancelling the task before the call begins has it throw ``KeychainError/cancelled``, and nothing is stored. Once begun it
+  /// is not interrupted.
+  ///
+  /// - Parameters:
+  ///   - text: The secret.
+  ///   - account: Whose.
+  ///   - accessibility: When it can be read; nil as in the form that waits.
+  ///   - flags: What it asks for each time that it is read; none as in the form that waits.
+  ///   - reason: What the person reads when they are asked.
+  ///   - context: Brings the item's passphrase, or forbids to ask.
+  /// - Throws: As the form that waits.
+  public func set(
+    _ text: String, for account: String, accessibility: KeychainItemAccessibility? = nil,
+    asking flags: SecAccessControlCreateFlags = [], reason: String? = nil, context: LAContext? = nil
+  ) async throws(KeychainError) {
+    try await set(
+      Data(text.utf8), for: account, accessibility: accessibility, asking: flags, reason: reason, context: context)
+  }
+
+  /// Deletes the item of an account, without holding up other tasks.
+  ///
+  /// - Parameter account: Whose.
+  /// - Throws: As the form that waits; ``KeychainError/cancelled`` where the task was cancelled before the call began, and
+  ///   nothing is deleted.
+  public func delete(_ account: String) async throws(KeychainError) {
+    try await CallThreads.shared.run { () throws(KeychainError) in try delete(account) }
+  }
+
+  /// Whether there is an item of an account, without holding up other tasks.
+  ///
+  /// - Parameter account: Whose.
+  /// - Throws: As the form that waits; ``KeychainError/cancelled`` where the task was cancelled before the call began.
+  public func contains(_ account: String) async throws(KeychainError) -> Bool {
+    try await CallThreads.shared.run { () throws(KeychainError) in try contains(account) }
+  }
+
+  /// The accounts that have an item, without holding up other tasks.
+  ///
+  /// - Parameter context: May forbid to ask the person where the session's vault is locked.
+  /// - Throws: As the form that waits; ``KeychainError/cancelled`` where the task was cancelled before the call began.
+  public func accounts(context: LAContext? = nil) async throws(KeychainError) -> [String] {
+    try await CallThreads.shared.run { () throws(KeychainError) in try accounts(context: context) }
+  }
+}

@@ -1,0 +1,211 @@
+public import Foundation
+public import LocalAuthentication
+public import Security
+
+/// The secrets of one service, each under the name of an account.
+///
+/// The items are generic passwords, the same that `SecItemAdd` stores, and that other programs of the session see by their
+/// attributes `service` and `account`. A value of this type holds no secret, no connection and no lock: copy it, keep it, use
+/// it from any thread.
+///
+/// Each method is there twice: the one that waits on the calling thread, and one with `async` for the same call on a thread
+/// that is made for waiting. In asynchronous code the compiler takes the latter.
+public struct Keychain: Sendable {
+  /// The name that all of its items share (`kSecAttrService`), as `org.example.mail`.
+  public let service: String
+  /// The group of the program's that new items go to, and the only one to look in. Nil for the program's first group for
+  /// new items, and for all of its groups when looking.
+  public let accessGroup: String?
+  /// When new items can be read for which nothing else is said. Items that are there keep what they have.
+  public let accessibility: KeychainItemAccessibility
+
+  private let calls: ItemCalls
+
+  /// The secrets of a service. Nothing is read or made yet.
+  ///
+  /// - Parameters:
+  ///   - service: The name that the items share; not empty.
+  ///   - accessGroup: One of the program's access groups; nil for all of them.
+  ///   - accessibility: When new items can be read.
+  public init(
+    service: String, accessGroup: String? = nil, accessibility: KeychainItemAccessibility = .whenUnlocked
+  ) {
+    self.service = service
+    self.accessGroup = accessGroup
+    self.accessibility = accessibility
+    calls = ItemCalls.current
+  }
+
+  /// The secret of an account.
+  ///
+  /// It asks the person where the item asks for that, or the session's vault is locked and no locker is on the screen.
+  ///
+  /// - Parameters:
+  ///   - account: Whose.
+  ///   - reason: What the person reads when they are asked, beside the program's name; nil for the vault's own words. What
+  ///     the context says comes before it.
+  ///   - context: Brings the item's passphrase, forbids to ask, or keeps an answer for some time.
+  /// - Returns: The bytes, as they were stored; none where the item has no secret. The copy is the caller's.
+  /// - Throws: ``KeychainError/notFound``, ``KeychainError/locked``, ``KeychainError/cancelled``,
+  ///   ``KeychainError/authenticationFailed``, or what else there is.
+  public func get(
+    _ account: String, reason: String? = nil, context: LAContext? = nil
+  ) throws(KeychainError) -> Data {
+    var query = terms(account: account, reason: reason, context: context)
+    query[kSecReturnData] = true
+    var result: CFTypeRef?
+    try KeychainError.check(calls.copyMatching(query as CFDictionary, &result))
+    guard let secret = result as? Data else { throw .other(errSecInternalComponent) }
+    return secret
+  }
+
+  /// The secret of an account, as text.
+  ///
+  /// - Parameters:
+  ///   - account: Whose.
+  ///   - reason: What the person reads when they are asked.
+  ///   - context: Brings the item's passphrase, forbids to ask, or keeps an answer for some time.
+  /// - Throws: ``KeychainError/notText`` where the bytes are not UTF-8; else as the form for data.
+  public func getString(
+    _ account: String, reason: String? = nil, context: LAContext? = nil
+  ) throws(KeychainError) -> String {
+    guard let text = String(bytes: try get(account, reason: reason, context: context), encoding: .utf8) else {
+      throw .notText
+    }
+    return text
+  }
+
+  /// Stores the secret of an account, or replaces it.
+  ///
+  /// When two do so at once there is one item afterwards, with the secret of either. An item that asks for something asks
+  /// for it before its secret is replaced.
+  ///
+  /// - Parameters:
+  ///   - secret: Any bytes, none too; 32 MiB at most.
+  ///   - account: Whose.
+  ///   - accessibility: When it can be read. Nil: a new item gets the ``Keychain/accessibility`` of this value, and one that
+  ///     is there keeps what it has.
+  ///   - flags: What it asks for each time that it is read. None: a new item asks for nothing, and one that is there
+  ///     keeps what it asks for, unless an accessibility is given, which then counts alone.
+  ///   - reason: What the person reads when they are asked.
+  ///   - context: Brings the item's passphrase (`applicationPassword`), which the person is asked for otherwise; forbids to
+  ///     ask.
+  /// - Throws: ``KeychainError/authenticationFailed`` for
+  ///   ``KeychainItemAccessibility/whenPasscodeSetThisDeviceOnly`` where the login has no password, and for fingers
+  ///   where none is enrolled; ``KeychainError/invalidParameter`` for flags that do not go together;
+  ///   ``KeychainError/tooLarge``, ``KeychainError/diskFull``, or what else there is.
+  public func set(
+    _ secret: Data, for account: String, accessibility: KeychainItemAccessibility? = nil,
+    asking flags: SecAccessControlCreateFlags = [], reason: String? = nil, context: LAContext? = nil
+  ) throws(KeychainError) {
+    let query = terms(account: account, reason: reason, context: context)
+    var changes: [CFString: Any] = [kSecValueData: secret]
+    if !flags.isEmpty {
+      changes[kSecAttrAccessControl] = try control(accessibility ?? self.accessibility, flags)
+    } else if let accessibility {
+      changes[kSecAttrAccessible] = accessibility.attributeValue
+    }
+    var item = query.merging(changes) { $1 }
+    if flags.isEmpty { item[kSecAttrAccessible] = (accessibility ?? self.accessibility).attributeValue }
+
+    // Changed first: an item that another program stored under these names is no duplicate of a new one, and would be
+    // found before it. Each further round means that somebody deleted or stored it since the last call.
+    for _ in 0..<100 {
+      let updated = calls.update(query as CFDictionary, changes as CFDictionary)
+      guard updated == errSecItemNotFound else { return try KeychainError.check(updated) }
+      let added = calls.add(item as CFDictionary, nil)
+      guard added == errSecDuplicateItem else { return try KeychainError.check(added) }
+    }
+    throw .duplicate
+  }
+
+  /// Stores the secret of an account, or replaces it: text, as UTF-8.
+  ///
+  /// - Parameters:
+  ///   - text: The secret. Swift keeps no track of the copies of a string, and erases none: for what must not stay in the
+  ///     program's memory use the form for data.
+  ///   - account: Whose.
+  ///   - accessibility: When it can be read.
+  ///   - flags: What it asks for each time that it is read.
+  ///   - reason: What the person reads when they are asked.
+  ///   - context: Brings the item's passphrase, or forbids to ask.
+  /// - Throws: As the form for data.
+  public func set(
+    _ text: String, for account: String, accessibility: KeychainItemAccessibility? = nil,
+    asking flags: SecAccessControlCreateFlags = [], reason: String? = nil, context: LAContext? = nil
+  ) throws(KeychainError) {
+    try set(
+      Data(text.utf8), for: account, accessibility: accessibility, asking: flags, reason: reason, context: context)
+  }
+
+  /// Deletes the item of an account, locked or not. Nobody is asked.
+  ///
+  /// - Parameter account: Whose.
+  /// - Throws: ``KeychainError/notFound`` where there is none, or what else there is.
+  public func delete(_ account: String) throws(KeychainError) {
+    try KeychainError.check(calls.delete(terms(account: account) as CFDictionary))
+  }
+
+  /// Whether there is an item of an account, locked or not. Nobody is asked.
+  ///
+  /// - Parameter account: Whose.
+  /// - Throws: ``KeychainError/notAvailable``, or what else there is.
+  public func contains(_ account: String) throws(KeychainError) -> Bool {
+    var query = terms(account: account)
+    query[kSecUseAuthenticationUI] = kSecUseAuthenticationUIFail
+    switch calls.copyMatching(query as CFDictionary, nil) {
+    case errSecItemNotFound: return false
+    // There is one; only what it has in it cannot be told.
+    case errSecInteractionNotAllowed: return true
+    case let status:
+      try KeychainError.check(status)
+      return true
+    }
+  }
+
+  /// The accounts that have an item, the oldest first. Nothing of their secrets is read, and what items ask for is not asked.
+  ///
+  /// Accounts that another program stored as bytes which are no text are left out.
+  ///
+  /// - Parameter context: May forbid to ask the person where the session's vault is locked.
+  /// - Throws: ``KeychainError/locked`` or ``KeychainError/cancelled`` where one of the items is locked, or what else there is.
+  public func accounts(context: LAContext? = nil) throws(KeychainError) -> [String] {
+    var query = terms(context: context)
+    query[kSecReturnAttributes] = true
+    query[kSecMatchLimit] = kSecMatchLimitAll
+    var result: CFTypeRef?
+    let status = calls.copyMatching(query as CFDictionary, &result)
+    guard status != errSecItemNotFound else { return [] }
+    try KeychainError.check(status)
+    guard let items = result as? [[String: Any]] else { throw .other(errSecInternalComponent) }
+    var seen: Set<Data> = []
+    return items.compactMap { item in
+      let account = item[kSecAttrAccount as String]
+      let text = (account as? String) ?? (account as? Data).flatMap { String(bytes: $0, encoding: .utf8) }
+      // The same account in two groups. By bytes, as the vault compares: to Swift two spellings of a letter are equal.
+      guard let text, seen.insert(Data(text.utf8)).inserted else { return nil }
+      return text
+    }
+  }
+
+  /// The keys that all calls have.
+  private func terms(
+    account: String? = nil, reason: String? = nil, context: LAContext? = nil
+  ) -> [CFString: Any] {
+    var terms: [CFString: Any] = [kSecClass: kSecClassGenericPassword, kSecAttrService: service]
+    if let account { terms[kSecAttrAccount] = account }
+    if let accessGroup { terms[kSecAttrAccessGroup] = accessGroup }
+    if let reason { terms[kSecUseOperationPrompt] = reason }
+    if let context { terms[kSecUseAuthenticationContext] = context }
+    return terms
+  }
+
+  private func control(
+    _ accessibility: KeychainItemAccessibility, _ flags: SecAccessControlCreateFlags
+  ) throws(KeychainError) -> SecAccessControl {
+    guard let control = SecAccessControlCreateWithFlags(nil, accessibility.attributeValue, flags, nil) else {
+      throw .invalidParameter
+    }
+    return control
+  }
+}

@@ -1,0 +1,90 @@
+public import Foundation
+import Synchronization
+
+/// Passwords by service and account, with one accessibility for the whole program.
+///
+/// The shape of older layers over the keychain, for programs that know it. What they reported through a pointer to an error is
+/// thrown. The items are the same as those of ``Keychain``, which can do more: a class for each item, access control, what
+/// the person reads, forms for tasks. The calls here wait on the thread that makes them.
+public enum PasswordKeychain {
+  private static let chosen = Mutex<KeychainItemAccessibility?>(nil)
+
+  /// When passwords can be read that are set from now on, in the whole program, on every thread. Those that are there stay as
+  /// they are until they are set again.
+  ///
+  /// Nil, which it is at the start, says nothing: a new password is ``KeychainItemAccessibility/whenUnlocked`` then, and one
+  /// that is there keeps what it has. Set it early. To have passwords of different classes, change it between them, or use
+  /// ``Keychain``.
+  ///
+  /// A password that is set under a class is readable by that class alone: what it asked for beside (access control of a
+  /// ``Keychain``) ends.
+  public static var accessibilityType: KeychainItemAccessibility? {
+    get { chosen.withLock { $0 } }
+    set { chosen.withLock { $0 = newValue } }
+  }
+
+  /// Stores a password, or replaces it.
+  ///
+  /// - Parameters:
+  ///   - password: The password; stored as UTF-8.
+  ///   - service: What it is for, as `org.example.mail`; not empty.
+  ///   - account: Whose.
+  /// - Throws: What ``Keychain`` throws where it stores.
+  public static func setPassword(
+    _ password: String, forService service: String, account: String
+  ) throws(KeychainError) {
+    try setPasswordData(Data(password.utf8), forService: service, account: account)
+  }
+
+  /// Stores the bytes of a password, or replaces them.
+  ///
+  /// - Parameters:
+  ///   - password: Any bytes; 32 MiB at most.
+  ///   - service: What it is for; not empty.
+  ///   - account: Whose.
+  /// - Throws: What ``Keychain`` throws where it stores.
+  public static func setPasswordData(
+    _ password: Data, forService service: String, account: String
+  ) throws(KeychainError) {
+    try Keychain(service: service).set(password, for: account, accessibility: accessibilityType)
+  }
+
+  /// A password.
+  ///
+  /// - Parameters:
+  ///   - service: What it is for.
+  ///   - account: Whose.
+  /// - Throws: ``KeychainError/notFound`` where there is none; ``KeychainError/notText`` for bytes that are no UTF-8; what
+  ///   else ``Keychain`` throws where it reads.
+  public static func password(forService service: String, account: String) throws(KeychainError) -> String {
+    try Keychain(service: service).getString(account)
+  }
+
+  /// The bytes of a password.
+  ///
+  /// - Parameters:
+  ///   - service: What it is for.
+  ///   - account: Whose.
+  /// - Throws: ``KeychainError/notFound`` where there is none; what else ``Keychain`` throws where it reads.
+  public static func passwordData(forService service: String, account: String) throws(KeychainError) -> Data {
+    try Keychain(service: service).get(account)
+  }
+
+  /// Deletes a password, locked or not.
+  ///
+  /// - Parameters:
+  ///   - service: What it is for.
+  ///   - account: Whose.
+  /// - Throws: ``KeychainError/notFound`` where there is none, or what else there is.
+  public static func deletePassword(forService service: String, account: String) throws(KeychainError) {
+    try Keychain(service: service).delete(account)
+  }
+
+  /// The accounts of a service that have a password, the oldest first; none where there is none.
+  ///
+  /// - Parameter service: What the passwords are for.
+  /// - Throws: What ``Keychain`` throws where it lists accounts.
+  public static func accounts(forService service: String) throws(KeychainError) -> [String] {
+    try Keychain(service: service).accounts()
+  }
+}

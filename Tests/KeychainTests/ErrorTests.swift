@@ -1,0 +1,49 @@
+import Foundation
+import Keychain
+import Security
+import Testing
+
+@Suite("Errors")
+struct ErrorTests {
+  @Test("Every code has its case, and gives the code and Apple's sentence back")
+  func codes() {
+    let table: [(OSStatus, KeychainError)] = [
+      (errSecItemNotFound, .notFound), (errSecDuplicateItem, .duplicate), (errSecInteractionNotAllowed, .locked),
+      (errSecUserCanceled, .cancelled), (errSecAuthFailed, .authenticationFailed),
+      (errSecNotAvailable, .notAvailable), (errSecMissingEntitlement, .missingEntitlement),
+      (errSecParam, .invalidParameter), (errSecUnimplemented, .unsupported), (errSecDataTooLarge, .tooLarge),
+      (errSecDiskFull, .diskFull), (errSecReadOnly, .readOnly), (errSecDecode, .damaged), (errSecIO, .other(-36)),
+      (12345, .other(12345)),
+    ]
+    for (status, error) in table {
+      #expect(KeychainError(status: status) == error)
+      #expect(error.status == status)
+      #expect(error.message == SecCopyErrorMessageString(status, nil) as String?)
+    }
+    #expect(KeychainError(status: errSecSuccess) == nil)
+    #expect(KeychainError.notText.status == errSecDecode)
+    #expect(KeychainError.other(12345).message == "OSStatus 12345")
+  }
+
+  @Test("As Foundation's errors they have the code, its domain and the sentence")
+  func bridged() {
+    let error = KeychainError.notFound as NSError
+    #expect(error.domain == NSOSStatusErrorDomain)
+    #expect(error.code == -25300)
+    #expect(KeychainError.notFound.localizedDescription == "The specified item could not be found in the keychain.")
+  }
+
+  @Test("Where nothing stands behind the functions the error says so")
+  func everyCall() {
+    let status: OSStatus = errSecNotAvailable
+    let calls = ItemCalls(
+      add: { _, _ in status }, copyMatching: { _, _ in status }, update: { _, _ in status }, delete: { _ in status })
+    let keychain = ItemCalls.$current.withValue(calls) { Keychain(service: "mail") }
+    #expect(thrown { () throws(KeychainError) in try keychain.get("anna") } == .notAvailable)
+    #expect(thrown { () throws(KeychainError) in try keychain.getString("anna") } == .notAvailable)
+    #expect(thrown { () throws(KeychainError) in try keychain.set("x", for: "anna") } == .notAvailable)
+    #expect(thrown { () throws(KeychainError) in try keychain.delete("anna") } == .notAvailable)
+    #expect(thrown { () throws(KeychainError) in try keychain.contains("anna") } == .notAvailable)
+    #expect(thrown { () throws(KeychainError) in try keychain.accounts() } == .notAvailable)
+  }
+}

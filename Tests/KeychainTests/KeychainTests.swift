@@ -1,0 +1,196 @@
+import Foundation
+import Keychain
+import LocalAuthentication
+import StandInStore
+import Synchronization
+import Testing
+
+@Suite("Keychains")
+struct KeychainTests {
+  private let vault = Vault()
+
+  @Test("A secret is set, read, replaced and deleted")
+  func life() throws {
+    let keychain = vault.keychain()
+    #expect(thrown { () throws(KeychainError) in try keychain.get("anna") } == .notFound)
+    #expect(try !keychain.contains("anna"))
+    try keychain.set("one", for: "anna")
+    #expect(try keychain.getString("anna") == "one")
+    #expect(try keychain.contains("anna"))
+    try keychain.set(Data([0, 0xff]), for: "anna")
+    #expect(try keychain.get("anna") == Data([0, 0xff]))
+    #expect(thrown { () throws(KeychainError) in try keychain.getString("anna") } == .notText)
+    try keychain.set(Data(), for: "anna")
+    #expect(try keychain.get("anna").isEmpty)
+    #expect(try keychain.getString("anna") == "")
+    #expect(vault.store.items.count == 1)
+    try keychain.delete("anna")
+    #expect(thrown { () throws(KeychainError) in try keychain.delete("anna") } == .notFound)
+    #expect(vault.store.items.isEmpty)
+  }
+
+  @Test("Services are apart, and each names its accounts")
+  func accounts() throws {
+    let mail = vault.keychain()
+    #expect(try mail.accounts() == [])
+    for account in ["clara", "anna", "", "e\u{301}", "\u{e9}"] { try mail.set("x", for: account) }
+    try vault.keychain("chat").set("x", for: "berta")
+    vault.add([kSecAttrService: "mail", kSecAttrAccount: Data("dora".utf8)])
+    vault.add([kSecAttrService: "mail", kSecAttrAccount: Data([0xff])])
+    vault.add([kSecAttrService: "mail", kSecAttrAccount: "anna", kSecAttrAccessGroup: "TEAM.shared"])
+    let accounts = try mail.accounts()
+    // By bytes: to Swift the two spellings of the letter are the same.
+    let expected = ["clara", "anna", "", "e\u{301}", "\u{e9}", "dora"]
+    #expect(accounts.map { Data($0.utf8) } == expected.map { Data($0.utf8) })
+    #expect(try vault.keychain("chat").accounts() == ["berta"])
+    #expect(try vault.keychain("mail", group: "TEAM.shared").accounts() == ["anna"])
+  }
+
+  @Test("A new item gets the keychain's class or the call's; one that is there keeps its own until another is named")
+  func accessibility() throws {
+    let keychain = vault.keychain(accessibility: .afterFirstUnlock)
+    func accessible() -> KeychainItemAccessibility? {
+      vault.store.items.first.flatMap {
+        KeychainItemAccessibility(attributeValue: $0.protection.accessible.constant as CFString)
+      }
+    }
+    try keychain.set("x", for: "anna")
+    #expect(accessible() == .afterFirstUnlock)
+    try vault.keychain().set("y", for: "anna")
+    #expect(accessible() == .afterFirstUnlock)
+    try keychain.set("z", for: "anna", accessibility: .whenPasscodeSetThisDeviceOnly)
+    #expect(accessible() == .whenPasscodeSetThisDeviceOnly)
+    try keychain.delete("anna")
+    try keychain.set("x", for: "anna", accessibility: .always)
+    #expect(accessible() == .always)
+    #expect(try keychain.getString("anna") == "x")
+  }
+
+  @Test("What an item asks for is set with the secret, and stays when only the secret is")
+  func flags() throws {
+    let keychain = vault.keychain(accessibility: .afterFirstUnlock)
+    func control() -> [UInt32] { vault.store.items.map(\.protection.control.rawValue) }
+    func accessible() -> [String] { vault.store.items.map(\.protection.accessible.constant) }
+    try keychain.set("x", for: "anna", asking: [.userPresence, .applicationPassword])
+    #expect(control() == [0x8000_0001])
+    #expect(accessible() == ["ck"])
+    try keychain.set("y", for: "anna")
+    #expect(control() == [0x8000_0001])
+    #expect(try keychain.getString("anna") == "y")
+    try keychain.set("z", for: "anna", accessibility: .whenUnlocked, asking: .devicePasscode)
+    #expect(control() == [0x10])
+    #expect(accessible() == ["ak"])
+    try keychain.set("z", for: "anna", accessibility: .whenUnlocked)
+    #expect(control() == [0])
+    let wrong: SecAccessControlCreateFlags = [.userPresence, .devicePasscode]
+    #expect(
+      thrown { () throws(KeychainError) in try keychain.set("0", for: "anna", asking: wrong) } == .invalidParameter)
+    #expect(try keychain.getString("anna") == "z")
+    #expect(thrown { () throws(KeychainError) in try keychain.set("0", for: "anna", asking: .watch) } == .unsupported)
+  }
+
+  @Test("New items go to the named group, or to the first one")
+  func groups() throws {
+    try vault.keychain().set("own", for: "anna")
+    try vault.keychain(group: "TEAM.shared").set("shared", for: "anna")
+    #expect(vault.store.items.map(\.accessGroup) == ["TEAM.app", "TEAM.shared"])
+    #expect(try vault.keychain(group: "TEAM.app").getString("anna") == "own")
+    #expect(try vault.keychain(group: "TEAM.shared").getString("anna") == "shared")
+    let foreign = vault.keychain(group: "OTHER")
+    #expect(thrown { () throws(KeychainError) in try foreign.set("x", for: "anna") } == .missingEntitlement)
+    #expect(thrown { () throws(KeychainError) in try foreign.contains("anna") } == .missingEntitlement)
+  }
+
+  @Test("What is set is what is read, also where another group has the older item")
+  func setThenGet() throws {
+    vault.add([
+      kSecAttrService: "mail", kSecAttrAccount: "anna", kSecAttrAccessGroup: "TEAM.shared",
+      kSecValueData: Data("old".utf8),
+    ])
+    try vault.keychain().set("new", for: "anna")
+    #expect(try vault.keychain().getString("anna") == "new")
+    #expect(vault.store.items.count == 1)
+  }
+
+  @Test("Locked items are there, and nothing can be read of them")
+  func locked() throws {
+    let keychain = vault.keychain()
+    try keychain.set("x", for: "anna")
+    vault.store.lock()
+    #expect(thrown { () throws(KeychainError) in try keychain.get("anna") } == .locked)
+    #expect(thrown { () throws(KeychainError) in try keychain.accounts() } == .locked)
+    #expect(try keychain.contains("anna"))
+    #expect(try !keychain.contains("berta"))
+    try keychain.delete("anna")
+    #expect(try !keychain.contains("anna"))
+  }
+
+  @Test("The vault is told what the person reads and of the context; to look whether an item is there asks nobody")
+  func asking() throws {
+    let keychain = vault.keychain()
+    let context = LAContext()
+    try keychain.set("x", for: "anna", reason: "Keep it", context: context)
+    #expect(vault.store.authentication?.reason == "Keep it")
+    #expect(vault.store.authentication?.context === context)
+    #expect(try keychain.get("anna") == Data("x".utf8))
+    #expect(vault.store.authentication?.context == nil)
+    #expect(vault.store.authentication?.interaction == .allowed)
+    #expect(try keychain.getString("anna", reason: "Sign in") == "x")
+    #expect(vault.store.authentication?.reason == "Sign in")
+    #expect(try keychain.contains("anna"))
+    #expect(vault.store.authentication?.interaction == .forbidden)
+    context.interactionNotAllowed = true
+    #expect(try keychain.accounts(context: context) == ["anna"])
+    #expect(vault.store.authentication?.interaction == .forbidden)
+    context.invalidate()
+    #expect(
+      thrown { () throws(KeychainError) in try keychain.get("anna", context: context) } == .authenticationFailed)
+  }
+
+  @Test("Another process stores the item, or deletes it, between two calls: what is set is there")
+  func overtaken() throws {
+    let theirs = vault.keychain()
+    let stored = Mutex(false)
+    let storing = vault.calls(beforeAdd: {
+      guard stored.withLock({ !$0 }) else { return }
+      stored.withLock { $0 = true }
+      try? theirs.set("theirs", for: "anna")
+    })
+    try vault.keychain(calls: storing).set("ours", for: "anna")
+    #expect(try theirs.getString("anna") == "ours")
+    // Not there, then there, then not there again, and then nobody disturbs.
+    let rounds = Mutex(0)
+    let both = vault.calls(
+      beforeAdd: { if rounds.withLock({ $0 }) == 1 { try? theirs.set("theirs", for: "berta") } },
+      beforeUpdate: {
+        rounds.withLock { $0 += 1 }
+        if rounds.withLock({ $0 }) == 2 { try? theirs.delete("berta") }
+      })
+    try vault.keychain(calls: both).set("ours", for: "berta")
+    #expect(rounds.withLock { $0 } == 2)
+    #expect(try theirs.getString("berta") == "ours")
+    #expect(vault.store.items.count == 2)
+  }
+
+  @Test("A vault that contradicts itself is not asked for ever")
+  func contradiction() {
+    let calls = ItemCalls(add: { _, _ in errSecDuplicateItem }, update: { _, _ in errSecItemNotFound })
+    let keychain = vault.keychain(calls: calls)
+    #expect(thrown { () throws(KeychainError) in try keychain.set("x", for: "anna") } == .duplicate)
+  }
+
+  @Test("Many threads set and delete one account: there is one item or none, and a set never fails")
+  func threads() throws {
+    let keychain = vault.keychain()
+    let failures = Mutex<[KeychainError]>([])
+    DispatchQueue.concurrentPerform(iterations: 400) { round in
+      do throws(KeychainError) {
+        if round.isMultiple(of: 2) { try keychain.set("\(round)", for: "anna") } else { try keychain.delete("anna") }
+      } catch {
+        if error != .notFound || round.isMultiple(of: 2) { failures.withLock { $0.append(error) } }
+      }
+    }
+    #expect(failures.withLock { $0 } == [])
+    #expect(vault.store.items.count <= 1)
+  }
+}

@@ -1,0 +1,55 @@
+import Foundation
+import Keychain
+import Security
+import StandInStore
+
+/// A vault in memory that new keychains use.
+struct Vault {
+  let store = StandInStore()
+
+  private var service: ItemService { ItemService(store: store) }
+
+  /// The four functions over it, and what happens just before one of them is called: as another process would do it.
+  func calls(
+    beforeAdd: @escaping @Sendable () -> Void = {}, beforeUpdate: @escaping @Sendable () -> Void = {}
+  ) -> ItemCalls {
+    let service = service
+    return ItemCalls(
+      add: {
+        beforeAdd()
+        return service.add($0, $1)
+      },
+      copyMatching: { service.copyMatching($0, $1) },
+      update: {
+        beforeUpdate()
+        return service.update($0, $1)
+      },
+      delete: { service.delete($0) })
+  }
+
+  /// A keychain over it.
+  func keychain(
+    _ name: String = "mail", group: String? = nil, accessibility: KeychainItemAccessibility = .whenUnlocked,
+    calls: ItemCalls? = nil
+  ) -> Keychain {
+    ItemCalls.$current.withValue(calls ?? self.calls()) {
+      Keychain(service: name, accessGroup: group, accessibility: accessibility)
+    }
+  }
+
+  /// What another program does, by the functions themselves.
+  @discardableResult
+  func add(_ attributes: [CFString: Any]) -> OSStatus {
+    service.add([kSecClass: kSecClassGenericPassword].merging(attributes) { $1 } as CFDictionary, nil)
+  }
+}
+
+/// What a call throws; nil for nothing.
+func thrown<Result>(_ call: () throws(KeychainError) -> Result) -> KeychainError? {
+  do {
+    _ = try call()
+    return nil
+  } catch {
+    return error
+  }
+}
