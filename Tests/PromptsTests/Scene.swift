@@ -56,21 +56,25 @@ final class Daemon: PromptQueueDelegate {
   }
 }
 
+/// What the daemon is told of the end of a question.
 struct End: Equatable {
   let question: Question
   let caller: String
   let end: PromptEnd
 }
 
+/// What an answer gave.
 final class Answer {
   let text: String
   init(_ text: String) { self.text = text }
 }
 
+/// A time that only tests let pass.
 final class Clock {
   var now = ContinuousClock.now
 }
 
+/// What shows a prompt.
 final class Screen: PromptConnection {
   var wasWithdrawn = false
   /// Whether it takes a while until it has left.
@@ -82,6 +86,7 @@ final class Screen: PromptConnection {
   }
 }
 
+/// A queue with what is around it.
 final class Scene {
   let loop: EventLoop
   let daemon = Daemon()
@@ -109,9 +114,10 @@ final class Scene {
   }
 
   func ask(
-    _ question: Question, _ name: String, lifting: Set<Int64> = [], for caller: Caller = .unknown
+    _ question: Question, _ name: String, lifting: Set<Int64> = [], for caller: Caller = .unknown,
+    passphrase: GivenPassphrase? = nil
   ) -> PromptTicket {
-    queue.ask(question, lifting: lifting, for: caller) { [unowned self] in ended.append(name) }
+    queue.ask(question, lifting: lifting, for: caller, passphrase: passphrase) { [unowned self] in ended.append(name) }
   }
 
   /// Shows what was launched last.
