@@ -221,8 +221,9 @@ def test_locked_is_told_from_absent(session, program, state):
     assert program.add(generic(account="early"), secret(b"y"), {"pdmn": "ck"})[0] == SUCCESS
     peer = Peer(session)
     bring_to(state, session, peer)
-    # Behind a locker nobody is asked, whatever the program allows.
+    # Behind a locker nobody is asked, whatever the program allows; and without a display there is nobody.
     silent = {} if state == BEHIND else FAIL
+    assert program.copy(generic(), DATA) == (NOT_ALLOWED, None)
     for wanted in ({}, DATA, ATTRIBUTES, ALL, DATA | ALL):
         assert program.copy(generic(), wanted, silent) == (NOT_ALLOWED, None)
     assert program.copy({"class": "genp"}, ALL, silent) == (NOT_ALLOWED, None)
