@@ -79,10 +79,14 @@ final class Person {
   }
 
   /// Has them open an item that asks for something, for this connection.
-  func open(_ item: FoundItem, on access: VaultAccess, isScreenLocked: Bool) throws(ItemFailure) {
-    guard let control = item.control else { throw ItemFailure(errSecInteractionNotAllowed) }
+  ///
+  /// - Parameter control: what it asks for; nil for something that this version does not know.
+  func open(
+    _ path: String, _ control: AccessControl?, on access: VaultAccess, isScreenLocked: Bool
+  ) throws(ItemFailure) {
+    guard let control else { throw ItemFailure(errSecInteractionNotAllowed) }
     if !canOpenAlone(control) { try checkMayAsk(isScreenLocked: isScreenLocked) }
-    try ask([item.path], words(for: control), on: access)
+    try ask([path], words(for: control), on: access)
   }
 
   private func ask(_ paths: [String], _ words: PromptWords, on access: VaultAccess) throws(ItemFailure) {

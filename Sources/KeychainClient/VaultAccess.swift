@@ -30,10 +30,13 @@ final class VaultAccess: Sendable {
   ) throws(ItemFailure) -> Result {
     try link.withValue { (link: inout VaultLink?) throws(ItemFailure) in
       if let present = link {
+        // Nothing was called yet: whatever is wrong with this one, another can be made.
+        var isLost = true
         do throws(BusError) {
           try present.connection.catchUp()
-          if !present.connection.isLost { return try body(present) }
-        } catch {
+          isLost = present.connection.isLost
+        } catch {}
+        do throws(BusError) { if !isLost { return try body(present) } } catch {
           if error.isUnsent || error.isUnanswered { link = nil }
           guard error.isUnsent || error.isUnanswered && kind == .reading else {
             throw ItemFailure(error, of: kind)

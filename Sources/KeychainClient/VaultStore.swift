@@ -91,7 +91,7 @@ struct VaultStore: ItemStore {
       }
       let access = match.found.state == .asking ? person.access() : access
       if match.found.state == .asking {
-        try person.open(match.found, on: access, isScreenLocked: matches.isScreenLocked)
+        try person.open(match.found.path, match.found.control, on: access, isScreenLocked: matches.isScreenLocked)
       }
       items.append(item.with(secret: try secret(of: match.found, on: access)))
     }
@@ -116,35 +116,56 @@ struct VaultStore: ItemStore {
     let person = Person(query.authentication)
     let matches = try Search(query, groups: groups, .updating).matches(person, on: shared)
     guard !matches.all.isEmpty else { return 0 }
-    let asking = matches.all.filter { $0.found.state == .asking }
-    let access = asking.isEmpty ? shared : person.access()
+    var asking = matches.all.map(\.found).filter { $0.state == .asking }.map { (path: $0.path, control: $0.control) }
     var written: [VaultLink.Change] = []
-    var protected: [(path: String, former: Protection, new: Protection)] = []
+    var protected: [ProtectionChange] = []
     for match in matches.all {
       guard let item = match.stored else { throw ItemFailure(errSecInteractionNotAllowed) }
       let change = try ItemChange(of: match.found, item, by: changes)
       written.append(change.written)
-      if let protection = change.protection { protected.append((match.found.path, item.protection, protection)) }
+      if let protection = change.protection {
+        protected.append(ProtectionChange(path: match.found.path, former: item.protection, new: protection))
+      }
     }
     for change in protected { try person.checkMayChange(change.former.control, to: change.new.control) }
     let secret: Secret? = if let data = changes.secret { try Secret.of(data) } else { nil }
+    if secret != nil {
+      // Not for a moment is the new secret to be readable without what it is to ask for. What asks for something from here
+      // on asks for it when it is written, too.
+      for change in protected where !change.former.control.asksForAnything {
+        try protect(change, person)
+        asking.append((change.path, change.new.control))
+      }
+      protected.removeAll { !$0.former.control.asksForAnything }
+    }
+    // Not the context's: what was given for reading again is not for writing.
+    let access = asking.isEmpty ? shared : VaultAccess()
     // One after the other: each has its own passphrase and its own question.
-    for match in asking { try person.open(match.found, on: access, isScreenLocked: matches.isScreenLocked) }
+    for item in asking {
+      try person.open(item.path, item.control, on: access, isScreenLocked: matches.isScreenLocked)
+    }
     if secret != nil || written.contains(where: { $0.item != nil }) {
       try access.with(.writing) { link throws(BusError) in try link.update(written, secret: secret) }
     }
-    for change in protected { try protect(change.path, from: change.former, to: change.new, person) }
+    for change in protected { try protect(change, person) }
     return matches.all.count
   }
 
+  /// One item that is to ask for something else.
+  private struct ProtectionChange {
+    let path: String
+    let former: Protection
+    let new: Protection
+  }
+
   /// Changes what an item asks for.
-  private func protect(
-    _ path: String, from former: Protection, to new: Protection, _ person: Person
-  ) throws(ItemFailure) {
+  private func protect(_ change: ProtectionChange, _ person: Person) throws(ItemFailure) {
     let access = person.access()
-    let prompt = try access.with(.writing) { link throws(BusError) in try link.setAccess(of: path, to: new) }
+    let prompt = try access.with(.writing) { link throws(BusError) in
+      try link.setAccess(of: change.path, to: change.new)
+    }
     guard let prompt else { return }
-    let needsPassphrase = former.control.needsPassphrase || new.control.needsPassphrase
+    let needsPassphrase = change.former.control.needsPassphrase || change.new.control.needsPassphrase
     let end = try access.with(.asking) { link throws(BusError) in
       try link.perform(prompt, person.words(withPassphrase: needsPassphrase))
     }

@@ -14,6 +14,14 @@ public enum PlainText {
   /// A sentence; empty where nothing is left.
   public static func sentence(_ text: String) -> String { clean(text, limit: sentenceLimit, quotation: "\"") }
 
+  /// Whether it looks like a quotation mark in some language.
+  private static func isQuotation(_ scalar: Unicode.Scalar) -> Bool {
+    switch scalar.properties.generalCategory {
+    case .initialPunctuation, .finalPunctuation: scalar != "’"
+    default: "\"„‚″‶〝〞〟＂".unicodeScalars.contains(scalar)
+    }
+  }
+
   private static func clean(_ text: String, limit: Int, quotation: Unicode.Scalar) -> String {
     var result = String.UnicodeScalarView()
     reading: for scalar in text.unicodeScalars {
@@ -22,7 +30,9 @@ public enum PlainText {
       case .format, .surrogate, .privateUse, .unassigned: continue
       case .control, .lineSeparator, .paragraphSeparator, .spaceSeparator:
         if let last = result.last, last != " " { result.append(" ") }
-      default: result.append(scalar == "\"" ? quotation : scalar)
+      // At the start they would be drawn over what stands before the name.
+      case .nonspacingMark, .enclosingMark: if !result.isEmpty { result.append(scalar) }
+      default: result.append(isQuotation(scalar) ? quotation : scalar)
       }
       if result.count > limit {
         result.removeLast()

@@ -45,7 +45,8 @@ public struct Wording: Sendable {
     case .newItemPassphrase: wish = "\(subject) to have a passphrase"
     case .login, .collection, .newPassphrase: wish = "access to your secrets"
     }
-    detail = "\(application) wants \(wish).\(says)"
+    let brings = request.hasPassphrase ? " It has the passphrase already." : ""
+    detail = "\(application) wants \(wish).\(brings)\(says)"
   }
 
   /// What is said of a client that will not ask again for a while.

@@ -97,7 +97,7 @@ public final class PromptQueue {
     let ticket = PromptTicket(lifting: lifting, caller: caller, passphrase: passphrase, ended: ended)
     delegate.openWithoutAsking(question, lifting: lifting)
     if let client = question.client { turns.arrive(client) }
-    if let end = endWithoutAsking(question, lifting: lifting) {
+    if let end = endWithoutAsking(question, lifting: lifting, isBrought: passphrase != nil) {
       ticket.timer = try? loop.addTimer(after: .zero) { [weak ticket] in ticket?.end(end) }
       return ticket
     }
@@ -123,9 +123,9 @@ public final class PromptQueue {
   }
 
   /// How a question ends that nobody is asked; nil for one that waits.
-  private func endWithoutAsking(_ question: Question, lifting: Set<Int64>) -> PromptEnd? {
+  private func endWithoutAsking(_ question: Question, lifting: Set<Int64>, isBrought: Bool) -> PromptEnd? {
     if delegate.isAnswered(question, lifting: lifting) { return .outdated }
-    if isPaused(question) { return .refused }
+    if isPaused(question, isBrought: isBrought) { return .refused }
     if let client = question.client, turns.isSilenced(client, at: now()) { return .dismissed }
     return hasRoom(for: question) ? nil : .unavailable
   }
@@ -147,8 +147,10 @@ public final class PromptQueue {
   }
 
   /// Whether too many wrong answers came for the same, so that nobody is asked now.
-  public func isPaused(_ question: Question) -> Bool {
-    question.guessed.map { wrongAnswers.isPaused($0, at: now()) } ?? false
+  ///
+  /// - Parameter isBrought: whether a program has the answer.
+  public func isPaused(_ question: Question, isBrought: Bool = false) -> Bool {
+    question.guessed.map { wrongAnswers.isPaused(.init(guessed: $0, isBrought: isBrought), at: now()) } ?? false
   }
 
   /// The client is gone, and so is its name: nothing of it waits any more.
@@ -254,7 +256,9 @@ public final class PromptQueue {
   ///   conditions, which are no keys.
   public func ended(on connection: any PromptConnection, _ outcome: PromptOutcome? = nil) {
     guard let prompt = prompts.first(where: { $0.isShown(on: connection) }) else { return }
-    if let outcome, !prompt.isGuess, let client = prompt.question.client { turns.end(client, outcome, at: now()) }
+    if let outcome, !prompt.wasSilent(outcome), let client = prompt.question.client {
+      turns.end(client, outcome, at: now())
+    }
     // It has left the screen by itself.
     prompt.phase = .checked
     switch outcome {
@@ -314,23 +318,18 @@ public final class PromptQueue {
 
   /// The right passphrase came for the prompt of this number.
   public func wasRight(prompt number: UInt64) {
-    guard let prompt = prompts.first(where: { $0.number == number }), let guessed = prompt.question.guessed else {
-      return
-    }
-    wrongAnswers.forget(guessed)
+    if let target = prompts.first(where: { $0.number == number })?.target { wrongAnswers.forget(target) }
   }
 
   /// A wrong passphrase came for the prompt of this number. After some, whatever asks for the same ends, and nobody is
   /// asked for a while: what tries so many may be no person.
   public func wasWrong(prompt number: UInt64) {
-    guard let prompt = prompts.first(where: { $0.number == number }), let guessed = prompt.question.guessed else {
-      return
-    }
-    prompt.isGuess = prompt.passphrase != nil
-    guard wrongAnswers.add(guessed, at: now()) else { return }
+    guard let prompt = prompts.first(where: { $0.number == number }), let target = prompt.target else { return }
+    prompt.isGuess = target.isBrought
+    guard wrongAnswers.add(target, at: now()) else { return }
     Journal.log(.warning, "too many wrong passphrases came: nobody is asked for that one for a while")
     if let client = prompt.question.client { turns.silence(client, at: now()) }
-    let ended = prompts.filter { $0.question.guessed == guessed }
+    let ended = prompts.filter { $0.target == target }
     for prompt in ended { remove(prompt, .refused) }
     for prompt in ended { prompt.endTickets(.refused) }
     advance()
@@ -428,97 +427,5 @@ public final class PromptQueue {
     remove(prompt, end)
     prompt.endTickets(end)
     advance()
-  }
-}
-
-/// One client's place in the queue.
-public final class PromptTicket {
-  fileprivate let lifting: Set<Int64>
-  fileprivate let caller: Caller
-  fileprivate private(set) var passphrase: GivenPassphrase?
-  fileprivate var timer: EventSource?
-  private var ended: (() -> Void)?
-  /// How it ended; nil as long as it waits, and after it was cancelled.
-  public private(set) var end: PromptEnd?
-
-  fileprivate init(lifting: Set<Int64>, caller: Caller, passphrase: GivenPassphrase?, ended: @escaping () -> Void) {
-    self.lifting = lifting
-    self.caller = caller
-    self.passphrase = passphrase
-    self.ended = ended
-  }
-
-  /// It is told nothing any more.
-  fileprivate func forget() { (timer, ended, passphrase) = (nil, nil, nil) }
-
-  fileprivate func end(_ end: PromptEnd) { takeEnd(end)?() }
-
-  fileprivate func takeEnd(_ end: PromptEnd) -> (() -> Void)? {
-    defer { forget() }
-    self.end = end
-    return ended
-  }
-}
-
-/// A question, and how far it is.
-private final class PendingPrompt {
-  enum Phase {
-    case waiting
-    /// It is asked whether it is to be shown, or its answer to count.
-    case checked
-    /// Its program was started, and has this long to come.
-    case launched(EventSource?)
-    case shown(any PromptConnection)
-  }
-
-  /// Another one each time that it is shown: what was withdrawn must not speak for it. 0 until then.
-  var number: UInt64 = 0
-  let question: Question
-  var tickets: [PromptTicket] = []
-  var phase = Phase.waiting
-  /// Whether who asked shows it as well, as the command line does: then it stands beside the queue.
-  var isOwn = false
-  var derivation: PassphraseDerivation?
-  var answer: AnyObject?
-  /// Whether a program gave a wrong passphrase: that the prompt was refused then is nothing that a person was bothered with.
-  var isGuess = false
-  var subject = PromptSubject()
-
-  init(question: Question) { self.question = question }
-
-  /// Who is named to the person: of those that wait, the one who asked first.
-  var caller: Caller { tickets.first?.caller ?? .unknown }
-
-  var lifting: Set<Int64> { tickets.reduce(into: []) { $0.formUnion($1.lifting) } }
-
-  /// The passphrase that its client gave: such a one has no other client.
-  var passphrase: GivenPassphrase? { tickets.first?.passphrase }
-
-  /// Whether others who ask the same may wait for it as well.
-  var isShared: Bool { !isOwn && passphrase == nil }
-
-  var isShown: Bool { if case .shown = phase { true } else { false } }
-
-  var isWaiting: Bool { if case .waiting = phase { true } else { false } }
-
-  /// Whether it is this one of its showings of which is asked whether it stands.
-  func isChecked(_ number: UInt64) -> Bool { if case .checked = phase { self.number == number } else { false } }
-
-  func isShown(on connection: any PromptConnection) -> Bool {
-    if case .shown(let own) = phase { own === connection } else { false }
-  }
-
-  /// Takes it off the screen.
-  func hide(gone: @escaping () -> Void = {}) {
-    let before = phase
-    phase = .waiting
-    answer = nil
-    if case .shown(let connection) = before { connection.withdraw(gone: gone) } else { gone() }
-  }
-
-  func endTickets(_ end: PromptEnd) {
-    let ended = tickets
-    tickets = []
-    for ticket in ended { ticket.end(end) }
   }
 }

@@ -1,35 +1,53 @@
 /// Wrong passphrases, counted for each collection and item over all prompts and clients: whoever tries many has to wait, as
 /// what asks may be a program that guesses.
+///
+/// What programs bring is counted apart from what is typed: no program is to keep the person from their own item. Nobody is
+/// bothered by a program that brings wrong ones, and nobody sees it, so each of its series costs twice the time of the one
+/// before, until a right one comes.
 struct WrongAnswers {
+  /// What is guessed, and by whom.
+  struct Target: Hashable {
+    let guessed: Question.Guessed
+    /// Whether programs bring the answers.
+    let isBrought: Bool
+  }
+
   private struct Tries {
     var count = 0
+    /// How many series came to their end.
+    var series = 0
     var end: ContinuousClock.Instant?
   }
 
-  private var tries: [Question.Guessed: Tries] = [:]
+  private var tries: [Target: Tries] = [:]
 
   /// How many in a row are taken.
   static let limit = 5
   /// How long nothing is asked after that.
   static let pause = Duration.seconds(30)
+  /// How often that is doubled at most, for what programs bring: to 4 hours and a quarter.
+  static let doublings = 9
 
   /// Counts one.
   ///
   /// - Returns: whether that was one too many.
-  mutating func add(_ guessed: Question.Guessed, at now: ContinuousClock.Instant) -> Bool {
-    var found = tries[guessed] ?? Tries()
+  mutating func add(_ target: Target, at now: ContinuousClock.Instant) -> Bool {
+    var found = tries[target] ?? Tries()
     found.count += 1
     let isTooMany = found.count >= WrongAnswers.limit
-    if isTooMany { found = Tries(count: 0, end: now + WrongAnswers.pause) }
-    tries[guessed] = found
+    if isTooMany {
+      let doublings = target.isBrought ? min(found.series, WrongAnswers.doublings) : 0
+      found = Tries(count: 0, series: found.series + 1, end: now + WrongAnswers.pause * (1 << doublings))
+    }
+    tries[target] = found
     return isTooMany
   }
 
   /// Whether nothing is asked about it now.
-  func isPaused(_ guessed: Question.Guessed, at now: ContinuousClock.Instant) -> Bool {
-    tries[guessed]?.end.map { now < $0 } ?? false
+  func isPaused(_ target: Target, at now: ContinuousClock.Instant) -> Bool {
+    tries[target]?.end.map { now < $0 } ?? false
   }
 
   /// It was answered rightly.
-  mutating func forget(_ guessed: Question.Guessed) { tries[guessed] = nil }
+  mutating func forget(_ target: Target) { tries[target] = nil }
 }

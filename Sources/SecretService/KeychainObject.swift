@@ -33,8 +33,14 @@ extension SecretService {
   private static let keychainItemType = "oaya{ss}sttssyb"
   /// How many sets of attributes one search may have.
   private static let alternativeLimit = 64
+  /// How many attributes all of them may have together: a lock waits for the whole search.
+  private static let searchLimit = 1024
+  /// How many attributes what no other item may have is told by.
+  private static let uniqueLimit = 16
   /// How many items may change at once.
   private static let updateLimit = 4096
+  /// How many bytes of labels and attributes one answer may have.
+  private static let answerLimit = 64 << 20
 
   /// Whether a client can have an item's secret.
   private enum State: UInt8 {
@@ -65,6 +71,9 @@ extension SecretService {
       throw .invalidArguments("a search is for 1 to \(Self.alternativeLimit) sets of attributes")
     }
     for set in sets { try checkFindable(set) }
+    guard sets.reduce(0, { $0 + $1.count }) <= Self.searchLimit else {
+      throw .limitsExceeded("a search is for \(Self.searchLimit) attributes at most")
+    }
     try answer(call, limit: Int(limit), session) { [vault] () throws(VaultError) -> [FoundItem] in
       if sets.count == 1 { return try vault.search(.attributes(sets[0])) }
       var found: [Int64: FoundItem] = [:]
@@ -138,6 +147,7 @@ extension SecretService {
   /// The first of them, with what is known of each. One that is damaged keeps no other from being found.
   private func told(_ found: [FoundItem], limit: Int, to client: String) throws(BusError) -> [KeychainItem] {
     var items: [KeychainItem] = []
+    var size = 0
     var failure: VaultError?
     for item in found {
       if limit > 0 && items.count == limit { break }
@@ -145,10 +155,11 @@ extension SecretService {
         let state: State =
           mayRead(item.id, item.readability, for: client)
           ? .readable : item.readability == .guarded ? .asks : .locked
-        items.append(
-          KeychainItem(
-            id: item.id, collection: item.collection, info: try vault.info(ofItem: item.id), state: state))
+        let info = try vault.info(ofItem: item.id)
+        size += info.metadata?.size ?? 0
+        items.append(KeychainItem(id: item.id, collection: item.collection, info: info, state: state))
       } catch { failure = failure ?? error }
+      guard size <= Self.answerLimit else { throw .limitsExceeded("what is found is too large for one answer") }
     }
     if items.isEmpty, let failure { throw BusError(failure) }
     return items
@@ -191,13 +202,21 @@ extension SecretService {
     let received = try receiveSecret(call)
     let unique = try call.message.readStringDictionary()
     let control = try BusError.vault { () throws(VaultError) in try ControlAttributes(attributes ?? [:]) }
-    try checkFindable(unique)
+    try checkUnique(unique)
     try checkHas(control.attributes, unique)
     try store(
       NewItem(
         received: received, label: label ?? "", control: control, collection: try place(.alias("default")),
         replaces: false, unique: unique),
       call)
+  }
+
+  /// Refuses what is too much to tell items apart by.
+  private func checkUnique(_ attributes: [String: String]) throws(BusError) {
+    try checkFindable(attributes)
+    guard attributes.count <= Self.uniqueLimit else {
+      throw .limitsExceeded("items are told apart by \(Self.uniqueLimit) attributes at most")
+    }
   }
 
   /// Refuses an item that would not be found by what it alone may have.
@@ -246,7 +265,7 @@ extension SecretService {
     guard case .vault = item.collection else { throw .notSupported("the session collection is no part of the vault") }
     let (label, attributes) = try readProperties(fields, isOpen: false)
     let unique = try fields.readStringDictionary()
-    if !unique.isEmpty { try checkFindable(unique) }
+    if !unique.isEmpty { try checkUnique(unique) }
     var control: ControlAttributes?
     if let attributes {
       let named = try BusError.vault { () throws(VaultError) in try ControlAttributes(attributes) }

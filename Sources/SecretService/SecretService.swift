@@ -279,6 +279,8 @@ public final class SecretService {
   /// - Parameter collection: which one was locked by itself; nil for all.
   public func dropGrants(of collection: Int64? = nil) {
     dropFingerWaits()
+    // Before anything else: what was brought is worth nothing behind the locked screen.
+    for prompt in prompts.values where collection == nil || prompt.endsAtLock { prompt.given = nil }
     if let collection {
       grants.removeAll { [vault] in (try? vault.collection(ofItem: $0)) == collection }
     } else {

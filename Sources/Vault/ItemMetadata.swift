@@ -41,8 +41,12 @@ public struct ItemMetadata: Equatable, Sendable {
     guard attributes.count <= ItemMetadata.attributeLimit, contentType.utf8.count <= Int(UInt16.max) else {
       throw .tooLarge
     }
-    let size = attributes.reduce(label.utf8.count) { $0 + $1.key.utf8.count + $1.value.utf8.count }
-    guard size + contentType.utf8.count <= ItemMetadata.sizeLimit else { throw .tooLarge }
+    guard size <= ItemMetadata.sizeLimit else { throw .tooLarge }
+  }
+
+  /// The bytes of label, content type, names and values together.
+  public var size: Int {
+    attributes.reduce(label.utf8.count + contentType.utf8.count) { $0 + $1.key.utf8.count + $1.value.utf8.count }
   }
 
   /// What the names of control attributes begin with.
