@@ -25,10 +25,15 @@ struct VaultStore: ItemStore {
     if control.needsPassphrase { try person.checkMayChoose() }
     let secret = try Secret.of(item.secret ?? Data())
     let written = WrittenItem(item)
-    try openForNewItem(item, person)
+    if try needsOpening(item) { try open(for: written, person) }
     let access = control.needsPassphrase ? person.access() : shared
-    let added = try access.with(.writing) { link throws(BusError) in
-      try link.add(written, item.protection, secret: secret)
+    let added: (identifier: Data, prompt: String?)
+    let add = { (link: VaultLink) throws(BusError) in try link.add(written, item.protection, secret: secret) }
+    do throws(ItemFailure) { added = try access.with(.writing, add) } catch {
+      // The collection may be locked by itself.
+      guard error.status == errSecInteractionNotAllowed else { throw error }
+      try open(for: written, person)
+      added = try access.with(.writing, add)
     }
     guard let prompt = added.prompt else { return try stored(item, added.identifier) }
     let end = try access.with(.asking) { link throws(BusError) in
@@ -55,16 +60,19 @@ struct VaultStore: ItemStore {
       isSynchronizable: item.isSynchronizable, protection: item.protection, attributes: item.attributes, secret: nil)
   }
 
-  /// Sees to it that the vault is open for an item that can be read only then. The vault itself would take it behind a locked
-  /// screen; a program that counts on Apple's rules would find out when it reads.
-  private func openForNewItem(_ item: NewItem, _ person: Person) throws(ItemFailure) {
-    guard item.protection.accessible.tier != .device else { return }
-    let isSession = item.protection.accessible.tier == .session
+  /// Whether the vault has to be opened for an item that can be read only then. The vault itself would take it behind a
+  /// locked screen; a program that counts on Apple's rules would find out when it reads.
+  private func needsOpening(_ item: NewItem) throws(ItemFailure) -> Bool {
+    let tier = item.protection.accessible.tier
+    if tier == .device { return false }
     let state = try shared.with(.reading) { link throws(BusError) in try link.connection.vaultState() }
-    guard state == "sealed" || !isSession && state != "unlocked" else { return }
-    let unique = WrittenItem(item).unique
+    return state == "sealed" || tier == .unlocked && state != "unlocked"
+  }
+
+  /// Has the person open the place of a new item.
+  private func open(for item: WrittenItem, _ person: Person) throws(ItemFailure) {
     let found = try shared.with(.reading) { link throws(BusError) in
-      try link.find([unique], limit: 1, secrets: false)
+      try link.find([item.unique], limit: 1, secrets: false)
     }
     guard found.items.isEmpty else { throw ItemFailure(errSecDuplicateItem) }
     try person.unlock(["/org/freedesktop/secrets/aliases/default"], isScreenLocked: found.isScreenLocked)

@@ -267,6 +267,15 @@ def test_a_prompt_opens_the_vault(session, program):
     session.lock()
     assert program.update(generic(), secret(b"y")) == SUCCESS and asked() == 2
     assert program.read(generic()) == b"y" and asked() == 2
+    # For a new item as well; also where its collection alone is locked.
+    session.lock()
+    assert program.add(generic(account="bea"), secret(b"x"), FAIL)[0] == NOT_ALLOWED
+    assert program.add(generic(account="bea"), secret(b"x"))[0] == SUCCESS and asked() == 3
+    peer = Peer(session)
+    bring_to("collection locked", session, peer)
+    peer.close()
+    assert program.add(generic(account="cleo", pdmn="ck"), secret(b"x"), FAIL)[0] == NOT_ALLOWED
+    assert program.add(generic(account="cleo", pdmn="ck"), secret(b"x"))[0] == SUCCESS and asked() == 4
 
 
 def test_a_prompt_that_is_dismissed(session, program):
