@@ -99,7 +99,8 @@ let package = Package(
     .target(name: "Security", dependencies: ["ItemProtection"], swiftSettings: published),
     .target(name: "LocalAuthentication", dependencies: ["Security"], swiftSettings: published),
     .target(
-      name: "KeychainClient", dependencies: ["ItemProtection", "Posix", "SecretClient", "Security", "Sodium", "Systemd"],
+      name: "KeychainClient",
+      dependencies: ["ItemProtection", "Posix", "SecretClient", "Security", "Sodium", "Systemd"],
       swiftSettings: strict),
     .target(name: "Keychain", dependencies: ["LocalAuthentication", "Security"], swiftSettings: published),
 

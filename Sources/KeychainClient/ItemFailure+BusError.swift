@@ -30,11 +30,12 @@ extension ItemFailure {
 
   /// How a prompt ended that did not give what was wanted.
   init?(_ end: PromptEnd) {
-    switch end.outcome {
+    switch end {
     case .accepted: return nil
     case .dismissed: self.init(errSecUserCanceled)
     case .refused: self.init(errSecAuthFailed)
     case .unavailable, .withdrawn: self.init(errSecInteractionNotAllowed)
+    case .duplicate: self.init(errSecDuplicateItem)
     }
   }
 

@@ -86,7 +86,15 @@ struct Search {
   private func find(
     _ sets: [[String: String]], limit: UInt32, on access: VaultAccess
   ) throws(ItemFailure) -> FoundItems {
-    try access.with(.reading) { link throws(BusError) in try link.find(sets, limit: limit, secrets: wantsSecrets) }
+    do throws(ItemFailure) {
+      return try access.with(.reading) { link throws(BusError) in
+        try link.find(sets, limit: limit, secrets: wantsSecrets)
+      }
+    } catch {
+      // More than a message carries: the secrets come one by one then.
+      guard wantsSecrets, error.status == errSecDataTooLarge else { throw error }
+      return try access.with(.reading) { link throws(BusError) in try link.find(sets, limit: limit, secrets: false) }
+    }
   }
 
   // MARK: - which match
@@ -111,7 +119,9 @@ struct Search {
       }
       return Matches.Match(found: item, stored: nil, isCertain: unknown.isCertain(item))
     }
-    guard let stored = item.storedItem(foreignGroup: groups.names.first ?? ""), query.matches(stored) else { return nil }
+    guard let stored = item.storedItem(foreignGroup: groups.names.first ?? ""), query.matches(stored) else {
+      return nil
+    }
     return Matches.Match(found: item, stored: stored, isCertain: true)
   }
 

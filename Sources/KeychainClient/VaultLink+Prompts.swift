@@ -2,27 +2,19 @@ import SecretClient
 import Systemd
 
 /// How a prompt ended.
-struct PromptEnd: Equatable {
-  /// What came of asking.
-  enum Outcome: String {
-    /// Whoever was asked gave what was wanted.
-    case accepted
-    /// They wanted none of it.
-    case dismissed
-    /// What they gave was wrong, as often as allowed.
-    case refused
-    /// Nobody could be asked.
-    case unavailable
-    /// The vault took it away, as at a lock.
-    case withdrawn
-  }
-
-  let outcome: Outcome
-  /// The object that was made or changed, where the prompt was for that.
-  var made: String?
-
-  /// Where nobody had to be asked.
-  static let notNeeded = PromptEnd(outcome: .accepted)
+enum PromptEnd: String {
+  /// Whoever was asked gave what was wanted.
+  case accepted
+  /// They wanted none of it.
+  case dismissed
+  /// What they gave was wrong, as often as allowed.
+  case refused
+  /// Nobody could be asked.
+  case unavailable
+  /// The vault took it away, as at a lock.
+  case withdrawn
+  /// Another item has the same primary key by now.
+  case duplicate
 }
 
 /// What a prompt is to say, and what need not be asked.
@@ -45,14 +37,13 @@ extension VaultLink {
       _ = try answer.readObjectPaths()
       return try answer.readObjectPath()
     }
-    return prompt == ServiceConnection.none ? .notNeeded : try perform(prompt, words)
+    return prompt == ServiceConnection.none ? .accepted : try perform(prompt, words)
   }
 
   /// Waits until a prompt of this connection's is at its end.
   func perform(_ prompt: String, _ words: PromptWords) throws(BusError) -> PromptEnd {
     var isDismissed: Bool?
     var outcome: String?
-    var made: String?
     var isGone = false
     let slots: [BusSlot]
     do {
@@ -67,9 +58,6 @@ extension VaultLink {
           sender: connection.owner, path: prompt, interface: ServiceConnection.prompt, member: "Completed"
         ) { (signal: Message) throws(BusError) in
           isDismissed = try signal.readBool()
-          guard try signal.peekVariant() == "o" else { return }
-          let path = try signal.readVariant("o") { (value: Message) throws(BusError) in try value.readObjectPath() }
-          made = path == ServiceConnection.none ? nil : path
         },
       ]
     } catch { throw .failed(error.description) }
@@ -90,8 +78,7 @@ extension VaultLink {
       }
       try connection.serve { isDismissed != nil || isGone }
       guard let isDismissed else { throw .disconnected("the vault is gone") }
-      let end = outcome.flatMap { PromptEnd.Outcome(rawValue: $0) } ?? (isDismissed ? .dismissed : .accepted)
-      return PromptEnd(outcome: end, made: made)
+      return outcome.flatMap { PromptEnd(rawValue: $0) } ?? (isDismissed ? .dismissed : .accepted)
     }
   }
 }

@@ -25,7 +25,8 @@ final class VaultLink {
     do throws(BusError) {
       channel = try SecretChannel(connection)
       guard reuse > 0 else { return }
-      try connection.call(Self.root, "org.latchkey.Service", "SetReuse") { (out: inout MessageWriter) throws(BusError) in
+      try connection.call(Self.root, "org.latchkey.Service", "SetReuse") {
+        (out: inout MessageWriter) throws(BusError) in
         try out.appendUInt32(reuse)
       } read: { _ in
       }
@@ -147,7 +148,8 @@ final class VaultLink {
   ///
   /// - Returns: the prompt that has to come first.
   func setAccess(of path: String, to protection: Protection) throws(BusError) -> String? {
-    try connection.call(path, ServiceConnection.itemAccess, "SetAccess") { (out: inout MessageWriter) throws(BusError) in
+    try connection.call(path, ServiceConnection.itemAccess, "SetAccess") {
+      (out: inout MessageWriter) throws(BusError) in
       try out.appendDictionary("sv") { (all: inout MessageWriter) throws(BusError) in
         try all.appendText("accessible", protection.accessible.name)
         try all.appendText("require", protection.control.text)

@@ -34,13 +34,13 @@ struct VaultStore: ItemStore {
     let end = try access.with(.asking) { link throws(BusError) in
       try link.perform(prompt, person.words(for: control))
     }
-    let present = try access.with(.reading) { link throws(BusError) in
+    if let failure = ItemFailure(end) { throw failure }
+    // A prompt tells no identifier.
+    let made = try access.with(.reading) { link throws(BusError) in
       try link.find([written.unique], limit: 1, secrets: false)
     }
-    // Another process may have stored one with the same key while the person chose.
-    guard let first = present.items.first else { throw ItemFailure(end) ?? ItemFailure(errSecUserCanceled) }
-    guard first.path == end.made else { throw ItemFailure(errSecDuplicateItem) }
-    return try stored(item, first.identifier)
+    guard let identifier = made.items.first?.identifier else { throw ItemFailure(errSecItemNotFound) }
+    return try stored(item, identifier)
   }
 
   /// The item as it is stored, with dates where they are asked for.
@@ -89,21 +89,22 @@ struct VaultStore: ItemStore {
         items.append(item.with(secret: secret.data))
         continue
       }
-      // Locked since, where it is not one that asks.
-      guard match.found.state == .asking else { throw ItemFailure(errSecInteractionNotAllowed) }
-      items.append(item.with(secret: try secret(of: match, person, isScreenLocked: matches.isScreenLocked)))
+      let access = match.found.state == .asking ? person.access() : access
+      if match.found.state == .asking {
+        try person.open(match.found, on: access, isScreenLocked: matches.isScreenLocked)
+      }
+      items.append(item.with(secret: try secret(of: match.found, on: access)))
     }
     return items
   }
 
-  /// The secret of an item that asks for something.
-  private func secret(of match: Matches.Match, _ person: Person, isScreenLocked: Bool) throws(ItemFailure) -> Data {
-    let access = person.access()
-    try person.open(match.found, on: access, isScreenLocked: isScreenLocked)
+  /// The secret of one item.
+  private func secret(of item: FoundItem, on access: VaultAccess) throws(ItemFailure) -> Data {
     let read = try access.with(.reading) { link throws(BusError) in
-      try link.read(match.found.identifier, secret: true)
+      try link.read(item.identifier, secret: true)
     }
-    guard let secret = read.secrets[match.found.path] else {
+    guard let secret = read.secrets[item.path] else {
+      // Deleted or locked since.
       throw ItemFailure(read.items.isEmpty ? errSecItemNotFound : errSecInteractionNotAllowed)
     }
     return secret.data

@@ -1,5 +1,5 @@
 import CSodium
-import Synchronization
+import Glibc
 
 /// Locked, non-dumped memory for secrets.
 ///
@@ -32,7 +32,13 @@ enum SecureMemory {
     var slabs: [Slab] = []
   }
 
-  private static let slabs = Mutex(Slabs())
+  ///
+  /// Programs that use the client library may fork while another thread is in here, and the child goes on with both: so the
+  /// lock is held over a fork, and it is pthread's, as `Mutex` remembers the number of a thread, which a fork changes.
+  private static let slabs: Locked<Slabs> = {
+    pthread_atfork({ SecureMemory.slabs.lock() }, { SecureMemory.slabs.unlock() }, { SecureMemory.slabs.unlock() })
+    return Locked(Slabs())
+  }()
 
   /// Slot sizes in bytes, smallest first, and how many of each: keys, hash states, ordinary secrets.
   private static let shape: [(size: Int, count: Int)] = [(64, 256), (512, 24), (4096, 6)]

@@ -1,13 +1,18 @@
 """The SecItem functions in real programs, beside the clients of the Secret Service, against the real daemon."""
 
+import os
+import plistlib
+import shutil
+import signal
+
 import pytest
 from clients import bring_back, bring_to
 from program import (
-    ALL, ATTRIBUTES, AUTH_FAILED, CANCELED, DATA, DUPLICATE, FAIL, MISSING_ENTITLEMENT, NOT_ALLOWED, NOT_AVAILABLE, NOT_FOUND,
+    ALL, ATTRIBUTES, AUTH_FAILED, CANCELED, DATA, DUPLICATE, FAIL, IO, MISSING_ENTITLEMENT, NOT_ALLOWED, NOT_AVAILABLE, NOT_FOUND,
     REFERENCE, SKIP, SUCCESS, Program, data, generic, internet, keychain_caller, merged, octets, secret,  # noqa: F401
 )
 from peer import Peer
-from portal import give_pinentry
+from session import wait_until
 
 PRESENCE = 1
 PASSPHRASE = 1 << 31
@@ -38,13 +43,23 @@ def another(session, keychain_caller):  # noqa: F811
 
 
 def answer_prompts(session, answer):
-    """From now on somebody at a display does this when a prompt asks for a password; its count grows with each."""
+    """From now on somebody at a display does this when a prompt asks for a password; gives how often they were asked."""
     asked = session.root / "tmp/asked"
-    give_pinentry(session, f"echo asked >>{asked}; {answer}")
+    give_pinentry(session, f"echo asked >>{asked}; {answer}", f"{session.root}/tmp/read")
     session.run("dbus-update-activation-environment", "DISPLAY=:4711", check=True)
     session.restart()
     assert session.login().returncode == 0
     return lambda: len(asked.read_text().splitlines()) if asked.exists() else 0
+
+
+def give_pinentry(session, answer, log):
+    """A pinentry that does `answer` when it is to ask for a password, and writes down what it shows."""
+    pinentry = session.root / "bin/pinentry"
+    pinentry.write_text(
+        f"#!/bin/sh\necho OK\nwhile read -r what; do echo \"$what\" >>{log}\n"
+        f"case $what in GETPIN*) {answer};; *) echo OK;; esac; done\n"
+    )
+    pinentry.chmod(0o755)
 
 
 DISMISS = "echo ERR 83886179 cancelled"
@@ -183,6 +198,23 @@ def test_a_daemon_that_was_started_again(session, program):
     assert program.copy(generic(), FAIL) == (NOT_FOUND, None)
 
 
+def test_a_daemon_that_dies_before_it_answers(session, program):
+    assert program.add(generic(), secret(b"x"))[0] == SUCCESS
+    # Nothing has to be looked at before an item of that class is added.
+    always = generic(account="bea", pdmn="dk")
+    for call, query, status in (("copy", generic(), NOT_ALLOWED), ("add", always, IO)):
+        assert session.login().returncode == 0
+        assert program.copy(generic())[0] == SUCCESS
+        process = session.daemon_pid()
+        os.kill(process, signal.SIGSTOP)
+        program.begin(call, query=query | FAIL)
+        assert program.is_waiting(0.2)
+        os.kill(process, signal.SIGKILL)
+        # What only reads asks the next one, before which nobody has logged in; what would write tells that nobody knows.
+        assert program.end()["status"] == status
+        session.start_daemon()
+
+
 @pytest.mark.parametrize("state", ["evicted", "sealed", BEHIND])
 def test_locked_is_told_from_absent(session, program, state):
     assert program.add(generic(), secret(b"x"))[0] == SUCCESS
@@ -275,6 +307,34 @@ def test_one_answer_for_a_context_that_reads_again(session, program, another):
     assert program.read(generic(), once) == b"x" and program.read(generic(), once) == b"x" and asked() == 3
 
 
+def test_the_person_reads_what_the_program_wants_it_for(session, program):
+    answer_prompts(session, give_password(session))
+    assert program.add(generic(), secret(b"x"), guarded(PRESENCE))[0] == SUCCESS
+    context = program.context("c", reason="to send your mail\0")
+    assert program.read(generic(), context, {"u_OpPrompt": "not this"}) == b"x"
+    shown = (session.root / "tmp/read").read_text()
+    assert "to send your mail" in shown and "not this" not in shown
+    assert program.read(generic(), {"u_OpPrompt": "but that"}) == b"x"
+    assert "but that" in (session.root / "tmp/read").read_text()
+
+
+def test_nobody_waits_for_the_prompt_of_another_thread(session, program, another):
+    leave = session.root / "tmp/leave"
+    answer_prompts(session, f"until [ -e {leave} ]; do sleep 0.02; done; {give_password(session)}")
+    assert program.add(generic(), secret(b"x"), guarded(PRESENCE))[0] == SUCCESS
+    assert program.add(generic(account="bea"), secret(b"y"))[0] == SUCCESS
+    asking = {"call": "copy", "query": generic() | DATA}
+    changes = [
+        {"call": "update", "query": generic(account="bea"), "changes": secret(word)} for word in (b"1", b"2", b"3")
+    ]
+    program.begin("together", calls=[[asking], changes])
+    other = another()
+    wait_until(lambda: other.read(generic(account="bea")) == b"3", "the other thread's calls")
+    assert program.is_waiting()
+    leave.touch()
+    assert program.end()["results"][0] == [{"status": SUCCESS, "result": data(b"x")}]
+
+
 def test_a_passphrase_that_the_program_brings(session, program):
     asked = answer_prompts(session, DISMISS)
     right = program.context("right", passphrase=data(b"open sesame")["data"], silent=True)
@@ -355,6 +415,30 @@ def test_access_groups(program, another):
     status, found = two.copy(generic(), ALL, DATA)
     assert status == SUCCESS and sorted(map(octets, found)) == [b"one", b"two"]
     assert program.delete(generic()) == NOT_FOUND
+
+
+def test_groups_of_a_file_beside_the_program(session, program, another, keychain_caller):  # noqa: F811
+    own = session.root / "tmp/mailer"
+    shutil.copy(keychain_caller, own)
+    groups = {"application-identifier": "TEAM.mailer", "keychain-access-groups": ["TEAM.shared"]}
+    own.with_name("mailer.entitlements").write_bytes(plistlib.dumps(groups))
+    mailer = Program(session, own, LATCHKEY_ACCESS_GROUPS="TEAM.other")
+    assert mailer.add(generic(), secret(b"x"))[0] == SUCCESS
+    assert mailer.copy(generic(), ATTRIBUTES)[1]["agrp"] == "TEAM.shared"
+    assert mailer.add(generic(agrp="TEAM.mailer"))[0] == SUCCESS
+    assert mailer.add(generic(agrp="TEAM.other"))[0] == MISSING_ENTITLEMENT
+    mailer.close()
+    own.with_name("mailer.entitlements").write_bytes(b"broken")
+    mailer = Program(session, own)
+    assert mailer.copy(generic()) == (MISSING_ENTITLEMENT, None)
+    mailer.close()
+
+
+def test_before_there_is_a_vault(new_session, keychain_caller):  # noqa: F811
+    program = Program(new_session, keychain_caller)
+    assert program.add(generic(), secret(b"x"), FAIL)[0] == NOT_ALLOWED
+    assert program.copy(generic(), FAIL) == (NOT_ALLOWED, None)
+    program.close()
 
 
 def test_without_a_vault_or_a_bus(session, program, another):

@@ -17,7 +17,9 @@ enum ItemExample {
   }
 
   /// A stored item as the vault tells of it.
-  static func found(_ written: WrittenItem, label: String? = nil, accessible: String = "when-unlocked", number: UInt8 = 1)
+  static func found(
+    _ written: WrittenItem, label: String? = nil, accessible: String = "when-unlocked", number: UInt8 = 1
+  )
     -> FoundItem
   {
     FoundItem(

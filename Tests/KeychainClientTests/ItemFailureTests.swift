@@ -27,11 +27,12 @@ struct ItemFailureTests {
 
   @Test("How a prompt ended")
   func prompts() {
-    func status(_ outcome: PromptEnd.Outcome) -> OSStatus? { ItemFailure(PromptEnd(outcome: outcome))?.status }
+    func status(_ end: PromptEnd) -> OSStatus? { ItemFailure(end)?.status }
     #expect(status(.accepted) == nil)
     #expect(status(.dismissed) == errSecUserCanceled)
     #expect(status(.refused) == errSecAuthFailed)
     #expect(status(.unavailable) == errSecInteractionNotAllowed)
+    #expect(status(.duplicate) == errSecDuplicateItem)
     #expect(status(.withdrawn) == errSecInteractionNotAllowed)
   }
 }

@@ -20,7 +20,8 @@ struct PrimaryKeyTests {
       #expect(try hash(same.merging(["class": "genp"]) { $1 }) == bare, "\(same)")
     }
     let server = try hash(["class": "inet", "srvr": "a"])
-    for same in [["port": 0], ["ptcl": 0], ["sdmn": ""], ["path": Data()], ["srvr": Data("a".utf8)]] as [[String: Any]] {
+    for same in [["port": 0], ["ptcl": 0], ["sdmn": ""], ["path": Data()], ["srvr": Data("a".utf8)]] as [[String: Any]]
+    {
       #expect(try hash(same.merging(["class": "inet", "srvr": "a"]) { first, _ in first }) == server, "\(same)")
     }
   }

@@ -52,7 +52,9 @@ struct WrittenItemTests {
           let query = try ItemExample.query(["class": itemClass.rawValue, name.rawValue: value.object])
           let plan = SearchPlan(query, groups: ItemExample.groups)
           let found = items.filter { item in
-            plan.sets.contains { set in set.allSatisfy { item.attributes[$0.key].map { Array($0.utf8) } == Array($0.value.utf8) } }
+            plan.sets.contains { set in
+              set.allSatisfy { item.attributes[$0.key].map { Array($0.utf8) } == Array($0.value.utf8) }
+            }
           }
           let matching = try items.filter { query.matches(try #require(try ItemExample.stored($0))) }
           // Nothing that matches is missed, and an exact plan needs no second look.
