@@ -58,17 +58,25 @@ struct VaultStore: ItemStore {
   /// Sees to it that the vault is open for an item that can be read only then. The vault itself would take it behind a locked
   /// screen; a program that counts on Apple's rules would find out when it reads.
   private func openForNewItem(_ item: NewItem, _ person: Person) throws(ItemFailure) {
-    guard item.protection.accessible.tier != .device else { return }
-    let isSession = item.protection.accessible.tier == .session
-    let state = try shared.with(.reading) { link throws(BusError) in try link.connection.vaultState() }
-    guard state == "sealed" || !isSession && state != "unlocked" else { return }
+    guard try !isOpen(for: item.protection.accessible) else { return }
     let unique = WrittenItem(item).unique
     let found = try shared.with(.reading) { link throws(BusError) in
       try link.find([unique], limit: 1, secrets: false)
     }
+    // "Locked" comes before "duplicate", as on Apple's systems; but nobody is asked in vain.
+    try person.checkMayAsk(isScreenLocked: found.isScreenLocked)
     guard found.items.isEmpty else { throw ItemFailure(errSecDuplicateItem) }
-    try person.unlock(["/org/freedesktop/secrets/aliases/default"], isScreenLocked: found.isScreenLocked)
+    try person.unlock([Self.vault], isScreenLocked: found.isScreenLocked)
   }
+
+  /// Whether what is stored now under a class could be read now.
+  private func isOpen(for accessible: AccessibilityClass) throws(ItemFailure) -> Bool {
+    guard accessible.tier != .device else { return true }
+    let state = try shared.with(.reading) { link throws(BusError) in try link.connection.vaultState() }
+    return state == "unlocked" || accessible.tier == .session && state != "sealed"
+  }
+
+  private static let vault = "/org/freedesktop/secrets/aliases/default"
 
   // MARK: - copy
 
@@ -127,6 +135,12 @@ struct VaultStore: ItemStore {
       if let protection = change.protection { protected.append((match.found.path, item.protection, protection)) }
     }
     for change in protected { try person.checkMayChange(change.former.control, to: change.new.control) }
+    // An item that moves to a class is one stored under it.
+    if let accessible = changes.protection?.accessible,
+      matches.all.contains(where: { $0.stored?.protection.accessible != accessible }), try !isOpen(for: accessible)
+    {
+      try person.unlock([Self.vault], isScreenLocked: matches.isScreenLocked)
+    }
     let secret: Secret? = if let data = changes.secret { try Secret.of(data) } else { nil }
     // One after the other: each has its own passphrase and its own question.
     for match in asking { try person.open(match.found, on: access, isScreenLocked: matches.isScreenLocked) }
