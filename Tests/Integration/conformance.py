@@ -6,9 +6,14 @@ see each other's items. What it needs to be there already is added in the unlock
 begin.
 """
 
+import contextlib
 import dataclasses
 import itertools
+import os
+import pathlib
 import shutil
+import signal
+import tempfile
 import time
 import typing
 
@@ -181,7 +186,9 @@ class World:
         self.person(CANCELS)
         give_pinentry(self.session, f"echo asked >>{self._asked}; . {self._answer}")
         self.session.run("dbus-update-activation-environment", "DISPLAY=:4711", check=True)
+        # It learns of the display at its start.
         self.session.start_daemon()
+        self.session.restart()
         self.state = state
         if state == NO_PASSWORD:
             self.session.shadow("")
@@ -210,6 +217,20 @@ class World:
         }
         self._answer.write_text(answers.get(what, f"echo D {what}; echo OK") + "\n")
 
+    def hold(self, answer=None):
+        """From now on who is asked answers when `release` is called: with the password, or this."""
+        held = self._answer.with_name("held")
+        held.touch()
+        self._answer.write_text(
+            f"while [ -e {held} ]; do sleep 0.02; done; echo D {answer or self.session.password}; echo OK\n"
+        )
+
+    def release(self):
+        self._answer.with_name("held").unlink(missing_ok=True)
+
+    def until_asked(self):
+        wait_until(lambda: self.asked > self._before, "the question")
+
     @property
     def asked(self):
         """How often somebody was asked."""
@@ -222,7 +243,7 @@ class World:
             return
         if self.state != UNLOCKED:
             self.unlock()
-        if state not in self._prepared:
+        if state not in (*self._prepared, UNLOCKED):
             self._prepared.add(state)
             for each in self.table:
                 if each.state == state:
@@ -246,6 +267,11 @@ class World:
         assert self.session.login().returncode == 0
         wait_until(lambda: self.session.status()["state"] == "unlocked", "the vault")
 
+    def kill(self):
+        """The daemon dies, and nobody starts it or logs in."""
+        self.session.stop_daemon(signal.SIGKILL)
+        self.state = FIRST
+
     # Rows
 
     def program(self, name):
@@ -261,22 +287,46 @@ class World:
     def restart_program(self):
         self.programs.pop("main").close()
 
+    @contextlib.contextmanager
+    def copied(self, entitlements):
+        """The program elsewhere, with a file of entitlements beside it."""
+        folder = tempfile.mkdtemp(dir=self.session.root / "tmp")
+        os.chmod(folder, 0o755)
+        path = pathlib.Path(shutil.copy(self.caller, folder))
+        path.with_name(path.name + ".entitlements").write_text(entitlements)
+        program = Program(self.session, path)
+        try:
+            yield program
+        finally:
+            program.close()
+
     def try_out(self, row):
         self.kept = {}
         self.bring_to(row.state)
         if row.state in (UNLOCKED, NO_PASSWORD):
             self.do(row, row.given)
-        before = self.asked
+        self._before = self.asked
         self.person(row.person)
         try:
             self.do(row, row.steps)
-            asked = self.asked - before
+            asked = self.asked - self._before
+        except BaseException:
+            self.recover()
+            raise
         finally:
             self.person(CANCELS)
             # A person who was asked may have opened it.
             if row.state == LOCKED and self.session.status()["state"] == "unlocked":
                 self.state = UNLOCKED
         assert asked == row.asked, f"the person was asked {asked} times"
+
+    def recover(self):
+        """After a row that failed no other one is to: whatever it left half done ends."""
+        for program in self.programs.values():
+            program.close()
+        self.programs.clear()
+        self.log_in_again(self.session.start_daemon)
+        self.state = UNLOCKED
 
     def do(self, row, steps):
         self.row = row
@@ -353,15 +403,6 @@ def using(name):
 
 def invalidated(name):
     return lambda world: world.program("main").invalidate(name)
-
-
-def copy_of_program(world, folder, entitlements):
-    """The program elsewhere, with a file of entitlements beside it."""
-    path = world.session.root / "tmp" / folder
-    path.mkdir()
-    shutil.copy(world.caller, path)
-    (path / (world.caller.name + ".entitlements")).write_text(entitlements)
-    return path / world.caller.name
 
 
 def seen(condition, *names):
