@@ -55,7 +55,8 @@ final class Person {
     guard canOpenAlone(former), !new.needsPassphrase || hasPassphrase else { return try checkMayAsk() }
   }
 
-  private func checkMayAsk(isScreenLocked: Bool = false) throws(ItemFailure) {
+  /// Sees to it that they may be asked.
+  func checkMayAsk(isScreenLocked: Bool = false) throws(ItemFailure) {
     guard authentication.interaction == .allowed, !isScreenLocked else {
       throw ItemFailure(errSecInteractionNotAllowed)
     }

@@ -25,7 +25,7 @@ struct VaultStore: ItemStore {
     if control.needsPassphrase { try person.checkMayChoose() }
     let secret = try Secret.of(item.secret ?? Data())
     let written = WrittenItem(item)
-    if try needsOpening(item) { try open(for: written, person) }
+    if try !isOpen(for: item.protection.accessible) { try open(for: written, person) }
     let access = control.needsPassphrase ? person.access() : shared
     let added: (identifier: Data, prompt: String?)
     let add = { (link: VaultLink) throws(BusError) in try link.add(written, item.protection, secret: secret) }
@@ -60,23 +60,26 @@ struct VaultStore: ItemStore {
       isSynchronizable: item.isSynchronizable, protection: item.protection, attributes: item.attributes, secret: nil)
   }
 
-  /// Whether the vault has to be opened for an item that can be read only then. The vault itself would take it behind a
-  /// locked screen; a program that counts on Apple's rules would find out when it reads.
-  private func needsOpening(_ item: NewItem) throws(ItemFailure) -> Bool {
-    let tier = item.protection.accessible.tier
-    if tier == .device { return false }
-    let state = try shared.with(.reading) { link throws(BusError) in try link.connection.vaultState() }
-    return state == "sealed" || tier == .unlocked && state != "unlocked"
-  }
-
   /// Has the person open the place of a new item.
   private func open(for item: WrittenItem, _ person: Person) throws(ItemFailure) {
     let found = try shared.with(.reading) { link throws(BusError) in
       try link.find([item.unique], limit: 1, secrets: false)
     }
+    // "Locked" comes before "duplicate", as on Apple's systems; but nobody is asked in vain.
+    try person.checkMayAsk(isScreenLocked: found.isScreenLocked)
     guard found.items.isEmpty else { throw ItemFailure(errSecDuplicateItem) }
-    try person.unlock(["/org/freedesktop/secrets/aliases/default"], isScreenLocked: found.isScreenLocked)
+    try person.unlock([Self.vault], isScreenLocked: found.isScreenLocked)
   }
+
+  /// Whether what is stored now under a class could be read now. The vault itself would take it behind a locked screen; a
+  /// program that counts on Apple's rules would find out when it reads.
+  private func isOpen(for accessible: AccessibilityClass) throws(ItemFailure) -> Bool {
+    guard accessible.tier != .device else { return true }
+    let state = try shared.with(.reading) { link throws(BusError) in try link.connection.vaultState() }
+    return state == "unlocked" || accessible.tier == .session && state != "sealed"
+  }
+
+  private static let vault = "/org/freedesktop/secrets/aliases/default"
 
   // MARK: - copy
 
@@ -136,6 +139,12 @@ struct VaultStore: ItemStore {
       }
     }
     for change in protected { try person.checkMayChange(change.former.control, to: change.new.control) }
+    // An item that moves to a class is one stored under it.
+    if let accessible = changes.protection?.accessible,
+      matches.all.contains(where: { $0.stored?.protection.accessible != accessible }), try !isOpen(for: accessible)
+    {
+      try person.unlock([Self.vault], isScreenLocked: matches.isScreenLocked)
+    }
     let secret: Secret? = if let data = changes.secret { try Secret.of(data) } else { nil }
     if secret != nil {
       // Not for a moment is the new secret to be readable without what it is to ask for. What asks for something from here

@@ -1,3 +1,4 @@
+import Control
 import Systemd
 
 /// One client's place in the queue.

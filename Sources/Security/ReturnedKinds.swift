@@ -24,11 +24,12 @@ package struct ReturnedKinds: OptionSet, Hashable, Sendable {
     }
   }
 
-  /// Leaves out what is not there for passwords.
+  /// Sees to it that a password has something of what is asked for. A reference beside something else adds nothing, but the
+  /// result is a dictionary then, as of any two kinds.
   ///
-  /// - Throws: `errSecUnimplemented` where nothing else was asked for.
+  /// - Throws: `errSecUnimplemented` where a reference object alone was asked for.
   func ofPasswords() throws(ItemFailure) -> ReturnedKinds {
     guard self != .reference else { throw ItemFailure(errSecUnimplemented) }
-    return subtracting(.reference)
+    return self
   }
 }

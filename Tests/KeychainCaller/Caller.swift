@@ -27,6 +27,9 @@ struct Caller: Sendable {
       contexts.named["\(line["name"] ?? "")"]?.invalidate()
       return [:]
     case "together": return ["results": try together(lists(line["calls"]))]
+    case "loop":
+      let results = try together(lists(line["calls"]), besides: lists([line["inside"] ?? []])[0])
+      return ["results": results.0, "inside": results.1]
     case "fork": return ["results": try fork(lists([line["calls"] ?? []])[0])]
     default: throw Mistake("no such call")
     }
@@ -56,6 +59,29 @@ struct Caller: Sendable {
     return try answers.withLock { all in
       try lines.indices.map { try JSONSerialization.jsonObject(with: all[$0] ?? Data()) }
     }
+  }
+
+  /// The same, while another list is done by a handler of GLib's main loop.
+  private func together(_ lists: [[[String: Any]]], besides list: [[String: Any]]) throws -> ([Any], Any) {
+    let line = try JSONSerialization.data(withJSONObject: list)
+    var inside = Data()
+    let results = Mutex<Result<Data, any Error>?>(nil)
+    let crowd = DispatchGroup()
+    let lines = try JSONSerialization.data(withJSONObject: lists)
+    try GLibLoop.run {
+      DispatchQueue.global().async(group: crowd) {
+        let done = Result {
+          let lists = try JSONSerialization.jsonObject(with: lines) as? [[[String: Any]]] ?? []
+          return try JSONSerialization.data(withJSONObject: try together(lists))
+        }
+        results.withLock { $0 = done }
+      }
+      inside = Caller.answers(to: line, by: self)
+    }
+    crowd.wait()
+    guard let done = try results.withLock({ $0 })?.get() else { throw Mistake("no results") }
+    let all = try JSONSerialization.jsonObject(with: done) as? [Any] ?? []
+    return (all, try JSONSerialization.jsonObject(with: inside))
   }
 
   /// Does the list in a child that shares this process's memory as it was.
