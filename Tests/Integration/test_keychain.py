@@ -303,6 +303,18 @@ def test_an_item_that_asks_for_the_person(session, program):
     assert program.delete(generic() | FAIL) == SUCCESS
 
 
+def test_a_new_secret_is_not_there_before_what_it_asks_for(session, program):
+    asked = answer_prompts(session, DISMISS)
+    assert program.add(generic(), secret(b"for all"))[0] == SUCCESS
+    assert program.update(generic(), secret(b"for the person") | guarded(PRESENCE)) == CANCELED and asked() == 1
+    assert program.copy(generic(), DATA, FAIL) == (NOT_ALLOWED, None)
+    # What it was, behind what it asks for now.
+    answer_prompts(session, give_password(session))
+    assert program.read(generic()) == b"for all"
+    assert program.update(generic(), secret(b"for the person")) == SUCCESS
+    assert program.read(generic()) == b"for the person"
+
+
 def test_one_answer_for_a_context_that_reads_again(session, program, another):
     asked = answer_prompts(session, give_password(session))
     assert program.add(generic(), secret(b"x"), guarded(PRESENCE))[0] == SUCCESS

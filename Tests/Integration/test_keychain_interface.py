@@ -380,6 +380,18 @@ def test_too_much_at_once(open_peer):
     assert refused(update, peer, *[(f"{LOGIN}/{number}", {}) for number in range(1, 4098)]) in (LIMITS, NO_SUCH_OBJECT)
 
 
+def test_more_attributes_than_a_search_or_a_key_has(open_peer):
+    """A lock waits for the end of it."""
+    peer = open_peer
+    many = {f"name {number}": "x" for number in range(1024)}
+    assert find(peer, many).items == []
+    assert refused(find, peer, many, ONE) == LIMITS
+    key = {f"name {number}": "x" for number in range(17)}
+    assert refused(add, peer, "x", key) == LIMITS
+    path, _, _ = add(peer, "x", key, {"name 0": "x"})
+    assert refused(update, peer, (path, {"label": "x", "unique": key})) == LIMITS
+
+
 # MARK: wrong arguments
 
 ONE = {"k": "v"}

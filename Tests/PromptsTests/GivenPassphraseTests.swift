@@ -71,16 +71,55 @@ import Testing
       scene.queue.ended(on: screen, .refused)
       #expect(ticket.end == .refused)
     }
-    #expect(!scene.queue.isPaused(Self.item))
+    #expect(!scene.queue.isPaused(Self.item, isBrought: true))
     let last = scene.ask(Self.item, "wrong", passphrase: try Self.passphrase())
     scene.turn(untilLaunched: 5)
     let number = try #require(scene.daemon.launched.last)
     _ = try scene.show()
     scene.queue.wasWrong(prompt: number)
-    #expect(last.end == .refused && scene.queue.isPaused(Self.item))
+    #expect(last.end == .refused && scene.queue.isPaused(Self.item, isBrought: true))
     let unheard = scene.ask(Self.item, "unheard", passphrase: try Self.passphrase())
     scene.turn(until: 6)
     #expect(unheard.end == .refused && scene.daemon.launched.count == 5)
+  }
+
+  @Test("each series of wrong ones costs twice the time of the one before, and keeps no person from the item")
+  func series() throws {
+    let scene = try Self.scene()
+    var tries = 0
+    for doubling in 0..<4 {
+      for _ in 0..<5 {
+        tries += 1
+        // Each by another client: they are one all the same.
+        let item = Question.item(5, client: ":2.\(tries)")
+        _ = scene.ask(item, "wrong", passphrase: try Self.passphrase())
+        scene.turn(untilLaunched: tries)
+        let number = try #require(scene.daemon.launched.last)
+        let (screen, _) = try scene.show()
+        scene.queue.wasWrong(prompt: number)
+        scene.queue.ended(on: screen, .refused)
+      }
+      #expect(!scene.queue.isPaused(Self.item))
+      scene.pass(.seconds(30 << doubling) - .seconds(1))
+      #expect(scene.queue.isPaused(Self.item, isBrought: true))
+      scene.pass(.seconds(1))
+      #expect(!scene.queue.isPaused(Self.item, isBrought: true))
+    }
+    _ = scene.ask(Self.item, "right", passphrase: try Self.passphrase())
+    scene.turn(untilLaunched: tries + 1)
+    scene.queue.wasRight(prompt: try #require(scene.daemon.launched.last))
+    scene.queue.ended(on: try scene.show().screen, .accepted)
+    for _ in 0..<5 {
+      tries += 1
+      _ = scene.ask(.item(5, client: ":3.\(tries)"), "wrong", passphrase: try Self.passphrase())
+      scene.turn(untilLaunched: tries + 1)
+      let number = try #require(scene.daemon.launched.last)
+      let (screen, _) = try scene.show()
+      scene.queue.wasWrong(prompt: number)
+      scene.queue.ended(on: screen, .refused)
+    }
+    scene.pass(.seconds(30))
+    #expect(!scene.queue.isPaused(Self.item, isBrought: true))
   }
 
   @Test("what the person refused beside it counts as ever")
