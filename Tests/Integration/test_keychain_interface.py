@@ -265,7 +265,8 @@ def state_of(peer, *paths):
 
 def test_several_items_change(open_peer):
     peer = open_peer
-    items, kinds = pair(peer)
+    # Other attributes leave none of these.
+    items, kinds = pair(peer, old="x")
     other = [fresh(), fresh()]
     peer.listen()
     peer.signals.clear()
