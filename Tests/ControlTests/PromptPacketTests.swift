@@ -113,24 +113,27 @@ import Testing
     #expect(reason.utf8.count == 1023 && long.hasPrefix(reason))
   }
 
-  @Test(arguments: 0..<4) func longerTextsThanAnyoneSendsAreRefused(field: Int) {
+  @Test(arguments: 0..<6) func longerTextsThanAnyoneSendsAreRefused(field: Int) {
     for (size, isTaken) in [(255, true), (256, false), (5000, false)] {
       for head in [[1, 5], [1, 9, 7, 0, 0, 0, 0, 0, 0, 0]] as [[UInt8]] {
         var out = ByteWriter()
         out.put(head)
         out.number(UInt8(1))
-        for index in 0..<4 { out.text(String(repeating: "x", count: index == field ? size : 3)) }
+        let texts = (0..<6).map { String(repeating: "x", count: $0 == field ? size : 3) }
+        for text in texts[..<4] { out.text(text) }
         out.number(UInt32(0))
         out.number(UInt16(0))
-        out.text("")
+        for text in texts[4...] { out.text(text) }
+        out.number(UInt8(0))
         #expect((ControlReply(decoding: out.bytes) != nil) == isTaken)
       }
     }
   }
 
   @Test(arguments: [0, 7, 255] as [UInt8]) func anUnknownPurposeIsNone(purpose: UInt8) {
-    let rest = [UInt8](repeating: 0, count: 16)
+    let rest = [UInt8](repeating: 0, count: 19)
     #expect(ControlReply(decoding: [1, 5, 1] + rest) != nil)
+    #expect(ControlReply(decoding: [1, 5, 1] + rest.dropLast() + [2]) == nil)
     #expect(ControlReply(decoding: [1, 5, purpose] + rest) == nil)
     #expect(ControlReply(decoding: [1, 9, 7, 0, 0, 0, 0, 0, 0, 0, purpose] + rest) == nil)
   }
@@ -144,6 +147,8 @@ import Testing
       out.number(flags)
       out.number(UInt16(0))
       out.text("")
+      out.text("")
+      out.number(UInt8(0))
       #expect((ControlReply(decoding: out.bytes) != nil) == isPossible)
     }
   }
