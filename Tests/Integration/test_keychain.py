@@ -319,11 +319,14 @@ def test_one_answer_for_a_context_that_reads_again(session, program, another):
     asked = answer_prompts(session, give_password(session))
     assert program.add(generic(), secret(b"x"), guarded(PRESENCE))[0] == SUCCESS
     context = program.context("c", reuse=60)
+    before = program.descriptors()
     assert program.read(generic(), context) == b"x" and program.read(generic(), context) == b"x" and asked() == 1
+    assert program.descriptors() > before
     # Nobody else's.
     assert program.copy(generic(), DATA, FAIL) == (NOT_ALLOWED, None)
     assert another().copy(generic(), DATA, FAIL) == (NOT_ALLOWED, None)
     program.invalidate("c")
+    assert program.descriptors() == before
     assert program.copy(generic(), DATA, context) == (AUTH_FAILED, None)
     once = program.context("once")
     assert program.read(generic(), once) == b"x" and program.read(generic(), once) == b"x" and asked() == 3
@@ -365,7 +368,11 @@ def test_a_passphrase_that_the_program_brings(session, program):
     status, reference = program.add(generic(), secret(b"x"), guarded(PASSPHRASE), right, REFERENCE)
     assert status == SUCCESS and octets(reference).startswith(b"genp")
     assert program.add(generic(), secret(b"y"), guarded(PASSPHRASE), right)[0] == DUPLICATE
-    assert program.read(generic(), right) == b"x"
+    # The connection of a call that may ask ends with the call.
+    before = program.descriptors()
+    for _ in range(3):
+        assert program.read(generic(), right) == b"x"
+    assert program.descriptors() == before
     assert program.copy(generic(), DATA, wrong) == (AUTH_FAILED, None)
     assert program.copy(generic(), DATA, FAIL) == (NOT_ALLOWED, None)
     assert program.copy({"class": "genp"}, SKIP, DATA) == (NOT_FOUND, None)
