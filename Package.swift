@@ -99,7 +99,8 @@ let package = Package(
     .target(name: "Security", dependencies: ["ItemProtection"], swiftSettings: published),
     .target(name: "LocalAuthentication", dependencies: ["Security"], swiftSettings: published),
     .target(
-      name: "KeychainClient", dependencies: ["ItemProtection", "Posix", "SecretClient", "Security", "Sodium", "Systemd"],
+      name: "KeychainClient",
+      dependencies: ["ItemProtection", "Posix", "SecretClient", "Security", "Sodium", "Systemd"],
       swiftSettings: strict),
     .target(name: "Keychain", dependencies: ["LocalAuthentication", "Security"], swiftSettings: published),
 
@@ -240,5 +241,14 @@ if Context.environment["LATCHKEY_FUZZ"] != nil {
       ],
       path: "Tests/Fuzz/Targets", swiftSettings: strict,
       linkerSettings: [.unsafeFlags(["-sanitize=fuzzer", "-use-ld=lld"])]),
+  ]
+}
+
+// Only for `make bench`: it has nothing that a test would run.
+if Context.environment["LATCHKEY_BENCHMARK"] != nil {
+  package.targets += [
+    .executableTarget(
+      name: "keychain-benchmark", dependencies: ["CSystemd", "KeychainClient", "Security"],
+      path: "Tests/Benchmark/Keychain", swiftSettings: strict)
   ]
 }
