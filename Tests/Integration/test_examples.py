@@ -5,6 +5,7 @@ import subprocess
 import packages
 import pytest
 from clients import BEHIND, bring_back, bring_to
+from items import class_of, the_item
 from keychain import Windows
 from peer import Peer
 from person import ask_on_terminals
@@ -24,6 +25,7 @@ CHOOSE, ENTER = 'Choose a passphrase for the item "{}"', 'Enter the passphrase o
 
 @pytest.fixture(scope="session")
 def programs():
+    """All of them. A warning is an error, as the package says."""
     packages.build(EXAMPLES)
     with packages.readable(*NAMES) as folder:
         yield folder
@@ -37,9 +39,9 @@ def example(session, programs):
     def run(name, *words, input=None):
         done = session.run(programs / name, *words, input=input and input + "\n")
         assert (done.returncode == 0) != bool(done.stderr) and done.returncode in (0, 1), done
-        return done.stdout.rstrip("\n") or done.stderr.rstrip("\n")
+        return (done.stdout or done.stderr).rstrip("\n")
 
-    yield run
+    return run
 
 
 @pytest.fixture
@@ -170,6 +172,8 @@ def test_tokens(session, example, windows):
     assert example("tokens", "get", "bea") == "Then not."
     # The one for the time after the first login, the other while unlocked.
     peer = Peer(session)
+    for account, accessible in (("anna", "after-first-unlock"), ("bea", "when-unlocked")):
+        assert class_of(peer, the_item(peer, {"account": account})) == [accessible]
     bring_to(BEHIND, session, peer)
     assert example("tokens", "get", "anna") == "two"
     assert example("tokens", "get", "bea") == "Locked. Try again when the screen is unlocked."
