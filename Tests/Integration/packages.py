@@ -1,7 +1,7 @@
 """Programs that tests build with Swift: the repository's own, and packages beside it that depend on it.
 
 All of them are built in the repository's `.build`, where the modules are already when `swift test` was there before: what
-SwiftPM does for one root package it finds done for the next.
+SwiftPM has compiled for one root package it finds again for the next.
 """
 
 import contextlib
@@ -20,19 +20,29 @@ SCRATCH = REPOSITORY / ".build"
 def build(package, *options):
     """Builds a package. pytest-xdist's workers do each build once for all of them."""
     SCRATCH.mkdir(exist_ok=True)
-    run = os.environ.get("PYTEST_XDIST_TESTRUNUID")
-    name = "-".join([pathlib.Path(package).name, *options])
-    with open(SCRATCH / f"tests-{name}.lock", "a+") as lock:
+    run, name = os.environ.get("PYTEST_XDIST_TESTRUNUID"), " ".join([str(package), *options])
+    with open(SCRATCH / "tests.lock", "a+") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         lock.seek(0)
-        if run is not None and lock.read() == run:
+        done = lock.read().splitlines()
+        if run is None or done[:1] != [run]:
+            done = [run or ""]
+        elif name in done:
             return
-        command = ["swift", "build", "--package-path", package, "--scratch-path", SCRATCH, *options]
-        done = subprocess.run(
-            command, text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        assert done.returncode == 0, done.stdout
+        _build(package, options)
         lock.truncate(0)
-        lock.write(run or "")
+        lock.write("\n".join([*done, name]))
+
+
+def _build(package, options):
+    # SwiftPM keeps its plan and takes it for whatever package is built next in the same folder.
+    command = ["swift", "build", "--disable-build-manifest-caching", "--package-path", package, "--scratch-path", SCRATCH]
+    try:
+        done = subprocess.run(
+            [*command, *options], text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    finally:
+        (SCRATCH / "debug/description.json").unlink(missing_ok=True)
+    assert done.returncode == 0, done.stdout
 
 
 @contextlib.contextmanager
