@@ -244,3 +244,12 @@ if Context.environment["LATCHKEY_FUZZ"] != nil {
       linkerSettings: [.unsafeFlags(["-sanitize=fuzzer", "-use-ld=lld"])]),
   ]
 }
+
+// Only for `make bench`: it has nothing that a test would run.
+if Context.environment["LATCHKEY_BENCHMARK"] != nil {
+  package.targets += [
+    .executableTarget(
+      name: "keychain-benchmark", dependencies: ["CSystemd", "KeychainClient", "Security"],
+      path: "Tests/Benchmark/Keychain", swiftSettings: strict)
+  ]
+}

@@ -6,18 +6,19 @@ import PackageDescription
 let security: [Target.Dependency] = [.product(name: "Security", package: "latchkey")]
 let authentication: [Target.Dependency] = [.product(name: "LocalAuthentication", package: "latchkey")]
 let keychain: [Target.Dependency] = [.product(name: "Keychain", package: "latchkey")]
+let strict: [SwiftSetting] = [.treatAllWarnings(as: .error)]
 
 let package = Package(
   name: "Examples",
   dependencies: [.package(name: "latchkey", path: "..")],
   targets: [
     // The functions that programs for Apple's keychain call.
-    .executableTarget(name: "add-password", dependencies: security),
-    .executableTarget(name: "restrict-accessibility", dependencies: security),
-    .executableTarget(name: "demand-presence", dependencies: security),
-    .executableTarget(name: "require-passphrase", dependencies: security + authentication),
+    .executableTarget(name: "add-password", dependencies: security, swiftSettings: strict),
+    .executableTarget(name: "restrict-accessibility", dependencies: security, swiftSettings: strict),
+    .executableTarget(name: "demand-presence", dependencies: security, swiftSettings: strict),
+    .executableTarget(name: "require-passphrase", dependencies: security + authentication, swiftSettings: strict),
     // The layers on top.
-    .executableTarget(name: "tokens", dependencies: keychain),
-    .executableTarget(name: "passwords", dependencies: keychain),
+    .executableTarget(name: "tokens", dependencies: keychain, swiftSettings: strict),
+    .executableTarget(name: "passwords", dependencies: keychain, swiftSettings: strict),
   ]
 )

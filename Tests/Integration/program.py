@@ -5,10 +5,9 @@ import json
 import os
 import pathlib
 import select
-import shutil
 import subprocess
-import tempfile
 
+import packages
 import pytest
 from session import REPOSITORY
 
@@ -57,19 +56,14 @@ def internet(server="example.com", account="anna", **more):
 
 @pytest.fixture(scope="session")
 def keychain_caller():
-    """The program, where a session's user can read it. LATCHKEY_CALLER names one that is there already."""
-    with tempfile.TemporaryDirectory(prefix="latchkey-caller-", dir="/tmp") as folder:
-        os.chmod(folder, 0o755)
-        built = os.environ.get("LATCHKEY_CALLER")
-        if built is None:
-            command = ["swift", "build", "--package-path", REPOSITORY]
-            subprocess.run([*command, "--product", "keychain-caller"], check=True, stdout=subprocess.DEVNULL)
-            binaries = subprocess.run([*command, "--show-bin-path"], check=True, stdout=subprocess.PIPE, text=True).stdout
-            built = pathlib.Path(binaries.strip()) / "keychain-caller"
-        program = pathlib.Path(folder) / "keychain-caller"
-        shutil.copy(built, program)
-        program.chmod(0o755)
-        yield program
+    """The program. LATCHKEY_CALLER names one that is there already."""
+    options = {}
+    if "LATCHKEY_CALLER" in os.environ:
+        options["built"] = pathlib.Path(os.environ["LATCHKEY_CALLER"]).parent
+    else:
+        packages.build(REPOSITORY, "--product", "keychain-caller")
+    with packages.readable("keychain-caller", **options) as folder:
+        yield folder / "keychain-caller"
 
 
 class Program:

@@ -33,3 +33,6 @@ let package = Package(
     .executableTarget(name: "OnlyContexts", dependencies: [.product(name: "LocalAuthentication", package: "latchkey")]),
   ]
 )
+
+// What is warned of is no form that one can use.
+for target in package.targets { target.swiftSettings = (target.swiftSettings ?? []) + [.treatAllWarnings(as: .error)] }
