@@ -201,6 +201,9 @@ VALUES_KEPT = [
             copy(genp(pdmn=pdmn)), copy(genp(pdmn="dk" if pdmn != "dk" else "ck")).is_(NOT_FOUND))
         for pdmn in ("ak", "aku", "akpu", "ck", "cku", "dk", "dku")
     ),
+    row("what is absent comes back empty", add(GENERIC), copy(GENERIC, ATTRIBUTES).gives(Has(svce="", acct="", labl=None, gena=None))),
+    row("what is absent comes back empty, or as 0", add({"class": "inet"}), copy({"class": "inet"}, ATTRIBUTES).gives(
+        Has(srvr="", acct="", sdmn="", path="", atyp="", ptcl=0, port=0, labl=None))),
     row("an accessibility that changes", add(genp(), secret(b"x")), update(genp(), {"pdmn": "cku"}),
         copy(genp(), ATTRIBUTES, DATA).gives(Has(pdmn="cku", v_Data=data(b"x")))),
     *(
@@ -332,7 +335,9 @@ def locked(closed, silent):
                 copy(genp(acct="ak", sync=True), want, silent).is_(NOT_FOUND), given=of_classes(*CLASSES))
             for name, want in wants.items()
         ),
-        row("skip does not leave out what is locked", copy(genp(acct="ak"), SKIP).is_(NOT_ALLOWED), given=of_classes("ak")),
+        row("skip does not leave out what is locked", copy(genp(acct="ak"), SKIP).is_(NOT_ALLOWED),
+            copy(genp(acct="ak"), SKIP, DATA).is_(NOT_ALLOWED), copy(genp(acct="ak"), SKIP, DATA, ALL).is_(NOT_ALLOWED),
+            update(genp(acct="ak") | SKIP, {"labl": "L"}).is_(NOT_ALLOWED), given=of_classes("ak")),
         row("one locked item ends a search for all", copy(GENERIC, ALL, silent).is_(NOT_ALLOWED),
             copy(GENERIC, ALL, DATA, silent).is_(NOT_ALLOWED), delete(genp(acct="ak"), silent),
             copy(GENERIC, ALL, DATA, silent).gives([data(b"dk")]), given=of_classes("dk", "ak")),
