@@ -1,5 +1,5 @@
 /* Measures libsecret's synchronous functions, as Keychain/KeychainBenchmark.swift measures SecItem's: the same calls, one
- * line for each sample, and pings of the same kind between.
+ * line for each sample, and pings of the same kind between, so that both meet the same weather.
  *
  *   libsecret fill ITEMS
  *   libsecret measure REPETITIONS ITEMS
