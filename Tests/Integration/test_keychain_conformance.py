@@ -9,8 +9,8 @@ import dataclasses
 
 import pytest
 from conformance import (
-    ANYTHING, FIRST, LOCKED, NO_PASSWORD, SCREEN, UNLOCKED, Has, Kept, Keys, Worlds, add, copy, delete, genp, inet, row, rows,
-    seen, update,
+    ANYTHING, FIRST, LOCKED, NO_PASSWORD, SCREEN, UNLOCKED, Has, Kept, Keys, Worlds, add, by, copy, delete, genp, inet, row,
+    rows, seen, update,
 )
 from program import (
     ALL, ATTRIBUTES, AUTH_FAILED, DATA, DUPLICATE, FAIL, NOT_ALLOWED, NOT_FOUND, PARAM, REFERENCE, SKIP, data,
@@ -234,7 +234,7 @@ VALUES_KEPT = [
     row("data becomes empty", add(genp(), secret(b"x")), update(genp(), secret(b"")), copy(genp(), DATA).gives(data(b""))),
     row("a mebibyte", add(genp(), secret(b"12345678" * (1 << 17))),
         copy(genp(), DATA).gives(data(b"12345678" * (1 << 17)))),
-    row("too much data", add(genp(), secret(bytes(33 << 20))).is_(TOO_LARGE), copy(genp()).is_(NOT_FOUND)),
+    row("too much data", add(genp(), {"v_Data": {"zeros": 33 << 20}}).is_(TOO_LARGE), copy(genp()).is_(NOT_FOUND)),
     row("dates", add(genp(), ATTRIBUTES).kept("added"),
         seen(lambda added: added["cdat"] == added["mdat"] and added["cdat"]["date"] > 1.7e9, "added"),
         copy(genp(), ATTRIBUTES).gives(Kept("added")), copy(genp(), {"cdat": Kept("added", "cdat")}),
@@ -364,6 +364,10 @@ def locked(closed, silent):
             copy(genp(acct="dk"), DATA, silent).gives(data(b"dk")), given=of_classes("dk")),
         *(row(f"a deletion of {pdmn}", delete(genp(acct=pdmn), silent), copy(genp(acct=pdmn), silent).is_(NOT_FOUND),
               given=of_classes(*CLASSES)) for pdmn in CLASSES),
+        row("a reference of what is locked", copy(by("it"), silent).is_(NOT_ALLOWED), copy(by("it"), DATA, silent).is_(NOT_ALLOWED),
+            update(by("it") | silent, {"labl": "L"}).is_(NOT_ALLOWED), copy(by("other"), DATA, silent).gives(data(b"y")),
+            delete(by("it"), silent), copy(by("it"), silent).is_(NOT_FOUND), given=(add(genp(), secret(b"x"), REFERENCE).kept(
+            "it"), add(genp(acct="bea", pdmn="dk"), secret(b"y"), REFERENCE).kept("other"))),
         row("a deletion of nothing", delete(genp(acct="nobody"), silent).is_(NOT_FOUND), given=of_classes("ak")),
         row("an item that asks is locked first", copy(genp(), DATA, silent).is_(NOT_ALLOWED),
             copy(genp(), DATA, SKIP).is_(NOT_ALLOWED), delete(genp(), silent),

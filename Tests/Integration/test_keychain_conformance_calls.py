@@ -8,7 +8,7 @@ import textwrap
 
 import pytest
 from conformance import (
-    CANCELS, GIVES, LOCKED, MISTAKES, SCREEN, UNLOCKED, Has, Kept, Worlds, add, context, copy, delete, genp, inet,
+    CANCELS, GIVES, LOCKED, MISTAKES, SCREEN, UNLOCKED, Has, Kept, Worlds, add, by, context, copy, delete, genp, inet,
     invalidated, row, rows, update, using,
 )
 from peer import ITEM
@@ -78,7 +78,7 @@ PERSON = [
         given=(add(genp(), secret(b"x")),)),
     row("an update may not ask for a passphrase", update(genp() | FAIL, PASSPHRASE, {"labl": "L"}).is_(NOT_ALLOWED),
         copy(genp(), ATTRIBUTES, DATA).gives(Has(labl=None, v_Data=data(b"x"))), given=(add(genp(), secret(b"x")),)),
-    row("a reference asks as well", copy({"v_PersistentRef": Kept("it")}, DATA).gives(data(b"x")), person=GIVES, asked=1,
+    row("a reference asks as well", copy(by("it"), DATA).gives(data(b"x")), person=GIVES, asked=1,
         given=(add(genp(), PRESENCE, secret(b"x"), REFERENCE).kept("it"),)),
     row("a context that reads again", context("again", reuse=60),
         *[copy(genp(), DATA, using("again")).gives(data(b"x"))] * 2,
@@ -199,13 +199,15 @@ WHOSE = [
         update(groups("e"), {"labl": "L"}).by("two").is_(NOT_FOUND), delete(groups("e")).by("two").is_(NOT_FOUND),
         copy(groups("e"), ATTRIBUTES).by("one").gives(Has(labl=None))),
     row("a foreign item, by reference", add(groups("f"), REFERENCE).by("one").kept("it"),
-        copy({"v_PersistentRef": Kept("it")}).by("two").is_(NOT_FOUND), delete({"v_PersistentRef": Kept("it")}).by("two").is_(
-        NOT_FOUND), copy({"v_PersistentRef": Kept("it")}).by("one")),
+        copy(by("it")).by("two").is_(NOT_FOUND), delete(by("it")).by("two").is_(
+        NOT_FOUND), copy(by("it")).by("one")),
     row("the group is a part of the key", add(groups("g")).by("one"), add(groups("g"), SHARED).by("one"),
         add(groups("g"), SHARED).by("two").is_(DUPLICATE), add(groups("g"), ONE).by("one").is_(DUPLICATE)),
     row("an item moves to another group", add(groups("h"), secret(b"x")).by("one"), update(groups("h"), SHARED).by("one"),
         copy(groups("h"), DATA).by("two").gives(data(b"x")), update(groups("h"), TWO).by("two"),
         copy(groups("h")).by("one").is_(NOT_FOUND), copy(groups("h"), ATTRIBUTES).by("two").gives(Has(**TWO))),
+    row("no item moves onto another one", add(groups("l"), secret(b"1")).by("one"), add(groups("l"), SHARED, secret(b"2")).by("one"),
+        update(groups("l") | ONE, SHARED).by("one").is_(DUPLICATE), copy(groups("l"), ONE, DATA).by("one").gives(data(b"1"))),
     row("no item moves to a foreign group", add(groups("i")).by("one"), update(groups("i"), TWO).by("one").is_(-25243),
         copy(groups("i"), ONE).by("one")),
     row("a deletion is in all groups", add(groups("j")).by("one"), add(groups("j"), SHARED).by("one"),
@@ -217,10 +219,6 @@ WHOSE = [
 ]  # fmt: skip
 
 # MARK: references
-
-
-def by(name):
-    return {"v_PersistentRef": Kept(name)}
 
 
 LASTING = [
