@@ -166,7 +166,8 @@ let package = Package(
       dependencies: ["Keybag", "PrivateBus", "Prompts", "SecretService", "Systemd", "Vault"],
       swiftSettings: strict),
     .testTarget(
-      name: "PromptsTests", dependencies: ["CLinux", "Control", "Keybag", "Posix", "Prompts", "Scratch", "Systemd"],
+      name: "PromptsTests",
+      dependencies: ["CLinux", "Control", "Keybag", "Posix", "Prompts", "Scratch", "Sodium", "Systemd"],
       swiftSettings: strict),
     .target(
       name: "StandInDevice", dependencies: ["Keybag", "Posix", "Sodium"], path: "Tests/StandInDevice",

@@ -6,7 +6,7 @@ import Synchronization
 ///
 /// The lock is of pthread's: `Mutex` remembers the number of a thread, which a fork changes.
 final class PerProcess<Value>: @unchecked Sendable {
-  /// What one process has. Never freed: another thread may be on its way into it.
+  /// What one process has. A child's copy of its parent's is never freed: another thread may be on its way into it.
   private final class Place: @unchecked Sendable {
     let process = getpid()
     let lock = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)

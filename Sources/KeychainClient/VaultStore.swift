@@ -25,10 +25,15 @@ struct VaultStore: ItemStore {
     if control.needsPassphrase { try person.checkMayChoose() }
     let secret = try Secret.of(item.secret ?? Data())
     let written = WrittenItem(item)
-    try openForNewItem(item, person)
+    if try !isOpen(for: item.protection.accessible) { try open(for: written, person) }
     let access = control.needsPassphrase ? person.access() : shared
-    let added = try access.with(.writing) { link throws(BusError) in
-      try link.add(written, item.protection, secret: secret)
+    let added: (identifier: Data, prompt: String?)
+    let add = { (link: VaultLink) throws(BusError) in try link.add(written, item.protection, secret: secret) }
+    do throws(ItemFailure) { added = try access.with(.writing, add) } catch {
+      // The collection may be locked by itself.
+      guard error.status == errSecInteractionNotAllowed else { throw error }
+      try open(for: written, person)
+      added = try access.with(.writing, add)
     }
     guard let prompt = added.prompt else { return try stored(item, added.identifier) }
     let end = try access.with(.asking) { link throws(BusError) in
@@ -55,13 +60,10 @@ struct VaultStore: ItemStore {
       isSynchronizable: item.isSynchronizable, protection: item.protection, attributes: item.attributes, secret: nil)
   }
 
-  /// Sees to it that the vault is open for an item that can be read only then. The vault itself would take it behind a locked
-  /// screen; a program that counts on Apple's rules would find out when it reads.
-  private func openForNewItem(_ item: NewItem, _ person: Person) throws(ItemFailure) {
-    guard try !isOpen(for: item.protection.accessible) else { return }
-    let unique = WrittenItem(item).unique
+  /// Has the person open the place of a new item.
+  private func open(for item: WrittenItem, _ person: Person) throws(ItemFailure) {
     let found = try shared.with(.reading) { link throws(BusError) in
-      try link.find([unique], limit: 1, secrets: false)
+      try link.find([item.unique], limit: 1, secrets: false)
     }
     // "Locked" comes before "duplicate", as on Apple's systems; but nobody is asked in vain.
     try person.checkMayAsk(isScreenLocked: found.isScreenLocked)
@@ -69,7 +71,8 @@ struct VaultStore: ItemStore {
     try person.unlock([Self.vault], isScreenLocked: found.isScreenLocked)
   }
 
-  /// Whether what is stored now under a class could be read now.
+  /// Whether what is stored now under a class could be read now. The vault itself would take more, behind a locked screen; a
+  /// program that counts on Apple's rules would find out when it reads.
   private func isOpen(for accessible: AccessibilityClass) throws(ItemFailure) -> Bool {
     guard accessible.tier != .device else { return true }
     let state = try shared.with(.reading) { link throws(BusError) in try link.connection.vaultState() }

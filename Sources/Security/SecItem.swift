@@ -3,6 +3,9 @@ public import Foundation
 // swift-format-ignore: AlwaysUseLowerCamelCase
 /// Stores an item.
 ///
+/// What can be read only while the vault is open can be stored only then. Where it is locked the person is asked to open it,
+/// once in a call; behind a screen locker, and where the program forbids to ask, it is `errSecInteractionNotAllowed`.
+///
 /// - Parameters:
 ///   - attributes: The class, attributes and secret of the item, and what to return.
 ///   - result: Where what is asked for goes; nil where nothing is wanted.
@@ -19,18 +22,28 @@ public func SecItemAdd(_ attributes: CFDictionary, _ result: UnsafeMutablePointe
 /// Without ``kSecMatchLimit`` it is one item. The secret alone or a persistent reference alone comes as data, everything else
 /// in a dictionary, several items in an array. Where nothing is asked for, the code says whether there is one.
 ///
+/// Items that other programs stored with `libsecret` are found where the query names their service, or their server, or by a
+/// persistent reference. They belong to the program's first access group and are not synchronizable.
+///
+/// Where a matching item is locked the person is asked to open the vault, once in a call, and not behind a screen locker. An
+/// item with an access control asks only when its secret is returned.
+///
 /// - Parameters:
 ///   - query: The class and attributes of the items, and what to return of them.
 ///   - result: Where what is asked for goes.
 /// - Returns: `errSecSuccess`; `errSecItemNotFound` where nothing matches; `errSecInteractionNotAllowed` where an item is
-///   locked.
+///   locked and the person was not asked; `errSecUserCanceled` where they dismissed the question; `errSecAuthFailed` where
+///   what they or the program gave was wrong; `errSecNotAvailable` without a session bus or a vault.
 @discardableResult
 public func SecItemCopyMatching(_ query: CFDictionary, _ result: UnsafeMutablePointer<CFTypeRef?>?) -> OSStatus {
   ItemService.shared.copyMatching(query, result)
 }
 
 // swift-format-ignore: AlwaysUseLowerCamelCase
-/// Changes all items that match.
+/// Changes all items that match, or none.
+///
+/// An item with an access control asks for what it names before it is changed. What it asks for from then on is changed after
+/// the rest, and by itself.
 ///
 /// - Parameters:
 ///   - query: The class and attributes of the items. It takes no limit and nothing to return.
@@ -43,7 +56,10 @@ public func SecItemUpdate(_ query: CFDictionary, _ attributesToUpdate: CFDiction
 }
 
 // swift-format-ignore: AlwaysUseLowerCamelCase
-/// Deletes all items that match, locked or not.
+/// Deletes all items that match, locked or not, one after the other; nothing is asked for.
+///
+/// Before the first login an item shows only what it was searched by: a query that says more is `errSecInteractionNotAllowed`
+/// then, as is one for items of other programs.
 ///
 /// - Parameter query: The class and attributes of the items. It takes no limit.
 /// - Returns: `errSecSuccess`; `errSecItemNotFound` where nothing matches.

@@ -12,6 +12,7 @@ import time
 
 from conftest import SECONDS
 from gi.repository import GLib
+from keychain import DUPLICATE, KEYCHAIN, TOLD_PROMPT
 from peer import COLLECTION, ITEM, LOGIN, NOTHING, PROMPT, PROPERTIES, ROOT, SERVICE, SESSION, SESSION_COLLECTION
 from peer import Failure, Peer, attributes_of, octets
 from session import is_alive, wait_until
@@ -24,9 +25,9 @@ ALLOWED = {SECRET + name for name in ("IsLocked", "NoSession", "NoSuchObject", "
         "InvalidArgs", "UnknownMethod", "UnknownObject", "UnknownInterface", "UnknownProperty", "PropertyReadOnly",
         "AccessDenied", "NotSupported", "LimitsExceeded",
     )
-}  # fmt: skip
+} | {DUPLICATE}  # fmt: skip
 # What there is, as a byte that changed may make one of another: FORMAT.md, "Control socket".
-OPERATIONS = {*range(1, 16), *range(21, 31), 255}
+OPERATIONS = {*range(1, 16), *range(21, 32), 255}
 BASIC = "ybnqiuxtdsog"
 
 
@@ -150,6 +151,8 @@ class Fuzzer:
         ITEM: {"GetSecret": "o"},
         SESSION: {"Close": ""},
         PROMPT: {"Prompt": "s", "Dismiss": ""},
+        KEYCHAIN: {"Find": "aa{ss}uo", "Read": "ayo", "Add": "a{sv}(oayays)a{ss}", "Update": "a(oa{sv}a{ss})b(oayays)"},
+        TOLD_PROMPT: {"Prompt": "a{sv}"},
         PROPERTIES: {"Get": "ss", "GetAll": "s"},
         "org.freedesktop.DBus.Introspectable": {"Introspect": ""},
     }  # fmt: skip
@@ -160,7 +163,7 @@ class Fuzzer:
         method, signature = self.random.choice(list(self.METHODS[interface].items()))
         if self.random.random() < 0.3:
             signature = "".join(self.signature() for _ in range(self.random.randrange(4)))
-        places = {SERVICE: [ROOT], COLLECTION: self.collections, ITEM: list(self.items), SESSION: list(self.sessions),
+        places = {SERVICE: [ROOT], KEYCHAIN: [ROOT], TOLD_PROMPT: list(self.prompts), COLLECTION: self.collections, ITEM: list(self.items), SESSION: list(self.sessions),
                   PROMPT: list(self.prompts)}.get(interface)  # fmt: skip
         path = self.random.choice(places) if places and self.random.random() < 0.8 else self.path()
         if method == "Lock" and signature == "ao":
@@ -169,6 +172,10 @@ class Fuzzer:
         elif method == "CreateItem" and signature == "a{sv}(oayays)b":
             # Not into what is known: it would replace it.
             return
+        elif method == "Update" and signature == "a(oa{sv}a{ss})b(oayays)":
+            # No other secret for what is known.
+            changes, _, secret = self.parts(signature)
+            parameters = GLib.Variant.new_tuple(self.value(changes), GLib.Variant("b", False), self.value(secret))
         else:
             parameters = GLib.Variant.new_tuple(*[self.value(part) for part in self.parts(signature)])
         if interface == SESSION and method == "Close" and signature == "":
@@ -183,7 +190,7 @@ class Fuzzer:
             self.sessions[answer.unpack()[1]] = peer.name
         if method == "CreateCollection" and answer.unpack()[0] not in (LOGIN, SESSION_COLLECTION, *self.collections):
             self.collections.append(answer.unpack()[0])
-        if interface == PROMPT:
+        if interface in (PROMPT, TOLD_PROMPT):
             assert self.prompts.get(path) == peer.name, f"{peer.name} used {path} of {self.prompts.get(path)}"
 
     def create(self, peer):
@@ -300,7 +307,7 @@ def test_control_socket(session, findings):
     before, number = session.daemon_pid(), seed()
     choice = random.Random(number)
     valid = [packet(STATUS), packet(LOCK), hello(), hello(service="sshd", host="h"), hello(stage=2), keys(), keys(flags=1),
-             packet(30, bytes(60))]
+             packet(30, bytes(60)), packet(31)]
     end, packets = time.monotonic() + SECONDS * 0.08, 0
     try:
         while time.monotonic() < end:

@@ -80,6 +80,10 @@ class Program:
             path, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=session.environment | environment
         )
 
+    def descriptors(self):
+        """How many it has open."""
+        return len(os.listdir(f"/proc/{self._process.pid}/fd"))
+
     def close(self):
         self._process.stdin.close()
         self._process.stdout.close()

@@ -9,6 +9,7 @@ import hashlib
 import pytest
 from client import Refused, SecretClient
 from gi.repository import Gio, GLib
+from keychain import KEYCHAIN, TOLD_PROMPT
 from peer import (
     ACCESS_DENIED,
     COLLECTION,
@@ -67,6 +68,10 @@ METHODS = {
     (SESSION, "Close"): "()",
     (PROMPT, "Prompt"): "(s)",
     (PROMPT, "Dismiss"): "()",
+    (KEYCHAIN, "Find"): "(aa{ss}uo)",
+    (KEYCHAIN, "Read"): "(ayo)",
+    (KEYCHAIN, "Add"): "(a{sv}(oayays)a{ss})",
+    (KEYCHAIN, "Update"): "(a(oa{sv}a{ss})b(oayays))",
     (PROPERTIES, "Get"): "(ss)",
     (PROPERTIES, "GetAll"): "(s)",
     (PROPERTIES, "Set"): "(ssv)",
@@ -94,6 +99,10 @@ VALUES = [
     GLib.Variant("(a{sv}(oayays))", ({}, SECRET)),
     GLib.Variant("(a{sv}(oayays)bs)", ({}, SECRET, True, "")),
     GLib.Variant("(u)", (1,)),
+    GLib.Variant("(aa{ss}uo)", ([], 0, "/")),
+    GLib.Variant("(ayo)", (b"", "/")),
+    GLib.Variant("(a{sv}(oayays)a{ss})", ({}, SECRET, {})),
+    GLib.Variant("(a(oa{sv}a{ss})b(oayays))", ([], False, SECRET)),
     GLib.Variant("(v)", (GLib.Variant("v", GLib.Variant("v", GLib.Variant("b", True))),)),
     GLib.Variant("(aay)", ([b"\0\xff"],)),
     GLib.Variant("(g)", ("a{sv}",)),
@@ -157,7 +166,8 @@ def served(session):
 def test_every_method_refuses_every_other_type(peer):
     collection = peer.call(ROOT, SERVICE, "CreateCollection", "(a{sv}s)", {}, "")[0]
     item = peer.create("secret", {"types": "x"}, collection=collection)
-    places = {SERVICE: ROOT, COLLECTION: collection, ITEM: item, SESSION: peer.open_plain()[1], PROPERTIES: item}
+    places = {SERVICE: ROOT, COLLECTION: collection, ITEM: item, SESSION: peer.open_plain()[1], PROPERTIES: item,
+              KEYCHAIN: ROOT}  # fmt: skip
     wrong = 0
     for (interface, method), signature in METHODS.items():
         for value in VALUES:
@@ -186,6 +196,9 @@ def test_every_method_of_a_prompt_refuses_every_other_type(session):
         for value in VALUES:
             if value.get_type_string() != METHODS[PROMPT, method]:
                 assert error_of(peer, prompt, PROMPT, method, value) == INVALID, (method, str(value))
+    for value in VALUES:
+        if value.get_type_string() != "(a{sv})":
+            assert error_of(peer, prompt, TOLD_PROMPT, "Prompt", value) == INVALID, str(value)
     assert peer.prompt(prompt) == (True, "ao", [])
     peer.close()
 
@@ -196,7 +209,8 @@ def test_methods_at_the_wrong_place(peer):
     for (interface, method), signature in METHODS.items():
         value = next(value for value in VALUES if value.get_type_string() == signature)
         for owner, path in places.items():
-            if interface not in (owner, PROPERTIES):
+            # Both are at the root.
+            if interface not in (owner, PROPERTIES) and (interface, owner) != (KEYCHAIN, SERVICE):
                 assert error_of(peer, path, interface, method, value) in (UNKNOWN_METHOD, UNKNOWN_INTERFACE), (
                     method, path)
     for interface, path in places.items():

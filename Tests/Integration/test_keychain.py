@@ -221,8 +221,9 @@ def test_locked_is_told_from_absent(session, program, state):
     assert program.add(generic(account="early"), secret(b"y"), {"pdmn": "ck"})[0] == SUCCESS
     peer = Peer(session)
     bring_to(state, session, peer)
-    # Behind a locker nobody is asked, whatever the program allows.
+    # Behind a locker nobody is asked, whatever the program allows; and without a display there is nobody.
     silent = {} if state == BEHIND else FAIL
+    assert program.copy(generic(), DATA) == (NOT_ALLOWED, None)
     for wanted in ({}, DATA, ATTRIBUTES, ALL, DATA | ALL):
         assert program.copy(generic(), wanted, silent) == (NOT_ALLOWED, None)
     assert program.copy({"class": "genp"}, ALL, silent) == (NOT_ALLOWED, None)
@@ -266,6 +267,15 @@ def test_a_prompt_opens_the_vault(session, program):
     session.lock()
     assert program.update(generic(), secret(b"y")) == SUCCESS and asked() == 2
     assert program.read(generic()) == b"y" and asked() == 2
+    # For a new item as well; also where its collection alone is locked.
+    session.lock()
+    assert program.add(generic(account="bea"), secret(b"x"), FAIL)[0] == NOT_ALLOWED
+    assert program.add(generic(account="bea"), secret(b"x"))[0] == SUCCESS and asked() == 3
+    peer = Peer(session)
+    bring_to("collection locked", session, peer)
+    peer.close()
+    assert program.add(generic(account="cleo", pdmn="ck"), secret(b"x"), FAIL)[0] == NOT_ALLOWED
+    assert program.add(generic(account="cleo", pdmn="ck"), secret(b"x"))[0] == SUCCESS and asked() == 4
 
 
 def test_a_prompt_that_is_dismissed(session, program):
@@ -297,11 +307,14 @@ def test_one_answer_for_a_context_that_reads_again(session, program, another):
     asked = answer_prompts(session, give_password(session))
     assert program.add(generic(), secret(b"x"), guarded(PRESENCE))[0] == SUCCESS
     context = program.context("c", reuse=60)
+    before = program.descriptors()
     assert program.read(generic(), context) == b"x" and program.read(generic(), context) == b"x" and asked() == 1
+    assert program.descriptors() > before
     # Nobody else's.
     assert program.copy(generic(), DATA, FAIL) == (NOT_ALLOWED, None)
     assert another().copy(generic(), DATA, FAIL) == (NOT_ALLOWED, None)
     program.invalidate("c")
+    assert program.descriptors() == before
     assert program.copy(generic(), DATA, context) == (AUTH_FAILED, None)
     once = program.context("once")
     assert program.read(generic(), once) == b"x" and program.read(generic(), once) == b"x" and asked() == 3
@@ -343,7 +356,11 @@ def test_a_passphrase_that_the_program_brings(session, program):
     status, reference = program.add(generic(), secret(b"x"), guarded(PASSPHRASE), right, REFERENCE)
     assert status == SUCCESS and octets(reference).startswith(b"genp")
     assert program.add(generic(), secret(b"y"), guarded(PASSPHRASE), right)[0] == DUPLICATE
-    assert program.read(generic(), right) == b"x"
+    # The connection of a call that may ask ends with the call.
+    before = program.descriptors()
+    for _ in range(3):
+        assert program.read(generic(), right) == b"x"
+    assert program.descriptors() == before
     assert program.copy(generic(), DATA, wrong) == (AUTH_FAILED, None)
     assert program.copy(generic(), DATA, FAIL) == (NOT_ALLOWED, None)
     assert program.copy({"class": "genp"}, SKIP, DATA) == (NOT_FOUND, None)

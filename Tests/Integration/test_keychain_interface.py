@@ -2,6 +2,7 @@
 
 import contextlib
 import itertools
+import sqlite3
 import uuid
 
 import pytest
@@ -18,6 +19,7 @@ from peer import (
 from test_access import PRESENCE, REQUIRE
 
 PERMIT = "auth required pam_permit.so\naccount required pam_permit.so\n"
+DAMAGED = "org.latchkey.Error.Damaged"
 LIMITS = "org.freedesktop.DBus.Error.LimitsExceeded"
 
 
@@ -170,6 +172,24 @@ def test_before_there_is_a_vault(new_session):
         assert refused(add, peer, "secret", {"k": "v"}) == IS_LOCKED
 
 
+def test_a_damaged_item_keeps_no_other_from_being_found(session, peer):
+    common = fresh()
+    items = [add(peer, f"secret {n}", {**common, "n": str(n)})[:2] for n in range(3)]
+    session.stop_daemon()
+    with contextlib.closing(sqlite3.connect(session.vault / "vault.db")) as database, database:
+        database.execute("UPDATE item SET metadata = x'00' WHERE id = ?", (int(items[1][0].rpartition("/")[2]),))
+    session.start_daemon()
+    session.login()
+    with another(session) as again:
+        assert find(again, common).paths == [items[0][0], items[2][0]]
+        assert find(again, common, limit=2, session=again.plain).secrets == {items[0][0]: b"secret 0", items[2][0]: b"secret 2"}
+        assert refused(find, again, {"n": "1"}) == DAMAGED and refused(read, again, items[1][1]) == DAMAGED
+        # Nothing is certain any more: neither that there is none, nor that there is no other.
+        assert refused(find, again, fresh()) == DAMAGED and refused(read, again, bytes(24)) == DAMAGED
+        assert refused(add, again, "x", fresh()) == DAMAGED
+        assert refused(update, again, (items[0][0], {"label": "x"})) == DAMAGED
+
+
 # MARK: adding
 
 
@@ -265,7 +285,8 @@ def state_of(peer, *paths):
 
 def test_several_items_change(open_peer):
     peer = open_peer
-    items, kinds = pair(peer)
+    # Other attributes leave none of these.
+    items, kinds = pair(peer, old="x")
     other = [fresh(), fresh()]
     peer.listen()
     peer.signals.clear()

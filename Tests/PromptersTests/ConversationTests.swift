@@ -87,4 +87,37 @@ struct ConversationTests {
     let half = conversation(Person(["x", nil]), .newPassphrase)
     #expect(ask(half, .secret("")) == nil && half.end == .dismissed)
   }
+
+  @Test("a passphrase that a program gave answers the question of Latchkey's own module, and no other one")
+  func given() throws {
+    let request = PromptRequest(
+      purpose: .newItemPassphrase, label: "Bank", caller: "mail", window: "", terminal: "", hasPassphrase: true)
+    let given = try GivenPassphrase(copying: try SecureBytes(copying: Array("sesame".utf8).span.bytes))
+    let own = "Passphrase for 'mark': "
+    let others = [
+      "Passphrase for 'mark'", "Passphrase for 'Bank': ", "Passphrase for 'Bank', wanted by mail: ", "Password: ", "",
+    ]
+    let person = Person([])
+    let wording = Wording(request, at: .item, mark: "mark")
+    #expect(wording.environment == ["LATCHKEY_LABEL": "mark"])
+    let conversation = PromptConversation(prompter: person, wording: wording, given: given)
+    // Both times, without a repetition.
+    #expect(ask(conversation, .secret(own)) == "sesame" && ask(conversation, .secret(own)) == "sesame")
+    #expect(conversation.hasAnswer && !conversation.wasSeen && person.questions.isEmpty)
+    for text in others {
+      let conversation = PromptConversation(prompter: Person([]), wording: wording, given: given)
+      #expect(ask(conversation, .secret(text)) == nil && conversation.end == .unavailable)
+      #expect(ask(conversation, .secret(own)) == nil)
+    }
+    #expect(ask(PromptConversation(prompter: Person([]), wording: wording, given: given), .visible(own)) == nil)
+    for service: PromptStep.Service in [.unlock, .presence, .biometry, .collection] {
+      let wording = Wording(request, at: service, mark: "mark")
+      #expect(ask(PromptConversation(prompter: Person([]), wording: wording, given: given), .secret(own)) == nil)
+    }
+    let unmarked = Wording(request, at: .item)
+    #expect(unmarked.environment == ["LATCHKEY_LABEL": "Bank", "LATCHKEY_CALLER": "mail"])
+    for text in others + [own] {
+      #expect(ask(PromptConversation(prompter: Person([]), wording: unmarked, given: given), .secret(text)) == nil)
+    }
+  }
 }

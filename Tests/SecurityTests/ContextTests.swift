@@ -88,6 +88,24 @@ struct ContextTests {
     #expect(passphrase(context) == nil)
   }
 
+  @Test("What the store keeps with a context ends with it")
+  func companion() {
+    final class Kept: Sendable {}
+    let context = LAContext()
+    weak var kept: Kept?
+    func keep() {
+      let new = Kept()
+      context.companion = new
+      kept = new
+    }
+    keep()
+    #expect(kept != nil && context.companion === kept)
+    context.invalidate()
+    #expect(kept == nil)
+    keep()
+    #expect(kept == nil && context.companion == nil)
+  }
+
   @Test("An invalidated context opens nothing")
   func invalidated() {
     let context = LAContext()

@@ -77,7 +77,7 @@ extension Target {
         [1, 7] + number,
         [1, 8] + number + [UInt8](repeating: 3, count: 32), [1, 9, 2, 1, 0, 0x61], [1, 10, 1, 0, 0x61], [1, 22],
         [1, 23], present.bytes, new.bytes, [1, 25, 0], [1, 25, 1], [1, 26] + number, [1, 27],
-        key.bytes.withUnsafeBytes { Array($0) }, [1, 28], [1, 29, 2, 0, 0x2F, 0x61],
+        key.bytes.withUnsafeBytes { Array($0) }, [1, 28], [1, 29, 2, 0, 0x2F, 0x61], [1, 31],
       ]
     case .controlReply:
       var status = Status()
@@ -93,7 +93,12 @@ extension Target {
         ControlReply.status(status), .need(.refused("not now")), .outcome(.unusable("why")), .outcome(.live), .locked,
         .deviceSecret(secret), .passcodeItemsDestroyed(7), .declined("not now"), .accessLog(Target.page),
         .accessLogCleared(3), .noted, .putAside("/home/ann/.local/share/latchkey-aside-20261122-020000"),
-      ].map(\.encoded)
+        .prompt(
+          PromptRequest(
+            purpose: .item, label: "Bank", caller: "mail", window: "x11:1", terminal: "/dev/pts/1",
+            access: try AccessControl(text: "user-presence,application-password"), reuse: 60, change: "to stay",
+            reason: "to send", hasPassphrase: true)),
+      ].map(\.encoded) + [[1, 31] + Array("open sesame".utf8)]
     case .deriveRequest:
       return [UInt8(2), 8, 10, 11, 12, 13].map { operation in
         var out = ByteWriter()

@@ -127,6 +127,7 @@ enum Target: String, CaseIterable {
     case .neededEpoch: require(input.count == 2, "more than a request")
     case .prompt(let number): require(input.count == 10 && number == Target.number(input), "a prompt")
     case .derivation: require(input.count == 10, "the size of a question for a derivation")
+    case .takePassphrase: require(input.count == 2, "more than a request")
     case .promptEnded: require(input.count == 3, "the size of an outcome")
     case .passphrase: require(input.count == 42, "the size of a passphrase's key")
     case .openPrompt(_, let name): require(input.count <= 5 + 255 && name.utf8.count <= 3 * 255, "a name's length")
@@ -184,6 +185,14 @@ enum Target: String, CaseIterable {
   }
 
   private static func reply(_ input: [UInt8]) {
+    if let passphrase = GivenPassphrase.read(input.span.bytes) {
+      require(passphrase.bytes.count == input.count - 2 && input.count <= 2 + 511, "the size of a passphrase")
+      do {
+        let again = try passphrase.encoded()
+        require(again.bytes.withUnsafeBytes { $0.elementsEqual(input) }, "a passphrase is written otherwise than read")
+      } catch { fatalError("no memory for a passphrase") }
+      require(ControlReply(decoding: input) == nil, "a secret that is taken for none")
+    }
     guard let reply = ControlReply(decoding: input) else { return }
     let bytes = reply.encoded
     require(bytes.count <= ControlPacket.sizeLimit, "a reply that does not fit into a packet")

@@ -1,0 +1,129 @@
+import Control
+import Keybag
+import Prompts
+import Systemd
+import Testing
+
+/// A daemon that starts nothing and writes down what it should start.
+final class Daemon: PromptQueueDelegate {
+  var isLockerUp = false
+  var open: Set<Question> = []
+  var marked: Set<Int64> = []
+  var launched: [UInt64] = []
+  var cannotLaunch = false
+  var needsNobody = false
+  var access = AccessControl.none
+  var accepted: [Question] = []
+  var shown: [PromptSubject] = []
+  var answers: [String?] = []
+  /// Checks that wait for their answer, while they do.
+  var checks: [(Bool) -> Void]?
+  func check(_ question: Question, then: @escaping (Bool) -> Void) {
+    if checks == nil { then(true) } else { checks?.append(then) }
+  }
+  func isAnswered(_ question: Question, lifting: Set<Int64>) -> Bool {
+    open.contains(question) && lifting.isDisjoint(with: marked)
+  }
+  func openWithoutAsking(_ question: Question, lifting: Set<Int64>) {
+    guard needsNobody, question == .login else { return }
+    open.insert(.login)
+    marked.subtract(lifting)
+  }
+  var reuse: UInt16 = 0
+  func subject(of question: Question) -> PromptSubject {
+    if case .collection(let id) = question { return PromptSubject(label: "collection \(id)") }
+    return PromptSubject(access: access, reuse: reuse)
+  }
+  var counts = true
+  var asked: [Question] = []
+  var ends: [End] = []
+  func accepted(
+    _ question: Question, for caller: Caller, showing subject: PromptSubject, answer: AnyObject?
+  ) -> Bool {
+    shown.append(subject)
+    accepted.append(question)
+    answers.append((answer as? Answer)?.text)
+    return counts
+  }
+  func asked(_ question: Question) { asked.append(question) }
+  func ended(_ question: Question, for caller: Caller, _ end: PromptEnd) {
+    ends.append(End(question: question, caller: caller.name, end: end))
+  }
+  func used(_ question: Question, by caller: Caller) {}
+  func launchPrompt(_ number: UInt64, failed: @escaping () -> Void) {
+    launched.append(number)
+    if cannotLaunch { failed() }
+  }
+}
+
+/// What the daemon is told of the end of a question.
+struct End: Equatable {
+  let question: Question
+  let caller: String
+  let end: PromptEnd
+}
+
+/// What an answer gave.
+final class Answer {
+  let text: String
+  init(_ text: String) { self.text = text }
+}
+
+/// A time that only tests let pass.
+final class Clock {
+  var now = ContinuousClock.now
+}
+
+/// What shows a prompt.
+final class Screen: PromptConnection {
+  var wasWithdrawn = false
+  /// Whether it takes a while until it has left.
+  var lingers = false
+  var leave: (() -> Void)?
+  func withdraw(gone: @escaping () -> Void) {
+    wasWithdrawn = true
+    if lingers { leave = gone } else { gone() }
+  }
+}
+
+/// A queue with what is around it.
+final class Scene {
+  let loop: EventLoop
+  let daemon = Daemon()
+  let queue: PromptQueue
+  var ended: [String] = []
+  private let clock: Clock
+
+  init() throws {
+    loop = try EventLoop()
+    let clock = Clock()
+    self.clock = clock
+    queue = PromptQueue(loop: loop, delegate: daemon) { clock.now }
+  }
+
+  func pass(_ time: Duration) { clock.now += time }
+
+  /// Turns the loop until so many prompts were started.
+  func turn(untilLaunched count: Int) {
+    for _ in 0..<1000 where daemon.launched.count < count { _ = try? loop.runOnce(timeout: .seconds(1)) }
+  }
+
+  /// Turns the loop until so many clients were told of an end.
+  func turn(until count: Int) {
+    for _ in 0..<1000 where ended.count < count { _ = try? loop.runOnce(timeout: .seconds(1)) }
+  }
+
+  func ask(
+    _ question: Question, _ name: String, lifting: Set<Int64> = [], for caller: Caller = .unknown,
+    passphrase: GivenPassphrase? = nil
+  ) -> PromptTicket {
+    queue.ask(question, lifting: lifting, for: caller, passphrase: passphrase) { [unowned self] in ended.append(name) }
+  }
+
+  /// Shows what was launched last.
+  func show() throws -> (screen: Screen, request: PromptRequest) {
+    let screen = Screen()
+    let number = try #require(daemon.launched.last)
+    return (screen, try #require(queue.show(number, on: screen)))
+  }
+}
