@@ -171,16 +171,17 @@ beside: ## the client library and swift-certificates in one program, built twice
 	  swift build $(SWIFTFLAGS) --package-path Tests/SecurityBeside --scratch-path $$scratch && \
 	  $$scratch/debug/Beside || exit 1; done
 
-# The public symbols of the module and the articles beside its source. A link that leads nowhere is an error.
-docs: ## the documentation of the module Keychain, as an archive in .build/docs
+# The public symbols of a module and the articles beside its source. A link that leads nowhere is an error.
+docs: ## the documentation of the modules Keychain and Security, as archives in .build/docs
 	swift build $(SWIFTFLAGS) --target Keychain
-	rm -rf .build/docs && mkdir -p .build/docs/symbols
+	rm -rf .build/docs
 	target=$$(swiftc -print-target-info | sed -n 's/^ *"triple": "\(.*\)",/\1/p' | head -1) && \
-	  swift symbolgraph-extract -module-name Keychain -target $$target -output-dir .build/docs/symbols \
-	  -I "$$(swift build $(SWIFTFLAGS) --show-bin-path)/Modules" -minimum-access-level public -skip-synthesized-members
-	docc convert Sources/Keychain/Keychain.docc --additional-symbol-graph-dir .build/docs/symbols \
-	  --fallback-display-name Keychain --fallback-bundle-identifier org.latchkey.Keychain --warnings-as-errors \
-	  --output-path .build/docs/Keychain.doccarchive
+	  for module in Keychain Security; do mkdir -p .build/docs/symbols/$$module && \
+	  swift symbolgraph-extract -module-name $$module -target $$target -output-dir .build/docs/symbols/$$module \
+	  -I "$$(swift build $(SWIFTFLAGS) --show-bin-path)/Modules" -minimum-access-level public -skip-synthesized-members && \
+	  docc convert Sources/$$module/$$module.docc --additional-symbol-graph-dir .build/docs/symbols/$$module \
+	  --fallback-display-name $$module --fallback-bundle-identifier org.latchkey.$$module --warnings-as-errors \
+	  --output-path .build/docs/$$module.doccarchive || exit 1; done
 
 # Apart from all other builds: everything in it is instrumented. The tests call this by themselves.
 fuzz-build:

@@ -71,7 +71,7 @@ struct VaultStore: ItemStore {
     try person.unlock([Self.vault], isScreenLocked: found.isScreenLocked)
   }
 
-  /// Whether what is stored now under a class could be read now. The vault itself would take it behind a locked screen; a
+  /// Whether what is stored now under a class could be read now. The vault itself would take more, behind a locked screen; a
   /// program that counts on Apple's rules would find out when it reads.
   private func isOpen(for accessible: AccessibilityClass) throws(ItemFailure) -> Bool {
     guard accessible.tier != .device else { return true }

@@ -200,6 +200,7 @@ class World:
         self.row = None
         self._prepared = set()
         self.kept = {}
+        self._kept_by_rows = {}
 
     def close(self):
         for program in self.programs.values():
@@ -301,7 +302,6 @@ class World:
             program.close()
 
     def try_out(self, row):
-        self.kept = {}
         self.bring_to(row.state)
         if row.state in (UNLOCKED, NO_PASSWORD):
             self.do(row, row.given)
@@ -330,6 +330,7 @@ class World:
 
     def do(self, row, steps):
         self.row = row
+        self.kept = self._kept_by_rows.setdefault(row.group, {})
         for number, step in enumerate(steps, 1):
             if not isinstance(step, Step):
                 step(self)
@@ -363,8 +364,8 @@ class World:
         return [self._expected(each) for each in result] if isinstance(result, list) else result
 
     def until_later(self, name):
-        """Waits until the vault's clock shows another second than the kept item has."""
-        wait_until(lambda: time.time() >= self.kept[name]["mdat"]["date"] + 1, "a second")
+        """Waits until the vault's clock, which is a coarse one, shows another second than the kept item has."""
+        wait_until(lambda: time.time() >= self.kept[name]["mdat"]["date"] + 1.1, "a second")
 
     def of_many(self, program, calls):
         """The statuses of calls, each on a thread of its own."""
@@ -403,6 +404,11 @@ def using(name):
 
 def invalidated(name):
     return lambda world: world.program("main").invalidate(name)
+
+
+def by(name):
+    """A query for the item of a kept persistent reference."""
+    return {"v_PersistentRef": Kept(name)}
 
 
 def seen(condition, *names):

@@ -9,6 +9,7 @@ enum JSONValue {
   static func value(_ json: Any, _ contexts: [String: LAContext]) throws -> Any {
     guard let object = json as? [String: Any] else { return json }
     if let text = object["data"] as? String { return try data(text) }
+    if let count = object["zeros"] as? Int { return Data(count: count) }
     if let seconds = object["date"] as? Double { return Date(timeIntervalSince1970: seconds) }
     if object["null"] != nil { return NSNull() }
     if let name = object["context"] as? String, let context = contexts[name] { return context }

@@ -12,3 +12,5 @@ def test_the_documentation_builds():
     assert built.returncode == 0 and "warning:" not in built.stdout, built.stdout
     archive = ROOT / ".build/docs/Keychain.doccarchive/data/documentation/keychain"
     assert {"whenmayitberead.json", "keychain.json", "passwordkeychain.json"} <= {path.name for path in archive.iterdir()}
+    archive = ROOT / ".build/docs/Security.doccarchive/data/documentation/security"
+    assert {"wherelinuxdiffers.json", "secitemadd(_:_:).json"} <= {path.name for path in archive.iterdir()}
