@@ -39,10 +39,11 @@ BENCH_PACKAGES := gnome-keyring
 PACKAGES       := $(BUILD_PACKAGES) $(TEST_PACKAGES)
 
 PROGRAMS := latchkeyd latchkey-derive latchkey-prompt latchkey-deviced latchkey
-# Tests that mostly wait, each for parts of its own, run three at a time. Programs have time limits to keep: beside
+# Tests with parts of their own run three at a time; a booted system mostly waits, and five of them do. Programs have time limits to keep: beside
 # them is the fuzzing alone, which gives way.
-SUITES   := Tests/PAMModule Tests/Integration Tests/Desktop
+SUITES   := Tests/PAMModule Tests/Integration
 JOBS     ?= 3
+MACHINES ?= 5
 
 # How long `make fuzz` runs, all targets together.
 FUZZ_SECONDS ?= 600
@@ -146,6 +147,7 @@ run: deps build ## a throwaway session with its own vault, and a tour of it
 test: deps build ## unit tests, then the PAM module, whole programs, and a booted system (as root)
 	@failed=; swift test $(SWIFTFLAGS) || failed="swift-test"; \
 	for s in $(SUITES); do $(PYTEST) -n $(JOBS) $$s || failed="$$failed $$s"; done; \
+	$(PYTEST) -n $(MACHINES) Tests/Desktop || failed="$$failed Tests/Desktop"; \
 	mkdir -p .build; nice $(PYTEST) Tests/Fuzz >.build/fuzz.log 2>&1 & fuzz=$$!; \
 	$(PYTEST) Tests/Programs || failed="$$failed Tests/Programs"; \
 	wait $$fuzz || failed="$$failed Tests/Fuzz"; cat .build/fuzz.log; \
