@@ -8,8 +8,8 @@ public nonisolated(unsafe) let kSecReturnData: CFString = "r_Data"
 /// Return the attributes, in a dictionary, without the secret.
 public nonisolated(unsafe) let kSecReturnAttributes: CFString = "r_Attributes"
 
-/// Return a reference object. Passwords have none on Linux: beside other kinds it adds nothing, alone it is
-/// `errSecUnimplemented`.
+/// Return a reference object. Passwords have none on Linux: beside other kinds it only makes the result a dictionary, alone
+/// it is `errSecUnimplemented`.
 public nonisolated(unsafe) let kSecReturnRef: CFString = "r_Ref"
 
 /// Return data that names the item, for ``kSecValuePersistentRef``, also in another process or after a restart.
