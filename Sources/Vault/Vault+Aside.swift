@@ -13,6 +13,7 @@ extension Vault {
   ///
   /// One step of the file system's: whenever this is interrupted, the vault is at the one place or at the other.
   ///
+  /// - Parameter name: where something has it already, a number is added.
   /// - Returns: where it is then.
   public func setAside(as name: String) throws(VaultError) -> String {
     seal()
@@ -20,9 +21,17 @@ extension Vault {
     // The database is closed before its path is another one.
     forgetFiles()
     defer { refresh() }
-    do throws(KeybagError) { try KeybagFile.setAside(home: home, owner: owner, as: name) } catch {
-      throw .unavailable("the vault's folder: \(error.explanation)")
+    var free = name
+    for number in 2...10 {
+      do throws(KeybagError) {
+        try KeybagFile.setAside(home: home, owner: owner, as: free)
+        break
+      } catch {
+        // One more within the same second.
+        guard error == .alreadyThere, number < 10 else { throw .unavailable("the vault's folder: \(error.explanation)") }
+        free = "\(name)-\(number)"
+      }
     }
-    return "\(KeybagFile.sharePath(home: home))/\(name)"
+    return "\(KeybagFile.sharePath(home: home))/\(free)"
   }
 }

@@ -9,7 +9,7 @@ from conftest import (AUTHENTICATE, CLOSE, DAEMON_SILENT, DAMAGED, NO_DAEMON, NO
                       REFUSED, UNLOCKED, WRONG_PASSWORD, as_root)
 from standin import (CLOSED as HANG_UP, LIVE, NOTHING, SILENT, STAGED, UNLOCK_REFUSED, UNUSABLE,
                      WRONG_KEYS, declined, derivation)
-from test_derive import pages_with
+from test_derive_process import pages_with
 
 SERVICE = "latchkey-collection"
 SALT = bytes(range(16))

@@ -6,7 +6,7 @@ import time
 import pytest
 from conftest import (NO_DAEMON, NO_FOUND, NO_VAULT, NOTHING_NEEDED, OPEN, PERSON, REMOVE_PASSWORD, as_root)
 from standin import SILENT
-from test_derive import pages_with
+from test_derive_process import pages_with
 
 NAME = PERSON.pw_name
 CHUNK = 4096
