@@ -31,12 +31,19 @@ def doctor(session):
     return int(session.machine.path("/tmp/doctor.status").read_text()), checks
 
 
+def settle(session):
+    """Waits for what a login has started by itself."""
+    active = "systemctl --user is-active latchkey-first-unlock.target"
+    eventually(lambda: session.run(active, check=False).stdout == "active\n", what="the target of the first unlock")
+
+
 def amiss(checks):
     return {name: check["found"] for name, check in checks.items() if check["state"] != "ok"}
 
 
 def test_a_fresh_installation_is_well(alice):
     with alice.login() as session:
+        settle(session)
         status, checks = doctor(session)
         assert (status, amiss(checks)) == (WELL, {})
         assert {"module", "programs", "pam.login", "pam.sshd", "pam.passwd", "pam.latchkey-unlock", "name", "unit.socket",
@@ -82,6 +89,7 @@ def kept(machine):
 def test_what_is_broken_is_named_and_mended(alice, kept, name):
     as_root, as_person, expected = BREAKAGES[name]
     with alice.login() as session:
+        settle(session)
         if as_root:
             alice.machine.root("bash", "-c", as_root)
         if as_person:
@@ -149,6 +157,7 @@ def test_where_it_cannot_look(alice):
 
 def test_a_screen_that_nothing_tells_of(alice):
     with alice.graphical_login() as session:
+        settle(session)
         status, checks = doctor(session)
         assert status == TO_MEND and set(amiss(checks)) == {"locker"}
         session.run("cp /bin/sleep ~/xss-lock; ~/xss-lock 600 & disown")

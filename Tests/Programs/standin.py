@@ -45,9 +45,10 @@ def status(state=1, first=True, locker=False, staged=False, memory=True, reasons
             + b"".join(struct.pack("<BBQ", *protector) for protector in protectors))
 
 
-def prompt(purpose=LOGIN, label="", caller="", window="", terminal="", access=0, reuse=0, change=""):
+def prompt(purpose=LOGIN, label="", caller="", window="", terminal="", access=0, reuse=0, change="", reason=""):
     texts = b"".join(map(text, (label, caller, window, terminal)))
-    return bytes([VERSION, PROMPT, purpose]) + texts + struct.pack("<IH", access, reuse) + text(change)
+    words = text(change) + text(reason)
+    return bytes([VERSION, PROMPT, purpose]) + texts + struct.pack("<IH", access, reuse) + words + bytes([False])
 
 
 def answer(operation, code, reason=""):

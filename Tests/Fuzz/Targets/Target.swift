@@ -142,7 +142,7 @@ enum Target: String, CaseIterable {
     case .accessLog(let number): require(input.count == 10 && number == Target.number(input), "a place in the log")
     case .clearAccessLog: require(input.count == 2, "more than a request")
     case .unlockSession(let delivery):
-      require(delivery.vault.count == 16 && input.count == 62, "the size of a session's key")
+      require(delivery.vault.count == 16 && input.count == 54, "the size of a session's key")
     case .noteOtherPassword: require(input.count == 2, "more than a request")
     case .startEmpty(let folder):
       require(input.count <= 4 + 4000 && folder.utf8.count <= 3 * 4000, "a folder's length")
