@@ -28,7 +28,9 @@ extension Vault {
         break
       } catch {
         // One more within the same second.
-        guard error == .alreadyThere, number < 10 else { throw .unavailable("the vault's folder: \(error.explanation)") }
+        guard error == .alreadyThere, number < 10 else {
+          throw .unavailable("the vault's folder: \(error.explanation)")
+        }
         free = "\(name)-\(number)"
       }
     }
