@@ -38,13 +38,18 @@ struct AsideTests {
     #expect(try vault.itemCount() == 1 && vault.problems.isEmpty)
   }
 
-  @Test("stays where it is where that name is taken, or the folder cannot be written, and opens again")
-  func refused() throws {
+  @Test("has a number where that name is taken, and stays where it is where ten are, and opens again")
+  func taken() throws {
     let home = try Home()
     let vault = try home.unlocked()
     _ = try vault.add(["a": "b"], "secret")
     let share = KeybagFile.sharePath(home: home.path)
     #expect(mkdir(share + "/" + name, 0o700) == 0)
+    let place = try vault.setAside(as: name)
+    #expect(place == share + "/" + name + "-2" && !vault.isThere)
+    #expect(rename(place, share + "/latchkey") == 0)
+    try home.unlock(vault)
+    for number in 2...9 { #expect(mkdir(share + "/\(name)-\(number)", 0o700) == 0) }
     #expect(throws: VaultError.self) { try vault.setAside(as: name) }
     #expect(vault.isThere && vault.hasDatabase && !vault.isUnlocked)
     try home.unlock(vault)
