@@ -53,7 +53,7 @@ public final class PromptQueue {
   private let loop: EventLoop
   private unowned let delegate: any PromptQueueDelegate
   private var prompts: [PendingPrompt] = []
-  private var nextNumber = UInt64.random(in: 1...UInt64(UInt32.max))
+  private var numbers = FreshNumbers()
   private let now: () -> ContinuousClock.Instant
   private var turns = Turns()
   private var wrongAnswers = WrongAnswers()
@@ -242,7 +242,7 @@ public final class PromptQueue {
     number: UInt64, request: PromptRequest
   ) {
     let prompt = PendingPrompt(question: question)
-    prompt.number = freshNumber()
+    prompt.number = numbers.take()
     prompt.isOwn = true
     prompt.phase = .shown(connection)
     prompts.append(prompt)
@@ -337,11 +337,6 @@ public final class PromptQueue {
 
   // MARK: - the queue
 
-  private func freshNumber() -> UInt64 {
-    defer { nextNumber += 1 }
-    return nextNumber
-  }
-
   private func request(_ prompt: PendingPrompt) -> PromptRequest {
     let purpose: PromptRequest.Purpose =
       switch prompt.question {
@@ -389,7 +384,7 @@ public final class PromptQueue {
   private func advance() {
     guard quiet == nil, !delegate.isLockerUp, prompts.allSatisfy({ $0.isOwn || $0.isWaiting }), let next else { return }
     turns.show(next.question.client)
-    next.number = freshNumber()
+    next.number = numbers.take()
     next.phase = .checked
     delegate.check(next.question) { [weak self, weak next, number = next.number] stands in
       guard let self, let next, next.isChecked(number) else { return }

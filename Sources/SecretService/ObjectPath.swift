@@ -1,7 +1,8 @@
 /// The object paths of the Secret Service (specification 0.2, "Object Paths"), read and written.
 ///
 /// Paths carry numbers that are never used again, so a path means the same object for ever: across lock, restart and
-/// password change.
+/// password change. What ends with the program (sessions, prompts, items of the session collection) has numbers that start
+/// at random.
 enum ObjectPath: Equatable {
   static let root = "/org/freedesktop/secrets"
   static let collections = root + "/collection"

@@ -27,7 +27,7 @@ final class Prompt {
   }
 
   let path: String
-  let number: Int
+  let number: UInt64
   /// The unique bus name of its client.
   let owner: String
   let purpose: Purpose
@@ -60,7 +60,7 @@ final class Prompt {
   /// How the last question ended, or what took the prompt away.
   var lastEnd: PromptEnd?
 
-  init(path: String, number: Int, owner: String, purpose: Purpose) {
+  init(path: String, number: UInt64, owner: String, purpose: Purpose) {
     self.path = path
     self.number = number
     self.owner = owner
@@ -89,7 +89,7 @@ extension SecretService {
   /// How many prompts one client may have; with one more the oldest goes.
   private static let promptLimit = 256
 
-  /// - Parameter purpose: what is wanted, with this number in its own questions.
+  /// - Parameter purpose: what is wanted, with the prompt's number in its own questions.
   func makePrompt(for client: String, _ purpose: (UInt64) -> Prompt.Purpose) -> Prompt {
     let own = prompts.values.filter { $0.owner == client }
     if own.count >= Self.promptLimit, let oldest = own.min(by: { $0.number < $1.number }) {
@@ -97,7 +97,7 @@ extension SecretService {
       drop(oldest, telling: true)
     }
     let (number, path) = freshPath(below: ObjectPath.prompts)
-    let prompt = Prompt(path: path, number: number, owner: client, purpose: purpose(question(ofPrompt: number)))
+    let prompt = Prompt(path: path, number: number, owner: client, purpose: purpose(number))
     prompts[prompt.path] = prompt
     watch(client)
     if prompt.endsAtLock {

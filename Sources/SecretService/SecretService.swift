@@ -35,10 +35,7 @@ public final class SecretService {
   /// The applications for which somebody was asked in vain, and when, since keys last came or went.
   var portalRefusals: [String: ContinuousClock.Instant] = [:]
   private var peers: [String: BusSlot] = [:]
-  private var nextNumber = 1
-  /// Above it are the numbers of this service's own questions: never those of a service on another connection, which may
-  /// still wait.
-  private let firstQuestion = UInt64.random(in: 1...UInt64(UInt32.max)) << 20
+  private var numbers = FreshNumbers()
   private var slots: [BusSlot] = []
   /// Answers that must not be empty before the whole database was looked at.
   private var waitingForVerification: [() -> Void] = []
@@ -71,7 +68,8 @@ public final class SecretService {
     self.defaultClass = defaultClass
     self.presentFingers = presentFingers
     grants = AccessGrants(loop: loop) { [promptQueue] in promptQueue.used($0, by: $1) }
-    sessionVault = try Vault(inMemoryWithLabel: "Session")
+    // These items end with the program. A path that a client keeps over a restart must not lead to another item.
+    sessionVault = try Vault(inMemoryWithLabel: "Session", itemsAfter: Int64.random(in: 1 << 51..<1 << 52))
     let service = serviceInterface
     let collection = collectionInterface
     let item = itemInterface
@@ -214,10 +212,10 @@ public final class SecretService {
     return (paths + sessions.allPaths + prompts.keys).filter { ObjectPath.parent(of: $0) == path }
   }
 
-  /// A number, and a path with it, that was not used before on this connection.
-  func freshPath(below prefix: String) -> (number: Int, path: String) {
-    defer { nextNumber += 1 }
-    return (nextNumber, path(number: UInt64(nextNumber), below: prefix))
+  /// A number, and a path with it, that neither this service nor a former one has used.
+  func freshPath(below prefix: String) -> (number: UInt64, path: String) {
+    let number = numbers.take()
+    return (number, path(number: number, below: prefix))
   }
 
   private func path(number: UInt64, below prefix: String) -> String { prefix + "/s\(number)" }
@@ -381,8 +379,7 @@ public final class SecretService {
     case .itemAccess(_, let asked, _), .newItemPassphrase(let asked, _): number = asked
     default: return nil
     }
-    guard number > firstQuestion, let prompt = prompts[path(number: number - firstQuestion, below: ObjectPath.prompts)]
-    else { return nil }
+    guard let prompt = prompts[path(number: number, below: ObjectPath.prompts)] else { return nil }
     switch prompt.purpose {
     case .store(let item): return item.question == question ? prompt : nil
     case .change(let change):
@@ -390,9 +387,6 @@ public final class SecretService {
     case .unlock: return nil
     }
   }
-
-  /// The number of the questions of the prompt of this number.
-  func question(ofPrompt number: Int) -> UInt64 { firstQuestion + UInt64(number) }
 
   /// Tells clients what changed, after keys came or went.
   public func stateChanged() {
