@@ -6,6 +6,9 @@ import Posix
 /// The command line of the vault.
 @main
 struct Latchkey: ParsableCommand {
+  /// The version of all programs. Nothing else states it.
+  static let version = "0.1.0"
+
   static let configuration = CommandConfiguration(
     commandName: "latchkey",
     abstract: "The credential vault of your desktop session.",
@@ -15,7 +18,7 @@ struct Latchkey: ParsableCommand {
       or there is something to mend (doctor); 64 wrong usage.
       Completions: latchkey --generate-completion-script bash (or zsh, fish).
       """,
-    version: "0.1.0",
+    version: version,
     subcommands: [
       StatusCommand.self, LockCommand.self, UnlockCommand.self, FindCommand.self, GetCommand.self, AddCommand.self,
       EditCommand.self, RemoveCommand.self, PassphraseCommand.self, BackupCommand.self, RestoreCommand.self,

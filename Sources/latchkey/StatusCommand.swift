@@ -24,6 +24,7 @@ struct StatusCommand: ParsableCommand {
   }
 
   private struct Report: Encodable {
+    let version = Latchkey.version
     let state: String
     let first_unlocked: Bool
     let lock_reasons: [String]

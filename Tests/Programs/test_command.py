@@ -19,7 +19,7 @@ KEYS = {
     "state", "first_unlocked", "lock_reasons", "locker_up", "staged", "classes", "problems", "vault", "generation",
     "device_key", "memory_locked", "name_owner", "lock_sources", "items", "collections", "locked_collections",
     "other_device_items", "rotation", "recovery_code", "passwordless", "older_files", "needs_former_password",
-    "opened_without_password", "protectors", "login_passwords",
+    "opened_without_password", "protectors", "login_passwords", "version",
 }  # fmt: skip
 PROMPT = "Password: "
 
@@ -158,7 +158,9 @@ def test_status_says_what_an_older_copy_means(person):
 def test_status_of_nothing_has_every_key(person):
     person.daemon(status(state=SEALED, first=False, memory=False, sources=(), classes=(), vault="", generation=0,
                          device="", owner="nobody", items=0, collections=0))
-    assert json.loads(person.run("status", "--json").stdout).keys() == KEYS
+    status = json.loads(person.run("status", "--json").stdout)
+    assert status.keys() == KEYS
+    assert status["version"] == person.run("--version").stdout.strip()
     assert "offered by nobody" in person.run("status").stdout
 
 
