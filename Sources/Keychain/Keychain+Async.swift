@@ -94,6 +94,16 @@ extension Keychain {
     try await CallThreads.shared.run { () throws(KeychainError) in try delete(account) }
   }
 
+  /// Deletes all items of this service, without holding up other tasks.
+  ///
+  /// Cancelling the task before the call begins has it throw ``KeychainError/cancelled``, and nothing is deleted. Once begun
+  /// it is not interrupted.
+  ///
+  /// - Throws: As the form that waits.
+  public func deleteAll() async throws(KeychainError) {
+    try await CallThreads.shared.run { () throws(KeychainError) in try deleteAll() }
+  }
+
   /// Whether there is an item of an account, without holding up other tasks.
   ///
   /// - Parameter account: Whose.

@@ -146,6 +146,17 @@ public struct Keychain: Sendable {
     try KeychainError.check(calls.delete(terms(account: account) as CFDictionary))
   }
 
+  /// Deletes all items of this service, locked or not, in the groups that this value looks in. Nobody is asked.
+  ///
+  /// Where there is none, nothing happens. It is not one step: when it throws, some items may be gone.
+  ///
+  /// - Throws: ``KeychainError/notAvailable``, ``KeychainError/locked`` before the first login for items of other programs, or
+  ///   what else there is.
+  public func deleteAll() throws(KeychainError) {
+    let status = calls.delete(terms() as CFDictionary)
+    if status != errSecItemNotFound { try KeychainError.check(status) }
+  }
+
   /// Whether there is an item of an account, locked or not. Nobody is asked.
   ///
   /// - Parameter account: Whose.

@@ -6,8 +6,9 @@ package struct ItemQuery: Sendable {
   /// What a query is for: calls differ in what they take.
   enum Purpose {
     case copying
-    /// Updates and deletions act on all that match: they take no limit.
+    /// Updates act on all that match: they take no limit.
     case updating
+    /// So do deletions. They accept the limit that says just this, as code for a Mac passes it.
     case deleting
   }
 
@@ -41,7 +42,7 @@ package struct ItemQuery: Sendable {
     switch purpose {
     case .copying: break
     case .updating: guard terms.limit == nil, terms.returned.isEmpty else { throw .parameter }
-    case .deleting: guard terms.limit == nil else { throw .parameter }
+    case .deleting: guard terms.limit == nil || terms.limit == .all else { throw .parameter }
     }
     if terms.reference != nil {
       let names = terms.attributes.isEmpty && terms.accessible == nil && terms.accessGroup == nil

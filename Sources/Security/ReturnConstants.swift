@@ -24,8 +24,8 @@ public nonisolated(unsafe) let kSecValueRef: CFString = "v_Ref"
 /// A persistent reference as a search term. It goes with no attribute.
 public nonisolated(unsafe) let kSecValuePersistentRef: CFString = "v_PersistentRef"
 
-/// How many items a search returns: ``kSecMatchLimitOne``, ``kSecMatchLimitAll`` or a number. Updates and deletions take
-/// none: they act on all that match.
+/// How many items a search returns: ``kSecMatchLimitOne``, ``kSecMatchLimitAll`` or a number. Updates and deletions act on
+/// all that match: an update accepts no limit, a deletion ``kSecMatchLimitAll``.
 public nonisolated(unsafe) let kSecMatchLimit: CFString = "m_Limit"
 
 /// One item, not in an array. The default.

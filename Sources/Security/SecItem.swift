@@ -61,7 +61,8 @@ public func SecItemUpdate(_ query: CFDictionary, _ attributesToUpdate: CFDiction
 /// Before the first login an item shows only what it was searched by: a query that says more is `errSecInteractionNotAllowed`
 /// then, as is one for items of other programs.
 ///
-/// - Parameter query: The class and attributes of the items. It takes no limit.
+/// - Parameter query: The class and attributes of the items. Of limits it accepts ``kSecMatchLimitAll`` alone, which changes
+///   nothing.
 /// - Returns: `errSecSuccess`; `errSecItemNotFound` where nothing matches.
 @discardableResult
 public func SecItemDelete(_ query: CFDictionary) -> OSStatus {

@@ -46,6 +46,20 @@ struct KeychainTests {
     #expect(try vault.keychain("mail", group: "TEAM.shared").accounts() == ["anna"])
   }
 
+  @Test("All items of a service and no others are deleted, and nothing is no error")
+  func deleteAll() throws {
+    let mail = vault.keychain("mail")
+    try mail.deleteAll()
+    for account in ["anna", "berta", ""] { try mail.set("x", for: account) }
+    try vault.keychain("chat").set("y", for: "anna")
+    vault.add([kSecAttrService: "mail", kSecAttrAccount: "clara", kSecAttrAccessGroup: "TEAM.shared"])
+    try vault.keychain("mail", group: "TEAM.shared").deleteAll()
+    #expect(try Set(mail.accounts()) == ["anna", "berta", ""])
+    try mail.deleteAll()
+    #expect(try mail.accounts().isEmpty)
+    #expect(try vault.keychain("chat").getString("anna") == "y")
+  }
+
   @Test("A new item gets the keychain's class or the call's; one that is there keeps its own until another is named")
   func accessibility() throws {
     let keychain = vault.keychain(accessibility: .afterFirstUnlock)

@@ -100,13 +100,13 @@ struct QueryTests {
         [kSecAttrAccessible: kSecAttrAccessibleAlways, kSecAttrAccessControl: control([]) as Any]) == errSecParam)
   }
 
-  @Test("Updates and deletions take no limit, and updates return nothing")
+  @Test("Updates take no limit, deletions that of all alone, and updates return nothing")
   func limits() {
     #expect(keychain.add(Keychain.password()) == errSecSuccess)
     for limit in [kSecMatchLimitOne, kSecMatchLimitAll, 3 as NSNumber] as [Any] {
       let query = Keychain.password("anna", [kSecMatchLimit: limit])
-      #expect(keychain.delete(query) == errSecParam)
       #expect(keychain.update(query, [kSecAttrLabel: "x"]) == errSecParam)
+      if limit as? CFString != kSecMatchLimitAll { #expect(keychain.delete(query) == errSecParam) }
       #expect(keychain.status(query) == errSecSuccess)
     }
     for key in [kSecReturnData, kSecReturnAttributes, kSecReturnRef, kSecReturnPersistentRef] {
@@ -114,6 +114,10 @@ struct QueryTests {
       #expect(keychain.update(Keychain.password("anna", [key: false]), [kSecAttrLabel: "x"]) == errSecSuccess)
     }
     #expect(keychain.delete(Keychain.password("anna", [kSecReturnData: true])) == errSecSuccess)
+    for account in ["anna", "berta"] { #expect(keychain.add(Keychain.password(account)) == errSecSuccess) }
+    let all: [CFString: Any] = [kSecClass: kSecClassGenericPassword, kSecMatchLimit: kSecMatchLimitAll]
+    #expect(keychain.delete(all) == errSecSuccess)
+    #expect(keychain.delete(all) == errSecItemNotFound)
   }
 
   @Test("What an update sets is attributes and the secret alone")
