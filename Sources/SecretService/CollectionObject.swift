@@ -71,8 +71,8 @@ extension SecretService {
     let place = try collection(at: call.path)
     guard case .vault(let id) = place else { throw .notSupported("the session collection cannot be deleted") }
     try BusError.vault { () throws(VaultError) in try vault.deleteCollection(id) }
-    call.reply { (out: inout MessageWriter) throws(BusError) in try out.appendObjectPath(ObjectPath.none) }
     emit(ObjectPath.root, Self.serviceName, "CollectionDeleted", place.path)
+    call.reply { (out: inout MessageWriter) throws(BusError) in try out.appendObjectPath(ObjectPath.none) }
     try? bus.emitPropertiesChanged(path: ObjectPath.root, interface: Self.serviceName, names: ["Collections"])
     promptQueue.stateChanged()
   }

@@ -105,8 +105,8 @@ extension SecretService {
     let item = try item(at: call.path)
     let vault = holder(item.collection).vault
     try BusError.vault { () throws(VaultError) in try vault.deleteItem(item.id) }
-    call.reply { (out: inout MessageWriter) throws(BusError) in try out.appendObjectPath(ObjectPath.none) }
     contentsChanged(item, "ItemDeleted")
+    call.reply { (out: inout MessageWriter) throws(BusError) in try out.appendObjectPath(ObjectPath.none) }
     // Whoever is asked for it would answer in vain.
     promptQueue.stateChanged()
   }
@@ -128,7 +128,7 @@ extension SecretService {
     try BusError.vault { () throws(VaultError) in
       try vault.setSecret(ofItem: item.id, received.value.bytes, contentType: received.contentType, granted: granted)
     }
-    call.reply()
     itemChanged(item, properties: ["Modified"])
+    call.reply()
   }
 }

@@ -290,10 +290,10 @@ extension SecretService {
       try vault.write(
         updates, secret: received.value.bytes, contentType: received.contentType, granted: granted)
     }
-    call.reply()
     for change in changes {
       if let accessibility = change.update.accessibility { warnIfDeprecated(accessibility, of: change.item) }
       itemChanged(change.item, properties: change.properties)
     }
+    call.reply()
   }
 }

@@ -1,7 +1,8 @@
 import Systemd
 import Vault
 
-/// What clients are told without having asked.
+/// What clients are told without having asked. Of what a call creates, changes or deletes they are told before its caller has
+/// the reply, as by gnome-keyring.
 extension SecretService {
   func emit(_ path: String, _ interface: String, _ member: String, _ object: String) {
     try? bus.emitSignal(

@@ -117,16 +117,15 @@ extension SecretService {
       if let label {
         try BusError.vault { () throws(VaultError) in try vault.setLabel(ofCollection: id, label) }
       }
-      answer(call, with: present)
       if label != nil { collectionChanged(present, properties: ["Label", "Modified"]) }
-      return
+      return answer(call, with: present)
     }
     guard alias != Self.portalAlias else { throw .notSupported("the alias portal is made by Latchkey") }
     let made = try BusError.vault { () throws(VaultError) -> CollectionPlace in
       .vault(try vault.createCollection(label: label ?? "", alias: alias.isEmpty ? nil : alias))
     }
-    answer(call, with: made)
     collectionAdded(made)
+    answer(call, with: made)
   }
 
   /// The collection that an alias names; nil for none.

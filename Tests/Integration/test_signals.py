@@ -1,6 +1,7 @@
 """What clients are told, and what they may set."""
 
 import pytest
+from clients import script
 from peer import COLLECTION, ITEM, LOGIN, ROOT, SERVICE, SESSION_COLLECTION, Failure
 from session import wait_until
 
@@ -59,6 +60,63 @@ def test_collections_are_told(open_peer):
     peer.signals.clear()
     peer.call(made, COLLECTION, "Delete")
     assert made not in peer.wait_for_property("Collections", ROOT)
+
+
+def test_signals_come_before_the_reply(session, peer):
+    """As from gnome-keyring, for all that a call creates, changes or deletes."""
+    told = script(
+        session,
+        """
+from jeepney import *
+from jeepney.io.blocking import open_dbus_connection
+NAME, ROOT, SECRET = "org.freedesktop.secrets", "/org/freedesktop/secrets", "org.freedesktop.Secret."
+bus = open_dbus_connection("SESSION")
+bus.send_and_get_reply(message_bus.AddMatch(MatchRule(type="signal", sender=NAME)))
+members = {"Item" + end for end in ("Created", "Changed", "Deleted")}
+# Not CollectionChanged: of contents it comes a moment later, once for many changes.
+members |= {"CollectionCreated", "CollectionDeleted"}
+order = []
+def send(path, interface, method, signature=None, *body):
+    # What comes up to the answer, and whether it does.
+    serial = next(bus.outgoing_serial)
+    address = DBusAddress(path, bus_name=NAME, interface=interface)
+    bus.send(new_method_call(address, method, signature, body), serial=serial)
+    while True:
+        message = bus.receive(timeout=10)
+        fields = message.header.fields
+        if fields.get(HeaderFields.reply_serial) == serial:
+            return message.body
+        if fields.get(HeaderFields.member) in members:
+            order.append(fields[HeaderFields.member])
+def call(name, *arguments):
+    order.clear()
+    body = send(*arguments)
+    before = len(order)
+    send("/", "org.freedesktop.DBus.Peer", "Ping")
+    told[name] = [order[:before], order[before:]]
+    return body
+session = send(ROOT, SECRET + "Service", "OpenSession", "sv", "plain", ("s", ""))[1]
+secret = (session, b"", b"x", "text/plain")
+new = {SECRET + "Item.Attributes": ("a{ss}", {"signals": "order"})}
+made = call("collection made", ROOT, SECRET + "Service", "CreateCollection", "a{sv}s", {}, "")[0]
+create = (made, SECRET + "Collection", "CreateItem", "a{sv}(oayays)b", new, secret, True)
+item = call("made", *create)[0]
+call("replaced", *create)
+call("set", item, SECRET + "Item", "SetSecret", "(oayays)", secret)
+call("renamed", item, "org.freedesktop.DBus.Properties", "Set", "ssv", SECRET + "Item", "Label", ("s", "new"))
+call("deleted", item, SECRET + "Item", "Delete")
+call("collection deleted", made, SECRET + "Collection", "Delete")
+""",
+    )
+    assert told == {
+        "collection made": [["CollectionCreated"], []],
+        "made": [["ItemCreated"], []],
+        "replaced": [["ItemChanged"], []],
+        "set": [["ItemChanged"], []],
+        "renamed": [["ItemChanged"], []],
+        "deleted": [["ItemDeleted"], []],
+        "collection deleted": [["CollectionDeleted"], []],
+    }
 
 
 def test_the_end_of_the_session_collection_is_told(session, peer):
