@@ -152,7 +152,7 @@ extension BusError {
   public var isLocked: Bool { name == BusError.lockedName }
   /// The name of that error.
   public static let lockedName = "org.freedesktop.Secret.Error.IsLocked"
-  /// Whether there is nothing at the path; below a collection that is not there, the bus layer says so.
+  /// Whether nothing is at the path. Other providers leave the answer to their bus layer.
   public var isNoSuchObject: Bool {
     name == "org.freedesktop.Secret.Error.NoSuchObject" || isStandard("UnknownObject")
   }

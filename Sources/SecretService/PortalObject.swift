@@ -58,8 +58,8 @@ extension SecretService {
     do throws(PosixError) { outlet = try Outlet(FileDescriptor(owning: passed)) } catch {
       throw .invalidArguments("a secret is written to a pipe of the user's, or to a socket of this machine")
     }
-    guard key.handle.hasPrefix(PortalRequest.prefix + "/") else {
-      throw .invalidArguments("a handle is below \(PortalRequest.prefix)")
+    guard PortalRequest.isHandle(key.handle) else {
+      throw .invalidArguments("the handle is the path of another object of this service")
     }
     guard portalRequests[key] == nil else { throw .alreadyExists("that handle is in use") }
     guard PortalRequest.isApplicationID(application) else { throw .invalidArguments("that is no application id") }

@@ -7,9 +7,14 @@ import Vault
 /// One application's call for its secret, until it is answered. It belongs to whoever called, which is the portals'
 /// frontend, and ends with it.
 final class PortalRequest {
-  /// The object that the frontend calls, and above the handles of its requests.
+  /// The object that the frontend calls.
   static let portal = "/org/freedesktop/portal/desktop"
-  static let prefix = portal + "/request"
+
+  /// Whether a path can be a request's: any that is no object of this service, wherever the frontend keeps its own.
+  static func isHandle(_ path: String) -> Bool {
+    path != ObjectPath.none && path != portal && path != VaultObject.path && path != ObjectPath.root
+      && !path.hasPrefix(ObjectPath.root + "/")
+  }
 
   /// The frontend chooses the handle; so may others, without being in the way of its requests.
   struct Key: Hashable {

@@ -82,10 +82,11 @@ public final class SecretService {
       try bus.export(promptInterface, below: ObjectPath.prompts) { [unowned self] in prompts[$0] != nil },
       try bus.export(toldPromptInterface, below: ObjectPath.prompts) { [unowned self] in prompts[$0] != nil },
       try bus.export(portalInterface, below: PortalRequest.portal) { $0 == PortalRequest.portal },
-      try bus.export(portalRequestInterface, below: PortalRequest.prefix) { [unowned self] path in
+      try bus.export(portalRequestInterface, below: "/") { [unowned self] path in
         portalRequests.keys.contains { $0.handle == path }
       },
     ]
+    slots += try refuseAbsentObjects()
     for prefix in [ObjectPath.collections, ObjectPath.aliases] {
       slots.append(
         try bus.export(collection, below: prefix) { [unowned self] path in
@@ -131,7 +132,7 @@ public final class SecretService {
 
   /// Whether the collection is there. While there is no vault, or it cannot be read, the two names that every client
   /// knows answer as well: with the reason, instead of an error that makes clients create a collection.
-  private func exists(_ name: ObjectPath.CollectionName) -> Bool {
+  func exists(_ name: ObjectPath.CollectionName) -> Bool {
     switch name {
     case .session: return true
     case .alias("session"): return true

@@ -20,7 +20,7 @@ public final class VaultObject {
     }
   }
 
-  private static let path = "/org/latchkey/vault"
+  static let path = "/org/latchkey/vault"
   private static let interface = "org.latchkey.Vault"
 
   private let bus: Bus

@@ -143,7 +143,7 @@ public struct ObjectInterface {
 
 extension Bus {
   /// Offers an interface at `prefix` and every path below it for which `exists` says yes. Calls for other paths are
-  /// answered with `UnknownObject`. A more specific prefix is asked first.
+  /// answered with `UnknownObject`, or as ``refuseCalls(below:with:)`` says. A more specific prefix is asked first.
   ///
   /// `exists` is asked several times a call; it should be a look into a dictionary. Throws EINVAL when the
   /// declaration is wrong: an invalid name or type, an argument of several types, flags that exclude each other.

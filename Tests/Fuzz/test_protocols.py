@@ -22,7 +22,7 @@ FREEDESKTOP, SECRET = "org.freedesktop.DBus.Error.", "org.freedesktop.Secret.Err
 ALLOWED = {SECRET + name for name in ("IsLocked", "NoSession", "NoSuchObject", "AlreadyExists")} | {
     FREEDESKTOP + name
     for name in (
-        "InvalidArgs", "UnknownMethod", "UnknownObject", "UnknownInterface", "UnknownProperty", "PropertyReadOnly",
+        "InvalidArgs", "UnknownMethod", "UnknownInterface", "UnknownProperty", "PropertyReadOnly",
         "AccessDenied", "NotSupported", "LimitsExceeded",
     )
 } | {DUPLICATE}  # fmt: skip

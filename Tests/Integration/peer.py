@@ -28,7 +28,7 @@ NOT_SUPPORTED = "org.freedesktop.DBus.Error.NotSupported"
 # Nothing may make a client wait.
 LIMIT = 10.0
 # What clients take for "there is no such object".
-ABSENT = {NO_SUCH_OBJECT, "org.freedesktop.DBus.Error.UnknownObject", "org.freedesktop.DBus.Error.UnknownMethod"}
+ABSENT = {NO_SUCH_OBJECT, "org.freedesktop.DBus.Error.UnknownMethod"}
 
 
 class Failure(Exception):

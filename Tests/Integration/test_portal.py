@@ -248,6 +248,18 @@ def test_close(session):
     other.close()
 
 
+def test_handles_elsewhere(session):
+    """The frontend keeps its requests where it likes."""
+    peer = Peer(session)
+    requests = [Retrieval(peer, ONE, handle=handle) for handle in (f"{PORTAL}/request", "/org/example/request/1")]
+    assert all(request.exists() for request in requests)
+    requests[0].close()
+    assert requests[0].wait() == CANCELLED and not requests[0].exists()
+    assert session.login().returncode == 0
+    assert len(requests[1].secret()) == 64 and not requests[1].exists()
+    peer.close()
+
+
 def test_callers_that_are_gone(session):
     peer, other = Peer(session), Peer(session)
     gone, unread = Retrieval(other, ONE), Retrieval(peer, TWO)
@@ -307,7 +319,7 @@ def test_what_is_refused(session, peer):
         request.wait()
         assert request.failure == INVALID, application
         assert request.read() == b""
-    for handle in ("/", PORTAL, f"{PORTAL}/request", ROOT + "/prompt/1"):
+    for handle in ("/", PORTAL, ROOT, ROOT + "/prompt/1", "/org/latchkey/vault"):
         request = Retrieval(peer, ONE, handle=handle)
         request.wait()
         assert request.failure == INVALID, handle
