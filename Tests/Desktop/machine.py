@@ -11,12 +11,17 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
 import pexpect
 
 REPOSITORY = Path(__file__).resolve().parents[2]
+sys.path.append(str(REPOSITORY / "Tests/Integration"))
+
+from pace import Limit, seconds  # noqa: E402
+
 INSIDE = Path(__file__).resolve().parent / "inside"
 NAME = "latchkey-desktop"
 CLEAN = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "TERM": "dumb", "LANG": "C.UTF-8"}
@@ -34,10 +39,10 @@ class Unavailable(Exception):
 
 def eventually(true, timeout=10.0, what="the condition"):
     """Waits until `true()` is, and returns what it returned."""
-    deadline = time.monotonic() + timeout
+    limit = Limit(timeout)
     while not (value := true()):
-        if time.monotonic() > deadline:
-            raise AssertionError(f"{what} did not come about within {timeout} s")
+        if limit.is_over:
+            raise AssertionError(f"{what} did not come about within {limit.seconds:.0f} s")
         time.sleep(0.05)
     return value
 
@@ -140,7 +145,7 @@ class Machine:
             "--resolv-conf=bind-host", "--pipe", "env", "DEBIAN_FRONTEND=noninteractive", *command,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
         )  # fmt: skip
-        output, _ = process.communicate(timeout=600)
+        output, _ = process.communicate(timeout=seconds(600))
         if process.returncode != 0:
             raise AssertionError(f"{' '.join(command)} ended with {process.returncode}:\n{output}")
         return output
@@ -236,7 +241,7 @@ class Machine:
     def _run(self, unit, command, input, timeout, check):
         stdin = {"input": input} if input is not None else {"stdin": subprocess.DEVNULL}
         done = subprocess.run(
-            [*unit, *map(str, command)], env=CLEAN, capture_output=True, text=True, timeout=timeout, **stdin
+            [*unit, *map(str, command)], env=CLEAN, capture_output=True, text=True, timeout=seconds(timeout), **stdin
         )
         if check and done.returncode != 0:
             raise AssertionError(f"{command} ended with {done.returncode}:\n{done.stdout}{done.stderr}")
@@ -248,7 +253,7 @@ class Machine:
         # It hangs up when its terminal goes, whoever ignores that for the tests (nohup).
         hang_up = lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL)
         return pexpect.spawn(
-            run, arguments, env=CLEAN, encoding="utf-8", timeout=60, dimensions=(50, 400), preexec_fn=hang_up)
+            run, arguments, env=CLEAN, encoding="utf-8", timeout=seconds(60), dimensions=(50, 400), preexec_fn=hang_up)
 
     def path(self, inside):
         """A file of the running machine, as seen from here."""

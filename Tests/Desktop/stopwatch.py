@@ -4,6 +4,7 @@ import re
 from collections import defaultdict
 
 from account import TOOLS
+from pace import seconds
 
 # pam/README.md: authenticate and open_session of one login together, and a close_session.
 LOGIN, LOGOUT = 3.0, 1.0
@@ -56,7 +57,7 @@ class Stopwatch:
         spans = self.spans()
         assert spans, "nobody logged in"
         for who, calls in spans.items():
-            login = sum(seconds for kind, seconds in calls if kind != "close_session")
-            assert login < LOGIN + MARGIN, (who, calls)
-            for kind, seconds in calls:
-                assert kind != "close_session" or seconds < LOGOUT + MARGIN, (who, calls)
+            login = sum(span for kind, span in calls if kind != "close_session")
+            assert login < LOGIN + seconds(MARGIN), (who, calls)
+            for kind, span in calls:
+                assert kind != "close_session" or span < LOGOUT + seconds(MARGIN), (who, calls)

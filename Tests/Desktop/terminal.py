@@ -6,6 +6,7 @@ import subprocess
 import pexpect
 
 from machine import eventually
+from pace import seconds
 
 PROMPT = "@@> "
 
@@ -44,7 +45,7 @@ class Terminal:
 
     def expect(self, pattern, timeout=60):
         """Waits for output."""
-        self.terminal.expect(pattern, timeout=timeout)
+        self.terminal.expect(pattern, timeout=seconds(timeout))
 
     def send(self, line):
         """Types a line to the running command."""
@@ -52,7 +53,7 @@ class Terminal:
 
     def finish(self, timeout=60):
         """Waits for the running command's end; its output and status."""
-        self.terminal.expect(PROMPT, timeout=timeout)
+        self.terminal.expect(PROMPT, timeout=seconds(timeout))
         output = self.terminal.before.replace("\r", "")
         self.terminal.sendline("echo rc''=$?")
         self.terminal.expect(r"rc=(\d+)\s")
@@ -74,7 +75,7 @@ class Terminal:
             return
         self.terminal.sendline("exit")
         try:
-            self.terminal.expect(pexpect.EOF, timeout=30)
+            self.terminal.expect(pexpect.EOF, timeout=seconds(30))
         finally:
             self.terminal.close(force=True)
         if self.session:
@@ -87,13 +88,13 @@ class Terminal:
         """Stores an item with secret-tool; `accessible` names its class."""
         pairs = " ".join(f"{name} {value}" for name, value in attributes.items())
         kind = f" latchkey:accessible {accessible}" if accessible else ""
-        return self.run(f"printf %s '{secret}' | timeout 20 secret-tool store --label=test {pairs}{kind}")
+        return self.run(f"printf %s '{secret}' | timeout {seconds(20)} secret-tool store --label=test {pairs}{kind}")
 
     def lookup(self, **attributes):
         """The secret that secret-tool prints, or None where it ends with an error or prints nothing."""
         pairs = " ".join(f"{name} {value}" for name, value in attributes.items())
         # Through a pipe: on a terminal, secret-tool adds a newline.
-        done = self.run(f"(set -o pipefail; timeout 20 secret-tool lookup {pairs} 2>/dev/null | cat)", check=False)
+        done = self.run(f"(set -o pipefail; timeout {seconds(20)} secret-tool lookup {pairs} 2>/dev/null | cat)", check=False)
         return done.stdout if done.returncode == 0 and done.stdout else None
 
     def find(self, **attributes):

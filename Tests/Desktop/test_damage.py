@@ -5,6 +5,7 @@ import re
 import sqlite3
 
 import pytest
+from pace import seconds
 
 
 def truncated(_, content):
@@ -61,13 +62,13 @@ def test_damaged_file(alice, name, damage):
     before = checksum(file)
 
     with alice.login() as session:
-        refused = session.run("timeout 20 secret-tool lookup app big 2>&1 >/dev/null", check=False)
+        refused = session.run(f"timeout {seconds(20)} secret-tool lookup app big 2>&1 >/dev/null", check=False)
         assert refused.returncode not in (0, 124)
         assert refused.stdout.strip() != "", "an error, and not just nothing found"
         assert session.lookup(app="big") is None
         found = session.find(app="big")
         assert "error" in found or [item for item in found["items"].values() if "error" in item], found
-        stored = session.run("printf %s new | timeout 20 secret-tool store --label=test app big", check=False)
+        stored = session.run(f"printf %s new | timeout {seconds(20)} secret-tool store --label=test app big", check=False)
         assert stored.returncode != 0 or damage is flipped
         assert any(re.search(rf"\b{re.escape(name)}\b", problem) for problem in session.status()["problems"])
         assert name in session.run("latchkey status", check=False).stdout

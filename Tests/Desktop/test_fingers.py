@@ -6,6 +6,7 @@ import socket
 
 import pytest
 from machine import eventually
+from pace import seconds
 
 STATE = "/var/lib/fprint"
 SOCKET = f"{STATE}/reader"
@@ -34,7 +35,7 @@ class Reader:
         def laid():
             try:
                 with socket.socket(socket.AF_UNIX) as finger:
-                    finger.settimeout(5)
+                    finger.settimeout(seconds(5))
                     finger.connect(str(self.machine.path(SOCKET)))
                     finger.sendall(f"SCAN {print_of}".encode())
                     # It is closed when it was read.
@@ -101,7 +102,7 @@ def session(machine, reader, alice):
 
 def add(session, app, require, check=True):
     return session.run(
-        f"printf %s 'secret of {app}' | timeout 20 secret-tool store --label='The {app}' app {app} "
+        f"printf %s 'secret of {app}' | timeout {seconds(20)} secret-tool store --label='The {app}' app {app} "
         f"latchkey:require {require}", check=check)
 
 

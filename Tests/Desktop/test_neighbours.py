@@ -6,6 +6,7 @@ import pytest
 from account import Account
 from conftest import or_skip
 from machine import Machine, eventually, make
+from pace import seconds
 
 GNOME_KEYRING = ("gnome-keyring", "libpam-gnome-keyring")
 OWNER = "busctl --user status org.freedesktop.secrets | sed -n 's/^Comm=//p'"
@@ -67,9 +68,9 @@ def test_a_name_that_is_taken_is_one_message_and_no_loop(alice):
         cursor = alice.machine.cursor()
         session.run("gnome-keyring-daemon --foreground --components=secrets >/dev/null 2>&1 &")
         eventually(lambda: session.run(OWNER, check=False).stdout.strip().startswith("gnome-keyring"), what="the name")
-        session.run("timeout 20 latchkey status", check=False)  # starts the daemon by its socket
+        session.run(f"timeout {seconds(20)} latchkey status", check=False)  # starts the daemon by its socket
         daemon = alice.daemon()
-        session.run("sleep 5; timeout 20 latchkey status", check=False)
+        session.run(f"sleep 5; timeout {seconds(20)} latchkey status", check=False)
         lines = alice.machine.journal(cursor, "latchkeyd").splitlines()
         assert len([line for line in lines if "org.freedesktop.secrets" in line]) == 1, lines
         # Had it ended, the connection that waits at its socket would start it again and again; and an activation by

@@ -11,6 +11,7 @@ import textwrap
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from pace import seconds
 from peer import LIMIT, LOGIN, NOTHING, ROOT, SERVICE, Peer
 from session import wait_until
 
@@ -149,7 +150,7 @@ class Conversation:
 
     def told(self):
         """What it has told up to its next pause, or its end."""
-        assert select.select([self._process.stdout], [], [], LIMIT)[0], "the client does not go on"
+        assert select.select([self._process.stdout], [], [], seconds(LIMIT))[0], "the client does not go on"
         return json.loads(self._process.stdout.readline())
 
     def go_on(self):

@@ -6,6 +6,7 @@ import time
 
 import pytest
 from display import Display
+from pace import seconds
 from peer import Peer
 from session import BUS, is_alive, wait_until
 
@@ -44,7 +45,7 @@ class Dialog:
 
     def close(self):
         self._monitor.terminate()
-        self._monitor.wait(10)
+        self._monitor.wait(seconds(10))
         self.display.close()
 
     @property
@@ -173,7 +174,7 @@ class Tool:
 
     def end(self):
         """What it printed, and how it ended."""
-        output, _ = self._process.communicate(timeout=PATIENCE)
+        output, _ = self._process.communicate(timeout=seconds(PATIENCE))
         return output, self._process.returncode
 
 

@@ -8,6 +8,7 @@ import tempfile
 import zlib
 
 import pytest
+from pace import seconds
 
 
 class Display:
@@ -35,7 +36,7 @@ class Display:
         """Ends the server, and with it every program that has a window."""
         self._session.environment.pop("DISPLAY", None)
         self._server.terminate()
-        self._server.wait(10)
+        self._server.wait(seconds(10))
 
     def press(self, *keys):
         """Presses keys, as xdotool names them, in the window that has the focus."""

@@ -5,6 +5,7 @@ import urllib.parse
 from typing import NamedTuple
 
 from gi.repository import Gio, GLib
+from pace import Limit
 from peer import ITEM, LIMIT, NOTHING, PROMPT, ROOT, SECRETS, Failure, attributes_of, octets
 
 KEYCHAIN, TOLD_PROMPT = "org.latchkey.Keychain", "org.latchkey.Prompt"
@@ -127,9 +128,9 @@ class ToldPrompt:
 
     def end(self, limit=3 * LIMIT):
         """Waits until it is completed: how it ended."""
-        end = time.monotonic() + limit
+        patience = Limit(limit)
         while self.dismissed is None:
-            assert time.monotonic() < end, "the prompt does not complete"
+            assert not patience.is_over, "the prompt does not complete"
             self.peer.listen(0.01)
         for subscription in self._subscriptions:
             self.peer.bus.signal_unsubscribe(subscription)

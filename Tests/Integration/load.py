@@ -12,6 +12,7 @@ import time
 from archive import DONE, PARTLY, PASSPHRASE
 from backupreader import Backup
 from clients import CLASS, CLASSES
+from pace import seconds
 from peer import ITEM, NO_SESSION, Failure, Peer
 from restoring import Restoring
 
@@ -208,7 +209,7 @@ class Load:
         self.session.kill()
         stop.set()
         for thread in threads:
-            thread.join(60)
+            thread.join(seconds(60))
             assert not thread.is_alive(), "a client hangs"
         for peer in peers:
             peer.close()

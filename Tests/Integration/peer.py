@@ -6,6 +6,7 @@ import time
 from xml.etree import ElementTree
 
 from gi.repository import Gio, GLib
+from pace import Limit, seconds
 
 SECRETS = "org.freedesktop.secrets"
 ROOT = "/org/freedesktop/secrets"
@@ -92,7 +93,7 @@ class Peer:
         began = time.monotonic()
         try:
             return self.bus.call_sync(
-                SECRETS, path, interface, method, parameters, None, Gio.DBusCallFlags.NONE, int(LIMIT * 1000), None
+                SECRETS, path, interface, method, parameters, None, Gio.DBusCallFlags.NONE, int(seconds(LIMIT) * 1000), None
             )
         except GLib.Error as error:
             name = Gio.DBusError.get_remote_error(error)
@@ -141,12 +142,12 @@ class Peer:
 
     def wait_for(self, condition, what):
         """The first signal that fits; what was heard before counts."""
-        end = time.monotonic() + LIMIT
-        while time.monotonic() < end:
+        limit = Limit(LIMIT)
+        while not limit.is_over:
             for signal in self.listen(0.02):
                 if condition(signal):
                     return signal
-        raise AssertionError(f"no {what} in {LIMIT} s, but {self.signals}")
+        raise AssertionError(f"no {what} in {limit.seconds:.0f} s, but {self.signals}")
 
     def wait_for_member(self, member, path=None):
         return self.wait_for(lambda signal: signal[2] == member and path in (None, signal[0]), member)[3]
@@ -256,9 +257,9 @@ class Peer:
         )
         try:
             self.call(path, PROMPT, "Prompt", "(s)", "")
-            end = time.monotonic() + LIMIT
+            limit = Limit(LIMIT)
             while not results:
-                assert time.monotonic() < end, "the prompt does not complete"
+                assert not limit.is_over, "the prompt does not complete"
                 self.listen(0.01)
         finally:
             self.bus.signal_unsubscribe(subscription)

@@ -7,6 +7,7 @@ import select
 import pytest
 from gi.repository import Gio, GLib
 
+from pace import seconds
 from peer import (
     ABSENT,
     LIMIT,
@@ -89,7 +90,7 @@ class Retrieval:
         received = b""
         with os.fdopen(self.reading, "rb", buffering=0) as pipe:
             while True:
-                assert select.select([pipe], [], [], LIMIT)[0], "somebody holds the other end"
+                assert select.select([pipe], [], [], seconds(LIMIT))[0], "somebody holds the other end"
                 part = pipe.read(65536)
                 if not part:
                     return received

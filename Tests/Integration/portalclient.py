@@ -11,6 +11,7 @@ import sys
 
 from jeepney import DBusAddress, HeaderFields, MatchRule, MessageType, message_bus, new_method_call
 from jeepney.io.blocking import Proxy, open_dbus_connection
+from pace import seconds
 
 FRONTEND = "org.freedesktop.portal.Desktop"
 REQUEST = "org.freedesktop.portal.Request"
@@ -28,7 +29,7 @@ def main():
     reading, writing = os.pipe()
     with bus.filter(rule) as responses:
         call = new_method_call(PORTAL, "RetrieveSecret", "ha{sv}", (writing, {"handle_token": ("s", token)}))
-        reply = bus.send_and_get_reply(call, timeout=30)
+        reply = bus.send_and_get_reply(call, timeout=seconds(30))
         os.close(writing)
         if reply.header.message_type == MessageType.error:
             sys.exit(f"{reply.header.fields[HeaderFields.error_name]}: {reply.body}")
@@ -36,11 +37,11 @@ def main():
         print(handle, flush=True)
         if sys.argv[1:] == ["close"]:
             sys.stdin.readline()
-            bus.send_and_get_reply(new_method_call(DBusAddress(handle, FRONTEND, REQUEST), "Close"), timeout=30)
+            bus.send_and_get_reply(new_method_call(DBusAddress(handle, FRONTEND, REQUEST), "Close"), timeout=seconds(30))
             secret = read_all(reading)
             print("closed", secret.hex(), flush=True)
             return
-        response, results = bus.recv_until_filtered(responses, timeout=100).body
+        response, results = bus.recv_until_filtered(responses, timeout=seconds(100)).body
     assert results == {}
     print(response, read_all(reading).hex(), flush=True)
 

@@ -9,6 +9,7 @@ import subprocess
 
 import packages
 import pytest
+from pace import seconds
 from session import REPOSITORY
 
 SUCCESS = 0
@@ -82,7 +83,7 @@ class Program:
         self._process.stdin.close()
         self._process.stdout.close()
         self._process.kill()
-        self._process.wait(10)
+        self._process.wait(seconds(10))
 
     def begin(self, call, **more):
         """Has it begin; `end` gives the answer."""
@@ -94,7 +95,7 @@ class Program:
         return not select.select([self._process.stdout], [], [], seconds)[0]
 
     def end(self):
-        assert not self.is_waiting(PATIENCE), "no answer"
+        assert not self.is_waiting(seconds(PATIENCE)), "no answer"
         answer = json.loads(self._process.stdout.readline())
         assert "mistake" not in answer, answer
         return answer

@@ -16,6 +16,7 @@ from cryptography.hazmat.primitives import padding
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from jeepney import DBusAddress, HeaderFields, MessageType, Properties, new_method_call, new_signal
 from jeepney.io.blocking import open_dbus_connection
+from pace import seconds
 
 NAME = "org.freedesktop.secrets"
 INTERFACE = "org.freedesktop.Secret"
@@ -43,7 +44,7 @@ class Client:
         return self._body(new_method_call(address, method, signature, body))
 
     def _body(self, message):
-        reply = self._bus.send_and_get_reply(message, timeout=60)
+        reply = self._bus.send_and_get_reply(message, timeout=seconds(60))
         if reply.header.message_type == MessageType.error:
             raise Refused(reply.header.fields[HeaderFields.error_name])
         return reply.body

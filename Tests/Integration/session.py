@@ -15,6 +15,7 @@ import time
 
 import pytest
 from founding import found
+from pace import Limit, seconds
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 BUS = ["--dest=org.freedesktop.DBus", "/org/freedesktop/DBus"]
@@ -52,7 +53,7 @@ class Session:
         """Ends the session and everything in it."""
         self._throwaway.stdin.close()
         self._throwaway.stdout.close()
-        self._throwaway.wait(30)
+        self._throwaway.wait(seconds(30))
 
     # Commands
 
@@ -68,7 +69,7 @@ class Session:
         options |= {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
         with self.start(*command, text=True, **options) as process:
             try:
-                stdout, stderr = process.communicate(input, timeout)
+                stdout, stderr = process.communicate(input, seconds(timeout))
             except BaseException:
                 process.kill()
                 raise
@@ -177,10 +178,10 @@ def is_alive(process):
 
 
 def wait_until(condition, what, patience=PATIENCE):
-    """Returns as soon as the condition holds; fails after `patience` seconds."""
-    end = time.monotonic() + patience
+    """Returns as soon as the condition holds; fails where it does not, on a quiet machine after `patience` seconds or more."""
+    limit = Limit(patience)
     while not condition():
-        assert time.monotonic() < end, f"waited {patience} s for {what}"
+        assert not limit.is_over, f"waited {limit.seconds:.0f} s for {what}"
         time.sleep(0.02)
 
 

@@ -13,6 +13,7 @@ import pytest
 from archive import DONE, FAILED, PASSPHRASE, backup, carry, counts, opened, other, restore  # noqa: F401 (a fixture)
 from backupreader import Backup
 from client import SecretClient
+from pace import Limit, seconds
 from session import is_alive, wait_until
 from test_prompts import Person
 
@@ -44,9 +45,9 @@ def written(session, name="b"):
 
 def at_once(condition, what):
     """As wait_until, for what may be over soon."""
-    end = time.monotonic() + 10
+    limit = Limit(10)
     while not condition():
-        assert time.monotonic() < end, what
+        assert not limit.is_over, what
 
 
 def test_many_items_and_a_large_one(stocked, other):
@@ -81,7 +82,7 @@ def test_a_signal_leaves_no_file(stocked, number):
     at_once(lambda: written(stocked, "s") > 200, "the first chunks")
     process.send_signal(number)
     process.stdin.close()
-    assert process.wait(10) == -number
+    assert process.wait(seconds(10)) == -number
     assert not (stocked.home / "s").exists() and not temporary(stocked, "s").exists()
 
 
@@ -95,7 +96,7 @@ def test_a_lock_leaves_no_file(stocked):
     assert temporary(stocked, "s").exists(), "it was not through yet"
     stocked.lock()
     process.send_signal(signal.SIGCONT)
-    _, errors = process.communicate(timeout=20)
+    _, errors = process.communicate(timeout=seconds(20))
     assert process.returncode == FAILED and "locked meanwhile" in errors
     assert not (stocked.home / "s").exists() and not temporary(stocked, "s").exists()
     assert stocked.locker().returncode == 0
@@ -113,7 +114,7 @@ def test_kill_at_any_point_leaves_the_old_backup(stocked):
         at_once(lambda: written(stocked, "k") > round * (1 << 20) or process.poll() is not None, "chunks")
         process.kill()
         process.stdin.close()
-        process.wait(10)
+        process.wait(seconds(10))
         content = (stocked.home / "k").read_bytes()
         seen.add(content == before)
         assert content == before or Backup(content, PASSPHRASE).items
@@ -136,7 +137,7 @@ def test_kill_of_the_daemon_in_a_restore(stocked, other):
         time.sleep(0.08 * len(outcomes))
         os.kill(daemon, signal.SIGKILL)
         process.stdin.close()
-        status = process.wait(20)
+        status = process.wait(seconds(20))
         wait_until(lambda: not is_alive(daemon), "the daemon's end")
         other.start_daemon()
         assert other.login().returncode == 0
@@ -163,7 +164,7 @@ def test_others_are_served_meanwhile(stocked):
             client.search(attributes={"n": "77"})
             served += 1
     process.stdin.close()
-    assert process.wait(20) == DONE and served > 0
+    assert process.wait(seconds(20)) == DONE and served > 0
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="setting another process's peak back needs root")

@@ -17,6 +17,7 @@ from disk import filled, small_disk
 from faults import FULL, KILL, STOP, FaultySession, QuickSession, everywhere
 from gi.repository import GLib
 from items import class_of
+from pace import seconds
 from peer import COLLECTION, ITEM, ROOT, SERVICE, Failure
 from restoring import Restoring
 from session import wait_until
@@ -220,7 +221,7 @@ def test_a_backup_whose_daemon_dies(bare):
             bare.kill()
             bare.faults.disarm()
             process.send_signal(signal.SIGCONT)
-            process.wait(20)
+            process.wait(seconds(20))
         content = file.read_bytes()
         assert content == b"the former one" and process.returncode != DONE or is_of(content)
         assert not (bare.home / ".b.latchkey-new").exists()

@@ -8,6 +8,7 @@ import struct
 
 import pytest
 from gi.repository import Gio, GLib
+from pace import seconds
 from peer import (
     COLLECTION,
     DEFAULT,
@@ -247,7 +248,7 @@ class Wire:
     def __init__(self, session):
         self.serial = 0
         self.socket = socket.socket(socket.AF_UNIX)
-        self.socket.settimeout(10)
+        self.socket.settimeout(seconds(10))
         with acting_as(session):
             self.socket.connect(str(session.root / "run/bus"))
             self.socket.sendall(b"\0AUTH EXTERNAL\r\n")

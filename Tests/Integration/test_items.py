@@ -13,6 +13,7 @@ from items import (
     DONE, FAILED, KEYS, NO_ITEM, PREFIX, class_of, content_type, fresh, latchkey, new_collection, place, started, the_item,
     told,
 )  # fmt: skip
+from pace import seconds
 from peer import COLLECTION, ITEM, LOGIN, ROOT, SERVICE
 
 MEBIBYTE = bytes(range(256)) * 4096
@@ -97,7 +98,7 @@ def test_pipes_that_do_not_block(session, open_peer):
         for at in range(0, len(MEBIBYTE), 65536):
             assert os.write(writing, MEBIBYTE[at : at + 65536]) == 65536
         os.close(writing)
-        process.communicate(timeout=30)
+        process.communicate(timeout=seconds(30))
     assert process.returncode == DONE and open_peer.read(the_item(open_peer, attributes)) == MEBIBYTE
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
@@ -343,7 +344,7 @@ def test_output_that_cannot_be_written(session, open_peer):
     for more in ([], ["--json", "--show"]):
         with open("/dev/full", "wb") as full:
             with started(session, "get", *more, *words, stdout=full, stderr=subprocess.PIPE) as process:
-                assert "could not be written" in process.communicate(timeout=30)[1].decode()
+                assert "could not be written" in process.communicate(timeout=seconds(30))[1].decode()
         assert process.returncode == FAILED
 
 

@@ -12,6 +12,7 @@ from gi.repository import Gio, GLib
 from items import (
     DONE, FAILED, NO_ITEM, NO_VAULT, class_of, fresh, latchkey, new_collection, place, the_item, told,
 )  # fmt: skip
+from pace import Limit, seconds
 from peer import ITEM, NOTHING, ROOT, SERVICE, acting_as
 from person import Person, ask_on_terminals
 from session import BUS, PATIENCE, wait_until
@@ -247,14 +248,14 @@ class Waiting:
 
     def heard(self, word):
         """Waits until a message of that kind went over the bus."""
-        end = time.monotonic() + PATIENCE
+        limit = Limit(PATIENCE)
         while word not in self.messages:
-            ready = select.select([self.monitor.stdout], [], [], max(end - time.monotonic(), 0))[0]
-            assert ready, f"no {word}, but {self.messages}"
-            self.messages += os.read(self.monitor.stdout.fileno(), 65536).decode()
+            if select.select([self.monitor.stdout], [], [], 0.1)[0]:
+                self.messages += os.read(self.monitor.stdout.fileno(), 65536).decode()
+            assert not limit.is_over, f"no {word}, but {self.messages}"
 
     def end(self):
-        out, err = self.process.communicate(timeout=20)
+        out, err = self.process.communicate(timeout=seconds(20))
         self.monitor.terminate()
         self.monitor.communicate()
         assert out == ""

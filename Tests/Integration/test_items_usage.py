@@ -9,6 +9,7 @@ import uuid
 
 import pytest
 from items import DONE, FAILED, KEYS, USAGE, fresh, latchkey, started, the_item
+from pace import seconds
 from person import Person
 from session import wait_until
 
@@ -68,7 +69,7 @@ def test_the_secret_is_seen_by_nobody(session, open_peer):
                     assert secret.encode() not in file.read()
             assert os.stat(f"/proc/{process.pid}/environ").st_uid == 0, "not dumpable: its files in /proc are root's"
             begin.close()
-            assert secret.encode() not in process.communicate(timeout=30)[0]
+            assert secret.encode() not in process.communicate(timeout=seconds(30))[0]
     assert process.returncode == DONE
     assert latchkey(session, "get", *words).stdout.decode() == secret
 

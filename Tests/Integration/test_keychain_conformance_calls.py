@@ -11,6 +11,7 @@ from conformance import (
     CANCELS, GIVES, LOCKED, MISTAKES, SCREEN, UNLOCKED, Has, Kept, Worlds, add, by, context, copy, delete, genp, inet,
     invalidated, row, rows, update, using,
 )
+from pace import seconds
 from peer import ITEM
 from program import (
     ALL, ATTRIBUTES, AUTH_FAILED, CANCELED, DATA, DUPLICATE, FAIL, MISSING_ENTITLEMENT, NOT_ALLOWED, NOT_AVAILABLE,
@@ -486,7 +487,7 @@ def no_daemon(world):
         nothing_there(world, bus.stdout.readline().strip())
     finally:
         bus.kill()
-        bus.wait(10)
+        bus.wait(seconds(10))
         bus.stdout.close()
 
 

@@ -12,6 +12,7 @@ from gi.repository import Gio, GLib
 from keychain import (
     ASKS, DUPLICATE, KEYCHAIN, LOCKED, READABLE, add, addition, find, properties, read, refused, update,
 )  # fmt: skip
+from pace import seconds
 from peer import (
     COLLECTION, INVALID, IS_LOCKED, ITEM, LIMIT, LOGIN, NO_SESSION, NO_SUCH_OBJECT, NOT_SUPPORTED, NOTHING, ROOT, SECRETS,
     SERVICE, SESSION_COLLECTION, Peer, attributes_of,
@@ -250,7 +251,7 @@ def test_twenty_clients_at_once(open_peer, shared_session):
             calls = [(peer, addition(peer, f"of {peer.name}", {**kind, "who": peer.name}, kind)) for peer in peers]
             for peer, arguments in calls:
                 peer.bus.call(
-                    SECRETS, ROOT, KEYCHAIN, "Add", arguments, None, Gio.DBusCallFlags.NONE, int(LIMIT * 1000), None, answered)
+                    SECRETS, ROOT, KEYCHAIN, "Add", arguments, None, Gio.DBusCallFlags.NONE, int(seconds(LIMIT) * 1000), None, answered)
             # Each of them has a time limit.
             while len(answers) < 20:
                 GLib.MainContext.default().iteration(True)

@@ -12,6 +12,7 @@ import pytest
 from client import SecretClient
 from faults import STOP, FaultySession
 from memory import scan_files
+from pace import seconds
 from peer import LOGIN
 from session import wait_until
 from test_control import (
@@ -120,7 +121,7 @@ def test_keys_on_their_way(moments):
 
         stopped(session, session.bring_keys, look_and_lock)
         with locking[0] as process:
-            assert process.wait(10) == 0
+            assert process.wait(seconds(10)) == 0
         assert session.status()["state"] == "locked"
         moments.check(there={"C", "device"}, gone={"A"})
         assert session.bring_keys(opens=False) == LIVE

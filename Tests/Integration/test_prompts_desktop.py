@@ -9,6 +9,7 @@ import pytest
 from clients import MAIL, MAIL_WORDS
 from dialog import PATIENCE, Tool, display, locker, screen  # noqa: F401
 from gi.repository import Gio, GLib
+from pace import Limit
 from peer import ABSENT, ACCESS_DENIED, COLLECTION, ITEM, LOGIN, NOTHING, PROMPT, ROOT, SECRETS, SERVICE, Peer
 from session import wait_until
 
@@ -251,8 +252,8 @@ class Late(Asked):
         self._subscribe()
 
     def is_told(self):
-        end = time.monotonic() + 3
-        while self.is_waiting and time.monotonic() < end:
+        limit = Limit(3)
+        while self.is_waiting and not limit.is_over:
             time.sleep(0.01)
         return not self.is_waiting
 

@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 
+from pace import seconds
 from session import REPOSITORY, Session, is_alive, wait_until
 
 THROWAWAY = REPOSITORY / "Tests/Session/throwaway"
@@ -95,7 +96,7 @@ def test_a_process_that_does_not_want_to_end_does(stage):
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         text=True,
-        timeout=30,
+        timeout=seconds(30),
     )
     assert done.returncode == 7
     assert not is_alive(int(done.stdout))

@@ -14,6 +14,7 @@ import json
 import gi
 gi.require_version("Secret", "1")
 from gi.repository import GLib, Secret
+from pace import seconds
 
 service = Secret.Service.get_sync(Secret.ServiceFlags.OPEN_SESSION | Secret.ServiceFlags.LOAD_COLLECTIONS, None)
 [login] = [each for each in service.get_collections() if each.get_label() == "Login"]
@@ -67,7 +68,7 @@ class Watcher:
 
     def close(self):
         self._program.terminate()
-        self._program.wait(10)
+        self._program.wait(seconds(10))
         self._thread.join()
         self._program.stdout.close()
 

@@ -3,6 +3,8 @@ of the kernel's terminal, to whoever has the foreground."""
 
 import time
 
+from pace import Limit
+
 PATIENCE = 20
 PROMPT = "at the shell>"
 
@@ -43,17 +45,17 @@ class Tmux:
 
     def expect(self, *texts, times=1, gone=None):
         """Waits until all of it is to be seen, so many times at least, and what is to be gone is not."""
-        end = time.monotonic() + PATIENCE
+        limit = Limit(PATIENCE)
         while any((screen := self.screen).count(text) < times for text in texts) or (gone and gone in screen):
-            assert time.monotonic() < end, f"waited for {texts} and saw:\n{screen}"
+            assert not limit.is_over, f"waited for {texts} and saw:\n{screen}"
             time.sleep(0.03)
         return self
 
     def wait_for_shell(self):
         """Waits until the shell asks for the next command, and that is all there is in the last line."""
-        end = time.monotonic() + PATIENCE
+        limit = Limit(PATIENCE)
         while (screen := self.screen).splitlines()[-1:] != [PROMPT]:
-            assert time.monotonic() < end, f"the shell does not come back:\n{screen}"
+            assert not limit.is_over, f"the shell does not come back:\n{screen}"
             time.sleep(0.03)
         return self
 

@@ -26,11 +26,11 @@ struct PerProcessTests {
     #expect(counter.withValue { $0 } == 1)
   }
 
-  /// The end of a child that has 5 seconds to find that something holds.
+  /// The end of a child that has a minute to find that something holds.
   private func status(_ holds: () -> Bool) -> Int32 {
     let child = Glibc.fork()
     if child == 0 {
-      alarm(5)
+      alarm(60)
       _exit(holds() ? 0 : 1)
     }
     var status: Int32 = -1

@@ -7,12 +7,16 @@ import re
 import shutil
 import struct
 import subprocess
+import sys
 import time
 
 import pytest
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
+sys.path.append(str(ROOT / "Tests/Integration"))
+from pace import Limit, seconds  # noqa: E402
+
 MODULE = pathlib.Path(os.environ.get("LATCHKEY_PAM_MODULE", ROOT / ".build/pam/pam_latchkey.so")).resolve()
 UNSTRIPPED = MODULE.with_suffix(".unstripped.so")
 TOKEN = "tok-E7q.w9 ünïcode-Zx4"
@@ -129,7 +133,7 @@ class Login:
         (self.folder / "asked").unlink(missing_ok=True)
         done = subprocess.run(
             [*wrapper, *self.command(*commands, service=service, start=start)],
-            env=self.environment(**environment), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
+            env=self.environment(**environment), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=seconds(60))
         assert done.returncode == 0, done.stderr
         log = self.log.read_text() if self.log.exists() else ""
         assert TOKEN not in log + done.stdout
@@ -164,12 +168,10 @@ class Login:
 
     def assert_helpers_gone(self):
         for record in self.records:
-            for _ in range(100):
-                if not pathlib.Path("/proc", record.facts["pid"]).exists():
-                    break
+            limit = Limit(5)
+            while pathlib.Path("/proc", record.facts["pid"]).exists():
+                assert not limit.is_over, "a helper is still there"
                 time.sleep(0.05)
-            else:
-                pytest.fail("a helper is still there")
 
 
 @pytest.fixture(scope="session")

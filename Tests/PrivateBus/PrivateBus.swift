@@ -120,9 +120,10 @@ extension EventLoop {
   public func run(
     until what: String, within limit: Duration = .seconds(10), _ condition: () -> Bool
   ) throws {
-    let end = ContinuousClock.now + limit
+    let begin = ContinuousClock.now
     while !condition() {
-      guard ContinuousClock.now < end else { throw PrivateBusError.timeout(what) }
+      let taken = begin.duration(to: .now)
+      guard taken < limit || taken < Pace.limit(limit) else { throw PrivateBusError.timeout(what) }
       try runOnce(timeout: .milliseconds(50))
     }
   }
@@ -142,7 +143,8 @@ extension Bus {
   ) throws -> Message {
     var outcome: Result<Message, BusError>?
     try callAsync(
-      destination: destination, path: path, interface: interface, member: member, timeout: .seconds(5), build: build
+      destination: destination, path: path, interface: interface, member: member, timeout: Pace.limit(.seconds(5)),
+      build: build
     ) { outcome = $0 }
     try loop.run(until: "reply to \(member)") { outcome != nil }
     guard let outcome else { throw PrivateBusError.timeout(member) }

@@ -22,6 +22,7 @@ from standin import Daemon
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "Tests/Integration"))
 import founding  # noqa: E402
+from pace import Limit, seconds  # noqa: E402
 
 BUILT = pathlib.Path(os.environ.get("LATCHKEY_BUILT", ROOT / ".build/release")).resolve()
 IS_ROOT = os.geteuid() == 0
@@ -65,9 +66,9 @@ class Run:
     @property
     def worker(self):
         """The child that does the work, for which the process only waits."""
-        deadline = time.monotonic() + 5
+        limit = Limit(5)
         while not (children := pathlib.Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text().split()):
-            assert time.monotonic() < deadline, "it has no child"
+            assert not limit.is_over, "it has no child"
         (child,) = map(int, children)
         return child
 
@@ -87,13 +88,13 @@ class Run:
     def end(self):
         """All that it answered."""
         data = b""
-        self.socket.settimeout(20)
+        self.socket.settimeout(seconds(20))
         try:
             while part := self.socket.recv(16):
                 data += part
         except ConnectionResetError:
             pass
-        self.process.wait(20)
+        self.process.wait(seconds(20))
         self.seconds = time.monotonic() - self.begun
         self.socket.close()
         return data

@@ -15,6 +15,7 @@ import time
 from hashlib import blake2b
 
 import pytest
+from pace import Limit, seconds
 
 BUILT = pathlib.Path(os.environ.get("LATCHKEY_BUILT", pathlib.Path(__file__).resolve().parents[2] / ".build/release"))
 IDENTITY, WRAP, UNWRAP, ERASE, MOVE, FORGET, NOTE, SESSION = range(1, 9)
@@ -56,7 +57,7 @@ class Peer:
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with effective(uid):
             self.socket.connect(str(path))
-        self.socket.settimeout(40)
+        self.socket.settimeout(seconds(40))
 
     def raw(self, packet):
         """The answer; empty when the service ended the connection."""
@@ -135,12 +136,12 @@ class Service:
         self.process = subprocess.Popen(
             [str(word) for word in command], stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log, cwd="/",
             env={"PATH": "/usr/bin:/bin", **environment})
-        end = time.monotonic() + 10
+        limit = Limit(10)
         while self.process.poll() is None:
             with contextlib.suppress(OSError):
                 Peer(self.path).close()
                 return self
-            assert time.monotonic() < end, "the service does not listen"
+            assert not limit.is_over, "the service does not listen"
             time.sleep(0.01)
         return self
 
@@ -148,7 +149,7 @@ class Service:
         if self.process and self.process.poll() is None:
             self.process.send_signal(number)
         if self.process:
-            self.process.wait(10)
+            self.process.wait(seconds(10))
             self.log.close()
         self.process = None
 
@@ -197,8 +198,8 @@ class SoftwareTPM:
                  "--server", f"type=tcp,port={port}", "--ctrl", f"type=tcp,port={port + 1}"],
                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             self.tcti = f"swtpm:host=127.0.0.1,port={port}"
-            end = time.monotonic() + 10
-            while self.process.poll() is None and time.monotonic() < end:
+            limit = Limit(10)
+            while self.process.poll() is None and not limit.is_over:
                 with contextlib.suppress(OSError):
                     socket.create_connection(("127.0.0.1", port + 1)).close()
                     return
@@ -279,4 +280,4 @@ def command(service, *words, user=None):
     options = {"user": user, "group": user, "extra_groups": []} if user else {}
     return subprocess.run(
         [service.program.parent / "latchkey", "device", words[0], "--socket", service.path, *words[1:]],
-        capture_output=True, text=True, timeout=60, cwd="/", env={"PATH": "/usr/bin:/bin"}, **options)
+        capture_output=True, text=True, timeout=seconds(60), cwd="/", env={"PATH": "/usr/bin:/bin"}, **options)

@@ -13,6 +13,7 @@ from conftest import ENVIRONMENT, IS_ROOT, PASSWORD, PERSON
 from jeepney import DBusAddress, MatchRule, MessageType, new_error, new_method_call, new_method_return
 from jeepney.bus_messages import message_bus
 from jeepney.io.blocking import open_dbus_connection
+from pace import Limit, seconds
 from standin import prompt
 
 PATIENCE = 30
@@ -21,9 +22,9 @@ IDENTITY = dict(user=PERSON.pw_uid, group=PERSON.pw_gid, extra_groups=[]) if IS_
 
 
 def wait_until(condition, what):
-    end = time.monotonic() + PATIENCE
+    limit = Limit(PATIENCE)
     while not (value := condition()):
-        assert time.monotonic() < end, f"waited for {what}"
+        assert not limit.is_over, f"waited for {what}"
         time.sleep(0.02)
     return value
 
@@ -78,7 +79,7 @@ class Prompting:
 
     def end(self):
         """How it ended, for the daemon."""
-        assert self.process.wait(PATIENCE) == 0, self.said
+        assert self.process.wait(seconds(PATIENCE)) == 0, self.said
         wait_until(lambda: self.number in self.daemon.outcomes, "the end of the connection")
         return self.daemon.outcomes[self.number]
 
@@ -126,9 +127,9 @@ class Terminal:
 
     def expect(self, text):
         """Waits until text is shown that was not waited for before."""
-        end = time.monotonic() + PATIENCE
+        limit = Limit(PATIENCE)
         while (at := self.shown.find(text.encode(), self._seen)) < 0:
-            assert time.monotonic() < end, f"waited for {text!r}, saw {self.shown[self._seen:]!r}"
+            assert not limit.is_over, f"waited for {text!r}, saw {self.shown[self._seen:]!r}"
             self._read(0.1)
         self._seen = at + len(text.encode())
 
@@ -170,7 +171,7 @@ class Screen:
 
     def do(self, *words, text=None):
         done = subprocess.run(["xdotool", *words], env={**ENVIRONMENT, "DISPLAY": self.display, "LANG": "C.UTF-8"},
-                              input=text, capture_output=True, text=True, timeout=PATIENCE)
+                              input=text, capture_output=True, text=True, timeout=seconds(PATIENCE))
         return done.stdout.split()
 
     def windows(self):

@@ -11,6 +11,7 @@ import time
 import pexpect
 import pytest
 from conftest import ENVIRONMENT, IS_ROOT, PASSWORD, PERSON, as_root
+from pace import Limit, seconds
 from standin import CLOSED, SILENT, STATUS, VERSION, declined, status
 
 SEALED, UNLOCKED, LOCKED = 0, 1, 2
@@ -54,7 +55,7 @@ class Person:
 
     def run(self, *arguments, **options):
         return subprocess.run([self.program, *arguments], env=options.pop("env", self.environment), text=True,
-                              capture_output=True, timeout=20, cwd="/", stdin=options.pop("stdin", None),
+                              capture_output=True, timeout=seconds(20), cwd="/", stdin=options.pop("stdin", None),
                               start_new_session=True, **self.identity, **options)
 
     def unlock(self, *arguments, **options):
@@ -71,7 +72,7 @@ class Person:
                 os.setuid(PERSON.pw_uid)
 
         command = [str(word) for word in command or (self.program, "unlock", "--pam-folder", self.pam)]
-        return pexpect.spawn(command[0], command[1:], env=self.environment, cwd="/", encoding="utf-8", timeout=10,
+        return pexpect.spawn(command[0], command[1:], env=self.environment, cwd="/", encoding="utf-8", timeout=seconds(10),
                              preexec_fn=become, dimensions=(24, 200))
 
 
@@ -298,8 +299,8 @@ def test_signals_from_elsewhere(person, number):
     child.send("half a pass")
     os.kill(child.pid, number)
     # Only the program's own end closes the terminal: its settings are read while it is still open here.
-    deadline = time.monotonic() + 5
-    while child.isalive() and time.monotonic() < deadline:
+    limit = Limit(5)
+    while child.isalive() and not limit.is_over:
         time.sleep(0.01)
     assert child.signalstatus == number
     assert settings(child) == before

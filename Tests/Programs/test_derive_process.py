@@ -12,6 +12,7 @@ import time
 
 import pytest
 from conftest import AUTHENTICATE, CLOSE, DAEMON_SILENT, NO_MEMORY, OPEN, PASSWORD, PERSON, UNLOCKED, Run, as_root
+from pace import Limit, seconds
 from standin import SILENT
 
 
@@ -40,8 +41,8 @@ def test_what_others_see_of_the_process(resident):
     daemon.outcome = SILENT
     with open(resident.folder / "inherited", "w") as file:
         run = resident.start(OPEN, options=dict(pass_fds=[file.fileno()], umask=0, cwd=resident.folder))
-    deadline = time.monotonic() + 5
-    while not daemon.deliveries and time.monotonic() < deadline:
+    limit = Limit(5)
+    while not daemon.deliveries and not limit.is_over:
         time.sleep(0.01)
     (delivery,) = daemon.deliveries
     token = PASSWORD.encode()
@@ -86,9 +87,9 @@ def is_running(pid):
 
 
 def await_end(pid):
-    deadline = time.monotonic() + 0.5
+    limit = Limit(0.5)
     while is_running(pid):
-        assert time.monotonic() < deadline, "it goes on"
+        assert not limit.is_over, "it goes on"
         time.sleep(0.01)
 
 
@@ -201,5 +202,5 @@ def test_a_daemon_that_lets_too_many_wait(resident):
 
 
 def test_a_person_who_starts_it_is_asked_for_nothing(programs):
-    done = subprocess.run([programs / "latchkey-derive"], stdin=subprocess.DEVNULL, capture_output=True, timeout=5)
+    done = subprocess.run([programs / "latchkey-derive"], stdin=subprocess.DEVNULL, capture_output=True, timeout=seconds(5))
     assert done.returncode == 64 and done.stdout == done.stderr == b""

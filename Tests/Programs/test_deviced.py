@@ -14,6 +14,7 @@ from deviced import (  # noqa: F401
     resummed, sealed, service, state_file, tpm,
 )  # fmt: skip
 from nacl.bindings import crypto_aead_xchacha20poly1305_ietf_decrypt as aead_open
+from pace import seconds
 
 ME = os.geteuid()
 NOBODY, DAEMON = 65534, 1
@@ -271,7 +272,7 @@ def test_it_ends_when_nobody_needs_it():
         service.start("--idle", "1")
         with service.peer() as peer:
             peer.identity()
-        assert service.process.wait(20) == 0
+        assert service.process.wait(seconds(20)) == 0
     finally:
         service.close()
 
@@ -290,7 +291,7 @@ def test_what_was_left_while_leftovers_were_erased_is_erased(service):
 def test_a_second_service_does_not_touch_the_state(service):
     done = subprocess.run(
         [service.program, "--state", service.state, "--socket", service.root / "other", "--tcti", "none"],
-        capture_output=True, text=True, timeout=20)
+        capture_output=True, text=True, timeout=seconds(20))
     assert done.returncode == 1 and "flock" in done.stderr
 
 

@@ -9,6 +9,7 @@ from conftest import as_root
 from deviced import (  # noqa: F401
     BOUND, ERASABLE, HOST, SHARE, TPM, UNAVAILABLE, Service, outcome, refusal, resummed, sealed, state_file, tpm,
 )  # fmt: skip
+from pace import seconds
 
 ME = os.geteuid()
 
@@ -151,7 +152,7 @@ def test_a_tpm_that_does_not_answer_ends_the_process_and_nothing_else(sealed):
         sealed.restart("--tpm-patience", "1")
         with sealed.peer() as peer:
             assert peer.raw(bytes([1, 1])) == b""
-        assert sealed.process.wait(20) == -signal.SIGALRM
+        assert sealed.process.wait(seconds(20)) == -signal.SIGALRM
     assert sealed.files() == files
     sealed.tcti = working
     sealed.restart()

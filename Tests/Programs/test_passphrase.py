@@ -7,6 +7,7 @@ import pytest
 from argon2.low_level import Type, hash_secret_raw
 from conftest import (AUTHENTICATE, CLOSE, DAEMON_SILENT, DAMAGED, NO_DAEMON, NO_MEMORY, OPEN, PASSPHRASE, PASSWORD,
                       REFUSED, UNLOCKED, WRONG_PASSWORD, as_root)
+from pace import Limit
 from standin import (CLOSED as HANG_UP, LIVE, NOTHING, SILENT, STAGED, UNLOCK_REFUSED, UNUSABLE,
                      WRONG_KEYS, declined, derivation)
 from test_derive_process import pages_with
@@ -119,8 +120,8 @@ def test_passphrase_and_key_are_in_locked_memory_alone(login):
     daemon = login.daemon()
     daemon.outcome = SILENT
     run = ask(login)
-    deadline = time.monotonic() + 5
-    while not daemon.keys and time.monotonic() < deadline:
+    limit = Limit(5)
+    while not daemon.keys and not limit.is_over:
         time.sleep(0.01)
     ((_, key),) = daemon.keys
     for secret in (PASSWORD.encode(), key):

@@ -15,6 +15,7 @@ import pytest
 from conftest import (ANYWHERE, AUTHENTICATE, BAD_REQUEST, CHANGE_PASSWORD, CREATE_CODE, DAMAGED, ENVIRONMENT, HOME_UNAVAILABLE,
                       NO_DAEMON, NO_FOUND, NO_MEMORY, NO_VAULT, NOTHING_NEEDED, OPEN, OVERTAKEN, PASSWORD, PERSON, REFUSED,
                       REWRAP, ROTATE, UNLOCKED, WRONG_PASSWORD, as_root)
+from pace import Limit
 from standin import declined, LIVE, NOTHING, REFUSED as NEED_REFUSED, STAGED, UNLOCK_REFUSED, UNUSABLE, WRONG_KEYS, status
 from test_rotate import create
 
@@ -310,8 +311,8 @@ def test_it_goes_on_where_the_program_is_killed_that_changes_the_password(reside
             time.sleep(0.002)
         os.kill(os.getpid(), signal.SIGKILL)
     os.waitpid(child, 0)
-    end = time.monotonic() + 20
-    while len(states(resident)) == 1 and time.monotonic() < end:
+    limit = Limit(20)
+    while len(states(resident)) == 1 and not limit.is_over:
         time.sleep(0.05)
     resident.daemon()
     assert opens(resident, NEW, PASSWORD) == [True, True]
@@ -413,8 +414,8 @@ def overtake(resident, run):
         run = run()
         # It opens the file of the lock when all has been computed.
         waits = lambda: any("keybag.lock" in os.readlink(file) for file in run.open_files() if os.path.lexists(file))
-        end = time.monotonic() + 10
-        while not waits() and time.monotonic() < end:
+        limit = Limit(10)
+        while not waits() and not limit.is_over:
             time.sleep(0.005)
         generation = struct.unpack_from("<Q", present, 28)[0]
         # As a login would leave it: the same, one generation later. No other program can sign it.

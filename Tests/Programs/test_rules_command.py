@@ -5,6 +5,7 @@ import subprocess
 
 import pytest
 from conftest import ENVIRONMENT, IS_ROOT, PERSON
+from pace import seconds
 
 DONE, FAILED, USAGE = 0, 1, 64
 SHIPPED = "# one\n- name: background\n  match: {service: 'sync*'}\n  class: after-first-unlock\n"
@@ -27,7 +28,7 @@ def rules(login, programs):
         identity = dict(user=PERSON.pw_uid, group=PERSON.pw_gid, extra_groups=[]) if IS_ROOT else {}
         places = ["--home", login.home, "--shipped", installed]
         return subprocess.run([programs / "latchkey", "rules", command, *places, *arguments], env=ENVIRONMENT, cwd="/",
-                              text=True, capture_output=True, timeout=20, **identity)
+                              text=True, capture_output=True, timeout=seconds(20), **identity)
 
     run.user, run.shipped = user, shipped
     return run

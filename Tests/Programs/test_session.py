@@ -15,6 +15,7 @@ from conftest import (
     SESSION_OPENED, UNLOCKED, WRONG_PASSWORD, Login, as_root,
 )  # fmt: skip
 from deviced import UNWRAP, Service, resummed, service  # noqa: F401
+from pace import seconds
 from standin import (
     HELLO, NEEDED_EPOCH, NOTHING, REFUSED as NEED_REFUSED, SILENT, STAGED, UNLOCK_REFUSED, UNUSABLE, VERSION, WRONG_KEYS,
     Daemon,
@@ -252,12 +253,12 @@ def test_it_is_root_no_more_when_it_reads_anything_of_the_users(guest):
 
     def wait(_operation):
         came.set()
-        assert go.wait(5)
+        assert go.wait(seconds(5))
 
     daemon.on_request = wait
     run = guest.start(OPEN, token="", service=BY)
     try:
-        assert came.wait(5)
+        assert came.wait(seconds(5))
         status = run.proc("status").decode()
         ids = [line.split()[1:] for line in status.splitlines() if line.startswith(("Uid:", "Gid:"))]
         assert ids == [[str(PERSON.pw_uid)] * 4, [str(PERSON.pw_gid)] * 4]
