@@ -34,7 +34,7 @@ TEST_PACKAGES  := dbus dbus-user-session libpam-systemd systemd-container libsec
   libsecret-1-dev binutils gcc libc6-dev openssl valgrind xdg-desktop-portal bubblewrap xvfb xdotool chromium \
   seahorse at-spi2-core gir1.2-atspi-2.0 libatk-adaptor gcr pinentry-curses pinentry-gtk2 tmux swtpm libtss2-tcti-swtpm0 \
   fprintd libpam-fprintd i3lock xss-lock xauth sway swaylock swayidle wtype mate-screensaver xsecurelock vlock libwww-perl \
-  xscreensaver-data
+  xscreensaver-data qemu-system-x86 mmdebstrap e2fsprogs
 BENCH_PACKAGES := gnome-keyring
 PACKAGES       := $(BUILD_PACKAGES) $(TEST_PACKAGES)
 
@@ -50,7 +50,7 @@ FUZZ_SECONDS ?= 600
 # How often `make kills` kills the daemon. LATCHKEY_SEED chooses when, and what the clients do.
 KILLS ?= 500
 
-.PHONY: help deps build install uninstall run test bench table fuzz fuzz-build kills beside docs lint clean
+.PHONY: help deps build install uninstall run test machine bench table fuzz fuzz-build kills beside docs lint clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -152,6 +152,9 @@ test: deps build ## unit tests, then the PAM module, whole programs, and a boote
 	$(PYTEST) Tests/Programs || failed="$$failed Tests/Programs"; \
 	wait $$fuzz || failed="$$failed Tests/Fuzz"; cat .build/fuzz.log; \
 	test -z "$$failed" || { echo "failed: $$failed"; exit 1; }
+
+machine: deps build ## a whole machine under QEMU (as root): what is left in its memory, what a power cut leaves
+	$(PYTEST) -s Tests/Machine
 
 # On a machine that does nothing else. The vaults are on the file system of /var/tmp; BENCHFLAGS=--below=DIR names another.
 bench: build ## latchkeyd beside gnome-keyring: a table of ratios; below 15 minutes

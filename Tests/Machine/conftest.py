@@ -1,0 +1,32 @@
+"""The machine that the tests here share, and what its console said where one fails."""
+
+import os
+import sys
+
+import pytest
+from image import REPOSITORY
+from machine import Machine, Unavailable
+
+# The independent reader of vaults.
+sys.path.append(str(REPOSITORY / "Tests/Integration"))
+
+
+@pytest.fixture(scope="session")
+def machine():
+    """A running machine. Where none can be had the tests are skipped, but not in CI, where they must run."""
+    try:
+        machine = Machine().boot()
+    except Unavailable as why:
+        if os.environ.get("CI") == "true":
+            pytest.fail(f"no machine could be booted: {why}")
+        pytest.skip(f"no machine could be booted: {why}")
+    with machine:
+        yield machine
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item, call):
+    """Puts the machine's console beside a failure."""
+    report = (yield).get_result()
+    if report.failed and "machine" in item.funcargs:
+        report.sections.append(("console", item.funcargs["machine"].said()[-20000:]))

@@ -1,0 +1,127 @@
+"""The disk that a machine boots from: a Debian of the packages below, made once, with the project installed in it.
+
+Both steps are kept below .build/machine, each under a name that is a hash of what it was made from.
+"""
+
+import contextlib
+import fcntl
+import hashlib
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+INSIDE = Path(__file__).resolve().parent / "inside"
+CACHE = REPOSITORY / ".build/machine"
+# The kernel's package brings the tools that make its initial file system.
+PACKAGES = (
+    "linux-image-cloud-amd64 systemd-sysv udev kmod dbus dbus-user-session libpam-systemd login passwd "
+    "libsodium23 libgcrypt20 libsqlite3-0 libyaml-0-2 libsystemd0 libsecret-tools "
+    "python3-gi gir1.2-secret-1 python3-secretstorage python3-jeepney python3-cryptography"
+).split()
+# Room for what is written while it runs. What was never written takes no room outside.
+SIZE = "2G"
+
+
+class Unavailable(Exception):
+    """No machine can be made here, for the reason given."""
+
+
+class Image:
+    """A disk with a root file system, and the kernel that boots it."""
+
+    def __init__(self, folder):
+        self.kernel = folder / "vmlinuz"
+        self.initrd = folder / "initrd"
+        self.disk = folder / "disk"
+
+
+def make_image():
+    """The image of the project as it is built now. The first one takes some minutes, the same one again a moment."""
+    if os.geteuid() != 0:
+        raise Unavailable("making a machine's disk needs root")
+    for tool in ("mmdebstrap", "mke2fs", "qemu-system-x86_64"):
+        if not shutil.which(tool):
+            raise Unavailable(f"{tool} is missing (`make deps`)")
+    with _alone():
+        packages = _once("packages", _digest(INSIDE / "provision", ".", PACKAGES, _release()), _install_packages)
+        return Image(_with_project(packages))
+
+
+@contextlib.contextmanager
+def _alone():
+    """Test processes beside each other make one image, not two."""
+    CACHE.mkdir(parents=True, exist_ok=True)
+    with (CACHE / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _once(kind, digest, make):
+    """The folder that `make` fills, which gets its name when it is complete. Others of its kind go."""
+    folder = CACHE / f"{kind}-{digest}"
+    if not folder.is_dir():
+        for old in CACHE.glob(f"{kind}-*"):
+            shutil.rmtree(old)
+        partial = CACHE / f"{kind}-partial"
+        partial.mkdir()
+        make(partial)
+        partial.rename(folder)
+    return folder
+
+
+def _digest(path, *more):
+    """A hash of a file, or of all files of a folder with names and modes, and of other values."""
+    total = hashlib.sha256(repr(more).encode())
+    for file in [path] if path.is_file() else sorted(path.rglob("*")):
+        link = os.readlink(file) if file.is_symlink() else None
+        content = hashlib.sha256(file.read_bytes()).digest() if link is None and file.is_file() else link
+        total.update(repr((str(file.relative_to(path)), file.lstat().st_mode, content)).encode())
+    return total.hexdigest()[:16]
+
+
+def _release():
+    """The name of this Debian: the project was linked with its libraries."""
+    for line in Path("/etc/os-release").read_text().splitlines():
+        if line.startswith("VERSION_CODENAME="):
+            return line.partition("=")[2]
+    raise Unavailable("this is no Debian with a code name")
+
+
+def _run(*command, timeout=1800):
+    done = subprocess.run(
+        list(map(str, command)), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        text=True, timeout=timeout,
+    )  # fmt: skip
+    if done.returncode != 0:
+        raise AssertionError(f"{command[0]} ended with {done.returncode}:\n{done.stdout[-4000:]}")
+
+
+def _install_packages(folder):
+    """A root file system from the archive that this machine uses itself, where its sources say so in a file of Debian's."""
+    sources = Path("/etc/apt/sources.list.d/debian.sources")
+    include = f"--include={','.join(PACKAGES)}"
+    root = folder / "root"
+    _run("mmdebstrap", "--variant=minbase", include, _release(), root, *([sources] if sources.is_file() else []))
+    shutil.copy(INSIDE / "provision", root / "root")
+    _run("chroot", root, "bash", "/root/provision")
+
+
+def _with_project(packages):
+    """The folder of kernel and disk, for the project as `make install` lays it."""
+    stage = CACHE / "stage"
+    shutil.rmtree(stage, ignore_errors=True)
+    _run("make", "-s", "-C", REPOSITORY, "install", f"DESTDIR={stage}")
+
+    def make(folder):
+        root = folder / "root"
+        subprocess.run(["cp", "-a", packages / "root", root], check=True)
+        subprocess.run(["cp", "-rT", "--preserve=mode,links", stage, root], check=True)
+        _run("chroot", root, "pam-auth-update", "--package", "--enable", "latchkey")
+        for name, pattern in (("vmlinuz", "vmlinuz-*"), ("initrd", "initrd.img-*")):
+            shutil.copy(next((root / "boot").glob(pattern)), folder / name)
+        _run("mke2fs", "-q", "-t", "ext4", "-d", root, folder / "disk", SIZE)
+        shutil.rmtree(root)
+
+    return _once("system", _digest(stage, packages.name), make)

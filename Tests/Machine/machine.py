@@ -1,0 +1,163 @@
+"""A whole Debian to look into: QEMU without KVM, on a disk of its own, with a console on its serial line.
+
+Unlike a container it has a kernel of its own. So all of its physical memory and each write to its disk can be seen from
+here, it really sleeps and wakes, and its control groups have every controller.
+"""
+
+import contextlib
+import dataclasses
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+import pexpect
+from console import Console
+from image import CACHE, Unavailable, make_image
+from monitor import Monitor
+
+MEMORY = 768 << 20
+# A machine that is emulated, beside others' work: everything takes as long as it takes, but not for ever.
+PATIENCE = float(os.environ.get("LATCHKEY_MACHINE_PATIENCE", "600"))
+
+__all__ = ["Disk", "Machine", "Unavailable", "eventually"]
+
+
+def eventually(true, timeout=PATIENCE, what="the condition"):
+    """Waits until `true()` is, and returns what it returned."""
+    deadline = time.monotonic() + timeout
+    while not (value := true()):
+        if time.monotonic() > deadline:
+            raise AssertionError(f"{what} did not come about within {timeout} s")
+        time.sleep(0.5)
+    return value
+
+
+@dataclasses.dataclass
+class Disk:
+    """A file that a machine has as a disk, which it writes to. Where `log` is a file, each write and each flush is
+    appended to it as it happens, in the format of the kernel's dm-log-writes."""
+
+    path: Path
+    log: Path = None
+
+    def drivers(self, name):
+        """The arguments of QEMU for it, and the name of what the machine is to see."""
+        yield "-blockdev", f"driver=file,node-name={name}-file,filename={self.path},cache.no-flush=on"
+        yield "-blockdev", f"driver=raw,node-name={name}-raw,file={name}-file"
+        if self.log:
+            self.log.touch()
+            yield "-blockdev", f"driver=file,node-name={name}-log,filename={self.log},cache.no-flush=on"
+            logged = f"driver=blklogwrites,node-name={name},file={name}-raw,log={name}-log,log-sector-size=512"
+            yield "-blockdev", logged
+        yield "-device", f"virtio-blk-pci,drive={name if self.log else name + '-raw'},id={name}-disk"
+
+
+class Machine:
+    """One machine, not running yet. Its disk starts as the image's and keeps what is written to it, over power cuts too."""
+
+    def __init__(self, disks=(), log=None, memory=MEMORY, arguments=""):
+        """`disks`: more disks, seen as vdb and so on. `log`: where the writes to its own disk are logged. `memory`: in bytes,
+        up to 2 GiB. `arguments`: more arguments of the kernel's."""
+        self.image = make_image()
+        self.folder = Path(tempfile.mkdtemp(prefix="run-", dir=CACHE))
+        self.disk = Disk(self.folder / "disk", log)
+        subprocess.run(["cp", "--sparse=always", self.image.disk, self.disk.path], check=True)
+        self._disks = [self.disk, *disks]
+        self._memory = memory
+        self._arguments = f"root=/dev/vda rw console=ttyS0 quiet panic=-1 {arguments}".strip()
+        self.console = self.monitor = None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    # Power
+
+    def boot(self):
+        """Boots, and returns when it asks who logs in."""
+        monitor = self.folder / "monitor"
+        monitor.unlink(missing_ok=True)
+        command = [
+            "-nodefaults", "-nographic", "-no-reboot", "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2",
+            "-m", f"{self._memory >> 20}", "-machine", "q35,memory-backend=memory",
+            # All of its memory, as a file that can be read beside it.
+            "-object", f"memory-backend-memfd,id=memory,size={self._memory},share=on",
+            "-kernel", self.image.kernel, "-initrd", self.image.initrd, "-append", self._arguments,
+            "-qmp", f"unix:{monitor},server=on,wait=off", "-serial", "stdio",
+            "-object", "rng-random,id=random,filename=/dev/urandom", "-device", "virtio-rng-pci,rng=random",
+            *(word for number, disk in enumerate(self._disks) for pair in disk.drivers(f"disk{number}") for word in pair),
+        ]  # fmt: skip
+        self._process = pexpect.spawn(
+            "qemu-system-x86_64", list(map(str, command)), encoding="utf-8", codec_errors="replace", timeout=PATIENCE,
+            dimensions=(50, 400),
+        )  # fmt: skip
+        self._process.logfile_read = (self.folder / "console").open("w")
+        try:
+            self.monitor = Monitor(monitor, time.monotonic() + 60)
+        except OSError:
+            said = self._process.read()
+            self.power_cut()
+            raise Unavailable(f"QEMU does not start: {said}") from None
+        self.console = Console(self._process, PATIENCE)
+        self.console.await_login()
+        return self
+
+    def power_cut(self):
+        """Takes its power away. What the disk was given stays, flushed or not: who wants less looks at the log."""
+        if self.monitor:
+            self.monitor.close()
+            self.monitor = None
+        self._process.kill(signal.SIGKILL)
+        self._process.wait()
+        self._process.close()
+        self._process.logfile_read.close()
+
+    def power_off(self):
+        """Shuts it down in order. Nobody may be logged in."""
+        self.console.login("root", "root")
+        self.console.send("systemctl poweroff")
+        self._process.expect(pexpect.EOF)
+        self.power_cut()
+
+    def close(self):
+        """Ends it, and removes its files."""
+        if self.monitor:
+            self.power_cut()
+        shutil.rmtree(self.folder)
+
+    def wake(self):
+        """Presses its power button while it sleeps, and waits until its processors run."""
+        self.monitor.command("system_wakeup")
+        self.monitor.await_event("WAKEUP", PATIENCE)
+
+    def await_sleep(self):
+        """Waits until all of it sleeps: `systemctl suspend` returns before that."""
+        self.monitor.await_event("SUSPEND", PATIENCE)
+
+    # Looking into it
+
+    @contextlib.contextmanager
+    def stopped(self):
+        """Stops its processors for as long as the block lasts, which gets the file of its physical memory."""
+        self.monitor.command("stop")
+        try:
+            yield self._memory_file()
+        finally:
+            self.monitor.command("cont")
+
+    def _memory_file(self):
+        for descriptor in Path(f"/proc/{self._process.pid}/fd").iterdir():
+            with contextlib.suppress(FileNotFoundError):
+                if os.readlink(descriptor).startswith("/memfd:memory-backend-memfd"):
+                    return descriptor
+        raise AssertionError("QEMU has no file of the machine's memory")
+
+    def said(self):
+        """All that its console said since it was switched on."""
+        return (self.folder / "console").read_text()
