@@ -18,6 +18,8 @@ public struct PromptRequest: Equatable, Sendable {
     case newItemPassphrase = 5
     /// The same as for ``item``, before what the item asks for is changed.
     case itemAccess = 6
+    /// The login password, by `latchkey-unlock`, with which a vault is created: there is none yet.
+    case newVault = 7
 
     /// Whether what modules say counts only once the person saw what it is about: a finger on the reader may have been for
     /// something else.

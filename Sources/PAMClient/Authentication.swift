@@ -19,12 +19,14 @@ public enum Authentication {
   /// - Parameters:
   ///   - folder: where the service file is, in the place of `/etc/pam.d` (`pam_start_confdir(3)`).
   ///   - environment: variables for the modules (`pam_putenv(3)`), not of this process. Nothing secret.
+  ///   - createsVault: whether the modules hear that the whole stack has accepted the user (`pam_setcred(3)`): Latchkey's
+  ///     own creates the vault then, where there is none.
   ///
   /// libpam wipes the password that it was given when the stack ends. A service without a file of its own is unavailable:
   /// what stands in for one is another stack.
   public static func run(
     service: String, user: String, terminal: String?, folder: String? = nil, environment: [String: String] = [:],
-    conversation: any Conversation
+    createsVault: Bool = false, conversation: any Conversation
   ) -> Outcome {
     if let complaint = ServiceFile(service, in: folder).complaint { return .unavailable(complaint) }
     let box = Unmanaged.passRetained(ConversationBox(conversation))
@@ -47,6 +49,8 @@ public enum Authentication {
     }
     if result == PAM_SUCCESS { result = pam_authenticate(handle, 0) }
     let text = String(cString: pam_strerror(handle, result))
+    // The answer of the other modules does not matter: they set up nothing for this process.
+    if result == PAM_SUCCESS && createsVault { _ = pam_setcred(handle, Int32(PAM_ESTABLISH_CRED)) }
     pam_end(handle, result)
     switch result {
     case PAM_SUCCESS: return .accepted

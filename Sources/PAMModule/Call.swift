@@ -82,6 +82,20 @@ struct Call {
     }
   }
 
+  /// The whole stack of `latchkey-unlock` accepted the password, and its application knows of no vault: creates it.
+  func createVault() {
+    guard service.isUnlock else { return }
+    defer { Token.forget(in: handle) }
+    let token = Token.kept(of: Item.user.text(of: handle), in: handle)
+    // Nobody gave a password, or this line of the stack was not reached.
+    guard !token.isEmpty else { return Log.write(LOG_WARNING, "no vault created: no password was given", to: handle) }
+    guard var request = beginRequest(.createVault, prompt: Variable.promptNumber(of: handle)) else { return }
+    request.append(field: token)
+    guard let ending = send(request, until: Deadline(after: Budget.change)) else { return }
+    guard case .answered(let outcome) = ending else { return report(ending) }
+    log(outcome.creationPriority, outcome.creationText)
+  }
+
   /// Tells that a session opened, with the token if authenticate was called in this process, for the same user.
   func openSession() {
     // Another session on the same handle has another end.

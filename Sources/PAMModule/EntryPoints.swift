@@ -40,13 +40,18 @@ public func closeSession(_ handle: OpaquePointer?, _ flags: Int32, _ count: Int3
   return PAM_IGNORE
 }
 
-/// Nothing to do: there are no credentials of the process to set.
+/// Creates the vault in `latchkey-unlock`, where its application says by this call that the whole stack accepted the password
+/// and that there is no vault. Elsewhere there is nothing to do.
 ///
 /// A passphrase line says that it is done. libpam counts an ignored call of a line whose authenticate answered as no
 /// answer, and pam_setcred of a stack of only this line would fail. One that authenticate refused fails all the same.
 @c(pam_sm_setcred)
 public func setCredentials(_ handle: OpaquePointer?, _ flags: Int32, _ count: Int32, _ arguments: Arguments?) -> Int32 {
-  Options.asksPassphrase(count: count, arguments: arguments) ? PAM_SUCCESS : PAM_IGNORE
+  if Options.asksPassphrase(count: count, arguments: arguments) { return PAM_SUCCESS }
+  if UInt32(bitPattern: flags) & PAM_ESTABLISH_CRED != 0 {
+    Call(handle: handle, count: count, arguments: arguments)?.createVault()
+  }
+  return PAM_IGNORE
 }
 
 /// Nothing to do: whether an account may log in is not this module's business.

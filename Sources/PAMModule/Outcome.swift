@@ -93,6 +93,22 @@ enum Outcome: UInt8 {
     }
   }
 
+  /// Somebody waits for a vault: that there is none is worth a line.
+  var creationPriority: Int32 {
+    switch self {
+    case .noVault, .noDaemon: LOG_WARNING
+    default: priority
+    }
+  }
+
+  var creationText: Literal {
+    switch self {
+    case .noVault: "no vault created: not for this account, or no_found forbids it"
+    case .founded: "new vault created"
+    default: text
+    }
+  }
+
   var text: Literal {
     switch self {
     case .unlocked: "vault unlocked"

@@ -23,6 +23,7 @@ struct Request: ~Copyable {
     case removePassword = 10
     case changePassword = 11
     case rewrap = 12
+    case createVault = 15
   }
 
   private let pages: LockedPages

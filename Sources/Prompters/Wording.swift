@@ -43,10 +43,11 @@ public struct Wording: Sendable {
     case .item: wish = "to read or change \(subject)\(Wording.again(request.reuse))"
     case .itemAccess: wish = "\(subject) \(PlainText.sentence(request.change)) from now on"
     case .newItemPassphrase: wish = "\(subject) to have a passphrase"
-    case .login, .collection, .newPassphrase: wish = "access to your secrets"
+    case .login, .collection, .newPassphrase, .newVault: wish = "access to your secrets"
     }
     let brings = request.hasPassphrase ? " It has the passphrase already." : ""
-    detail = "\(application) wants \(wish).\(brings)\(says)"
+    let creates = request.purpose == .newVault ? " \(Wording.creation)" : ""
+    detail = "\(application) wants \(wish).\(creates)\(brings)\(says)"
   }
 
   /// What is said of a client that will not ask again for a while.
@@ -73,6 +74,9 @@ public struct Wording: Sendable {
     case .collection, .item: "That passphrase is not right. Try again."
     }
   }
+
+  /// What is said where there is no vault yet.
+  public static let creation = "You have no vault yet: your login password creates it, and opens it from then on."
 
   /// What is said of two answers that differ.
   static let difference = "The two passphrases were not the same. Try again."

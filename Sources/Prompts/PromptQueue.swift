@@ -338,9 +338,11 @@ public final class PromptQueue {
   // MARK: - the queue
 
   private func request(_ prompt: PendingPrompt) -> PromptRequest {
+    let subject = delegate.subject(of: prompt.question)
+    prompt.subject = subject
     let purpose: PromptRequest.Purpose =
       switch prompt.question {
-      case .login: .login
+      case .login: subject.createsVault ? .newVault : .login
       // Of a backup it is shown by whoever asks, who knows what it is about.
       case .collection, .backup: .collection
       case .newPassphrase, .newBackup: .newPassphrase
@@ -348,8 +350,6 @@ public final class PromptQueue {
       case .itemAccess: .itemAccess
       case .newItemPassphrase: .newItemPassphrase
       }
-    let subject = delegate.subject(of: prompt.question)
-    prompt.subject = subject
     return PromptRequest(
       purpose: purpose, label: subject.label, caller: prompt.caller.name, window: prompt.caller.window,
       terminal: prompt.caller.terminal, access: subject.access, reuse: subject.reuse, change: subject.change,

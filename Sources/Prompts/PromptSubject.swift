@@ -11,11 +11,18 @@ public struct PromptSubject: Equatable, Sendable {
   /// What is to become of it, in words; empty for no change.
   public let change: String
 
+  /// Whether the login password is to create the vault.
+  public let createsVault: Bool
+
   /// Puts them together.
-  public init(label: String = "", access: AccessControl = .none, reuse: UInt16 = 0, change: String = "") {
+  public init(
+    label: String = "", access: AccessControl = .none, reuse: UInt16 = 0, change: String = "",
+    createsVault: Bool = false
+  ) {
     self.label = label
     self.access = access
     self.reuse = reuse
     self.change = change
+    self.createsVault = createsVault
   }
 }

@@ -38,6 +38,7 @@ extension SecretService {
 
   private func collectionItems(_ path: String, _ out: inout MessageWriter) throws(BusError) {
     let place = try collection(at: path)
+    if place == Self.firstPlace && vaultIsMissing { return try out.appendObjectPaths([]) }
     let (vault, id) = holder(place)
     let items = try BusError.vault { () throws(VaultError) in try vault.items(in: id) }
     try out.appendObjectPaths(items.map { place.path(item: $0) })

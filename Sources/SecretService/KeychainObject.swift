@@ -114,7 +114,7 @@ extension SecretService {
     _ call: MethodCall, limit: Int, _ session: TransportSession?,
     _ search: @escaping () throws(VaultError) -> [FoundItem]
   ) throws(BusError) {
-    let found = try BusError.vault(search)
+    let found = vaultIsMissing ? [] : try BusError.vault(search)
     guard found.isEmpty, !vault.isVerified else { return try answer(call, found, limit: limit, session) }
     whenVerified { [weak self] in
       guard let self else { return }

@@ -49,6 +49,8 @@ extension SecretService {
   /// Stores the item of a call, at once or later. What must not be there already cannot be told before the whole database was
   /// looked at: a damaged index could hide it.
   func store(_ new: NewItem, _ call: MethodCall) throws(BusError) {
+    // Its client has the collection unlocked first; nobody chooses a passphrase in vain.
+    if new.collection == Self.firstPlace && vault.hasNoDatabaseYet { throw BusError(.notFounded) }
     guard new.replaces || new.unique != nil, !vault.isVerified else { return try storeVerified(new, call) }
     whenVerified { [weak self] in
       guard let self else { return }

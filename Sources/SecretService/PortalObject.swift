@@ -106,7 +106,9 @@ extension SecretService {
         limit(request)
         request.deliver(secret, on: loop) { [weak self, key = request.key] in self?.end(key, $0) }
       } catch {
-        if isForWantOfKeys(error) { return portalWaits(request, canBeAsked: error != .notFounded) }
+        if isForWantOfKeys(error) {
+          return portalWaits(request, canBeAsked: error != .notFounded || vault.awaitsPassword)
+        }
         Journal.log(.warning, "an application did not get its secret from the portal: \(error.explanation)")
         end(request.key, .other)
       }

@@ -14,6 +14,8 @@ final class Prompt {
     case store(WaitingItem)
     /// An item that is to ask for something else.
     case change(AccessChange)
+    /// A collection, before there is a vault.
+    case create(WaitingCollection)
   }
 
   /// How far it is.
@@ -43,14 +45,19 @@ final class Prompt {
   var collection: Int64? {
     let place: CollectionPlace
     switch purpose {
-    case .unlock: return nil
+    case .unlock, .create: return nil
     case .store(let item): place = item.new.collection
     case .change(let change): place = change.item.collection
     }
     return if case .vault(let id) = place { id } else { nil }
   }
   /// Whether something waits in it that no lock may outlast.
-  var endsAtLock: Bool { if case .unlock = purpose { false } else { true } }
+  var endsAtLock: Bool {
+    switch purpose {
+    case .unlock, .create: false
+    case .store, .change: true
+    }
+  }
   /// What was asked already. What was asked in vain is not asked again.
   var asked: Set<Question> = []
   /// The passphrase of the item, which its client gave; until it is completed.
@@ -195,6 +202,9 @@ extension SecretService {
     let wanted: [String]
     switch prompt.purpose {
     case .unlock(let paths): wanted = paths
+    case .create(let collection):
+      let next = make(collection)
+      return ask(next, prompt, for: caller, otherwise: collection.made == nil)
     case .store(let item):
       return ask(item.stored == nil ? item.question : nil, prompt, for: caller, otherwise: item.stored == nil)
     case .change(let change):
@@ -241,6 +251,7 @@ extension SecretService {
       item = id
     case .other: return nil
     }
+    if place == Self.firstPlace && vault.hasNoDatabaseYet { return vault.awaitsPassword ? (.login, nil) : nil }
     guard case .vault(let id) = place, let state = try? vault.state(of: id) else { return nil }
     return switch state {
     case .marked: (.login, id)
@@ -293,9 +304,10 @@ extension SecretService {
           try inner.appendObjectPaths(dismissed ? [] : open)
         }
       }
-    case .store, .change:
+    case .store, .change, .create:
       let path: String? =
         switch prompt.purpose {
+        case .create(let collection): collection.made?.path
         case .store(let item): item.stored?.path
         case .change(let change): change.isDone ? change.item.path : nil
         case .unlock: nil

@@ -24,6 +24,8 @@ public final class SecretService {
   let promptQueue: PromptQueue
   /// The class of a new item with such attributes, where its maker names none.
   let defaultClass: ([String: String]) -> AccessibilityClass
+  /// Looks at the vault's files again.
+  let lookAgain: () -> Void
   /// Asks which fingers are enrolled now.
   let presentFingers: (@escaping (Result<FingerSet, VaultError>) -> Void) -> Void
 
@@ -53,11 +55,12 @@ public final class SecretService {
   /// - Parameters:
   ///   - isLockerUp: whether a locker is on the screen now.
   ///   - defaultClass: the class of a new item with such attributes, where its maker names none.
+  ///   - lookAgain: looks at the vault's files again, where it has no database.
   ///   - presentFingers: asks which fingers are enrolled now, and calls back later.
   /// - Throws: ``SystemdError`` when the bus layer cannot take them.
   public init(
     bus: Bus, loop: EventLoop, vault: Vault, promptQueue: PromptQueue, isLockerUp: @escaping () -> Bool,
-    defaultClass: @escaping ([String: String]) -> AccessibilityClass,
+    defaultClass: @escaping ([String: String]) -> AccessibilityClass, lookAgain: @escaping () -> Void,
     presentFingers: @escaping (@escaping (Result<FingerSet, VaultError>) -> Void) -> Void
   ) throws {
     self.bus = bus
@@ -66,6 +69,7 @@ public final class SecretService {
     self.promptQueue = promptQueue
     self.isLockerUp = isLockerUp
     self.defaultClass = defaultClass
+    self.lookAgain = lookAgain
     self.presentFingers = presentFingers
     grants = AccessGrants(loop: loop) { [promptQueue] in promptQueue.used($0, by: $1) }
     // These items end with the program. A path that a client keeps over a restart must not lead to another item.
@@ -136,9 +140,10 @@ public final class SecretService {
     switch name {
     case .session: return true
     case .alias("session"): return true
-    case .vault(let id): return vault.collections.contains(id) || (id == 1 && vault.collections.isEmpty)
+    case .vault(let id):
+      return vault.collections.contains(id) || (id == Vault.firstCollection && vault.collections.isEmpty)
     case .alias(let alias):
-      if vault.collections.isEmpty { return alias == "default" || alias == "login" }
+      if vault.collections.isEmpty { return Vault.firstAliases.contains(alias) }
       // Where that cannot be told, the call tells why.
       do throws(VaultError) { return try vault.alias(alias) != nil } catch { return true }
     }
@@ -149,6 +154,7 @@ public final class SecretService {
     switch name {
     case .session, .alias("session"): return .session(sessionVault.collections[0])
     case .vault(let id): return .vault(id)
+    case .alias where vault.hasNoDatabaseYet && isFirst(name): return Self.firstPlace
     case .alias(let alias):
       guard let id = try BusError.vault({ () throws(VaultError) in try vault.alias(alias) }) else {
         throw .noSuchObject(alias)
@@ -200,7 +206,8 @@ public final class SecretService {
 
   /// Every collection there is.
   var places: [CollectionPlace] {
-    vault.collections.map { .vault($0) } + sessionVault.collections.map { .session($0) }
+    (vault.hasNoDatabaseYet ? [Self.firstPlace] : vault.collections.map { .vault($0) })
+      + sessionVault.collections.map { .session($0) }
   }
 
   private func children(of path: String) -> [String] {
@@ -264,6 +271,7 @@ public final class SecretService {
   /// Whether clients are to see a collection as locked. Behind a locker nobody could answer a prompt, so a collection
   /// that is merely evicted then counts as open, and each item says for itself whether it can be read.
   func isLocked(_ place: CollectionPlace) throws(BusError) -> Bool {
+    if place == Self.firstPlace && vault.hasNoDatabaseYet { return true }
     let (vault, collection) = holder(place)
     return switch try BusError.vault({ () throws(VaultError) in try vault.state(of: collection) }) {
     case .sealed, .marked, .closed: true
@@ -313,7 +321,7 @@ public final class SecretService {
     case .change(let change):
       let vault = holder(change.item.collection).vault
       return (try? vault.info(ofItem: change.item.id))?.metadata?.label
-    case .unlock: return nil
+    case .unlock, .create: return nil
     }
   }
 
@@ -351,7 +359,7 @@ public final class SecretService {
     case .change(let change):
       guard !change.isDone else { return }
       try apply(change, passphrase: passphrase)
-    case .unlock: return
+    case .unlock, .create: return
     }
   }
 
@@ -370,7 +378,7 @@ public final class SecretService {
     switch waiting(question)?.purpose {
     case .store(let item): item.new.fingers
     case .change(let change): change.fingers
-    case .unlock, nil: nil
+    case .unlock, .create, nil: nil
     }
   }
 
@@ -385,7 +393,7 @@ public final class SecretService {
     case .store(let item): return item.question == question ? prompt : nil
     case .change(let change):
       return change.question == question || change.passphraseQuestion == question ? prompt : nil
-    case .unlock: return nil
+    case .unlock, .create: return nil
     }
   }
 

@@ -112,6 +112,16 @@ extension SecretService {
   }
 
   private func createCollection(_ label: String?, _ alias: String, _ call: MethodCall) throws(BusError) {
+    if alias != "session", alias != Self.portalAlias, !vault.hasDatabase {
+      lookAgain()
+      if vault.awaitsPassword {
+        let prompt = makePrompt(for: call.sender) { _ in .create(WaitingCollection(label: label ?? "", alias: alias)) }
+        return call.reply { (out: inout MessageWriter) throws(BusError) in
+          try out.appendObjectPath(ObjectPath.none)
+          try out.appendObjectPath(prompt.path)
+        }
+      }
+    }
     if let present = try collection(alias: alias) {
       let (vault, id) = holder(present)
       if let label {
@@ -184,15 +194,17 @@ extension SecretService {
       let control = try ControlAttributes(attributes)
       let query = control.query
       var found: [Found] = []
+      let isMissing = vaultIsMissing
       switch place {
       case .vault(let id):
+        if isMissing { break }
         for item in try vault.search(query, in: id) { found.append(self.found(item, .vault(id), for: client)) }
       case .session(let id):
         for item in try sessionVault.search(query, in: id) {
           found.append(self.found(item, .session(id), for: client))
         }
       case nil:
-        for item in try vault.search(query) {
+        for item in isMissing ? [] : try vault.search(query) {
           found.append(self.found(item, .vault(item.collection), for: client))
         }
         for item in try sessionVault.search(query) {
@@ -218,6 +230,7 @@ extension SecretService {
 
   private func unlock(_ call: MethodCall) throws(BusError) {
     let requested = try call.message.readObjectPaths()
+    if !vault.hasDatabase { lookAgain() }
     var open: [String] = []
     var closed: [String] = []
     var seen: Set<String> = []
@@ -250,9 +263,11 @@ extension SecretService {
     do throws(BusError) {
       switch ObjectPath(path) {
       case .other: return .absent
-      case .collection(let name): return isUnknown(name) ? .closed : try isLocked(try place(name)) ? .closed : .open
+      case .collection(let name):
+        if isUnknown(name) { return vault.isMissing && !isFirst(name) ? .absent : .closed }
+        return try isLocked(try place(name)) ? .closed : .open
       case .item(let name, _):
-        if isUnknown(name) { return .closed }
+        if isUnknown(name) { return vault.isMissing ? .absent : .closed }
         let item = try item(at: path)
         let vault = holder(item.collection).vault
         let readability = try BusError.vault { () throws(VaultError) in try vault.readability(ofItem: item.id) }
@@ -356,8 +371,14 @@ extension SecretService {
 
   /// Where an alias leads.
   private func path(alias: String) throws(BusError) -> String {
-    // Without a vault there is none that could be asked.
-    if alias != "session" && vault.collections.isEmpty { return ObjectPath.none }
+    if alias != "session" && vault.collections.isEmpty {
+      lookAgain()
+      if vault.hasNoDatabaseYet {
+        return Vault.firstAliases.contains(alias) ? Self.firstPlace.path : ObjectPath.none
+      }
+      // One that cannot be read cannot be asked.
+      if vault.collections.isEmpty { return ObjectPath.none }
+    }
     return try collection(alias: alias)?.path ?? ObjectPath.none
   }
 

@@ -1,3 +1,4 @@
+import Glibc
 import Keybag
 import Posix
 
@@ -7,6 +8,24 @@ extension Vault {
   public var isThere: Bool {
     guard let folder = try? KeybagFile.folder(home: home, owner: owner) else { return false }
     return folder.contains(KeybagFile.name) || folder.contains(KeybagFile.database)
+  }
+
+  /// Whether there is no vault, and its home folder could take one. A home folder that is not mounted yet, or not the user's,
+  /// says nothing of its vault.
+  public var isMissing: Bool {
+    guard hasNoDatabaseYet, keybag == nil, !isThere,
+      let folder = try? Folder(path: home, owner: owner)
+    else { return false }
+    return faccessat(folder.number, ".", W_OK | X_OK, AT_EACCESS) == 0
+  }
+
+  /// Whether nobody gave a password yet: there is no vault, or a keybag that still waits for its database.
+  public var hasNoDatabaseYet: Bool { store == nil && storeProblem == .notFounded }
+
+  /// Whether the login password creates what is missing, once it is given. System accounts get no vault.
+  public var awaitsPassword: Bool {
+    guard hasNoDatabaseYet else { return false }
+    return keybag == nil ? owner >= Account.firstPersonUID && isMissing : !isPasswordless
   }
 
   /// Gives the folder another name, beside the one that it has, and changes nothing in it. There is no vault then.

@@ -51,8 +51,11 @@ extension Vault {
     return collection.unlocked == nil ? .evicted : .unlocked
   }
 
-  /// The collection's label and times.
+  /// The collection's label and times. The first one has its label before there is a vault.
   public func info(of id: Int64) throws(VaultError) -> CollectionInfo {
+    if id == Vault.firstCollection && hasNoDatabaseYet {
+      return CollectionInfo(id: id, label: Vault.firstLabel, created: 0, modified: 0)
+    }
     let row = try collection(id).row
     var label = ""
     if let index {

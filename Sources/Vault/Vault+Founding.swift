@@ -5,6 +5,13 @@ import Sodium
 
 /// Making a vault's database.
 extension Vault {
+  /// The label of the collection that every vault has from the beginning.
+  public static let firstLabel = "Login"
+  /// Its number.
+  public static let firstCollection: Int64 = 1
+  /// The aliases that it begins with.
+  public static let firstAliases = ["default", "login"]
+
   /// Makes the database of a vault that has none: under another name, which becomes its own when everything in it is on
   /// the disk. So whenever this is interrupted, there is no database or a whole one.
   func create(_ keybag: Keybag, _ tiers: borrowing TierKeys) throws(VaultError) {
@@ -22,7 +29,8 @@ extension Vault {
       do throws(PosixError) {
         _ = try FileDescriptor.open(draft, at: folder.number, flags: O_WRONLY | O_CREAT | O_EXCL, mode: 0o600)
       } catch { throw error.code == ENOSPC ? .diskFull : .unavailable("vault.db: \(error.description)") }
-      try fill(path + "/" + draft, vault: keybag.vault, tiers: tiers, label: "Login", aliases: ["default", "login"])
+      try fill(
+        path + "/" + draft, vault: keybag.vault, tiers: tiers, label: Vault.firstLabel, aliases: Vault.firstAliases)
       try finishDraft()
       do throws(PosixError) { try folder.rename(draft, to: KeybagFile.database) } catch {
         throw .unavailable("vault.db: \(error.description)")

@@ -16,7 +16,7 @@ public enum VaultError: Error, Equatable, Sendable {
   case unknownControlAttribute
   /// A secret, attributes or a label are larger than a vault keeps, or there are too many collections.
   case tooLarge
-  /// There is no vault yet: nobody logged in with a password.
+  /// There is no vault yet: nobody gave a password.
   case notFounded
   /// A file of the vault is damaged; the text names it. Nothing is written any more.
   case damaged(String)
@@ -88,7 +88,7 @@ extension VaultError {
     case .unknownControlAttribute:
       "the only attributes that begin with latchkey: are latchkey:accessible and latchkey:require"
     case .tooLarge: "that is more than a vault keeps"
-    case .notFounded: "there is no vault yet: log in with your password to found it"
+    case .notFounded: "there is no vault yet: 'latchkey unlock', or a login with your password, creates it"
     case .damaged(let text), .unavailable(let text): text
     case .diskFull: "the disk is full"
     case .foreignItem(let id): "item \(id) was put into the vault by somebody else, so it is not opened"

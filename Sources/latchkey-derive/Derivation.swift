@@ -46,6 +46,7 @@ struct Derivation: ~Copyable {
       return switch request.operation {
       case .authenticate: try authenticate()
       case .openSession: try openSession()
+      case .createVault: try createVault()
       case .closeSession: try closeSession()
       case .passphrase: try passphrase()
       case .rotate: try rotate()
@@ -102,6 +103,30 @@ struct Derivation: ~Copyable {
       return .noVault
     }
     return isPasswordless ? try foundWithoutPassword() : try found()
+  }
+
+  /// The whole stack has accepted the password that a person was asked for because there is no vault: creates it, and
+  /// unlocks it. A vault that is there by now is unlocked as by any other prompt.
+  private borrowing func createVault() throws -> DeriveResult {
+    guard mayTrustToken else { return .noVault }
+    let daemon = try ControlClient(runtime: runtime, uid: account.uid)
+    // Asked first: what may not be unlocked now is not created now.
+    if let result = try greet(daemon, .authenticate) { return result }
+    let opened: Keybag.Opened
+    do throws(KeybagError) {
+      guard try vault() == .absent else { throw .alreadyThere }
+      opened = try KeybagFile.found(home: home, owner: account.uid, password: request.token.bytes)
+    } catch {
+      // A login, or another prompt, was faster.
+      guard error == .alreadyThere, (try? vault()) == .present else { throw error }
+      let folder = try folder()
+      return try unlock(try load(from: folder), of: folder, at: daemon, proving: false)
+    }
+    let result = try deliver(opened, to: daemon)
+    guard result == .unlocked else { return result }
+    // From the second generation on a missing database is a loss.
+    try? KeybagFile.replace(with: try opened.confirming(), in: try folder())
+    return .founded
   }
 
   /// Whether what this login authenticated with may open the vault from now on.
@@ -314,6 +339,9 @@ extension DeriveRequest {
   /// How long all of it may take, in seconds. The module waits a little longer (`Budget`).
   var limit: Int {
     if operation.isCommand { return Self.commandLimit }
-    return operation == .changePassword || operation == .rewrap || isUnlock ? Self.askedLimit : Self.loginLimit
+    switch operation {
+    case .changePassword, .rewrap, .createVault: return Self.askedLimit
+    default: return isUnlock ? Self.askedLimit : Self.loginLimit
+    }
   }
 }

@@ -20,11 +20,12 @@ struct DeriveRequest: ~Copyable {
     case rewrap = 12
     case addSession = 13
     case removeSession = 14
+    case createVault = 15
 
     /// Nobody authenticates with an empty password here. Whoever changes keys of a vault without a password gives none.
     var needsToken: Bool {
       switch self {
-      case .authenticate, .passphrase, .checkRecoveryCode, .recover, .changePassword, .rewrap: true
+      case .authenticate, .passphrase, .checkRecoveryCode, .recover, .changePassword, .rewrap, .createVault: true
       case .openSession, .closeSession, .rotate, .createRecoveryCode, .removeRecoveryCode, .removePassword, .addSession,
         .removeSession:
         false
@@ -42,7 +43,9 @@ struct DeriveRequest: ~Copyable {
       switch self {
       case .rotate, .createRecoveryCode, .checkRecoveryCode, .recover, .removeRecoveryCode, .addSession, .removeSession:
         true
-      case .authenticate, .openSession, .closeSession, .passphrase, .removePassword, .changePassword, .rewrap: false
+      case .authenticate, .openSession, .closeSession, .passphrase, .removePassword, .changePassword, .rewrap,
+        .createVault:
+        false
       }
     }
   }

@@ -53,6 +53,7 @@ private func authenticate(
       service: service.rawValue, user: options.account.name,
       terminal: request.terminal.isEmpty ? nil : request.terminal, folder: options.pamFolder,
       environment: wording.environment.merging(["LATCHKEY_PROMPT": "\(options.number)"]) { $1 },
+      createsVault: request.purpose == .newVault,
       conversation: conversation)
     switch conversation.end {
     case .unavailable: return .unavailable

@@ -32,7 +32,7 @@ struct ProtectorCommand: ParsableCommand {
         encoder.outputFormatting = [.prettyPrinted, .sortedKeys]
         return print(String(decoding: try encoder.encode(listed), as: UTF8.self))
       }
-      if listed.isEmpty { print("There is no vault yet. Log in once with your password, and it is founded.") }
+      if listed.isEmpty { print("There is no vault yet: 'latchkey unlock' creates it.") }
       for one in listed { print("\(one.created)  \(one.text)") }
     }
   }

@@ -136,7 +136,7 @@ extension DeriveProgram.Answer? {
     switch self {
     case .wrongSecret: .declined(wrong)
     case .noDaemon, .silent: .silent
-    case .noVault: .declined("there is no vault yet. Log in once with your password, and it is founded.")
+    case .noVault: .declined("there is no vault yet: 'latchkey unlock' creates it.")
     case .refused: .declined("the vault does not allow that now. See 'latchkey status'.")
     case .damaged: .declined("the vault's files cannot be used. See 'latchkey status'.")
     case .noMemory: .declined("there is not enough memory to check the password. Close something, and try again.")

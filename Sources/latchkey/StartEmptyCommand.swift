@@ -7,7 +7,7 @@ import Posix
 /// `latchkey start-empty`
 struct StartEmptyCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "start-empty", abstract: "Put the vault aside, so that the next login founds an empty one.",
+    commandName: "start-empty", abstract: "Put the vault aside, so that an empty one takes its place.",
     discussion: """
       For when nobody knows what opens it: neither a former password nor the recovery code ('latchkey unlock' asks for \
       both). Nothing in the vault is changed or deleted: its folder gets another name, beside the one that it has, and \
@@ -28,7 +28,9 @@ struct StartEmptyCommand: ParsableCommand {
         let path = try client.startEmpty(folder: folder, until: Posix.Process.now + Self.answerLimit)
         print("The vault is \(StatusCommand.printable(path)) now. Nothing in it was changed.")
       } catch ControlError.declined(let reason) { throw Failure.declined(reason) }
-      print("Log out and in again: your login password of then opens the empty one.")
+      print(
+        "Your login password creates an empty one: log out and in again, run 'latchkey unlock', or wait until a program asks."
+      )
     }
   }
 

@@ -47,13 +47,17 @@ struct UnlockCommand: ParsableCommand {
       }
       guard let account = Account(uid: getuid()) else { throw Failure.unavailable("you have no account") }
       let conversation = try TerminalConversation.asking(standardInput: asking.stdin)
+      let creates = Self.hasNoVault(before)
+      if creates { print("You have no vault yet: your login password creates it, and opens it from then on.") }
       let outcome = Authentication.run(
         service: "latchkey-unlock", user: account.name, terminal: ttyname(0).map { String(cString: $0) },
-        folder: asking.pamFolder, conversation: conversation)
+        folder: asking.pamFolder, createsVault: creates, conversation: conversation)
       // What counts is not what PAM says but whether the keys are there: after an administrator changed the login
       // password, PAM refuses the old one, which still opens the vault.
       let after = try status()
-      if Self.isDone(after) { return print("The vault is unlocked.") }
+      if Self.isDone(after) {
+        return print(creates ? "The vault is created, and unlocked." : "The vault is unlocked.")
+      }
       switch outcome {
       // Where there are no more lines, it is said what was asked for behind them.
       case _ where conversation.wasCancelled && !(asking.stdin && after.needsFormerPassword): throw Failure.cancelled
@@ -79,12 +83,17 @@ struct UnlockCommand: ParsableCommand {
     status.state == .unlocked && status.lockedCollections == 0 && !status.needsFormerPassword
   }
 
+  private static func hasNoVault(_ status: Status) -> Bool { status.generation == 0 && status.problems.isEmpty }
+
   private static let changed =
     "your login password was changed without Latchkey, and neither the former one nor the recovery code was given."
 
   private static func reason(_ status: Status) -> String {
-    if status.generation == 0 && status.problems.isEmpty {
-      return "there is no vault yet. Log in once with your password, and it is founded."
+    if hasNoVault(status) {
+      return """
+        no vault was created. The system log has a line of pam_latchkey that says why. A login with your password creates \
+        one as well.
+        """
     }
     if !status.problems.isEmpty {
       return "the vault cannot be opened:\n" + status.problems.map { "  " + $0 }.joined(separator: "\n")

@@ -75,8 +75,6 @@ final class VaultConnection {
   func opening<Value>(_ path: String, asking: Bool, _ body: () throws -> Value) throws -> Value {
     do { return try body() } catch let error as BusError where error.isLocked {
       guard asking else { throw locked() }
-      // Where there is no vault yet, this says so, and nobody is asked.
-      _ = try search([:])
       let wasAsked = try unlock(path)
       do { return try body() } catch let error as BusError where error.isLocked {
         guard wasAsked else { throw locked() }

@@ -15,6 +15,7 @@ final class BusPresence {
   let endsWithBus: Bool
   private let isLockerUp: () -> Bool
   private let defaultClass: ([String: String]) -> AccessibilityClass
+  private let lookAgain: () -> Void
   private let presentFingers: (@escaping (Result<FingerSet, VaultError>) -> Void) -> Void
   private let facts: () -> VaultObject.Facts
   /// Told of every new connection, for what else listens on the bus.
@@ -37,6 +38,7 @@ final class BusPresence {
   init(
     loop: EventLoop, vault: Vault, promptQueue: PromptQueue, address: Bus.Address, endsWithBus: Bool,
     isLockerUp: @escaping () -> Bool, defaultClass: @escaping ([String: String]) -> AccessibilityClass,
+    lookAgain: @escaping () -> Void,
     presentFingers: @escaping (@escaping (Result<FingerSet, VaultError>) -> Void) -> Void,
     facts: @escaping () -> VaultObject.Facts, connected: @escaping (Bus) -> Void
   ) {
@@ -47,6 +49,7 @@ final class BusPresence {
     self.endsWithBus = endsWithBus
     self.isLockerUp = isLockerUp
     self.defaultClass = defaultClass
+    self.lookAgain = lookAgain
     self.presentFingers = presentFingers
     self.facts = facts
     self.connected = connected
@@ -59,7 +62,7 @@ final class BusPresence {
       try bus.onDisconnect { [weak self] in self?.lost() }
       service = try SecretService(
         bus: bus, loop: loop, vault: vault, promptQueue: promptQueue, isLockerUp: isLockerUp,
-        defaultClass: defaultClass, presentFingers: presentFingers)
+        defaultClass: defaultClass, lookAgain: lookAgain, presentFingers: presentFingers)
       object = try VaultObject(bus: bus, facts: facts)
       self.bus = bus
       connected(bus)

@@ -27,7 +27,9 @@ extension Daemon {
   func startEmpty(folder: String) throws(Refusal) -> String {
     refresh()
     guard folder == vault.path else { throw Refusal(reason: "the folder of the vault is \(vault.path)") }
-    guard vault.isThere else { throw Refusal(reason: "there is no vault: the next login founds one") }
+    guard vault.isThere else {
+      throw Refusal(reason: "there is no vault: the next login, or 'latchkey unlock', creates one")
+    }
     guard !isLockerUp else { throw Refusal(reason: "the screen is locked: unlock it first") }
     archive?.cancel("the vault was put aside")
     dropGrants()

@@ -36,7 +36,8 @@ extension Daemon: PromptQueueDelegate {
     case .item(let id, let client): itemSubject(id, reuse: presence?.service?.reuse(of: client) ?? 0)
     case .itemAccess(let id, _, _): itemSubject(id, change: presence?.service?.change(for: question) ?? "")
     case .newItemPassphrase: PromptSubject(label: presence?.service?.subject(ofWaiting: question) ?? "")
-    case .login, .newBackup, .backup: PromptSubject()
+    case .login: PromptSubject(createsVault: vault.isMissing)
+    case .newBackup, .backup: PromptSubject()
     }
   }
 
@@ -112,7 +113,7 @@ extension Daemon {
     guard !isLockerUp else { throw Refusal(reason: "the screen is locked: unlock it first") }
     let state = try Refusal.vault { () throws(VaultError) in try vault.state(of: id) }
     switch purpose {
-    case .login: throw Refusal(reason: "the login password is no collection's")
+    case .login, .newVault: throw Refusal(reason: "the login password is no collection's")
     case .item, .itemAccess, .newItemPassphrase: throw Refusal(reason: "an item is no collection")
     case .collection:
       guard state == .closed else {

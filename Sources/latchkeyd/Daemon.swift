@@ -72,7 +72,7 @@ final class Daemon {
       loop: loop, vault: vault, promptQueue: prompts, address: address, endsWithBus: endsWithBus,
       isLockerUp: { [session] in session.machine.lockerUp },
       defaultClass: { [rules] attributes in rules.decision(for: attributes)?.rule.accessibility ?? .whenUnlocked },
-      presentFingers: { [unowned self] in presentFingers($0) },
+      lookAgain: { [unowned self] in refresh() }, presentFingers: { [unowned self] in presentFingers($0) },
       facts: { [session, unowned self] in
         VaultObject.Facts(
           state: session.state.name, isFirstUnlocked: session.state != .sealed,

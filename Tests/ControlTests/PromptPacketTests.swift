@@ -130,7 +130,7 @@ import Testing
     }
   }
 
-  @Test(arguments: [0, 7, 255] as [UInt8]) func anUnknownPurposeIsNone(purpose: UInt8) {
+  @Test(arguments: [0, 200, 255] as [UInt8]) func anUnknownPurposeIsNone(purpose: UInt8) {
     let rest = [UInt8](repeating: 0, count: 19)
     #expect(ControlReply(decoding: [1, 5, 1] + rest) != nil)
     #expect(ControlReply(decoding: [1, 5, 1] + rest.dropLast() + [2]) == nil)

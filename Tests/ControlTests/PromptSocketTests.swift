@@ -151,7 +151,7 @@ import Testing
     let name: [UInt8] = [1, 0, 0x61]
     let long = [0, 1] + [UInt8](repeating: 0x61, count: 256)
     for bytes in [
-      [1, 6, 4], [1, 6, 255], [1, 9, 0] + name, [1, 9, 7] + name, [1, 9, 1] + long, [1, 10] + long,
+      [1, 6, 4], [1, 6, 255], [1, 9, 0] + name, [1, 9, 200] + name, [1, 9, 1] + long, [1, 10] + long,
       [1, 16], [1, 20], [1, 0], [1, 255], [2, 5] + [UInt8](repeating: 0, count: 8),
     ] {
       try client.send(bytes)

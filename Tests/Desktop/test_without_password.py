@@ -49,6 +49,34 @@ def command(session, account, *words):
     return session.run(f"printf '%s\\n' '{account.password}' | latchkey {' '.join(words)} --stdin")
 
 
+def test_where_there_is_no_vault_the_first_prompt_creates_it(alice, pinentry):
+    """An automatic login of somebody whose account has a password, which pam_unix has to accept first."""
+    with automatic(alice) as session:
+        cursor = alice.machine.cursor()
+        assert session.run("secret-tool lookup app default", check=False).returncode == 1
+        assert session.run("secret-tool lookup app default", check=False).returncode == 1
+        assert not alice.vault.exists() and session.status()["state"] == "sealed"
+        session.start("printf kept | secret-tool store --label=Default app default")
+        session.expect("You have no vault yet: your login password creates it")
+        session.expect(ASKED)
+        session.send("not the password")
+        session.expect("not right")
+        session.expect(ASKED)
+        assert not alice.vault.exists()
+        session.send(alice.password)
+        assert session.finish().returncode == 0
+        status = session.status()
+        assert status["state"] == "unlocked" and status["generation"] == 2 and status["problems"] == []
+        assert [one["state"] for one in status["protectors"]] == ["unproven"]
+        assert session.secret(app="default") == "kept"
+        await_no_prompt(alice)
+        assert alice.password not in alice.machine.journal(cursor)
+    alice.await_end()
+    with alice.login() as session:
+        assert session.status()["state"] == "unlocked" and session.secret(app="default") == "kept"
+        assert [one["state"] for one in session.status()["protectors"]] == ["proven"]
+
+
 @pytest.fixture
 def resident(alice):
     """Somebody with an item of each class, who has logged out."""

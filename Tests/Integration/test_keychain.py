@@ -466,7 +466,7 @@ def test_groups_of_a_file_beside_the_program(session, program, another, keychain
 def test_before_there_is_a_vault(new_session, keychain_caller):  # noqa: F811
     program = Program(new_session, keychain_caller)
     assert program.add(generic(), secret(b"x"), FAIL)[0] == NOT_ALLOWED
-    assert program.copy(generic(), FAIL) == (NOT_ALLOWED, None)
+    assert program.copy(generic(), FAIL) == (NOT_FOUND, None)
     program.close()
 
 

@@ -321,7 +321,7 @@ def test_start_empty_puts_the_vault_aside_and_the_next_login_founds_one(vault):
     assert vault.run("latchkey", "start-empty").returncode == 1
     before = contents(vault.vault)
     person = Person(vault, "latchkey", "start-empty").expect("folder, latchkey: ").type("latchkey")
-    assert "Log out and in again" in person.last_line() and person.status == 0
+    assert "creates an empty one" in person.last_line() and person.status == 0
     (folder,) = aside(vault)
     assert re.fullmatch(rf"{vault.vault}-aside-\d{{8}}-\d{{6}}", folder)
     # SQLite moves its log to its place; no file is lost or changed otherwise.

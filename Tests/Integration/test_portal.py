@@ -53,9 +53,11 @@ from session import Session, wait_until
 
 @pytest.fixture(scope="module", autouse=True)
 def forgotten(stage):
-    """A request in a session to which nobody logs in: made first, looked at last."""
+    """A request behind a locked screen, before any login: made first, looked at last."""
     session = Session(stage)
     peer = Peer(session)
+    # Or somebody would be asked.
+    peer.activate_screen_saver(True)
     yield Retrieval(peer, ONE)
     peer.close()
     session.close()
@@ -463,10 +465,13 @@ def test_the_name_is_ours_where_another_program_provides_secrets(session):
 
     wait_until(has_owner, "the name")
     assert session.status()["name_owner"] == peer.name
+    # Behind a locked screen it waits for the login.
+    peer.activate_screen_saver(True)
     # Whom the bus starts need not ignore SIGPIPE himself: this daemon must.
     unread = Retrieval(peer, TWO)
     os.close(unread.reading)
     assert session.login().returncode == 0
+    peer.activate_screen_saver(False)
     assert unread.wait() == OTHER
     assert len(retrieve(peer, ONE)) == 64
     assert daemon.poll() is None

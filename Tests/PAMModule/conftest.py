@@ -23,7 +23,7 @@ TOKEN = "tok-E7q.w9 ünïcode-Zx4"
 FIELDS = ["user", "service", "tty", "rhost", "home", "runtime", "shadow", "prompt", "services", "device", "token"]
 ENTRY_POINTS = ["authenticate", "setcred", "acct_mgmt", "open_session", "close_session", "chauthtok"]
 OPERATIONS = {1: "authenticate", 2: "openSession", 3: "closeSession", 4: "passphrase", 10: "removePassword",
-              11: "changePassword", 12: "rewrap"}
+              11: "changePassword", 12: "rewrap", 15: "createVault"}
 COLLECTION = "latchkey-collection"
 
 
@@ -34,7 +34,7 @@ def parse(data):
     version, operation, flags = data[4:7]
     assert version == 1
     request, at = {"operation": OPERATIONS[operation], "flags": flags}, 7
-    for field in FIELDS + (["second"] if operation > 10 else []):
+    for field in FIELDS + (["second"] if operation in (11, 12) else []):
         (size,) = struct.unpack_from("<H", data, at)
         request[field] = data[at + 2 : at + 2 + size]
         assert len(request[field]) == size

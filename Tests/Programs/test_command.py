@@ -363,7 +363,7 @@ def test_input_may_be_redirected_on_a_terminal(person):
 
 
 @pytest.mark.parametrize("after, words", [
-    (status(state=SEALED, generation=0), "Log in once"), (status(state=SEALED), "did not open"),
+    (status(state=SEALED, generation=0), "no vault was created"), (status(state=SEALED), "did not open"),
     (status(state=LOCKED), "did not open"), (status(state=LOCKED, locker=True), "screen locker"),
     (status(state=LOCKED, locker=True, staged=True), "screen locker"),
     (status(state=SEALED, problems=["keybag: the file is damaged"]), "keybag: the file is damaged"),

@@ -24,12 +24,20 @@ struct WordingTests {
   ) -> Wording {
     let usual: PromptStep.Service =
       switch purpose {
-      case .login: .unlock
+      case .login, .newVault: .unlock
       case .collection, .newPassphrase: .collection
       case .item, .itemAccess, .newItemPassphrase: .item
       }
     let request = PromptRequest(purpose: purpose, label: label, caller: caller, window: "", terminal: "")
     return Wording(request, at: service ?? usual)
+  }
+
+  @Test("where there is no vault yet, it says that the login password creates it")
+  func newVault() {
+    let creating = wording(.newVault, caller: "mail").question("Password: ", isVisible: false, warning: "")
+    let opening = wording(.login, caller: "mail").question("Password: ", isVisible: false, warning: "")
+    #expect(creating.message == "Enter your login password" && creating.label == opening.label && !creating.isNew)
+    #expect(creating.detail == "\(opening.detail) \(Wording.creation)")
   }
 
   @Test("what an item asks for")

@@ -45,7 +45,7 @@ import Vault
     let name = try #require(bus).name(loop)
     var service: SecretService? = try SecretService(
       bus: try #require(bus), loop: loop, vault: vault, promptQueue: queue, isLockerUp: { false },
-      defaultClass: { _ in .whenUnlocked }, presentFingers: { $0(.failure(.noFingers(""))) })
+      defaultClass: { _ in .whenUnlocked }, lookAgain: {}, presentFingers: { $0(.failure(.noFingers(""))) })
     weak let left = service
 
     let answer = try client.call(

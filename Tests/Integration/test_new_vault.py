@@ -1,0 +1,385 @@
+"""Where there is no vault yet, because nobody logged in with a password: programs find nothing, and the first one that
+stores something has the person asked for the login password, which creates the vault once PAM has accepted it."""
+
+import json
+import random
+import signal
+import time
+
+import pytest
+from founding import found
+from person import Person, ask_on_terminals
+from peer import COLLECTION, DEFAULT, IS_LOCKED, LOGIN, NOTHING, PROMPT, ROOT, SERVICE, SESSION_COLLECTION, GLib, Peer
+from session import wait_until
+
+CREATES = "You have no vault yet: your login password creates it"
+ASKED = "login password"
+FILES = ["keybag", "vault.db"]
+STORE = ["secret-tool", "store", "--label=Mail", "service", "mail"]
+KEYS = ["service", "mail"]
+
+
+@pytest.fixture
+def session(new_session):
+    """Somebody who is logged in, and gave no password."""
+    ask_on_terminals(new_session)
+    assert new_session.login_without_password().returncode == 0
+    assert not new_session.vault.exists()
+    return new_session
+
+
+@pytest.fixture
+def peer(session):
+    opened = Peer(session)
+    yield opened
+    opened.close()
+
+
+def store(session, secret="open sesame"):
+    """secret-tool on a terminal, with the secret from elsewhere."""
+    return Person(session, "sh", "-c", f"printf '{secret}' | " + " ".join(STORE))
+
+
+def is_created(session):
+    return [(session.vault / name).exists() for name in FILES]
+
+
+def assert_nothing(session):
+    assert is_created(session) == [False, False]
+    assert session.status()["state"] == "sealed"
+
+
+def line(session, *lines):
+    """Puts these lines in front of the module's, which is the last one, into the service of prompts."""
+    service = session.root / "pam.d/latchkey-unlock"
+    module = next(one for one in service.read_text().splitlines() if "pam_latchkey" in one and one.startswith("auth"))
+    service.write_text("\n".join(one.replace("MODULE", module.split(None, 2)[2]) for one in lines) + "\n")
+
+
+# ---- what there is to see ----
+
+
+def test_programs_find_nothing_and_that_is_the_truth(session, peer):
+    assert peer.call(ROOT, SERVICE, "SearchItems", "(a{ss})", {"service": "mail"}) == ([], [])
+    assert peer.call(ROOT, SERVICE, "SearchItems", "(a{ss})", {}) == ([], [])
+    for path in (LOGIN, DEFAULT):
+        assert peer.call(path, COLLECTION, "SearchItems", "(a{ss})", {"service": "mail"}) == []
+    assert session.lookup(*KEYS) is None
+    for command in (["find"], ["get", "a=b"], ["rm", "a=b"]):
+        assert session.run("latchkey", *command).returncode == 2
+    assert_nothing(session)
+
+
+def test_the_first_collection_is_there_locked_and_empty(session, peer):
+    assert peer.get(ROOT, SERVICE, "Collections") == [LOGIN, SESSION_COLLECTION]
+    for alias in ("default", "login"):
+        assert peer.call(ROOT, SERVICE, "ReadAlias", "(s)", alias) == LOGIN
+    assert peer.call(ROOT, SERVICE, "ReadAlias", "(s)", "other") == NOTHING
+    for path in (LOGIN, DEFAULT):
+        expected = {"Items": [], "Label": "Login", "Locked": True, "Created": 0, "Modified": 0}
+        assert peer.all(path, COLLECTION) == expected
+    assert peer.error(LOGIN, COLLECTION, "Delete") == IS_LOCKED
+    assert peer.error(LOGIN, "org.freedesktop.DBus.Properties", "Set", "(ssv)", COLLECTION, "Label",
+                      GLib.Variant("s", "Mine")) == IS_LOCKED
+    # What is not there needs nobody, and what is not locked by a person neither.
+    assert peer.unlock(LOGIN + "/1", ROOT + "/collection/c2", ROOT + "/aliases/other") == ([], NOTHING)
+    assert peer.unlock(SESSION_COLLECTION) == ([SESSION_COLLECTION], NOTHING)
+    assert_nothing(session)
+
+
+def test_the_label_can_be_read_in_every_state(session, peer):
+    assert peer.get(LOGIN, COLLECTION, "Label") == "Login"
+    found(session)
+    assert peer.get(LOGIN, COLLECTION, "Label") == "Login"
+    assert session.login().returncode == 0
+    assert peer.get(LOGIN, COLLECTION, "Label") == "Login"
+    session.lock()
+    assert peer.get(LOGIN, COLLECTION, "Label") == "Login"
+    session.restart()
+    assert session.status()["state"] == "sealed" and peer.get(LOGIN, COLLECTION, "Label") == "Login"
+
+
+@pytest.mark.parametrize("mode", [0o500, 0o000])
+def test_a_home_folder_that_takes_nothing_says_nothing_of_its_vault(session, peer, mode):
+    """As one that is not mounted yet: "there is nothing" would have programs make new secrets."""
+    (session.home / ".local").rename(session.root / "elsewhere")
+    session.home.chmod(mode)
+    try:
+        refusal = peer.error(ROOT, SERVICE, "SearchItems", "(a{ss})", {"service": "mail"})
+        assert refusal in (IS_LOCKED, "org.latchkey.Error.Unavailable")
+        assert ended(peer, peer.unlock(LOGIN)[1]) == (True, [])
+    finally:
+        session.home.chmod(0o700)
+
+
+def test_a_database_without_its_keybag_is_not_a_missing_vault(session, peer):
+    found(session)
+    assert session.login().returncode == 0
+    session.stop_daemon()
+    (session.vault / "keybag").unlink()
+    session.start_daemon()
+    assert peer.error(ROOT, SERVICE, "SearchItems", "(a{ss})", {"service": "mail"}).endswith("Damaged")
+    assert ended(peer, peer.unlock(LOGIN)[1]) == (True, [])
+
+
+# ---- the prompt ----
+
+
+def ended(peer, prompt):
+    """Asks by a prompt, and waits for what it says in the end."""
+    peer.call(prompt, PROMPT, "Prompt", "(s)", "")
+    return peer.wait_for(lambda signal: signal[0] == prompt and signal[2] == "Completed", "Completed")[3]
+
+
+def test_storing_creates_the_vault(session):
+    store(session).expect(CREATES).expect(ASKED).type(session.password).output()
+    assert is_created(session) == [True, True]
+    assert session.lookup(*KEYS) == "open sesame"
+    status = session.status()
+    assert status["state"] == "unlocked" and status["generation"] == 2 and status["problems"] == []
+    # Its password is the login's, now and later.
+    session.logout()
+    session.restart()
+    assert session.login().returncode == 0 and session.lookup(*KEYS) == "open sesame"
+    # A second login has proven it.
+    assert [one["state"] for one in protectors(session)] == ["proven"]
+
+
+def protectors(session):
+    return json.loads(session.run("latchkey", "status", "--json", check=True).stdout)["protectors"]
+
+
+def test_its_first_password_is_not_proven_yet(session):
+    session.run("latchkey", "unlock", "--stdin", input=session.password + "\n", check=True)
+    assert [one["state"] for one in protectors(session)] == ["unproven"]
+
+
+def test_a_wrong_password_creates_nothing(session):
+    person = store(session)
+    for _ in range(3):
+        person.expect(ASKED).type("something else")
+    person.output()
+    assert person.status != 0
+    assert_nothing(session)
+
+
+def test_wrong_then_right(session):
+    person = store(session).expect(ASKED).type("something else").expect("not right").expect(ASKED)
+    assert_nothing(session)
+    person.type(session.password).output()
+    assert session.lookup(*KEYS) == "open sesame"
+    session.logout()
+    session.restart()
+    assert session.locker("something else").returncode != 0
+    assert session.login().returncode == 0 and session.lookup(*KEYS) == "open sesame"
+
+
+def test_dismissed(session):
+    person = store(session).expect(ASKED).press("c")
+    person.output()
+    assert person.status != 0
+    assert_nothing(session)
+
+
+def test_nobody_to_ask(session):
+    assert session.store("x", *KEYS, check=False).returncode != 0
+    assert_nothing(session)
+
+
+PASSWORD_LINE = "auth {} pam_pwdfile.so nodelay pwdfile={}/passwd"
+
+
+def test_a_stack_that_goes_on_after_a_wrong_password_creates_nothing(session):
+    """The module hears the password before libpam refuses: what counts is that all of the stack accepted it."""
+    line(session, PASSWORD_LINE.format("required", session.root), "auth optional MODULE")
+    person = store(session)
+    for _ in range(3):
+        person.expect(ASKED).type("something else")
+    person.output()
+    assert_nothing(session)
+
+
+def test_a_second_factor_that_refuses_creates_nothing(session):
+    line(session, PASSWORD_LINE.format("requisite", session.root), "auth optional MODULE", "auth required pam_deny.so")
+    person = store(session)
+    for _ in range(3):
+        person.expect(ASKED).type(session.password)
+    person.output()
+    assert_nothing(session)
+    done = session.run("latchkey", "unlock", "--stdin", input=session.password + "\n")
+    assert done.returncode == 1
+    assert_nothing(session)
+
+
+def test_no_found_creates_nothing(session):
+    line(session, PASSWORD_LINE.format("requisite", session.root), "auth optional MODULE no_found")
+    done = session.run("latchkey", "unlock", "--stdin", input=session.password + "\n")
+    assert done.returncode == 1 and "no vault was created" in done.stderr
+    person = store(session).expect(ASKED).type(session.password)
+    person.output()
+    assert person.status != 0
+    assert_nothing(session)
+
+
+def test_by_the_command_line(session):
+    done = session.run("latchkey", "unlock", "--stdin", input="something else\n")
+    assert done.returncode == 1
+    assert_nothing(session)
+    done = session.run("latchkey", "unlock", "--stdin", input=session.password + "\n", check=True)
+    assert CREATES in done.stdout and "created, and unlocked" in done.stdout
+    session.store("x", *KEYS)
+    done = session.run("latchkey", "unlock", check=True)
+    assert done.stdout == "The vault is unlocked already.\n"
+
+
+def test_items_of_the_command_line(session):
+    done = session.run("latchkey", "add", "--no-prompt", "--label", "L", "a=b", input="x")
+    assert done.returncode == 1
+    assert_nothing(session)
+    person = Person(session, "sh", "-c", "printf x | latchkey add --label L a=b").expect(CREATES).expect(ASKED)
+    person.type(session.password).output()
+    assert person.status == 0 and session.lookup("a", "b") == "x"
+
+
+# ---- clients ----
+
+
+def make_collection(session, label, alias):
+    code = f"import secretstorage as s; print('at', s.create_collection(s.dbus_init(), {label!r}, {alias!r}).collection_path)"
+    return Person(session, "/usr/bin/python3", "-c", code).expect(CREATES).expect(ASKED)
+
+
+def test_a_client_that_makes_the_default_collection(session, peer):
+    """As libsecret and SecretStorage do where they find none."""
+    person = make_collection(session, "Default keyring", "default").type(session.password)
+    assert person.last_line() == f"at {LOGIN}"
+    assert peer.get(LOGIN, COLLECTION, "Label") == "Login", "it is the login's, whatever a program would call it"
+
+
+def test_a_client_that_makes_another_collection(session, peer):
+    person = make_collection(session, "Work", "")
+    assert session.login().returncode == 0
+    path = person.last_line().removeprefix("at ")
+    assert peer.get(path, COLLECTION, "Label") == "Work"
+    assert peer.get(ROOT, SERVICE, "Collections") == [LOGIN, path, SESSION_COLLECTION]
+
+
+def test_a_client_that_may_make_none(session):
+    person = make_collection(session, "Work", "").press("c")
+    assert "PromptDismissed" in person.output() and person.status == 1
+    assert_nothing(session)
+
+
+def test_a_collection_that_nobody_allows(session, peer):
+    made, prompt = peer.call(ROOT, SERVICE, "CreateCollection", "(a{sv}s)", {}, "")
+    assert ended(peer, prompt) == (True, NOTHING)
+    assert_nothing(session)
+
+
+def test_programs_hear_that_it_is_open(session, peer):
+    assert peer.get(LOGIN, COLLECTION, "Locked") is True
+    session.run("latchkey", "unlock", "--stdin", input=session.password + "\n", check=True)
+    changed = peer.wait_for(lambda signal: signal[0] == LOGIN and signal[2] == "PropertiesChanged", "PropertiesChanged")
+    assert changed[3][1]["Locked"] is False
+    assert peer.get(LOGIN, COLLECTION, "Locked") is False
+
+
+def test_two_clients_share_one_answer(session, peer):
+    first = store(session).expect(ASKED)
+    second = Person(session, "sh", "-c", "printf two | secret-tool store --label=Two service two")
+    introspect = ("/org/freedesktop/secrets/prompt", "org.freedesktop.DBus.Introspectable", "Introspect")
+    wait_until(lambda: peer.call(*introspect).count("<node name=") == 2, "two prompts")
+    first.type(session.password).output()
+    second.output()
+    assert (first.status, second.status) == (0, 0)
+    assert session.lookup(*KEYS) == "open sesame" and session.lookup("service", "two") == "two"
+
+
+def test_a_prompt_and_a_command_at_once(session):
+    """Both have the right password; one of them creates the vault, and the other one opens that."""
+    people = [store(session).expect(ASKED)]
+    people += [Person(session, "latchkey", "unlock").expect("assword") for _ in range(2)]
+    for person in people:
+        person.type(session.password)
+    for person in people:
+        person.output()
+        assert person.status == 0
+    assert session.lookup(*KEYS) == "open sesame" and session.status()["problems"] == []
+
+
+def test_a_login_creates_it_meanwhile(session):
+    person = store(session).expect(CREATES)
+    assert session.login().returncode == 0
+    person.output()
+    assert person.status == 0 and session.lookup(*KEYS) == "open sesame"
+
+
+def test_a_vault_that_is_there_meanwhile_is_opened_and_not_replaced(session):
+    """As where a login's helper wrote the keybag and was then killed."""
+    person = store(session).expect(CREATES)
+    found(session)
+    vault = (session.vault / "keybag").read_bytes()[12:28]
+    person.type(session.password).output()
+    assert person.status == 0 and session.lookup(*KEYS) == "open sesame"
+    assert (session.vault / "keybag").read_bytes()[12:28] == vault
+
+
+# ---- interrupted ----
+
+
+def test_a_keybag_that_never_got_its_database_is_asked_for_as_well(session, peer):
+    found(session)
+    assert peer.error(ROOT, SERVICE, "SearchItems", "(a{ss})", {}) == IS_LOCKED
+    person = store(session).expect(ASKED)
+    assert CREATES not in person._terminal.before
+    person.type(session.password).output()
+    assert person.status == 0 and session.lookup(*KEYS) == "open sesame"
+
+
+def test_the_daemon_dies_while_it_asks(session):
+    person = store(session).expect(CREATES)
+    session.stop_daemon(signal.SIGKILL)
+    # libsecret waits for ever for a service that vanished.
+    person._terminal.kill(signal.SIGKILL)
+    person.output()
+    session.start_daemon()
+    assert_nothing(session)
+    store(session).expect(CREATES).expect(ASKED).type(session.password).output()
+    assert session.lookup(*KEYS) == "open sesame"
+
+
+@pytest.mark.parametrize("turn", range(8))
+def test_the_helper_dies_anywhere(session, turn):
+    """Whatever was killed when: the next password opens what there is by then, or creates it."""
+    wanted = random.Random(turn).uniform(0, 0.6)
+    with session.start("latchkey", "unlock", "--stdin", stdin=-1, stdout=-3, stderr=-3) as process:
+        process.stdin.write(session.password.encode() + b"\n")
+        process.stdin.close()
+        time.sleep(wanted)
+        session.run("pkill", "-KILL", "-U", str(session.uid), "latchkey-derive")
+        session.run("pkill", "-KILL", "-U", str(session.uid), "-x", "latchkey")
+    # Also what the killed one left locked.
+    assert session.login().returncode == 0
+    wait_until(lambda: session.status()["state"] == "unlocked", "the vault")
+    session.store("x", *KEYS)
+    session.logout()
+    session.restart()
+    assert session.login().returncode == 0 and session.lookup(*KEYS) == "x"
+    assert session.status()["problems"] == []
+
+
+# ---- other people's clients ----
+
+
+def test_secretstorage(session):
+    """Other libraries ask for the default collection first, and find that it is locked."""
+    code = (
+        "import secretstorage as s\n"
+        "c = s.get_default_collection(s.dbus_init())\n"
+        "assert c.get_label() == 'Login' and c.is_locked() and list(c.get_all_items()) == []\n"
+        "assert not c.unlock()\n"
+        "c.create_item('Mail', {'service': 'mail'}, b'by python')\n"
+    )
+    person = Person(session, "/usr/bin/python3", "-c", code).expect(CREATES).expect(ASKED).type(session.password)
+    assert person.output().strip(": \r\n") == "" and person.status == 0
+    assert session.lookup(*KEYS) == "by python"
