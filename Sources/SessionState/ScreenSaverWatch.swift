@@ -8,6 +8,8 @@ public final class ScreenSaverWatch {
   public enum Report: Equatable, Sendable {
     /// By the sender's unique name.
     case active(peer: String, Bool)
+    /// It answered that it is active, and has not said so before.
+    case found(peer: String)
     /// A peer that was active is gone from the bus.
     case vanished(peer: String)
   }
@@ -57,21 +59,27 @@ public final class ScreenSaverWatch {
         guard case .success(let message) = reply, let sender = message.sender, (try? message.readBool()) == true else {
           return
         }
-        self?.changed(sender, active: true)
+        self?.found(sender)
       }
     }
   }
 
   private func changed(_ peer: String, active: Bool) {
-    if !active {
-      peers[peer] = nil
-    } else if peers[peer] == nil {
-      // A peer that cannot be watched stays active until it says otherwise.
-      peers[peer] = try? bus.watchPeer(peer) { [weak self] in
-        self?.peers[peer] = nil
-        self?.handler(.vanished(peer: peer))
-      }
-    }
+    if active { watch(peer) } else { peers[peer] = nil }
     handler(.active(peer: peer, active))
+  }
+
+  private func found(_ peer: String) {
+    watch(peer)
+    handler(.found(peer: peer))
+  }
+
+  private func watch(_ peer: String) {
+    guard peers[peer] == nil else { return }
+    // A peer that cannot be watched stays active until it says otherwise.
+    peers[peer] = try? bus.watchPeer(peer) { [weak self] in
+      self?.peers[peer] = nil
+      self?.handler(.vanished(peer: peer))
+    }
   }
 }

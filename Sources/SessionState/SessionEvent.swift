@@ -18,6 +18,8 @@ public enum SessionEvent: Equatable, Sendable {
   case hibernate
   /// A screen saver, by its unique bus name, became active or inactive.
   case screenSaver(peer: String, active: Bool)
+  /// A screen saver was active when it was asked for the first time: a lock that is older than the question.
+  case screenSaverFound(peer: String)
   /// A screen saver's process left the bus.
   case screenSaverVanished(peer: String)
   /// Keys that were let in did not open the vault: its files cannot be used.

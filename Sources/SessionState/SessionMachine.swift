@@ -34,7 +34,8 @@ public struct SessionMachine: Sendable {
   /// Why the vault was sealed last.
   public private(set) var sealReason = SealReason.started
 
-  /// How many locks were asked for so far, and why the last one was. Keys that were given before one do not lift it.
+  /// How many locks there were so far, asked for or by a locker, and why the last one was. Keys that were given before one
+  /// do not lift it.
   public private(set) var locks: UInt64 = 0
   private var lastLock = LockReason.command
 
@@ -51,7 +52,7 @@ public struct SessionMachine: Sendable {
   public private(set) var pamSessions = 0
 
   /// The user's sessions that count.
-  private var sessions: [String: Tracked] = [:]
+  private(set) var sessions: [String: Tracked] = [:]
 
   /// The unique names of the screen savers that are active.
   private var screenSavers: Set<String> = []
@@ -59,15 +60,17 @@ public struct SessionMachine: Sendable {
   /// The same, for who has to tell that they cannot be heard any more.
   var activeScreenSavers: Set<String> { screenSavers }
 
-  private var isGoingToSleep = false
+  private(set) var isGoingToSleep = false
 
   /// Whether keys are there and no session is, so that the session timer runs.
-  private var awaitsSession = false
+  private(set) var awaitsSession = false
 
-  private struct Tracked: Sendable {
+  struct Tracked: Sendable {
     var facts: SessionFacts
     /// It lost the foreground to a greeter, and has not had it since, whoever has it now.
     var isShielded = false
+    /// It started behind a greeter that is still there: its login, which ends with the greeter gone, is no lock.
+    var isStarting = false
     /// It was asked to lock. Says nothing of a locker.
     var wasAskedToLock = false
 
@@ -148,7 +151,7 @@ public struct SessionMachine: Sendable {
       }
       effects.append(.firstUnlock)
       awaitSession(&effects)
-    case .evicted(.withoutPassword) where !lockerUp:
+    case .evicted(.withoutPassword) where !lockerUp && !wasLockedMeanwhile:
       // There is no lock to lift: any login that unseals does this as well.
       becomeUnlocked(&effects, with: .install(.live))
     case .evicted:
@@ -204,7 +207,9 @@ public struct SessionMachine: Sendable {
     case .hibernate: seal(.hibernation, &effects)
     case .screenSaver(let peer, active: true):
       // A saver that says again what it said before is no new lock: keys it let somebody stage stay.
-      if screenSavers.insert(peer).inserted { evict(.screenSaver, &effects) }
+      if screenSavers.insert(peer).inserted { lock(.screenSaver, &effects) }
+    case .screenSaverFound(let peer):
+      if screenSavers.insert(peer).inserted { evictUnlocked(.screenSaver, &effects) }
     case .screenSaver(let peer, active: false):
       screenSavers.remove(peer)
       releaseStaged(&effects)
@@ -291,17 +296,21 @@ public struct SessionMachine: Sendable {
     let hadUnlockedGraphical = old.values.contains { $0.facts.isGraphical && !$0.isLocked }
     let wasKnown = logind == .present
     let seatsOfGreeters = Set(facts.filter { $0.isGreeter && $0.isActive && !$0.seat.isEmpty }.map(\.seat))
-    var newLock = false
+    var newLocker = false
     logind = .present
     sessions = [:]
     for fact in facts where fact.uid == uid && fact.isLogin {
-      var tracked = old[fact.id] ?? Tracked(facts: fact)
+      let isBehindGreeter = fact.isGraphical && !fact.isActive && seatsOfGreeters.contains(fact.seat)
+      // What is there when logind is first heard may have been in front before.
+      var tracked = old[fact.id] ?? Tracked(facts: fact, isStarting: wasKnown)
       if tracked.facts.lockedHint, !fact.lockedHint { tracked.wasAskedToLock = false }
-      if fact.lockedHint, !(old[fact.id]?.facts.lockedHint ?? false) { newLock = true }
+      if fact.lockedHint, !(old[fact.id]?.facts.lockedHint ?? false) { newLocker = true }
       tracked.facts = fact
+      if !isBehindGreeter { tracked.isStarting = false }
       if fact.isActive {
         tracked.isShielded = false
-      } else if fact.isGraphical, seatsOfGreeters.contains(fact.seat) {
+      } else if isBehindGreeter, !tracked.isStarting {
+        if !tracked.isShielded { newLocker = true }
         tracked.isShielded = true
       }
       sessions[fact.id] = tracked
@@ -312,15 +321,24 @@ public struct SessionMachine: Sendable {
     }
     sessionIsNotAwaited(&effects)
     // Reached when the last unlocked desktop locks, ends, or falls behind a greeter.
-    if hadUnlockedGraphical, !hasGraphicalSession {
-      evict(.sessionEnded, &effects)
+    let ended = old.values.contains { $0.facts.isGraphical && !$0.isLocked && sessions[$0.facts.id] == nil }
+    if hadUnlockedGraphical, !hasGraphicalSession || (ended && sessionsAreLocked) {
+      lock(.sessionEnded, &effects)
     } else if sessionsAreLocked {
-      let ended = old.values.contains { $0.facts.isGraphical && !$0.isLocked && sessions[$0.facts.id] == nil }
-      evictUnlocked(ended ? .sessionEnded : sessionsAreBehindLocker ? sessionLockerReason : .lockSignal, &effects)
+      evictUnlocked(sessionsAreBehindLocker ? sessionLockerReason : .lockSignal, &effects)
     }
-    if newLock { dropStaged(&effects) }
-    // A desktop that is there and open lets staged keys go live; one that ended has let nobody in.
-    if hasGraphicalSession || !hadGraphical { releaseStaged(&effects) } else if !lockerUp { dropStaged(&effects) }
+    if newLocker {
+      // A locker that was up before anybody told of sessions is older than keys on their way.
+      if wasKnown { noteLock(sessionLockerReason) }
+      dropStaged(&effects)
+    }
+    // A screen that is there and open lets staged keys go live; one that ended has let nobody in.
+    let lockedEnded = old.values.contains { $0.isBehindLocker && sessions[$0.facts.id] == nil }
+    if hasGraphicalSession || !(hadGraphical || lockedEnded) {
+      releaseStaged(&effects)
+    } else if !lockerUp {
+      dropStaged(&effects)
+    }
   }
 
   private mutating func sessionsVanished(wereKnown: Bool, _ effects: inout [SessionEffect]) {
@@ -330,12 +348,19 @@ public struct SessionMachine: Sendable {
     awaitSession(&effects)
   }
 
-  /// A lock that leaves nothing behind by which keys on their way could be told of it, as a locker would be.
+  /// A lock that keys on their way are to be told of, whatever is left of it when they come.
   private mutating func lock(_ reason: LockReason, _ effects: inout [SessionEffect]) {
-    locks &+= 1
-    lastLock = reason
+    noteLock(reason)
     evict(reason, &effects)
   }
+
+  private mutating func noteLock(_ reason: LockReason) {
+    locks &+= 1
+    lastLock = reason
+  }
+
+  /// For those who compare machines: how often one was locked makes no difference.
+  mutating func forgetLocks() { locks = 0 }
 
   /// Erases A and whatever was set aside.
   private mutating func evict(_ reason: LockReason, _ effects: inout [SessionEffect]) {

@@ -29,6 +29,10 @@ public final class SessionWatch {
   private var screenSavers: ScreenSaverWatch?
   private var stagingTimer: EventSource?
   private var sessionTimer: EventSource?
+  /// How many arrivals of keys wait for logind's answer.
+  private var asking = 0
+  /// How many locks were learned of by such an answer.
+  private var learned: UInt64 = 0
   private let stagingTime: Duration
   private let sessionTime: Duration
 
@@ -52,7 +56,7 @@ public final class SessionWatch {
   public func start() {
     let logind = LogindWatch(uid: machine.uid, loop: loop, address: systemBus) { [weak self] report in
       switch report {
-      case .sessions(let facts): self?.handle(.sessions(facts))
+      case .sessions(let facts): self?.learn(facts)
       case .absent: self?.handle(.logindAbsent)
       case .lockSignal(let session): self?.handle(.lockSignal(session: session))
       case .unlockSignal(let session): self?.handle(.unlockSignal(session: session))
@@ -70,6 +74,7 @@ public final class SessionWatch {
     let savers = ScreenSaverWatch(bus: sessionBus) { [weak self] report in
       switch report {
       case .active(let peer, let active): self?.handle(.screenSaver(peer: peer, active: active))
+      case .found(let peer): self?.handle(.screenSaverFound(peer: peer))
       case .vanished(let peer): self?.handle(.screenSaverVanished(peer: peer))
       }
     }
@@ -91,25 +96,39 @@ public final class SessionWatch {
   /// `completion` is called exactly once, never before this returns; it must put the keys where the outcome says
   /// before it returns, and erase the rest. Keys that wait meanwhile belong to the caller.
   public func keysArrived(mayLift: Bool, completion: @escaping (KeyOutcome) -> Void) {
-    guard let logind else { return completion(.refused("not started")) }
-    let locksBefore = machine.locks
-    logind.refresh { [weak self] answered in
-      guard let self else { return completion(.refused("the daemon ends")) }
-      // Silence may hide a lock.
-      guard answered else { return completion(.refused("logind does not answer")) }
-      self.perform(self.machine.keysArrived(mayLift: mayLift, locksBefore: locksBefore), install: completion)
+    ask(completion) { watch, locksBefore in
+      watch.perform(watch.machine.keysArrived(mayLift: mayLift, locksBefore: locksBefore), install: completion)
     }
   }
 
   /// Tier key C arrived alone. As for ``keysArrived(mayLift:completion:)``.
   public func sessionKeyArrived(completion: @escaping (KeyOutcome) -> Void) {
+    ask(completion) { watch, locksBefore in
+      watch.perform(watch.machine.sessionKeyArrived(locksBefore: locksBefore), install: completion)
+    }
+  }
+
+  /// Asks logind, then goes on with what the machine's locks were when the keys came.
+  private func ask(
+    _ completion: @escaping (KeyOutcome) -> Void, _ goOn: @escaping (SessionWatch, UInt64) -> Void
+  ) {
     guard let logind else { return completion(.refused("not started")) }
-    let locksBefore = machine.locks
+    let (locks, learned) = (machine.locks, learned)
+    asking += 1
     logind.refresh { [weak self] answered in
       guard let self else { return completion(.refused("the daemon ends")) }
+      asking -= 1
+      // Silence may hide a lock.
       guard answered else { return completion(.refused("logind does not answer")) }
-      self.perform(self.machine.sessionKeyArrived(locksBefore: locksBefore), install: completion)
+      goOn(self, locks &+ (self.learned &- learned))
     }
+  }
+
+  /// A locker that logind tells of when it is asked may have been up before the keys set out: they wait for it to go.
+  private func learn(_ facts: [SessionFacts]) {
+    let before = machine.locks
+    handle(.sessions(facts))
+    if asking > 0 { learned &+= machine.locks &- before }
   }
 
   /// `latchkey lock`. The keys are erased when this returns.

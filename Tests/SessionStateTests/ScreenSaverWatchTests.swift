@@ -100,7 +100,7 @@ import Testing
     try scene.loop.run(until: "name") { owned }
     try scene.start()
     try scene.loop.run(until: "answer") { !scene.reports.isEmpty }
-    #expect(scene.reports == [.active(peer: name, true)])
+    #expect(scene.reports == [.found(peer: name)])
     withExtendedLifetime(slot) {}
   }
 }
