@@ -1,0 +1,371 @@
+@testable import SessionState
+
+/// What can happen in the small world that the exploration walks through.
+enum Step: Hashable, Sendable {
+  /// A session starts, ends, or says whether its screen is locked.
+  case session(Int, Situation.Screen)
+  /// Another screen gets the foreground of the seat.
+  case front(Situation.Front)
+  /// logind tells again what it told before.
+  case sessionsToldAgain
+  case logindAbsent
+  case lockSignal(String)
+  case unlockSignal(String)
+  case sleep(Bool)
+  case hibernate
+  case screenSaver(Int, active: Bool)
+  case screenSaverFound(Int)
+  case screenSaverVanished(Int)
+  case lockCommand
+  case keysFailed
+  case vaultPutAside
+  case passwordless(Bool)
+  case pamSessionOpened
+  case pamSessionClosed
+  case stagingTimer
+  case sessionTimer
+  /// A PAM stack has the password: its keys are on their way.
+  case keysSetOut(mayLift: Bool)
+  /// A login without a password: tier key C is on its way.
+  case sessionKeySetsOut
+  case keysArrive
+
+  /// Whether any program on the session bus can bring it about, without a password and without a right to lock.
+  var isOfSessionBus: Bool {
+    switch self {
+    case .screenSaver, .screenSaverFound, .screenSaverVanished: true
+    default: false
+    }
+  }
+}
+
+/// One machine, what is true of the world around it, and which keys a daemon has that did all that the machine said.
+struct Situation {
+  /// A session, as its screen shows it.
+  enum Screen: Int, CaseIterable, Sendable { case absent, open, locked }
+
+  /// What has the foreground of the seat.
+  enum Front: Hashable, Sendable {
+    case session(Int)
+    case greeter
+    case nobody
+  }
+
+  /// Keys that set out and have not arrived.
+  struct InFlight: Equatable {
+    /// nil: tier key C alone.
+    var mayLift: Bool?
+    /// Whether something was locked since they set out.
+    var isOvertaken = false
+  }
+
+  /// What the daemon has in memory.
+  struct Keys: Equatable {
+    var a = false
+    var c = false
+    var staged = false
+  }
+
+  let universe: Universe
+  /// What is wrong with the daemon, to see that the invariants find it.
+  let fault: Fault?
+  var machine: SessionMachine
+  var keys = Keys()
+  var inFlight: InFlight?
+  var stagingTimer = false
+  var sessionTimer = false
+
+  // The world. Sessions are numbered from 1: desktops first, then terminals.
+  var screens: [Screen]
+  var front = Front.nobody
+  /// Desktops that lost the foreground to a greeter.
+  var behindGreeter: Set<Int> = []
+  var screenSavers: Set<Int> = []
+  var isGoingToSleep = false
+  var isPasswordless = false
+  var logindWasHeard = false
+
+  init(_ universe: Universe, fault: Fault? = nil) {
+    (self.universe, self.fault) = (universe, fault)
+    machine = SessionMachine(uid: Self.uid)
+    screens = Array(repeating: .absent, count: universe.desktops + universe.terminals)
+  }
+
+  private static let uid: UInt32 = 1000
+
+  // MARK: What the world says
+
+  var present: [Int] { (1...screens.count).filter { screens[$0 - 1] != .absent } }
+
+  var desktops: [Int] { present.filter { $0 <= universe.desktops } }
+
+  private func isBehindLocker(_ session: Int) -> Bool {
+    screens[session - 1] == .locked || behindGreeter.contains(session)
+  }
+
+  /// Whether the sessions say that the user's screen is locked. A machine that never heard logind cannot know.
+  private var sessionsAreLocked: Bool {
+    guard logindWasHeard else { return false }
+    if desktops.isEmpty { return present.contains { isBehindLocker($0) } }
+    return desktops.allSatisfy { isBehindLocker($0) }
+  }
+
+  /// Whether any source says now that it is locked.
+  var isLocked: Bool { !screenSavers.isEmpty || isGoingToSleep || sessionsAreLocked }
+
+  /// What logind tells of the sessions.
+  var facts: [SessionFacts] {
+    var facts = present.map { session in
+      let isDesktop = session <= universe.desktops
+      return SessionFacts(
+        id: "\(session)", uid: Self.uid, type: isDesktop ? "x11" : "tty",
+        isActive: !isDesktop || front == .session(session), lockedHint: screens[session - 1] == .locked,
+        seat: isDesktop ? "seat0" : "")
+    }
+    if universe.hasGreeter {
+      facts.append(
+        SessionFacts(
+          id: "c1", uid: 115, sessionClass: "greeter", type: "x11", isActive: front == .greeter, seat: "seat0"))
+    }
+    return facts
+  }
+
+  // MARK: What can happen
+
+  /// Steps that change something, or are told again as the real sources do.
+  var steps: [Step] {
+    var steps: [Step] = universe.steps
+    if universe.hasLogind { addSessions(&steps) } else { addLoginsOfPAM(&steps) }
+    for saver in 0..<universe.screenSavers {
+      steps += [.screenSaver(saver, active: true), .screenSaver(saver, active: false), .screenSaverFound(saver)]
+      if screenSavers.contains(saver) { steps.append(.screenSaverVanished(saver)) }
+    }
+    if stagingTimer { steps.append(.stagingTimer) }
+    if sessionTimer { steps.append(.sessionTimer) }
+    if inFlight == nil {
+      steps += [.keysSetOut(mayLift: true), .keysSetOut(mayLift: false)]
+      if !universe.isLarge { steps.append(.sessionKeySetsOut) }
+    } else {
+      steps.append(.keysArrive)
+    }
+    return steps
+  }
+
+  private func addSessions(_ steps: inout [Step]) {
+    steps.append(.sessionsToldAgain)
+    for session in 1...screens.count {
+      // Beside desktops a terminal's locker says nothing.
+      let screensOfIt = session > universe.desktops && universe.desktops > 0 ? [.absent, .open] : Screen.allCases
+      for screen in screensOfIt where screen != screens[session - 1] { steps.append(.session(session, screen)) }
+      steps += [.lockSignal("\(session)"), .unlockSignal("\(session)")]
+    }
+    guard universe.hasGreeter else { return }
+    let fronts = desktops.map { Front.session($0) } + [.greeter, .nobody]
+    steps += fronts.filter { $0 != front }.map { .front($0) }
+  }
+
+  private func addLoginsOfPAM(_ steps: inout [Step]) {
+    steps += [.logindAbsent, .pamSessionClosed]
+    if machine.pamSessions < 2 { steps.append(.pamSessionOpened) }
+  }
+
+  // MARK: What follows
+
+  mutating func take(_ step: Step) -> Transition {
+    let before = self
+    var effects = handle(step)
+    if let fault { effects = fault.alter(effects, of: step) }
+    for effect in effects { perform(effect) }
+    let wasLocked = locks(step, before)
+    if wasLocked { inFlight?.isOvertaken = true }
+    if before.machine.locks != machine.locks {
+      // Only whether keys are as new as the last lock counts: the numbers would make endlessly many situations.
+      inFlightIsStale = true
+      machine.forgetLocks()
+    }
+    if inFlight == nil { inFlightIsStale = false }
+    return Transition(step: step, before: before, after: self, effects: effects, locks: wasLocked)
+  }
+
+  /// As the machine counts; `InFlight.isOvertaken` is as the world sees it.
+  private(set) var inFlightIsStale = false
+
+  private mutating func handle(_ step: Step) -> [SessionEffect] {
+    switch step {
+    case .session(let session, let screen):
+      screens[session - 1] = screen
+      if screen == .absent {
+        behindGreeter.remove(session)
+        if front == .session(session) { front = .nobody }
+      }
+      return tellSessions()
+    case .front(let new):
+      if new == .greeter { behindGreeter.formUnion(desktops) }
+      if case .session(let session) = new { behindGreeter.remove(session) }
+      front = new
+      return tellSessions()
+    case .sessionsToldAgain: return tellSessions()
+    case .logindAbsent: return machine.handle(.logindAbsent)
+    case .lockSignal(let session): return machine.handle(.lockSignal(session: session))
+    case .unlockSignal(let session): return machine.handle(.unlockSignal(session: session))
+    case .sleep(let starts):
+      isGoingToSleep = starts
+      return machine.handle(.prepareForSleep(starts))
+    case .hibernate: return machine.handle(.hibernate)
+    case .screenSaver(let saver, let isActive):
+      if isActive { screenSavers.insert(saver) } else { screenSavers.remove(saver) }
+      return machine.handle(.screenSaver(peer: ":1.\(saver)", active: isActive))
+    case .screenSaverFound(let saver):
+      screenSavers.insert(saver)
+      return machine.handle(.screenSaverFound(peer: ":1.\(saver)"))
+    case .screenSaverVanished(let saver):
+      screenSavers.remove(saver)
+      return machine.handle(.screenSaverVanished(peer: ":1.\(saver)"))
+    case .lockCommand: return machine.handle(.lockCommand)
+    case .keysFailed:
+      // The daemon erases them itself before it tells.
+      (keys, isPasswordless) = (Keys(), false)
+      return machine.handle(.keysFailed)
+    case .vaultPutAside:
+      isPasswordless = false
+      return machine.handle(.vaultPutAside)
+    case .passwordless(let isPasswordless):
+      // The daemon opened the vault by the device key before it tells.
+      if isPasswordless { (keys.a, keys.c) = (true, true) }
+      self.isPasswordless = isPasswordless
+      return machine.handle(.passwordless(isPasswordless))
+    case .pamSessionOpened: return machine.handle(.pamSessionOpened)
+    case .pamSessionClosed: return machine.handle(.pamSessionClosed)
+    case .stagingTimer:
+      stagingTimer = false
+      return machine.handle(.stagingTimerFired)
+    case .sessionTimer:
+      sessionTimer = false
+      return machine.handle(.sessionTimerFired)
+    case .keysSetOut(let mayLift):
+      (inFlight, inFlightIsStale) = (InFlight(mayLift: mayLift), false)
+      return []
+    case .sessionKeySetsOut:
+      (inFlight, inFlightIsStale) = (InFlight(mayLift: nil), false)
+      return []
+    case .keysArrive: return arrive()
+    }
+  }
+
+  private mutating func tellSessions() -> [SessionEffect] {
+    logindWasHeard = true
+    return machine.handle(.sessions(facts))
+  }
+
+  private mutating func arrive() -> [SessionEffect] {
+    guard let arrived = inFlight else { return [] }
+    let isStale = inFlightIsStale && fault != .locksAreNotCounted
+    inFlight = nil
+    let locksBefore = isStale ? machine.locks &+ 1 : machine.locks
+    guard let mayLift = arrived.mayLift else { return machine.sessionKeyArrived(locksBefore: locksBefore) }
+    return machine.keysArrived(mayLift: mayLift, locksBefore: locksBefore)
+  }
+
+  /// What the daemon does.
+  private mutating func perform(_ effect: SessionEffect) {
+    switch effect {
+    case .evict: keys.a = false
+    case .seal: keys = Keys()
+    case .dropStaged: keys.staged = false
+    case .install(.live): (keys.a, keys.c) = (true, true)
+    case .install(.staged): (keys.c, keys.staged) = (true, true)
+    case .install(.firstUnlockOnly): keys.c = true
+    case .install(.notNeeded), .install(.refused): break
+    case .goLive:
+      // Keys that are not there do not come alive.
+      if keys.staged { keys.a = true }
+      keys.staged = false
+    case .startStagingTimer: stagingTimer = true
+    case .cancelStagingTimer: stagingTimer = false
+    case .startSessionTimer: sessionTimer = true
+    case .cancelSessionTimer: sessionTimer = false
+    case .firstUnlock, .stateChanged: break
+    }
+  }
+
+  /// Whether a step is a new lock, after which no key counts that set out before.
+  private func locks(_ step: Step, _ before: Situation) -> Bool {
+    switch step {
+    case .sleep(let starts): return starts
+    case .lockCommand: return true
+    case .screenSaver(let saver, active: true): return !before.screenSavers.contains(saver)
+    case .lockSignal(let id):
+      guard let session = Int(id), present.contains(session), logindWasHeard else { return true }
+      if desktops.isEmpty { return true }
+      let isOpen = { (session: Int) in
+        !isBehindLocker(session) && machine.sessions["\(session)"]?.wasAskedToLock != true
+      }
+      return desktops.contains(session) && !desktops.contains(where: isOpen)
+    case .session(let session, .locked):
+      return before.logindWasHeard && sessionsAreLocked && (desktops.isEmpty || desktops.contains(session))
+    case .session(let session, .absent):
+      // The last open desktop ended.
+      return before.logindWasHeard && before.desktops.contains(session) && !before.isBehindLocker(session)
+        && before.machine.sessions["\(session)"]?.wasAskedToLock != true
+        && (desktops.isEmpty ? !present.isEmpty : sessionsAreLocked)
+    case .front(.greeter):
+      return before.logindWasHeard && sessionsAreLocked && !desktops.isEmpty && before.behindGreeter != behindGreeter
+    default: return false
+    }
+  }
+
+  // MARK: Which situations are the same
+
+  /// Two situations with the same fingerprint behave alike. Why something was locked is no part of it, but for a login
+  /// without a password, which alone decides anything.
+  var fingerprint: UInt64 {
+    var bits = Bits()
+    bits.add(machine.logind == .present ? 2 : machine.logind == .absent ? 1 : 0, width: 2)
+    switch machine.state {
+    case .sealed: bits.add(0, width: 2)
+    case .unlocked: bits.add(1, width: 2)
+    case .evicted(.withoutPassword): bits.add(2, width: 2)
+    case .evicted: bits.add(3, width: 2)
+    }
+    bits.add(machine.isPasswordless, machine.hasStagedKeys, machine.isOpenedWithoutPassword, machine.isGoingToSleep)
+    bits.add(machine.awaitsSession, stagingTimer, sessionTimer, inFlightIsStale)
+    bits.add(keys.a, keys.c, keys.staged, isGoingToSleep, isPasswordless, logindWasHeard)
+    bits.add(machine.pamSessions, width: 2)
+    bits.add(inFlight.map { $0.mayLift.map { $0 ? 3 : 2 } ?? 1 } ?? 0, width: 2)
+    bits.add(inFlight?.isOvertaken ?? false)
+    for saver in 0..<universe.screenSavers {
+      bits.add(screenSavers.contains(saver), machine.activeScreenSavers.contains(":1.\(saver)"))
+    }
+    for session in 1...screens.count {
+      let tracked = machine.sessions["\(session)"]
+      bits.add(screens[session - 1].rawValue, width: 2)
+      bits.add(tracked != nil, tracked?.isShielded ?? false, tracked?.wasAskedToLock ?? false)
+      bits.add(tracked?.isStarting ?? false, behindGreeter.contains(session), front == .session(session))
+    }
+    bits.add(front == .greeter)
+    return bits.value
+  }
+
+  private struct Bits {
+    private(set) var value: UInt64 = 0
+    private var count = 0
+
+    mutating func add(_ number: Int, width: Int) {
+      precondition(number >= 0 && number < 1 << width && count + width <= 64, "the world is too large")
+      value |= UInt64(number) << UInt64(count)
+      count += width
+    }
+
+    mutating func add(_ flags: Bool...) { for flag in flags { add(flag ? 1 : 0, width: 1) } }
+  }
+}
+
+/// One step, and what came of it.
+struct Transition {
+  let step: Step
+  let before: Situation
+  let after: Situation
+  let effects: [SessionEffect]
+  /// Whether the step was a lock.
+  let locks: Bool
+}

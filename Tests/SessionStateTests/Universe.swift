@@ -1,0 +1,30 @@
+/// How large the world of an exploration is, and what can always happen in it.
+struct Universe: Sendable, CustomStringConvertible {
+  let description: String
+  var desktops = 0
+  var terminals = 0
+  var screenSavers = 0
+  var hasGreeter = false
+  var hasLogind = true
+  /// Whether logins without a password are left to the others.
+  var isLarge = false
+  var steps: [Step] = often + rare
+
+  private static let rare: [Step] = [
+    .lockSignal("99"), .hibernate, .keysFailed, .vaultPutAside, .passwordless(true), .passwordless(false),
+  ]
+  private static let often: [Step] = [.lockCommand, .sleep(true), .sleep(false)]
+
+  /// Small worlds: any two things that can happen meet in one of them, most three.
+  static let all = [
+    Universe(description: "a desktop, a greeter, a screen saver", desktops: 1, screenSavers: 1, hasGreeter: true),
+    Universe(
+      description: "a desktop, a terminal, a greeter, a screen saver", desktops: 1, terminals: 1, screenSavers: 1,
+      hasGreeter: true, isLarge: true, steps: often),
+    Universe(description: "two desktops, a greeter", desktops: 2, hasGreeter: true, isLarge: true, steps: often),
+    Universe(description: "two desktops, a screen saver", desktops: 2, screenSavers: 1, steps: often),
+    Universe(description: "a desktop, two screen savers", desktops: 1, screenSavers: 2),
+    Universe(description: "two terminals, a screen saver", terminals: 2, screenSavers: 1),
+    Universe(description: "no logind", terminals: 1, screenSavers: 2, hasLogind: false),
+  ]
+}
