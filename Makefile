@@ -34,14 +34,18 @@ TEST_PACKAGES  := dbus dbus-user-session libpam-systemd systemd-container libsec
   libsecret-1-dev binutils gcc libc6-dev openssl valgrind xdg-desktop-portal bubblewrap xvfb xdotool chromium \
   seahorse at-spi2-core gir1.2-atspi-2.0 libatk-adaptor gcr pinentry-curses pinentry-gtk2 tmux swtpm libtss2-tcti-swtpm0 \
   fprintd libpam-fprintd i3lock xss-lock xauth sway swaylock swayidle wtype mate-screensaver xsecurelock vlock libwww-perl \
-  xscreensaver-data qemu-system-x86 mmdebstrap e2fsprogs
+  xscreensaver-data qemu-system-x86 mmdebstrap e2fsprogs python3-pip python3-jaraco.functools python3-jaraco.context meson \
+  ninja-build gettext
+# For the suites that `make test` leaves out: compilers, and gnome-keyring as the control.
+SUITES_PACKAGES := gnome-keyring gir1.2-gcr-3 golang-go golang-github-docker-docker-credential-helpers-dev cargo rustc \
+  librust-secret-service-dev
 BENCH_PACKAGES := gnome-keyring
 PACKAGES       := $(BUILD_PACKAGES) $(TEST_PACKAGES)
 
 PROGRAMS := latchkeyd latchkey-derive latchkey-prompt latchkey-deviced latchkey
 # Tests with parts of their own run three at a time; a booted system mostly waits, and five of them do. Programs have time limits to keep: beside
 # them is the fuzzing alone, which gives way.
-SUITES   := Tests/PAMModule Tests/Integration
+SUITES   := Tests/PAMModule Tests/Integration Tests/Suites
 JOBS     ?= 3
 MACHINES ?= 5
 
@@ -50,7 +54,7 @@ FUZZ_SECONDS ?= 600
 # How often `make kills` kills the daemon. LATCHKEY_SEED chooses when, and what the clients do.
 KILLS ?= 500
 
-.PHONY: help deps build install uninstall run test machine bench table fuzz fuzz-build kills beside docs lint clean
+.PHONY: help deps build install uninstall run test machine bench suites table fuzz fuzz-build kills beside docs lint clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -160,6 +164,10 @@ machine: deps build ## a whole machine under QEMU (as root): what is left in its
 bench: build ## latchkeyd beside gnome-keyring: a table of ratios; below 15 minutes
 	$(MAKE) deps PACKAGES="$(PACKAGES) $(BENCH_PACKAGES)" >&2
 	$(PYTHON) Tests/Benchmark/benchmark $(BENCHFLAGS)
+
+suites: build ## other people's test suites, beside gnome-keyring as the control: prints a table
+	$(MAKE) deps PACKAGES="$(PACKAGES) $(SUITES_PACKAGES)"
+	LATCHKEY_SUITES=all $(PYTEST) Tests/Suites
 
 fuzz: deps build fuzz-build ## bad input for FUZZ_SECONDS (600): bus, control socket, every parser; damage of every byte
 	FUZZ_SECONDS=$(FUZZ_SECONDS) $(PYTEST) -s Tests/Fuzz

@@ -1,0 +1,101 @@
+"""The Secret Services that other people's test suites run against, each unlocked in a throw-away session of its own."""
+
+import pathlib
+import re
+import subprocess
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+REPOSITORY = HERE.parents[1]
+# Before Debian's packages: the benchmark has a module `keyring` too.
+sys.path[:0] = [str(REPOSITORY / "Tests/Benchmark"), str(REPOSITORY / "Tests/Integration")]
+
+import subject  # noqa: E402
+from founding import found  # noqa: E402
+from portal import give_pinentry  # noqa: E402
+from session import Session, wait_until  # noqa: E402
+
+
+class Service:
+    """What both have: a session, in which a suite's programs run as its user."""
+
+    session: Session
+    # A shell command that unlocks every collection without a prompt, where there is one.
+    unlock = None
+    # How long a program may run, in seconds. The machine may be busy.
+    limit = 600
+
+    def run(self, *command, folder, **environment):
+        """Runs a program of a suite to its end, whatever its exit status, and returns all that it printed."""
+        environment = self.session.environment | environment
+        environment["PYTHONDONTWRITEBYTECODE"] = "1"
+        if self.unlock:
+            environment["SUITES_UNLOCK"] = self.unlock
+        done = self.session.run(
+            "timeout", "--kill-after=5", self.limit, *command, env=environment, cwd=folder, timeout=self.limit + 60)
+        return done.stdout + done.stderr
+
+
+class Latchkeyd(Service):
+    """latchkeyd, and a person who answers each prompt with the login password."""
+
+    name = "latchkeyd"
+
+    def __init__(self, stage):
+        self.session = Session(stage)
+        found(self.session)
+        give_pinentry(self.session, f'echo "D {self.session.password}"; echo OK')
+        # As a desktop tells to the bus when it starts.
+        self.session.run("dbus-update-activation-environment", "DISPLAY=:4711", check=True)
+        self.session.restart()
+        assert self.session.login().returncode == 0, self.session.log()
+        login = f"pamtester login {self.session.user} authenticate open_session"
+        self.unlock = f"{login} <{self.session.root}/password"
+
+    def unlock_all(self):
+        """Unlocks what the tests before locked."""
+        assert self.session.login().returncode == 0
+
+    def close(self):
+        self.session.close()
+
+
+class GnomeKeyring(Service):
+    """gnome-keyring as the control, and a person who answers each prompt with its keyring's password."""
+
+    name = "gnome-keyring"
+    # It hangs now and then.
+    limit = 120
+
+    def __init__(self, stage):
+        self._keyring = subject.GnomeKeyring(stage, "/tmp", None)
+        self.session = self._keyring.session
+        code, password = (HERE / "prompter.py").read_text(), self._keyring.password.decode()
+        self._prompter = self.session.start("/usr/bin/python3", "-c", code, password, stdout=subprocess.PIPE)
+        assert self._prompter.stdout.readline() == b"ready\n"
+        self._keyring.unlock_from_start()
+
+    def run(self, *command, **options):
+        # It also crashes now and then.
+        if self._keyring.process.poll() is not None:
+            self.unlock_all()
+        return super().run(*command, **options)
+
+    def unlock_all(self):
+        """Unlocks what the tests before locked."""
+        self._keyring.stop()
+        self._keyring.unlock_from_start()
+
+    def close(self):
+        self._keyring.close()
+        wait_until(lambda: self._prompter.poll() is not None, "the prompter's end")
+
+
+def outcomes(pattern, output, passed):
+    """The tests' outcomes by name, from lines that the pattern finds (`name`, `how`); `passed` says which `how` is what."""
+    found = {}
+    for match in re.finditer(pattern, output, re.MULTILINE):
+        name = match["name"]
+        assert name not in found, f"two tests are named {name}"
+        found[name] = passed[match["how"]]
+    return found
