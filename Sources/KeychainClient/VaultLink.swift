@@ -160,12 +160,15 @@ final class VaultLink {
     }
   }
 
-  /// Deletes an item.
+  /// Deletes an item, locked or not.
   ///
   /// - Returns: whether it was there.
   func delete(_ path: String) throws(BusError) -> Bool {
     do throws(BusError) {
-      try connection.call(path, ServiceConnection.item, "Delete") { _ in }
+      try connection.call(Self.root, Self.interface, "Delete") { (out: inout MessageWriter) throws(BusError) in
+        try out.appendObjectPath(path)
+      } read: { _ in
+      }
       return true
     } catch {
       guard error.isNoSuchObject else { throw error }

@@ -52,7 +52,10 @@ extension SecretService {
     let place = try collection(at: path)
     let (vault, id) = holder(place)
     let label = try value.readString()
-    try BusError.vault { () throws(VaultError) in try vault.setLabel(ofCollection: id, label) }
+    try BusError.vault { () throws(VaultError) in
+      try vault.checkMayChange(collection: id)
+      try vault.setLabel(ofCollection: id, label)
+    }
     collectionChanged(place, properties: ["Label", "Modified"])
   }
 
@@ -71,7 +74,10 @@ extension SecretService {
   private func deleteCollection(_ call: MethodCall) throws(BusError) {
     let place = try collection(at: call.path)
     guard case .vault(let id) = place else { throw .notSupported("the session collection cannot be deleted") }
-    try BusError.vault { () throws(VaultError) in try vault.deleteCollection(id) }
+    try BusError.vault { () throws(VaultError) in
+      try vault.checkMayChange(collection: id)
+      try vault.deleteCollection(id)
+    }
     emit(ObjectPath.root, Self.serviceName, "CollectionDeleted", place.path)
     call.reply { (out: inout MessageWriter) throws(BusError) in try out.appendObjectPath(ObjectPath.none) }
     try? bus.emitPropertiesChanged(path: ObjectPath.root, interface: Self.serviceName, names: ["Collections"])

@@ -104,7 +104,10 @@ extension SecretService {
   private func deleteItem(_ call: MethodCall) throws(BusError) {
     let item = try item(at: call.path)
     let vault = holder(item.collection).vault
-    try BusError.vault { () throws(VaultError) in try vault.deleteItem(item.id) }
+    try BusError.vault { () throws(VaultError) in
+      try vault.checkMayChange(item: item.id)
+      try vault.deleteItem(item.id)
+    }
     contentsChanged(item, "ItemDeleted")
     call.reply { (out: inout MessageWriter) throws(BusError) in try out.appendObjectPath(ObjectPath.none) }
     // Whoever is asked for it would answer in vain.

@@ -26,6 +26,7 @@ extension SecretService {
           "Update",
           input: [.init("a(oa{sv}a{ss})", "changes"), .init("b", "has_secret"), .init("(oayays)", "secret")],
           flags: .sensitive, handler: updateKeychainItems),
+        .init("Delete", input: [.init("o", "item")], handler: deleteKeychainItem),
       ])
   }
 
@@ -258,6 +259,17 @@ extension SecretService {
       guard let self else { return }
       do throws(BusError) { try write(changes, received, call) } catch { call.fail(error) }
     }
+  }
+
+  /// Deletes an item, locked or not, as `SecItemDelete` does on Apple's systems.
+  private func deleteKeychainItem(_ call: MethodCall) throws(BusError) {
+    let item = try item(at: try call.message.readObjectPath())
+    guard case .vault = item.collection else { throw .notSupported("the session collection is no part of the vault") }
+    try BusError.vault { () throws(VaultError) in try vault.deleteItem(item.id) }
+    contentsChanged(item, "ItemDeleted")
+    call.reply()
+    // Whoever is asked for it would answer in vain.
+    promptQueue.stateChanged()
   }
 
   private func readChange(_ fields: Message) throws(BusError) -> Change {

@@ -138,7 +138,7 @@ extension Vault {
     return row.id
   }
 
-  /// Changes the label.
+  /// Changes the label. Needs no key but the index's; ``checkMayChange(collection:)`` says whether a client may.
   public func setLabel(ofCollection id: Int64, _ label: String) throws(VaultError) {
     let collection = try collection(id)
     _ = try writable()
@@ -149,7 +149,8 @@ extension Vault {
     collection.row = row
   }
 
-  /// Deletes the collection with everything in it. Needs no key.
+  /// Deletes the collection with everything in it. Needs no key; ``checkMayChange(collection:)`` says whether a client
+  /// may.
   public func deleteCollection(_ id: Int64) throws(VaultError) {
     let collection = try collection(id)
     try writing { store throws(VaultError) in try store.deleteCollection(id) }

@@ -393,7 +393,7 @@ extension Vault {
     return (row.id, true)
   }
 
-  /// Deletes an item. Needs no key.
+  /// Deletes an item. Needs no key; ``checkMayChange(item:)`` says whether a client may.
   public func deleteItem(_ id: Int64) throws(VaultError) {
     let wasThere = try writing { store throws(VaultError) in try store.deleteItem(id) }
     guard wasThere else { throw .noSuchItem }

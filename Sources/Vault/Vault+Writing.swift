@@ -17,7 +17,7 @@ extension Vault {
 
   /// Changes label or attributes, and the class where one is named. The secret stays as it is.
   ///
-  /// - Throws: ``VaultError/isLocked`` while they cannot be read; for another class, while the secret cannot.
+  /// - Throws: ``VaultError/isLocked`` while the item is locked.
   public func update(
     item id: Int64, accessibility: AccessibilityClass? = nil, granted: AccessGrant? = nil,
     _ change: (inout ItemMetadata) -> Void
@@ -31,6 +31,7 @@ extension Vault {
     item id: Int64, accessibility: AccessibilityClass?, granted: AccessGrant?, _ change: (inout ItemMetadata) -> Void
   ) throws(VaultError) -> ItemRow {
     let item = try locate(id)
+    try checkMayChange(item.key, in: item.collection)
     guard let old = try metadata(item) else { throw item.key.absence(on: share) }
     // Its label is what a person is asked by: whoever could change that could have them agree to something else.
     try check(granted, opens: item, old)

@@ -5,9 +5,9 @@ import Systemd
 /// `latchkey rm`
 struct RemoveCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "rm", abstract: "Delete items. Needs no password: what is deleted cannot be brought back.",
+    commandName: "rm", abstract: "Delete items. A deleted item cannot be brought back.",
     discussion: """
-      Attributes must name one item, unless --all is given. Items that are named by where they are may be several.
+      Where an item is locked, you are asked to unlock it first. Attributes must name one item, unless --all is given. Items that are named by where they are may be several.
 
       Examples:
         latchkey rm service=mail user=me
@@ -16,6 +16,7 @@ struct RemoveCommand: ParsableCommand {
       """)
 
   @OptionGroup var place: Place
+  @OptionGroup var prompts: PromptChoice
   @Flag(help: "Delete every item that has these attributes.") var all = false
   @Flag(name: [.long, .customShort("n")], help: "Only tell what would go.") var dryRun = false
   @Flag(help: "Tell what went as JSON, with the same keys in every version.") var json = false
@@ -46,13 +47,12 @@ struct RemoveCommand: ParsableCommand {
   }
 
   /// Whether the item was still there.
-  private func delete(_ item: ListedItem, on connection: VaultConnection) throws(BusError) -> Bool {
-    do throws(BusError) {
-      try connection.call(item.path, VaultConnection.item, "Delete", read: { _ in })
-    } catch {
-      guard error.isNoSuchObject else { throw error }
-      return false
-    }
+  private func delete(_ item: ListedItem, on connection: VaultConnection) throws -> Bool {
+    do {
+      try connection.opening(item.path, asking: !prompts.isForbidden) {
+        try connection.call(item.path, VaultConnection.item, "Delete", read: { _ in })
+      }
+    } catch let error as BusError where error.isNoSuchObject { return false }
     if !json { print("Deleted " + item.title) }
     return true
   }

@@ -16,6 +16,7 @@ OPERATIONS = {
     "search": "search",
     "add": "add",
     "replace": "replace",
+    "relabel": "change label",
     "change": "change class",
     "delete": "delete",
 }
@@ -98,6 +99,11 @@ class Cell:
         assert (made == item) == was_there, "it stands beside what was to be replaced"
         assert self.peer.read(made) == b"replaced"
         return "replaced" if was_there else "added anew"
+
+    def relabel(self):
+        self.peer.set(self.items["relabel"], ITEM, "Label", "s", "Other")
+        assert self.peer.get(self.items["relabel"], ITEM, "Label") == "Other"
+        return "changed"
 
     def change(self):
         other = "when-unlocked" if self.name == "after-first-unlock" else "after-first-unlock"

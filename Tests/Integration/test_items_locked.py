@@ -192,28 +192,46 @@ def test_another_class_by_the_password(terminal, peer):
 
 
 @pytest.mark.parametrize("state", EVERY_STATE)
-def test_deleting_needs_no_key(session, peer, state):
+def test_a_locked_item_is_not_deleted(session, peer, state):
     items, attributes, words = stored(peer)
     bring_to(state, session, peer)
     latchkey(session, "rm", *words, code=FAILED)
-    done = latchkey(session, "rm", place(items[PASSCODE]))
-    assert done.stdout.decode().startswith(f"Deleted {place(items[PASSCODE])}  (its label cannot")
-    assert len(told(session, "rm", "--json", "--all", *words)["removed"]) == len(CLASSES) - 1
+    for name, path in items.items():
+        if not peer.get(path, ITEM, "Locked"):
+            assert latchkey(session, "rm", "--no-prompt", place(path)).stdout.decode().startswith(f"Deleted {place(path)}")
+            continue
+        done = latchkey(session, "rm", "--no-prompt", place(path), code=FAILED)
+        assert done.stdout == b"" and "latchkey unlock" in done.stderr
+        assert state == "collection locked" or REASONS[state] in done.stderr
+        if state != BEHIND and name == "when-unlocked":
+            assert "nobody to ask" in latchkey(session, "rm", place(path), code=FAILED).stderr
+    left = sum(peer.search(attributes), [])
+    assert items["when-unlocked"] in left
+    bring_back(state, session, peer)
+    assert len(told(session, "rm", "--json", "--all", *words)["removed"]) == len(left)
     assert peer.search(attributes) == ([], [])
 
 
-def test_labels_while_it_is_locked(session, peer):
-    """A label is read and written behind the lock, and not before the first login."""
+def test_deleting_by_the_password(terminal, peer):
+    attributes, words = fresh()
+    peer.create("x", attributes, label="L")
+    terminal.lock()
+    person = Person(terminal, "latchkey", "rm", *words).expect("login password")
+    assert "Deleted" in person.type(terminal.password).output() and peer.search(attributes) == ([], [])
+
+
+@pytest.mark.parametrize("state", EVERY_STATE)
+def test_labels_while_it_is_locked(session, peer, state):
     attributes, words = fresh()
     item = peer.create("x", attributes, label="Old")
-    session.lock()
+    bring_to(state, session, peer)
+    for change in (["--label", "New"], ["--set", "a=b"]):
+        done = latchkey(session, "edit", "--no-prompt", *words, *change, code=FAILED)
+        assert state == "collection locked" or REASONS[state] in done.stderr
+        assert "latchkey unlock" in done.stderr
+    bring_back(state, session, peer)
+    assert peer.get(item, ITEM, "Label") == "Old" and peer.get(item, ITEM, "Attributes") == attributes
     latchkey(session, "edit", "--no-prompt", *words, "--label", "New", "--set", "a=b")
-    assert peer.get(item, ITEM, "Label") == "New"
-    bring_to("sealed", session, peer)
-    done = latchkey(session, "edit", "--no-prompt", *words, "--label", "Newer", code=FAILED)
-    assert REASONS["sealed"] in done.stderr
-    latchkey(session, "edit", "--no-prompt", *words, "--unset", "a", code=FAILED)
-    session.login()
     assert peer.get(item, ITEM, "Label") == "New" and peer.get(item, ITEM, "Attributes") == attributes | {"a": "b"}
 
 

@@ -356,15 +356,31 @@ def test_one_that_is_locked_leaves_all(session, peer):
     session.lock()
     assert refused(update, peer, (items[0], {}), (items[1], {}), value="new") == IS_LOCKED
     assert peer.read(items[0]) == b"one"
-    # Labels can be read, and so changed; not the class of what cannot be read.
-    update(peer, (items[0], {"label": "a"}), (items[1], {"label": "b"}))
-    moved = {"attributes": {**unlocked, CLASS: "after-first-unlock"}}
-    assert refused(update, peer, (items[0], {"label": "c"}), (items[1], moved)) == IS_LOCKED
-    assert [peer.get(item, ITEM, "Label") for item in items] == ["a", "b"]
+    for moved in ({"label": "b"}, {"attributes": {**unlocked, CLASS: "after-first-unlock"}}):
+        assert refused(update, peer, (items[0], {"label": "a"}), (items[1], moved)) == IS_LOCKED
+    labels = [peer.get(item, ITEM, "Label") for item in items]
+    assert "a" not in labels and "b" not in labels
+    update(peer, (items[0], {"label": "a"}))
+    assert peer.get(items[0], ITEM, "Label") == "a"
     assert session.locker().returncode == 0
     assert [peer.read(item) for item in items] == [b"one", b"two"]
     update(peer, (items[0], {}), (items[1], {}), value="new")
     assert [peer.read(item) for item in items] == [b"new", b"new"]
+
+
+@pytest.mark.parametrize("state", [*EVERY_LOCK, BEHIND])
+def test_deleting_needs_no_key(session, peer, state):
+    """As on Apple's systems, and for its clients alone."""
+    item = add(peer, "one", attributes := fresh())[0]
+    bring_to(state, session, peer)
+    assert peer.error(item, ITEM, "Delete") == IS_LOCKED
+    peer.call(ROOT, KEYCHAIN, "Delete", "(o)", item)
+    assert peer.wait_for_member("ItemDeleted", LOGIN) == (item,)
+    assert peer.error(ROOT, KEYCHAIN, "Delete", "(o)", item) == NO_SUCH_OBJECT
+    assert peer.search(attributes) == ([], [])
+    own = peer.create("x", fresh(), collection=SESSION_COLLECTION)
+    for path, error in ((own, NOT_SUPPORTED), (LOGIN, NO_SUCH_OBJECT), (NOTHING, NO_SUCH_OBJECT)):
+        assert peer.error(ROOT, KEYCHAIN, "Delete", "(o)", path) == error
 
 
 def test_one_that_asks_leaves_all(open_peer, shared_session):

@@ -5,10 +5,10 @@ import time
 
 import pytest
 from clients import (
+    BEHIND,
     CLASS,
     CLASSES,
     EVERY_LOCK,
-    BEHIND,
     LOCKED,
     MAIL,
     MAIL_WORDS,
@@ -32,6 +32,7 @@ from peer import (
     Failure,
     Peer,
 )
+from gi.repository import GLib
 from session import wait_until
 
 
@@ -125,13 +126,11 @@ def test_locked(session, peer, state):
     else:
         assert peer.create_error("too early", chat).name == IS_LOCKED
         assert peer.search(chat) == ([], [])
-    # Deleting needs no key.
-    peer.call(always, ITEM, "Delete")
 
     bring_back(state, session, peer)
     assert peer.read(item) == b"old"
     assert peer.all(item, ITEM)["Attributes"] == MAIL
-    assert peer.search({"service": "always"}) == ([], [])
+    assert peer.call(always, ITEM, "Delete") == NOTHING
     if readable:
         assert peer.read(new) == b"said behind the lock"
         assert peer.read(other) == b"device"
@@ -139,43 +138,81 @@ def test_locked(session, peer, state):
     assert peer.read(item) == b"new"
 
 
-@pytest.mark.parametrize("state", EVERY_LOCK)
-def test_deleting_needs_no_key(session, peer, state):
-    """Also not the item's: what is gone cannot be read any more."""
-    items = [peer.create("secret", {"delete": str(n)}) for n in range(2)]
+@pytest.mark.parametrize("state", [*EVERY_LOCK, BEHIND])
+def test_a_locked_item_is_neither_changed_nor_deleted(session, peer, state):
+    """Nor is one that was just stored; an item that can be read is, also behind the locked screen."""
+    items = {name: peer.create("old", {"of": name, CLASS: name}, label="Old") for name in CLASSES}
     bring_to(state, session, peer)
-    assert peer.call(items[0], ITEM, "Delete") == NOTHING
-    assert peer.call(items[1].replace(LOGIN, DEFAULT), ITEM, "Delete") == NOTHING
-    assert peer.wait_for(lambda signal: signal[2:] == ("ItemDeleted", (items[1],)), "ItemDeleted")[0] == LOGIN
-    assert peer.search({"delete": "0"}) == peer.search({"delete": "1"}) == ([], [])
+    new = peer.create("new", {"of": "new"}) if state in ("evicted", BEHIND) else None
+    for item in [*items.values(), *([new] if new else [])]:
+        alias = item.replace(LOGIN, DEFAULT)
+        if not peer.get(item, ITEM, "Locked"):
+            peer.set(item, ITEM, "Label", "s", "Renamed")
+            peer.set(alias, ITEM, "Attributes", "a{ss}", {"of": "renamed"})
+            assert peer.search({"of": "renamed"}) == ([item], [])
+            assert peer.call(alias, ITEM, "Delete") == NOTHING
+            assert peer.wait_for(lambda signal: signal[2:] == ("ItemDeleted", (item,)), "ItemDeleted")[0] == LOGIN
+            continue
+        assert refusal(lambda: peer.set(item, ITEM, "Label", "s", "Renamed")) == IS_LOCKED
+        for attributes in ({"more": "1"}, {"more": "1", CLASS: "always"}):
+            assert refusal(lambda: peer.set(item, ITEM, "Attributes", "a{ss}", attributes)) == IS_LOCKED
+        assert peer.error(alias, ITEM, "Delete") == peer.error(item, ITEM, "Delete") == IS_LOCKED
+    assert peer.search({"more": "1"}) == ([], [])
+    readable = {"evicted": CLASSES[3:], BEHIND: CLASSES[3:], "sealed": CLASSES[5:], "collection locked": []}[state]
     bring_back(state, session, peer)
-    assert all(peer.read_error(item) in ABSENT for item in items)
+    for name, item in items.items():
+        if name in readable:
+            assert peer.read_error(item) in ABSENT
+        else:
+            assert (peer.get(item, ITEM, "Label"), peer.get(item, ITEM, "Attributes")) == ("Old", {"of": name})
+            assert peer.read(item) == b"old"
+            assert peer.search({CLASS: name}) == ([], [item] if item != items["when-unlocked"] or not new else [item, new])
+    # An unlock is all that it takes.
+    assert peer.call(items["when-unlocked"], ITEM, "Delete") == NOTHING
 
 
-@pytest.mark.parametrize("state", EVERY_LOCK)
-def test_labels_and_attributes_of_what_is_locked(session, peer, state):
-    """They may change where they can be read; the secret and its class stay."""
-    item = peer.create("old", MAIL, label="Mail")
+@pytest.mark.parametrize("state", [*EVERY_LOCK, BEHIND])
+def test_a_locked_collection_is_neither_changed_nor_deleted(session, peer, state):
+    label = peer.get(LOGIN, COLLECTION, "Label")
+    item = peer.create("secret", MAIL)
     bring_to(state, session, peer)
-    if state in ("evicted", "behind a locker"):
-        peer.set(item, ITEM, "Label", "s", "Renamed")
-        peer.set(item, ITEM, "Attributes", "a{ss}", MAIL | {"more": "1"})
-        assert peer.search({"more": "1"}) == ([], [item])
-        expected = ("Renamed", MAIL | {"more": "1"})
-    else:
-        for name, signature, value in (("Label", "s", "Renamed"), ("Attributes", "a{ss}", {"more": "1"})):
-            with pytest.raises(Failure, match="IsLocked"):
-                peer.set(item, ITEM, name, signature, value)
-        expected = ("Mail", MAIL)
-    for name in CLASSES[3:]:
-        # Nobody gets at the secret by asking for a class that is open.
-        with pytest.raises(Failure, match="IsLocked"):
-            peer.set(item, ITEM, "Attributes", "a{ss}", MAIL | {CLASS: name})
-        assert peer.create_error("new", expected[1] | {CLASS: name}).name == IS_LOCKED
+    for path in (LOGIN, DEFAULT):
+        assert refusal(lambda: peer.set(path, COLLECTION, "Label", "s", "Renamed")) == IS_LOCKED
+        assert peer.error(path, COLLECTION, "Delete") == IS_LOCKED
+    named = {COLLECTION + ".Label": GLib.Variant("s", "Renamed")}
+    assert peer.error(ROOT, SERVICE, "CreateCollection", "(a{sv}s)", named, "default") == IS_LOCKED
+    # Who only looks for it gets it.
+    for properties in ({}, {COLLECTION + ".Label": GLib.Variant("s", label)}):
+        assert peer.call(ROOT, SERVICE, "CreateCollection", "(a{sv}s)", properties, "default") == (LOGIN, NOTHING)
     bring_back(state, session, peer)
-    assert (peer.get(item, ITEM, "Label"), peer.get(item, ITEM, "Attributes")) == expected
-    assert peer.read(item) == b"old"
-    assert peer.search({CLASS: "when-unlocked"}) == ([], [item])
+    assert peer.get(LOGIN, COLLECTION, "Label") == label and peer.read(item) == b"secret"
+    peer.set(LOGIN, COLLECTION, "Label", "s", "Renamed")
+    assert peer.call(LOGIN, COLLECTION, "Delete") == NOTHING
+
+
+def test_an_item_of_another_device_can_be_deleted_once_all_is_unlocked(session, peer):
+    """No unlock would open it: while the vault is locked it is locked as the others of its class are."""
+    names = [name for name in CLASSES if name.endswith("this-device-only")]
+    items = [peer.create("secret", {CLASS: name}) for name in names]
+    session.stop_daemon()
+    (session.vault / "device.key").unlink()
+    session.start_daemon()
+    assert [peer.error(item, ITEM, "Delete") for item in items[:-1]] == [IS_LOCKED] * 3
+    assert session.login().returncode == 0
+    session.lock()
+    assert [peer.error(item, ITEM, "Delete") for item in items[:2]] == [IS_LOCKED] * 2
+    assert peer.call(items[2], ITEM, "Delete") == NOTHING
+    assert session.locker().returncode == 0
+    for item in [*items[:2], items[3]]:
+        assert peer.read_error(item) not in (IS_LOCKED, *ABSENT)
+        assert peer.call(item, ITEM, "Delete") == NOTHING
+
+
+def refusal(action):
+    """The name of the error of a call that is refused."""
+    with pytest.raises(Failure) as refused:
+        action()
+    return refused.value.name
 
 
 def test_a_locker_that_goes_without_a_password(session, peer):

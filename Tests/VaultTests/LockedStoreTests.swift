@@ -45,12 +45,15 @@ struct LockedStoreTests {
       #expect(throws: VaultError.isLocked) { try vault.secretText(new) }
       // Not even the one that was just stored is replaced: nobody could say what was in it.
       #expect(throws: VaultError.isLocked) { try vault.add(["n": "new"], "newer", replacing: true) }
-      try vault.update(item: new) { $0.label = "renamed" }
+      #expect(throws: VaultError.isLocked) { try vault.update(item: new) { $0.label = "renamed" } }
       #expect(try forms() == [old: 0, new: 1])
     }
     let vault = try home.unlocked()
     #expect(try vault.secretText(old) == "old")
     #expect(try vault.secretText(new) == "new")
+    // Its tag covers the label: it gets a new one.
+    try vault.update(item: new) { $0.label = "renamed" }
+    #expect(try forms() == [old: 0, new: 1])
     #expect(try vault.info(ofItem: new).metadata?.label == "renamed")
     #expect(try vault.rewrapStoredWhileLocked() == false)
     #expect(try vault.secretText(new) == "new")

@@ -108,8 +108,12 @@ struct StateTests {
       _ = try vault.add(["name": "spare", "shared": "yes"], Array("x".utf8), .always, replacing: true)
     }
     outcome("set the secret", locked) { try vault.set(id, "secret") }
-    outcome("change the label", expected.metadata ? nil : .isLocked) {
+    outcome("change the label", locked) {
       try vault.update(item: id) { $0.label = "Changed" }
+    }
+    outcome("delete, as a client", locked) { try vault.checkMayChange(item: id) }
+    outcome("delete its collection, as a client", state == .unlocked ? nil : .isLocked) {
+      try vault.checkMayChange(collection: 1)
     }
     outcome("change the class", accessibility == .always ? nil : locked) {
       try vault.update(item: spare, accessibility: .always) { _ in }
@@ -131,7 +135,7 @@ struct StateTests {
     try home.unlock(vault)
     #expect(try vault.secretText(id) == "secret")
     #expect(try vault.secretText(spare) == (expected.readable ? "x" : "spare"))
-    #expect(try vault.info(ofItem: id).metadata?.label == (expected.metadata ? "Changed" : "Kept"))
+    #expect(try vault.info(ofItem: id).metadata?.label == (expected.readable ? "Changed" : "Kept"))
     if let new {
       let secret = try vault.secretText(new)
       #expect(secret == "new")
