@@ -69,6 +69,9 @@ public struct Status: Equatable, Sendable {
   /// How many of them are locked by themselves.
   public var lockedCollections: UInt64 = 0
 
+  /// Whether an item is locked by itself.
+  public var hasLockedItems = false
+
   /// How many items only another device opens.
   public var otherDeviceItems: UInt64 = 0
 
@@ -169,7 +172,8 @@ public struct Status: Equatable, Sendable {
     out.number(epoch)
     out.number(recoveryCodeCreated)
     out.number(UInt8(passwordless ? 1 : 0))
-    out.number(UInt8((hasOlderKeybag ? 1 : 0) | (hasOlderDatabase ? 2 : 0) | (needsFormerPassword ? 4 : 0)))
+    let found = [hasOlderKeybag, hasOlderDatabase, needsFormerPassword, hasLockedItems]
+    out.number(found.enumerated().reduce(UInt8(0)) { $0 | ($1.element ? 1 << UInt8($1.offset) : 0) })
     out.number(UInt8(openedWithoutPassword ? 1 : 0))
     let protectors = self.protectors.prefix(Status.listLimit)
     out.number(UInt8(protectors.count))
@@ -214,6 +218,7 @@ public struct Status: Equatable, Sendable {
       hasOlderKeybag = found & 1 != 0
       hasOlderDatabase = found & 2 != 0
       needsFormerPassword = found & 4 != 0
+      hasLockedItems = found & 8 != 0
       openedWithoutPassword = try input.number(UInt8.self) == 1
       for _ in 0..<(try input.number(UInt8.self)) {
         protectors.append(

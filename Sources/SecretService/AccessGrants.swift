@@ -75,10 +75,7 @@ final class AccessGrants {
     return entry.grant
   }
 
-  /// The client wants it no longer.
-  func giveBack(_ item: Int64, from client: String) { entries[Key(item: item, client: client)] = nil }
-
-  /// The item was written: what was given for it as it was is worth nothing.
+  /// The item was written, or locked by itself: what was given for it as it was is worth nothing.
   func forget(item: Int64) { entries = entries.filter { $0.key.item != item } }
 
   /// The client is gone.

@@ -75,7 +75,7 @@ extension SecretService {
     let place = try collection(at: call.path)
     guard case .vault(let id) = place else { throw .notSupported("the session collection cannot be deleted") }
     try BusError.vault { () throws(VaultError) in
-      try vault.checkMayChange(collection: id)
+      try vault.checkMayDelete(collection: id)
       try vault.deleteCollection(id)
     }
     emit(ObjectPath.root, Self.serviceName, "CollectionDeleted", place.path)

@@ -253,9 +253,11 @@ extension SecretService {
     }
     if place == Self.firstPlace && vault.hasNoDatabaseYet { return vault.awaitsPassword ? (.login, nil) : nil }
     guard case .vault(let id) = place, let state = try? vault.state(of: id) else { return nil }
+    let isLockedByItself = item.map(vault.isLockedByItself) ?? vault.hasLockedItems(in: id)
     return switch state {
     case .marked: (.login, id)
-    case .sealed, .evicted: (.login, nil)
+    case .sealed, .evicted: (.login, isLockedByItself ? id : nil)
+    case .unlocked where isLockedByItself: (.login, id)
     case .closed: (.collection(id), nil)
     case .unlocked:
       // An item that is not readable although everything is: one that asks for something, another device's, or one that is

@@ -24,6 +24,7 @@ extension BusError {
   init(_ error: VaultError) {
     switch error {
     case .isLocked: self = .isLocked("it is locked: unlock the session with your password")
+    case .isLockedByItself: self = .isLocked(error.explanation)
     case .notFounded: self = .isLocked(error.explanation)
     case .noSuchItem, .noSuchCollection: self = .noSuchObject("")
     case .needsGrant: self = .isLocked(error.explanation)

@@ -270,7 +270,10 @@ extension SecretService {
       case .other: return .absent
       case .collection(let name):
         if isUnknown(name) { return vault.isMissing && !isFirst(name) ? .absent : .closed }
-        return try isLocked(try place(name)) ? .closed : .open
+        let place = try place(name)
+        // Whoever has a collection unlocked wants what is in it.
+        if case .vault(let id) = place, vault.hasLockedItems(in: id) { return .closed }
+        return try isLocked(place) ? .closed : .open
       case .item(let name, _):
         if isUnknown(name) { return vault.isMissing ? .absent : .closed }
         let item = try item(at: path)
@@ -288,37 +291,6 @@ extension SecretService {
   /// closed, so that its client is not told that it may read, nor that there is nothing.
   private func isUnknown(_ name: ObjectPath.CollectionName) -> Bool {
     !vault.hasDatabase && name != .session && name != .alias("session")
-  }
-
-  private func lock(_ call: MethodCall) throws(BusError) {
-    let requested = try call.message.readObjectPaths()
-    var locked: [String] = []
-    var failure: BusError?
-    defer { stateChanged() }
-    var seen: Set<String> = []
-    for path in requested where seen.insert(path).inserted {
-      // An item is not locked by itself: it follows its class and its collection. But what this client was given for it is
-      // given back.
-      if case .item(_, let item) = ObjectPath(path) { grants.giveBack(item, from: call.sender) }
-      // What is not there is passed over: the rest is to be locked all the same.
-      guard case .collection(let name) = ObjectPath(path), case .vault(let id)? = try? place(name),
-        vault.collections.contains(id)
-      else { continue }
-      // "Lock everything" is meant for the person's secrets. Without its own, a sandboxed application cannot read what
-      // it keeps.
-      if id == portalCollection { continue }
-      let state = try? vault.state(of: id)
-      // Also where it fails: keys are erased before anything is written. Then on to the rest.
-      do throws(VaultError) { try vault.lockCollection(id) } catch { failure = BusError(error) }
-      // What was locked before has nothing that could be taken away.
-      if state != .marked && state != .closed { dropGrants(of: id) }
-      if failure == nil { locked.append(path) }
-    }
-    if let failure { throw failure }
-    call.reply { (out: inout MessageWriter) throws(BusError) in
-      try out.appendObjectPaths(locked)
-      try out.appendObjectPath(ObjectPath.none)
-    }
   }
 
   private func getSecrets(_ call: MethodCall) throws(BusError) {

@@ -329,7 +329,7 @@ public final class Restore {
       return try tag(of: exported.takeSecret())
     } catch {
       switch error {
-      case .isLocked, .otherDevice, .deviceMissing, .foreignItem, .needsGrant: return nil
+      case .isLocked, .isLockedByItself, .otherDevice, .deviceMissing, .foreignItem, .needsGrant: return nil
       default: throw error
       }
     }

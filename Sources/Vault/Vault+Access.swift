@@ -16,6 +16,7 @@ extension Vault {
     let item = try locate(id)
     guard !deadItems.contains(id) else { throw .noSuchItem }
     guard let opened = try metadata(item), item.key.secretKey != nil else { throw item.key.absence(on: share) }
+    try checkIsNotLockedByItself(item)
     let flags = opened.metadata.flags
     guard try control(opened.metadata, of: item.row).needsPassphrase else {
       return AccessGrant(item: id, flags: flags, revision: opened.revision, passphraseKey: nil)

@@ -149,13 +149,14 @@ extension Vault {
     collection.row = row
   }
 
-  /// Deletes the collection with everything in it. Needs no key; ``checkMayChange(collection:)`` says whether a client
+  /// Deletes the collection with everything in it. Needs no key; ``checkMayDelete(collection:)`` says whether a client
   /// may.
   public func deleteCollection(_ id: Int64) throws(VaultError) {
     let collection = try collection(id)
     try writing { store throws(VaultError) in try store.deleteCollection(id) }
     collection.erase()
     open.removeAll { $0 === collection }
+    liftItems(of: [id])
   }
 
   /// Locks the collection by itself: its keys are erased, and only its passphrase brings them back; where it has none,

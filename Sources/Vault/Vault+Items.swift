@@ -152,7 +152,9 @@ extension Vault {
   }
 
   func readability(_ place: Store.Place) -> Readability {
-    guard place.form != .quarantined, classKey(place.classKey)?.key.secretKey != nil else { return .locked }
+    guard place.form != .quarantined, !isLockedByItself(item: place.item),
+      classKey(place.classKey)?.key.secretKey != nil
+    else { return .locked }
     return place.isGuarded ? .guarded : .open
   }
 
@@ -208,6 +210,7 @@ extension Vault {
   /// The metadata of an item whose secret can be read now: only such a one may be written over.
   func readable(_ item: Located, _ granted: AccessGrant?) throws(VaultError) -> ItemMetadata {
     guard let opened = try metadata(item) else { throw item.key.absence(on: share) }
+    try checkIsNotLockedByItself(item)
     _ = try itemKey(item, opened)
     try check(granted, opens: item, opened)
     return opened.metadata
@@ -219,7 +222,8 @@ extension Vault {
     let metadata = try metadata(item)?.metadata
     var access: AccessControl? = if let metadata { try control(metadata, of: item.row) } else { nil }
     if metadata?.fingers?.isVoid == true, let rest = access?.withoutCurrentSet { access = rest }
-    let hasKeys = item.key.secretKey != nil && item.row.form != .quarantined
+    let hasKeys =
+      item.key.secretKey != nil && item.row.form != .quarantined && !isLockedByItself(item: item.row.id)
     return ItemInfo(
       uuid: item.row.uuid, metadata: metadata, accessibility: item.key.row.accessibility,
       readability: !hasKeys ? .locked : item.row.access == nil ? .open : .guarded, access: access,
@@ -233,7 +237,7 @@ extension Vault {
     guard store != nil, let row = try reading({ store throws(VaultError) in try store.item(id) }),
       row.collection == collection, row.form != .quarantined, classKey(row.classKey)?.key.secretKey != nil
     else { return nil }
-    guard row.access == nil || granted?.item == id else { return nil }
+    guard row.access == nil || granted?.item == id, !isLockedByItself(item: id) else { return nil }
     return try readSecret(try locate(row), granted)
   }
 
@@ -250,6 +254,7 @@ extension Vault {
     guard let opened = try metadata(item) else { throw item.key.absence(on: share) }
     // Before anybody is asked for anything: as on Apple's systems, a locked class comes first.
     guard item.key.secretKey != nil else { throw item.key.absence(on: share) }
+    try checkIsNotLockedByItself(item)
     try check(granted, opens: item, opened)
     let secret = try openSecret(item, opened, passphraseKey: granted?.passphraseKey)
     return OpenedSecret(secret, contentType: opened.metadata.contentType)
@@ -259,6 +264,7 @@ extension Vault {
   func openSecret(
     _ item: Located, _ opened: (metadata: ItemMetadata, revision: [UInt8]), passphraseKey: HeldKey? = nil
   ) throws(VaultError) -> SecureBytes {
+    try checkIsNotLockedByItself(item)
     let itemKey = try itemKey(item, opened)
     // A passphrase that is missing is no damage, and neither is one too many.
     guard try control(opened.metadata, of: item.row).needsPassphrase == (passphraseKey != nil) else {
@@ -397,5 +403,6 @@ extension Vault {
   public func deleteItem(_ id: Int64) throws(VaultError) {
     let wasThere = try writing { store throws(VaultError) in try store.deleteItem(id) }
     guard wasThere else { throw .noSuchItem }
+    lockedItems[id] = nil
   }
 }

@@ -12,6 +12,7 @@ extension Vault {
       throw .damaged("vault.db: item \(id) has no class key")
     }
     try checkMayChange(key, in: collection)
+    if isLockedByItself(item: id) { throw .isLockedByItself }
   }
 
   /// The same for the keys of the item's class.
@@ -27,10 +28,18 @@ extension Vault {
     if waitsForUnlock { throw .isLocked }
   }
 
-  /// Refuses a change or deletion of a collection while anything in it is locked with its tier keys, or it is locked by itself.
+  /// Refuses a change of a collection that is locked, be it by itself or with its tier keys.
   ///
   /// - Throws: ``VaultError/isLocked``.
   public func checkMayChange(collection id: Int64) throws(VaultError) {
     guard try state(of: id) == .unlocked else { throw .isLocked }
+  }
+
+  /// Refuses to delete a collection while it, or an item in it, is locked.
+  ///
+  /// - Throws: ``VaultError/isLocked``.
+  public func checkMayDelete(collection id: Int64) throws(VaultError) {
+    try checkMayChange(collection: id)
+    if hasLockedItems(in: id) { throw .isLocked }
   }
 }

@@ -32,6 +32,7 @@ extension Vault {
   ) throws(VaultError) -> ItemRow {
     let item = try locate(id)
     try checkMayChange(item.key, in: item.collection)
+    try checkIsNotLockedByItself(item)
     guard let old = try metadata(item) else { throw item.key.absence(on: share) }
     // Its label is what a person is asked by: whoever could change that could have them agree to something else.
     try check(granted, opens: item, old)

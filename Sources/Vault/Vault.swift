@@ -58,6 +58,8 @@ public final class Vault {
   var destroyed: [FoundItem] = []
   /// Items whose end could not be written yet.
   var deadItems: Set<Int64> = []
+  /// Items that were locked by themselves, and their collections.
+  var lockedItems: [Int64: Int64] = [:]
   /// Whether this program had the device erase what they hung on, and gave it nothing new since.
   var passcodeItemsAreDead = false
   /// The database's own generation, as the last keys found it.
@@ -218,6 +220,7 @@ public final class Vault {
 
   func forget() {
     (store, index, share, verification, open, chains) = (nil, nil, nil, nil, [], (nil, nil))
+    lockedItems = [:]
   }
 
   /// The database, or why there is none.
@@ -416,6 +419,7 @@ public final class Vault {
       do { try session.skip() } catch { throw .outOfMemory }
     }
     chains = (unlocked ?? chains.unlocked, session)
+    liftItems(of: lifted)
     try openAccessLog(tier, former)
     if opensEverything, itemProblem == nil {
       try whereThereIsRoom { () throws(VaultError) in
@@ -469,6 +473,7 @@ public final class Vault {
   public func seal() {
     evict()
     chains.session = nil
+    lockedItems = [:]
     accessLog.keys = []
     for collection in open { collection.seal() }
     // Where this device has no share, the index key came with tier key C, and goes with it.

@@ -6,6 +6,8 @@ import Sodium
 public enum VaultError: Error, Equatable, Sendable {
   /// The key that this needs is not in memory.
   case isLocked
+  /// The item was locked by itself, though its key is there.
+  case isLockedByItself
   /// No item of that number.
   case noSuchItem
   /// No collection of that number.
@@ -81,6 +83,7 @@ extension VaultError {
   public var explanation: String {
     switch self {
     case .isLocked: "it is locked"
+    case .isLockedByItself: "it was locked by itself: run 'latchkey unlock'"
     case .noSuchItem: "there is no such item"
     case .noSuchCollection: "there is no such collection"
     case .unknownClass:

@@ -152,8 +152,10 @@ struct StatusCommand: ParsableCommand {
   private static func content(_ status: Status) -> String {
     func count(_ number: UInt64, _ thing: String) -> String { "\(number) \(thing)" + (number == 1 ? "" : "s") }
     let locked = status.lockedCollections == 0 ? "" : " (\(status.lockedCollections) locked by command)"
+    let lockedItems = status.hasLockedItems ? " (some locked by themselves)" : ""
     let foreign = status.otherDeviceItems == 0 ? "" : "; \(status.otherDeviceItems) stored on another device"
-    return count(status.items, "item") + " in " + count(status.collections, "collection") + locked + foreign
+    return count(status.items, "item") + lockedItems + " in " + count(status.collections, "collection") + locked
+      + foreign
   }
 
   private static func owner(_ name: String) -> String {

@@ -91,7 +91,7 @@ final class VaultConnection {
     if let reason = lockReason() { return .locked(reason) }
     return .stillLocked(
       """
-      its collection is locked.
+      it was locked by itself, or its collection was.
       Run 'latchkey unlock' (with --collection, where it has a passphrase of its own), then this again.
       """)
   }

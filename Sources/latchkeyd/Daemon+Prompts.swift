@@ -16,7 +16,7 @@ extension Daemon: PromptQueueDelegate {
       return lifting.allSatisfy { id in
         // One that was deleted meanwhile needs nobody.
         guard let state = try? vault.state(of: id) else { return true }
-        return state != .marked
+        return state != .marked && !vault.hasLockedItems(in: id)
       }
     case .collection(let id):
       guard let state = try? vault.state(of: id) else { return true }

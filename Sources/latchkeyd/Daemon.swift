@@ -218,7 +218,7 @@ extension Daemon: ControlHandler {
     guard decision == .nothing, stage != .closeSession, liftsMarks(hello) else { return decision }
     // With the login's first password all keys change.
     if stage == .openSession, watch.machine.isPasswordless { return .keys(mayLift: false) }
-    // A session that is unlocked has no need of keys, but collections that were locked by themselves have, and a password
+    // A session that is unlocked has no need of keys, but what was locked by itself has, and a password
     // that founded the vault is proven only when a second login opens the keybag with it.
     let hasUnproven = vault.keybag?.protectors.contains { $0.state == .unproven } ?? false
     let proves = stage == .openSession && hasUnproven
@@ -227,11 +227,11 @@ extension Daemon: ControlHandler {
     let drops = epochs.count > 1 && vault.neededEpoch == epochs.last?.number
     // Nor does the state say that the password opens nothing, which the person can mend now.
     let mends = needsFormerPassword && hello.service == AuthenticationPolicy.commandService
-    return proves || drops || mends || vault.lockedCollectionCount > 0 ? .keys(mayLift: false) : decision
+    return proves || drops || mends || vault.hasOwnLocks ? .keys(mayLift: false) : decision
   }
 
-  /// A login, and the person who asks for it by name, open collections that were locked by themselves; a screen
-  /// locker does not.
+  /// A login, and the person who asks for it by name, open collections and items that were locked by themselves; a
+  /// screen locker does not.
   private func liftsMarks(_ hello: Hello) -> Bool {
     hello.stage == .openSession || hello.service == AuthenticationPolicy.commandService
   }
@@ -342,6 +342,7 @@ extension Daemon: ControlHandler {
     status.items = UInt64((try? vault.itemCount()) ?? 0)
     status.collections = UInt64(vault.collections.count)
     status.lockedCollections = UInt64(vault.lockedCollectionCount)
+    status.hasLockedItems = vault.hasLockedItems
     status.otherDeviceItems = UInt64((try? vault.otherDeviceItemCount()) ?? 0)
     status.rotation = rotation
     status.epoch = vault.keybag?.epoch.number ?? 0

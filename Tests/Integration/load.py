@@ -13,7 +13,7 @@ from archive import DONE, PARTLY, PASSPHRASE
 from backupreader import Backup
 from clients import CLASS, CLASSES
 from pace import seconds
-from peer import ITEM, NO_SESSION, Failure, Peer
+from peer import IS_LOCKED, ITEM, NO_SESSION, Failure, Peer
 from restoring import Restoring
 
 WORKERS, NAMES, RESTORED = 4, 20, 30
@@ -139,7 +139,12 @@ class Person(threading.Thread):
                 # What is left of a restore in doubt is still all of it or nothing: the bus may have started a new daemon.
                 self.load.torn.discard(name)
                 self.load.history.append(f"delete {name}")
-                self.names.change(name, {ABSENT}, lambda path=path: self.peer.call(path, ITEM, "Delete"))
+                try:
+                    self.names.change(name, {ABSENT}, lambda path=path: self.peer.call(path, ITEM, "Delete"))
+                except Failure as failure:
+                    # A lock came before it.
+                    if failure.name != IS_LOCKED:
+                        raise
 
     def restore(self):
         before = {name: set(states) for name, states in self.names.states.items()}

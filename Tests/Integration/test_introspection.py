@@ -126,6 +126,14 @@ def place(locked_peer, request):
     }[request.param]()
 
 
+@pytest.fixture
+def unlocked(shared_session, locked_peer):
+    """What is locked is not changed."""
+    assert shared_session.locker().returncode == 0
+    yield
+    shared_session.lock()
+
+
 def together(interface):
     """The interfaces at the objects that have this one."""
     return next((own for own in ({ITEM, ITEM_ACCESS}, {SERVICE, CLIENT, KEYCHAIN}, {PROMPT, TOLD_PROMPT}) if interface in own), {interface})
@@ -159,7 +167,7 @@ def test_the_interfaces_are_installed(stage):
 
 
 @at_each_place
-def test_properties(locked_peer, place, written):
+def test_properties(locked_peer, place, unlocked, written):
     peer, (path, interface) = locked_peer, place
     declared = {name: facts for (kind, name), facts in written[interface].items() if kind == "property"}
     everything = peer.raw(path, PROPERTIES, "GetAll", GLib.Variant("(s)", (interface,))).get_child_value(0)
@@ -236,10 +244,10 @@ EXAMPLES = {
         ("alias", ITEM),
     ],
 )
-def test_properties_changed(locked_peer, path, interface):
+def test_properties_changed(locked_peer, unlocked, path, interface):
     """It comes from the object's own path, also where it was changed through an alias's."""
     peer = locked_peer
-    item = peer.search(MAIL)[1][0]
+    [item] = peer.search(MAIL)[0]
     path = {"item": item, "alias": item.replace(LOGIN, DEFAULT)}.get(path, path)
     own = path
     if path.startswith(ROOT + "/aliases/"):
@@ -249,7 +257,8 @@ def test_properties_changed(locked_peer, path, interface):
     peer.signals.clear()
     label = "changed through " + path
     peer.set(path, interface, "Label", "s", label)
-    where, from_interface, _, arguments = peer.wait_for(lambda signal: signal[2] == "PropertiesChanged", "change")
+    told = lambda signal: signal[2] == "PropertiesChanged" and "Label" in signal[3][1]
+    where, from_interface, _, arguments = peer.wait_for(told, "change")
     assert (where, from_interface) == (own, PROPERTIES)
     assert arguments[0] == interface
     assert arguments[1] == {"Label": label, "Modified": peer.get(own, interface, "Modified")}

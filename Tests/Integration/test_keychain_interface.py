@@ -216,7 +216,7 @@ def test_one_item_of_a_kind(session, peer):
     assert add(peer, "another", {**kind, "more": "1"})[0] not in (item, beside)
 
 
-def test_where_it_stands_makes_no_difference(open_peer):
+def test_where_it_stands_makes_no_difference(open_peer, shared_session):
     peer, kind = open_peer, fresh()
     peer.create("for the session", kind, collection=SESSION_COLLECTION)
     place = new_collection(peer)
@@ -225,6 +225,7 @@ def test_where_it_stands_makes_no_difference(open_peer):
     # Also where nobody can read it.
     peer.call(ROOT, SERVICE, "Lock", "(ao)", [place])
     assert refused(add, peer, "another", kind) == DUPLICATE
+    assert shared_session.login().returncode == 0
     peer.call(place, COLLECTION, "Delete")
     assert add(peer, "another", kind)[0].startswith(LOGIN)
 

@@ -7,7 +7,7 @@ import pytest
 from gi.repository import GLib
 from keychain import ASKS, DUPLICATE, TOLD_PROMPT, ToldPrompt, Windows, add, find, prompt, read, refused
 from memory import scan
-from peer import ACCESS_DENIED, INVALID, ITEM, LOGIN, NO_SESSION, NOTHING, PROMPT, Peer
+from peer import ACCESS_DENIED, INVALID, ITEM, LOGIN, NO_SESSION, NOTHING, PROMPT, ROOT, Peer
 from session import wait_until
 from test_access import PASSPHRASE, PRESENCE, REQUIRE
 from test_access_change import access, change
@@ -230,7 +230,7 @@ def test_it_is_taken_away(peer, windows, session):
     session.lock()
     assert told.end() == "withdrawn"
     told = ToldPrompt(peer, peer.unlock(item)[1], BANK)
-    peer.call(item, ITEM, "Delete")
+    peer.call(ROOT, "org.latchkey.Keychain", "Delete", "(o)", item)
     assert session.locker().returncode == 0
     peer.activate_screen_saver(False)
     assert told.end() == "withdrawn"

@@ -252,7 +252,7 @@ item = make(collection, words, "secret")
 heard = []
 collection.connect("notify::locked", lambda *_: heard.append(collection.get_locked()))
 tell("unlock open ones", lambda: [len(found) for found in [service.unlock_sync([collection, item], None)[1]]])
-tell("lock item", lambda: service.lock_sync([item], None))
+tell("lock item", lambda: [one.get_object_path() for one in service.lock_sync([item], None)[1]])
 def lock():
     locked = service.lock_sync([collection], None)[1]
     return [[one.get_object_path() for one in locked], spin(lambda: heard) and heard[-1]]
@@ -276,7 +276,7 @@ tell("path", item.get_object_path)
     )
     [item] = peer.search({"name": "one"})[1]
     assert told["unlock open ones"] == [2]
-    assert told["lock"] == [[LOGIN], True]
+    assert told["lock item"] == [item] and told["lock"] == [[LOGIN], True]
     assert told["told"][0] is True
     # Its keys are gone, and with them the label.
     assert told["search"] == [["", True, None]] and told["search and unlock"] == told["search"]

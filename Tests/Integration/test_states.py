@@ -193,7 +193,7 @@ def test_a_locked_collection_is_neither_changed_nor_deleted(session, peer, state
 def test_an_item_of_another_device_can_be_deleted_once_all_is_unlocked(session, peer):
     """No unlock would open it: while the vault is locked it is locked as the others of its class are."""
     names = [name for name in CLASSES if name.endswith("this-device-only")]
-    items = [peer.create("secret", {CLASS: name}) for name in names]
+    items = [peer.create("secret", {"of": name, CLASS: name}) for name in names]
     session.stop_daemon()
     (session.vault / "device.key").unlink()
     session.start_daemon()
@@ -308,7 +308,7 @@ def test_a_locked_collection(session, peer, lift):
     other = peer.create("elsewhere", {"service": "other"}, collection=made)
     peer.listen()
     peer.signals.clear()
-    paths = [DEFAULT, "/no/where", LOGIN + "/1", DEFAULT]
+    paths = [DEFAULT, "/no/where", LOGIN + "/99999", DEFAULT]
     assert peer.call(ROOT, SERVICE, "Lock", "(ao)", paths) == ([DEFAULT], NOTHING)
 
     def check_that_it_is_locked():

@@ -1,0 +1,77 @@
+import Systemd
+import Vault
+
+/// `Lock` of the service's object.
+extension SecretService {
+  func lock(_ call: MethodCall) throws(BusError) {
+    let requested = try call.message.readObjectPaths()
+    var locked: [String] = []
+    var failure: VaultError?
+    var obstacle: BusError?
+    defer { stateChanged() }
+    var seen: Set<String> = []
+    let portal = portalCollection
+    // Where something fails, the rest is to be locked all the same.
+    for path in requested where seen.insert(path).inserted {
+      do throws(BusError) {
+        switch try lockable(path, but: portal) {
+        case .collection(let id):
+          let state = try? vault.state(of: id)
+          // Also where it fails: keys are erased before anything is written.
+          do throws(VaultError) { try vault.lockCollection(id) } catch { failure = error }
+          // What was locked before has nothing that could be taken away.
+          if state != .marked && state != .closed { dropGrants(of: id) }
+        case .nothing: break
+        case .item(let id):
+          try BusError.vault { () throws(VaultError) in try lockItem(id) }
+        }
+        locked.append(path)
+      } catch { obstacle = obstacle ?? error }
+    }
+    if let failure { throw BusError(failure) }
+    // "Lock everything" names what cannot be locked as well. A client that named nothing else is told why.
+    if locked.isEmpty, let obstacle { throw obstacle }
+    call.reply { (out: inout MessageWriter) throws(BusError) in
+      try out.appendObjectPaths(locked)
+      try out.appendObjectPath(ObjectPath.none)
+    }
+  }
+
+  /// What of the vault a path names that can be locked.
+  private enum Lockable {
+    case collection(Int64)
+    case item(Int64)
+    /// The collection that a vault begins with, while there is none or it cannot be read: nothing of it is open.
+    case nothing
+  }
+
+  /// - Parameter portal: the portal's collection.
+  private func lockable(_ path: String, but portal: Int64?) throws(BusError) -> Lockable {
+    let place: CollectionPlace
+    var item: Int64?
+    switch ObjectPath(path) {
+    case .other: throw .noSuchObject(path)
+    case .collection: place = try collection(at: path)
+    case .item:
+      let found = try self.item(at: path)
+      (place, item) = (found.collection, found.id)
+    }
+    guard case .vault(let id) = place else { throw .notSupported("the session collection is never locked") }
+    guard vault.collections.contains(id) else {
+      if vault.collections.isEmpty, place == Self.firstPlace, item == nil { return .nothing }
+      throw .noSuchObject(path)
+    }
+    // "Lock everything" is meant for the person's secrets. Without its own, a sandboxed application cannot read what it
+    // keeps.
+    guard id != portal else {
+      throw .notSupported("the collection of sandboxed applications is locked with the session only")
+    }
+    return item.map { .item($0) } ?? .collection(id)
+  }
+
+  /// Locks an item. One that asks for something is locked by taking away what was given for it, whoever it was given to.
+  private func lockItem(_ id: Int64) throws(VaultError) {
+    if try vault.readability(ofItem: id) == .guarded { return grants.forget(item: id) }
+    try vault.lockItem(id)
+  }
+}
