@@ -24,7 +24,13 @@ final class AccessGrants {
   private let loop: EventLoop
   /// Told when a client uses a grant.
   private let used: (Question, Caller) -> Void
-  private var entries: [Key: Entry] = [:]
+  /// Told when a grant comes or goes, with its item and its client.
+  private let changed: (Int64, String) -> Void
+  private var entries: [Key: Entry] = [:] {
+    didSet {
+      for key in Set(oldValue.keys).symmetricDifference(entries.keys) { changed(key.item, key.client) }
+    }
+  }
   /// The seconds for which a client wants to read again without asking.
   private var reuse: [String: UInt16] = [:]
 
@@ -33,9 +39,12 @@ final class AccessGrants {
   /// The longest time in which a client may read again without asking, in seconds.
   static let longestReuse: UInt32 = 300
 
-  init(loop: EventLoop, used: @escaping (Question, Caller) -> Void) {
+  init(
+    loop: EventLoop, used: @escaping (Question, Caller) -> Void, changed: @escaping (Int64, String) -> Void
+  ) {
     self.loop = loop
     self.used = used
+    self.changed = changed
   }
 
   /// From now on the client's prompts are for so many seconds of reading; 0 for one use.

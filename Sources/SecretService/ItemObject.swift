@@ -17,9 +17,8 @@ extension SecretService {
         .init("SetSecret", input: [.init("(oayays)", "secret")], flags: .sensitive, handler: setSecret),
       ],
       properties: [
-        // Not announced: a lock would have to tell of every item there is. The collection's is. What a client remembers
-        // of it does no harm: a secret that is locked is refused, and Unlock answers at once for one that is not.
-        .init("Locked", "b", getter: itemLocked),
+        // Announced to those who have read it: see KnownItems.
+        .init("Locked", "b", flags: .emitsChange, getter: itemLocked),
         .init("Attributes", "a{ss}", flags: .emitsChange, getter: itemAttributes, setter: setItemAttributes),
         .init("Label", "s", flags: .emitsChange, getter: itemLabel, setter: setItemLabel),
         .init("Created", "t", flags: .emitsChange, getter: itemCreated),
@@ -36,10 +35,12 @@ extension SecretService {
   private func itemLocked(_ path: String, _ out: inout MessageWriter) throws(BusError) {
     let item = try item(at: path)
     let vault = holder(item.collection).vault
-    let readability = try BusError.vault { () throws(VaultError) in try vault.info(ofItem: item.id).readability }
+    let info = try BusError.vault { () throws(VaultError) in try vault.info(ofItem: item.id) }
     // Of what asks for something, each client sees what was given for it: libsecret reads what is not locked only.
-    let isOpen = out.recipient.map { mayRead(item.id, readability, for: $0) } ?? (readability == .open)
-    try out.appendBool(!isOpen)
+    guard let client = out.recipient else { return try out.appendBool(info.readability != .open) }
+    let isLocked = !mayRead(item.id, info.readability, for: client)
+    note(info, of: item, isLocked: isLocked, by: client)
+    try out.appendBool(isLocked)
   }
 
   private func itemAttributes(_ path: String, _ out: inout MessageWriter) throws(BusError) {

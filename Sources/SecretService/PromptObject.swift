@@ -295,6 +295,7 @@ extension SecretService {
     case .unlock(let wanted):
       // What was opened by other means counts as well.
       let open = wanted.filter { (try? lockState($0, for: prompt.owner)) == .open }
+      tell(open, to: prompt.owner)
       let dismissed = open.isEmpty || (dismissed && open.count < wanted.count)
       tellOutcome(of: prompt, isDone: !dismissed)
       // The result has its type also when the prompt was dismissed: clients read it all the same.

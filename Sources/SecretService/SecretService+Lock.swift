@@ -31,6 +31,7 @@ extension SecretService {
     if let failure { throw BusError(failure) }
     // "Lock everything" names what cannot be locked as well. A client that named nothing else is told why.
     if locked.isEmpty, let obstacle { throw obstacle }
+    tell(locked, to: call.sender)
     call.reply { (out: inout MessageWriter) throws(BusError) in
       try out.appendObjectPaths(locked)
       try out.appendObjectPath(ObjectPath.none)

@@ -31,7 +31,9 @@ public final class SecretService {
 
   var sessions = TransportSessions()
   var prompts: [String: Prompt] = [:]
-  let grants: AccessGrants
+  private(set) lazy var grants = AccessGrants(
+    loop: loop, used: { [promptQueue] in promptQueue.used($0, by: $1) },
+    changed: { [weak self] in self?.doubt($0, by: $1) })
   var fingerWaits: [FingerWait] = []
   var portalRequests: [PortalRequest.Key: PortalRequest] = [:]
   /// The applications for which somebody was asked in vain, and when, since keys last came or went.
@@ -44,6 +46,11 @@ public final class SecretService {
   /// The key of the next encrypted session, drawn while nobody waits.
   private var nextAgreement: KeyAgreement?
   private var preparation: EventSource?
+  /// What clients know of items, the idle work that tells them what is different, and how many it told since keys last came
+  /// or went.
+  var known = KnownItems()
+  private(set) var announcement: EventSource?
+  var toldItems = 0
   /// The deprecated classes that the log has told of.
   private var warnedOf: Set<AccessibilityClass> = []
   var announcedLocks: [CollectionPlace: Bool] = [:]
@@ -71,7 +78,6 @@ public final class SecretService {
     self.defaultClass = defaultClass
     self.lookAgain = lookAgain
     self.presentFingers = presentFingers
-    grants = AccessGrants(loop: loop) { [promptQueue] in promptQueue.used($0, by: $1) }
     // These items end with the program. A path that a client keeps over a restart must not lead to another item.
     sessionVault = try Vault(inMemoryWithLabel: "Session", itemsAfter: Int64.random(in: 1 << 51..<1 << 52))
     let service = serviceInterface
@@ -110,6 +116,7 @@ public final class SecretService {
       if nextAgreement == nil { nextAgreement = try? KeyAgreement() }
       return false
     }
+    announcement = try loop.addIdle { [unowned self] in announceItems() }
     // sd-bus asks the nearest one above a path only.
     for prefix in [ObjectPath.root, ObjectPath.collections, ObjectPath.aliases] {
       slots.append(try bus.addNodeEnumerator(below: prefix) { [unowned self] path in children(of: path) })
@@ -120,7 +127,7 @@ public final class SecretService {
   /// Its handlers hold it, so it must be told.
   public func disconnect() {
     slots = []
-    preparation = nil
+    (preparation, announcement, known) = (nil, nil, KnownItems())
     waitingForVerification = []
     fingerWaits = []
     changedContents = [:]
@@ -246,6 +253,7 @@ public final class SecretService {
     peers[client] = nil
     sessions.removeAll(of: client)
     grants.forget(client: client)
+    known.forget(client: client)
     fingerWaits.removeAll { $0.call.sender == client }
     let dropped = prompts.values.filter { $0.owner == client }
     prompts = prompts.filter { $0.value.owner != client }
@@ -304,6 +312,7 @@ public final class SecretService {
   /// - Parameter caller: who was named to the person.
   public func add(_ grant: AccessGrant, for client: String, _ caller: Caller, reuse: UInt16) {
     grants.add(grant, for: client, caller, reuse: reuse)
+    tell(grant.item, to: client)
   }
 
   /// For how many seconds a client's next prompt lets it read; 0 for one use.
@@ -404,6 +413,7 @@ public final class SecretService {
       announcedLocks[place] = locked
       collectionChanged(place, properties: ["Locked"])
     }
+    doubtKnownItems()
     servePortal()
   }
 

@@ -189,6 +189,7 @@ extension SecretService {
       }
       return
     }
+    tell(found: found, to: client)
     call.reply { (out: inout MessageWriter) throws(BusError) in try answer(&out, found) }
   }
 
@@ -246,6 +247,7 @@ extension SecretService {
       case .absent: break
       }
     }
+    tell(open, to: call.sender)
     let prompt = closed.isEmpty ? nil : makePrompt(for: call.sender) { _ in .unlock(closed) }
     call.reply { (out: inout MessageWriter) throws(BusError) in
       try out.appendObjectPaths(open)

@@ -1,0 +1,101 @@
+/// What clients know of items because they read their properties, so that each can be told what is different.
+///
+/// Programs with libsecret read an item's properties once and keep them for as long as they run: an item that was locked then
+/// would stay locked for them. Of a client that read very many, those that it read last are remembered.
+struct KnownItems {
+  /// What a client was told of an item last.
+  struct Knowledge: Equatable {
+    var isLocked: Bool
+    /// Whether label and attributes could be told.
+    var hasMetadata: Bool
+  }
+
+  /// The items of one client in two halves, and those of them that may be different by now.
+  private struct Client {
+    var newer: [Int64: Knowledge] = [:]
+    var older: [Int64: Knowledge] = [:]
+    var doubted: [Int64] = []
+    var count: Int { newer.count + older.count }
+  }
+
+  private var clients: [String: Client] = [:]
+  /// Of all clients.
+  private(set) var count = 0
+
+  /// How many items of one client are remembered at least; up to twice as many are.
+  private let half: Int
+  /// How many of all clients; beyond that, the client with the most loses its older half.
+  private let limit: Int
+
+  init(half: Int = 2048, limit: Int = 65_536) {
+    self.half = half
+    self.limit = limit
+  }
+
+  /// What the client knows of the item; nil for one that it never read, or too long ago.
+  func knowledge(of item: Int64, by client: String) -> Knowledge? {
+    clients[client].flatMap { $0.newer[item] ?? $0.older[item] }
+  }
+
+  /// The client was told this of the item.
+  mutating func note(_ knowledge: Knowledge, of item: Int64, by client: String) {
+    var known = clients.removeValue(forKey: client) ?? Client()
+    count -= known.count
+    known.older[item] = nil
+    known.newer[item] = knowledge
+    if known.newer.count >= half { (known.older, known.newer) = (known.newer, [:]) }
+    count += known.count
+    clients[client] = known
+    while count > limit, let most = clients.max(by: { $0.value.count < $1.value.count })?.key { shrink(most) }
+  }
+
+  private mutating func shrink(_ client: String) {
+    guard var known = clients.removeValue(forKey: client) else { return }
+    count -= known.count
+    (known.older, known.newer) = known.older.isEmpty ? ([:], [:]) : ([:], known.newer)
+    count += known.count
+    if known.count > 0 { clients[client] = known }
+  }
+
+  /// The client is gone.
+  mutating func forget(client: String) {
+    count -= clients.removeValue(forKey: client)?.count ?? 0
+  }
+
+  /// The item is gone, for this client at least.
+  mutating func forget(_ item: Int64, by client: String) {
+    guard var known = clients.removeValue(forKey: client) else { return }
+    count -= known.count
+    (known.newer[item], known.older[item]) = (nil, nil)
+    count += known.count
+    if known.count > 0 { clients[client] = known }
+  }
+
+  // MARK: - what may be different
+
+  /// Everything may be different: keys came or went.
+  mutating func doubtAll() {
+    for client in clients.keys {
+      guard let known = clients[client] else { continue }
+      clients[client]?.doubted = Array(known.older.keys) + known.newer.keys
+    }
+  }
+
+  /// The item may be different for this client.
+  mutating func doubt(_ item: Int64, by client: String) {
+    if knowledge(of: item, by: client) != nil { clients[client]?.doubted.append(item) }
+  }
+
+  /// Whether something that the client knows may be different.
+  func hasDoubts(_ client: String) -> Bool { clients[client]?.doubted.isEmpty == false }
+
+  /// Takes one item that is to be looked at again; nil where there is none.
+  mutating func takeDoubt() -> (item: Int64, client: String)? {
+    while let client = clients.first(where: { !$0.value.doubted.isEmpty })?.key {
+      while let item = clients[client]?.doubted.popLast() {
+        if knowledge(of: item, by: client) != nil { return (item, client) }
+      }
+    }
+    return nil
+  }
+}
