@@ -40,6 +40,12 @@ public struct TierEpoch: Equatable, Sendable {
       && Sodium.equal(session, sessionCommitment)
   }
 
+  /// Whether both stand for the same keys. The wrapped keys differ where the root key was changed.
+  func hasSameKeys(as other: TierEpoch) -> Bool {
+    number == other.number && Sodium.equal(unlockedCommitment, other.unlockedCommitment)
+      && Sodium.equal(sessionCommitment, other.sessionCommitment)
+  }
+
   private static func wrap(_ root: borrowing Key, _ tier: String, _ vault: [UInt8]) throws(SodiumError) -> Key {
     try root.derive(.tierWrap, [vault, Array(tier.utf8)])
   }
@@ -66,5 +72,15 @@ public struct TierEpoch: Equatable, Sendable {
     sealedSession = try input.take(TierEpoch.sealedSize)
     unlockedCommitment = try input.take(32)
     sessionCommitment = try input.take(32)
+  }
+}
+
+extension Keybag {
+  /// Whether this can be a later keybag of somebody who has the keys of these generations: it has one of them at least, and
+  /// none of another kind. True for none.
+  public func hasKeys(of known: [TierEpoch]) -> Bool {
+    let present = known.filter { one in epochs.contains { $0.number == one.number } }
+    if present.isEmpty { return known.isEmpty }
+    return present.allSatisfy { one in epochs.contains { $0.hasSameKeys(as: one) } }
   }
 }

@@ -44,37 +44,47 @@ final class OpenCollection {
   }
 
   /// The same of every generation that is needed, newest first.
-  private func everyAbove(_ share: DeviceShare?) -> [ClassKey.Above] {
-    [above(share)]
-      + former.map {
-        ClassKey.Above(
-          epoch: $0.epoch, unlocked: $0.unlocked, session: $0.session, share: share, passphrase: passphraseSecret)
-      }
+  private func everyAbove(_ share: DeviceShare?) -> [ClassKey.Above] { [above(share)] + above(share, former) }
+
+  private func above(_ share: DeviceShare?, _ former: [FormerKeys]) -> [ClassKey.Above] {
+    former.map {
+      ClassKey.Above(
+        epoch: $0.epoch, unlocked: $0.unlocked, session: $0.session, share: share, passphrase: passphraseSecret)
+    }
   }
 
   /// Its tier keys C of every generation that is needed, newest first.
   var sessions: [HeldKey] { (session.map { [$0] } ?? []) + former.map(\.session) }
 
-  /// Takes over tier keys of the generation `epoch`, and those of former ones, before ``open(share:vault:)``.
+  /// Opens every class by tier keys of the generation `epoch`, and those of former ones, and takes them over. Where one does
+  /// not open, the keys stay that were there: these may be no keys of the vault's.
   ///
   /// - Parameter lacksFormer: whether there are former ones that were not given.
-  func take(unlocked: HeldKey?, session: HeldKey, epoch: UInt32, former: [FormerKeys], lacksFormer: Bool) {
-    self.epoch = epoch
-    self.lacksFormer = lacksFormer && row.epoch < UInt64(epoch)
-    if let unlocked { self.unlocked = unlocked }
-    self.session = session
-    let before = self.former
-    self.former = former.map { one in
+  func take(
+    unlocked: HeldKey?, session: HeldKey, epoch: UInt32, former: [FormerKeys], lacksFormer: Bool, share: DeviceShare?,
+    vault: [UInt8]
+  ) throws(VaultError) {
+    let lacksFormer = lacksFormer && row.epoch < UInt64(epoch)
+    let unlocked = unlocked ?? self.unlocked
+    let former = former.map { one in
       var one = one
-      one.unlocked = one.unlocked ?? before.first { $0.epoch == one.epoch }?.unlocked
+      one.unlocked = one.unlocked ?? self.former.first { $0.epoch == one.epoch }?.unlocked
       return one
     }
+    let newest = ClassKey.Above(
+      epoch: epoch, unlocked: unlocked, session: session, share: share, passphrase: passphraseSecret)
+    try open([newest] + above(share, former), lacksFormer: lacksFormer, vault: vault)
+    (self.unlocked, self.session, self.epoch) = (unlocked, session, epoch)
+    (self.former, self.lacksFormer) = (former, lacksFormer)
   }
 
   /// Opens every class that the tier keys, the device's share and the passphrase allow.
   func open(share: DeviceShare?, vault: [UInt8]) throws(VaultError) {
+    try open(everyAbove(share), lacksFormer: lacksFormer, vault: vault)
+  }
+
+  private func open(_ all: [ClassKey.Above], lacksFormer: Bool, vault: [UInt8]) throws(VaultError) {
     guard !needsPassphrase else { return }
-    let all = everyAbove(share)
     for key in classes {
       do throws(VaultError) { try key.open(vault: vault, collection: row.uuid, above: all) } catch {
         // Damage it is only if the keys are there that it hangs on: until then it waits for those.

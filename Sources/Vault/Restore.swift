@@ -177,10 +177,9 @@ public final class Restore {
     let collection = try OpenCollection(row, classes: [])
     let vaultID = try vault.ready().vault
     do {
-      collection.take(
+      try collection.take(
         unlocked: try unlocked.next(uuid: uuid), session: try session.next(uuid: uuid), epoch: vault.epoch, former: [],
-        lacksFormer: false)
-      try collection.open(share: vault.share, vault: vaultID)
+        lacksFormer: false, share: vault.share, vault: vaultID)
     } catch let error as VaultError { throw error } catch { throw .outOfMemory }
     try collection.draftClasses(share: vault.share, vault: vaultID)
     chains = (unlocked, session)

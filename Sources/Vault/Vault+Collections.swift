@@ -123,10 +123,9 @@ extension Vault {
       created: now, modified: now)
     let collection = try OpenCollection(row, classes: [])
     do {
-      collection.take(
+      try collection.take(
         unlocked: try unlocked.next(uuid: uuid), session: try session.next(uuid: uuid), epoch: epoch, former: [],
-        lacksFormer: false)
-      try collection.open(share: share, vault: store.vault)
+        lacksFormer: false, share: share, vault: store.vault)
     } catch let error as VaultError { throw error } catch { throw .outOfMemory }
     let classes = try writing { store throws(VaultError) in
       try store.insert(row)

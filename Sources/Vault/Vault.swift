@@ -47,6 +47,8 @@ public final class Vault {
   var open: [OpenCollection] = []
   /// The links behind the last collection: from these new collections get their keys.
   var chains: (unlocked: KeyChain?, session: KeyChain?)
+  /// The generations of the keybag whose keys are in memory.
+  private var heldEpochs: [TierEpoch] = []
   var verification: Verification?
   /// Whether no item was ever stored: known of a vault in memory only, and spares searches in it.
   var isUnused = false
@@ -136,7 +138,13 @@ public final class Vault {
     }
     let hasDatabase = folder.contains(KeybagFile.database)
     do {
-      keybag = try KeybagFile.load(from: folder)
+      let found = try KeybagFile.load(from: folder)
+      // Whoever wrote that has none of the keys that this session has: it stays with the keybag that they came with.
+      guard found.hasKeys(of: heldEpochs) else {
+        keybagProblem = "its keys are not those of this session: put the right file back, or log out to use this one"
+        return
+      }
+      keybag = found
       keybagProblem = nil
     } catch {
       keybag = nil
@@ -220,7 +228,7 @@ public final class Vault {
 
   func forget() {
     (store, index, share, verification, open, chains) = (nil, nil, nil, nil, [], (nil, nil))
-    lockedItems = [:]
+    (lockedItems, heldEpochs) = ([:], [])
   }
 
   /// The database, or why there is none.
@@ -409,9 +417,9 @@ public final class Vault {
         let sessionKey = try session.next(uuid: collection.row.uuid)
         let unlockedKey = try unlocked?.next(uuid: collection.row.uuid)
         if collection.row.locked { continue }
-        collection.take(
-          unlocked: unlockedKey, session: sessionKey, epoch: epoch, former: formerKeys, lacksFormer: lacksFormer)
-        try collection.open(share: share, vault: store.vault)
+        try collection.take(
+          unlocked: unlockedKey, session: sessionKey, epoch: epoch, former: formerKeys, lacksFormer: lacksFormer,
+          share: share, vault: store.vault)
       } catch let error as VaultError { throw error } catch { throw .outOfMemory }
     }
     // Both chains stand at the same collection, also when the last ones were deleted since the other was made.
@@ -420,6 +428,9 @@ public final class Vault {
     }
     chains = (unlocked ?? chains.unlocked, session)
     liftItems(of: lifted)
+    heldEpochs = (keybag?.epochs ?? []).filter { one in
+      one.number == epoch || former.contains { $0.number == one.number }
+    }
     try openAccessLog(tier, former)
     if opensEverything, itemProblem == nil {
       try whereThereIsRoom { () throws(VaultError) in
@@ -472,8 +483,7 @@ public final class Vault {
   /// Erases tier C as well: only the device's own classes stay.
   public func seal() {
     evict()
-    chains.session = nil
-    lockedItems = [:]
+    (chains.session, lockedItems, heldEpochs) = (nil, [:], [])
     accessLog.keys = []
     for collection in open { collection.seal() }
     // Where this device has no share, the index key came with tier key C, and goes with it.

@@ -1,0 +1,85 @@
+import Keybag
+import Sodium
+import Testing
+
+@testable import Vault
+
+@Suite("Keys that are not the vault's")
+struct StrangeKeysTests {
+  let home: Home
+
+  init() throws { home = try Home() }
+
+  @Test("a keybag with another generation of the same number is refused while keys are there")
+  func anotherGeneration() throws {
+    let other = try Home(copying: home)
+    let vault = try home.unlocked()
+    let id = try vault.add(["n": "1"], "kept", .afterFirstUnlock)
+    let mine = try home.rotateKeybag()
+    try home.unlock(vault, mine)
+    let genuine = home.read("keybag")
+    let strange = try other.rotateKeybag()
+    home.write("keybag", other.read("keybag"))
+    vault.refresh()
+    #expect(vault.problems.first?.contains("not those of this session") == true)
+    #expect(try !vault.recognises(strange.tiers, former: strange.former))
+    #expect(try vault.recognises(mine.tiers, former: mine.former))
+    #expect(try vault.secretText(id) == "kept")
+    vault.evict()
+    vault.refresh()
+    #expect(try !vault.recognises(strange.tiers, former: strange.former))
+    // Put back, it is read again.
+    home.write("keybag", genuine)
+    vault.refresh()
+    #expect(vault.problems == [])
+    // At the end of the session nothing contradicts it.
+    vault.seal()
+    home.write("keybag", other.read("keybag"))
+    vault.refresh()
+    #expect(try vault.recognises(strange.tiers, former: strange.former))
+  }
+
+  @Test("so is one that has none of the generations")
+  func noCommonGeneration() throws {
+    let other = try Home(copying: home)
+    let vault = try home.unlocked()
+    _ = try other.rotateKeybag()
+    try other.drop(before: 2)
+    home.write("keybag", other.read("keybag"))
+    vault.refresh()
+    #expect(vault.problems.first?.contains("not those of this session") == true)
+    #expect(try vault.recognises(home.tiers))
+  }
+
+  @Test("a later keybag of the same vault is read: another password, new keys, former ones gone")
+  func laterKeybag() throws {
+    let vault = try home.unlocked()
+    let rotated = try home.rotateKeybag()
+    vault.refresh()
+    #expect(try vault.problems == [] && vault.recognises(rotated.tiers, former: rotated.former))
+    try home.unlock(vault, rotated)
+    try home.drop(before: 2)
+    vault.refresh()
+    #expect(try vault.problems == [] && vault.recognises(rotated.tiers))
+  }
+
+  @Test("a collection that does not open by new tier keys keeps those that it had")
+  func keptTierKeys() throws {
+    let vault = try home.unlocked()
+    let id = try vault.add(["n": "1"], "kept", .afterFirstUnlock)
+    let collection = try vault.collection(1)
+    let before = try #require(collection.session).key.tag(.classWrap)
+    let strange = HeldKey(try Key.random())
+    #expect(throws: VaultError.self) {
+      try collection.take(
+        unlocked: nil, session: strange, epoch: 1, former: [], lacksFormer: false, share: vault.share,
+        vault: vault.ready().vault)
+    }
+    #expect(try collection.session?.key.tag(.classWrap) == before)
+    vault.evict()
+    #expect(try vault.secretText(id) == "kept")
+    let later = try vault.add(["n": "2"], "stored while locked", .whenUnlocked)
+    try home.unlock(vault)
+    #expect(try vault.secretText(later) == "stored while locked")
+  }
+}
