@@ -57,6 +57,8 @@ public struct Status: Equatable, Sendable {
   public var deviceKey = ""
   /// Whether memory that holds secrets is locked.
   public var memoryLocked = false
+  /// How many allocations for secrets were not locked since the daemon started, as a large secret with a small limit.
+  public var swappableSecrets: UInt64 = 0
   /// Who owns `org.freedesktop.secrets`: "latchkeyd", "nobody", or another program's bus name.
   public var nameOwner = ""
   /// Where news of locked screens comes from.
@@ -182,6 +184,7 @@ public struct Status: Equatable, Sendable {
       out.number(protector.state)
       out.number(protector.created)
     }
+    out.number(swappableSecrets)
   }
 
   init?(decoding input: inout ByteReader) {
@@ -224,6 +227,7 @@ public struct Status: Equatable, Sendable {
         protectors.append(
           Protector(kind: try input.number(), state: try input.number(), created: try input.number()))
       }
+      swappableSecrets = try input.number()
     } catch { return nil }
   }
 

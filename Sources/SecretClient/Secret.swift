@@ -21,6 +21,7 @@ public final class Secret {
     isPrintable = isText && Secret.isPrintable(bytes.bytes)
     self.contentType = contentType ?? (isText ? "text/plain" : "application/octet-stream")
     owned = bytes
+    LockFailureNotice.sayIfNeeded()
   }
 
   /// Lends the bytes.

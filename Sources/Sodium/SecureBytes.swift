@@ -76,6 +76,9 @@ public struct SecureBytes: ~Copyable {
     return try SecureBytes(copying: bytes.extracting(first: newCount))
   }
 
+  /// How many allocations for secrets the kernel refused to lock, since this process started: those could be swapped out.
+  public static var lockFailures: UInt64 { SecureMemory.refusals.load(ordering: .relaxed) }
+
   /// Whether the kernel locks this process's secrets in memory; without, they could be swapped out.
   public static var memoryIsLocked: Bool { SecureMemory.canLock() }
 }

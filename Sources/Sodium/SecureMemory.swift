@@ -1,5 +1,6 @@
 import CSodium
 import Glibc
+import Synchronization
 
 /// Locked, non-dumped memory for secrets.
 ///
@@ -15,7 +16,7 @@ enum SecureMemory {
     var free: [UInt16]
 
     init?(slotSize: Int, slots: Int) {
-      guard let base = sodium_malloc(slotSize * slots) else { return nil }
+      guard let base = SecureMemory.pages(slotSize * slots) else { return nil }
       self.base = base
       self.slotSize = slotSize
       self.slots = slots
@@ -59,7 +60,7 @@ enum SecureMemory {
     guard count <= Int.max - 64 else { return nil }
     // Rounded up so that the start, not only the end, of the allocation is aligned.
     let size = (max(count, 1) + 63) & ~63
-    guard let own = sodium_malloc(size) else { return nil }
+    guard let own = pages(size) else { return nil }
     sodium_memzero(own, size)
     return own
   }
@@ -83,6 +84,17 @@ enum SecureMemory {
   private struct Address: @unchecked Sendable {
     let pointer: UnsafeMutableRawPointer
   }
+
+  /// An allocation of libsodium. It goes on silently where the kernel refuses to lock it, so that is asked for once more:
+  /// pages that are locked already cost nothing then.
+  private static func pages(_ size: Int) -> UnsafeMutableRawPointer? {
+    guard let pages = sodium_malloc(size) else { return nil }
+    if sodium_mlock(pages, size) != 0 { refusals.add(1, ordering: .relaxed) }
+    return pages
+  }
+
+  /// How many allocations the kernel refused to lock.
+  static let refusals = Atomic<UInt64>(0)
 
   /// Whether the kernel really locks memory for this process. `sodium_malloc` goes on without when it does not.
   static func canLock() -> Bool {

@@ -36,6 +36,7 @@ struct StatusCommand: ParsableCommand {
     let generation: UInt64
     let device_key: String
     let memory_locked: Bool
+    let swappable_secrets: UInt64
     let name_owner: String
     let lock_sources: [String]
     let items: UInt64
@@ -69,7 +70,8 @@ struct StatusCommand: ParsableCommand {
       locker_up: status.lockerUp, staged: status.staged,
       classes: Dictionary(status.classes.map { ($0.name, $0.isPresent) }, uniquingKeysWith: { first, _ in first }),
       problems: status.problems, vault: status.vaultPath, generation: status.generation,
-      device_key: status.deviceKey, memory_locked: status.memoryLocked, name_owner: status.nameOwner,
+      device_key: status.deviceKey, memory_locked: status.memoryLocked, swappable_secrets: status.swappableSecrets,
+      name_owner: status.nameOwner,
       lock_sources: status.lockSources, items: status.items, collections: status.collections,
       locked_collections: status.lockedCollections, other_device_items: status.otherDeviceItems,
       rotation: Report.Rotation(
@@ -110,7 +112,7 @@ struct StatusCommand: ParsableCommand {
       lines.append(("Opened by", status.protectors.map { ListedProtector($0).text }.joined(separator: ", ")))
     }
     lines.append(("Device key", Self.deviceKey(status.deviceKey)))
-    lines.append(("Memory", status.memoryLocked ? "locked" : "not locked: secrets could be swapped out"))
+    lines.append(("Memory", Self.memory(status)))
     lines.append(("Secret Service", Self.owner(status.nameOwner)))
     lines.append(
       ("Lock news from", status.lockSources.isEmpty ? "this command only" : status.lockSources.joined(separator: ", ")))
@@ -156,6 +158,16 @@ struct StatusCommand: ParsableCommand {
     let foreign = status.otherDeviceItems == 0 ? "" : "; \(status.otherDeviceItems) stored on another device"
     return count(status.items, "item") + lockedItems + " in " + count(status.collections, "collection") + locked
       + foreign
+  }
+
+  private static func memory(_ status: Status) -> String {
+    guard status.memoryLocked else { return "not locked: secrets could be swapped out" }
+    let advice = "run 'latchkey doctor' for a larger limit"
+    return switch status.swappableSecrets {
+    case 0: "locked"
+    case 1: "locked, but 1 secret was too large for the limit and could be swapped out; \(advice)"
+    case let count: "locked, but \(count) secrets were too large for the limit and could be swapped out; \(advice)"
+    }
   }
 
   private static func owner(_ name: String) -> String {

@@ -336,6 +336,7 @@ extension Daemon: ControlHandler {
     status.generation = vault.keybag?.generation ?? 0
     status.deviceKey = vault.deviceIsMissing ? "unavailable" : vault.deviceBackend?.rawValue ?? ""
     status.memoryLocked = SecureBytes.memoryIsLocked
+    status.swappableSecrets = SecureBytes.lockFailures
     status.nameOwner = presence?.nameOwner ?? "nobody"
     status.lockSources =
       (machine.logind == .present ? ["logind"] : []) + (presence?.service == nil ? [] : ["screen savers on the bus"])

@@ -18,7 +18,7 @@ SEALED, UNLOCKED, LOCKED = 0, 1, 2
 DONE, FAILED, NO_VAULT, USAGE = 0, 1, 3, 64
 KEYS = {
     "state", "first_unlocked", "lock_reasons", "locker_up", "staged", "classes", "problems", "vault", "generation",
-    "device_key", "memory_locked", "name_owner", "lock_sources", "items", "collections", "locked_collections",
+    "device_key", "memory_locked", "swappable_secrets", "name_owner", "lock_sources", "items", "collections", "locked_collections",
     "other_device_items", "rotation", "recovery_code", "passwordless", "older_files", "needs_former_password",
     "opened_without_password", "protectors", "login_passwords", "version",
 }  # fmt: skip
@@ -127,7 +127,7 @@ def test_status_as_json(person):
         "state": "locked", "first_unlocked": True, "lock_reasons": ["the screen is locked"], "locker_up": True,
         "staged": True, "classes": {"when-unlocked": False, "always": True},
         "problems": ["keybag: the file is damaged"], "vault": "/home/ä/x", "generation": 7, "device_key": "file",
-        "memory_locked": False, "name_owner": ":1.5", "lock_sources": ["logind", "org.gnome.ScreenSaver"], "items": 12,
+        "memory_locked": False, "swappable_secrets": 0, "name_owner": ":1.5", "lock_sources": ["logind", "org.gnome.ScreenSaver"], "items": 12,
         "collections": 2, "locked_collections": 1, "other_device_items": 8, "recovery_code": True,
         "passwordless": True, "older_files": ["keybag", "vault.db"], "needs_former_password": True,
         "opened_without_password": True,

@@ -1,0 +1,53 @@
+"""Secrets that are too large for the limit on locked memory: stored and read all the same, and said to be swappable."""
+
+import pytest
+from clients import MAIL
+from peer import Peer
+
+KIB = 1024
+LARGE = b"x" * (2048 * KIB)
+
+
+def limit(session, process, kib):
+    """Sets how much the process may lock; nobody can have more than before."""
+    session.run("prlimit", f"--pid={process}", f"--memlock={kib * KIB}:{kib * KIB}", check=True)
+
+
+def told(session):
+    """What status says of it, to programs and to persons."""
+    done = session.run("latchkey", "status", check=True)
+    line = next(line for line in done.stdout.splitlines() if line.startswith("Memory"))
+    status = session.status()
+    return status["memory_locked"], status["swappable_secrets"], line.removeprefix("Memory").strip()
+
+
+@pytest.fixture
+def peer(session):
+    assert session.login().returncode == 0
+    opened = Peer(session)
+    yield opened
+    opened.close()
+
+
+def test_the_daemon_counts_what_was_not_locked(session, peer):
+    small, large = peer.create("small", MAIL), peer.create(LARGE, {"size": "large"})
+    assert told(session) == (True, 0, "locked")
+    # There is room for what is small: only a large secret does not fit.
+    limit(session, session.daemon_pid(), 1536)
+    assert peer.read(small) == b"small"
+    assert told(session) == (True, 0, "locked")
+    assert peer.read(large) == LARGE
+    locked, count, text = told(session)
+    assert locked and count > 0
+    assert text.startswith(f"locked, but {count} secret") and "latchkey doctor" in text
+    assert peer.read(large) == LARGE
+    assert told(session)[1] > count
+
+
+@pytest.mark.parametrize("size, kib, isSaid", [("large", 8192, False), ("large", 1536, True), ("small", 1536, False)])
+def test_the_command_line_says_it(session, peer, size, kib, isSaid):
+    value = {"large": LARGE.decode(), "small": "small"}[size]
+    peer.create(value, {"size": size})
+    done = session.run("prlimit", f"--memlock={kib * KIB}:{kib * KIB}", "latchkey", "get", f"size={size}")
+    assert (done.returncode, done.stdout) == (0, value), done.stderr
+    assert ("could not be locked in memory" in done.stderr) == isSaid, done.stderr
