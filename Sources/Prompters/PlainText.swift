@@ -1,5 +1,7 @@
 /// Text that others made, such as labels and names of programs, made safe to show: one line of a limited length, in which
-/// nothing controls a terminal, turns the direction of writing, or looks like the end of a quotation.
+/// nothing controls a terminal, turns the direction of writing, looks like the end of a quotation, or is markup. Prompters
+/// differ in what they take as markup, and some show what was escaped for others as it stands. So the characters that begin it
+/// are replaced.
 public enum PlainText {
   /// How many characters (Unicode scalars, so that none can carry a hundred accents) are shown of a name.
   static let nameLimit = 80
@@ -32,7 +34,13 @@ public enum PlainText {
         if let last = result.last, last != " " { result.append(" ") }
       // At the start they would be drawn over what stands before the name.
       case .nonspacingMark, .enclosingMark: if !result.isEmpty { result.append(scalar) }
-      default: result.append(isQuotation(scalar) ? quotation : scalar)
+      default:
+        switch scalar {
+        case "<": result.append("(")
+        case ">": result.append(")")
+        case "&": result.append("+")
+        default: result.append(isQuotation(scalar) ? quotation : scalar)
+        }
       }
       if result.count > limit {
         result.removeLast()

@@ -180,15 +180,16 @@ def test_a_prompt_waits_for_the_one_before(prompting, gnome, screen, login, prog
 
 
 @pytest.fixture
-def pinentry(prompting):
-    """The real pinentry with windows, and all that it was told and said."""
+def pinentry(prompting, request):
+    """A real pinentry with windows, and all that it was told and said."""
+    kind = getattr(request, "param", "pinentry-gtk-2")
     program, told, said = prompting.programs / "pinentry", prompting.folder / "told", prompting.folder / "said"
     for file in (told, said):
         file.touch()
         file.chmod(0o666)
     program.write_text(f"""#!/bin/bash
 PATH=/usr/bin:/bin
-exec pinentry-gtk-2 < <(exec tee -a {told}) > >(exec tee -a {said})
+exec {kind} < <(exec tee -a {told}) > >(exec tee -a {said})
 """)
     program.chmod(0o755)
     return lambda: (told.read_text(), said.read_text())
@@ -215,6 +216,29 @@ def test_pinentry_asks_once_for_what_is_there(prompting, pinentry, screen):
     assert prompting.end() == ACCEPTED
     told, said = pinentry()
     assert "SETREPEAT" not in told and "QUALITY" not in told + said and "allow-external-password-cache" not in told
+
+
+@pytest.mark.parametrize("pinentry", ["pinentry-qt", "pinentry-gtk-2"], indirect=True)
+def test_nothing_that_others_chose_is_markup(prompting, pinentry, screen):
+    """Some versions of pinentry-qt take a text as markup that looks like it."""
+    label, caller = "<h1>Bank</h1>&lt;<img src='x'>", "<b>mail</b> & <i>more</i>"
+    reason = "<table><tr><td>now</td></tr></table>"
+    prompting.start(purpose=ITEM, access=1 << 31, label=label, caller=caller, reason=reason)
+
+    def is_dismissed():
+        # A window that has just come up may not listen yet.
+        for window in screen.windows()[:1]:
+            screen.do("windowfocus", window)
+            screen.press("Escape")
+        return prompting.process.poll() is not None
+
+    wait_until(screen.windows, "a window")
+    wait_until(is_dismissed, "the prompt's end")
+    assert prompting.end() == DISMISSED
+    told, _ = pinentry()
+    texts = [line for line in told.splitlines() if line.startswith("SET")]
+    assert '"(h1)Bank(/h1)+lt;(img src=\'x\')"' in told and '"(b)mail(/b) + (i)more(/i)"' in told
+    assert not re.search("[<>&]|%3[CE]|%26", "".join(texts), re.I), texts
 
 
 def type_into_pinentry(screen, *texts):
