@@ -22,8 +22,6 @@ final class PendingPrompt {
   var isOwn = false
   var derivation: PassphraseDerivation?
   var answer: AnyObject?
-  /// Whether a program gave a wrong passphrase: that the prompt was refused then is nothing that a person was bothered with.
-  var isGuess = false
   var subject = PromptSubject()
 
   init(question: Question) { self.question = question }
@@ -40,9 +38,6 @@ final class PendingPrompt {
   var target: WrongAnswers.Target? {
     question.guessed.map { WrongAnswers.Target(guessed: $0, isBrought: passphrase != nil) }
   }
-
-  /// Whether nobody was perhaps bothered before it came to that end: it says nothing of what a person thinks of its client.
-  func wasSilent(_ outcome: PromptOutcome) -> Bool { isGuess || (passphrase != nil && outcome == .accepted) }
 
   /// Whether others who ask the same may wait for it as well.
   var isShared: Bool { !isOwn && passphrase == nil }

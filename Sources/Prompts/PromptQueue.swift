@@ -55,11 +55,12 @@ public final class PromptQueue {
   private var prompts: [PendingPrompt] = []
   private var numbers = FreshNumbers()
   private let now: () -> ContinuousClock.Instant
-  private var turns = Turns()
   private var wrongAnswers = WrongAnswers()
   /// Nothing is shown while this is there.
   private var quiet: EventSource?
 
+  /// How many questions may wait.
+  static let waitingLimit = 256
   /// How long a client waits for a person.
   private static let limit = Duration.seconds(300)
   /// The same while a locker is up: whoever unlocks the screen answers by it.
@@ -88,15 +89,14 @@ public final class PromptQueue {
   ///   - passphrase: an item's passphrase that the client gave; it is kept for as long as the question waits.
   ///   - ended: called once, later, however it ends; what is open by then is not said. Not after ``cancel(_:)``.
   ///
-  /// What is answered already is asked of nobody: no answer could add anything. Neither is a client heard that the person
-  /// declined again and again, or that has too many questions waiting, nor one that asks where too many wrong answers came.
+  /// What is answered already is asked of nobody: no answer could add anything. Nor is anything asked while too many questions
+  /// wait, or where too many wrong answers came.
   public func ask(
     _ question: Question, lifting: Set<Int64>, for caller: Caller, passphrase: GivenPassphrase? = nil,
     ended: @escaping () -> Void
   ) -> PromptTicket {
     let ticket = PromptTicket(lifting: lifting, caller: caller, passphrase: passphrase, ended: ended)
     delegate.openWithoutAsking(question, lifting: lifting)
-    if let client = question.client { turns.arrive(client) }
     if let end = endWithoutAsking(question, lifting: lifting, isBrought: passphrase != nil) {
       ticket.timer = try? loop.addTimer(after: .zero) { [weak ticket] in ticket?.end(end) }
       return ticket
@@ -126,24 +126,7 @@ public final class PromptQueue {
   private func endWithoutAsking(_ question: Question, lifting: Set<Int64>, isBrought: Bool) -> PromptEnd? {
     if delegate.isAnswered(question, lifting: lifting) { return .outdated }
     if isPaused(question, isBrought: isBrought) { return .refused }
-    if let client = question.client, turns.isSilenced(client, at: now()) { return .dismissed }
-    return hasRoom(for: question) ? nil : .unavailable
-  }
-
-  /// Whether one more of its client can wait. Where there are too many of all, the client with the most loses its last.
-  private func hasRoom(for question: Question) -> Bool {
-    guard let client = question.client else { return true }
-    var counts: [String: Int] = [:]
-    for prompt in prompts { if let client = prompt.question.client { counts[client, default: 0] += 1 } }
-    let own = counts[client] ?? 0
-    guard own < Turns.waitingLimit.own else { return false }
-    guard prompts.count >= Turns.waitingLimit.all else { return true }
-    guard let most = counts.max(by: { $0.value < $1.value }), most.value > own,
-      let last = prompts.last(where: { $0.question.client == most.key })
-    else { return false }
-    remove(last, .unavailable)
-    last.endTickets(.unavailable)
-    return true
+    return prompts.count < PromptQueue.waitingLimit ? nil : .unavailable
   }
 
   /// Whether too many wrong answers came for the same, so that nobody is asked now.
@@ -153,32 +136,19 @@ public final class PromptQueue {
     question.guessed.map { wrongAnswers.isPaused(.init(guessed: $0, isBrought: isBrought), at: now()) } ?? false
   }
 
-  /// The client is gone, and so is its name: nothing of it waits any more.
-  public func forget(client: String, _ tickets: [PromptTicket]) {
+  /// Nobody waits for these any more, as their client is gone. Nothing is shown before all are taken away.
+  public func cancel(_ tickets: [PromptTicket]) {
     for ticket in tickets { withdraw(ticket) }
-    turns.forget(client)
-    advance()
-  }
-
-  /// Every client is gone, with their bus.
-  public func forgetClients(_ tickets: [PromptTicket]) {
-    for ticket in tickets { withdraw(ticket) }
-    turns.forgetAll()
     advance()
   }
 
   /// The client does not wait any more.
-  ///
-  /// - Parameter byClient: whether it said so itself.
-  public func cancel(_ ticket: PromptTicket, byClient: Bool = false) {
-    withdraw(ticket, .withdrawn, byClient: byClient)
-    advance()
-  }
+  public func cancel(_ ticket: PromptTicket) { cancel([ticket]) }
 
   /// A program made use of what a person answered.
   public func used(_ question: Question, by caller: Caller) { delegate.used(question, by: caller) }
 
-  private func withdraw(_ ticket: PromptTicket, _ end: PromptEnd = .withdrawn, byClient: Bool = false) {
+  private func withdraw(_ ticket: PromptTicket, _ end: PromptEnd = .withdrawn) {
     ticket.forget()
     guard let prompt = prompts.first(where: { $0.tickets.contains { $0 === ticket } }) else { return }
     let shown = prompt.caller
@@ -186,8 +156,6 @@ public final class PromptQueue {
     // It may name who is gone, and stand on his terminal, where a shell may read what is typed. For others it is shown
     // anew.
     guard prompt.tickets.isEmpty || prompt.caller != shown else { return }
-    // As if the person had wanted none of it: flashing windows are no way to be heard again and again.
-    if byClient, !prompt.isWaiting, let client = prompt.question.client { turns.end(client, .dismissed, at: now()) }
     if prompt.tickets.isEmpty { remove(prompt, end, for: shown) } else { hide(prompt) }
   }
 
@@ -256,9 +224,6 @@ public final class PromptQueue {
   ///   conditions, which are no keys.
   public func ended(on connection: any PromptConnection, _ outcome: PromptOutcome? = nil) {
     guard let prompt = prompts.first(where: { $0.isShown(on: connection) }) else { return }
-    if let outcome, !prompt.wasSilent(outcome), let client = prompt.question.client {
-      turns.end(client, outcome, at: now())
-    }
     // It has left the screen by itself.
     prompt.phase = .checked
     switch outcome {
@@ -325,10 +290,8 @@ public final class PromptQueue {
   /// asked for a while: what tries so many may be no person.
   public func wasWrong(prompt number: UInt64) {
     guard let prompt = prompts.first(where: { $0.number == number }), let target = prompt.target else { return }
-    prompt.isGuess = target.isBrought
     guard wrongAnswers.add(target, at: now()) else { return }
     Journal.log(.warning, "too many wrong passphrases came: nobody is asked for that one for a while")
-    if let client = prompt.question.client { turns.silence(client, at: now()) }
     let ended = prompts.filter { $0.target == target }
     for prompt in ended { remove(prompt, .refused) }
     for prompt in ended { prompt.endTickets(.refused) }
@@ -383,7 +346,6 @@ public final class PromptQueue {
   /// Shows the next one, if none is shown and somebody is there to see it.
   private func advance() {
     guard quiet == nil, !delegate.isLockerUp, prompts.allSatisfy({ $0.isOwn || $0.isWaiting }), let next else { return }
-    turns.show(next.question.client)
     next.number = numbers.take()
     next.phase = .checked
     delegate.check(next.question) { [weak self, weak next, number = next.number] stands in
@@ -392,10 +354,8 @@ public final class PromptQueue {
     }
   }
 
-  /// The one whose turn it is; of those whose turn is as near, the one that waits longest.
-  private var next: PendingPrompt? {
-    prompts.filter { !$0.isOwn }.min { turns.place($0.question.client) < turns.place($1.question.client) }
-  }
+  /// The one that waits longest.
+  private var next: PendingPrompt? { prompts.first { !$0.isOwn } }
 
   private func launch(_ prompt: PendingPrompt) {
     let timer = try? loop.addTimer(after: PromptQueue.launchLimit) { [weak self, weak prompt] in

@@ -18,14 +18,6 @@ public enum Question: Hashable, Sendable {
   /// The passphrase of a backup that is to be restored.
   case backup
 
-  /// The one client whom an answer serves; nil where it serves all who wait.
-  var client: String? {
-    switch self {
-    case .item(_, let client), .itemAccess(_, _, let client), .newItemPassphrase(_, let client): client
-    case .login, .collection, .newPassphrase, .newBackup, .backup: nil
-    }
-  }
-
   /// What a passphrase could be guessed of.
   enum Guessed: Hashable {
     case collection(Int64)

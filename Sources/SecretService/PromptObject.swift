@@ -188,7 +188,7 @@ extension SecretService {
     call.reply()
     if case .completing = prompt.phase { return }
     if case .new = prompt.phase { prompt.phase = .asked(at: .now) }
-    if let ticket = prompt.ticket { promptQueue.cancel(ticket, byClient: true) }
+    if let ticket = prompt.ticket { promptQueue.cancel(ticket) }
     prompt.ticket = nil
     prompt.lastEnd = .withdrawn
     complete(prompt, dismissed: true)

@@ -131,7 +131,7 @@ public final class SecretService {
     waitingForVerification = []
     fingerWaits = []
     changedContents = [:]
-    promptQueue.forgetClients(prompts.values.compactMap(\.ticket) + portalRequests.values.compactMap(\.ticket))
+    promptQueue.cancel(prompts.values.compactMap(\.ticket) + portalRequests.values.compactMap(\.ticket))
     for prompt in prompts.values { drop(prompt, telling: false) }
     for request in portalRequests.values { drop(request) }
     prompts = [:]
@@ -260,7 +260,7 @@ public final class SecretService {
     let given = portalRequests.values.filter { $0.key.owner == client }
     portalRequests = portalRequests.filter { $0.key.owner != client }
     // All at once: none of them is to come up because another went.
-    promptQueue.forget(client: client, dropped.compactMap(\.ticket) + given.compactMap(\.ticket))
+    promptQueue.cancel(dropped.compactMap(\.ticket) + given.compactMap(\.ticket))
     for prompt in dropped { drop(prompt, telling: false) }
     for request in given { drop(request) }
   }

@@ -69,7 +69,7 @@ def test_a_wrong_one_is_tried_once(peer, windows, session):
     assert unlock(peer, item, "something else") == "refused"
     assert find(peer, KIND, session=peer.plain).items[0].state == ASKS
     assert windows.take() == "", "a person was asked in its place"
-    # More in a row than of a person who declines, and each counts once: one more, and nobody would be heard for a while.
+    # Each counts once: one more, and programs would have to wait.
     assert [unlock(peer, item, "something else") for _ in range(3)] == ["refused"] * 3
     assert unlock(peer, item, BANK) == "accepted" and peer.read(item) == b"the secret"
 

@@ -122,19 +122,6 @@ import Testing
     #expect(!scene.queue.isPaused(Self.item, isBrought: true))
   }
 
-  @Test("what the person refused beside it counts as ever")
-  func refused() throws {
-    let scene = try Self.scene("user-presence,application-password")
-    for count in 1...3 {
-      _ = scene.ask(Self.item, "refused", passphrase: try Self.passphrase())
-      scene.turn(untilLaunched: count)
-      scene.queue.ended(on: try scene.show().screen, .refused)
-    }
-    let unheard = scene.ask(Self.item, "unheard", passphrase: try Self.passphrase())
-    scene.turn(until: 4)
-    #expect(unheard.end == .dismissed && scene.daemon.launched.count == 3)
-  }
-
   @Test("how else a question ends is told as well")
   func ends() throws {
     let scene = try Self.scene()
