@@ -24,7 +24,7 @@ public struct AccessLogPage: Equatable, Sendable {
       out.number(line.number)
       out.number(line.created)
       out.number(line.missing)
-      out.number(UInt8((line.event == nil ? 1 : 0) | (line.isOutOfPlace ? 2 : 0)))
+      out.number(UInt8(line.event == nil ? 1 : 0))
       line.event?.encode(into: &out)
     }
   }
@@ -39,14 +39,14 @@ public struct AccessLogPage: Equatable, Sendable {
         let (number, created, missing): (UInt64, UInt64, UInt64) =
           (try input.number(), try input.number(), try input.number())
         let bits = try input.number(UInt8.self)
-        guard bits <= 3 else { return nil }
+        guard bits <= 1 else { return nil }
         var event: AccessEvent?
-        if bits & 1 == 0 {
+        if bits == 0 {
           event = AccessEvent(decoding: &input)
           if event == nil { return nil }
         }
         lines.append(
-          AccessLogEntry(number: number, created: created, event: event, missing: missing, isOutOfPlace: bits & 2 != 0))
+          AccessLogEntry(number: number, created: created, event: event, missing: missing))
       }
       hasMore = more == 1
     } catch { return nil }

@@ -8,15 +8,12 @@ public struct AccessLogEntry: Equatable, Sendable {
   public let event: AccessEvent?
   /// How many entries that were before it are not there any more, though older ones are.
   public let missing: UInt64
-  /// Whether the entry before it is another one than when this was written.
-  public let isOutOfPlace: Bool
 
   /// Puts them together.
-  public init(number: UInt64, created: UInt64, event: AccessEvent?, missing: UInt64, isOutOfPlace: Bool) {
+  public init(number: UInt64, created: UInt64, event: AccessEvent?, missing: UInt64) {
     self.number = number
     self.created = created
     self.event = event
     self.missing = missing
-    self.isOutOfPlace = isOutOfPlace
   }
 }

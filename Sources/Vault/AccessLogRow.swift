@@ -19,25 +19,16 @@ struct AccessLogRow: CheckedRow {
   }
 }
 
-/// Seals and opens the entries of the access log: bound to the vault, their place and their time, each with a hash of the
-/// one before it. So none can be altered, moved, or put back in the place of another one.
+/// Seals and opens the entries of the access log: bound to the vault, their place and their time. So none can be altered or
+/// moved.
 struct AccessLogSeal {
   let vault: [UInt8]
   let key: HeldKey
 
   /// An entry is padded to multiples of this many bytes.
   private static let padding = 64
-  /// The size of a hash, in bytes.
-  static let linkSize = 16
-  /// What stands in the place of the hash where there is nothing before, or nothing that opens.
-  static let noLink = [UInt8](repeating: 0, count: linkSize)
-
-  /// What an entry holds.
-  struct Content: Equatable {
-    /// The hash of the entry before it.
-    let previous: [UInt8]
-    let event: AccessEvent
-  }
+  /// How many bytes stand before an event. Earlier programs wrote a hash of the entry before there; it is not read.
+  static let reservedSize = 16
 
   private func associated(_ id: Int64, _ created: UInt64) -> [UInt8] {
     var out = ByteWriter(capacity: 64)
@@ -48,32 +39,23 @@ struct AccessLogSeal {
     return out.bytes
   }
 
-  private static func plain(_ content: Content) -> [UInt8] {
+  private static func plain(_ event: AccessEvent) -> [UInt8] {
     var out = ByteWriter(capacity: 128)
-    out.put(content.previous)
-    content.event.encode(into: &out)
+    out.put([UInt8](repeating: 0, count: reservedSize))
+    event.encode(into: &out)
     let rest = out.bytes.count % padding
     if rest > 0 { out.put([UInt8](repeating: 0, count: padding - rest)) }
     return out.bytes
   }
 
-  /// The hash of an entry, for the one after it.
-  static func link(_ content: Content, id: Int64, created: UInt64) -> [UInt8] {
-    var out = ByteWriter(capacity: 160)
-    out.number(UInt64(bitPattern: id))
-    out.number(created)
-    out.put(plain(content))
-    return Sodium.checksum(out.bytes.span.bytes, length: linkSize)
-  }
-
-  func seal(_ content: Content, id: Int64, created: UInt64) -> AccessLogRow {
+  func seal(_ event: AccessEvent, id: Int64, created: UInt64) -> AccessLogRow {
     let sealed = AEAD.seal(
-      AccessLogSeal.plain(content).span.bytes, key: key.key, associated: associated(id, created))
+      AccessLogSeal.plain(event).span.bytes, key: key.key, associated: associated(id, created))
     return AccessLogRow(id: id, created: created, entry: sealed)
   }
 
   /// Opens a row; nil for one that this key does not open, or that holds something else.
-  func open(_ row: AccessLogRow) -> Content? {
+  func open(_ row: AccessLogRow) -> AccessEvent? {
     guard
       let plain = try? AEAD.open(row.entry.span.bytes, key: key.key, associated: associated(row.id, row.created))
     else { return nil }
@@ -81,13 +63,13 @@ struct AccessLogSeal {
   }
 
   /// Reads what was sealed; nil for anything else.
-  static func read(_ plain: [UInt8]) -> Content? {
+  static func read(_ plain: [UInt8]) -> AccessEvent? {
     var input = ByteReader(plain)
-    guard plain.count % padding == 0, let previous = try? input.take(linkSize),
+    guard plain.count % padding == 0, (try? input.take(reservedSize)) != nil,
       let event = AccessEvent(decoding: &input), input.remaining < padding,
       let rest = try? input.take(input.remaining), rest.allSatisfy({ $0 == 0 })
     else { return nil }
-    return Content(previous: previous, event: event)
+    return event
   }
 }
 

@@ -41,15 +41,12 @@ extension Vault {
     // Nobody waits for this, and nobody is to hear that it failed: it is tried again.
     do throws(VaultError) {
       try writing { store throws(VaultError) in
-        var previous = try lastLink(in: store)
         var id = try store.lastAccessLogID()
         guard id < Store.accessLogEnd else { throw .unavailable("vault.db: the access log has come to its end") }
         for entry in new {
           id += 1
-          let content = AccessLogSeal.Content(previous: previous, event: entry.event)
           try store.insert(
-            AccessLogSeal(vault: store.vault, key: key).seal(content, id: id, created: entry.created))
-          previous = AccessLogSeal.link(content, id: id, created: entry.created)
+            AccessLogSeal(vault: store.vault, key: key).seal(entry.event, id: id, created: entry.created))
         }
         try store.trimAccessLog()
       }
@@ -70,21 +67,13 @@ extension Vault {
     writeAccessLog()
     return try reading { store throws(VaultError) in
       let rows = try store.accessLog(below: number == 0 ? .max : Int64(clamping: number), limit: limit + 1)
-      let opened = rows.map { row in row.row.flatMap { open($0, in: store) } }
       let entries = rows.indices.prefix(limit).map { index in
         let (id, row) = rows[index]
-        var entry = (missing: UInt64(0), isOutOfPlace: false)
         // The oldest ones go by themselves, so nothing is said of what was before the first.
-        if rows.indices.contains(index + 1) {
-          let before = rows[index + 1]
-          entry.missing = before.id < id ? UInt64(bitPattern: id &- before.id &- 1) : 0
-          if entry.missing == 0, let own = opened[index], let content = opened[index + 1], let row = before.row {
-            entry.isOutOfPlace = AccessLogSeal.link(content, id: before.id, created: row.created) != own.previous
-          }
-        }
+        let before = rows.indices.contains(index + 1) ? rows[index + 1].id : id
         return AccessLogEntry(
-          number: UInt64(bitPattern: id), created: row?.created ?? 0, event: opened[index]?.event,
-          missing: entry.missing, isOutOfPlace: entry.isOutOfPlace)
+          number: UInt64(bitPattern: id), created: row?.created ?? 0, event: row.flatMap { open($0, in: store) },
+          missing: before < id ? UInt64(bitPattern: id &- before &- 1) : 0)
       }
       return (entries, rows.count > limit)
     }
@@ -102,8 +91,7 @@ extension Vault {
       let count = try store.clearAccessLog()
       let id = try store.lastAccessLogID() + 1
       let event = AccessEvent(.log, .cleared, count: UInt32(clamping: count), caller: caller)
-      let content = AccessLogSeal.Content(previous: AccessLogSeal.noLink, event: event)
-      try store.insert(AccessLogSeal(vault: store.vault, key: key).seal(content, id: id, created: Process.time))
+      try store.insert(AccessLogSeal(vault: store.vault, key: key).seal(event, id: id, created: Process.time))
       return count
     }
     accessLog.written()
@@ -114,25 +102,15 @@ extension Vault {
 
   // MARK: - keys
 
-  private func open(_ row: AccessLogRow, in store: Store) -> AccessLogSeal.Content? {
+  private func open(_ row: AccessLogRow, in store: Store) -> AccessEvent? {
     for (_, key) in accessLog.keys {
-      if let content = AccessLogSeal(vault: store.vault, key: key).open(row) { return content }
+      if let event = AccessLogSeal(vault: store.vault, key: key).open(row) { return event }
     }
     return nil
   }
 
-  /// The hash of the newest entry.
-  private func lastLink(in store: Store) throws(VaultError) -> [UInt8] {
-    guard let row = try store.accessLog(below: .max, limit: 1).first?.row, let content = open(row, in: store) else {
-      return AccessLogSeal.noLink
-    }
-    return AccessLogSeal.link(content, id: row.id, created: row.created)
-  }
-
-  /// Takes the log's keys over, and seals anew what hangs on those of a former generation.
-  ///
-  /// Without those of every former generation the log waits where its newest entry does not open: what is added to it names
-  /// the entry before.
+  /// Takes the log's keys over, and seals anew what depends on those of a former generation. Without those of every former
+  /// generation, that waits for an unlock that brings them.
   func openAccessLog(_ tier: borrowing Key, _ former: [FormerTiers]) throws(VaultError) {
     let vault = try ready().vault
     guard former.count + 1 >= keybag?.epochs.count ?? 1 else {
@@ -140,7 +118,6 @@ extension Vault {
       do throws(SodiumError) { accessLog.keys = [(epoch, HeldKey(try tier.derive(.accessLog, [vault])))] } catch {
         throw .outOfMemory
       }
-      if !continuesAccessLog { accessLog.keys = [] }
       return
     }
     do throws(SodiumError) {
@@ -153,16 +130,6 @@ extension Vault {
     do throws(VaultError) { try resealAccessLog() } catch {}
   }
 
-  /// Whether an entry can be added: there is none before it, or the newest opens.
-  private var continuesAccessLog: Bool {
-    do throws(VaultError) {
-      return try reading { store throws(VaultError) in
-        guard let newest = try store.accessLog(below: .max, limit: 1).first else { return true }
-        return newest.row.flatMap { open($0, in: store) } != nil
-      }
-    } catch { return false }
-  }
-
   private func resealAccessLog() throws(VaultError) {
     // Until it is known better: nothing is to be let go of.
     accessLog.epoch = accessLog.keys.map(\.epoch).min() ?? epoch
@@ -172,10 +139,10 @@ extension Vault {
       var outdated: [AccessLogRow] = []
       for case (_, let row?) in try store.accessLog(below: .max, limit: Store.accessLogLimit.entries) {
         for (number, key) in accessLog.keys {
-          guard let content = AccessLogSeal(vault: store.vault, key: key).open(row) else { continue }
+          guard let event = AccessLogSeal(vault: store.vault, key: key).open(row) else { continue }
           guard number != newest.epoch else { break }
           let seal = AccessLogSeal(vault: store.vault, key: newest.key)
-          outdated.append(seal.seal(content, id: row.id, created: row.created))
+          outdated.append(seal.seal(event, id: row.id, created: row.created))
           oldest = min(oldest, number)
           break
         }

@@ -76,7 +76,7 @@ struct LoggedAccess: Encodable {
     try out.encode(item, forKey: .item)
     try out.encode(line.event?.label, forKey: .label)
     try out.encode(line.event?.caller, forKey: .program)
-    try out.encode(line.event == nil ? "damaged" : line.isOutOfPlace ? "out of place" : "whole", forKey: .state)
+    try out.encode(line.event == nil ? "damaged" : "whole", forKey: .state)
     try out.encode(line.missing, forKey: .missing)
   }
 
@@ -142,7 +142,6 @@ struct LoggedAccess: Encodable {
     var lines: [String] = []
     for (entry, row) in zip(entries, rows) {
       if entry.line.missing > 0 { lines.append("-- entries that are missing here: \(entry.line.missing)") }
-      if entry.line.isOutOfPlace { lines.append("-- what was written before the next entry is not what is above") }
       var text = ""
       for column in widths.indices {
         text += row[column] + String(repeating: " ", count: widths[column] + 2 - row[column].count)

@@ -66,7 +66,7 @@ import Testing
   @Test func theLongestLogFitsAPacket() throws {
     let long = String(repeating: "👩‍👩‍👧‍👦", count: 500)
     let event = AccessEvent(.open, .refused, count: 1, collection: .max, item: .max, label: long, caller: long)
-    let line = AccessLogEntry(number: .max, created: .max, event: event, missing: .max, isOutOfPlace: true)
+    let line = AccessLogEntry(number: .max, created: .max, event: event, missing: .max)
     let page = AccessLogPage(lines: Array(repeating: line, count: 100), hasMore: false)
     #expect(page.lines.count == AccessLogPage.limit && page.hasMore)
     let packet = ControlReply.accessLog(page).encoded
@@ -225,6 +225,7 @@ extension Status {
     status.openedWithoutPassword = true
     status.protectors = [.init(kind: 1, state: 2, created: 3), .init(kind: 3, state: 1, created: .max)]
     status.needsFormerPassword = true
+    status.swappableSecrets = 3
     return status
   }
 }
@@ -236,9 +237,8 @@ extension AccessLogPage {
       lines: [
         .init(
           number: 9, created: 1_700_000_000,
-          event: AccessEvent(.open, .granted, collection: 1, item: 5, label: "Bänk", caller: "mail"), missing: 2,
-          isOutOfPlace: true),
-        .init(number: 6, created: 0, event: nil, missing: 0, isOutOfPlace: false),
+          event: AccessEvent(.open, .granted, collection: 1, item: 5, label: "Bänk", caller: "mail"), missing: 2),
+        .init(number: 6, created: 0, event: nil, missing: 0),
       ], hasMore: true)
   }
 }

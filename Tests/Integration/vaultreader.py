@@ -709,20 +709,18 @@ class Vault:
         """Every entry, and that each stands behind the one that it was written behind."""
         tiers = [key for (_, tier), key in sorted(self.tiers.items(), reverse=True) if tier == "C"]
         wraps = [kdf(tier, "access-log", self.id) for tier in tiers]
-        self.log, before = [], None
+        self.log = []
         for row in self._rows["access_log"]:
             place = number(row["id"], 8) + number(row["created"], 8)
             associated = text16("latchkey/1/access-log") + self.id + place
             wrap, plain = self._unseal_first(wraps, row["entry"], associated, f"entry {row['id']} of the log")
             self._keep("log", "C", "key of the access log", wrap)
             fields = Fields(plain, f"entry {row['id']} of the log")
-            previous = fields.take(16)
+            fields.take(16)
             action, outcome = ACTIONS[fields.number(1)], OUTCOMES[fields.number(1)]
             numbers = fields.number(4), fields.number(8), fields.number(8)
             texts = fields.counted(2).decode(), fields.counted(2).decode()
             fields.ends_with_padding()
-            require(previous in (bytes(16), before) or before is None, f"entry {row['id']} of the log: the one before it")
-            before = blake2b(place + plain, 16)
             self.log.append(Access(row["id"], row["created"], action, outcome, *numbers, *texts))
         sizes = [len(row["entry"]) for row in self._rows["access_log"]]
         require(len(sizes) <= 1000 and sum(sizes) <= 256 << 10, "the size of the log")

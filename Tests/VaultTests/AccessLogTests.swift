@@ -1,3 +1,4 @@
+import Bytes
 import Keybag
 import SQLite
 import Sodium
@@ -47,7 +48,7 @@ struct AccessLogTests {
 
   /// Whether nothing is wrong with it.
   func isWhole(_ vault: Vault? = nil) throws -> Bool {
-    try read(vault).allSatisfy { $0.event != nil && $0.missing == 0 && !$0.isOutOfPlace }
+    try read(vault).allSatisfy { $0.event != nil && $0.missing == 0 }
   }
 
   func rows(_ vault: Vault? = nil) throws -> [AccessLogRow] {
@@ -175,7 +176,7 @@ struct AccessLogTests {
     }
     let again = try copy.unlocked()
     #expect(try items(again) == [1, 2, nil, 4, 5, 6])
-    #expect(try read(again).allSatisfy { $0.missing == 0 && !$0.isOutOfPlace })
+    #expect(try read(again).allSatisfy { $0.missing == 0 })
     // Nothing else hangs on it.
     #expect(try again.secretText(secret) == "secret")
     again.verifyToEnd()
@@ -198,25 +199,25 @@ struct AccessLogTests {
     #expect(try items(again) == [1, 2, 5, 6, 8, 9])
   }
 
-  @Test("shows an older entry of the same number that was put back")
-  func replayed() throws {
-    write(1...3)
-    let former = try rows()[2]
+  @Test("reads entries of earlier programs, which have a hash before the event")
+  func earlierEntries() throws {
+    write([1])
     vault.settle()
-    // Back to two, and on from there: another third entry.
     let copy = try Home(copying: home)
-    try alter(copy) { store in
-      try store.database.execute("DELETE FROM access_log WHERE id = 3; UPDATE sqlite_sequence SET seq = 2")
-    }
-    var again: Vault? = try copy.unlocked()
-    write([30, 40], to: again)
-    #expect(try items(again) == [1, 2, 30, 40] && isWhole(again))
-    again?.settleWhole()
-    again = nil
-    try alter(copy) { store in try put(former, store) }
-    let last = try copy.unlocked()
-    #expect(try items(last) == [1, 2, 3, 40])
-    #expect(try read(last).map(\.isOutOfPlace) == [false, false, false, true])
+    let key = try #require(vault.accessLog.keys.first?.key)
+    var plain = ByteWriter(capacity: 128)
+    plain.put((0..<16).map { UInt8($0) })
+    Self.event(2).encode(into: &plain)
+    plain.put([UInt8](repeating: 0, count: 64 - plain.bytes.count % 64))
+    var associated = ByteWriter(capacity: 64)
+    associated.text("latchkey/1/access-log")
+    associated.put(home.keybag.vault)
+    associated.number(UInt64(2))
+    associated.number(UInt64(7))
+    let sealed = AEAD.seal(plain.bytes.span.bytes, key: key.key, associated: associated.bytes)
+    try alter(copy) { store in try put(AccessLogRow(id: 2, created: 7, entry: sealed), store) }
+    let again = try copy.unlocked()
+    #expect(try items(again) == [1, 2] && isWhole(again))
   }
 
   @Test("cannot be brought to its end by numbers that somebody made up")
@@ -276,8 +277,7 @@ struct AccessLogTests {
     // As if the second change had not come as far as the log.
     let copy = try Home(copying: home)
     let sealed = AccessLogSeal(vault: home.keybag.vault, key: try #require(vault.accessLog.keys.dropFirst().first?.key))
-    let content = AccessLogSeal.Content(previous: AccessLogSeal.noLink, event: Self.event(1))
-    try alter(copy) { store in try put(sealed.seal(content, id: 1, created: rows[0].created), store) }
+    try alter(copy) { store in try put(sealed.seal(Self.event(1), id: 1, created: rows[0].created), store) }
     do {
       let again = copy.vault()
       try copy.unlock(again, next)
@@ -285,7 +285,7 @@ struct AccessLogTests {
       #expect(again.neededEpoch == 3)
     }
     // Where it cannot be written, it is read all the same.
-    try alter(copy) { store in try put(sealed.seal(content, id: 1, created: rows[0].created), store) }
+    try alter(copy) { store in try put(sealed.seal(Self.event(1), id: 1, created: rows[0].created), store) }
     let full = copy.vault()
     full.note(.damaged("vault.db: for the sake of this test"))
     try copy.unlock(full, next)
@@ -328,9 +328,8 @@ struct AccessLogTests {
     for length in 0...255 {
       let event = AccessEvent(
         .store, .refused, count: 7, collection: 2, item: 3, label: String(repeating: "x", count: length), caller: "c")
-      let content = AccessLogSeal.Content(previous: [UInt8](repeating: 9, count: 16), event: event)
-      let row = seal.seal(content, id: 4, created: 5)
-      #expect(row.entry.count % 64 == 40 && seal.open(row) == content)
+      let row = seal.seal(event, id: 4, created: 5)
+      #expect(row.entry.count % 64 == 40 && seal.open(row) == event)
       #expect(seal.open(AccessLogRow(id: 5, created: 5, entry: row.entry)) == nil)
       #expect(seal.open(AccessLogRow(id: 4, created: 6, entry: row.entry)) == nil)
       let other = AccessLogSeal(vault: Sodium.randomBytes(16), key: seal.key)

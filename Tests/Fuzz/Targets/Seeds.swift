@@ -14,8 +14,8 @@ extension Target {
   private static var page: AccessLogPage {
     AccessLogPage(
       lines: [
-        .init(number: 9, created: 1_700_000_000, event: event, missing: 2, isOutOfPlace: true),
-        .init(number: 6, created: 0, event: nil, missing: 0, isOutOfPlace: false),
+        .init(number: 9, created: 1_700_000_000, event: event, missing: 2),
+        .init(number: 6, created: 0, event: nil, missing: 0),
       ], hasMore: true)
   }
 
@@ -138,7 +138,7 @@ extension Target {
       ]
     case .accessLogEntry:
       var out = ByteWriter()
-      out.put([UInt8](repeating: 1, count: AccessLogSeal.linkSize))
+      out.put([UInt8](repeating: 1, count: AccessLogSeal.reservedSize))
       Target.event.encode(into: &out)
       return [out.bytes + [UInt8](repeating: 0, count: 64 - out.bytes.count % 64)]
     case .unitName:

@@ -279,13 +279,13 @@ enum Target: String, CaseIterable {
   }
 
   private static func logged(_ input: [UInt8]) {
-    guard let content = AccessLogSeal.read(input) else { return }
-    require(input.count.isMultiple(of: 64) && content.previous.count == AccessLogSeal.linkSize, "an entry's size")
+    guard let event = AccessLogSeal.read(input) else { return }
+    require(input.count.isMultiple(of: 64), "an entry's size")
     require(
-      content.event.label.utf8.count <= 3 * AccessEvent.textLimit
-        && content.event.caller.utf8.count <= 3 * AccessEvent.textLimit, "a text's length")
+      event.label.utf8.count <= 3 * AccessEvent.textLimit && event.caller.utf8.count <= 3 * AccessEvent.textLimit,
+      "a text's length")
     var out = ByteWriter()
-    content.event.encode(into: &out)
+    event.encode(into: &out)
     var reader = ByteReader(out.bytes)
     require(AccessEvent(decoding: &reader) != nil && reader.remaining == 0, "an entry cannot be read again")
   }
