@@ -17,10 +17,12 @@ class SecretClient:
 
     def __init__(self, session):
         # The session's user may not be able to read the repository.
-        program = session.root / "secretclient.py"
-        if not program.exists():
-            program.write_text(SOURCE.read_text())
-            program.chmod(0o755)
+        program = session.root / SOURCE.name
+        for source in (SOURCE.with_name("pace.py"), SOURCE):
+            copy = session.root / source.name
+            if not copy.exists():
+                copy.write_text(source.read_text())
+                copy.chmod(0o755)
         self._process = session.start(
             "/usr/bin/python3", program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
