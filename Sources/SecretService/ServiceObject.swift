@@ -29,6 +29,7 @@ extension SecretService {
           output: [.init("a{o(oayays)}", "secrets")], flags: .sensitive, handler: getSecrets),
         .init("ReadAlias", input: [.init("s", "name")], output: [.init("o", "collection")], handler: readAlias),
         .init("SetAlias", input: [.init("s", "name"), .init("o", "collection")], handler: setAlias),
+        .init("LockService", flags: .hidden, handler: lockService),
       ],
       properties: [
         .init(

@@ -422,3 +422,18 @@ def test_a_search_is_answered_when_the_vault_came_back_late(session, peer):
     assert session.status()["items"] == 1
     assert peer.search({"service": "nothing"}) == ([], [])
     assert peer.search(MAIL)[1] != []
+
+
+def test_lock_service_locks_every_collection(session, peer):
+    """As clients of gnome-keyring have it; the specification has no such method."""
+    item = peer.create("secret", MAIL)
+    second = peer.call(ROOT, SERVICE, "CreateCollection", "(a{sv}s)", {}, "")[0]
+    peer.listen()
+    peer.signals.clear()
+    assert peer.call(ROOT, SERVICE, "LockService") is None
+    assert [peer.get(path, COLLECTION, "Locked") for path in (LOGIN, second, SESSION_COLLECTION)] == [True, True, False]
+    assert peer.wait_for_property("Locked", LOGIN) is True
+    assert peer.read_error(item) == IS_LOCKED
+    assert peer.call(ROOT, SERVICE, "LockService") is None, "once more is no error"
+    assert session.login().returncode == 0
+    assert peer.read(item) == b"secret"
