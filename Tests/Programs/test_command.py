@@ -122,7 +122,7 @@ def test_status_as_json(person):
         ("password", "retiring"), ("recovery-code", "proven"), ("session", "proven"), ("device", "unproven"),
         ("unknown", "unknown")]
     assert reported.pop("protectors")[2]["created"] == "2023-11-14T22:13:21Z"
-    assert reported.pop("login_passwords") == 1
+    assert reported.pop("login_passwords") == 1 and reported.pop("version") == person.run("--version").stdout.strip()
     assert reported == {
         "state": "locked", "first_unlocked": True, "lock_reasons": ["the screen is locked"], "locker_up": True,
         "staged": True, "classes": {"when-unlocked": False, "always": True},
@@ -159,9 +159,9 @@ def test_status_says_what_an_older_copy_means(person):
 def test_status_of_nothing_has_every_key(person):
     person.daemon(status(state=SEALED, first=False, memory=False, sources=(), classes=(), vault="", generation=0,
                          device="", owner="nobody", items=0, collections=0))
-    status = json.loads(person.run("status", "--json").stdout)
-    assert status.keys() == KEYS
-    assert status["version"] == person.run("--version").stdout.strip()
+    reported = json.loads(person.run("status", "--json").stdout)
+    assert reported.keys() == KEYS
+    assert reported["version"] == person.run("--version").stdout.strip()
     assert "offered by nobody" in person.run("status").stdout
 
 
