@@ -46,7 +46,8 @@ struct SessionQuestions {
       return .known(
         SessionFacts.Vault(
           deviceKey: status.deviceKey, isMemoryLocked: status.memoryLocked && status.swappableSecrets == 0,
-          isFirstUnlocked: status.firstUnlocked, path: status.vaultPath, problems: status.problems, lockSources: status.lockSources))
+          isFirstUnlocked: status.firstUnlocked, path: status.vaultPath, problems: status.problems,
+          lockSources: status.lockSources))
     } catch {
       return .unknown(
         error == .noDaemon ? "no vault is running, so it cannot be asked" : "the vault does not answer")
