@@ -5,6 +5,7 @@ import subprocess
 import threading
 
 import pytest
+from pace import seconds
 from peer import COLLECTION, ITEM, LOGIN, ROOT, SERVICE, GLib
 from session import wait_until
 
@@ -14,7 +15,6 @@ import json
 import gi
 gi.require_version("Secret", "1")
 from gi.repository import GLib, Secret
-from pace import seconds
 
 service = Secret.Service.get_sync(Secret.ServiceFlags.OPEN_SESSION | Secret.ServiceFlags.LOAD_COLLECTIONS, None)
 [login] = [each for each in service.get_collections() if each.get_label() == "Login"]
