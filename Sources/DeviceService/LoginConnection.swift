@@ -16,10 +16,17 @@ public struct LoginConnection: ~Copyable {
   /// - Throws: ``DeviceKeyError/unavailable(_:)``, also for anybody but root.
   public init(of user: uid_t, at path: String, until deadline: Int) throws(DeviceKeyError) {
     let packet = try ServiceDeviceKey.packet { () throws(SodiumError) in try DevicePacket.session(of: user) }
-    let connected = try ServiceDeviceKey.connect(to: path)
-    let answer = try ServiceDeviceKey.ask(packet, on: connected, until: deadline)
-    guard answer.count == 0 else { throw ServiceDeviceKey.strange }
-    socket = connected
+    while true {
+      let connected = try ServiceDeviceKey.connect(to: path, until: Deadline(deadline))
+      guard let answer = try ServiceDeviceKey.ask(packet, on: connected, until: Deadline(deadline)) else {
+        // One of too many; there may be a place in a moment.
+        usleep(10_000)
+        continue
+      }
+      guard answer.count == 0 else { throw ServiceDeviceKey.strange }
+      socket = connected
+      return
+    }
   }
 
   /// Unwraps what was wrapped for that user's sessions on this device.
@@ -34,7 +41,9 @@ public struct LoginConnection: ~Copyable {
     let packet = try ServiceDeviceKey.packet { () throws(SodiumError) in
       try DevicePacket.unwrap(wrapped, .session, context: context)
     }
-    let answer = try ServiceDeviceKey.ask(packet, on: socket, until: deadline)
+    guard let answer = try ServiceDeviceKey.ask(packet, on: socket, until: Deadline(deadline)) else {
+      throw .unavailable("it ended the connection")
+    }
     do throws(SodiumError) { return try Key(answer) } catch {
       throw error == .outOfMemory ? .unavailable("not enough memory") : ServiceDeviceKey.strange
     }

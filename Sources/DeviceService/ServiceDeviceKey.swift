@@ -7,14 +7,16 @@ import Sodium
 /// The device key of the system service `latchkey-deviced`: this end of its socket. The service knows by the kernel which
 /// user asks.
 ///
-/// Each request is a connection of its own, as the service ends when it is idle. None takes longer than ``patience``.
+/// Each request is a connection of its own, as the service ends when it is idle. None takes longer than ``timeout``, and all
+/// of one turn of an event loop together no longer than its ``TurnLimit``.
 public final class ServiceDeviceKey: DeviceKey, GenerationMemory {
   /// Where the service listens.
   public static let path = "/run/latchkey/device.sock"
   /// How long an answer may take, in milliseconds.
-  public static let patience = 2000
+  public static let timeout = 2000
 
   private let path: String
+  private let limit: TurnLimit?
   /// The name that the service gave.
   public let identity: [UInt8]
   /// Where the service keeps its secret.
@@ -22,16 +24,18 @@ public final class ServiceDeviceKey: DeviceKey, GenerationMemory {
 
   /// Asks the service at `path` who it is.
   ///
+  /// - Parameter limit: how long the caller's event loop waits for it.
   /// - Returns: nil where there is no service at all.
-  public static func find(at path: String) throws(DeviceKeyError) -> ServiceDeviceKey? {
+  public static func find(at path: String, within limit: TurnLimit? = nil) throws(DeviceKeyError) -> ServiceDeviceKey? {
     guard access(path, F_OK) == 0 || errno != ENOENT else { return nil }
-    return try ServiceDeviceKey(path: path)
+    return try ServiceDeviceKey(path: path, limit: limit)
   }
 
-  private init(path: String) throws(DeviceKeyError) {
+  private init(path: String, limit: TurnLimit?) throws(DeviceKeyError) {
     self.path = path
+    self.limit = limit
     let packet = try ServiceDeviceKey.packet { () throws(SodiumError) in try DevicePacket.identity() }
-    let answer = try ServiceDeviceKey.ask(packet, at: path, patience: ServiceDeviceKey.patience)
+    let answer = try ServiceDeviceKey.ask(packet, at: path, timeout: ServiceDeviceKey.timeout, limit)
     let bytes = answer.bytes.withUnsafeBytes { Array($0) }
     guard bytes.count == 17, let code = bytes.last, let backend = DevicePacket.backend(code) else {
       throw ServiceDeviceKey.strange
@@ -40,6 +44,7 @@ public final class ServiceDeviceKey: DeviceKey, GenerationMemory {
     self.backend = backend
   }
 
+  static let silent = DeviceKeyError.unavailable("it does not answer")
   static let strange = DeviceKeyError.unavailable("its answer is not understood")
 
   static func packet(
@@ -56,7 +61,7 @@ public final class ServiceDeviceKey: DeviceKey, GenerationMemory {
     do throws(SodiumError) { packet = try DevicePacket.wrap(share, kind, context: context) } catch {
       throw .unavailable("not enough memory")
     }
-    let answer = try ServiceDeviceKey.ask(packet, at: path, patience: ServiceDeviceKey.patience)
+    let answer = try ServiceDeviceKey.ask(packet, at: path, timeout: ServiceDeviceKey.timeout, limit)
     guard answer.count == DevicePacket.wrappedSize else { throw ServiceDeviceKey.strange }
     return answer.bytes.withUnsafeBytes { Array($0) }
   }
@@ -70,7 +75,7 @@ public final class ServiceDeviceKey: DeviceKey, GenerationMemory {
     let packet = try ServiceDeviceKey.packet { () throws(SodiumError) in
       try DevicePacket.unwrap(wrapped, kind, context: context)
     }
-    let answer = try ServiceDeviceKey.ask(packet, at: path, patience: ServiceDeviceKey.patience)
+    let answer = try ServiceDeviceKey.ask(packet, at: path, timeout: ServiceDeviceKey.timeout, limit)
     do throws(SodiumError) { return try Key(answer) } catch {
       throw error == .outOfMemory ? .unavailable("not enough memory") : ServiceDeviceKey.strange
     }
@@ -78,7 +83,11 @@ public final class ServiceDeviceKey: DeviceKey, GenerationMemory {
 
   /// Has the service erase this user's erasable secret.
   public func eraseErasable(in folder: borrowing Folder) throws(DeviceKeyError) {
-    try ServiceDeviceKey.run(.eraseErasable(getuid()), at: path, patience: ServiceDeviceKey.patience)
+    let packet = try ServiceDeviceKey.packet { () throws(SodiumError) in
+      try DevicePacket.eraseErasable(of: getuid())
+    }
+    let answer = try ServiceDeviceKey.ask(packet, at: path, timeout: ServiceDeviceKey.timeout, limit)
+    guard answer.count == 0 else { throw ServiceDeviceKey.strange }
   }
 
   /// The service remembers this user's vaults.
@@ -93,7 +102,7 @@ public final class ServiceDeviceKey: DeviceKey, GenerationMemory {
     let packet = try ServiceDeviceKey.packet { () throws(SodiumError) in
       try DevicePacket.note(generations, of: vault, isBeginning: isBeginning)
     }
-    let answer = try ServiceDeviceKey.ask(packet, at: path, patience: max(0, deadline - Process.now))
+    let answer = try ServiceDeviceKey.ask(packet, at: path, timeout: max(0, deadline - Process.now), limit)
     var input = ByteReader(answer.bytes.withUnsafeBytes { Array($0) })
     guard let isKnown = try? input.number(UInt8.self), isKnown <= 1, let keybag = try? input.number(UInt64.self),
       let database = try? input.number(UInt64.self), input.remaining == 0
@@ -113,8 +122,8 @@ public final class ServiceDeviceKey: DeviceKey, GenerationMemory {
 
   /// Has the service at `path` do something.
   ///
-  /// - Parameter patience: how long that may take, in milliseconds.
-  public static func run(_ command: Command, at path: String, patience: Int) throws(DeviceKeyError) {
+  /// - Parameter timeout: how long that may take, in milliseconds.
+  public static func run(_ command: Command, at path: String, timeout: Int) throws(DeviceKeyError) {
     let packet = try packet { () throws(SodiumError) in
       switch command {
       case .eraseErasable(let user): try DevicePacket.eraseErasable(of: user)
@@ -122,39 +131,67 @@ public final class ServiceDeviceKey: DeviceKey, GenerationMemory {
       case .forget(let user): try DevicePacket.forget(user)
       }
     }
-    let answer = try ask(packet, at: path, patience: patience)
+    let answer = try ask(packet, at: path, timeout: timeout, nil)
     guard answer.count == 0 else { throw strange }
   }
 
   /// The fields of the answer.
   private static func ask(
-    _ packet: borrowing SecureBytes, at path: String, patience: Int
+    _ packet: borrowing SecureBytes, at path: String, timeout: Int, _ limit: TurnLimit?
   ) throws(DeviceKeyError) -> SecureBytes {
-    try ask(packet, on: try connect(to: path), until: Process.now + patience)
+    let deadline = Process.now + timeout
+    guard let limit else { return try ask(packet, at: path, until: Deadline(deadline)) }
+    let own = try limit.begin(until: deadline)
+    defer { limit.end() }
+    do throws(DeviceKeyError) {
+      let answer = try ask(packet, at: path, until: own)
+      limit.isSilent = false
+      return answer
+    } catch {
+      if error == silent { limit.isSilent = true }
+      throw error
+    }
+  }
+
+  private static func ask(
+    _ packet: borrowing SecureBytes, at path: String, until deadline: Deadline
+  ) throws(DeviceKeyError) -> SecureBytes {
+    while true {
+      let socket = try connect(to: path, until: deadline)
+      if let answer = try ask(packet, on: socket, until: deadline) { return answer }
+      // It was dropped unread, as one of too many: nothing was done, and there may be a place in a moment.
+      usleep(10_000)
+    }
   }
 
   /// A connection to the service at `path`.
-  static func connect(to path: String) throws(DeviceKeyError) -> LocalSocket {
+  static func connect(to path: String, until deadline: Deadline) throws(DeviceKeyError) -> LocalSocket {
     do throws(PosixError) {
-      let socket = try LocalSocket.connect(to: path)
+      let socket = try LocalSocket.connect(to: path, until: deadline)
       // A socket that somebody else put there would learn the shares.
       let listener = try socket.peer().uid
       guard listener == 0 || listener == geteuid() else { throw PosixError("its socket", code: EPERM) }
       return socket
-    } catch { throw .unavailable(error.description) }
+    } catch { throw failure(error) }
   }
 
-  /// The fields of the answer on a connection.
+  private static func failure(_ error: PosixError) -> DeviceKeyError {
+    [ETIMEDOUT, ECANCELED].contains(error.code) ? silent : .unavailable(error.description)
+  }
+
+  /// The fields of the answer on a connection; nil where the service dropped it before it read the packet.
   static func ask(
-    _ packet: borrowing SecureBytes, on socket: borrowing LocalSocket, until deadline: Int
-  ) throws(DeviceKeyError) -> SecureBytes {
+    _ packet: borrowing SecureBytes, on socket: borrowing LocalSocket, until deadline: Deadline
+  ) throws(DeviceKeyError) -> SecureBytes? {
     var answer: SecureBytes
     do throws(SodiumError) { answer = try SecureBytes(count: DevicePacket.sizeLimit) } catch {
       throw .unavailable("not enough memory")
     }
     let size: Int
     do throws(PosixError) { size = try exchange(packet, &answer, on: socket, until: deadline) } catch {
-      throw .unavailable(error.code == ETIMEDOUT ? "it does not answer" : error.description)
+      // The kernel says the latter only where the packet was still there.
+      guard error.code == EPIPE || error.code == ECONNRESET else { throw failure(error) }
+      return nil
     }
     guard size > 0 else { throw .unavailable("it ended the connection") }
     let bytes = answer.bytes.extracting(first: size)
@@ -176,7 +213,7 @@ public final class ServiceDeviceKey: DeviceKey, GenerationMemory {
 
   private static func exchange(
     _ packet: borrowing SecureBytes, _ answer: inout SecureBytes, on socket: borrowing LocalSocket,
-    until deadline: Int
+    until deadline: Deadline
   ) throws(PosixError) -> Int {
     try socket.send(packet.bytes)
     try socket.waitForPacket(until: deadline)

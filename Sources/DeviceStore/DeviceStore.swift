@@ -175,8 +175,8 @@ public final class DeviceStore {
 
   // MARK: - users
 
-  /// Whether a user has keys here, or may have.
-  public func isKnown(_ user: uid_t) -> Bool { users.contains(StateFile.salt(user).name) || hasAccount(user) }
+  /// Whether a user has keys here.
+  public func hasKeys(of user: uid_t) -> Bool { users.contains(StateFile.salt(user).name) }
 
   /// A file's 32 bytes, behind the user's number.
   private func read(_ file: StateFile, of user: uid_t) throws(DeviceKeyError) -> Key? {
@@ -279,8 +279,14 @@ public final class DeviceStore {
   }
 
   /// Erases a user's erasable secret for good. What hangs on it is lost; the next wrap of that kind makes another one.
-  public func eraseErasable(of user: uid_t) throws(DeviceKeyError) {
-    try erase(StateFile.erasable(user))
+  ///
+  /// - Returns: whether there was one.
+  public func eraseErasable(of user: uid_t) throws(DeviceKeyError) -> Bool {
+    let file = StateFile.erasable(user)
+    let hasFile = users.contains(file.name)
+    // Also where there is none: an erasure that was interrupted may have left something.
+    try erase(file)
+    return hasFile
   }
 
   /// Erases everything that is kept of a user: to all vaults of that user this is another device from now on.
@@ -300,7 +306,7 @@ public final class DeviceStore {
   public func note(
     _ generations: VaultGenerations, ofVault vault: [UInt8], isBeginning: Bool, of user: uid_t
   ) throws(DeviceKeyError) -> VaultGenerations? {
-    guard users.contains(StateFile.salt(user).name) else { throw .otherDevice }
+    guard hasKeys(of: user) else { throw .otherDevice }
     let file = StateFile.vaults(user)
     var known = KnownVaults()
     if let content = try file.read(users) {

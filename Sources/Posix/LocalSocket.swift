@@ -78,12 +78,34 @@ public struct LocalSocket: ~Copyable {
     return LocalSocket(new: descriptor)
   }
 
+  /// Connects to the socket at `path`, and waits while too many others do.
+  ///
+  /// - Throws: ``PosixError``: `ENOENT` and `ECONNREFUSED` where nobody listens, `ETIMEDOUT`, `ECANCELED`.
+  public static func connect(to path: String, until deadline: Deadline) throws(PosixError) -> LocalSocket {
+    let descriptor = try unconnected()
+    let number = descriptor.number
+    let flags = try retrying("fcntl") { fcntl(number, F_GETFL) }
+    // The kernel lets those in first that wait longest; who only tries again and again has no place in that line.
+    _ = try retrying("fcntl") { fcntl(number, F_SETFL, flags & ~O_NONBLOCK) }
+    while true {
+      var slice = timeval(tv_sec: 0, tv_usec: 1000 * min(try deadline.rest("connect"), 20))
+      _ = try retrying("setsockopt") {
+        setsockopt(number, SOL_SOCKET, SO_SNDTIMEO, &slice, socklen_t(MemoryLayout<timeval>.size))
+      }
+      if try withAddress(path, { address, size in Glibc.connect(number, address, size) }) == 0 { break }
+      guard errno == EAGAIN || errno == EINTR else { throw PosixError("connect") }
+    }
+    _ = try retrying("fcntl") { fcntl(number, F_SETFL, flags) }
+    return LocalSocket(new: descriptor)
+  }
+
   /// Listens at `path`, which only the owner may then reach; a socket that a dead process left there is replaced.
   ///
   /// Changes the umask for a moment, so it is for programs of one thread.
   ///
+  /// - Parameter backlog: how many connections wait in the kernel until they are accepted.
   /// - Throws: ``PosixError`` with `EADDRINUSE` when somebody listens there, or what is there is no socket.
-  public static func listen(at path: String) throws(PosixError) -> LocalSocket {
+  public static func listen(at path: String, backlog: Int32 = 32) throws(PosixError) -> LocalSocket {
     let descriptor = try unconnected()
     let number = descriptor.number
     if isAbandoned(path) { unlink(path) }
@@ -91,7 +113,7 @@ public struct LocalSocket: ~Copyable {
     let status = try withAddress(path) { address, size in bind(number, address, size) }
     umask(mask)
     guard status == 0 else { throw PosixError("bind") }
-    _ = try retrying("listen") { Glibc.listen(number, 32) }
+    _ = try retrying("listen") { Glibc.listen(number, backlog) }
     return LocalSocket(new: descriptor)
   }
 
@@ -157,13 +179,13 @@ public struct LocalSocket: ~Copyable {
   /// - Parameter deadline: on the clock of ``Process/now``, in milliseconds.
   /// - Throws: ``PosixError`` with `ETIMEDOUT`.
   public borrowing func waitForPacket(until deadline: Int) throws(PosixError) {
-    var item = pollfd(fd: descriptor.number, events: Int16(POLLIN), revents: 0)
-    while true {
-      let rest = deadline - Process.now
-      guard rest > 0 else { throw PosixError("receive", code: ETIMEDOUT) }
-      let ready = poll(&item, 1, Int32(clamping: rest))
-      if ready > 0 { return }
-      if ready < 0 && errno != EINTR { throw PosixError("poll") }
-    }
+    try waitForPacket(until: Deadline(deadline))
+  }
+
+  /// Waits until there is a packet, or the other end is gone.
+  ///
+  /// - Throws: ``PosixError`` with `ETIMEDOUT`, or `ECANCELED` where something else has to be done.
+  public borrowing func waitForPacket(until deadline: Deadline) throws(PosixError) {
+    try deadline.wait(for: descriptor.number, "receive")
   }
 }

@@ -95,32 +95,54 @@ public final class SessionWatch {
   /// The right keys arrived. Asks logind for the state of the sessions, then tells what becomes of the keys.
   /// `completion` is called exactly once, never before this returns; it must put the keys where the outcome says
   /// before it returns, and erase the rest. Keys that wait meanwhile belong to the caller.
-  public func keysArrived(mayLift: Bool, completion: @escaping (KeyOutcome) -> Void) {
-    ask(completion) { watch, locksBefore in
+  ///
+  /// - Parameter preparation: is begun at once, and calls what it is given when the caller can take the keys. A lock that
+  ///   comes until then is later than the keys.
+  public func keysArrived(
+    mayLift: Bool, after preparation: (@escaping () -> Void) -> Void = { $0() },
+    completion: @escaping (KeyOutcome) -> Void
+  ) {
+    ask(after: preparation, completion) { watch, locksBefore in
       watch.perform(watch.machine.keysArrived(mayLift: mayLift, locksBefore: locksBefore), install: completion)
     }
   }
 
-  /// Tier key C arrived alone. As for ``keysArrived(mayLift:completion:)``.
-  public func sessionKeyArrived(completion: @escaping (KeyOutcome) -> Void) {
-    ask(completion) { watch, locksBefore in
+  /// Tier key C arrived alone. As for ``keysArrived(mayLift:after:completion:)``.
+  public func sessionKeyArrived(
+    after preparation: (@escaping () -> Void) -> Void = { $0() }, completion: @escaping (KeyOutcome) -> Void
+  ) {
+    ask(after: preparation, completion) { watch, locksBefore in
       watch.perform(watch.machine.sessionKeyArrived(locksBefore: locksBefore), install: completion)
     }
   }
 
   /// Asks logind, then goes on with what the machine's locks were when the keys came.
   private func ask(
-    _ completion: @escaping (KeyOutcome) -> Void, _ goOn: @escaping (SessionWatch, UInt64) -> Void
+    after preparation: (@escaping () -> Void) -> Void, _ completion: @escaping (KeyOutcome) -> Void,
+    _ goOn: @escaping (SessionWatch, UInt64) -> Void
   ) {
     guard let logind else { return completion(.refused("not started")) }
     let (locks, learned) = (machine.locks, learned)
     asking += 1
+    var (isPrepared, hasAnswered): (Bool, Bool?) = (false, nil)
+    var locksBefore = locks
+    let finish = { [weak self] in
+      guard isPrepared, let hasAnswered else { return }
+      guard let self else { return completion(.refused("the daemon ends")) }
+      // Silence may hide a lock.
+      guard hasAnswered else { return completion(.refused("logind does not answer")) }
+      goOn(self, locksBefore)
+    }
+    preparation {
+      isPrepared = true
+      finish()
+    }
     logind.refresh { [weak self] answered in
       guard let self else { return completion(.refused("the daemon ends")) }
       asking -= 1
-      // Silence may hide a lock.
-      guard answered else { return completion(.refused("logind does not answer")) }
-      goOn(self, locks &+ (self.learned &- learned))
+      locksBefore = locks &+ (self.learned &- learned)
+      hasAnswered = answered
+      finish()
     }
   }
 

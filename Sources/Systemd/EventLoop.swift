@@ -4,6 +4,8 @@ import Glibc
 /// One sd-event loop. Single-threaded: every object made from it stays on the thread that runs it.
 public final class EventLoop {
   let pointer: OpaquePointer
+  /// The number of the turn that ``run()`` is in; nil outside of it.
+  public private(set) var turn: UInt64?
 
   /// A loop of its own, not the default one of the thread.
   public init() throws(SystemdError) {
@@ -18,10 +20,13 @@ public final class EventLoop {
   /// Runs until `exit(code:)`, and returns its code. Handlers that wait in the kernel are interrupted (``Alarm``), for
   /// which SIGALRM must be nobody else's.
   public func run() throws(SystemdError) -> Int32 {
+    turn = 0
+    defer { turn = nil }
     while sd_event_get_state(pointer) != SD_EVENT_FINISHED {
       var isReady = try SystemdError.check(sd_event_prepare(pointer), "run the event loop")
       if isReady == 0 { isReady = try SystemdError.check(sd_event_wait(pointer, UInt64.max), "run the event loop") }
       guard isReady > 0 else { continue }
+      turn? += 1
       Alarm.set()
       defer { Alarm.clear() }
       try SystemdError.check(sd_event_dispatch(pointer), "run the event loop")
@@ -37,6 +42,9 @@ public final class EventLoop {
   public func runOnce(timeout: Duration? = nil) throws(SystemdError) -> Bool {
     try SystemdError.check(sd_event_run(pointer, timeout?.microseconds ?? UInt64.max), "run the event loop") > 0
   }
+
+  /// A descriptor that is readable while anything waits for its turn.
+  public var descriptor: Int32 { sd_event_get_fd(pointer) }
 
   /// Ends `run()` after the handler that is running now.
   public func exit(code: Int32 = 0) { sd_event_exit(pointer, code) }

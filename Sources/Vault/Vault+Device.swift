@@ -105,6 +105,28 @@ extension Vault {
     try moveToService(folder)
   }
 
+  /// Opens what needs the device key, where it could not be had when keys came, or at the start, and can now.
+  public func meetDevice() throws(VaultError) {
+    guard deviceIsMissing, let store, !isDamaged, let folder = try? KeybagFile.folder(home: home, owner: owner) else {
+      return
+    }
+    guard chains.session != nil else {
+      try openDevice(folder, mayCreate: false)
+      guard share != nil else { return }
+      for collection in open where !collection.row.locked { try collection.open(share: share, vault: store.vault) }
+      return
+    }
+    try whereThereIsRoom { () throws(VaultError) in try settleDevice() }
+    guard share != nil else { return }
+    for collection in open where !collection.row.locked { try collection.open(share: share, vault: store.vault) }
+    guard isUnlocked else { return }
+    try whereThereIsRoom { () throws(VaultError) in
+      try endPasscodeItems()
+      if !isPasswordless { try renewErasable() }
+      try makeMissingClasses()
+    }
+  }
+
   /// Gives a device that the vault has not met a share and the index key; needs the index.
   func adoptDevice(_ folder: borrowing Folder) throws(VaultError) {
     guard share == nil, let device, let index, let store, !isDamaged else { return }

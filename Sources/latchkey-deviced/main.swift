@@ -10,7 +10,7 @@ private func deviceSocket(_ options: Options) throws -> LocalSocket {
   if let passed = try ServiceManager.listenDescriptors().first {
     return try LocalSocket(owning: FileDescriptor(owning: passed.fd))
   }
-  let socket = try LocalSocket.listen(at: options.socket)
+  let socket = try LocalSocket.listen(at: options.socket, backlog: 1024)
   guard chmod(options.socket, 0o666) == 0 else { throw PosixError("chmod") }
   return socket
 }
@@ -26,10 +26,12 @@ private func serve(_ options: Options) throws -> Int32 {
   let loop = try EventLoop()
   var seals: [any DeviceSeal] = [HostSeal()]
   if let tcti = options.tcti { seals.insert(TPMSeal(tcti: tcti, patience: options.patience), at: 0) }
-  let store = try DeviceStore(path: options.state, seals: seals, hasAccount: { Account(uid: $0) != nil }) {
+  let accounts = Accounts()
+  let store = try DeviceStore(path: options.state, seals: seals, hasAccount: { accounts.contains($0) }) {
     Journal.log(.notice, $0)
   }
-  let server = try DeviceServer(try deviceSocket(options), loop: loop, store: store, idle: options.idle)
+  let server = try DeviceServer(
+    try deviceSocket(options), loop: loop, store: store, accounts: accounts, idle: options.idle)
   let signals = try [SIGTERM, SIGINT].map { try loop.addSignal($0) { loop.exit() } }
   ServiceManager.notify("READY=1")
   return try withExtendedLifetime((server, signals)) { try loop.run() }

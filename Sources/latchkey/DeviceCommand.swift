@@ -24,11 +24,11 @@ struct DevicePlace: ParsableArguments {
   var socket = ServiceDeviceKey.path
 
   /// How long a command may take, in milliseconds: a TPM is slow.
-  static let patience = 40_000
+  static let timeout = 40_000
 
   func run(_ command: ServiceDeviceKey.Command) throws {
     try telling { () throws(DeviceKeyError) in
-      try ServiceDeviceKey.run(command, at: socket, patience: DevicePlace.patience)
+      try ServiceDeviceKey.run(command, at: socket, timeout: DevicePlace.timeout)
     }
   }
 
@@ -100,7 +100,7 @@ struct DeviceEraseCommand: ParsableCommand {
       return try place.run(.eraseErasable(user ?? geteuid()))
     }
     try Failure.telling {
-      let end = Posix.Process.now + DevicePlace.patience
+      let end = Posix.Process.now + DevicePlace.timeout
       do {
         _ = try daemon.destroyPasscodeItems(passwordRemoved: false, until: end)
       } catch ControlError.declined(let why) {

@@ -33,6 +33,18 @@ extension Daemon {
     }
   }
 
+  /// Waits for a device key service that was not quick enough, and opens what needs it.
+  func meetDevice() {
+    guard vault.deviceIsMissing else { return }
+    deviceService.ask { [weak self] in
+      guard let self, !deviceService.isSilent, vault.deviceIsMissing else { return }
+      do throws(VaultError) { try vault.meetDevice() } catch {
+        return Journal.log(.error, "what needs this device's key does not open: \(error.explanation)")
+      }
+      if !vault.deviceIsMissing { sessionStateChanged() }
+    }
+  }
+
   func openWithoutAsking(_ question: Question, lifting: Set<Int64>) {
     guard question == .login, session.machine.isPasswordless, !lifting.isEmpty else { return }
     do throws(VaultError) {

@@ -38,7 +38,7 @@ extension Daemon {
       guard error != .isLocked else { return answer(refusal(.refused("new keys wait for the password"), of: service)) }
       return answer(refusal(.unusable(error.explanation), of: service))
     }
-    watch.sessionKeyArrived { [weak self] outcome in
+    watch.sessionKeyArrived(after: deviceService.ask) { [weak self] outcome in
       guard let self else { return answer(.refused("the daemon ends")) }
       answer(install(arrived, outcome, service))
     }

@@ -16,6 +16,7 @@ import Vault
 final class Daemon {
   let loop: EventLoop
   let vault: Vault
+  let deviceService: DeviceServiceProbe
   private let rules: ClassRules
   let session: SessionReference
   private let owner: uid_t
@@ -46,11 +47,15 @@ final class Daemon {
   private static let settleTime = Duration.seconds(20)
 
   /// - Parameter promptProgram: what shows prompts where there is no service manager.
-  init(loop: EventLoop, vault: Vault, rules: ClassRules, owner: uid_t, promptProgram: String) {
+  init(
+    loop: EventLoop, vault: Vault, deviceService: DeviceServiceProbe, rules: ClassRules, owner: uid_t,
+    promptProgram: String
+  ) {
     fingers = EnrolledFingers(loop: loop)
     launcher = PromptLauncher(loop: loop, program: promptProgram)
     self.loop = loop
     self.vault = vault
+    self.deviceService = deviceService
     self.rules = rules
     self.owner = owner
     session = SessionReference()
@@ -93,6 +98,7 @@ final class Daemon {
       self?.vault.settle()
       // A device key service that did not answer may do so now.
       self?.followPassword()
+      self?.meetDevice()
       // What a full disk stopped goes on.
       if self?.vault.isRotating ?? false { self?.idle?.resume() }
     }
@@ -194,7 +200,10 @@ extension Daemon: ControlHandler {
     // Neither its beginning nor its end counts as a session's.
     case .refused(let reason): return answer(.refused(reason))
     case .nothing: answer(.nothing)
-    case .keys: answer(.keys)
+    case .keys:
+      answer(.keys)
+      // It starts while the keys are made.
+      deviceService.ask {}
     }
     switch hello.stage {
     case .authenticate: break
@@ -258,7 +267,7 @@ extension Daemon: ControlHandler {
     let keys = ArrivedKeys(
       delivery, liftsMarks: liftsMarks(hello), of: hello.prompt == 0 ? nil : prompts.lifting(prompt: hello.prompt) ?? []
     )
-    watch.keysArrived(mayLift: mayLift) { [weak self] outcome in
+    watch.keysArrived(mayLift: mayLift, after: deviceService.ask) { [weak self] outcome in
       guard let self else { return answer(.refused("the daemon ends")) }
       answer(install(keys, outcome))
     }
@@ -313,6 +322,7 @@ extension Daemon: ControlHandler {
     tellDestroyed()
     // The session's state may be what it was: a collection's own lock is no part of it.
     sessionStateChanged()
+    meetDevice()
   }
 
   var status: Status {

@@ -37,14 +37,16 @@ private func serve(_ options: Options) throws -> Int32 {
   try Sodium.initialize()
   try Gcrypt.initialize()
   let loop = try EventLoop()
+  let limit = TurnLimit(turn: { loop.turn }, others: loop.descriptor)
   let vault = Vault(
     home: options.home, owner: options.account.uid, machine: MachineID.appSpecific(applicationID)
-  ) { () throws(DeviceKeyError) in try ServiceDeviceKey.find(at: options.deviceSocket) }
+  ) { () throws(DeviceKeyError) in try ServiceDeviceKey.find(at: options.deviceSocket, within: limit) }
   let rules = ClassRules(
     user: RulesFile.userPath(home: options.home), shipped: options.rules, owner: options.account.uid
   ) { Journal.log(.warning, $0) }
   let daemon = Daemon(
-    loop: loop, vault: vault, rules: rules, owner: options.account.uid, promptProgram: options.promptProgram)
+    loop: loop, vault: vault, deviceService: DeviceServiceProbe(loop: loop, path: options.deviceSocket, limit: limit),
+    rules: rules, owner: options.account.uid, promptProgram: options.promptProgram)
   let server = try ControlServer(
     try controlSocket(options), loop: loop, owner: options.account.uid, handler: daemon)
   let signals = try [SIGTERM, SIGINT, SIGHUP].map { try loop.addSignal($0) { daemon.stop() } }

@@ -130,6 +130,24 @@ import Testing
     #expect(try outcome {} == .live)
   }
 
+  /// Keys may wait for more than logind. A lock that comes meanwhile is later than they are, and is not held up.
+  @Test func aLockWhileKeysWaitForAPreparationIsNotUndoneByThem() throws {
+    let scene = try Scene(sessions: x(1))
+    #expect(try scene.keysArrive() == .live)
+    scene.watch.lock()
+    var outcome: KeyOutcome?
+    var goOn: () -> Void = {}
+    scene.watch.keysArrived(mayLift: true, after: { goOn = $0 }) { outcome = $0 }
+    // Logind has answered.
+    var answered = false
+    scene.watch.keysArrived(mayLift: false) { _ in answered = true }
+    try scene.loop.run(until: "logind's answer") { answered }
+    #expect(outcome == nil)
+    scene.watch.lock()
+    goOn()
+    #expect(outcome == .refused("it was locked meanwhile"))
+  }
+
   /// At a first login such a lock leaves what the first unlock opens.
   @Test func aLockWhileTheFirstKeysWaitLeavesTheFirstUnlock() throws {
     let scene = try Scene(sessions: x(1))

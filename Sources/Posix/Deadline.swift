@@ -1,0 +1,58 @@
+import Glibc
+
+/// Until when a call waits.
+public struct Deadline: Sendable {
+  /// On the clock of ``Process/now``, in milliseconds.
+  public let time: Int
+  /// A descriptor that is readable when something else has to be done, and from when on the call does not wait any longer
+  /// then.
+  private let interruption: (descriptor: Int32, from: Int)?
+
+  /// The call waits until then, whatever happens.
+  public init(_ time: Int) {
+    self.time = time
+    interruption = nil
+  }
+
+  /// The call waits until then, and from `from` on only until `descriptor` is readable.
+  public init(_ time: Int, from: Int, unlessReadable descriptor: Int32) {
+    self.time = time
+    interruption = (descriptor, from)
+  }
+
+  /// Waits until a descriptor is ready for reading.
+  ///
+  /// - Throws: ``PosixError`` with `ETIMEDOUT`, or `ECANCELED` where something else has to be done.
+  func wait(for descriptor: Int32, _ operation: StaticString) throws(PosixError) {
+    while true {
+      var items = [pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)]
+      let now = Process.now
+      guard now < time else { throw PosixError(operation, code: ETIMEDOUT) }
+      var end = time
+      if let interruption {
+        if now < interruption.from {
+          end = min(end, interruption.from)
+        } else {
+          items.append(pollfd(fd: interruption.descriptor, events: Int16(POLLIN), revents: 0))
+        }
+      }
+      let ready = poll(&items, nfds_t(items.count), Int32(clamping: end - now))
+      if items[0].revents != 0 { return }
+      if ready > 0 { throw PosixError(operation, code: ECANCELED) }
+      if ready < 0 && errno != EINTR { throw PosixError("poll") }
+    }
+  }
+
+  /// How many milliseconds are left.
+  ///
+  /// - Throws: ``PosixError`` with `ETIMEDOUT`, or `ECANCELED` where something else has to be done.
+  func rest(_ operation: StaticString) throws(PosixError) -> Int {
+    let now = Process.now
+    guard now < time else { throw PosixError(operation, code: ETIMEDOUT) }
+    if let interruption, now >= interruption.from {
+      var item = pollfd(fd: interruption.descriptor, events: Int16(POLLIN), revents: 0)
+      if poll(&item, 1, 0) > 0 { throw PosixError(operation, code: ECANCELED) }
+    }
+    return time - now
+  }
+}

@@ -1,0 +1,34 @@
+/// How much of the service's time somebody may use: a second at once, and a tenth of all time after that.
+struct TimeShare {
+  private static let most = Duration.seconds(1)
+  private static let part = 10
+
+  private var left = TimeShare.most
+  private var since: ContinuousClock.Instant
+  private let least: Duration
+
+  /// - Parameter longestPause: how long anybody is made to wait at most.
+  init(longestPause: Duration, at now: ContinuousClock.Instant) {
+    least = .zero - longestPause / TimeShare.part
+    since = now
+  }
+
+  private func left(at now: ContinuousClock.Instant) -> Duration {
+    min(TimeShare.most, left + since.duration(to: now) / TimeShare.part)
+  }
+
+  /// How long to wait until there is some time again; zero where there is.
+  func pause(at now: ContinuousClock.Instant) -> Duration {
+    let left = left(at: now)
+    return left >= .zero ? .zero : (.zero - left) * TimeShare.part
+  }
+
+  /// Whether nothing of it was used lately.
+  func isWhole(at now: ContinuousClock.Instant) -> Bool { left(at: now) == TimeShare.most }
+
+  /// Uses some of it up.
+  mutating func take(_ time: Duration, at now: ContinuousClock.Instant) {
+    left = max(least, left(at: now) - time)
+    since = now
+  }
+}

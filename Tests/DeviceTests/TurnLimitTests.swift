@@ -1,0 +1,71 @@
+import Glibc
+import Posix
+import Testing
+
+@testable import DeviceService
+
+@Suite("How long a turn waits for the device service")
+struct TurnLimitTests {
+  /// A pipe: readable once something was written.
+  private final class Others {
+    let read: Int32
+    let write: Int32
+
+    init() {
+      var ends: [Int32] = [0, 0]
+      _ = pipe(&ends)
+      (read, write) = (ends[0], ends[1])
+    }
+
+    func come() { _ = Glibc.write(write, "x", 1) }
+    deinit {
+      close(read)
+      close(write)
+    }
+  }
+
+  /// How the wait for a socket ends on which nothing comes.
+  private func end(_ deadline: Deadline) throws -> Int32 {
+    var ends: [Int32] = [0, 0]
+    #expect(socketpair(AF_UNIX, Int32(SOCK_SEQPACKET.rawValue), 0, &ends) == 0)
+    defer { close(ends[1]) }
+    let socket = try LocalSocket(owning: FileDescriptor(owning: ends[0]))
+    do { try socket.waitForPacket(until: deadline) } catch { return error.code }
+    return 0
+  }
+
+  @Test("it ends when something else is to be done, and the rest of the turn does not wait")
+  func interrupted() throws {
+    let others = Others()
+    let limit = TurnLimit(turn: { 1 }, others: others.read)
+    others.come()
+    let begin = Process.now
+    #expect(try end(limit.begin(until: begin + 60_000)) == ECANCELED)
+    limit.end()
+    let again = try limit.begin(until: begin + 60_000)
+    #expect(throws: PosixError("connect", code: ECANCELED)) {
+      _ = try LocalSocket.connect(to: "/nowhere", until: again)
+    }
+  }
+
+  @Test("all requests of a turn have one limit, and the next turn another")
+  func turns() throws {
+    let others = Others()
+    var turn: UInt64 = 1
+    let limit = TurnLimit(turn: { turn }, others: others.read)
+    limit.isSilent = true
+    #expect(try end(limit.begin(until: Process.now + 60_000)) == ETIMEDOUT)
+    limit.end()
+    #expect(throws: ServiceDeviceKey.silent) { _ = try limit.begin(until: Process.now + 60_000) }
+    turn = 2
+    #expect(try limit.begin(until: Process.now + 60_000).time > Process.now - 60_000)
+  }
+
+  @Test("before the loop runs nothing interrupts")
+  func start() throws {
+    let others = Others()
+    others.come()
+    let limit = TurnLimit(turn: { nil }, others: others.read)
+    #expect(try end(limit.begin(until: Process.now + 200)) == ETIMEDOUT)
+  }
+}
