@@ -10,7 +10,7 @@ public struct AccessControl: Hashable, Sendable {
     /// Any enrolled finger (`biometryAny`).
     case biometryAny = 0x2
     /// A finger of the set that was enrolled when the item was stored (`biometryCurrentSet`). With another set the item is
-    /// dead.
+    /// locked until there is just that one again.
     case biometryCurrentSet = 0x8
     /// The login's password (`devicePasscode`).
     case devicePasscode = 0x10

@@ -41,6 +41,8 @@ public struct AccessEvent: Hashable, Sendable {
     case lost = 11
     /// So many entries were removed by command.
     case cleared = 12
+    /// Other fingers were enrolled than the item asks for, or nobody told which ones were.
+    case fingers = 13
   }
 
   /// The longest text, in bytes; what is longer is cut.

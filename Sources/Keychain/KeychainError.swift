@@ -12,8 +12,8 @@ public enum KeychainError: Error, Hashable, Sendable {
   case locked
   /// The person dismissed the question; or the task was cancelled before its call began.
   case cancelled
-  /// What the person or the program gave was wrong; a passcode class without a login password; a finger that does not
-  /// count any more.
+  /// What the person or the program gave was wrong; a passcode class without a login password; an item that waits for
+  /// the fingers that were enrolled when it was stored.
   case authenticationFailed
   /// There is no vault: its service does not run and cannot be started.
   case notAvailable

@@ -33,7 +33,7 @@ extension ItemFailure {
     switch end {
     case .accepted: return nil
     case .dismissed: self.init(errSecUserCanceled)
-    case .refused: self.init(errSecAuthFailed)
+    case .refused, .fingers: self.init(errSecAuthFailed)
     case .unavailable, .withdrawn: self.init(errSecInteractionNotAllowed)
     case .duplicate: self.init(errSecDuplicateItem)
     }

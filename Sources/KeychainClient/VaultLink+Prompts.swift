@@ -11,6 +11,8 @@ enum PromptEnd: String {
   case refused
   /// Nobody could be asked.
   case unavailable
+  /// Other fingers are enrolled than the item asks for, or nobody tells which ones are.
+  case fingers
   /// The vault took it away, as at a lock.
   case withdrawn
   /// Another item has the same primary key by now.

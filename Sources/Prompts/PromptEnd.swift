@@ -18,4 +18,6 @@ public enum PromptEnd: Equatable, Sendable {
   case expired
   /// Keys were erased.
   case locked
+  /// Other fingers are enrolled than the item asks for, or nobody tells which ones are.
+  case fingers
 }

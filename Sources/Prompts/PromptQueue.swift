@@ -15,7 +15,9 @@ public protocol PromptQueueDelegate: AnyObject {
   func subject(of question: Question) -> PromptSubject
   /// Whether a question is still to be asked, or what a person answered is to count: told later, where something outside
   /// the vault has to be asked for that. Asked before each prompt is shown, and when PAM accepted what was given.
-  func check(_ question: Question, then: @escaping (Bool) -> Void)
+  ///
+  /// - Parameter then: gets how the question ends where it is not to be; nil where it is.
+  func check(_ question: Question, then: @escaping (PromptEnd?) -> Void)
   /// A person answered, and PAM accepted it.
   ///
   /// - Parameters:
@@ -233,12 +235,12 @@ public final class PromptQueue {
     case .unavailable: return giveUp(prompt, .unavailable)
     case nil: return giveUp(prompt, .broken)
     }
-    delegate.check(prompt.question) { [weak self, weak prompt, number = prompt.number] stands in
+    delegate.check(prompt.question) { [weak self, weak prompt, number = prompt.number] end in
       // A lock, or a new prompt for the same, came before it.
       guard let self, let prompt, prompt.isChecked(number) else { return }
-      let counts =
-        stands
-        && delegate.accepted(prompt.question, for: prompt.caller, showing: prompt.subject, answer: prompt.answer)
+      if let end { return giveUp(prompt, end) }
+      let counts = delegate.accepted(
+        prompt.question, for: prompt.caller, showing: prompt.subject, answer: prompt.answer)
       giveUp(prompt, counts ? .granted : .outdated)
     }
   }
@@ -348,9 +350,9 @@ public final class PromptQueue {
     guard quiet == nil, !delegate.isLockerUp, prompts.allSatisfy({ $0.isOwn || $0.isWaiting }), let next else { return }
     next.number = numbers.take()
     next.phase = .checked
-    delegate.check(next.question) { [weak self, weak next, number = next.number] stands in
+    delegate.check(next.question) { [weak self, weak next, number = next.number] end in
       guard let self, let next, next.isChecked(number) else { return }
-      if stands { launch(next) } else { giveUpLater(next) }
+      if let end { giveUpLater(next, end) } else { launch(next) }
     }
   }
 
@@ -370,11 +372,11 @@ public final class PromptQueue {
   }
 
   /// Not before the caller of ask() has its ticket.
-  private func giveUpLater(_ prompt: PendingPrompt) {
+  private func giveUpLater(_ prompt: PendingPrompt, _ end: PromptEnd = .unavailable) {
     prompt.phase = .launched(
       try? loop.addTimer(after: .zero) { [weak self, weak prompt] in
         guard let self, let prompt else { return }
-        giveUp(prompt)
+        giveUp(prompt, end)
       })
   }
 

@@ -35,6 +35,8 @@ public final class SecretService {
     loop: loop, used: { [promptQueue] in promptQueue.used($0, by: $1) },
     changed: { [weak self] in self?.doubt($0, by: $1) })
   var fingerWaits: [FingerWait] = []
+  /// Why no finger opens an item, as somebody found who asked for it last.
+  public var fingerProblems: [Int64: String] = [:]
   var portalRequests: [PortalRequest.Key: PortalRequest] = [:]
   /// The applications for which somebody was asked in vain, and when, since keys last came or went.
   var portalRefusals: [String: ContinuousClock.Instant] = [:]

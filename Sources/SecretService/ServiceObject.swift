@@ -327,8 +327,12 @@ extension SecretService {
   ) throws(BusError) {
     let vault = holder(item.collection).vault
     let granted = readingGrant(item, for: client)
-    let opened: OpenedSecret = try BusError.vault { () throws(VaultError) in
-      try vault.readSecret(ofItem: item.id, granted: granted)
+    let opened: OpenedSecret
+    do throws(VaultError) { opened = try vault.readSecret(ofItem: item.id, granted: granted) } catch {
+      if error == .needsGrant, let problem = fingerProblems[item.id] {
+        throw .isLocked("no finger opens it: \(problem)")
+      }
+      throw BusError(error)
     }
     try session.write(opened.secret, contentType: opened.contentType, to: &out)
   }

@@ -86,6 +86,7 @@ extension SecretService {
     // Nothing was left to be asked, or what was answered was not enough.
     case nil, .granted, .unavailable, .broken, .expired: "unavailable"
     case .outdated, .withdrawn, .locked: "withdrawn"
+    case .fingers: "fingers"
     }
   }
 }

@@ -12,7 +12,8 @@ public struct SecAccessControlCreateFlags: OptionSet, Hashable, Sendable {
   public static let biometryAny = SecAccessControlCreateFlags(rawValue: 1 << 1)
   /// Older name of ``biometryAny``.
   public static let touchIDAny = biometryAny
-  /// A finger of the set that was enrolled when the item was stored: with another set the item is dead.
+  /// A finger of the set that was enrolled when the item was stored. With another set the item cannot be read
+  /// (`errSecAuthFailed`) until there is just that one again. On Apple's systems it is gone for good (`errSecItemNotFound`).
   public static let biometryCurrentSet = SecAccessControlCreateFlags(rawValue: 1 << 3)
   /// Older name of ``biometryCurrentSet``.
   public static let touchIDCurrentSet = biometryCurrentSet

@@ -11,16 +11,6 @@ public struct FingerSet: Hashable, Sendable {
   /// Whether no finger is enrolled.
   public let isEmpty: Bool
 
-  /// What an item remembers that no finger opens any more.
-  static let void = FingerSet(readers: [UInt8](repeating: 0, count: 32), fingers: [UInt8](repeating: 0, count: 32))
-  var isVoid: Bool { self == .void }
-
-  private init(readers: [UInt8], fingers: [UInt8]) {
-    self.readers = readers
-    self.fingers = fingers
-    isEmpty = false
-  }
-
   /// How many bytes it has in an item.
   static let size = 64
 
@@ -69,13 +59,16 @@ public struct FingerSet: Hashable, Sendable {
     case none
     /// There are other readers, so that nothing can be said of the fingers.
     case otherReaders
-    /// The same readers have other fingers, or none.
+    /// The same readers have no finger. fprintd says so as well where it cannot read what it stored.
+    case noFingers
+    /// The same readers have other fingers.
     case otherFingers
   }
 
   /// How `present` differs from this one.
   func change(to present: FingerSet) -> Change {
     guard readers == present.readers else { return .otherReaders }
-    return fingers == present.fingers ? .none : .otherFingers
+    guard fingers != present.fingers else { return .none }
+    return present.isEmpty ? .noFingers : .otherFingers
   }
 }

@@ -94,7 +94,7 @@ extension Vault {
       for (row, _) in updates.rows { try store.update(row) }
       for (row, unique) in updates.rows where !unique.isEmpty {
         for place in try store.places(withTokens: unique) {
-          guard place.item == row.id || deadItems.contains(place.item) else { throw VaultError.duplicate }
+          guard place.item == row.id else { throw VaultError.duplicate }
         }
       }
     }

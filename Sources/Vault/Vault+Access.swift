@@ -14,7 +14,6 @@ extension Vault {
   /// - Returns: nil where the passphrase is another one.
   public func grant(item id: Int64, passphraseKey: consuming Key? = nil) throws(VaultError) -> AccessGrant? {
     let item = try locate(id)
-    guard !deadItems.contains(id) else { throw .noSuchItem }
     guard let opened = try metadata(item), item.key.secretKey != nil else { throw item.key.absence(on: share) }
     try checkIsNotLockedByItself(item)
     let flags = opened.metadata.flags
@@ -94,7 +93,6 @@ extension Vault {
     _ granted: AccessGrant?, opens item: Located, _ opened: (metadata: ItemMetadata, revision: [UInt8])
   ) throws(VaultError) {
     guard try control(opened.metadata, of: item.row).asksForAnything else { return }
-    guard !deadItems.contains(item.row.id) else { throw .noSuchItem }
     guard let granted, granted.item == item.row.id, granted.flags == opened.metadata.flags,
       granted.revision == opened.revision
     else { throw .needsGrant }

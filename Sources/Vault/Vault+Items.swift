@@ -99,7 +99,7 @@ extension Vault {
       found = try store.places(withTokens: try readyIndex().tokens(of: attributes))
     }
     var result: [FoundItem] = []
-    for place in found where !deadItems.contains(place.item) {
+    for place in found {
       guard let home = place.collection else {
         throw .damaged("vault.db: the index leads to an item that is not there")
       }
@@ -113,7 +113,7 @@ extension Vault {
   /// of damage that was found.
   public func item(_ id: Int64, uuid: [UInt8]) throws(VaultError) -> FoundItem? {
     let row = try reading { store throws(VaultError) in try store.item(id) }
-    guard let row, row.uuid == uuid, !deadItems.contains(id) else {
+    guard let row, row.uuid == uuid else {
       _ = try writable()
       return nil
     }
@@ -125,7 +125,7 @@ extension Vault {
     _ = try self.collection(collection)
     let found = try reading { store throws(VaultError) in try store.items(in: collection) }
     if found.isEmpty { _ = try writable() }
-    return deadItems.isEmpty ? found : found.filter { !deadItems.contains($0) }
+    return found
   }
 
   /// How many items the vault has.
@@ -140,8 +140,7 @@ extension Vault {
 
   /// The collection of an item; nil when there is no such item.
   public func collection(ofItem id: Int64) throws(VaultError) -> Int64? {
-    if deadItems.contains(id) { return nil }
-    return try reading { store throws(VaultError) in try store.collection(ofItem: id) }
+    try reading { store throws(VaultError) in try store.collection(ofItem: id) }
   }
 
   /// Whether the item's secret can be read now.
@@ -220,8 +219,7 @@ extension Vault {
   public func info(ofItem id: Int64) throws(VaultError) -> ItemInfo {
     let item = try locate(id)
     let metadata = try metadata(item)?.metadata
-    var access: AccessControl? = if let metadata { try control(metadata, of: item.row) } else { nil }
-    if metadata?.fingers?.isVoid == true, let rest = access?.withoutCurrentSet { access = rest }
+    let access: AccessControl? = if let metadata { try control(metadata, of: item.row) } else { nil }
     let hasKeys =
       item.key.secretKey != nil && item.row.form != .quarantined && !isLockedByItself(item: item.row.id)
     return ItemInfo(

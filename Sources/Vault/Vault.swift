@@ -58,8 +58,6 @@ public final class Vault {
   var indexEpoch: UInt32 = 1
   /// Items of whenPasscodeSetThisDeviceOnly that were destroyed; see ``takeDestroyed()``.
   var destroyed: [FoundItem] = []
-  /// Items whose end could not be written yet.
-  var deadItems: Set<Int64> = []
   /// Items that were locked by themselves, and their collections.
   var lockedItems: [Int64: Int64] = [:]
   /// Whether this program had the device erase what they hung on, and gave it nothing new since.
@@ -222,7 +220,7 @@ public final class Vault {
     (device, deviceProblem, passwordlessProblem, noteProblem) = (nil, nil, nil, nil)
     (movedKeyIsGone, passcodeItemsAreDead) = (false, false)
     (epoch, indexEpoch, generation, rewrapPosition) = (1, 1, 0, 0)
-    (destroyed, deadItems, accessLog) = ([], [], AccessLog())
+    (destroyed, accessLog) = ([], AccessLog())
     forgetOlderFiles()
   }
 
@@ -287,7 +285,6 @@ public final class Vault {
   /// yet looked at as a whole.
   public func settle() {
     guard itemProblem == nil, isVerified else { return }
-    endDeadItems()
     do throws(VaultError) { try store?.emptyLog() } catch { return }
     eraseMovedKey()
   }

@@ -95,6 +95,7 @@ struct LoggedAccess: Encodable {
     case (.withdrawn, _): "not wanted any more"
     case (.expired, _): "refused: nobody answered in time"
     case (.broken, _): "refused: what asked you ended"
+    case (.fingers, _): "refused: the enrolled fingers are others than the item asks for, or are not known"
     case (.lost, _): "entries that could not be written: \(event.count)"
     case (.cleared, _): "the log was cleared, entries: \(event.count)"
     }

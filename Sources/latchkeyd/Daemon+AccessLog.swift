@@ -80,6 +80,7 @@ extension AccessEvent.Outcome {
       case .withdrawn: .withdrawn
       case .expired: .expired
       case .locked: .locked
+      case .fingers: .fingers
       }
   }
 }

@@ -1,4 +1,5 @@
 import Biometry
+import Keybag
 import Prompts
 import SecretService
 import Systemd
@@ -20,44 +21,55 @@ extension Daemon {
     }
   }
 
-  func check(_ question: Question, then: @escaping (Bool) -> Void) {
+  func check(_ question: Question, then: @escaping (PromptEnd?) -> Void) {
     // What cannot be read is refused where it is opened.
     let id: Int64? =
       if case .item(let item, _) = question { item } else if case .itemAccess(let item, _, _) = question { item } else {
         nil
       }
     let remembers = id.flatMap { try? vault.remembersFingers(ofItem: $0) } ?? false
-    // What waits is not to remember fingers that are others by now: it would be at its end when it is stored.
+    // What waits is not to remember fingers that are others by now: it could not be read when it is stored.
     let waiting = presence?.service?.fingers(ofWaiting: question)
-    guard remembers || waiting != nil else { return then(true) }
+    guard remembers || waiting != nil else { return then(nil) }
     presentFingers { [weak self] present in
-      guard waiting == nil || waiting == (try? present.get()) else { return then(false) }
-      guard remembers, let id else { return then(true) }
-      then(self?.stands(item: id, present) ?? false)
+      guard waiting == nil || waiting == (try? present.get()) else { return then(.fingers) }
+      guard remembers, let id else { return then(nil) }
+      then(self?.end(ofQuestionAbout: id, present) ?? nil)
     }
   }
 
-  /// Whether an item still has the fingers that it remembers. Others are its end; where they cannot be told, it is only
-  /// not opened now.
-  private func stands(item id: Int64, _ present: Result<FingerSet, VaultError>) -> Bool {
-    let path = SecretService.pathName(ofItem: id, in: vault)
+  /// How a question about an item ends because of the fingers that are enrolled now; nil where they are those that it
+  /// remembers, or another condition will do. Nothing is lost by others: an item waits for its own to be back.
+  private func end(ofQuestionAbout id: Int64, _ present: Result<FingerSet, VaultError>) -> PromptEnd? {
+    guard let service = presence?.service else { return .fingers }
+    let problem: String?
     do throws(VaultError) {
-      switch try vault.changeOfFingers(ofItem: id, to: try present.get()) {
-      case .none?: return true
       // It was stored anew meanwhile, and asks for something else.
-      case nil: return false
-      case .otherReaders?:
-        Journal.log(.notice, "\(path) is not opened: it remembers the fingers of other readers than there are now")
-      case .otherFingers?:
-        if try vault.forgetFingers(ofItem: id) {
-          Journal.log(.warning, "no finger opens \(path) any more: other ones are enrolled than when it was stored")
-          return true
-        }
-        guard let ended = try vault.endItem(id) else { return false }
-        Journal.log(.warning, "\(path) was destroyed for good: other fingers are enrolled than when it was stored")
-        presence?.service?.deleted([ended])
-      }
-    } catch { Journal.log(.notice, "\(path) is not opened: \(error.explanation)") }
-    return false
+      guard let change = try vault.changeOfFingers(ofItem: id, to: try present.get()) else { return .outdated }
+      problem = change.explanation
+    } catch { problem = "\(error.explanation): see 'systemctl status fprintd.service', then try again" }
+    let before = service.fingerProblems[id]
+    service.fingerProblems[id] = problem
+    guard let problem else { return nil }
+    if before != problem {
+      Journal.log(.notice, "no finger opens \(SecretService.pathName(ofItem: id, in: vault)): \(problem)")
+    }
+    return otherConditions(ofItem: id) == nil ? .fingers : nil
+  }
+
+  /// What an item asks for where its fingers do not count; nil where nothing else would do.
+  func otherConditions(ofItem id: Int64) -> AccessControl? {
+    guard presence?.service?.fingerProblems[id] != nil else { return nil }
+    return (try? vault.info(ofItem: id))?.access?.withoutCurrentSet
+  }
+
+  /// What `latchkey status` says of items that wait for fingers.
+  var fingerProblems: [String] {
+    guard let service = presence?.service else { return [] }
+    return service.fingerProblems.sorted { $0.key < $1.key }.compactMap { id, problem in
+      // It may have been deleted since.
+      guard (try? vault.remembersFingers(ofItem: id)) ?? false else { return nil }
+      return "no finger opens \(SecretService.pathName(ofItem: id, in: vault)): \(problem)"
+    }
   }
 }

@@ -44,7 +44,8 @@ extension Daemon: PromptQueueDelegate {
   private func itemSubject(_ id: Int64, reuse: UInt16 = 0, change: String = "") -> PromptSubject {
     guard let info = try? vault.info(ofItem: id) else { return PromptSubject() }
     return PromptSubject(
-      label: info.metadata?.label ?? "", access: info.access ?? .none, reuse: reuse, change: change)
+      label: info.metadata?.label ?? "", access: otherConditions(ofItem: id) ?? info.access ?? .none, reuse: reuse,
+      change: change)
   }
 
   func accepted(_ question: Question, for caller: Caller, showing subject: PromptSubject, answer: AnyObject?) -> Bool {

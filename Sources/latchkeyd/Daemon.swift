@@ -340,7 +340,8 @@ extension Daemon: ControlHandler {
     status.lockerUp = machine.lockerUp
     status.staged = machine.hasStagedKeys
     status.classes = AccessibilityClass.allCases.map { .init(name: $0.name, isPresent: vault.hasKey($0)) }
-    status.problems = vault.problems + rules.problems + (needsFormerPassword ? [Daemon.formerPasswordProblem] : [])
+    status.problems = vault.problems + rules.problems + fingerProblems
+    if needsFormerPassword { status.problems.append(Daemon.formerPasswordProblem) }
     status.needsFormerPassword = needsFormerPassword
     status.vaultPath = vault.path
     status.generation = vault.keybag?.generation ?? 0

@@ -141,7 +141,7 @@ def test_the_right_finger_opens_and_another_does_not(reader, session):
     found(session, "bank")
 
 
-def test_another_finger_is_the_end_of_what_asks_for_these(machine, reader, session):
+def test_another_finger_locks_what_asks_for_these(machine, reader, session):
     refused = add(session, "bank", CURRENT, check=False)
     assert refused.returncode == 1 and "no finger is enrolled" in refused.stdout
     reader.enroll(RIGHT)
@@ -161,13 +161,14 @@ def test_another_finger_is_the_end_of_what_asks_for_these(machine, reader, sessi
     cursor = machine.cursor()
     look(session, "bank")
     nothing(session, "bank")
-    assert session.find(app="bank")["items"] == {}
-    line, = [line for line in machine.journal(cursor, "latchkeyd").splitlines() if "destroyed" in line]
-    assert "The bank" not in line
+    line, = [line for line in machine.journal(cursor, "latchkeyd").splitlines() if "no finger opens" in line]
+    assert "other fingers are enrolled" in line and "The bank" not in line
     reader.forget(LEFT)
     assert RIGHT in reader.fingers() and LEFT not in reader.fingers()
     look(session, "bank")
-    nothing(session, "bank")
+    session.expect(ASKED)
+    reader.lay(RIGHT)
+    found(session, "bank")
     look(session, "any")
     session.expect(ASKED)
     reader.lay(RIGHT)
@@ -176,7 +177,28 @@ def test_another_finger_is_the_end_of_what_asks_for_these(machine, reader, sessi
     reader.forget(RIGHT)
     look(session, "again")
     nothing(session, "again")
-    assert session.find(app="again")["items"] == {}
+    reader.enroll(RIGHT)
+    look(session, "again")
+    session.expect(ASKED)
+    reader.lay(RIGHT)
+    found(session, "again")
+
+
+def test_prints_that_fprintd_cannot_read_lose_nothing(machine, reader, session):
+    """It says then that there are none."""
+    reader.enroll(RIGHT)
+    add(session, "bank", CURRENT)
+    machine.root("mv", f"{STATE}/alice", f"{STATE}/elsewhere")
+    machine.root("systemctl", "stop", "fprintd.service")
+    look(session, "bank")
+    nothing(session, "bank")
+    assert "reports no enrolled finger" in session.run("latchkey status").stdout
+    machine.root("mv", f"{STATE}/elsewhere", f"{STATE}/alice")
+    machine.root("systemctl", "stop", "fprintd.service")
+    look(session, "bank")
+    session.expect(ASKED)
+    reader.lay(RIGHT)
+    found(session, "bank")
 
 
 def test_a_finger_that_is_enrolled_while_one_is_asked_for(reader, session):
@@ -191,7 +213,11 @@ def test_a_finger_that_is_enrolled_while_one_is_asked_for(reader, session):
     file.write_bytes(content)
     reader.lay(RIGHT)
     nothing(session, "bank")
-    assert session.find(app="bank")["items"] == {}
+    reader.forget(LEFT)
+    look(session, "bank")
+    session.expect(ASKED)
+    reader.lay(RIGHT)
+    found(session, "bank")
 
 
 def test_without_its_reader_it_stays_and_stays_closed(reader, session):

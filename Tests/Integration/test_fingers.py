@@ -66,6 +66,11 @@ def asks_for_a_password(session):
     (session.root / "pam.d/latchkey-biometry").write_text(stack)
 
 
+def is_kept(peer, item):
+    """Locked, and there."""
+    return peer.search({"k": "v"}) == ([], [item]) and peer.read_error(item) == IS_LOCKED
+
+
 def is_gone(session, peer, item):
     assert peer.search({"k": "v"}) == ([], [])
     assert peer.read_error(item) == NO_SUCH_OBJECT
@@ -174,39 +179,81 @@ def test_a_client_that_is_gone_stores_nothing(opened, fprintd, peer):
 
 
 @pytest.mark.parametrize("others", OTHERS)
-def test_other_fingers_are_its_end(opened, fprintd, peer, item, others):
+def test_with_other_fingers_it_is_locked_until_its_own_are_back(opened, fprintd, peer, item, others):
     fprintd.set(others)
-    assert read(peer, item) is None
-    assert peer.wait_for_member("ItemDeleted") == (item,)
-    fprintd.set(ENROLLED)
-    assert is_gone(opened, peer, item)
-    (line,) = [line for line in opened.log().splitlines() if "destroyed for good" in line]
-    assert "login/1 was destroyed" in line and "Bank" not in line
+    assert read(peer, item) is None and is_kept(peer, item)
     opened.restart()
     assert opened.login().returncode == 0
     again = Peer(opened)
-    assert is_gone(opened, again, item)
+    assert read(again, item) is None and is_kept(again, item)
+    fprintd.set(ENROLLED)
+    assert read(again, item) == b"the secret"
     again.close()
+    assert "destroyed" not in opened.log() and "Bank" not in opened.log()
 
 
-def test_with_other_fingers_the_other_condition_is_left_for_good(opened, fprintd, peer):
-    item = peer.create("the secret", {"k": "v", REQUIRE: f"{CURRENT},or,device-passcode"}, label="Bank")
-    assert read(peer, item) == b"the secret", "a finger does"
+@pytest.mark.parametrize(
+    ("readers", "why", "what"),
+    [
+        (OTHERS[0], "other fingers are enrolled", "fprintd-delete"),
+        ({"Reader": NO_PRINTS}, "reports no enrolled finger", "fprintd-enroll"),
+        ({"Other": ["left-thumb"]}, "other fingerprint readers", "connect just those again"),
+        ({"Reader": "PermissionDenied"}, "PermissionDenied", "systemctl status fprintd.service"),
+    ],
+)
+def test_it_says_why_and_what_to_do(opened, fprintd, peer, item, readers, why, what):
+    fprintd.set(readers)
+    done = opened.run("latchkey", "get", "k=v")
+    assert done.returncode == 1 and why in done.stderr and what in done.stderr
+    (problem,) = opened.status()["problems"]
+    assert problem.startswith("no finger opens login/1: ") and why in problem and what in problem
+    found = opened.run("latchkey", "find", "k=v").stdout
+    assert why in found and what in found
+    assert "the enrolled fingers are others" in opened.run("latchkey", "log").stdout
+    assert f"login/1: {why}" in opened.log() or why in opened.log()
+    fprintd.set(ENROLLED)
+    assert read(peer, item) == b"the secret"
+    assert opened.status()["problems"] == []
+
+
+def test_the_login_password_does_not_open_it_instead(opened, fprintd, peer, item):
+    """Whoever knows the password could enroll a finger."""
+    asks_for_a_password(opened)
     fprintd.set(OTHERS[0])
-    for fingers in (OTHERS[0], ENROLLED):
+    person = Person(opened, "secret-tool", "lookup", "k", "v")
+    assert person.output() == "" and person.status == 1
+    change = {"require": GLib.Variant("s", "")}
+    prompt = peer.call(item, "org.latchkey.Item", "SetAccess", "(a{sv})", change)
+    dismissed, *_ = peer.prompt(prompt)
+    assert dismissed and is_kept(peer, item)
+
+
+def test_the_person_deletes_it_all_the_same(opened, fprintd, peer, item):
+    fprintd.set(OTHERS[0])
+    assert read(peer, item) is None
+    done = opened.run("latchkey", "rm", "k=v")
+    assert done.returncode == 0, done.stderr
+    assert is_gone(opened, peer, item)
+    assert opened.status()["problems"] == []
+
+
+def test_with_other_fingers_the_other_condition_is_left(opened, fprintd, peer):
+    words = f"{CURRENT},or,device-passcode"
+    item = peer.create("the secret", {"k": "v", REQUIRE: words}, label="Bank")
+    assert read(peer, item) == b"the secret", "a finger does"
+    for fingers in (OTHERS[0], {"Reader": NO_PRINTS}, {}):
         fprintd.set(fingers)
         person = Person(opened, "secret-tool", "lookup", "k", "v").expect("login password").type(opened.password)
         assert person.last_line() == "the secret"
-        assert peer.get(item, "org.latchkey.Item", "Require") == "device-passcode,or"
-    opened.restart()
-    assert opened.login().returncode == 0
     person = Person(opened, "secret-tool", "lookup", "k", "v").expect("login password").press("c")
     assert "the secret" not in person.output() and person.status == 1
-    assert opened.log().count("no finger opens") == 1
+    fprintd.set(ENROLLED)
+    assert read(peer, item) == b"the secret", "a finger does again"
+    assert peer.get(item, "org.latchkey.Item", "Require") == "biometry-current-set,device-passcode,or"
 
 
 def test_what_is_stored_remembers_the_fingers_that_are_there_then(opened, fprintd):
-    """Enrolled while the person chose a passphrase: the item would be at its end when it is first read."""
+    """Enrolled while the person chose a passphrase: the item could not be read when it is stored."""
     words = ["k", "v", REQUIRE, f"{CURRENT},application-password"]
     person = Person(opened, "secret-tool", "store", "--label=Bank", *words).expect("Password: ").type("the secret")
     person.expect("Choose a passphrase").type("open sesame").expect("again")
@@ -215,23 +262,7 @@ def test_what_is_stored_remembers_the_fingers_that_are_there_then(opened, fprint
     assert opened.status()["items"] == 0
 
 
-def test_fingers_that_open_nothing_any_more_come_back_by_a_question_only(opened, fprintd, peer):
-    words = f"{CURRENT},or,device-passcode"
-    item = peer.create("the secret", {"k": "v", REQUIRE: words}, label="Bank")
-    fprintd.set(OTHERS[0])
-    (opened.root / "pam.d/latchkey-presence").write_text(PERMIT)
-    assert read(peer, item) == b"the secret"
-    assert peer.get(item, "org.latchkey.Item", "Require") == "device-passcode,or"
-    # Written over with the same words, it stays as it is.
-    peer.prompt(peer.unlock(item)[1])
-    assert peer.create("new", {"k": "v", REQUIRE: words}) == item
-    assert peer.get(item, "org.latchkey.Item", "Require") == "device-passcode,or" and read(peer, item) == b"new"
-    prompt = peer.call(item, "org.latchkey.Item", "SetAccess", "(a{sv})", {"require": GLib.Variant("s", words)})
-    assert peer.prompt(prompt) == (False, "o", item)
-    assert peer.get(item, "org.latchkey.Item", "Require") == "biometry-current-set,device-passcode,or"
-
-
-def test_nobody_is_asked_for_what_is_at_its_end(opened, fprintd, peer):
+def test_nobody_is_asked_for_what_no_finger_opens(opened, fprintd, peer):
     words = ["k", "v", REQUIRE, f"{CURRENT},application-password"]
     person = Person(opened, "secret-tool", "store", "--label=Bank", *words)
     person.expect("Password: ").type("the secret")
@@ -240,7 +271,7 @@ def test_nobody_is_asked_for_what_is_at_its_end(opened, fprintd, peer):
     fprintd.set(OTHERS[0])
     person = Person(opened, "secret-tool", "lookup", "k", "v")
     assert person.output() == "" and person.status == 1
-    assert opened.status()["items"] == 0
+    assert opened.status()["items"] == 1
 
 
 def test_they_are_looked_at_again_when_the_person_has_answered(opened, fprintd, peer, item):
@@ -250,7 +281,8 @@ def test_they_are_looked_at_again_when_the_person_has_answered(opened, fprintd, 
     person.type(opened.password)
     assert "the secret" not in person.output() and person.status == 1
     fprintd.set(ENROLLED)
-    assert is_gone(opened, peer, item)
+    person = Person(opened, "secret-tool", "lookup", "k", "v").expect("Bank").type(opened.password)
+    assert person.last_line() == "the secret"
 
 
 def test_a_lock_while_they_are_looked_at_leaves_nothing_open(opened, fprintd, peer):
@@ -293,7 +325,7 @@ def test_without_an_answer_it_is_refused_and_kept(opened, fprintd, peer, item, g
         fprintd.stop() if gone == "service" else fprintd.close()
     assert read(peer, item) is None
     assert peer.search({"k": "v"}) == ([], [item])
-    assert "login/1 is not opened" in opened.log()
+    assert "no finger opens login/1" in opened.log()
     if gone != "bus":
         fprintd.set(ENROLLED)
         if gone == "service":
@@ -325,9 +357,8 @@ def test_it_is_changed_only_as_it_is_read(opened, fprintd, peer, item):
     peer.prompt(peer.unlock(item)[1])
     assert peer.create("newer", {"k": "v"}) == item
     fprintd.set(OTHERS[0])
-    # Without a question there is no grant; with one, it is at its end.
     assert peer.create_error("newest", {"k": "v", REQUIRE: CURRENT}).name == IS_LOCKED
-    assert read(peer, item) is None and is_gone(opened, peer, item)
+    assert read(peer, item) is None and is_kept(peer, item)
 
 
 def test_another_item_may_begin_to_ask_for_them(opened, fprintd, peer):
@@ -339,7 +370,7 @@ def test_another_item_may_begin_to_ask_for_them(opened, fprintd, peer):
     assert peer.prompt(prompt) == (False, "o", item)
     assert peer.get(item, "org.latchkey.Item", "Require") == CURRENT and read(peer, item) == b"old"
     fprintd.set(OTHERS[0])
-    assert read(peer, item) is None and is_gone(opened, peer, item)
+    assert read(peer, item) is None and is_kept(peer, item)
 
 
 def test_no_backup_has_it(opened, fprintd, peer, item):
@@ -347,7 +378,7 @@ def test_no_backup_has_it(opened, fprintd, peer, item):
     assert done.returncode == 4 and "what it asks for keeps it out of backups" in done.stdout + done.stderr
 
 
-def test_its_end_needs_no_finger(opened, fprintd, peer, item):
+def test_it_is_deleted_without_a_finger(opened, fprintd, peer, item):
     fprintd.set({})
     peer.call(item, ITEM, "Delete")
     assert is_gone(opened, peer, item)

@@ -57,7 +57,7 @@ CHECKED = {
 }
 ACTIONS = {1: "open", 2: "store", 3: "log", 4: "change"}
 OUTCOMES = dict(enumerate(
-    "granted used refused dismissed unavailable locked outdated withdrawn expired broken lost cleared".split(), 1))
+    "granted used refused dismissed unavailable locked outdated withdrawn expired broken lost cleared fingers".split(), 1))
 
 
 class Unreadable(Exception):

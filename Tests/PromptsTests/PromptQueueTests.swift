@@ -174,7 +174,7 @@ import Testing
     func answer(_ stands: Bool) throws {
       let waiting = scene.daemon.checks?.popLast()
       let check = try #require(waiting)
-      check(stands)
+      check(stands ? nil : .fingers)
     }
     scene.daemon.checks = []
     _ = scene.ask(item, "first")

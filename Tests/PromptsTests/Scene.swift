@@ -17,9 +17,9 @@ final class Daemon: PromptQueueDelegate {
   var shown: [PromptSubject] = []
   var answers: [String?] = []
   /// Checks that wait for their answer, while they do.
-  var checks: [(Bool) -> Void]?
-  func check(_ question: Question, then: @escaping (Bool) -> Void) {
-    if checks == nil { then(true) } else { checks?.append(then) }
+  var checks: [(PromptEnd?) -> Void]?
+  func check(_ question: Question, then: @escaping (PromptEnd?) -> Void) {
+    if checks == nil { then(nil) } else { checks?.append(then) }
   }
   func isAnswered(_ question: Question, lifting: Set<Int64>) -> Bool {
     open.contains(question) && lifting.isDisjoint(with: marked)

@@ -45,7 +45,9 @@ struct FingerTests {
       ("Reader", ["left-thumb", "right-thumb", ""]),
       ("Reader", ["left-thumb", "left-thumb", "right-thumb"]), ("Reader", ["left-thumb", "Right-thumb"]),
     ]
-    for other in others { #expect(set.change(to: try FingerSet([other])) == .otherFingers, "\(other)") }
+    for other in others {
+      #expect(set.change(to: try FingerSet([other])) == (other.1.isEmpty ? .noFingers : .otherFingers), "\(other)")
+    }
     #expect(
       try FingerSet([("a", ["x"]), ("b", [])]).change(to: FingerSet([("a", []), ("b", ["x"])])) == .otherFingers)
     #expect(try FingerSet([("a", ["b"]), ("c", [])]) != FingerSet([("a", []), ("b", ["c"])]))
@@ -125,53 +127,24 @@ struct FingerTests {
     #expect(try vault.changeOfFingers(ofItem: id, to: old) == FingerSet.Change.none)
   }
 
-  @Test("its end is for good: nothing of its row is in the files")
-  func end() throws {
-    let id = try add(fingers: try FingerTests.set("left-thumb"))
+  @Test("with other fingers nothing is lost: it stays as it is, and its own come back")
+  func others() throws {
+    let set = try FingerTests.set("left-thumb")
+    let id = try add(fingers: set)
     let row = try #require(try vault.store?.item(id))
-    let grant = try vault.grant(item: id)
-    func traces() -> Int {
-      home.contents.values.count { contains($0, row.secret) || contains($0, row.itemKey) || contains($0, row.metadata) }
+    let others: [(FingerSet, FingerSet.Change)] = [
+      (try FingerTests.set("left-thumb", "right-thumb"), .otherFingers),
+      (try FingerTests.set("right-thumb"), .otherFingers),
+      (try FingerTests.set(), .noFingers), (try FingerSet([]), .otherReaders),
+      (try FingerTests.set("left-thumb", reader: "Other"), .otherReaders),
+    ]
+    for (other, change) in others {
+      #expect(try vault.changeOfFingers(ofItem: id, to: other) == change)
+      #expect(change.explanation?.isEmpty == false)
+      #expect(try vault.changeOfFingers(ofItem: id, to: set) == FingerSet.Change.none)
     }
     vault.settleWhole()
-    #expect(traces() == 1)
-    let ended = try #require(try vault.endItem(id))
-    #expect(ended.id == id && ended.collection == vault.collections[0])
-    #expect(traces() == 0)
-    let copy = try Home(copying: home)
-    for vault in [vault, try copy.unlocked()] {
-      #expect(throws: VaultError.noSuchItem) { try vault.readSecret(ofItem: id, granted: grant) }
-      #expect(throws: VaultError.noSuchItem) { try vault.readability(ofItem: id) }
-      #expect(try vault.search(.attributes(["n": "a"])).isEmpty)
-      #expect(try vault.endItem(id) == nil)
-    }
-  }
-
-  @Test(
-    "it is dead also where its end cannot be written yet", .enabled(if: geteuid() == 0, "needs to mount a small disk"))
-  func fullDisk() throws {
-    let disk = try #require(SmallDisk())
-    let home = try Home(below: disk.path)
-    let vault = try home.unlocked()
-    let id = try vault.createItem(
-      in: 1,
-      ItemMetadata(
-        label: "a", attributes: ["n": "a"], contentType: "", flags: FingerTests.current,
-        fingers: try FingerTests.set("left-thumb")), secret: try secure([1]), accessibility: nil, replacing: false
-    ).id
-    let grant = try vault.grant(item: id)
-    vault.settleWhole()
-    disk.fill()
-    #expect(try vault.endItem(id) != nil)
-    #expect(try vault.store?.item(id) != nil, "the disk has room")
-    for _ in 0..<2 {
-      #expect(throws: VaultError.noSuchItem) { try vault.readSecret(ofItem: id, granted: grant) }
-      #expect(throws: VaultError.noSuchItem) { try vault.grant(item: id) }
-      #expect(try vault.search(.attributes(["n": "a"])).isEmpty && vault.items(in: 1).isEmpty)
-      #expect(try vault.collection(ofItem: id) == nil && vault.endItem(id) == nil)
-      disk.free()
-      vault.settle()
-    }
-    #expect(try vault.store?.item(id) == nil)
+    #expect(try vault.store?.item(id)?.secret == row.secret)
+    #expect(FingerSet.Change.none.explanation == nil)
   }
 }
