@@ -85,19 +85,8 @@ public struct SystemRoot: Sendable {
 
   /// The names in a folder, sorted; none where it cannot be read.
   func names(in path: String) -> [String] {
-    guard let found = try? open(path, flags: O_RDONLY | O_DIRECTORY) else { return [] }
-    guard let stream = fdopendir(found.release()) else { return [] }
-    defer { closedir(stream) }
-    var names: [String] = []
-    while let entry = readdir(stream) {
-      let name = withUnsafePointer(to: &entry.pointee.d_name) { field in
-        field.withMemoryRebound(to: CChar.self, capacity: MemoryLayout.size(ofValue: field.pointee)) {
-          String(cString: $0)
-        }
-      }
-      if name != "." && name != ".." { names.append(name) }
-    }
-    return names.sorted()
+    let names = try? open(path, flags: O_RDONLY | O_DIRECTORY).names()
+    return names?.sorted() ?? []
   }
 
   /// Where PAM's modules can be, for this machine's kind and others.

@@ -3,8 +3,14 @@ import Glibc
 extension Folder {
   /// The names of everything in it, in no order.
   public borrowing func names() throws(PosixError) -> [String] {
-    let listed = try FileDescriptor.open(".", at: number, flags: O_RDONLY | O_DIRECTORY)
-    let descriptor = listed.release()
+    try FileDescriptor.open(".", at: number, flags: O_RDONLY | O_DIRECTORY).names()
+  }
+}
+
+extension FileDescriptor {
+  /// The names of everything in a folder that was opened for reading, in no order. Closes it.
+  public consuming func names() throws(PosixError) -> [String] {
+    let descriptor = release()
     guard let stream = fdopendir(descriptor) else {
       let failure = PosixError("list")
       close(descriptor)

@@ -105,8 +105,17 @@ extension Vault {
     try moveToService(folder)
   }
 
-  /// Opens what needs the device key, where it could not be had when keys came, or at the start, and can now.
+  /// Whether something is left to be done when the device key service answers: ``meetDevice()``.
+  public var waitsForDevice: Bool { deviceIsMissing || waitingNote != nil }
+
+  /// Opens what needs the device key, where it could not be had when keys came, or at the start, and can now. Notes how far the
+  /// files are, where that was not noted then.
   public func meetDevice() throws(VaultError) {
+    try openMissingDevice()
+    noteAgain()
+  }
+
+  private func openMissingDevice() throws(VaultError) {
     guard deviceIsMissing, let store, !isDamaged, let folder = try? KeybagFile.folder(home: home, owner: owner) else {
       return
     }

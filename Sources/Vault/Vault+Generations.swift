@@ -13,7 +13,17 @@ extension Vault {
   /// The database's generation grows only after an answer. If it did before, an older copy that was opened while nobody
   /// answered would catch up with what is remembered of the newer one, unseen.
   func noteGenerations(_ tier: borrowing Key) {
-    noteProblem = nil
+    do throws(VaultError) { note(under: HeldKey(try wrapOfIndex(tier))) } catch { noteProblem = nil }
+  }
+
+  /// Notes it now, where nobody answered when keys came.
+  func noteAgain() {
+    if let waitingNote { note(under: waitingNote) }
+  }
+
+  /// - Parameter wrap: what the database's generation is sealed under.
+  private func note(under wrap: HeldKey) {
+    (noteProblem, waitingNote) = (nil, deviceIsMissing ? wrap : nil)
     guard !home.isEmpty, !isDamaged, share != nil, let memory = device?.memory, let keybag, let store,
       let folder = try? KeybagFile.folder(home: home, owner: owner)
     else { return }
@@ -27,11 +37,14 @@ extension Vault {
       // Said before it is forgotten; but for what was, as the session began without a password.
       tell(older, besides: comparedFiles)
       comparedFiles = []
-      try? raiseGeneration(tier)
+      try? raiseGeneration(wrap)
       present.database = generation
       guard present != remembered else { return }
       _ = try memory.note(present, of: store.vault, isBeginning: !older.isEmpty, until: deadline)
-    } catch { noteFailed(error) }
+    } catch {
+      noteFailed(error)
+      if noteProblem != nil { waitingNote = wrap }
+    }
   }
 
   /// Asks what is remembered of the vault, and has nothing noted: for keys of which nobody has seen that the keybag around
@@ -62,10 +75,9 @@ extension Vault {
       "\(DeviceKeyBackend.host.title): \(text); so it is not known whether an older copy of the vault was put back"
   }
 
-  private func raiseGeneration(_ tier: borrowing Key) throws(VaultError) {
+  private func raiseGeneration(_ wrap: HeldKey) throws(VaultError) {
     // While a change of keys is not through, the row hangs on former ones.
     guard indexEpoch == epoch, generation < .max, let index else { return }
-    let wrap = HeldKey(try wrapOfIndex(tier))
     let next = SealedIndex(index, generation: generation + 1)
     try writing { store throws(VaultError) in
       var row = try store.vaultRow()

@@ -37,6 +37,8 @@ public final class Vault {
   public var damageNoted: () -> Void = {}
   /// Why it is not known whether the files are older copies.
   var noteProblem: String?
+  /// What that is noted under when it is known; nil where nothing waits to be noted.
+  var waitingNote: HeldKey?
 
   var store: Store?
   var index: AttributeIndex?
@@ -226,7 +228,7 @@ public final class Vault {
 
   func forget() {
     (store, index, share, verification, open, chains) = (nil, nil, nil, nil, [], (nil, nil))
-    (lockedItems, heldEpochs) = ([:], [])
+    (lockedItems, heldEpochs, waitingNote) = ([:], [], nil)
   }
 
   /// The database, or why there is none.
@@ -480,7 +482,7 @@ public final class Vault {
   /// Erases tier C as well: only the device's own classes stay.
   public func seal() {
     evict()
-    (chains.session, lockedItems, heldEpochs) = (nil, [:], [])
+    (chains.session, lockedItems, heldEpochs, waitingNote) = (nil, [:], [], nil)
     accessLog.keys = []
     for collection in open { collection.seal() }
     // Where this device has no share, the index key came with tier key C, and goes with it.

@@ -33,15 +33,15 @@ extension Daemon {
     }
   }
 
-  /// Waits for a device key service that was not quick enough, and opens what needs it.
+  /// Waits for a device key service that was not quick enough, and does what needs it.
   func meetDevice() {
-    guard vault.deviceIsMissing else { return }
+    guard vault.waitsForDevice else { return }
     deviceService.ask { [weak self] in
-      guard let self, !deviceService.isSilent, vault.deviceIsMissing else { return }
+      guard let self, !deviceService.isSilent, vault.waitsForDevice else { return }
       do throws(VaultError) { try vault.meetDevice() } catch {
         return Journal.log(.error, "what needs this device's key does not open: \(error.explanation)")
       }
-      if !vault.deviceIsMissing { sessionStateChanged() }
+      sessionStateChanged()
     }
   }
 

@@ -134,7 +134,19 @@ def test_what_needs_the_service_opens_when_it_answers_again(stocked, hanging):
     hanging.answer()
     # Nobody logs in or unlocks.
     wait_until(lambda: readable(stocked) == {FREE, *BOUND}, "what needs the device", 60)
-    assert device(stocked)[0] == "host"
+    wait_until(lambda: device(stocked) == ("host", []), "the note of how far the files are", 60)
+
+
+def test_what_was_not_noted_is_noted_when_it_answers_again(stocked, hanging):
+    assert stocked.login().returncode == 0
+    stocked.lock()
+    hanging.hang("answering")
+    assert stocked.locker().returncode == 0
+    wait_until(lambda: readable(stocked) == {FREE, *BOUND}, "the unlock", 60)
+    state, problems = device(stocked)
+    assert state == "host" and "whether an older copy of the vault was put back" in problems[0]
+    hanging.answer()
+    wait_until(lambda: device(stocked) == ("host", []), "the note of how far the files are", 60)
 
 
 def test_before_a_login_it_opens_when_the_service_answers_again(stocked, hanging):
