@@ -78,6 +78,8 @@ final class VaultConnection {
       let wasAsked = try unlock(path)
       do { return try body() } catch let error as BusError where error.isLocked {
         guard wasAsked else { throw locked() }
+        // Nobody was asked then, as no answer would have done.
+        if error.message.hasPrefix(Self.waitsForFingers) { throw Failure.stillLocked("it is locked: \(error.message).") }
         throw Failure.stillLocked(
           """
           it is still locked: the question was not answered, or there was nobody to ask.
@@ -86,6 +88,9 @@ final class VaultConnection {
       }
     }
   }
+
+  /// How the vault begins to say why no finger opens an item.
+  private static let waitsForFingers = "no finger opens it: "
 
   private func locked() -> Failure {
     if let reason = lockReason() { return .locked(reason) }

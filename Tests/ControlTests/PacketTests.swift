@@ -80,7 +80,7 @@ import Testing
   @Test func whatTheLogDoesNotKnowIsNoPage() {
     let whole = ControlReply.accessLog(AccessLogPage.specimen).encoded
     // More, count, flags, action, outcome of the first line.
-    for (place, value) in [(2, 2), (3, 41), (28, 4), (29, 0), (29, 5), (30, 0), (30, 13)] {
+    for (place, value) in [(2, 2), (3, 41), (28, 4), (29, 0), (29, 5), (30, 0), (30, 14)] {
       var bytes = whole
       bytes[place] = UInt8(value)
       #expect(ControlReply(decoding: bytes) == nil, "byte \(place)")

@@ -199,6 +199,7 @@ import Testing
     scene.queue.ended(on: shown.screen, .accepted)
     try answer(false)
     #expect(scene.daemon.accepted.count == 1 && scene.ended.last == "refused")
+    #expect(scene.daemon.ends.last?.end == .fingers)
     scene.queue.cancel(refused)
 
     // Nor does one whose keys were erased meanwhile, or whose client does not wait any more.
@@ -229,7 +230,7 @@ import Testing
     scene.daemon.isLockerUp = false
     scene.queue.stateChanged()
     let launched = scene.daemon.launched.count
-    late(true)
+    late(nil)
     #expect(scene.daemon.launched.count == launched)
     try answer(true)
     #expect(scene.daemon.launched.count == launched + 1)

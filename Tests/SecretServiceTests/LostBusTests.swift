@@ -14,7 +14,7 @@ import Vault
     func openWithoutAsking(_ question: Question, lifting: Set<Int64>) {}
     func isAnswered(_ question: Question, lifting: Set<Int64>) -> Bool { false }
     func subject(of question: Question) -> PromptSubject { PromptSubject() }
-    func check(_ question: Question, then: @escaping (Bool) -> Void) { then(true) }
+    func check(_ question: Question, then: @escaping (PromptEnd?) -> Void) { then(nil) }
     func accepted(
       _ question: Question, for caller: Caller, showing subject: PromptSubject, answer: AnyObject?
     ) -> Bool { true }
