@@ -267,6 +267,7 @@ def test_nobody_is_asked_for_what_no_finger_opens(opened, fprintd, peer):
     person = Person(opened, "secret-tool", "store", "--label=Bank", *words)
     person.expect("Password: ").type("the secret")
     person.expect("Choose a passphrase").type("open sesame").expect("again").type("open sesame").output()
+    assert person.status == 0
     asks_for_a_password(opened)
     fprintd.set(OTHERS[0])
     person = Person(opened, "secret-tool", "lookup", "k", "v")
