@@ -48,13 +48,18 @@ class Latchkeyd(Service):
         # As a desktop tells to the bus when it starts.
         self.session.run("dbus-update-activation-environment", "DISPLAY=:4711", check=True)
         self.session.restart()
-        assert self.session.login().returncode == 0, self.session.log()
+        self.unlock_all()
         login = f"pamtester login {self.session.user} authenticate open_session"
         self.unlock = f"{login} <{self.session.root}/password"
 
     def unlock_all(self):
         """Unlocks what the tests before locked."""
-        assert self.session.login().returncode == 0
+        # A login gives up on the vault after 3 seconds, which can be too few on a busy machine.
+        for _ in range(10):
+            assert self.session.login().returncode == 0, self.session.log()
+            if self.session.status()["state"] == "unlocked":
+                return
+        raise AssertionError(f"the vault does not open: {self.session.log()}")
 
     def close(self):
         self.session.close()
@@ -95,7 +100,7 @@ def outcomes(pattern, output, passed):
     """The tests' outcomes by name, from lines that the pattern finds (`name`, `how`); `passed` says which `how` is what."""
     found = {}
     for match in re.finditer(pattern, output, re.MULTILINE):
-        name = match["name"]
-        assert name not in found, f"two tests are named {name}"
-        found[name] = passed[match["how"]]
+        # A test that ran has a second line where its cleaning up fails.
+        if found.get(match["name"]) != "failed":
+            found[match["name"]] = passed[match["how"]]
     return found
