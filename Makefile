@@ -35,7 +35,7 @@ TEST_PACKAGES  := dbus dbus-user-session libpam-systemd systemd-container libsec
   seahorse at-spi2-core gir1.2-atspi-2.0 libatk-adaptor gcr pinentry-curses pinentry-gtk2 pinentry-qt tmux swtpm libtss2-tcti-swtpm0 \
   fprintd libpam-fprintd i3lock xss-lock xauth sway swaylock swayidle wtype mate-screensaver xsecurelock vlock libwww-perl \
   xscreensaver-data qemu-system-x86 mmdebstrap e2fsprogs python3-pip python3-jaraco.functools python3-jaraco.context meson \
-  ninja-build gettext
+  ninja-build gettext libfuse3-dev fuse3 btrfs-progs
 # For the suites that `make test` leaves out: compilers, and gnome-keyring as the control.
 SUITES_PACKAGES := gnome-keyring gir1.2-gcr-3 golang-go golang-github-docker-docker-credential-helpers-dev cargo rustc \
   librust-secret-service-dev
@@ -45,7 +45,7 @@ PACKAGES       := $(BUILD_PACKAGES) $(TEST_PACKAGES)
 PROGRAMS := latchkeyd latchkey-derive latchkey-prompt latchkey-deviced latchkey
 # Tests with parts of their own run three at a time; a booted system mostly waits, and five of them do. Programs have time limits to keep: beside
 # them is the fuzzing alone, which gives way.
-SUITES   := Tests/PAMModule Tests/Integration Tests/Suites
+SUITES   := Tests/PAMModule Tests/Integration Tests/Suites Tests/PowerCuts
 JOBS     ?= 3
 MACHINES ?= 5
 
@@ -53,6 +53,8 @@ MACHINES ?= 5
 FUZZ_SECONDS ?= 600
 # How often `make kills` kills the daemon. LATCHKEY_SEED chooses when, and what the clients do.
 KILLS ?= 500
+# At how many power cuts `make machine` looks, for each file system.
+CUTS ?= 1250
 
 .PHONY: help deps build install uninstall run test machine bench suites table fuzz fuzz-build kills beside docs lint clean
 .DEFAULT_GOAL := help
@@ -159,6 +161,7 @@ test: deps build ## unit tests, then the PAM module, whole programs, and a boote
 
 machine: deps build ## a whole machine under QEMU (as root): what is left in its memory, what a power cut leaves
 	$(PYTEST) -s Tests/Machine
+	LATCHKEY_CUTS=$(CUTS) $(PYTEST) -s Tests/PowerCuts
 
 # On a machine that does nothing else. The vaults are on the file system of /var/tmp; BENCHFLAGS=--below=DIR names another.
 bench: build ## latchkeyd beside gnome-keyring: a table of ratios; below 15 minutes

@@ -1,0 +1,204 @@
+"""What is left of a vault after a power cut, held against what its client was told."""
+
+import contextlib
+import dataclasses
+import functools
+import os
+import pathlib
+import shutil
+import tempfile
+
+import vaultreader
+from archive import PASSPHRASE
+from backupreader import Backup
+from loggeddisk import mounted
+from peer import Peer
+from session import Session, wait_until
+from vaultreader import Keybag, ServiceKey, Unreadable, Vault
+from workload import ASKS, Service
+
+# The reader's own Argon2id costs more than everything else in it. The same password is tried on the same keybag in every state.
+vaultreader.argon2id = functools.lru_cache(maxsize=None)(vaultreader.argon2id)
+
+
+class Broken(Exception):
+    """The vault is not what its client was told."""
+
+
+@dataclasses.dataclass
+class Aftermath:
+    """The files that survived, in `folder`, and what the client knew."""
+
+    folder: pathlib.Path
+    # What the vault held after the last step that was acknowledged, and after the one that had begun.
+    told: dict
+    asked: dict
+    doing: str
+    partly: bool
+    uid: int
+
+    @staticmethod
+    def of(state, kind, folder, uid):
+        """Takes over what is needed from a disk, and lets go of it."""
+        done = [mark for mark in state.marks if mark["stage"] == "done"]
+        begun = state.marks[-1]
+        told = done[-1]["holds"] if done else {"vault": False, "items": {}, "opening": [], "backup": None}
+        with mounted(state.image, kind) as place:
+            homes = [*place.glob("latchkey-*/home")]
+            for home in homes:
+                if (home / ".local/share/latchkey").is_dir():
+                    shutil.copytree(home / ".local/share/latchkey", folder / "latchkey")
+                if (home / "b").exists():
+                    shutil.copy(home / "b", folder / "b")
+            if (place / "device").is_dir():
+                shutil.copytree(place / "device", folder / "device")
+        return Aftermath(folder, told, begun["holds"], begun["doing"], begun["partly"], uid)
+
+    @property
+    def vault(self):
+        return self.folder / "latchkey"
+
+    # What must hold
+
+    def check(self):
+        """Raises Broken, or Unreadable where the files are not even a vault's. The items, or None without a vault."""
+        self._check_backup()
+        if not (self.vault / "keybag").exists():
+            self._require(not self.told["vault"], "the vault is gone")
+            return None
+        content = (self.vault / "keybag").read_bytes()
+        opening = self.told["opening"] or self.asked["opening"]
+        for password in set(self.told["opening"]) & set(self.asked["opening"]):
+            Keybag(content, password)
+        keybag = next(filter(None, (self._opened(content, password) for password in opening + self.asked["opening"])), None)
+        self._require(keybag is not None, "no password opens the keybag")
+        if not (self.vault / "vault.db").exists():
+            self._require(not self.told["vault"] and keybag.generation == 1, "the database is gone")
+            return None
+        items = self._items(keybag)
+        self._check_items(items)
+        return items
+
+    @staticmethod
+    def _require(condition, problem):
+        if not condition:
+            raise Broken(problem)
+
+    @staticmethod
+    def _opened(content, password):
+        try:
+            return Keybag(content, password)
+        except Unreadable as error:
+            if "opens no protector" in str(error):
+                return None
+            raise
+
+    def _check_backup(self):
+        if self.told["backup"] is None or self.asked["backup"] != self.told["backup"]:
+            return
+        backup = Backup((self.folder / "b").read_bytes(), PASSPHRASE)
+        # What only this device can read has no label to others.
+        labels = [item.label for item in backup.items]
+        self._require(
+            len(labels) == len(self.told["backup"]) and {*labels} - {None} <= {*self.told["backup"]},
+            f"the backup has {labels} of {self.told['backup']}")  # fmt: skip
+
+    def _items(self, keybag):
+        """The secrets that can be read, by label."""
+        devices = [None]
+        if (self.folder / "device/users" / str(self.uid)).exists():
+            # While the device key moves both may be there, and either will do.
+            devices.append(ServiceKey(self.folder / "device", self.uid))
+        return max((self._read(keybag, device) for device in devices), key=len)
+
+    def _read(self, keybag, device):
+        arguments = {
+            "machine": vaultreader.machine_identity(vaultreader.APPLICATION), "keybag": keybag, "device": device
+        }  # fmt: skip
+        try:
+            vault = Vault(self.vault, None, **arguments)
+        except Unreadable:
+            if not self.partly:
+                raise
+            vault = Vault(self.vault, None, erased=True, **arguments)
+        if self.told.get("cleared"):
+            self._require(vault.log[0].outcome == "cleared", "what was removed from the log is back")
+        return {item.label: (item.accessibility, item.secret.decode()) for item in vault.items.values() if item.secret}
+
+    def _check_items(self, found):
+        before, after = ({name: tuple(item) for name, item in side["items"].items()} for side in (self.told, self.asked))
+        if self.partly:
+            for name in {*before, *after, *found}:
+                self._require(found.get(name) in (before.get(name), after.get(name)), f"{name} is neither")
+        else:
+            self._require(found in (before, after), f"it holds {self._shown(found)}, told {self._shown(before)}, asked"
+                          f" {self._shown(after)}")  # fmt: skip
+
+    @staticmethod
+    def _shown(items):
+        return {name: (kind, secret[:8]) for name, (kind, secret) in sorted(items.items())}
+
+
+@contextlib.contextmanager
+def after(state, kind, uid):
+    """What is left in one state of the disk; gone afterwards."""
+    with tempfile.TemporaryDirectory(dir=state.image.parent) as folder:
+        yield Aftermath.of(state, kind, pathlib.Path(folder), uid)
+
+
+class NextStart:
+    """A session that starts with what a power cut left."""
+
+    def __init__(self, stage):
+        self.session = Session(stage)
+        self.service = Service(program=stage / "usr/libexec/latchkey-deviced", path=self.session.root / "device.sock")
+
+    def close(self):
+        self.service.close()
+        self.session.close()
+
+    def check(self, aftermath, items):
+        """The person logs in: the vault is unlocked, nothing is wrong with it, and it has the `items`. None: it is new."""
+        self.session.stop_daemon()
+        self.service.stop()
+        self._replace(self.session.vault, aftermath.vault, self.session.uid, self.session.gid)
+        self._replace(self.service.state, aftermath.folder / "device", 0, 0)
+        if self.service.state.is_dir():
+            self.service.start()
+        self.session.start_daemon()
+        opening = {*aftermath.told["opening"]} & {*aftermath.asked["opening"]} or aftermath.asked["opening"]
+        self._log_in(sorted(opening))
+        status = self.session.status()
+        assert status["state"] == "unlocked" and status["problems"] == [], status
+        peer = Peer(self.session)
+        try:
+            found = sum(peer.search({"power": "cut"}), [])
+            secrets = sorted(peer.read(path).decode() for path in found)
+        finally:
+            peer.close()
+        # Where nobody was told that it is done, the daemon does the rest: what no key opens any more goes.
+        if not aftermath.partly:
+            items = items or {}
+            assert secrets == sorted(secret for name, (_, secret) in items.items() if name != ASKS)
+            assert status["items"] == len(items), status
+
+    @staticmethod
+    def _replace(folder, by, uid, gid):
+        shutil.rmtree(folder, ignore_errors=True)
+        if by.is_dir():
+            shutil.copytree(by, folder)
+            for path in (folder, *folder.rglob("*")):
+                os.chown(path, uid, gid)
+
+    def _log_in(self, passwords):
+        """With the password that opens it, or a new one where there is no vault. A busy machine may need a second login."""
+
+        def is_unlocked():
+            for password in passwords:
+                self.session.set_password(password)
+                self.session.login()
+                if self.session.status()["state"] == "unlocked":
+                    return True
+            return False
+
+        wait_until(is_unlocked, "the unlocked vault", 60)

@@ -1,0 +1,68 @@
+"""The power is cut while a vault is written: whatever was acknowledged is there, and nothing is half done.
+
+LATCHKEY_CUTS: how many states of the disk are looked at for each file system; `make machine` looks at 1,250. LATCHKEY_SEED: what a
+failure told, for the same again.
+"""
+
+import contextlib
+import os
+import random
+import tempfile
+
+import pytest
+from aftermath import Broken, NextStart, after
+from loggeddisk import LoggedDisk
+from workload import Workload
+
+pytestmark = pytest.mark.skipif(os.getuid() != 0, reason="only root mounts file systems")
+CUTS = int(os.environ.get("LATCHKEY_CUTS", "60"))
+SEED = os.environ.get("LATCHKEY_SEED") or str(random.SystemRandom().getrandbits(32))
+# Of so many states one is given to the programs themselves, which take seconds.
+STARTS = 20
+
+
+@contextlib.contextmanager
+def logged(kind, stage, rounds, **faults):
+    """What was logged of a workload, and the user whose vault it was."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        disk = LoggedDisk(kind, folder)
+        try:
+            workload = Workload(disk, stage, SEED, **faults)
+            try:
+                workload.run(rounds)
+            except Exception as error:
+                error.add_note(f"LATCHKEY_SEED={SEED}: {workload.history[-20:]}")
+                raise
+            finally:
+                workload.close()
+        finally:
+            disk.close()
+        yield disk.log(), workload.session.uid
+
+
+@pytest.mark.parametrize("kind", ["ext4", "btrfs"])
+def test_power_cuts(stage, kind, capsys):
+    started = 0
+    with logged(kind, stage, 6) as (log, uid), contextlib.closing(NextStart(stage)) as next_start:
+        for number, state in enumerate(log.states(CUTS, SEED)):
+            try:
+                with after(state, kind, uid) as aftermath:
+                    items = aftermath.check()
+                    if number % STARTS == STARTS // 2:
+                        next_start.check(aftermath, items)
+                        started += 1
+            except Exception as error:
+                error.add_note(f"LATCHKEY_SEED={SEED} LATCHKEY_CUTS={CUTS}: state {number}, {state.description}")
+                error.add_note(f"the last marks: {[(mark['stage'], mark['doing']) for mark in state.marks[-3:]]}")
+                raise
+        with capsys.disabled():
+            print(
+                f"\n{kind}: {CUTS} power cuts in {log.count('write')} writes and {log.count('flush')} flushes, {started} of them"
+                f" with a login afterwards, seed {SEED}")  # fmt: skip
+
+
+def test_a_missing_flush_is_found(stage):
+    with logged("ext4", stage, 1, no_flush="vault.db-wal") as (log, uid), pytest.raises(Broken, match="it holds"):
+        for state in log.states(300, SEED):
+            with after(state, "ext4", uid) as aftermath:
+                aftermath.check()

@@ -1,0 +1,206 @@
+"""What is done to a vault while the disk logs: each step says in the log what it is about to do, and what it was told.
+
+A step's mark has what the vault holds afterwards, so that whoever reads the log needs no rules of its own. One client does one
+step after the other: a vault after a power cut is as after the last step that was acknowledged or, where a later one had
+begun, as after that one.
+"""
+
+import copy
+import pathlib
+import random
+import subprocess
+import sys
+
+from archive import PASSPHRASE
+from clients import CLASS, CLASSES
+from peer import ITEM, Peer
+from session import Session, wait_until
+from test_access import PRESENCE, REQUIRE
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "Programs"))
+from deviced import Service  # noqa: E402
+
+NAMES = [f"item {number}" for number in range(6)]
+AKPU = "when-passcode-set-this-device-only"
+# An item that somebody has to be asked about before it is read.
+ASKS = "asks first"
+
+
+class Workload:
+    """A session on the disk, and what its vault holds."""
+
+    def __init__(self, disk, stage, seed, no_flush=None):
+        """`no_flush`: how the name of a file ends that the daemon never flushes, to see that the tests find it."""
+        self.disk, self.chance = disk, random.Random(seed)
+        self.holds = {"vault": False, "items": {}, "opening": [], "backup": None, "service": False, "cleared": False}
+        self._mark("begun", "nothing", self.holds)
+        self._mark("done", "nothing", self.holds)
+        self.session = Session(stage, below=disk.place)
+        self.service = Service(program=stage / "usr/libexec/latchkey-deviced", path=self.session.root / "device.sock")
+        self.service.state = disk.place / "device"
+        self.service.state.mkdir(0o700)
+        self.peer = None
+        self.history = []
+        if no_flush:
+            self._leave_out_flushes(no_flush)
+
+    def _leave_out_flushes(self, name):
+        library = self.session.root / "noflush.so"
+        source = pathlib.Path(__file__).with_name("noflush.c")
+        subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", library, source, "-ldl"], check=True)
+        library.chmod(0o755)
+        bus = ["org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus", "UpdateActivationEnvironment"]
+        variables = ["LD_PRELOAD", str(library), "LATCHKEY_NO_FLUSH", name]
+        self.session.run("busctl", "--user", "call", *bus, "a{ss}", "2", *variables, check=True)
+        self.session.restart()
+
+    def close(self):
+        if self.peer:
+            self.peer.close()
+        self.service.close()
+        self.session.close()
+
+    def _mark(self, stage, doing, holds, partly=False):
+        self.disk.mark({"stage": stage, "doing": doing, "holds": holds, "partly": partly})
+
+    def _step(self, doing, act, partly=False, **changes):
+        """`partly`: whether half of it may have been done when it was not acknowledged."""
+        after = copy.deepcopy(self.holds) | changes
+        self._mark("begun", doing, after, partly)
+        self.history.append(doing)
+        act()
+        self.holds = after
+        self._mark("done", doing, after)
+
+    def _items(self, **changes):
+        return {name: item for name, item in (self.holds["items"] | changes).items() if item}
+
+    # Steps
+
+    def run(self, rounds):
+        between = [
+            self.rotate, self.change_password, self.back_up_and_restore, self.move_device_key, self.store_locked,
+            self.clear_log,
+        ]  # fmt: skip
+        self.create()
+        for number in range(rounds):
+            for _ in range(12):
+                self.change_an_item()
+            between[number % len(between)]()
+        self.erase_device_secret()
+
+    def create(self):
+        self._step("create the vault", self._login, vault=True, opening=[self.session.password])
+        self.peer = Peer(self.session)
+
+    def _login(self):
+        def is_unlocked():
+            done = self.session.login()
+            assert done.returncode == 0, done.stderr
+            return self.session.status()["state"] == "unlocked"
+
+        # On a busy machine a login may be over before its keys are there.
+        wait_until(is_unlocked, "the unlocked vault", 60)
+
+    @staticmethod
+    def _attributes(name, kind):
+        return {"power": "cut", "name": name, CLASS: kind}
+
+    def _path(self, name):
+        unlocked, locked = self.peer.search({"power": "cut", "name": name})
+        return (unlocked + locked)[0]
+
+    def change_an_item(self):
+        name, kind = self.chance.choice(NAMES), self.chance.choice(CLASSES)
+        secret = self.chance.randbytes(self.chance.choice((8, 300, 5000))).hex()
+        present = self.holds["items"].get(name)
+        doing = self.chance.choice(("store", "write", "delete", "move")) if present else "store"
+        if doing == "store":
+            act = lambda: self.peer.create(secret, self._attributes(name, kind), label=name)  # noqa: E731
+            after = (kind, secret)
+        elif doing == "write":
+            act, after = lambda: self.peer.write(self._path(name), secret), (present[0], secret)
+        elif doing == "delete":
+            act, after = lambda: self.peer.call(self._path(name), ITEM, "Delete"), None
+        else:
+            attributes = self._attributes(name, kind)
+            act = lambda: self.peer.set(self._path(name), ITEM, "Attributes", "a{ss}", attributes)  # noqa: E731
+            after = (kind, present[1])
+        self._step(f"{doing} {name}", act, items=self._items(**{name: after}))
+
+    def rotate(self):
+        answer = self.session.password + "\n"
+        self._step("rotate", lambda: self.session.run("latchkey", "rotate", "--stdin", input=answer, check=True))
+
+    def change_password(self):
+        old, new = self.session.password, f"password {self.chance.getrandbits(32)}"
+
+        def change():
+            assert self.session.change_token(old, new).returncode == 0
+
+        # Both open the vault until a login shows which of them the system took.
+        self._step("change the password", change, opening=[old, new])
+        self.session.set_password(new)
+        self.session.lock()
+        self._step("log in with the new password", self._login, opening=[new])
+
+    def back_up_and_restore(self):
+        def command(*words):
+            return lambda: self.session.run("latchkey", *words, input=PASSPHRASE + "\n", check=True)
+
+        # What depends on a password of the login's is in no backup.
+        kept = {name: item for name, item in self.holds["items"].items() if item[0] != AKPU}
+        self._step("back up", command("backup", "--passphrase-stdin", "--force", "b"), backup=sorted(kept))
+        for name in sorted(kept)[:3]:
+            self._step(
+                f"delete {name}",
+                lambda name=name: self.peer.call(self._path(name), ITEM, "Delete"),
+                items=self._items(**{name: None}))  # fmt: skip
+        self._step("restore", command("restore", "--passphrase-stdin", "b"), items=self._items(**kept), partly=True)
+
+    def move_device_key(self):
+        if self.holds["service"]:
+            return self.rotate()
+
+        def move():
+            self.service.start()
+            self.session.lock()
+            self._login()
+            wait_until(lambda: not (self.session.vault / "device.key").exists(), "the end of the file", 60)
+
+        self._step("move the device key to the service", move, service=True)
+
+    def store_locked(self):
+        self.session.lock()
+        secret = self.chance.randbytes(20).hex()
+        name, kind = "stored while locked", "when-unlocked"
+        stored = self._items(**{name: None})
+        if name in self.holds["items"]:
+            # What cannot be read is not replaced.
+            self._login()
+            self._step(f"delete {name}", lambda: self.peer.call(self._path(name), ITEM, "Delete"), items=stored)
+            self.session.lock()
+        self._step(
+            "store while locked",
+            lambda: self.peer.create(secret, self._attributes(name, kind), label=name),
+            items=stored | {name: (kind, secret)})  # fmt: skip
+        self._login()
+
+    def clear_log(self):
+        name, secret = ASKS, self.chance.randbytes(20).hex()
+        self._step(
+            f"store {name}",
+            lambda: self.session.store(secret, "name", name, REQUIRE, PRESENCE, label=name),
+            items=self._items(**{name: ("when-unlocked", secret)}))  # fmt: skip
+        # Nobody can be asked, and the log says so.
+        assert self.session.lookup("name", name) is None
+        self._step("clear the log", lambda: self.session.run("latchkey", "log", "--clear", check=True), cleared=True)
+
+    def erase_device_secret(self):
+        left = {name: item for name, item in self.holds["items"].items() if item[0] != AKPU}
+
+        def erase():
+            self.session.run("latchkey", "device", "erase", "--yes", check=True)
+
+        # What the items depend on goes first, and they with it or at the next unlock.
+        self._step("destroy the items that depend on the password", erase, items=left, partly=True)
