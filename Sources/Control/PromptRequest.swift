@@ -20,6 +20,8 @@ public struct PromptRequest: Equatable, Sendable {
     case itemAccess = 6
     /// The login password, by `latchkey-unlock`, with which a vault is created: there is none yet.
     case newVault = 7
+    /// Nothing: a person wanted the first collection's password changed, and is told how that is done.
+    case loginAdvice = 8
 
     /// Whether what modules say counts only once the person saw what it is about: a finger on the reader may have been for
     /// something else.

@@ -76,6 +76,11 @@ public final class PromptConversation: Conversation {
     return answer(to: wording.confirmation(note)) != nil
   }
 
+  /// Tells the person what they are to read.
+  ///
+  /// - Returns: whether they said that they did; else ``end`` says why not.
+  public func advise() -> Bool { answer(to: wording.advice()) != nil }
+
   private func ask(_ text: String, isVisible: Bool, _ body: (borrowing SecureBytes) -> Void) {
     guard end == nil else { return }
     var question = wording.question(text, isVisible: isVisible, warning: notes.joined(separator: " "))

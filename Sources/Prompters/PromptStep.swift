@@ -24,6 +24,7 @@ public struct PromptStep: Equatable, Sendable {
   /// What a prompt consists of.
   public static func steps(of request: PromptRequest) -> [PromptStep] {
     switch request.purpose {
+    case .loginAdvice: return []
     case .login, .newVault: return [PromptStep(services: [.unlock])]
     case .collection, .newPassphrase: return [PromptStep(services: [.collection])]
     case .newItemPassphrase: return [PromptStep(services: [.item])]

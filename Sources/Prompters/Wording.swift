@@ -23,7 +23,7 @@ public struct Wording: Sendable {
     purpose = request.purpose
     self.service = service
     let label = PlainText.name(request.label)
-    let kind = service == .collection ? "collection" : "item"
+    let kind = service == .collection || request.purpose == .loginAdvice ? "collection" : "item"
     subject = label.isEmpty ? "the \(kind)" : "the \(kind) \"\(label)\""
     let caller = PlainText.name(request.caller)
     if let mark {
@@ -43,6 +43,7 @@ public struct Wording: Sendable {
     case .item: wish = "to read or change \(subject)\(Wording.again(request.reuse))"
     case .itemAccess: wish = "\(subject) \(PlainText.sentence(request.change)) from now on"
     case .newItemPassphrase: wish = "\(subject) to have a passphrase"
+    case .loginAdvice: wish = "\(subject) to have another password"
     case .login, .collection, .newPassphrase, .newVault: wish = "access to your secrets"
     }
     let brings = request.hasPassphrase ? " It has the passphrase already." : ""
@@ -126,6 +127,17 @@ public struct Wording: Sendable {
   /// What a PAM module says, shown by itself.
   func notice(_ text: String) -> Question {
     Question(title: isNew ? "New passphrase" : "Unlock Latchkey", message: text, detail: detail, label: "", button: "")
+  }
+
+  /// What the person is told who wants the password of the first collection changed.
+  public func advice() -> Question {
+    var question = Question(
+      title: "Change password",
+      message: "Your login password opens \(subject). Change your login password, and the collection follows",
+      detail: "\(detail) To do so, use your desktop's settings (Users), or type 'passwd' in a terminal.", label: "",
+      button: "Close")
+    question.isConfirmation = true
+    return question
   }
 
   /// What the person is to agree to where nothing is to be typed; `text` is what a PAM module says.

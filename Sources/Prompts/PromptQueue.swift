@@ -275,7 +275,7 @@ public final class PromptQueue {
     let ended = prompts.filter { prompt in
       switch prompt.question {
       case .item(let id, _), .itemAccess(let id, _, _): isLocked(id)
-      case .login, .collection, .newPassphrase, .newItemPassphrase, .newBackup, .backup: false
+      case .login, .loginAdvice, .collection, .newPassphrase, .newItemPassphrase, .newBackup, .backup: false
       }
     }
     for prompt in ended { remove(prompt, .locked) }
@@ -308,6 +308,7 @@ public final class PromptQueue {
     let purpose: PromptRequest.Purpose =
       switch prompt.question {
       case .login: subject.createsVault ? .newVault : .login
+      case .loginAdvice: .loginAdvice
       // Of a backup it is shown by whoever asks, who knows what it is about.
       case .collection, .backup: .collection
       case .newPassphrase, .newBackup: .newPassphrase

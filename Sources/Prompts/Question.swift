@@ -2,6 +2,8 @@
 public enum Question: Hashable, Sendable {
   /// The login password.
   case login
+  /// Nothing: this client wants the first collection's password changed, and the person is told how that is done.
+  case loginAdvice(client: String)
   /// The passphrase of the collection of this number.
   case collection(Int64)
   /// A new passphrase for the collection of this number.
@@ -29,7 +31,7 @@ public enum Question: Hashable, Sendable {
     switch self {
     case .collection(let id): .collection(id)
     case .item(let id, _), .itemAccess(let id, _, _): .item(id)
-    case .login, .newPassphrase, .newItemPassphrase, .newBackup, .backup: nil
+    case .login, .loginAdvice, .newPassphrase, .newItemPassphrase, .newBackup, .backup: nil
     }
   }
 }

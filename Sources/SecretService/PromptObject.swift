@@ -16,6 +16,8 @@ final class Prompt {
     case change(AccessChange)
     /// A collection, before there is a vault.
     case create(WaitingCollection)
+    /// Another passphrase for the collection of this number.
+    case password(Int64)
   }
 
   /// How far it is.
@@ -45,7 +47,7 @@ final class Prompt {
   var collection: Int64? {
     let place: CollectionPlace
     switch purpose {
-    case .unlock, .create: return nil
+    case .unlock, .create, .password: return nil
     case .store(let item): place = item.new.collection
     case .change(let change): place = change.item.collection
     }
@@ -54,7 +56,7 @@ final class Prompt {
   /// Whether something waits in it that no lock may outlast.
   var endsAtLock: Bool {
     switch purpose {
-    case .unlock, .create: false
+    case .unlock, .create, .password: false
     case .store, .change: true
     }
   }
@@ -205,6 +207,10 @@ extension SecretService {
     case .create(let collection):
       let next = make(collection)
       return ask(next, prompt, for: caller, otherwise: collection.made == nil)
+    case .password(let id):
+      if hasChangedPassword(of: id, prompt) { return complete(prompt, dismissed: false) }
+      let next = question(toChangePasswordOf: id, for: prompt)
+      return ask(next?.question, prompt, for: caller, lifting: next?.lifting ?? [], otherwise: true)
     case .store(let item):
       return ask(item.stored == nil ? item.question : nil, prompt, for: caller, otherwise: item.stored == nil)
     case .change(let change):
@@ -307,13 +313,22 @@ extension SecretService {
           try inner.appendObjectPaths(dismissed ? [] : open)
         }
       }
+    case .password(let id):
+      let isDone = hasChangedPassword(of: id, prompt)
+      tellOutcome(of: prompt, isDone: isDone)
+      try? bus.emitSignal(
+        path: prompt.path, interface: Self.promptName, member: "Completed", to: prompt.owner
+      ) { (out: inout MessageWriter) throws(BusError) in
+        try out.appendBool(!isDone)
+        try out.appendVariant("s") { (inner: inout MessageWriter) throws(BusError) in try inner.appendString("") }
+      }
     case .store, .change, .create:
       let path: String? =
         switch prompt.purpose {
         case .create(let collection): collection.made?.path
         case .store(let item): item.stored?.path
         case .change(let change): change.isDone ? change.item.path : nil
-        case .unlock: nil
+        case .unlock, .password: nil
         }
       tellOutcome(of: prompt, isDone: path != nil)
       try? bus.emitSignal(

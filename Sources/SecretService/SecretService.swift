@@ -90,6 +90,7 @@ public final class SecretService {
       try bus.export(service, below: ObjectPath.root) { $0 == ObjectPath.root },
       try bus.export(clientInterface, below: ObjectPath.root) { $0 == ObjectPath.root },
       try bus.export(keychainInterface, below: ObjectPath.root) { $0 == ObjectPath.root },
+      try bus.export(passwordInterface, below: ObjectPath.root) { $0 == ObjectPath.root },
       try bus.export(sessionInterface, below: ObjectPath.sessions) { [unowned self] in sessions[$0] != nil },
       try bus.export(promptInterface, below: ObjectPath.prompts) { [unowned self] in prompts[$0] != nil },
       try bus.export(toldPromptInterface, below: ObjectPath.prompts) { [unowned self] in prompts[$0] != nil },
@@ -332,7 +333,7 @@ public final class SecretService {
     case .change(let change):
       let vault = holder(change.item.collection).vault
       return (try? vault.info(ofItem: change.item.id))?.metadata?.label
-    case .unlock, .create: return nil
+    case .unlock, .create, .password: return nil
     }
   }
 
@@ -370,7 +371,7 @@ public final class SecretService {
     case .change(let change):
       guard !change.isDone else { return }
       try apply(change, passphrase: passphrase)
-    case .unlock, .create: return
+    case .unlock, .create, .password: return
     }
   }
 
@@ -389,7 +390,7 @@ public final class SecretService {
     switch waiting(question)?.purpose {
     case .store(let item): item.new.fingers
     case .change(let change): change.fingers
-    case .unlock, .create, nil: nil
+    case .unlock, .create, .password, nil: nil
     }
   }
 
@@ -404,7 +405,7 @@ public final class SecretService {
     case .store(let item): return item.question == question ? prompt : nil
     case .change(let change):
       return change.question == question || change.passphraseQuestion == question ? prompt : nil
-    case .unlock, .create: return nil
+    case .unlock, .create, .password: return nil
     }
   }
 

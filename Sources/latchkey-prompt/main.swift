@@ -20,6 +20,10 @@ private func authenticate(
   _ request: PromptRequest, _ given: GivenPassphrase?, _ options: Options, _ prompter: PrompterChoice,
   _ patience: Patience
 ) -> PromptOutcome {
+  if request.purpose == .loginAdvice {
+    let conversation = PromptConversation(prompter: prompter, wording: Wording(request, at: .unlock))
+    return conversation.advise() ? .accepted : conversation.end == .dismissed ? .dismissed : .unavailable
+  }
   let steps = PromptStep.steps(of: request)
   // Nothing to ask is nothing that anybody agreed to.
   guard !steps.isEmpty else { return .unavailable }

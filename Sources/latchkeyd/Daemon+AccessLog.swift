@@ -49,7 +49,7 @@ extension Daemon {
       var event = AccessEvent(.store, outcome, collection: UInt64(clamping: item.collection), caller: caller.name)
       if vault.mayLogLabels(of: item.accessibility ?? .whenUnlocked, in: item.collection) { event.label = item.label }
       return event
-    case .login, .collection, .newPassphrase, .newBackup, .backup: return nil
+    case .login, .loginAdvice, .collection, .newPassphrase, .newBackup, .backup: return nil
     }
   }
 

@@ -26,7 +26,7 @@ extension Daemon: PromptQueueDelegate {
       guard (try? vault.readability(ofItem: id)) == .guarded else { return true }
       return presence?.service?.isGranted(id, for: client) ?? false
     case .itemAccess, .newItemPassphrase: return presence?.service?.subject(ofWaiting: question) == nil
-    case .newPassphrase, .newBackup, .backup: return false
+    case .newPassphrase, .newBackup, .backup, .loginAdvice: return false
     }
   }
 
@@ -37,6 +37,7 @@ extension Daemon: PromptQueueDelegate {
     case .itemAccess(let id, _, _): itemSubject(id, change: presence?.service?.change(for: question) ?? "")
     case .newItemPassphrase: PromptSubject(label: presence?.service?.subject(ofWaiting: question) ?? "")
     case .login: PromptSubject(createsVault: vault.isMissing)
+    case .loginAdvice: PromptSubject(label: (try? vault.info(of: Vault.firstCollection).label) ?? "")
     case .newBackup, .backup: PromptSubject()
     }
   }
@@ -66,7 +67,7 @@ extension Daemon: PromptQueueDelegate {
         return false
       }
       return true
-    case .login, .collection, .newPassphrase, .newBackup, .backup: return true
+    case .login, .loginAdvice, .collection, .newPassphrase, .newBackup, .backup: return true
     }
   }
 
@@ -114,7 +115,7 @@ extension Daemon {
     guard !isLockerUp else { throw Refusal(reason: "the screen is locked: unlock it first") }
     let state = try Refusal.vault { () throws(VaultError) in try vault.state(of: id) }
     switch purpose {
-    case .login, .newVault: throw Refusal(reason: "the login password is no collection's")
+    case .login, .newVault, .loginAdvice: throw Refusal(reason: "the login password is no collection's")
     case .item, .itemAccess, .newItemPassphrase: throw Refusal(reason: "an item is no collection")
     case .collection:
       guard state == .closed else {
@@ -140,7 +141,7 @@ extension Daemon {
         try Refusal.vault { () throws(VaultError) in try vault.passphraseDerivation(ofItem: id) }
       case .newPassphrase, .newBackup, .newItemPassphrase: prompts.newDerivation(ofPrompt: number)
       case .backup: archive?.derivation(prompt: number)
-      case .login, nil: nil
+      case .login, .loginAdvice, nil: nil
       }
     guard let derivation else { throw Refusal(reason: "no prompt of that number asks for a passphrase") }
     return derivation
@@ -176,7 +177,7 @@ extension Daemon {
         prompts.keep(ChosenPassphrase(NewItemPassphrase(derivation, key: key)), prompt: number)
         return .live
       case .newBackup, .backup: return startArchive(prompt: number, key)
-      case .login, nil: return .refused("no prompt of that number asks for a passphrase")
+      case .login, .loginAdvice, nil: return .refused("no prompt of that number asks for a passphrase")
       }
     } catch {
       return error == .isLocked ? .refused(error.explanation) : .unusable(error.explanation)

@@ -28,6 +28,7 @@ EMITS = STANDARD + "Property.EmitsChangedSignal"
 VAULT_PATH, VAULT = "/org/latchkey/vault", "org.latchkey.Vault"
 ITEM_ACCESS, CLIENT, KEYCHAIN = "org.latchkey.Item", "org.latchkey.Service", "org.latchkey.Keychain"
 TOLD_PROMPT = "org.latchkey.Prompt"
+PASSWORD = "org.gnome.keyring.InternalUnsupportedGuiltRiddenInterface"
 # Of a file each, under that name in the repository and where it is installed.
 FILES = {"Secrets": "org.freedesktop.Secrets"} | {name: "org.latchkey." + name for name in ("Vault", "Item", "Keychain", "Prompt")}
 # Of the D-Bus specification.
@@ -47,6 +48,7 @@ PLACES = [
     "item's access",
     "client",
     "keychain",
+    "password",
     "item",
     "item by alias",
     "session",
@@ -118,6 +120,7 @@ def place(locked_peer, request):
         "item's access": lambda: (item, ITEM_ACCESS),
         "client": lambda: (ROOT, CLIENT),
         "keychain": lambda: (ROOT, KEYCHAIN),
+        "password": lambda: (ROOT, PASSWORD),
         "item by alias": lambda: (item.replace(LOGIN, DEFAULT), ITEM),
         "session": lambda: (peer.plain, SESSION),
         "prompt": lambda: (peer.unlock(LOGIN)[1], PROMPT),
@@ -136,7 +139,7 @@ def unlocked(shared_session, locked_peer):
 
 def together(interface):
     """The interfaces at the objects that have this one."""
-    return next((own for own in ({ITEM, ITEM_ACCESS}, {SERVICE, CLIENT, KEYCHAIN}, {PROMPT, TOLD_PROMPT}) if interface in own), {interface})
+    return next((own for own in ({ITEM, ITEM_ACCESS}, {SERVICE, CLIENT, KEYCHAIN, PASSWORD}, {PROMPT, TOLD_PROMPT}) if interface in own), {interface})
 
 
 at_each_place = pytest.mark.parametrize("place", PLACES, indirect=True)
@@ -156,7 +159,7 @@ def test_the_interfaces(locked_peer, place, written):
 
 
 def test_every_interface_is_served(written):
-    assert written.keys() == {SERVICE, COLLECTION, ITEM, SESSION, PROMPT, VAULT, ITEM_ACCESS, CLIENT, KEYCHAIN, TOLD_PROMPT}
+    assert written.keys() == {SERVICE, COLLECTION, ITEM, SESSION, PROMPT, VAULT, ITEM_ACCESS, CLIENT, KEYCHAIN, TOLD_PROMPT, PASSWORD}
 
 
 def test_the_interfaces_are_installed(stage):

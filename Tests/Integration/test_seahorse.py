@@ -193,3 +193,98 @@ def test_it_follows_locking_and_unlocking(session, peer, open_seahorse):
     properties(seahorse, "Mail box")
     wait_until(lambda: len(password(seahorse)) == len("open sesame"), "the password")
     assert seahorse.log.read_text() == ""
+
+
+# ---- its buttons ----
+
+# Agrees to every window and gives every passphrase; what the windows said is written down.
+AGREEING = """#!/bin/sh
+echo OK
+while read -r what; do
+  case $what in
+    SETDESC*) printf '%s\\n' "$what" >>{said}; echo OK;;
+    SETREPEAT*) echo ERR 1;;
+    GETPIN*) echo D sesame; echo OK;;
+    *) echo OK;;
+  esac
+done
+"""
+
+
+@pytest.fixture
+def said(session, display):  # noqa: F811
+    """What prompts said: the person agrees to all of them."""
+    said = session.root / "said"
+    said.touch()
+    said.chmod(0o666)
+    pinentry = session.root / "bin/pinentry"
+    pinentry.write_text(AGREEING.format(said=said))
+    pinentry.chmod(0o755)
+    # As a desktop tells to the bus when it starts.
+    session.run("dbus-update-activation-environment", f"DISPLAY={display.name}", check=True)
+    session.restart()
+    assert session.login().returncode == 0
+    return said
+
+
+@pytest.fixture
+def work(said, peer):
+    """A collection beside the login's, with an item."""
+    label = {COLLECTION + ".Label": GLib.Variant("s", "Work")}
+    path, _ = peer.call(ROOT, SERVICE, "CreateCollection", "(a{sv}s)", label, "")
+    peer.create("within", {"in": "work"}, label="Within", collection=path)
+    return path
+
+
+def menu(seahorse, collection, name):
+    """Chooses from the menu of a collection."""
+    seahorse.choose(collection)
+    seahorse.press("Menu")
+    wait_until(lambda: ["menu item", name] in (seahorse.ask("tree") or []), f"the menu's {name!r}")
+    assert seahorse.ask("press", name)
+
+
+def test_change_password_of_the_login_says_how(session, said, work, open_seahorse):
+    seahorse = open_seahorse()
+    menu(seahorse, "Login", "Change Password")
+    wait_until(lambda: "passwd" in said.read_text(), "the advice")
+    assert "Your login password opens the collection" in said.read_text()
+    # No error is shown.
+    assert not any(role in ("alert", "dialog") for role, _ in seahorse.ask("tree"))
+    assert session.status()["state"] == "unlocked" and seahorse.log.read_text() == ""
+
+
+def test_change_password_gives_a_passphrase(session, peer, work, said, open_seahorse):
+    seahorse = open_seahorse()
+    menu(seahorse, "Work", "Change Password")
+    wait_until(lambda: "Choose a passphrase" in said.read_text() or "again" in said.read_text(), "the question")
+
+    asks = ["pgrep", "-U", str(session.uid), "-f", f"latchkey-prompt.*{session.root}"]
+    wait_until(lambda: not session.run(*asks).stdout, "the end of the prompt")
+    peer.call(ROOT, SERVICE, "Lock", "(ao)", [work])
+    done = session.run("latchkey", "unlock", "--stdin", "--collection", "Work", input="sesame")
+    assert done.returncode == 0 or "not the collection's passphrase" not in done.stderr, done.stderr
+    assert "waits for no passphrase" not in done.stderr
+    assert not any(role in ("alert", "dialog") for role, _ in seahorse.ask("tree"))
+    assert seahorse.log.read_text() == ""
+
+
+def test_lock_and_unlock(session, peer, work, said, open_seahorse):
+    seahorse = open_seahorse()
+    menu(seahorse, "Work", "Lock")
+    wait_until(lambda: peer.get(work, COLLECTION, "Locked"), "the lock")
+    seahorse.wait_without("Within")
+    # The stand-in for the person does not know the login password, but the login does.
+    session.logout()
+    session.login()
+    wait_until(lambda: not peer.get(work, COLLECTION, "Locked"), "the unlock")
+    seahorse.choose("Work")
+    seahorse.wait_for("Within")
+    assert seahorse.log.read_text() == ""
+
+
+def test_set_as_default(peer, work, open_seahorse):
+    seahorse = open_seahorse()
+    menu(seahorse, "Work", "Set as default")
+    wait_until(lambda: peer.call(ROOT, SERVICE, "ReadAlias", "(s)", "default") == work, "the default")
+    assert seahorse.log.read_text() == ""

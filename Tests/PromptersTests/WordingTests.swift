@@ -25,7 +25,7 @@ struct WordingTests {
   ) -> Wording {
     let usual: PromptStep.Service =
       switch purpose {
-      case .login, .newVault: .unlock
+      case .login, .newVault, .loginAdvice: .unlock
       case .collection, .newPassphrase: .collection
       case .item, .itemAccess, .newItemPassphrase: .item
       }
@@ -39,6 +39,13 @@ struct WordingTests {
     let opening = wording(.login, caller: "mail").question("Password: ", isVisible: false, warning: "")
     #expect(creating.message == "Enter your login password" && creating.label == opening.label && !creating.isNew)
     #expect(creating.detail == "\(opening.detail) \(Wording.creation)")
+  }
+
+  @Test("whose password the login collection has, and how it is changed")
+  func loginAdvice() {
+    let advice = wording(.loginAdvice, label: "Login", caller: "seahorse").advice()
+    #expect(advice.isConfirmation && advice.message.hasPrefix("Your login password opens the collection \"Login\"."))
+    #expect(advice.detail.contains("\"seahorse\"") && advice.detail.contains("'passwd'"))
   }
 
   @Test("what an item asks for")
