@@ -17,6 +17,10 @@ let libexec = Context.environment["LATCHKEY_LIBEXECDIR"] ?? "/usr/libexec"
 // and what the last cipher had in them: keys, long after it erased its own memory.
 let bindNow = LinkerSetting.unsafeFlags(["-Xlinker", "-z", "-Xlinker", "now", "-Xlinker", "-z", "-Xlinker", "relro"])
 
+// ErasedMappings takes the place of libc's functions for the libraries, too.
+let exportMappings = LinkerSetting.unsafeFlags(
+  ["mmap", "munmap"].flatMap { ["-Xlinker", "--export-dynamic-symbol=\($0)"] })
+
 let package = Package(
   name: "latchkey",
   products: [
@@ -56,6 +60,8 @@ let package = Package(
     .target(name: "Bytes", swiftSettings: strict),
     .target(name: "Posix", dependencies: ["CLinux"], swiftSettings: strict),
     .target(name: "Sodium", dependencies: ["CSodium"], swiftSettings: lending),
+    // Functions that take the place of libc's, so only for the programs that derive keys.
+    .target(name: "ErasedMappings", dependencies: ["CLinux", "Sodium"], swiftSettings: strict),
     .target(name: "SQLite", dependencies: ["CSQLite"], swiftSettings: strict),
     .target(name: "Gcrypt", dependencies: ["CGcrypt"], swiftSettings: strict),
     .target(name: "Systemd", dependencies: ["CSystemd"], swiftSettings: strict),
@@ -132,9 +138,10 @@ let package = Package(
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ], swiftSettings: strict, linkerSettings: [bindNow]),
     .executableTarget(
-      name: "latchkey-derive", dependencies: ["Control", "DeviceService", "Keybag", "Posix", "Sodium"],
+      name: "latchkey-derive",
+      dependencies: ["Control", "DeviceService", "ErasedMappings", "Keybag", "Posix", "Sodium"],
       swiftSettings: strict,
-      linkerSettings: [bindNow]),
+      linkerSettings: [bindNow, exportMappings]),
     .executableTarget(
       name: "latchkey-prompt",
       dependencies: ["Control", "Gcrypt", "PAMClient", "Posix", "Prompters", "Sodium", "Systemd"],
@@ -222,7 +229,8 @@ let package = Package(
       ], swiftSettings: strict),
     .testTarget(name: "BytesTests", dependencies: ["Bytes"], swiftSettings: strict),
     .testTarget(
-      name: "SodiumTests", dependencies: ["CSodium", "Sodium"], swiftSettings: strict, linkerSettings: [bindNow]),
+      name: "SodiumTests", dependencies: ["CSodium", "ErasedMappings", "Sodium"], swiftSettings: strict,
+      linkerSettings: [bindNow, exportMappings]),
     .testTarget(name: "PosixTests", dependencies: ["CLinux", "Posix", "Scratch"], swiftSettings: strict),
     .testTarget(
       name: "KeybagTests", dependencies: ["Bytes", "Keybag", "Posix", "Scratch", "Sodium"],

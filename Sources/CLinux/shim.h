@@ -6,6 +6,7 @@
 #include <linux/openat2.h>
 #include <malloc.h>
 #include <spawn.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
@@ -66,3 +67,13 @@ static inline int linux_open_in_root(int folder, const char *path, int flags) {
 
 /// Whether the process of a pidfd is alive still.
 static inline int linux_is_alive(int pidfd) { return syscall(SYS_pidfd_send_signal, pidfd, 0, 0, 0) == 0 || errno == EPERM; }
+
+/// mmap(2) and munmap(2) themselves, for functions that take the place of libc's. They set errno.
+static inline void *linux_map(void *address, size_t size, int protection, int flags, int file, off_t offset) {
+  return (void *)syscall(SYS_mmap, address, size, protection, flags, file, offset);
+}
+static inline int linux_unmap(void *address, size_t size) { return (int)syscall(SYS_munmap, address, size); }
+
+/// MAP_LOCKED and MADV_DONTDUMP, which are behind _GNU_SOURCE.
+static const int linux_map_locked = 0x2000;
+static const int linux_not_in_dumps = 16;

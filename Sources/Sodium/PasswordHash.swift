@@ -1,6 +1,8 @@
 import CSodium
 
 /// Argon2id version 1.3 (RFC 9106) with one lane, as libsodium computes it (`crypto_pwhash`).
+///
+/// A program that calls it links `ErasedMappings`, for ``WorkingMemory``.
 public enum PasswordHash {
   /// The size of a salt, in bytes.
   public static let saltSize = 16
@@ -21,11 +23,15 @@ public enum PasswordHash {
   ) throws(SodiumError) -> Key {
     guard salt.count == saltSize, passes >= 1, (8192...memoryLimit).contains(memory) else { throw .badArgument }
     var out = try SecureBytes(count: Key.size)
+    Sodium.eraseWhenEnded()
     let status = out.withMutableOctets { buffer, size in
       password.withOctets { input, count in
-        input.withMemoryRebound(to: CChar.self, capacity: max(count, 1)) {
-          crypto_pwhash(
-            buffer, UInt64(size), $0, UInt64(count), salt, UInt64(passes), Int(memory), crypto_pwhash_ALG_ARGON2ID13)
+        input.withMemoryRebound(to: CChar.self, capacity: max(count, 1)) { text in
+          WorkingMemory.expect(Int(memory)) {
+            crypto_pwhash(
+              buffer, UInt64(size), text, UInt64(count), salt, UInt64(passes), Int(memory),
+              crypto_pwhash_ALG_ARGON2ID13)
+          }
         }
       }
     }

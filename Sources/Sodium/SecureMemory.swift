@@ -21,6 +21,7 @@ enum SecureMemory {
       self.slotSize = slotSize
       self.slots = slots
       free = (0..<UInt16(slots)).reversed()
+      SecureMemory.note(base, size: slotSize * slots)
     }
 
     func contains(_ pointer: UnsafeMutableRawPointer) -> Bool {
@@ -95,6 +96,32 @@ enum SecureMemory {
 
   /// How many allocations the kernel refused to lock.
   static let refusals = Atomic<UInt64>(0)
+
+  /// One slab, for ``eraseAll()``: written once.
+  private struct Place: ~Copyable {
+    let start = Atomic<UInt>(0)
+    let size = Atomic<Int>(0)
+  }
+
+  private static let places = InlineArray<3, Place> { _ in Place() }
+
+  private static func note(_ base: UnsafeMutableRawPointer, size: Int) {
+    for index in places.indices where places[index].start.load(ordering: .relaxed) == 0 {
+      places[index].size.store(size, ordering: .relaxed)
+      places[index].start.store(UInt(bitPattern: base), ordering: .sequentiallyConsistent)
+      return
+    }
+  }
+
+  /// Erases all that shares an allocation, in use or not: keys and passwords do. For a process about to end, as whoever
+  /// uses them finds zeros. Safe in a signal handler.
+  static func eraseAll() {
+    for index in places.indices {
+      guard let base = UnsafeMutableRawPointer(bitPattern: places[index].start.load(ordering: .sequentiallyConsistent))
+      else { continue }
+      sodium_memzero(base, places[index].size.load(ordering: .relaxed))
+    }
+  }
 
   /// Whether the kernel really locks memory for this process. `sodium_malloc` goes on without when it does not.
   static func canLock() -> Bool {

@@ -17,6 +17,11 @@ public enum Sodium {
     guard sodium_init() >= 0 else { throw .unavailable }
   }
 
+  /// From now on a signal that ends this process erases its secrets first. Signals that are ignored or handled stay so.
+  ///
+  /// For programs that have passwords or keys at any moment. ``PasswordHash`` calls it.
+  public static func eraseWhenEnded() { FinalErasure.begin() }
+
   /// `count` bytes from the kernel's generator, for salts and identifiers. Not for keys: those are ``Key/random()``.
   public static func randomBytes(_ count: Int) -> [UInt8] {
     var bytes = [UInt8](repeating: 0, count: count)

@@ -87,6 +87,8 @@ struct DeriveRequest: ~Copyable {
 
   /// Reads one request; nil for anything that the module would not send.
   static func receive(from input: borrowing FileDescriptor) -> DeriveRequest? {
+    // From here on there may be a password.
+    Sodium.eraseWhenEnded()
     guard var head = try? SecureBytes(count: 4),
       (try? head.withUnsafeMutableBytes({ memory throws(PosixError) in try input.read(into: memory) })) == 4
     else { return nil }

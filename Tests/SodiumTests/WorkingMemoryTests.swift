@@ -1,0 +1,133 @@
+import Foundation
+import Synchronization
+import Testing
+
+@testable import ErasedMappings
+@testable import Sodium
+
+/// A file that a process maps as Argon2id's memory is mapped, so that what it holds can be seen when the mapping is gone.
+private struct MappedFile {
+  static let size = 1 << 20
+  static let filling: UInt8 = 0xA5
+  let path: String
+
+  /// Maps it as libraries do, and fills it.
+  func map() throws -> UnsafeMutableRawPointer {
+    let file = open(path, O_RDWR)
+    defer { close(file) }
+    let mapping = try #require(mmap(nil, MappedFile.size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0))
+    try #require(mapping != UnsafeMutableRawPointer(bitPattern: -1))
+    memset(mapping, Int32(MappedFile.filling), MappedFile.size)
+    return mapping
+  }
+
+  /// The bytes in it, each once.
+  func bytes() throws -> Set<UInt8> { Set(try Data(contentsOf: URL(fileURLWithPath: path))) }
+
+  /// Lends a new one.
+  static func with(_ body: (MappedFile) async throws -> Void) async throws {
+    let path = FileManager.default.temporaryDirectory.appendingPathComponent("latchkey-\(UUID().uuidString)").path
+    try Data(count: size).write(to: URL(fileURLWithPath: path))
+    defer { try? FileManager.default.removeItem(atPath: path) }
+    try await body(MappedFile(path: path))
+  }
+}
+
+@Suite("Argon2id's memory")
+struct WorkingMemoryTests {
+  init() throws { try Sodium.initialize() }
+
+  @Test("What libsodium mapped for it is erased, each time")
+  func everyDerivation() throws {
+    for round in 1...3 {
+      let before = WorkingMemory.erasures.load(ordering: .relaxed)
+      _ = try PasswordHash.derive(password: [UInt8(1)].span.bytes, salt: Array(0...15), passes: 1, memory: 1 << 20)
+      #expect(WorkingMemory.erasures.load(ordering: .relaxed) > before, "round \(round)")
+    }
+  }
+
+  @Test("It is erased before it is unmapped")
+  func unmapping() async throws {
+    try await MappedFile.with { file in
+      try WorkingMemory.expect(MappedFile.size) {
+        let mapping = try file.map()
+        #expect(munmap(mapping, MappedFile.size) == 0)
+      }
+      #expect(try file.bytes() == [0])
+    }
+  }
+
+  @Test("Other memory is left alone")
+  func otherMemory() async throws {
+    try await MappedFile.with { file in
+      // Of another size, and of another thread.
+      try WorkingMemory.expect(MappedFile.size + 1) {
+        let mapping = try file.map()
+        #expect(munmap(mapping, MappedFile.size) == 0)
+      }
+      #expect(try file.bytes() == [MappedFile.filling])
+    }
+    try await MappedFile.with { file in
+      let mapping = try file.map()
+      #expect(munmap(mapping, MappedFile.size) == 0)
+      #expect(try file.bytes() == [MappedFile.filling])
+    }
+  }
+
+  @Test("It is locked, and in no dump")
+  func flags() throws {
+    var flags = ""
+    try WorkingMemory.expect(1 << 16) {
+      let mapping = try #require(mmap(nil, 1 << 16, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0))
+      defer { munmap(mapping, 1 << 16) }
+      // Neighbours with the same flags are one line.
+      let file = try #require(FileHandle(forReadingAtPath: "/proc/self/smaps"))
+      let maps = try #require(String(data: file.readDataToEndOfFile(), encoding: .utf8)).split(separator: "\n")
+      let own = try #require(
+        maps.firstIndex { line in
+          let ends = line.prefix { $0 != " " }.split(separator: "-").compactMap { UInt($0, radix: 16) }
+          return ends.count == 2 && (ends[0]..<ends[1]).contains(UInt(bitPattern: mapping))
+        })
+      let line = maps[own...].first { $0.hasPrefix("VmFlags:") }
+      flags = String(try #require(line))
+    }
+    #expect(flags.contains(" dd"))
+    #expect(flags.contains(" lo"))
+  }
+
+  @Test("A signal that ends the process erases it first", arguments: [SIGTERM, SIGALRM, SIGHUP, SIGSEGV])
+  func ending(signal: Int32) async throws {
+    try await MappedFile.with { file in
+      try await #require(processExitsWith: .signal(signal)) { [path = file.path as String, signal = signal as Int32] in
+        try Sodium.initialize()
+        Sodium.eraseWhenEnded()
+        try WorkingMemory.expect(MappedFile.size) {
+          _ = try MappedFile(path: path).map()
+          // Test threads may have it blocked.
+          var set = sigset_t()
+          sigemptyset(&set)
+          sigaddset(&set, signal)
+          pthread_sigmask(SIG_UNBLOCK, &set, nil)
+          raise(signal)
+        }
+      }
+      #expect(try file.bytes() == [0])
+    }
+  }
+
+  @Test("Signals that are handled or ignored stay so")
+  func otherHandlers() async {
+    await #expect(processExitsWith: .success) {
+      try Sodium.initialize()
+      signal(SIGTERM, SIG_IGN)
+      signal(SIGHUP) { _ in exit(0) }
+      Sodium.eraseWhenEnded()
+      var set = sigset_t()
+      sigfillset(&set)
+      pthread_sigmask(SIG_UNBLOCK, &set, nil)
+      raise(SIGTERM)
+      raise(SIGHUP)
+      exit(1)
+    }
+  }
+}
