@@ -12,6 +12,7 @@ struct MemoryExamination {
     let daemon = processes.first { $0.name == "latchkeyd" }
     return [
       limit("memory.manager", "the user manager", manager), limit("memory.daemon", "latchkeyd", daemon), locked(),
+      freed(),
     ]
   }
 
@@ -38,5 +39,45 @@ struct MemoryExamination {
       if vault.isMemoryLocked { return .ok(id, "what holds secrets is locked in memory") }
       return Finding(id, .broken, "memory with secrets is not locked, and could be swapped out", mend: mend)
     }
+  }
+
+  // MARK: - freed pages
+
+  private static let option = "init_on_free"
+
+  /// Latchkey erases its own memory. The programs that a password goes through leave copies of it: only the kernel can
+  /// clear those. Few systems do, as it costs some speed, so this is no warning.
+  private func freed() -> Finding {
+    let id = "memory.freed"
+    if clearsFreedPages { return .ok(id, "the kernel clears freed memory") }
+    return Finding(
+      id, .ok, "the kernel does not clear freed memory, so copies of a typed password can stay there",
+      mend: clearing)
+  }
+
+  /// What the command line says, or else what the kernel was built with. A kernel whose configuration is not in /boot has
+  /// the usual one.
+  private var clearsFreedPages: Bool {
+    let prefix = "\(MemoryExamination.option)="
+    let words = root.lines("/proc/cmdline").flatMap { $0.split(separator: " ") }
+    if let last = words.last(where: { $0.hasPrefix(prefix) }) {
+      // The words that the kernel takes for yes.
+      let value = last.dropFirst(prefix.count).lowercased()
+      return ["1", "y", "t", "on"].contains { value.hasPrefix($0) }
+    }
+    guard let release = root.lines("/proc/sys/kernel/osrelease").first,
+      case .text(let configuration) = root.content("/boot/config-\(release)", limit: 1 << 20)
+    else { return false }
+    return configuration.split(separator: "\n").contains("CONFIG_INIT_ON_FREE_DEFAULT_ON=y")
+  }
+
+  private var clearing: Finding.Mend {
+    let name = MemoryExamination.option
+    guard root.contains("/etc/default/grub.d"), root.contains("/usr/sbin/update-grub") else {
+      return .advice("add \(name)=1 to the kernel's command line in your boot loader")
+    }
+    return .command(
+      "echo 'GRUB_CMDLINE_LINUX_DEFAULT=\"$GRUB_CMDLINE_LINUX_DEFAULT \(name)=1\"' |"
+        + " sudo tee /etc/default/grub.d/latchkey.cfg >/dev/null && sudo update-grub && echo 'Now restart.'")
   }
 }

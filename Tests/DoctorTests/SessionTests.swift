@@ -19,7 +19,7 @@ import Testing
       "/usr/lib/systemd/user/latchkey-first-unlock.target": "[Unit]\n",
       "/proc/self/mountinfo":
         "22 1 0:20 / / rw - ext4 /dev/vda rw\n23 22 0:21 / /home rw shared:1 - btrfs /dev/vdb rw\n24 22 0:22 / /homes rw - nfs4 a:/ rw\n",
-      "/home/anna/.local/share/latchkey/keybag": "",
+      "/home/anna/.local/share/latchkey/keybag": "", "/proc/cmdline": "quiet init_on_free=1\n",
     ])
     let link = "\(runtime)/dbus-1/services/org.freedesktop.secrets.service"
     try system.link(link, to: ours)
@@ -318,6 +318,34 @@ import Testing
       #expect(try after(id) { try $0.remove("/proc/\(process)/limits") }.condition == .unknown)
     }
     #expect(try told("memory.locked", { $0.vault = .known(Self.vault(locked: false)) }).condition == .broken)
+  }
+
+  @Test func freedMemory() throws {
+    let config = "/boot/config-6.1.0"
+    for (cmdline, built, clears) in [
+      ("root=/dev/sda quiet", "CONFIG_X=y\n", false), ("root=/dev/sda init_on_free=1 quiet", "", true),
+      ("quiet", "CONFIG_X=y\nCONFIG_INIT_ON_FREE_DEFAULT_ON=y\n", true),
+      ("init_on_free=0", "CONFIG_INIT_ON_FREE_DEFAULT_ON=y\n", false), ("init_on_free=1 init_on_free=0", "", false),
+      ("quiet", "# CONFIG_INIT_ON_FREE_DEFAULT_ON is not set\n", false), ("init_on_free=on", "", true),
+    ] {
+      let found = try after("memory.freed") {
+        try $0.put("/proc/cmdline", cmdline + "\n")
+        try $0.put("/proc/sys/kernel/osrelease", "6.1.0\n")
+        try $0.put(config, built)
+      }
+      #expect(found.condition == .ok)
+      #expect((found.mend == nil) == clears, "\(cmdline), \(built)")
+    }
+    let found = try after("memory.freed") {
+      try $0.put("/proc/cmdline", "quiet\n")
+      try $0.put("/etc/default/grub.d/x.cfg", "")
+      try $0.put("/usr/sbin/update-grub", "")
+    }
+    guard case .command(let command) = found.mend else {
+      Issue.record("no command")
+      return
+    }
+    #expect(command.contains("init_on_free=1"))
   }
 
   @Test func vault() throws {
