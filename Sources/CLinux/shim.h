@@ -38,6 +38,14 @@ static inline int linux_pidfd_open(pid_t process) { return (int)syscall(SYS_pidf
 /// A descriptor that is readable while one of the signals, which are blocked, waits. Or -1 with errno.
 static inline int linux_signals(const sigset_t *signals) { return signalfd(-1, signals, SFD_CLOEXEC | SFD_NONBLOCK); }
 
+/// Has the kernel send this process a signal when something comes on a socket, or its other end goes; 0 ends that. 0, or -1.
+static inline int linux_signal_input(int socket, int signal) {
+  enum { set_signal = 10 /* F_SETSIG */, async = 020000 /* O_ASYNC */ };
+  int flags = fcntl(socket, F_GETFL);
+  if (flags < 0 || fcntl(socket, F_SETOWN, getpid()) < 0 || fcntl(socket, set_signal, signal) < 0) return -1;
+  return fcntl(socket, F_SETFL, signal != 0 ? flags | async : flags & ~async);
+}
+
 /// SO_PEERCRED of a connected local socket. 0, or -1 with errno.
 static inline int linux_peer(int socket, pid_t *pid, uid_t *uid) {
   struct { pid_t pid; uid_t uid; gid_t gid; } peer;

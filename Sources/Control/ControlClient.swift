@@ -81,6 +81,16 @@ public struct ControlClient: ~Copyable {
     return need
   }
 
+  /// Does what takes long. The process ends, by SIGTERM, when the daemon ends this connection meanwhile: it wants no keys
+  /// of this authentication any more.
+  public borrowing func derive<Result: ~Copyable>(
+    _ body: () throws(KeybagError) -> Result
+  ) throws(KeybagError) -> Result {
+    guard socket.endProcessOnInput(true) else { throw .overtaken }
+    defer { _ = socket.endProcessOnInput(false) }
+    return try body()
+  }
+
   /// Delivers keys. The packet is erased when it is sent.
   public borrowing func unlock(
     _ delivery: consuming TierDelivery, until deadline: Int

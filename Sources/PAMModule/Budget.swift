@@ -6,11 +6,13 @@ import CPAMModule
 /// What is left is kept in the PAM handle as the pointer itself (plus one, as NULL means "nothing kept"): no memory
 /// to allocate, nothing to clean up.
 struct Budget {
-  /// Milliseconds for one passphrase, from the moment that it was typed.
-  static let passphrase: Int64 = 3000
-  /// Milliseconds for a change of the password, and for what `latchkey-unlock` asks for, from the moment that it was typed:
-  /// each password that is tried costs its time.
+  /// Milliseconds for what a person typed at a prompt, from that moment: on a slow machine, or a busy one, Argon2id takes a
+  /// minute, and there may be several passwords to try.
+  static let prompt: Int64 = 90_000
+  /// Milliseconds for a change of the password: each password that is tried costs its time.
   static let change: Int64 = 6000
+  /// What authenticate leaves of a login's time, in milliseconds: open_session has to start a helper at least.
+  static let reserve: Int64 = 700
 
   /// Milliseconds.
   private let total: Int64

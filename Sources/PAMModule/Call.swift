@@ -48,7 +48,7 @@ struct Call {
     // Its application is there for nothing else, and asks a person: a login's or a locker's is not to be surprised.
     let outcome = run(
       .authenticate, prompt: Variable.promptNumber(of: handle), token: Token.kept(of: user, in: handle),
-      until: Deadline(after: Budget.change))
+      until: Deadline(after: Budget.prompt), mayGoOn: false)
     if case .wrongPassword = outcome { askFormer() }
   }
 
@@ -75,7 +75,7 @@ struct Call {
       case .tooLong: return logTooLong()
       case .empty, .failed: return
       }
-      guard let ending = send(request, until: Deadline(after: Budget.change)) else { return }
+      guard let ending = send(request, until: Deadline(after: Budget.prompt), mayGoOn: false) else { return }
       guard case .answered(let outcome) = ending else { return report(ending) }
       guard case .wrongPassword = outcome, triesLeft > 0 else { return log(outcome.priority, outcome.rewrapText) }
       conversation.tell(("That opens nothing. Try again." as Literal).cString, isError: true)
@@ -91,7 +91,7 @@ struct Call {
     guard !token.isEmpty else { return Log.write(LOG_WARNING, "no vault created: no password was given", to: handle) }
     guard var request = beginRequest(.createVault, prompt: Variable.promptNumber(of: handle)) else { return }
     request.append(field: token)
-    guard let ending = send(request, until: Deadline(after: Budget.change)) else { return }
+    guard let ending = send(request, until: Deadline(after: Budget.prompt), mayGoOn: false) else { return }
     guard case .answered(let outcome) = ending else { return report(ending) }
     log(outcome.creationPriority, outcome.creationText)
   }
@@ -153,7 +153,7 @@ struct Call {
     guard var request = beginRequest(.changePassword, prompt: .empty) else { return nil }
     request.append(field: new)
     request.append(field: former)
-    guard let ending = send(request, until: Deadline(after: Budget.change)) else { return nil }
+    guard let ending = send(request, until: Deadline(after: Budget.change), mayGoOn: true) else { return nil }
     switch ending {
     case .answered(.servicesUnbelieved): report(ending)
     case .answered(let outcome):
@@ -192,7 +192,9 @@ struct Call {
       return PAM_AUTH_ERR
     case .failed: return PAM_CONV_ERR
     }
-    guard let ending = send(request, until: Deadline(after: Budget.passphrase)) else { return PAM_AUTHINFO_UNAVAIL }
+    guard let ending = send(request, until: Deadline(after: Budget.prompt), mayGoOn: false) else {
+      return PAM_AUTHINFO_UNAVAIL
+    }
     guard case .answered(let outcome) = ending else {
       report(ending)
       return PAM_AUTHINFO_UNAVAIL
@@ -208,22 +210,25 @@ struct Call {
       Log.write(LOG_ERR, "no memory", to: handle)
       return
     }
-    guard left > 0 else {
+    let reserve: Int64 = operation == .authenticate ? Budget.reserve : 0
+    guard left > reserve else {
+      budget.giveBack(left, to: handle)
       Log.write(LOG_WARNING, "this login's time for the vault is used up", to: handle)
       return
     }
-    let deadline = Deadline(after: left)
-    _ = run(operation, prompt: .empty, token: token, mayFound: mayFound, until: deadline)
-    budget.giveBack(deadline.left, to: handle)
+    let deadline = Deadline(after: left &- reserve)
+    _ = run(operation, prompt: .empty, token: token, mayFound: mayFound, until: deadline, mayGoOn: true)
+    budget.giveBack(deadline.left &+ reserve, to: handle)
   }
 
   /// What the helper answered; nil where it did not.
   private func run(
-    _ operation: Request.Operation, prompt: Text, token: Text, mayFound: Bool = true, until deadline: Deadline
+    _ operation: Request.Operation, prompt: Text, token: Text, mayFound: Bool = true, until deadline: Deadline,
+    mayGoOn: Bool
   ) -> Outcome? {
     guard var request = beginRequest(operation, prompt: prompt, mayFound: mayFound) else { return nil }
     request.append(field: token)
-    guard let ending = send(request, until: deadline) else { return nil }
+    guard let ending = send(request, until: deadline, mayGoOn: mayGoOn) else { return nil }
     report(ending)
     if case .answered(let outcome) = ending { return outcome }
     return nil
@@ -251,12 +256,12 @@ struct Call {
   }
 
   /// nil when the request cannot be sent.
-  private func send(_ request: consuming Request, until deadline: Deadline) -> Helper.Ending? {
+  private func send(_ request: consuming Request, until deadline: Deadline, mayGoOn: Bool) -> Helper.Ending? {
     guard request.finish() else {
       Log.write(LOG_ERR, "the request is too long", to: handle)
       return nil
     }
-    return Helper.answer(to: request, path: options.helper, until: deadline)
+    return Helper.answer(to: request, path: options.helper, until: deadline, mayGoOn: mayGoOn)
   }
 
   private func log(_ priority: Int32, _ text: Literal) {

@@ -19,6 +19,9 @@ struct Deadline {
     return difference > 0 ? difference : 0
   }
 
+  /// The moment so many milliseconds before this one.
+  func sooner(by milliseconds: Int64) -> Deadline { Deadline(after: left &- milliseconds) }
+
   /// This moment, or the one `milliseconds` from now if that is sooner.
   func orSooner(_ milliseconds: Int64) -> Deadline {
     Deadline(after: left < milliseconds ? left : milliseconds)

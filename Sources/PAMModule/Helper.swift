@@ -22,9 +22,18 @@ struct Helper: ~Copyable {
 
   deinit { _ = close(socket) }
 
+  /// What a helper is told when nobody waits for it any more, and it is to go on by itself.
+  private static let goOn: UInt8 = 1
+  /// How long before the deadline it is told, in milliseconds: it answers that, and only then leaves this process's children.
+  private static let goOnTime: Int64 = 250
+
   /// Sends one request to a new helper and waits for its answer, at most until the deadline.
   /// The request is erased as soon as it is sent.
-  static func answer(to request: consuming Request, path: UnsafePointer<CChar>, until deadline: Deadline) -> Ending {
+  ///
+  /// - Parameter mayGoOn: whether the helper goes on after the deadline; else it is killed then.
+  static func answer(
+    to request: consuming Request, path: UnsafePointer<CChar>, until deadline: Deadline, mayGoOn: Bool
+  ) -> Ending {
     var error: Int32 = 0
     guard let helper = Helper(path: path, error: &error) else { return .notStarted(error: error) }
     let sent = helper.send(request, until: deadline)
@@ -32,6 +41,15 @@ struct Helper: ~Copyable {
     guard sent else {
       _ = helper.reap(grace: Deadline(after: 0))
       return .timedOut
+    }
+    guard mayGoOn else {
+      _ = shutdown(helper.socket, Int32(truncatingIfNeeded: SHUT_WR))
+      return helper.receive(until: deadline)
+    }
+    if helper.wait(for: POLLIN, until: deadline.sooner(by: goOnTime)) { return helper.receive(until: deadline) }
+    // Behind the request, where its supervisor finds it, also when this process has not waited for that.
+    _ = withUnsafePointer(to: goOn) {
+      CPAMModule.send(helper.socket, $0, 1, Int32(truncatingIfNeeded: MSG_NOSIGNAL | MSG_DONTWAIT))
     }
     return helper.receive(until: deadline)
   }
@@ -150,7 +168,6 @@ struct Helper: ~Copyable {
         return false
       }
     }
-    _ = shutdown(socket, Int32(truncatingIfNeeded: SHUT_WR))
     return true
   }
 

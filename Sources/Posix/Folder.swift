@@ -19,6 +19,19 @@ public struct Folder: ~Copyable {
     self.owner = owner
   }
 
+  /// Which folder is at a path now. Another one is there when something is mounted over it, or that ends.
+  public struct Identity: Equatable, Sendable {
+    private let device: dev_t
+    private let number: ino_t
+
+    /// nil where there is none.
+    public init?(path: String) {
+      var file = stat()
+      guard stat(path, &file) == 0 else { return nil }
+      (device, number) = (file.st_dev, file.st_ino)
+    }
+  }
+
   private init(descriptor: consuming FileDescriptor, owner: uid_t) {
     self.descriptor = descriptor
     self.owner = owner

@@ -143,6 +143,14 @@ public struct LocalSocket: ~Copyable {
     return Peer(pid: pid, uid: uid)
   }
 
+  /// Has this process get SIGTERM from now on when something comes, or the other end goes; or no more.
+  ///
+  /// - Returns: whether the other end is there and nothing has come yet.
+  public borrowing func endProcessOnInput(_ isOn: Bool) -> Bool {
+    guard linux_signal_input(descriptor.number, isOn ? SIGTERM : 0) == 0 else { return true }
+    do { return try pendingSize() == nil } catch { return false }
+  }
+
   /// Sends one packet, whole.
   public borrowing func send(_ packet: RawSpan) throws(PosixError) {
     let number = descriptor.number

@@ -24,38 +24,15 @@ public enum Process {
     guard linux_set_death_signal(SIGKILL) == 0 else { throw PosixError("prctl") }
   }
 
+  /// Gets SIGTERM when the process that started this one ends, which leaves time to erase what is in memory. Call again
+  /// after ``become(_:)``, which resets it.
+  public static func endWithParent() throws(PosixError) {
+    guard linux_set_death_signal(SIGTERM) == 0 else { throw PosixError("prctl") }
+  }
+
   /// Takes ``dieWithParent()`` back.
   public static func outliveParent() throws(PosixError) {
     guard linux_set_death_signal(0) == 0 else { throw PosixError("prctl") }
-  }
-
-  /// Goes on in a child of this process, which waits for that alone, and ends the way the child did.
-  ///
-  /// What waits for a disk or a server that is gone does not die of SIGKILL before they are back. The process that waits
-  /// here always does, and leaves the child to init. So whoever started it never hears late of the end of a child, which
-  /// login(1) would take for the end of its session.
-  ///
-  /// For a program of one thread that has no secret yet, as the memory of both is the same.
-  public static func goOnInChild() throws(PosixError) {
-    signal(SIGCHLD, SIG_DFL)
-    let parent = getpid()
-    let child = fork()
-    guard child >= 0 else { throw PosixError("fork") }
-    guard child == 0 else { end(as: child) }
-    try dieWithParent()
-    // It may have ended before that.
-    guard getppid() == parent else { _exit(0) }
-  }
-
-  private static func end(as child: pid_t) -> Never {
-    var status: Int32 = 0
-    while waitpid(child, &status, 0) < 0 && errno == EINTR {}
-    let number = status & 0x7F
-    if number != 0 {
-      signal(number, SIG_DFL)
-      raise(number)
-    }
-    _exit(status >> 8 & 0xFF)
   }
 
   /// Becomes `account` for good: supplementary groups, group, user, each verified.

@@ -39,6 +39,9 @@ public struct SessionMachine: Sendable {
   public private(set) var locks: UInt64 = 0
   private var lastLock = LockReason.command
 
+  /// How often the user's last session ended. Keys that were given before that open nothing.
+  public private(set) var endings: UInt64 = 0
+
   /// Whether A was set aside, to go live with the locker.
   public private(set) var hasStagedKeys = false
 
@@ -128,10 +131,14 @@ public struct SessionMachine: Sendable {
 
   /// Keys arrived that are the right ones. `mayLift`: whether who brought them may lift a lock; see
   /// `AuthenticationPolicy`. Ask logind for the state of the sessions first: its signals and the socket that brings
-  /// keys are unordered. `locksBefore`: what ``locks`` was when the keys came.
-  public mutating func keysArrived(mayLift: Bool, locksBefore: UInt64? = nil) -> [SessionEffect] {
+  /// keys are unordered. `locksBefore`, `endingsBefore`: what ``locks`` and ``endings`` were when the authentication
+  /// began that brings the keys.
+  public mutating func keysArrived(
+    mayLift: Bool, locksBefore: UInt64? = nil, endingsBefore: UInt64? = nil
+  ) -> [SessionEffect] {
     var effects: [SessionEffect] = []
     let wasLockedMeanwhile = locksBefore.map { $0 != locks } ?? false
+    if hasEnded(since: endingsBefore) { return [.install(.refused("its session has ended"))] }
     // Keys that come now would sleep in memory.
     if isGoingToSleep { return [.install(.refused("the machine is going to sleep"))] }
     switch state {
@@ -164,8 +171,11 @@ public struct SessionMachine: Sendable {
   }
 
   /// Tier key C arrived, and nothing else: at a login in which nobody gave a password. It opens what is sealed, and changes
-  /// nothing in any other state. `locksBefore`: as for ``keysArrived(mayLift:locksBefore:)``.
-  public mutating func sessionKeyArrived(locksBefore: UInt64? = nil) -> [SessionEffect] {
+  /// nothing in any other state. `locksBefore`, `endingsBefore`: as for ``keysArrived(mayLift:locksBefore:endingsBefore:)``.
+  public mutating func sessionKeyArrived(
+    locksBefore: UInt64? = nil, endingsBefore: UInt64? = nil
+  ) -> [SessionEffect] {
+    if hasEnded(since: endingsBefore) { return [.install(.refused("its session has ended"))] }
     if isGoingToSleep { return [.install(.refused("the machine is going to sleep"))] }
     guard state == .sealed else { return [.install(.notNeeded)] }
     let wasLockedMeanwhile = locksBefore.map { $0 != locks } ?? false
@@ -175,6 +185,8 @@ public struct SessionMachine: Sendable {
     awaitSession(&effects)
     return effects + [.stateChanged]
   }
+
+  private func hasEnded(since endingsBefore: UInt64?) -> Bool { endingsBefore.map { $0 != endings } ?? false }
 
   private mutating func stage(_ effects: inout [SessionEffect]) {
     if case .sealed = state { state = .evicted(lockerReason) }
@@ -227,7 +239,9 @@ public struct SessionMachine: Sendable {
     case .pamSessionClosed:
       guard pamSessions > 0 else { break }
       pamSessions -= 1
-      if logind == .absent, pamSessions == 0 { seal(.sessionsEnded, &effects) }
+      guard logind == .absent, pamSessions == 0 else { break }
+      endings &+= 1
+      seal(.sessionsEnded, &effects)
     case .stagingTimerFired: dropStaged(&effects)
     case .sessionTimerFired:
       if awaitsSession, sessions.isEmpty { seal(.noSession, &effects) }
@@ -342,6 +356,7 @@ public struct SessionMachine: Sendable {
   }
 
   private mutating func sessionsVanished(wereKnown: Bool, _ effects: inout [SessionEffect]) {
+    if wereKnown { endings &+= 1 }
     guard state != .sealed, !awaitsSession, !isPasswordless else { return }
     if wereKnown { return seal(.sessionsEnded, &effects) }
     // logind appeared, and knows nothing of a session: as after a login that has none yet.
@@ -359,8 +374,8 @@ public struct SessionMachine: Sendable {
     lastLock = reason
   }
 
-  /// For those who compare machines: how often one was locked makes no difference.
-  mutating func forgetLocks() { locks = 0 }
+  /// For those who compare machines: how often one was locked, or left, makes no difference.
+  mutating func forgetLocks() { (locks, endings) = (0, 0) }
 
   /// Erases A and whatever was set aside.
   private mutating func evict(_ reason: LockReason, _ effects: inout [SessionEffect]) {

@@ -29,10 +29,6 @@ public final class SessionWatch {
   private var screenSavers: ScreenSaverWatch?
   private var stagingTimer: EventSource?
   private var sessionTimer: EventSource?
-  /// How many arrivals of keys wait for logind's answer.
-  private var asking = 0
-  /// How many locks were learned of by such an answer.
-  private var learned: UInt64 = 0
   private let stagingTime: Duration
   private let sessionTime: Duration
 
@@ -56,7 +52,7 @@ public final class SessionWatch {
   public func start() {
     let logind = LogindWatch(uid: machine.uid, loop: loop, address: systemBus) { [weak self] report in
       switch report {
-      case .sessions(let facts): self?.learn(facts)
+      case .sessions(let facts): self?.handle(.sessions(facts))
       case .absent: self?.handle(.logindAbsent)
       case .lockSignal(let session): self?.handle(.lockSignal(session: session))
       case .unlockSignal(let session): self?.handle(.unlockSignal(session: session))
@@ -92,65 +88,64 @@ public final class SessionWatch {
     AuthenticationPolicy.decide(request, machine: machine)
   }
 
+  /// An authentication begins that keys are wanted of. Asks logind for the state of the sessions first: a lock that it knows
+  /// of is older than what was typed, whenever its signal is read here. `completion` is called exactly once.
+  public func claim(by process: PeerProcess, completion: @escaping (Claim) -> Void) {
+    guard let logind else { return completion(Claim(process: process, machine: machine)) }
+    logind.refresh { [self] _ in completion(Claim(process: process, machine: machine)) }
+  }
+
   /// The right keys arrived. Asks logind for the state of the sessions, then tells what becomes of the keys.
   /// `completion` is called exactly once, never before this returns; it must put the keys where the outcome says
   /// before it returns, and erase the rest. Keys that wait meanwhile belong to the caller.
   ///
-  /// - Parameter preparation: is begun at once, and calls what it is given when the caller can take the keys. A lock that
-  ///   comes until then is later than the keys.
+  /// - Parameters:
+  ///   - claim: of the authentication that brings them. A lock since then is later than the keys.
+  ///   - preparation: is begun at once, and calls what it is given when the caller can take the keys.
   public func keysArrived(
-    mayLift: Bool, after preparation: (@escaping () -> Void) -> Void = { $0() },
+    mayLift: Bool, by claim: Claim, after preparation: (@escaping () -> Void) -> Void = { $0() },
     completion: @escaping (KeyOutcome) -> Void
   ) {
-    ask(after: preparation, completion) { watch, locksBefore in
-      watch.perform(watch.machine.keysArrived(mayLift: mayLift, locksBefore: locksBefore), install: completion)
+    ask(after: preparation, completion) { watch in
+      watch.perform(
+        watch.machine.keysArrived(mayLift: mayLift, locksBefore: claim.locks, endingsBefore: claim.endings),
+        install: completion)
     }
   }
 
-  /// Tier key C arrived alone. As for ``keysArrived(mayLift:after:completion:)``.
+  /// Tier key C arrived alone. As for ``keysArrived(mayLift:by:after:completion:)``.
   public func sessionKeyArrived(
-    after preparation: (@escaping () -> Void) -> Void = { $0() }, completion: @escaping (KeyOutcome) -> Void
+    by claim: Claim, after preparation: (@escaping () -> Void) -> Void = { $0() },
+    completion: @escaping (KeyOutcome) -> Void
   ) {
-    ask(after: preparation, completion) { watch, locksBefore in
-      watch.perform(watch.machine.sessionKeyArrived(locksBefore: locksBefore), install: completion)
+    ask(after: preparation, completion) { watch in
+      watch.perform(
+        watch.machine.sessionKeyArrived(locksBefore: claim.locks, endingsBefore: claim.endings), install: completion)
     }
   }
 
-  /// Asks logind, then goes on with what the machine's locks were when the keys came.
+  /// Asks logind, then goes on.
   private func ask(
     after preparation: (@escaping () -> Void) -> Void, _ completion: @escaping (KeyOutcome) -> Void,
-    _ goOn: @escaping (SessionWatch, UInt64) -> Void
+    _ goOn: @escaping (SessionWatch) -> Void
   ) {
     guard let logind else { return completion(.refused("not started")) }
-    let (locks, learned) = (machine.locks, learned)
-    asking += 1
     var (isPrepared, hasAnswered): (Bool, Bool?) = (false, nil)
-    var locksBefore = locks
     let finish = { [weak self] in
       guard isPrepared, let hasAnswered else { return }
       guard let self else { return completion(.refused("the daemon ends")) }
       // Silence may hide a lock.
       guard hasAnswered else { return completion(.refused("logind does not answer")) }
-      goOn(self, locksBefore)
+      goOn(self)
     }
     preparation {
       isPrepared = true
       finish()
     }
-    logind.refresh { [weak self] answered in
-      guard let self else { return completion(.refused("the daemon ends")) }
-      asking -= 1
-      locksBefore = locks &+ (self.learned &- learned)
+    logind.refresh { answered in
       hasAnswered = answered
       finish()
     }
-  }
-
-  /// A locker that logind tells of when it is asked may have been up before the keys set out: they wait for it to go.
-  private func learn(_ facts: [SessionFacts]) {
-    let before = machine.locks
-    handle(.sessions(facts))
-    if asking > 0 { learned &+= machine.locks &- before }
   }
 
   /// `latchkey lock`. The keys are erased when this returns.

@@ -10,9 +10,7 @@ extension Derivation {
     let vault = Sodium.randomBytes(16)
     let secret = try secretToFound(vault)
     return try found { () throws(KeybagError) in
-      try KeybagFile.found(home: home, owner: account.uid) { () throws(KeybagError) in
-        try Keybag.found(vault: vault, device: secret)
-      }
+      try Keybag.found(vault: vault, device: secret)
     }
   }
 
@@ -34,6 +32,10 @@ extension Derivation {
   borrowing func openWithoutPassword() throws -> DeriveResult {
     let daemon = try connect()
     if let result = try greet(daemon, .openSession), result == .refused { return result }
+    return try endPasscodeItems(at: daemon)
+  }
+
+  borrowing func endPasscodeItems(at daemon: borrowing ControlClient) throws -> DeriveResult {
     _ = try daemon.destroyPasscodeItems(passwordRemoved: true, until: deadline())
     return .passwordless
   }
@@ -81,12 +83,11 @@ extension Derivation {
   }
 
   private borrowing func standOnDevice(_ daemon: borrowing ControlClient) throws {
-    let folder = try folder()
-    let keybag = try load(from: folder)
+    let keybag = try load(from: try folder())
     guard !keybag.isPasswordless else { return }
     let opened = try keybag.open(password: request.token.bytes)
     let secret = try daemon.newDeviceSecret(vault: keybag.vault, until: deadline())
-    try KeybagFile.replace(with: try opened.removingPassword(secret), in: folder)
+    try KeybagFile.replace(with: try opened.removingPassword(secret), in: try folder())
   }
 
   /// Opens the keybag by the login password; where the login has none, by the device key.

@@ -9,8 +9,7 @@ extension Derivation {
   /// login shows it. The daemon has no part in that.
   borrowing func changePassword() throws -> DeriveResult {
     guard !Sodium.equal(request.token.bytes, request.second.bytes) else { return .nothingNeeded }
-    let folder = try folder()
-    let keybag = try load(from: folder)
+    let keybag = try load(from: try folder())
     guard !keybag.isPasswordless else { return .nothingNeeded }
     let opened: Keybag.Opened
     do throws(KeybagError) { opened = try keybag.open(password: request.second.bytes) } catch {
@@ -18,7 +17,7 @@ extension Derivation {
       return try changeBack(keybag)
     }
     guard let next = try opened.addingPassword(request.token.bytes) else { return .nothingNeeded }
-    try write(next, by: opened, in: folder)
+    try write(next, by: opened, in: try folder())
     return .unlocked
   }
 

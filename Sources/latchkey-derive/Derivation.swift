@@ -16,11 +16,13 @@ struct Derivation: ~Copyable {
   let home: String
   let runtime: String
 
-  /// By when every answer must be there, however many there are: before the time limit ends the process.
+  /// By when every answer must be there, however many there are: before the supervisor ends the process.
   let end: Int
+  /// The home folder as it was at first. One that was unmounted meanwhile leaves another in its place.
+  private let place: Folder.Identity?
 
-  /// How long the daemon may take for one answer, in milliseconds.
-  private let answerLimit: Int
+  /// How long the daemon may take for one answer, in milliseconds. It may be as starved as this process.
+  private static let answerLimit = 10_000
   /// How much of its time is kept for telling the daemon, in milliseconds.
   static let deliveryTime = 300
   /// How long a login waits for the user's service manager to open the control socket, in milliseconds.
@@ -35,8 +37,8 @@ struct Derivation: ~Copyable {
     self.admission = admission
     home = request.home.isEmpty ? account.home : request.home
     runtime = request.runtime.isEmpty ? ControlSocket.runtimeFolder(uid: account.uid) : request.runtime
-    answerLimit = request.operation.isCommand ? 20_000 : 1200
-    end = begun + request.limit * 1000 + (request.operation.isCommand ? 0 : 400)
+    end = begun + Supervisor.limit - 5000
+    place = Folder.Identity(path: home)
     self.request = request
     self.account = account
   }
@@ -72,11 +74,10 @@ struct Derivation: ~Copyable {
   private borrowing func authenticate() throws -> DeriveResult {
     let daemon = try ControlClient(runtime: runtime, uid: account.uid)
     if let result = try greet(daemon, .authenticate) { return result }
-    let folder = try folder()
-    let keybag = try load(from: folder)
+    let keybag = try load(from: try folder())
     // Of a single password only a second login says that it stays. A daemon that does not say how it is stops no unlock.
     let proves = request.mayFound && keybag.passwordCount > 1 && (try? isLastStep()) ?? false
-    return try unlock(keybag, of: folder, at: daemon, proving: proves)
+    return try unlock(keybag, at: daemon, proving: proves)
   }
 
   /// Whether this is all that there is of the authentication, as with a screen locker or a prompt.
@@ -115,12 +116,11 @@ struct Derivation: ~Copyable {
     let opened: Keybag.Opened
     do throws(KeybagError) {
       guard try vault() == .absent else { throw .alreadyThere }
-      opened = try KeybagFile.found(home: home, owner: account.uid, password: request.token.bytes)
+      opened = try write { () throws(KeybagError) in try Keybag.found(password: request.token.bytes) }
     } catch {
       // A login, or another prompt, was faster.
       guard error == .alreadyThere, (try? vault()) == .present else { throw error }
-      let folder = try folder()
-      return try unlock(try load(from: folder), of: folder, at: daemon, proving: false)
+      return try unlock(try load(from: try folder()), at: daemon, proving: false)
     }
     let result = try deliver(opened, to: daemon)
     guard result == .unlocked else { return result }
@@ -156,35 +156,46 @@ struct Derivation: ~Copyable {
   private borrowing func openVault() throws -> DeriveResult {
     let daemon = try connect()
     if let result = try greet(daemon, .openSession) { return result }
-    let folder = try folder()
-    let keybag = try load(from: folder)
+    return try openVault(at: daemon)
+  }
+
+  private borrowing func openVault(at daemon: borrowing ControlClient) throws -> DeriveResult {
+    let keybag = try load(from: try folder())
     // What may be no login password proves none.
     guard keybag.isPasswordless else {
-      return try unlock(keybag, of: folder, at: daemon, proving: request.mayFound)
+      return try unlock(keybag, at: daemon, proving: request.mayFound)
     }
-    return mayTrustToken ? try setFirstPassword(keybag, of: folder, at: daemon) : .nothingNeeded
+    return mayTrustToken ? try setFirstPassword(keybag, of: try folder(), at: daemon) : .nothingNeeded
   }
 
   private borrowing func found() throws -> DeriveResult {
-    try found { () throws(KeybagError) in
-      try KeybagFile.found(home: home, owner: account.uid, password: request.token.bytes)
-    }
+    try found { () throws(KeybagError) in try Keybag.found(password: request.token.bytes) }
   }
 
   /// Writes the first keybag, and lets the daemon make the database.
+  ///
+  /// The daemon hears of the login before anything is derived: a lock or a logout that comes meanwhile is later than this.
   borrowing func found(_ make: () throws(KeybagError) -> Keybag.Opened) throws -> DeriveResult {
-    let opened: Keybag.Opened
-    do throws(KeybagError) { opened = try make() } catch {
-      // Another login of the same moment was faster: its vault is this one's.
-      if error == .alreadyThere, (try? vault()) == .present {
+    let daemon: ControlClient
+    do throws(ControlError) { daemon = try connect() } catch {
+      // The next authentication unlocks what is founded here.
+      do throws(KeybagError) { _ = try write(make) } catch {
+        guard error == .alreadyThere, (try? vault()) == .present else { throw error }
         return login == .none ? try openWithoutPassword() : try openVault()
       }
-      announce()
-      throw error
+      return .founded
     }
+    var need: DeriveResult? = .refused
+    do throws(ControlError) { need = try greet(daemon, .openSession) } catch {}
+    let opened: Keybag.Opened
+    do throws(KeybagError) { opened = try write(make) } catch {
+      // Another login of the same moment was faster: its vault is this one's.
+      guard error == .alreadyThere, (try? vault()) == .present else { throw error }
+      if let need { return need }
+      return login == .none ? try endPasscodeItems(at: daemon) : try openVault(at: daemon)
+    }
+    guard need == nil else { return .founded }
     do {
-      let daemon = try connect()
-      guard try greet(daemon, .openSession) == nil else { return .founded }
       let result = try deliver(opened, to: daemon)
       // Keys that were taken made a database: from the second generation on a missing one is a loss.
       if result == .unlocked { try? KeybagFile.replace(with: try opened.confirming(), in: try folder()) }
@@ -195,9 +206,23 @@ struct Derivation: ~Copyable {
     }
   }
 
+  /// What takes time comes first, while nothing in the home folder is held.
+  private borrowing func write(
+    _ make: () throws(KeybagError) -> Keybag.Opened
+  ) throws(KeybagError) -> Keybag.Opened {
+    try checkPlace()
+    _ = try KeybagFile.makeFolder(home: home, owner: account.uid)
+    var made: Keybag.Opened? = try make()
+    try checkPlace()
+    return try KeybagFile.found(home: home, owner: account.uid) { () throws(KeybagError) in
+      guard let opened = made.take() else { throw .damaged }
+      return opened
+    }
+  }
+
   // MARK: - the daemon
 
-  borrowing func deadline() -> Int { min(Process.now + answerLimit, end) }
+  borrowing func deadline() -> Int { min(Process.now + Derivation.answerLimit, end) }
 
   /// Says who comes.
   ///
@@ -276,13 +301,22 @@ struct Derivation: ~Copyable {
   ///
   /// - Parameter proving: whether the keybag then says that the password served again, and leaves others out.
   private borrowing func unlock(
-    _ keybag: Keybag, of folder: borrowing Folder, at daemon: borrowing ControlClient, proving: Bool
+    _ keybag: Keybag, at daemon: borrowing ControlClient, proving: Bool
   ) throws -> DeriveResult {
-    let opened: Keybag.Opened
-    do throws(KeybagError) { opened = try keybag.open(password: request.token.bytes) } catch {
+    var opened: Keybag.Opened
+    do throws(KeybagError) {
+      opened = try daemon.derive { () throws(KeybagError) in try keybag.open(password: request.token.bytes) }
+    } catch {
       // Whoever is logged in is to hear why the vault stays locked, and what helps.
       if error == .wrongPassword { note(to: daemon) }
       throw error
+    }
+    // Minutes may have passed. What the keybag says now counts: a password that ended meanwhile opens nothing.
+    let folder = try folder()
+    let present = try load(from: folder)
+    if present != keybag {
+      guard let again = try opened.reopening(present) else { throw KeybagError.overtaken }
+      opened = again
     }
     let result = try deliver(opened, to: daemon)
     guard result == .unlocked else { return result }
@@ -305,8 +339,15 @@ struct Derivation: ~Copyable {
     if request.mayFound { try? daemon.noteOtherPassword(until: deadline()) }
   }
 
+  /// Held for no longer than a file is read or written: an open folder keeps a home from being unmounted.
   borrowing func folder() throws(KeybagError) -> Folder {
-    try KeybagFile.folder(home: home, owner: account.uid)
+    try checkPlace()
+    return try KeybagFile.folder(home: home, owner: account.uid)
+  }
+
+  /// What is founded or written late must not land below the place where a home was mounted.
+  borrowing func checkPlace() throws(KeybagError) {
+    guard Folder.Identity(path: home) == place else { throw .missing }
   }
 
   private static func result(of error: any Error) -> DeriveResult {
@@ -324,24 +365,6 @@ struct Derivation: ~Copyable {
     case is AdmittedServices.Unbelieved: .servicesUnbelieved
     case is KeybagError: .damaged
     default: .internalError
-    }
-  }
-}
-
-extension DeriveRequest {
-  /// The longest of all, for a command line.
-  static let commandLimit = 30
-  /// For a login.
-  static let loginLimit = 2
-  /// Where somebody has just been asked: longer than a login may, as each password that is tried costs its time.
-  private static let askedLimit = 5
-
-  /// How long all of it may take, in seconds. The module waits a little longer (`Budget`).
-  var limit: Int {
-    if operation.isCommand { return Self.commandLimit }
-    switch operation {
-    case .changePassword, .rewrap, .createVault: return Self.askedLimit
-    default: return isUnlock ? Self.askedLimit : Self.loginLimit
     }
   }
 }

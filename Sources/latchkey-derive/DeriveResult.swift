@@ -42,4 +42,6 @@ enum DeriveResult: UInt8 {
   case servicesUnbelieved = 22
   /// A login of the same moment changed the keybag, again and again.
   case overtaken = 23
+  /// The caller waits no longer, and the work goes on without it. Answered by the supervisor.
+  case goesOn = 24
 }

@@ -4,28 +4,35 @@ import Glibc
 import Posix
 import Sodium
 
-/// The module waits 3 s in all; whatever hangs here, hangs alone and ends before that. What a person has just been asked
-/// for, and a command line, may take longer.
-private func limitTime(seconds: Int = DeriveRequest.loginLimit) -> Bool {
+/// How long a request may take to come, in seconds.
+private let requestLimit = 2
+
+/// Whatever hangs before there is a supervisor, or waits for a request that never comes, ends by itself.
+private func limitTime(seconds: Int) -> Bool {
   signal(SIGALRM, SIG_DFL)
-  var limit = itimerval(it_interval: timeval(), it_value: timeval(tv_sec: seconds, tv_usec: 800_000))
+  var limit = itimerval(it_interval: timeval(), it_value: timeval(tv_sec: seconds, tv_usec: seconds > 0 ? 800_000 : 0))
   return setitimer(__itimer_which_t(ITIMER_REAL.rawValue), &limit, nil) == 0
 }
 
-private func work(_ channel: borrowing FileDescriptor) -> DeriveResult {
-  guard limitTime(seconds: DeriveRequest.commandLimit + 1) else { return .internalError }
+private func start(_ channel: borrowing FileDescriptor) throws -> Supervisor.Outlet {
+  try Process.forbidInspection()
+  try Process.dieWithParent()
+  return try Supervisor.start(channel)
+}
+
+private func work(_ channel: borrowing FileDescriptor, _ outlet: borrowing Supervisor.Outlet) -> DeriveResult {
   let begun = Process.now
-  do {
-    try Process.forbidInspection()
-    try Process.dieWithParent()
-    try Process.goOnInChild()
-    guard limitTime() else { return .internalError }
-    try Sodium.initialize()
-  } catch { return .internalError }
+  guard limitTime(seconds: requestLimit) else { return .internalError }
+  do { try Sodium.initialize() } catch { return .internalError }
   guard chdir("/") == 0 else { return .internalError }
   umask(0o077)
   guard let request = DeriveRequest.receive(from: channel) else { return .badRequest }
-  if request.limit > DeriveRequest.loginLimit { guard limitTime(seconds: request.limit) else { return .internalError } }
+  outlet.tellRequestRead()
+  // From here on the channel is the supervisor's.
+  guard let nothing = try? FileDescriptor.open("/dev/null", flags: O_RDONLY), dup2(nothing.number, channel.number) >= 0
+  else { return .internalError }
+  // From here on the supervisor limits the time.
+  guard limitTime(seconds: 0) else { return .internalError }
   guard let account = Account(name: request.user) else { return .internalError }
   // Another name of root's number is no reason to touch root's vault.
   guard account.uid != 0 || request.user == "root" else { return .noVault }
@@ -40,7 +47,8 @@ private func work(_ channel: borrowing FileDescriptor) -> DeriveResult {
     // Changing the user takes both back.
     try Process.forbidInspection()
     // The system may have the new password already: it is to open the vault, whatever becomes of who changed it.
-    if request.operation == .changePassword { try Process.outliveParent() } else { try Process.dieWithParent() }
+    if request.operation == .changePassword { outlet.tellOutlives() }
+    try Process.endWithParent()
   } catch { return .internalError }
   return Derivation(request, account: account, login: password, admission: admission, begun: begun).run()
 }
@@ -50,5 +58,5 @@ guard let kind = try? channel.status().st_mode & S_IFMT, kind == S_IFSOCK else {
   // Started by a person, who would type a password where it is shown.
   exit(64)
 }
-private let result = work(channel)
-withUnsafePointer(to: result.rawValue) { _ = send(channel.number, $0, 1, Int32(MSG_NOSIGNAL)) }
+guard let outlet = try? start(channel) else { exit(70) }
+outlet.tell(work(channel, outlet))

@@ -3,19 +3,20 @@ import Glibc
 import Keybag
 import Posix
 import Prompts
+import SessionState
 import Systemd
 
 /// What the control socket's peers ask for. Every answer may come later; none may be forgotten.
 protocol ControlHandler: AnyObject {
-  /// An authentication begins in the process `peer`.
-  func hello(_ hello: Hello, from peer: LocalSocket.Peer, answer: @escaping (Need) -> Void)
+  /// An authentication begins in the process `peer`. Where keys are wanted, what they will be measured by.
+  func hello(_ hello: Hello, from peer: LocalSocket.Peer, answer: @escaping (Need, Claim?) -> Void)
   /// Keys for it.
   func unlock(
-    _ delivery: consuming TierDelivery, _ hello: Hello, from peer: LocalSocket.Peer,
+    _ delivery: consuming TierDelivery, _ hello: Hello, by claim: Claim?, from peer: LocalSocket.Peer,
     answer: @escaping (UnlockOutcome) -> Void)
   /// Tier key C alone, for it.
   func unlock(
-    _ delivery: consuming SessionDelivery, _ hello: Hello, from peer: LocalSocket.Peer,
+    _ delivery: consuming SessionDelivery, _ hello: Hello, by claim: Claim?, from peer: LocalSocket.Peer,
     answer: @escaping (UnlockOutcome) -> Void)
   /// How things are.
   var status: Status { get }
@@ -88,6 +89,8 @@ final class ControlServer {
 
   /// More connections than this wait in the kernel, until one of these ends.
   private static let connectionLimit = 32
+  /// How many helpers may be at work for this daemon: each takes Argon2id's memory, for minutes on a slow machine.
+  private static let helperLimit = 3
 
   init(
     _ listener: consuming LocalSocket, loop: EventLoop, owner: uid_t, handler: any ControlHandler
@@ -110,9 +113,18 @@ final class ControlServer {
         peers[number] = nil
         source?.resume()
       }
+      peer?.willDerive = { [unowned self] in makeRoom(for: $0) }
       if let peer { peers[number] = peer }
     }
     source?.pause()
+  }
+
+  /// A helper begins: the newest password is the one to work on. The login that it belongs to has begun another one before,
+  /// which is not needed any more; of all others the oldest go, whose passwords were perhaps wrong.
+  private func makeRoom(for newest: ControlPeer) {
+    var others = peers.values.filter { $0 !== newest && $0.isDeriving }.sorted { $0.begun < $1.begun }
+    while let index = others.firstIndex(where: { newest.follows($0) }) { others.remove(at: index).end() }
+    for oldest in others.prefix(max(others.count - ControlServer.helperLimit + 1, 0)) { oldest.end() }
   }
 }
 
@@ -126,6 +138,12 @@ private final class ControlPeer: PromptConnection {
   private var limit: EventSource?
   private var delay: EventSource?
   private var greeting: Hello?
+  private var claim: Claim?
+  /// Called when its helper begins to work on a password.
+  var willDerive: ((ControlPeer) -> Void)?
+  /// Whether its helper works on one, in silence.
+  private(set) var isDeriving = false
+  let begun = ContinuousClock.now
   private var wrongKeys = 0
   private var isOver = false
   /// Told when it has left.
@@ -133,8 +151,10 @@ private final class ControlPeer: PromptConnection {
   /// Whether it stands for a prompt on the screen: then it may be silent for as long as the person is.
   private var isPrompt = false
 
-  /// How long a peer may be silent. Argon2id on a slow machine is within it.
+  /// How long a peer may be silent.
   private static let silenceLimit = Duration.seconds(10)
+  /// How long a helper may be that works on a password. It ends by itself a little sooner.
+  private static let derivingLimit = Duration.seconds(300)
   /// After so many wrong keys the connection ends.
   private static let wrongKeyLimit = 3
 
@@ -151,7 +171,14 @@ private final class ControlPeer: PromptConnection {
     } catch { return nil }
   }
 
-  private func end(_ outcome: PromptOutcome? = nil) {
+  /// Whether this is the same login as another one, a step later.
+  func follows(_ other: ControlPeer) -> Bool {
+    guard let greeting, let before = other.greeting else { return false }
+    return greeting.stage == .openSession && before.stage == .authenticate && greeting.service == before.service
+      && greeting.tty == before.tty && greeting.remoteHost == before.remoteHost
+  }
+
+  func end(_ outcome: PromptOutcome? = nil) {
     guard !isOver else { return }
     isOver = true
     (source, limit, delay) = (nil, nil, nil)
@@ -199,16 +226,23 @@ private final class ControlPeer: PromptConnection {
   }
 
   private func serve(_ request: consuming ControlRequest) {
+    isDeriving = false
     switch consume request {
     case .hello(let hello):
       greeting = hello
-      handler.hello(hello, from: connection.peer) { [weak self] in self?.answer(.need($0)) }
+      claim = nil
+      handler.hello(hello, from: connection.peer) { [weak self] need, claim in
+        guard let self else { return }
+        self.claim = claim
+        if need == .keys { begins() }
+        answer(.need(need))
+      }
     case .unlock(let delivery):
       guard let greeting else { return end() }
-      handler.unlock(delivery, greeting, from: connection.peer) { [weak self] in self?.answer($0) }
+      handler.unlock(delivery, greeting, by: claim, from: connection.peer) { [weak self] in self?.answer($0) }
     case .unlockSession(let delivery):
       guard let greeting else { return end() }
-      handler.unlock(delivery, greeting, from: connection.peer) { [weak self] in self?.answer($0) }
+      handler.unlock(delivery, greeting, by: claim, from: connection.peer) { [weak self] in self?.answer($0) }
     case .status: answer(.status(handler.status))
     case .lock:
       answer { () throws(Refusal) in
@@ -235,7 +269,11 @@ private final class ControlPeer: PromptConnection {
       send { try connection.send(passphrase) }
     case .promptEnded(let outcome): end(outcome)
     case .derivation(let prompt):
-      answer { () throws(Refusal) in .derivation(try handler.derivation(prompt: prompt)) }
+      answer { () throws(Refusal) in
+        let derivation = try handler.derivation(prompt: prompt)
+        begins()
+        return .derivation(derivation)
+      }
     case .passphrase(let key): answer(handler.passphrase(key))
     case .removePassphrase(let collection):
       answer { () throws(Refusal) in
@@ -310,7 +348,17 @@ private final class ControlPeer: PromptConnection {
   private func send(_ packet: () throws -> Void) {
     guard !isOver else { return }
     do { try packet() } catch { return end() }
-    if isPrompt { limit = nil } else { limit?.rearm(after: ControlPeer.silenceLimit) }
+    if isPrompt {
+      limit = nil
+    } else {
+      limit?.rearm(after: isDeriving ? ControlPeer.derivingLimit : ControlPeer.silenceLimit)
+    }
     source?.resume()
+  }
+
+  /// The answer that follows makes a helper work.
+  private func begins() {
+    isDeriving = true
+    willDerive?(self)
   }
 }

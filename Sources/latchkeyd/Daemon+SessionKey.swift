@@ -16,7 +16,7 @@ extension Daemon {
   /// Opens what is readable behind the locked screen. Nothing that is open already is touched by it, and nothing is founded:
   /// who brings this key has not seen whether the rest of the keybag is genuine.
   func unlock(
-    _ delivery: consuming SessionDelivery, _ hello: Hello, from peer: LocalSocket.Peer,
+    _ delivery: consuming SessionDelivery, _ hello: Hello, by claim: Claim?, from peer: LocalSocket.Peer,
     answer: @escaping (UnlockOutcome) -> Void
   ) {
     refresh()
@@ -24,7 +24,9 @@ extension Daemon {
     guard let watch = session.watch, watch.machine.state == .sealed else {
       return answer(.refused("it is open already"))
     }
-    guard hello.stage == .openSession, case .keys = decide(hello, peer) else {
+    guard hello.stage == .openSession, let claim, PeerProcess.of(pid: peer.pid) == claim.process,
+      case .keys = decide(hello, peer)
+    else {
       return answer(refusal(.refused("this is no login that opens anything"), of: service))
     }
     let isThisVaults = delivery.vault == vault.keybag?.vault
@@ -38,7 +40,7 @@ extension Daemon {
       guard error != .isLocked else { return answer(refusal(.refused("new keys wait for the password"), of: service)) }
       return answer(refusal(.unusable(error.explanation), of: service))
     }
-    watch.sessionKeyArrived(after: deviceService.ask) { [weak self] outcome in
+    watch.sessionKeyArrived(by: claim, after: deviceService.ask) { [weak self] outcome in
       guard let self else { return answer(.refused("the daemon ends")) }
       answer(install(arrived, outcome, service))
     }

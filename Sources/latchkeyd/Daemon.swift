@@ -194,14 +194,14 @@ private final class ArrivedKeys {
 // MARK: - control socket
 
 extension Daemon: ControlHandler {
-  func hello(_ hello: Hello, from peer: LocalSocket.Peer, answer: @escaping (Need) -> Void) {
+  func hello(_ hello: Hello, from peer: LocalSocket.Peer, answer: @escaping (Need, Claim?) -> Void) {
     refresh()
     switch decide(hello, peer) {
     // Neither its beginning nor its end counts as a session's.
-    case .refused(let reason): return answer(.refused(reason))
-    case .nothing: answer(.nothing)
+    case .refused(let reason): return answer(.refused(reason), nil)
+    case .nothing: answer(.nothing, nil)
     case .keys:
-      answer(.keys)
+      session.watch?.claim(by: PeerProcess.of(pid: peer.pid)) { answer(.keys, $0) }
       // It starts while the keys are made.
       deviceService.ask {}
     }
@@ -246,7 +246,7 @@ extension Daemon: ControlHandler {
   }
 
   func unlock(
-    _ delivery: consuming TierDelivery, _ hello: Hello, from peer: LocalSocket.Peer,
+    _ delivery: consuming TierDelivery, _ hello: Hello, by claim: Claim?, from peer: LocalSocket.Peer,
     answer: @escaping (UnlockOutcome) -> Void
   ) {
     refresh()
@@ -260,14 +260,16 @@ extension Daemon: ControlHandler {
       Journal.log(.error, "the vault does not open: \(error.explanation)")
       return answer(.unusable(error.explanation))
     }
-    guard let watch = session.watch, case .keys(let mayLift) = decide(hello, peer) else {
+    guard let claim, let watch = session.watch, case .keys(let mayLift) = decide(hello, peer) else {
       return answer(.refused("not now"))
     }
+    // Minutes may have passed: where its session has ended, this process is no part of any login.
+    guard PeerProcess.of(pid: peer.pid) == claim.process else { return answer(.refused("its session has ended")) }
     // Who answers a prompt opens what was asked for; who logs in, or asks by name, everything.
     let keys = ArrivedKeys(
       delivery, liftsMarks: liftsMarks(hello), of: hello.prompt == 0 ? nil : prompts.lifting(prompt: hello.prompt) ?? []
     )
-    watch.keysArrived(mayLift: mayLift, after: deviceService.ask) { [weak self] outcome in
+    watch.keysArrived(mayLift: mayLift, by: claim, after: deviceService.ask) { [weak self] outcome in
       guard let self else { return answer(.refused("the daemon ends")) }
       answer(install(keys, outcome))
     }

@@ -80,12 +80,16 @@ class Account:
     def greeter_unlock(self, password=None):
         """Authenticates as a display manager does over a locked session: as root, opening none. Says whether PAM accepted."""
         typed = (password or self.password) + "\n"
-        return self.machine.root(f"{TOOLS}/greeter", "unlock", self.name, "-", input=typed, check=False).returncode == 0
+        done = self.machine.root(f"{TOOLS}/greeter", "unlock", self.name, "-", input=typed, check=False)
+        self.machine.await_helpers()
+        return done.returncode == 0
 
     def authenticate(self, password=None, service="i3lock"):
         """Authenticates as the user, outside any session. Says whether PAM accepted."""
         typed = (password or self.password) + "\n"
-        return self.run("pamtester", service, self.name, "authenticate", input=typed, check=False).returncode == 0
+        done = self.run("pamtester", service, self.name, "authenticate", input=typed, check=False)
+        self.machine.await_helpers()
+        return done.returncode == 0
 
     # Without a session
 

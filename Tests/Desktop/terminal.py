@@ -28,6 +28,7 @@ class Terminal:
         # The two quotes keep the echo of this line from looking like the prompt.
         terminal.sendline("PS1='@''@> ' PS2=; stty -echo; bind 'set enable-bracketed-paste off' 2>/dev/null")
         terminal.expect(PROMPT)
+        machine.await_helpers()
         self.session = self.run("echo $XDG_SESSION_ID").stdout.strip()
 
     def __enter__(self):
@@ -128,4 +129,6 @@ class Terminal:
         self.start(f"pamtester {service} {self.user} authenticate")
         self.expect("assword: ")
         self.send(password)
-        return self.finish().returncode == 0
+        done = self.finish()
+        self.machine.await_helpers()
+        return done.returncode == 0

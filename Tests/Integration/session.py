@@ -5,6 +5,7 @@ take what `make install` installs once for the whole run; LATCHKEY_STAGE names a
 Tests/Session/throwaway for what a session is. Whoever runs the tests as root gets sessions of `nobody`.
 """
 
+import ctypes
 import json
 import os
 import pathlib
@@ -21,12 +22,15 @@ REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 BUS = ["--dest=org.freedesktop.DBus", "/org/freedesktop/DBus"]
 SECRETS = "org.freedesktop.secrets"
 PATIENCE = 10.0
+PR_SET_CHILD_SUBREAPER = 36
 
 
 class Session:
     """A throw-away session. Its processes are children of a `throwaway` command, which ends with `close`."""
 
     def __init__(self, stage, below="/tmp"):
+        # What goes on after its login, as it waits no longer, becomes this process's child.
+        ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
         # `throwaway` cleans up when its command ends, and that ends with its standard input: also when the tests are
         # killed.
         self._throwaway = subprocess.Popen(
@@ -102,7 +106,16 @@ class Session:
 
     def _pam(self, service, password, *operations):
         password = self.password if password is None else password
-        return self.run("pamtester", service, self.user, *operations, input=password)
+        done = self.run("pamtester", service, self.user, *operations, input=password)
+        self.await_helpers()
+        return done
+
+    @staticmethod
+    def await_helpers():
+        """Waits for what a login that waited no longer left to itself; a helper that hangs is a test's own business."""
+        limit = Limit(20)
+        while any(is_at_work(process) for process in own_children()) and not limit.is_over:
+            time.sleep(0.02)
 
     def set_password(self, password):
         """Changes what PAM accepts, and nothing else: the vault is not told."""
@@ -119,7 +132,9 @@ class Session:
     def change_token(self, old, new):
         """What passwd(1) does when it has both passwords. Only the vault is told."""
         environment = self.environment | {"PAM_OLDAUTHTOK": old, "PAM_AUTHTOK": new}
-        return self.run("pamtester", "passwd", self.user, "chauthtok", env=environment)
+        done = self.run("pamtester", "passwd", self.user, "chauthtok", env=environment)
+        self.await_helpers()
+        return done
 
     # Secrets
 
@@ -166,6 +181,21 @@ class Session:
     def log(self):
         """What bus and daemon wrote to stderr."""
         return (self.root / "log").read_text()
+
+
+def own_children():
+    """The processes that this one started, and those that lost their parent."""
+    return " ".join(children.read_text() for children in pathlib.Path("/proc/self/task").glob("*/children")).split()
+
+
+def is_at_work(process):
+    """Whether it is a helper without a parent; one that has ended is collected."""
+    try:
+        if pathlib.Path(f"/proc/{process}/comm").read_text() != "latchkey-derive\n":
+            return False
+        return os.waitpid(int(process), os.WNOHANG) == (0, 0)
+    except (FileNotFoundError, ProcessLookupError, ChildProcessError):
+        return False
 
 
 def is_alive(process):

@@ -51,8 +51,8 @@ def helpers(session):
             if (folder / "comm").read_text() != "latchkey-derive\n":
                 continue
             mark = f"LATCHKEY_SESSION={session.root}".encode()
-            # Started by one that only waits for it.
-            starter = parent(parent(folder.name))
+            # Behind a supervisor and a starter, which only wait for it.
+            starter = parent(parent(parent(folder.name)))
             if mark in pathlib.Path(f"/proc/{starter}/environ").read_bytes():
                 found.append(int(folder.name))
         except OSError:

@@ -132,7 +132,7 @@ def test_an_answer_that_is_none_opens_nothing(login, behaviour, line):
     login.behave(behaviour)
     login.ask()
     run = ask(login)
-    assert auth(run) == [AUTHINFO_UNAVAIL] and run.lines == [line] and run.seconds < 10
+    assert auth(run) == [AUTHINFO_UNAVAIL] and run.lines == [line]
     login.assert_helpers_gone()
 
 

@@ -4,6 +4,7 @@ import signal
 
 import pytest
 from conftest import MODULE, TOKEN
+from pace import seconds
 from test_module import FAILURES, IGNORED, LOG_DEBUG, LOG_NOTICE, NOTABLE, await_pause, secret_pages
 from test_token_change import LATE, SET_ITEMS, change
 
@@ -101,7 +102,7 @@ def test_every_answer_is_ignored_and_logged_by_its_weight(login, result):
 def test_a_helper_that_hangs_or_dies_does_not_stop_the_change(login, behaviour, line):
     login.behave(behaviour)
     run = change(login, new=NEW)
-    assert run.lines == [line] and run.seconds < 10
+    assert run.lines == [line] and run.seconds < seconds(6)
 
 
 def test_its_time_is_its_own(login):
@@ -349,7 +350,7 @@ def test_a_helper_that_hangs_is_waited_for_once(unlock):
         process.communicate("x")
     unlock.behave("hang")
     run = authenticate(unlock)
-    assert asked(unlock) == [] and run.lines == [LATE] and run.seconds < 10
+    assert asked(unlock) == [] and run.lines == [LATE]
 
 
 def test_only_the_kept_token_stays_in_memory(unlock):

@@ -5,6 +5,7 @@ import signal
 
 import pytest
 from conftest import MODULE, TOKEN
+from pace import seconds
 from test_module import EVERYDAY, FAILURES, IGNORED, LOG_ERR, NOTABLE, await_pause, secret_pages
 
 SET_ITEMS = f"password required {next(pathlib.Path('/usr/lib').glob('*/pam_wrapper/pam_set_items.so'))}"
@@ -128,7 +129,7 @@ def test_every_answer_is_ignored_and_logged_by_its_weight(login, result):
 def test_a_helper_that_hangs_or_dies_does_not_stop_the_change(login, behaviour, line):
     login.behave(behaviour)
     run = change(login)
-    assert run.lines == [line] and run.seconds < 10
+    assert run.lines == [line] and run.seconds < seconds(6)
 
 
 def test_a_helper_that_is_not_there_does_not_stop_the_change(login):
@@ -141,7 +142,7 @@ def test_its_time_is_that_of_the_login(login):
     # An expired password is changed between authenticate and open_session.
     login.behave("hang")
     run = change(login, "open")
-    assert run.lines == [LATE, "this login's time for the vault is used up"] and run.seconds < 10
+    assert run.lines == [LATE, LATE] and run.seconds < seconds(10)
 
 
 @pytest.mark.parametrize("failure", FAILURES)

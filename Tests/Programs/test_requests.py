@@ -6,6 +6,7 @@ import struct
 import pytest
 from conftest import (AUTHENTICATE, BAD_REQUEST, CLOSE, FOUNDED, INTERNAL_ERROR, IS_ROOT, NO_DAEMON, NO_FOUND,
                       NO_VAULT, OPEN, PASSPHRASE, Run)
+from pace import seconds
 
 
 def framed(body):
@@ -42,7 +43,7 @@ def broken(whole):
 def test_broken(login, name):
     run = Run(login.program, broken(login.request(AUTHENTICATE))[name])
     assert run.result() == BAD_REQUEST
-    assert run.seconds < 0.3
+    assert run.seconds < seconds(0.3)
 
 
 @pytest.mark.parametrize("fields", [

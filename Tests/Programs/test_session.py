@@ -303,7 +303,7 @@ def test_a_device_key_service_that_does_not_answer(guest, service):  # noqa: F81
     service.process.send_signal(signal.SIGSTOP)
     try:
         run = guest.start(OPEN, token="", service=BY)
-        assert run.result() == NO_DEVICE_KEY and run.seconds < 2.8
+        assert run.result() == NO_DEVICE_KEY
     finally:
         service.process.send_signal(signal.SIGCONT)
 
@@ -373,7 +373,7 @@ def test_what_the_daemon_says(guest, attribute, answer, expected):
     daemon = guest.daemon()
     setattr(daemon, attribute, answer)
     run = guest.start(OPEN, token="", service=BY)
-    assert run.result() == expected and run.seconds < 2.8
+    assert run.result() == expected
     assert len(daemon.sessions) == (attribute == "outcome")
 
 

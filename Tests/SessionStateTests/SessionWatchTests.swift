@@ -47,11 +47,16 @@ import Testing
       _ = try bus.call(loop, "org.freedesktop.DBus", "/", "org.freedesktop.DBus.Peer", "Ping")
     }
 
+    /// Of an authentication that begins when its keys come.
+    var claim: Claim { Claim(process: .unknown, machine: watch.machine) }
+
     func keysArrive(mayLift: Bool = true) throws -> KeyOutcome? {
       var outcome: KeyOutcome?
-      watch.keysArrived(mayLift: mayLift) { [daemon] in
-        outcome = $0
-        daemon.done.append("install \($0)")
+      watch.claim(by: .unknown) { [daemon, watch] claim in
+        watch.keysArrived(mayLift: mayLift, by: claim) {
+          outcome = $0
+          daemon.done.append("install \($0)")
+        }
       }
       try loop.run(until: "keys") { outcome != nil }
       return outcome
@@ -59,7 +64,7 @@ import Testing
 
     func sessionKeyArrives() throws -> KeyOutcome? {
       var outcome: KeyOutcome?
-      watch.sessionKeyArrived { [daemon] in
+      watch.sessionKeyArrived(by: claim) { [daemon] in
         outcome = $0
         daemon.done.append("install \($0)")
       }
@@ -106,6 +111,21 @@ import Testing
     #expect(try scene.keysArrive(mayLift: false) == .refused("this login does not lift a lock"))
   }
 
+  /// The locker came while Argon2id took its time, and nothing was heard of it before the keys came.
+  @Test func aLockerThatCameMeanwhileIsNotLifted() throws {
+    let scene = try Scene(sessions: x(1))
+    #expect(try scene.keysArrive() == .live)
+    scene.watch.lock()
+    var claim: Claim?
+    scene.watch.claim(by: .unknown) { claim = $0 }
+    try scene.loop.run(until: "the claim") { claim != nil }
+    scene.logind.setSilently(x(1, hint: true))
+    var outcome: KeyOutcome?
+    scene.watch.keysArrived(mayLift: true, by: try #require(claim)) { outcome = $0 }
+    try scene.loop.run(until: "keys") { outcome != nil }
+    #expect(outcome == .refused("it was locked meanwhile"))
+  }
+
   /// The lock came while logind was asked: it is later than the password.
   @Test func aLockWhileKeysWaitIsNotUndoneByThem() throws {
     let scene = try Scene(sessions: x(1))
@@ -113,7 +133,7 @@ import Testing
     scene.watch.lock()
     func outcome(meanwhile: () throws -> Void) throws -> KeyOutcome? {
       var outcome: KeyOutcome?
-      scene.watch.keysArrived(mayLift: true) { outcome = $0 }
+      scene.watch.keysArrived(mayLift: true, by: scene.claim) { outcome = $0 }
       try meanwhile()
       try scene.loop.run(until: "keys") { outcome != nil }
       return outcome
@@ -137,10 +157,10 @@ import Testing
     scene.watch.lock()
     var outcome: KeyOutcome?
     var goOn: () -> Void = {}
-    scene.watch.keysArrived(mayLift: true, after: { goOn = $0 }) { outcome = $0 }
+    scene.watch.keysArrived(mayLift: true, by: scene.claim, after: { goOn = $0 }) { outcome = $0 }
     // Logind has answered.
     var answered = false
-    scene.watch.keysArrived(mayLift: false) { _ in answered = true }
+    scene.watch.keysArrived(mayLift: false, by: scene.claim) { _ in answered = true }
     try scene.loop.run(until: "logind's answer") { answered }
     #expect(outcome == nil)
     scene.watch.lock()
@@ -153,7 +173,7 @@ import Testing
     let scene = try Scene(sessions: x(1))
     try scene.loop.run(until: "sessions") { scene.watch.machine.knownSessions == ["1"] }
     var outcome: KeyOutcome?
-    scene.watch.keysArrived(mayLift: true) { outcome = $0 }
+    scene.watch.keysArrived(mayLift: true, by: scene.claim) { outcome = $0 }
     scene.watch.lock()
     try scene.loop.run(until: "keys") { outcome != nil }
     #expect(outcome == .firstUnlockOnly)
@@ -165,7 +185,7 @@ import Testing
   @Test func keysThatFailWhenInstalledAreNoFirstUnlock() throws {
     let scene = try Scene()
     var done = false
-    scene.watch.keysArrived(mayLift: true) { [watch = scene.watch] _ in
+    scene.watch.keysArrived(mayLift: true, by: scene.claim) { [watch = scene.watch] _ in
       watch.keysFailed()
       done = true
     }

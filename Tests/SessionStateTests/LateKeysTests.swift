@@ -1,0 +1,90 @@
+import SessionState
+import Testing
+
+/// Keys that come minutes after their authentication began: whatever happened in between is later than the password.
+@Suite struct LateKeysTests {
+  private static let desktop = SessionFacts(id: "1", uid: 1000, type: "x11")
+  private static let refused: [SessionEffect] = [.install(.refused("it was locked meanwhile"))]
+  private static let ended: [SessionEffect] = [.install(.refused("its session has ended"))]
+
+  private func machine(_ sessions: SessionFacts...) -> SessionMachine {
+    var machine = SessionMachine(uid: 1000)
+    _ = machine.handle(.sessions(sessions))
+    return machine
+  }
+
+  /// Every lock, and what takes it away again without a password.
+  static let locks: [[SessionEvent]] = [
+    [.lockCommand],
+    [.lockSignal(session: "1"), .unlockSignal(session: "1")],
+    [.prepareForSleep(true), .prepareForSleep(false)],
+    [.screenSaver(peer: ":1.1", active: true), .screenSaver(peer: ":1.1", active: false)],
+    [.screenSaver(peer: ":1.1", active: true), .screenSaverVanished(peer: ":1.1")],
+    [.sessions([SessionFacts(id: "1", uid: 1000, type: "x11", lockedHint: true)]), .sessions([desktop])],
+    [
+      .sessions([
+        SessionFacts(id: "1", uid: 1000, type: "x11", isActive: false, seat: "seat0"),
+        SessionFacts(id: "c1", uid: 120, sessionClass: "greeter", type: "x11", seat: "seat0"),
+      ]), .sessions([desktop]),
+    ],
+  ]
+
+  @Test(arguments: locks) func aLockThatCameAndWentIsNotLifted(events: [SessionEvent]) {
+    var machine = machine(Self.desktop)
+    _ = machine.keysArrived(mayLift: true)
+    _ = machine.handle(.lockCommand)
+    let (locks, endings) = (machine.locks, machine.endings)
+    for event in events { _ = machine.handle(event) }
+    #expect(machine.keysArrived(mayLift: true, locksBefore: locks, endingsBefore: endings) == Self.refused)
+    // The next password does.
+    #expect(machine.keysArrived(mayLift: true, locksBefore: machine.locks).first == .install(.live))
+  }
+
+  @Test(arguments: locks) func aLockBeforeTheFirstKeysLeavesWhatTheFirstUnlockOpens(events: [SessionEvent]) {
+    var machine = machine(Self.desktop)
+    let (locks, endings) = (machine.locks, machine.endings)
+    for event in events { _ = machine.handle(event) }
+    let effects = machine.keysArrived(mayLift: true, locksBefore: locks, endingsBefore: endings)
+    #expect(effects.first == .install(.firstUnlockOnly))
+    #expect(machine.state != .unlocked && !machine.hasStagedKeys)
+  }
+
+  @Test func aLogoutWins() {
+    var machine = machine(Self.desktop)
+    let (locks, endings) = (machine.locks, machine.endings)
+    _ = machine.handle(.sessions([]))
+    #expect(machine.keysArrived(mayLift: true, locksBefore: locks, endingsBefore: endings) == Self.ended)
+    #expect(machine.sessionKeyArrived(locksBefore: locks, endingsBefore: endings) == Self.ended)
+    // Somebody who is logged in again has given no password yet.
+    _ = machine.handle(.sessions([Self.desktop]))
+    #expect(machine.keysArrived(mayLift: true, locksBefore: locks, endingsBefore: endings) == Self.ended)
+    #expect(machine.state == .sealed)
+  }
+
+  @Test func aLogoutWinsWithoutLogind() {
+    var machine = SessionMachine(uid: 1000)
+    _ = machine.handle(.logindAbsent)
+    _ = machine.handle(.pamSessionOpened)
+    let endings = machine.endings
+    _ = machine.handle(.pamSessionClosed)
+    #expect(machine.keysArrived(mayLift: true, endingsBefore: endings) == Self.ended)
+  }
+
+  /// One of several sessions that ends is no logout.
+  @Test func anotherSessionThatEndsIsNone() {
+    var machine = machine(Self.desktop, SessionFacts(id: "2", uid: 1000, isRemote: true))
+    let (locks, endings) = (machine.locks, machine.endings)
+    _ = machine.handle(.sessions([Self.desktop]))
+    let effects = machine.keysArrived(mayLift: true, locksBefore: locks, endingsBefore: endings)
+    #expect(effects.first == .install(.live))
+  }
+
+  /// What stood when logind was heard for the first time is as old as the login may be.
+  @Test func aLockerThatWasThereFirstIsNoNewLock() {
+    var machine = SessionMachine(uid: 1000)
+    let (locks, endings) = (machine.locks, machine.endings)
+    _ = machine.handle(.sessions([SessionFacts(id: "1", uid: 1000, type: "x11", lockedHint: true)]))
+    let effects = machine.keysArrived(mayLift: true, locksBefore: locks, endingsBefore: endings)
+    #expect(effects.first == .install(.staged))
+  }
+}
