@@ -9,7 +9,6 @@ private let requestLimit = 2
 
 /// Whatever hangs before there is a supervisor, or waits for a request that never comes, ends by itself.
 private func limitTime(seconds: Int) -> Bool {
-  signal(SIGALRM, SIG_DFL)
   var limit = itimerval(it_interval: timeval(), it_value: timeval(tv_sec: seconds, tv_usec: seconds > 0 ? 800_000 : 0))
   return setitimer(__itimer_which_t(ITIMER_REAL.rawValue), &limit, nil) == 0
 }
@@ -22,6 +21,8 @@ private func start(_ channel: borrowing FileDescriptor) throws -> Supervisor.Out
 
 private func work(_ channel: borrowing FileDescriptor, _ outlet: borrowing Supervisor.Outlet) -> DeriveResult {
   let begun = Process.now
+  // Once: what a request brings is erased by a handler from then on.
+  signal(SIGALRM, SIG_DFL)
   guard limitTime(seconds: requestLimit) else { return .internalError }
   do { try Sodium.initialize() } catch { return .internalError }
   guard chdir("/") == 0 else { return .internalError }
