@@ -79,7 +79,9 @@ final class VaultConnection {
       do { return try body() } catch let error as BusError where error.isLocked {
         guard wasAsked else { throw locked() }
         // Nobody was asked then, as no answer would have done.
-        if error.message.hasPrefix(Self.waitsForFingers) { throw Failure.stillLocked("it is locked: \(error.message).") }
+        if error.message.hasPrefix(Self.waitsForFingers) {
+          throw Failure.stillLocked("it is locked: \(error.message).")
+        }
         throw Failure.stillLocked(
           """
           it is still locked: the question was not answered, or there was nobody to ask.
