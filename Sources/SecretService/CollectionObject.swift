@@ -104,20 +104,19 @@ extension SecretService {
       call)
   }
 
-  /// How many items of one client, and of all, may wait for a person, and how many bytes their secrets may have. Each is
-  /// held in locked memory for as long as the person thinks.
+  /// How many items of one client, and of all, may wait for a person, and how many bytes they may have with their secrets
+  /// and metadata. Each is held for as long as the person thinks, its secret in locked memory.
   private static let waitingLimit = (own: 8, all: 32, bytes: 64 << 20)
 
-  func checkRoom(for received: ReceivedSecret, of client: String) throws(BusError) {
+  /// Refuses an item that would have to wait where too much waits already.
+  func checkRoom(for size: Int, of client: String) throws(BusError) {
     var waiting = prompts.values.filter { $0.item != nil }
     let held = fingerWaits.compactMap { wait in
-      wait.received.map { (bytes: $0.value.bytes.count, owner: wait.call.sender) }
+      wait.size.map { (bytes: $0, owner: wait.call.sender) }
     }
     let own = waiting.count { $0.owner == client } + held.count { $0.owner == client }
     let bytes = {
-      waiting.reduce(held.reduce(received.value.bytes.count) { $0 + $1.bytes }) {
-        $0 + ($1.item?.new.received.value.bytes.count ?? 0)
-      }
+      waiting.reduce(held.reduce(size) { $0 + $1.bytes }) { $0 + ($1.item?.new.size ?? 0) }
     }
     while waiting.count + held.count >= Self.waitingLimit.all || bytes() > Self.waitingLimit.bytes {
       // Names cost nothing: whoever has the most of what nobody was asked for yet makes room.

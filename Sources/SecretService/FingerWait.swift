@@ -4,14 +4,14 @@ import Vault
 /// An item that a client wants stored or changed, and that waits until it is known which fingers are enrolled. Who drops it
 /// drops its secret as well.
 final class FingerWait {
-  /// The secret that is to be stored, if one is.
-  let received: ReceivedSecret?
+  /// The bytes of the item that is to be stored; nil where none is.
+  let size: Int?
   let call: MethodCall
   /// Stores it.
   let proceed: (FingerSet) throws(BusError) -> Void
 
-  init(_ received: ReceivedSecret?, _ call: MethodCall, proceed: @escaping (FingerSet) throws(BusError) -> Void) {
-    self.received = received
+  init(_ size: Int?, _ call: MethodCall, proceed: @escaping (FingerSet) throws(BusError) -> Void) {
+    self.size = size
     self.call = call
     self.proceed = proceed
   }
@@ -22,12 +22,14 @@ extension SecretService {
   private static let fingerWaitLimit = 64
 
   /// Goes on with `proceed` when it is known which fingers are enrolled; the client hears where that cannot be told.
+  ///
+  /// - Parameter size: the bytes of the item that waits; nil where none does.
   func whenFingersAreKnown(
-    _ received: ReceivedSecret?, _ call: MethodCall, proceed: @escaping (FingerSet) throws(BusError) -> Void
+    _ size: Int?, _ call: MethodCall, proceed: @escaping (FingerSet) throws(BusError) -> Void
   ) throws(BusError) {
     guard fingerWaits.count < Self.fingerWaitLimit else { throw .limitsExceeded("too many items wait for an answer") }
-    if let received { try checkRoom(for: received, of: call.sender) }
-    let wait = FingerWait(received, call, proceed: proceed)
+    if let size { try checkRoom(for: size, of: call.sender) }
+    let wait = FingerWait(size, call, proceed: proceed)
     fingerWaits.append(wait)
     watch(call.sender)
     presentFingers { [weak self, weak wait] answer in

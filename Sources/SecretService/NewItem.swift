@@ -14,9 +14,28 @@ struct NewItem {
   let unique: [String: String]?
   /// The fingers that it is to remember.
   var fingers: FingerSet?
+  /// The bytes that it holds while it waits: those of its secret, and those of its metadata.
+  let size: Int
+
+  init(
+    received: ReceivedSecret, label: String, control: ControlAttributes, collection: CollectionPlace, replaces: Bool,
+    unique: [String: String]?
+  ) {
+    (self.received, self.label, self.control) = (received, label, control)
+    (self.collection, self.replaces, self.unique) = (collection, replaces, unique)
+    let metadata = ItemMetadata(label: label, attributes: control.attributes, contentType: received.contentType)
+    size = received.value.bytes.count + metadata.size
+  }
 
   /// What it asks for.
   var access: AccessControl { control.access ?? .none }
+
+  /// What it has beside its secret.
+  var metadata: ItemMetadata {
+    ItemMetadata(
+      label: label, attributes: control.attributes, contentType: received.contentType, flags: access.rawValue,
+      fingers: fingers)
+  }
 }
 
 extension SecretService {
@@ -51,6 +70,8 @@ extension SecretService {
   func store(_ new: NewItem, _ call: MethodCall) throws(BusError) {
     // Its client has the collection unlocked first; nobody chooses a passphrase in vain.
     if new.collection == Self.firstPlace && vault.hasNoDatabaseYet { throw BusError(.notFounded) }
+    // Before it waits for anything: what no vault keeps is not to be kept in memory either.
+    try BusError.vault { () throws(VaultError) in try new.metadata.checkSize() }
     guard new.replaces || new.unique != nil, !vault.isVerified else { return try storeVerified(new, call) }
     whenVerified { [weak self] in
       guard let self else { return }
@@ -61,7 +82,7 @@ extension SecretService {
   private func storeVerified(_ new: NewItem, _ call: MethodCall) throws(BusError) {
     try checkMayAsk(new.access, in: new.collection)
     guard new.access.conditions.contains(.biometryCurrentSet) else { return try storeOrAsk(new, call) }
-    try whenFingersAreKnown(new.received, call) { [weak self] fingers throws(BusError) in
+    try whenFingersAreKnown(new.size, call) { [weak self] fingers throws(BusError) in
       var new = new
       new.fingers = fingers
       try self?.storeOrAsk(new, call)
@@ -73,7 +94,7 @@ extension SecretService {
       let item = try store(new, for: call.sender)
       return try answer(call, new, stored: item)
     }
-    try checkRoom(for: new.received, of: call.sender)
+    try checkRoom(for: new.size, of: call.sender)
     var granted: AccessGrant?
     // Before a person chooses a passphrase in vain.
     if let unique = new.unique {
@@ -125,12 +146,8 @@ extension SecretService {
     let stored: (id: Int64, isNew: Bool)
     do throws(VaultError) {
       stored = try vault.createItem(
-        in: id,
-        ItemMetadata(
-          label: new.label, attributes: new.control.attributes, contentType: new.received.contentType,
-          flags: new.access.rawValue, fingers: new.fingers),
-        secret: new.received.value.bytes, accessibility: new.control.accessibility, defaultClass: usual,
-        replacing: new.replaces, unique: new.unique ?? [:], passphrase: passphrase.take(),
+        in: id, new.metadata, secret: new.received.value.bytes, accessibility: new.control.accessibility,
+        defaultClass: usual, replacing: new.replaces, unique: new.unique ?? [:], passphrase: passphrase.take(),
         granted: { [grants] item in
           if let granted { return granted.item == item ? granted : nil }
           return isKept ? grants.take(item, for: client) : nil

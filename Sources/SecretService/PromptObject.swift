@@ -95,6 +95,9 @@ extension SecretService {
   /// How long what waits in a prompt is kept for a client that does not ask.
   private static let unusedTime = Duration.seconds(60)
 
+  /// The most characters that are kept of a client's window and of its reason; fewer are shown.
+  private static let textLimit = 255
+
   /// How many prompts one client may have; with one more the oldest goes.
   private static let promptLimit = 256
 
@@ -171,6 +174,7 @@ extension SecretService {
   /// - Parameter reason: what its client says that it wants it for.
   func perform(_ prompt: Prompt, window: String, reason: String) {
     prompt.phase = .asked(at: .now)
+    let (window, reason) = (Self.shortened(window), Self.shortened(reason))
     // Who asks is for the person to read: without it, the question is asked all the same.
     do throws(BusError) {
       try bus.peerCredentials(of: prompt.owner) { [weak self] credentials in
@@ -183,6 +187,11 @@ extension SecretService {
         self?.advance(prompt, for: caller)
       }
     } catch { advance(prompt, for: .unknown) }
+  }
+
+  /// The start of a client's text: the prompt keeps it for as long as the person thinks.
+  private static func shortened(_ text: String) -> String {
+    String(String.UnicodeScalarView(text.unicodeScalars.prefix(textLimit)))
   }
 
   private func dismissPrompt(_ call: MethodCall) throws(BusError) {

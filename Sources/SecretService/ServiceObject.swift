@@ -102,6 +102,10 @@ extension SecretService {
       }
     }
     let alias = try call.message.readString()
+    // Before it waits for anything: a prompt would keep them for as long as the person thinks.
+    guard label?.utf8.count ?? 0 <= Vault.labelLimit, alias.utf8.count <= Vault.labelLimit else {
+      throw BusError(.tooLarge)
+    }
     if !alias.isEmpty && !vault.isVerified {
       // An alias that damage hides would be given to another collection.
       return whenVerified { [weak self] in

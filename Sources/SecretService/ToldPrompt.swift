@@ -18,9 +18,6 @@ extension SecretService {
 
   private static let toldPromptName = "org.latchkey.Prompt"
 
-  /// The most characters that are kept of a reason; fewer are shown.
-  private static let reasonLimit = 255
-
   private func performToldPrompt(_ call: MethodCall) throws(BusError) {
     let prompt = try newPrompt(call)
     var (window, reason) = ("", "")
@@ -40,8 +37,7 @@ extension SecretService {
     }
     prompt.given = given
     prompt.tellsOutcome = true
-    let shown = String(String.UnicodeScalarView(reason.unicodeScalars.prefix(Self.reasonLimit)))
-    perform(prompt, window: window, reason: shown)
+    perform(prompt, window: window, reason: reason)
     call.reply()
   }
 

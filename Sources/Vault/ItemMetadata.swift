@@ -36,7 +36,7 @@ public struct ItemMetadata: Equatable, Sendable {
   /// Refuses what is larger than a vault keeps.
   ///
   /// - Throws: ``VaultError/tooLarge``.
-  func checkSize() throws(VaultError) {
+  public func checkSize() throws(VaultError) {
     // The format has 16 bits for the content type's length.
     guard attributes.count <= ItemMetadata.attributeLimit, contentType.utf8.count <= Int(UInt16.max) else {
       throw .tooLarge

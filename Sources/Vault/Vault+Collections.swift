@@ -77,8 +77,8 @@ extension Vault {
   /// mappings that the kernel allows a process: a vault with a thousand collections opens nowhere.
   static let collectionLimit = 200
 
-  /// The longest label of a collection, in bytes.
-  static let labelLimit = 1 << 16
+  /// The longest label of a collection, in bytes, and the longest alias that a client may bring.
+  public static let labelLimit = 1 << 16
 
   func sealLabel(_ label: String, uuid: [UInt8], index: AttributeIndex) throws(VaultError) -> [UInt8] {
     guard label.utf8.count <= Vault.labelLimit else { throw .tooLarge }
