@@ -36,6 +36,7 @@ extension SecretService {
     guard case .vault(let id) = try collection(at: try call.message.readObjectPath()) else {
       throw .notSupported("the session collection is in memory only, and has no password")
     }
+    guard id != portalCollection else { throw .notSupported(Self.portalTakesNoPassphrase) }
     if id != Vault.firstCollection {
       do throws(VaultError) { try vault.checkPassphraseMayChange(ofCollection: id) } catch {
         // What is locked is opened by the prompt.
@@ -49,6 +50,8 @@ extension SecretService {
   /// What a person is asked next before a collection has another passphrase; of the login's, what they are told.
   func question(toChangePasswordOf id: Int64, for prompt: Prompt) -> (question: Question, lifting: Set<Int64>)? {
     if id == Vault.firstCollection { return (.loginAdvice(client: prompt.owner), []) }
+    // Aliases could not be read before, where the vault was locked.
+    if id == portalCollection { return nil }
     return switch try? vault.state(of: id) {
     case .sealed, .evicted: (.login, [])
     case .marked: (.login, [id])

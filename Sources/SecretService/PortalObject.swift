@@ -45,7 +45,14 @@ extension SecretService {
   }
 
   /// The collection of these secrets; nil before the first one, and while aliases cannot be read.
-  var portalCollection: Int64? { try? vault.alias(Self.portalAlias) }
+  var portalCollection: Int64? { Self.portalCollection(of: vault) }
+
+  /// The same of any vault.
+  public static func portalCollection(of vault: Vault) -> Int64? { try? vault.alias(portalAlias) }
+
+  /// Why the portal's collection gets no passphrase.
+  public static let portalTakesNoPassphrase =
+    "sandboxed applications keep their secrets in it, and would hang until you give the passphrase: it opens with your login"
 
   // MARK: - requests
 

@@ -127,6 +127,9 @@ extension Daemon {
       }
       return prompts.open(.collection(id), on: connection)
     case .newPassphrase:
+      guard id != SecretService.portalCollection(of: vault) else {
+        throw Refusal(reason: SecretService.portalTakesNoPassphrase)
+      }
       try Refusal.vault { () throws(VaultError) in try vault.checkPassphraseMayChange(ofCollection: id) }
       return prompts.open(.newPassphrase(id), on: connection)
     }

@@ -3,6 +3,7 @@
 import pytest
 from peer import COLLECTION, DEFAULT, LOGIN, NO_SUCH_OBJECT, NOT_SUPPORTED, ROOT, SERVICE, SESSION_COLLECTION, GLib
 from person import Person, ask_on_terminals
+from portal import portal_collection, retrieve
 
 PASSWORD = "org.gnome.keyring.InternalUnsupportedGuiltRiddenInterface"
 CLIENT = """
@@ -119,3 +120,15 @@ def test_what_is_refused_says_why(opened, peer, work):
     assert failure.name == NOT_SUPPORTED and "in memory only" in failure.message
     for path in (ROOT, work + "9", work + "/1"):
         assert peer.error(ROOT, PASSWORD, "ChangeWithPrompt", "(o)", path) == NO_SUCH_OBJECT
+
+
+def test_the_portal_s_gets_none(opened, peer):
+    """Sandboxed applications would hang until a person gives it."""
+    secret = retrieve(peer, "org.example.One")
+    portal = portal_collection(peer)
+    failure = peer.failure(ROOT, PASSWORD, "ChangeWithPrompt", "(o)", portal)
+    assert failure.name == NOT_SUPPORTED and "sandboxed applications" in failure.message
+    name = portal.rpartition("/")[2]
+    done = opened.run("latchkey", "passphrase", "set", "--stdin", name, input="sesame")
+    assert done.returncode != 0 and "sandboxed applications" in done.stderr
+    assert retrieve(peer, "org.example.One") == secret
