@@ -114,9 +114,11 @@ extension SecretService {
     let held = fingerWaits.compactMap { wait in
       wait.size.map { (bytes: $0, owner: wait.call.sender) }
     }
+    // Their number has a limit of its own.
+    let written = verificationWaits.reduce(size) { $0 + $1.size }
     let own = waiting.count { $0.owner == client } + held.count { $0.owner == client }
     let bytes = {
-      waiting.reduce(held.reduce(size) { $0 + $1.bytes }) { $0 + ($1.item?.new.size ?? 0) }
+      waiting.reduce(held.reduce(written) { $0 + $1.bytes }) { $0 + ($1.item?.new.size ?? 0) }
     }
     while waiting.count + held.count >= Self.waitingLimit.all || bytes() > Self.waitingLimit.bytes {
       // Names cost nothing: whoever has the most of what nobody was asked for yet makes room.

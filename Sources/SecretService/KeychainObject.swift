@@ -232,6 +232,11 @@ extension SecretService {
     let item: ItemPlace
     let update: ItemUpdate
 
+    /// The bytes of its label and attributes.
+    var size: Int {
+      ItemMetadata(label: update.label ?? "", attributes: update.attributes ?? [:], contentType: "").size
+    }
+
     /// The properties that are others afterwards.
     var properties: [String] {
       (update.label == nil ? [] : ["Label"]) + (update.attributes == nil ? [] : ["Attributes"]) + ["Modified"]
@@ -251,14 +256,10 @@ extension SecretService {
     guard Set(changes.map(\.item)).count == changes.count else {
       throw .invalidArguments("an item is named twice")
     }
-    guard !vault.isVerified, changes.contains(where: { !$0.update.unique.isEmpty }) else {
-      return try write(changes, received, call)
-    }
+    guard changes.contains(where: { !$0.update.unique.isEmpty }) else { return try write(changes, received, call) }
     // A damaged index could hide the other one.
-    whenVerified { [weak self] in
-      guard let self else { return }
-      do throws(BusError) { try write(changes, received, call) } catch { call.fail(error) }
-    }
+    let size = changes.reduce(received?.value.bytes.count ?? 0) { $0 + $1.size }
+    try whenVerified(size, call) { [weak self] () throws(BusError) in try self?.write(changes, received, call) }
   }
 
   /// Deletes an item, locked or not, as `SecItemDelete` does on Apple's systems.

@@ -72,11 +72,8 @@ extension SecretService {
     if new.collection == Self.firstPlace && vault.hasNoDatabaseYet { throw BusError(.notFounded) }
     // Before it waits for anything: what no vault keeps is not to be kept in memory either.
     try BusError.vault { () throws(VaultError) in try new.metadata.checkSize() }
-    guard new.replaces || new.unique != nil, !vault.isVerified else { return try storeVerified(new, call) }
-    whenVerified { [weak self] in
-      guard let self else { return }
-      do throws(BusError) { try storeVerified(new, call) } catch { call.fail(error) }
-    }
+    guard new.replaces || new.unique != nil else { return try storeVerified(new, call) }
+    try whenVerified(new.size, call) { [weak self] () throws(BusError) in try self?.storeVerified(new, call) }
   }
 
   private func storeVerified(_ new: NewItem, _ call: MethodCall) throws(BusError) {

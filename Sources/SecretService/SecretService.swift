@@ -35,6 +35,7 @@ public final class SecretService {
     loop: loop, used: { [promptQueue] in promptQueue.used($0, by: $1) },
     changed: { [weak self] in self?.doubt($0, by: $1) })
   var fingerWaits: [FingerWait] = []
+  var verificationWaits: [VerificationWait] = []
   /// Why no finger opens an item, as somebody found who asked for it last.
   public var fingerProblems: [Int64: String] = [:]
   var portalRequests: [PortalRequest.Key: PortalRequest] = [:]
@@ -132,7 +133,7 @@ public final class SecretService {
     slots = []
     (preparation, announcement, known) = (nil, nil, KnownItems())
     waitingForVerification = []
-    fingerWaits = []
+    (fingerWaits, verificationWaits) = ([], [])
     changedContents = [:]
     promptQueue.cancel(prompts.values.compactMap(\.ticket) + portalRequests.values.compactMap(\.ticket))
     for prompt in prompts.values { drop(prompt, telling: false) }
@@ -258,6 +259,7 @@ public final class SecretService {
     grants.forget(client: client)
     known.forget(client: client)
     fingerWaits.removeAll { $0.call.sender == client }
+    verificationWaits.removeAll { $0.call.sender == client }
     let dropped = prompts.values.filter { $0.owner == client }
     prompts = prompts.filter { $0.value.owner != client }
     let given = portalRequests.values.filter { $0.key.owner == client }
@@ -297,6 +299,7 @@ public final class SecretService {
   /// - Parameter collection: which one was locked by itself; nil for all.
   public func dropGrants(of collection: Int64? = nil) {
     dropFingerWaits()
+    dropVerificationWaits()
     // Before anything else: what was brought is worth nothing behind the locked screen.
     for prompt in prompts.values where collection == nil || prompt.endsAtLock { prompt.given = nil }
     if let collection {
