@@ -19,6 +19,9 @@ struct KnownItems {
   }
 
   private var clients: [String: Client] = [:]
+  /// The clients of which something may be different, in the order in which they are looked at. Each client with doubts is in
+  /// it; one that is gone may be.
+  private var turns: [String] = []
   /// Of all clients.
   private(set) var count = 0
 
@@ -73,27 +76,37 @@ struct KnownItems {
 
   // MARK: - what may be different
 
-  /// Everything may be different: keys came or went.
+  /// Everything may be different: keys came or went. What was to be looked at already keeps its place: who brings this about
+  /// again and again keeps nobody from being told.
   mutating func doubtAll() {
-    for client in clients.keys {
-      guard let known = clients[client] else { continue }
-      clients[client]?.doubted = Array(known.older.keys) + known.newer.keys
+    for (client, known) in clients {
+      let present = Set(known.doubted)
+      let items = Array(known.older.keys) + known.newer.keys
+      // The last one is taken first.
+      let doubted = items.filter { !present.contains($0) } + known.doubted
+      if known.doubted.isEmpty && !doubted.isEmpty { turns.append(client) }
+      clients[client]?.doubted = doubted
     }
   }
 
   /// The item may be different for this client.
   mutating func doubt(_ item: Int64, by client: String) {
-    if knowledge(of: item, by: client) != nil { clients[client]?.doubted.append(item) }
+    guard knowledge(of: item, by: client) != nil else { return }
+    if !hasDoubts(client) { turns.append(client) }
+    clients[client]?.doubted.append(item)
   }
 
   /// Whether something that the client knows may be different.
   func hasDoubts(_ client: String) -> Bool { clients[client]?.doubted.isEmpty == false }
 
-  /// Takes one item that is to be looked at again; nil where there is none.
+  /// Takes one item that is to be looked at again, of each client in turn; nil where there is none.
   mutating func takeDoubt() -> (item: Int64, client: String)? {
-    while let client = clients.first(where: { !$0.value.doubted.isEmpty })?.key {
+    while !turns.isEmpty {
+      let client = turns.removeFirst()
       while let item = clients[client]?.doubted.popLast() {
-        if knowledge(of: item, by: client) != nil { return (item, client) }
+        guard knowledge(of: item, by: client) != nil else { continue }
+        if hasDoubts(client) { turns.append(client) }
+        return (item, client)
       }
     }
     return nil

@@ -100,7 +100,10 @@ extension SecretService {
 
   /// Serves the applications that wait, after keys came or went.
   func servePortal() {
-    portalRefusals = [:]
+    // A client that locks a collection must not have the person asked again and again.
+    let keys = (session: vault.hasKey(.afterFirstUnlock), unlocked: vault.isUnlocked)
+    if keys != portalKeys { portalRefusals = [:] }
+    portalKeys = keys
     for request in portalRequests.values { serve(request) }
   }
 

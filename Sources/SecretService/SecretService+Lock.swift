@@ -8,7 +8,8 @@ extension SecretService {
     var locked: [String] = []
     var failure: VaultError?
     var obstacle: BusError?
-    defer { stateChanged() }
+    // Whether anything was taken away. A client that locks nothing is to start no work for others.
+    var isChanged = false
     var seen: Set<String> = []
     let portal = portalCollection
     // Where something fails, the rest is to be locked all the same.
@@ -20,14 +21,19 @@ extension SecretService {
           // Also where it fails: keys are erased before anything is written.
           do throws(VaultError) { try vault.lockCollection(id) } catch { failure = error }
           // What was locked before has nothing that could be taken away.
-          if state != .marked && state != .closed { dropGrants(of: id) }
+          if state != .marked && state != .closed {
+            dropGrants(of: id)
+            isChanged = true
+          }
         case .nothing: break
         case .item(let id):
-          try BusError.vault { () throws(VaultError) in try lockItem(id) }
+          if try BusError.vault({ () throws(VaultError) in try lockItem(id) }) { isChanged = true }
         }
         locked.append(path)
       } catch { obstacle = obstacle ?? error }
     }
+    // Before the reply, as what a call changes is told before it.
+    if isChanged { stateChanged() }
     if let failure { throw BusError(failure) }
     // "Lock everything" names what cannot be locked as well. A client that named nothing else is told why.
     if locked.isEmpty, let obstacle { throw obstacle }
@@ -71,8 +77,15 @@ extension SecretService {
   }
 
   /// Locks an item. One that asks for something is locked by taking away what was given for it, whoever it was given to.
-  private func lockItem(_ id: Int64) throws(VaultError) {
-    if try vault.readability(ofItem: id) == .guarded { return grants.forget(item: id) }
+  ///
+  /// - Returns: whether a key of the vault's was taken away.
+  private func lockItem(_ id: Int64) throws(VaultError) -> Bool {
+    if try vault.readability(ofItem: id) == .guarded {
+      grants.forget(item: id)
+      return false
+    }
+    guard !vault.isLockedByItself(item: id) else { return false }
     try vault.lockItem(id)
+    return true
   }
 }

@@ -41,6 +41,8 @@ public final class SecretService {
   var portalRequests: [PortalRequest.Key: PortalRequest] = [:]
   /// The applications for which somebody was asked in vain, and when, since keys last came or went.
   var portalRefusals: [String: ContinuousClock.Instant] = [:]
+  /// Which keys were there when the portal was served last.
+  var portalKeys = (session: false, unlocked: false)
   private var peers: [String: BusSlot] = [:]
   private var numbers = FreshNumbers()
   private var slots: [BusSlot] = []

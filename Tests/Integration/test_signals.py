@@ -63,7 +63,7 @@ def test_collections_are_told(open_peer):
 
 
 def test_signals_come_before_the_reply(session, peer):
-    """As from gnome-keyring, for all that a call creates, changes or deletes."""
+    """As from gnome-keyring, for all that a call creates, changes, deletes or locks."""
     told = script(
         session,
         """
@@ -106,6 +106,10 @@ call("set", item, SECRET + "Item", "SetSecret", "(oayays)", secret)
 call("renamed", item, "org.freedesktop.DBus.Properties", "Set", "ssv", SECRET + "Item", "Label", ("s", "new"))
 call("deleted", item, SECRET + "Item", "Delete")
 call("collection deleted", made, SECRET + "Collection", "Delete")
+other = send(ROOT, SECRET + "Service", "CreateCollection", "a{sv}s", {}, "")[0]
+members = {"PropertiesChanged"}
+call("locked", ROOT, SECRET + "Service", "Lock", "ao", [other])
+call("locked again", ROOT, SECRET + "Service", "Lock", "ao", [other])
 """,
     )
     assert told == {
@@ -116,6 +120,8 @@ call("collection deleted", made, SECRET + "Collection", "Delete")
         "renamed": [["ItemChanged"], []],
         "deleted": [["ItemDeleted"], []],
         "collection deleted": [["CollectionDeleted"], []],
+        "locked": [["PropertiesChanged"], []],
+        "locked again": [[], []],
     }
 
 

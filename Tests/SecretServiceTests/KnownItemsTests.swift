@@ -43,6 +43,21 @@ import Testing
     #expect(!known.hasDoubts("a"))
   }
 
+  @Test("is looked at of each client in turn, and of each item, however often keys come or go")
+  func turns() {
+    var known = KnownItems()
+    for item in Int64(1)...50 {
+      known.note(locked, of: item, by: "a")
+      known.note(locked, of: item, by: "b")
+    }
+    var taken: [String: Set<Int64>] = [:]
+    for _ in 0..<100 {
+      known.doubtAll()
+      if let (item, client) = known.takeDoubt() { taken[client, default: []].insert(item) }
+    }
+    #expect(taken.mapValues(\.count) == ["a": 50, "b": 50])
+  }
+
   @Test("can be doubted for one item and client, where that knows it")
   func one() {
     var known = KnownItems()
