@@ -11,12 +11,24 @@ extension Vault {
   }
 
   /// Whether there is no vault, and its home folder could take one. A home folder that is not mounted yet, or not the user's,
-  /// says nothing of its vault.
+  /// says nothing of its vault, and neither does a data folder that cannot be opened.
   public var isMissing: Bool {
-    guard hasNoDatabaseYet, keybag == nil, !isThere,
+    guard hasNoDatabaseYet, keybag == nil, !isThere, !hasObstacle,
       let folder = try? Folder(path: home, owner: owner)
     else { return false }
     return faccessat(folder.number, ".", W_OK | X_OK, AT_EACCESS) == 0
+  }
+
+  /// Whether a part of the vault's path is there and does not open, as a link to a disk that is not mounted.
+  private var hasObstacle: Bool {
+    var path = home
+    for name in KeybagFile.folderNames {
+      path += "/" + name
+      var file = stat()
+      guard lstat(path, &file) == 0 else { return false }
+      guard (try? FileDescriptor.open(path, flags: O_RDONLY | O_DIRECTORY)) != nil else { return true }
+    }
+    return false
   }
 
   /// Whether nobody gave a password yet: there is no vault, or a keybag that still waits for its database.

@@ -12,6 +12,7 @@ from person import Person, ask_on_terminals
 from peer import COLLECTION, DEFAULT, IS_LOCKED, LOGIN, NOTHING, PROMPT, ROOT, SERVICE, SESSION_COLLECTION, GLib, Peer
 from session import wait_until
 
+LIMITS = "org.freedesktop.DBus.Error.LimitsExceeded"
 CREATES = "You have no vault yet: your login password creates it"
 ASKED = "login password"
 FILES = ["keybag", "vault.db"]
@@ -68,6 +69,22 @@ def test_programs_find_nothing_and_that_is_the_truth(session, peer):
     for command in (["find"], ["get", "a=b"], ["rm", "a=b"]):
         assert session.run("latchkey", *command).returncode == 2
     assert_nothing(session)
+
+
+def test_a_data_folder_that_does_not_open_says_nothing_of_the_vault(session, peer):
+    """As where it is a link to a disk that is not mounted."""
+    folder = session.vault.parent.parent
+    if folder.exists():
+        folder.rename(folder.with_name("away"))
+    folder.symlink_to(folder.with_name("nowhere"))
+    assert peer.error(ROOT, SERVICE, "SearchItems", "(a{ss})", {"service": "mail"}) == IS_LOCKED
+    assert peer.error(LOGIN, COLLECTION, "SearchItems", "(a{ss})", {"service": "mail"}) == IS_LOCKED
+
+
+def test_names_that_no_vault_keeps_do_not_wait_for_one(session, peer):
+    for label, alias in (("x" * 65537, ""), ("x", "x" * 65537)):
+        properties = {COLLECTION + ".Label": GLib.Variant("s", label)}
+        assert peer.error(ROOT, SERVICE, "CreateCollection", "(a{sv}s)", properties, alias) == LIMITS
 
 
 def test_the_first_collection_is_there_locked_and_empty(session, peer):

@@ -67,4 +67,19 @@ struct AsideTests {
     extendLifetime(lock)
     #expect(vault.isThere)
   }
+
+  @Test("is missing where its folder is not there, and not where the way to it does not open", arguments: [1, 2, 3])
+  func obstacle(depth: Int) throws {
+    let home = try Home()
+    let place = ([home.path] + KeybagFile.folderNames.prefix(depth)).joined(separator: "/")
+    #expect(rename(place, home.path + "/away") == 0)
+    let vault = home.vault()
+    #expect(vault.isMissing)
+    #expect(symlink(home.path + "/nowhere", place) == 0)
+    #expect(!vault.isMissing)
+    #expect(unlink(place) == 0 && mknod(place, S_IFREG | 0o600, 0) == 0)
+    #expect(!vault.isMissing)
+    #expect(unlink(place) == 0 && symlink(home.path + "/away", place) == 0)
+    #expect(!vault.isMissing)
+  }
 }
