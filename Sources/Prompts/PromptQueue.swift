@@ -99,7 +99,10 @@ public final class PromptQueue {
   ) -> PromptTicket {
     let ticket = PromptTicket(lifting: lifting, caller: caller, passphrase: passphrase, ended: ended)
     delegate.openWithoutAsking(question, lifting: lifting)
-    if let end = endWithoutAsking(question, lifting: lifting, isBrought: passphrase != nil) {
+    // One client's passphrase answers no question of another's.
+    let shared = passphrase == nil ? prompts.first { $0.isShared && $0.question == question } : nil
+    let isBrought = passphrase != nil
+    if let end = endWithoutAsking(question, lifting: lifting, isBrought: isBrought, joins: shared != nil) {
       ticket.timer = try? loop.addTimer(after: .zero) { [weak ticket] in ticket?.end(end) }
       return ticket
     }
@@ -111,8 +114,7 @@ public final class PromptQueue {
       advance()
       ended?()
     }
-    // One client's passphrase answers no question of another's.
-    if passphrase == nil, let shared = prompts.first(where: { $0.isShared && $0.question == question }) {
+    if let shared {
       shared.tickets.append(ticket)
     } else {
       let prompt = PendingPrompt(question: question)
@@ -125,10 +127,14 @@ public final class PromptQueue {
   }
 
   /// How a question ends that nobody is asked; nil for one that waits.
-  private func endWithoutAsking(_ question: Question, lifting: Set<Int64>, isBrought: Bool) -> PromptEnd? {
+  ///
+  /// - Parameter joins: whether a prompt waits that it can share. Then it adds none, however many wait.
+  private func endWithoutAsking(
+    _ question: Question, lifting: Set<Int64>, isBrought: Bool, joins: Bool
+  ) -> PromptEnd? {
     if delegate.isAnswered(question, lifting: lifting) { return .outdated }
     if isPaused(question, isBrought: isBrought) { return .refused }
-    return prompts.count < PromptQueue.waitingLimit ? nil : .unavailable
+    return joins || prompts.count < PromptQueue.waitingLimit ? nil : .unavailable
   }
 
   /// Whether too many wrong answers came for the same, so that nobody is asked now.

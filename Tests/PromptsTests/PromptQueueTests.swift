@@ -130,6 +130,19 @@ import Testing
     #expect(scene.ended.count == 45, "there was room again")
   }
 
+  @Test("who waits for what is asked already shares that prompt, however many wait")
+  func sharedAboveLimit() throws {
+    let scene = try Scene()
+    var tickets = [scene.ask(.login, "first")]
+    for item in 0..<300 { tickets.append(scene.ask(.item(Int64(item), client: ":1.\(item)"), "\(item)")) }
+    tickets.append(scene.ask(.login, "second"))
+    withExtendedLifetime(tickets) { scene.turn(until: 45) }
+    #expect(Set(scene.ended) == Set((255..<300).map { "\($0)" }))
+    scene.queue.ended(on: try scene.show().screen, .accepted)
+    #expect(scene.ended.suffix(2) == ["first", "second"])
+    withExtendedLifetime(tickets) { scene.queue.cancel(tickets) }
+  }
+
   @Test("a client that was declined is asked about again: the person sees each time what it wants")
   func declined() throws {
     let scene = try Scene()
