@@ -60,6 +60,16 @@ final class Prompt {
     case .store, .change: true
     }
   }
+  /// Whether something waits in it that is about this item of the vault, and that no lock of the item may outlast.
+  func waits(forItem id: Int64) -> Bool {
+    switch purpose {
+    case .unlock, .create, .password: return false
+    case .store(let item): return item.granted?.item == id
+    case .change(let change):
+      guard case .vault = change.item.collection else { return false }
+      return change.item.id == id
+    }
+  }
   /// What was asked already. What was asked in vain is not asked again.
   var asked: Set<Question> = []
   /// The passphrase of the item, which its client gave; until it is completed.

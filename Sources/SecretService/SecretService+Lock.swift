@@ -81,11 +81,13 @@ extension SecretService {
   /// - Returns: whether a key of the vault's was taken away.
   private func lockItem(_ id: Int64) throws(VaultError) -> Bool {
     if try vault.readability(ofItem: id) == .guarded {
-      grants.forget(item: id)
+      dropGrants(ofItem: id)
       return false
     }
+    // What was locked before has nothing that could be taken away.
     guard !vault.isLockedByItself(item: id) else { return false }
     try vault.lockItem(id)
+    dropGrants(ofItem: id)
     return true
   }
 }

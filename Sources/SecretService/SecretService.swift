@@ -315,6 +315,13 @@ public final class SecretService {
     promptQueue.locked { [vault] item in collection == nil || (try? vault.collection(ofItem: item)) == collection }
   }
 
+  /// The same at the lock of one item.
+  func dropGrants(ofItem id: Int64) {
+    grants.forget(item: id)
+    for prompt in prompts.values where prompt.waits(forItem: id) { end(prompt) }
+    promptQueue.locked { $0 == id }
+  }
+
   /// Lets a client use an item, because a person answered for it: once, or read it for so many seconds.
   ///
   /// - Parameter caller: who was named to the person.

@@ -2,7 +2,7 @@
 
 import pytest
 from gi.repository import GLib
-from peer import INVALID, IS_LOCKED, ITEM, NOT_SUPPORTED, NOTHING, ROOT, SESSION_COLLECTION, Failure, Peer
+from peer import INVALID, IS_LOCKED, ITEM, NOT_SUPPORTED, NOTHING, ROOT, SERVICE, SESSION_COLLECTION, Failure, Peer
 from person import Person
 from session import wait_until
 from test_access import PASSPHRASE, PRESENCE, REQUIRE, lookup, opened, peer, reader, store  # noqa: F401
@@ -77,6 +77,16 @@ def test_the_item_is_deleted_while_it_is_asked_for(opened, peer):
     peer.call(peer.search({"k": "v"})[1][0], ITEM, "Delete")
     person.type(opened.password)
     assert "Changed" not in person.output() and person.status != 0
+
+
+def test_the_item_is_locked_while_it_is_asked_for(opened, peer):
+    """What was shown before a lock is not to count after it."""
+    opened.store("the secret", "k", "v", REQUIRE, PRESENCE)
+    person = edit(opened, "--require", "none").expect("login password")
+    (item,) = peer.search({"k": "v"})[1]
+    assert peer.call(ROOT, SERVICE, "Lock", "(ao)", [item]) == ([item], NOTHING)
+    assert "Changed" not in person.output() and person.status != 0
+    assert access(peer, item) == ("when-unlocked", PRESENCE)
 
 
 @pytest.mark.parametrize("values", [
