@@ -384,7 +384,11 @@ extension SecretService {
       }
       target = id
     }
-    try BusError.vault { () throws(VaultError) in try vault.setAlias(name, to: target) }
+    try BusError.vault { () throws(VaultError) in
+      // Clients would write elsewhere what belongs into a collection that is locked.
+      if let present = try vault.alias(name), present != target { try vault.checkMayChange(collection: present) }
+      try vault.setAlias(name, to: target)
+    }
     call.reply()
   }
 }

@@ -2,7 +2,9 @@
 
 import pytest
 from gi.repository import GLib
-from peer import ABSENT, COLLECTION, ITEM, LOGIN, NOT_SUPPORTED, NOTHING, ROOT, SERVICE, SESSION_COLLECTION
+from peer import (
+    ABSENT, COLLECTION, IS_LOCKED, ITEM, LOGIN, NOT_SUPPORTED, NOTHING, ROOT, SERVICE, SESSION_COLLECTION,
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("alias", ["default", "login"])
@@ -83,3 +85,20 @@ def test_the_session_collection_is_what_its_alias_names(open_peer):
     assert answer == (SESSION_COLLECTION, NOTHING)
     assert sorted(peer.get(ROOT, SERVICE, "Collections")) == [LOGIN, SESSION_COLLECTION]
     assert peer.error(SESSION_COLLECTION, COLLECTION, "Delete") == NOT_SUPPORTED
+
+
+def test_an_alias_is_not_moved_away_from_a_locked_collection(session, peer):
+    """What belongs into that collection would be written elsewhere."""
+    label = {COLLECTION + ".Label": GLib.Variant("s", "Work")}
+    made, _ = peer.call(ROOT, SERVICE, "CreateCollection", "(a{sv}s)", label, "work")
+    peer.call(ROOT, SERVICE, "Lock", "(ao)", [made])
+    for target in (LOGIN, NOTHING):
+        assert peer.error(ROOT, SERVICE, "SetAlias", "(so)", "work", target) == IS_LOCKED
+    peer.call(ROOT, SERVICE, "SetAlias", "(so)", "work", made)
+    assert peer.call(ROOT, SERVICE, "ReadAlias", "(s)", "work") == made
+    # An alias of what is open may lead there.
+    peer.call(ROOT, SERVICE, "SetAlias", "(so)", "other", LOGIN)
+    peer.call(ROOT, SERVICE, "SetAlias", "(so)", "other", made)
+    assert session.login().returncode == 0
+    peer.call(ROOT, SERVICE, "SetAlias", "(so)", "work", NOTHING)
+    assert peer.call(ROOT, SERVICE, "ReadAlias", "(s)", "work") == NOTHING
