@@ -176,7 +176,8 @@ public final class ServiceDeviceKey: DeviceKey, GenerationMemory {
   }
 
   private static func failure(_ error: PosixError) -> DeviceKeyError {
-    [ETIMEDOUT, ECANCELED].contains(error.code) ? silent : .unavailable(error.description)
+    // A wait that was broken off says nothing of the service.
+    error.code == ETIMEDOUT ? silent : .unavailable(error.description)
   }
 
   /// The fields of the answer on a connection; nil where the service dropped it before it read the packet.
