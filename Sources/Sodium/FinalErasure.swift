@@ -7,12 +7,13 @@ import Glibc
 enum FinalErasure {
   private static let signals = [
     SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGALRM, SIGXCPU, SIGUSR1, SIGUSR2, SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV,
-    SIGSYS, SIGTRAP,
+    SIGSYS, SIGTRAP, SIGXFSZ, SIGIO, SIGPROF, SIGVTALRM, SIGPWR, SIGSTKFLT,
   ]
 
   private static let endAfterErasing: @convention(c) (Int32) -> Void = { signal in
-    WorkingMemory.erase()
+    // SIGKILL may follow: first what is small, and is the password and the keys.
     SecureMemory.eraseAll()
+    WorkingMemory.erase()
     // The signal is blocked here, and ends the process when this returns.
     Glibc.signal(signal, SIG_DFL)
     raise(signal)
@@ -20,7 +21,10 @@ enum FinalErasure {
 
   /// Has every signal that ends the process as things are, and that nobody handles, erase first.
   static func begin() {
-    for signal in signals {
+    // Initialized here, and not in a handler, which may have interrupted that.
+    SecureMemory.prepareErasure()
+    WorkingMemory.prepareErasure()
+    for signal in signals + Array(__libc_current_sigrtmin()...__libc_current_sigrtmax()) {
       var present = sigaction()
       guard sigaction(signal, nil, &present) == 0, present.sa_flags & SA_SIGINFO == 0,
         unsafeBitCast(present.__sigaction_handler.sa_handler, to: Int.self) == 0  // SIG_DFL

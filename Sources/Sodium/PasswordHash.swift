@@ -28,9 +28,12 @@ public enum PasswordHash {
       password.withOctets { input, count in
         input.withMemoryRebound(to: CChar.self, capacity: max(count, 1)) { text in
           WorkingMemory.expect(Int(memory)) {
-            crypto_pwhash(
+            let status = crypto_pwhash(
               buffer, UInt64(size), text, UInt64(count), salt, UInt64(passes), Int(memory),
               crypto_pwhash_ALG_ARGON2ID13)
+            // From the frame that called it: what is called in between writes over less, and may end higher up.
+            sodium_stackzero(stackToErase / 2)
+            return status
           }
         }
       }

@@ -113,6 +113,9 @@ enum SecureMemory {
     }
   }
 
+  /// To be called before a signal may call ``eraseAll()``.
+  static func prepareErasure() { _ = places[0].start.load(ordering: .relaxed) }
+
   /// Erases all that shares an allocation, in use or not: keys and passwords do. For a process about to end, as whoever
   /// uses them finds zeros. Safe in a signal handler.
   static func eraseAll() {

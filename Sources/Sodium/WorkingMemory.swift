@@ -55,10 +55,17 @@ public enum WorkingMemory {
     start.store(0, ordering: .sequentiallyConsistent)
   }
 
-  /// Erases the mapping if there is one. Safe in a signal handler.
+  /// To be called before a signal may call ``erase()``.
+  static func prepareErasure() { _ = (start.load(ordering: .relaxed), size.load(ordering: .relaxed)) }
+
+  /// Erases the mapping if there is one, its last block first: one hash of that is the key. Safe in a signal handler.
   static func erase() {
     let known = start.load(ordering: .sequentiallyConsistent)
     guard let mapping = UnsafeMutableRawPointer(bitPattern: known) else { return }
-    sodium_memzero(mapping, size.load(ordering: .relaxed))
+    let count = size.load(ordering: .relaxed)
+    // libsodium maps a little more than it asks for, so its last block does not end where the mapping does.
+    let end = min(65536, count)
+    sodium_memzero(mapping + (count - end), end)
+    sodium_memzero(mapping, count - end)
   }
 }
