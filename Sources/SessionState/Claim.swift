@@ -6,14 +6,26 @@ public struct Claim: Equatable, Sendable {
   /// Where the process stood that brought it.
   public let process: PeerProcess
   /// ``SessionMachine/locks`` at that time.
-  let locks: UInt64
+  private(set) var locks: UInt64
   /// ``SessionMachine/endings`` at that time.
-  let endings: UInt64
+  private(set) var endings: UInt64
+  /// Whether its keys may lift a lock.
+  public let mayLift: Bool
+  /// How often a collection or an item had been locked by itself at that time.
+  public let ownLocks: UInt64
 
   /// Of an authentication that begins now.
-  public init(process: PeerProcess, machine: SessionMachine) {
+  public init(process: PeerProcess, machine: SessionMachine, mayLift: Bool = true, ownLocks: UInt64 = 0) {
     self.process = process
+    self.mayLift = mayLift
+    self.ownLocks = ownLocks
     locks = machine.locks
     endings = machine.endings
+  }
+
+  /// Takes in what was heard of later, and is older.
+  mutating func credit(locks: UInt64, endings: UInt64) {
+    self.locks &+= locks
+    self.endings &+= endings
   }
 }

@@ -9,6 +9,9 @@ public protocol SessionWatchDelegate: AnyObject {
   func eraseAllKeys(_ reason: SealReason)
   /// Erase the A that was set aside.
   func eraseStagedKeys()
+  /// No keys are wanted of an authentication that has begun: end the helpers that work on one. Also where there is nothing
+  /// to erase.
+  func endDerivations()
   /// The A that was set aside becomes live.
   func stagedKeysGoLive()
   /// C became live, for the first time since it was sealed.
@@ -29,6 +32,9 @@ public final class SessionWatch {
   private var screenSavers: ScreenSaverWatch?
   private var stagingTimer: EventSource?
   private var sessionTimer: EventSource?
+  /// How many times logind told of all sessions, and what the last time added to the machine's locks and endings.
+  private var reports: UInt64 = 0
+  private var lastReport = (locks: UInt64(0), endings: UInt64(0))
   private let stagingTime: Duration
   private let sessionTime: Duration
 
@@ -52,7 +58,7 @@ public final class SessionWatch {
   public func start() {
     let logind = LogindWatch(uid: machine.uid, loop: loop, address: systemBus) { [weak self] report in
       switch report {
-      case .sessions(let facts): self?.handle(.sessions(facts))
+      case .sessions(let facts): self?.learn(facts)
       case .absent: self?.handle(.logindAbsent)
       case .lockSignal(let session): self?.handle(.lockSignal(session: session))
       case .unlockSignal(let session): self?.handle(.unlockSignal(session: session))
@@ -88,11 +94,27 @@ public final class SessionWatch {
     AuthenticationPolicy.decide(request, machine: machine)
   }
 
-  /// An authentication begins that keys are wanted of. Asks logind for the state of the sessions first: a lock that it knows
-  /// of is older than what was typed, whenever its signal is read here. `completion` is called exactly once.
-  public func claim(by process: PeerProcess, completion: @escaping (Claim) -> Void) {
-    guard let logind else { return completion(Claim(process: process, machine: machine)) }
-    logind.refresh { [self] _ in completion(Claim(process: process, machine: machine)) }
+  /// An authentication begins that keys are wanted of. What counts is how things are when this is called, and what logind
+  /// answers: a lock that it knows of is older than what was typed. Whatever else comes until it answers is later.
+  /// `completion` is called exactly once.
+  public func claim(
+    by process: PeerProcess, mayLift: Bool = true, ownLocks: UInt64 = 0, completion: @escaping (Claim) -> Void
+  ) {
+    var claim = Claim(process: process, machine: machine, mayLift: mayLift, ownLocks: ownLocks)
+    guard let logind else { return completion(claim) }
+    let reports = reports
+    logind.refresh { [self] answered in
+      // The report of what it answered comes right before this.
+      if answered, self.reports != reports { claim.credit(locks: lastReport.locks, endings: lastReport.endings) }
+      completion(claim)
+    }
+  }
+
+  private func learn(_ facts: [SessionFacts]) {
+    let before = machine
+    handle(.sessions(facts))
+    reports &+= 1
+    lastReport = (machine.locks &- before.locks, machine.endings &- before.endings)
   }
 
   /// The right keys arrived. Asks logind for the state of the sessions, then tells what becomes of the keys.
@@ -175,7 +197,15 @@ public final class SessionWatch {
   // MARK: Effects
 
   private func handle(_ event: SessionEvent) {
-    perform(machine.handle(event)) { _ in preconditionFailure("keys are installed only when some arrived") }
+    let endings = machine.endings
+    let effects = machine.handle(event)
+    perform(effects) { _ in preconditionFailure("keys are installed only when some arrived") }
+    let isUnwanted =
+      switch event {
+      case .prepareForSleep(true), .hibernate, .lockCommand: true
+      default: machine.endings != endings || effects.contains(.seal(.noSession))
+      }
+    if isUnwanted { delegate?.endDerivations() }
   }
 
   private func perform(_ effects: [SessionEffect], install: (KeyOutcome) -> Void) {

@@ -164,6 +164,7 @@ extension Vault {
     let collection = try collection(id)
     // Before any file is touched.
     collection.close()
+    ownLocks &+= 1
     if collection.passphrase == nil { try setMark(collection, true) }
   }
 

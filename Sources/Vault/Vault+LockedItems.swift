@@ -8,6 +8,7 @@ extension Vault {
   public func lockItem(_ id: Int64) throws(VaultError) {
     guard let collection = try collection(ofItem: id) else { throw .noSuchItem }
     lockedItems[id] = collection
+    ownLocks &+= 1
   }
 
   /// Whether the item was locked by itself.

@@ -62,6 +62,8 @@ public final class Vault {
   var destroyed: [FoundItem] = []
   /// Items that were locked by themselves, and their collections.
   var lockedItems: [Int64: Int64] = [:]
+  /// How often a collection or an item was locked by itself. Keys that were given before do not lift that.
+  public internal(set) var ownLocks: UInt64 = 0
   /// Whether this program had the device erase what they hung on, and gave it nothing new since.
   var passcodeItemsAreDead = false
   /// The database's own generation, as the last keys found it.

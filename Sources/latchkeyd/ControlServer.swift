@@ -119,11 +119,19 @@ final class ControlServer {
     source?.pause()
   }
 
+  /// Ends the helpers that work on a password. They erase their memory then.
+  func endDerivations() {
+    for peer in peers.values where peer.isDeriving { peer.end() }
+  }
+
   /// A helper begins: the newest password is the one to work on. The login that it belongs to has begun another one before,
-  /// which is not needed any more; of all others the oldest go, whose passwords were perhaps wrong.
+  /// which is not needed any more unless it alone may lift a lock; of all others the oldest go, whose passwords were
+  /// perhaps wrong.
   private func makeRoom(for newest: ControlPeer) {
     var others = peers.values.filter { $0 !== newest && $0.isDeriving }.sorted { $0.begun < $1.begun }
-    while let index = others.firstIndex(where: { newest.follows($0) }) { others.remove(at: index).end() }
+    while let index = others.firstIndex(where: { newest.follows($0) && (newest.mayLift || !$0.mayLift) }) {
+      others.remove(at: index).end()
+    }
     for oldest in others.prefix(max(others.count - ControlServer.helperLimit + 1, 0)) { oldest.end() }
   }
 }
@@ -144,6 +152,8 @@ private final class ControlPeer: PromptConnection {
   /// Whether its helper works on one, in silence.
   private(set) var isDeriving = false
   let begun = ContinuousClock.now
+  /// Whether its keys may lift a lock.
+  var mayLift: Bool { claim?.mayLift ?? false }
   private var wrongKeys = 0
   private var isOver = false
   /// Told when it has left.
@@ -226,6 +236,7 @@ private final class ControlPeer: PromptConnection {
   }
 
   private func serve(_ request: consuming ControlRequest) {
+    let wasDeriving = isDeriving
     isDeriving = false
     switch consume request {
     case .hello(let hello):
@@ -284,10 +295,13 @@ private final class ControlPeer: PromptConnection {
     case .mayRotate:
       answer { () throws(Refusal) in
         try handler.checkMayRotate()
+        begins()
         return .mayRotate
       }
     case .neededEpoch: answer { () throws(Refusal) in .neededEpoch(try handler.neededEpoch()) }
     case .deviceSecret(let request):
+      // A step on its way.
+      isDeriving = wasDeriving
       answer { () throws(Refusal) in .deviceSecret(try handler.deviceSecret(request)) }
     case .destroyPasscodeItems(let removed):
       answer { () throws(Refusal) in

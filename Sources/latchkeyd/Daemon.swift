@@ -24,6 +24,8 @@ final class Daemon {
   let launcher: PromptLauncher
   private(set) lazy var prompts = PromptQueue(loop: loop, delegate: self)
   let fingers: EnrolledFingers
+  /// Ends the helpers that work on a password.
+  var endHelpers: () -> Void = {}
   /// What the access log is to say of the items that somebody is asked about now.
   var askedAbout: [Question: AccessEvent] = [:]
   /// The backup or restore that is under way.
@@ -200,8 +202,10 @@ extension Daemon: ControlHandler {
     // Neither its beginning nor its end counts as a session's.
     case .refused(let reason): return answer(.refused(reason), nil)
     case .nothing: answer(.nothing, nil)
-    case .keys:
-      session.watch?.claim(by: PeerProcess.of(pid: peer.pid)) { answer(.keys, $0) }
+    case .keys(let mayLift):
+      session.watch?.claim(by: PeerProcess.of(pid: peer.pid), mayLift: mayLift, ownLocks: vault.ownLocks) {
+        answer(.keys, $0)
+      }
       // It starts while the keys are made.
       deviceService.ask {}
     }
@@ -266,9 +270,10 @@ extension Daemon: ControlHandler {
     // Minutes may have passed: where its session has ended, this process is no part of any login.
     guard PeerProcess.of(pid: peer.pid) == claim.process else { return answer(.refused("its session has ended")) }
     // Who answers a prompt opens what was asked for; who logs in, or asks by name, everything.
+    // What was locked by itself since the password was given stays so.
     let keys = ArrivedKeys(
-      delivery, liftsMarks: liftsMarks(hello), of: hello.prompt == 0 ? nil : prompts.lifting(prompt: hello.prompt) ?? []
-    )
+      delivery, liftsMarks: liftsMarks(hello) && claim.ownLocks == vault.ownLocks,
+      of: hello.prompt == 0 ? nil : prompts.lifting(prompt: hello.prompt) ?? [])
     watch.keysArrived(mayLift: mayLift, by: claim, after: deviceService.ask) { [weak self] outcome in
       guard let self else { return answer(.refused("the daemon ends")) }
       answer(install(keys, outcome))
@@ -413,6 +418,8 @@ extension Daemon: SessionWatchDelegate {
   }
 
   func eraseStagedKeys() { staged = nil }
+
+  func endDerivations() { endHelpers() }
 
   func stagedKeysGoLive() {
     guard let keys = staged else { return }

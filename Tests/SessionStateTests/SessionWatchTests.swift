@@ -7,6 +7,8 @@ import Testing
   /// A daemon without keys: it writes down what it is told.
   private final class Daemon: SessionWatchDelegate {
     var done: [String] = []
+    /// How often helpers were ended.
+    var ends = 0
     var atErase: () -> Void = {}
     func eraseUnlockedKeys(_ reason: LockReason) {
       atErase()
@@ -14,6 +16,7 @@ import Testing
     }
     func eraseAllKeys(_ reason: SealReason) { done.append("erase all: \(reason)") }
     func eraseStagedKeys() { done.append("erase staged") }
+    func endDerivations() { ends += 1 }
     func stagedKeysGoLive() { done.append("go live") }
     func firstUnlockHappened() { done.append("first unlock") }
     func sessionStateChanged() { done.append("changed") }
@@ -124,6 +127,47 @@ import Testing
     scene.watch.keysArrived(mayLift: true, by: try #require(claim)) { outcome = $0 }
     try scene.loop.run(until: "keys") { outcome != nil }
     #expect(outcome == .refused("it was locked meanwhile"))
+  }
+
+  /// Whatever comes while logind is asked at the beginning is later than the password, but what logind then knows of.
+  @Test func aLockWhileLogindIsAskedAtTheBeginningIsNotLifted() throws {
+    let scene = try Scene(sessions: x(1))
+    #expect(try scene.keysArrive() == .live)
+    scene.watch.lock()
+    func outcome(meanwhile: () throws -> Void) throws -> KeyOutcome? {
+      var outcome: KeyOutcome?
+      scene.watch.claim(by: .unknown) { [watch = scene.watch] claim in
+        watch.keysArrived(mayLift: true, by: claim) { outcome = $0 }
+      }
+      try meanwhile()
+      try scene.loop.run(until: "keys") { outcome != nil }
+      return outcome
+    }
+    let late = KeyOutcome.refused("it was locked meanwhile")
+    #expect(try outcome { scene.watch.lock() } == late)
+    #expect(try outcome { try scene.logind.lock("1") } == late)
+    #expect(
+      try outcome {
+        try scene.logind.prepareForSleep(true)
+        try scene.logind.prepareForSleep(false)
+      } == late)
+    // Nobody was told of this one.
+    #expect(try outcome { scene.logind.setSilently(x(1, hint: true)) } == .staged)
+  }
+
+  /// Also where there is nothing to erase.
+  @Test func helpersAreEndedBeforeSleepAndAtTheEnd() throws {
+    let scene = try Scene(sessions: x(1))
+    try scene.loop.run(until: "the delay lock") { scene.watch.holdsSleepInhibitor }
+    try scene.logind.prepareForSleep(true)
+    try scene.loop.run(until: "helpers to end") { scene.daemon.ends == 1 }
+    try scene.logind.prepareForSleep(false)
+    try scene.loop.run(until: "the next delay lock") { scene.watch.holdsSleepInhibitor }
+    #expect(scene.daemon.ends == 1)
+    try scene.logind.end("1")
+    try scene.loop.run(until: "helpers to end") { scene.daemon.ends == 2 }
+    scene.watch.lock()
+    #expect(scene.daemon.ends == 3)
   }
 
   /// The lock came while logind was asked: it is later than the password.
