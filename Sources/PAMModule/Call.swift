@@ -217,7 +217,10 @@ struct Call {
       return
     }
     let deadline = Deadline(after: left &- reserve)
-    _ = run(operation, prompt: .empty, token: token, mayFound: mayFound, until: deadline, mayGoOn: true)
+    _ = run(
+      operation, prompt: .empty, token: token, mayFound: mayFound, until: deadline,
+      // Nobody may set a password meanwhile.
+      mayGoOn: operation != .removePassword)
     budget.giveBack(deadline.left &+ reserve, to: handle)
   }
 

@@ -25,6 +25,7 @@ enum Outcome: UInt8 {
   case servicesUnbelieved = 22
   case overtaken = 23
   case goesOn = 24
+  case late = 25
 
   /// Everyday outcomes are for `debug` only; a password that does not fit is normal after a change by an administrator.
   var priority: Int32 {
@@ -32,7 +33,7 @@ enum Outcome: UInt8 {
     case .unlocked, .nothingNeeded, .noDaemon, .noVault, .founded, .closed, .passwordless, .sessionOpened: LOG_DEBUG
     case .wrongPassword, .goesOn: LOG_NOTICE
     case .refused, .daemonSilent, .noMemory, .homeUnavailable, .tooManyEpochs, .begun: LOG_WARNING
-    case .noDeviceKey, .servicesUnbelieved, .overtaken: LOG_WARNING
+    case .noDeviceKey, .servicesUnbelieved, .overtaken, .late: LOG_WARNING
     case .damaged, .badRequest, .internalError: LOG_ERR
     }
   }
@@ -132,6 +133,7 @@ enum Outcome: UInt8 {
     case .sessionOpened: "opened without a password: what is readable behind the locked screen"
     case .noDeviceKey: "the device key service gives this login nothing to open the vault with"
     case .overtaken: "a login of the same moment changed the vault's keybag"
+    case .late: "the vault stays as it is, as it took too long to begin: unlock it with 'latchkey unlock'"
     case .goesOn: "this takes longer than a login waits: latchkey-derive goes on in the background"
     case .servicesUnbelieved: "not believed, as others than root could have written it: "
     }

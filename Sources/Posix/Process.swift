@@ -77,6 +77,13 @@ public enum Process {
     return time.tv_sec * 1000 + time.tv_nsec / 1_000_000
   }
 
+  /// Milliseconds since the machine started. The time that it slept counts, other than with ``now``.
+  public static var sinceBoot: Int {
+    var time = timespec()
+    clock_gettime(CLOCK_BOOTTIME, &time)
+    return time.tv_sec * 1000 + time.tv_nsec / 1_000_000
+  }
+
   /// Seconds since 1970, for what is stored.
   public static var time: UInt64 { UInt64(max(Glibc.time(nil), 0)) }
 }

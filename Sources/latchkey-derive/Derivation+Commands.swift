@@ -17,7 +17,9 @@ extension Derivation {
     guard keybag.isPasswordless else {
       // All but this password would end.
       guard opened.mayEndOthers() else { return .refused }
-      let next = try opened.rotated(password: request.token.bytes)
+      let next = try daemon.derive { () throws(KeybagError) in
+        try opened.rotated(password: request.token.bytes)
+      }
       return try changeKeys(to: try keepingSession(next, of: keybag), of: folder, at: daemon)
     }
     let secret = try daemon.newDeviceSecret(vault: keybag.vault, until: deadline())

@@ -92,7 +92,9 @@ extension Derivation {
 
   /// Opens the keybag by the login password; where the login has none, by the device key.
   borrowing func open(_ keybag: Keybag, at daemon: borrowing ControlClient) throws -> Keybag.Opened {
-    guard keybag.isPasswordless else { return try keybag.open(password: request.token.bytes) }
+    guard keybag.isPasswordless else {
+      return try daemon.derive { () throws(KeybagError) in try keybag.open(password: request.token.bytes) }
+    }
     return try keybag.open(deviceSecret: try daemon.presentDeviceSecret(until: deadline()))
   }
 }

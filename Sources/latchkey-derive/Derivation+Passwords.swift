@@ -46,7 +46,7 @@ extension Derivation {
     let folder = try folder()
     let keybag = try load(from: folder)
     guard !keybag.isPasswordless else { return .nothingNeeded }
-    let opened = try openByFormer(keybag)
+    let opened = try daemon.derive { () throws(KeybagError) in try openByFormer(keybag) }
     // All that takes time comes before the keys: who waited for those may log out at once, which ends this as well.
     guard let next = try opened.addingPassword(request.token.bytes, opensNothing: true) else { return .nothingNeeded }
     // What is written is what opens: read as the next login will read it.

@@ -16,19 +16,30 @@ struct Derivation: ~Copyable {
   let home: String
   let runtime: String
 
+  /// When the password had been given, on the clock of `Process.sinceBoot`.
+  private let begun: Int
   /// By when every answer must be there, however many there are: before the supervisor ends the process.
   let end: Int
-  /// The home folder as it was at first. One that was unmounted meanwhile leaves another in its place.
-  private let place: Folder.Identity?
+  /// The home folder as it was at first.
+  private let place = Place()
+
+  /// Where the home folder is. One that was unmounted meanwhile leaves another in its place.
+  private final class Place {
+    /// nil until it is looked for: a home that hangs must not hold up the first word to the daemon.
+    var identity: Folder.Identity??
+  }
 
   /// How long the daemon may take for one answer, in milliseconds. It may be as starved as this process.
   private static let answerLimit = 10_000
+  /// How late the daemon may hear of a login, in milliseconds. What it then takes for older than the password, as a lock or
+  /// the end of the session, could be later.
+  private static let greetingLimit = 3000
   /// How much of its time is kept for telling the daemon, in milliseconds.
   static let deliveryTime = 300
   /// How long a login waits for the user's service manager to open the control socket, in milliseconds.
   private static let socketLimit = 1000
 
-  /// - Parameter begun: when the process began, on the clock of `Process.now`.
+  /// - Parameter begun: when the process began, on the clock of `Process.sinceBoot`.
   init(
     _ request: consuming DeriveRequest, account: Account, login: LoginPassword, admission: consuming SessionAdmission,
     begun: Int
@@ -37,8 +48,8 @@ struct Derivation: ~Copyable {
     self.admission = admission
     home = request.home.isEmpty ? account.home : request.home
     runtime = request.runtime.isEmpty ? ControlSocket.runtimeFolder(uid: account.uid) : request.runtime
-    end = begun + Supervisor.limit - 5000
-    place = Folder.Identity(path: home)
+    self.begun = begun
+    end = Process.now + begun + Supervisor.limit - 5000 - Process.sinceBoot
     self.request = request
     self.account = account
   }
@@ -116,7 +127,9 @@ struct Derivation: ~Copyable {
     let opened: Keybag.Opened
     do throws(KeybagError) {
       guard try vault() == .absent else { throw .alreadyThere }
-      opened = try write { () throws(KeybagError) in try Keybag.found(password: request.token.bytes) }
+      opened = try write { () throws(KeybagError) in
+        try daemon.derive { () throws(KeybagError) in try Keybag.found(password: request.token.bytes) }
+      }
     } catch {
       // A login, or another prompt, was faster.
       guard error == .alreadyThere, (try? vault()) == .present else { throw error }
@@ -141,7 +154,8 @@ struct Derivation: ~Copyable {
   private borrowing func passphrase() throws -> DeriveResult {
     let daemon = try ControlClient(runtime: runtime, uid: account.uid)
     let derivation = try daemon.derivation(prompt: request.prompt, until: deadline())
-    let key = PassphraseKey(prompt: request.prompt, key: try derivation.key(request.token.bytes))
+    let derived = try daemon.derive { () throws(KeybagError) in try derivation.key(request.token.bytes) }
+    let key = PassphraseKey(prompt: request.prompt, key: derived)
     return switch try daemon.passphrase(key, until: deadline()) {
     case .live: .unlocked
     case .wrongKeys: .wrongPassword
@@ -185,10 +199,20 @@ struct Derivation: ~Copyable {
       }
       return .founded
     }
+    return try found(at: daemon, make)
+  }
+
+  private borrowing func found(
+    at daemon: borrowing ControlClient, _ make: () throws(KeybagError) -> Keybag.Opened
+  ) throws -> DeriveResult {
     var need: DeriveResult? = .refused
     do throws(ControlError) { need = try greet(daemon, .openSession) } catch {}
     let opened: Keybag.Opened
-    do throws(KeybagError) { opened = try write(make) } catch {
+    do throws(KeybagError) {
+      // A daemon that wants no keys ends the connection soon: the vault is founded all the same.
+      let isWanted = need == nil
+      opened = try write { () throws(KeybagError) in isWanted ? try daemon.derive(make) : try make() }
+    } catch {
       // Another login of the same moment was faster: its vault is this one's.
       guard error == .alreadyThere, (try? vault()) == .present else { throw error }
       if let need { return need }
@@ -231,12 +255,21 @@ struct Derivation: ~Copyable {
   borrowing func greet(
     _ daemon: borrowing ControlClient, _ stage: Hello.Stage, until limit: Int? = nil
   ) throws(ControlError) -> DeriveResult? {
+    guard !isLate || stage == .closeSession else { return .late }
     let hello = Hello(
       stage: stage, service: request.service, tty: request.tty, remoteHost: request.remoteHost, prompt: request.prompt)
     return switch try daemon.hello(hello, until: limit ?? deadline()) {
     case .nothing: .nothingNeeded
     case .refused: .refused
     case .keys: nil
+    }
+  }
+
+  /// Whether this login waits no longer, perhaps, and has ended. Others wait for what they asked.
+  private var isLate: Bool {
+    switch request.operation {
+    case .authenticate, .openSession: !request.isUnlock && Process.sinceBoot - begun > Derivation.greetingLimit
+    default: false
     }
   }
 
@@ -347,7 +380,10 @@ struct Derivation: ~Copyable {
 
   /// What is founded or written late must not land below the place where a home was mounted.
   borrowing func checkPlace() throws(KeybagError) {
-    guard Folder.Identity(path: home) == place else { throw .missing }
+    let present = Folder.Identity(path: home)
+    let before: Folder.Identity? = place.identity ?? present
+    place.identity = .some(before)
+    guard present == before else { throw .missing }
   }
 
   private static func result(of error: any Error) -> DeriveResult {

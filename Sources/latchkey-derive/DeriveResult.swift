@@ -44,4 +44,6 @@ enum DeriveResult: UInt8 {
   case overtaken = 23
   /// The caller waits no longer, and the work goes on without it. Answered by the supervisor.
   case goesOn = 24
+  /// It took so long until the daemon could be told that a lock or a logout could be later than the password.
+  case late = 25
 }

@@ -11,8 +11,13 @@ import Posix
 enum Supervisor {
   /// What a caller sends behind its request when it waits no longer.
   static let goOn: UInt8 = 1
-  /// How long a worker may take in all, in milliseconds. On a slow machine, or a busy one, Argon2id takes a minute.
+  /// How long a worker may take in all, in milliseconds, the time that the machine slept counted. On a slow machine, or a
+  /// busy one, Argon2id takes a minute.
   static let limit = 300_000
+  /// How long it may wait for its request, in milliseconds. A starved one may take a while to read what is there.
+  private static let requestLimit = 8000
+  /// How long is waited without a look at the clock, in milliseconds: a wait does not count the time that the machine slept.
+  private static let turn = 1000
   /// How long it may take to erase its memory when it is told to end, in milliseconds.
   private static let endLimit = 2000
   /// What a worker says when it has the request: only then is what follows on the channel for the supervisor.
@@ -23,6 +28,10 @@ enum Supervisor {
   /// What the worker tells its supervisor.
   struct Outlet: ~Copyable {
     fileprivate let pipe: FileDescriptor
+    fileprivate let supervisor: pid_t
+
+    /// Whether there still is a supervisor, which ends this process in time.
+    var isSupervised: Bool { getppid() == supervisor }
 
     /// The request was read as a whole.
     borrowing func tellRequestRead() { tell(Supervisor.hasRequest) }
@@ -58,7 +67,7 @@ enum Supervisor {
       try Process.endWithParent()
       // It may have ended before that.
       guard getppid() == supervisor else { _exit(0) }
-      return Outlet(pipe: FileDescriptor(owning: result.writing))
+      return Outlet(pipe: FileDescriptor(owning: result.writing), supervisor: supervisor)
     }
     ending.closeWriting()
     waitForEnding(ending.reading)
@@ -104,6 +113,7 @@ enum Supervisor {
     let result: Int32
     let starter: Int32
     let channel: Int32
+    private var hasRequest = false
     private var mayReadChannel = false
     /// Whether nobody waits any more.
     private var isAlone = false
@@ -118,15 +128,17 @@ enum Supervisor {
     }
 
     mutating func run() -> Never {
-      let end = Process.now + Supervisor.limit
-      while Process.now < end {
+      let begun = Process.sinceBoot
+      while true {
+        let left = begun + (hasRequest ? Supervisor.limit : Supervisor.requestLimit) - Process.sinceBoot
+        guard left > 0 else { break }
         var entries = [
           pollfd(fd: result, events: Int16(POLLIN), revents: 0),
           // Only its end is waited for.
           pollfd(fd: isAlone ? -1 : starter, events: 0, revents: 0),
           pollfd(fd: isAlone || !mayReadChannel ? -1 : channel, events: Int16(POLLIN), revents: 0),
         ]
-        guard poll(&entries, 3, Int32(max(end - Process.now, 0))) >= 0 || errno == EINTR else { break }
+        guard poll(&entries, 3, Int32(min(left, Supervisor.turn))) >= 0 || errno == EINTR else { break }
         if entries[0].revents != 0, !readResult() { finish() }
         if isAlone { continue }
         if entries[2].revents != 0 { readChannel() }
@@ -148,7 +160,7 @@ enum Supervisor {
       if count < 0 { return errno == EINTR }
       guard count == 1 else { return false }
       switch byte {
-      case Supervisor.hasRequest: mayReadChannel = true
+      case Supervisor.hasRequest: (hasRequest, mayReadChannel) = (true, true)
       case Supervisor.outlives: mayOutlive = true
       default:
         answer = byte
@@ -191,9 +203,10 @@ enum Supervisor {
 
     /// The worker has answered, or ended without.
     private mutating func finish() -> Never {
+      // Whoever waits for that does not wait for the worker's end.
+      if !isAlone, let answer { send(byte: answer) }
       let status = collect(until: Process.now + Supervisor.endLimit)
       if !isAlone {
-        if let answer { send(byte: answer) }
         tellStarter(answer == nil ? status ?? SIGKILL : 0)
       }
       if status == nil { kill(worker, SIGKILL) }

@@ -4,12 +4,9 @@ import Glibc
 import Posix
 import Sodium
 
-/// How long a request may take to come, in seconds.
-private let requestLimit = 2
-
-/// Whatever hangs before there is a supervisor, or waits for a request that never comes, ends by itself.
-private func limitTime(seconds: Int) -> Bool {
-  var limit = itimerval(it_interval: timeval(), it_value: timeval(tv_sec: seconds, tv_usec: seconds > 0 ? 800_000 : 0))
+/// Where the supervisor does not end the worker in time, it ends by itself.
+private func limitTime() -> Bool {
+  var limit = itimerval(it_interval: timeval(), it_value: timeval(tv_sec: Supervisor.limit / 1000 + 5, tv_usec: 0))
   return setitimer(__itimer_which_t(ITIMER_REAL.rawValue), &limit, nil) == 0
 }
 
@@ -19,11 +16,12 @@ private func start(_ channel: borrowing FileDescriptor) throws -> Supervisor.Out
   return try Supervisor.start(channel)
 }
 
-private func work(_ channel: borrowing FileDescriptor, _ outlet: borrowing Supervisor.Outlet) -> DeriveResult {
-  let begun = Process.now
+private func work(
+  _ channel: borrowing FileDescriptor, _ outlet: borrowing Supervisor.Outlet, begun: Int
+) -> DeriveResult {
   // Once: what a request brings is erased by a handler from then on.
   signal(SIGALRM, SIG_DFL)
-  guard limitTime(seconds: requestLimit) else { return .internalError }
+  guard limitTime() else { return .internalError }
   do { try Sodium.initialize() } catch { return .internalError }
   guard chdir("/") == 0 else { return .internalError }
   umask(0o077)
@@ -32,8 +30,6 @@ private func work(_ channel: borrowing FileDescriptor, _ outlet: borrowing Super
   // From here on the channel is the supervisor's.
   guard let nothing = try? FileDescriptor.open("/dev/null", flags: O_RDONLY), dup2(nothing.number, channel.number) >= 0
   else { return .internalError }
-  // From here on the supervisor limits the time.
-  guard limitTime(seconds: 0) else { return .internalError }
   guard let account = Account(name: request.user) else { return .internalError }
   // Another name of root's number is no reason to touch root's vault.
   guard account.uid != 0 || request.user == "root" else { return .noVault }
@@ -51,13 +47,17 @@ private func work(_ channel: borrowing FileDescriptor, _ outlet: borrowing Super
     if request.operation == .changePassword { outlet.tellOutlives() }
     try Process.endWithParent()
   } catch { return .internalError }
+  // It may have ended before that.
+  guard outlet.isSupervised else { return .internalError }
   return Derivation(request, account: account, login: password, admission: admission, begun: begun).run()
 }
 
+/// Before anything can take long: the password was given by now.
+private let begun = Process.sinceBoot
 private let channel = FileDescriptor(owning: STDIN_FILENO)
 guard let kind = try? channel.status().st_mode & S_IFMT, kind == S_IFSOCK else {
   // Started by a person, who would type a password where it is shown.
   exit(64)
 }
 guard let outlet = try? start(channel) else { exit(70) }
-outlet.tell(work(channel, outlet))
+outlet.tell(work(channel, outlet, begun: begun))

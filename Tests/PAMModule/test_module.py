@@ -21,7 +21,8 @@ NOTABLE = {5: "the login password does not open the vault", 6: "latchkeyd does n
            15: "the vault's new keys come with the next unlock",
            21: "the device key service gives this login nothing to open the vault with",
            22: "not believed, as others than root could have written it: /etc/latchkey/services",
-           23: "a login of the same moment changed the vault's keybag"}
+           23: "a login of the same moment changed the vault's keybag",
+           25: "the vault stays as it is, as it took too long to begin: unlock it with 'latchkey unlock'"}
 LOG_ERR, LOG_WARNING, LOG_NOTICE, LOG_DEBUG = 3, 4, 5, 7
 IGNORED = ["systemd-user", "cron", "crond", "atd", "su", "su-l", "sudo", "sudo-i", "polkit-1", "runuser", "runuser-l",
            "pkexec", "passwd", "chpasswd", "doas", "ksu", "systemd-run0", "chfn", "chsh"]

@@ -6,7 +6,7 @@ import signal
 import time
 
 import pytest
-from conftest import (AUTHENTICATE, CHANGE_PASSWORD, GOES_ON, OPEN, PASSWORD, UNLOCKED, as_root)
+from conftest import (AUTHENTICATE, CHANGE_PASSWORD, GOES_ON, LATE, OPEN, PASSWORD, UNLOCKED, Run, as_root)
 from pace import Limit
 from quota import quota  # noqa: F401
 from standin import SILENT
@@ -93,6 +93,34 @@ def test_the_daemon_hears_of_it_before_it_derives(login):
     run = login.start(OPEN, hang_up=False)
     run.result()
     assert said[0] == (1, False) and login.keybag.exists() and len(daemon.deliveries) == 1
+
+
+@pytest.mark.parametrize("operation, result", [(AUTHENTICATE, LATE), (OPEN, LATE)])
+def test_a_login_that_the_daemon_would_hear_of_late_brings_no_keys(resident, operation, result):
+    """A lock or a logout may have come since the password was given, which the daemon would take for older."""
+    daemon = resident.daemon()
+    request = resident.request(operation)
+    run = Run(resident.program, request[:-1], hang_up=False)
+    worker = run.worker
+    os.kill(worker, signal.SIGSTOP)
+    run.socket.sendall(request[-1:])
+    time.sleep(3.5)
+    os.kill(worker, signal.SIGCONT)
+    assert run.result() == result
+    assert daemon.hellos == [] and daemon.deliveries == []
+
+
+def test_a_prompt_whose_answer_is_waited_for_may_be_late(resident):
+    daemon = resident.daemon()
+    request = resident.request(AUTHENTICATE, service="latchkey-unlock")
+    run = Run(resident.program, request[:-1], hang_up=False)
+    worker = run.worker
+    os.kill(worker, signal.SIGSTOP)
+    run.socket.sendall(request[-1:])
+    time.sleep(3.5)
+    os.kill(worker, signal.SIGCONT)
+    assert run.result() == UNLOCKED
+    assert len(daemon.deliveries) == 1
 
 
 def test_it_ends_when_the_daemon_wants_nothing_any_more(resident):
