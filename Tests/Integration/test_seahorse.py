@@ -56,6 +56,30 @@ def press(name):
             return node.get_action_iface().do_action(0)
     return False
 
+def last(role, name):
+    # The last one is in the window that opened last.
+    found = None
+    for node in roots():
+        if node.get_role_name() == role and name in (text(node), node.get_name()):
+            if node.get_state_set().contains(Atspi.StateType.SENSITIVE):
+                found = node
+    return found
+
+def centre(role, name):
+    node = last(role, name)
+    if node is not None:
+        area = node.get_component_iface().get_extents(Atspi.CoordType.SCREEN)
+        return [area.x + area.width // 2, area.y + area.height // 2]
+
+def write(role, name, content):
+    node = last(role, name)
+    return node is not None and node.get_editable_text_iface().set_text_contents(content)
+
+def clipboard():
+    gi.require_version("Gtk", "3.0")
+    from gi.repository import Gdk, Gtk
+    return Gtk.Clipboard.get(Gdk.SELECTION_CLIPBOARD).wait_for_text()
+
 def tree():
     return [[node.get_role_name(), text(node)] for node in roots()]
 
@@ -119,6 +143,25 @@ class Seahorse:
 
     def press(self, *keys):
         self._display.press(*keys)
+
+    def has(self, role, name):
+        return [role, name] in (self.ask("tree") or [])
+
+    def click(self, role, name):
+        """Clicks with the mouse: a dialog that a press by way of the accessibility bus opens keeps that bus waiting."""
+        found = []
+
+        def is_still():
+            found.append(self.ask("centre", role, name))
+            return found[-1] and found[-2:-1] == found[-1:]
+
+        wait_until(is_still, f"the {role} {name!r}")
+        x, y = found[-1]
+        self._session.run("xdotool", "mousemove", x, y, "click", "1", check=True)
+
+    def write(self, role, name, text):
+        """Writes instead of what a field has."""
+        wait_until(lambda: self.ask("write", role, name, text), f"the {role} {name!r}")
 
 
 @pytest.fixture
@@ -197,14 +240,19 @@ def test_it_follows_locking_and_unlocking(session, peer, open_seahorse):
 
 # ---- its buttons ----
 
-# Agrees to every window and gives every passphrase; what the windows said is written down.
+# Agrees to every window and gives the login password or, for all others, a passphrase; what the windows said is written down.
 AGREEING = """#!/bin/sh
 echo OK
 while read -r what; do
   case $what in
-    SETDESC*) printf '%s\\n' "$what" >>{said}; echo OK;;
+    SETDESC*) asked=$what; printf '%s\\n' "$what" >>{said}; echo OK;;
     SETREPEAT*) echo ERR 1;;
-    GETPIN*) echo D sesame; echo OK;;
+    GETPIN*)
+      case $asked in
+        *"login password"*) echo "D $(cat {password})";;
+        *) echo D sesame;;
+      esac
+      echo OK;;
     *) echo OK;;
   esac
 done
@@ -217,8 +265,11 @@ def said(session, display):  # noqa: F811
     said = session.root / "said"
     said.touch()
     said.chmod(0o666)
+    password = session.root / "answer"
+    password.write_text(session.password)
+    password.chmod(0o644)
     pinentry = session.root / "bin/pinentry"
-    pinentry.write_text(AGREEING.format(said=said))
+    pinentry.write_text(AGREEING.format(said=said, password=password))
     pinentry.chmod(0o755)
     # As a desktop tells to the bus when it starts.
     session.run("dbus-update-activation-environment", f"DISPLAY={display.name}", check=True)
@@ -274,7 +325,7 @@ def test_lock_and_unlock(session, peer, work, said, open_seahorse):
     menu(seahorse, "Work", "Lock")
     wait_until(lambda: peer.get(work, COLLECTION, "Locked"), "the lock")
     seahorse.wait_without("Within")
-    # The stand-in for the person does not know the login password, but the login does.
+    # The login unlocks it too.
     session.logout()
     session.login()
     wait_until(lambda: not peer.get(work, COLLECTION, "Locked"), "the unlock")
@@ -288,3 +339,162 @@ def test_set_as_default(peer, work, open_seahorse):
     menu(seahorse, "Work", "Set as default")
     wait_until(lambda: peer.call(ROOT, SERVICE, "ReadAlias", "(s)", "default") == work, "the default")
     assert seahorse.log.read_text() == ""
+
+
+CONFIRMS = "I understand that all items will be permanently deleted."
+LOCKED = "it is locked: unlock the session with your password"
+
+
+def choose_from_menu(seahorse, row, name):
+    """Chooses from a row's menu what opens a dialog."""
+    seahorse.choose(row)
+    seahorse.press("Menu")
+    seahorse.click("menu item", name)
+
+
+@pytest.mark.parametrize("state", ["evicted", "collection"])
+def test_unlock(state, session, peer, work, said, open_seahorse):
+    if state == "collection":
+        peer.call(ROOT, SERVICE, "Lock", "(ao)", [work])
+    else:
+        bring_to(state, session, peer)
+    seahorse = open_seahorse()
+    seahorse.choose("Work")
+    seahorse.click("push button", "Unlock")
+    seahorse.wait_for("Within")
+    assert "Enter your login password" in said.read_text() and "seahorse" in said.read_text()
+    assert seahorse.log.read_text() == ""
+
+
+def test_delete_of_an_item(peer, work, open_seahorse):
+    seahorse = open_seahorse()
+    seahorse.choose("Work")
+    seahorse.wait_for("Within")
+    choose_from_menu(seahorse, "Within", "Delete")
+    seahorse.click("push button", "Delete")
+    seahorse.wait_without("Within")
+    assert peer.get(work, COLLECTION, "Items") == []
+    assert seahorse.log.read_text() == ""
+
+
+def test_delete_of_a_collection(peer, work, open_seahorse):
+    seahorse = open_seahorse()
+    seahorse.choose("Work")
+    seahorse.wait_for("Within")
+    choose_from_menu(seahorse, "Work", "Delete")
+    seahorse.click("check box", CONFIRMS)
+    seahorse.click("push button", "Delete")
+    wait_until(lambda: work not in peer.get(ROOT, SERVICE, "Collections"), "the end of the collection")
+
+
+@pytest.mark.parametrize("state", ["evicted", "collection"])
+def test_delete_of_a_locked_collection_is_refused(state, session, peer, work, open_seahorse):
+    if state == "collection":
+        peer.call(ROOT, SERVICE, "Lock", "(ao)", [work])
+    else:
+        bring_to(state, session, peer)
+    seahorse = open_seahorse()
+    choose_from_menu(seahorse, "Work", "Delete")
+    seahorse.click("check box", CONFIRMS)
+    seahorse.click("push button", "Delete")
+    seahorse.wait_for("Couldn’t delete")
+    assert seahorse.shows(LOCKED)
+    assert work in peer.get(ROOT, SERVICE, "Collections")
+
+
+def test_changes_of_an_item(peer, work, open_seahorse):
+    seahorse = open_seahorse()
+    seahorse.choose("Work")
+    seahorse.wait_for("Within")
+    properties(seahorse, "Within")
+    wait_until(lambda: len(password(seahorse)) == len("within"), "the password")
+    seahorse.write("text", "Within", "Changed")
+    seahorse.write("password text", password(seahorse), "another secret")
+    seahorse.click("push button", "Close")
+    seahorse.click("push button", "OK")
+    [item] = peer.get(work, COLLECTION, "Items")
+    wait_until(lambda: peer.get(item, ITEM, "Label") == "Changed", "the label")
+    wait_until(lambda: peer.read(item) == b"another secret", "the secret")
+    assert seahorse.log.read_text() == ""
+
+
+def test_changes_of_an_item_locked_meanwhile_are_refused(peer, work, open_seahorse):
+    seahorse = open_seahorse()
+    seahorse.choose("Work")
+    seahorse.wait_for("Within")
+    properties(seahorse, "Within")
+    wait_until(lambda: len(password(seahorse)) == len("within"), "the password")
+    peer.call(ROOT, SERVICE, "Lock", "(ao)", [work])
+    seahorse.wait_without("Within")
+    seahorse.write("text", "", "Changed")
+    seahorse.click("push button", "Close")
+    seahorse.click("push button", "OK")
+    seahorse.wait_for("Couldn’t set description.")
+    assert seahorse.shows(LOCKED)
+
+
+@pytest.mark.parametrize("place", ["menu", "properties"])
+def test_copy(place, work, open_seahorse):
+    seahorse = open_seahorse()
+    seahorse.choose("Work")
+    seahorse.wait_for("Within")
+    if place == "menu":
+        choose_from_menu(seahorse, "Within", "Copy secret")
+    else:
+        properties(seahorse, "Within")
+        wait_until(lambda: len(password(seahorse)) == len("within"), "the password")
+        seahorse.click("push button", "Copy")
+    wait_until(lambda: seahorse.ask("clipboard") == "within", "the secret in the clipboard")
+    assert seahorse.log.read_text() == ""
+
+
+def test_properties_of_a_collection(peer, work, open_seahorse):
+    seahorse = open_seahorse()
+    choose_from_menu(seahorse, "Work", "Properties")
+    wait_until(lambda: seahorse.has("dialog", "Keyring properties"), "the dialog")
+    seahorse.click("push button", "Set as default")
+    wait_until(lambda: peer.call(ROOT, SERVICE, "ReadAlias", "(s)", "default") == work, "the default")
+    seahorse.click("push button", "Lock")
+    wait_until(lambda: peer.get(work, COLLECTION, "Locked"), "the lock")
+    seahorse.click("push button", "Unlock")
+    wait_until(lambda: not peer.get(work, COLLECTION, "Locked"), "the unlock")
+    assert seahorse.log.read_text() == ""
+
+
+def test_a_new_collection(peer, said, open_seahorse):
+    seahorse = open_seahorse()
+    seahorse.choose("Login")
+    seahorse.press("ctrl+n")
+    seahorse.click("label", "Password keyring")
+    seahorse.write("text", "", "Travel")
+    seahorse.click("push button", "Add")
+    seahorse.wait_for("Travel")
+    labels = [peer.get(path, COLLECTION, "Label") for path in peer.get(ROOT, SERVICE, "Collections")]
+    assert "Travel" in labels and seahorse.log.read_text() == ""
+
+
+def test_a_new_collection_of_a_locked_vault_is_refused(session, peer, said, open_seahorse):
+    bring_to("evicted", session, peer)
+    seahorse = open_seahorse()
+    seahorse.choose("Login")
+    seahorse.press("ctrl+n")
+    seahorse.click("label", "Password keyring")
+    seahorse.write("text", "", "Travel")
+    seahorse.click("push button", "Add")
+    seahorse.wait_for("Couldn’t add keyring")
+    assert seahorse.shows(LOCKED)
+
+
+@pytest.mark.parametrize("state", ["unlocked", "evicted"])
+def test_a_new_item(state, session, peer, said, open_seahorse):
+    if state == "evicted":
+        bring_to(state, session, peer)
+    seahorse = open_seahorse()
+    seahorse.choose("Login")
+    seahorse.press("ctrl+n")
+    seahorse.click("label", "Password")
+    seahorse.write("text", "", "Gate")
+    seahorse.write("password text", "", "open sesame")
+    seahorse.click("push button", "Add")
+    seahorse.wait_for("Gate")
+    assert session.lookup("xdg:schema", "org.gnome.keyring.Note") == "open sesame"
