@@ -60,9 +60,3 @@ def test_no_found_is_passed_on(unlock):
     run = unlock.run("auth", "setcred", service=UNLOCK)
     assert [request["flags"] for request in unlock.requests] == [1, 1]
     assert run.lines == [FORBIDDEN] and run.priorities == [LOG_WARNING]
-
-
-def test_a_helper_that_hangs_is_waited_for_once(unlock):
-    unlock.behave("hang")
-    run = unlock.run("auth", "setcred", service=UNLOCK)
-    assert set(run.results) == {0} and run.lines == ["latchkey-derive did not answer in time"] * 2
