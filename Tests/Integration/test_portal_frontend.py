@@ -20,8 +20,10 @@ class Application:
 
     def __init__(self, session, name, *arguments):
         program = session.root / PROGRAM.name
-        program.write_text(PROGRAM.read_text())
-        program.chmod(0o755)
+        for source in (PROGRAM.with_name("pace.py"), PROGRAM):
+            copy = session.root / source.name
+            copy.write_text(source.read_text())
+            copy.chmod(0o755)
         command = ["/usr/bin/python3", program, *arguments]
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
         if not name:
