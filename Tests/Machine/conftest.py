@@ -11,6 +11,10 @@ from machine import Machine, Unavailable
 sys.path.append(str(REPOSITORY / "Tests/Integration"))
 
 
+def pytest_configure(config):
+    config.addinivalue_line("markers", "thorough: takes its time; `make test` leaves it out, `make machine` does not")
+
+
 @pytest.fixture(scope="session")
 def machine():
     """A running machine. Where none can be had the tests are skipped, but not in CI, where they must run."""

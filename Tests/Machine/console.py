@@ -45,6 +45,11 @@ class Console:
         """Types a command and does not wait for it; `finish` does."""
         self.send(command)
 
+    def answer(self, question, line):
+        """Waits for what the running command asks, and types a line."""
+        self._expect(question)
+        self.send(line)
+
     def finish(self):
         """Waits for the end of the running command: its output and status."""
         self._expect(PROMPT)
@@ -75,6 +80,16 @@ class Console:
         # A terminal takes 4,095 characters a line.
         for at in range(0, len(text), 3000):
             self.run(f"echo {text[at : at + 3000]} | base64 -d >>{path}")
+
+    def await_answer(self):
+        """Waits until the shell answers again. What is typed while the line wakes up may be lost."""
+        for _ in range(int(self._patience // 3)):
+            self.send("echo aw''ake")
+            if self._process.expect(["awake\\s+" + PROMPT, pexpect.TIMEOUT], timeout=3) == 0:
+                break
+        # Earlier ones may have been late, not lost.
+        while self._process.expect([PROMPT, pexpect.TIMEOUT], timeout=3) == 0:
+            pass
 
     def send(self, line):
         """Types a line."""

@@ -118,10 +118,11 @@ def _with_project(packages):
         root = folder / "root"
         subprocess.run(["cp", "-a", packages / "root", root], check=True)
         subprocess.run(["cp", "-rT", "--preserve=mode,links", stage, root], check=True)
+        shutil.copytree(INSIDE, root / "usr/local/lib/latchkey-test")
         _run("chroot", root, "pam-auth-update", "--package", "--enable", "latchkey")
         for name, pattern in (("vmlinuz", "vmlinuz-*"), ("initrd", "initrd.img-*")):
             shutil.copy(next((root / "boot").glob(pattern)), folder / name)
         _run("mke2fs", "-q", "-t", "ext4", "-d", root, folder / "disk", SIZE)
         shutil.rmtree(root)
 
-    return _once("system", _digest(stage, packages.name), make)
+    return _once("system", _digest(stage, packages.name, _digest(INSIDE)), make)

@@ -1,0 +1,66 @@
+"""Looks through all of a machine's physical memory: for byte strings, and for what is left of Argon2id."""
+
+import ctypes
+import dataclasses
+import functools
+import subprocess
+import tempfile
+from pathlib import Path
+
+from memory import Needles
+
+SOURCE = Path(__file__).with_name("Shims") / "blocks.c"
+CHUNK = 64 << 20
+# More than any needle or block: what crosses the end of a chunk is seen in the next one.
+OVERLAP = 4096
+ENOUGH = 1000
+
+
+@dataclasses.dataclass(frozen=True)
+class Trace:
+    """Something found, at a physical address."""
+
+    name: str
+    address: int
+    # "bytes": a piece of 16 bytes, this far from its beginning. "block": a block of Argon2id from which it follows.
+    form: str
+    offset: int = 0
+
+    def __str__(self):
+        return f"{self.form} of {self.name} at {self.address:#x}" + (f" (from byte {self.offset})" if self.offset else "")
+
+
+@functools.cache
+def _blocks():
+    """The function of Shims/blocks.c."""
+    with tempfile.TemporaryDirectory() as folder:
+        library = f"{folder}/blocks.so"
+        subprocess.run(["cc", "-shared", "-fPIC", "-O2", "-o", library, SOURCE, "-lsodium"], check=True)
+        function = ctypes.CDLL(library).blocks
+        function.restype = ctypes.c_size_t
+        return function
+
+
+def find_blocks(content, keys):
+    """Blocks of Argon2id from which one of the keys (a name and 32 bytes each) follows: offsets and names."""
+    names = list(keys)
+    found = (ctypes.c_uint64 * (2 * ENOUGH))()
+    sizes = [ctypes.c_size_t(size) for size in (len(content), len(names), ENOUGH)]
+    count = _blocks()(content, sizes[0], b"".join(keys[name] for name in names), sizes[1], found, sizes[2])
+    return [(at, names[number]) for at, number in zip(found[: 2 * count : 2], found[1 : 2 * count : 2])]
+
+
+def scan(machine, needles, derived):
+    """Every trace of the needles (a name and bytes each), and of the keys `derived` by Argon2id, in the stopped machine."""
+    wanted, traces = Needles(needles | derived), set()
+    with machine.stopped() as file, open(file, "rb", buffering=0) as memory:
+        tail, base = b"", 0
+        while chunk := memory.read(CHUNK):
+            content = tail + chunk
+            for at, name, offset in wanted.find(content):
+                traces.add(Trace(name, base + at, "bytes", offset))
+            for at, name in find_blocks(content, derived):
+                traces.add(Trace(name, base + at, "block"))
+            tail = content[-OVERLAP:]
+            base += len(content) - len(tail)
+    return traces
