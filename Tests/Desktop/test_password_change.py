@@ -281,7 +281,7 @@ def test_start_empty(owner):
         session.start("latchkey start-empty")
         session.expect("folder, latchkey: ")
         session.send("latchkey")
-        assert "Log out and in again" in session.finish().stdout
+        assert "log out and in again" in session.finish().stdout
         (folder,) = json.loads(session.run("latchkey aside --json").stdout)["aside"]
     owner.await_end()
     assert (owner.machine.path(folder) / "keybag").read_bytes() == before

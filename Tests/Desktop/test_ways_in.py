@@ -9,7 +9,7 @@ from machine import eventually
 from stopwatch import LOGIN, MARGIN
 from terminal import Terminal
 
-LATE = r"pam_latchkey\(({0}):.*did not answer in time"
+LATE = r"pam_latchkey\(({0}):.*(did not answer in time|takes longer than a login waits)"
 
 
 class Stopped:
