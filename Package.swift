@@ -1,4 +1,5 @@
 // swift-tools-version: 6.2
+import Glibc
 import PackageDescription
 
 /// Every target is Swift 6, and a warning is an error waiting for a release.
@@ -9,6 +10,14 @@ let lending: [SwiftSetting] = strict + [.enableExperimentalFeature("Lifetimes")]
 
 /// For what other packages link: what a file imports is no part of its interface unless it says so.
 let published: [SwiftSetting] = strict + [.enableUpcomingFeature("InternalImportsByDefault")]
+
+/// Whether another package depends on this one. It is the client library alone then; ARCHITECTURE.md says why. SwiftPM
+/// reads the manifest of a dependency twice: at "/" from the repository, and in a folder "checkouts" beside
+/// "repositories". A dependency by path looks like a clone; LATCHKEY_LIBRARY=1 tells them apart.
+let isDependency =
+  Context.environment["LATCHKEY_LIBRARY"] == "1" || Context.packageDirectory == "/"
+  || Context.packageDirectory.split(separator: "/").dropLast().last == "checkouts"
+    && access("\(Context.packageDirectory)/../../repositories", F_OK) == 0
 
 /// Where latchkey-derive is installed; compiled into the PAM module, as a login's environment is not to be asked.
 let libexec = Context.environment["LATCHKEY_LIBEXECDIR"] ?? "/usr/libexec"
@@ -260,4 +269,16 @@ if Context.environment["LATCHKEY_BENCHMARK"] != nil {
       name: "keychain-benchmark", dependencies: ["CSystemd", "KeychainClient", "Security"],
       path: "Tests/Benchmark/Keychain", swiftSettings: strict)
   ]
+}
+
+// The products for other packages, and what they are built from.
+if isDependency {
+  package.dependencies = []
+  package.products.removeAll { !["Keychain", "LocalAuthentication", "Security"].contains($0.name) }
+  package.targets.removeAll {
+    ![
+      "CGcrypt", "CLinux", "CSodium", "CSystemd", "Gcrypt", "ItemProtection", "Keychain", "KeychainClient",
+      "LocalAuthentication", "Posix", "SecretClient", "Security", "Sodium", "Systemd",
+    ].contains($0.name)
+  }
 }
