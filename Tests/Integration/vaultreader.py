@@ -240,7 +240,8 @@ def read_code(text):
 
 
 class Keybag:
-    """The keybag, opened with a password or a recovery code: `id` and `tiers`, by epoch and "A" or "C"."""
+    """The keybag, opened with a password or a recovery code: `id` and `tiers`, by epoch and "A" or "C". With a password,
+    `derivation` has what Argon2id made a key of it with: salt, passes and memory."""
 
     def __init__(self, content, password=None, code=None):
         self.keys = []
@@ -328,6 +329,7 @@ class Keybag:
             derived = argon2id(password, protector["salt"], protector["passes"], protector["memory"])
             if kdf(derived, "protector-commitment", self.id, protector["id"]) != protector["commitment"]:
                 continue
+            self.derivation = (protector["salt"], protector["passes"], protector["memory"])
             keep(self.keys, "protector", "password", f"protector {index}", derived)
             wrap = keep(
                 self.keys,
@@ -364,13 +366,16 @@ class DeviceKey:
 
 
 class ServiceKey:
-    """The same as the device key service makes it of its state for a user, where no TPM seals it."""
+    """The same as the device key service makes it of its state for a user."""
 
-    def __init__(self, state, user):
+    def __init__(self, state, user, sealed=None):
+        """`sealed`: the device secret, for a state where a TPM seals it. `place`: 1 host, 2 TPM."""
         state = pathlib.Path(state)
         device = self._content(state / "device", b"LATCHDVS")
-        require(device[0] == 1 and len(device) == 33, "device: sealed by a TPM, or of another size")
-        self.key = kdf(device[1:], "device-user", number(user, 4), self._secret(state / f"users/{user}", b"LATCHUSR", user))
+        self.place = device[0]
+        require(self.place == 2 and sealed or self.place == 1 and len(device) == 33, "device: sealed by a TPM, or damaged")
+        self.secret = sealed if self.place == 2 else device[1:]
+        self.key = kdf(self.secret, "device-user", number(user, 4), self._secret(state / f"users/{user}", b"LATCHUSR", user))
         self.identity = kdf(self.key, "device-identity", size=16)
         self.bound_wrap = kdf(self.key, "device-wrap", number(1, 1))
         self.erasable = None

@@ -108,8 +108,19 @@ class Aftermath:
         devices = [None]
         if (self.folder / "device/users" / str(self.uid)).exists():
             # While the device key moves both may be there, and either will do.
-            devices.append(ServiceKey(self.folder / "device", self.uid))
+            devices.append(self._service_key())
+        else:
+            self._require(not self.told.get("service"), "the service's secret of the user is gone")
         return max((self._read(keybag, device) for device in devices), key=len)
+
+    def _service_key(self):
+        told, asked = self.told.get("service") or {}, self.asked["service"] or {}
+        secret = asked.get("secret")
+        key = ServiceKey(self.folder / "device", self.uid, sealed=secret and bytes.fromhex(secret))
+        if told and told["place"] == asked["place"]:
+            self._require(key.place == told["place"], f"the device key is in place {key.place}")
+        self._require(secret in (None, key.secret.hex()), "it is another device secret")
+        return key
 
     def _read(self, keybag, device):
         arguments = {
@@ -149,9 +160,11 @@ def after(state, kind, uid):
 class NextStart:
     """A session that starts with what a power cut left."""
 
-    def __init__(self, stage):
+    def __init__(self, stage, tpm):
+        """`tpm`: the one that the power cuts left as it was."""
         self.session = Session(stage)
-        self.service = Service(program=stage / "usr/libexec/latchkey-deviced", path=self.session.root / "device.sock")
+        self.service = Service(
+            tcti=tpm.tcti, program=stage / "usr/libexec/latchkey-deviced", path=self.session.root / "device.sock")
 
     def close(self):
         self.service.close()

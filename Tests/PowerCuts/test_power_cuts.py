@@ -12,7 +12,7 @@ import tempfile
 import pytest
 from aftermath import Broken, NextStart, after
 from loggeddisk import LoggedDisk
-from workload import Workload
+from workload import SoftwareTPM, Workload
 
 pytestmark = pytest.mark.skipif(os.getuid() != 0, reason="only root mounts file systems")
 CUTS = int(os.environ.get("LATCHKEY_CUTS", "60"))
@@ -22,12 +22,12 @@ STARTS = 20
 
 
 @contextlib.contextmanager
-def logged(kind, stage, rounds, **faults):
-    """What was logged of a workload, and the user whose vault it was."""
-    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+def logged(kind, stage, rounds=None, **faults):
+    """What was logged of a workload, the user whose vault it was, and the machine's TPM."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder, contextlib.closing(SoftwareTPM()) as tpm:
         disk = LoggedDisk(kind, folder)
         try:
-            workload = Workload(disk, stage, SEED, **faults)
+            workload = Workload(disk, stage, SEED, tpm, **faults)
             try:
                 workload.run(rounds)
             except Exception as error:
@@ -37,13 +37,13 @@ def logged(kind, stage, rounds, **faults):
                 workload.close()
         finally:
             disk.close()
-        yield disk.log(), workload.session.uid
+        yield disk.log(), workload.session.uid, tpm
 
 
 @pytest.mark.parametrize("kind", ["ext4", "btrfs"])
 def test_power_cuts(stage, kind, capsys):
     started = 0
-    with logged(kind, stage, 6) as (log, uid), contextlib.closing(NextStart(stage)) as next_start:
+    with logged(kind, stage) as (log, uid, tpm), contextlib.closing(NextStart(stage, tpm)) as next_start:
         for number, state in enumerate(log.states(CUTS, SEED)):
             try:
                 with after(state, kind, uid) as aftermath:
@@ -62,7 +62,7 @@ def test_power_cuts(stage, kind, capsys):
 
 
 def test_a_missing_flush_is_found(stage):
-    with logged("ext4", stage, 1, no_flush="vault.db-wal") as (log, uid), pytest.raises(Broken, match="it holds"):
+    with logged("ext4", stage, 1, no_flush="vault.db-wal") as (log, uid, _), pytest.raises(Broken, match="it holds"):
         for state in log.states(300, SEED):
             with after(state, "ext4", uid) as aftermath:
                 aftermath.check()

@@ -16,23 +16,26 @@ from clients import CLASS, CLASSES
 from peer import ITEM, Peer
 from session import Session, wait_until
 from test_access import PRESENCE, REQUIRE
+from test_rules import write_rules
+from vaultreader import ServiceKey
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "Programs"))
-from deviced import Service  # noqa: E402
+from deviced import HOST, TPM, Service, SoftwareTPM  # noqa: E402
 
 NAMES = [f"item {number}" for number in range(6)]
 AKPU = "when-passcode-set-this-device-only"
 # An item that somebody has to be asked about before it is read.
 ASKS = "asks first"
+RULED = "has its class by a rule"
 
 
 class Workload:
     """A session on the disk, and what its vault holds."""
 
-    def __init__(self, disk, stage, seed, no_flush=None):
-        """`no_flush`: how the name of a file ends that the daemon never flushes, to see that the tests find it."""
-        self.disk, self.chance = disk, random.Random(seed)
-        self.holds = {"vault": False, "items": {}, "opening": [], "backup": None, "service": False, "cleared": False}
+    def __init__(self, disk, stage, seed, tpm, no_flush=None):
+        """`tpm`: a software TPM, which is to outlive this. `no_flush`: how the name of a file ends that the daemon never flushes, to see that the tests find it."""
+        self.disk, self.chance, self.tpm = disk, random.Random(seed), tpm
+        self.holds = {"vault": False, "items": {}, "opening": [], "backup": None, "service": None, "cleared": False}
         self._mark("begun", "nothing", self.holds)
         self._mark("done", "nothing", self.holds)
         self.session = Session(stage, below=disk.place)
@@ -77,16 +80,17 @@ class Workload:
 
     # Steps
 
-    def run(self, rounds):
+    def run(self, rounds=None):
+        """All of it; or only so many rounds."""
         between = [
             self.rotate, self.change_password, self.back_up_and_restore, self.move_device_key, self.store_locked,
-            self.clear_log,
+            self.move_to_tpm, self.store_by_rule, self.clear_log, self.move_to_host,
         ]  # fmt: skip
         self.create()
-        for number in range(rounds):
-            for _ in range(12):
+        for step in between[:rounds]:
+            for _ in range(8):
                 self.change_an_item()
-            between[number % len(between)]()
+            step()
         self.erase_device_secret()
 
     def create(self):
@@ -159,16 +163,39 @@ class Workload:
         self._step("restore", command("restore", "--passphrase-stdin", "b"), items=self._items(**kept), partly=True)
 
     def move_device_key(self):
-        if self.holds["service"]:
-            return self.rotate()
-
         def move():
             self.service.start()
             self.session.lock()
             self._login()
             wait_until(lambda: not (self.session.vault / "device.key").exists(), "the end of the file", 60)
 
-        self._step("move the device key to the service", move, service=True)
+        self._step("move the device key to the service", move, service={"place": HOST, "secret": None})
+        # What a TPM has nobody reads but it.
+        secret = ServiceKey(self.service.state, self.session.uid).secret.hex()
+        self.holds["service"]["secret"] = secret
+        self.service.tcti = self.tpm.tcti
+        self.service.restart()
+
+    def _move_within_service(self, place):
+        def move():
+            with self.service.peer() as root:
+                root.move(place)
+
+        self._step(f"move the device key to place {place}", move, service=self.holds["service"] | {"place": place})
+
+    def move_to_tpm(self):
+        self._move_within_service(TPM)
+
+    def move_to_host(self):
+        self._move_within_service(HOST)
+
+    def store_by_rule(self):
+        kind, secret = "after-first-unlock", self.chance.randbytes(20).hex()
+        write_rules(self.session, f"- {{name: a rule, match: {{name: {RULED}}}, class: {kind}}}\n")
+        self._step(
+            f"store {RULED}",
+            lambda: self.peer.create(secret, {"power": "cut", "name": RULED}, label=RULED),
+            items=self._items(**{RULED: (kind, secret)}))  # fmt: skip
 
     def store_locked(self):
         self.session.lock()
