@@ -30,6 +30,8 @@ final class TerminalPrompter: Prompter {
       // Where the answer is seen, so is the end of its line, but not that of one that was dismissed.
       if !question.isVisible || patience.isOver { terminal.say("\n") }
       echo.restore()
+      // No other question follows, but a PAM module may take its time to notice.
+      if patience.isOver { end() }
     }
     say(question)
     let answer = try? withExtendedLifetime(source) {

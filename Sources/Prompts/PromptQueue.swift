@@ -60,6 +60,8 @@ public final class PromptQueue {
   private var wrongAnswers = WrongAnswers()
   /// Nothing is shown while this is there.
   private var quiet: EventSource?
+  /// Whether the daemon ends.
+  private var isEnding = false
 
   /// How many questions may wait.
   static let waitingLimit = 256
@@ -192,10 +194,27 @@ public final class PromptQueue {
     advance()
   }
 
-  /// Takes every prompt off the screen, as the daemon ends. To be called before the clients hear of it: a shell must not
-  /// find its terminal without echo when the program that it waited for is through.
-  public func end() {
-    for prompt in prompts { prompt.hide() }
+  /// Takes every prompt off the screen, as the daemon ends, and shows none from then on.
+  ///
+  /// - Parameter gone: called once all have left, at once or soon. The clients are to hear of it only then: a shell must not
+  ///   find its terminal without echo when the program that it waited for ends.
+  public func end(gone: @escaping () -> Void) {
+    isEnding = true
+    var left = 1
+    let hasLeft = {
+      left -= 1
+      if left == 0 { gone() }
+    }
+    for prompt in prompts {
+      // No client waits for what a command shows by itself.
+      if prompt.isOwn {
+        prompt.hide()
+      } else {
+        left += 1
+        prompt.hide(gone: hasLeft)
+      }
+    }
+    hasLeft()
   }
 
   // MARK: - the program that shows it
@@ -354,7 +373,8 @@ public final class PromptQueue {
 
   /// Shows the next one, if none is shown and somebody is there to see it.
   private func advance() {
-    guard quiet == nil, !delegate.isLockerUp, prompts.allSatisfy({ $0.isOwn || $0.isWaiting }), let next else { return }
+    guard !isEnding, quiet == nil, !delegate.isLockerUp, prompts.allSatisfy({ $0.isOwn || $0.isWaiting }), let next
+    else { return }
     next.number = numbers.take()
     next.phase = .checked
     delegate.check(next.question) { [weak self, weak next, number = next.number] end in

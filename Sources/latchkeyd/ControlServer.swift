@@ -196,8 +196,8 @@ private final class ControlPeer: PromptConnection {
     if isPrompt { handler.promptEnded(on: self, outcome) }
   }
 
-  /// How long what shows a prompt may take to leave.
-  private static let leaveLimit = Duration.seconds(1)
+  /// How long what shows a prompt may take to leave. The unit's TimeoutStopSec= is more.
+  private static let leaveLimit = Duration.seconds(3)
 
   func withdraw(gone: @escaping () -> Void) {
     guard !isOver else { return gone() }

@@ -141,11 +141,13 @@ final class Daemon {
     followPassword()
   }
 
-  /// Ends the loop. What is said on the bus after that is not sent any more.
+  /// Ends the loop when no prompt is on the screen any more; called again, at once. What is said on the bus after that is not
+  /// sent any more.
   func stop() {
-    prompts.end()
-    presence?.service?.dismissPrompts()
-    loop.exit()
+    prompts.end { [self] in
+      presence?.service?.dismissPrompts()
+      loop.exit()
+    }
   }
 
   /// Erases every key and empties the log: the program ends.
