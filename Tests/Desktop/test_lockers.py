@@ -271,27 +271,39 @@ class Greeter:
         display = [f"DISPLAY={number}", f"XAUTHORITY=/run/lightdm/root/{number}"]
         self.account.machine.root("env", *display, "xdotool", *words, check=False)
 
-    def asks(self):
-        """Whether it waits for an answer, and has not taken its question back half a second later, as it does at first."""
+    def question(self):
+        """Whose password it asks for; "" where it asks for a user's name, None where it asks for nothing. Half a second later it
+        must still ask the same: as it starts, the greeter asks for a name first, and takes that back. A password that is typed
+        then becomes the name of a user, whose password the greeter wants from then on."""
         steps = ("Greeter start authentication", "Prompt greeter with", "Continue authentication")
         log = self.account.machine.path("/var/log/lightdm/lightdm.log")
-        taken = lambda: [step for line in log.read_text().splitlines() for step in steps if step in line]
+        taken = lambda: [line for line in log.read_text().splitlines() if any(step in line for step in steps)]
         before = taken()
-        if before[-1:] != ["Prompt greeter with"]:
-            return False
+        if not before or steps[1] not in before[-1]:
+            return None
         time.sleep(0.5)
-        return taken() == before
+        begun = [line for line in before if steps[0] in line][-1]
+        return begun.partition(steps[0])[2].removeprefix(" for ").strip() if taken() == before else None
 
-    def type(self, line):
-        """Types a line when one is asked for."""
-        eventually(self.asks, 20, "the greeter's question")
-        self.do("type", "--delay", "30", line)
-        self.do("key", "Return")
+    def type(self, line, user=None):
+        """Types a line when the greeter asks for it: a password of the account's, or of `user`; "" stands for a name."""
+        user = self.account.name if user is None else user
+        asks = lambda: self.question() == user
+        eventually(lambda: asks() or not self.is_up(), 20, "the greeter's question")
+        if self.is_up():
+            self.do("type", "--delay", "30", line)
+            self.do("key", "Return")
 
     def login(self):
         """Types name and password, until there is a session."""
         eventually(self.is_up, 20, "the greeter")
-        both = lambda: (self.type(self.account.name), self.type(self.account.password))
+        eventually(lambda: self.question() is not None, 20, "the greeter's first question")
+
+        def both():
+            if self.question() == "":
+                self.type(self.account.name, user="")
+            self.type(self.account.password)
+
         typed_until(lambda: self.account.manager_runs() and not self.is_up(), both, "the login")
         eventually(lambda: self.account.status()["state"] == "unlocked", what="the vault's founding")
 
