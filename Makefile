@@ -188,14 +188,14 @@ beside: ## the client library and swift-certificates in one program, built twice
 	  $$scratch/debug/Beside || exit 1; done
 
 # The public symbols of a module and the articles beside its source. A link that leads nowhere is an error.
-docs: ## the documentation of the modules Keychain and Security, as archives in .build/docs
-	swift build $(SWIFTFLAGS) --target Keychain
+docs: ## the documentation of the modules LatchkeyKeychain and Security, as archives in .build/docs
+	swift build $(SWIFTFLAGS) --target LatchkeyKeychain
 	rm -rf .build/docs
 	target=$$(swiftc -print-target-info | sed -n 's/^ *"triple": "\(.*\)",/\1/p' | head -1) && \
-	  for module in Keychain Security; do mkdir -p .build/docs/symbols/$$module && \
+	  for module in LatchkeyKeychain Security; do mkdir -p .build/docs/symbols/$$module && \
 	  swift symbolgraph-extract -module-name $$module -target $$target -output-dir .build/docs/symbols/$$module \
 	  -I "$$(swift build $(SWIFTFLAGS) --show-bin-path)/Modules" -minimum-access-level public -skip-synthesized-members && \
-	  docc convert Sources/$$module/$$module.docc --additional-symbol-graph-dir .build/docs/symbols/$$module \
+	  docc convert Sources/KeychainServices/$${module#Latchkey}/$$module.docc --additional-symbol-graph-dir .build/docs/symbols/$$module \
 	  --fallback-display-name $$module --fallback-bundle-identifier org.latchkey.$$module --warnings-as-errors \
 	  --output-path .build/docs/$$module.doccarchive || exit 1; done
 

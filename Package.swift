@@ -30,17 +30,54 @@ let bindNow = LinkerSetting.unsafeFlags(["-Xlinker", "-z", "-Xlinker", "now", "-
 let exportMappings = LinkerSetting.unsafeFlags(
   ["mmap", "munmap"].flatMap { ["-Xlinker", "--export-dynamic-symbol=\($0)"] })
 
+/// The floors of Sources, lowest first. A target depends on those of its own floor and of lower ones; Tests/Packaging holds
+/// this file to it.
+enum Floor: String {
+  case c = "C"
+  case system = "System"
+  case vault = "Vault"
+  case wire = "Wire"
+  case desktop = "Desktop"
+  case pam = "PAM"
+  case keychainServices = "KeychainServices"
+  case programs = "Programs"
+}
+
+/// A module of Latchkey's own. SwiftPM takes no two targets of one name in a whole graph, whoever uses them, so each has a
+/// prefix; its folder has none.
+func module(
+  _ name: String, on floor: Floor, _ dependencies: [Target.Dependency] = [], settings: [SwiftSetting] = strict
+) -> Target {
+  .target(
+    name: "Latchkey\(name)", dependencies: dependencies, path: "Sources/\(floor.rawValue)/\(name)",
+    swiftSettings: settings)
+}
+
+/// The module map and the static inline shims of a C library.
+func library(_ name: String, pkgConfig: String? = nil, apt package: String? = nil) -> Target {
+  .systemLibrary(
+    name: "CLatchkey\(name)", path: "Sources/C/C\(name)", pkgConfig: pkgConfig,
+    providers: package.map { [.apt([$0])] })
+}
+
+/// A program: arguments and wiring.
+func program(_ name: String, _ dependencies: [Target.Dependency], linker: [LinkerSetting] = [bindNow]) -> Target {
+  .executableTarget(
+    name: name, dependencies: dependencies, path: "Sources/Programs/\(name)", swiftSettings: strict,
+    linkerSettings: linker)
+}
+
 let package = Package(
   name: "latchkey",
   products: [
     // A real product and no call of swiftc by hand: with the Embedded feature on, the compiler driver links no Swift
     // runtime, under SwiftPM as well. The file is libpam_latchkey.so; `make install` renames it.
-    .library(name: "pam_latchkey", type: .dynamic, targets: ["PAMModule"]),
+    .library(name: "pam_latchkey", type: .dynamic, targets: ["LatchkeyPAMModule"]),
     // For other packages: the Keychain Services API. They link what the system has of Swift and Foundation. The way to
     // the vault is linked beside it, as nothing that they import may name it.
-    .library(name: "Security", targets: ["Security", "KeychainClient"]),
-    .library(name: "LocalAuthentication", targets: ["LocalAuthentication", "KeychainClient"]),
-    .library(name: "Keychain", targets: ["Keychain", "KeychainClient"]),
+    .library(name: "Security", targets: ["Security", "LatchkeyKeychainClient"]),
+    .library(name: "LocalAuthentication", targets: ["LocalAuthentication", "LatchkeyKeychainClient"]),
+    .library(name: "LatchkeyKeychain", targets: ["LatchkeyKeychain", "LatchkeyKeychainClient"]),
     .executable(name: "latchkey", targets: ["latchkey"]),
     .executable(name: "latchkeyd", targets: ["latchkeyd"]),
     .executable(name: "latchkey-derive", targets: ["latchkey-derive"]),
@@ -53,75 +90,91 @@ let package = Package(
     .package(url: "https://github.com/attaswift/BigInt.git", exact: "6.0.1"),
   ],
   targets: [
-    // Module maps and static inline shims of C libraries.
-    .systemLibrary(name: "CLinux"),
-    .systemLibrary(name: "CSodium", pkgConfig: "libsodium", providers: [.apt(["libsodium-dev"])]),
-    .systemLibrary(name: "CPAM", providers: [.apt(["libpam0g-dev"])]),
-    .systemLibrary(name: "CPAMModule", providers: [.apt(["libpam0g-dev"])]),
-    .systemLibrary(name: "CSystemd", pkgConfig: "libsystemd", providers: [.apt(["libsystemd-dev"])]),
-    .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
-    .systemLibrary(name: "CGcrypt", providers: [.apt(["libgcrypt20-dev"])]),
+    // C
+    library("Linux"),
+    library("Sodium", pkgConfig: "libsodium", apt: "libsodium-dev"),
+    library("PAM", apt: "libpam0g-dev"),
+    library("PAMModule", apt: "libpam0g-dev"),
+    library("Systemd", pkgConfig: "libsystemd", apt: "libsystemd-dev"),
+    library("SQLite", pkgConfig: "sqlite3", apt: "libsqlite3-dev"),
+    library("Gcrypt", apt: "libgcrypt20-dev"),
     // Header files only: the library is opened while the program runs.
-    .systemLibrary(name: "CTSS", providers: [.apt(["libtss2-dev"])]),
-    .systemLibrary(name: "CYAML", pkgConfig: "yaml-0.1", providers: [.apt(["libyaml-dev"])]),
+    library("TSS", apt: "libtss2-dev"),
+    library("YAML", pkgConfig: "yaml-0.1", apt: "libyaml-dev"),
 
-    // One thin typed layer over each.
-    .target(name: "Bytes", swiftSettings: strict),
-    .target(name: "Posix", dependencies: ["CLinux"], swiftSettings: strict),
-    .target(name: "Sodium", dependencies: ["CSodium"], swiftSettings: lending),
+    // System: one thin typed layer over each.
+    module("Bytes", on: .system),
+    module("Posix", on: .system, ["CLatchkeyLinux"]),
+    module("Sodium", on: .system, ["CLatchkeySodium"], settings: lending),
     // Functions that take the place of libc's, so only for the programs that derive keys.
-    .target(name: "ErasedMappings", dependencies: ["CLinux", "Sodium"], swiftSettings: strict),
-    .target(name: "SQLite", dependencies: ["CSQLite"], swiftSettings: strict),
-    .target(name: "Gcrypt", dependencies: ["CGcrypt"], swiftSettings: strict),
-    .target(name: "Systemd", dependencies: ["CSystemd"], swiftSettings: strict),
-    .target(name: "YAML", dependencies: ["CYAML"], swiftSettings: strict),
-    .target(name: "TSS", dependencies: ["Bytes", "CTSS", "Sodium"], swiftSettings: strict),
+    module("ErasedMappings", on: .system, ["CLatchkeyLinux", "LatchkeySodium"]),
+    module("SQLite", on: .system, ["CLatchkeySQLite"]),
+    module("Gcrypt", on: .system, ["CLatchkeyGcrypt"]),
+    module("Systemd", on: .system, ["CLatchkeySystemd"]),
+    module("YAML", on: .system, ["CLatchkeyYAML"]),
+    module("TSS", on: .system, ["LatchkeyBytes", "CLatchkeyTSS", "LatchkeySodium"]),
+    module("PAMClient", on: .system, ["CLatchkeyLinux", "CLatchkeyPAM", "LatchkeyPosix", "LatchkeySodium"]),
 
-    .target(name: "PAMClient", dependencies: ["CLinux", "CPAM", "Posix", "Sodium"], swiftSettings: strict),
+    // Vault
+    module("ItemProtection", on: .vault),
+    module("Keybag", on: .vault, ["LatchkeyBytes", "LatchkeyItemProtection", "LatchkeyPosix", "LatchkeySodium"]),
+    module("Backup", on: .vault, ["LatchkeyBytes", "LatchkeyKeybag", "LatchkeySodium"]),
+    module(
+      "Vault", on: .vault,
+      ["LatchkeyBackup", "LatchkeyBytes", "LatchkeyKeybag", "LatchkeyPosix", "LatchkeySQLite", "LatchkeySodium"]),
+    module("ClassRules", on: .vault, ["LatchkeyKeybag", "LatchkeyPosix", "LatchkeyYAML"]),
+    module(
+      "DeviceStore", on: .vault, ["LatchkeyBytes", "LatchkeyKeybag", "LatchkeyPosix", "LatchkeySodium", "LatchkeyTSS"]),
 
-    // The vault, bottom up.
-    .target(name: "ItemProtection", swiftSettings: strict),
-    .target(name: "Keybag", dependencies: ["Bytes", "ItemProtection", "Posix", "Sodium"], swiftSettings: strict),
-    .target(name: "Backup", dependencies: ["Bytes", "Keybag", "Sodium"], swiftSettings: strict),
-    .target(
-      name: "Control", dependencies: ["Backup", "Bytes", "Keybag", "Posix", "Sodium"], swiftSettings: strict),
-    .target(
-      name: "Vault", dependencies: ["Backup", "Bytes", "Keybag", "Posix", "SQLite", "Sodium"], swiftSettings: strict),
-    .target(name: "DeviceService", dependencies: ["Bytes", "Keybag", "Posix", "Sodium"], swiftSettings: strict),
-    .target(
-      name: "DeviceStore", dependencies: ["Bytes", "Keybag", "Posix", "Sodium", "TSS"], swiftSettings: strict),
-    .target(name: "ClassRules", dependencies: ["Keybag", "Posix", "YAML"], swiftSettings: strict),
-    .target(name: "Doctor", dependencies: ["CLinux", "Posix"], swiftSettings: strict),
-    .target(name: "SessionState", dependencies: ["Systemd"], swiftSettings: strict),
-    .target(name: "Biometry", dependencies: ["Systemd"], swiftSettings: strict),
-    .target(
-      name: "Prompts", dependencies: ["CLinux", "Control", "Keybag", "Posix", "Systemd"], swiftSettings: strict),
-    .target(
-      name: "SecretService",
-      dependencies: ["Control", "Gcrypt", "Keybag", "Posix", "Prompts", "Sodium", "Systemd", "Vault"],
-      swiftSettings: strict),
-
+    // Wire
+    module(
+      "Control", on: .wire, ["LatchkeyBackup", "LatchkeyBytes", "LatchkeyKeybag", "LatchkeyPosix", "LatchkeySodium"]),
+    module("DeviceService", on: .wire, ["LatchkeyBytes", "LatchkeyKeybag", "LatchkeyPosix", "LatchkeySodium"]),
     // A client's way to the vault, as every program has it.
-    .target(name: "SecretClient", dependencies: ["Gcrypt", "Posix", "Sodium", "Systemd"], swiftSettings: strict),
+    module("SecretClient", on: .wire, ["LatchkeyGcrypt", "LatchkeyPosix", "LatchkeySodium", "LatchkeySystemd"]),
 
-    .target(
-      name: "Prompters", dependencies: ["Control", "Gcrypt", "Keybag", "PAMClient", "Posix", "Sodium", "Systemd"],
-      swiftSettings: strict),
+    // Desktop
+    module("SessionState", on: .desktop, ["LatchkeySystemd"]),
+    module("Biometry", on: .desktop, ["LatchkeySystemd"]),
+    module("Doctor", on: .desktop, ["CLatchkeyLinux", "LatchkeyPosix"]),
+    module(
+      "Prompts", on: .desktop,
+      ["CLatchkeyLinux", "LatchkeyControl", "LatchkeyKeybag", "LatchkeyPosix", "LatchkeySystemd"]),
+    module(
+      "Prompters", on: .desktop,
+      [
+        "LatchkeyControl", "LatchkeyGcrypt", "LatchkeyKeybag", "LatchkeyPAMClient", "LatchkeyPosix", "LatchkeySodium",
+        "LatchkeySystemd",
+      ]),
+    module(
+      "SecretService", on: .desktop,
+      [
+        "LatchkeyControl", "LatchkeyGcrypt", "LatchkeyKeybag", "LatchkeyPosix", "LatchkeyPrompts", "LatchkeySodium",
+        "LatchkeySystemd", "LatchkeyVault",
+      ]),
 
-    // The client library. All modules of a build see each other, and packages that know nothing of us ask whether they
-    // can import Security: so it imports no module of C, which only targets that depend on it would find. Contexts know
-    // items, not the other way round: a program without contexts builds without.
-    .target(name: "Security", dependencies: ["ItemProtection"], swiftSettings: published),
-    .target(name: "LocalAuthentication", dependencies: ["Security"], swiftSettings: published),
+    // KeychainServices: for other packages. All modules of a build see each other, and packages that know nothing of us
+    // ask whether they can import Security: so it imports no module of C, which only targets that depend on it would find.
+    // Contexts know items, not the other way round: a program without contexts builds without.
     .target(
-      name: "KeychainClient",
-      dependencies: ["ItemProtection", "Posix", "SecretClient", "Security", "Sodium", "Systemd"],
-      swiftSettings: strict),
-    .target(name: "Keychain", dependencies: ["LocalAuthentication", "Security"], swiftSettings: published),
+      name: "Security", dependencies: ["LatchkeyItemProtection"], path: "Sources/KeychainServices/Security",
+      swiftSettings: published),
+    .target(
+      name: "LocalAuthentication", dependencies: ["Security"], path: "Sources/KeychainServices/LocalAuthentication",
+      swiftSettings: published),
+    module(
+      "KeychainClient", on: .keychainServices,
+      [
+        "LatchkeyItemProtection", "LatchkeyPosix", "LatchkeySecretClient", "Security", "LatchkeySodium",
+        "LatchkeySystemd",
+      ]),
+    module("Keychain", on: .keychainServices, ["LocalAuthentication", "Security"], settings: published),
 
+    // PAM
     .target(
-      name: "PAMModule",
-      dependencies: ["CPAMModule"],
+      name: "LatchkeyPAMModule",
+      dependencies: ["CLatchkeyPAMModule"],
+      path: "Sources/PAM/PAMModule",
       exclude: ["exports.map"],
       swiftSettings: strict + [
         .enableExperimentalFeature("Embedded"),
@@ -135,114 +188,152 @@ let package = Package(
         .unsafeFlags(
           // Never unmapped: libpam calls back into it. No lazy binding: nothing can be missing halfway through a login.
           ["-z", "nodelete", "-z", "now", "-z", "relro", "-z", "defs"].flatMap { ["-Xlinker", $0] }
-            + ["-Xlinker", "--version-script=\(Context.packageDirectory)/Sources/PAMModule/exports.map"]),
+            + ["-Xlinker", "--version-script=\(Context.packageDirectory)/Sources/PAM/PAMModule/exports.map"]),
       ]),
 
-    // Programs: arguments and wiring.
-    .executableTarget(
-      name: "latchkey",
-      dependencies: [
-        "Backup", "CLinux", "ClassRules", "Control", "DeviceService", "Doctor", "Keybag", "PAMClient",
-        "Posix", "SecretClient", "Sodium", "Systemd",
+    // Programs
+    program(
+      "latchkey",
+      [
+        "LatchkeyBackup", "CLatchkeyLinux", "LatchkeyClassRules", "LatchkeyControl", "LatchkeyDeviceService",
+        "LatchkeyDoctor", "LatchkeyKeybag", "LatchkeyPAMClient", "LatchkeyPosix",
+        "LatchkeySecretClient", "LatchkeySodium", "LatchkeySystemd",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
-      ], swiftSettings: strict, linkerSettings: [bindNow]),
-    .executableTarget(
-      name: "latchkey-derive",
-      dependencies: ["Control", "DeviceService", "ErasedMappings", "Keybag", "Posix", "Sodium"],
-      swiftSettings: strict,
-      linkerSettings: [bindNow, exportMappings]),
-    .executableTarget(
-      name: "latchkey-prompt",
-      dependencies: ["Control", "Gcrypt", "PAMClient", "Posix", "Prompters", "Sodium", "Systemd"],
-      swiftSettings: strict, linkerSettings: [bindNow]),
-    .executableTarget(
-      name: "latchkey-deviced",
-      dependencies: ["DeviceService", "DeviceStore", "Keybag", "Posix", "Sodium", "Systemd"], swiftSettings: strict,
-      linkerSettings: [bindNow]),
-    .executableTarget(
-      name: "latchkeyd",
-      dependencies: [
-        "Backup", "Biometry", "ClassRules", "CLinux", "Control", "DeviceService", "Gcrypt", "Keybag", "Posix",
-        "Prompts", "SecretService",
-        "SessionState", "Sodium", "Systemd", "Vault",
+      ]),
+    program(
+      "latchkey-derive",
+      [
+        "LatchkeyControl", "LatchkeyDeviceService", "LatchkeyErasedMappings", "LatchkeyKeybag", "LatchkeyPosix",
+        "LatchkeySodium",
       ],
-      swiftSettings: strict, linkerSettings: [bindNow]),
+      linker: [bindNow, exportMappings]),
+    program(
+      "latchkey-prompt",
+      [
+        "LatchkeyControl", "LatchkeyGcrypt", "LatchkeyPAMClient", "LatchkeyPosix", "LatchkeyPrompters",
+        "LatchkeySodium", "LatchkeySystemd",
+      ]),
+    program(
+      "latchkey-deviced",
+      [
+        "LatchkeyDeviceService", "LatchkeyDeviceStore", "LatchkeyKeybag", "LatchkeyPosix", "LatchkeySodium",
+        "LatchkeySystemd",
+      ]),
+    program(
+      "latchkeyd",
+      [
+        "LatchkeyBackup", "LatchkeyBiometry", "LatchkeyClassRules", "CLatchkeyLinux", "LatchkeyControl",
+        "LatchkeyDeviceService", "LatchkeyGcrypt", "LatchkeyKeybag", "LatchkeyPosix",
+        "LatchkeyPrompts", "LatchkeySecretService", "LatchkeySessionState", "LatchkeySodium", "LatchkeySystemd",
+        "LatchkeyVault",
+      ]),
 
     // Tests.
-    .target(name: "Scratch", path: "Tests/Scratch", swiftSettings: strict),
-    .target(name: "PrivateBus", dependencies: ["Systemd"], path: "Tests/PrivateBus", swiftSettings: strict),
+    .target(name: "LatchkeyScratch", path: "Tests/Scratch", swiftSettings: strict),
+    .target(
+      name: "LatchkeyPrivateBus", dependencies: ["LatchkeySystemd"], path: "Tests/PrivateBus", swiftSettings: strict),
     .testTarget(
-      name: "SessionStateTests", dependencies: ["SessionState", "Systemd", "PrivateBus"], swiftSettings: strict),
-    .testTarget(name: "BiometryTests", dependencies: ["Biometry", "Systemd", "PrivateBus"], swiftSettings: strict),
+      name: "SessionStateTests", dependencies: ["LatchkeySessionState", "LatchkeySystemd", "LatchkeyPrivateBus"],
+      swiftSettings: strict),
     .testTarget(
-      name: "ControlTests", dependencies: ["Backup", "Bytes", "Control", "Keybag", "Posix", "Sodium"],
+      name: "BiometryTests", dependencies: ["LatchkeyBiometry", "LatchkeySystemd", "LatchkeyPrivateBus"],
+      swiftSettings: strict),
+    .testTarget(
+      name: "ControlTests",
+      dependencies: [
+        "LatchkeyBackup", "LatchkeyBytes", "LatchkeyControl", "LatchkeyKeybag", "LatchkeyPosix", "LatchkeySodium",
+      ],
       swiftSettings: strict),
     .testTarget(
       name: "SecretServiceTests",
-      dependencies: ["Keybag", "PrivateBus", "Prompts", "SecretService", "Systemd", "Vault"],
+      dependencies: [
+        "LatchkeyKeybag", "LatchkeyPrivateBus", "LatchkeyPrompts", "LatchkeySecretService", "LatchkeySystemd",
+        "LatchkeyVault",
+      ],
       swiftSettings: strict),
     .testTarget(
       name: "PromptsTests",
-      dependencies: ["CLinux", "Control", "Keybag", "Posix", "Prompts", "Scratch", "Sodium", "Systemd"],
+      dependencies: [
+        "CLatchkeyLinux", "LatchkeyControl", "LatchkeyKeybag", "LatchkeyPosix", "LatchkeyPrompts", "LatchkeyScratch",
+        "LatchkeySodium", "LatchkeySystemd",
+      ],
       swiftSettings: strict),
     .target(
-      name: "StandInDevice", dependencies: ["Keybag", "Posix", "Sodium"], path: "Tests/StandInDevice",
+      name: "LatchkeyStandInDevice", dependencies: ["LatchkeyKeybag", "LatchkeyPosix", "LatchkeySodium"],
+      path: "Tests/StandInDevice",
       swiftSettings: strict),
     .executableTarget(
-      name: "VaultCrash", dependencies: ["Backup", "Keybag", "Posix", "Sodium", "StandInDevice", "Vault"],
+      name: "LatchkeyVaultCrash",
+      dependencies: [
+        "LatchkeyBackup", "LatchkeyKeybag", "LatchkeyPosix", "LatchkeySodium", "LatchkeyStandInDevice", "LatchkeyVault",
+      ],
       path: "Tests/VaultCrash",
       swiftSettings: strict),
     .testTarget(
       name: "VaultTests",
       dependencies: [
-        "Backup", "Keybag", "Posix", "SQLite", "Scratch", "Sodium", "StandInDevice", "Vault", "VaultCrash",
+        "LatchkeyBackup", "LatchkeyKeybag", "LatchkeyPosix", "LatchkeySQLite", "LatchkeyScratch", "LatchkeySodium",
+        "LatchkeyStandInDevice", "LatchkeyVault", "LatchkeyVaultCrash",
       ],
       exclude: ["Shims"], swiftSettings: lending),
     .testTarget(
-      name: "DeviceTests", dependencies: ["DeviceService", "DeviceStore", "Keybag", "Posix", "Scratch", "Sodium"],
+      name: "DeviceTests",
+      dependencies: [
+        "LatchkeyDeviceService", "LatchkeyDeviceStore", "LatchkeyKeybag", "LatchkeyPosix", "LatchkeyScratch",
+        "LatchkeySodium",
+      ],
       swiftSettings: strict),
     .testTarget(
-      name: "BackupTests", dependencies: ["Backup", "Bytes", "Keybag", "Sodium"],
+      name: "BackupTests", dependencies: ["LatchkeyBackup", "LatchkeyBytes", "LatchkeyKeybag", "LatchkeySodium"],
       exclude: ["Vectors/generate.py"], resources: [.copy("Vectors/backups.json")], swiftSettings: strict),
-    .testTarget(name: "SystemdTests", dependencies: ["Systemd", "PrivateBus"], swiftSettings: strict),
+    .testTarget(name: "SystemdTests", dependencies: ["LatchkeySystemd", "LatchkeyPrivateBus"], swiftSettings: strict),
     .testTarget(
-      name: "GcryptTests", dependencies: ["Gcrypt", .product(name: "BigInt", package: "BigInt")],
+      name: "GcryptTests", dependencies: ["LatchkeyGcrypt", .product(name: "BigInt", package: "BigInt")],
       swiftSettings: strict),
     .target(
-      name: "StandInStore", dependencies: ["ItemProtection", "Security"], path: "Tests/StandInStore",
+      name: "LatchkeyStandInStore", dependencies: ["LatchkeyItemProtection", "Security"], path: "Tests/StandInStore",
       swiftSettings: strict),
     .testTarget(
       name: "SecurityTests",
-      dependencies: ["ItemProtection", "KeychainClient", "LocalAuthentication", "Security", "StandInStore"],
+      dependencies: [
+        "LatchkeyItemProtection", "LatchkeyKeychainClient", "LocalAuthentication", "Security", "LatchkeyStandInStore",
+      ],
       swiftSettings: strict),
     .testTarget(
       name: "KeychainTests",
       dependencies: [
-        "ItemProtection", "Keychain", "KeychainClient", "LocalAuthentication", "Security", "StandInStore",
+        "LatchkeyItemProtection", "LatchkeyKeychain", "LatchkeyKeychainClient", "LocalAuthentication", "Security",
+        "LatchkeyStandInStore",
       ],
       swiftSettings: strict),
     .testTarget(
-      name: "KeychainClientTests", dependencies: ["ItemProtection", "KeychainClient", "Security", "Systemd"],
+      name: "KeychainClientTests",
+      dependencies: ["LatchkeyItemProtection", "LatchkeyKeychainClient", "Security", "LatchkeySystemd"],
       swiftSettings: strict),
     .executableTarget(
-      name: "keychain-caller", dependencies: ["KeychainClient", "LocalAuthentication", "Security"],
+      name: "keychain-caller", dependencies: ["LatchkeyKeychainClient", "LocalAuthentication", "Security"],
       path: "Tests/KeychainCaller", swiftSettings: strict),
-    .testTarget(name: "DoctorTests", dependencies: ["Doctor", "Scratch"], swiftSettings: strict),
-    .testTarget(name: "YAMLTests", dependencies: ["YAML"], swiftSettings: strict),
+    .testTarget(name: "DoctorTests", dependencies: ["LatchkeyDoctor", "LatchkeyScratch"], swiftSettings: strict),
+    .testTarget(name: "YAMLTests", dependencies: ["LatchkeyYAML"], swiftSettings: strict),
     .testTarget(
-      name: "ClassRulesTests", dependencies: ["ClassRules", "Keybag", "Scratch"], swiftSettings: strict),
+      name: "ClassRulesTests", dependencies: ["LatchkeyClassRules", "LatchkeyKeybag", "LatchkeyScratch"],
+      swiftSettings: strict),
     .testTarget(
       name: "PromptersTests",
       dependencies: [
-        "Control", "Gcrypt", "Keybag", "PAMClient", "Prompters", "Sodium", .product(name: "BigInt", package: "BigInt"),
+        "LatchkeyControl", "LatchkeyGcrypt", "LatchkeyKeybag", "LatchkeyPAMClient", "LatchkeyPrompters",
+        "LatchkeySodium", .product(name: "BigInt", package: "BigInt"),
       ], swiftSettings: strict),
-    .testTarget(name: "BytesTests", dependencies: ["Bytes"], swiftSettings: strict),
+    .testTarget(name: "BytesTests", dependencies: ["LatchkeyBytes"], swiftSettings: strict),
     .testTarget(
-      name: "SodiumTests", dependencies: ["CSodium", "ErasedMappings", "Sodium"], swiftSettings: strict,
+      name: "SodiumTests", dependencies: ["CLatchkeySodium", "LatchkeyErasedMappings", "LatchkeySodium"],
+      swiftSettings: strict,
       linkerSettings: [bindNow, exportMappings]),
-    .testTarget(name: "PosixTests", dependencies: ["CLinux", "Posix", "Scratch"], swiftSettings: strict),
     .testTarget(
-      name: "KeybagTests", dependencies: ["Bytes", "Keybag", "Posix", "Scratch", "Sodium"],
+      name: "PosixTests", dependencies: ["CLatchkeyLinux", "LatchkeyPosix", "LatchkeyScratch"], swiftSettings: strict),
+    .testTarget(
+      name: "KeybagTests",
+      dependencies: ["LatchkeyBytes", "LatchkeyKeybag", "LatchkeyPosix", "LatchkeyScratch", "LatchkeySodium"],
       exclude: ["Vectors/generate.py"], resources: [.copy("Vectors/vectors.json")], swiftSettings: strict),
   ]
 )
@@ -250,12 +341,13 @@ let package = Package(
 // Only for fuzzing (Tests/Fuzz): everything is then built with libFuzzer's instruments, which no other build may have.
 if Context.environment["LATCHKEY_FUZZ"] != nil {
   package.targets += [
-    .systemLibrary(name: "CFuzzer", path: "Tests/Fuzz/CFuzzer"),
+    .systemLibrary(name: "CLatchkeyFuzzer", path: "Tests/Fuzz/CFuzzer"),
     .executableTarget(
       name: "latchkey-fuzz",
       dependencies: [
-        "Backup", "Bytes", "CFuzzer", "Control", "DeviceService", "Keybag", "Posix", "Prompters", "Prompts", "SQLite",
-        "SecretService", "Sodium", "Vault",
+        "LatchkeyBackup", "LatchkeyBytes", "CLatchkeyFuzzer", "LatchkeyControl", "LatchkeyDeviceService",
+        "LatchkeyKeybag", "LatchkeyPosix", "LatchkeyPrompters", "LatchkeyPrompts", "LatchkeySQLite",
+        "LatchkeySecretService", "LatchkeySodium", "LatchkeyVault",
       ],
       path: "Tests/Fuzz/Targets", swiftSettings: strict,
       linkerSettings: [.unsafeFlags(["-sanitize=fuzzer", "-use-ld=lld"])]),
@@ -266,7 +358,7 @@ if Context.environment["LATCHKEY_FUZZ"] != nil {
 if Context.environment["LATCHKEY_BENCHMARK"] != nil {
   package.targets += [
     .executableTarget(
-      name: "keychain-benchmark", dependencies: ["CSystemd", "KeychainClient", "Security"],
+      name: "keychain-benchmark", dependencies: ["CLatchkeySystemd", "LatchkeyKeychainClient", "Security"],
       path: "Tests/Benchmark/Keychain", swiftSettings: strict)
   ]
 }

@@ -5,7 +5,7 @@ import PackageDescription
 // repository's address, and what depends on it is the same.
 let security: [Target.Dependency] = [.product(name: "Security", package: "latchkey")]
 let authentication: [Target.Dependency] = [.product(name: "LocalAuthentication", package: "latchkey")]
-let keychain: [Target.Dependency] = [.product(name: "Keychain", package: "latchkey")]
+let keychain: [Target.Dependency] = [.product(name: "LatchkeyKeychain", package: "latchkey")]
 let strict: [SwiftSetting] = [.treatAllWarnings(as: .error)]
 
 let package = Package(

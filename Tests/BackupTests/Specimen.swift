@@ -1,8 +1,8 @@
-import Bytes
-import Keybag
-import Sodium
+import LatchkeyBytes
+import LatchkeyKeybag
+import LatchkeySodium
 
-@testable import Backup
+@testable import LatchkeyBackup
 
 /// A backup as a test makes and reads it. The key stands for what Argon2id would give.
 struct Specimen {

@@ -1,8 +1,8 @@
-import Keybag
-import Sodium
+import LatchkeyKeybag
+import LatchkeySodium
 import Testing
 
-@testable import Backup
+@testable import LatchkeyBackup
 
 @Suite("A backup's stream")
 struct StreamTests {

@@ -1,9 +1,9 @@
 import Foundation
-import Keybag
-import Sodium
+import LatchkeyKeybag
+import LatchkeySodium
 import Testing
 
-@testable import Backup
+@testable import LatchkeyBackup
 
 /// backups.json, made by generate.py from FORMAT.md alone.
 private struct Vector: Decodable {

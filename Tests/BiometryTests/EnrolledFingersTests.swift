@@ -1,6 +1,6 @@
-import Biometry
-import PrivateBus
-import Systemd
+import LatchkeyBiometry
+import LatchkeyPrivateBus
+import LatchkeySystemd
 import Testing
 
 /// A fake fprintd on a private bus, and who asks it.

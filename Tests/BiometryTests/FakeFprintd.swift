@@ -1,5 +1,5 @@
-import PrivateBus
-import Systemd
+import LatchkeyPrivateBus
+import LatchkeySystemd
 
 /// As much of fprintd as is asked of it, on a private bus, with its own connection.
 final class FakeFprintd {

@@ -1,4 +1,4 @@
-import Bytes
+import LatchkeyBytes
 import Testing
 
 @Suite("Reading untrusted fields")

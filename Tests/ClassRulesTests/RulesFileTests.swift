@@ -1,7 +1,7 @@
-import ClassRules
 import Foundation
-import Keybag
-import Scratch
+import LatchkeyClassRules
+import LatchkeyKeybag
+import LatchkeyScratch
 import Testing
 
 @Suite("Files of rules")

@@ -1,10 +1,10 @@
-import Backup
-import Bytes
-import Keybag
-import Sodium
+import LatchkeyBackup
+import LatchkeyBytes
+import LatchkeyKeybag
+import LatchkeySodium
 import Testing
 
-@testable import Control
+@testable import LatchkeyControl
 
 @Suite struct ArchivePacketTests {
   static var report: ArchiveReport {

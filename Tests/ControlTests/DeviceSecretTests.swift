@@ -1,9 +1,9 @@
-import Bytes
-import Keybag
-import Sodium
+import LatchkeyBytes
+import LatchkeyKeybag
+import LatchkeySodium
 import Testing
 
-@testable import Control
+@testable import LatchkeyControl
 
 /// The secret of a vault without a password on its way from the daemon to the helper, and the end of what hangs on one.
 @Suite struct DeviceSecretTests {

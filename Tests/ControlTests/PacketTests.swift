@@ -1,10 +1,10 @@
-import Bytes
-import Keybag
-import Posix
-import Sodium
+import LatchkeyBytes
+import LatchkeyKeybag
+import LatchkeyPosix
+import LatchkeySodium
 import Testing
 
-@testable import Control
+@testable import LatchkeyControl
 
 @Suite struct PacketTests {
   init() throws { try Sodium.initialize() }

@@ -1,9 +1,9 @@
-import Bytes
-import Keybag
-import Sodium
+import LatchkeyBytes
+import LatchkeyKeybag
+import LatchkeySodium
 import Testing
 
-@testable import Control
+@testable import LatchkeyControl
 
 /// What is asked and answered about prompts and passphrases, byte by byte.
 @Suite struct PromptPacketTests {

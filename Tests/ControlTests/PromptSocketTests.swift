@@ -1,17 +1,17 @@
 import Foundation
 import Glibc
-import Keybag
-import Sodium
+import LatchkeyKeybag
+import LatchkeySodium
 import Testing
 
-@testable import Control
-@testable import Posix
+@testable import LatchkeyControl
+@testable import LatchkeyPosix
 
 /// Prompts and passphrases over a real socket, between the real ends.
 @Suite final class PromptSocketTests {
   private let runtime: String
   private let listener: LocalSocket
-  private let soon = Posix.Process.now + 5000
+  private let soon = LatchkeyPosix.Process.now + 5000
 
   init() throws {
     try Sodium.initialize()

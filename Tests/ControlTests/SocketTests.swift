@@ -1,11 +1,11 @@
 import Foundation
 import Glibc
-import Keybag
-import Sodium
+import LatchkeyKeybag
+import LatchkeySodium
 import Testing
 
-@testable import Control
-@testable import Posix
+@testable import LatchkeyControl
+@testable import LatchkeyPosix
 
 /// Both ends over a real socket.
 @Suite final class SocketTests {
@@ -138,9 +138,9 @@ import Testing
 
   @Test func aDaemonThatDoesNotAnswerIsSilent() throws {
     let client = try ControlClient(runtime: runtime, uid: geteuid())
-    let begun = Posix.Process.now
+    let begun = LatchkeyPosix.Process.now
     #expect(throws: ControlError.silent) { _ = try client.status(until: begun + 100) }
-    #expect((100..<1000).contains(Posix.Process.now - begun))
+    #expect((100..<1000).contains(LatchkeyPosix.Process.now - begun))
   }
 }
 

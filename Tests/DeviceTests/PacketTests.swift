@@ -1,8 +1,8 @@
-import Keybag
-import Sodium
+import LatchkeyKeybag
+import LatchkeySodium
 import Testing
 
-@testable import DeviceService
+@testable import LatchkeyDeviceService
 
 @Suite("Packets of the device service")
 struct PacketTests {

@@ -1,9 +1,9 @@
-import DeviceStore
 import Foundation
-import Keybag
-import Posix
-import Scratch
-import Sodium
+import LatchkeyDeviceStore
+import LatchkeyKeybag
+import LatchkeyPosix
+import LatchkeyScratch
+import LatchkeySodium
 import Testing
 
 /// The part of vectors.json, made by generate.py from FORMAT.md alone, that is about the device key service.

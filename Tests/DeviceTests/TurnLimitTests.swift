@@ -1,8 +1,8 @@
 import Glibc
-import Posix
+import LatchkeyPosix
 import Testing
 
-@testable import DeviceService
+@testable import LatchkeyDeviceService
 
 @Suite("How long a turn waits for the device service")
 struct TurnLimitTests {

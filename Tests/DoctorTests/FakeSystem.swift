@@ -1,7 +1,7 @@
 import Foundation
-import Scratch
+import LatchkeyScratch
 
-@testable import Doctor
+@testable import LatchkeyDoctor
 
 /// The files of a system, in a folder of the test's own.
 final class FakeSystem {

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import Doctor
+@testable import LatchkeyDoctor
 
 /// The PAM files of each distribution: what is missing is named, and the mend that is printed makes it well.
 @Suite struct PAMTests {

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-@testable import Doctor
+@testable import LatchkeyDoctor
 
 /// What is not PAM: each check on files and facts in which all is well, then with one thing broken.
 @Suite struct SessionTests {

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import Doctor
+@testable import LatchkeyDoctor
 
 /// A stack is gone through as libpam does it.
 @Suite struct TrialTests {

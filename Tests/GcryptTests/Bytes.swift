@@ -1,4 +1,4 @@
-@testable import Gcrypt
+@testable import LatchkeyGcrypt
 
 /// Test data: bytes written as hexadecimal digits.
 func bytes(hex: String) -> [UInt8] {

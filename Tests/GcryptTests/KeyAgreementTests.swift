@@ -1,7 +1,7 @@
 import BigInt
 import Testing
 
-@testable import Gcrypt
+@testable import LatchkeyGcrypt
 
 @Suite("Diffie-Hellman over RFC 2409 group 2")
 struct KeyAgreementTests {

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import Gcrypt
+@testable import LatchkeyGcrypt
 
 @Suite("AES-128-CBC with PKCS#7")
 struct SessionCipherTests {

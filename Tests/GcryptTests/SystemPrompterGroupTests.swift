@@ -1,6 +1,6 @@
 import Testing
 
-@testable import Gcrypt
+@testable import LatchkeyGcrypt
 
 @Suite("Diffie-Hellman over RFC 3526 group 5")
 struct SystemPrompterGroupTests {

@@ -1,8 +1,8 @@
 import Foundation
-import Keybag
-import Posix
-import Scratch
-import Sodium
+import LatchkeyKeybag
+import LatchkeyPosix
+import LatchkeyScratch
+import LatchkeySodium
 import Testing
 
 @Suite("The device key in a file")

@@ -1,11 +1,11 @@
 import Foundation
-import Posix
-import Scratch
-import Sodium
+import LatchkeyPosix
+import LatchkeyScratch
+import LatchkeySodium
 import Synchronization
 import Testing
 
-@testable import Keybag
+@testable import LatchkeyKeybag
 
 @Suite("The keybag's file")
 struct KeybagFileTests {

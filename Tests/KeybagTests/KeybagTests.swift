@@ -1,9 +1,9 @@
-import Bytes
 import Foundation
-import Sodium
+import LatchkeyBytes
+import LatchkeySodium
 import Testing
 
-@testable import Keybag
+@testable import LatchkeyKeybag
 
 /// The cheapest cost that is accepted: these tests derive often.
 let cheap = PasswordCost(passes: 3, memory: 32 << 20)

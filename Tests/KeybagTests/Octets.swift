@@ -1,6 +1,6 @@
 import Glibc
-import Keybag
-import Sodium
+import LatchkeyKeybag
+import LatchkeySodium
 
 /// What the tests look at: copies of secrets that are none.
 func octets(_ value: borrowing SecureBytes) -> [UInt8] {

@@ -1,7 +1,7 @@
-import Sodium
+import LatchkeySodium
 import Testing
 
-@testable import Keybag
+@testable import LatchkeyKeybag
 
 @Suite("A keybag whose password changes")
 struct PasswordChangeTests {

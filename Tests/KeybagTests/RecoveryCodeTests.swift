@@ -1,8 +1,8 @@
-import Bytes
-import Sodium
+import LatchkeyBytes
+import LatchkeySodium
 import Testing
 
-@testable import Keybag
+@testable import LatchkeyKeybag
 
 @Suite("A recovery code")
 struct RecoveryCodeTests {

@@ -1,7 +1,7 @@
-import Sodium
+import LatchkeySodium
 import Testing
 
-@testable import Keybag
+@testable import LatchkeyKeybag
 
 extension Keybag.Opened {
   /// New keys at the least cost.

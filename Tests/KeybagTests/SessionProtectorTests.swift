@@ -1,8 +1,8 @@
 import Foundation
-import Sodium
+import LatchkeySodium
 import Testing
 
-@testable import Keybag
+@testable import LatchkeyKeybag
 
 /// A secret as a device key would have wrapped it.
 private func newSecret() throws -> DeviceSecret {

@@ -1,8 +1,8 @@
 import Foundation
-import Keybag
-import Posix
-import Scratch
-import Sodium
+import LatchkeyKeybag
+import LatchkeyPosix
+import LatchkeyScratch
+import LatchkeySodium
 import Testing
 
 /// vectors.json, made by generate.py from FORMAT.md alone.

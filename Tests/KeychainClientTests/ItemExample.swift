@@ -1,7 +1,7 @@
 import Foundation
-import ItemProtection
+import LatchkeyItemProtection
 
-@testable import KeychainClient
+@testable import LatchkeyKeychainClient
 @testable import Security
 
 /// What the tests of this target make items of.

@@ -1,8 +1,8 @@
+import LatchkeySystemd
 import Security
-import Systemd
 import Testing
 
-@testable import KeychainClient
+@testable import LatchkeyKeychainClient
 
 @Suite("Codes for what the vault answers")
 struct ItemFailureTests {

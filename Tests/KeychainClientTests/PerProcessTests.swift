@@ -1,7 +1,7 @@
 import Glibc
 import Testing
 
-@testable import KeychainClient
+@testable import LatchkeyKeychainClient
 
 @Suite("What a process has for itself")
 struct PerProcessTests {

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-@testable import KeychainClient
+@testable import LatchkeyKeychainClient
 @testable import Security
 
 @Suite("The hash of a primary key")

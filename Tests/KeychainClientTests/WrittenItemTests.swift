@@ -1,8 +1,8 @@
 import Foundation
-import ItemProtection
+import LatchkeyItemProtection
 import Testing
 
-@testable import KeychainClient
+@testable import LatchkeyKeychainClient
 @testable import Security
 
 @Suite("Items as the vault keeps them")

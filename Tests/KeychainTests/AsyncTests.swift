@@ -2,7 +2,7 @@ import Foundation
 import Synchronization
 import Testing
 
-@testable import Keychain
+@testable import LatchkeyKeychain
 
 @Suite("Calls of tasks", .timeLimit(.minutes(1)))
 struct AsyncTests {

@@ -1,5 +1,5 @@
 import Foundation
-import Keychain
+import LatchkeyKeychain
 import Security
 import Testing
 

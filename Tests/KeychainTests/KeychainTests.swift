@@ -1,7 +1,7 @@
 import Foundation
-import Keychain
+import LatchkeyKeychain
+import LatchkeyStandInStore
 import LocalAuthentication
-import StandInStore
 import Synchronization
 import Testing
 

@@ -1,5 +1,5 @@
 import Foundation
-import Keychain
+import LatchkeyKeychain
 import Testing
 
 /// One after the other: the accessibility is the whole program's.

@@ -1,7 +1,7 @@
 import Foundation
-import Keychain
+import LatchkeyKeychain
+import LatchkeyStandInStore
 import Security
-import StandInStore
 
 /// A vault in memory that new keychains use.
 struct Vault {

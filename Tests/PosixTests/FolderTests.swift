@@ -1,6 +1,6 @@
 import Foundation
-import Posix
-import Scratch
+import LatchkeyPosix
+import LatchkeyScratch
 import Testing
 
 @Suite("A user's folder")

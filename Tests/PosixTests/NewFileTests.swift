@@ -1,8 +1,8 @@
 import Foundation
-import Scratch
+import LatchkeyScratch
 import Testing
 
-@testable import Posix
+@testable import LatchkeyPosix
 
 @Suite("A file that appears whole or not at all")
 struct NewFileTests {

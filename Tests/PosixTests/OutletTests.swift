@@ -1,6 +1,6 @@
 import Foundation
-import Posix
-import Scratch
+import LatchkeyPosix
+import LatchkeyScratch
 import Testing
 
 @Suite("Writing to what another process passed")
@@ -59,7 +59,7 @@ struct OutletTests {
   @Test("A pipe that nobody reads is an error, and not the end of the process")
   func brokenPipe() async {
     await #expect(processExitsWith: .success) {
-      Posix.Process.ignoreBrokenPipes()
+      LatchkeyPosix.Process.ignoreBrokenPipes()
       let ends = Ends { pipe($0) }
       let outlet = try OutletTests.outlet(ends.writing)
       close(ends.reading)

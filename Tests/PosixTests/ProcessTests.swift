@@ -1,6 +1,6 @@
-import CLinux
+import CLatchkeyLinux
 import Foundation
-import Posix
+import LatchkeyPosix
 import Testing
 
 @Suite("What a process does to itself")
@@ -9,7 +9,7 @@ struct ProcessTests {
   func forbidInspection() async {
     await #expect(processExitsWith: .success) {
       guard linux_dumpable() == 1 else { exit(2) }
-      try Posix.Process.forbidInspection()
+      try LatchkeyPosix.Process.forbidInspection()
       var limit = rlimit()
       getrlimit(__rlimit_resource_t(RLIMIT_CORE.rawValue), &limit)
       guard linux_dumpable() == 0, limit.rlim_cur == 0, limit.rlim_max == 0 else { exit(3) }
@@ -21,8 +21,8 @@ struct ProcessTests {
   func become() async {
     await #expect(processExitsWith: .success) {
       guard let account = Account(name: "nobody") else { exit(2) }
-      try Posix.Process.forbidInspection()
-      try Posix.Process.become(account)
+      try LatchkeyPosix.Process.forbidInspection()
+      try LatchkeyPosix.Process.become(account)
       var (real, effective, saved): (uid_t, uid_t, uid_t) = (0, 0, 0)
       guard getresuid(&real, &effective, &saved) == 0,
         [real, effective, saved] == [account.uid, account.uid, account.uid]
@@ -34,10 +34,10 @@ struct ProcessTests {
       guard setuid(0) != 0, setgid(0) != 0 else { exit(6) }
       guard linux_dumpable() == 0 else { exit(7) }
       // Once that user, only that user.
-      try Posix.Process.become(account)
+      try LatchkeyPosix.Process.become(account)
       guard let root = Account(uid: 0) else { exit(8) }
       do {
-        try Posix.Process.become(root)
+        try LatchkeyPosix.Process.become(root)
         exit(9)
       } catch {
         guard (error as? PosixError)?.code == EPERM else { exit(10) }
@@ -47,20 +47,20 @@ struct ProcessTests {
 
   @Test("Becoming root as root is nothing", .enabled(if: geteuid() == 0, "needs root"))
   func becomeRoot() throws {
-    try Posix.Process.become(try #require(Account(uid: 0)))
+    try LatchkeyPosix.Process.become(try #require(Account(uid: 0)))
   }
 
   @Test("A process dies with its parent")
   func dieWithParent() async {
-    await #expect(processExitsWith: .success) { try Posix.Process.dieWithParent() }
+    await #expect(processExitsWith: .success) { try LatchkeyPosix.Process.dieWithParent() }
   }
 
   @Test("The clocks run")
   func clocks() {
-    let start = Posix.Process.now
+    let start = LatchkeyPosix.Process.now
     usleep(20_000)
-    #expect((19...5000).contains(Posix.Process.now - start))
-    #expect(abs(Double(Posix.Process.time) - Date().timeIntervalSince1970) < 5)
+    #expect((19...5000).contains(LatchkeyPosix.Process.now - start))
+    #expect(abs(Double(LatchkeyPosix.Process.time) - Date().timeIntervalSince1970) < 5)
   }
 }
 

@@ -1,6 +1,6 @@
 import Foundation
 import Glibc
-import Systemd
+import LatchkeySystemd
 
 /// A message bus of the test's own: a dbus-daemon that ends with this object.
 public final class PrivateBus {

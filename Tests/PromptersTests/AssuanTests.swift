@@ -1,7 +1,7 @@
-import Sodium
+import LatchkeySodium
 import Testing
 
-@testable import Prompters
+@testable import LatchkeyPrompters
 
 @Suite("Assuan")
 struct AssuanTests {

@@ -1,9 +1,9 @@
-import Control
-import PAMClient
-import Sodium
+import LatchkeyControl
+import LatchkeyPAMClient
+import LatchkeySodium
 import Testing
 
-@testable import Prompters
+@testable import LatchkeyPrompters
 
 /// A person who answers by a list.
 private final class Person: Prompter {

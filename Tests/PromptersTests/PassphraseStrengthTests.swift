@@ -1,7 +1,7 @@
-import Sodium
+import LatchkeySodium
 import Testing
 
-@testable import Prompters
+@testable import LatchkeyPrompters
 
 @Suite("How hard a passphrase is to guess")
 struct PassphraseStrengthTests {

@@ -1,7 +1,7 @@
-import Systemd
+import LatchkeySystemd
 import Testing
 
-@testable import Prompters
+@testable import LatchkeyPrompters
 
 @Suite("How long a prompt waits")
 struct PatienceTests {

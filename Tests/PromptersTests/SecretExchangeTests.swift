@@ -1,9 +1,9 @@
 import BigInt
-import Sodium
+import LatchkeySodium
 import Testing
 
-@testable import Gcrypt
-@testable import Prompters
+@testable import LatchkeyGcrypt
+@testable import LatchkeyPrompters
 
 @Suite("sx-aes-1")
 struct SecretExchangeTests {

@@ -1,8 +1,8 @@
-import Control
-import Keybag
+import LatchkeyControl
+import LatchkeyKeybag
 import Testing
 
-@testable import Prompters
+@testable import LatchkeyPrompters
 
 @Suite("What a prompt says")
 struct WordingTests {

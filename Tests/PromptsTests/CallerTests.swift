@@ -1,10 +1,10 @@
-import CLinux
+import CLatchkeyLinux
 import Glibc
-import Posix
-import Scratch
+import LatchkeyPosix
+import LatchkeyScratch
 import Testing
 
-@testable import Prompts
+@testable import LatchkeyPrompts
 
 /// A folder in the place of `/proc`, with one process, number 7.
 private struct FakeProcess {

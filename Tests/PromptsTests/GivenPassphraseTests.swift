@@ -1,8 +1,8 @@
-import Control
-import Keybag
-import Prompts
-import Sodium
-import Systemd
+import LatchkeyControl
+import LatchkeyKeybag
+import LatchkeyPrompts
+import LatchkeySodium
+import LatchkeySystemd
 import Testing
 
 /// Questions whose passphrase a program brought.

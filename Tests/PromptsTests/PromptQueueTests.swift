@@ -1,7 +1,7 @@
-import Control
-import Keybag
-import Prompts
-import Systemd
+import LatchkeyControl
+import LatchkeyKeybag
+import LatchkeyPrompts
+import LatchkeySystemd
 import Testing
 
 @Suite(.timeLimit(.minutes(1))) struct PromptQueueTests {

@@ -1,7 +1,7 @@
-import Control
-import Keybag
-import Prompts
-import Systemd
+import LatchkeyControl
+import LatchkeyKeybag
+import LatchkeyPrompts
+import LatchkeySystemd
 import Testing
 
 /// A daemon that starts nothing and writes down what it should start.

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import SecretService
+@testable import LatchkeySecretService
 
 @Suite("What clients know of items") struct KnownItemsTests {
   private let locked = KnownItems.Knowledge(isLocked: true, hasMetadata: false)

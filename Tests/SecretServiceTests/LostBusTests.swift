@@ -1,10 +1,10 @@
-import Keybag
-import PrivateBus
-import Prompts
-import SecretService
-import Systemd
+import LatchkeyKeybag
+import LatchkeyPrivateBus
+import LatchkeyPrompts
+import LatchkeySecretService
+import LatchkeySystemd
+import LatchkeyVault
 import Testing
-import Vault
 
 @Suite("A bus that is lost", .timeLimit(.minutes(1))) struct LostBusTests {
   /// A daemon that starts nothing and writes down what it should start.

@@ -1,5 +1,5 @@
 import Foundation
-import StandInStore
+import LatchkeyStandInStore
 
 @testable import Security
 

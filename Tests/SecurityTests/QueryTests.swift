@@ -1,6 +1,6 @@
 import Foundation
+import LatchkeyStandInStore
 import LocalAuthentication
-import StandInStore
 import Testing
 
 @testable import Security

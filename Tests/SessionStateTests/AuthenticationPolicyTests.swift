@@ -1,4 +1,4 @@
-import SessionState
+import LatchkeySessionState
 import Testing
 
 private typealias Request = AuthenticationPolicy.Request

@@ -1,7 +1,7 @@
 import Foundation
-import PrivateBus
-import SessionState
-import Systemd
+import LatchkeyPrivateBus
+import LatchkeySessionState
+import LatchkeySystemd
 
 /// As much of logind as the watch sees, on a private bus, with its own connection.
 final class FakeLogind {

@@ -1,4 +1,4 @@
-import SessionState
+import LatchkeySessionState
 import Testing
 
 /// Keys that are on their way, or set aside, while something locks.

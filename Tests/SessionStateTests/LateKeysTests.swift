@@ -1,4 +1,4 @@
-import SessionState
+import LatchkeySessionState
 import Testing
 
 /// Keys that come minutes after their authentication began: whatever happened in between is later than the password.

@@ -1,6 +1,6 @@
-import PrivateBus
-import SessionState
-import Systemd
+import LatchkeyPrivateBus
+import LatchkeySessionState
+import LatchkeySystemd
 import Testing
 
 /// A watch with a fake logind on a private bus, and what it reported.

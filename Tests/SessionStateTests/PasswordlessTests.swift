@@ -1,4 +1,4 @@
-import SessionState
+import LatchkeySessionState
 import Testing
 
 /// A machine that became passwordless in the state that it was in.

@@ -1,4 +1,4 @@
-@testable import SessionState
+@testable import LatchkeySessionState
 
 /// What must hold whatever happens. Each one looks at a step and says what is wrong, or nil.
 enum SessionInvariant: CaseIterable, Sendable {

@@ -1,4 +1,4 @@
-import SessionState
+import LatchkeySessionState
 import Testing
 
 /// A machine that a login opened in which nobody gave a password.

@@ -1,6 +1,6 @@
-import PrivateBus
-import SessionState
-import Systemd
+import LatchkeyPrivateBus
+import LatchkeySessionState
+import LatchkeySystemd
 import Testing
 
 @Suite(.timeLimit(.minutes(1))) struct SessionWatchTests {

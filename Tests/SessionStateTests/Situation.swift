@@ -1,4 +1,4 @@
-@testable import SessionState
+@testable import LatchkeySessionState
 
 /// What can happen in the small world that the exploration walks through.
 enum Step: Hashable, Sendable {

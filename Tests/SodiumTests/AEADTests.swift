@@ -1,4 +1,4 @@
-import Sodium
+import LatchkeySodium
 import Testing
 
 @Suite("XChaCha20-Poly1305")

@@ -1,4 +1,4 @@
-import Sodium
+import LatchkeySodium
 import Testing
 
 @Suite("Keyed BLAKE2b")

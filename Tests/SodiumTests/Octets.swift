@@ -1,4 +1,4 @@
-import Sodium
+import LatchkeySodium
 
 /// What the tests look at: copies of secrets that are none.
 func octets(_ value: borrowing SecureBytes) -> [UInt8] {

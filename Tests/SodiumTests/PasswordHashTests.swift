@@ -1,9 +1,9 @@
-import CSodium
+import CLatchkeySodium
 import Foundation
 import Synchronization
 import Testing
 
-@testable import Sodium
+@testable import LatchkeySodium
 
 @Suite("Argon2id")
 struct PasswordHashTests {

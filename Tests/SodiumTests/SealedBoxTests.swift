@@ -1,4 +1,4 @@
-import Sodium
+import LatchkeySodium
 import Testing
 
 @Suite("Sealed boxes")

@@ -1,7 +1,7 @@
 import Glibc
 import Testing
 
-@testable import Sodium
+@testable import LatchkeySodium
 
 @Suite("Memory for secrets")
 struct SecureBytesTests {

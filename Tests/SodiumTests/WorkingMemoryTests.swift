@@ -2,8 +2,8 @@ import Foundation
 import Synchronization
 import Testing
 
-@testable import ErasedMappings
-@testable import Sodium
+@testable import LatchkeyErasedMappings
+@testable import LatchkeySodium
 
 /// A file that a process maps as Argon2id's memory is mapped, so that what it holds can be seen when the mapping is gone.
 private struct MappedFile {

@@ -1,6 +1,6 @@
-import Keybag
-import Posix
-import Sodium
+import LatchkeyKeybag
+import LatchkeyPosix
+import LatchkeySodium
 
 /// A device key service that is always the same for the same seed, so that several processes of a test meet the same one.
 public final class StandInDevice: DeviceKey {

@@ -1,4 +1,4 @@
-import Keybag
+import LatchkeyKeybag
 
 /// Remembers the generations of vaults as the device key service does.
 public final class StandInMemory: GenerationMemory {

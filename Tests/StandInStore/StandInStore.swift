@@ -1,5 +1,5 @@
 import Foundation
-import ItemProtection
+import LatchkeyItemProtection
 import Security
 import Synchronization
 

@@ -1,8 +1,8 @@
 import Foundation
-import PrivateBus
+import LatchkeyPrivateBus
 import Testing
 
-@testable import Systemd
+@testable import LatchkeySystemd
 
 /// Two connections on one private bus: what every test here needs.
 struct Pair {

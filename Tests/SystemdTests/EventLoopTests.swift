@@ -1,6 +1,6 @@
 import Foundation
-import PrivateBus
-import Systemd
+import LatchkeyPrivateBus
+import LatchkeySystemd
 import Testing
 
 @Suite(.timeLimit(.minutes(1))) struct EventLoopTests {

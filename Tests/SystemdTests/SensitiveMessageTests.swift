@@ -1,6 +1,6 @@
 import Foundation
-import PrivateBus
-import Systemd
+import LatchkeyPrivateBus
+import LatchkeySystemd
 import Testing
 
 /// What is left of a secret in this process after a call that carried it. The other side is a process of its own

@@ -9,13 +9,13 @@
 //     VaultCrash move HOME               unlocks where there is a device key service
 //     VaultCrash rotate HOME COUNT       gives the vault new keys and stores COUNT items meanwhile, the same
 
-import Backup
 import Glibc
-import Keybag
-import Posix
-import Sodium
-import StandInDevice
-import Vault
+import LatchkeyBackup
+import LatchkeyKeybag
+import LatchkeyPosix
+import LatchkeySodium
+import LatchkeyStandInDevice
+import LatchkeyVault
 
 func say(_ line: String) {
   let text = Array((line + "\n").utf8)

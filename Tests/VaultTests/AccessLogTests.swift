@@ -1,10 +1,10 @@
-import Bytes
-import Keybag
-import SQLite
-import Sodium
+import LatchkeyBytes
+import LatchkeyKeybag
+import LatchkeySQLite
+import LatchkeySodium
 import Testing
 
-@testable import Vault
+@testable import LatchkeyVault
 
 /// The access log as the vault keeps it. What gets into it is the daemon's to say.
 @Suite("The access log")

@@ -1,9 +1,9 @@
-import Keybag
-import Posix
-import Sodium
+import LatchkeyKeybag
+import LatchkeyPosix
+import LatchkeySodium
 import Testing
 
-@testable import Vault
+@testable import LatchkeyVault
 
 /// Items that ask for something beside their keys. The vault sees what Argon2id makes of a passphrase, so these tests give
 /// it any key at all.

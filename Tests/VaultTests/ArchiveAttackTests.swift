@@ -1,10 +1,10 @@
-import Backup
-import Keybag
-import Posix
-import Sodium
+import LatchkeyBackup
+import LatchkeyKeybag
+import LatchkeyPosix
+import LatchkeySodium
 import Testing
 
-@testable import Vault
+@testable import LatchkeyVault
 
 /// What somebody with the passphrase could have put into a backup, and what chance could do to a good one.
 @Suite("Backups under attack")

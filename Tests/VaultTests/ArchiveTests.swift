@@ -1,11 +1,11 @@
-import Backup
 import Glibc
-import Keybag
-import Posix
-import Sodium
+import LatchkeyBackup
+import LatchkeyKeybag
+import LatchkeyPosix
+import LatchkeySodium
 import Testing
 
-@testable import Vault
+@testable import LatchkeyVault
 
 /// A backup in memory: what the daemon does with a stream between two vaults, without the stream.
 struct Tape {

@@ -1,9 +1,9 @@
 import Glibc
-import Keybag
-import Posix
+import LatchkeyKeybag
+import LatchkeyPosix
 import Testing
 
-@testable import Vault
+@testable import LatchkeyVault
 
 @Suite("A vault that is put aside")
 struct AsideTests {

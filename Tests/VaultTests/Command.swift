@@ -16,7 +16,7 @@ final class Command {
     // Beside the test bundle, wherever the runner itself is.
     let bundle = CommandLine.arguments.first { $0.hasSuffix(".xctest") } ?? path
     let folder = bundle.split(separator: "/", omittingEmptySubsequences: false).dropLast().joined(separator: "/")
-    return folder + "/VaultCrash"
+    return folder + "/LatchkeyVaultCrash"
   }()
 
   init(_ program: String, _ arguments: [String], input: [UInt8] = [], environment: [String] = []) throws {

@@ -1,10 +1,10 @@
 import Glibc
-import Keybag
-import Posix
-import Sodium
+import LatchkeyKeybag
+import LatchkeyPosix
+import LatchkeySodium
 import Testing
 
-@testable import Vault
+@testable import LatchkeyVault
 
 /// What a process acknowledged before it ended.
 private struct Acknowledged {

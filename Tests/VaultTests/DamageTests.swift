@@ -1,7 +1,7 @@
 import Glibc
 import Testing
 
-@testable import Vault
+@testable import LatchkeyVault
 
 @Suite("Damage")
 struct DamageTests {

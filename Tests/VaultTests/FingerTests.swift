@@ -1,9 +1,9 @@
 import Glibc
-import Keybag
-import Sodium
+import LatchkeyKeybag
+import LatchkeySodium
 import Testing
 
-@testable import Vault
+@testable import LatchkeyVault
 
 /// Items that remember which fingers were enrolled.
 @Suite("Items of the enrolled fingers")

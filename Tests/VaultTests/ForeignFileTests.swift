@@ -1,9 +1,9 @@
-import Keybag
-import SQLite
-import Sodium
+import LatchkeyKeybag
+import LatchkeySQLite
+import LatchkeySodium
 import Testing
 
-@testable import Vault
+@testable import LatchkeyVault
 
 @Suite("Files that are missing, newer or of another vault")
 struct ForeignFileTests {

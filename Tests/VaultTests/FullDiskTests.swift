@@ -1,9 +1,9 @@
 import Glibc
-import Keybag
-import Sodium
+import LatchkeyKeybag
+import LatchkeySodium
 import Testing
 
-@testable import Vault
+@testable import LatchkeyVault
 
 /// A file system of two mebibytes in memory; nil where the process may not make one.
 final class SmallDisk {

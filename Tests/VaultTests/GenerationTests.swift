@@ -1,11 +1,11 @@
 import Glibc
-import Keybag
-import SQLite
-import Sodium
-import StandInDevice
+import LatchkeyKeybag
+import LatchkeySQLite
+import LatchkeySodium
+import LatchkeyStandInDevice
 import Testing
 
-@testable import Vault
+@testable import LatchkeyVault
 
 @Suite("Older copies of the vault")
 struct GenerationTests {

@@ -1,9 +1,9 @@
 import Glibc
-import Posix
-import Sodium
+import LatchkeyPosix
+import LatchkeySodium
 
-@testable import Keybag
-@testable import Vault
+@testable import LatchkeyKeybag
+@testable import LatchkeyVault
 
 /// A home folder of one test's own, with a keybag that is founded at the least cost. Removed when the value ends.
 final class Home: @unchecked Sendable {

@@ -1,7 +1,7 @@
-import Keybag
+import LatchkeyKeybag
 import Testing
 
-@testable import Vault
+@testable import LatchkeyVault
 
 /// What somebody writes who can write the database, with check sums that fit, but has no key.
 @Suite("Hostile content")

@@ -1,10 +1,10 @@
 import Glibc
-import Keybag
-import SQLite
-import Sodium
+import LatchkeyKeybag
+import LatchkeySQLite
+import LatchkeySodium
 import Testing
 
-@testable import Vault
+@testable import LatchkeyVault
 
 @Suite("While the screen is locked")
 struct LockedStoreTests {

@@ -1,11 +1,11 @@
 import Glibc
-import Keybag
-import Posix
-import Sodium
-import StandInDevice
+import LatchkeyKeybag
+import LatchkeyPosix
+import LatchkeySodium
+import LatchkeyStandInDevice
 import Testing
 
-@testable import Vault
+@testable import LatchkeyVault
 
 /// whenPasscodeSetThisDeviceOnly, whose end is one of keys.
 @Suite("The end of the login's password")

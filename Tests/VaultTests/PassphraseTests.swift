@@ -1,8 +1,8 @@
-import Keybag
-import Sodium
+import LatchkeyKeybag
+import LatchkeySodium
 import Testing
 
-@testable import Vault
+@testable import LatchkeyVault
 
 /// The vault sees what Argon2id makes of a passphrase, so these tests give it any key at all.
 @Suite("Passphrases of collections")

@@ -1,12 +1,12 @@
 import Glibc
-import Keybag
-import Posix
-import Sodium
-import StandInDevice
+import LatchkeyKeybag
+import LatchkeyPosix
+import LatchkeySodium
+import LatchkeyStandInDevice
 import Testing
 
-@testable import Keybag
-@testable import Vault
+@testable import LatchkeyKeybag
+@testable import LatchkeyVault
 
 @Suite("A vault without a password")
 struct PasswordlessTests {

@@ -1,4 +1,4 @@
-@testable import Vault
+@testable import LatchkeyVault
 
 /// Items that ask for nothing: either their keys are there, or not.
 extension Vault {

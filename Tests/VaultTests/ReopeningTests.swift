@@ -1,9 +1,9 @@
 import Glibc
-import Keybag
-import Sodium
+import LatchkeyKeybag
+import LatchkeySodium
 import Testing
 
-@testable import Vault
+@testable import LatchkeyVault
 
 @Suite("The same files in a new process")
 struct ReopeningTests {

@@ -1,11 +1,11 @@
 import Glibc
-import Keybag
-import Posix
-import Sodium
-import StandInDevice
+import LatchkeyKeybag
+import LatchkeyPosix
+import LatchkeySodium
+import LatchkeyStandInDevice
 import Testing
 
-@testable import Vault
+@testable import LatchkeyVault
 
 extension ClassKeyRow {
   fileprivate func with(id: Int64? = nil, publicKey: [UInt8]? = nil) -> ClassKeyRow {

@@ -1,11 +1,11 @@
 import Glibc
-import Keybag
-import Posix
-import SQLite
-import Sodium
+import LatchkeyKeybag
+import LatchkeyPosix
+import LatchkeySQLite
+import LatchkeySodium
 import Testing
 
-@testable import Vault
+@testable import LatchkeyVault
 
 /// Tier keys of every generation, as the helper brings them.
 final class Rotated {

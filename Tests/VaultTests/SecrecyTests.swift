@@ -1,8 +1,8 @@
-import Keybag
-import Sodium
+import LatchkeyKeybag
+import LatchkeySodium
 import Testing
 
-@testable import Vault
+@testable import LatchkeyVault
 
 @Suite("In the files")
 struct SecrecyTests {

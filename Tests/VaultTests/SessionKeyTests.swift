@@ -1,12 +1,12 @@
-import Bytes
 import Glibc
-import Posix
-import Sodium
-import StandInDevice
+import LatchkeyBytes
+import LatchkeyPosix
+import LatchkeySodium
+import LatchkeyStandInDevice
 import Testing
 
-@testable import Keybag
-@testable import Vault
+@testable import LatchkeyKeybag
+@testable import LatchkeyVault
 
 extension Home {
   /// Has the keybag open tier key C at logins without a password. With another secret, as after a change of keys.

@@ -1,6 +1,6 @@
-import Keybag
+import LatchkeyKeybag
 
-@testable import Vault
+@testable import LatchkeyVault
 
 /// A small vault, closed, and what is in it.
 final class Specimen: @unchecked Sendable {

@@ -1,8 +1,8 @@
-import Keybag
-import Sodium
+import LatchkeyKeybag
+import LatchkeySodium
 import Testing
 
-@testable import Vault
+@testable import LatchkeyVault
 
 /// How far a vault is open.
 enum Openness: String, CaseIterable, Sendable {

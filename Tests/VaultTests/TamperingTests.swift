@@ -1,12 +1,12 @@
 import Glibc
-import Posix
-import SQLite
-import Scratch
-import Sodium
+import LatchkeyPosix
+import LatchkeySQLite
+import LatchkeyScratch
+import LatchkeySodium
 import Testing
 
-@testable import Keybag
-@testable import Vault
+@testable import LatchkeyKeybag
+@testable import LatchkeyVault
 
 /// What somebody can do who writes into the vault's folder while nobody is logged in: every check sum is right then,
 /// as no key is needed for one.

@@ -1,5 +1,5 @@
+import LatchkeyYAML
 import Testing
-import YAML
 
 @Suite("Documents")
 struct YAMLTests {

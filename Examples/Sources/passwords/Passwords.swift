@@ -6,7 +6,7 @@
 //   passwords list SERVICE
 
 import Foundation
-import Keychain
+import LatchkeyKeychain
 
 @main
 enum Passwords {

@@ -7,7 +7,7 @@
 //   tokens list
 
 import Foundation
-import Keychain
+import LatchkeyKeychain
 
 @main
 enum Tokens {

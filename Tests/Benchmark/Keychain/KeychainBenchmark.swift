@@ -5,7 +5,7 @@
 //
 // Before each call the vault is pinged, by libsystemd as the calls themselves use it and nothing on top.
 
-import CSystemd
+import CLatchkeySystemd
 import Foundation
 import Security
 

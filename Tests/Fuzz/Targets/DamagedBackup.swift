@@ -1,9 +1,9 @@
-import Bytes
-import Sodium
+import LatchkeyBytes
+import LatchkeySodium
 
-@testable import Backup
-@testable import Keybag
-@testable import Vault
+@testable import LatchkeyBackup
+@testable import LatchkeyKeybag
+@testable import LatchkeyVault
 
 /// Backups of whoever has no passphrase, and of whoever has it and writes what he likes. An input's first byte says which:
 /// 0 and 1 a header, without and with a check sum that fits; 2 chunks as they come; else what stands in chunks that open.

@@ -1,10 +1,10 @@
 import Glibc
-import Keybag
-import Posix
-import SQLite
-import Sodium
+import LatchkeyKeybag
+import LatchkeyPosix
+import LatchkeySQLite
+import LatchkeySodium
 
-@testable import Vault
+@testable import LatchkeyVault
 
 /// A small vault whose database is altered by every input, and then asked for everything. It may answer rightly or with an
 /// error; it must not trap, give out another secret, or write over what is there.

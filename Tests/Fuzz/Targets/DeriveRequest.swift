@@ -1,1 +1,1 @@
-../../../Sources/latchkey-derive/DeriveRequest.swift
+../../../Sources/Programs/latchkey-derive/DeriveRequest.swift

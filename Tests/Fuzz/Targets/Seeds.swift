@@ -1,11 +1,11 @@
-import Bytes
-import Sodium
+import LatchkeyBytes
+import LatchkeySodium
 
-@testable import Backup
-@testable import Control
-@testable import DeviceService
-@testable import Keybag
-@testable import Vault
+@testable import LatchkeyBackup
+@testable import LatchkeyControl
+@testable import LatchkeyDeviceService
+@testable import LatchkeyKeybag
+@testable import LatchkeyVault
 
 /// What fuzzing starts from: real files and packets, made anew each time.
 extension Target {

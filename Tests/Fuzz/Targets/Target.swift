@@ -1,16 +1,16 @@
-import Bytes
 import Glibc
-import Posix
-import Prompters
-import Sodium
+import LatchkeyBytes
+import LatchkeyPosix
+import LatchkeyPrompters
+import LatchkeySodium
 
-@testable import Backup
-@testable import Control
-@testable import DeviceService
-@testable import Keybag
-@testable import Prompts
-@testable import SecretService
-@testable import Vault
+@testable import LatchkeyBackup
+@testable import LatchkeyControl
+@testable import LatchkeyDeviceService
+@testable import LatchkeyKeybag
+@testable import LatchkeyPrompts
+@testable import LatchkeySecretService
+@testable import LatchkeyVault
 
 /// What is fuzzed. Each takes any bytes and must come back.
 enum Target: String, CaseIterable {

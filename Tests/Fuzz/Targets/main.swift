@@ -6,9 +6,9 @@
 //     latchkey-fuzz TARGET --seeds FOLDER
 //     latchkey-fuzz                  lists the targets
 
-import CFuzzer
+import CLatchkeyFuzzer
 import Glibc
-import Sodium
+import LatchkeySodium
 
 guard CommandLine.argc > 1, let target = Target(rawValue: CommandLine.arguments[1]) else {
   print(Target.allCases.map(\.rawValue).joined(separator: "\n"))

@@ -1,0 +1,178 @@
+import LatchkeySystemd
+
+/// Which fingers of this user are enrolled, as fprintd tells over the system bus. Only root may own its name there.
+///
+/// Fingers are known by name ("right-index-finger"): which print stands behind a name fprintd tells nobody.
+public final class EnrolledFingers {
+  /// A reader, and the fingers that it would accept.
+  public struct Reader: Equatable, Sendable {
+    /// What the reader is called.
+    public let name: String
+    /// The names of its fingers, as they came.
+    public let fingers: [String]
+
+    /// Puts them together.
+    public init(name: String, fingers: [String]) {
+      self.name = name
+      self.fingers = fingers
+    }
+  }
+
+  /// Why it cannot be told. None of these says that there are no fingers.
+  public enum Unknown: Error, Equatable, Sendable {
+    /// There is no fprintd, or no system bus at all.
+    case noService
+    /// fprintd has no reader now.
+    case noReader
+    /// It did not answer in time.
+    case silent
+    /// It answered with another error, of this name, or with something else than expected.
+    case refused(String)
+  }
+
+  /// How long one answer may take, fprintd's start included.
+  public static let patience = Duration.seconds(5)
+
+  private let loop: EventLoop
+  private let address: Bus.Address
+  private let patience: Duration
+  private var rounds: [ObjectIdentifier: FingerRound] = [:]
+
+  /// Asks on the bus at `address`.
+  public init(loop: EventLoop, address: Bus.Address = .system, patience: Duration = EnrolledFingers.patience) {
+    self.loop = loop
+    self.address = address
+    self.patience = patience
+  }
+
+  /// Asks anew. `answer` is called once, never before this returns, and after the patience at the latest; not at all
+  /// when this object is gone before. It gets every reader that is there, which are those that pam_fprintd chooses from.
+  public func ask(_ answer: @escaping (Result<[Reader], Unknown>) -> Void) {
+    let round = FingerRound()
+    let id = ObjectIdentifier(round)
+    rounds[id] = round
+    round.start(loop, address, patience) { [weak self] result in
+      // It is called from within the round.
+      withExtendedLifetime(self?.rounds.removeValue(forKey: id)) { answer(result) }
+    }
+  }
+}
+
+/// One question to fprintd, on a connection of its own: an old one could be to a bus that is gone.
+private final class FingerRound {
+  private typealias Outcome = Result<[EnrolledFingers.Reader], EnrolledFingers.Unknown>
+
+  private static let service = "net.reactivated.Fprint"
+  private static let manager = (path: "/net/reactivated/Fprint/Manager", interface: service + ".Manager")
+  private static let device = service + ".Device"
+  /// More of them are no machine's.
+  private static let readerLimit = 16
+
+  private var bus: Bus?
+  private var timer: EventSource?
+  private var patience = EnrolledFingers.patience
+  private var ended: ((Result<[EnrolledFingers.Reader], EnrolledFingers.Unknown>) -> Void)?
+  private var names: [Int: String] = [:]
+  private var fingers: [Int: [String]] = [:]
+
+  func start(
+    _ loop: EventLoop, _ address: Bus.Address, _ patience: Duration,
+    ended: @escaping (Result<[EnrolledFingers.Reader], EnrolledFingers.Unknown>) -> Void
+  ) {
+    self.patience = patience
+    self.ended = ended
+    timer = try? loop.addTimer(after: patience) { [weak self] in self?.end(.failure(.silent)) }
+    do {
+      let bus = try Bus(address, loop: loop)
+      self.bus = bus
+      try bus.onDisconnect { [weak self] in self?.end(.failure(.noService)) }
+      try call(Self.manager.path, Self.manager.interface, "GetDevices") { [weak self] reply in self?.listed(reply) }
+    } catch {
+      // Not before the caller has returned.
+      timer = try? loop.addTimer(after: .zero) { [weak self] in self?.end(.failure(.noService)) }
+    }
+  }
+
+  private func call(
+    _ path: String, _ interface: String, _ member: String, _ arguments: [String] = [],
+    reply: @escaping (Result<Message, BusError>) -> Void
+  ) throws(BusError) {
+    guard let bus else { throw .disconnected("no bus") }
+    try bus.callAsync(
+      destination: Self.service, path: path, interface: interface, member: member, timeout: patience
+    ) { (out: inout MessageWriter) throws(BusError) in
+      for argument in arguments { try out.appendString(argument) }
+    } reply: {
+      reply($0)
+    }
+  }
+
+  private func listed(_ reply: Result<Message, BusError>) {
+    do throws(BusError) {
+      let paths = try reply.reading { message throws(BusError) in try message.readObjectPaths() }.get()
+      guard !paths.isEmpty else { return end(.failure(.noReader)) }
+      guard paths.count <= Self.readerLimit else { return end(.failure(.refused("too many readers"))) }
+      for (number, path) in paths.enumerated() {
+        try call(path, "org.freedesktop.DBus.Properties", "Get", [Self.device, "name"]) { [weak self] reply in
+          self?.take(reply, of: paths.count) { (round, message) throws(BusError) in
+            round.names[number] = try message.readVariant("s") { (value: Message) throws(BusError) in
+              try value.readString()
+            }
+          }
+        }
+        // No name is the caller's own.
+        try call(path, Self.device, "ListEnrolledFingers", [""]) { [weak self] reply in
+          // The one error that is an answer.
+          if case .failure(let error) = reply, error.name == Self.service + ".Error.NoEnrolledPrints" {
+            self?.fingers[number] = []
+            self?.complete(paths.count)
+            return
+          }
+          self?.take(reply, of: paths.count) { (round, message) throws(BusError) in
+            round.fingers[number] = try message.readStrings()
+          }
+        }
+      }
+    } catch { fail(error) }
+  }
+
+  private func take(
+    _ reply: Result<Message, BusError>, of count: Int, _ read: (FingerRound, Message) throws(BusError) -> Void
+  ) {
+    do throws(BusError) { try read(self, try reply.get()) } catch { return fail(error) }
+    complete(count)
+  }
+
+  private func complete(_ count: Int) {
+    guard names.count == count, fingers.count == count else { return }
+    end(.success((0..<count).map { EnrolledFingers.Reader(name: names[$0] ?? "", fingers: fingers[$0] ?? []) }))
+  }
+
+  private func fail(_ error: BusError) {
+    let isAbsent = ["ServiceUnknown", "NameHasNoOwner", "Disconnected"].contains { error.isStandard($0) }
+    if isAbsent { return end(.failure(.noService)) }
+    if error.isStandard("NoReply") || error.isStandard("Timeout") { return end(.failure(.silent)) }
+    if error.name == Self.service + ".Error.NoSuchDevice" { return end(.failure(.noReader)) }
+    end(.failure(.refused(error.name)))
+  }
+
+  private func end(_ outcome: Outcome) {
+    guard let ended else { return }
+    self.ended = nil
+    timer = nil
+    bus = nil
+    ended(outcome)
+  }
+}
+
+extension EnrolledFingers.Unknown {
+  /// For a person.
+  public var explanation: String {
+    switch self {
+    case .noService: "there is no fprintd"
+    case .noReader: "there is no fingerprint reader"
+    case .silent: "fprintd does not answer"
+    case .refused(let name): "fprintd does not tell which fingers are enrolled (\(name))"
+    }
+  }
+}

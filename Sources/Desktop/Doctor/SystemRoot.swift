@@ -1,0 +1,98 @@
+import CLatchkeyLinux
+import Glibc
+import LatchkeyPosix
+
+/// The files of a system, below a folder that links do not lead out of: `/`, or a stand-in for it.
+public struct SystemRoot: Sendable {
+  /// What is at a path.
+  enum Content: Equatable {
+    case text(String)
+    case absent
+    case unreadable
+  }
+
+  private let folder: String
+  /// What files are taken to say: as a mend would write them.
+  private var changed: [String: String] = [:]
+
+  private static let sizeLimit = 1 << 16
+
+  /// The system whose `/` is `folder`.
+  public init(_ folder: String = "/") { self.folder = folder }
+
+  /// The same system, with another text in a file.
+  func changing(_ path: String, to text: String) -> SystemRoot {
+    var other = self
+    other.changed[path] = text
+    return other
+  }
+
+  private func open(_ path: String, flags: Int32) throws(PosixError) -> FileDescriptor {
+    if folder == "/" { return try FileDescriptor.open(path, flags: flags) }
+    let top = try FileDescriptor.open(folder, flags: linux_open_path | O_DIRECTORY)
+    let number = linux_open_in_root(top.number, path, flags | O_CLOEXEC)
+    guard number >= 0 else { throw PosixError("open") }
+    return FileDescriptor(owning: number)
+  }
+
+  /// The first bytes of a file; nil where they cannot be read.
+  func bytes(_ path: String, count: Int) -> [UInt8]? {
+    guard let file = try? open(path, flags: O_RDONLY | O_NONBLOCK),
+      let status = try? file.status(), status.st_mode & S_IFMT == S_IFREG
+    else { return nil }
+    var bytes = [UInt8](repeating: 0, count: count)
+    let filled = try? bytes.withUnsafeMutableBufferPointer { buffer throws(PosixError) in
+      try file.read(into: UnsafeMutableRawBufferPointer(buffer))
+    }
+    guard let filled else { return nil }
+    return Array(bytes.prefix(filled))
+  }
+
+  /// What a file says, as long as that is no more than `limit` bytes.
+  func content(_ path: String, limit: Int = sizeLimit) -> Content {
+    if let text = changed[path] { return .text(text) }
+    do {
+      let file = try open(path, flags: O_RDONLY | O_NONBLOCK)
+      guard try file.status().st_mode & S_IFMT == S_IFREG else { return .absent }
+      return .text(String(decoding: try file.readAll(limit: limit), as: UTF8.self))
+    } catch {
+      return error.code == ENOENT || error.code == ENOTDIR || error.code == ELOOP ? .absent : .unreadable
+    }
+  }
+
+  /// A file's lines; none where it cannot be read.
+  func lines(_ path: String) -> [Substring] {
+    guard case .text(let text) = content(path) else { return [] }
+    return text.split(separator: "\n")
+  }
+
+  /// Whether something is there, links followed.
+  func contains(_ path: String) -> Bool { changed[path] != nil || status(path) != nil }
+
+  /// What the kernel knows of it, links followed; nil where it is not there, or cannot be looked at.
+  func status(_ path: String) -> stat? {
+    guard let file = try? open(path, flags: linux_open_path) else { return nil }
+    return try? file.status()
+  }
+
+  /// Where a link leads; nil for anything else.
+  func link(_ path: String) -> String? {
+    guard let file = try? open(path, flags: linux_open_path | O_NOFOLLOW) else { return nil }
+    var buffer = [UInt8](repeating: 0, count: Int(PATH_MAX))
+    let count = readlinkat(file.number, "", &buffer, buffer.count)
+    return count > 0 ? String(decoding: buffer.prefix(count), as: UTF8.self) : nil
+  }
+
+  /// The names in a folder, sorted; none where it cannot be read.
+  func names(in path: String) -> [String] {
+    let names = try? open(path, flags: O_RDONLY | O_DIRECTORY).names()
+    return names?.sorted() ?? []
+  }
+
+  /// Where PAM's modules can be, for this machine's kind and others.
+  var moduleFolders: [String] {
+    let triples = names(in: "/usr/lib").filter { $0.contains("-linux-") }
+    return triples.flatMap { ["/usr/lib/\($0)/security", "/lib/\($0)/security"] }
+      + ["/usr/lib64/security", "/lib64/security", "/usr/lib/security", "/lib/security"]
+  }
+}

@@ -1,0 +1,149 @@
+import Glibc
+import LatchkeySodium
+
+/// Assuan's lines, as pinentry speaks them: a command, then data lines, and OK or ERR.
+enum Assuan {
+  /// The longest line, with its end.
+  static let lineLimit = 1000
+
+  /// A text as the argument of a command.
+  static func escape(_ text: String) -> String {
+    var result = ""
+    for scalar in text.unicodeScalars {
+      switch scalar {
+      case "%": result += "%25"
+      case "\r": result += "%0D"
+      case "\n": result += "%0A"
+      default: result.unicodeScalars.append(scalar)
+      }
+    }
+    return result
+  }
+
+  /// How a command ended.
+  enum End: Equatable {
+    case done
+    /// With an error of libgpg-error, without its source.
+    case failed(UInt32)
+    /// Not yet: it asks how good the data are, a new passphrase as far as it is typed.
+    case asksQuality
+    /// Nothing that Assuan has.
+    case garbled
+  }
+}
+
+/// Reads what comes back, in locked memory: the data of an answer may be a password.
+final class AssuanReader {
+  /// What came and was not looked at yet.
+  private var buffer: SecureBytes
+  private var filled = 0
+  /// The data of the answer, up to now.
+  private var data: SecureBytes
+  private var dataCount = 0
+  /// Whether the answer was typed twice, and was the same.
+  private(set) var isRepeated = false
+
+  /// More than PAM takes of an answer, and than a flavour has letters.
+  private static let dataLimit = 1024
+  private static let quality = "INQUIRE QUALITY"
+
+  init() throws(SodiumError) {
+    buffer = try SecureBytes(count: 2 * Assuan.lineLimit)
+    data = try SecureBytes(count: Self.dataLimit)
+  }
+
+  /// Lends the room behind what came; `body` fills it and says how much of it.
+  func fill(_ body: (UnsafeMutableRawBufferPointer) -> Int) -> Int {
+    let filled = self.filled
+    let count = buffer.withUnsafeMutableBytes { body(UnsafeMutableRawBufferPointer(rebasing: $0[filled...])) }
+    if count > 0 { self.filled += count }
+    return count
+  }
+
+  /// Looks at what came, until a command has ended; nil while it has not.
+  func next() -> Assuan.End? {
+    while true {
+      let filled = self.filled
+      let (end, size) = buffer.withUnsafeMutableBytes { bytes -> (Assuan.End?, Int) in
+        guard let newline = bytes[..<filled].firstIndex(of: 0x0a) else {
+          return (filled == bytes.count ? .garbled : nil, 0)
+        }
+        return (self.read(UnsafeRawBufferPointer(rebasing: bytes[..<newline])), newline + 1)
+      }
+      guard size > 0 else { return end }
+      drop(size)
+      if let end { return end }
+    }
+  }
+
+  /// Forgets what was said of the command before.
+  func begin() { isRepeated = false }
+
+  /// Takes the answer's data.
+  func takeData() -> SecureBytes? {
+    let taken = try? SecureBytes(copying: data.bytes.extracting(first: dataCount))
+    data.withUnsafeMutableBytes { bytes in
+      if let start = bytes.baseAddress { explicit_bzero(start, bytes.count) }
+    }
+    dataCount = 0
+    return taken
+  }
+
+  private func drop(_ size: Int) {
+    let rest = filled - size
+    buffer.withUnsafeMutableBytes { bytes in
+      guard let start = bytes.baseAddress else { return }
+      memmove(start, start + size, rest)
+      explicit_bzero(start + rest, bytes.count - rest)
+    }
+    filled = rest
+  }
+
+  private func read(_ line: UnsafeRawBufferPointer) -> Assuan.End? {
+    if line.starts(with: "D ".utf8) { return append(line.dropFirst(2)) ? nil : .garbled }
+    if line.starts(with: "OK".utf8) { return .done }
+    if line.starts(with: Self.quality.utf8) {
+      let typed = line.dropFirst(Self.quality.utf8.count).drop { $0 == UInt8(ascii: " ") }
+      return dataCount == 0 && append(typed) ? .asksQuality : .garbled
+    }
+    if line.elementsEqual("S PIN_REPEATED".utf8) { isRepeated = true }
+    if line.starts(with: "ERR ".utf8) {
+      let digits = line.dropFirst(4).prefix { (0x30...0x39).contains($0) }.prefix(10)
+      let code = digits.reduce(UInt64(0)) { $0 * 10 + UInt64($1 - 0x30) }
+      return .failed(UInt32(truncatingIfNeeded: code & 0xffff))
+    }
+    // Comments, and what it does meanwhile.
+    if line.isEmpty || line.first == UInt8(ascii: "#") || line.starts(with: "S ".utf8) { return nil }
+    return .garbled
+  }
+
+  /// Takes data out of its escapes.
+  private func append(_ escaped: Slice<UnsafeRawBufferPointer>) -> Bool {
+    var index = escaped.startIndex
+    while index < escaped.endIndex {
+      var byte = escaped[index]
+      index += 1
+      if byte == UInt8(ascii: "%") {
+        guard escaped.endIndex - index >= 2, let high = Self.digit(escaped[index]),
+          let low = Self.digit(escaped[index + 1])
+        else { return false }
+        byte = high << 4 | low
+        index += 2
+      }
+      guard dataCount < data.count else { return false }
+      let position = dataCount
+      data.withUnsafeMutableBytes { $0[position] = byte }
+      dataCount += 1
+    }
+    return true
+  }
+
+  private static func digit(_ byte: UInt8) -> UInt8? {
+    switch byte {
+    case 0x30...0x39: byte - 0x30
+    case 0x41...0x46: byte - 0x41 + 10
+    case 0x61...0x66: byte - 0x61 + 10
+    default: nil
+    }
+  }
+}

@@ -1,0 +1,47 @@
+import LatchkeySystemd
+
+/// The session bus, on which desktops have their prompters.
+final class DesktopBus {
+  let bus: Bus
+  let patience: Patience
+  /// Whether the connection was lost: nobody on it answers any more.
+  private(set) var isLost = false
+
+  /// Nil where there is no bus.
+  init?(patience: Patience) {
+    guard let bus = try? Bus(.session, loop: patience.loop) else { return nil }
+    self.bus = bus
+    self.patience = patience
+    try? bus.onDisconnect { [weak self] in self?.isLost = true }
+  }
+
+  /// Who owns a name; nil where nobody does, or the bus does not say.
+  func owner(of name: String) -> String? {
+    ask { done throws(BusError) in try bus.nameOwner(of: name, completion: done) } ?? nil
+  }
+
+  /// Whether a name has an owner, or the bus could start one.
+  func offers(_ name: String) -> Bool {
+    if owner(of: name) != nil { return true }
+    let names = ask { done throws(BusError) in try bus.activatableNames(completion: done) }
+    return names?.contains(name) ?? false
+  }
+
+  /// The unique name behind a name, whose program is started where it does not run.
+  func start(_ name: String) -> String? {
+    if let owner = owner(of: name) { return owner }
+    let limit = Patience.programLimit
+    let started: Void? = ask { done throws(BusError) in try bus.startService(name, timeout: limit, completion: done) }
+    return started == nil ? nil : owner(of: name)
+  }
+
+  /// Calls, and waits for the answer of a program that needs no person for it.
+  private func ask<Value>(
+    _ call: (@escaping (Result<Value, BusError>) -> Void) throws(BusError) -> Void
+  ) -> Value? {
+    var answer: Result<Value, BusError>?
+    do throws(BusError) { try call { answer = $0 } } catch { return nil }
+    guard patience.wait(atMost: Patience.programLimit, until: { answer != nil || isLost }) else { return nil }
+    return try? answer?.get()
+  }
+}

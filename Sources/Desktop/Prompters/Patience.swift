@@ -1,0 +1,45 @@
+import LatchkeyPosix
+import LatchkeySystemd
+
+/// How long a prompt waits: for a person a limit in all, and no longer than anybody wants the answer. Whoever waits for
+/// something serves the event loop meanwhile.
+public final class Patience {
+  /// The loop that is served.
+  public let loop: EventLoop
+
+  /// Whether no answer is wanted any more: the daemon withdrew the prompt, the program shall end, or the time is up.
+  public private(set) var isOver = false
+
+  private let deadline: Int
+
+  /// How long a program may take that was asked something which needs no person. It may have to be started first, on a
+  /// machine that is busy with a login.
+  static let programLimit = Duration.seconds(10)
+
+  /// Begins to wait.
+  public init(loop: EventLoop, limit: Duration) {
+    self.loop = loop
+    deadline = Process.now + Patience.milliseconds(limit)
+  }
+
+  /// Waits no longer for anything.
+  public func giveUp() { isOver = true }
+
+  /// Waits until `done`, for a person, or at most for `limit`.
+  ///
+  /// - Returns: whether it is done.
+  func wait(atMost limit: Duration? = nil, until done: () -> Bool) -> Bool {
+    let end = limit.map { min(deadline, Process.now + Patience.milliseconds($0)) } ?? deadline
+    while !done() {
+      if Process.now >= deadline { isOver = true }
+      let rest = end - Process.now
+      guard !isOver, rest > 0 else { return false }
+      do { try loop.runOnce(timeout: .milliseconds(rest)) } catch { isOver = true }
+    }
+    return true
+  }
+
+  private static func milliseconds(_ duration: Duration) -> Int {
+    Int(clamping: duration.components.seconds) * 1000 + Int(duration.components.attoseconds / 1_000_000_000_000_000)
+  }
+}

@@ -1,0 +1,137 @@
+import Glibc
+import LatchkeyPAMClient
+import LatchkeySodium
+
+/// Asks by a pinentry: in a window, or on the caller's terminal.
+///
+/// The option `allow-external-password-cache` is never given: a pinentry then asks the Secret Service, and so us.
+final class Pinentry: Prompter {
+  private let process: PinentryProcess
+  private let terminal: CallerTerminal?
+  private let patience: Patience
+  /// The terminal between the questions, and while they stand: without echo, and without keys that would end or stop the
+  /// program whose terminal it is, while pinentry goes on reading there.
+  private var silence: TerminalEcho?
+  /// How pinentry has the terminal while it asks.
+  private var screen: termios?
+  private var isShown = false
+
+  private(set) var repeatsNew = false
+
+  private static let displays: Set<String> = ["DISPLAY", "WAYLAND_DISPLAY"]
+
+  /// The errors by which a person dismisses a prompt: timeout, cancelled, not confirmed, fully cancelled.
+  private static let dismissals: Set<UInt32> = [62, 99, 114, 198]
+
+  /// Nil where there is none that works there.
+  init?(terminal: CallerTerminal?, patience: Patience) {
+    guard let process = PinentryProcess(without: terminal == nil ? [] : Self.displays, patience: patience),
+      process.response() == .done
+    else { return nil }
+    self.process = process
+    self.terminal = terminal
+    self.patience = patience
+    // Without it, or with that of no language, letters beside ASCII are left out of the answer, and nobody is told.
+    _ = process.run("OPTION lc-ctype=\(Assuan.escape(Self.locale))")
+    if let terminal {
+      // What kind of terminal it is, nobody says who is not in the session that it belongs to.
+      guard process.run("OPTION ttyname=\(Assuan.escape(terminal.path))") else { return nil }
+      _ = process.run("OPTION ttytype=\(terminal.path.hasPrefix("/dev/tty") ? "linux" : "xterm")")
+    } else if Self.asksSystemPrompter(process) {
+      // That was tried, and this one would wait for it without a limit.
+      return nil
+    }
+  }
+
+  deinit { clear() }
+
+  func ask(_ question: Question) -> Answer {
+    let texts = [
+      ("SETTITLE", question.title), ("SETDESC", "\(question.message)\n\n\(question.detail)"),
+      ("SETPROMPT", question.label), ("SETOK", question.button), ("SETCANCEL", "Cancel"),
+    ]
+    for (command, text) in texts {
+      guard process.run("\(command) \(Assuan.escape(text))") else { return .unavailable }
+    }
+    if !question.warning.isEmpty { _ = process.run("SETERROR \(Assuan.escape(question.warning))") }
+    if !question.repeatLabel.isEmpty {
+      // Those that can do neither say so, or pass over it.
+      _ = process.run("SETQUALITYBAR \(Assuan.escape(Wording.strength))")
+      _ = process.run("SETREPEATERROR \(Assuan.escape(Wording.difference))")
+      _ = process.run("SETREPEAT \(Assuan.escape(question.repeatLabel))")
+    }
+    guard takeTerminal() else { return .unavailable }
+    isShown = true
+    let before = terminal?.settings
+    process.send(question.isConfirmation ? "CONFIRM" : "GETPIN")
+    watchTerminal(since: before)
+    switch process.response(atMost: nil) {
+    case .done:
+      isShown = false
+      if question.isConfirmation { return .agreed }
+      repeatsNew = process.isRepeated
+      guard let answer = process.takeData() else { return .unavailable }
+      return terminal != nil && Self.isInterrupted(answer) ? .dismissed : .given(answer)
+    case .failed(let code):
+      isShown = false
+      return Self.dismissals.contains(code) ? .dismissed : .unavailable
+    // Ended under the person's eyes, or the time is up.
+    case nil: return .dismissed
+    case .garbled, .asksQuality: return .unavailable
+    }
+  }
+
+  func end() { clear() }
+
+  /// Makes the terminal silent. What was typed before the question is no answer to it: the Enter of an answer that was
+  /// pressed twice would be the next one.
+  private func takeTerminal() -> Bool {
+    guard let terminal else { return true }
+    if silence != nil {
+      tcflush(terminal.number, TCIFLUSH)
+    } else {
+      silence = try? TerminalEcho(of: terminal.number, isOn: false, interrupt: false)
+    }
+    return silence != nil
+  }
+
+  /// Waits until pinentry has the terminal as it wants it.
+  private func watchTerminal(since before: termios?) {
+    guard let terminal, screen == nil, let before else { return }
+    for _ in 0..<500 where screen == nil && !process.hasInput && !patience.isOver {
+      _ = patience.wait(atMost: .milliseconds(20)) { process.hasInput }
+      if let now = terminal.settings, !now.isSame(as: before) { screen = now }
+    }
+  }
+
+  /// A pinentry that is ended while it asks leaves its screen on the terminal.
+  private func clear() {
+    guard let terminal else { return }
+    if isShown { process.stop() }
+    silence?.restore(from: screen ?? terminal.settings)
+    silence = nil
+    // Out of the alternate screen, with a cursor and no colours.
+    if isShown { terminal.say("\u{1B}[?1049l\u{1B}[?25h\u{1B}[0m\n") }
+    isShown = false
+  }
+
+  /// Whether Ctrl-C is in it: where that is no signal, pinentry takes it for a letter.
+  private static func isInterrupted(_ answer: borrowing SecureBytes) -> Bool {
+    answer.bytes.withUnsafeBytes { $0.contains(TerminalEcho.interruptKey) }
+  }
+
+  private static var locale: String {
+    for name in ["LC_ALL", "LC_CTYPE", "LANG"] {
+      guard let value = getenv(name), value.pointee != 0 else { continue }
+      let locale = String(cString: value)
+      if locale != "C" && locale != "POSIX" { return PlainText.name(locale) }
+      break
+    }
+    return "C.UTF-8"
+  }
+
+  private static func asksSystemPrompter(_ process: PinentryProcess) -> Bool {
+    guard process.run("GETINFO flavor"), let flavor = process.takeData() else { return false }
+    return flavor.bytes.withUnsafeBytes { $0.starts(with: "gnome3".utf8) }
+  }
+}

@@ -1,0 +1,130 @@
+import Glibc
+import LatchkeyPosix
+import LatchkeySodium
+import LatchkeySystemd
+
+/// A running pinentry. Whatever `pinentry` is in PATH is what the person wants to be asked by, as for GnuPG.
+final class PinentryProcess {
+  /// 0 once it is reaped.
+  private var process: pid_t = 0
+  private let socket: FileDescriptor
+  private let reader: AssuanReader
+  private let patience: Patience
+  private var source: EventSource?
+  /// Whether something may have come that nobody has read.
+  private(set) var hasInput = false
+
+  /// Starts one, without a terminal of its own.
+  ///
+  /// - Parameter hidden: variables of the environment that it does not get.
+  init?(without hidden: Set<String>, patience: Patience) {
+    var ends: [Int32] = [-1, -1]
+    guard let reader = try? AssuanReader(),
+      // Not pipes: a write to a pinentry that is gone must not be a signal.
+      socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0, &ends) == 0
+    else { return nil }
+    let theirs = FileDescriptor(owning: ends[1])
+    socket = FileDescriptor(owning: ends[0])
+    self.reader = reader
+    self.patience = patience
+    guard let process = PinentryProcess.spawn(theirs.number, without: hidden) else { return nil }
+    self.process = process
+    source = try? patience.loop.addIO(fd: socket.number, events: .readable) { [weak self] _ in self?.hasInput = true }
+  }
+
+  deinit { stop() }
+
+  /// Waits for the end of a command: the greeting is that of none.
+  ///
+  /// - Returns: nil when it took too long, or the program ended.
+  func response(atMost limit: Duration? = Patience.programLimit) -> Assuan.End? {
+    while true {
+      while let end = reader.next() {
+        guard end == .asksQuality else { return end }
+        sendQuality()
+      }
+      hasInput = false
+      guard patience.wait(atMost: limit, until: { hasInput }) else { return nil }
+      let number = socket.number
+      let count = reader.fill { recv(number, $0.baseAddress, $0.count, Int32(MSG_DONTWAIT)) }
+      guard count > 0 || (count < 0 && (errno == EAGAIN || errno == EINTR)) else { return nil }
+    }
+  }
+
+  /// Says how hard to guess what was typed is; below 0 it is a warning.
+  private func sendQuality() {
+    var percent = 0
+    if let typed = reader.takeData() { percent = PassphraseStrength.percent(typed) }
+    sendLine("D \(percent < PassphraseStrength.weak ? -percent : percent)")
+    sendLine("END")
+  }
+
+  /// Whether the last answer was typed twice.
+  var isRepeated: Bool { reader.isRepeated }
+
+  /// Sends a command, cut to what a line may have.
+  func send(_ command: String) {
+    reader.begin()
+    // What was there belonged to the command before.
+    hasInput = false
+    sendLine(command)
+  }
+
+  private func sendLine(_ command: String) {
+    var line = Array(command.utf8.prefix(Assuan.lineLimit - 1))
+    line.append(0x0a)
+    _ = Glibc.send(socket.number, line, line.count, Int32(MSG_NOSIGNAL))
+  }
+
+  /// Sends a command, and says whether it went well.
+  func run(_ command: String) -> Bool {
+    send(command)
+    return response() == .done
+  }
+
+  /// Takes the data that came with the last answer.
+  func takeData() -> SecureBytes? { reader.takeData() }
+
+  /// Ends it, whatever it is doing.
+  ///
+  /// Not asked to: it would give the terminal back as it found it, without echo, and perhaps to a shell that took it back
+  /// in the meantime.
+  func stop() {
+    guard process > 0 else { return }
+    source = nil
+    kill(process, SIGKILL)
+    while waitpid(process, nil, 0) < 0, errno == EINTR {}
+    process = 0
+  }
+
+  private static func spawn(_ socket: Int32, without hidden: Set<String>) -> pid_t? {
+    var actions = posix_spawn_file_actions_t()
+    var attributes = posix_spawnattr_t()
+    posix_spawn_file_actions_init(&actions)
+    posix_spawnattr_init(&attributes)
+    defer {
+      posix_spawn_file_actions_destroy(&actions)
+      posix_spawnattr_destroy(&attributes)
+    }
+    posix_spawn_file_actions_adddup2(&actions, socket, STDIN_FILENO)
+    posix_spawn_file_actions_adddup2(&actions, socket, STDOUT_FILENO)
+    posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0)
+    // The loop has signals blocked, which would be so in the child.
+    var none = sigset_t()
+    sigemptyset(&none)
+    posix_spawnattr_setsigmask(&attributes, &none)
+    posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK))
+    var environment: [UnsafeMutablePointer<CChar>?] = []
+    var next = environ
+    while let entry = next.pointee {
+      let name = String(cString: entry).prefix { $0 != "=" }
+      if !hidden.contains(String(name)) { environment.append(entry) }
+      next += 1
+    }
+    environment.append(nil)
+    let name = strdup("pinentry")
+    defer { free(name) }
+    var process: pid_t = 0
+    return posix_spawnp(&process, "pinentry", &actions, &attributes, [name, nil], environment) == 0 ? process : nil
+  }
+}

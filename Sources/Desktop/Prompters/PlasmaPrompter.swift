@@ -1,0 +1,185 @@
+import Glibc
+import LatchkeyPosix
+import LatchkeySodium
+import LatchkeySystemd
+
+/// Plasma's prompter, ksecretprompter. It has one window for each request, with a field and a text of its own around the
+/// name that it is given. A request stays open after an answer until we say whether the answer was right.
+final class PlasmaPrompter: Prompter {
+  static let name = "org.kde.secretprompter"
+  private static let path = "/SecretPrompter"
+  private static let interface = "org.kde.secretprompter.request"
+  /// Below it are our requests, each at a path that was not used before.
+  private static let requests = "/org/latchkey/prompt"
+  /// What is read of an answer at most: PAM takes 512 bytes.
+  private static let answerLimit = 512
+
+  /// What Accepted and Rejected are answered with.
+  private enum Action: Int32 {
+    case close = 0
+    case keep = 1
+  }
+
+  private enum Stage { case idle, waiting, accepted, rejected, gone }
+
+  private let desktop: DesktopBus
+  private let window: String
+  private var stage = Stage.idle
+  private var callbacks: BusSlot?
+  private var watch: BusSlot?
+  /// Whoever shows the window: nobody else may call back.
+  private var prompter: String?
+  private var count = 0
+  private var request: String { "\(Self.requests)/\(count)" }
+  /// The answer that we have not judged yet.
+  private var pending: MethodCall?
+  /// The descriptor that holds the answer.
+  private var answer: Int32?
+  private var asked = ""
+
+  init(_ desktop: DesktopBus, window: String) {
+    self.desktop = desktop
+    self.window = PlainText.name(window)
+  }
+
+  func ask(_ question: Question) -> Answer {
+    // Every window of its has a field.
+    guard !question.isConfirmation else { return .unavailable }
+    if pending != nil && question.message == asked && !question.warning.isEmpty {
+      stage = .waiting
+      retry(question.warning)
+      judge(.keep)
+    } else {
+      judge(.close)
+      guard open(question) else { return desktop.patience.isOver ? .dismissed : .unavailable }
+      if !question.warning.isEmpty { retry(question.warning) }
+    }
+    asked = question.message
+    guard desktop.patience.wait(until: { stage != .waiting || desktop.isLost }), stage == .accepted else {
+      return .dismissed
+    }
+    guard let secret = read() else { return .unavailable }
+    return .given(secret)
+  }
+
+  func end() {
+    judge(.close)
+    if stage == .waiting { dismiss() }
+    callbacks = nil
+    watch = nil
+    if prompter != nil && !desktop.isLost { desktop.bus.flush() }
+    prompter = nil
+  }
+
+  /// Opens a new window.
+  private func open(_ question: Question) -> Bool {
+    guard let owner = desktop.start(Self.name) else { return false }
+    prompter = owner
+    stage = .waiting
+    count += 1
+    var isOpen: Bool?
+    do {
+      watch = try desktop.bus.watchPeer(owner) { [weak self] in self?.stage = .gone }
+      if callbacks == nil {
+        callbacks = try desktop.bus.export(requestInterface, below: Self.requests) { [weak self] in $0 == self?.request
+        }
+      }
+      // It says "… the wallet NAME.", or "… create the wallet NAME.", and nothing else of ours.
+      var name = "Latchkey: \(question.message). \(question.detail)"
+      if name.last == "." { name.removeLast() }
+      try desktop.bus.callAsync(
+        destination: owner, path: Self.path, interface: Self.name,
+        member: question.isNew ? "CreateCollectionPrompt" : "UnlockCollectionPrompt", timeout: Patience.programLimit,
+        autoStart: false
+      ) { (writer: inout MessageWriter) throws(BusError) in
+        try writer.appendObjectPath(request)
+        try writer.appendString(window)
+        try writer.appendString("")
+        try writer.appendString(name)
+      } reply: {
+        if case .success = $0 { isOpen = true } else { isOpen = false }
+      }
+    } catch { return false }
+    // It answers once the window is there, and may be called back before.
+    let isDone = desktop.patience.wait { isOpen != nil || stage != .waiting || desktop.isLost }
+    if isOpen == true || stage == .accepted || stage == .rejected { return true }
+    if !isDone || stage == .waiting { dismiss() }
+    return false
+  }
+
+  private func judge(_ action: Action) {
+    pending?.reply { (writer: inout MessageWriter) throws(BusError) in try writer.appendInt32(action.rawValue) }
+    pending = nil
+  }
+
+  private func retry(_ reason: String) {
+    try? desktop.bus.emitSignal(path: request, interface: Self.interface, member: "Retry", to: prompter) {
+      (writer: inout MessageWriter) throws(BusError) in try writer.appendString(reason)
+    }
+  }
+
+  private func dismiss() {
+    try? desktop.bus.emitSignal(path: request, interface: Self.interface, member: "Dismiss", to: prompter)
+  }
+
+  /// All that the prompter put into its descriptor.
+  private func read() -> SecureBytes? {
+    guard let number = answer else { return nil }
+    answer = nil
+    let descriptor = FileDescriptor(owning: number)
+    var isReadable = false
+    let arrived = { (_: IOEvents) in isReadable = true }
+    guard var bytes = try? SecureBytes(count: Self.answerLimit),
+      let source = try? desktop.patience.loop.addIO(fd: descriptor.number, events: .readable, handler: arrived)
+    else { return nil }
+    defer { source.cancel() }
+    var filled = 0
+    while filled < Self.answerLimit {
+      isReadable = false
+      guard desktop.patience.wait(atMost: Patience.programLimit, until: { isReadable }) else { return nil }
+      let start = filled
+      let count = bytes.withUnsafeMutableBytes { bytes in
+        let room = UnsafeMutableRawBufferPointer(rebasing: bytes[start...])
+        return Glibc.read(descriptor.number, room.baseAddress, room.count)
+      }
+      if count == 0 { return try? bytes.prefix(filled) }
+      if count > 0 { filled += count } else if errno != EINTR && errno != EAGAIN { return nil }
+    }
+    return nil
+  }
+
+  // MARK: Called by the prompter
+
+  private var requestInterface: ObjectInterface {
+    ObjectInterface(
+      Self.interface,
+      methods: [
+        .init("Accepted", input: [.init("h", "result")], output: [.init("i", "action")]) {
+          [weak self] call throws(BusError) in
+          guard let self else { return }
+          try self.check(call)
+          self.answer = try call.message.readUnixFD()
+          self.pending = call
+          self.stage = .accepted
+        },
+        .init("Rejected", output: [.init("i", "action")]) { [weak self] call throws(BusError) in
+          guard let self else { return }
+          try self.check(call)
+          self.stage = .rejected
+          call.reply { (writer: inout MessageWriter) throws(BusError) in
+            try writer.appendInt32(Action.close.rawValue)
+          }
+        },
+        .init("Dismissed") { [weak self] call throws(BusError) in
+          guard let self, call.sender == self.prompter else { throw .accessDenied("this is not your prompt") }
+          call.reply()
+          if self.stage == .waiting { self.stage = .rejected }
+        },
+      ],
+      signals: [.init("Retry", [.init("s", "reason")]), .init("Dismiss")])
+  }
+
+  private func check(_ call: MethodCall) throws(BusError) {
+    guard call.sender == prompter, stage == .waiting else { throw .accessDenied("this is not your prompt") }
+  }
+}

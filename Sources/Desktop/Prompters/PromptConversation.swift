@@ -1,0 +1,113 @@
+import LatchkeyControl
+import LatchkeyPAMClient
+import LatchkeySodium
+
+/// A PAM conversation by a prompter: each question of the stack is one question to the person. What modules have to say is
+/// shown at once where that can be, else beside the next question.
+public final class PromptConversation: Conversation {
+  /// Why a question has no answer.
+  public enum End: Sendable {
+    /// The person gave none.
+    case dismissed
+    /// Nobody could be asked.
+    case unavailable
+  }
+
+  /// Whether, and why, a question was left without an answer. Nothing is asked afterwards.
+  public private(set) var end: End?
+  /// Whether the person answered anything since the last ``retry()``.
+  public private(set) var hasAnswer = false
+
+  /// Whether the person saw what this is about: without that, nothing that a stack accepts was meant for it. A finger on the
+  /// reader may be for something else.
+  public private(set) var wasSeen = false
+
+  private let prompter: any Prompter
+  private let wording: Wording
+  private let given: GivenPassphrase?
+  private var notes: [String] = []
+
+  /// Asks by `prompter`, in these words.
+  ///
+  /// - Parameter given: the answer to the one question that a program answered; the words have a mark for that.
+  public init(prompter: any Prompter, wording: Wording, given: GivenPassphrase? = nil) {
+    self.prompter = prompter
+    self.wording = wording
+    self.given = given
+  }
+
+  /// The stack refused, and will be run once more.
+  public func retry() {
+    hasAnswer = false
+    notes.insert(wording.refusal, at: 0)
+  }
+
+  /// Asks or notes one thing; see ``Conversation/answer(_:_:)``.
+  public func answer(_ message: ConversationMessage, _ body: (borrowing SecureBytes) -> Void) {
+    switch message {
+    case .info(let text), .error(let text):
+      let note = PlainText.sentence(text)
+      // The module may wait for the person now: where it can be shown at once it is, else beside the next question.
+      guard !note.isEmpty else { return }
+      if prompter.show(wording.notice(note)) {
+        wasSeen = true
+      } else if wording.purpose.needsAgreement && !wasSeen {
+        // A window has something to agree to.
+        confirm(note)
+      } else {
+        notes.append(note)
+      }
+    case .secret(let text):
+      if let given, end == nil, wording.isForGiven(text) {
+        hasAnswer = true
+        return body(given.bytes)
+      }
+      ask(text, isVisible: false, body)
+    case .visible(let text): ask(text, isVisible: true, body)
+    }
+  }
+
+  /// Has the person agree to what they saw nothing of yet.
+  ///
+  /// - Returns: whether they did; else ``end`` says why not.
+  @discardableResult
+  public func confirm(_ note: String = "") -> Bool {
+    guard end == nil else { return false }
+    return answer(to: wording.confirmation(note)) != nil
+  }
+
+  /// Tells the person what they are to read.
+  ///
+  /// - Returns: whether they said that they did; else ``end`` says why not.
+  public func advise() -> Bool { answer(to: wording.advice()) != nil }
+
+  private func ask(_ text: String, isVisible: Bool, _ body: (borrowing SecureBytes) -> Void) {
+    guard end == nil else { return }
+    var question = wording.question(text, isVisible: isVisible, warning: notes.joined(separator: " "))
+    notes = []
+    while let given = answer(to: question) {
+      guard question.isNew else { return body(given) }
+      question.warning = Wording.emptiness
+      guard given.count > 0 else { continue }
+      if prompter.repeatsNew { return body(given) }
+      // Enter alone was meant for the first time, and pressed twice.
+      var second = answer(to: wording.repetition(of: question))
+      while second?.count == 0 { second = answer(to: wording.repetition(of: question)) }
+      guard let second else { return }
+      if Sodium.equal(given.bytes, second.bytes) { return body(given) }
+      question.warning = Wording.difference
+    }
+  }
+
+  private func answer(to question: Question) -> SecureBytes? {
+    switch prompter.ask(question) {
+    case .given(let bytes):
+      hasAnswer = hasAnswer || !question.isConfirmation
+      wasSeen = true
+      return bytes
+    case .dismissed: end = .dismissed
+    case .unavailable: end = .unavailable
+    }
+    return nil
+  }
+}

@@ -1,0 +1,46 @@
+import LatchkeyControl
+import LatchkeyKeybag
+
+/// One thing that a prompt asks for, by PAM. All steps of a prompt have to be accepted, one after the other.
+public struct PromptStep: Equatable, Sendable {
+  /// A PAM service.
+  public enum Service: String, Sendable {
+    /// The login password, and with it the vault's keys.
+    case unlock = "latchkey-unlock"
+    /// The passphrase of a collection or a backup.
+    case collection = "latchkey-collection"
+    /// That it is the person: the login password, or whatever the administrator put there.
+    case presence = "latchkey-presence"
+    /// A finger.
+    case biometry = "latchkey-biometry"
+    /// The passphrase of an item.
+    case item = "latchkey-item"
+  }
+
+  /// The services by which it can be done, the one to be tried first at the front. The next one is for where one can ask
+  /// nobody.
+  public let services: [Service]
+
+  /// What a prompt consists of.
+  public static func steps(of request: PromptRequest) -> [PromptStep] {
+    switch request.purpose {
+    case .loginAdvice: return []
+    case .login, .newVault: return [PromptStep(services: [.unlock])]
+    case .collection, .newPassphrase: return [PromptStep(services: [.collection])]
+    case .newItemPassphrase: return [PromptStep(services: [.item])]
+    case .item, .itemAccess:
+      let control = request.access
+      // A finger before the password, as it is less to do. Presence and passcode are the same stack.
+      var services: [Service] = []
+      if !control.conditions.isDisjoint(with: [.biometryAny, .biometryCurrentSet]) { services.append(.biometry) }
+      if !control.conditions.isDisjoint(with: [.userPresence, .devicePasscode]) { services.append(.presence) }
+      var steps: [PromptStep]
+      switch control.combination {
+      case .any: steps = services.isEmpty ? [] : [PromptStep(services: services)]
+      case .all: steps = services.map { PromptStep(services: [$0]) }
+      }
+      if control.needsPassphrase { steps.append(PromptStep(services: [.item])) }
+      return steps
+    }
+  }
+}

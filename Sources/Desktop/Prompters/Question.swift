@@ -1,0 +1,55 @@
+import LatchkeySodium
+
+/// One thing that a person is asked. Every text in it is safe to show: see ``PlainText``.
+public struct Question: Equatable, Sendable {
+  /// The title of a window.
+  public var title: String
+  /// What is asked, in one sentence.
+  public var message: String
+  /// What for; may be empty.
+  public var detail: String
+  /// What went wrong before; empty where nothing did.
+  public var warning: String
+  /// What stands before the field, as "Password:".
+  public var label: String
+  /// What the button says that gives the answer.
+  public var button: String
+  /// Whether the answer may be seen.
+  public var isVisible: Bool
+  /// Whether there is nothing to type: the person agrees, or does not. The answer is empty then.
+  public var isConfirmation = false
+  /// Whether the answer is a new secret, which is to be given twice.
+  public var isNew: Bool
+  /// What stands before a second field, where a prompter has one; empty where there is to be none.
+  public var repeatLabel = ""
+
+  /// Puts them together.
+  public init(
+    title: String, message: String, detail: String = "", warning: String = "", label: String, button: String,
+    isVisible: Bool = false, isNew: Bool = false
+  ) {
+    self.title = title
+    self.message = message
+    self.detail = detail
+    self.warning = warning
+    self.label = label
+    self.button = button
+    self.isVisible = isVisible
+    self.isNew = isNew
+  }
+}
+
+extension Answer {
+  /// The person agreed, and gave nothing.
+  static var agreed: Answer { if let nothing = try? SecureBytes(count: 0) { .given(nothing) } else { .unavailable } }
+}
+
+/// What came of asking.
+public enum Answer: ~Copyable {
+  /// What the person gave, without an end.
+  case given(SecureBytes)
+  /// The person wants to give nothing, or had no time to: see ``Patience/isOver``.
+  case dismissed
+  /// This way nobody can be asked.
+  case unavailable
+}

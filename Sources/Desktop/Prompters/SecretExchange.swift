@@ -1,0 +1,63 @@
+import LatchkeyGcrypt
+import LatchkeySodium
+
+/// Our side of `sx-aes-1`, by which the system prompter hands over what was typed: a Diffie-Hellman agreement, and then
+/// AES-128-CBC, in texts of the form of a key file. It keeps the secret from whoever reads the bus, and no more: nothing in
+/// it tells who is at the other end.
+final class SecretExchange {
+  /// Something that no prompter sends.
+  struct Malformed: Error {}
+
+  private static let group = "[sx-aes-1]"
+  /// The longest ciphertext that is looked at: PAM takes 512 bytes.
+  private static let secretLimit = 4096
+
+  private let cipher: SessionCipher
+  /// What the other side needs to know: our public key.
+  let text: String
+
+  /// Answers the prompter, which begins.
+  init(answering text: String) throws {
+    guard let peer = SecretExchange.value("public", in: text) else { throw Malformed() }
+    let (key, cipher) = try peer.span.bytes.withUnsafeBytes { (bytes) throws(GcryptError) in
+      try KeyAgreement.respond(to: bytes, group: .systemPrompter)
+    }
+    self.cipher = cipher
+    self.text = "\(SecretExchange.group)\npublic=\(Base64.encode(key))\n"
+  }
+
+  /// The secret that a text of the prompter carries.
+  func secret(in text: String) throws -> SecureBytes {
+    guard let iv = SecretExchange.value("iv", in: text), let sealed = SecretExchange.value("secret", in: text),
+      sealed.count <= SecretExchange.secretLimit
+    else { throw Malformed() }
+    var opened = try SecureBytes(count: sealed.count)
+    let count = try opened.withUnsafeMutableBytes { out in
+      try sealed.withUnsafeBytes { sealed in
+        try iv.withUnsafeBytes { iv in try cipher.decrypt(sealed, iv: iv, into: out) }
+      }
+    }
+    return try opened.prefix(count)
+  }
+
+  /// The bytes of one key of our group.
+  private static func value(_ name: String, in text: String) -> [UInt8]? {
+    var isOurs = false
+    for line in text.split(whereSeparator: \.isNewline) {
+      let line = trim(line)
+      if line.first == "[" {
+        isOurs = line == group
+      } else if isOurs, let equals = line.firstIndex(of: "="), trim(line[..<equals]) == name {
+        return Base64.decode(trim(line[line.index(after: equals)...]))
+      }
+    }
+    return nil
+  }
+
+  private static func trim(_ text: Substring) -> Substring {
+    let isBlank = { (character: Character) in character == " " || character == "\t" || character == "\r" }
+    let start = text.drop(while: isBlank)
+    guard let last = start.lastIndex(where: { !isBlank($0) }) else { return "" }
+    return start[...last]
+  }
+}

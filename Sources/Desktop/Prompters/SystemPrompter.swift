@@ -1,0 +1,171 @@
+import LatchkeySodium
+import LatchkeySystemd
+
+/// GNOME's prompter: the shell's own dialog, or the window of gcr-prompter.
+///
+/// It calls back: PromptReady says that its dialog is ours, and later what the person answered; PromptDone, that it is not
+/// ours any more. It shows one dialog at a time, and keeps others waiting.
+final class SystemPrompter: Prompter {
+  static let name = "org.gnome.keyring.SystemPrompter"
+  private static let path = "/org/gnome/keyring/Prompter"
+  private static let interface = "org.gnome.keyring.internal.Prompter"
+  /// Where we can be called back, on our own connection.
+  private static let callback = "/org/latchkey/prompt"
+
+  let repeatsNew = true
+
+  private enum Stage { case idle, waiting, ready, gone }
+
+  private let desktop: DesktopBus
+  private let window: String
+  private var stage = Stage.idle
+  private var callbacks: BusSlot?
+  private var watch: BusSlot?
+  /// Whoever began: nobody else may call back.
+  private var prompter: String?
+  private var received = (reply: "", exchange: "")
+  private var exchange: SecretExchange?
+
+  init(_ desktop: DesktopBus, window: String) {
+    self.desktop = desktop
+    // Decimal digits are what it takes for a window.
+    self.window = window.utf8.allSatisfy { (0x30...0x39).contains($0) } ? window : ""
+  }
+
+  func ask(_ question: Question) -> Answer {
+    if stage == .idle && !begin() { return desktop.patience.isOver ? .dismissed : .unavailable }
+    guard stage == .ready, let exchange else { return .unavailable }
+    stage = .waiting
+    var isShown = false
+    var isRefused = false
+    do throws(BusError) {
+      try call("PerformPrompt") { (writer: inout MessageWriter) throws(BusError) in
+        try writer.appendString(question.isConfirmation ? "confirm" : "password")
+        try self.append(question, to: &writer)
+        try writer.appendString(exchange.text)
+      } reply: { error in
+        isShown = error == nil
+        isRefused = error != nil
+      }
+    } catch { return .unavailable }
+    guard desktop.patience.wait(until: { stage != .waiting || isRefused || desktop.isLost }) else { return .dismissed }
+    guard stage == .ready else { return isShown ? .dismissed : .unavailable }
+    // On the locked screen the shell answers so by itself, at once.
+    guard received.reply == "yes" else { return .dismissed }
+    if question.isConfirmation { return .agreed }
+    guard let secret = try? exchange.secret(in: received.exchange) else { return .unavailable }
+    return .given(secret)
+  }
+
+  func end() {
+    callbacks = nil
+    watch = nil
+    guard prompter != nil, stage != .gone, !desktop.isLost else { return }
+    stage = .gone
+    try? call("StopPrompting") { (_: inout MessageWriter) throws(BusError) in
+    } reply: { _ in
+    }
+    // The program may end now.
+    desktop.bus.flush()
+  }
+
+  /// Waits until the dialog is ours.
+  private func begin() -> Bool {
+    stage = .waiting
+    var isBegun: Bool?
+    do {
+      callbacks = try desktop.bus.export(callbackInterface, below: Self.callback) { $0 == Self.callback }
+      try desktop.bus.callAsync(
+        destination: Self.name, path: Self.path, interface: Self.interface, member: "BeginPrompting",
+        timeout: Patience.programLimit
+      ) { (writer: inout MessageWriter) throws(BusError) in
+        try writer.appendObjectPath(Self.callback)
+      } reply: { [weak self] result in
+        // Before PromptReady, which the prompter sends after this.
+        if case .success(let message) = result { self?.prompter = message.sender }
+        isBegun = self?.prompter != nil
+      }
+    } catch { return false }
+    guard desktop.patience.wait(atMost: Patience.programLimit, until: { isBegun != nil || desktop.isLost }),
+      let prompter
+    else {
+      // What comes late finds nobody here, and is taken back.
+      callbacks = nil
+      return false
+    }
+    watch = try? desktop.bus.watchPeer(prompter) { [weak self] in self?.stage = .gone }
+    guard watch != nil, desktop.patience.wait(until: { stage != .waiting || desktop.isLost }), stage == .ready else {
+      return false
+    }
+    exchange = try? SecretExchange(answering: received.exchange)
+    return exchange != nil
+  }
+
+  private func call(
+    _ member: String, build: (inout MessageWriter) throws(BusError) -> Void, reply: @escaping (BusError?) -> Void
+  ) throws(BusError) {
+    guard let prompter else { throw .failed("no prompter") }
+    try desktop.bus.callAsync(
+      destination: prompter, path: Self.path, interface: Self.interface, member: member,
+      timeout: Patience.programLimit, autoStart: false
+    ) { (writer: inout MessageWriter) throws(BusError) in
+      try writer.appendObjectPath(Self.callback)
+      try build(&writer)
+    } reply: { result in
+      if case .failure(let error) = result { reply(error) } else { reply(nil) }
+    }
+  }
+
+  private func append(_ question: Question, to writer: inout MessageWriter) throws(BusError) {
+    let texts = [
+      ("title", question.title), ("message", question.message), ("description", question.detail),
+      ("warning", question.warning), ("choice-label", ""), ("caller-window", window),
+      ("continue-label", question.button), ("cancel-label", "Cancel"),
+    ]
+    try writer.open("a", "{sv}")
+    for (name, text) in texts {
+      try writer.appendEntry("sv") { (entry: inout MessageWriter) throws(BusError) in
+        try entry.appendString(name)
+        try entry.appendVariant("s") { (value: inout MessageWriter) throws(BusError) in try value.appendString(text) }
+      }
+    }
+    try writer.appendEntry("sv") { (entry: inout MessageWriter) throws(BusError) in
+      try entry.appendString("password-new")
+      try entry.appendVariant("b") { (value: inout MessageWriter) throws(BusError) in
+        try value.appendBool(question.isNew)
+      }
+    }
+    try writer.close()
+  }
+
+  // MARK: Called by the prompter
+
+  private var callbackInterface: ObjectInterface {
+    ObjectInterface(
+      "org.gnome.keyring.internal.Prompter.Callback",
+      methods: [
+        .init(
+          "PromptReady", input: [.init("s", "reply"), .init("a{sv}", "properties"), .init("s", "exchange")],
+          flags: .sensitive
+        ) { [weak self] call throws(BusError) in try self?.promptReady(call) },
+        .init("PromptDone") { [weak self] call throws(BusError) in try self?.promptDone(call) },
+      ])
+  }
+
+  private func promptReady(_ call: MethodCall) throws(BusError) {
+    guard call.sender == prompter else { throw .accessDenied("this is not your prompt") }
+    let reply = try call.message.readString()
+    // What has changed in the dialog: nothing that we look at.
+    try call.message.skip()
+    received = (reply, try call.message.readString())
+    // Only then is it ready for the next: so the answer goes out first.
+    call.reply()
+    if stage == .waiting { stage = .ready }
+  }
+
+  private func promptDone(_ call: MethodCall) throws(BusError) {
+    guard call.sender == prompter else { throw .accessDenied("this is not your prompt") }
+    call.reply()
+    stage = .gone
+  }
+}

@@ -1,0 +1,69 @@
+import Glibc
+import LatchkeyPAMClient
+import LatchkeyPosix
+import LatchkeySodium
+import LatchkeySystemd
+
+/// Asks on the caller's terminal, line by line. While a question stands, the terminal's keys send no signals: they would
+/// go to the caller. Ctrl-C and Ctrl-D dismiss the prompt.
+final class TerminalPrompter: Prompter {
+  private let terminal: CallerTerminal
+  private let patience: Patience
+  /// What was said already.
+  private var head = ""
+  /// Between the questions nothing is shown of what is typed: somebody may type the next answer while PAM takes its time.
+  private var silence: TerminalEcho?
+
+  init(_ terminal: CallerTerminal, patience: Patience) {
+    self.terminal = terminal
+    self.patience = patience
+  }
+
+  func ask(_ question: Question) -> Answer {
+    var isReadable = false
+    let arrived = { (_: IOEvents) in isReadable = true }
+    if silence == nil { silence = try? TerminalEcho(of: terminal.number, isOn: false, interrupt: false) }
+    guard let source = try? patience.loop.addIO(fd: terminal.number, events: .readable, handler: arrived),
+      let echo = try? TerminalEcho(of: terminal.number, isOn: question.isVisible, interrupt: false)
+    else { return .unavailable }
+    defer {
+      // Where the answer is seen, so is the end of its line, but not that of one that was dismissed.
+      if !question.isVisible || patience.isOver { terminal.say("\n") }
+      echo.restore()
+      // No other question follows, but a PAM module may take its time to notice.
+      if patience.isOver { end() }
+    }
+    say(question)
+    let answer = try? withExtendedLifetime(source) {
+      try SecretLine.read(from: terminal.number) {
+        isReadable = false
+        guard patience.wait(until: { isReadable }) else { throw SecretLine.Cancelled() }
+      }
+    }
+    guard let answer else { return .dismissed }
+    return question.isConfirmation ? .agreed : .given(answer)
+  }
+
+  func show(_ notice: Question) -> Bool {
+    sayHead(notice)
+    terminal.say(notice.message + "\n")
+    return true
+  }
+
+  func end() {
+    silence?.restore()
+    silence = nil
+  }
+
+  private func sayHead(_ question: Question) {
+    let now = "\n\(question.title)\n\(question.detail)\n"
+    if now != head { terminal.say(now) }
+    head = now
+  }
+
+  private func say(_ question: Question) {
+    sayHead(question)
+    if !question.warning.isEmpty { terminal.say(question.warning + "\n") }
+    terminal.say(question.message + (question.isConfirmation ? " (Enter, or Ctrl-C): " : ": "))
+  }
+}

@@ -1,0 +1,99 @@
+import CLatchkeyLinux
+import Glibc
+import LatchkeyPosix
+
+/// The program that wants something of a person, as far as the system tells. A hint for the person, no proof: a program
+/// of the same user can run as any other, or have it do what it wants.
+public struct Caller: Equatable, Sendable {
+  /// What it is called: a sandbox's application, else the unit of the user's that it runs in and its executable; empty
+  /// where it is not known.
+  public let name: String
+  /// The device of its terminal, as "/dev/pts/3"; empty where it has none, or one that is not this user's.
+  public let terminal: String
+  /// What it gave as its window; may be of any form.
+  public var window = ""
+  /// What it says that it wants it for; may be anything.
+  public var reason = ""
+
+  /// Nobody in particular.
+  public static let unknown = Caller(name: "", terminal: "")
+
+  private init(name: String, terminal: String) {
+    self.name = name
+    self.terminal = terminal
+  }
+
+  /// A sandboxed application, by its id.
+  public init(application: String) { self.init(name: application, terminal: "") }
+
+  /// Reads it from `/proc`. The process may be gone, and its id another's: then the hint is wrong.
+  ///
+  /// - Parameter pidfd: the process itself, where the bus has passed it on: then the hint is of that one, or none.
+  public init(pid: Int32, pidfd: Int32? = nil) { self.init(pid: pid, pidfd: pidfd, proc: ProcessFolder.proc) }
+
+  init(pid: Int32, pidfd: Int32? = nil, proc: String) {
+    // Once its folder is open it can be no other one's; that it was still there is asked afterwards.
+    guard let process = ProcessFolder(pid: pid, in: proc), pidfd.map({ linux_is_alive($0) != 0 }) ?? true else {
+      self = .unknown
+      return
+    }
+    let (command, device) = Caller.state(process.read("stat", limit: 4096))
+    self.init(name: Caller.name(of: process, called: command), terminal: Caller.terminal(device))
+  }
+
+  private static func name(of process: borrowing ProcessFolder, called command: String) -> String {
+    if let info = process.fileInRoot(FlatpakInfo.name, limit: FlatpakInfo.sizeLimit),
+      let application = FlatpakInfo.application(in: info)
+    {
+      return application
+    }
+    let groups = text(process.read("cgroup", limit: 16 << 10))
+    let label = text(process.read("attr/apparmor/current", limit: 4096))
+    if let snap = UnitName.snap(inControlGroups: groups) ?? UnitName.snap(in: label) { return snap }
+    let program = program(process.link("exe")) ?? command
+    guard let unit = UnitName.application(inControlGroups: groups) else { return program }
+    // What runs in an application's unit need not be the application: a terminal's has every command that is typed.
+    let short = unit.hasSuffix(".service") ? unit.dropLast(".service".count) : unit.split(separator: ".").last ?? ""
+    return program.isEmpty || short.lowercased() == program.lowercased() ? unit : "\(program) (\(unit))"
+  }
+
+  /// The name of an executable, by the link to it.
+  private static func program(_ link: [UInt8]?) -> String? {
+    guard var path = link, path.first == UInt8(ascii: "/") else { return nil }
+    // So says the kernel of a file that is gone, as after an update.
+    let gone = Array(" (deleted)".utf8)
+    if path.suffix(gone.count).elementsEqual(gone) { path.removeLast(gone.count) }
+    guard let name = path.split(separator: UInt8(ascii: "/")).last else { return nil }
+    return String(decoding: name, as: UTF8.self)
+  }
+
+  private static func text(_ bytes: [UInt8]?) -> String { String(decoding: bytes ?? [], as: UTF8.self) }
+
+  /// What a process calls itself, and the number of its terminal, by `/proc/PID/stat`.
+  private static func state(_ bytes: [UInt8]?) -> (command: String, terminal: Int32) {
+    // "pid (name) state ppid pgrp session tty ...": the name may hold anything, also blanks and brackets. By bytes: the
+    // end of a name can make one character with the bracket.
+    guard let bytes, let open = bytes.firstIndex(of: UInt8(ascii: "(")),
+      let close = bytes.lastIndex(of: UInt8(ascii: ")")), open < close
+    else { return ("", 0) }
+    let fields = bytes[(close + 1)...].split(separator: UInt8(ascii: " ")).map { String(decoding: $0, as: UTF8.self) }
+    return (
+      String(decoding: bytes[(open + 1)..<close], as: UTF8.self), fields.count > 4 ? Int32(fields[4]) ?? 0 : 0
+    )
+  }
+
+  /// The device file of a terminal's number, if it is this user's.
+  private static func terminal(_ number: Int32) -> String {
+    let number = UInt32(bitPattern: number)
+    let (major, minor) = ((number >> 8) & 0xFFF, (number & 0xFF) | ((number >> 12) & 0xFFF00))
+    let path: String
+    switch major {
+    case 136...143: path = "/dev/pts/\((major - 136) << 20 | minor)"
+    case 4 where minor < 64: path = "/dev/tty\(minor)"
+    default: return ""
+    }
+    var file = stat()
+    guard lstat(path, &file) == 0, file.st_mode & S_IFMT == S_IFCHR, file.st_uid == getuid() else { return "" }
+    return path
+  }
+}

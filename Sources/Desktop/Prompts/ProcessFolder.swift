@@ -1,0 +1,50 @@
+import CLatchkeyLinux
+import Glibc
+import LatchkeyPosix
+
+/// What the kernel tells of one process: its folder in `/proc`. As long as this is held, everything comes from that
+/// process, or from none: its id may be another's by then.
+///
+/// Nothing here waits, whatever the process has made of its own root folder.
+struct ProcessFolder: ~Copyable {
+  private let folder: FileDescriptor
+
+  /// Where the kernel shows processes.
+  static let proc = "/proc"
+
+  /// - Parameters:
+  ///   - proc: another folder in the place of `/proc`, for tests.
+  init?(pid: Int32, in proc: String = ProcessFolder.proc) {
+    guard let folder = try? FileDescriptor.open("\(proc)/\(pid)", flags: O_RDONLY | O_DIRECTORY) else { return nil }
+    self.folder = folder
+  }
+
+  /// The start of a file that the kernel writes; nil where it is not there, or longer than `limit`.
+  borrowing func read(_ name: String, limit: Int) -> [UInt8]? {
+    guard let file = try? FileDescriptor.open(name, at: folder.number, flags: O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
+    else { return nil }
+    return try? file.readAll(limit: limit)
+  }
+
+  /// Where a link leads.
+  borrowing func link(_ name: String) -> [UInt8]? {
+    var buffer = [UInt8](repeating: 0, count: Int(PATH_MAX))
+    let count = readlinkat(folder.number, name, &buffer, buffer.count)
+    return count > 0 ? Array(buffer.prefix(count)) : nil
+  }
+
+  /// A file at the top of what the process sees as its root folder. Links are not followed: they would lead into ours.
+  borrowing func fileInRoot(_ name: String, limit: Int) -> [UInt8]? {
+    let path = Int32(bitPattern: UInt32(linux_open_path))
+    guard let root = try? FileDescriptor.open("root", at: folder.number, flags: path | O_DIRECTORY) else { return nil }
+    // Only what the kernel has at hand: the process may have mounted a file system of its own there, which need not
+    // answer. A sandbox's files lie in memory.
+    let number = linux_open_cached(root.number, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
+    guard number >= 0 else { return nil }
+    let file = FileDescriptor(owning: number)
+    guard let status = try? file.status(), status.st_mode & S_IFMT == S_IFREG, status.st_size <= limit else {
+      return nil
+    }
+    return try? file.readAll(limit: limit)
+  }
+}

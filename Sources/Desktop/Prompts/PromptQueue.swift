@@ -1,0 +1,415 @@
+import LatchkeyControl
+import LatchkeyKeybag
+import LatchkeySystemd
+
+/// What the queue needs of its owner.
+public protocol PromptQueueDelegate: AnyObject {
+  /// Whether a locker is on the screen, so that nobody can be asked.
+  var isLockerUp: Bool { get }
+  /// Whether there is nothing to ask any more, `lifting` being the collections that the login password should open as
+  /// well.
+  func isAnswered(_ question: Question, lifting: Set<Int64>) -> Bool
+  /// Opens what needs nobody's answer.
+  func openWithoutAsking(_ question: Question, lifting: Set<Int64>)
+  /// What a question is about.
+  func subject(of question: Question) -> PromptSubject
+  /// Whether a question is still to be asked, or what a person answered is to count: told later, where something outside
+  /// the vault has to be asked for that. Asked before each prompt is shown, and when PAM accepted what was given.
+  ///
+  /// - Parameter then: gets how the question ends where it is not to be; nil where it is.
+  func check(_ question: Question, then: @escaping (PromptEnd?) -> Void)
+  /// A person answered, and PAM accepted it.
+  ///
+  /// - Parameters:
+  ///   - caller: who was named to the person.
+  ///   - answer: what ``PromptQueue/keep(_:prompt:)`` was given for this prompt.
+  ///   - subject: what the person was shown.
+  /// - Returns: whether that counted for anything.
+  func accepted(_ question: Question, for caller: Caller, showing subject: PromptSubject, answer: AnyObject?) -> Bool
+  /// A question begins to wait for the person.
+  func asked(_ question: Question)
+  /// It does not wait any more. Told once for each ``asked(_:)``, but when the daemon ends.
+  func ended(_ question: Question, for caller: Caller, _ end: PromptEnd)
+  /// A program made use of what a person answered.
+  func used(_ question: Question, by caller: Caller)
+  /// Starts the program that shows the prompt of this number.
+  ///
+  /// - Parameter failed: to be called, at once or later, when it could not be started.
+  func launchPrompt(_ number: UInt64, failed: @escaping () -> Void)
+}
+
+/// The connection on which a prompt's program speaks.
+public protocol PromptConnection: AnyObject {
+  /// Ends it: the prompt is withdrawn.
+  ///
+  /// - Parameter gone: called once, at once or soon: when what showed it has left the screen, and the terminal is as it was,
+  ///   or when that took too long.
+  func withdraw(gone: @escaping () -> Void)
+}
+
+/// Questions to a person, one on the screen at a time. Clients who wait for the same answer share one prompt.
+///
+/// Nothing here waits: a question ends by an answer, by the person's wish, because nobody could be asked, or by a time
+/// limit. While a locker is up, nothing is shown.
+public final class PromptQueue {
+  private let loop: EventLoop
+  private unowned let delegate: any PromptQueueDelegate
+  private var prompts: [PendingPrompt] = []
+  private var numbers = FreshNumbers()
+  private let now: () -> ContinuousClock.Instant
+  private var wrongAnswers = WrongAnswers()
+  /// Nothing is shown while this is there.
+  private var quiet: EventSource?
+  /// Whether the daemon ends.
+  private var isEnding = false
+
+  /// How many questions may wait.
+  static let waitingLimit = 256
+  /// How long a client waits for a person.
+  private static let limit = Duration.seconds(300)
+  /// The same while a locker is up: whoever unlocks the screen answers by it.
+  private static let limitBehindLocker = Duration.seconds(120)
+  /// How long nothing is shown after a prompt was taken off the screen, as clients can bring about: a person who types must
+  /// see that what comes next is another question.
+  private static let quietTime = Duration.seconds(2)
+  /// How long the prompt's program may take until it says that it is there.
+  private static let launchLimit = Duration.seconds(10)
+
+  /// An empty queue. `delegate` must live as long.
+  public init(
+    loop: EventLoop, delegate: any PromptQueueDelegate, now: @escaping () -> ContinuousClock.Instant = { .now }
+  ) {
+    self.loop = loop
+    self.delegate = delegate
+    self.now = now
+  }
+
+  // MARK: - clients
+
+  /// Asks.
+  ///
+  /// - Parameters:
+  ///   - lifting: collections that the login password should open although they were locked by themselves.
+  ///   - passphrase: an item's passphrase that the client gave; it is kept for as long as the question waits.
+  ///   - ended: called once, later, however it ends; what is open by then is not said. Not after ``cancel(_:)``.
+  ///
+  /// What is answered already is asked of nobody: no answer could add anything. Nor is anything asked while too many questions
+  /// wait, or where too many wrong answers came.
+  public func ask(
+    _ question: Question, lifting: Set<Int64>, for caller: Caller, passphrase: GivenPassphrase? = nil,
+    ended: @escaping () -> Void
+  ) -> PromptTicket {
+    let ticket = PromptTicket(lifting: lifting, caller: caller, passphrase: passphrase, ended: ended)
+    delegate.openWithoutAsking(question, lifting: lifting)
+    // One client's passphrase answers no question of another's.
+    let shared = passphrase == nil ? prompts.first { $0.isShared && $0.question == question } : nil
+    let isBrought = passphrase != nil
+    if let end = endWithoutAsking(question, lifting: lifting, isBrought: isBrought, joins: shared != nil) {
+      ticket.timer = try? loop.addTimer(after: .zero) { [weak ticket] in ticket?.end(end) }
+      return ticket
+    }
+    let limit = delegate.isLockerUp ? PromptQueue.limitBehindLocker : PromptQueue.limit
+    ticket.timer = try? loop.addTimer(after: limit) { [weak self, weak ticket] in
+      guard let self, let ticket else { return }
+      let ended = ticket.takeEnd(.expired)
+      withdraw(ticket, .expired)
+      advance()
+      ended?()
+    }
+    if let shared {
+      shared.tickets.append(ticket)
+    } else {
+      let prompt = PendingPrompt(question: question)
+      prompt.tickets = [ticket]
+      prompts.append(prompt)
+      delegate.asked(question)
+    }
+    advance()
+    return ticket
+  }
+
+  /// How a question ends that nobody is asked; nil for one that waits.
+  ///
+  /// - Parameter joins: whether a prompt waits that it can share. Then it adds none, however many wait.
+  private func endWithoutAsking(
+    _ question: Question, lifting: Set<Int64>, isBrought: Bool, joins: Bool
+  ) -> PromptEnd? {
+    if delegate.isAnswered(question, lifting: lifting) { return .outdated }
+    if isPaused(question, isBrought: isBrought) { return .refused }
+    return joins || prompts.count < PromptQueue.waitingLimit ? nil : .unavailable
+  }
+
+  /// Whether too many wrong answers came for the same, so that nobody is asked now.
+  ///
+  /// - Parameter isBrought: whether a program has the answer.
+  public func isPaused(_ question: Question, isBrought: Bool = false) -> Bool {
+    question.guessed.map { wrongAnswers.isPaused(.init(guessed: $0, isBrought: isBrought), at: now()) } ?? false
+  }
+
+  /// Nobody waits for these any more, as their client is gone. Nothing is shown before all are taken away.
+  public func cancel(_ tickets: [PromptTicket]) {
+    for ticket in tickets { withdraw(ticket) }
+    advance()
+  }
+
+  /// The client does not wait any more.
+  public func cancel(_ ticket: PromptTicket) { cancel([ticket]) }
+
+  /// A program made use of what a person answered.
+  public func used(_ question: Question, by caller: Caller) { delegate.used(question, by: caller) }
+
+  private func withdraw(_ ticket: PromptTicket, _ end: PromptEnd = .withdrawn) {
+    ticket.forget()
+    guard let prompt = prompts.first(where: { $0.tickets.contains { $0 === ticket } }) else { return }
+    let shown = prompt.caller
+    prompt.tickets.removeAll { $0 === ticket }
+    // It may name who is gone, and stand on his terminal, where a shell may read what is typed. For others it is shown
+    // anew.
+    guard prompt.tickets.isEmpty || prompt.caller != shown else { return }
+    if prompt.tickets.isEmpty { remove(prompt, end, for: shown) } else { hide(prompt) }
+  }
+
+  // MARK: - the session
+
+  /// To be called when keys came or went, or a locker.
+  public func stateChanged() {
+    for prompt in prompts where !prompt.isOwn {
+      let shown = prompt.caller
+      // Each by itself: one may have what it waits for while another wants a collection that is locked on top.
+      let tickets = prompt.tickets.map { ($0, delegate.isAnswered(prompt.question, lifting: $0.lifting)) }
+      prompt.tickets = tickets.filter { !$0.1 }.map(\.0)
+      // Told when it has left the screen: a shell must not find its terminal without echo when the program that it waited
+      // for is through.
+      let tell = { for (ticket, isAnswered) in tickets where isAnswered { ticket.end(.outdated) } }
+      // Taken away first: whoever is told that it ended may ask again at once.
+      if prompt.tickets.isEmpty {
+        remove(prompt, .outdated, for: shown, gone: tell)
+      } else if delegate.isLockerUp || prompt.caller != shown {
+        // Nobody sees it, or somebody who is not to be asked, or it names who is gone. It is shown again afterwards.
+        prompt.hide(gone: tell)
+      } else {
+        tell()
+      }
+    }
+    advance()
+  }
+
+  /// Takes every prompt off the screen, as the daemon ends, and shows none from then on.
+  ///
+  /// - Parameter gone: called once all have left, at once or soon. The clients are to hear of it only then: a shell must not
+  ///   find its terminal without echo when the program that it waited for ends.
+  public func end(gone: @escaping () -> Void) {
+    isEnding = true
+    var left = 1
+    let hasLeft = {
+      left -= 1
+      if left == 0 { gone() }
+    }
+    for prompt in prompts {
+      // No client waits for what a command shows by itself.
+      if prompt.isOwn {
+        prompt.hide()
+      } else {
+        left += 1
+        prompt.hide(gone: hasLeft)
+      }
+    }
+    hasLeft()
+  }
+
+  // MARK: - the program that shows it
+
+  /// The collections that an answer to the prompt of this number opens as well; nil when no program shows it.
+  public func lifting(prompt number: UInt64) -> Set<Int64>? {
+    guard question(ofPrompt: number) == .login else { return nil }
+    return prompts.first { $0.number == number }?.lifting
+  }
+
+  /// A program is there to show the prompt of this number; nil when there is none that waits for it.
+  public func show(_ number: UInt64, on connection: any PromptConnection) -> PromptRequest? {
+    guard let prompt = prompts.first(where: { $0.number == number }), case .launched = prompt.phase else { return nil }
+    prompt.phase = .shown(connection)
+    return request(prompt)
+  }
+
+  /// Makes a prompt that its caller shows itself.
+  public func open(_ question: Question, on connection: any PromptConnection) -> (
+    number: UInt64, request: PromptRequest
+  ) {
+    let prompt = PendingPrompt(question: question)
+    prompt.number = numbers.take()
+    prompt.isOwn = true
+    prompt.phase = .shown(connection)
+    prompts.append(prompt)
+    delegate.asked(question)
+    return (prompt.number, request(prompt))
+  }
+
+  /// The program says that the prompt has ended, or is gone.
+  ///
+  /// - Parameter outcome: what it said; nil for one that is gone. That PAM accepted what the person gave counts for
+  ///   conditions, which are no keys.
+  public func ended(on connection: any PromptConnection, _ outcome: PromptOutcome? = nil) {
+    guard let prompt = prompts.first(where: { $0.isShown(on: connection) }) else { return }
+    // It has left the screen by itself.
+    prompt.phase = .checked
+    switch outcome {
+    case .accepted: break
+    case .refused: return giveUp(prompt, .refused)
+    case .dismissed: return giveUp(prompt, .dismissed)
+    case .unavailable: return giveUp(prompt, .unavailable)
+    case nil: return giveUp(prompt, .broken)
+    }
+    delegate.check(prompt.question) { [weak self, weak prompt, number = prompt.number] end in
+      // A lock, or a new prompt for the same, came before it.
+      guard let self, let prompt, prompt.isChecked(number) else { return }
+      if let end { return giveUp(prompt, end) }
+      let counts = delegate.accepted(
+        prompt.question, for: prompt.caller, showing: prompt.subject, answer: prompt.answer)
+      giveUp(prompt, counts ? .granted : .outdated)
+    }
+  }
+
+  /// What the prompt of this number asks, as long as a program shows it.
+  public func question(ofPrompt number: UInt64) -> Question? {
+    guard let prompt = prompts.first(where: { $0.number == number }), case .shown = prompt.phase else { return nil }
+    return prompt.question
+  }
+
+  /// The passphrase that a program gave for the prompt which a connection shows.
+  public func passphrase(on connection: any PromptConnection) -> GivenPassphrase? {
+    prompts.first { $0.isShown(on: connection) }?.passphrase
+  }
+
+  /// How a new passphrase for the prompt of this number becomes a key: the same whenever it is asked.
+  public func newDerivation(ofPrompt number: UInt64) -> PassphraseDerivation? {
+    guard let prompt = prompts.first(where: { $0.number == number }) else { return nil }
+    if prompt.derivation == nil { prompt.derivation = .make() }
+    return prompt.derivation
+  }
+
+  /// Keeps what an answer gave until its prompt has come to its end, which other steps may still stand before. A prompt that
+  /// ends otherwise takes it along.
+  public func keep(_ answer: AnyObject, prompt number: UInt64) {
+    prompts.first { $0.number == number }?.answer = answer
+  }
+
+  /// To be called at a lock: forgets what answers gave for the items, and takes the questions about them off the screen, as
+  /// what was shown before a lock is not to count after it.
+  public func locked(where isLocked: (Int64) -> Bool) {
+    let ended = prompts.filter { prompt in
+      switch prompt.question {
+      case .item(let id, _), .itemAccess(let id, _, _): isLocked(id)
+      case .login, .loginAdvice, .collection, .newPassphrase, .newItemPassphrase, .newBackup, .backup: false
+      }
+    }
+    for prompt in ended { remove(prompt, .locked) }
+    for prompt in ended { prompt.endTickets(.locked) }
+    advance()
+  }
+
+  /// The right passphrase came for the prompt of this number.
+  public func wasRight(prompt number: UInt64) {
+    if let target = prompts.first(where: { $0.number == number })?.target { wrongAnswers.forget(target) }
+  }
+
+  /// A wrong passphrase came for the prompt of this number. After some, whatever asks for the same ends, and nobody is
+  /// asked for a while: what tries so many may be no person.
+  public func wasWrong(prompt number: UInt64) {
+    guard let prompt = prompts.first(where: { $0.number == number }), let target = prompt.target else { return }
+    guard wrongAnswers.add(target, at: now()) else { return }
+    Journal.log(.warning, "too many wrong passphrases came: nobody is asked for that one for a while")
+    let ended = prompts.filter { $0.target == target }
+    for prompt in ended { remove(prompt, .refused) }
+    for prompt in ended { prompt.endTickets(.refused) }
+    advance()
+  }
+
+  // MARK: - the queue
+
+  private func request(_ prompt: PendingPrompt) -> PromptRequest {
+    let subject = delegate.subject(of: prompt.question)
+    prompt.subject = subject
+    let purpose: PromptRequest.Purpose =
+      switch prompt.question {
+      case .login: subject.createsVault ? .newVault : .login
+      case .loginAdvice: .loginAdvice
+      // Of a backup it is shown by whoever asks, who knows what it is about.
+      case .collection, .backup: .collection
+      case .newPassphrase, .newBackup: .newPassphrase
+      case .item: .item
+      case .itemAccess: .itemAccess
+      case .newItemPassphrase: .newItemPassphrase
+      }
+    return PromptRequest(
+      purpose: purpose, label: subject.label, caller: prompt.caller.name, window: prompt.caller.window,
+      terminal: prompt.caller.terminal, access: subject.access, reuse: subject.reuse, change: subject.change,
+      reason: prompt.caller.reason,
+      hasPassphrase: prompt.passphrase != nil && (subject.access.needsPassphrase || purpose == .newItemPassphrase))
+  }
+
+  /// Takes a prompt out of the queue, which nobody waits for any more.
+  ///
+  /// - Parameter caller: who was named last, where nobody is left.
+  private func remove(
+    _ prompt: PendingPrompt, _ end: PromptEnd, for caller: Caller? = nil, gone: @escaping () -> Void = {}
+  ) {
+    guard prompts.contains(where: { $0 === prompt }) else { return gone() }
+    prompts.removeAll { $0 === prompt }
+    hide(prompt, gone: gone)
+    delegate.ended(prompt.question, for: caller ?? prompt.caller, end)
+  }
+
+  /// Takes a prompt off the screen before it came to its end, and lets the screen be empty for a moment.
+  private func hide(_ prompt: PendingPrompt, gone: @escaping () -> Void = {}) {
+    if prompt.isShown && !prompt.isOwn {
+      quiet = try? loop.addTimer(after: PromptQueue.quietTime) { [weak self] in
+        self?.quiet = nil
+        self?.advance()
+      }
+    }
+    prompt.hide(gone: gone)
+  }
+
+  /// Shows the next one, if none is shown and somebody is there to see it.
+  private func advance() {
+    guard !isEnding, quiet == nil, !delegate.isLockerUp, prompts.allSatisfy({ $0.isOwn || $0.isWaiting }), let next
+    else { return }
+    next.number = numbers.take()
+    next.phase = .checked
+    delegate.check(next.question) { [weak self, weak next, number = next.number] end in
+      guard let self, let next, next.isChecked(number) else { return }
+      if let end { giveUpLater(next, end) } else { launch(next) }
+    }
+  }
+
+  /// The one that waits longest.
+  private var next: PendingPrompt? { prompts.first { !$0.isOwn } }
+
+  private func launch(_ prompt: PendingPrompt) {
+    let timer = try? loop.addTimer(after: PromptQueue.launchLimit) { [weak self, weak prompt] in
+      guard let self, let prompt, case .launched = prompt.phase else { return }
+      giveUp(prompt)
+    }
+    prompt.phase = .launched(timer)
+    delegate.launchPrompt(prompt.number) { [weak self, weak prompt, number = prompt.number] in
+      guard let self, let prompt, prompt.number == number, case .launched = prompt.phase else { return }
+      giveUpLater(prompt)
+    }
+  }
+
+  /// Not before the caller of ask() has its ticket.
+  private func giveUpLater(_ prompt: PendingPrompt, _ end: PromptEnd = .unavailable) {
+    prompt.phase = .launched(
+      try? loop.addTimer(after: .zero) { [weak self, weak prompt] in
+        guard let self, let prompt else { return }
+        giveUp(prompt, end)
+      })
+  }
+
+  private func giveUp(_ prompt: PendingPrompt, _ end: PromptEnd = .unavailable) {
+    remove(prompt, end)
+    prompt.endTickets(end)
+    advance()
+  }
+}

@@ -1,0 +1,28 @@
+import LatchkeyKeybag
+
+/// What a question is about, as a person is shown it. An answer counts for that and for nothing else.
+public struct PromptSubject: Equatable, Sendable {
+  /// The label of the collection or item; empty for none.
+  public let label: String
+  /// What the item asks for.
+  public let access: AccessControl
+  /// For how long its client may read the item again without asking, in seconds; 0 for one use.
+  public let reuse: UInt16
+  /// What is to become of it, in words; empty for no change.
+  public let change: String
+
+  /// Whether the login password is to create the vault.
+  public let createsVault: Bool
+
+  /// Puts them together.
+  public init(
+    label: String = "", access: AccessControl = .none, reuse: UInt16 = 0, change: String = "",
+    createsVault: Bool = false
+  ) {
+    self.label = label
+    self.access = access
+    self.reuse = reuse
+    self.change = change
+    self.createsVault = createsVault
+  }
+}

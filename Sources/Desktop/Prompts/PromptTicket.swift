@@ -1,0 +1,31 @@
+import LatchkeyControl
+import LatchkeySystemd
+
+/// One client's place in the queue.
+public final class PromptTicket {
+  let lifting: Set<Int64>
+  let caller: Caller
+  private(set) var passphrase: GivenPassphrase?
+  var timer: EventSource?
+  private var ended: (() -> Void)?
+  /// How it ended; nil as long as it waits, and after it was cancelled.
+  public private(set) var end: PromptEnd?
+
+  init(lifting: Set<Int64>, caller: Caller, passphrase: GivenPassphrase?, ended: @escaping () -> Void) {
+    self.lifting = lifting
+    self.caller = caller
+    self.passphrase = passphrase
+    self.ended = ended
+  }
+
+  /// It is told nothing any more.
+  func forget() { (timer, ended, passphrase) = (nil, nil, nil) }
+
+  func end(_ end: PromptEnd) { takeEnd(end)?() }
+
+  func takeEnd(_ end: PromptEnd) -> (() -> Void)? {
+    defer { forget() }
+    self.end = end
+    return ended
+  }
+}

@@ -1,0 +1,101 @@
+import LatchkeyPrompts
+import LatchkeySystemd
+import LatchkeyVault
+
+/// What clients may read or write because a person answered for it: each grant is one client's, for one item, and not for
+/// long. It is for one use, unless its client asked beforehand for a time to read again in, which the person was shown.
+final class AccessGrants {
+  private struct Key: Hashable {
+    let item: Int64
+    /// The client's unique bus name.
+    let client: String
+  }
+
+  private struct Entry {
+    let grant: AccessGrant
+    /// The client, as it was named to the person.
+    let caller: Caller
+    let isReusable: Bool
+    /// Whether the item was read with it, at least once: what reads again reads only.
+    var wasRead = false
+    let end: EventSource?
+  }
+
+  private let loop: EventLoop
+  /// Told when a client uses a grant.
+  private let used: (Question, Caller) -> Void
+  /// Told when a grant comes or goes, with its item and its client.
+  private let changed: (Int64, String) -> Void
+  private var entries: [Key: Entry] = [:] {
+    didSet {
+      for key in Set(oldValue.keys).symmetricDifference(entries.keys) { changed(key.item, key.client) }
+    }
+  }
+  /// The seconds for which a client wants to read again without asking.
+  private var reuse: [String: UInt16] = [:]
+
+  /// How long a client has to use what it asked for.
+  private static let lifetime = Duration.seconds(60)
+  /// The longest time in which a client may read again without asking, in seconds.
+  static let longestReuse: UInt32 = 300
+
+  init(
+    loop: EventLoop, used: @escaping (Question, Caller) -> Void, changed: @escaping (Int64, String) -> Void
+  ) {
+    self.loop = loop
+    self.used = used
+    self.changed = changed
+  }
+
+  /// From now on the client's prompts are for so many seconds of reading; 0 for one use.
+  func setReuse(_ seconds: UInt16, for client: String) { reuse[client] = seconds == 0 ? nil : seconds }
+
+  /// For how many seconds the client's next prompt is.
+  func reuse(of client: String) -> UInt16 { reuse[client] ?? 0 }
+
+  /// Lets `client` use the item of the grant: once, or read it for so many seconds.
+  func add(_ grant: AccessGrant, for client: String, _ caller: Caller, reuse: UInt16) {
+    let key = Key(item: grant.item, client: client)
+    // Without a timer there is no grant: it would have no end.
+    let time = reuse == 0 ? AccessGrants.lifetime : .seconds(Int64(reuse))
+    let end = try? loop.addTimer(after: time) { [weak self] in self?.entries[key] = nil }
+    guard let end else { return }
+    entries[key] = Entry(grant: grant, caller: caller, isReusable: reuse > 0, end: end)
+  }
+
+  /// Whether `client` may read the item now.
+  func allow(_ item: Int64, for client: String) -> Bool { entries[Key(item: item, client: client)] != nil }
+
+  /// A grant for a read, which uses up one that is not reusable; nil where there is none.
+  func read(_ item: Int64, for client: String) -> AccessGrant? {
+    let key = Key(item: item, client: client)
+    guard let entry = entries[key] else { return nil }
+    if !entry.wasRead { used(.item(item, client: client), entry.caller) }
+    if entry.isReusable { entries[key]?.wasRead = true } else { entries[key] = nil }
+    return entry.grant
+  }
+
+  /// Uses a grant up for a write; nil where there is none, or only one to read again with.
+  func take(_ item: Int64, for client: String) -> AccessGrant? {
+    let key = Key(item: item, client: client)
+    guard let entry = entries[key], !entry.wasRead else { return nil }
+    entries[key] = nil
+    used(.item(item, client: client), entry.caller)
+    return entry.grant
+  }
+
+  /// The item was written, or locked by itself: what was given for it as it was is worth nothing.
+  func forget(item: Int64) { entries = entries.filter { $0.key.item != item } }
+
+  /// The client is gone.
+  func forget(client: String) {
+    reuse[client] = nil
+    entries = entries.filter { $0.key.client != client }
+  }
+
+  /// The vault was locked: no grant outlives that.
+  func removeAll() { entries = [:] }
+
+  /// The same for some items.
+  func removeAll(where isLocked: (Int64) -> Bool) { entries = entries.filter { !isLocked($0.key.item) } }
+}

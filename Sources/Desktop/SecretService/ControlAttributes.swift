@@ -1,0 +1,60 @@
+import LatchkeyKeybag
+import LatchkeyVault
+
+/// The attributes `latchkey:…`, by which any Secret Service client can say what the interface has no words for. They
+/// are taken out of an item's attributes before anything else looks at them.
+struct ControlAttributes: Equatable {
+  private static let accessibleName = "latchkey:accessible"
+  private static let requireName = "latchkey:require"
+
+  /// The class that was named.
+  private(set) var accessibility: AccessibilityClass?
+  /// The access control that was named.
+  private(set) var access: AccessControl?
+  /// The item's own attributes.
+  private(set) var attributes: [String: String] = [:]
+
+  /// Takes `all` apart.
+  ///
+  /// - Throws: ``VaultError/unknownControlAttribute``, ``VaultError/unknownClass``, ``VaultError/badAccessControl(_:)``.
+  init(_ all: [String: String]) throws(VaultError) {
+    for (name, value) in all {
+      guard name.hasPrefix(ItemMetadata.reservedPrefix) else {
+        attributes[name] = value
+        continue
+      }
+      switch name {
+      case ControlAttributes.accessibleName:
+        guard let named = AccessibilityClass(name: value) else { throw .unknownClass }
+        accessibility = named
+      case ControlAttributes.requireName:
+        do throws(AccessControl.Mistake) { access = try AccessControl(text: value) } catch {
+          throw .badAccessControl(error)
+        }
+      default: throw .unknownControlAttribute
+      }
+    }
+  }
+
+  /// Reads what stands for such attributes elsewhere; nil for what is not named.
+  init(accessible: String?, require: String?) throws(VaultError) {
+    var all: [String: String] = [:]
+    all[ControlAttributes.accessibleName] = accessible
+    all[ControlAttributes.requireName] = require
+    try self.init(all)
+  }
+
+  /// Whether the search is for a class or access control alone. Its answer lists every item as one that has to be unlocked
+  /// first: clients that act on all results of a search at once, as `secret-tool clear`, act only on those that are not,
+  /// so that a class name cannot empty the vault by mistake.
+  var isForControlAlone: Bool { attributes.isEmpty && (accessibility != nil || access != nil) }
+
+  /// What a search with these attributes is for: control attributes count only where they stand alone, so that a
+  /// client which searches with all that it stored still finds its item after its class changed.
+  var query: ItemQuery {
+    guard isForControlAlone else { return .attributes(attributes) }
+    if let access { return .access(access, accessibility) }
+    if let accessibility { return .accessibility(accessibility) }
+    return .attributes(attributes)
+  }
+}

@@ -1,0 +1,121 @@
+import LatchkeyPosix
+import LatchkeyPrompts
+import LatchkeySodium
+import LatchkeySystemd
+import LatchkeyVault
+
+/// One application's call for its secret, until it is answered. It belongs to whoever called, which is the portals'
+/// frontend, and ends with it.
+final class PortalRequest {
+  /// The object that the frontend calls.
+  static let portal = "/org/freedesktop/portal/desktop"
+
+  /// Whether a path can be a request's: any that is no object of this service, wherever the frontend keeps its own.
+  static func isHandle(_ path: String) -> Bool {
+    path != ObjectPath.none && path != portal && path != VaultObject.path && path != ObjectPath.root
+      && !path.hasPrefix(ObjectPath.root + "/")
+  }
+
+  /// The frontend chooses the handle; so may others, without being in the way of its requests.
+  struct Key: Hashable {
+    /// The unique bus name of the caller.
+    let owner: String
+    let handle: String
+  }
+
+  /// What the frontend is told (org.freedesktop.portal.Request, "Response").
+  enum Response: UInt32 {
+    case success = 0
+    case cancelled = 1
+    case other = 2
+  }
+
+  let key: Key
+  let application: String
+  /// Whether the person was asked for the login password, once.
+  var wasAsked = false
+  /// Its place in the queue, while the person is asked.
+  var ticket: PromptTicket?
+  private let call: MethodCall
+  private var outlet: Outlet?
+  /// What is being written, once it was found.
+  private var secret: OpenedSecret?
+  private var written = 0
+  private var deadline: EventSource?
+  private var room: EventSource?
+
+  /// - Parameter outlet: where the secret goes.
+  init(_ key: Key, application: String, call: MethodCall, outlet: Outlet) {
+    self.key = key
+    self.application = application
+    self.call = call
+    self.outlet = outlet
+  }
+
+  deinit { release() }
+
+  /// The loop lets go of the descriptor before it is closed: as its file is the application's too, the kernel would go on
+  /// to report it.
+  private func release() {
+    (deadline, room) = (nil, nil)
+    (outlet, secret) = (nil, nil)
+  }
+
+  /// Calls `expired` when that time is over and the request is not. A limit that it has already stays as it is.
+  func limit(to time: Duration, on loop: EventLoop, expired: @escaping () -> Void) throws(SystemdError) {
+    if deadline == nil { deadline = try loop.addTimer(after: time, handler: expired) }
+  }
+
+  /// Whether it waits for its secret.
+  var isWaiting: Bool { secret == nil && outlet != nil }
+
+  /// Writes the secret, now and whenever there is room for more of it, and calls `ended` after that.
+  func deliver(_ found: OpenedSecret, on loop: EventLoop, ended: @escaping (Response) -> Void) {
+    guard isWaiting, let outlet else { return }
+    secret = found
+    if let response = write() { return ended(response) }
+    room = try? loop.addIO(fd: outlet.number, events: .writable) { [weak self] _ in
+      if let response = self?.write() { ended(response) }
+    }
+    if room == nil { ended(.other) }
+  }
+
+  /// - Returns: nil while there is more to write.
+  private func write() -> Response? {
+    guard let outlet, let secret else { return .other }
+    do throws(PosixError) {
+      written += try PortalRequest.write(secret.secret, from: written, to: outlet)
+    } catch { return .other }
+    return written == secret.secret.count ? .success : nil
+  }
+
+  /// - Returns: how many bytes there was room for.
+  private static func write(
+    _ secret: borrowing SecureBytes, from start: Int, to outlet: Outlet
+  ) throws(PosixError) -> Int {
+    let bytes = secret.bytes
+    var written = 0
+    while start + written < secret.count {
+      let count = try outlet.write(bytes.extracting(droppingFirst: start + written))
+      if count == 0 { break }
+      written += count
+    }
+    return written
+  }
+
+  /// Closes where the secret went, and answers.
+  func end(_ response: Response) {
+    release()
+    call.reply { (out: inout MessageWriter) throws(BusError) in
+      try out.appendUInt32(response.rawValue)
+      try out.open("a", "{sv}")
+      try out.close()
+    }
+  }
+
+  /// Whether the text can be an application's id: those of Flatpak and Snap, and what the frontend makes of the units of
+  /// programs outside any sandbox. It is empty for the ones that it cannot tell.
+  static func isApplicationID(_ text: String) -> Bool {
+    text.utf8.count <= 255 && text.utf8.allSatisfy { (0x21...0x7E).contains($0) && $0 != UInt8(ascii: "/") }
+  }
+}

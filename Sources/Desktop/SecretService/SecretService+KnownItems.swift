@@ -1,0 +1,108 @@
+import LatchkeySystemd
+import LatchkeyVault
+
+/// Tells clients of items that they have read, when those are locked or unlocked, or show their labels.
+extension SecretService {
+  /// How many items are looked at in one idle turn: a lock waits for no more.
+  private static let lookedAtOnce = 16
+  /// The most items of one change of state for which `ItemChanged` is sent as well: libsecret answers each by reading the
+  /// item again, which `PropertiesChanged` saves it.
+  private static let toldTwice = 256
+
+  /// A client reads an item's properties.
+  func note(_ info: ItemInfo, of item: ItemPlace, isLocked: Bool, by client: String) {
+    // The session's are never locked.
+    guard case .vault = item.collection else { return }
+    watch(client)
+    known.note(.init(isLocked: isLocked, hasMetadata: info.metadata != nil), of: item.id, by: client)
+  }
+
+  /// Keys came or went: what clients know is looked at again when nothing else is to be done. A lock has erased its keys
+  /// by then.
+  func doubtKnownItems() {
+    toldItems = 0
+    known.doubtAll()
+    announcement?.resume()
+  }
+
+  /// The item may be locked or unlocked for this client now.
+  func doubt(_ item: Int64, by client: String) {
+    known.doubt(item, by: client)
+    announcement?.resume()
+  }
+
+  /// - Returns: whether there is more to look at.
+  func announceItems() -> Bool {
+    for _ in 0..<Self.lookedAtOnce {
+      guard let (item, client) = known.takeDoubt() else { return false }
+      tell(item, to: client)
+    }
+    return true
+  }
+
+  /// Tells a client before the answer that it gets now: libsecret reads the secrets of what it believes unlocked only.
+  func tell(_ paths: [String], to client: String) {
+    for path in paths {
+      if case .item(_, let item) = ObjectPath(path) { tell(item, to: client) }
+    }
+  }
+
+  /// The same for what a search found.
+  func tell(found: [Found], to client: String) {
+    // Of very many, in idle turns.
+    guard known.hasDoubts(client), found.count <= Self.toldTwice else { return }
+    tell(found.map(\.path), to: client)
+  }
+
+  /// Tells a client what is different of an item since it was told of it.
+  func tell(_ item: Int64, to client: String) {
+    guard let before = known.knowledge(of: item, by: client) else { return }
+    guard let readability = try? vault.readability(ofItem: item) else { return known.forget(item, by: client) }
+    let isLocked = !mayRead(item, readability, for: client)
+    // What was told once stays true while nobody may change it.
+    let info = before.hasMetadata ? nil : try? vault.info(ofItem: item)
+    let appeared = info?.metadata
+    guard isLocked != before.isLocked || appeared != nil else { return }
+    guard let collection = try? vault.collection(ofItem: item) else { return known.forget(item, by: client) }
+    known.note(.init(isLocked: isLocked, hasMetadata: before.hasMetadata || appeared != nil), of: item, by: client)
+    let place = CollectionPlace.vault(collection)
+    // To this client alone: what it was given of an item is no other's.
+    try? bus.emitSignal(
+      path: place.path(item: item), interface: "org.freedesktop.DBus.Properties", member: "PropertiesChanged",
+      to: client
+    ) { (out: inout MessageWriter) throws(BusError) in
+      try out.appendString(Self.itemName)
+      try out.open("a", "{sv}")
+      try out.appendProperty("Locked", "b") { (value: inout MessageWriter) throws(BusError) in
+        try value.appendBool(isLocked)
+      }
+      if let appeared {
+        try out.appendProperty("Label", "s") { (value: inout MessageWriter) throws(BusError) in
+          try value.appendString(appeared.label)
+        }
+        try out.appendProperty("Attributes", "a{ss}") { (value: inout MessageWriter) throws(BusError) in
+          try value.appendStringDictionary(appeared.attributes)
+        }
+      }
+      try out.close()
+      try out.open("a", "s")
+      try out.close()
+    }
+    toldItems += 1
+    guard toldItems <= Self.toldTwice else { return }
+    try? bus.emitSignal(
+      path: place.path, interface: Self.collectionName, member: "ItemChanged", to: client
+    ) { (out: inout MessageWriter) throws(BusError) in try out.appendObjectPath(place.path(item: item)) }
+  }
+}
+
+extension MessageWriter {
+  fileprivate mutating func appendProperty(
+    _ name: String, _ type: String, _ value: (inout MessageWriter) throws(BusError) -> Void
+  ) throws(BusError) {
+    try open("e", "sv")
+    try appendString(name)
+    try appendVariant(type, value)
+    try close()
+  }
+}

@@ -1,0 +1,93 @@
+import LatchkeySystemd
+import LatchkeyVault
+
+/// `Lock` of the service's object.
+extension SecretService {
+  func lock(_ call: MethodCall) throws(BusError) {
+    let requested = try call.message.readObjectPaths()
+    var locked: [String] = []
+    var failure: VaultError?
+    var obstacle: BusError?
+    // Whether anything was taken away. A client that locks nothing is to start no work for others.
+    var isChanged = false
+    var seen: Set<String> = []
+    let portal = portalCollection
+    // Where something fails, the rest is to be locked all the same.
+    for path in requested where seen.insert(path).inserted {
+      do throws(BusError) {
+        switch try lockable(path, but: portal) {
+        case .collection(let id):
+          let state = try? vault.state(of: id)
+          // Also where it fails: keys are erased before anything is written.
+          do throws(VaultError) { try vault.lockCollection(id) } catch { failure = error }
+          // What was locked before has nothing that could be taken away.
+          if state != .marked && state != .closed {
+            dropGrants(of: id)
+            isChanged = true
+          }
+        case .nothing: break
+        case .item(let id):
+          if try BusError.vault({ () throws(VaultError) in try lockItem(id) }) { isChanged = true }
+        }
+        locked.append(path)
+      } catch { obstacle = obstacle ?? error }
+    }
+    // Before the reply, as what a call changes is told before it.
+    if isChanged { stateChanged() }
+    if let failure { throw BusError(failure) }
+    // "Lock everything" names what cannot be locked as well. A client that named nothing else is told why.
+    if locked.isEmpty, let obstacle { throw obstacle }
+    tell(locked, to: call.sender)
+    call.reply { (out: inout MessageWriter) throws(BusError) in
+      try out.appendObjectPaths(locked)
+      try out.appendObjectPath(ObjectPath.none)
+    }
+  }
+
+  /// What of the vault a path names that can be locked.
+  private enum Lockable {
+    case collection(Int64)
+    case item(Int64)
+    /// The collection that a vault begins with, while there is none or it cannot be read: nothing of it is open.
+    case nothing
+  }
+
+  /// - Parameter portal: the portal's collection.
+  private func lockable(_ path: String, but portal: Int64?) throws(BusError) -> Lockable {
+    let place: CollectionPlace
+    var item: Int64?
+    switch ObjectPath(path) {
+    case .other: throw .noSuchObject(path)
+    case .collection: place = try collection(at: path)
+    case .item:
+      let found = try self.item(at: path)
+      (place, item) = (found.collection, found.id)
+    }
+    guard case .vault(let id) = place else { throw .notSupported("the session collection is never locked") }
+    guard vault.collections.contains(id) else {
+      if vault.collections.isEmpty, place == Self.firstPlace, item == nil { return .nothing }
+      throw .noSuchObject(path)
+    }
+    // "Lock everything" is meant for the person's secrets. Without its own, a sandboxed application cannot read what it
+    // keeps.
+    guard id != portal else {
+      throw .notSupported("the collection of sandboxed applications is locked with the session only")
+    }
+    return item.map { .item($0) } ?? .collection(id)
+  }
+
+  /// Locks an item. One that asks for something is locked by taking away what was given for it, whoever it was given to.
+  ///
+  /// - Returns: whether a key of the vault's was taken away.
+  private func lockItem(_ id: Int64) throws(VaultError) -> Bool {
+    if try vault.readability(ofItem: id) == .guarded {
+      dropGrants(ofItem: id)
+      return false
+    }
+    // What was locked before has nothing that could be taken away.
+    guard !vault.isLockedByItself(item: id) else { return false }
+    try vault.lockItem(id)
+    dropGrants(ofItem: id)
+    return true
+  }
+}

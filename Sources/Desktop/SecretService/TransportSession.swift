@@ -1,0 +1,119 @@
+import LatchkeyGcrypt
+import LatchkeySodium
+import LatchkeySystemd
+
+/// How secrets travel between one client and the service (specification 0.2, "Transfer of Secrets"). It belongs to the
+/// client that opened it, and ends with it.
+final class TransportSession {
+  /// The name of the encrypting algorithm.
+  static let encrypted = "dh-ietf1024-sha256-aes128-cbc-pkcs7"
+  /// The name of the other one.
+  static let plain = "plain"
+
+  let path: String
+  /// The unique bus name of its client.
+  let owner: String
+  /// Nil for `plain`.
+  private let cipher: SessionCipher?
+
+  init(path: String, owner: String, cipher: SessionCipher?) {
+    self.path = path
+    self.owner = owner
+    self.cipher = cipher
+  }
+
+  /// Writes the structure Secret: session, parameters, value, content type.
+  func write(
+    _ secret: borrowing SecureBytes, contentType: String, to writer: inout MessageWriter
+  ) throws(BusError) {
+    try writer.open("r", "oayays")
+    try writer.appendObjectPath(path)
+    if let cipher {
+      let sealed = try TransportSession.encrypt(secret, with: cipher)
+      try writer.appendBytes(sealed.iv)
+      try writer.appendBytes(sealed.ciphertext)
+    } else {
+      try writer.appendBytes([UInt8]())
+      let bytes = secret.bytes
+      try writer.appendBytes(count: secret.count) { (space: UnsafeMutableRawBufferPointer) throws(BusError) in
+        bytes.withUnsafeBytes { space.copyMemory(from: $0) }
+      }
+    }
+    try writer.appendString(contentType)
+    try writer.close()
+  }
+
+  private static func encrypt(
+    _ secret: borrowing SecureBytes, with cipher: SessionCipher
+  ) throws(BusError) -> (iv: [UInt8], ciphertext: [UInt8]) {
+    var iv = [UInt8](repeating: 0, count: SessionCipher.blockSize)
+    var ciphertext = [UInt8](repeating: 0, count: SessionCipher.ciphertextLength(plaintext: secret.count))
+    do {
+      try secret.bytes.withUnsafeBytes { plaintext in
+        try iv.withUnsafeMutableBytes { iv in
+          try ciphertext.withUnsafeMutableBytes { try cipher.encrypt(plaintext, iv: iv, into: $0) }
+        }
+      }
+    } catch {
+      throw .failed("the secret could not be encrypted for the session")
+    }
+    return (iv, ciphertext)
+  }
+
+  /// Reads what follows the session's path in a structure Secret.
+  func read(from message: Message) throws(BusError) -> ReceivedSecret {
+    let parameters = try message.withBytes { Array($0) }
+    guard let cipher else {
+      guard parameters.isEmpty else { throw .invalidArguments("a plain session has no parameters") }
+      let value = try ReceivedSecret.secure {
+        try message.readBytes { (bytes: UnsafeRawBufferPointer) throws(SodiumError) in
+          ReceivedSecret.Box(try SecureBytes(copying: RawSpan(_unsafeBytes: bytes)))
+        }
+      }
+      return ReceivedSecret(value: value, contentType: try message.readString())
+    }
+    guard parameters.count == SessionCipher.blockSize else {
+      throw .invalidArguments("the parameters must be an IV of 16 bytes")
+    }
+    let box = try message.withBytes { (bytes: UnsafeRawBufferPointer) throws(BusError) in
+      try TransportSession.decrypt(bytes, iv: parameters, with: cipher)
+    }
+    return ReceivedSecret(value: box, contentType: try message.readString())
+  }
+
+  private static func decrypt(
+    _ bytes: UnsafeRawBufferPointer, iv: [UInt8], with cipher: SessionCipher
+  ) throws(BusError) -> ReceivedSecret.Box {
+    do {
+      var plain = try SecureBytes(count: bytes.count)
+      let count = try iv.withUnsafeBytes { iv in
+        try plain.withUnsafeMutableBytes { out in try cipher.decrypt(bytes, iv: iv, into: out) }
+      }
+      return ReceivedSecret.Box(try plain.prefix(count))
+    } catch is GcryptError {
+      throw .invalidArguments("the secret does not decrypt in this session")
+    } catch {
+      throw .limitsExceeded("there is not enough memory")
+    }
+  }
+}
+
+/// A secret as a client sent it.
+struct ReceivedSecret {
+  /// The owner of the bytes; a class only because closures of the bus layer cannot hand on what is not copyable.
+  final class Box {
+    let bytes: SecureBytes
+    init(_ bytes: consuming SecureBytes) { self.bytes = bytes }
+  }
+
+  let value: Box
+  let contentType: String
+
+  static func secure(
+    _ body: () throws -> Result<Box, SodiumError>
+  ) throws(BusError) -> Box {
+    do { return try body().get() } catch let error as BusError { throw error } catch {
+      throw .limitsExceeded("there is not enough memory")
+    }
+  }
+}

@@ -1,0 +1,22 @@
+import LatchkeyPrompts
+import LatchkeySystemd
+import LatchkeyVault
+
+/// An item that a client wants stored, and that waits for its passphrase.
+final class WaitingItem {
+  let new: NewItem
+  /// What a person is asked: for this item and no other.
+  let question: Question
+  /// What a person answered for the item that it replaces.
+  let granted: AccessGrant?
+  /// Where it was stored.
+  var stored: SecretService.ItemPlace?
+  /// Why it was not, although it has its passphrase.
+  var failure: BusError?
+
+  init(_ new: NewItem, granted: AccessGrant?, number: UInt64, client: String) {
+    self.new = new
+    self.granted = granted
+    question = .newItemPassphrase(number, client: client)
+  }
+}

@@ -1,0 +1,270 @@
+import LatchkeySystemd
+
+/// Follows logind over the system bus: all sessions, their locks, and sleep. Everything is asynchronous; a bus or a
+/// logind that goes away is waited for.
+///
+/// Signals count only if they come from the connection that answered as logind: any user may send a forged one
+/// straight to this connection, past the bus's match rules.
+public final class LogindWatch {
+  /// What the watch tells.
+  public enum Report: Equatable, Sendable {
+    /// All sessions, of all users. The first one comes when all of them were read.
+    case sessions([SessionFacts])
+    /// There is no logind, or no system bus at all. It is looked for again and again.
+    case absent
+    /// A session of the user was asked to lock; or one so new that nothing is known of it.
+    case lockSignal(session: String)
+    case unlockSignal(session: String)
+    /// Going to sleep (true): sleep is held up until the handler returned. Or awake, which is told again and again.
+    case prepareForSleep(Bool)
+  }
+
+  private let uid: UInt32
+  private let loop: EventLoop
+  private let address: Bus.Address
+  private let handler: (Report) -> Void
+
+  private var bus: Bus?
+  private var slots: [BusSlot] = []
+  private var monitor: LoginMonitor?
+  private var retry: EventSource?
+  private var backOff = Duration.seconds(1)
+  private let inhibitor = SleepInhibitor()
+
+  /// The unique name of logind, once it answered.
+  private var owner: String?
+  private var hasReported = false
+  private var isAbsent = false
+  /// All sessions, by their object path.
+  private var table: [String: SessionFacts] = [:]
+
+  /// Refreshes that wait for logind to answer for the first time, or again.
+  private var waiting: [(Bool) -> Void] = []
+  private var waitingTimer: EventSource?
+
+  static let name = "org.freedesktop.login1"
+  static let path = "/org/freedesktop/login1"
+  static let manager = "org.freedesktop.login1.Manager"
+  static let session = "org.freedesktop.login1.Session"
+  static let properties = "org.freedesktop.DBus.Properties"
+
+  /// How long logind may take for one answer before it counts as silent. A refresh asks twice in a row, and the PAM
+  /// stack behind it waits three seconds for everything.
+  static let patience = Duration.seconds(1)
+
+  /// Watches for the vault of user `uid`; `handler` gets every report.
+  public init(
+    uid: UInt32, loop: EventLoop, address: Bus.Address = .system, handler: @escaping (Report) -> Void
+  ) {
+    self.uid = uid
+    self.loop = loop
+    self.address = address
+    self.handler = handler
+  }
+
+  /// Connects, and goes on trying.
+  public func start() {
+    guard bus == nil else { return }
+    retry = nil
+    do {
+      let bus = try Bus(address, loop: loop)
+      self.bus = bus
+      try bus.onDisconnect { [weak self] in self?.lostBus() }
+      try addMatches(bus)
+      // Without files of logind there is nothing to miss: signals tell all the rest.
+      monitor = try? LoginMonitor(loop: loop) { [weak self] in self?.reread() }
+    } catch {
+      lostBus()
+    }
+  }
+
+  /// Whether sleep waits for this program. False means that eviction before sleep is a race.
+  public var holdsSleepInhibitor: Bool { inhibitor.isHeld }
+
+  /// Reads all sessions anew; `completion` gets whether logind answered, after a report of what it said. A known
+  /// absence of logind is an answer, silence and a lost bus are not. Takes two seconds at most, and never calls back
+  /// before it returns.
+  public func refresh(completion: @escaping (Bool) -> Void) {
+    if let bus, owner != nil {
+      return SessionRound.start(self, bus: bus) { completion($0 == .answered) }
+    }
+    waiting.append(completion)
+    guard waitingTimer == nil else { return }
+    do {
+      // The first answer may be under way: this program is often started by the login that brings the keys.
+      waitingTimer = try loop.addTimer(after: isAbsent ? .zero : Self.patience * 2) { [weak self] in
+        self?.answerWaiting(self?.isAbsent ?? false)
+      }
+    } catch {
+      answerWaiting(false)
+    }
+  }
+
+  private func answerWaiting(_ answered: Bool) {
+    waitingTimer = nil
+    let completions = waiting
+    waiting = []
+    for completion in completions { completion(answered) }
+  }
+
+  /// Reads all sessions anew, if there is anybody to ask.
+  private func reread() {
+    guard let bus, owner != nil else { return }
+    SessionRound.start(self, bus: bus) { _ in }
+  }
+
+  // MARK: The bus
+
+  private func lostBus() {
+    slots = []
+    monitor = nil
+    bus = nil
+    owner = nil
+    inhibitor.release()
+    reportAbsenceIfNeverSeen()
+    scheduleRetry { [weak self] in self?.start() }
+  }
+
+  private func scheduleRetry(_ action: @escaping () -> Void) {
+    retry = try? loop.addTimer(after: backOff, handler: action)
+    backOff = min(backOff * 2, .seconds(60))
+  }
+
+  /// What was known of sessions is believed until logind says something else: its restart locks nobody out.
+  private func reportAbsenceIfNeverSeen() {
+    guard !hasReported, !isAbsent else { return }
+    isAbsent = true
+    handler(.absent)
+    answerWaiting(true)
+  }
+
+  private func addMatches(_ bus: Bus) throws(SystemdError) {
+    var missing = 4
+    let installed: (BusError?) -> Void = { [weak self, weak bus] error in
+      // The answers to a connection that was given up come late.
+      guard let self, let bus, self.bus === bus else { return }
+      missing -= 1
+      // Read only when nothing can be missed any more. A refused rule would leave the watch deaf.
+      if error != nil { self.lostBus() } else if missing == 0 { self.ask() }
+    }
+    slots = [
+      try bus.matchSignal(
+        sender: Self.name, path: Self.path, interface: Self.manager, installed: installed,
+        handler: { [weak self] message throws(BusError) in try self?.managerSignal(message) }),
+      try bus.matchSignal(
+        sender: Self.name, interface: Self.session, installed: installed,
+        handler: { [weak self] message throws(BusError) in try self?.sessionSignal(message) }),
+      try bus.matchSignal(
+        sender: Self.name, interface: Self.properties, member: "PropertiesChanged", arg0: Self.session,
+        installed: installed,
+        handler: { [weak self] message throws(BusError) in try self?.propertiesChanged(message) }),
+      try bus.matchSignal(
+        sender: "org.freedesktop.DBus", interface: "org.freedesktop.DBus", member: "NameOwnerChanged", arg0: Self.name,
+        installed: installed,
+        handler: { [weak self] message throws(BusError) in
+          try message.skip()
+          try message.skip()
+          self?.ownerChanged(try message.readString())
+        }),
+    ]
+  }
+
+  private func ownerChanged(_ new: String) {
+    owner = nil
+    if !new.isEmpty { ask() }
+  }
+
+  /// Asks for the first time: who answers is logind.
+  private func ask() {
+    guard let bus else { return }
+    SessionRound.start(self, bus: bus) { [weak self] answer in
+      guard let self, self.bus != nil else { return }
+      if answer == .answered { return self.answerWaiting(true) }
+      guard self.owner == nil else { return }
+      if answer == .absent { self.reportAbsenceIfNeverSeen() }
+      // A logind that starts announces its name; one that hangs has to be asked again.
+      self.scheduleRetry { [weak self] in self?.ask() }
+    }
+  }
+
+  // MARK: Reading
+
+  /// One answer came: its sender is logind.
+  func answered(by sender: String?) {
+    guard let sender, sender != owner, let bus else { return }
+    owner = sender
+    isAbsent = false
+    backOff = .seconds(1)
+    retry = nil
+    // A lock that another logind gave may mean nothing to this one.
+    inhibitor.release()
+    inhibitor.take(bus)
+  }
+
+  func forget(except paths: Set<String>) { table = table.filter { paths.contains($0.key) } }
+
+  func learn(_ facts: SessionFacts, at path: String) { table[path] = facts }
+
+  func reportSessions() {
+    hasReported = true
+    handler(.sessions(table.values.sorted { $0.id < $1.id }))
+  }
+
+  func learnSleep(_ isPreparing: Bool) {
+    if isPreparing { sleepStarts() } else { sleepEnded() }
+  }
+
+  // MARK: Signals
+
+  private func comesFromLogind(_ message: Message) -> Bool { owner != nil && message.sender == owner }
+
+  private func managerSignal(_ message: Message) throws(BusError) {
+    guard comesFromLogind(message) else { return }
+    switch message.member {
+    case "PrepareForSleep":
+      if try message.readBool() { sleepStarts() } else { sleepEnded() }
+    case "SessionNew":
+      reread()
+    case "SessionRemoved":
+      try message.skip()
+      if table.removeValue(forKey: try message.readObjectPath()) != nil, hasReported { reportSessions() }
+    default: break
+    }
+  }
+
+  private func sessionSignal(_ message: Message) throws(BusError) {
+    guard comesFromLogind(message), let path = message.path, let member = message.member else { return }
+    guard member == "Lock" || member == "Unlock" else { return }
+    if let known = table[path] {
+      guard known.uid == uid, known.isLogin else { return }
+      handler(member == "Lock" ? .lockSignal(session: known.id) : .unlockSignal(session: known.id))
+    } else if member == "Lock" {
+      handler(.lockSignal(session: path))
+    }
+  }
+
+  private func propertiesChanged(_ message: Message) throws(BusError) {
+    guard comesFromLogind(message), let path = message.path, let before = table[path] else { return }
+    var facts = before
+    _ = try message.readString()
+    try facts.take(message)
+    // Names without values: only asking tells.
+    if !(try message.readStrings()).isEmpty { reread() }
+    guard facts != before else { return }
+    table[path] = facts
+    if hasReported { reportSessions() }
+  }
+
+  // MARK: Sleep
+
+  private func sleepStarts() {
+    // The keys are erased in here; only then may the machine sleep.
+    handler(.prepareForSleep(true))
+    inhibitor.release()
+  }
+
+  private func sleepEnded() {
+    handler(.prepareForSleep(false))
+    if let bus { inhibitor.take(bus) }
+  }
+}

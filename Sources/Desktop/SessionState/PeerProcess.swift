@@ -1,0 +1,30 @@
+import LatchkeySystemd
+
+/// Where a process stands in logind's eyes. The uid it runs as says nothing: whoever brings keys has become the user
+/// before, even if root started it.
+public enum PeerProcess: Equatable, Sendable {
+  /// There is no logind to tell.
+  case unknown
+  /// In no session and under no user's manager: a system service. Display managers, getty and sshd are ones, and so
+  /// are the logins they handle until their session is open.
+  ///
+  /// `startedByRoot`: whether root runs the program that started it. A display manager is root's; a job of a user's that
+  /// authenticates is not.
+  case systemService(startedByRoot: Bool)
+  /// A unit of a user's manager, where desktops start their shells and lockers. In no session, whoever's it is.
+  case userManager(uid: UInt32)
+  /// In a login session.
+  case session(uid: UInt32, sessionClass: String, type: String, isRemote: Bool)
+
+  /// Reads it from the control groups and logind's files, without asking anybody. The process must be alive, or its
+  /// id may name another one by now.
+  public static func of(pid: Int32) -> PeerProcess {
+    guard LoginSession.isLogindRunning else { return .unknown }
+    if let session = LoginSession.ofProcess(pid), let uid = session.uid, let sessionClass = session.sessionClass {
+      return .session(
+        uid: uid, sessionClass: sessionClass, type: session.type ?? "unspecified", isRemote: session.isRemote)
+    }
+    if let uid = LoginSession.ownerOfProcess(pid) { return .userManager(uid: uid) }
+    return .systemService(startedByRoot: LoginSession.parentUID(ofProcess: pid) == 0)
+  }
+}

@@ -1,0 +1,85 @@
+import LatchkeySystemd
+
+/// Listens on the session bus for `ActiveChanged` of any screen saver interface (org.freedesktop.ScreenSaver,
+/// org.gnome.ScreenSaver, org.mate.ScreenSaver, org.cinnamon.ScreenSaver, org.kde.screensaver, org.xfce.ScreenSaver
+/// …) from any sender, and asks those that are there whether they are active now.
+public final class ScreenSaverWatch {
+  /// What the watch tells.
+  public enum Report: Equatable, Sendable {
+    /// By the sender's unique name.
+    case active(peer: String, Bool)
+    /// It answered that it is active, and has not said so before.
+    case found(peer: String)
+    /// A peer that was active is gone from the bus.
+    case vanished(peer: String)
+  }
+
+  private let bus: Bus
+  private let handler: (Report) -> Void
+  private var match: BusSlot?
+  private var peers: [String: BusSlot] = [:]
+
+  /// Savers that can be asked, and where their object is.
+  private static let known = [
+    ("org.freedesktop.ScreenSaver", "/org/freedesktop/ScreenSaver"),
+    ("org.freedesktop.ScreenSaver", "/ScreenSaver"),
+    ("org.gnome.ScreenSaver", "/org/gnome/ScreenSaver"),
+    ("org.mate.ScreenSaver", "/"),
+    ("org.cinnamon.ScreenSaver", "/org/cinnamon/ScreenSaver"),
+    ("org.xfce.ScreenSaver", "/org/xfce/ScreenSaver"),
+  ]
+
+  /// Listens on `bus` once started.
+  public init(bus: Bus, handler: @escaping (Report) -> Void) {
+    self.bus = bus
+    self.handler = handler
+  }
+
+  /// Throws when the bus is not there; a rule that the bus refuses ends the connection.
+  public func start() throws(SystemdError) {
+    match = try bus.matchSignal(
+      member: "ActiveChanged",
+      handler: { [weak self] message throws(BusError) in
+        // KDE writes it in small letters.
+        guard let interface = message.interface, interface.lowercased().hasSuffix(".screensaver"),
+          let sender = message.sender
+        else { return }
+        self?.changed(sender, active: try message.readBool())
+      })
+    // The bus takes the rule before it passes these calls on: no change after the answer is missed.
+    askThoseThatAreThere()
+  }
+
+  private func askThoseThatAreThere() {
+    for (name, path) in Self.known {
+      // What cannot be asked is not there.
+      try? bus.callAsync(
+        destination: name, path: path, interface: name, member: "GetActive", autoStart: false
+      ) { [weak self] reply in
+        guard case .success(let message) = reply, let sender = message.sender, (try? message.readBool()) == true else {
+          return
+        }
+        self?.found(sender)
+      }
+    }
+  }
+
+  private func changed(_ peer: String, active: Bool) {
+    if active { watch(peer) } else { peers[peer] = nil }
+    handler(.active(peer: peer, active))
+  }
+
+  private func found(_ peer: String) {
+    watch(peer)
+    handler(.found(peer: peer))
+  }
+
+  private func watch(_ peer: String) {
+    guard peers[peer] == nil else { return }
+    // A peer that cannot be watched stays active until it says otherwise.
+    peers[peer] = try? bus.watchPeer(peer) { [weak self] in
+      self?.peers[peer] = nil
+      self?.handler(.vanished(peer: peer))
+    }
+  }
+}

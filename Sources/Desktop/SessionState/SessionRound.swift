@@ -1,0 +1,129 @@
+import LatchkeySystemd
+
+/// One reading of all sessions. What it learns goes into the table at once, reply by reply, so that the changes
+/// which logind signals meanwhile fall into place by the order in which they come.
+final class SessionRound {
+  enum Answer {
+    case answered
+    /// Nobody has the name, and nobody can be started for it.
+    case absent
+    /// Too late, or not to be understood.
+    case silent
+  }
+
+  private weak var watch: LogindWatch?
+  private let bus: Bus
+  private let completion: (Answer) -> Void
+  private var outstanding = 0
+  private var answer = Answer.answered
+
+  private init(_ watch: LogindWatch, bus: Bus, completion: @escaping (Answer) -> Void) {
+    self.watch = watch
+    self.bus = bus
+    self.completion = completion
+  }
+
+  static func start(_ watch: LogindWatch, bus: Bus, completion: @escaping (Answer) -> Void) {
+    let round = SessionRound(watch, bus: bus, completion: completion)
+    round.call(
+      LogindWatch.path, LogindWatch.manager, "ListSessions", arguments: [], isVital: true
+    ) { [weak watch] message throws(BusError) in
+      guard let watch else { return }
+      watch.answered(by: message.sender)
+      let paths = try message.readArray("(susso)") { (message) throws(BusError) in
+        try message.readStruct("susso") { (message) throws(BusError) in
+          for _ in 0..<4 { try message.skip() }
+          return try message.readObjectPath()
+        }
+      }
+      watch.forget(except: Set(paths))
+      for path in paths { round.read(path) }
+      round.readSleep()
+    }
+  }
+
+  private func read(_ path: String) {
+    // A session that ended meanwhile has no properties to read, and is none to know of.
+    call(path, LogindWatch.properties, "GetAll", arguments: [LogindWatch.session], isVital: false) {
+      [weak watch] message throws(BusError) in
+      var facts = SessionFacts(id: path, uid: .max, sessionClass: "", type: "", isActive: false, state: "")
+      try facts.take(message)
+      watch?.learn(facts, at: path)
+    }
+  }
+
+  private func readSleep() {
+    call(
+      LogindWatch.path, LogindWatch.properties, "Get", arguments: [LogindWatch.manager, "PreparingForSleep"],
+      isVital: false
+    ) { [weak watch] message throws(BusError) in
+      let preparing = try message.readVariant("b") { (value) throws(BusError) in try value.readBool() }
+      watch?.learnSleep(preparing)
+    }
+  }
+
+  /// Every call keeps the round alive until its reply; the last one ends it. A failed vital call makes the whole
+  /// round no answer, and so does silence.
+  private func call(
+    _ path: String, _ interface: String, _ member: String, arguments: [String], isVital: Bool,
+    _ read: @escaping (Message) throws(BusError) -> Void
+  ) {
+    outstanding += 1
+    do throws(BusError) {
+      try bus.callAsync(
+        destination: LogindWatch.name, path: path, interface: interface, member: member,
+        timeout: LogindWatch.patience
+      ) { (writer) throws(BusError) in
+        for argument in arguments { try writer.appendString(argument) }
+      } reply: { reply in
+        switch reply {
+        case .failure(let error):
+          let isSilence = error.isStandard("NoReply") || error.isStandard("Timeout") || !self.bus.isOpen
+          if isSilence { self.answer = .silent } else if isVital { self.answer = .absent }
+        case .success(let message):
+          do throws(BusError) { try read(message) } catch { self.answer = .silent }
+        }
+        self.finished()
+      }
+    } catch {
+      answer = .silent
+      finished()
+    }
+  }
+
+  private func finished() {
+    outstanding -= 1
+    guard outstanding == 0 else { return }
+    if answer == .answered { watch?.reportSessions() }
+    completion(answer)
+  }
+}
+
+extension SessionFacts {
+  /// Takes over what an `a{sv}` of the properties of a session tells, and leaves the rest as it is.
+  mutating func take(_ message: Message) throws(BusError) {
+    var new = self
+    try message.readDictionary("sv") { (entry) throws(BusError) in
+      switch try entry.readString() {
+      case "Id": new.id = try entry.readVariant("s") { (m) throws(BusError) in try m.readString() }
+      case "Class": new.sessionClass = try entry.readVariant("s") { (m) throws(BusError) in try m.readString() }
+      case "Type": new.type = try entry.readVariant("s") { (m) throws(BusError) in try m.readString() }
+      case "State": new.state = try entry.readVariant("s") { (m) throws(BusError) in try m.readString() }
+      case "Service": new.service = try entry.readVariant("s") { (m) throws(BusError) in try m.readString() }
+      case "Active": new.isActive = try entry.readVariant("b") { (m) throws(BusError) in try m.readBool() }
+      case "LockedHint": new.lockedHint = try entry.readVariant("b") { (m) throws(BusError) in try m.readBool() }
+      case "Remote": new.isRemote = try entry.readVariant("b") { (m) throws(BusError) in try m.readBool() }
+      case "User":
+        new.uid = try entry.readVariant("(uo)") { (m) throws(BusError) in
+          try m.readStruct("uo") { (m) throws(BusError) in try m.readUInt32() }
+        }
+      case "Seat":
+        new.seat = try entry.readVariant("(so)") { (m) throws(BusError) in
+          try m.readStruct("so") { (m) throws(BusError) in try m.readString() }
+        }
+      default: try entry.skip()
+      }
+    }
+    self = new
+  }
+}

@@ -1,0 +1,239 @@
+import LatchkeySystemd
+
+/// Does what the machine says. All calls come from the event loop; those that erase keys come first, and must not
+/// wait for anything.
+public protocol SessionWatchDelegate: AnyObject {
+  /// Erase A in every form, staged ones included.
+  func eraseUnlockedKeys(_ reason: LockReason)
+  /// Erase all keys.
+  func eraseAllKeys(_ reason: SealReason)
+  /// Erase the A that was set aside.
+  func eraseStagedKeys()
+  /// No keys are wanted of an authentication that has begun: end the helpers that work on one. Also where there is nothing
+  /// to erase.
+  func endDerivations()
+  /// The A that was set aside becomes live.
+  func stagedKeysGoLive()
+  /// C became live, for the first time since it was sealed.
+  func firstUnlockHappened()
+  /// `machine` is another than before; everything else was done.
+  func sessionStateChanged()
+}
+
+/// Drives the state machine by logind, the screen savers and the daemon's own events.
+public final class SessionWatch {
+  /// The state. Changes only through this object.
+  public private(set) var machine: SessionMachine
+
+  private let loop: EventLoop
+  private weak var delegate: (any SessionWatchDelegate)?
+  private let systemBus: Bus.Address
+  private var logind: LogindWatch?
+  private var screenSavers: ScreenSaverWatch?
+  private var stagingTimer: EventSource?
+  private var sessionTimer: EventSource?
+  /// How many times logind told of all sessions, and what the last time added to the machine's locks and endings.
+  private var reports: UInt64 = 0
+  private var lastReport = (locks: UInt64(0), endings: UInt64(0))
+  private let stagingTime: Duration
+  private let sessionTime: Duration
+
+  /// - Parameters:
+  ///   - delegate: not owned.
+  ///   - stagingTime: how long keys stay set aside for a locker that does not go.
+  ///   - sessionTime: how long keys stay without any session.
+  public init(
+    uid: UInt32, loop: EventLoop, delegate: any SessionWatchDelegate,
+    systemBus: Bus.Address = .system, stagingTime: Duration = .seconds(30), sessionTime: Duration = .seconds(60)
+  ) {
+    machine = SessionMachine(uid: uid)
+    self.loop = loop
+    self.delegate = delegate
+    self.systemBus = systemBus
+    self.stagingTime = stagingTime
+    self.sessionTime = sessionTime
+  }
+
+  /// Begins to watch logind, which is waited for.
+  public func start() {
+    let logind = LogindWatch(uid: machine.uid, loop: loop, address: systemBus) { [weak self] report in
+      switch report {
+      case .sessions(let facts): self?.learn(facts)
+      case .absent: self?.handle(.logindAbsent)
+      case .lockSignal(let session): self?.handle(.lockSignal(session: session))
+      case .unlockSignal(let session): self?.handle(.unlockSignal(session: session))
+      case .prepareForSleep(let starts): self?.handle(.prepareForSleep(starts))
+      }
+    }
+    self.logind = logind
+    logind.start()
+  }
+
+  /// Hears the screen savers on a connection to the session bus, in the place of any connection before, whose screen
+  /// savers cannot be heard any more.
+  public func hearScreenSavers(on sessionBus: Bus) throws(SystemdError) {
+    for peer in machine.activeScreenSavers { handle(.screenSaverVanished(peer: peer)) }
+    let savers = ScreenSaverWatch(bus: sessionBus) { [weak self] report in
+      switch report {
+      case .active(let peer, let active): self?.handle(.screenSaver(peer: peer, active: active))
+      case .found(let peer): self?.handle(.screenSaverFound(peer: peer))
+      case .vanished(let peer): self?.handle(.screenSaverVanished(peer: peer))
+      }
+    }
+    try savers.start()
+    screenSavers = savers
+  }
+
+  /// Whether sleep waits until keys are erased, for `latchkey status`.
+  public var holdsSleepInhibitor: Bool { logind?.holdsSleepInhibitor ?? false }
+
+  // MARK: Asked by the daemon
+
+  /// What to answer to a PAM stack, before any key is derived.
+  public func decide(_ request: AuthenticationPolicy.Request) -> AuthenticationPolicy.Decision {
+    AuthenticationPolicy.decide(request, machine: machine)
+  }
+
+  /// An authentication begins that keys are wanted of. What counts is how things are when this is called, and what logind
+  /// answers: a lock that it knows of is older than what was typed. Whatever else comes until it answers is later.
+  /// `completion` is called exactly once.
+  public func claim(
+    by process: PeerProcess, mayLift: Bool = true, ownLocks: UInt64 = 0, completion: @escaping (Claim) -> Void
+  ) {
+    var claim = Claim(process: process, machine: machine, mayLift: mayLift, ownLocks: ownLocks)
+    guard let logind else { return completion(claim) }
+    let reports = reports
+    logind.refresh { [self] answered in
+      // The report of what it answered comes right before this.
+      if answered, self.reports != reports { claim.credit(locks: lastReport.locks, endings: lastReport.endings) }
+      completion(claim)
+    }
+  }
+
+  private func learn(_ facts: [SessionFacts]) {
+    let before = machine
+    handle(.sessions(facts))
+    reports &+= 1
+    lastReport = (machine.locks &- before.locks, machine.endings &- before.endings)
+  }
+
+  /// The right keys arrived. Asks logind for the state of the sessions, then tells what becomes of the keys.
+  /// `completion` is called exactly once, never before this returns; it must put the keys where the outcome says
+  /// before it returns, and erase the rest. Keys that wait meanwhile belong to the caller.
+  ///
+  /// - Parameters:
+  ///   - claim: of the authentication that brings them. A lock since then is later than the keys.
+  ///   - preparation: is begun at once, and calls what it is given when the caller can take the keys.
+  public func keysArrived(
+    mayLift: Bool, by claim: Claim, after preparation: (@escaping () -> Void) -> Void = { $0() },
+    completion: @escaping (KeyOutcome) -> Void
+  ) {
+    ask(after: preparation, completion) { watch in
+      watch.perform(
+        watch.machine.keysArrived(mayLift: mayLift, locksBefore: claim.locks, endingsBefore: claim.endings),
+        install: completion)
+    }
+  }
+
+  /// Tier key C arrived alone. As for ``keysArrived(mayLift:by:after:completion:)``.
+  public func sessionKeyArrived(
+    by claim: Claim, after preparation: (@escaping () -> Void) -> Void = { $0() },
+    completion: @escaping (KeyOutcome) -> Void
+  ) {
+    ask(after: preparation, completion) { watch in
+      watch.perform(
+        watch.machine.sessionKeyArrived(locksBefore: claim.locks, endingsBefore: claim.endings), install: completion)
+    }
+  }
+
+  /// Asks logind, then goes on.
+  private func ask(
+    after preparation: (@escaping () -> Void) -> Void, _ completion: @escaping (KeyOutcome) -> Void,
+    _ goOn: @escaping (SessionWatch) -> Void
+  ) {
+    guard let logind else { return completion(.refused("not started")) }
+    var (isPrepared, hasAnswered): (Bool, Bool?) = (false, nil)
+    let finish = { [weak self] in
+      guard isPrepared, let hasAnswered else { return }
+      guard let self else { return completion(.refused("the daemon ends")) }
+      // Silence may hide a lock.
+      guard hasAnswered else { return completion(.refused("logind does not answer")) }
+      goOn(self)
+    }
+    preparation {
+      isPrepared = true
+      finish()
+    }
+    logind.refresh { answered in
+      hasAnswered = answered
+      finish()
+    }
+  }
+
+  /// `latchkey lock`. The keys are erased when this returns.
+  public func lock() { handle(.lockCommand) }
+
+  /// Keys that were let in did not open the vault.
+  public func keysFailed() { handle(.keysFailed) }
+
+  /// There is no vault any more. The keys are erased when this returns.
+  public func vaultPutAside() { handle(.vaultPutAside) }
+
+  /// The login has no password, and the vault was opened without one; or it has one again.
+  public func passwordless(_ isPasswordless: Bool) { handle(.passwordless(isPasswordless)) }
+
+  /// A PAM stack opened a session of the user.
+  public func pamSessionOpened() {
+    handle(.pamSessionOpened)
+    logind?.refresh { _ in }
+  }
+
+  /// A PAM stack closed a session of the user.
+  public func pamSessionClosed() {
+    handle(.pamSessionClosed)
+    logind?.refresh { _ in }
+  }
+
+  // MARK: Effects
+
+  private func handle(_ event: SessionEvent) {
+    let endings = machine.endings
+    let effects = machine.handle(event)
+    perform(effects) { _ in preconditionFailure("keys are installed only when some arrived") }
+    let isUnwanted =
+      switch event {
+      case .prepareForSleep(true), .hibernate, .lockCommand: true
+      default: machine.endings != endings || effects.contains(.seal(.noSession))
+      }
+    if isUnwanted { delegate?.endDerivations() }
+  }
+
+  private func perform(_ effects: [SessionEffect], install: (KeyOutcome) -> Void) {
+    for effect in effects {
+      switch effect {
+      case .evict(let reason): delegate?.eraseUnlockedKeys(reason)
+      case .seal(let reason): delegate?.eraseAllKeys(reason)
+      case .dropStaged: delegate?.eraseStagedKeys()
+      case .install(let outcome): install(outcome)
+      case .goLive: delegate?.stagedKeysGoLive()
+      case .startStagingTimer: stagingTimer = timer(stagingTime, .stagingTimerFired)
+      case .cancelStagingTimer: stagingTimer = nil
+      case .startSessionTimer: sessionTimer = timer(sessionTime, .sessionTimerFired)
+      case .cancelSessionTimer: sessionTimer = nil
+      // Keys that did not open the vault when they were installed have sealed it again.
+      case .firstUnlock: if machine.state != .sealed { delegate?.firstUnlockHappened() }
+      case .stateChanged: delegate?.sessionStateChanged()
+      }
+    }
+  }
+
+  /// Without a timer, its time is over at once.
+  private func timer(_ time: Duration, _ event: SessionEvent) -> EventSource? {
+    do {
+      return try loop.addTimer(after: time) { [weak self] in self?.handle(event) }
+    } catch {
+      handle(event)
+      return nil
+    }
+  }
+}

@@ -1,0 +1,63 @@
+import Glibc
+import LatchkeySystemd
+
+/// Holds up sleep (logind's delay lock) until the keys are erased, for at most InhibitDelayMaxSec.
+final class SleepInhibitor {
+  private enum State {
+    case none
+    case asked(Int)
+    case held(Int32)
+    /// Not asked again before `release()`.
+    case refused
+  }
+
+  private var state = State.none
+  private var requests = 0
+
+  deinit { release() }
+
+  var isHeld: Bool {
+    if case .held = state { true } else { false }
+  }
+
+  /// Asks logind for the lock, if it is not there or on its way. Refused (where polkit is missing, say), sleep is
+  /// still noticed, but no longer waits.
+  func take(_ bus: Bus) {
+    guard case .none = state else { return }
+    requests += 1
+    let request = requests
+    state = .asked(request)
+    do throws(BusError) {
+      try bus.callAsync(
+        destination: LogindWatch.name, path: LogindWatch.path, interface: LogindWatch.manager, member: "Inhibit"
+      ) { (writer) throws(BusError) in
+        for text in ["sleep", "latchkeyd", "Erase keys before sleep", "delay"] { try writer.appendString(text) }
+      } reply: { [weak self] reply in
+        let fd = reply.reading { message throws(BusError) in try message.readUnixFD() }
+        self?.answered(request, fd)
+      }
+    } catch {
+      state = .none
+    }
+  }
+
+  /// Lets the machine sleep.
+  func release() {
+    if case .held(let fd) = state { close(fd) }
+    state = .none
+  }
+
+  private func answered(_ request: Int, _ fd: Result<Int32, BusError>) {
+    guard case .asked(request) = state else {
+      // Released before it came.
+      if case .success(let fd) = fd { close(fd) }
+      return
+    }
+    switch fd {
+    case .success(let fd): state = .held(fd)
+    case .failure(let error):
+      state = .refused
+      Journal.log(.notice, "sleep cannot be held up until keys are erased: \(error)")
+    }
+  }
+}

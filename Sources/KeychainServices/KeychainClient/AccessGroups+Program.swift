@@ -1,0 +1,75 @@
+import Foundation
+import LatchkeyPosix
+import Security
+
+extension AccessGroups {
+  /// This program's.
+  static let ofProgram = AccessGroups(ProgramIdentity.current())
+}
+
+/// What is known of a program, by which it is told from others. All of it is the program's own word: whoever runs as the same
+/// user can say the same.
+struct ProgramIdentity: Equatable {
+  /// The file NAME.entitlements beside the executable.
+  var entitlements: Data?
+  /// `LATCHKEY_ACCESS_GROUPS`, as its unit sets it.
+  var environment: String?
+  /// The sandbox's application.
+  var application: String?
+  /// The identifier in the file Info.plist beside the executable.
+  var bundle: String?
+  /// The executable's name.
+  var executable = ""
+
+  /// The running program.
+  static func current() -> ProgramIdentity {
+    let files = FileManager.default
+    var path = (try? files.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? CommandLine.arguments.first ?? ""
+    // So says the kernel of a file that was replaced, as by an update.
+    let gone = " (deleted)"
+    if path.hasSuffix(gone), !files.fileExists(atPath: path) { path.removeLast(gone.count) }
+    var identity = ProgramIdentity()
+    identity.entitlements = files.contents(atPath: path + ".entitlements")
+    identity.environment = ProcessInfo.processInfo.environment["LATCHKEY_ACCESS_GROUPS"]
+    if let info = files.contents(atPath: "/" + FlatpakInfo.name), info.count <= FlatpakInfo.sizeLimit {
+      identity.application = FlatpakInfo.application(in: Array(info))
+    }
+    identity.bundle = Bundle.main.bundleIdentifier
+    identity.executable = URL(fileURLWithPath: path).lastPathComponent
+    return identity
+  }
+}
+
+extension AccessGroups {
+  /// The groups of a program: by the first of these that is there.
+  ///
+  /// A file of entitlements that cannot be read gives none: a program whose groups were written down wrongly is not to end up
+  /// in others.
+  init(_ identity: ProgramIdentity) {
+    if let file = identity.entitlements {
+      self.init(AccessGroups.names(inEntitlements: file))
+      return
+    }
+    let named = identity.environment?.split { $0.isWhitespace || $0 == "," }.map(String.init) ?? []
+    if !named.isEmpty {
+      self.init(AccessGroups.unique(named))
+      return
+    }
+    let name = [identity.application, identity.bundle, identity.executable].compactMap { $0 }.first { !$0.isEmpty }
+    self.init(name.map { [$0] } ?? [])
+  }
+
+  /// The groups of a property list, then the application itself, as on Apple's systems.
+  private static func names(inEntitlements file: Data) -> [String] {
+    let list = try? PropertyListSerialization.propertyList(from: file, format: nil)
+    guard let list = list as? [String: Any] else { return [] }
+    let groups = list["keychain-access-groups"] as? [Any] ?? []
+    let application = list["application-identifier"] as? String
+    return unique(groups.compactMap { $0 as? String } + (application.map { [$0] } ?? [])).filter { !$0.isEmpty }
+  }
+
+  private static func unique(_ names: [String]) -> [String] {
+    var seen: Set<String> = []
+    return names.filter { $0.canTravel && seen.insert($0).inserted }
+  }
+}

@@ -1,0 +1,83 @@
+import Foundation
+import LatchkeyItemProtection
+import Security
+
+/// An item as the vault tells of it.
+struct FoundItem: Equatable {
+  /// What can be done with an item by this connection, at that moment.
+  enum State: UInt8 {
+    /// Its secret can be read.
+    case open = 0
+    /// It is locked.
+    case locked = 1
+    /// It asks for something that nobody has given yet.
+    case asking = 2
+  }
+
+  /// Its object.
+  let path: String
+  /// How long an identifier is.
+  static let identifierSize = 24
+
+  /// What names it for good.
+  let identifier: Data
+  let attributes: [String: String]
+  let label: String
+  /// Seconds since 1970.
+  let created: UInt64
+  let modified: UInt64
+  /// The class's name.
+  let accessible: String
+  /// What it asks for.
+  let require: String
+  let state: State
+  /// Whether label, attributes and what it asks for could be read. They are empty otherwise.
+  let isKnown: Bool
+
+  /// Whether `SecItemAdd` stored it.
+  var isOwn: Bool { attributes[OwnName.itemClass] != nil }
+
+  /// What it asks for; nil for something that this version does not know.
+  var control: AccessControl? { try? AccessControl(text: require) }
+
+  /// Its class; nil where it is no password as Apple has them.
+  var itemClass: ItemClass? {
+    if let name = attributes[OwnName.itemClass] { return ItemClass(rawValue: name) }
+    if attributes["server"] != nil { return .internetPassword }
+    return attributes["service"] == nil ? nil : .genericPassword
+  }
+
+  /// The value of `kSecAttrLabel`.
+  var labelValue: AttributeValue? {
+    switch attributes[OwnName.of(.label)] {
+    case "data": return .data(Data(label.utf8))
+    case WrittenItem.noLabel:
+      // A person may have given it one since.
+      let made = itemClass.map { WrittenItem.label(of: $0, attributes) }
+      return label == made ? nil : .text(label)
+    case let written?: return WrittenValue.fromFull(written) ?? .text(label)
+    case nil: return label.isEmpty && !isOwn ? nil : .text(label)
+    }
+  }
+
+  /// The item as programs know it; nil where it is none of Apple's, or could not be read.
+  ///
+  /// - Parameter group: the access group of items that other programs stored.
+  func storedItem(foreignGroup group: String) -> StoredItem? {
+    guard isKnown, let itemClass, let accessible = AccessibilityClass(name: accessible), let control else { return nil }
+    var values: [AttributeName: AttributeValue] = [:]
+    let worldNames = itemClass.worldNames
+    for name in AttributeName.allCases where name != .label {
+      let world = worldNames[name].flatMap { attributes[$0] }
+      values[name] = WrittenValue.value(world: world, own: attributes[OwnName.of(name)], of: name)
+    }
+    values[.label] = labelValue
+    values[.creationDate] = .date(Date(timeIntervalSince1970: TimeInterval(created)))
+    values[.modificationDate] = .date(Date(timeIntervalSince1970: TimeInterval(modified)))
+    return StoredItem(
+      reference: ItemReference(itemClass: itemClass, identifier: identifier),
+      accessGroup: isOwn ? attributes[OwnName.accessGroup] ?? "" : group,
+      isSynchronizable: attributes[OwnName.synchronizable] == "1",
+      protection: Protection(accessible: accessible, control: control), attributes: values, secret: nil)
+  }
+}

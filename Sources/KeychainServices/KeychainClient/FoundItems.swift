@@ -1,0 +1,11 @@
+import LatchkeySecretClient
+
+/// What a search found.
+struct FoundItems {
+  /// Whether a screen locker is up, behind which nobody is asked anything.
+  var isScreenLocked = false
+  /// The items, oldest first.
+  var items: [FoundItem] = []
+  /// The secrets of those that could be read, by their paths.
+  var secrets: [String: Secret] = [:]
+}

@@ -1,0 +1,51 @@
+import LatchkeySecretClient
+import LatchkeySystemd
+import Security
+
+extension ItemFailure {
+  /// The code for what the vault answered.
+  init(_ error: BusError) {
+    let status: OSStatus
+    switch error.name {
+    case BusError.lockedName: status = errSecInteractionNotAllowed
+    case "org.latchkey.Error.Duplicate": status = errSecDuplicateItem
+    case "org.latchkey.Error.NoPasscode", "org.latchkey.Error.NoFingers": status = errSecAuthFailed
+    case "org.latchkey.Error.Damaged": status = errSecDecode
+    case "org.latchkey.Error.Unavailable": status = errSecNotAvailable
+    // What the vault says when the disk is full.
+    case "org.freedesktop.DBus.Error.NoMemory": status = errSecDiskFull
+    case ItemFailure.noMemoryName: status = errSecAllocate
+    case _ where error.isNoSuchObject: status = errSecItemNotFound
+    case _ where error.isStandard("LimitsExceeded"): status = errSecDataTooLarge
+    case _ where error.isStandard("InvalidArgs"): status = errSecParam
+    case _ where error.isStandard("NotSupported"): status = errSecUnimplemented
+    case _ where error.isUnsent || error.isUnanswered || error.isStandard("AccessDenied"): status = errSecNotAvailable
+    default: status = errSecInternalComponent
+    }
+    self.init(status)
+  }
+
+  /// Why there is no connection does not matter to programs.
+  init(_ failure: ConnectionFailure) { self.init(errSecNotAvailable) }
+
+  /// How a prompt ended that did not give what was wanted.
+  init?(_ end: PromptEnd) {
+    switch end {
+    case .accepted: return nil
+    case .dismissed: self.init(errSecUserCanceled)
+    case .refused, .fingers: self.init(errSecAuthFailed)
+    case .unavailable, .withdrawn: self.init(errSecInteractionNotAllowed)
+    case .duplicate: self.init(errSecDuplicateItem)
+    }
+  }
+
+  /// The name of an error of this process: it has no memory left.
+  static let noMemoryName = "org.latchkey.Error.NoMemory"
+}
+
+extension BusError {
+  /// Whether the call reached nobody: the vault's unique name is gone, or the bus was before the call.
+  var isUnsent: Bool { isStandard("ServiceUnknown") || isStandard("NameHasNoOwner") }
+  /// Whether nobody knows what became of the call.
+  var isUnanswered: Bool { isStandard("NoReply") || isStandard("Disconnected") || isStandard("Timeout") }
+}

@@ -1,0 +1,97 @@
+import LatchkeyItemProtection
+import LatchkeySecretClient
+import LatchkeySystemd
+import Security
+
+/// The person, as one call of a program's may ask them.
+final class Person {
+  private let authentication: Authentication
+  private var own: VaultAccess?
+
+  init(_ authentication: Authentication) { self.authentication = authentication }
+
+  // MARK: - connections
+
+  /// The connection that the program's context keeps, with what the person gave to it; nil where it keeps none.
+  var keptAccess: VaultAccess? { authentication.context?.companion as? VaultAccess }
+
+  /// The connection to ask on, and to read with what the person gave: this call's own, or the context's, where the program
+  /// wants to read again with the same answer.
+  func access() -> VaultAccess {
+    if let own { return own }
+    var access = VaultAccess()
+    if let context = authentication.context, context.reuseDuration > 0 {
+      let seconds = UInt32(context.reuseDuration.rounded(.up))
+      if let kept = keptAccess, kept.reuse == seconds {
+        access = kept
+      } else {
+        access = VaultAccess(reuse: seconds)
+        context.companion = access
+      }
+    }
+    own = access
+    return access
+  }
+
+  // MARK: - what may be asked
+
+  /// Whether items for which they would have to be asked are left out.
+  var isSkipping: Bool { authentication.interaction == .skipped }
+
+  /// Whether an item can be opened by what the program brings, with nobody asked.
+  func canOpenAlone(_ control: AccessControl) -> Bool {
+    control.conditions.isEmpty && (!control.needsPassphrase || hasPassphrase)
+  }
+
+  private var hasPassphrase: Bool { authentication.context?.withPassphrase { _ in true } ?? false }
+
+  /// Sees to it that a passphrase for a new item can be had.
+  func checkMayChoose() throws(ItemFailure) {
+    guard hasPassphrase else { return try checkMayAsk() }
+  }
+
+  /// Sees to it that what an item asks for can be changed.
+  func checkMayChange(_ former: AccessControl, to new: AccessControl) throws(ItemFailure) {
+    guard canOpenAlone(former), !new.needsPassphrase || hasPassphrase else { return try checkMayAsk() }
+  }
+
+  /// Sees to it that they may be asked.
+  func checkMayAsk(isScreenLocked: Bool = false) throws(ItemFailure) {
+    guard authentication.interaction == .allowed, !isScreenLocked else {
+      throw ItemFailure(errSecInteractionNotAllowed)
+    }
+  }
+
+  /// What a prompt is to say, and what it need not ask for.
+  func words(withPassphrase isWanted: Bool) -> PromptWords {
+    let passphrase = isWanted ? authentication.context?.withPassphrase { try? Secret(copying: $0) } ?? nil : nil
+    return PromptWords(reason: authentication.reason, passphrase: passphrase)
+  }
+
+  /// The same, for what an item asks for.
+  func words(for control: AccessControl) -> PromptWords { words(withPassphrase: control.needsPassphrase) }
+
+  // MARK: - asking
+
+  /// Has them open what is locked.
+  func unlock(_ paths: [String], isScreenLocked: Bool) throws(ItemFailure) {
+    try checkMayAsk(isScreenLocked: isScreenLocked)
+    try ask(paths, words(withPassphrase: false), on: access())
+  }
+
+  /// Has them open an item that asks for something, for this connection.
+  ///
+  /// - Parameter control: what it asks for; nil for something that this version does not know.
+  func open(
+    _ path: String, _ control: AccessControl?, on access: VaultAccess, isScreenLocked: Bool
+  ) throws(ItemFailure) {
+    guard let control else { throw ItemFailure(errSecInteractionNotAllowed) }
+    if !canOpenAlone(control) { try checkMayAsk(isScreenLocked: isScreenLocked) }
+    try ask([path], words(for: control), on: access)
+  }
+
+  private func ask(_ paths: [String], _ words: PromptWords, on access: VaultAccess) throws(ItemFailure) {
+    let end = try access.with(.asking) { link throws(BusError) in try link.unlock(paths, words) }
+    if let failure = ItemFailure(end) { throw failure }
+  }
+}

@@ -1,0 +1,28 @@
+import Foundation
+import LatchkeySodium
+import Security
+
+extension PrimaryKey {
+  /// A hash of it: what no other item that `SecItemAdd` stored may have. Absent values are empty ones, and text is its
+  /// UTF-8.
+  var hash: String {
+    var form = Data()
+    func add(_ kind: String, _ bytes: Data) {
+      form.append(contentsOf: kind.utf8)
+      withUnsafeBytes(of: UInt64(bytes.count).littleEndian) { form.append(contentsOf: $0) }
+      form.append(bytes)
+    }
+    add("c", Data(itemClass.rawValue.utf8))
+    add("g", Data(accessGroup.utf8))
+    add("s", Data([isSynchronizable ? 1 : 0]))
+    for value in values {
+      switch value?.compared {
+      case .data(let data): add("d", data)
+      case .number(let number): add("n", withUnsafeBytes(of: number.littleEndian) { Data($0) })
+      // No primary attribute is a date, and each has a value for "absent".
+      case .text, .date, nil: add("-", Data())
+      }
+    }
+    return Data(Sodium.checksum(Array(form).span.bytes, length: 16)).base64EncodedString()
+  }
+}

@@ -1,0 +1,169 @@
+import LatchkeySecretClient
+import LatchkeySystemd
+import Security
+
+/// What a search found that matches.
+struct Matches {
+  /// An item that matches.
+  struct Match {
+    /// As the vault tells of it.
+    let found: FoundItem
+    /// As programs know it; nil where it could not be read.
+    let stored: StoredItem?
+    /// Whether it matches for certain: where it could not be read, what was not told by attributes is not known.
+    let isCertain: Bool
+  }
+
+  /// The items, oldest first, no more than were wanted.
+  var all: [Match] = []
+  /// Their secrets, by their paths.
+  var secrets: [String: Secret] = [:]
+  /// Whether a screen locker is up.
+  var isScreenLocked = false
+}
+
+/// A search for the items of a query.
+struct Search {
+  /// What they are wanted for.
+  enum Purpose: Equatable {
+    case copying(secrets: Bool)
+    /// All that match.
+    case updating
+    /// All that match, locked or not.
+    case deleting
+  }
+
+  private let query: ItemQuery
+  private let groups: AccessGroups
+  private let purpose: Purpose
+  private let plan: SearchPlan
+
+  init(_ query: ItemQuery, groups: AccessGroups, _ purpose: Purpose) {
+    self.query = query
+    self.groups = groups
+    self.purpose = purpose
+    plan = SearchPlan(query, groups: groups)
+  }
+
+  private var wantsSecrets: Bool { purpose == .copying(secrets: true) }
+  private var maximum: Int? { if case .copying = purpose { query.limit.maximum } else { nil } }
+
+  /// Finds them, and has the person open what is locked, once.
+  ///
+  /// - Throws: `errSecInteractionNotAllowed` while one is locked.
+  func matches(_ person: Person, on access: VaultAccess) throws(ItemFailure) -> Matches {
+    let found = try attempt(person, on: access)
+    let locked = found.all.filter(isInTheWay)
+    guard !locked.isEmpty else { return found }
+    try person.unlock(locked.map(\.found.path), isScreenLocked: found.isScreenLocked)
+    let again = try attempt(person, on: access)
+    guard !again.all.contains(where: isInTheWay) else { throw ItemFailure(errSecInteractionNotAllowed) }
+    return again
+  }
+
+  /// Whether a match has to be opened first.
+  private func isInTheWay(_ match: Matches.Match) -> Bool {
+    purpose == .deleting ? !match.isCertain : match.found.state == .locked || match.stored == nil
+  }
+
+  private func attempt(_ person: Person, on access: VaultAccess) throws(ItemFailure) -> Matches {
+    if let reference = query.reference {
+      // One of another vault, as a program's settings may bring along.
+      guard reference.identifier.count == FoundItem.identifierSize else { return Matches() }
+      let found = try access.with(.reading) { link throws(BusError) in
+        try link.read(reference.identifier, secret: wantsSecrets)
+      }
+      return try select(found, person, on: access)
+    }
+    // Some more than are wanted, as not each need match. Only where those were not enough, all are asked for.
+    let limit = maximum.flatMap { UInt32(exactly: $0).map { $0 > UInt32.max - 3 ? 0 : $0 + 3 } } ?? 0
+    let found = try find(plan.sets, limit: limit, on: access)
+    let selected = try select(found, person, on: access)
+    guard limit > 0, found.items.count >= Int(limit), selected.all.count < maximum ?? 0 else { return selected }
+    return try select(try find(plan.sets, limit: 0, on: access), person, on: access)
+  }
+
+  private func find(
+    _ sets: [[String: String]], limit: UInt32, on access: VaultAccess
+  ) throws(ItemFailure) -> FoundItems {
+    do throws(ItemFailure) {
+      return try access.with(.reading) { link throws(BusError) in
+        try link.find(sets, limit: limit, secrets: wantsSecrets)
+      }
+    } catch {
+      // More than a message carries: the secrets come one by one then.
+      guard wantsSecrets, error.status == errSecDataTooLarge else { throw error }
+      return try access.with(.reading) { link throws(BusError) in try link.find(sets, limit: limit, secrets: false) }
+    }
+  }
+
+  // MARK: - which match
+
+  private func select(
+    _ found: FoundItems, _ person: Person, on access: VaultAccess
+  ) throws(ItemFailure) -> Matches {
+    var matches = Matches(secrets: found.secrets, isScreenLocked: found.isScreenLocked)
+    let unknown = found.items.contains { !$0.isKnown } ? try Unknown(query, plan, on: access) : nil
+    for item in found.items {
+      if let maximum, matches.all.count == maximum { break }
+      guard let match = match(item, unknown), !isSkipped(item, by: person) else { continue }
+      matches.all.append(match)
+    }
+    return matches
+  }
+
+  private func match(_ item: FoundItem, _ unknown: Unknown?) -> Matches.Match? {
+    guard item.isKnown else {
+      guard let unknown, unknown.mayMatch(item), query.accessible.map({ $0.name == item.accessible }) ?? true else {
+        return nil
+      }
+      return Matches.Match(found: item, stored: nil, isCertain: unknown.isCertain(item))
+    }
+    guard let stored = item.storedItem(foreignGroup: groups.names.first ?? ""), query.matches(stored) else {
+      return nil
+    }
+    return Matches.Match(found: item, stored: stored, isCertain: true)
+  }
+
+  /// Whether an item is left out as the person would have to be asked for it.
+  private func isSkipped(_ item: FoundItem, by person: Person) -> Bool {
+    guard item.state == .asking, person.isSkipping, wantsSecrets || purpose == .updating else { return false }
+    return !(item.control.map(person.canOpenAlone) ?? false)
+  }
+}
+
+/// What can be said of items that could not be read: the vault finds those too, by the sets of a search.
+private struct Unknown {
+  /// The paths of all that `SecItemAdd` stored, in the groups of the search.
+  private let own: Set<String>
+  /// The paths of all that it stored, in whatever group.
+  private let marked: Set<String>
+  private let isExact: Bool
+
+  init(_ query: ItemQuery, _ plan: SearchPlan, on access: VaultAccess) throws(ItemFailure) {
+    var sets = plan.own
+    var foreign = plan.foreign
+    if query.reference != nil { foreign = [:] }
+    own = try Unknown.paths(sets, on: access)
+    if let foreign {
+      sets = ItemClass.allCases.map { itemClass in
+        foreign.merging([OwnName.itemClass: itemClass.rawValue]) { _, new in new }
+      }
+      marked = try Unknown.paths(sets, on: access)
+    } else {
+      marked = own
+    }
+    isExact = plan.isExact
+  }
+
+  private static func paths(_ sets: [[String: String]], on access: VaultAccess) throws(ItemFailure) -> Set<String> {
+    let found = try access.with(.reading) { link throws(BusError) in try link.find(sets, limit: 0, secrets: false) }
+    return Set(found.items.map(\.path))
+  }
+
+  /// Whether it may be one of those meant.
+  func mayMatch(_ item: FoundItem) -> Bool { own.contains(item.path) || !marked.contains(item.path) }
+
+  /// Whether it is.
+  func isCertain(_ item: FoundItem) -> Bool { isExact && own.contains(item.path) }
+}

@@ -1,0 +1,94 @@
+import LatchkeySecretClient
+import LatchkeySystemd
+
+/// How a prompt ended.
+enum PromptEnd: String {
+  /// Whoever was asked gave what was wanted.
+  case accepted
+  /// They wanted none of it.
+  case dismissed
+  /// What they gave was wrong, as often as allowed.
+  case refused
+  /// Nobody could be asked.
+  case unavailable
+  /// Other fingers are enrolled than the item asks for, or nobody tells which ones are.
+  case fingers
+  /// The vault took it away, as at a lock.
+  case withdrawn
+  /// Another item has the same primary key by now.
+  case duplicate
+}
+
+/// What a prompt is to say, and what need not be asked.
+struct PromptWords {
+  /// What the program wants it for.
+  let reason: String?
+  /// The item's passphrase, where the program has it.
+  let passphrase: Secret?
+}
+
+extension VaultLink {
+  private static let prompt = "org.latchkey.Prompt"
+
+  /// Asks that an object is opened for this connection.
+  func unlock(_ paths: [String], _ words: PromptWords) throws(BusError) -> PromptEnd {
+    let prompt = try connection.call(ServiceConnection.root, ServiceConnection.service, "Unlock") {
+      (out: inout MessageWriter) throws(BusError) in
+      try out.appendObjectPaths(paths)
+    } read: { (answer: Message) throws(BusError) in
+      _ = try answer.readObjectPaths()
+      return try answer.readObjectPath()
+    }
+    return prompt == ServiceConnection.none ? .accepted : try perform(prompt, words)
+  }
+
+  /// Waits until a prompt of this connection's is at its end.
+  func perform(_ prompt: String, _ words: PromptWords) throws(BusError) -> PromptEnd {
+    var isDismissed: Bool?
+    var outcome: String?
+    var isGone = false
+    let slots: [BusSlot]
+    do {
+      slots = [
+        try connection.bus.watchPeer(connection.owner) { isGone = true },
+        try connection.bus.matchSignal(
+          sender: connection.owner, path: prompt, interface: Self.prompt, member: "Ended"
+        ) { (signal: Message) throws(BusError) in
+          outcome = try signal.readString()
+        },
+        try connection.bus.matchSignal(
+          sender: connection.owner, path: prompt, interface: ServiceConnection.prompt, member: "Completed"
+        ) { (signal: Message) throws(BusError) in
+          isDismissed = try signal.readBool()
+        },
+      ]
+    } catch { throw .failed(error.description) }
+    return try withExtendedLifetime(slots) { () throws(BusError) in
+      try connection.call(prompt, Self.prompt, "Prompt") { (out: inout MessageWriter) throws(BusError) in
+        try out.open("a", "{sv}")
+        if let reason = words.reason?.fitForPrompt { try out.appendText("reason", reason) }
+        if let passphrase = words.passphrase {
+          try out.open("e", "sv")
+          try out.appendString("passphrase")
+          try out.open("v", "(oayays)")
+          try channel.write(passphrase, to: &out)
+          try out.close()
+          try out.close()
+        }
+        try out.close()
+      } read: { _ in
+      }
+      try connection.serve { isDismissed != nil || isGone }
+      guard let isDismissed else { throw .disconnected("the vault is gone") }
+      return outcome.flatMap { PromptEnd(rawValue: $0) } ?? (isDismissed ? .dismissed : .accepted)
+    }
+  }
+}
+
+extension String {
+  /// As much as a person reads, and nothing that a message cannot carry; nil for nothing.
+  fileprivate var fitForPrompt: String? {
+    let text = String(String.UnicodeScalarView(unicodeScalars.filter { String($0).canTravel }.prefix(1000)))
+    return text.isEmpty ? nil : text
+  }
+}

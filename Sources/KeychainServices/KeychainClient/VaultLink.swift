@@ -1,0 +1,251 @@
+import Foundation
+import LatchkeyItemProtection
+import LatchkeySecretClient
+import LatchkeySodium
+import LatchkeySystemd
+import Security
+
+/// A connection to the vault, with an encrypted session for secrets. What a person gives is given to one such connection.
+final class VaultLink {
+  private static let interface = "org.latchkey.Keychain"
+  private static let root = ServiceConnection.root
+  /// The most sets of one search.
+  private static let setLimit = 64
+
+  let connection: ServiceConnection
+  let channel: SecretChannel
+
+  /// Connects.
+  ///
+  /// - Parameter reuse: for how many seconds an answer of the person's is for reading again; 0 for one use.
+  init(reuse: UInt32 = 0) throws(ConnectionFailure) {
+    // Harmless where the program has done so itself.
+    do { try Sodium.initialize() } catch { throw .broken(.failed("libsodium did not start")) }
+    connection = try ServiceConnection()
+    do throws(BusError) {
+      channel = try SecretChannel(connection)
+      guard reuse > 0 else { return }
+      try connection.call(Self.root, "org.latchkey.Service", "SetReuse") {
+        (out: inout MessageWriter) throws(BusError) in
+        try out.appendUInt32(reuse)
+      } read: { _ in
+      }
+    } catch { throw .broken(error) }
+  }
+
+  // MARK: - items
+
+  /// The items that have every attribute of one of the sets.
+  ///
+  /// - Parameters:
+  ///   - limit: how many at most; 0 for all.
+  ///   - secrets: whether the secrets are wanted.
+  func find(_ sets: [[String: String]], limit: UInt32, secrets: Bool) throws(BusError) -> FoundItems {
+    guard sets.count > Self.setLimit else { return try ask(sets, limit: limit, secrets: secrets) }
+    var all = FoundItems()
+    var seen: Set<String> = []
+    for start in stride(from: 0, to: sets.count, by: Self.setLimit) {
+      let part = Array(sets[start..<min(start + Self.setLimit, sets.count)])
+      let found = try ask(part, limit: 0, secrets: secrets)
+      all.isScreenLocked = all.isScreenLocked || found.isScreenLocked
+      all.items += found.items.filter { seen.insert($0.path).inserted }
+      all.secrets.merge(found.secrets) { first, _ in first }
+    }
+    // An identifier starts with the item's number.
+    all.items.sort { $0.identifier.lexicographicallyPrecedes($1.identifier) }
+    return all
+  }
+
+  private func ask(_ sets: [[String: String]], limit: UInt32, secrets: Bool) throws(BusError) -> FoundItems {
+    try connection.call(Self.root, Self.interface, "Find") { (out: inout MessageWriter) throws(BusError) in
+      try out.open("a", "a{ss}")
+      for set in sets { try out.appendStringDictionary(set) }
+      try out.close()
+      try out.appendUInt32(limit)
+      try out.appendObjectPath(secrets ? channel.path : ServiceConnection.none)
+    } read: { (answer: Message) throws(BusError) in
+      try readFound(answer)
+    }
+  }
+
+  /// One item.
+  func read(_ identifier: Data, secret: Bool) throws(BusError) -> FoundItems {
+    try connection.call(Self.root, Self.interface, "Read") { (out: inout MessageWriter) throws(BusError) in
+      try out.appendBytes(Array(identifier))
+      try out.appendObjectPath(secret ? channel.path : ServiceConnection.none)
+    } read: { (answer: Message) throws(BusError) in
+      try readFound(answer)
+    }
+  }
+
+  private func readFound(_ answer: Message) throws(BusError) -> FoundItems {
+    var found = FoundItems()
+    found.isScreenLocked = try answer.readBool()
+    found.items = try answer.readArray("(oaya{ss}sttssyb)") { (item: Message) throws(BusError) in
+      try item.readStruct("oaya{ss}sttssyb") { (field: Message) throws(BusError) in try FoundItem(field) }
+    }
+    try answer.readDictionary("o(oayays)") { (entry: Message) throws(BusError) in
+      let path = try entry.readObjectPath()
+      found.secrets[path] = try channel.read(from: entry)
+    }
+    return found
+  }
+
+  /// Stores an item.
+  ///
+  /// - Returns: its identifier, or the prompt that has to come first.
+  func add(
+    _ item: WrittenItem, _ protection: Protection, secret: Secret
+  ) throws(BusError) -> (identifier: Data, prompt: String?) {
+    var attributes = item.attributes
+    attributes[WrittenItem.accessibleName] = protection.accessible.name
+    if protection.control.asksForAnything { attributes[WrittenItem.requireName] = protection.control.text }
+    return try connection.call(Self.root, Self.interface, "Add") { (out: inout MessageWriter) throws(BusError) in
+      try out.appendProperties(label: item.label, attributes: attributes)
+      try channel.write(secret, to: &out)
+      try out.appendStringDictionary(item.unique)
+    } read: { (answer: Message) throws(BusError) in
+      try answer.skip()
+      let identifier = try answer.withBytes { Data($0) }
+      let prompt = try answer.readObjectPath()
+      return (identifier, prompt == ServiceConnection.none ? nil : prompt)
+    }
+  }
+
+  /// What becomes of an item.
+  struct Change: Equatable {
+    let path: String
+    /// Label and attributes; nil where they stay.
+    let item: WrittenItem?
+    /// The class; nil where it stays. It is told among the attributes.
+    let accessible: AccessibilityClass?
+  }
+
+  /// Changes items, all or none; with a secret, all get that.
+  func update(_ changes: [Change], secret: Secret?) throws(BusError) {
+    // Where there is none, something of that shape stands in its place.
+    let sent: Secret
+    if let secret { sent = secret } else { sent = try Secret(copying: UnsafeRawBufferPointer(start: nil, count: 0)) }
+    try connection.call(Self.root, Self.interface, "Update") { (out: inout MessageWriter) throws(BusError) in
+      try out.open("a", "(oa{sv}a{ss})")
+      for change in changes {
+        try out.open("r", "oa{sv}a{ss}")
+        try out.appendObjectPath(change.path)
+        var attributes = change.item?.attributes
+        if let accessible = change.accessible { attributes?[WrittenItem.accessibleName] = accessible.name }
+        try out.appendProperties(label: change.item?.label, attributes: attributes)
+        try out.appendStringDictionary(change.item?.unique ?? [:])
+        try out.close()
+      }
+      try out.close()
+      try out.appendBool(secret != nil)
+      try channel.write(sent, to: &out)
+    } read: { _ in
+    }
+  }
+
+  /// Changes what an item asks for, and its class.
+  ///
+  /// - Returns: the prompt that has to come first.
+  func setAccess(of path: String, to protection: Protection) throws(BusError) -> String? {
+    try connection.call(path, ServiceConnection.itemAccess, "SetAccess") {
+      (out: inout MessageWriter) throws(BusError) in
+      try out.appendDictionary("sv") { (all: inout MessageWriter) throws(BusError) in
+        try all.appendText("accessible", protection.accessible.name)
+        try all.appendText("require", protection.control.text)
+      }
+    } read: { (answer: Message) throws(BusError) in
+      let prompt = try answer.readObjectPath()
+      return prompt == ServiceConnection.none ? nil : prompt
+    }
+  }
+
+  /// Deletes an item, locked or not.
+  ///
+  /// - Returns: whether it was there.
+  func delete(_ path: String) throws(BusError) -> Bool {
+    do throws(BusError) {
+      try connection.call(Self.root, Self.interface, "Delete") { (out: inout MessageWriter) throws(BusError) in
+        try out.appendObjectPath(path)
+      } read: { _ in
+      }
+      return true
+    } catch {
+      guard error.isNoSuchObject else { throw error }
+      return false
+    }
+  }
+}
+
+extension WrittenItem {
+  /// What no other item may have; nothing for one that `SecItemAdd` did not store.
+  var unique: [String: String] { attributes.filter { $0.key == OwnName.key } }
+}
+
+extension FoundItem {
+  /// Reads the fields of one.
+  fileprivate init(_ field: Message) throws(BusError) {
+    path = try field.readObjectPath()
+    identifier = try field.withBytes { Data($0) }
+    attributes = try field.readStringDictionary()
+    label = try field.readString()
+    created = try field.readUInt64()
+    modified = try field.readUInt64()
+    accessible = try field.readString()
+    require = try field.readString()
+    // What a later vault may say is no leave to read.
+    state = State(rawValue: try field.readByte()) ?? .locked
+    isKnown = try field.readBool()
+  }
+}
+
+extension MessageWriter {
+  /// `a{sv}` with an item's properties.
+  fileprivate mutating func appendProperties(label: String?, attributes: [String: String]?) throws(BusError) {
+    try open("a", "{sv}")
+    if let label { try appendText(ServiceConnection.item + ".Label", label) }
+    if let attributes {
+      try open("e", "sv")
+      try appendString(ServiceConnection.item + ".Attributes")
+      try open("v", "a{ss}")
+      try appendStringDictionary(attributes)
+      try close()
+      try close()
+    }
+    try close()
+  }
+
+  /// An entry of an `a{sv}` that is text.
+  mutating func appendText(_ name: String, _ text: String) throws(BusError) {
+    try open("e", "sv")
+    try appendString(name)
+    try open("v", "s")
+    try appendString(text)
+    try close()
+    try close()
+  }
+}
+
+extension Secret {
+  /// A copy of bytes that are somebody else's.
+  convenience init(copying bytes: UnsafeRawBufferPointer) throws(BusError) {
+    do {
+      // Somebody else may have been first.
+      try Sodium.initialize()
+      var copy = try SecureBytes(count: bytes.count)
+      copy.withUnsafeMutableBytes { $0.copyMemory(from: bytes) }
+      self.init(copy)
+    } catch { throw BusError(name: ItemFailure.noMemoryName, message: "no memory for a secret") }
+  }
+
+  /// A copy of a program's bytes.
+  static func of(_ data: Data) throws(ItemFailure) -> Secret {
+    let copied: Result<Secret, BusError> = data.withUnsafeBytes { bytes in
+      do throws(BusError) { return .success(try Secret(copying: bytes)) } catch { return .failure(error) }
+    }
+    do throws(BusError) { return try copied.get() } catch { throw ItemFailure(error) }
+  }
+
+  /// The bytes for the program, whose they are from now on.
+  var data: Data { withBytes { bytes in bytes.withUnsafeBytes { Data($0) } } }
+}

@@ -1,0 +1,77 @@
+import Foundation
+package import LatchkeyItemProtection
+
+/// Which items a call is about.
+package struct ItemQuery: Sendable {
+  /// What a query is for: calls differ in what they take.
+  enum Purpose {
+    case copying
+    /// Updates act on all that match: they take no limit.
+    case updating
+    /// So do deletions. They accept the limit that says just this, as code for a Mac passes it.
+    case deleting
+  }
+
+  /// The class.
+  package let itemClass: ItemClass
+  /// The one item, where the program named it. There are no attributes then, and ``isSynchronizable`` is nil.
+  package let reference: ItemReference?
+  /// The groups to look in.
+  package let accessGroups: [String]
+  /// Whether to look among the synchronizable items, or the others; nil for both.
+  package let isSynchronizable: Bool?
+  /// The accessibility; nil for any.
+  package let accessible: AccessibilityClass?
+  /// Attributes that an item must have, with these values.
+  package let attributes: [AttributeName: AttributeValue]
+  /// How many.
+  package let limit: MatchLimit
+  /// How the person may be asked.
+  package let authentication: Authentication
+  /// What the program wants back.
+  package let returned: ReturnedKinds
+
+  /// Reads a dictionary.
+  ///
+  /// A secret in it is no search term: programs search and delete with the dictionary that they store with. Neither is a
+  /// ``SecAccessControl``, as on Apple's systems.
+  init(
+    _ dictionary: NSDictionary, for purpose: Purpose, groups: @autoclosure () throws(ItemFailure) -> AccessGroups
+  ) throws(ItemFailure) {
+    let terms = try ItemTerms(dictionary)
+    switch purpose {
+    case .copying: break
+    case .updating: guard terms.limit == nil, terms.returned.isEmpty else { throw .parameter }
+    case .deleting: guard terms.limit == nil || terms.limit == .all else { throw .parameter }
+    }
+    if terms.reference != nil {
+      let names = terms.attributes.isEmpty && terms.accessible == nil && terms.accessGroup == nil
+      guard names, terms.synchronizable == nil || terms.synchronizable == .any else { throw .parameter }
+    }
+    itemClass = terms.itemClass
+    reference = terms.reference
+    switch terms.synchronizable {
+    case .any: isSynchronizable = nil
+    case .yes: isSynchronizable = true
+    case .no: isSynchronizable = false
+    case nil: isSynchronizable = terms.reference == nil ? false : nil
+    }
+    accessible = terms.accessible
+    attributes = terms.attributes
+    limit = terms.limit ?? .one
+    authentication = terms.authentication
+    returned = purpose == .deleting ? [] : try terms.returned.ofPasswords()
+    accessGroups = try groups().groupsForSearch(named: terms.accessGroup)
+  }
+
+  /// Whether an item is one of those meant.
+  package func matches(_ item: StoredItem) -> Bool {
+    guard item.reference.itemClass == itemClass, accessGroups.contains(item.accessGroup) else { return false }
+    if let reference { return item.reference == reference }
+    guard isSynchronizable == nil || isSynchronizable == item.isSynchronizable else { return false }
+    guard accessible == nil || accessible == item.protection.accessible else { return false }
+    return attributes.allSatisfy { name, value in
+      (item.attributes[name] ?? name.absentValue)?.compared == value.compared
+    }
+  }
+}

@@ -1,0 +1,135 @@
+import Foundation
+import LatchkeyItemProtection
+
+/// What a dictionary of a program says, each value in its type. Which of it goes together differs from call to call.
+struct ItemTerms {
+  /// Whether items are synchronizable.
+  enum Synchronizable {
+    case no
+    case yes
+    /// For searches: either.
+    case any
+  }
+
+  /// What the dictionary is for.
+  enum Purpose {
+    /// To find items, or to describe a new one.
+    case item
+    /// To change items: it has attributes and a secret, and no other key.
+    case changes(ItemClass)
+  }
+
+  private(set) var itemClass: ItemClass
+  private(set) var reference: ItemReference?
+  private(set) var attributes: [AttributeName: AttributeValue] = [:]
+  private(set) var accessGroup: String?
+  private(set) var synchronizable: Synchronizable?
+  private(set) var accessible: AccessibilityClass?
+  private(set) var control: SecAccessControl?
+  private(set) var secret: Data?
+  private(set) var returned: ReturnedKinds = []
+  private(set) var limit: MatchLimit?
+  private(set) var authentication = Authentication()
+
+  /// Reads a dictionary.
+  ///
+  /// - Throws: `errSecParam` for a wrong type, an unknown key, a class that is missing; `errSecNoSuchAttr` for an
+  ///   attribute that items of the class do not have; what ``ItemClass/init(term:)`` throws.
+  init(_ dictionary: NSDictionary, for purpose: Purpose = .item) throws(ItemFailure) {
+    var terms: [String: Any] = [:]
+    // Keys come as string objects, values bridged or not: from here on all are Swift's own.
+    for (key, value) in dictionary {
+      guard let key = key as? String else { throw .parameter }
+      terms[key] = value
+    }
+    switch purpose {
+    case .item: (itemClass, reference) = try ItemTerms.subject(of: &terms)
+    case .changes(let known): itemClass = known
+    }
+    // In one order, so that of several mistakes the same one is reported each time.
+    for (key, value) in terms.sorted(by: { $0.key < $1.key }) {
+      if try takeAttribute(value, for: key) { continue }
+      guard case .item = purpose else { throw ItemFailure(errSecNoSuchAttr) }
+      guard try takeOther(value, for: key) else {
+        // Apple's attributes have keys of four letters: one of these may be known elsewhere.
+        throw ItemFailure(key.utf16.count == 4 ? errSecNoSuchAttr : errSecParam)
+      }
+    }
+    try authentication.settle()
+    if let accessible, let control, control != SecAccessControl(accessible: accessible, flags: []) {
+      throw .parameter
+    }
+  }
+
+  /// The class, named or by the persistent reference.
+  private static func subject(
+    of terms: inout [String: Any]
+  ) throws(ItemFailure) -> (itemClass: ItemClass, reference: ItemReference?) {
+    var named: ItemClass?
+    if let term = terms.removeValue(forKey: "class") { named = try ItemClass(term: term) }
+    guard let term = terms.removeValue(forKey: "v_PersistentRef") else {
+      guard let named else { throw .parameter }
+      return (named, nil)
+    }
+    let reference = try ItemReference(term: term)
+    guard named == nil || named == reference.itemClass else { throw ItemFailure(errSecNoSuchClass) }
+    return (reference.itemClass, reference)
+  }
+
+  private mutating func takeAttribute(_ value: Any, for key: String) throws(ItemFailure) -> Bool {
+    if let name = AttributeName(rawValue: key) {
+      guard name.belongs(to: itemClass) else { throw ItemFailure(errSecNoSuchAttr) }
+      attributes[name] = try AttributeValue(value, of: name)
+      return true
+    }
+    switch key {
+    case "agrp":
+      guard let text = value as? String else { throw .parameter }
+      accessGroup = text
+    case "sync":
+      if value as? String == "syna" {
+        synchronizable = .any
+      } else {
+        synchronizable = try Bool(term: value) ? .yes : .no
+      }
+    case "pdmn":
+      guard let text = value as? String, let known = AccessibilityClass(constant: text) else { throw .parameter }
+      accessible = known
+    case "accc":
+      guard let object = value as? SecAccessControl else { throw .parameter }
+      control = object
+    case "v_Data":
+      guard let data = value as? Data else { throw .parameter }
+      secret = data
+    case "nleg": break  // which of a Mac's two keychains
+    default: return false
+    }
+    return true
+  }
+
+  private mutating func takeOther(_ value: Any, for key: String) throws(ItemFailure) -> Bool {
+    if let kind = ReturnedKinds(key: key) {
+      if try Bool(term: value) { returned.insert(kind) }
+      return true
+    }
+    switch key {
+    case "m_Limit": limit = try MatchLimit(term: value)
+    case "v_Ref":
+      let isKnown = value is SecKey || value is SecCertificate || value is SecIdentity
+      throw isKnown ? ItemFailure(errSecUnimplemented) : .parameter
+    default: return try authentication.take(value, for: key)
+    }
+    return true
+  }
+
+  /// What was said of the protection; nil for nothing.
+  ///
+  /// - Throws: What ``Protection/init(_:)`` throws.
+  func protection() throws(ItemFailure) -> Protection? {
+    if let control { return try Protection(control) }
+    return accessible.map { Protection(accessible: $0, control: .none) }
+  }
+
+  /// The attributes that a program can set.
+  var settableAttributes: [AttributeName: AttributeValue] { attributes.filter { !$0.key.isSetByVault } }
+}

@@ -1,0 +1,46 @@
+package import LatchkeyItemProtection
+
+/// When an item can be read and what it asks for: what the vault keeps of `kSecAttrAccessible` and `kSecAttrAccessControl`.
+package struct Protection: Hashable, Sendable {
+  /// When.
+  package let accessible: AccessibilityClass
+  /// What for.
+  package let control: AccessControl
+
+  /// What an item gets for which nothing was said.
+  package static let standard = Protection(accessible: .whenUnlocked, control: .none)
+
+  package init(accessible: AccessibilityClass, control: AccessControl) {
+    self.accessible = accessible
+    self.control = control
+  }
+
+  /// Takes what the vault can keep.
+  ///
+  /// Flags may be valid and yet of no use for a password here. `or` and `and` without a condition combine nothing and are
+  /// left out; so is a watch beside another condition with `or`, as that other one is enough.
+  ///
+  /// - Throws: `errSecParam` for ``SecAccessControlCreateFlags/privateKeyUsage``; `errSecUnimplemented` where a watch would
+  ///   have to be shown.
+  init(_ object: SecAccessControl) throws(ItemFailure) {
+    var flags = object.flags
+    guard !flags.contains(.privateKeyUsage) else { throw .parameter }
+    let conditions: SecAccessControlCreateFlags = [
+      .userPresence, .biometryAny, .biometryCurrentSet, .devicePasscode,
+    ]
+    if flags.contains(.watch) {
+      guard flags.contains(.or), !flags.isDisjoint(with: conditions) else { throw ItemFailure(errSecUnimplemented) }
+      flags.remove(.watch)
+    }
+    if flags.isDisjoint(with: conditions) { flags.subtract([.or, .and]) }
+    guard let bits = UInt32(exactly: flags.rawValue), let control = try? AccessControl(rawValue: bits) else {
+      throw .parameter
+    }
+    self.init(accessible: object.accessible, control: control)
+  }
+
+  /// As an object for a result.
+  var object: SecAccessControl {
+    SecAccessControl(accessible: accessible, flags: SecAccessControlCreateFlags(rawValue: UInt(control.rawValue)))
+  }
+}

@@ -1,0 +1,54 @@
+import CLatchkeyPAMModule
+
+/// The time that one PAM handle may spend waiting for the helper: all calls of a login together, or of a logout, however
+/// often the module stands in a stack.
+///
+/// What is left is kept in the PAM handle as the pointer itself (plus one, as NULL means "nothing kept"): no memory
+/// to allocate, nothing to clean up.
+struct Budget {
+  /// Milliseconds for what a person typed at a prompt, from that moment: on a slow machine, or a busy one, Argon2id takes a
+  /// minute, and there may be several passwords to try.
+  static let prompt: Int64 = 90_000
+  /// Milliseconds for a change of the password: each password that is tried costs its time.
+  static let change: Int64 = 6000
+  /// What authenticate leaves of a login's time, in milliseconds: open_session has to start a helper at least.
+  static let reserve: Int64 = 700
+
+  /// Milliseconds.
+  private let total: Int64
+  private let key: Literal
+
+  /// authenticate and open_session together.
+  static var login: Budget { Budget(total: 3000, key: "latchkey-budget") }
+  /// close_session, which is nobody's login any more.
+  static var logout: Budget { Budget(total: 1000, key: "latchkey-budget-logout") }
+
+  /// Takes all that is left, in milliseconds. Until `giveBack`, the handle has nothing.
+  ///
+  /// Taken before it is spent, because libpam allocates when a name is new: if that fails, no time is spent at all,
+  /// rather than a full budget at each call. nil then.
+  func take(from handle: OpaquePointer) -> Int64? {
+    var data: UnsafeRawPointer?
+    var left = total
+    if pam_get_data(handle, key.cString, &data) == PAM_SUCCESS, let data {
+      left = Int64(Int(bitPattern: data)) &- 1
+    }
+    return keep(0, in: handle) ? (left < total ? left : total) : nil
+  }
+
+  /// Puts back what was not used; the name exists by now, so this cannot fail.
+  func giveBack(_ milliseconds: Int64, to handle: OpaquePointer) {
+    _ = keep(milliseconds, in: handle)
+  }
+
+  /// All of it again, where some was taken.
+  func renew(in handle: OpaquePointer) {
+    var data: UnsafeRawPointer?
+    if pam_get_data(handle, key.cString, &data) == PAM_SUCCESS, data != nil { _ = keep(total, in: handle) }
+  }
+
+  private func keep(_ milliseconds: Int64, in handle: OpaquePointer) -> Bool {
+    let pattern = UnsafeMutableRawPointer(bitPattern: Int(truncatingIfNeeded: milliseconds) &+ 1)
+    return pam_set_data(handle, key.cString, pattern, nil) == PAM_SUCCESS
+  }
+}

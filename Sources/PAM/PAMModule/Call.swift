@@ -1,0 +1,297 @@
+import CLatchkeyPAMModule
+
+/// One call of libpam, from the entry point to the log line.
+///
+/// The caller is login, sshd or a screen locker, and a locker that dies leaves the screen open. So nothing here can
+/// trap: arithmetic wraps (`&+`), no arrays, no force unwraps, no conversion that checks its range, memory is reached
+/// through pointers with lengths checked before. The tests look for trap instructions in the built object.
+struct Call {
+  let handle: OpaquePointer
+  let service: Service
+  let options: Options
+
+  /// nil when there is nothing to do: no handle, a service that is left alone, an option that cannot be followed.
+  ///
+  /// - Parameter isForToken: whether a password is changed, which services do that begin no session.
+  init?(
+    handle: OpaquePointer?, count: Int32, arguments: UnsafeMutablePointer<UnsafePointer<CChar>?>?,
+    isForToken: Bool = false
+  ) {
+    guard let handle, let name = Item.service.string(of: handle) else { return nil }
+    let service = Service(name: name)
+    guard isForToken || !service.isIgnored, let options = Options(count: count, arguments: arguments, handle: handle)
+    else {
+      return nil
+    }
+    self.handle = handle
+    self.service = service
+    self.options = options
+  }
+
+  /// Keeps the token for open_session, and lets the helper open the vault with it now.
+  func authenticate() {
+    let token = Item.token.text(of: handle, limit: Token.limit)
+    guard !token.isEmpty else { return }
+    guard token.count <= Token.limit else {
+      logTooLong()
+      return
+    }
+    let user = Item.user.text(of: handle)
+    guard !user.isEmpty else { return }
+    guard Token.keep(token, of: user, in: handle) else {
+      Log.write(LOG_ERR, "no memory for the token", to: handle)
+      return
+    }
+    guard service.isUnlock else {
+      return runWithinBudget(.authenticate, token: Token.kept(of: user, in: handle))
+    }
+    // Its application is there for nothing else, and asks a person: a login's or a locker's is not to be surprised.
+    let outcome = run(
+      .authenticate, prompt: Variable.promptNumber(of: handle), token: Token.kept(of: user, in: handle),
+      until: Deadline(after: Budget.prompt), mayGoOn: false)
+    if case .wrongPassword = outcome { askFormer() }
+  }
+
+  /// The login password was changed without Latchkey: asks for the former one, or the recovery code, with which the vault
+  /// opens from now on by the present one.
+  private func askFormer() {
+    // What opens nothing there is no login password that was changed, but a code, say, and is to open nothing later.
+    guard !options.noFound, Variable.mayAskFormer(of: handle), let conversation = Conversation(of: handle) else {
+      return
+    }
+    let news: Literal = "The login password was changed without Latchkey: the former one is needed once."
+    let question: Literal = "Former login password, or recovery code: "
+    conversation.tell(news.cString)
+    var triesLeft = 3
+    while triesLeft > 0 {
+      triesLeft = triesLeft &- 1
+      // Put together before the person is asked: a conversation may change what libpam holds.
+      guard var request = beginRequest(.rewrap, prompt: Variable.promptNumber(of: handle)) else { return }
+      let token = Token.kept(of: Item.user.text(of: handle), in: handle)
+      guard !token.isEmpty else { return }
+      request.append(field: token)
+      switch conversation.ask(question.cString, into: &request) {
+      case .given: break
+      case .tooLong: return logTooLong()
+      case .empty, .failed: return
+      }
+      guard let ending = send(request, until: Deadline(after: Budget.prompt), mayGoOn: false) else { return }
+      guard case .answered(let outcome) = ending else { return report(ending) }
+      guard case .wrongPassword = outcome, triesLeft > 0 else { return log(outcome.priority, outcome.rewrapText) }
+      conversation.tell(("That opens nothing. Try again." as Literal).cString, isError: true)
+    }
+  }
+
+  /// The whole stack of `latchkey-unlock` accepted the password, and its application knows of no vault: creates it.
+  func createVault() {
+    guard service.isUnlock else { return }
+    defer { Token.forget(in: handle) }
+    let token = Token.kept(of: Item.user.text(of: handle), in: handle)
+    // Nobody gave a password, or this line of the stack was not reached.
+    guard !token.isEmpty else { return Log.write(LOG_WARNING, "no vault created: no password was given", to: handle) }
+    guard var request = beginRequest(.createVault, prompt: Variable.promptNumber(of: handle)) else { return }
+    request.append(field: token)
+    guard let ending = send(request, until: Deadline(after: Budget.prompt), mayGoOn: false) else { return }
+    guard case .answered(let outcome) = ending else { return report(ending) }
+    log(outcome.creationPriority, outcome.creationText)
+  }
+
+  /// Tells that a session opened, with the token if authenticate was called in this process, for the same user.
+  func openSession() {
+    // Another session on the same handle has another end.
+    Budget.logout.renew(in: handle)
+    let user = Item.user.text(of: handle)
+    var token = Token.kept(of: user, in: handle)
+    let before = Token.keptBefore(of: user, in: handle)
+    var mayFound = !Token.isFormer(in: handle)
+    // The home folder that has the vault may be there only now. Where it still takes nothing, the former one opens it.
+    if !before.isEmpty, !(change(to: token, from: before)?.takesNewPassword ?? false) {
+      (token, mayFound) = (before, false)
+    }
+    runWithinBudget(.openSession, token: token, mayFound: mayFound)
+  }
+
+  func closeSession() {
+    runWithinBudget(.closeSession, token: .empty, of: .logout)
+  }
+
+  /// The modules before this one took a new password. Where it is an empty one, the login has none any more.
+  func changeToken() {
+    guard let string = Item.token.string(of: handle) else { return }
+    let old = Item.oldToken.text(of: handle, limit: Token.limit)
+    let former = old.count <= Token.limit ? old : .empty
+    guard string[0] != 0 else {
+      return runWithinBudget(.removePassword, token: former)
+    }
+    let user = Item.user.text(of: handle)
+    let kept = Token.kept(of: user, in: handle)
+    let new = Text(string, limit: Token.limit)
+    // A login whose password has expired began with the former one, which not every module passes on.
+    let before = former.isEmpty ? kept : former
+    let outcome = change(to: new, from: before)
+    guard !kept.isEmpty else { return }
+    // The session opens with the one that the vault knows, and only the new one founds any.
+    guard let outcome, outcome.takesNewPassword || outcome.mayBeOtherLater else {
+      return Token.becomesFormer(in: handle)
+    }
+    guard Token.keep(new, before: outcome.mayBeOtherLater ? before : .empty, of: user, in: handle) else {
+      Log.write(LOG_ERR, "no memory for the token", to: handle)
+      return Token.becomesFormer(in: handle)
+    }
+  }
+
+  /// Lets the vault open with a new password as well; nil where nothing was answered.
+  private func change(to new: Text, from former: Text) -> Outcome? {
+    guard new.count <= Token.limit else {
+      logTooLong()
+      return nil
+    }
+    guard !former.isEmpty else {
+      log(LOG_DEBUG, "the password is changed without the former one, which the vault keeps")
+      return nil
+    }
+    guard var request = beginRequest(.changePassword, prompt: .empty) else { return nil }
+    request.append(field: new)
+    request.append(field: former)
+    guard let ending = send(request, until: Deadline(after: Budget.change), mayGoOn: true) else { return nil }
+    switch ending {
+    case .answered(.servicesUnbelieved): report(ending)
+    case .answered(let outcome):
+      log(outcome.priority, outcome.changeText)
+      return outcome
+    default: report(ending)
+    }
+    return nil
+  }
+
+  /// Asks for the passphrase that a prompt of latchkeyd's is about, and lets the helper open the collection with it. The
+  /// passphrase is for that alone: it becomes neither PAM_AUTHTOK nor a kept token.
+  ///
+  /// - Returns: what libpam is told: success only if the collection is open now.
+  func passphrase() -> Int32 {
+    guard service.mayAskPassphrase else {
+      Log.write(LOG_ERR, "no passphrase asked for: not the business of ", quoting: service.name, to: handle)
+      return PAM_AUTHINFO_UNAVAIL
+    }
+    let prompt = Variable.promptNumber(of: handle)
+    guard !prompt.isEmpty else {
+      Log.write(LOG_ERR, "no passphrase asked for: LATCHKEY_PROMPT is not set, or no number", to: handle)
+      return PAM_AUTHINFO_UNAVAIL
+    }
+    guard let conversation = Conversation(of: handle) else { return PAM_CONV_ERR }
+    // All but the answer is put together before the person is asked: a conversation may change what libpam holds.
+    guard var request = beginRequest(.passphrase, prompt: prompt) else { return PAM_AUTHINFO_UNAVAIL }
+    let answer = Question.withText(
+      label: Variable.label.string(of: handle), caller: Variable.caller.string(of: handle)
+    ) { conversation.ask($0, into: &request) }
+    switch answer {
+    case .given: break
+    case .empty: return PAM_AUTH_ERR
+    case .tooLong:
+      logTooLong()
+      return PAM_AUTH_ERR
+    case .failed: return PAM_CONV_ERR
+    }
+    guard let ending = send(request, until: Deadline(after: Budget.prompt), mayGoOn: false) else {
+      return PAM_AUTHINFO_UNAVAIL
+    }
+    guard case .answered(let outcome) = ending else {
+      report(ending)
+      return PAM_AUTHINFO_UNAVAIL
+    }
+    log(outcome.passphrasePriority, outcome.passphraseText)
+    return outcome.passphraseResult
+  }
+
+  private func runWithinBudget(
+    _ operation: Request.Operation, token: Text, mayFound: Bool = true, of budget: Budget = .login
+  ) {
+    guard let left = budget.take(from: handle) else {
+      Log.write(LOG_ERR, "no memory", to: handle)
+      return
+    }
+    let reserve: Int64 = operation == .authenticate ? Budget.reserve : 0
+    guard left > reserve else {
+      budget.giveBack(left, to: handle)
+      Log.write(LOG_WARNING, "this login's time for the vault is used up", to: handle)
+      return
+    }
+    let deadline = Deadline(after: left &- reserve)
+    _ = run(
+      operation, prompt: .empty, token: token, mayFound: mayFound, until: deadline,
+      // Nobody may set a password meanwhile.
+      mayGoOn: operation != .removePassword)
+    budget.giveBack(deadline.left &+ reserve, to: handle)
+  }
+
+  /// What the helper answered; nil where it did not.
+  private func run(
+    _ operation: Request.Operation, prompt: Text, token: Text, mayFound: Bool = true, until deadline: Deadline,
+    mayGoOn: Bool
+  ) -> Outcome? {
+    guard var request = beginRequest(operation, prompt: prompt, mayFound: mayFound) else { return nil }
+    request.append(field: token)
+    guard let ending = send(request, until: deadline, mayGoOn: mayGoOn) else { return nil }
+    report(ending)
+    if case .answered(let outcome) = ending { return outcome }
+    return nil
+  }
+
+  /// A request up to the token; nil when there is no memory or nobody to ask for.
+  private func beginRequest(_ operation: Request.Operation, prompt: Text, mayFound: Bool = true) -> Request? {
+    let user = Item.user.text(of: handle)
+    guard !user.isEmpty else { return nil }
+    guard var request = Request(operation, flags: options.flags(mayFound: mayFound)) else {
+      Log.write(LOG_ERR, "no memory for the request", to: handle)
+      return nil
+    }
+    request.append(field: user)
+    request.append(field: Text(service.name, limit: Request.limit))
+    request.append(field: Item.terminal.text(of: handle))
+    request.append(field: Item.remoteHost.text(of: handle))
+    request.append(field: options.home)
+    request.append(field: options.runtime)
+    request.append(field: options.shadow)
+    request.append(field: prompt)
+    request.append(field: options.services)
+    request.append(field: options.device)
+    return request
+  }
+
+  /// nil when the request cannot be sent.
+  private func send(_ request: consuming Request, until deadline: Deadline, mayGoOn: Bool) -> Helper.Ending? {
+    guard request.finish() else {
+      Log.write(LOG_ERR, "the request is too long", to: handle)
+      return nil
+    }
+    return Helper.answer(to: request, path: options.helper, until: deadline, mayGoOn: mayGoOn)
+  }
+
+  private func log(_ priority: Int32, _ text: Literal) {
+    if options.debug || priority != LOG_DEBUG { Log.write(priority, text, to: handle) }
+  }
+
+  private func logTooLong() {
+    Log.write(LOG_WARNING, "a token of more than 4096 bytes is not used", to: handle)
+  }
+
+  private func report(_ ending: Helper.Ending) {
+    switch ending {
+    case .answered(.servicesUnbelieved):
+      Log.write(
+        Outcome.servicesUnbelieved.priority, Outcome.servicesUnbelieved.text, quoting: options.servicesPath, to: handle)
+    case .answered(let outcome):
+      log(outcome.priority, outcome.text)
+    case .garbled:
+      Log.write(LOG_ERR, "latchkey-derive gave an answer that is none", to: handle)
+    case .killed(let signal):
+      Log.write(LOG_ERR, "latchkey-derive was killed by signal ", number: signal, to: handle)
+    case .silent:
+      Log.write(LOG_ERR, "latchkey-derive ended without an answer", to: handle)
+    case .timedOut:
+      Log.write(LOG_WARNING, "latchkey-derive did not answer in time", to: handle)
+    case .notStarted(let error):
+      Log.write(LOG_ERR, "latchkey-derive cannot be started: ", error: error, to: handle)
+    }
+  }
+}

@@ -1,0 +1,66 @@
+import CLatchkeyPAMModule
+
+/// The application's way to ask the person something.
+struct Conversation {
+  /// How a question ended.
+  enum Answer {
+    case given
+    case empty
+    case tooLong
+    /// Nobody answered: the person wanted none of it, or the application cannot ask.
+    case failed
+  }
+
+  private let item: pam_conv
+
+  /// nil when the application has none.
+  init?(of handle: OpaquePointer) {
+    var value: UnsafeRawPointer?
+    guard pam_get_item(handle, PAM_CONV, &value) == PAM_SUCCESS, let value else { return nil }
+    item = value.assumingMemoryBound(to: pam_conv.self).pointee
+  }
+
+  /// Says something. Whether it is shown makes no difference.
+  func tell(_ text: UnsafePointer<CChar>?, isError: Bool = false) {
+    guard let function = item.conv else { return }
+    var message = pam_message(msg_style: isError ? PAM_ERROR_MSG : PAM_TEXT_INFO, msg: text)
+    var responses: UnsafeMutablePointer<pam_response>?
+    let result = withUnsafePointer(to: &message) { pointer in
+      var messages: UnsafePointer<pam_message>? = pointer
+      return function(1, &messages, &responses, item.appdata_ptr)
+    }
+    guard result == PAM_SUCCESS, let responses else { return }
+    Conversation.release(responses)
+  }
+
+  /// Erases and frees one answer, as libpam's contract leaves to the module.
+  @inline(never)
+  private static func release(_ responses: UnsafeMutablePointer<pam_response>) {
+    if let text = responses.pointee.resp {
+      explicit_bzero(text, strlen(text))
+      free(text)
+    }
+    free(responses)
+  }
+
+  /// Asks without echo, and puts the answer into the locked pages of the request. The application's own copy of it is
+  /// erased and freed.
+  func ask(_ question: UnsafePointer<CChar>?, into request: inout Request) -> Answer {
+    guard let function = item.conv else { return .failed }
+    var message = pam_message(msg_style: PAM_PROMPT_ECHO_OFF, msg: question)
+    var responses: UnsafeMutablePointer<pam_response>?
+    let result = withUnsafePointer(to: &message) { pointer in
+      var messages: UnsafePointer<pam_message>? = pointer
+      return function(1, &messages, &responses, item.appdata_ptr)
+    }
+    // What a failed conversation left there is not touched: it may be freed already.
+    guard result == PAM_SUCCESS, let responses else { return .failed }
+    defer { Conversation.release(responses) }
+    guard let text = responses.pointee.resp else { return .failed }
+    let answer = Text(text, limit: Token.limit)
+    guard !answer.isEmpty else { return .empty }
+    guard answer.count <= Token.limit else { return .tooLong }
+    request.append(field: answer)
+    return .given
+  }
+}

@@ -1,0 +1,71 @@
+import CLatchkeyPAMModule
+
+// What libpam calls. Without the option `passphrase` every one of them returns PAM_IGNORE, always: the module neither lets
+// anybody in nor keeps anybody out, wherever in a stack it stands.
+//
+// With it, authenticate asks, and answers whether the collection opened; it never returns PAM_IGNORE then, whatever goes
+// wrong. The others do nothing.
+
+/// The argument vector of a module's line, as libpam hands it over.
+public typealias Arguments = UnsafeMutablePointer<UnsafePointer<CChar>?>
+
+/// Hands the token to the helper, and keeps it for the session; or asks for a passphrase. In `latchkey-unlock`, where the
+/// token opens nothing, it may ask for a former password.
+@c(pam_sm_authenticate)
+public func authenticate(_ handle: OpaquePointer?, _ flags: Int32, _ count: Int32, _ arguments: Arguments?) -> Int32 {
+  // A locker may authenticate again and again on one handle: an earlier token does not outlive the next attempt.
+  if let handle { Token.forget(in: handle) }
+  let call = Call(handle: handle, count: count, arguments: arguments)
+  if Options.asksPassphrase(count: count, arguments: arguments) { return call?.passphrase() ?? PAM_AUTHINFO_UNAVAIL }
+  call?.authenticate()
+  return PAM_IGNORE
+}
+
+/// Tells the helper that a session opened; the token is gone afterwards, whatever happened.
+@c(pam_sm_open_session)
+public func openSession(_ handle: OpaquePointer?, _ flags: Int32, _ count: Int32, _ arguments: Arguments?) -> Int32 {
+  if !Options.asksPassphrase(count: count, arguments: arguments) {
+    Call(handle: handle, count: count, arguments: arguments)?.openSession()
+  }
+  if let handle { Token.forget(in: handle) }
+  return PAM_IGNORE
+}
+
+/// Tells the helper that a session ended.
+@c(pam_sm_close_session)
+public func closeSession(_ handle: OpaquePointer?, _ flags: Int32, _ count: Int32, _ arguments: Arguments?) -> Int32 {
+  if !Options.asksPassphrase(count: count, arguments: arguments) {
+    Call(handle: handle, count: count, arguments: arguments)?.closeSession()
+  }
+  return PAM_IGNORE
+}
+
+/// Creates the vault in `latchkey-unlock`, where its application says by this call that the whole stack accepted the password
+/// and that there is no vault. Elsewhere there is nothing to do.
+///
+/// A passphrase line says that it is done. libpam counts an ignored call of a line whose authenticate answered as no
+/// answer, and pam_setcred of a stack of only this line would fail. One that authenticate refused fails all the same.
+@c(pam_sm_setcred)
+public func setCredentials(_ handle: OpaquePointer?, _ flags: Int32, _ count: Int32, _ arguments: Arguments?) -> Int32 {
+  if Options.asksPassphrase(count: count, arguments: arguments) { return PAM_SUCCESS }
+  if UInt32(bitPattern: flags) & PAM_ESTABLISH_CRED != 0 {
+    Call(handle: handle, count: count, arguments: arguments)?.createVault()
+  }
+  return PAM_IGNORE
+}
+
+/// Nothing to do: whether an account may log in is not this module's business.
+@c(pam_sm_acct_mgmt)
+public func manageAccount(_ handle: OpaquePointer?, _ flags: Int32, _ count: Int32, _ arguments: Arguments?) -> Int32 {
+  PAM_IGNORE
+}
+
+/// Lets the vault open with the new password as well, or tells the helper that the password is removed.
+@c(pam_sm_chauthtok)
+public func changeToken(_ handle: OpaquePointer?, _ flags: Int32, _ count: Int32, _ arguments: Arguments?) -> Int32 {
+  // The first of the two calls only asks whether it could be done.
+  if flags & PAM_UPDATE_AUTHTOK != 0, !Options.asksPassphrase(count: count, arguments: arguments) {
+    Call(handle: handle, count: count, arguments: arguments, isForToken: true)?.changeToken()
+  }
+  return PAM_IGNORE
+}

@@ -1,0 +1,31 @@
+import CLatchkeyPAMModule
+
+/// What the application and the modules before this one told libpam.
+///
+/// Only `pam_get_item`: it never asks the person anything, unlike `pam_get_authtok` and `pam_get_user`.
+enum Item {
+  case service, user, terminal, remoteHost, token, oldToken
+
+  private var number: Int32 {
+    switch self {
+    case .service: PAM_SERVICE
+    case .user: PAM_USER
+    case .terminal: PAM_TTY
+    case .remoteHost: PAM_RHOST
+    case .token: PAM_AUTHTOK
+    case .oldToken: PAM_OLDAUTHTOK
+    }
+  }
+
+  /// libpam's own copy, or nil. It stays libpam's, and is valid until the item is set again.
+  func string(of handle: OpaquePointer) -> UnsafePointer<CChar>? {
+    var value: UnsafeRawPointer?
+    guard pam_get_item(handle, number, &value) == PAM_SUCCESS else { return nil }
+    return value?.assumingMemoryBound(to: CChar.self)
+  }
+
+  /// Empty when the item is not set.
+  func text(of handle: OpaquePointer, limit: Int = Request.limit) -> Text {
+    Text(string(of: handle), limit: limit)
+  }
+}

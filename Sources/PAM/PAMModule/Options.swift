@@ -1,0 +1,93 @@
+import CLatchkeyPAMModule
+
+/// The arguments of the module's line in the service file. The environment is never asked: it is the caller's.
+struct Options {
+  private(set) var debug = false
+  private(set) var noFound = false
+  /// A folder in place of the home folder of the password database; empty for that one.
+  private(set) var home = Text.empty
+  /// A folder in place of /run/user/UID; empty for that one.
+  private(set) var runtime = Text.empty
+  /// A file in place of /etc/shadow; empty for that one.
+  private(set) var shadow = Text.empty
+  /// A file in place of /etc/latchkey/services; empty for that one.
+  private(set) var services = Text.empty
+  /// The path of that file.
+  private(set) var servicesPath = ("/etc/latchkey/services" as Literal).cString
+  /// A socket in place of the device key service's; empty for that one.
+  private(set) var device = Text.empty
+  private(set) var helper: UnsafePointer<CChar> = latchkey_default_helper()
+
+  /// nil when a path is not absolute. Falling back to the normal place would reach the person's real vault from a
+  /// test's service file with a slip in it; so the module does nothing at all then.
+  init?(
+    count: Int32, arguments: UnsafeMutablePointer<UnsafePointer<CChar>?>?, handle: OpaquePointer
+  ) {
+    guard let arguments else { return }
+    var index = 0
+    while index < Int(count) {
+      defer { index = index &+ 1 }
+      guard let argument = arguments[index] else { continue }
+      if strcmp(argument, ("debug" as Literal).cString) == 0 {
+        debug = true
+      } else if strcmp(argument, ("no_found" as Literal).cString) == 0 {
+        noFound = true
+      } else if Options.isPassphrase(argument) {
+        continue
+      } else if let path = Options.value(of: "home=", in: argument) {
+        home = Text(path, limit: Request.limit)
+        guard Options.isAbsolute(path, handle) else { return nil }
+      } else if let path = Options.value(of: "runtime=", in: argument) {
+        runtime = Text(path, limit: Request.limit)
+        guard Options.isAbsolute(path, handle) else { return nil }
+      } else if let path = Options.value(of: "shadow=", in: argument) {
+        shadow = Text(path, limit: Request.limit)
+        guard Options.isAbsolute(path, handle) else { return nil }
+      } else if let path = Options.value(of: "services=", in: argument) {
+        services = Text(path, limit: Request.limit)
+        servicesPath = path
+        guard Options.isAbsolute(path, handle) else { return nil }
+      } else if let path = Options.value(of: "device=", in: argument) {
+        device = Text(path, limit: Request.limit)
+        guard Options.isAbsolute(path, handle) else { return nil }
+      } else if let path = Options.value(of: "helper=", in: argument) {
+        helper = path
+        guard Options.isAbsolute(path, handle) else { return nil }
+      } else {
+        Log.write(LOG_WARNING, "unknown option: ", quoting: argument, to: handle)
+      }
+    }
+  }
+
+  /// Whether the line asks for a collection's passphrase. Answered apart from all else that an option can be wrong in: such
+  /// a line is never ignored, as a stack that goes on without it would let in whoever it was to ask.
+  static func asksPassphrase(count: Int32, arguments: UnsafeMutablePointer<UnsafePointer<CChar>?>?) -> Bool {
+    guard let arguments else { return false }
+    var index = 0
+    while index < Int(count) {
+      if let argument = arguments[index], isPassphrase(argument) { return true }
+      index = index &+ 1
+    }
+    return false
+  }
+
+  /// The flags byte of a request.
+  ///
+  /// - Parameter mayFound: whether the token may found a vault, where the options let it.
+  func flags(mayFound: Bool) -> UInt8 { (noFound || !mayFound ? 1 : 0) | (debug ? 2 : 0) }
+
+  private static func isPassphrase(_ argument: UnsafePointer<CChar>) -> Bool {
+    strcmp(argument, ("passphrase" as Literal).cString) == 0
+  }
+
+  private static func value(of name: Literal, in argument: UnsafePointer<CChar>) -> UnsafePointer<CChar>? {
+    guard strncmp(argument, name.cString, name.count) == 0 else { return nil }
+    return argument + name.count
+  }
+
+  private static func isAbsolute(_ path: UnsafePointer<CChar>, _ handle: OpaquePointer) -> Bool {
+    if path[0] == 0x2F { return true }
+    Log.write(LOG_ERR, "nothing done: a path is not absolute: ", quoting: path, to: handle)
+    return false
+  }
+}

@@ -1,0 +1,141 @@
+import CLatchkeyPAMModule
+
+/// The one byte by which the helper answers. At a login it changes nothing for the caller and is only worth a log line;
+/// a line that asks for a passphrase answers by it.
+enum Outcome: UInt8 {
+  case unlocked = 0
+  case nothingNeeded = 1
+  case noDaemon = 2
+  case noVault = 3
+  case founded = 4
+  case wrongPassword = 5
+  case refused = 6
+  case damaged = 7
+  case daemonSilent = 8
+  case noMemory = 9
+  case homeUnavailable = 10
+  case badRequest = 11
+  case internalError = 12
+  case closed = 13
+  case tooManyEpochs = 14
+  case begun = 15
+  case passwordless = 16
+  case sessionOpened = 20
+  case noDeviceKey = 21
+  case servicesUnbelieved = 22
+  case overtaken = 23
+  case goesOn = 24
+  case late = 25
+
+  /// Everyday outcomes are for `debug` only; a password that does not fit is normal after a change by an administrator.
+  var priority: Int32 {
+    switch self {
+    case .unlocked, .nothingNeeded, .noDaemon, .noVault, .founded, .closed, .passwordless, .sessionOpened: LOG_DEBUG
+    case .wrongPassword, .goesOn: LOG_NOTICE
+    case .refused, .daemonSilent, .noMemory, .homeUnavailable, .tooManyEpochs, .begun: LOG_WARNING
+    case .noDeviceKey, .servicesUnbelieved, .overtaken, .late: LOG_WARNING
+    case .damaged, .badRequest, .internalError: LOG_ERR
+    }
+  }
+
+  /// What libpam is told where a passphrase was asked for. Only an open collection is a success.
+  var passphraseResult: Int32 {
+    switch self {
+    case .unlocked: PAM_SUCCESS
+    case .wrongPassword: PAM_AUTH_ERR
+    default: PAM_AUTHINFO_UNAVAIL
+    }
+  }
+
+  /// A person waits for a passphrase to do something: whatever else happened is worth a line.
+  var passphrasePriority: Int32 { self != .unlocked && priority == LOG_DEBUG ? LOG_WARNING : priority }
+
+  var passphraseText: Literal {
+    switch self {
+    case .unlocked: "passphrase accepted"
+    case .wrongPassword: "that is another passphrase"
+    case .refused: "latchkeyd takes no passphrase for this prompt"
+    case .damaged: "the collection or backup cannot be used; see latchkey status"
+    case .noMemory: "not enough memory to derive the passphrase's key"
+    default: text
+    }
+  }
+
+  /// Whether a vault opens with the password that was chosen, or none is there that could.
+  var takesNewPassword: Bool {
+    switch self {
+    case .unlocked, .nothingNeeded, .noVault: true
+    default: false
+    }
+  }
+
+  /// Whether the vault may be another thing when the session opens: its home is mounted then, or there is room again.
+  var mayBeOtherLater: Bool {
+    switch self {
+    case .noVault, .homeUnavailable: true
+    default: false
+    }
+  }
+
+  var changeText: Literal {
+    switch self {
+    case .unlocked: "the vault opens with the new password as well"
+    case .nothingNeeded: "the vault needs no change"
+    case .noVault: "no vault"
+    case .wrongPassword: "the former password does not open the vault"
+    default: text
+    }
+  }
+
+  var rewrapText: Literal {
+    switch self {
+    case .unlocked: "the vault opens with the present password from now on"
+    case .wrongPassword: "neither a former password nor the recovery code was given"
+    default: text
+    }
+  }
+
+  /// Somebody waits for a vault: that there is none is worth a line.
+  var creationPriority: Int32 {
+    switch self {
+    case .noVault, .noDaemon: LOG_WARNING
+    default: priority
+    }
+  }
+
+  var creationText: Literal {
+    switch self {
+    case .noVault: "no vault created: not for this account, or no_found forbids it"
+    case .founded: "new vault created"
+    default: text
+    }
+  }
+
+  var text: Literal {
+    switch self {
+    case .unlocked: "vault unlocked"
+    case .nothingNeeded: "vault needs no keys"
+    case .noDaemon: "latchkeyd is not there yet"
+    case .noVault: "no vault, and none founded"
+    case .founded: "new vault founded"
+    case .wrongPassword: "the login password does not open the vault"
+    case .refused: "latchkeyd does not let this service unlock the vault"
+    case .damaged: "the vault's files are damaged or newer than this version; see latchkey status"
+    case .daemonSilent: "latchkeyd did not answer in time"
+    case .noMemory: "not enough memory to derive the vault's key"
+    case .homeUnavailable: "the vault's folder is not usable"
+    case .badRequest: "latchkey-derive did not understand the request"
+    case .internalError: "latchkey-derive failed"
+    case .closed: "end of the session told"
+    case .tooManyEpochs: "the vault still needs too many former keys to get new ones; see latchkey status"
+    case .begun: "the vault's new keys come with the next unlock"
+    case .passwordless: "the login has no password, and the vault goes by that"
+    case .sessionOpened: "opened without a password: what is readable behind the locked screen"
+    case .noDeviceKey: "the device key service gives this login nothing to open the vault with"
+    case .overtaken: "a login of the same moment changed the vault's keybag"
+    case .late: "the vault stays as it is, as it took too long to begin: unlock it with 'latchkey unlock'"
+    case .goesOn: "this takes longer than a login waits: latchkey-derive goes on in the background"
+    case .servicesUnbelieved: "not believed, as others than root could have written it: "
+    }
+  }
+}

@@ -1,0 +1,63 @@
+import CLatchkeyPAMModule
+
+/// The line that a person is asked by: "Passphrase for 'Work', wanted by mail: ".
+///
+/// Label and caller are strangers' words on the person's terminal: they are cut, and nothing in them moves the cursor or
+/// turns the direction of the text, so that the line cannot be made to read as another.
+struct Question {
+  /// The longest label or caller, in bytes.
+  private static let textLimit = 128
+  /// Room for the longest question: 32 bytes of its own and two texts.
+  private static let size = 320
+
+  private let start: UnsafeMutableRawPointer
+  private var count = 0
+
+  /// Lends the question for the collection `label`, as a C string, to `body`.
+  static func withText<Result>(
+    label: UnsafePointer<CChar>?, caller: UnsafePointer<CChar>?, _ body: (UnsafePointer<CChar>?) -> Result
+  ) -> Result {
+    withUnsafeTemporaryAllocation(byteCount: size, alignment: 1) { buffer in
+      guard let start = buffer.baseAddress else { return body(nil) }
+      var question = Question(start: start)
+      question.append("Passphrase")
+      if let label, label[0] != 0 {
+        question.append(" for '")
+        question.append(shown: label)
+        question.append("'")
+        if let caller, caller[0] != 0 {
+          question.append(", wanted by ")
+          question.append(shown: caller)
+        }
+      }
+      question.append(": ")
+      start.storeBytes(of: 0, toByteOffset: question.count, as: UInt8.self)
+      return body(UnsafePointer(start.assumingMemoryBound(to: CChar.self)))
+    }
+  }
+
+  private init(start: UnsafeMutableRawPointer) { self.start = start }
+
+  private mutating func append(_ literal: Literal) { append(literal.cString, literal.count) }
+
+  private mutating func append(_ bytes: UnsafeRawPointer, _ size: Int) {
+    // One byte is kept for the end of the string.
+    guard size < Question.size &- count else { return }
+    memcpy(start + count, bytes, size)
+    count = count &+ size
+  }
+
+  /// The beginning of a text, with "?" for every character that is not one to be shown.
+  private mutating func append(shown string: UnsafePointer<CChar>) {
+    let bytes = UnsafeRawPointer(string)
+    let length = strnlen(string, Question.textLimit)
+    var position = 0
+    while position < length {
+      let character = ShownCharacter(bytes + position, room: length &- position)
+      // Cut in the middle of a character: the whole of it is left out.
+      if character.isCut && length == Question.textLimit { return }
+      if character.isShown { append(bytes + position, character.size) } else { append("?") }
+      position = position &+ character.size
+    }
+  }
+}

@@ -1,0 +1,76 @@
+import CLatchkeyPAMModule
+
+/// The message to the helper, built in locked pages because it carries the token.
+///
+/// All integers are little-endian:
+///
+///     u32 length of what follows, at most `limit`
+///     u8  version = 1
+///     u8  operation
+///     u8  flags: 1 no_found, 2 debug
+///     11 x u16 length + bytes: user, service, tty, rhost, home, runtime, shadow, prompt, services, device, token
+///     for changePassword and rewrap one more: the former password, or a recovery code
+struct Request: ~Copyable {
+  /// The largest value of the length field, in bytes.
+  static let limit = 16384
+  private static let headerSize = 4
+
+  enum Operation: UInt8 {
+    case authenticate = 1
+    case openSession = 2
+    case closeSession = 3
+    case passphrase = 4
+    case removePassword = 10
+    case changePassword = 11
+    case rewrap = 12
+    case createVault = 15
+  }
+
+  private let pages: LockedPages
+  /// Bytes to send, the length field included.
+  private(set) var count = Request.headerSize
+  private var isTooLong = false
+
+  /// nil when there is no memory.
+  init?(_ operation: Operation, flags: UInt8) {
+    guard let pages = LockedPages(size: 20480) else { return nil }  // whole pages that hold header and limit
+    self.pages = pages
+    append(byte: 1)
+    append(byte: operation.rawValue)
+    append(byte: flags)
+  }
+
+  var start: UnsafeRawPointer { UnsafeRawPointer(pages.base) }
+
+  mutating func append(field: Text) {
+    // Compared by subtraction from the limit: a sum could not overflow here, but then there is nothing to show.
+    guard !isTooLong, field.count <= Request.limit, 2 <= room, field.count <= room &- 2 else {
+      isTooLong = true
+      return
+    }
+    append(byte: UInt8(truncatingIfNeeded: field.count))
+    append(byte: UInt8(truncatingIfNeeded: field.count >> 8))
+    guard let start = field.start else { return }
+    memcpy(pages.base + count, start, field.count)
+    count = count &+ field.count
+  }
+
+  /// Writes the length; false when the fields did not fit, and then nothing may be sent.
+  mutating func finish() -> Bool {
+    guard !isTooLong else { return false }
+    pages.base.storeBytes(
+      of: UInt32(truncatingIfNeeded: count &- Request.headerSize).littleEndian, as: UInt32.self)
+    return true
+  }
+
+  private var room: Int { Request.headerSize &+ Request.limit &- count }
+
+  private mutating func append(byte: UInt8) {
+    guard room > 0 else {
+      isTooLong = true
+      return
+    }
+    pages.base.storeBytes(of: byte, toByteOffset: count, as: UInt8.self)
+    count = count &+ 1
+  }
+}

@@ -1,0 +1,58 @@
+import Glibc
+import LatchkeyPosix
+
+/// The PAM services of which a login without a password opens what is readable behind the locked screen: a file of the
+/// administrator's, one name a line, # before what is none. Without the file, none.
+struct AdmittedServices {
+  static let path = "/etc/latchkey/services"
+  private static let sizeLimit = 65536
+
+  private let names: Set<[UInt8]>
+
+  /// The file is there, but somebody else than root could have written it, or it is no such file.
+  struct Unbelieved: Error {}
+
+  /// Reads the file at `path`.
+  init(path: String) throws(Unbelieved) {
+    do throws(PosixError) {
+      try AdmittedServices.checkFolder(of: path)
+      let file = try FileDescriptor.open(path, flags: O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
+      let status = try file.status()
+      guard status.st_mode & S_IFMT == S_IFREG, AdmittedServices.isRoots(status) else {
+        throw PosixError("open", code: EPERM)
+      }
+      names = AdmittedServices.names(in: try file.readAll(limit: AdmittedServices.sizeLimit))
+    } catch {
+      guard error.code == ENOENT else { throw Unbelieved() }
+      names = []
+    }
+  }
+
+  /// Who could rename files there could put any file of root's in the place.
+  private static func checkFolder(of path: String) throws(PosixError) {
+    let name = path[..<(path.lastIndex(of: "/") ?? path.startIndex)]
+    let folder = try FileDescriptor.open(name.isEmpty ? "/" : String(name), flags: O_RDONLY | O_DIRECTORY)
+    guard isRoots(try folder.status()) else { throw PosixError("folder", code: EPERM) }
+  }
+
+  private static func isRoots(_ status: stat) -> Bool { status.st_uid == 0 && status.st_mode & 0o022 == 0 }
+
+  /// The names in such a file.
+  static func names(in content: [UInt8]) -> Set<[UInt8]> {
+    let blanks = Array(" \t\r".utf8)
+    var names: Set<[UInt8]> = []
+    for line in content.split(separator: UInt8(ascii: "\n")) {
+      let name = line.drop { blanks.contains($0) }
+      guard let last = name.lastIndex(where: { !blanks.contains($0) }), name.first != UInt8(ascii: "#") else {
+        continue
+      }
+      names.insert(Array(name[...last]))
+    }
+    return names
+  }
+
+  /// Whether a service is one of them. Never one in which nobody logs in, whatever the file says.
+  func contain(_ service: String) -> Bool {
+    !FoundingPolicy.excludedServices.contains(service) && names.contains(Array(service.utf8))
+  }
+}

@@ -1,0 +1,114 @@
+import Glibc
+import LatchkeyControl
+import LatchkeyKeybag
+import LatchkeyPosix
+import LatchkeySodium
+
+/// What the command line asks for. Each changes the keybag in one step, which happens as a whole or not at all.
+extension Derivation {
+  /// Gives the vault new keys. The keybag has them first, beside those that the database still hangs on: whatever happens
+  /// after that, the next unlock brings both.
+  borrowing func rotate() throws -> DeriveResult {
+    let daemon = try ControlClient(runtime: runtime, uid: account.uid)
+    try daemon.mayRotate(until: deadline())
+    let folder = try folder()
+    let keybag = try load(from: folder)
+    let opened = try open(keybag, at: daemon)
+    guard keybag.isPasswordless else {
+      // All but this password would end.
+      guard opened.mayEndOthers() else { return .refused }
+      let next = try daemon.derive { () throws(KeybagError) in
+        try opened.rotated(password: request.token.bytes)
+      }
+      return try changeKeys(to: try keepingSession(next, of: keybag), of: folder, at: daemon)
+    }
+    let secret = try daemon.newDeviceSecret(vault: keybag.vault, until: deadline())
+    return try changeKeys(to: try opened.rotated(device: secret), of: folder, at: daemon)
+  }
+
+  /// Puts a keybag with new keys in the place of the present one, and has the daemon use them.
+  borrowing func changeKeys(
+    to next: consuming Keybag.Opened, of folder: borrowing Folder, at daemon: borrowing ControlClient
+  ) throws -> DeriveResult {
+    try KeybagFile.replace(with: next.keybag, in: folder)
+    do {
+      let delivery = TierDelivery(
+        vault: next.keybag.vault, generation: next.keybag.generation, founded: false, tiers: try next.tiers(),
+        former: try next.formerTiers())
+      guard try daemon.rotate(delivery, until: deadline()) == .live else { return .begun }
+      let oldest = try daemon.neededEpoch(until: deadline())
+      if let settled = try next.dropping(epochsBefore: oldest, proving: false) {
+        try KeybagFile.replace(with: settled, in: folder)
+      }
+    } catch {
+      return .begun
+    }
+    return .unlocked
+  }
+
+  /// Makes a recovery code, shows it, and only then lets it take the place of the one before: a code that nobody saw must
+  /// not be the only one.
+  borrowing func createRecoveryCode() throws -> DeriveResult {
+    guard request.mayWriteAnywhere || isatty(STDOUT_FILENO) == 1 else { return .badRequest }
+    let folder = try folder()
+    let opened = try openForCommand(try load(from: folder))
+    let code = try RecoveryCode.random()
+    let next = try opened.settingRecoveryCode(code)
+    try show(code)
+    try KeybagFile.replace(with: next, in: folder)
+    return .unlocked
+  }
+
+  private borrowing func show(_ code: borrowing RecoveryCode) throws {
+    let text = try code.text()
+    var line = try SecureBytes(count: text.count + 1)
+    line.write(text.bytes, at: 0)
+    line.write([UInt8(ascii: "\n")].span.bytes, at: text.count)
+    let output = FileDescriptor(owning: dup(STDOUT_FILENO))
+    try output.writeAll(line.bytes)
+  }
+
+  private borrowing func code() throws -> RecoveryCode { try RecoveryCode(typed: request.token.bytes) }
+
+  /// Whether the code is this vault's. Changes nothing.
+  borrowing func checkRecoveryCode() throws -> DeriveResult {
+    _ = try load(from: try folder()).open(code: try code())
+    return .unlocked
+  }
+
+  /// Opens the vault with its recovery code. Where that opened it, the login password, which PAM has accepted, opens it
+  /// from now on.
+  borrowing func recover() throws -> DeriveResult {
+    let daemon = try ControlClient(runtime: runtime, uid: account.uid)
+    let folder = try folder()
+    let opened = try load(from: folder).open(code: try code())
+    switch try greet(daemon, .authenticate) {
+    case nil:
+      let result = try deliver(opened, to: daemon)
+      guard result == .unlocked else { return result }
+    case .nothingNeeded: break
+    case .some(let result): return result
+    }
+    // A vault that stood under no password gets new keys with its first one, as at a login.
+    if opened.keybag.isPasswordless {
+      let result = try protect(opened, by: request.second.bytes, of: folder, at: daemon)
+      return result == .tooManyEpochs ? .unlocked : result
+    }
+    try KeybagFile.replace(with: try opened.settingPassword(request.second.bytes), in: folder)
+    return .unlocked
+  }
+
+  /// A vault with a password needs no daemon for this.
+  private borrowing func openForCommand(_ keybag: Keybag) throws -> Keybag.Opened {
+    guard keybag.isPasswordless else { return try keybag.open(password: request.token.bytes) }
+    return try open(keybag, at: try ControlClient(runtime: runtime, uid: account.uid))
+  }
+
+  borrowing func removeRecoveryCode() throws -> DeriveResult {
+    let folder = try folder()
+    let opened = try openForCommand(try load(from: folder))
+    guard let next = try opened.removingRecoveryCode() else { return .nothingNeeded }
+    try KeybagFile.replace(with: next, in: folder)
+    return .unlocked
+  }
+}

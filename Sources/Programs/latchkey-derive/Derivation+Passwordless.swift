@@ -1,0 +1,100 @@
+import LatchkeyControl
+import LatchkeyKeybag
+import LatchkeyPosix
+import LatchkeySodium
+
+/// A login without a password, and one that gets or loses it.
+extension Derivation {
+  /// The first login of somebody who has no password: the vault hangs on the device key, which only the daemon has.
+  borrowing func foundWithoutPassword() throws -> DeriveResult {
+    let vault = Sodium.randomBytes(16)
+    let secret = try secretToFound(vault)
+    return try found { () throws(KeybagError) in
+      try Keybag.found(vault: vault, device: secret)
+    }
+  }
+
+  /// Nothing is written without it. The session began all the same, and is told.
+  private borrowing func secretToFound(_ vault: [UInt8]) throws -> DeviceSecret {
+    do {
+      _ = try KeybagFile.makeFolder(home: home, owner: account.uid)
+      return try connect().newDeviceSecret(vault: vault, until: deadline())
+    } catch ControlError.noDaemon {
+      throw ControlError.noDaemon
+    } catch {
+      announce()
+      throw error
+    }
+  }
+
+  /// Tells the daemon that a session begins in which nobody gave a password because there is none. What hangs on the
+  /// password ends with that. A vault that had one waits for it, or for its recovery code: nobody here can open it.
+  borrowing func openWithoutPassword() throws -> DeriveResult {
+    let daemon = try connect()
+    if let result = try greet(daemon, .openSession), result == .refused { return result }
+    return try endPasscodeItems(at: daemon)
+  }
+
+  borrowing func endPasscodeItems(at daemon: borrowing ControlClient) throws -> DeriveResult {
+    _ = try daemon.destroyPasscodeItems(passwordRemoved: true, until: deadline())
+    return .passwordless
+  }
+
+  /// The login has a password now. What stood under none is not to stay under the same keys: those were within reach of
+  /// whoever had the machine.
+  borrowing func setFirstPassword(
+    _ keybag: Keybag, of folder: borrowing Folder, at daemon: borrowing ControlClient
+  ) throws -> DeriveResult {
+    // Not asked first whether keys could be changed now: a daemon that has just been started still looks at its database,
+    // and one login after a start is all that some people do. What cannot be now comes with the next unlock.
+    return try protect(try open(keybag, at: daemon), by: request.token.bytes, of: folder, at: daemon)
+  }
+
+  /// Lets the first password alone open the vault, under new keys.
+  borrowing func protect(
+    _ opened: borrowing Keybag.Opened, by password: RawSpan, of folder: borrowing Folder,
+    at daemon: borrowing ControlClient
+  ) throws -> DeriveResult {
+    let next: Keybag.Opened
+    do throws(KeybagError) { next = try opened.rotated(password: password) } catch {
+      guard error == .tooManyEpochs else { throw error }
+      // New keys wait for what still hangs on former ones. The password does not, or the vault would stand open for ever.
+      try KeybagFile.replace(with: try opened.settingPassword(password), in: folder)
+      _ = try? greet(daemon, .authenticate)
+      return .tooManyEpochs
+    }
+    return try changeKeys(to: next, of: folder, at: daemon)
+  }
+
+  /// The password is being removed: from now on the device key opens the vault, where the old password still can; and
+  /// what hangs on the password ends. It is believed unless the system says that there still is one.
+  borrowing func removePassword() throws -> DeriveResult {
+    guard login != .some else { return .nothingNeeded }
+    guard try vault() == .present else { return .noVault }
+    let daemon = try connect()
+    var failure: (any Error)?
+    if request.token.count > 0 {
+      do { try standOnDevice(daemon) } catch { failure = error }
+    }
+    // What hangs on the password ends all the same.
+    _ = try daemon.destroyPasscodeItems(passwordRemoved: true, until: deadline())
+    if let failure { throw failure }
+    return .passwordless
+  }
+
+  private borrowing func standOnDevice(_ daemon: borrowing ControlClient) throws {
+    let keybag = try load(from: try folder())
+    guard !keybag.isPasswordless else { return }
+    let opened = try keybag.open(password: request.token.bytes)
+    let secret = try daemon.newDeviceSecret(vault: keybag.vault, until: deadline())
+    try KeybagFile.replace(with: try opened.removingPassword(secret), in: try folder())
+  }
+
+  /// Opens the keybag by the login password; where the login has none, by the device key.
+  borrowing func open(_ keybag: Keybag, at daemon: borrowing ControlClient) throws -> Keybag.Opened {
+    guard keybag.isPasswordless else {
+      return try daemon.derive { () throws(KeybagError) in try keybag.open(password: request.token.bytes) }
+    }
+    return try keybag.open(deviceSecret: try daemon.presentDeviceSecret(until: deadline()))
+  }
+}

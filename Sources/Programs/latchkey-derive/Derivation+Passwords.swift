@@ -1,0 +1,95 @@
+import LatchkeyControl
+import LatchkeyKeybag
+import LatchkeyPosix
+import LatchkeySodium
+
+/// A login password that becomes another one, with Latchkey or without it.
+extension Derivation {
+  /// The password is being changed. Whether the system takes the new one is not known yet, so both open the vault until a
+  /// login shows it. The daemon has no part in that.
+  borrowing func changePassword() throws -> DeriveResult {
+    guard !Sodium.equal(request.token.bytes, request.second.bytes) else { return .nothingNeeded }
+    let keybag = try load(from: try folder())
+    guard !keybag.isPasswordless else { return .nothingNeeded }
+    let opened: Keybag.Opened
+    do throws(KeybagError) { opened = try keybag.open(password: request.second.bytes) } catch {
+      guard error == .wrongPassword else { throw error }
+      return try changeBack(keybag)
+    }
+    guard let next = try opened.addingPassword(request.token.bytes) else { return .nothingNeeded }
+    try write(next, by: opened, in: try folder())
+    return .unlocked
+  }
+
+  /// The former password opens nothing, as it was set elsewhere. The new one may be what the vault knows; else it opens
+  /// nothing either.
+  private borrowing func changeBack(_ keybag: Keybag) throws(KeybagError) -> DeriveResult {
+    let opened: Keybag.Opened
+    do throws(KeybagError) { opened = try keybag.open(password: request.token.bytes) } catch {
+      if error == .wrongPassword, let daemon = try? ControlClient(runtime: runtime, uid: account.uid) {
+        note(to: daemon)
+      }
+      throw error
+    }
+    // One that was chosen before and never used is the newest again.
+    guard let next = try opened.renewing() else { return .nothingNeeded }
+    try write(next, by: opened, in: try folder())
+    return .unlocked
+  }
+
+  /// The login password, which PAM has accepted, opens nothing: the former one does, or the recovery code. From now on the
+  /// present one does as well, until a login shows that it stays: what PAM left here may be a code that serves once.
+  borrowing func rewrap() throws -> DeriveResult {
+    guard request.mayFound else { return .refused }
+    let daemon = try ControlClient(runtime: runtime, uid: account.uid)
+    if let result = try greet(daemon, .authenticate) { return result }
+    let folder = try folder()
+    let keybag = try load(from: folder)
+    guard !keybag.isPasswordless else { return .nothingNeeded }
+    let opened = try daemon.derive { () throws(KeybagError) in try openByFormer(keybag) }
+    // All that takes time comes before the keys: who waited for those may log out at once, which ends this as well.
+    guard let next = try opened.addingPassword(request.token.bytes, opensNothing: true) else { return .nothingNeeded }
+    // What is written is what opens: read as the next login will read it.
+    let written = try Keybag(decoding: next.encoded)
+    guard try written.recognises(try written.open(password: request.token.bytes).tiers()),
+      try written.recognises(try opened.tiers())
+    else { throw KeybagError.damaged }
+    // Only where its keys open the database: a keybag could have been put there together with keys of its own.
+    let result = try deliver(opened, to: daemon)
+    guard result == .unlocked else { return result }
+    do throws(KeybagError) { try write(next, by: opened, in: folder) } catch {
+      // What opened now opens nothing at the next lock: who asks for the state is to hear so.
+      note(to: daemon)
+      throw error
+    }
+    return .unlocked
+  }
+
+  /// A code has a check in it, and costs no Argon2id.
+  private borrowing func openByFormer(_ keybag: Keybag) throws(KeybagError) -> Keybag.Opened {
+    if keybag.recoveryCodeCreated != nil, let code = try? RecoveryCode(typed: request.second.bytes) {
+      do throws(KeybagError) { return try keybag.open(code: code) } catch {
+        guard error == .wrongPassword else { throw error }
+      }
+    }
+    return try keybag.open(password: request.second.bytes)
+  }
+
+  /// Writes the keybag that has one more password in front; where another process, as a login of the same moment, was
+  /// faster, what that has written with the same password. Nothing is derived again for it.
+  private borrowing func write(
+    _ next: Keybag, by opened: borrowing Keybag.Opened, in folder: borrowing Folder
+  ) throws(KeybagError) {
+    let made = next.protectors[0]
+    var next = next
+    var triesLeft = 3
+    while true {
+      triesLeft -= 1
+      do throws(KeybagError) { return try KeybagFile.replace(with: next, in: folder) } catch {
+        guard error == .overtaken, triesLeft > 0 else { throw error }
+      }
+      guard let again = try opened.reopening(try load(from: folder)) else { throw .overtaken }
+      next = try again.adding(made)
+    }
+  }
+}

@@ -1,0 +1,406 @@
+import Glibc
+import LatchkeyControl
+import LatchkeyDeviceService
+import LatchkeyKeybag
+import LatchkeyPosix
+import LatchkeySodium
+
+/// One run of the helper, as the user: from a password to keys in the daemon.
+struct Derivation: ~Copyable {
+  let request: DeriveRequest
+  let account: Account
+  /// What is known of the login's password.
+  let login: LoginPassword
+  /// Whether it may be opened by the device key where nobody gave a password.
+  let admission: SessionAdmission
+  let home: String
+  let runtime: String
+
+  /// When the password had been given, on the clock of `Process.sinceBoot`.
+  private let begun: Int
+  /// By when every answer must be there, however many there are: before the supervisor ends the process.
+  let end: Int
+  /// The home folder as it was at first.
+  private let place = Place()
+
+  /// Where the home folder is. One that was unmounted meanwhile leaves another in its place.
+  private final class Place {
+    /// nil until it is looked for: a home that hangs must not hold up the first word to the daemon.
+    var identity: Folder.Identity??
+  }
+
+  /// How long the daemon may take for one answer, in milliseconds. It may be as starved as this process.
+  private static let answerLimit = 10_000
+  /// How late the daemon may hear of a login, in milliseconds. What it then takes for older than the password, as a lock or
+  /// the end of the session, could be later.
+  private static let greetingLimit = 3000
+  /// How much of its time is kept for telling the daemon, in milliseconds.
+  static let deliveryTime = 300
+  /// How long a login waits for the user's service manager to open the control socket, in milliseconds.
+  private static let socketLimit = 1000
+
+  /// - Parameter begun: when the process began, on the clock of `Process.sinceBoot`.
+  init(
+    _ request: consuming DeriveRequest, account: Account, login: LoginPassword, admission: consuming SessionAdmission,
+    begun: Int
+  ) {
+    self.login = login
+    self.admission = admission
+    home = request.home.isEmpty ? account.home : request.home
+    runtime = request.runtime.isEmpty ? ControlSocket.runtimeFolder(uid: account.uid) : request.runtime
+    self.begun = begun
+    end = Process.now + begun + Supervisor.limit - 5000 - Process.sinceBoot
+    self.request = request
+    self.account = account
+  }
+
+  borrowing func run() -> DeriveResult {
+    do {
+      return switch request.operation {
+      case .authenticate: try authenticate()
+      case .openSession: try openSession()
+      case .createVault: try createVault()
+      case .closeSession: try closeSession()
+      case .passphrase: try passphrase()
+      case .rotate: try rotate()
+      case .createRecoveryCode: try createRecoveryCode()
+      case .checkRecoveryCode: try checkRecoveryCode()
+      case .recover: try recover()
+      case .removeRecoveryCode: try removeRecoveryCode()
+      case .removePassword: try removePassword()
+      case .changePassword: try changePassword()
+      case .rewrap: try rewrap()
+      case .addSession: try addSession()
+      case .removeSession: try removeSession()
+      }
+    } catch {
+      return Derivation.result(of: error)
+    }
+  }
+
+  // MARK: - operations
+
+  /// Only tries to unlock: nothing is founded by it, and nothing changed but that keys go that nothing hangs on, and that
+  /// one of two passwords is proven where no session will follow that does.
+  private borrowing func authenticate() throws -> DeriveResult {
+    let daemon = try ControlClient(runtime: runtime, uid: account.uid)
+    if let result = try greet(daemon, .authenticate) { return result }
+    let keybag = try load(from: try folder())
+    // Of a single password only a second login says that it stays. A daemon that does not say how it is stops no unlock.
+    let proves = request.mayFound && keybag.passwordCount > 1 && (try? isLastStep()) ?? false
+    return try unlock(keybag, at: daemon, proving: proves)
+  }
+
+  /// Whether this is all that there is of the authentication, as with a screen locker or a prompt.
+  private borrowing func isLastStep() throws(ControlError) -> Bool {
+    guard !request.isUnlock else { return true }
+    // By a connection of its own: a late answer is none to what is asked next.
+    return try ControlClient(runtime: runtime, uid: account.uid).status(until: deadline()).state == .locked
+  }
+
+  /// The whole stack has accepted the password: founds the vault where there is none, and unlocks.
+  private borrowing func openSession() throws -> DeriveResult {
+    let isPasswordless = login == .none
+    guard request.token.count > 0 || isPasswordless else {
+      return try openWithoutToken()
+    }
+    let presence: Presence
+    do throws(KeybagError) { presence = try vault() } catch {
+      announce()
+      throw error
+    }
+    guard presence == .absent else { return isPasswordless ? try openWithoutPassword() : try openVault() }
+    guard mayTrustToken else {
+      announce()
+      return .noVault
+    }
+    return isPasswordless ? try foundWithoutPassword() : try found()
+  }
+
+  /// The whole stack has accepted the password that a person was asked for because there is no vault: creates it, and
+  /// unlocks it. A vault that is there by now is unlocked as by any other prompt.
+  private borrowing func createVault() throws -> DeriveResult {
+    guard mayTrustToken else { return .noVault }
+    let daemon = try ControlClient(runtime: runtime, uid: account.uid)
+    // Asked first: what may not be unlocked now is not created now.
+    if let result = try greet(daemon, .authenticate) { return result }
+    let opened: Keybag.Opened
+    do throws(KeybagError) {
+      guard try vault() == .absent else { throw .alreadyThere }
+      opened = try write { () throws(KeybagError) in
+        try daemon.derive { () throws(KeybagError) in try Keybag.found(password: request.token.bytes) }
+      }
+    } catch {
+      // A login, or another prompt, was faster.
+      guard error == .alreadyThere, (try? vault()) == .present else { throw error }
+      return try unlock(try load(from: try folder()), at: daemon, proving: false)
+    }
+    let result = try deliver(opened, to: daemon)
+    guard result == .unlocked else { return result }
+    // From the second generation on a missing database is a loss.
+    try? KeybagFile.replace(with: try opened.confirming(), in: try folder())
+    return .founded
+  }
+
+  /// Whether what this login authenticated with may open the vault from now on.
+  private var mayTrustToken: Bool { request.mayFound && FoundingPolicy.allows(account, service: request.service) }
+
+  private borrowing func closeSession() throws -> DeriveResult {
+    _ = try greet(try ControlClient(runtime: runtime, uid: account.uid), .closeSession)
+    return .closed
+  }
+
+  /// Turns a collection's passphrase into its key, for one prompt. The keybag has no part in it.
+  private borrowing func passphrase() throws -> DeriveResult {
+    let daemon = try ControlClient(runtime: runtime, uid: account.uid)
+    let derivation = try daemon.derivation(prompt: request.prompt, until: deadline())
+    let derived = try daemon.derive { () throws(KeybagError) in try derivation.key(request.token.bytes) }
+    let key = PassphraseKey(prompt: request.prompt, key: derived)
+    return switch try daemon.passphrase(key, until: deadline()) {
+    case .live: .unlocked
+    case .wrongKeys: .wrongPassword
+    // Keys that wait have opened nothing yet.
+    case .refused, .staged: .refused
+    case .unusable: .damaged
+    }
+  }
+
+  // MARK: - a session with a vault
+
+  private borrowing func openVault() throws -> DeriveResult {
+    let daemon = try connect()
+    if let result = try greet(daemon, .openSession) { return result }
+    return try openVault(at: daemon)
+  }
+
+  private borrowing func openVault(at daemon: borrowing ControlClient) throws -> DeriveResult {
+    let keybag = try load(from: try folder())
+    // What may be no login password proves none.
+    guard keybag.isPasswordless else {
+      return try unlock(keybag, at: daemon, proving: request.mayFound)
+    }
+    return mayTrustToken ? try setFirstPassword(keybag, of: try folder(), at: daemon) : .nothingNeeded
+  }
+
+  private borrowing func found() throws -> DeriveResult {
+    try found { () throws(KeybagError) in try Keybag.found(password: request.token.bytes) }
+  }
+
+  /// Writes the first keybag, and lets the daemon make the database.
+  ///
+  /// The daemon hears of the login before anything is derived: a lock or a logout that comes meanwhile is later than this.
+  borrowing func found(_ make: () throws(KeybagError) -> Keybag.Opened) throws -> DeriveResult {
+    let daemon: ControlClient
+    do throws(ControlError) { daemon = try connect() } catch {
+      // The next authentication unlocks what is founded here.
+      do throws(KeybagError) { _ = try write(make) } catch {
+        guard error == .alreadyThere, (try? vault()) == .present else { throw error }
+        return login == .none ? try openWithoutPassword() : try openVault()
+      }
+      return .founded
+    }
+    return try found(at: daemon, make)
+  }
+
+  private borrowing func found(
+    at daemon: borrowing ControlClient, _ make: () throws(KeybagError) -> Keybag.Opened
+  ) throws -> DeriveResult {
+    var need: DeriveResult? = .refused
+    do throws(ControlError) { need = try greet(daemon, .openSession) } catch {}
+    let opened: Keybag.Opened
+    do throws(KeybagError) {
+      // A daemon that wants no keys ends the connection soon: the vault is founded all the same.
+      let isWanted = need == nil
+      opened = try write { () throws(KeybagError) in isWanted ? try daemon.derive(make) : try make() }
+    } catch {
+      // Another login of the same moment was faster: its vault is this one's.
+      guard error == .alreadyThere, (try? vault()) == .present else { throw error }
+      if let need { return need }
+      return login == .none ? try endPasscodeItems(at: daemon) : try openVault(at: daemon)
+    }
+    guard need == nil else { return .founded }
+    do {
+      let result = try deliver(opened, to: daemon)
+      // Keys that were taken made a database: from the second generation on a missing one is a loss.
+      if result == .unlocked { try? KeybagFile.replace(with: try opened.confirming(), in: try folder()) }
+      return result == .damaged ? .damaged : .founded
+    } catch is ControlError {
+      // The vault is there; the next authentication unlocks it.
+      return .founded
+    }
+  }
+
+  /// What takes time comes first, while nothing in the home folder is held.
+  private borrowing func write(
+    _ make: () throws(KeybagError) -> Keybag.Opened
+  ) throws(KeybagError) -> Keybag.Opened {
+    try checkPlace()
+    _ = try KeybagFile.makeFolder(home: home, owner: account.uid)
+    var made: Keybag.Opened? = try make()
+    try checkPlace()
+    return try KeybagFile.found(home: home, owner: account.uid) { () throws(KeybagError) in
+      guard let opened = made.take() else { throw .damaged }
+      return opened
+    }
+  }
+
+  // MARK: - the daemon
+
+  borrowing func deadline() -> Int { min(Process.now + Derivation.answerLimit, end) }
+
+  /// Says who comes.
+  ///
+  /// - Parameter limit: how long the daemon may take, in place of the usual time.
+  /// - Returns: what is to be answered when no keys are wanted; nil when they are.
+  borrowing func greet(
+    _ daemon: borrowing ControlClient, _ stage: Hello.Stage, until limit: Int? = nil
+  ) throws(ControlError) -> DeriveResult? {
+    guard !isLate || stage == .closeSession else { return .late }
+    let hello = Hello(
+      stage: stage, service: request.service, tty: request.tty, remoteHost: request.remoteHost, prompt: request.prompt)
+    return switch try daemon.hello(hello, until: limit ?? deadline()) {
+    case .nothing: .nothingNeeded
+    case .refused: .refused
+    case .keys: nil
+    }
+  }
+
+  /// Whether this login waits no longer, perhaps, and has ended. Others wait for what they asked.
+  private var isLate: Bool {
+    switch request.operation {
+    case .authenticate, .openSession: !request.isUnlock && Process.sinceBoot - begun > Derivation.greetingLimit
+    default: false
+    }
+  }
+
+  /// Tells that a session began although nothing can be unlocked in it: its end will be told as well.
+  borrowing func announce() {
+    do throws(ControlError) { _ = try greet(try connect(), .openSession) } catch {}
+  }
+
+  /// Connects, waiting a moment for a service manager that is just starting: PAM's session modules run beside it.
+  borrowing func connect() throws(ControlError) -> ControlClient {
+    let deadline = Process.now + Derivation.socketLimit
+    while access(ControlSocket.path(runtime: runtime), F_OK) != 0 && access(runtime, F_OK) == 0
+      && Process.now < deadline
+    {
+      usleep(50_000)
+    }
+    return try ControlClient(runtime: runtime, uid: account.uid)
+  }
+
+  borrowing func deliver(
+    _ opened: borrowing Keybag.Opened, to daemon: borrowing ControlClient
+  ) throws -> DeriveResult {
+    let keybag = opened.keybag
+    // Until the first keybag is replaced, the daemon may never have got its keys, and so have no database yet.
+    let delivery = TierDelivery(
+      vault: keybag.vault, generation: keybag.generation, founded: keybag.generation == 1, tiers: try opened.tiers(),
+      former: try opened.formerTiers())
+    return switch try daemon.unlock(delivery, until: deadline()) {
+    case .live, .staged: .unlocked
+    case .refused: .refused
+    case .wrongKeys, .unusable: .damaged
+    }
+  }
+
+  // MARK: - the vault
+
+  /// What there is of a vault. One without its keybag is damaged, and no other is founded in its place.
+  enum Presence {
+    case absent
+    case present
+  }
+
+  borrowing func vault() throws(KeybagError) -> Presence {
+    do throws(KeybagError) {
+      let folder = try folder()
+      if folder.contains(KeybagFile.name) { return .present }
+      guard !folder.contains(KeybagFile.database) else { throw KeybagError.alreadyThere }
+      return .absent
+    } catch {
+      guard error == .missing else { throw error }
+      return .absent
+    }
+  }
+
+  borrowing func load(from folder: borrowing Folder) throws(KeybagError) -> Keybag {
+    do { return try KeybagFile.load(from: folder) } catch {
+      throw error == .missing && folder.contains(KeybagFile.database) ? .alreadyThere : error
+    }
+  }
+
+  /// Opens the keybag with the password, and hands the keys over.
+  ///
+  /// - Parameter proving: whether the keybag then says that the password served again, and leaves others out.
+  private borrowing func unlock(
+    _ keybag: Keybag, at daemon: borrowing ControlClient, proving: Bool
+  ) throws -> DeriveResult {
+    var opened: Keybag.Opened
+    do throws(KeybagError) {
+      opened = try daemon.derive { () throws(KeybagError) in try keybag.open(password: request.token.bytes) }
+    } catch {
+      // Whoever is logged in is to hear why the vault stays locked, and what helps.
+      if error == .wrongPassword { note(to: daemon) }
+      throw error
+    }
+    // Minutes may have passed. What the keybag says now counts: a password that ended meanwhile opens nothing.
+    let folder = try folder()
+    let present = try load(from: folder)
+    if present != keybag {
+      guard let again = try opened.reopening(present) else { throw KeybagError.overtaken }
+      opened = again
+    }
+    let result = try deliver(opened, to: daemon)
+    guard result == .unlocked else { return result }
+    // Only now is a database certain to be there: from the second generation on a missing one is a loss. The next login
+    // tries again if this fails.
+    let oldest = keybag.epochs.count > 1 ? (try? daemon.neededEpoch(until: deadline())) ?? 0 : 0
+    // Not in the expression below, which would be a closure that borrows it.
+    let mayEndOthers = opened.mayEndOthers()
+    if let next = try? opened.dropping(
+      epochsBefore: oldest, proving: proving && (mayEndOthers || !request.isUnlock))
+    {
+      try? KeybagFile.replace(with: next, in: folder)
+    }
+    return result
+  }
+
+  /// Tells the daemon that a password opens nothing. Where none may found a vault, others than the login password are
+  /// expected, and say nothing of it.
+  borrowing func note(to daemon: borrowing ControlClient) {
+    if request.mayFound { try? daemon.noteOtherPassword(until: deadline()) }
+  }
+
+  /// Held for no longer than a file is read or written: an open folder keeps a home from being unmounted.
+  borrowing func folder() throws(KeybagError) -> Folder {
+    try checkPlace()
+    return try KeybagFile.folder(home: home, owner: account.uid)
+  }
+
+  /// What is founded or written late must not land below the place where a home was mounted.
+  borrowing func checkPlace() throws(KeybagError) {
+    let present = Folder.Identity(path: home)
+    let before: Folder.Identity? = place.identity ?? present
+    place.identity = .some(before)
+    guard present == before else { throw .missing }
+  }
+
+  private static func result(of error: any Error) -> DeriveResult {
+    switch error {
+    case ControlError.noDaemon: .noDaemon
+    case ControlError.silent, ControlError.broken: .daemonSilent
+    case ControlError.strangeDaemon, ControlError.declined: .refused
+    case KeybagError.missing: .noVault
+    case KeybagError.wrongPassword: .wrongPassword
+    case KeybagError.noMemory: .noMemory
+    case KeybagError.overtaken: .overtaken
+    case KeybagError.tooManyEpochs: .tooManyEpochs
+    case KeybagError.file: .homeUnavailable
+    case is DeviceKeyError: .noDeviceKey
+    case is AdmittedServices.Unbelieved: .servicesUnbelieved
+    case is KeybagError: .damaged
+    default: .internalError
+    }
+  }
+}

@@ -1,0 +1,63 @@
+import Glibc
+import LatchkeyPosix
+import LatchkeySodium
+
+/// What is known of an account's login password.
+enum LoginPassword {
+  /// It has none: its field in the local shadow file is exactly empty.
+  case none
+  /// The field has something in it, if only what no password fits.
+  case some
+  /// The account is not in that file, its password is elsewhere, or only root could read it.
+  case unknown
+
+  static let shadow = "/etc/shadow"
+  private static let chunk = 4096
+
+  /// Looks in the shadow file (shadow(5)) for the account's line, the first one that there is.
+  ///
+  /// No library's reader: those keep what they read, other users' lines as well, in memory that is not erased, and the
+  /// name service would ask whoever else knows accounts.
+  init(of account: Account, in path: String) {
+    self = .unknown
+    let name = Array(account.name.utf8)
+    guard account.isShadowed, !name.isEmpty, !name.contains(UInt8(ascii: ":")), !name.contains(UInt8(ascii: "\n")),
+      let file = try? FileDescriptor.open(path, flags: O_RDONLY | O_NONBLOCK | O_NOFOLLOW),
+      let kind = try? file.status().st_mode & S_IFMT, kind == S_IFREG,
+      var content = try? SecureBytes(count: LoginPassword.chunk)
+    else { return }
+    var place = Place.name(0)
+    while let count = try? content.withUnsafeMutableBytes({ memory throws(PosixError) in try file.read(into: memory) }),
+      count > 0
+    {
+      for offset in 0..<count {
+        let byte = content.bytes.unsafeLoad(fromByteOffset: offset, as: UInt8.self)
+        switch place {
+        case .field:
+          // A line that ends here has no password field at all.
+          self = byte == UInt8(ascii: ":") ? .none : byte == UInt8(ascii: "\n") ? .unknown : .some
+          return
+        case .name(let matched):
+          if matched == name.count, byte == UInt8(ascii: ":") {
+            place = .field
+          } else if matched < name.count, byte == name[matched] {
+            place = .name(matched + 1)
+          } else {
+            place = byte == UInt8(ascii: "\n") ? .name(0) : .rest
+          }
+        case .rest: if byte == UInt8(ascii: "\n") { place = .name(0) }
+        }
+      }
+    }
+  }
+
+  /// Where in a line the reader is.
+  private enum Place {
+    /// In the name, of which so many bytes were the right ones.
+    case name(Int)
+    /// At the first byte of the password field of the right line.
+    case field
+    /// In what is of no interest.
+    case rest
+  }
+}

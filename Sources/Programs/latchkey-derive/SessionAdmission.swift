@@ -1,0 +1,63 @@
+import Glibc
+import LatchkeyDeviceService
+import LatchkeyKeybag
+import LatchkeyPosix
+import LatchkeySodium
+
+/// Whether a login in which nobody gave a password may have what the device key opens of a session. Found out while this
+/// process is root, before it has looked at anything of the user's.
+enum SessionAdmission: ~Copyable {
+  /// It may not: the password was given, or there is none to give; or the administrator did not name the service.
+  case none
+  /// The administrator's list cannot be believed.
+  case unbelieved
+  /// The device key service did not let the login in.
+  case unavailable
+  /// It may.
+  case granted(LoginConnection)
+
+  /// How long the service may take, in milliseconds: it may have to be started first.
+  private static let patience = 800
+
+  init(_ request: borrowing DeriveRequest, account: Account, login: LoginPassword) {
+    guard request.operation == .openSession, request.token.count == 0, login != .none, account.uid != 0,
+      getuid() == 0, geteuid() == 0
+    else {
+      self = .none
+      return
+    }
+    do throws(AdmittedServices.Unbelieved) {
+      let services = try AdmittedServices(path: request.services.isEmpty ? AdmittedServices.path : request.services)
+      guard services.contain(request.service) else {
+        self = .none
+        return
+      }
+    } catch {
+      self = .unbelieved
+      return
+    }
+    do throws(DeviceKeyError) {
+      self = .granted(
+        try LoginConnection(
+          of: account.uid, at: request.device.isEmpty ? ServiceDeviceKey.path : request.device,
+          until: Process.now + SessionAdmission.patience))
+    } catch { self = .unavailable }
+  }
+
+  /// Whether there is anything to ask for, if only to hear why it is not given.
+  var mayAsk: Bool {
+    switch self {
+    case .none: false
+    default: true
+    }
+  }
+
+  /// What the device key service gives this login back.
+  borrowing func unwrap(_ wrapped: [UInt8], context: [UInt8], until deadline: Int) throws -> Key {
+    switch self {
+    case .granted(let connection): return try connection.unwrap(wrapped, context: context, until: deadline)
+    case .unbelieved: throw AdmittedServices.Unbelieved()
+    default: throw DeviceKeyError.unavailable("it did not let the login in")
+    }
+  }
+}

@@ -1,0 +1,235 @@
+import Glibc
+import LatchkeyPosix
+
+/// Three processes for one request: the *starter*, which the caller started and collects; the *worker*, which does the work;
+/// and between them the *supervisor*.
+///
+/// The caller waits for the worker, but not for ever. When it has waited long enough it says so (``goOn``); then the
+/// supervisor answers for the worker, the starter ends, and the worker goes on without them. It is no child of the caller's:
+/// login(1) takes the end of any child for the end of its session, and what waits for a dead disk does not even die of
+/// SIGKILL. Without that word the worker ends with the caller. Starter and supervisor never have a secret, and no file.
+enum Supervisor {
+  /// What a caller sends behind its request when it waits no longer.
+  static let goOn: UInt8 = 1
+  /// How long a worker may take in all, in milliseconds, the time that the machine slept counted. On a slow machine, or a
+  /// busy one, Argon2id takes a minute.
+  static let limit = 300_000
+  /// How long it may wait for its request, in milliseconds. A starved one may take a while to read what is there.
+  private static let requestLimit = 8000
+  /// How long is waited without a look at the clock, in milliseconds: a wait does not count the time that the machine slept.
+  private static let turn = 1000
+  /// How long it may take to erase its memory when it is told to end, in milliseconds.
+  private static let endLimit = 2000
+  /// What a worker says when it has the request: only then is what follows on the channel for the supervisor.
+  private static let hasRequest: UInt8 = 255
+  /// What it says when it is to go on whatever becomes of the caller.
+  private static let outlives: UInt8 = 254
+
+  /// What the worker tells its supervisor.
+  struct Outlet: ~Copyable {
+    fileprivate let pipe: FileDescriptor
+    fileprivate let supervisor: pid_t
+
+    /// Whether there still is a supervisor, which ends this process in time.
+    var isSupervised: Bool { getppid() == supervisor }
+
+    /// The request was read as a whole.
+    borrowing func tellRequestRead() { tell(Supervisor.hasRequest) }
+
+    /// The work is to be done whatever becomes of the caller.
+    borrowing func tellOutlives() { tell(Supervisor.outlives) }
+
+    /// What is to be answered.
+    borrowing func tell(_ result: DeriveResult) { tell(result.rawValue) }
+
+    private borrowing func tell(_ byte: UInt8) {
+      _ = withUnsafePointer(to: byte) { write(pipe.number, $0, 1) }
+    }
+  }
+
+  /// Starts the others, and returns in the worker. For a process of one thread that has no secret yet.
+  static func start(_ channel: borrowing FileDescriptor) throws(PosixError) -> Outlet {
+    signal(SIGCHLD, SIG_DFL)
+    signal(SIGPIPE, SIG_IGN)
+    let ending = try pipe()
+    guard try fork() != 0 else {
+      ending.closeReading()
+      let result = try pipe()
+      let supervisor = getpid()
+      let worker = try fork()
+      guard worker == 0 else {
+        result.closeWriting()
+        var watch = Watch(worker: worker, result: result.reading, starter: ending.writing, channel: channel.number)
+        watch.run()
+      }
+      ending.closeWriting()
+      result.closeReading()
+      try Process.endWithParent()
+      // It may have ended before that.
+      guard getppid() == supervisor else { _exit(0) }
+      return Outlet(pipe: FileDescriptor(owning: result.writing), supervisor: supervisor)
+    }
+    ending.closeWriting()
+    waitForEnding(ending.reading)
+  }
+
+  /// The starter: ends as the supervisor says.
+  private static func waitForEnding(_ pipe: Int32) -> Never {
+    var status: Int32 = 0
+    var count = 0
+    repeat { count = read(pipe, &status, MemoryLayout<Int32>.size) } while count < 0 && errno == EINTR
+    guard count == MemoryLayout<Int32>.size else { _exit(70) }
+    let number = status & 0x7F
+    if number != 0 {
+      signal(number, SIG_DFL)
+      raise(number)
+    }
+    _exit(status >> 8 & 0xFF)
+  }
+
+  private struct Pipe {
+    let reading: Int32
+    let writing: Int32
+
+    func closeReading() { close(reading) }
+    func closeWriting() { close(writing) }
+  }
+
+  private static func pipe() throws(PosixError) -> Pipe {
+    var ends: [Int32] = [-1, -1]
+    guard Glibc.pipe(&ends) == 0 else { throw PosixError("pipe") }
+    return Pipe(reading: ends[0], writing: ends[1])
+  }
+
+  private static func fork() throws(PosixError) -> pid_t {
+    let child = Glibc.fork()
+    guard child >= 0 else { throw PosixError("fork") }
+    return child
+  }
+
+  /// The supervisor's part.
+  private struct Watch {
+    let worker: pid_t
+    let result: Int32
+    let starter: Int32
+    let channel: Int32
+    private var hasRequest = false
+    private var mayReadChannel = false
+    /// Whether nobody waits any more.
+    private var isAlone = false
+    private var mayOutlive = false
+    private var answer: UInt8?
+
+    init(worker: pid_t, result: Int32, starter: Int32, channel: Int32) {
+      self.worker = worker
+      self.result = result
+      self.starter = starter
+      self.channel = channel
+    }
+
+    mutating func run() -> Never {
+      let begun = Process.sinceBoot
+      while true {
+        let left = begun + (hasRequest ? Supervisor.limit : Supervisor.requestLimit) - Process.sinceBoot
+        guard left > 0 else { break }
+        var entries = [
+          pollfd(fd: result, events: Int16(POLLIN), revents: 0),
+          // Only its end is waited for.
+          pollfd(fd: isAlone ? -1 : starter, events: 0, revents: 0),
+          pollfd(fd: isAlone || !mayReadChannel ? -1 : channel, events: Int16(POLLIN), revents: 0),
+        ]
+        guard poll(&entries, 3, Int32(min(left, Supervisor.turn))) >= 0 || errno == EINTR else { break }
+        if entries[0].revents != 0, !readResult() { finish() }
+        if isAlone { continue }
+        if entries[2].revents != 0 { readChannel() }
+        // Who started it has ended. If that was after the word, the worker goes on.
+        if !isAlone, entries[1].revents != 0 {
+          if !mayReadChannel { waitForRequest() }
+          if mayReadChannel { readChannel() }
+          if !isAlone, !mayOutlive { endWorker() }
+          isAlone = true
+        }
+      }
+      endWorker()
+    }
+
+    /// - Returns: whether more may come.
+    private mutating func readResult() -> Bool {
+      var byte: UInt8 = 0
+      let count = read(result, &byte, 1)
+      if count < 0 { return errno == EINTR }
+      guard count == 1 else { return false }
+      switch byte {
+      case Supervisor.hasRequest: (hasRequest, mayReadChannel) = (true, true)
+      case Supervisor.outlives: mayOutlive = true
+      default:
+        answer = byte
+        return false
+      }
+      return true
+    }
+
+    /// A starved worker may not have read its request when the caller gave up.
+    private mutating func waitForRequest() {
+      var entry = pollfd(fd: result, events: Int16(POLLIN), revents: 0)
+      guard poll(&entry, 1, Int32(Supervisor.endLimit)) > 0 else { return }
+      if !readResult() { finish() }
+    }
+
+    private mutating func readChannel() {
+      var byte: UInt8 = 0
+      let count = recv(channel, &byte, 1, Int32(MSG_DONTWAIT))
+      if count == 1, byte == Supervisor.goOn {
+        isAlone = true
+        send(.goesOn)
+        tellStarter(0)
+        close(starter)
+        close(channel)
+      } else if count >= 0 || (errno != EAGAIN && errno != EINTR) {
+        // Nothing more comes: the caller waits until it is done.
+        mayReadChannel = false
+      }
+    }
+
+    private func send(_ result: DeriveResult) { send(byte: result.rawValue) }
+
+    private func send(byte: UInt8) {
+      _ = withUnsafePointer(to: byte) { Glibc.send(channel, $0, 1, Int32(MSG_NOSIGNAL)) }
+    }
+
+    private func tellStarter(_ status: Int32) {
+      _ = withUnsafePointer(to: status) { write(starter, $0, MemoryLayout<Int32>.size) }
+    }
+
+    /// The worker has answered, or ended without.
+    private mutating func finish() -> Never {
+      // Whoever waits for that does not wait for the worker's end.
+      if !isAlone, let answer { send(byte: answer) }
+      let status = collect(until: Process.now + Supervisor.endLimit)
+      if !isAlone {
+        tellStarter(answer == nil ? status ?? SIGKILL : 0)
+      }
+      if status == nil { kill(worker, SIGKILL) }
+      _exit(0)
+    }
+
+    /// Lets it erase its memory first.
+    private func endWorker() -> Never {
+      kill(worker, SIGTERM)
+      if collect(until: Process.now + Supervisor.endLimit) == nil { kill(worker, SIGKILL) }
+      if !isAlone { tellStarter(SIGALRM) }
+      _exit(0)
+    }
+
+    /// How it ended; nil where it did not in time.
+    private func collect(until deadline: Int) -> Int32? {
+      var status: Int32 = 0
+      while true {
+        let found = waitpid(worker, &status, WNOHANG)
+        if found == worker { return status }
+        guard found == 0 || errno == EINTR, Process.now < deadline else { return nil }
+        usleep(2000)
+      }
+    }
+  }
+}

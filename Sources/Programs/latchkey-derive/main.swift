@@ -1,0 +1,63 @@
+// latchkey-derive: the only program that ever holds a password. pam_latchkey.so starts it with a request on descriptor 0
+// and reads one byte there. It logs nothing; the module knows what each byte means.
+import Glibc
+import LatchkeyPosix
+import LatchkeySodium
+
+/// Where the supervisor does not end the worker in time, it ends by itself.
+private func limitTime() -> Bool {
+  var limit = itimerval(it_interval: timeval(), it_value: timeval(tv_sec: Supervisor.limit / 1000 + 5, tv_usec: 0))
+  return setitimer(__itimer_which_t(ITIMER_REAL.rawValue), &limit, nil) == 0
+}
+
+private func start(_ channel: borrowing FileDescriptor) throws -> Supervisor.Outlet {
+  try Process.forbidInspection()
+  try Process.dieWithParent()
+  return try Supervisor.start(channel)
+}
+
+private func work(
+  _ channel: borrowing FileDescriptor, _ outlet: borrowing Supervisor.Outlet, begun: Int
+) -> DeriveResult {
+  // Once: what a request brings is erased by a handler from then on.
+  signal(SIGALRM, SIG_DFL)
+  guard limitTime() else { return .internalError }
+  do { try Sodium.initialize() } catch { return .internalError }
+  guard chdir("/") == 0 else { return .internalError }
+  umask(0o077)
+  guard let request = DeriveRequest.receive(from: channel) else { return .badRequest }
+  outlet.tellRequestRead()
+  // From here on the channel is the supervisor's.
+  guard let nothing = try? FileDescriptor.open("/dev/null", flags: O_RDONLY), dup2(nothing.number, channel.number) >= 0
+  else { return .internalError }
+  guard let account = Account(name: request.user) else { return .internalError }
+  // Another name of root's number is no reason to touch root's vault.
+  guard account.uid != 0 || request.user == "root" else { return .noVault }
+  // While this is still root, who alone may read it.
+  let password =
+    request.operation.asksForLogin
+    ? LoginPassword(of: account, in: request.shadow.isEmpty ? LoginPassword.shadow : request.shadow) : .unknown
+  // So is this: from here on the connection is that of this login, and root is not needed for it any more.
+  let admission = SessionAdmission(request, account: account, login: password)
+  do {
+    try Process.become(account)
+    // Changing the user takes both back.
+    try Process.forbidInspection()
+    // The system may have the new password already: it is to open the vault, whatever becomes of who changed it.
+    if request.operation == .changePassword { outlet.tellOutlives() }
+    try Process.endWithParent()
+  } catch { return .internalError }
+  // It may have ended before that.
+  guard outlet.isSupervised else { return .internalError }
+  return Derivation(request, account: account, login: password, admission: admission, begun: begun).run()
+}
+
+/// Before anything can take long: the password was given by now.
+private let begun = Process.sinceBoot
+private let channel = FileDescriptor(owning: STDIN_FILENO)
+guard let kind = try? channel.status().st_mode & S_IFMT, kind == S_IFSOCK else {
+  // Started by a person, who would type a password where it is shown.
+  exit(64)
+}
+guard let outlet = try? start(channel) else { exit(70) }
+outlet.tell(work(channel, outlet, begun: begun))

@@ -1,0 +1,142 @@
+import Glibc
+import LatchkeyDeviceService
+import LatchkeyDeviceStore
+import LatchkeyKeybag
+import LatchkeyPosix
+import LatchkeySodium
+import LatchkeySystemd
+
+/// One connection. What it may ask is decided by who opened it, and that of root by what it said of itself since.
+final class DevicePeer {
+  let user: uid_t
+  /// As whose the connection counts.
+  let owner: DeviceUser
+  private let socket: LocalSocket
+  private let store: DeviceStore
+  /// Whether one more login of a user's may be there.
+  private let hasRoom: (uid_t) -> Bool
+  private let ended: () -> Void
+  private var source: EventSource?
+  private var limit: EventSource?
+  private var requests = 0
+  /// Whose login it is, once root said so: whoever holds it since then may ask for that user's share of a session, and for
+  /// nothing else. It is held by a process that is root no more.
+  private(set) var login: uid_t?
+
+  /// How long a peer may be silent.
+  private static let silenceLimit = Duration.seconds(5)
+  /// After so many requests the connection ends.
+  private static let requestLimit = 64
+  /// What a request costs that writes a line into the journal, beside the time that it takes.
+  private static let lineCost = Duration.milliseconds(100)
+
+  init?(
+    _ socket: consuming LocalSocket, user: uid_t, owner: DeviceUser, loop: EventLoop, store: DeviceStore,
+    turns: DeviceTurns, hasRoom: @escaping (uid_t) -> Bool, ended: @escaping () -> Void
+  ) {
+    self.socket = socket
+    self.user = user
+    self.owner = owner
+    self.store = store
+    self.hasRoom = hasRoom
+    self.ended = ended
+    do {
+      limit = try loop.addTimer(after: DevicePeer.silenceLimit) { [weak self] in self?.end() }
+      source = try loop.addIO(fd: self.socket.number, events: .readable) { [weak self, weak turns] _ in
+        guard let self else { return }
+        source?.pause()
+        turns?.add(self)
+      }
+    } catch { return nil }
+  }
+
+  /// Whose turn it is when the connection is served.
+  var turn: DeviceUser { login.map { .account($0) } ?? owner }
+
+  private func end() {
+    guard source != nil else { return }
+    (source, limit) = (nil, nil)
+    ended()
+  }
+
+  /// Takes one packet and answers it.
+  ///
+  /// - Returns: what that costs beside its time.
+  func serve() -> Duration {
+    guard source != nil else { return .zero }
+    var cost = Duration.zero
+    do {
+      var packet = try SecureBytes(count: DevicePacket.sizeLimit)
+      let size = try packet.withUnsafeMutableBytes { buffer throws(PosixError) in try socket.receive(into: buffer) }
+      guard let size else {
+        source?.resume()
+        return .zero
+      }
+      requests += 1
+      guard size > 0, requests <= DevicePeer.requestLimit,
+        let reply = try answer(DeviceRequest(decoding: packet.bytes.extracting(first: size)), &cost)
+      else {
+        end()
+        return cost
+      }
+      // A peer that does not read is not waited for.
+      try socket.send(reply.bytes)
+      limit?.rearm(after: DevicePeer.silenceLimit)
+      source?.resume()
+    } catch { end() }
+    return cost
+  }
+
+  /// The answer; nil for what nobody sends.
+  private func answer(_ request: consuming DeviceRequest, _ cost: inout Duration) throws -> SecureBytes? {
+    do {
+      if let login { return try answer(request, atLoginOf: login) }
+      switch consume request {
+      case .identity:
+        let (identity, backend) = try store.identity(of: user)
+        return try DeviceReply.identity(identity, backend)
+      case .wrap(let share, let kind, let context):
+        return try DeviceReply.wrapped(try store.wrap(share, kind, context: context, of: user))
+      case .unwrap(let wrapped, let kind, let context):
+        // It would be worth no more than a file of the user's.
+        guard kind != .session else { return try DeviceReply.refused("that is given out at a login only") }
+        return try DeviceReply.unwrapped(try store.unwrap(wrapped, kind, context: context, of: user))
+      case .eraseErasable(let other):
+        guard other == user || user == 0 else {
+          return try DeviceReply.refused("only root erases what is another user's")
+        }
+        guard try store.eraseErasable(of: other) else { break }
+        cost = DevicePeer.lineCost
+        Journal.log(.notice, "the erasable secret of user \(other) was erased, as user \(user) asked")
+      case .move(let backend):
+        guard user == 0 else { return try DeviceReply.refused("only root moves the device secret") }
+        try store.move(to: backend)
+      case .forget(let other):
+        guard user == 0 else { return try DeviceReply.refused("only root has a user forgotten") }
+        try store.forget(other)
+        Journal.log(.notice, "user \(other) was forgotten, as root asked")
+      case .note(let generations, let vault, let isBeginning):
+        return try DeviceReply.noted(
+          try store.note(generations, ofVault: vault, isBeginning: isBeginning, of: user))
+      case .session(let other):
+        guard user == 0, other != 0 else { return try DeviceReply.refused("only root says whose login it is") }
+        guard hasRoom(other) else { return try DeviceReply.refused("there are too many logins of that user") }
+        login = other
+      case .malformed: return nil
+      }
+      return try DeviceReply.done()
+    } catch let error as DeviceKeyError { return try DeviceReply.failed(error) }
+  }
+
+  /// What a connection gets that is a user's login.
+  private func answer(_ request: consuming DeviceRequest, atLoginOf user: uid_t) throws -> SecureBytes? {
+    switch consume request {
+    case .unwrap(let wrapped, .session, let context):
+      let share = try store.unwrap(wrapped, .session, context: context, of: user)
+      Journal.log(.info, "a login of user \(user) in which nobody gave a password got its key")
+      return try DeviceReply.unwrapped(share)
+    case .malformed: return nil
+    default: return try DeviceReply.refused("this connection is a login's, and for nothing else")
+    }
+  }
+}

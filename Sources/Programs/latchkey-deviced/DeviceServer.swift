@@ -1,0 +1,88 @@
+import Glibc
+import LatchkeyDeviceStore
+import LatchkeyPosix
+import LatchkeySystemd
+
+/// The service's socket. Every user may connect; what he gets is decided by the user number that the kernel tells.
+///
+/// No user can hold up another one: each has a few connections, one request of each is served in turn (``DeviceTurns``), and
+/// a turn of the loop accepts a bounded number of connections before those that are there are served.
+final class DeviceServer {
+  private let listener: LocalSocket
+  private let store: DeviceStore
+  private let accounts: Accounts
+  private let loop: EventLoop
+  private let turns: DeviceTurns
+  private var source: EventSource?
+  private var peers: [Int32: DevicePeer] = [:]
+  private var idle: EventSource?
+  private let idleTime: Duration
+
+  /// More connections than this, of all users, are dropped.
+  private static let connectionLimit = 256
+  /// More of one user are dropped, and so many more may be logins of that user, which root begins. All user numbers without
+  /// an account count as one: a person may have 65,536 numbers for containers.
+  private static let userLimit = 8
+  /// How many connections one turn of the loop accepts.
+  private static let acceptLimit = 64
+
+  /// - Parameter idle: after how many seconds without a peer the loop ends; 0 for never.
+  init(
+    _ listener: consuming LocalSocket, loop: EventLoop, store: DeviceStore, accounts: Accounts, idle seconds: Int
+  ) throws(SystemdError) {
+    self.listener = listener
+    self.store = store
+    self.accounts = accounts
+    self.loop = loop
+    turns = try DeviceTurns(loop: loop)
+    idleTime = .seconds(seconds)
+    if seconds > 0 { idle = try loop.addTimer(after: idleTime) { loop.exit() } }
+    source = try loop.addIO(fd: self.listener.number, events: .readable) { [unowned self] _ in acceptSome() }
+  }
+
+  private func acceptSome() {
+    for _ in 0..<DeviceServer.acceptLimit {
+      guard let socket = try? listener.accept() else { return }
+      admit(socket)
+    }
+    // There may be more. Those who were let in have their turn first.
+    source?.pause()
+    turns.afterNext { [unowned self] in source?.resume() }
+  }
+
+  /// Lets a connection in, or drops it. A dropped one costs no look-up of names.
+  private func admit(_ socket: consuming LocalSocket) {
+    // Whoever is gone already needs no place.
+    guard peers.count < DeviceServer.connectionLimit, let user = try? socket.peer().uid,
+      (try? socket.pendingSize()) != 0, hasRoom(.account(user))
+    else { return }
+    let owner: DeviceUser = isKnown(user) ? .account(user) : .stranger
+    guard hasRoom(owner) else { return }
+    let number = socket.number
+    let peer = DevicePeer(
+      socket, user: user, owner: owner, loop: loop, store: store, turns: turns,
+      hasRoom: { [unowned self] user in peers.values.count { $0.login == user } < DeviceServer.userLimit },
+      ended: { [unowned self] in
+        peers[number] = nil
+        if peers.isEmpty { idle?.rearm(after: idleTime) }
+      })
+    guard let peer else { return }
+    peers[number] = peer
+    idle?.pause()
+  }
+
+  /// Whether one more connection may be there that counts as this user's.
+  private func hasRoom(_ owner: DeviceUser) -> Bool {
+    let same = peers.values.count { peer in
+      guard peer.login == nil else { return false }
+      if case .account(let user) = owner { return peer.user == user }
+      return peer.owner == .stranger
+    }
+    return same < DeviceServer.userLimit
+  }
+
+  /// Whether a user has keys here, or an account. Where too much time went into looking up names, only the former counts.
+  private func isKnown(_ user: uid_t) -> Bool {
+    store.hasKeys(of: user) || (accounts.mayLookUp && accounts.contains(user))
+  }
+}

@@ -1,0 +1,85 @@
+import Glibc
+import LatchkeySystemd
+
+/// As whose a connection counts.
+enum DeviceUser: Hashable {
+  /// A user who has keys here or an account.
+  case account(uid_t)
+  /// All others together.
+  case stranger
+}
+
+/// Serves the connections that have sent something: one request of each user in a round. So a user waits for one request of
+/// every other user at most, however many those send.
+///
+/// Each user has a share of the service's time (``TimeShare``). A user who used it up waits until there is some again, which
+/// limits what syncs a disk or writes to the journal.
+final class DeviceTurns {
+  private let loop: EventLoop
+  private let clock = ContinuousClock()
+  private var waiting: [DeviceUser: [DevicePeer]] = [:]
+  private var shares: [DeviceUser: TimeShare] = [:]
+  private var round: EventSource?
+  private var timer: EventSource?
+  private var after: (() -> Void)?
+
+  /// With more users than this, shares that are whole again are forgotten.
+  private static let shareLimit = 256
+
+  init(loop: EventLoop) throws(SystemdError) {
+    self.loop = loop
+    round = try loop.addIdle { [unowned self] in serveRound() }
+  }
+
+  /// A connection has something to read.
+  func add(_ peer: DevicePeer) {
+    waiting[peer.turn, default: []].append(peer)
+    round?.resume()
+  }
+
+  /// Calls `body` once, when the next round is through.
+  func afterNext(_ body: @escaping () -> Void) {
+    after = body
+    round?.resume()
+  }
+
+  /// - Returns: whether another round is to follow at once.
+  private func serveRound() -> Bool {
+    var delay: Duration?
+    for user in Array(waiting.keys) {
+      let pause = share(of: user).pause(at: clock.now)
+      guard pause == .zero else {
+        delay = min(delay ?? pause, pause)
+        continue
+      }
+      serve(user)
+    }
+    let after = after
+    self.after = nil
+    after?()
+    guard let delay, waiting.keys.allSatisfy({ share(of: $0).pause(at: clock.now) > .zero }) else {
+      return !waiting.isEmpty
+    }
+    timer = try? loop.addTimer(after: delay) { [unowned self] in _ = round?.resume() }
+    return timer == nil
+  }
+
+  /// Serves the first of a user's connections.
+  private func serve(_ user: DeviceUser) {
+    guard let peer = waiting[user]?.removeFirst() else { return }
+    if waiting[user]?.isEmpty ?? false { waiting[user] = nil }
+    let start = clock.now
+    let cost = peer.serve()
+    // Root may do all of this without the service.
+    guard user != .account(0) else { return }
+    var share = share(of: user)
+    share.take(start.duration(to: clock.now) + cost, at: clock.now)
+    if shares.count >= DeviceTurns.shareLimit { shares = shares.filter { !$0.value.isWhole(at: clock.now) } }
+    shares[user] = share
+  }
+
+  private func share(of user: DeviceUser) -> TimeShare {
+    // Of what belongs to no account it is not known how long a look-up takes.
+    shares[user] ?? TimeShare(longestPause: user == .stranger ? .seconds(30) : .seconds(1), at: clock.now)
+  }
+}

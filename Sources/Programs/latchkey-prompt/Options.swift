@@ -1,0 +1,54 @@
+import Glibc
+import LatchkeyControl
+import LatchkeyPosix
+
+/// The arguments of latchkey-prompt.
+struct Options {
+  /// The prompt's number, by which the daemon knows it.
+  let number: UInt64
+  /// The runtime folder below which the control socket is.
+  var runtime: String
+  /// Where the PAM services are, in the place of `/etc/pam.d`.
+  var pamFolder: String?
+  /// Who is asked.
+  let account: Account
+
+  static let usage = """
+    usage: latchkey-prompt [--runtime DIR] [--pam-folder DIR] NUMBER
+
+    Asks the person for what one prompt of latchkeyd wants, by PAM. Started by the user's service manager.
+      --runtime DIR     where the control socket is: DIR/latchkey/control (default: /run/user/UID)
+      --pam-folder DIR  where the PAM services are (default: /etc/pam.d)
+    """
+
+  enum Failure: Error {
+    case usage
+    case help
+    case noAccount
+  }
+
+  /// Reads the arguments.
+  init(_ arguments: [String]) throws(Failure) {
+    guard let account = Account(uid: getuid()) else { throw .noAccount }
+    self.account = account
+    runtime = ControlSocket.runtimeFolder(uid: account.uid)
+    var number: UInt64?
+    var rest = arguments.dropFirst()
+    while let argument = rest.popFirst() {
+      switch argument {
+      case "--runtime":
+        guard let value = rest.popFirst(), value.hasPrefix("/") else { throw .usage }
+        runtime = value
+      case "--pam-folder":
+        guard let value = rest.popFirst(), value.hasPrefix("/") else { throw .usage }
+        pamFolder = value
+      case "--help", "-h": throw .help
+      default:
+        guard number == nil, let value = UInt64(argument) else { throw .usage }
+        number = value
+      }
+    }
+    guard let number else { throw .usage }
+    self.number = number
+  }
+}

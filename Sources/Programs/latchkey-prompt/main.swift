@@ -1,0 +1,119 @@
+import Glibc
+// latchkey-prompt: one prompt of the daemon, shown to the person. Arguments and wiring; see PrompterChoice.
+import LatchkeyControl
+import LatchkeyGcrypt
+import LatchkeyPAMClient
+import LatchkeyPosix
+import LatchkeyPrompters
+import LatchkeySodium
+import LatchkeySystemd
+
+/// How long the person has in all. The unit's last limit is a little more.
+private let personLimit = Duration.seconds(300)
+/// How long the daemon may take to answer, in milliseconds.
+private let daemonLimit = 5000
+/// How often the person may try; a passphrase that a program gave is tried once.
+private let attempts = 3
+
+/// Runs every step of the prompt; the first that is not accepted ends it.
+private func authenticate(
+  _ request: PromptRequest, _ given: GivenPassphrase?, _ options: Options, _ prompter: PrompterChoice,
+  _ patience: Patience
+) -> PromptOutcome {
+  if request.purpose == .loginAdvice {
+    let conversation = PromptConversation(prompter: prompter, wording: Wording(request, at: .unlock))
+    return conversation.advise() ? .accepted : conversation.end == .dismissed ? .dismissed : .unavailable
+  }
+  let steps = PromptStep.steps(of: request)
+  // Nothing to ask is nothing that anybody agreed to.
+  guard !steps.isEmpty else { return .unavailable }
+  // Who gave a passphrase wanted it used: where nothing else is asked, there is nothing to agree to.
+  var wasSeen =
+    !request.purpose.needsAgreement || (given != nil && steps.allSatisfy { $0.services == [.item] })
+  for step in steps {
+    var outcome = PromptOutcome.unavailable
+    for service in step.services where outcome == .unavailable {
+      let own = service == .item ? given : nil
+      let wording = Wording(request, at: service, mark: own == nil ? nil : Base64.encode(Sodium.randomBytes(18)))
+      let conversation = PromptConversation(prompter: prompter, wording: wording, given: own)
+      outcome = authenticate(
+        service, conversation, wording, request, options, patience, attempts: own == nil ? attempts : 1)
+      wasSeen = wasSeen || conversation.wasSeen
+    }
+    guard outcome == .accepted else { return outcome }
+  }
+  guard !wasSeen else { return .accepted }
+  let conversation = PromptConversation(prompter: prompter, wording: Wording(request, at: .presence))
+  return conversation.confirm() ? .accepted : conversation.end == .dismissed ? .dismissed : .unavailable
+}
+
+/// Runs one PAM service until it accepts, or there is no more answer.
+private func authenticate(
+  _ service: PromptStep.Service, _ conversation: PromptConversation, _ wording: Wording, _ request: PromptRequest,
+  _ options: Options, _ patience: Patience, attempts: Int
+) -> PromptOutcome {
+  for attempt in 1...attempts {
+    let outcome = Authentication.run(
+      service: service.rawValue, user: options.account.name,
+      terminal: request.terminal.isEmpty ? nil : request.terminal, folder: options.pamFolder,
+      environment: wording.environment.merging(["LATCHKEY_PROMPT": "\(options.number)"]) { $1 },
+      createsVault: request.purpose == .newVault,
+      conversation: conversation)
+    switch conversation.end {
+    case .unavailable: return .unavailable
+    case .dismissed: return .dismissed
+    case nil: break
+    }
+    if outcome == .accepted { return .accepted }
+    if patience.isOver { return .dismissed }
+    switch outcome {
+    case .refused where conversation.hasAnswer:
+      if attempt < attempts { conversation.retry() }
+    // Refused without a question, as an account is that is locked: another try would end in the same way.
+    case .refused(let text), .unavailable(let text):
+      Journal.log(.warning, "PAM asks nobody: \(text)")
+      return .unavailable
+    case .accepted: break
+    }
+  }
+  return .refused
+}
+
+private func serve(_ options: Options) throws {
+  try Process.forbidInspection()
+  Process.overwriteFreedMemory()
+  umask(0o077)
+  try Sodium.initialize()
+  try Gcrypt.initialize()
+  let loop = try EventLoop()
+  let patience = Patience(loop: loop, limit: personLimit)
+  let signals = try [SIGTERM, SIGINT, SIGHUP].map { try loop.addSignal($0) { patience.giveUp() } }
+  let client = try ControlClient(runtime: options.runtime, uid: options.account.uid)
+  let request = try client.prompt(options.number, until: Process.now + daemonLimit)
+  let given = request.hasPassphrase ? try client.takePassphrase(until: Process.now + daemonLimit) : nil
+  // The daemon says nothing more on this connection but its end, which withdraws the prompt.
+  let end = try loop.addIO(fd: client.number, events: .readable) { _ in patience.giveUp() }
+  let prompter = PrompterChoice(
+    desktop: Desktop { getenv($0).map { String(cString: $0) } }, terminal: request.terminal, windowID: request.window,
+    patience: patience)
+  let outcome = withExtendedLifetime((signals, end)) { authenticate(request, given, options, prompter, patience) }
+  prompter.end()
+  if outcome == .unavailable { Journal.log(.warning, "nobody can be asked for prompt \(options.number)") }
+  // A daemon that withdrew the prompt does not listen any more.
+  try? client.promptEnded(outcome)
+}
+
+do {
+  try serve(try Options(CommandLine.arguments))
+} catch Options.Failure.help {
+  print(Options.usage)
+} catch Options.Failure.usage {
+  print(Options.usage)
+  exit(64)
+} catch Options.Failure.noAccount {
+  Journal.log(.error, "this process belongs to no account")
+  exit(1)
+} catch {
+  Journal.log(.error, "latchkey-prompt cannot ask: \(error)")
+  exit(1)
+}

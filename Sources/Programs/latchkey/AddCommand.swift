@@ -1,0 +1,154 @@
+import ArgumentParser
+import Foundation
+import LatchkeyKeybag
+import LatchkeyPosix
+import LatchkeySecretClient
+import LatchkeySodium
+import LatchkeySystemd
+
+/// `latchkey add`
+struct AddCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "add", abstract: "Store a new item, or with --replace another secret in the place of an old one.",
+    discussion: """
+      \(SecretInput.explanation)
+      The class of a new item is by the rules (latchkey rules) where --class names none.
+
+      Examples:
+        latchkey add --label Mail service=mail user=me
+        latchkey add --label Key --class after-first-unlock service=backup <key.bin
+        echo secret | latchkey add --replace --label Mail service=mail user=me
+      """)
+
+  @OptionGroup var place: Place
+  @OptionGroup var prompts: PromptChoice
+  @OptionGroup var input: SecretInput
+  @Option(help: ArgumentHelp("What people see of it.", valueName: "text")) var label: String
+  @Option(
+    name: .customLong("class"), help: ArgumentHelp(AccessibilityClass.help, valueName: "class"),
+    completion: AccessibilityClass.completion)
+  var className: String?
+  @Option(
+    help: ArgumentHelp(
+      "What is asked for before each time that it is read.",
+      discussion: AccessControl.help, valueName: "what"))
+  var require: String?
+  @Option(
+    help: ArgumentHelp(
+      "Where it is stored: a collection's label, or the first part of where its items are. By default 'login'.",
+      valueName: "name"))
+  var collection: String?
+  @Option(
+    help: ArgumentHelp(
+      "What kind of data the secret is.",
+      discussion: "By default text/plain, or application/octet-stream for binary data.",
+      valueName: "type"))
+  var contentType: String?
+  @Flag(help: "Take the place of the item that has just these attributes, if there is one.") var replace = false
+  @Flag(help: "Tell what was done as JSON, with the same keys in every version.") var json = false
+  @Argument(help: ArgumentHelp("The attributes by which it is found.", valueName: "name=value"))
+  var attributes: [String]
+
+  func validate() throws {
+    _ = try AccessibilityClass.option(className)
+    _ = try ItemAttributes(attributes)
+    _ = try AccessControl.option(require)
+  }
+
+  private struct Report: Encodable {
+    let path: String
+    let replaced: Bool
+    let newline_removed: Bool
+  }
+
+  func run() throws {
+    try Failure.telling {
+      // The secret is in this process for a moment.
+      try LatchkeyPosix.Process.forbidInspection()
+      try Sodium.initialize()
+      let connection = try VaultConnection(place)
+      let home = try ListedCollection.named(collection, from: connection)
+      let values = try ItemAttributes(attributes).values
+      let same = try connection.items(with: values, in: home.path, asking: !prompts.isForbidden)
+      if let first = same.first, !replace {
+        throw Failure.declined(
+          """
+          there is an item with just these attributes:
+            \(first.title)
+          Use --replace to store the new secret in its place, or give the new item an attribute more.
+          """)
+      }
+      let (secret, wasCut) = try input.read(contentType: contentType)
+      let channel = try connection.openChannel()
+      var prompt: String?
+      var path = try connection.opening(same.first?.path ?? home.path, asking: !prompts.isForbidden) {
+        let stored = try store(secret, values, in: home, by: channel, on: connection)
+        prompt = stored.prompt
+        return stored.item
+      }
+      if let prompt {
+        guard !prompts.isForbidden else {
+          throw Failure.declined("it needs a passphrase, which is asked for by a prompt, and --no-prompt forbids that.")
+        }
+        guard let made = try connection.perform(prompt) else {
+          throw Failure.declined("no passphrase was chosen. Nothing was stored.")
+        }
+        path = made
+      }
+      let place = String(path.dropFirst(ListedCollection.folder.count))
+      let replaced = same.contains { $0.path == path }
+      if json { return print(try JSONText.of(Report(path: place, replaced: replaced, newline_removed: wasCut))) }
+      var words = (replaced ? "Replaced the secret of \(place)" : "Added \(place)") + " in \(home.title)"
+      if wasCut { words += ", without the line end behind it" }
+      if secret.count == 0 { words += ". The secret is empty: the input was" }
+      print(StatusCommand.printable(words + "."))
+    }
+  }
+
+  private func store(
+    _ secret: Secret, _ attributes: [String: String], in home: ListedCollection, by channel: SecretChannel,
+    on connection: VaultConnection
+  ) throws(BusError) -> (item: String, prompt: String?) {
+    var attributes = attributes
+    attributes[ItemAttributes.className] = className
+    attributes[ItemAttributes.requireName] = require == "none" ? "" : require
+    return try connection.call(home.path, VaultConnection.collection, "CreateItem") {
+      (out: inout MessageWriter) throws(BusError) in
+      try out.appendDictionary("sv") { (all: inout MessageWriter) throws(BusError) in
+        try all.appendEntry("sv") { (entry: inout MessageWriter) throws(BusError) in
+          try entry.appendString(VaultConnection.item + ".Label")
+          try entry.appendVariant("s") { (value: inout MessageWriter) throws(BusError) in try value.appendString(label)
+          }
+        }
+        try all.appendEntry("sv") { (entry: inout MessageWriter) throws(BusError) in
+          try entry.appendString(VaultConnection.item + ".Attributes")
+          try entry.appendVariant("a{ss}") { (value: inout MessageWriter) throws(BusError) in
+            try value.appendStringDictionary(attributes)
+          }
+        }
+      }
+      try channel.write(secret, to: &out)
+      try out.appendBool(replace)
+    } read: { (answer: Message) throws(BusError) in
+      let item = try answer.readObjectPath()
+      let prompt = try answer.readObjectPath()
+      return (item, prompt == VaultConnection.none ? nil : prompt)
+    }
+  }
+}
+
+extension VaultConnection {
+  /// The items of a collection that have these attributes and no others.
+  func items(with attributes: [String: String], in collection: String, asking: Bool) throws -> [ListedItem] {
+    let found = try ItemSelector.items(try search(attributes), from: self).filter { $0.collectionPath == collection }
+    return try found.map { item in
+      if item.attributes != nil { return item }
+      // It has these, and nobody can tell now which others.
+      return try opening(item.path, asking: asking) {
+        let opened = try ListedItem(item.path, from: self)
+        guard opened.attributes != nil else { throw BusError(name: BusError.lockedName, message: "it is locked") }
+        return opened
+      }
+    }.filter { $0.attributes == attributes }
+  }
+}

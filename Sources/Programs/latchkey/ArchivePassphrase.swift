@@ -1,0 +1,48 @@
+import ArgumentParser
+import Foundation
+import LatchkeyControl
+import LatchkeyKeybag
+import LatchkeyPAMClient
+import LatchkeyPosix
+import LatchkeySodium
+
+/// Asking for the passphrase of a backup, by PAM: latchkey-derive makes a key of it, and hands that to the daemon.
+struct ArchivePassphrase: ParsableArguments {
+  @Flag(help: "Take the passphrase from a line of standard input instead of the terminal.")
+  var passphraseStdin = false
+
+  @Option(help: ArgumentHelp("A folder of PAM services in the place of /etc/pam.d.", visibility: .hidden))
+  var pamFolder: String?
+
+  /// What a person is shown; before anything is asked of the daemon, which would wait for it.
+  func conversation() throws -> TerminalConversation {
+    // The passphrase is in this process for a moment.
+    try LatchkeyPosix.Process.forbidInspection()
+    try Sodium.initialize()
+    return try TerminalConversation.asking(standardInput: passphraseStdin)
+  }
+
+  /// Asks for the passphrase of the backup `name`, for the daemon's prompt of that number.
+  ///
+  /// - Parameter cost: what a try of it costs; nil for a new one.
+  func ask(_ terminal: TerminalConversation, prompt: UInt64, name: String, cost: PasswordCost?) throws {
+    guard let account = Account(uid: getuid()) else { throw Failure.unavailable("you have no account") }
+    let outcome = Authentication.run(
+      service: "latchkey-collection", user: account.name, terminal: ttyname(0).map { String(cString: $0) },
+      folder: pamFolder, environment: ["LATCHKEY_PROMPT": "\(prompt)", "LATCHKEY_LABEL": name],
+      conversation: cost == nil && !passphraseStdin ? RepeatedConversation(terminal) : terminal)
+    switch outcome {
+    case .accepted: return
+    case _ where terminal.wasCancelled: throw Failure.cancelled
+    case .refused where cost != nil: throw Failure.wrongBackupPassphrase
+    case .unavailable(let text):
+      // The helper is given a moment only, as at a login.
+      let hint = cost.map {
+        "\nThis backup needs \($0.memory >> 20) MiB of memory and \($0.passes) passes for it. Where this machine has not so "
+          + "much to spare, or takes more than 3 seconds, restore it on another one."
+      }
+      throw Failure.notTaken(text, hint: hint ?? "")
+    case .refused(let text): throw Failure.notTaken(text)
+    }
+  }
+}

@@ -1,0 +1,93 @@
+import Foundation
+import LatchkeyBackup
+import LatchkeyKeybag
+
+/// What a backup or a restore did, in words and as JSON.
+extension ArchiveReport {
+  private struct Report: Encodable {
+    struct Line: Encodable {
+      let outcome: String
+      let collection: String
+      let label: String
+      let `class`: String?
+      let reason: String
+    }
+    let file: String
+    let dry_run: Bool?
+    let items: UInt64
+    let added: UInt64
+    let same: UInt64
+    let replaced: UInt64
+    let conflicts: UInt64
+    let left: UInt64
+    let excluded: UInt64
+    let lines: [Line]
+  }
+
+  /// - Parameter isDry: nil for a backup.
+  func json(file: String, isDry: Bool?) throws -> String {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+    let report = Report(
+      file: file, dry_run: isDry, items: items, added: added, same: same, replaced: replaced, conflicts: conflicts,
+      left: left, excluded: excluded,
+      lines: lines.map {
+        .init(
+          outcome: $0.outcome.name, collection: $0.collection, label: $0.label, class: $0.accessibility?.name,
+          reason: $0.reason)
+      })
+    return String(decoding: try encoder.encode(report), as: UTF8.self)
+  }
+
+  private func count(_ number: UInt64) -> String { "\(number) item\(number == 1 ? "" : "s")" }
+
+  private func section(_ outcome: Outcome, _ title: String) -> [String] {
+    let found = lines.filter { $0.outcome == outcome }
+    guard !found.isEmpty else { return [] }
+    return [title] + found.map { "  " + StatusCommand.printable($0.text) }
+  }
+
+  func backupText(_ file: String) -> String {
+    var text = ["\(StatusCommand.printable(file)) has \(count(items)) now."]
+    text += section(.left, "Left out:")
+    text += section(.excluded, "Never in a backup:")
+    return text.joined(separator: "\n")
+  }
+
+  func restoreText(isDry: Bool) -> String {
+    var text = [
+      "\(count(items)) in the backup: \(added) \(isDry ? "would come" : "restored"), \(same) there already, "
+        + "\(replaced) \(isDry ? "would replace another" : "replaced another"), \(conflicts) in conflict, "
+        + "\(left) \(isDry ? "would stay" : "stayed") behind."
+    ]
+    if isDry {
+      text += section(.added, "Would come:")
+      text += section(.replaced, "Would take the place of an item with another secret:")
+    }
+    text += section(.conflict, "In conflict; what is here stays (--theirs takes the backup's):")
+    text += section(.left, isDry ? "Would stay behind:" : "Stayed behind:")
+    text += section(.notice, "Collections:")
+    if isDry { text.append("Nothing was changed.") }
+    return text.joined(separator: "\n")
+  }
+}
+
+extension ArchiveReport.Line {
+  fileprivate var text: String {
+    let thing = label.isEmpty ? collection : "\(collection) / \(label)"
+    return thing + (accessibility.map { " (\($0.name))" } ?? "") + (reason.isEmpty ? "" : ": \(reason)")
+  }
+}
+
+extension ArchiveReport.Outcome {
+  fileprivate var name: String {
+    switch self {
+    case .added: "added"
+    case .replaced: "replaced"
+    case .conflict: "conflict"
+    case .left: "left"
+    case .excluded: "excluded"
+    case .notice: "notice"
+    }
+  }
+}

@@ -1,0 +1,42 @@
+import ArgumentParser
+import Foundation
+import LatchkeyKeybag
+import LatchkeyPosix
+
+/// `latchkey aside`
+struct AsideCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "aside", abstract: "List the vaults that were put aside.",
+    discussion: "Each is a folder with all that the vault had, opened by the password that it had then.")
+
+  @OptionGroup var place: Place
+  @Flag(help: "As JSON, with the same keys in every version.")
+  var json = false
+
+  func run() throws {
+    let folders = try Failure.telling { try Self.folders(share) }
+    guard !json else {
+      let encoder = JSONEncoder()
+      encoder.outputFormatting = [.prettyPrinted, .withoutEscapingSlashes]
+      return print(String(decoding: try encoder.encode(["aside": folders]), as: UTF8.self))
+    }
+    guard !folders.isEmpty else { return print("No vault was put aside.") }
+    for folder in folders { print(StatusCommand.printable(folder)) }
+  }
+
+  /// Where the daemon has its vault; without one, where it would have it.
+  private var share: String {
+    let told = (try? place.status().vaultPath).flatMap(KeybagFile.home(ofFolder:))
+    return KeybagFile.sharePath(home: told ?? Account(uid: getuid())?.home ?? "")
+  }
+
+  private static func folders(_ share: String) throws -> [String] {
+    do {
+      let folder = try Folder(path: share, owner: getuid())
+      return try folder.names().filter { $0.hasPrefix(KeybagFile.asidePrefix) }.sorted().map { "\(share)/\($0)" }
+    } catch {
+      guard error.code != ENOENT else { return [] }
+      throw Failure.file("\(share) cannot be read: \(error)")
+    }
+  }
+}

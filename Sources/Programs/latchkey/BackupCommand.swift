@@ -1,0 +1,88 @@
+import ArgumentParser
+import Foundation
+import LatchkeyBackup
+import LatchkeyControl
+import LatchkeyPosix
+
+/// `latchkey backup`
+struct BackupCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "backup", abstract: "Write everything into one encrypted file, with a passphrase of its own.",
+    discussion: """
+      The vault must be unlocked. Whoever has the file and its passphrase has the secrets, but for those of the classes \
+      …-this-device-only, which this device alone can restore; when-passcode-set-this-device-only is in no backup. \
+      Collections that are locked by themselves, or whose passphrase was not given, are left out and named. A collection's \
+      own passphrase does not protect what is in the file.
+      Exit status 4: the file was written, but something was left out that should be in it.
+      """)
+
+  @OptionGroup var place: Place
+  @OptionGroup var passphrase: ArchivePassphrase
+  @Flag(help: "Replace the file, where there is one.")
+  var force = false
+  @Flag(help: "Report as JSON, with the same keys in every version.")
+  var json = false
+  @Argument(help: ArgumentHelp("The file to write.", valueName: "file"), completion: .file())
+  var file: String
+
+  func run() throws {
+    let report = try Failure.telling { try write() }
+    print(json ? try report.json(file: file, isDry: nil) : report.backupText(file))
+    if report.left > 0 || report.lines.contains(where: { $0.outcome == .left }) { throw ExitCode(4) }
+  }
+
+  private func write() throws -> ArchiveReport {
+    let url = URL(fileURLWithPath: file)
+    let (folder, name) = (url.deletingLastPathComponent().path, url.lastPathComponent)
+    try writing { () throws(PosixError) in try NewFile.check(file, replacing: force) }
+    let terminal = try passphrase.conversation()
+    let client = try place.connect()
+    do {
+      let number = try client.beginBackup(until: ArchiveLimits.answer)
+      try passphrase.ask(terminal, prompt: number, name: name, cost: nil)
+      let progress = Progress()
+      defer { progress.end() }
+      Interruption.hold()
+      do {
+        let new = try writing { () throws(PosixError) in try NewFile(name, in: folder, replacing: force) }
+        while !Interruption.hasArrived {
+          let chunk = try client.takeChunk(until: ArchiveLimits.answer)
+          try writing { () throws(PosixError) in try new.append(chunk.bytes) }
+          progress.show("\(chunk.done) of \(max(chunk.done, chunk.total)) items")
+          guard chunk.isLast else { continue }
+          let report = try client.archiveReport(until: ArchiveLimits.answer)
+          try writing { () throws(PosixError) in try new.finish() }
+          Interruption.forget()
+          return report
+        }
+      }
+      // The unfinished file is gone by now.
+      progress.end()
+      Interruption.release()
+      throw Failure.cancelled
+    } catch ControlError.declined(let reason) { throw Failure.backup(reason) }
+  }
+}
+
+extension BackupCommand {
+  private func writing<Result>(_ body: () throws(PosixError) -> Result) throws -> Result {
+    do throws(PosixError) { return try body() } catch {
+      let text =
+        switch error.code {
+        case EEXIST: "\(file) is there already, and stays as it is. Choose another name, or say --force."
+        case ENOTSUP: "\(file) is no file, and stays as it is. Choose another name."
+        case EBUSY: "\(file) is being written by another backup. Run the command again when that is through."
+        default: "\(file) cannot be written: \(String(cString: strerror(error.code)))"
+        }
+      throw Failure.file(text)
+    }
+  }
+}
+
+/// How long the daemon may take.
+enum ArchiveLimits {
+  /// For one answer.
+  static var answer: Int { LatchkeyPosix.Process.now + 30_000 }
+  /// For writing a whole restore.
+  static var writing: Int { LatchkeyPosix.Process.now + 600_000 }
+}

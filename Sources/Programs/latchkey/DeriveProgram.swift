@@ -1,0 +1,133 @@
+import CLatchkeyLinux
+import Foundation
+import Glibc
+import LatchkeyPosix
+import LatchkeySodium
+
+/// latchkey-derive, started by this command for one request: what needs the root key is done there and nowhere else.
+struct DeriveProgram {
+  /// What it is asked for (FORMAT.md, "Module and helper").
+  enum Operation: UInt8 {
+    case rotate = 5
+    case createRecoveryCode = 6
+    case checkRecoveryCode = 7
+    case recover = 8
+    case removeRecoveryCode = 9
+    case addSession = 13
+    case removeSession = 14
+  }
+
+  /// What it answers; nil for whatever is no answer.
+  enum Answer: UInt8 {
+    case done = 0
+    case nothingNeeded = 1
+    case noDaemon = 2
+    case noVault = 3
+    case wrongSecret = 5
+    case refused = 6
+    case damaged = 7
+    case silent = 8
+    case noMemory = 9
+    case homeUnavailable = 10
+    case tooManyEpochs = 14
+    case begun = 15
+    case noDeviceKey = 21
+    case overtaken = 23
+  }
+
+  let path: String
+  let account: Account
+  /// The home folder that has the vault; empty for the account's.
+  let home: String
+  let runtime: String
+  /// Where the device key service listens; empty for its usual place.
+  let device: String
+
+  /// Beside this program as `make install` lays it, or in the folder that it was built into.
+  static func find(_ given: String?) throws -> String {
+    let folder = LatchkeyPosix.Process.folder
+    let places = given.map { [$0] } ?? [folder + "/../libexec/latchkey-derive", folder + "/latchkey-derive"]
+    guard let found = places.first(where: { access($0, X_OK) == 0 }) else {
+      throw Failure.declined("latchkey-derive is not installed beside this program.")
+    }
+    return found
+  }
+
+  /// Asks it. The request is erased when it is sent.
+  ///
+  /// - Parameters:
+  ///   - output: where it writes a recovery code; it gets no other terminal.
+  ///   - anywhere: whether that may be something else than a terminal.
+  func run(
+    _ operation: Operation, token: borrowing SecureBytes, password: borrowing SecureBytes, output: Int32? = nil,
+    anywhere: Bool = false
+  ) throws -> Answer? {
+    let request = try request(operation, token, password, flags: anywhere ? 4 : 0)
+    var ends: [Int32] = [-1, -1]
+    let kind = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
+    guard socketpair(AF_UNIX, kind, 0, &ends) == 0 else {
+      throw Failure.declined("latchkey-derive cannot be started: \(PosixError("socketpair"))")
+    }
+    let ours = FileDescriptor(owning: ends[0])
+    let child: pid_t
+    do {
+      let theirs = FileDescriptor(owning: ends[1])
+      child = try spawn(input: theirs.number, output: output)
+    }
+    try? ours.writeAll(request.bytes)
+    shutdown(ours.number, Int32(SHUT_WR))
+    var answer: [UInt8] = [0, 0]
+    let count = recv(ours.number, &answer, 2, Int32(MSG_WAITALL))
+    var status: Int32 = 0
+    while waitpid(child, &status, 0) < 0 && errno == EINTR {}
+    return count == 1 ? Answer(rawValue: answer[0]) : nil
+  }
+
+  private func spawn(input: Int32, output: Int32?) throws -> pid_t {
+    var actions = posix_spawn_file_actions_t()
+    posix_spawn_file_actions_init(&actions)
+    defer { posix_spawn_file_actions_destroy(&actions) }
+    posix_spawn_file_actions_adddup2(&actions, input, 0)
+    if let output {
+      posix_spawn_file_actions_adddup2(&actions, output, 1)
+    } else {
+      posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0)
+    }
+    posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0)
+    posix_spawn_file_actions_addclosefrom_np(&actions, 3)
+    var arguments = [strdup("latchkey-derive"), nil]
+    var environment = [strdup("PATH=/usr/bin:/bin"), strdup("LANG=C"), nil]
+    defer { for word in arguments + environment { free(word) } }
+    var child: pid_t = 0
+    let status = posix_spawn(&child, path, &actions, nil, &arguments, &environment)
+    guard status == 0 else {
+      throw Failure.declined("latchkey-derive cannot be started: \(PosixError("posix_spawn", code: status))")
+    }
+    return child
+  }
+
+  private func request(
+    _ operation: Operation, _ token: borrowing SecureBytes, _ password: borrowing SecureBytes, flags: UInt8
+  ) throws -> SecureBytes {
+    func counted(_ bytes: [UInt8]) -> [UInt8] { [UInt8(bytes.count & 0xFF), UInt8(bytes.count >> 8 & 0xFF)] + bytes }
+    func size(_ count: Int) -> [UInt8] { [UInt8(count & 0xFF), UInt8(count >> 8 & 0xFF)] }
+    var head: [UInt8] = [1, operation.rawValue, flags]
+    let terminal = ttyname(0).map { String(cString: $0) } ?? ""
+    for text in [account.name, "latchkey-unlock", terminal, "", home, runtime, "", "", "", device] {
+      head += counted(Array(text.utf8))
+    }
+    head += size(token.count)
+    let hasPassword = operation == .recover
+    let total = head.count + token.count + (hasPassword ? 2 + password.count : 0)
+    var request = try SecureBytes(count: 4 + total)
+    let length = withUnsafeBytes(of: UInt32(total).littleEndian) { Array($0) }
+    request.write(length.span.bytes, at: 0)
+    request.write(head.span.bytes, at: 4)
+    request.write(token.bytes, at: 4 + head.count)
+    if hasPassword {
+      request.write(size(password.count).span.bytes, at: 4 + head.count + token.count)
+      request.write(password.bytes, at: 6 + head.count + token.count)
+    }
+    return request
+  }
+}

@@ -1,0 +1,101 @@
+import ArgumentParser
+import Foundation
+import LatchkeyControl
+import LatchkeyDoctor
+import LatchkeyPosix
+
+/// `latchkey doctor`
+struct DoctorCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "doctor",
+    abstract: "Look for what keeps the vault from opening, locking or being reached, and say what mends it.",
+    discussion: """
+      One line for each check: how it is (ok, warning, broken, or unknown where it could not be looked at), its name, and \
+      what was found; below it the command that mends it, or what else does. Looks at the PAM files, the bus, the units, \
+      memory limits, the device key, the screen locker and other programs that keep secrets. Changes nothing, starts \
+      nothing, asks nothing. Run it as yourself, in your session.
+
+      Exit status: 0 all is well; 4 there is something to mend; 1 something could not be looked at, and nothing else is \
+      wrong.
+
+      Examples:
+        latchkey doctor
+        latchkey doctor --json
+      """)
+
+  @OptionGroup var place: Place
+  @Flag(help: "As JSON, with the same keys in every version.")
+  var json = false
+  @Option(help: .hidden)
+  var root = "/"
+  @Option(help: .hidden)
+  var home: String?
+
+  func run() throws {
+    try Failure.telling {
+      guard let home = home ?? Account(uid: getuid())?.home else { throw Failure.unavailable("you have no account") }
+      let facts = SessionQuestions(place: place, home: home).facts()
+      let doctor = Doctor(root: SystemRoot(root), facts: facts, program: "/proc/self/exe")
+      let findings = doctor.findings()
+      let worst = findings.map(\.condition).max() ?? .ok
+      print(json ? try JSONText.of(Report(worst, findings)) : Self.text(findings))
+      switch worst {
+      case .ok: break
+      case .unknown: throw ExitCode(1)
+      case .warning, .broken: throw ExitCode(4)
+      }
+    }
+  }
+
+  private struct Report: Encodable {
+    let state: String
+    let checks: [Check]
+
+    init(_ worst: Finding.Condition, _ findings: [Finding]) {
+      state = worst.rawValue
+      checks = findings.map(Check.init)
+    }
+  }
+
+  private struct Check: Encodable {
+    let finding: Finding
+
+    private enum CodingKeys: String, CodingKey { case id, state, found, command, advice }
+
+    init(_ finding: Finding) { self.finding = finding }
+
+    /// With the same keys for every check.
+    func encode(to encoder: any Encoder) throws {
+      var out = encoder.container(keyedBy: CodingKeys.self)
+      var (command, advice): (String?, String?) = (nil, nil)
+      switch finding.mend {
+      case .command(let line): command = line
+      case .advice(let text): advice = text
+      case nil: break
+      }
+      try out.encode(finding.id, forKey: .id)
+      try out.encode(finding.condition.rawValue, forKey: .state)
+      try out.encode(finding.found, forKey: .found)
+      try out.encode(command, forKey: .command)
+      try out.encode(advice, forKey: .advice)
+    }
+  }
+
+  private static func text(_ findings: [Finding]) -> String {
+    let stateWidth = "warning".count + 2
+    let idWidth = (findings.map(\.id.count).max() ?? 0) + 2
+    var lines: [String] = []
+    var commands = Set<String>()
+    for finding in findings {
+      lines.append(
+        finding.condition.rawValue.padding(toLength: stateWidth, withPad: " ", startingAt: 0)
+          + finding.id.padding(toLength: idWidth, withPad: " ", startingAt: 0) + finding.found)
+      switch finding.mend {
+      case .command(let line): lines.append(commands.insert(line).inserted ? "  mend: \(line)" : "  mend: as above")
+      case .advice(let text): lines.append("  mend: \(text)")
+      case nil: break
+      }
+    }
+    return lines.map(StatusCommand.printable).joined(separator: "\n")
+  }
+}

@@ -1,0 +1,212 @@
+import ArgumentParser
+import Foundation
+import LatchkeyKeybag
+import LatchkeyPosix
+import LatchkeySecretClient
+import LatchkeySodium
+import LatchkeySystemd
+
+/// `latchkey edit`
+struct EditCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "edit", abstract: "Change one item: what is named, and nothing else.",
+    discussion: """
+      Another class or another secret needs the item to be readable: where it is locked, you are asked to unlock it. With \
+      --secret: \(SecretInput.explanation)
+
+      Examples:
+        latchkey edit service=mail user=me --label 'Mail at work'
+        latchkey edit login/5 --set user=you --unset server --class after-first-unlock
+        latchkey edit login/5 --secret <new.key
+        latchkey edit login/5 --require user-presence
+        latchkey edit login/5 --new-passphrase
+      """)
+
+  @OptionGroup var place: Place
+  @OptionGroup var prompts: PromptChoice
+  @OptionGroup var input: SecretInput
+  @Option(help: ArgumentHelp("Another label.", valueName: "text")) var label: String?
+  @Option(
+    help: ArgumentHelp("An attribute that is added, or gets another value. May be repeated.", valueName: "name=value"))
+  var set: [String] = []
+  @Option(help: ArgumentHelp("An attribute that goes. May be repeated.", valueName: "name")) var unset: [String] = []
+  @Option(
+    name: .customLong("class"), help: ArgumentHelp(AccessibilityClass.help, valueName: "class"),
+    completion: AccessibilityClass.completion)
+  var className: String?
+  @Option(
+    help: ArgumentHelp(
+      "What is asked for before each time that it is read, in the place of what it is now; none for nothing.",
+      discussion: AccessControl.help, valueName: "what"))
+  var require: String?
+  @Flag(help: "Another passphrase of its own, for an item that requires application-password.") var newPassphrase =
+    false
+  @Flag(help: "Another secret, from standard input or asked for.") var secret = false
+  @Flag(help: "Tell what was done as JSON, with the same keys in every version.") var json = false
+  @Argument(help: ItemSelector.help) var item: [String]
+
+  func validate() throws {
+    if case .paths(let paths) = try ItemSelector(item), paths.count > 1 {
+      throw ValidationError("One item at a time.")
+    }
+    _ = try AccessibilityClass.option(className)
+    let values = try ItemAttributes(set).values
+    for name in unset {
+      try ItemAttributes.check(name)
+      if values[name] != nil { throw ValidationError("An attribute is named by --set and by --unset.") }
+    }
+    _ = try AccessControl.option(require)
+    if label == nil && set.isEmpty && unset.isEmpty && className == nil && require == nil && !newPassphrase && !secret {
+      throw ValidationError(
+        "Say what is to be changed: --label, --set, --unset, --class, --require, --new-passphrase or --secret.")
+    }
+  }
+
+  private struct Report: Encodable {
+    let path: String
+    let changed: [String]
+    let newline_removed: Bool
+  }
+
+  func run() throws {
+    try Failure.telling {
+      if secret { try LatchkeyPosix.Process.forbidInspection() }
+      try Sodium.initialize()
+      let connection = try VaultConnection(place)
+      let item = try ItemSelector(item).item(from: connection)
+      // What may be refused comes first, so that an item is rarely changed by half.
+      var changed: [String] = []
+      var wasCut = false
+      do {
+        // Of an item that asks for something, its class is a part of that.
+        let changesAccess =
+          require != nil || newPassphrase || (className != nil && !(item.require ?? "").isEmpty)
+        if (className != nil && !changesAccess) || !set.isEmpty || !unset.isEmpty {
+          changed += try changeAttributes(of: item, with: changesAccess ? nil : className, on: connection)
+        }
+        if changesAccess { changed += try changeAccess(of: item, on: connection) }
+        if secret {
+          wasCut = try changeSecret(of: item, on: connection)
+          changed.append("secret")
+        }
+        if let label {
+          try connection.opening(item.path, asking: !prompts.isForbidden) {
+            try connection.set("Label", of: item.path, "s") { (out: inout MessageWriter) throws(BusError) in
+              try out.appendString(label)
+            }
+          }
+          changed.append("label")
+        }
+      } catch let error where !changed.isEmpty {
+        FileHandle.standardError.write(
+          Data("latchkey: changed before it failed: \(changed.joined(separator: ", "))\n".utf8))
+        throw error
+      }
+      if json { return print(try JSONText.of(Report(path: item.place, changed: changed, newline_removed: wasCut))) }
+      print(
+        "Changed \(item.place): \(changed.joined(separator: ", "))\(wasCut ? " (without the line end behind it)" : "")."
+      )
+    }
+  }
+
+  /// Gives the item other attributes or another class, in one step.
+  private func changeAttributes(
+    of item: ListedItem, with className: String?, on connection: VaultConnection
+  ) throws -> [String] {
+    let asking = !prompts.isForbidden
+    // The attributes that are not named stay, so they have to be read. Another class has the secret written anew.
+    let current = try connection.opening(item.path, asking: asking) {
+      let now = try ListedItem(item.path, from: connection)
+      guard let attributes = now.attributes, className == nil || !now.isLocked else {
+        throw BusError(name: BusError.lockedName, message: "it is locked")
+      }
+      return attributes
+    }
+    var next = current
+    for (name, value) in try ItemAttributes(set).values { next[name] = value }
+    for name in unset where next.removeValue(forKey: name) == nil {
+      throw Failure.declined("the item has no attribute '\(name)', so nothing was changed.")
+    }
+    if next != current {
+      let same = try connection.items(with: next, in: item.collectionPath, asking: asking).filter {
+        $0.path != item.path
+      }
+      if let other = same.first {
+        throw Failure.declined(
+          """
+          another item has just these attributes, so nothing was changed:
+            \(other.title)
+          Programs could not tell the two apart. Remove one, or use other attributes.
+          """)
+      }
+    }
+    let sent = className.map { next.merging([ItemAttributes.className: $0]) { _, named in named } } ?? next
+    do {
+      // The keys of another class may be away while the item can be read: its collection has to be opened for them.
+      try connection.opening(className == nil ? item.path : item.collectionPath, asking: asking) {
+        try connection.set("Attributes", of: item.path, "a{ss}") { (out: inout MessageWriter) throws(BusError) in
+          try out.appendStringDictionary(sent)
+        }
+      }
+    } catch Failure.locked where className != nil {
+      throw Failure.stillLocked(
+        """
+        an item gets another class only while the secrets of that class can be read as well, and now they cannot \
+        (\(connection.lockReason() ?? "its collection is locked")). Run 'latchkey unlock', then this again.
+        """)
+    }
+    return (set.isEmpty && unset.isEmpty ? [] : ["attributes"]) + (className == nil ? [] : ["class"])
+  }
+
+  /// Has the item ask for something else, and gives it another class or passphrase.
+  private func changeAccess(of item: ListedItem, on connection: VaultConnection) throws -> [String] {
+    let prompt = try connection.opening(item.collectionPath, asking: !prompts.isForbidden) {
+      try connection.call(item.path, VaultConnection.itemAccess, "SetAccess") {
+        (out: inout MessageWriter) throws(BusError) in
+        try out.appendDictionary("sv") { (all: inout MessageWriter) throws(BusError) in
+          for (name, value) in [("accessible", className), ("require", require == "none" ? "" : require)] {
+            guard let value else { continue }
+            try all.appendEntry("sv") { (entry: inout MessageWriter) throws(BusError) in
+              try entry.appendString(name)
+              try entry.appendVariant("s") { (out: inout MessageWriter) throws(BusError) in try out.appendString(value)
+              }
+            }
+          }
+          guard newPassphrase else { return }
+          try all.appendEntry("sv") { (entry: inout MessageWriter) throws(BusError) in
+            try entry.appendString("new-passphrase")
+            try entry.appendVariant("b") { (out: inout MessageWriter) throws(BusError) in try out.appendBool(true) }
+          }
+        }
+      } read: { (answer: Message) throws(BusError) in
+        try answer.readObjectPath()
+      }
+    }
+    if prompt != VaultConnection.none {
+      guard !prompts.isForbidden else {
+        throw Failure.declined("it needs an answer of a person, and --no-prompt forbids to ask for one.")
+      }
+      guard try connection.perform(prompt) != nil else {
+        throw Failure.declined("what it asks for was not given. That was not changed.")
+      }
+    }
+    return (className == nil ? [] : ["class"]) + (require == nil ? [] : ["what it asks for"])
+      + (newPassphrase ? ["passphrase"] : [])
+  }
+
+  /// Gives the item another secret, of the same content type.
+  private func changeSecret(of item: ListedItem, on connection: VaultConnection) throws -> Bool {
+    let channel = try connection.openChannel()
+    let old = try connection.opening(item.path, asking: !prompts.isForbidden) {
+      try connection.secret(of: item.path, by: channel)
+    }
+    let (new, wasCut) = try input.read(contentType: old.contentType)
+    try connection.opening(item.path, asking: !prompts.isForbidden) {
+      try connection.call(item.path, VaultConnection.item, "SetSecret") { (out: inout MessageWriter) throws(BusError) in
+        try channel.write(new, to: &out)
+      } read: { _ in
+      }
+    }
+    return wasCut
+  }
+}

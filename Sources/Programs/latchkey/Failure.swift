@@ -1,0 +1,137 @@
+import ArgumentParser
+import Foundation
+import LatchkeyControl
+import LatchkeySecretClient
+import LatchkeySystemd
+
+/// What a person is told when a command could not be done, and the exit status of it.
+enum Failure: Error {
+  case noDaemon(String)
+  case strangeDaemon(String)
+  case silent
+  case noTerminal
+  case cancelled
+  case refused(String)
+  case unavailable(String)
+  case stillLocked(String)
+  case declined(String)
+  case wrongPassphrase
+  case wrongBackupPassphrase
+  case backup(String)
+  case file(String)
+  case notTaken(String, hint: String = "")
+  case rules([String])
+  case deviceService(String)
+  case locked(String)
+  case noItem(String)
+  case noService(String)
+
+  /// 0 done, 1 could not be done, 2 there is no such item, 3 no vault is running (64, wrong usage, is ArgumentParser's).
+  private var status: Int32 {
+    switch self {
+    case .noDaemon, .strangeDaemon, .silent, .noService: 3
+    case .noItem: 2
+    case .noTerminal, .cancelled, .refused, .unavailable, .stillLocked, .declined, .wrongPassphrase,
+      .wrongBackupPassphrase, .backup, .file, .notTaken, .rules, .deviceService, .locked:
+      1
+    }
+  }
+
+  private var explanation: String {
+    switch self {
+    case .noDaemon(let path):
+      """
+      no vault is running: nobody listens at \(path).
+      Start it with 'systemctl --user start latchkeyd.socket', or log in again.
+      """
+    case .strangeDaemon(let path):
+      "the program that listens at \(path) is not yours, so it was told nothing. Find out who made that file."
+    case .silent:
+      "the vault does not answer. See 'systemctl --user status latchkeyd' for what it is doing."
+    case .noTerminal:
+      "there is no terminal to ask for the password on. In a script, give it as a line of input with --stdin."
+    case .cancelled:
+      "nothing was given, so nothing was done. Run the command again when you want to."
+    case .refused(let text):
+      "the password was not accepted (\(text)). Try again with your login password."
+    case .unavailable(let text):
+      """
+      the password could not be checked: \(text).
+      Is there a PAM service 'latchkey-unlock' in /etc/pam.d?
+      """
+    case .stillLocked(let text), .declined(let text), .noItem(let text), .noService(let text): text
+    case .locked(let reason):
+      "it is locked (\(reason)). Run 'latchkey unlock', then this again."
+    case .backup(let text), .file(let text): text
+    case .wrongBackupPassphrase: "that is not the backup's passphrase. Nothing was restored; try again."
+    case .wrongPassphrase: "that is not the collection's passphrase. Try again."
+    case .notTaken(let text, let hint):
+      """
+      the passphrase was not taken: \(text).
+      Is there a PAM service 'latchkey-collection' in /etc/pam.d? The system log has a line of pam_latchkey that says why.\(hint)
+      """
+    case .deviceService(let text):
+      """
+      the device key service did not do it: \(text).
+      See 'systemctl status latchkey-deviced.socket latchkey-deviced.service'.
+      """
+    case .rules(let problems):
+      """
+      the class rules have errors:
+      \(problems.map { "  " + $0 }.joined(separator: "\n"))
+      Put that right in the file. Until then the vault goes by the rules that it read before, or without that file.
+      """
+    }
+  }
+
+  /// What the vault answered a program. Its own words are for people.
+  init(_ error: BusError) {
+    if error.isNoSuchObject {
+      self = .noItem("there is no such item. 'latchkey find' lists what there is.")
+    } else if error.isStandard("Disconnected") || error.isStandard("NoReply") {
+      self = .silent
+    } else {
+      self = .declined(error.message)
+    }
+  }
+
+  /// Why there is no connection to the vault.
+  init(_ failure: ConnectionFailure) {
+    switch failure {
+    case .noBus:
+      self = .noService(
+        "there is no session bus, by which programs reach the vault. Log in again, or run this in your session.")
+    case .notRunning:
+      self = .noService(
+        """
+        no vault is running, and the session bus could not start it.
+        Start it with 'systemctl --user start latchkeyd.socket', or log in again.
+        """)
+    case .stranger:
+      self = .noService(
+        "the program that keeps the secrets of this session is not yours, so it was told nothing. Find out who started it."
+      )
+    case .otherService:
+      self = .noService(
+        """
+        another program keeps the secrets of this session, not Latchkey. 'latchkey status' says which.
+        End it, and log in again.
+        """)
+    case .broken(let error): self.init(error)
+    }
+  }
+
+  /// Says it on standard error, and ends the program.
+  func end() -> Never {
+    let lines = explanation.split(separator: "\n").map { StatusCommand.printable(String($0)) }
+    FileHandle.standardError.write(Data("latchkey: \(lines.joined(separator: "\n"))\n".utf8))
+    Foundation.exit(status)
+  }
+
+  /// Runs a command, whose failures are told to a person.
+  static func telling<Result: ~Copyable>(_ body: () throws -> Result) throws -> Result {
+    do { return try body() } catch let failure as Failure { failure.end() } catch let error as BusError {
+      Failure(error).end()
+    } catch is ControlError { Failure.silent.end() }
+  }
+}

@@ -1,0 +1,53 @@
+import ArgumentParser
+import LatchkeyKeybag
+
+/// `latchkey find`
+struct FindCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "find",
+    abstract: "List items: label, attributes, class, and whether they can be read. Never a secret.",
+    discussion: """
+      Without attributes it lists everything. Items that are locked are listed too; before the first login, what can be \
+      told without your password. Asks nobody. Ends with 2 where nothing fits.
+
+      Examples:
+        latchkey find
+        latchkey find service=mail user=me
+        latchkey find --class after-first-unlock --json
+      """)
+
+  @OptionGroup var place: Place
+  @Option(
+    name: .customLong("class"), help: ArgumentHelp("Only items of this class.", valueName: "class"),
+    completion: AccessibilityClass.completion)
+  var className: String?
+  @Option(
+    help: ArgumentHelp(
+      "Only items of this collection: its label, or the first part of where an item is.", valueName: "name"))
+  var collection: String?
+  @Flag(help: "As JSON, with the same keys in every version.") var json = false
+  @Argument(help: ArgumentHelp("Attributes that the items have.", valueName: "name=value"))
+  var attributes: [String] = []
+
+  func validate() throws {
+    _ = try AccessibilityClass.option(className)
+    _ = try ItemAttributes(attributes)
+  }
+
+  func run() throws {
+    try Failure.telling {
+      let wanted = try AccessibilityClass.option(className)
+      let connection = try VaultConnection(place)
+      let home = try collection.map { try ListedCollection.named($0, from: connection) }
+      let paths = try connection.search(try ItemAttributes(attributes).values)
+      let found = try ListedItem.described(try ItemSelector.items(paths, from: connection), from: connection)
+        .filter { (wanted == nil || $0.accessibility == wanted) && (home == nil || $0.collectionPath == home?.path) }
+      if json {
+        print(try JSONText.of(found))
+      } else if !found.isEmpty {
+        print(found.map(\.text).joined(separator: "\n"))
+      }
+      if found.isEmpty { throw Failure.noItem("nothing fits.") }
+    }
+  }
+}

@@ -1,0 +1,80 @@
+import ArgumentParser
+import Foundation
+import LatchkeyPosix
+import LatchkeySecretClient
+import LatchkeySodium
+import LatchkeySystemd
+
+/// `latchkey get`
+struct GetCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "get", abstract: "Write the secret of one item to standard output, byte by byte.",
+    discussion: """
+      On a terminal only with --show. Where the item is locked you are asked to unlock it, as with every other program.
+
+      Examples:
+        latchkey get service=mail user=me | wl-copy
+        latchkey get login/5 >key.pem
+        latchkey get --show service=mail user=me
+        latchkey get --json --show login/5
+      """)
+
+  @OptionGroup var place: Place
+  @OptionGroup var prompts: PromptChoice
+  @Flag(help: "Show the secret: on a terminal, or among the JSON.") var show = false
+  @Flag(help: "As JSON, with the same keys in every version; without --show everything but the secret.") var json =
+    false
+  @Argument(help: ItemSelector.help) var item: [String]
+
+  func validate() throws {
+    if case .paths(let paths) = try ItemSelector(item), paths.count > 1 {
+      throw ValidationError("One item at a time.")
+    }
+  }
+
+  func run() throws {
+    try Failure.telling {
+      if StandardOutput.isTerminal && !show && !json {
+        throw Failure.declined(
+          "a secret is shown on a terminal with --show only. Or send it elsewhere: latchkey get … | wl-copy")
+      }
+      // The secret is in this process for a moment.
+      try LatchkeyPosix.Process.forbidInspection()
+      try Sodium.initialize()
+      let connection = try VaultConnection(place)
+      let found = try ItemSelector(item).item(from: connection)
+      if json && !show {
+        return print(try ListedItem.described([found], from: connection).map { try JSONText.of($0) }.joined())
+      }
+      let channel = try connection.openChannel()
+      let secret = try connection.opening(found.path, asking: !prompts.isForbidden) {
+        try connection.secret(of: found.path, by: channel)
+      }
+      if json {
+        // Read anew: it may have been locked before.
+        let item = try ListedItem.described([try ListedItem(found.path, from: connection)], from: connection)
+        for item in item { try JSONText.write(item, secret) }
+        return
+      }
+      guard StandardOutput.isTerminal else { return try secret.withBytes { try StandardOutput.write($0) } }
+      guard secret.isPrintable else {
+        throw Failure.declined(
+          "the secret has bytes that are no text, which a terminal would obey. Send it to a file, or see --json --show."
+        )
+      }
+      try secret.withBytes { try StandardOutput.write($0) }
+      try StandardOutput.write("\n")
+    }
+  }
+}
+
+extension VaultConnection {
+  /// An item's secret.
+  func secret(of path: String, by channel: SecretChannel) throws(BusError) -> Secret {
+    try call(path, Self.item, "GetSecret") { (out: inout MessageWriter) throws(BusError) in
+      try out.appendObjectPath(channel.path)
+    } read: { (answer: Message) throws(BusError) in
+      try channel.read(from: answer)
+    }
+  }
+}

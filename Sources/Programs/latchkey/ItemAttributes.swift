@@ -1,0 +1,85 @@
+import ArgumentParser
+import LatchkeyClassRules
+import LatchkeyKeybag
+
+/// The attributes of an item, as words of the command line. No message repeats a word: it may be a secret that somebody
+/// typed in the wrong place.
+struct ItemAttributes {
+  static let className = ClassRule.reservedPrefix + "accessible"
+  static let requireName = ClassRule.reservedPrefix + "require"
+
+  private(set) var values: [String: String] = [:]
+
+  /// Reads words of the form name=value.
+  ///
+  /// - Throws: `ValidationError`.
+  init(_ words: [String]) throws {
+    for (index, word) in words.enumerated() {
+      guard let equals = word.firstIndex(of: "="), equals != word.startIndex else {
+        throw ValidationError(
+          "Word \(index + 1) of the attributes is no name=value. (It is not repeated here, as it may be a secret.)")
+      }
+      let name = String(word[..<equals])
+      try Self.check(name)
+      guard values.updateValue(String(word[word.index(after: equals)...]), forKey: name) == nil else {
+        throw ValidationError("The attribute '\(name)' is given twice.")
+      }
+    }
+  }
+
+  /// Refuses names that are not an item's to choose.
+  static func check(_ name: String) throws {
+    guard !name.hasPrefix(ClassRule.reservedPrefix) else {
+      throw ValidationError(
+        "Attributes do not begin with \(ClassRule.reservedPrefix); a class is named with --class, and what an item asks for with --require."
+      )
+    }
+  }
+
+  /// An attribute as it is given on the command line, in the words of a shell.
+  static func word(_ name: String, _ value: String) -> String {
+    let word = "\(name)=\(value)"
+    let isPlain = word.utf8.allSatisfy { byte in
+      (0x30...0x39).contains(byte) || (0x40...0x5a).contains(byte) || (0x61...0x7a).contains(byte)
+        || byte >= 0x80 || "=_-.,:/+%".utf8.contains(byte)
+    }
+    return isPlain ? word : "'" + word.replacing("'", with: "'\\''") + "'"
+  }
+}
+
+/// The class of an item on the command line.
+extension AccessibilityClass {
+  static let help =
+    "When the secret may be read: " + AccessibilityClass.allCases.map(\.name).joined(separator: ", ") + "."
+  static let completion = CompletionKind.list(AccessibilityClass.allCases.map(\.name))
+
+  /// The class that an option names.
+  ///
+  /// - Throws: `ValidationError`.
+  static func option(_ name: String?) throws -> AccessibilityClass? {
+    guard let name else { return nil }
+    guard let known = AccessibilityClass(name: name) else {
+      let names = AccessibilityClass.allCases.map(\.name).joined(separator: ", ")
+      throw ValidationError("That is no class; the classes are \(names).")
+    }
+    return known
+  }
+}
+
+/// What an item asks for, on the command line.
+extension AccessControl {
+  static let help = """
+    Words with commas between them: user-presence, device-passcode, biometry-any, application-password (a passphrase of its \
+    own), and 'or' where one condition is enough.
+    """
+
+  /// What an option names; "none" for nothing.
+  ///
+  /// - Throws: `ValidationError`.
+  static func option(_ text: String?) throws -> AccessControl? {
+    guard let text else { return nil }
+    do { return try AccessControl(text: text == "none" ? "" : text) } catch {
+      throw ValidationError("--require: \(error.explanation).")
+    }
+  }
+}

@@ -1,0 +1,75 @@
+import ArgumentParser
+import LatchkeySecretClient
+import LatchkeySystemd
+
+/// Which items are meant: those with some attributes, or the ones at these places.
+enum ItemSelector {
+  case attributes([String: String])
+  case paths([String])
+
+  static let help = ArgumentHelp(
+    "The item: attributes that it has, or where it is, as 'latchkey find' tells it.", valueName: "name=value|path")
+
+  /// Reads the words of the command line.
+  ///
+  /// - Throws: `ValidationError`.
+  init(_ words: [String]) throws {
+    if words.allSatisfy({ $0.contains("=") }) {
+      self = .attributes(try ItemAttributes(words).values)
+    } else if words.contains(where: { $0.contains("=") }) {
+      throw ValidationError("Say either attributes (name=value) or where the item is (as login/5), not both.")
+    } else {
+      self = .paths(try words.map(Self.path))
+    }
+  }
+
+  /// From what people see (login/5), or what other programs print.
+  private static func path(_ word: String) throws -> String {
+    let rest = word.hasPrefix(ListedCollection.folder) ? word.dropFirst(ListedCollection.folder.count) : word[...]
+    let parts = rest.split(separator: "/", omittingEmptySubsequences: false)
+    let isPath =
+      parts.count == 2 && parts[0].utf8.allSatisfy { (0x30...0x39).contains($0) || (0x61...0x7a).contains($0) }
+      && !parts[0].isEmpty && (UInt64(parts[1]).map { String($0) == parts[1] } ?? false)
+    guard isPath else {
+      throw ValidationError("An item is named by attributes (name=value), or by where it is (as login/5).")
+    }
+    return ListedCollection.folder + rest
+  }
+
+  /// The items, in the order of the vault; may be none.
+  func items(from connection: VaultConnection) throws -> [ListedItem] {
+    switch self {
+    case .paths(let paths):
+      var seen: Set<String> = []
+      return try paths.filter { seen.insert($0).inserted }.map { try ListedItem($0, from: connection) }
+    case .attributes(let attributes):
+      return try Self.items(try connection.search(attributes), from: connection)
+    }
+  }
+
+  /// What is at these paths, and was not deleted meanwhile, in the order in which it was stored.
+  static func items(_ paths: [String], from connection: VaultConnection) throws -> [ListedItem] {
+    let found = try paths.compactMap { path in
+      do throws(BusError) { return try ListedItem(path, from: connection) } catch {
+        guard error.isNoSuchObject else { throw error }
+        return nil
+      }
+    }
+    // As they were stored: the vault tells those that can be read first.
+    return found.sorted { ($0.collectionPath, $0.number) < ($1.collectionPath, $1.number) }
+  }
+
+  /// The only item; ends the command where there is none, or more than one.
+  func item(from connection: VaultConnection) throws -> ListedItem {
+    let found = try items(from: connection)
+    guard let first = found.first else { throw Self.nothing }
+    guard found.count == 1 else { throw Self.several(found, advice: "Name one by where it is, or by more attributes.") }
+    return first
+  }
+
+  static let nothing = Failure.noItem("no item has these attributes. 'latchkey find' lists what there is.")
+
+  static func several(_ items: [ListedItem], advice: String) -> Failure {
+    .declined("\(items.count) items fit:\n" + items.map { "  " + $0.title }.joined(separator: "\n") + "\n" + advice)
+  }
+}

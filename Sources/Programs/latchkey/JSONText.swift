@@ -1,0 +1,84 @@
+import Foundation
+import LatchkeySecretClient
+import LatchkeySodium
+
+/// What the commands print with --json: always the same keys, and nothing that commands a terminal.
+enum JSONText {
+  static func of(_ value: some Encodable) throws -> String {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+    var text = ""
+    for scalar in String(decoding: try encoder.encode(value), as: UTF8.self).unicodeScalars {
+      // Those below U+0020 are escaped already, but for the line ends of the form itself.
+      switch scalar.value {
+      case 0x7f...0x9f: text += "\\u00" + String(scalar.value, radix: 16)
+      default: text.unicodeScalars.append(scalar)
+      }
+    }
+    return text
+  }
+
+  /// An item with its secret: as text where it is any, else in Base64. Only the metadata is ever a `String`.
+  static func write(_ item: ListedItem, _ secret: Secret) throws {
+    struct ContentType: Encodable { let content_type: String }
+    let type = try of(ContentType(content_type: secret.contentType)).dropFirst(2).dropLast(2)
+    try StandardOutput.write(try of(item).dropLast(2) + ",\n" + type + ",\n  \"secret\" : ")
+    if secret.isText {
+      let text = try secret.withBytes { try quoted($0) }
+      try StandardOutput.write(text.bytes)
+      try StandardOutput.write(",\n  \"secret_base64\" : null\n}\n")
+    } else {
+      try StandardOutput.write("null,\n  \"secret_base64\" : \"")
+      let text = try secret.withBytes { try Base64.encode(secret: $0) }
+      try StandardOutput.write(text.bytes)
+      try StandardOutput.write("\"\n}\n")
+    }
+  }
+
+  /// Valid UTF-8 as a string of JSON.
+  private static func quoted(_ text: RawSpan) throws(SodiumError) -> SecureBytes {
+    // What each byte becomes at most, and the quotes.
+    let size = text.withUnsafeBytes { text in
+      text.reduce(2) { size, byte in
+        switch byte {
+        case 0..<0x20, 0x7f, 0xc2: size + 6
+        case UInt8(ascii: "\""), UInt8(ascii: "\\"): size + 2
+        default: size + 1
+        }
+      }
+    }
+    var out = try SecureBytes(count: size)
+    let count = out.withUnsafeMutableBytes { out in
+      var count = 0
+      func put(_ byte: UInt8) {
+        out[count] = byte
+        count += 1
+      }
+      func escape(_ value: UInt8) {
+        for byte in "\\u00".utf8 { put(byte) }
+        for half in [value >> 4, value & 15] { put(half < 10 ? 0x30 + half : 0x57 + half) }
+      }
+      put(UInt8(ascii: "\""))
+      text.withUnsafeBytes { text in
+        var at = 0
+        while at < text.count {
+          switch text[at] {
+          case UInt8(ascii: "\""), UInt8(ascii: "\\"):
+            put(UInt8(ascii: "\\"))
+            put(text[at])
+          case 0..<0x20, 0x7f: escape(text[at])
+          case 0xc2 where text[at + 1] < 0xa0:
+            // U+0080 to U+009F.
+            at += 1
+            escape(text[at])
+          default: put(text[at])
+          }
+          at += 1
+        }
+      }
+      put(UInt8(ascii: "\""))
+      return count
+    }
+    return try out.prefix(count)
+  }
+}

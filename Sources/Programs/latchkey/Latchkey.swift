@@ -1,0 +1,84 @@
+import ArgumentParser
+import Foundation
+import LatchkeyControl
+import LatchkeyPosix
+
+/// The command line of the vault.
+@main
+struct Latchkey: ParsableCommand {
+  /// The version of all programs. Nothing else states it.
+  static let version = "0.1.0"
+
+  static let configuration = CommandConfiguration(
+    commandName: "latchkey",
+    abstract: "The credential vault of your desktop session.",
+    discussion: """
+      Exit status: 0 done; 1 it could not be done (a wrong password, a refusal, an error in a file); 2 there is no such \
+      item; 3 no vault is running; 4 done, but not all of it (backup, restore), \
+      or there is something to mend (doctor); 64 wrong usage.
+      Completions: latchkey --generate-completion-script bash (or zsh, fish).
+      """,
+    version: version,
+    subcommands: [
+      StatusCommand.self, LockCommand.self, UnlockCommand.self, FindCommand.self, GetCommand.self, AddCommand.self,
+      EditCommand.self, RemoveCommand.self, PassphraseCommand.self, BackupCommand.self, RestoreCommand.self,
+      RotateCommand.self, RecoveryCommand.self, ProtectorCommand.self, RulesCommand.self, DeviceCommand.self,
+      LogCommand.self, StartEmptyCommand.self, AsideCommand.self, DoctorCommand.self,
+    ])
+
+  @OptionGroup var place: Place
+
+  /// As ArgumentParser's own, but what was typed for a command that takes secrets is not repeated in a message about
+  /// wrong usage: it may be one, in the wrong place.
+  static func main() {
+    do {
+      var command = try parseAsRoot()
+      try command.run()
+    } catch {
+      let words = CommandLine.arguments.dropFirst()
+      guard exitCode(for: error) == .validationFailure, words.contains(where: { $0 == "add" || $0 == "edit" }) else {
+        exit(withError: error)
+      }
+      var message = fullMessage(for: error)
+      for word in words.sorted(by: { $0.count > $1.count }) {
+        message = message.replacing("'\(word)'", with: "'…'")
+        if let equals = word.firstIndex(of: "=") {
+          message = message.replacing("'\(word[equals...].dropFirst())'", with: "'…'")
+        }
+      }
+      FileHandle.standardError.write(Data((message + "\n").utf8))
+      Foundation.exit(exitCode(for: error).rawValue)
+    }
+  }
+}
+
+/// Where the daemon is.
+struct Place: ParsableArguments {
+  @Option(
+    help: ArgumentHelp(
+      "The runtime folder with the control socket.", discussion: "By default $XDG_RUNTIME_DIR, or /run/user/UID.",
+      valueName: "dir"))
+  var runtime: String?
+
+  var folder: String {
+    if let runtime { return runtime }
+    if let set = ProcessInfo.processInfo.environment["XDG_RUNTIME_DIR"], set.hasPrefix("/") { return set }
+    return ControlSocket.runtimeFolder(uid: getuid())
+  }
+
+  /// How things are.
+  func status() throws -> Status {
+    try connect().status(until: LatchkeyPosix.Process.now + StatusCommand.answerLimit)
+  }
+
+  /// Connects, or ends the program with what to do about it.
+  func connect() throws -> ControlClient {
+    do {
+      return try ControlClient(runtime: folder, uid: getuid())
+    } catch ControlError.strangeDaemon {
+      throw Failure.strangeDaemon(ControlSocket.path(runtime: folder))
+    } catch ControlError.noDaemon {
+      throw Failure.noDaemon(ControlSocket.path(runtime: folder))
+    }
+  }
+}

@@ -1,0 +1,76 @@
+import LatchkeySecretClient
+import LatchkeySystemd
+
+/// A collection as the vault tells it.
+struct ListedCollection {
+  static let folder = VaultConnection.root + "/collection/"
+
+  let path: String
+  /// Empty where it cannot be told.
+  var label = ""
+  var isLocked = false
+
+  /// What a person may call it by, beside its label.
+  var name: String { String(path.dropFirst(ListedCollection.folder.count)) }
+
+  /// The label, or the name where there is none.
+  var title: String { label.isEmpty ? name : label }
+
+  init(_ path: String, from connection: VaultConnection) throws(BusError) {
+    self.path = path
+    var label = ""
+    var isLocked = false
+    do throws(BusError) {
+      try connection.properties(of: path, VaultConnection.collection) { (name, entry) throws(BusError) in
+        switch name {
+        case "Label": label = try entry.readVariant("s") { (value) throws(BusError) in try value.readString() }
+        case "Locked": isLocked = try entry.readVariant("b") { (value) throws(BusError) in try value.readBool() }
+        default: try entry.skip()
+        }
+      }
+    } catch {
+      guard error.isLocked else { throw error }
+      isLocked = true
+    }
+    (self.label, self.isLocked) = (label, isLocked)
+  }
+
+  /// Every collection.
+  static func all(from connection: VaultConnection) throws(BusError) -> [ListedCollection] {
+    var paths: [String] = []
+    try connection.properties(of: VaultConnection.root, VaultConnection.service) { (name, entry) throws(BusError) in
+      guard name == "Collections" else { return try entry.skip() }
+      paths = try entry.readVariant("ao") { (value) throws(BusError) in try value.readObjectPaths() }
+    }
+    var collections: [ListedCollection] = []
+    for path in paths { collections.append(try ListedCollection(path, from: connection)) }
+    return collections
+  }
+
+  /// The one that a person means: by the last part of its path, or by its label. The default one where none is named.
+  static func named(_ name: String?, from connection: VaultConnection) throws -> ListedCollection {
+    guard let name else { return try standard(from: connection) }
+    let all = try all(from: connection)
+    if let exact = all.first(where: { $0.name == name }) { return exact }
+    let found = all.filter { $0.label == name }
+    guard let first = found.first else {
+      let titles = all.map { "'\($0.title)' (\($0.name))" }.joined(separator: ", ")
+      throw Failure.declined(StatusCommand.printable("there is no collection of that name. There are: \(titles)."))
+    }
+    guard found.count == 1 else {
+      let names = found.map(\.name).joined(separator: ", ")
+      throw Failure.declined("\(found.count) collections have that name; say which: \(names).")
+    }
+    return first
+  }
+
+  private static func standard(from connection: VaultConnection) throws -> ListedCollection {
+    let path = try connection.call(VaultConnection.root, VaultConnection.service, "ReadAlias") {
+      (out: inout MessageWriter) throws(BusError) in
+      try out.appendString("default")
+    } read: { (answer: Message) throws(BusError) in
+      try answer.readObjectPath()
+    }
+    return try ListedCollection(path == VaultConnection.none ? folder + "login" : path, from: connection)
+  }
+}

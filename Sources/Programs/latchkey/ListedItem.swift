@@ -1,0 +1,152 @@
+import Foundation
+import LatchkeyKeybag
+import LatchkeySecretClient
+import LatchkeySodium
+import LatchkeySystemd
+
+/// An item as the vault tells it: everything but the secret.
+struct ListedItem: Encodable {
+  let path: String
+  /// Nil where it cannot be told now, together with the attributes.
+  private(set) var label: String?
+  private(set) var attributes: [String: String]?
+  private(set) var isLocked = false
+  private(set) var created: UInt64 = 0
+  private(set) var modified: UInt64 = 0
+  private(set) var accessibility: AccessibilityClass?
+  /// What it asks for, in the words of --require; empty for nothing, nil together with the label.
+  private(set) var require: String?
+  private(set) var collection: ListedCollection?
+  /// Why it is locked.
+  private(set) var reason: String?
+
+  /// Where it is, in the words of the command line.
+  var place: String { String(path.dropFirst(ListedCollection.folder.count)) }
+
+  /// Its number, which grows with each item.
+  var number: UInt64 { UInt64(path[path.index(after: path.lastIndex(of: "/") ?? path.startIndex)...]) ?? 0 }
+
+  /// The path of its collection.
+  var collectionPath: String { String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)]) }
+
+  /// Label, attributes, times, class, what it asks for, and whether it is locked.
+  init(_ path: String, from connection: VaultConnection) throws(BusError) {
+    self.path = path
+    var (label, attributes) = ("", [String: String]())
+    var isLocked = false
+    var (accessible, require) = ("", "")
+    var times: [UInt64] = [0, 0]
+    // Of every interface that it has.
+    try connection.properties(of: path, "") { (name, entry) throws(BusError) in
+      switch name {
+      case "Label": label = try entry.readVariant("s") { (value) throws(BusError) in try value.readString() }
+      case "Attributes":
+        attributes = try entry.readVariant("a{ss}") { (value) throws(BusError) in try value.readStringDictionary() }
+      case "Locked": isLocked = try entry.readVariant("b") { (value) throws(BusError) in try value.readBool() }
+      case "Accessible": accessible = try entry.readVariant("s") { (value) throws(BusError) in try value.readString() }
+      case "Require": require = try entry.readVariant("s") { (value) throws(BusError) in try value.readString() }
+      case "Created": times[0] = try entry.readVariant("t") { (value) throws(BusError) in try value.readUInt64() }
+      case "Modified": times[1] = try entry.readVariant("t") { (value) throws(BusError) in try value.readUInt64() }
+      default: try entry.skip()
+      }
+    }
+    // Programs are told nothing of what cannot be read.
+    if !isLocked || !label.isEmpty || !attributes.isEmpty || !require.isEmpty {
+      (self.label, self.attributes, self.require) = (label, attributes, require)
+    }
+    accessibility = AccessibilityClass(name: accessible)
+    self.isLocked = isLocked
+    (created, modified) = (times[0], times[1])
+  }
+
+  /// Items with class, collection, and why they are locked, as far as that can be told.
+  static func described(_ items: [ListedItem], from connection: VaultConnection) throws(BusError) -> [ListedItem] {
+    if items.isEmpty { return [] }
+    var collections: [String: ListedCollection] = [:]
+    for one in try ListedCollection.all(from: connection) { collections[one.path] = one }
+    let reason = items.contains { $0.isLocked } ? connection.lockReason() : nil
+    var obstacles = Obstacles(connection)
+    return items.map { item in
+      var item = item
+      item.collection = collections[item.collectionPath]
+      if item.isLocked {
+        let outlastsLocks = item.accessibility.map { $0.tier != .unlocked } ?? false
+        let isCollections =
+          (item.collection?.isLocked ?? false) && (reason == nil || (outlastsLocks && connection.state == "locked"))
+        item.reason =
+          isCollections ? "its collection is locked" : reason ?? obstacles.reading(item.path)
+      }
+      return item
+    }
+  }
+
+  private enum CodingKeys: String, CodingKey {
+    case path, label, attributes, `class`, require, collection, state, reason, created, modified
+  }
+
+  /// With the same keys for every item.
+  func encode(to encoder: any Encoder) throws {
+    var out = encoder.container(keyedBy: CodingKeys.self)
+    try out.encode(place, forKey: .path)
+    try out.encode(label, forKey: .label)
+    try out.encode(attributes, forKey: .attributes)
+    try out.encode(accessibility?.name, forKey: .class)
+    try out.encode(require, forKey: .require)
+    try out.encode(collection?.title, forKey: .collection)
+    try out.encode(isLocked ? "locked" : "open", forKey: .state)
+    try out.encode(reason, forKey: .reason)
+    try out.encode(created, forKey: .created)
+    try out.encode(modified, forKey: .modified)
+  }
+
+  /// One line: where it is, and its label.
+  var title: String { StatusCommand.printable("\(place)  \(label ?? "(its label cannot be read now)")") }
+
+  /// Everything, for a person.
+  var text: String {
+    var lines = [title]
+    if let attributes, !attributes.isEmpty {
+      let words = attributes.sorted { $0.key < $1.key }.map { ItemAttributes.word($0.key, $0.value) }
+      lines.append("  " + words.joined(separator: " "))
+    }
+    var facts = [accessibility?.name ?? "class unknown", "in \(collection?.title ?? "?")"]
+    if let require, !require.isEmpty { facts.append("requires \(require)") }
+    facts.append(isLocked ? "locked: \(reason ?? "")" : "open")
+    facts.append("stored \(Self.time(created))")
+    if modified != created { facts.append("changed \(Self.time(modified))") }
+    lines.append("  " + facts.joined(separator: "; "))
+    return lines.map(StatusCommand.printable).joined(separator: "\n")
+  }
+
+  private static func time(_ seconds: UInt64) -> String {
+    var (now, parts) = (time_t(clamping: seconds), tm())
+    localtime_r(&now, &parts)
+    return String(
+      format: "%04d-%02d-%02d %02d:%02d", Int(parts.tm_year) + 1900, Int(parts.tm_mon) + 1, Int(parts.tm_mday),
+      Int(parts.tm_hour), Int(parts.tm_min))
+  }
+}
+
+/// What keeps an item from being read while nothing is locked, in the vault's words.
+private struct Obstacles {
+  private let connection: VaultConnection
+  private var channel: SecretChannel?
+
+  init(_ connection: VaultConnection) { self.connection = connection }
+
+  /// Only trying tells. Should it be open by now, its secret comes encrypted, and is not looked at.
+  mutating func reading(_ path: String) -> String {
+    do {
+      try Sodium.initialize()
+      let channel = try self.channel ?? connection.openChannel()
+      self.channel = channel
+      try connection.call(path, VaultConnection.item, "GetSecret") { (out: inout MessageWriter) throws(BusError) in
+        try out.appendObjectPath(channel.path)
+      } read: { _ in
+      }
+    } catch let error as BusError {
+      return String(error.message.prefix { $0 != ";" })
+    } catch {}
+    return "it cannot be opened here; 'latchkey get' says why"
+  }
+}

@@ -1,0 +1,44 @@
+import Foundation
+import LatchkeyControl
+
+/// A way into the vault, as it is told to a person or a program.
+struct ListedProtector: Encodable {
+  let kind: String
+  let state: String
+  let created: String
+
+  init(_ protector: Status.Protector) {
+    kind =
+      switch protector.kind {
+      case 1: "password"
+      case 2: "recovery-code"
+      case 3: "session"
+      case 4: "device"
+      default: "unknown"
+      }
+    state =
+      switch protector.state {
+      case 0: "unproven"
+      case 1: "proven"
+      case 2: "retiring"
+      default: "unknown"
+      }
+    let date = Date(timeIntervalSince1970: TimeInterval(min(protector.created, 1 << 40)))
+    created = ISO8601DateFormatter().string(from: date)
+  }
+
+  var isSession: Bool { kind == "session" }
+
+  var isPassword: Bool { kind == "password" }
+
+  /// A few words, for a line with all of them.
+  var text: String {
+    switch kind {
+    case "password": state == "proven" ? "login password" : "login password (\(state))"
+    case "recovery-code": "recovery code"
+    case "session": "logins without a password (after-first-unlock only)"
+    case "device": "device key"
+    default: "something that this version does not know"
+    }
+  }
+}

@@ -1,0 +1,25 @@
+import ArgumentParser
+import LatchkeyControl
+import LatchkeyPosix
+
+/// `latchkey lock`
+struct LockCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "lock", abstract: "Erase the keys of WhenUnlocked secrets from memory, now.",
+    discussion: """
+      Your password brings them back: at the screen locker, or by 'latchkey unlock'. For a screen locker that does not \
+      announce itself, put this command in front of it: latchkey lock; swaylock
+      """)
+
+  @OptionGroup var place: Place
+
+  func run() throws {
+    try Failure.telling {
+      do {
+        try place.connect().lock(until: Process.now + StatusCommand.answerLimit)
+      } catch ControlError.declined(let why) {
+        throw Failure.declined(why + ".")
+      }
+    }
+  }
+}

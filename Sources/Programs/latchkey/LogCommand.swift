@@ -1,0 +1,156 @@
+import ArgumentParser
+import Foundation
+import LatchkeyControl
+import LatchkeyKeybag
+import LatchkeyPosix
+
+/// `latchkey log`
+struct LogCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "log", abstract: "Say who was let into items that ask for something, and who was not.",
+    discussion: """
+      Oldest first. One line each time that a program wanted such an item: when, which item, what came of it, which \
+      program, as far as can be told. Items that ask for nothing are not in it. It keeps the newest 1,000 lines, at most \
+      256 KiB. The vault must be unlocked.
+
+      Examples:
+        latchkey log -n 20
+        latchkey log --json
+        latchkey log --clear
+      """)
+
+  @OptionGroup var place: Place
+  @Flag(help: "As JSON, with the same keys in every version.")
+  var json = false
+  @Flag(help: "Remove all of it. That this was done stays.")
+  var clear = false
+  @Option(name: .customShort("n"), help: ArgumentHelp("Only the newest of them.", valueName: "number"))
+  var limit: Int?
+
+  func validate() throws {
+    guard limit ?? 1 > 0 else { throw ValidationError("-n takes a number from 1 on.") }
+    guard !clear || (limit == nil && !json) else { throw ValidationError("--clear goes with no other option.") }
+  }
+
+  func run() throws {
+    try Failure.telling {
+      let deadline = LatchkeyPosix.Process.now + StatusCommand.answerLimit
+      do {
+        if clear {
+          let count = try place.connect().clearAccessLog(until: deadline)
+          return print("Removed \(count == 1 ? "1 entry" : "\(count) entries").")
+        }
+        let lines = try place.connect().accessLog(limit: limit ?? .max, until: deadline).reversed()
+        if json {
+          print(try JSONText.of(lines.map(LoggedAccess.init)))
+        } else if !lines.isEmpty {
+          print(LoggedAccess.table(lines.map(LoggedAccess.init)).joined(separator: "\n"))
+        }
+      } catch ControlError.declined(let why) { throw Failure.declined(why + ".") }
+    }
+  }
+}
+
+/// An entry of the access log, for a person and as JSON.
+struct LoggedAccess: Encodable {
+  let line: AccessLogEntry
+
+  /// Where the item is, in the words of the command line; nil for none.
+  private var item: String? {
+    guard let event = line.event, event.action != .log, event.item > 0, event.collection > 0 else { return nil }
+    return (event.collection == 1 ? "login" : "c\(event.collection)") + "/\(event.item)"
+  }
+
+  private enum CodingKeys: String, CodingKey {
+    case number, time, action, outcome, count, item, label, program, state, missing
+  }
+
+  /// With the same keys for every entry.
+  func encode(to encoder: any Encoder) throws {
+    var out = encoder.container(keyedBy: CodingKeys.self)
+    try out.encode(line.number, forKey: .number)
+    try out.encode(line.created, forKey: .time)
+    try out.encode(line.event.map { "\($0.action)" }, forKey: .action)
+    try out.encode(line.event.map { "\($0.outcome)" }, forKey: .outcome)
+    try out.encode(line.event?.count ?? 0, forKey: .count)
+    try out.encode(item, forKey: .item)
+    try out.encode(line.event?.label, forKey: .label)
+    try out.encode(line.event?.caller, forKey: .program)
+    try out.encode(line.event == nil ? "damaged" : "whole", forKey: .state)
+    try out.encode(line.missing, forKey: .missing)
+  }
+
+  /// What came of it, in words.
+  private var outcome: String {
+    guard let event = line.event else { return "this entry is damaged, or was altered" }
+    return switch (event.outcome, event.action) {
+    case (.granted, .store): "a passphrase was chosen"
+    case (.granted, _): "allowed"
+    case (.used, _): "used"
+    case (.refused, _): "refused: wrong answers"
+    case (.dismissed, _): "refused by you"
+    case (.unavailable, _): "refused: nobody could be asked"
+    case (.locked, _): "refused: the vault was locked meanwhile"
+    case (.outdated, _): "refused: it was changed or deleted meanwhile"
+    case (.withdrawn, _): "not wanted any more"
+    case (.expired, _): "refused: nobody answered in time"
+    case (.broken, _): "refused: what asked you ended"
+    case (.fingers, _): "refused: the enrolled fingers are others than the item asks for, or are not known"
+    case (.lost, _): "entries that could not be written: \(event.count)"
+    case (.cleared, _): "the log was cleared, entries: \(event.count)"
+    }
+  }
+
+  private var subject: String {
+    guard let event = line.event, event.action != .log else { return "" }
+    // Another program chose it: nothing in it is to look like the next column, or command the terminal.
+    let label = Self.plain(event.label)
+    let name = label.isEmpty ? "(label not kept)" : "\"\(label)\""
+    return item.map { "\($0) \(name)" } ?? "(new) \(name)"
+  }
+
+  private static func plain(_ text: String) -> String {
+    var result = ""
+    for scalar in text.unicodeScalars.prefix(80) {
+      switch scalar.properties.generalCategory {
+      case .control, .format, .surrogate, .privateUse, .unassigned, .lineSeparator, .paragraphSeparator:
+        result.append("?")
+      default: result.unicodeScalars.append(scalar == "\"" ? "'" : scalar)
+      }
+    }
+    return result
+  }
+
+  private static func time(_ seconds: UInt64) -> String {
+    if seconds == 0 { return "?" }
+    var (now, parts) = (time_t(clamping: seconds), tm())
+    localtime_r(&now, &parts)
+    return String(
+      format: "%04d-%02d-%02d %02d:%02d:%02d", Int(parts.tm_year) + 1900, Int(parts.tm_mon) + 1, Int(parts.tm_mday),
+      Int(parts.tm_hour), Int(parts.tm_min), Int(parts.tm_sec))
+  }
+
+  /// Columns, with a line of their own for what is missing in between.
+  static func table(_ entries: [LoggedAccess]) -> [String] {
+    let rows = entries.map { entry in
+      [
+        time(entry.line.created), entry.subject, entry.outcome,
+        entry.line.event.map { $0.caller.isEmpty ? "?" : plain($0.caller) } ?? "",
+      ]
+    }
+    var widths = [0, 0, 0]
+    for row in rows { for column in widths.indices { widths[column] = max(widths[column], row[column].count) } }
+    var lines: [String] = []
+    for (entry, row) in zip(entries, rows) {
+      if entry.line.missing > 0 { lines.append("-- entries that are missing here: \(entry.line.missing)") }
+      var text = ""
+      for column in widths.indices {
+        text += row[column] + String(repeating: " ", count: widths[column] + 2 - row[column].count)
+      }
+      text += row[3]
+      while text.last == " " { text.removeLast() }
+      lines.append(text)
+    }
+    return lines
+  }
+}

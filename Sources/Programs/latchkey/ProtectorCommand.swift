@@ -1,0 +1,145 @@
+import ArgumentParser
+import Foundation
+import LatchkeyControl
+import LatchkeyPosix
+import LatchkeySodium
+
+/// `latchkey protector`
+struct ProtectorCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "protector",
+    abstract: "See what opens the vault, and let logins without a password open a part of it.",
+    subcommands: [List.self, Add.self, Remove.self], defaultSubcommand: List.self)
+
+  /// What can be added and removed here.
+  enum Kind: String, ExpressibleByArgument, CaseIterable {
+    /// What logins without a password have.
+    case session
+  }
+
+  /// `latchkey protector list`
+  struct List: ParsableCommand {
+    static let configuration = CommandConfiguration(abstract: "List what opens the vault, and since when.")
+
+    @OptionGroup var place: Place
+    @Flag(help: "As JSON, with the same keys in every version.")
+    var json = false
+
+    func run() throws {
+      let listed = try Failure.telling { try place.status() }.protectors.map(ListedProtector.init)
+      if json {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.prettyPrinted, .sortedKeys]
+        return print(String(decoding: try encoder.encode(listed), as: UTF8.self))
+      }
+      if listed.isEmpty { print("There is no vault yet: 'latchkey unlock' creates it.") }
+      for one in listed { print("\(one.created)  \(one.text)") }
+    }
+  }
+
+  /// `latchkey protector add`
+  struct Add: ParsableCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Let logins without a password open the after-first-unlock secrets, and nothing else.",
+      discussion: """
+        For automatic login, fingerprints and security keys, by services that the administrator names in \
+        /etc/latchkey/services, one a line. Says what that promises less, and asks for your login password.
+        """)
+
+    @OptionGroup var place: Place
+    @OptionGroup var asking: RootKeyAsking
+    @Argument(help: "session")
+    var kind: Kind
+    @Flag(help: "Do not ask whether you mean it.")
+    var yes = false
+
+    static let promise = """
+      After a login without a password (automatic login, a fingerprint, a security key), your after-first-unlock
+      secrets can then be read; labels and attributes too. Your password is still needed for all others.
+      That is a weaker promise than before: whoever is root on this machine, or gets into your account by a service that
+      is named in /etc/latchkey/services, has these secrets without your password. So has whoever gets a copy of this
+      machine's disk, unless the device key is in a TPM.
+      """
+
+    func run() throws {
+      try Failure.telling {
+        try RootKeyAsking.prepare()
+        let status = try place.status()
+        guard status.generation > 0 else { throw DeriveProgram.Answer?.some(.noVault).failure(wrong: oldPassword) }
+        guard !status.passwordless else {
+          throw Self.nothingToAdd
+        }
+        guard status.state == .unlocked else {
+          throw Failure.declined("the vault is locked. Run 'latchkey unlock' first.")
+        }
+        // What a file of the user's wraps would be given out to everybody.
+        guard status.deviceKey == "host" || status.deviceKey == "tpm" else {
+          throw Failure.declined(
+            """
+            this needs the machine's device key service, and your vault's device key is not with it. See 'latchkey status'.
+            """)
+        }
+        try confirm()
+        let program = try asking.program(place, vault: status.vaultPath)
+        let answer = try asking.askPassword(for: .addSession, of: program, status)
+        guard answer != .nothingNeeded else { throw Self.nothingToAdd }
+        guard answer == .done else { throw answer.failure(wrong: oldPassword) }
+        print("Logins without a password open your after-first-unlock secrets from now on.")
+        if access("/etc/latchkey/services", F_OK) != 0 {
+          print("No service is named yet: your administrator writes names into /etc/latchkey/services, one a line.")
+        }
+      }
+    }
+
+    private static var nothingToAdd: Failure {
+      .declined("there is nothing to add: your login has no password, and the vault is always unlocked.")
+    }
+
+    private func confirm() throws {
+      FileHandle.standardOutput.write(Data((Self.promise + "\n").utf8))
+      guard !yes else { return }
+      guard !asking.stdin, isatty(STDIN_FILENO) == 1 else {
+        throw Failure.declined("nothing was changed: say --yes if you mean it.")
+      }
+      FileHandle.standardOutput.write(Data("Do you want that? (yes) ".utf8))
+      guard readLine()?.trimmingCharacters(in: .whitespaces).lowercased() == "yes" else {
+        throw Failure.declined("nothing was changed.")
+      }
+    }
+  }
+
+  /// `latchkey protector remove`
+  struct Remove: ParsableCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Let logins without a password open nothing any more. Asks for your login password.")
+
+    @OptionGroup var place: Place
+    @OptionGroup var asking: RootKeyAsking
+    @Argument(help: "session")
+    var kind: Kind
+
+    func run() throws {
+      try Failure.telling {
+        try RootKeyAsking.prepare()
+        let status = try place.status()
+        guard !status.passwordless else {
+          throw Failure.declined(
+            "there is nothing to remove: your login has no password, and the vault is always unlocked.")
+        }
+        let program = try asking.program(place, vault: status.vaultPath)
+        let answer = try asking.askPassword(for: .removeSession, of: program, status)
+        guard answer == .done || answer == .nothingNeeded else { throw answer.failure(wrong: oldPassword) }
+        print("Logins without a password open nothing of the vault from now on.")
+        guard answer == .done else { return }
+        print(
+          """
+          An older copy of the keybag still opens at such a login, and after 'latchkey rotate' only what was in a copy of the
+          database of the same time. What ends that for all copies is to take the service out of /etc/latchkey/services.
+          ('latchkey device forget', by root, does as well, and loses every secret that is bound to this device.)
+          """)
+      }
+    }
+  }
+}
+
+private let oldPassword = "your login password does not open the vault: its own is an older one. Unlock it first."

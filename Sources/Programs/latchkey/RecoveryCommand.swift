@@ -1,0 +1,154 @@
+import ArgumentParser
+import Foundation
+import LatchkeyControl
+import LatchkeyPosix
+import LatchkeySodium
+
+/// `latchkey recovery`
+struct RecoveryCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "recovery", abstract: "A code on paper that opens the vault when the password is gone.",
+    discussion: """
+      Whoever has the code and the vault's files has what is in them. 'latchkey unlock --recovery' opens the vault with \
+      it, and lets your login password of that day open it from then on.
+      """,
+    subcommands: [Create.self, Check.self, Remove.self, Status.self])
+
+  /// `latchkey recovery create`
+  struct Create: ParsableCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Make a code and show it, this once. One that was made before is no longer valid then.")
+
+    @OptionGroup var place: Place
+    @OptionGroup var asking: RootKeyAsking
+    @Flag(help: "Write the code to standard output, whatever that is, instead of the terminal.")
+    var stdout = false
+
+    func run() throws {
+      try Failure.telling {
+        try RootKeyAsking.prepare()
+        let status = try place.status()
+        try requireUnlocked(status)
+        let program = try asking.program(place, vault: status.vaultPath)
+        let output = stdout ? FileDescriptor(owning: dup(STDOUT_FILENO)) : try Self.terminal()
+        let answer = try asking.askPassword(
+          for: .createRecoveryCode, of: program, status, output: output.number, anywhere: stdout)
+        guard answer == .done else {
+          if !stdout { try output.writeAll(Array("If a code is shown above, it is not valid.\n".utf8).span.bytes) }
+          throw answer.failure(wrong: oldPassword)
+        }
+        guard !stdout else { return }
+        let advice = """
+          This is your recovery code. It is not shown again: write it down, keep it apart from this machine, and see
+          whether it is right with 'latchkey recovery check'.
+
+          """
+        try output.writeAll(Array(advice.utf8).span.bytes)
+        guard status.passwordless else { return }
+        let end = "It ends when your login gets a password, as one that others made does. Make another then.\n"
+        try output.writeAll(Array(end.utf8).span.bytes)
+      }
+    }
+
+    private static func terminal() throws -> FileDescriptor {
+      do { return try FileDescriptor.open("/dev/tty", flags: O_WRONLY | O_NOCTTY) } catch {
+        throw Failure.declined(
+          "there is no terminal to show the code on. With --stdout it is written to standard output.")
+      }
+    }
+  }
+
+  /// `latchkey recovery check`
+  struct Check: ParsableCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Ask for the code, and say whether it is this vault's. Changes nothing.")
+
+    @OptionGroup var place: Place
+    @OptionGroup var asking: RootKeyAsking
+
+    func run() throws {
+      try Failure.telling {
+        try RootKeyAsking.prepare()
+        // The keybag can be looked at without the daemon.
+        let program = try asking.program(place, vault: try? place.status().vaultPath)
+        let code = try asking.code(try asking.conversation())
+        let answer = try program.run(.checkRecoveryCode, token: code, password: try SecureBytes(count: 0))
+        guard answer == .done else { throw answer.failure(wrong: otherCode) }
+        print("The code is right: it opens this vault.")
+      }
+    }
+  }
+
+  /// `latchkey recovery remove`
+  struct Remove: ParsableCommand {
+    static let configuration = CommandConfiguration(abstract: "Make the code worthless.")
+
+    @OptionGroup var place: Place
+    @OptionGroup var asking: RootKeyAsking
+
+    func run() throws {
+      try Failure.telling {
+        try RootKeyAsking.prepare()
+        let status = try place.status()
+        guard status.recoveryCodeCreated > 0 else { return print("The vault has no recovery code.") }
+        try requireUnlocked(status)
+        let program = try asking.program(place, vault: status.vaultPath)
+        let answer = try asking.askPassword(for: .removeRecoveryCode, of: program, status)
+        guard answer == .done || answer == .nothingNeeded else { throw answer.failure(wrong: oldPassword) }
+        print("The vault has no recovery code any more.")
+        print("Copies of the keybag that were made before still open with it; 'latchkey rotate' makes them worthless.")
+      }
+    }
+  }
+
+  /// `latchkey recovery status`
+  struct Status: ParsableCommand {
+    static let configuration = CommandConfiguration(abstract: "Say whether there is a code, and of when.")
+
+    @OptionGroup var place: Place
+    @Flag(help: "As JSON, with the same keys in every version.")
+    var json = false
+
+    func run() throws {
+      let created = try Failure.telling { try place.status().recoveryCodeCreated }
+      let day = ISO8601DateFormatter().string(from: Date(timeIntervalSince1970: TimeInterval(created)))
+      if json {
+        print(created > 0 ? "{\"recovery_code\": true, \"created\": \"\(day)\"}" : "{\"recovery_code\": false}")
+      } else {
+        print(created > 0 ? "The vault has a recovery code, made on \(day)." : "The vault has no recovery code.")
+      }
+    }
+  }
+}
+
+private let oldPassword = "your login password does not open the vault: its own is an older one."
+private let otherCode = "that code does not open this vault: it is another vault's, or was replaced or removed."
+
+private func requireUnlocked(_ status: LatchkeyControl.Status) throws {
+  guard status.state == .unlocked else { throw Failure.declined("the vault is locked. Run 'latchkey unlock' first.") }
+}
+
+extension UnlockCommand {
+  /// Opens the vault with its recovery code, and lets the present login password open it from now on.
+  static func recover(_ asking: RootKeyAsking, at place: Place) throws {
+    try RootKeyAsking.prepare()
+    let program = try asking.program(place, vault: try place.status().vaultPath)
+    let terminal = try asking.conversation()
+    let code = try asking.code(terminal)
+    let empty = try SecureBytes(count: 0)
+    let checked = try program.run(.checkRecoveryCode, token: code, password: empty)
+    guard checked == .done else { throw checked.failure(wrong: otherCode) }
+    let given = try asking.passwords(terminal)
+    guard given.count == 1 else {
+      throw Failure.declined(
+        "PAM asked for more than a password, so it is not known which answer that is. Nothing was changed.")
+    }
+    let answer = try program.run(.recover, token: code, password: given[0].bytes)
+    guard answer == .done else { throw answer.failure(wrong: otherCode) }
+    let state = try place.status().state
+    guard state == .unlocked else {
+      throw Failure.stillLocked("your password is set, but the vault is locked again. Unlock it with your password.")
+    }
+    print("The vault is unlocked, and your login password opens it from now on. The code stays valid.")
+  }
+}

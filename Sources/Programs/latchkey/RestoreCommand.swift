@@ -1,0 +1,73 @@
+import ArgumentParser
+import Foundation
+import LatchkeyBackup
+import LatchkeyControl
+import LatchkeyPosix
+
+/// `latchkey restore`
+struct RestoreCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "restore", abstract: "Bring what a backup has into the vault: here, or on another machine.",
+    discussion: """
+      The vault must be unlocked. An item that is there already, in the same collection with the same attributes and \
+      secret, stays as it is. Where the secret is another one, yours stays, and is listed; with --theirs the backup's \
+      takes its place. Items of the classes …-this-device-only come only on the device that made the backup. Collections \
+      that are made anew have no passphrase. First the whole file is read; what is damaged or cut is not restored at all. \
+      Exit status 4: it was restored, but something stays behind, or differs.
+      """)
+
+  @OptionGroup var place: Place
+  @OptionGroup var passphrase: ArchivePassphrase
+  @Flag(help: "Where an item has the same attributes and another secret, take the backup's.")
+  var theirs = false
+  @Flag(help: "Say what would come and what would stay behind, and change nothing.")
+  var dryRun = false
+  @Flag(help: "Report as JSON, with the same keys in every version.")
+  var json = false
+  @Argument(help: ArgumentHelp("The backup.", valueName: "file"), completion: .file())
+  var file: String
+
+  func run() throws {
+    let report = try Failure.telling { try read() }
+    print(json ? try report.json(file: file, isDry: dryRun) : report.restoreText(isDry: dryRun))
+    if report.left > 0 || report.conflicts > 0 { throw ExitCode(4) }
+  }
+
+  private func read() throws -> ArchiveReport {
+    let backup = try BackupFile(file)
+    let terminal = try passphrase.conversation()
+    let client = try place.connect()
+    do {
+      let number = try client.beginRestore(
+        RestoreRequest(header: backup.header, takesTheirs: theirs, isDry: dryRun), until: ArchiveLimits.answer)
+      try passphrase.ask(
+        terminal, prompt: number, name: URL(fileURLWithPath: file).lastPathComponent, cost: backup.cost)
+      let progress = Progress()
+      defer { progress.end() }
+      Interruption.hold()
+      try give(backup, to: client, progress)
+      if Interruption.hasArrived {
+        progress.end()
+        Interruption.release()
+        throw Failure.cancelled
+      }
+      let report = try client.archiveReport(until: ArchiveLimits.writing)
+      Interruption.forget()
+      return report
+    } catch ControlError.declined(let reason) { throw Failure.backup(reason) }
+  }
+
+  private func give(_ backup: BackupFile, to client: borrowing ControlClient, _ progress: Progress) throws {
+    var isLast = false
+    while !isLast && !Interruption.hasArrived {
+      let chunk = try backup.next()
+      do throws(ControlError) { isLast = try client.giveChunk(chunk.bytes, until: ArchiveLimits.answer) } catch {
+        let damage = BackupError.damagedChunk(chunk.number).explanation
+        guard error == .declined(damage) else { throw error }
+        throw Failure.backup("\(damage), which is at offset \(chunk.offset) of the file. Nothing was restored.")
+      }
+      progress.show("\(backup.percent) % read")
+    }
+    if isLast { try backup.expectEnd() }
+  }
+}

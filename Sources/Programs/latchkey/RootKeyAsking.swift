@@ -1,0 +1,156 @@
+import ArgumentParser
+import Foundation
+import LatchkeyControl
+import LatchkeyKeybag
+import LatchkeyPAMClient
+import LatchkeyPosix
+import LatchkeySodium
+
+/// Asking for what opens the keybag itself: the login password, which PAM has accepted, or a recovery code.
+struct RootKeyAsking: ParsableArguments {
+  @Flag(help: "Take what is asked for from lines of standard input instead of the terminal.")
+  var stdin = false
+
+  @Option(help: ArgumentHelp("A folder of PAM services in the place of /etc/pam.d.", visibility: .hidden))
+  var pamFolder: String?
+
+  @Option(help: ArgumentHelp("The program in the place of latchkey-derive.", visibility: .hidden))
+  var deriveProgram: String?
+
+  @Option(help: ArgumentHelp("Where the device key service listens.", visibility: .hidden))
+  var deviceSocket: String?
+
+  /// What must be so before anything secret is asked for.
+  static func prepare() throws {
+    try LatchkeyPosix.Process.forbidInspection()
+    try Sodium.initialize()
+  }
+
+  func conversation() throws -> TerminalConversation { try TerminalConversation.asking(standardInput: stdin) }
+
+  /// latchkey-derive for the vault of the daemon at `place`.
+  func program(_ place: Place, vault path: String?) throws -> DeriveProgram {
+    guard let account = Account(uid: getuid()) else { throw Failure.unavailable("you have no account") }
+    let home = path.flatMap(KeybagFile.home(ofFolder:)) ?? ""
+    return DeriveProgram(
+      path: try DeriveProgram.find(deriveProgram), account: account, home: home, runtime: place.folder,
+      device: deviceSocket ?? "")
+  }
+
+  /// Asks for the login password by PAM, which must accept it.
+  ///
+  /// - Returns: what was given: the password, and whatever else the stack asked for, as a second factor.
+  func passwords(_ terminal: TerminalConversation) throws -> [GivenSecret] {
+    guard let account = Account(uid: getuid()) else { throw Failure.unavailable("you have no account") }
+    let conversation = KeepingConversation(terminal)
+    let outcome = Authentication.run(
+      service: "latchkey-unlock", user: account.name, terminal: ttyname(0).map { String(cString: $0) },
+      folder: pamFolder, environment: ["LATCHKEY_FORMER": "no"], conversation: conversation)
+    switch outcome {
+    case _ where terminal.wasCancelled: throw Failure.cancelled
+    case .refused(let text): throw Failure.refused(text)
+    case .unavailable(let text): throw Failure.unavailable(text)
+    case .accepted: break
+    }
+    guard !conversation.given.isEmpty else {
+      throw Failure.unavailable("PAM asked for no password, and the vault needs it")
+    }
+    return conversation.given
+  }
+
+  /// Asks for the login password, and lets `program` do with it what is wanted. Where the login has none, nobody is asked.
+  func askPassword(
+    for operation: DeriveProgram.Operation, of program: DeriveProgram, _ status: Status, output: Int32? = nil,
+    anywhere: Bool = false
+  ) throws -> DeriveProgram.Answer? {
+    let empty = try SecureBytes(count: 0)
+    guard !status.passwordless else {
+      return try program.run(operation, token: empty, password: empty, output: output, anywhere: anywhere)
+    }
+    let terminal = try conversation()
+    var answer: DeriveProgram.Answer? = .wrongSecret
+    for password in try passwords(terminal) where answer == .wrongSecret {
+      answer = try program.run(
+        operation, token: password.bytes, password: empty, output: output, anywhere: anywhere)
+    }
+    return answer
+  }
+
+  /// Asks for a recovery code until one is typed without a mistake; on standard input, once.
+  func code(_ terminal: TerminalConversation) throws -> SecureBytes {
+    var typed = HeldAnswer()
+    while true {
+      terminal.answer(.secret("Recovery code: ")) { typed.keep($0) }
+      guard !terminal.wasCancelled, let code = typed.take(), code.count > 0 else { throw Failure.cancelled }
+      guard let mistake = Self.mistake(in: code) else { return code }
+      guard !stdin else { throw Failure.declined("\(mistake.explanation). Nothing was done.") }
+      terminal.answer(.error("No: \(mistake.explanation). Once more."), { _ in })
+    }
+  }
+
+  private static func mistake(in code: borrowing SecureBytes) -> RecoveryCode.Mistake? {
+    do {
+      _ = try RecoveryCode(typed: code.bytes)
+      return nil
+    } catch { return error }
+  }
+}
+
+/// One secret that a conversation was answered with.
+private struct HeldAnswer: ~Copyable {
+  private var answer: SecureBytes?
+
+  mutating func keep(_ bytes: borrowing SecureBytes) { answer = try? SecureBytes(copying: bytes.bytes) }
+
+  mutating func take() -> SecureBytes? { answer.take() }
+}
+
+/// A secret that a person gave; erased with the last reference.
+final class GivenSecret {
+  let bytes: SecureBytes
+
+  init(copying other: borrowing SecureBytes) throws(SodiumError) { bytes = try SecureBytes(copying: other.bytes) }
+}
+
+/// A conversation that keeps what was given, for when PAM has accepted it.
+private final class KeepingConversation: Conversation {
+  private let terminal: TerminalConversation
+  private(set) var given: [GivenSecret] = []
+
+  init(_ terminal: TerminalConversation) { self.terminal = terminal }
+
+  func answer(_ message: ConversationMessage, _ body: (borrowing SecureBytes) -> Void) {
+    guard case .secret = message else { return terminal.answer(message, body) }
+    terminal.answer(message) { answer in
+      if answer.count > 0, let kept = try? GivenSecret(copying: answer) { given.append(kept) }
+      body(answer)
+    }
+  }
+}
+
+extension DeriveProgram.Answer? {
+  /// What a person is told where it is not done.
+  ///
+  /// - Parameter wrong: where what was given opens nothing.
+  func failure(wrong: String) -> Failure {
+    switch self {
+    case .wrongSecret: .declined(wrong)
+    case .noDaemon, .silent: .silent
+    case .noVault: .declined("there is no vault yet: 'latchkey unlock' creates it.")
+    case .refused: .declined("the vault does not allow that now. See 'latchkey status'.")
+    case .damaged: .declined("the vault's files cannot be used. See 'latchkey status'.")
+    case .noMemory: .declined("there is not enough memory to check the password. Close something, and try again.")
+    case .noDeviceKey:
+      .deviceService("it is not there, or it does not answer")
+    case .overtaken: .declined("a login of the same moment was faster. Nothing was changed: try again.")
+    case .homeUnavailable: .declined("the keybag cannot be written: is the disk full? Nothing was changed.")
+    case .tooManyEpochs:
+      .declined(
+        """
+        items still need too many generations of former keys. Open the collections that are closed, and the vault on the \
+        devices that 'latchkey status' counts items of, or delete those items.
+        """)
+    default: .declined("latchkey-derive failed. Nothing was changed, or it goes on at the next unlock.")
+    }
+  }
+}

@@ -1,0 +1,125 @@
+import ArgumentParser
+import Foundation
+import LatchkeyControl
+import LatchkeyPosix
+import LatchkeySodium
+
+/// `latchkey rotate`
+struct RotateCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "rotate", abstract: "Give the vault new keys throughout.",
+    discussion: """
+      For after a password that others may know, or a copy of the files that got away: a new password alone leaves old \
+      copies of the keybag able to open what comes later. Asks for your login password. Whenever this is interrupted, it \
+      goes on at the next unlock, and nothing is lost. A recovery code stays valid, and a protector of this machine's for \
+      logins without a password.
+      """)
+
+  @OptionGroup var place: Place
+  @OptionGroup var asking: RootKeyAsking
+  @Flag(help: "Tell the outcome as JSON, with the same keys in every version.")
+  var json = false
+
+  private static let stepTime: UInt32 = 100_000
+
+  private struct Report: Encodable {
+    let epoch: UInt32
+    let rewrapped: UInt64
+    let left: UInt64
+    let closed: UInt64
+    let other_device: UInt64
+    let quarantined: UInt64
+    let former_keys_needed: Bool
+  }
+
+  func run() throws {
+    try Failure.telling {
+      try RootKeyAsking.prepare()
+      do {
+        try place.connect().mayRotate(until: LatchkeyPosix.Process.now + StatusCommand.answerLimit)
+      } catch ControlError.declined(let reason) { throw Failure.declined(reason + ".") }
+      let status = try status()
+      let program = try asking.program(place, vault: status.vaultPath)
+      switch try asking.askPassword(for: .rotate, of: program, status) {
+      case .done: break
+      case .begun:
+        throw Failure.declined(
+          "there are new keys, but the vault could not take them now. It does at the next unlock; nothing is lost.")
+      case .refused:
+        throw Failure.declined(
+          "that password is new, and no login has shown yet that it stays. Lock the screen and unlock it with that password, "
+            + "or log in again; then this.")
+      case let other:
+        throw other.failure(
+          wrong: "your login password does not open the vault: its own is an older one. Unlock it first.")
+      }
+      try follow()
+      try tellOfProtectors(before: status)
+    }
+  }
+
+  /// New keys need a new secret for the protector of logins without a password, which the device key service wraps.
+  private func tellOfProtectors(before: Status) throws {
+    guard before.protectors.contains(where: { ListedProtector($0).isSession }),
+      try !status().protectors.contains(where: { ListedProtector($0).isSession })
+    else { return }
+    let text = "Logins without a password open nothing any more. 'latchkey protector add session' lets them again.\n"
+    FileHandle.standardError.write(Data(text.utf8))
+  }
+
+  private func status() throws -> Status {
+    try place.connect().status(until: LatchkeyPosix.Process.now + StatusCommand.answerLimit)
+  }
+
+  /// Shows how item keys are wrapped anew. The vault does it by itself, also when nobody watches.
+  private func follow() throws {
+    let isShown = !json && isatty(STDOUT_FILENO) == 1
+    var status = try status()
+    let total = status.rotation.left
+    while status.rotation.left > 0 && status.state == .unlocked && status.problems.isEmpty {
+      if isShown { show("\rItem keys: \(total - min(status.rotation.left, total)) of \(total)") }
+      usleep(Self.stepTime)
+      status = try self.status()
+    }
+    let rotation = status.rotation
+    let done = total - min(rotation.left, total)
+    if isShown && total > 0 { show("\rItem keys: \(done) of \(total)\n") }
+    guard !json else {
+      let encoder = JSONEncoder()
+      encoder.outputFormatting = [.prettyPrinted, .sortedKeys]
+      let report = Report(
+        epoch: status.epoch, rewrapped: done, left: rotation.left, closed: rotation.closed,
+        other_device: rotation.otherDevice, quarantined: rotation.quarantined,
+        former_keys_needed: rotation.needsFormerKeys)
+      return print(String(decoding: try encoder.encode(report), as: UTF8.self))
+    }
+    print("The vault has new keys.")
+    for line in Self.remarks(rotation) { print(line) }
+  }
+
+  private func show(_ text: String) {
+    FileHandle.standardOutput.write(Data(text.utf8))
+  }
+
+  /// What has not got new keys, and why.
+  static func remarks(_ rotation: Status.Rotation) -> [String] {
+    func items(_ count: UInt64) -> String { count == 1 ? "1 item" : "\(count) items" }
+    var lines: [String] = []
+    if rotation.left > 0 { lines.append("\(items(rotation.left)) to follow, as soon as the vault is unlocked.") }
+    if rotation.closed > 0 {
+      lines.append("\(items(rotation.closed)) in collections that are closed: to follow when you open those.")
+    }
+    if rotation.otherDevice > 0 {
+      lines.append("\(items(rotation.otherDevice)) of other devices: to follow when the vault is unlocked there.")
+    }
+    if rotation.quarantined > 0 {
+      lines.append("\(items(rotation.quarantined)) that somebody else put into the vault: never opened, so as before.")
+    }
+    if rotation.needsFormerKeys {
+      lines.append(
+        rotation.left + rotation.closed + rotation.otherDevice > 0
+          ? "The former keys are kept for them." : "The change goes on at the next unlock.")
+    }
+    return lines
+  }
+}

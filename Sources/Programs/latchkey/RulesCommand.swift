@@ -1,0 +1,93 @@
+import ArgumentParser
+import Foundation
+import LatchkeyClassRules
+import LatchkeyKeybag
+import LatchkeyPosix
+
+/// `latchkey rules`
+struct RulesCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "rules", abstract: "Say which class new items get by their attributes.",
+    discussion: """
+      The class of a new item is, in this order: what its maker names (attribute latchkey:accessible), what the item had \
+      that it replaces, the first rule that fits in ~/.config/latchkey/rules.yaml, then in the installed rules, and else \
+      when-unlocked. The installed file says how rules are written. Works without a running vault.
+      """,
+    subcommands: [RulesTestCommand.self, RulesCheckCommand.self])
+}
+
+/// Where the files of rules are.
+struct RulesPlace: ParsableArguments {
+  @Option(
+    help: ArgumentHelp(
+      "The home folder with .config/latchkey/rules.yaml.", discussion: "By default that of your account.",
+      valueName: "dir"))
+  var home: String?
+  @Option(
+    help: ArgumentHelp(
+      "The installed rules.", discussion: "By default share/latchkey/rules.yaml beside the folder of this program.",
+      valueName: "file"))
+  var shipped: String?
+
+  /// The user's file, then the installed one.
+  private var paths: [(path: String, mustExist: Bool)] {
+    get throws {
+      guard let home = home ?? Account(uid: getuid())?.home else { throw Failure.unavailable("you have no account") }
+      return [(RulesFile.userPath(home: home), false), (shipped ?? Self.installed, true)]
+    }
+  }
+
+  /// As `make install` lays both: PREFIX/bin/latchkey, PREFIX/share/latchkey/rules.yaml.
+  private static var installed: String {
+    let program = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? "/usr/bin/latchkey"
+    let prefix = URL(fileURLWithPath: program).deletingLastPathComponent().deletingLastPathComponent()
+    return prefix.appendingPathComponent("share/latchkey/rules.yaml").path
+  }
+
+  /// What is at each place: a file, nothing, or an error.
+  func load() throws -> [(path: String, outcome: Result<RulesFile?, RulesError>)] {
+    try paths.map { path, mustExist in
+      do throws(RulesError) {
+        let file = try RulesFile.load(path, owner: getuid())
+        if file == nil && mustExist {
+          return (path, .failure(RulesError(path: path, text: "the file is missing; install Latchkey again")))
+        }
+        return (path, .success(file))
+      } catch { return (path, .failure(error)) }
+    }
+  }
+
+  /// The files that are there, the user's first; ends the program where one has an error.
+  func files() throws -> [RulesFile] {
+    let loaded = try load()
+    let errors = loaded.compactMap { if case .failure(let error) = $0.outcome { error.description } else { nil } }
+    guard errors.isEmpty else { throw Failure.rules(errors) }
+    return loaded.compactMap { try? $0.outcome.get() }
+  }
+}
+
+/// `latchkey rules check`
+struct RulesCheckCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "check", abstract: "Look for errors in the files of rules.",
+    discussion: "Ends with 1 where there is one, and names file and line.")
+
+  @OptionGroup var place: RulesPlace
+
+  func run() throws {
+    try Failure.telling {
+      for (path, outcome) in try place.load() {
+        guard case .success(let file) = outcome else { continue }
+        guard let file else {
+          print("\(path): not there, which is all right")
+          continue
+        }
+        print("\(path): \(file.rules.count) rule\(file.rules.count == 1 ? "" : "s")")
+        for rule in file.rules where rule.accessibility.tier == .device {
+          print("\(path):\(rule.line): \(rule.accessibility.name) needs no password, and is deprecated")
+        }
+      }
+      _ = try place.files()
+    }
+  }
+}

@@ -1,0 +1,76 @@
+import ArgumentParser
+import Foundation
+import Glibc
+import LatchkeyPAMClient
+import LatchkeySecretClient
+import LatchkeySodium
+
+/// Where a new secret comes from: standard input, or a person at the terminal. Never an argument, which others can see.
+struct SecretInput: ParsableArguments {
+  /// What becomes of a line end behind the secret.
+  enum Newline: String, ExpressibleByArgument, CaseIterable {
+    case auto, keep, strip
+  }
+
+  static let explanation = """
+    The secret is standard input, byte by byte, or, on a terminal, asked for twice. It is never an argument. One line of \
+    text, as 'echo' writes it, is stored without its line end; --newline keep stores that too. Anything else (more lines, \
+    binary data) is stored exactly as it came, unless --newline strip takes one line end from it.
+    """
+
+  @Option(help: "The line end behind the secret: auto (as above), keep, or strip.")
+  var newline = Newline.auto
+
+  /// As much as a vault keeps.
+  private static let limit = 32 << 20
+
+  /// Reads it, from input or a person, and tells whether a line end was taken from it.
+  ///
+  /// - Parameter contentType: nil for what the bytes look like.
+  func read(contentType: String?) throws -> (secret: Secret, wasCut: Bool) {
+    if isatty(STDIN_FILENO) == 1 { return (Secret(try Self.asked(), contentType: contentType), false) }
+    let bytes = try Self.input()
+    let isCut =
+      switch newline {
+      case .auto: Secret.isLine(bytes)
+      case .keep: false
+      case .strip: Secret.endsLine(bytes)
+      }
+    let count = bytes.count - (isCut ? 1 : 0)
+    return (Secret(try bytes.prefix(count), contentType: contentType), isCut)
+  }
+
+  private static func asked() throws -> SecureBytes {
+    let terminal = try TerminalConversation.asking(standardInput: false)
+    var given: SecureBytes?
+    RepeatedConversation(terminal).answer(.secret("Secret: ")) { given = try? SecureBytes(copying: $0.bytes) }
+    guard let secret = given.take() else { throw Failure.cancelled }
+    return secret
+  }
+
+  private static func input() throws -> SecureBytes {
+    var bytes = try SecureBytes(count: 64 << 10)
+    var count = 0
+    while true {
+      let got = bytes.withUnsafeMutableBytes { all in
+        let rest = UnsafeMutableRawBufferPointer(rebasing: all[count...])
+        return Glibc.read(STDIN_FILENO, rest.baseAddress, rest.count)
+      }
+      if got == 0 { break }
+      if got < 0 {
+        guard StandardOutput.waits(for: STDIN_FILENO, Int16(POLLIN)) else {
+          throw Failure.declined("the input could not be read: \(String(cString: strerror(errno))).")
+        }
+        continue
+      }
+      count += got
+      if count < bytes.count { continue }
+      guard count <= limit else { break }
+      var larger = try SecureBytes(count: bytes.count * 2)
+      larger.write(bytes.bytes, at: 0)
+      bytes = larger
+    }
+    guard count <= limit else { throw Failure.declined("that is more than a vault keeps: a secret has up to 32 MiB.") }
+    return try bytes.prefix(count)
+  }
+}

@@ -1,0 +1,51 @@
+import ArgumentParser
+import Foundation
+import Glibc
+import LatchkeyControl
+import LatchkeyPosix
+
+/// `latchkey start-empty`
+struct StartEmptyCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "start-empty", abstract: "Put the vault aside, so that an empty one takes its place.",
+    discussion: """
+      For when nobody knows what opens it: neither a former password nor the recovery code ('latchkey unlock' asks for \
+      both). Nothing in the vault is changed or deleted: its folder gets another name, beside the one that it has, and \
+      can have its own again. 'latchkey aside' lists such folders.
+      """)
+
+  @OptionGroup var place: Place
+  @Flag(help: "Do not ask whether it is meant.")
+  var yes = false
+
+  func run() throws {
+    try Failure.telling {
+      let status = try place.status()
+      let folder = status.vaultPath
+      if !yes { try Self.confirm(folder, items: status.items) }
+      let client = try place.connect()
+      do {
+        let path = try client.startEmpty(folder: folder, until: LatchkeyPosix.Process.now + Self.answerLimit)
+        print("The vault is \(StatusCommand.printable(path)) now. Nothing in it was changed.")
+      } catch ControlError.declined(let reason) { throw Failure.declined(reason) }
+      print(
+        "Your login password creates an empty one: log out and in again, run 'latchkey unlock', or wait until a program asks."
+      )
+    }
+  }
+
+  /// It moves what it has in the log to its place first.
+  private static let answerLimit = 30_000
+
+  /// Has the person type the folder's name, as nobody does by mistake.
+  private static func confirm(_ folder: String, items: UInt64) throws {
+    guard isatty(STDIN_FILENO) == 1 else {
+      throw Failure.declined("there is no terminal to ask on whether that is meant. With --yes nobody is asked.")
+    }
+    let name = folder.split(separator: "/").last.map { String($0) } ?? folder
+    print("Programs will find none of their secrets any more (\(items) of them), until you put the folder back.")
+    print("If you want that, type the name of the vault's folder, \(StatusCommand.printable(name)): ", terminator: "")
+    fflush(nil)
+    guard readLine() == name else { throw Failure.declined("that is not its name, so nothing was done.") }
+  }
+}

@@ -1,0 +1,106 @@
+import ArgumentParser
+import Foundation
+import LatchkeyControl
+import LatchkeyPAMClient
+import LatchkeyPosix
+import LatchkeySodium
+
+/// `latchkey unlock`
+struct UnlockCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "unlock", abstract: "Ask for your password and open the vault.",
+    discussion: """
+      PAM asks (service latchkey-unlock), so it is your login password, by your administrator's rules. A collection with \
+      a passphrase of its own is opened by that (--collection), when the vault is.
+      """)
+
+  @OptionGroup var place: Place
+  @OptionGroup var asking: RootKeyAsking
+  @Option(
+    help: ArgumentHelp(
+      "Ask for the passphrase of this collection instead: its label, or the last part of its object path.",
+      valueName: "name"))
+  var collection: String?
+  @Flag(help: "Ask for the recovery code, then for your login password, which opens the vault from then on.")
+  var recovery = false
+
+  func validate() throws {
+    if recovery && collection != nil { throw ValidationError("--recovery opens the vault, and no collection.") }
+  }
+
+  func run() throws {
+    if let collection {
+      return try Failure.telling {
+        try PassphraseAsking.ask(.collection, collection: collection, at: place, asking.stdin, asking.pamFolder)
+        print("The collection is open.")
+      }
+    }
+    if recovery { return try Failure.telling { try Self.recover(asking, at: place) } }
+    try Failure.telling {
+      // The password is in this process for a moment.
+      try LatchkeyPosix.Process.forbidInspection()
+      try Sodium.initialize()
+      let before = try status()
+      if Self.isDone(before) { return print("The vault is unlocked already.") }
+      guard !before.passwordless else {
+        return print("Your login has no password: the vault is unlocked, and its collections open when a program asks.")
+      }
+      guard let account = Account(uid: getuid()) else { throw Failure.unavailable("you have no account") }
+      let conversation = try TerminalConversation.asking(standardInput: asking.stdin)
+      let creates = Self.hasNoVault(before)
+      if creates { print("You have no vault yet: your login password creates it, and opens it from then on.") }
+      let outcome = Authentication.run(
+        service: "latchkey-unlock", user: account.name, terminal: ttyname(0).map { String(cString: $0) },
+        folder: asking.pamFolder, createsVault: creates, conversation: conversation)
+      // What counts is not what PAM says but whether the keys are there: after an administrator changed the login
+      // password, PAM refuses the old one, which still opens the vault.
+      let after = try status()
+      if Self.isDone(after) {
+        return print(creates ? "The vault is created, and unlocked." : "The vault is unlocked.")
+      }
+      switch outcome {
+      // Where there are no more lines, it is said what was asked for behind them.
+      case _ where conversation.wasCancelled && !(asking.stdin && after.needsFormerPassword): throw Failure.cancelled
+      case .refused(let text): throw Failure.refused(text)
+      case .unavailable(let text): throw Failure.unavailable(text)
+      case .accepted: break
+      }
+      switch after.state {
+      case .unlocked where after.needsFormerPassword: throw Failure.declined("the vault is open, but \(Self.changed)")
+      case .unlocked: throw Failure.stillLocked(Self.reason(after))
+      case .locked where after.lockerUp:
+        throw Failure.stillLocked("the screen is locked, and only the screen locker opens the vault then.")
+      case .locked, .sealed: throw Failure.stillLocked(Self.reason(after))
+      }
+    }
+  }
+
+  private func status() throws -> Status {
+    try place.connect().status(until: LatchkeyPosix.Process.now + StatusCommand.answerLimit)
+  }
+
+  private static func isDone(_ status: Status) -> Bool {
+    status.state == .unlocked && status.lockedCollections == 0 && !status.hasLockedItems && !status.needsFormerPassword
+  }
+
+  private static func hasNoVault(_ status: Status) -> Bool { status.generation == 0 && status.problems.isEmpty }
+
+  private static let changed =
+    "your login password was changed without Latchkey, and neither the former one nor the recovery code was given."
+
+  private static func reason(_ status: Status) -> String {
+    if hasNoVault(status) {
+      return """
+        no vault was created. The system log has a line of pam_latchkey that says why. A login with your password creates \
+        one as well.
+        """
+    }
+    if !status.problems.isEmpty {
+      return "the vault cannot be opened:\n" + status.problems.map { "  " + $0 }.joined(separator: "\n")
+    }
+    return """
+      your password was right, but the vault did not open. Either its password is an older one, or pam_latchkey.so is not \
+      in /etc/pam.d/latchkey-unlock. The system log has a line of pam_latchkey that says which.
+      """
+  }
+}

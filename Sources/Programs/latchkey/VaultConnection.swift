@@ -1,0 +1,202 @@
+import Foundation
+import LatchkeyControl
+import LatchkeyPosix
+import LatchkeySecretClient
+import LatchkeySystemd
+
+/// The command line's connection to the vault: that of every client, and what it tells and asks a person.
+final class VaultConnection {
+  static let root = ServiceConnection.root
+  static let service = ServiceConnection.service
+  static let collection = ServiceConnection.collection
+  static let item = ServiceConnection.item
+  static let itemAccess = ServiceConnection.itemAccess
+  /// "No object", and "no prompt needed".
+  static let none = ServiceConnection.none
+
+  private let connection: ServiceConnection
+  private let place: Place
+
+  /// Connects, and has the session bus start the vault where it does not run.
+  ///
+  /// - Parameter place: where the vault says why it is locked.
+  init(_ place: Place) throws {
+    self.place = place
+    do throws(ConnectionFailure) { connection = try ServiceConnection() } catch {
+      if case .broken(let broken) = error { throw broken }
+      throw Failure(error)
+    }
+  }
+
+  /// "sealed", "unlocked" or "locked", when the connection was made.
+  var state: String { connection.stateAtStart }
+
+  /// How secrets travel.
+  func openChannel() throws(BusError) -> SecretChannel { try SecretChannel(connection) }
+
+  // MARK: - calls
+
+  /// Calls, and reads the answer.
+  func call<Value>(
+    _ path: String, _ interface: String, _ member: String,
+    build: (inout MessageWriter) throws(BusError) -> Void = { (_: inout MessageWriter) throws(BusError) in },
+    read: (Message) throws(BusError) -> Value
+  ) throws(BusError) -> Value {
+    try connection.call(path, interface, member, build: build, read: read)
+  }
+
+  /// Every property of an object; `read` is given the name, and reads or skips the value.
+  func properties(
+    of path: String, _ interface: String, _ read: (String, Message) throws(BusError) -> Void
+  ) throws(BusError) {
+    try connection.properties(of: path, interface, read)
+  }
+
+  /// Sets a property of an item.
+  func set(
+    _ property: String, of path: String, _ signature: String,
+    _ build: (inout MessageWriter) throws(BusError) -> Void
+  ) throws(BusError) {
+    try connection.set(property, of: path, signature, build)
+  }
+
+  /// The paths of the items that have these attributes, all of them where there are none.
+  func search(_ attributes: [String: String]) throws(BusError) -> [String] {
+    try call(Self.root, Self.service, "SearchItems") { (out: inout MessageWriter) throws(BusError) in
+      try out.appendStringDictionary(attributes)
+    } read: { (answer: Message) throws(BusError) in
+      try answer.readObjectPaths() + answer.readObjectPaths()
+    }
+  }
+
+  // MARK: - locked
+
+  /// Does what needs `path` open; where it is not, a person is asked to open it.
+  func opening<Value>(_ path: String, asking: Bool, _ body: () throws -> Value) throws -> Value {
+    do { return try body() } catch let error as BusError where error.isLocked {
+      guard asking else { throw locked() }
+      let wasAsked = try unlock(path)
+      do { return try body() } catch let error as BusError where error.isLocked {
+        guard wasAsked else { throw locked() }
+        // Nobody was asked then, as no answer would have done.
+        if error.message.hasPrefix(Self.waitsForFingers) {
+          throw Failure.stillLocked("it is locked: \(error.message).")
+        }
+        throw Failure.stillLocked(
+          """
+          it is still locked: the question was not answered, or there was nobody to ask.
+          Run 'latchkey unlock', then this again.
+          """)
+      }
+    }
+  }
+
+  /// How the vault begins to say why no finger opens an item.
+  private static let waitsForFingers = "no finger opens it: "
+
+  private func locked() -> Failure {
+    if let reason = lockReason() { return .locked(reason) }
+    return .stillLocked(
+      """
+      it was locked by itself, or its collection was.
+      Run 'latchkey unlock' (with --collection, where it has a passphrase of its own), then this again.
+      """)
+  }
+
+  /// Why everything is locked, in the words of `latchkey status`; nil while the vault is unlocked.
+  func lockReason() -> String? {
+    guard state != "unlocked" else { return nil }
+    // As the vault is: where it does not say why, its state is all there is to tell.
+    let status = try? place.connect().status(until: LatchkeyPosix.Process.now + StatusCommand.answerLimit)
+    guard let status, !status.lockReasons.isEmpty else { return state }
+    return status.lockReasons.joined(separator: ", ")
+  }
+
+  /// Asks that `path` is opened. What was not opened shows by what is tried next.
+  ///
+  /// - Returns: whether a person was needed for it.
+  private func unlock(_ path: String) throws -> Bool {
+    let prompt = try call(Self.root, Self.service, "Unlock") { (out: inout MessageWriter) throws(BusError) in
+      try out.appendObjectPaths([path])
+    } read: { (answer: Message) throws(BusError) in
+      _ = try answer.readObjectPaths()
+      return try answer.readObjectPath()
+    }
+    if prompt != Self.none { try perform(prompt) }
+    return prompt != Self.none
+  }
+
+  /// Waits for a person. A signal that would end this program withdraws the question first.
+  ///
+  /// - Returns: the path of what was made, where the prompt was for that; nil for everything else, and where the person
+  ///   wanted none of it.
+  @discardableResult
+  func perform(_ prompt: String) throws -> String? {
+    var isCompleted = false
+    var made: String?
+    var isGone = false
+    var arrived: Int32?
+    let terminal = OwnTerminal()
+    let signals = InterruptingSignals()
+    defer {
+      terminal?.restore()
+      signals.release()
+    }
+    let sources = try signals.numbers.map { number in try connection.loop.addSignal(number) { arrived = number } }
+    let watch = try connection.bus.watchPeer(connection.owner) { isGone = true }
+    let slot = try connection.bus.matchSignal(
+      sender: connection.owner, path: prompt, interface: ServiceConnection.prompt, member: "Completed"
+    ) { message in
+      isCompleted = true
+      made = try? message.readMadeObject()
+    }
+    return try withExtendedLifetime((sources, watch, slot)) {
+      try call(prompt, ServiceConnection.prompt, "Prompt") { (out: inout MessageWriter) throws(BusError) in
+        // No window: the vault finds the terminal by itself.
+        try out.appendString("")
+      } read: { _ in
+      }
+      try connection.serve { isCompleted || isGone || arrived != nil }
+      guard let number = arrived else {
+        if isGone { throw BusError.disconnected("the vault is gone") }
+        return made
+      }
+      try? call(prompt, ServiceConnection.prompt, "Dismiss") { _ in }
+      try? connection.serve(for: 2000) { isCompleted || isGone }
+      terminal?.restore()
+      signals.release()
+      raise(number)
+      throw Failure.cancelled
+    }
+  }
+}
+
+/// The signals that end a program which waits, where whoever started it did not have them ignored.
+private struct InterruptingSignals {
+  let numbers: [Int32]
+
+  init() {
+    numbers = [SIGINT, SIGTERM, SIGHUP, SIGQUIT].filter { number in
+      var action = sigaction()
+      sigaction(number, nil, &action)
+      return unsafeBitCast(action.__sigaction_handler.sa_handler, to: Int.self) != unsafeBitCast(SIG_IGN, to: Int.self)
+    }
+  }
+
+  /// Lets them come again, as the event loop has them held.
+  func release() {
+    var set = sigset_t()
+    sigemptyset(&set)
+    for number in numbers { sigaddset(&set, number) }
+    pthread_sigmask(SIG_UNBLOCK, &set, nil)
+  }
+}
+
+extension Message {
+  /// What `Completed` says of a prompt for something new.
+  fileprivate func readMadeObject() throws(BusError) -> String? {
+    let isDismissed = try readBool()
+    let path = try readVariant("o") { (value) throws(BusError) in try value.readObjectPath() }
+    return isDismissed ? nil : path
+  }
+}

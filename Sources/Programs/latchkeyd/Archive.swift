@@ -1,0 +1,197 @@
+import LatchkeyBackup
+import LatchkeyControl
+import LatchkeyKeybag
+import LatchkeyPosix
+import LatchkeyPrompts
+import LatchkeySodium
+import LatchkeySystemd
+import LatchkeyVault
+
+/// A backup or a restore on one connection: first its passphrase is asked for, by a prompt; then whoever asked for it
+/// takes or gives one chunk after the other. It ends with the connection, and when the vault is locked.
+final class Archive {
+  enum Purpose {
+    case backup
+    case restore(BackupHeader, RestoreRequest)
+  }
+
+  enum Work {
+    /// The passphrase was not given yet.
+    case waiting
+    case backup(BackupWork)
+    case restore(RestoreWork)
+    /// The text says why.
+    case failed(String)
+  }
+
+  let purpose: Purpose
+  let prompt: UInt64
+  let connection: any PromptConnection
+  private(set) var work = Work.waiting
+  /// Ends it when whoever asked for it is silent for too long: nobody else can have one meanwhile.
+  var limit: EventSource?
+
+  static let silenceLimit = Duration.seconds(60)
+
+  init(_ purpose: Purpose, prompt: UInt64, on connection: any PromptConnection) {
+    self.purpose = purpose
+    self.prompt = prompt
+    self.connection = connection
+  }
+
+  /// How the passphrase of a backup that is to be restored becomes a key.
+  func derivation(prompt number: UInt64) -> PassphraseDerivation? {
+    guard number == prompt, case .restore(let header, _) = purpose else { return nil }
+    return header.derivation
+  }
+
+  /// Lets its keys go. Whoever asked for it hears why with the next answer.
+  func cancel(_ reason: String) {
+    if case .failed = work { return }
+    let before = work
+    work = .failed(reason)
+    if case .restore(let restore) = before { restore.cancel(Refusal(reason: reason)) }
+  }
+
+  /// Begins with the key that the passphrase gave.
+  ///
+  /// - Returns: whether it is the right one.
+  func start(
+    _ key: borrowing Key, _ derivation: PassphraseDerivation?, vault: Vault, loop: EventLoop
+  ) throws(VaultError) -> Bool {
+    guard case .waiting = work else { return true }
+    switch purpose {
+    case .backup:
+      guard let derivation else { return false }
+      work = .backup(try BackupWork(vault, derivation, key: key))
+    case .restore(let header, let request):
+      do throws(BackupError) {
+        let reader = try BackupReader(header, key: key)
+        let restore = try Archive.restore(vault, header, request)
+        work = .restore(RestoreWork(reader, restore, loop: loop))
+      } catch {
+        guard error != .wrongPassphrase else { return false }
+        throw .unavailable(error.explanation)
+      }
+    }
+    return true
+  }
+
+  private static func restore(
+    _ vault: Vault, _ header: BackupHeader, _ request: RestoreRequest
+  ) throws(BackupError) -> Restore {
+    do throws(VaultError) {
+      return try Restore(vault, id: header.id, takingTheirs: request.takesTheirs, isDry: request.isDry)
+    } catch { throw .malformed(error.explanation) }
+  }
+}
+
+/// The chunks of a backup, made as they are asked for.
+final class BackupWork {
+  private let export: Export
+  private var writer: BackupWriter
+  private var hasBegun = false
+
+  /// How long other clients may wait for one chunk, in milliseconds.
+  static let sliceLimit = 10
+
+  init(_ vault: Vault, _ derivation: PassphraseDerivation, key: borrowing Key) throws(VaultError) {
+    let id = Sodium.randomBytes(16)
+    export = try Export(vault, id: id)
+    do throws(SodiumError) {
+      writer = try BackupWriter(id: id, created: Process.time, derivation, key: key)
+    } catch { throw .outOfMemory }
+  }
+
+  /// What comes next in the file: a full chunk, or what a slice of time was enough for.
+  func next() throws(VaultError) -> ArchiveChunk {
+    guard hasBegun else {
+      hasBegun = true
+      return chunk(writer.header.bytes)
+    }
+    let end = Process.now + BackupWork.sliceLimit
+    while !writer.isOver {
+      if let bytes = writer.chunk(flushing: Process.now >= end) { return chunk(bytes) }
+      guard let record = try export.next() else {
+        writer.finish()
+        continue
+      }
+      writer.put(record)
+    }
+    return chunk([])
+  }
+
+  private func chunk(_ bytes: [UInt8]) -> ArchiveChunk {
+    ArchiveChunk(bytes: bytes, isLast: writer.isOver, done: export.done, total: export.total)
+  }
+
+  /// What was left out; nil before the end.
+  var report: ArchiveReport? { writer.isOver ? export.report : nil }
+}
+
+/// A backup that is read chunk by chunk, and waits to be written.
+final class RestoreWork {
+  private var reader: BackupReader
+  private let restore: Restore
+  private let loop: EventLoop
+  private var isDone = false
+  private var idle: EventSource?
+  private var answer: ((Result<Bool, Refusal>) -> Void)?
+
+  init(_ reader: consuming BackupReader, _ restore: Restore, loop: EventLoop) {
+    self.reader = reader
+    self.restore = restore
+    self.loop = loop
+  }
+
+  /// Takes a chunk, and answers when all that is in it was looked at: whether the backup is whole with it.
+  func give(_ chunk: [UInt8], answer: @escaping (Result<Bool, Refusal>) -> Void) {
+    guard self.answer == nil else { return answer(.failure(Refusal(reason: "one chunk after the other"))) }
+    do throws(BackupError) { try reader.take(chunk.span.bytes) } catch {
+      return answer(.failure(Refusal(reason: error.explanation)))
+    }
+    self.answer = answer
+    guard turn() else { return }
+    idle = try? loop.addIdle { [weak self] in self?.turn() ?? false }
+    if idle == nil { finish(.failure(Refusal(reason: "there is not enough memory"))) }
+  }
+
+  /// Looks at records for a moment.
+  ///
+  /// - Returns: whether there are more in this chunk.
+  private func turn() -> Bool {
+    let end = Process.now + BackupWork.sliceLimit
+    do {
+      while let record = try reader.next() {
+        try restore.take(record)
+        if Process.now >= end { return answer != nil }
+      }
+      finish(.success(reader.isWhole))
+    } catch let error as BackupError {
+      finish(.failure(Refusal(reason: error.explanation)))
+    } catch let error as VaultError {
+      finish(.failure(Refusal(reason: error.explanation)))
+    } catch { finish(.failure(Refusal(reason: "\(error)"))) }
+    return false
+  }
+
+  private func finish(_ result: Result<Bool, Refusal>) {
+    idle = nil
+    let waiting = answer
+    answer = nil
+    waiting?(result)
+  }
+
+  func cancel(_ refusal: Refusal) { finish(.failure(refusal)) }
+
+  /// Writes everything, once, and tells `changed` what.
+  func report(_ changed: (Restore.Changes) -> Void) throws(Refusal) -> ArchiveReport {
+    guard reader.isWhole else { throw Refusal(reason: "the backup has not come to its end") }
+    if !isDone {
+      let changes = try Refusal.vault { () throws(VaultError) in try restore.finish() }
+      isDone = true
+      changed(changes)
+    }
+    return restore.report
+  }
+}

@@ -1,0 +1,71 @@
+import LatchkeySystemd
+
+/// A well-known name on the session bus that the daemon wants: asked for without queueing, and again when it becomes
+/// free.
+final class BusName {
+  let name: String
+  /// What it means that another program has it, for a person.
+  private let consequence: String
+  private weak var bus: Bus?
+  private var watch: BusSlot?
+  private var answered: (Bool) -> Void = { _ in }
+  private var saidThatItIsTaken = false
+  /// Who owns it: "latchkeyd", "nobody", or another program's bus name.
+  private(set) var owner = "nobody"
+
+  init(_ name: String, consequence: String) {
+    self.name = name
+    self.consequence = consequence
+  }
+
+  /// Asks for the name on a connection, for as long as that stands. `answered` is told, each time that the bus answers,
+  /// whether the name is ours.
+  func claim(on bus: Bus, answered: @escaping (Bool) -> Void) throws(SystemdError) {
+    self.bus = bus
+    self.answered = answered
+    watch = try bus.matchSignal(
+      sender: "org.freedesktop.DBus", path: "/org/freedesktop/DBus", interface: "org.freedesktop.DBus",
+      member: "NameOwnerChanged", arg0: name
+    ) { [weak self] (message: Message) throws(BusError) in
+      _ = try message.readString()
+      _ = try message.readString()
+      let owner = try message.readString()
+      guard let self, owner != self.bus?.uniqueName else { return }
+      if owner.isEmpty { request() } else { self.owner = owner }
+    }
+    request()
+  }
+
+  /// The connection is lost.
+  func forget() {
+    (watch, bus) = (nil, nil)
+    owner = "nobody"
+  }
+
+  private func request() {
+    try? bus?.requestNameAsync(name) { [weak self] result in
+      guard let self else { return }
+      switch result {
+      case .success(.owned), .success(.alreadyOwned):
+        owner = "latchkeyd"
+        answered(true)
+      case .success:
+        answered(false)
+        isTaken()
+      case .failure(let error): Journal.log(.warning, "the bus did not give \(name): \(error)")
+      }
+    }
+  }
+
+  /// Another program was faster. It is told once; the name is taken when it becomes free.
+  private func isTaken() {
+    try? bus?.nameOwner(of: name) { [weak self] result in
+      guard let self, case .success(let owner?) = result else { return }
+      self.owner = owner
+      guard !saidThatItIsTaken else { return }
+      saidThatItIsTaken = true
+      Journal.log(
+        .warning, "another program (\(owner)) owns \(name), so \(consequence); stop it and Latchkey takes over")
+    }
+  }
+}

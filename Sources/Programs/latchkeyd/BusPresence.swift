@@ -1,0 +1,146 @@
+import LatchkeyKeybag
+import LatchkeyPrompts
+import LatchkeySecretService
+import LatchkeySystemd
+import LatchkeyVault
+
+/// The daemon's place on the session bus: connects, asks for its names, and comes back when the bus or a name was lost.
+/// The vault is open with or without it.
+final class BusPresence {
+  private let loop: EventLoop
+  private let vault: Vault
+  private let promptQueue: PromptQueue
+  private let address: Bus.Address
+  /// Whether there is no service manager that started this program.
+  let endsWithBus: Bool
+  private let isLockerUp: () -> Bool
+  private let defaultClass: ([String: String]) -> AccessibilityClass
+  private let lookAgain: () -> Void
+  private let presentFingers: (@escaping (Result<FingerSet, VaultError>) -> Void) -> Void
+  private let facts: () -> VaultObject.Facts
+  /// Told of every new connection, for what else listens on the bus.
+  private let connected: (Bus) -> Void
+
+  private var bus: Bus?
+  private(set) var service: SecretService?
+  private var object: VaultObject?
+  private let secretsName = BusName(SecretService.busName, consequence: "applications keep their secrets there")
+  /// Ours in any state of the vault, and whoever provides secrets: the portals' frontend asks for it when it starts.
+  private let portalName = BusName(
+    SecretService.portalBusName, consequence: "sandboxed applications get their secrets there")
+  private var retry: EventSource?
+  private var unitRetry: EventSource?
+  private var retryDelay = Duration.milliseconds(250)
+  private var hasConnected = false
+  /// Who owns the Secret Service's name: "latchkeyd", "nobody", or another program's bus name.
+  var nameOwner: String { secretsName.owner }
+
+  init(
+    loop: EventLoop, vault: Vault, promptQueue: PromptQueue, address: Bus.Address, endsWithBus: Bool,
+    isLockerUp: @escaping () -> Bool, defaultClass: @escaping ([String: String]) -> AccessibilityClass,
+    lookAgain: @escaping () -> Void,
+    presentFingers: @escaping (@escaping (Result<FingerSet, VaultError>) -> Void) -> Void,
+    facts: @escaping () -> VaultObject.Facts, connected: @escaping (Bus) -> Void
+  ) {
+    self.loop = loop
+    self.vault = vault
+    self.promptQueue = promptQueue
+    self.address = address
+    self.endsWithBus = endsWithBus
+    self.isLockerUp = isLockerUp
+    self.defaultClass = defaultClass
+    self.lookAgain = lookAgain
+    self.presentFingers = presentFingers
+    self.facts = facts
+    self.connected = connected
+  }
+
+  /// Connects, now or as soon as there is a bus.
+  func connect() {
+    do {
+      let bus = try Bus(address, loop: loop)
+      try bus.onDisconnect { [weak self] in self?.lost() }
+      service = try SecretService(
+        bus: bus, loop: loop, vault: vault, promptQueue: promptQueue, isLockerUp: isLockerUp,
+        defaultClass: defaultClass, lookAgain: lookAgain, presentFingers: presentFingers)
+      object = try VaultObject(bus: bus, facts: facts)
+      self.bus = bus
+      connected(bus)
+      try secretsName.claim(on: bus) { [weak self] isOurs in self?.answered(isOurs) }
+      try portalName.claim(on: bus) { _ in }
+    } catch {
+      lost()
+    }
+  }
+
+  private func lost() {
+    // Without a service manager the bus is all that ties the daemon to its session.
+    if hasConnected && endsWithBus { return loop.exit() }
+    secretsName.forget()
+    portalName.forget()
+    service?.disconnect()
+    (service, object, bus) = (nil, nil, nil)
+    // A login brings the bus up a moment after the daemon; later there is no hurry.
+    retry = try? loop.addTimer(after: retryDelay) { [weak self] in self?.connect() }
+    retryDelay = min(retryDelay * 2, .seconds(30))
+  }
+
+  private func answered(_ isOurs: Bool) {
+    // Also where another program has the name there was a bus, and the daemon is tied to that.
+    hasConnected = true
+    retryDelay = .milliseconds(250)
+    if isOurs { service?.stateChanged() }
+  }
+
+  /// Tells clients what is different now.
+  func stateChanged() {
+    service?.stateChanged()
+    object?.changed(to: facts())
+  }
+
+  /// Starts a unit of the user's service manager once, and tells if that cannot be done.
+  func start(unit: String, failed: @escaping () -> Void) {
+    guard let bus, bus.isOpen else { return failed() }
+    do throws(BusError) { try call(.start, unit, bus) { failed() } } catch { failed() }
+  }
+
+  private func call(
+    _ operation: UnitOperation, _ unit: String, _ bus: Bus, failed: @escaping () -> Void
+  ) throws(BusError) {
+    try bus.callAsync(
+      destination: "org.freedesktop.systemd1", path: "/org/freedesktop/systemd1",
+      interface: "org.freedesktop.systemd1.Manager", member: operation.rawValue, autoStart: false
+    ) { (out: inout MessageWriter) throws(BusError) in
+      try out.appendString(unit)
+      try out.appendString("replace")
+    } reply: { reply in
+      if case .failure = reply { failed() }
+    }
+  }
+
+  /// Starts or stops a unit of the user's service manager, which may need a moment before it is on the bus. Without one,
+  /// nothing happens.
+  func manage(_ operation: UnitOperation, _ unit: String) {
+    unitRetry = nil
+    manage(operation, unit, triesLeft: 40)
+  }
+
+  private func manage(_ operation: UnitOperation, _ unit: String, triesLeft: Int) {
+    guard let bus, bus.isOpen else { return retryUnit(operation, unit, triesLeft) }
+    do throws(BusError) {
+      try call(operation, unit, bus) { [weak self] in self?.retryUnit(operation, unit, triesLeft) }
+    } catch { retryUnit(operation, unit, triesLeft) }
+  }
+
+  private func retryUnit(_ operation: UnitOperation, _ unit: String, _ triesLeft: Int) {
+    guard triesLeft > 0 else { return }
+    unitRetry = try? loop.addTimer(after: .milliseconds(250)) { [weak self] in
+      self?.manage(operation, unit, triesLeft: triesLeft - 1)
+    }
+  }
+
+  enum UnitOperation: String {
+    case start = "StartUnit"
+    case stop = "StopUnit"
+  }
+}

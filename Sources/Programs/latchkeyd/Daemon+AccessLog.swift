@@ -1,0 +1,86 @@
+import LatchkeyControl
+import LatchkeyKeybag
+import LatchkeyPosix
+import LatchkeyPrompts
+import LatchkeySecretService
+import LatchkeyVault
+
+/// What the access log is told, and who reads it. Questions about items alone are in it: the queue says when one begins
+/// and ends, whichever way.
+extension Daemon {
+  func asked(_ question: Question) {
+    // Noted now: it may be deleted before it ends.
+    askedAbout[question] = event(question, .withdrawn, .unknown)
+  }
+
+  func ended(_ question: Question, for caller: Caller, _ end: PromptEnd) {
+    let before = askedAbout.removeValue(forKey: question)
+    let outcome = AccessEvent.Outcome(end)
+    guard var event = event(question, outcome, caller) ?? before else { return }
+    event.outcome = outcome
+    event.caller = caller.name
+    if let before, event.collection == 0 || event.label.isEmpty {
+      (event.collection, event.label) = (before.collection, before.label)
+    }
+    note(event)
+  }
+
+  func used(_ question: Question, by caller: Caller) {
+    if let event = event(question, .used, caller) { note(event) }
+  }
+
+  /// Nobody waits until it is written.
+  private func note(_ event: AccessEvent) {
+    vault.log(event)
+    workWhenIdle()
+  }
+
+  /// What is to be said of a question; nil for one that is about no item.
+  private func event(_ question: Question, _ outcome: AccessEvent.Outcome, _ caller: Caller) -> AccessEvent? {
+    switch question {
+    case .item(let id, _): return vault.logged(.open, outcome, item: id, caller: caller.name)
+    case .itemAccess(let id, _, _): return vault.logged(.change, outcome, item: id, caller: caller.name)
+    case .newItemPassphrase:
+      if let id = presence?.service?.changingItem(question) {
+        return vault.logged(.change, outcome, item: id, caller: caller.name)
+      }
+      guard let item = presence?.service?.waitingItem(question) else { return nil }
+      if let id = item.item { return vault.logged(.store, outcome, item: id, caller: caller.name) }
+      var event = AccessEvent(.store, outcome, collection: UInt64(clamping: item.collection), caller: caller.name)
+      if vault.mayLogLabels(of: item.accessibility ?? .whenUnlocked, in: item.collection) { event.label = item.label }
+      return event
+    case .login, .loginAdvice, .collection, .newPassphrase, .newBackup, .backup: return nil
+    }
+  }
+
+  // MARK: - control socket
+
+  func accessLog(below number: UInt64) throws(Refusal) -> AccessLogPage {
+    let found = try Refusal.vault { () throws(VaultError) in
+      try vault.accessLog(below: number, limit: AccessLogPage.limit)
+    }
+    return AccessLogPage(lines: found.entries, hasMore: found.hasMore)
+  }
+
+  func clearAccessLog(for peer: LocalSocket.Peer) throws(Refusal) -> UInt64 {
+    try Refusal.vault { () throws(VaultError) in try vault.clearAccessLog(for: Caller(pid: peer.pid).name) }
+  }
+}
+
+extension AccessEvent.Outcome {
+  fileprivate init(_ end: PromptEnd) {
+    self =
+      switch end {
+      case .granted: .granted
+      case .outdated: .outdated
+      case .refused: .refused
+      case .dismissed: .dismissed
+      case .unavailable: .unavailable
+      case .broken: .broken
+      case .withdrawn: .withdrawn
+      case .expired: .expired
+      case .locked: .locked
+      case .fingers: .fingers
+      }
+  }
+}

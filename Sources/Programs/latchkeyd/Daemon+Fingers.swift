@@ -1,0 +1,75 @@
+import LatchkeyBiometry
+import LatchkeyKeybag
+import LatchkeyPrompts
+import LatchkeySecretService
+import LatchkeySystemd
+import LatchkeyVault
+
+// Items that ask for the fingers that were enrolled when they were stored.
+extension Daemon {
+  /// The fingers that are enrolled now, for an item that is to remember them.
+  func presentFingers(_ answer: @escaping (Result<FingerSet, VaultError>) -> Void) {
+    fingers.ask { readers in
+      let explained = readers.mapError { VaultError.noFingers($0.explanation) }
+      answer(explained.flatMap { readers in Daemon.set(of: readers) })
+    }
+  }
+
+  private static func set(of readers: [EnrolledFingers.Reader]) -> Result<FingerSet, VaultError> {
+    do throws(VaultError) { return .success(try FingerSet(readers.map { ($0.name, $0.fingers) })) } catch {
+      return .failure(error)
+    }
+  }
+
+  func check(_ question: Question, then: @escaping (PromptEnd?) -> Void) {
+    // What cannot be read is refused where it is opened.
+    let id: Int64? =
+      if case .item(let item, _) = question { item } else if case .itemAccess(let item, _, _) = question { item } else {
+        nil
+      }
+    let remembers = id.flatMap { try? vault.remembersFingers(ofItem: $0) } ?? false
+    // What waits is not to remember fingers that are others by now: it could not be read when it is stored.
+    let waiting = presence?.service?.fingers(ofWaiting: question)
+    guard remembers || waiting != nil else { return then(nil) }
+    presentFingers { [weak self] present in
+      guard waiting == nil || waiting == (try? present.get()) else { return then(.fingers) }
+      guard remembers, let id else { return then(nil) }
+      then(self?.end(ofQuestionAbout: id, present) ?? nil)
+    }
+  }
+
+  /// How a question about an item ends because of the fingers that are enrolled now; nil where they are those that it
+  /// remembers, or another condition will do. Nothing is lost by others: an item waits for its own to be back.
+  private func end(ofQuestionAbout id: Int64, _ present: Result<FingerSet, VaultError>) -> PromptEnd? {
+    guard let service = presence?.service else { return .fingers }
+    let problem: String?
+    do throws(VaultError) {
+      // It was stored anew meanwhile, and asks for something else.
+      guard let change = try vault.changeOfFingers(ofItem: id, to: try present.get()) else { return .outdated }
+      problem = change.explanation
+    } catch { problem = "\(error.explanation): see 'systemctl status fprintd.service', then try again" }
+    let before = service.fingerProblems[id]
+    service.fingerProblems[id] = problem
+    guard let problem else { return nil }
+    if before != problem {
+      Journal.log(.notice, "no finger opens \(SecretService.pathName(ofItem: id, in: vault)): \(problem)")
+    }
+    return otherConditions(ofItem: id) == nil ? .fingers : nil
+  }
+
+  /// What an item asks for where its fingers do not count; nil where nothing else would do.
+  func otherConditions(ofItem id: Int64) -> AccessControl? {
+    guard presence?.service?.fingerProblems[id] != nil else { return nil }
+    return (try? vault.info(ofItem: id))?.access?.withoutCurrentSet
+  }
+
+  /// What `latchkey status` says of items that wait for fingers.
+  var fingerProblems: [String] {
+    guard let service = presence?.service else { return [] }
+    return service.fingerProblems.sorted { $0.key < $1.key }.compactMap { id, problem in
+      // It may have been deleted since.
+      guard (try? vault.remembersFingers(ofItem: id)) ?? false else { return nil }
+      return "no finger opens \(SecretService.pathName(ofItem: id, in: vault)): \(problem)"
+    }
+  }
+}

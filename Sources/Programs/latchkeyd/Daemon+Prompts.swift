@@ -1,0 +1,224 @@
+import LatchkeyControl
+import LatchkeyKeybag
+import LatchkeyPrompts
+import LatchkeySecretService
+import LatchkeySystemd
+import LatchkeyVault
+
+// What prompts need of the vault, and the vault of prompts.
+extension Daemon: PromptQueueDelegate {
+  var isLockerUp: Bool { session.machine.lockerUp }
+
+  func isAnswered(_ question: Question, lifting: Set<Int64>) -> Bool {
+    switch question {
+    case .login:
+      guard case .unlocked = session.machine.state else { return false }
+      return lifting.allSatisfy { id in
+        // One that was deleted meanwhile needs nobody.
+        guard let state = try? vault.state(of: id) else { return true }
+        return state != .marked && !vault.hasLockedItems(in: id)
+      }
+    case .collection(let id):
+      guard let state = try? vault.state(of: id) else { return true }
+      return state == .unlocked || state == .evicted
+    case .item(let id, let client):
+      // One that is gone, or asks for nothing any more, needs nobody.
+      guard (try? vault.readability(ofItem: id)) == .guarded else { return true }
+      return presence?.service?.isGranted(id, for: client) ?? false
+    case .itemAccess, .newItemPassphrase: return presence?.service?.subject(ofWaiting: question) == nil
+    case .newPassphrase, .newBackup, .backup, .loginAdvice: return false
+    }
+  }
+
+  func subject(of question: Question) -> PromptSubject {
+    switch question {
+    case .collection(let id), .newPassphrase(let id): PromptSubject(label: (try? vault.info(of: id).label) ?? "")
+    case .item(let id, let client): itemSubject(id, reuse: presence?.service?.reuse(of: client) ?? 0)
+    case .itemAccess(let id, _, _): itemSubject(id, change: presence?.service?.change(for: question) ?? "")
+    case .newItemPassphrase: PromptSubject(label: presence?.service?.subject(ofWaiting: question) ?? "")
+    case .login: PromptSubject(createsVault: vault.isMissing)
+    case .loginAdvice: PromptSubject(label: (try? vault.info(of: Vault.firstCollection).label) ?? "")
+    case .newBackup, .backup: PromptSubject()
+    }
+  }
+
+  private func itemSubject(_ id: Int64, reuse: UInt16 = 0, change: String = "") -> PromptSubject {
+    guard let info = try? vault.info(ofItem: id) else { return PromptSubject() }
+    return PromptSubject(
+      label: info.metadata?.label ?? "", access: otherConditions(ofItem: id) ?? info.access ?? .none, reuse: reuse,
+      change: change)
+  }
+
+  func accepted(_ question: Question, for caller: Caller, showing subject: PromptSubject, answer: AnyObject?) -> Bool {
+    guard let service = presence?.service else { return false }
+    switch question {
+    case .item(let id, let client):
+      guard let grant = grant(item: id, showing: subject, answer) else { return false }
+      service.add(grant, for: client, caller, reuse: subject.reuse)
+      return true
+    case .itemAccess(let id, _, _):
+      guard let grant = grant(item: id, showing: subject, answer) else { return false }
+      return service.give(grant, to: question, showing: subject.access)
+    case .newItemPassphrase:
+      // Only now: a stack that refuses after the passphrase was typed stores nothing.
+      guard let passphrase = (answer as? ChosenPassphrase)?.take() else { return false }
+      do throws(BusError) { try service.give(passphrase, to: question) } catch {
+        Journal.log(.warning, "an item was not written after its passphrase was chosen: \(error.message)")
+        return false
+      }
+      return true
+    case .login, .loginAdvice, .collection, .newPassphrase, .newBackup, .backup: return true
+    }
+  }
+
+  /// What an accepted prompt opens; nil where the item asks for another thing by now than was shown.
+  private func grant(item id: Int64, showing subject: PromptSubject, _ answer: AnyObject?) -> AccessGrant? {
+    guard subject.access.asksForAnything, itemSubject(id, reuse: subject.reuse, change: subject.change) == subject
+    else {
+      return nil
+    }
+    // Without a passphrase, what the conditions' stacks said is all there is.
+    return answer as? AccessGrant ?? (try? vault.grant(item: id))
+  }
+
+  func launchPrompt(_ number: UInt64, failed: @escaping () -> Void) {
+    launcher.launch(number, by: presence, failed: failed)
+  }
+}
+
+/// A passphrase that waits until its prompt is through; a class only because what is not copyable can be no answer.
+private final class ChosenPassphrase {
+  private var passphrase: NewItemPassphrase?
+  init(_ passphrase: consuming NewItemPassphrase) { self.passphrase = consume passphrase }
+  func take() -> NewItemPassphrase? { passphrase.take() }
+}
+
+extension Daemon {
+  func showPrompt(_ number: UInt64, on connection: any PromptConnection) -> PromptRequest? {
+    prompts.show(number, on: connection)
+  }
+
+  func givenPassphrase(on connection: any PromptConnection) -> GivenPassphrase? {
+    prompts.passphrase(on: connection)
+  }
+
+  func promptEnded(on connection: any PromptConnection, _ outcome: PromptOutcome?) {
+    prompts.ended(on: connection, outcome)
+    archiveEnded(on: connection)
+  }
+
+  func openPrompt(
+    _ purpose: PromptRequest.Purpose, collection name: String, on connection: any PromptConnection
+  ) throws(Refusal) -> (number: UInt64, request: PromptRequest) {
+    let id = try collection(named: name)
+    // Whoever sits at the screen is not known to be the one who types.
+    guard !isLockerUp else { throw Refusal(reason: "the screen is locked: unlock it first") }
+    let state = try Refusal.vault { () throws(VaultError) in try vault.state(of: id) }
+    switch purpose {
+    case .login, .newVault, .loginAdvice: throw Refusal(reason: "the login password is no collection's")
+    case .item, .itemAccess, .newItemPassphrase: throw Refusal(reason: "an item is no collection")
+    case .collection:
+      guard state == .closed else {
+        throw Refusal(
+          reason: state == .sealed ? "log in, or run 'latchkey unlock', first" : "it waits for no passphrase")
+      }
+      guard !prompts.isPaused(.collection(id)) else {
+        throw Refusal(reason: "too many wrong passphrases came: wait half a minute, then try again")
+      }
+      return prompts.open(.collection(id), on: connection)
+    case .newPassphrase:
+      guard id != SecretService.portalCollection(of: vault) else {
+        throw Refusal(reason: SecretService.portalTakesNoPassphrase)
+      }
+      try Refusal.vault { () throws(VaultError) in try vault.checkPassphraseMayChange(ofCollection: id) }
+      return prompts.open(.newPassphrase(id), on: connection)
+    }
+  }
+
+  func derivation(prompt number: UInt64) throws(Refusal) -> PassphraseDerivation {
+    let derivation: PassphraseDerivation? =
+      switch prompts.question(ofPrompt: number) {
+      case .collection(let id):
+        try Refusal.vault { () throws(VaultError) in try vault.passphraseDerivation(ofCollection: id) }
+      case .item(let id, _), .itemAccess(let id, _, _):
+        try Refusal.vault { () throws(VaultError) in try vault.passphraseDerivation(ofItem: id) }
+      case .newPassphrase, .newBackup, .newItemPassphrase: prompts.newDerivation(ofPrompt: number)
+      case .backup: archive?.derivation(prompt: number)
+      case .login, .loginAdvice, nil: nil
+      }
+    guard let derivation else { throw Refusal(reason: "no prompt of that number asks for a passphrase") }
+    return derivation
+  }
+
+  func passphrase(_ delivery: consuming PassphraseKey) -> UnlockOutcome {
+    let number = delivery.prompt
+    let question = prompts.question(ofPrompt: number)
+    let key = delivery.takeKey()
+    guard !isLockerUp else { return .refused("the screen is locked") }
+    do throws(VaultError) {
+      switch question {
+      case .collection(let id):
+        guard try vault.openCollection(id, passphraseKey: key) else {
+          prompts.wasWrong(prompt: number)
+          return .wrongKeys
+        }
+        prompts.wasRight(prompt: number)
+      case .newPassphrase(let id):
+        guard let derivation = prompts.newDerivation(ofPrompt: number) else { return .refused("no such prompt") }
+        try vault.setPassphrase(ofCollection: id, key: key, derivation)
+      case .item(let id, _), .itemAccess(let id, _, _):
+        guard let grant = try vault.grant(item: id, passphraseKey: key) else {
+          prompts.wasWrong(prompt: number)
+          return .wrongKeys
+        }
+        prompts.wasRight(prompt: number)
+        // Its conditions are asked for as well: it counts when the prompt has come to its end.
+        prompts.keep(grant, prompt: number)
+        return .live
+      case .newItemPassphrase:
+        guard let derivation = prompts.newDerivation(ofPrompt: number) else { return .refused("no such prompt") }
+        prompts.keep(ChosenPassphrase(NewItemPassphrase(derivation, key: key)), prompt: number)
+        return .live
+      case .newBackup, .backup: return startArchive(prompt: number, key)
+      case .login, .loginAdvice, nil: return .refused("no prompt of that number asks for a passphrase")
+      }
+    } catch {
+      return error == .isLocked ? .refused(error.explanation) : .unusable(error.explanation)
+    }
+    // What waited for its keys: items that were stored while locked, and those that are to get new keys.
+    workWhenIdle()
+    sessionStateChanged()
+    return .live
+  }
+
+  func removePassphrase(collection name: String) throws(Refusal) {
+    let id = try collection(named: name)
+    try Refusal.vault { () throws(VaultError) in try vault.removePassphrase(ofCollection: id) }
+  }
+
+  /// The collection that a person means: by its label, or by the last part of its object path.
+  private func collection(named name: String) throws(Refusal) -> Int64 {
+    var found: [Int64] = []
+    for id in vault.collections {
+      if SecretService.pathName(ofCollection: id) == name { return id }
+      let info = try Refusal.vault { () throws(VaultError) in try vault.info(of: id) }
+      if info.label == name { found.append(id) }
+    }
+    guard let id = found.first else { throw Refusal(reason: "there is no collection of that name") }
+    guard found.count == 1 else {
+      let names = found.map { SecretService.pathName(ofCollection: $0) }.joined(separator: ", ")
+      throw Refusal(reason: "\(found.count) collections have that name; say which: \(names)")
+    }
+    return id
+  }
+}
+
+extension Refusal {
+  static func vault<Result: ~Copyable>(
+    _ body: () throws(VaultError) -> Result
+  ) throws(Refusal) -> Result {
+    do throws(VaultError) { return try body() } catch {
+      throw Refusal(reason: error == .isLocked ? "it is locked: run 'latchkey unlock' first" : error.explanation)
+    }
+  }
+}

@@ -1,0 +1,78 @@
+import LatchkeyControl
+import LatchkeyKeybag
+import LatchkeyPosix
+import LatchkeySessionState
+import LatchkeySystemd
+import LatchkeyVault
+
+/// Tier key C on its way to the vault; erased with the last reference.
+private final class ArrivedSessionKey {
+  let key: SessionKey
+  init(_ key: consuming SessionKey) { self.key = key }
+}
+
+/// A login in which nobody gave a password, and whose user has a protector for that.
+extension Daemon {
+  /// Opens what is readable behind the locked screen. Nothing that is open already is touched by it, and nothing is founded:
+  /// who brings this key has not seen whether the rest of the keybag is genuine.
+  func unlock(
+    _ delivery: consuming SessionDelivery, _ hello: Hello, by claim: Claim?, from peer: LocalSocket.Peer,
+    answer: @escaping (UnlockOutcome) -> Void
+  ) {
+    refresh()
+    let service = hello.service
+    guard let watch = session.watch, watch.machine.state == .sealed else {
+      return answer(.refused("it is open already"))
+    }
+    guard hello.stage == .openSession, let claim, PeerProcess.of(pid: peer.pid) == claim.process,
+      case .keys = decide(hello, peer)
+    else {
+      return answer(refusal(.refused("this is no login that opens anything"), of: service))
+    }
+    let isThisVaults = delivery.vault == vault.keybag?.vault
+    let arrived = ArrivedSessionKey(delivery.takeKey())
+    do {
+      guard isThisVaults, try vault.recognises(arrived.key) else {
+        return answer(refusal(.wrongKeys, of: service))
+      }
+    } catch { return answer(refusal(.unusable(error.explanation), of: service)) }
+    do { try vault.check(arrived.key) } catch {
+      guard error != .isLocked else { return answer(refusal(.refused("new keys wait for the password"), of: service)) }
+      return answer(refusal(.unusable(error.explanation), of: service))
+    }
+    watch.sessionKeyArrived(by: claim, after: deviceService.ask) { [weak self] outcome in
+      guard let self else { return answer(.refused("the daemon ends")) }
+      answer(install(arrived, outcome, service))
+    }
+  }
+
+  /// Nobody is asked at such a login, and so nobody sees it but in the journal.
+  private func refusal(_ outcome: UnlockOutcome, of service: String) -> UnlockOutcome {
+    switch outcome {
+    case .refused(let reason):
+      Journal.log(.notice, "a key without a password, from \(service), opens nothing: \(reason)")
+    case .wrongKeys: Journal.log(.warning, "a key without a password, from \(service), is none of this keybag's")
+    case .unusable(let reason): Journal.log(.error, "the vault does not open: \(reason)")
+    case .live, .staged: break
+    }
+    return outcome
+  }
+
+  private func install(_ arrived: ArrivedSessionKey, _ outcome: KeyOutcome, _ service: String) -> UnlockOutcome {
+    switch outcome {
+    case .firstUnlockOnly: break
+    case .refused(let reason): return refusal(.refused(reason), of: service)
+    case .live, .staged, .notNeeded: return .refused("it is open already")
+    }
+    do throws(VaultError) {
+      try vault.unlock(arrived.key)
+      keysCame()
+    } catch {
+      undo()
+      return refusal(.unusable(error.explanation), of: service)
+    }
+    Journal.log(
+      .notice, "what is readable behind the locked screen was opened without a password, at a login by \(service)")
+    return .live
+  }
+}

@@ -1,0 +1,79 @@
+import Glibc
+import LatchkeyDeviceService
+import LatchkeyPosix
+import LatchkeySystemd
+
+/// Waits for the device key service in the event loop, before the vault asks it for anything: what follows is answered at
+/// once then, and locks are heard meanwhile.
+final class DeviceServiceProbe {
+  private let loop: EventLoop
+  private let path: String
+  private let limit: TurnLimit
+  private var waiting: [() -> Void] = []
+  private var socket: ProbeSocket?
+  private var source: EventSource?
+  private var deadline: EventSource?
+  private var retry: EventSource?
+
+  /// How long the service may take: a login waits behind it. One that did not answer before may take less.
+  private static let time = (first: Duration.seconds(1), again: Duration.milliseconds(250))
+  /// When it is tried again where too many others are there.
+  private static let retryTime = Duration.milliseconds(20)
+
+  init(loop: EventLoop, path: String, limit: TurnLimit) {
+    self.loop = loop
+    self.path = path
+    self.limit = limit
+  }
+
+  /// Whether the service did not answer when it was asked last.
+  var isSilent: Bool { limit.isSilent }
+
+  /// Calls `then` when the service answered, or will not: at once where there is none.
+  func ask(_ then: @escaping () -> Void) {
+    guard access(path, F_OK) == 0 else { return then() }
+    waiting.append(then)
+    guard waiting.count == 1 else { return }
+    do {
+      let time = isSilent ? Self.time.again : Self.time.first
+      deadline = try loop.addTimer(after: time) { [weak self] in self?.end(isSilent: true) }
+      send()
+    } catch { end(isSilent: limit.isSilent) }
+  }
+
+  private func send() {
+    (source, retry, socket) = (nil, nil, nil)
+    do {
+      let socket = ProbeSocket(try ServiceProbe(at: path))
+      self.socket = socket
+      source = try loop.addIO(fd: socket.probe.number, events: .readable) { [weak self] _ in self?.heard() }
+    } catch let error as PosixError {
+      guard [EAGAIN, EPIPE, ECONNRESET].contains(error.code) else { return end(isSilent: false) }
+      sendAgain()
+    } catch { end(isSilent: limit.isSilent) }
+  }
+
+  private func sendAgain() {
+    (source, socket) = (nil, nil)
+    retry = try? loop.addTimer(after: Self.retryTime) { [weak self] in self?.send() }
+  }
+
+  private func heard() {
+    guard socket?.probe.isAnswered() ?? false else { return sendAgain() }
+    end(isSilent: false)
+  }
+
+  private func end(isSilent: Bool) {
+    (source, retry, deadline, socket) = (nil, nil, nil, nil)
+    limit.isSilent = isSilent
+    let all = waiting
+    waiting = []
+    for then in all { then() }
+  }
+}
+
+/// Keeps a probe, which cannot be copied.
+private final class ProbeSocket {
+  let probe: ServiceProbe
+  init(_ probe: consuming ServiceProbe) { self.probe = probe }
+}

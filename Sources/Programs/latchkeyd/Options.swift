@@ -1,0 +1,72 @@
+import Glibc
+import LatchkeyControl
+import LatchkeyDeviceService
+import LatchkeyPosix
+
+/// The arguments of latchkeyd.
+struct Options {
+  /// The home folder below which the vault is.
+  var home: String
+  /// The runtime folder below which the control socket is.
+  var runtime: String
+  /// What shows a prompt, where no service manager does.
+  var promptProgram: String
+  /// The rules that were installed.
+  var rules = "/usr/share/latchkey/rules.yaml"
+  /// Where the machine's device key service listens.
+  var deviceSocket = ServiceDeviceKey.path
+  /// The user whose vault it is.
+  let account: Account
+
+  static let usage = """
+    usage: latchkeyd [--home DIR] [--runtime DIR] [--rules FILE] [--prompt-program FILE]
+                     [--device-socket PATH]
+
+    The daemon of the Latchkey vault; one for each user, started by the user's service manager.
+      --home DIR     where the vault is: DIR/.local/share/latchkey (default: the home folder of the account);
+                     the user's class rules are DIR/.config/latchkey/rules.yaml
+      --runtime DIR  where the control socket is: DIR/latchkey/control (default: /run/user/UID)
+      --rules FILE   the class rules that were installed (default: /usr/share/latchkey/rules.yaml)
+      --device-socket PATH
+                     where the machine's device key service listens (default: \(ServiceDeviceKey.path))
+      --prompt-program FILE
+                     what shows prompts where there is no service manager (default: latchkey-prompt beside latchkeyd)
+    """
+
+  enum Failure: Error {
+    case usage
+    case help
+    case noAccount
+  }
+
+  /// Reads the arguments. The environment is not asked: module, helper and daemon must agree on the folders.
+  init(_ arguments: [String]) throws(Failure) {
+    guard let account = Account(uid: getuid()) else { throw .noAccount }
+    self.account = account
+    home = account.home
+    runtime = ControlSocket.runtimeFolder(uid: account.uid)
+    promptProgram = Process.folder + "/latchkey-prompt"
+    var rest = arguments.dropFirst()
+    while let argument = rest.popFirst() {
+      switch argument {
+      case "--home":
+        guard let value = rest.popFirst(), value.hasPrefix("/") else { throw .usage }
+        home = value
+      case "--runtime":
+        guard let value = rest.popFirst(), value.hasPrefix("/") else { throw .usage }
+        runtime = value
+      case "--prompt-program":
+        guard let value = rest.popFirst(), value.hasPrefix("/") else { throw .usage }
+        promptProgram = value
+      case "--device-socket":
+        guard let value = rest.popFirst(), value.hasPrefix("/") else { throw .usage }
+        deviceSocket = value
+      case "--rules":
+        guard let value = rest.popFirst(), value.hasPrefix("/") else { throw .usage }
+        rules = value
+      case "--help", "-h": throw .help
+      default: throw .usage
+      }
+    }
+  }
+}

@@ -1,0 +1,76 @@
+import Glibc
+// latchkeyd: the vault of one user. Arguments and wiring; see Daemon.
+import LatchkeyClassRules
+import LatchkeyControl
+import LatchkeyDeviceService
+import LatchkeyGcrypt
+import LatchkeyKeybag
+import LatchkeyPosix
+import LatchkeySodium
+import LatchkeySystemd
+import LatchkeyVault
+
+/// By this the machine's identity, mixed into the device key, is another one than for other programs (machine-id(5)).
+private let applicationID: [UInt8] = [
+  0x2e, 0x7c, 0x61, 0x90, 0x4f, 0x0d, 0x4b, 0x3f, 0x9a, 0x58, 0xd1, 0x33, 0x6c, 0xe8, 0x17, 0xb4,
+]
+
+/// The socket that the service manager passed, or one of our own.
+private func controlSocket(_ options: Options) throws -> LocalSocket {
+  if let passed = try ServiceManager.listenDescriptors().first {
+    return try LocalSocket(owning: FileDescriptor(owning: passed.fd))
+  }
+  let folder = ControlSocket.folder(runtime: options.runtime)
+  guard mkdir(folder, 0o700) == 0 || errno == EEXIST else { throw PosixError("mkdir") }
+  // Nobody else may have made it, nor be able to put another socket into it.
+  _ = try Folder(path: folder, owner: options.account.uid)
+  return try LocalSocket.listen(at: ControlSocket.path(runtime: options.runtime))
+}
+
+private func serve(_ options: Options) throws -> Int32 {
+  // Before the descriptors are taken, which takes this out of the environment as well.
+  let isManaged = getenv("NOTIFY_SOCKET") != nil || getenv("LISTEN_FDS") != nil
+  try Process.forbidInspection()
+  Process.overwriteFreedMemory()
+  Process.ignoreBrokenPipes()
+  umask(0o077)
+  try Sodium.initialize()
+  try Gcrypt.initialize()
+  let loop = try EventLoop()
+  let limit = TurnLimit(turn: { loop.turn }, others: loop.descriptor)
+  let vault = Vault(
+    home: options.home, owner: options.account.uid, machine: MachineID.appSpecific(applicationID)
+  ) { () throws(DeviceKeyError) in try ServiceDeviceKey.find(at: options.deviceSocket, within: limit) }
+  let rules = ClassRules(
+    user: RulesFile.userPath(home: options.home), shipped: options.rules, owner: options.account.uid
+  ) { Journal.log(.warning, $0) }
+  let daemon = Daemon(
+    loop: loop, vault: vault, deviceService: DeviceServiceProbe(loop: loop, path: options.deviceSocket, limit: limit),
+    rules: rules, owner: options.account.uid, promptProgram: options.promptProgram)
+  let server = try ControlServer(
+    try controlSocket(options), loop: loop, owner: options.account.uid, handler: daemon)
+  daemon.endHelpers = { [weak server] in server?.endDerivations() }
+  let signals = try [SIGTERM, SIGINT, SIGHUP].map { try loop.addSignal($0) { daemon.stop() } }
+  try daemon.start(bus: .session, endsWithBus: !isManaged)
+  daemon.tellProblems()
+  ServiceManager.notify("READY=1")
+  let status = try withExtendedLifetime((server, signals)) { try loop.run() }
+  daemon.end()
+  return status
+}
+
+do {
+  exit(try serve(try Options(CommandLine.arguments)))
+} catch Options.Failure.help {
+  print(Options.usage)
+  exit(0)
+} catch Options.Failure.usage {
+  print(Options.usage)
+  exit(64)
+} catch Options.Failure.noAccount {
+  Journal.log(.error, "this process belongs to no account")
+  exit(1)
+} catch {
+  Journal.log(.error, "latchkeyd cannot start: \(error)")
+  exit(1)
+}

@@ -1,0 +1,30 @@
+import CLatchkeyLinux
+import LatchkeySodium
+
+/// libc's `mmap`, for all libraries that this program loads: the system call, but for the memory that Argon2id works in.
+/// That is locked where the limit allows, and never part of a dump.
+///
+/// Libraries find it because the linker exports it: a library that is linked refers to the name. libc's own calls do not.
+@_cdecl("mmap")
+public func mapMemory(
+  _ address: UnsafeMutableRawPointer?, _ size: Int, _ protection: Int32, _ flags: Int32, _ file: Int32, _ offset: Int
+) -> UnsafeMutableRawPointer? {
+  guard WorkingMemory.isExpected(size: size) else { return linux_map(address, size, protection, flags, file, offset) }
+  // Locking while it is mapped takes no second walk through the pages.
+  var mapping = linux_map(address, size, protection, flags | linux_map_locked, file, offset)
+  if mapping == failed { mapping = linux_map(address, size, protection, flags, file, offset) }
+  guard let mapping, mapping != failed else { return failed }
+  madvise(mapping, size, linux_not_in_dumps)
+  WorkingMemory.isMapped(at: mapping, size: size)
+  return mapping
+}
+
+/// libc's `munmap`, the same way: what Argon2id worked in is erased first.
+@_cdecl("munmap")
+public func unmapMemory(_ address: UnsafeMutableRawPointer?, _ size: Int) -> Int32 {
+  WorkingMemory.willUnmap(address)
+  return linux_unmap(address, size)
+}
+
+/// MAP_FAILED.
+private var failed: UnsafeMutableRawPointer? { UnsafeMutableRawPointer(bitPattern: -1) }

@@ -1,0 +1,62 @@
+import CLatchkeyGcrypt
+
+/// A non-negative integer of any size. Secret ones live in libgcrypt's secure memory; all are erased at the end.
+struct Integer: ~Copyable {
+  /// libgcrypt's number, owned. Not nil: libgcrypt ends the process rather than return none.
+  private let number: gcry_mpi_t
+
+  /// Reads an unsigned big-endian number of any length; leading zeros are allowed, empty is zero. Bytes that lie in
+  /// secure memory make a number that does so too.
+  init(bigEndian bytes: UnsafeRawBufferPointer) throws(GcryptError) {
+    try Gcrypt.initialize()
+    var scanned: gcry_mpi_t?
+    try Gcrypt.check(gcry_mpi_scan(&scanned, GCRYMPI_FMT_USG, bytes.baseAddress, bytes.count, nil))
+    guard let scanned else { throw .outOfSecureMemory }
+    number = scanned
+  }
+
+  /// A secret number, drawn evenly from 0 ..< 2^bits.
+  init(randomBits bits: UInt32) throws(GcryptError) {
+    try self.init(secretWithCapacity: bits)
+    gcry_mpi_randomize(number, bits, GCRY_STRONG_RANDOM)
+    // What was drawn is whole bytes.
+    gcry_mpi_clear_highbit(number, bits)
+  }
+
+  /// base^exponent mod modulus, a secret. With the exponent in secure memory libgcrypt takes the path whose
+  /// memory accesses do not depend on it.
+  init(
+    power base: borrowing Integer, exponent: borrowing Integer, modulus: borrowing Integer, bits: UInt32
+  ) throws(GcryptError) {
+    try self.init(secretWithCapacity: bits)
+    gcry_mpi_powm(number, base.number, exponent.number, modulus.number)
+  }
+
+  private init(secretWithCapacity bits: UInt32) throws(GcryptError) {
+    try Gcrypt.initialize()
+    guard let fresh = gcry_mpi_snew(bits) else { throw .outOfSecureMemory }
+    number = fresh
+  }
+
+  // gcry_mpi_release() erases the limbs.
+  deinit { gcry_mpi_release(number) }
+
+  /// Whether the number lies in `low ..< high`.
+  func lies(from low: UInt, below high: borrowing Integer) -> Bool {
+    gcry_mpi_cmp_ui(number, low) >= 0 && gcry_mpi_cmp(number, high.number) < 0
+  }
+
+  /// The number big-endian in `byteCount` bytes, zeros on the left.
+  ///
+  /// - Throws: a library error when it does not fit.
+  func bigEndian(byteCount: Int) throws(GcryptError) -> SecureMemory {
+    let length = Int(gcry_mpi_get_nbits(number) + 7) / 8
+    let memory = try SecureMemory(count: byteCount)
+    try memory.withMutableBytes { (bytes) throws(GcryptError) in
+      // The memory is zero already; a number that is too long makes the room nothing, and libgcrypt refuse.
+      let room = UnsafeMutableRawBufferPointer(rebasing: bytes[max(0, byteCount - length)...])
+      try Gcrypt.check(gcry_mpi_print(GCRYMPI_FMT_USG, room.baseAddress, room.count, nil, number))
+    }
+    return memory
+  }
+}

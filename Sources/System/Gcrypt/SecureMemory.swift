@@ -1,0 +1,41 @@
+import CLatchkeyGcrypt
+
+/// A piece of libgcrypt's secure memory: locked where the system allows, erased at the end of its life.
+///
+/// Its address is only handed out to closures: a property would let it outlive a temporary.
+struct SecureMemory: ~Copyable {
+  private let address: UnsafeMutableRawPointer
+  let count: Int
+
+  /// `count` zero bytes; `count` is positive.
+  ///
+  /// - Throws: `outOfSecureMemory`. It is never taken from ordinary memory instead.
+  init(count: Int) throws(GcryptError) {
+    try Gcrypt.initialize()
+    guard let address = gcry_calloc_secure(1, count) else { throw .outOfSecureMemory }
+    self.address = address
+    self.count = count
+  }
+
+  /// A copy of `bytes`, of which there is at least one.
+  init(copying bytes: UnsafeRawBufferPointer) throws(GcryptError) {
+    let memory = try SecureMemory(count: bytes.count)
+    try memory.withMutableBytes { (memory) throws(GcryptError) in memory.copyMemory(from: bytes) }
+    self = memory
+  }
+
+  // gcry_free() erases secure memory itself: no second way to do it here.
+  deinit { gcry_free(address) }
+
+  func withBytes<Result: ~Copyable>(
+    _ body: (UnsafeRawBufferPointer) throws(GcryptError) -> Result
+  ) throws(GcryptError) -> Result {
+    try body(UnsafeRawBufferPointer(start: address, count: count))
+  }
+
+  func withMutableBytes<Result: ~Copyable>(
+    _ body: (UnsafeMutableRawBufferPointer) throws(GcryptError) -> Result
+  ) throws(GcryptError) -> Result {
+    try body(UnsafeMutableRawBufferPointer(start: address, count: count))
+  }
+}

@@ -1,0 +1,117 @@
+import CLatchkeyPAM
+import Glibc
+import LatchkeySodium
+
+/// One run of a PAM service's `auth` stack, as an application (`pam_authenticate(3)`).
+public enum Authentication {
+  /// How it ended.
+  public enum Outcome: Equatable, Sendable {
+    /// The stack accepted the user.
+    case accepted
+    /// The stack refused; the text is PAM's.
+    case refused(String)
+    /// PAM could not be asked: a service file or a module is missing; the text says which, or is PAM's.
+    case unavailable(String)
+  }
+
+  /// Runs the stack of `service` for `user`, asking by `conversation`. Blocks as long as the person takes.
+  ///
+  /// - Parameters:
+  ///   - folder: where the service file is, in the place of `/etc/pam.d` (`pam_start_confdir(3)`).
+  ///   - environment: variables for the modules (`pam_putenv(3)`), not of this process. Nothing secret.
+  ///   - createsVault: whether the modules hear that the whole stack has accepted the user (`pam_setcred(3)`): Latchkey's
+  ///     own creates the vault then, where there is none.
+  ///
+  /// libpam wipes the password that it was given when the stack ends. A service without a file of its own is unavailable:
+  /// what stands in for one is another stack.
+  public static func run(
+    service: String, user: String, terminal: String?, folder: String? = nil, environment: [String: String] = [:],
+    createsVault: Bool = false, conversation: any Conversation
+  ) -> Outcome {
+    if let complaint = ServiceFile(service, in: folder).complaint { return .unavailable(complaint) }
+    let box = Unmanaged.passRetained(ConversationBox(conversation))
+    defer { box.release() }
+    var conversation = pam_conv(conv: converse, appdata_ptr: box.toOpaque())
+    var handle: OpaquePointer?
+    let started =
+      if let folder { pam_start_confdir(service, user, &conversation, folder, &handle) } else {
+        pam_start(service, user, &conversation, &handle)
+      }
+    guard started == PAM_SUCCESS, let handle else {
+      return .unavailable(String(cString: pam_strerror(handle, started)))
+    }
+    var result = PAM_SUCCESS
+    if let terminal {
+      result = pam_set_item(handle, PAM_TTY, terminal)
+    }
+    for (name, value) in environment where result == PAM_SUCCESS {
+      result = pam_putenv(handle, "\(name)=\(value)")
+    }
+    if result == PAM_SUCCESS { result = pam_authenticate(handle, 0) }
+    let text = String(cString: pam_strerror(handle, result))
+    // The answer of the other modules does not matter: they set up nothing for this process.
+    if result == PAM_SUCCESS && createsVault { _ = pam_setcred(handle, Int32(PAM_ESTABLISH_CRED)) }
+    pam_end(handle, result)
+    switch result {
+    case PAM_SUCCESS: return .accepted
+    case PAM_SYSTEM_ERR, PAM_ABORT, PAM_AUTHINFO_UNAVAIL, PAM_MODULE_UNKNOWN, PAM_OPEN_ERR, PAM_SYMBOL_ERR:
+      return .unavailable(text)
+    default: return .refused(text)
+    }
+  }
+}
+
+/// What PAM hands back to us with each message.
+private final class ConversationBox {
+  let conversation: any Conversation
+
+  init(_ conversation: any Conversation) {
+    self.conversation = conversation
+  }
+}
+
+private typealias Converse =
+  @convention(c) (
+    Int32, UnsafeMutablePointer<UnsafePointer<pam_message>?>?,
+    UnsafeMutablePointer<UnsafeMutablePointer<pam_response>?>?, UnsafeMutableRawPointer?
+  ) -> Int32
+
+/// libpam's way to the conversation. The answers are memory that libpam frees, after erasing it.
+private let converse: Converse =
+  { count, messages, responses, data in
+    guard count > 0, count <= PAM_MAX_NUM_MSG, let messages, let responses, let data,
+      let memory = calloc(Int(count), MemoryLayout<pam_response>.size)
+    else { return PAM_CONV_ERR }
+    let answers = memory.assumingMemoryBound(to: pam_response.self)
+    let conversation = Unmanaged<ConversationBox>.fromOpaque(data).takeUnretainedValue().conversation
+    for index in 0..<Int(count) {
+      guard let message = messages[index]?.pointee else { continue }
+      let text = message.msg.map { String(cString: $0) } ?? ""
+      let asked: ConversationMessage =
+        switch message.msg_style {
+        case PAM_PROMPT_ECHO_OFF: .secret(text)
+        case PAM_PROMPT_ECHO_ON: .visible(text)
+        case PAM_ERROR_MSG: .error(text)
+        default: .info(text)
+        }
+      let wantsAnswer = message.msg_style == PAM_PROMPT_ECHO_OFF || message.msg_style == PAM_PROMPT_ECHO_ON
+      conversation.answer(asked) { answer in
+        guard wantsAnswer, let copy = calloc(1, answer.count + 1) else { return }
+        answer.bytes.withUnsafeBytes { bytes in
+          if let start = bytes.baseAddress { copy.copyMemory(from: start, byteCount: bytes.count) }
+        }
+        answers[index].resp = copy.assumingMemoryBound(to: CChar.self)
+      }
+      guard !wantsAnswer || answers[index].resp != nil else {
+        for done in 0..<index {
+          guard let answer = answers[done].resp else { continue }
+          explicit_bzero(answer, strlen(answer))
+          free(answer)
+        }
+        free(memory)
+        return PAM_CONV_ERR
+      }
+    }
+    responses.pointee = answers
+    return PAM_SUCCESS
+  }

@@ -1,0 +1,20 @@
+import LatchkeySodium
+
+/// What a PAM module wants said or asked (`pam_conv(3)`).
+public enum ConversationMessage: Equatable, Sendable {
+  /// A question whose answer must not be seen.
+  case secret(String)
+  /// A question whose answer may be seen.
+  case visible(String)
+  /// Something that went wrong.
+  case error(String)
+  /// Something to know.
+  case info(String)
+}
+
+/// The person's side of an authentication.
+public protocol Conversation: AnyObject {
+  /// Says or asks one thing, and gives the answer, without a NUL at its end, to `body`. Not calling `body` ends the
+  /// authentication; what asks nothing needs no answer.
+  func answer(_ message: ConversationMessage, _ body: (borrowing SecureBytes) -> Void)
+}

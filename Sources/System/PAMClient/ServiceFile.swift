@@ -1,0 +1,51 @@
+import Glibc
+import LatchkeyPosix
+
+/// The file of a PAM service, looked at before libpam is asked.
+///
+/// For a service that has no file, or none with a line for `auth`, libpam takes that of the service `other`, which on Debian
+/// asks for the login password. That would then pass for a finger, or for a passphrase.
+struct ServiceFile {
+  let service: String
+  /// Where it can be.
+  let folders: [String]
+
+  /// Where libpam looks, in its order. One that is built for other places as well is not known here: a service that is there
+  /// and nowhere else is refused.
+  private static let usualFolders = ["/etc/pam.d", "/usr/lib/pam.d"]
+  private static let sizeLimit = 1 << 20
+
+  /// - Parameter folder: where all service files are, in the place of the usual ones.
+  init(_ service: String, in folder: String?) {
+    self.service = service
+    folders = folder.map { [$0] } ?? ServiceFile.usualFolders
+  }
+
+  /// Why the service's stack would not be its own; nil where it is.
+  var complaint: String? {
+    for folder in folders {
+      guard let content = ServiceFile.read(folder + "/" + service) else { continue }
+      return ServiceFile.hasAuthentication(content) ? nil : "\(folder)/\(service) has no line for auth"
+    }
+    return "there is no file \(folders.map { $0 + "/" + service }.joined(separator: " or "))"
+  }
+
+  /// The file's bytes; nil where libpam would look further.
+  private static func read(_ path: String) -> [UInt8]? {
+    guard let file = try? FileDescriptor.open(path, flags: O_RDONLY | O_NONBLOCK),
+      let kind = try? file.status().st_mode & S_IFMT, kind == S_IFREG
+    else { return nil }
+    return try? file.readAll(limit: sizeLimit)
+  }
+
+  /// Whether a line is for `auth`, or takes in another file, which is taken to have one.
+  private static func hasAuthentication(_ content: [UInt8]) -> Bool {
+    content.split(separator: UInt8(ascii: "\n")).contains { line in
+      let words = line.split { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") }
+      guard var first = words.first else { return false }
+      if first.first == UInt8(ascii: "-") { first = first.dropFirst() }
+      let word = String(decoding: first, as: UTF8.self).lowercased()
+      return word == "auth" || word == "@include"
+    }
+  }
+}

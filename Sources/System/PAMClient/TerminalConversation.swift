@@ -1,0 +1,82 @@
+import Glibc
+import LatchkeyPosix
+import LatchkeySodium
+
+/// A conversation on the terminal of the process: secrets are asked for without echo, and the terminal is as it was
+/// before, also when Ctrl-C, Ctrl-Z or a signal comes first.
+public final class TerminalConversation: Conversation {
+  /// What is told instead of a person's answer: standard input is no terminal, and was not asked for.
+  public struct NoTerminal: Error {}
+
+  private let input: FileDescriptor
+  private let output: FileDescriptor
+  private let isTerminal: Bool
+  /// Whether a question was left without an answer.
+  public private(set) var wasCancelled = false
+
+  /// The terminal itself, whatever standard input is.
+  public init() throws(NoTerminal) {
+    guard let terminal = try? FileDescriptor.open("/dev/tty", flags: O_RDWR | O_NOCTTY),
+      let other = try? FileDescriptor.open("/dev/tty", flags: O_WRONLY | O_NOCTTY)
+    else { throw NoTerminal() }
+    input = terminal
+    output = other
+    isTerminal = true
+  }
+
+  /// Lines of standard input, for scripts. What PAM has to say goes to standard error; questions are not shown.
+  public init(standardInput: Void) {
+    input = FileDescriptor(owning: dup(STDIN_FILENO))
+    output = FileDescriptor(owning: dup(STDERR_FILENO))
+    isTerminal = false
+  }
+
+  private func say(_ text: String) {
+    try? output.writeAll(Array(text.utf8).span.bytes)
+  }
+
+  /// Answers by the person's next line; see ``Conversation/answer(_:_:)``.
+  public func answer(_ message: ConversationMessage, _ body: (borrowing SecureBytes) -> Void) {
+    switch message {
+    case .info(let text), .error(let text): say(text + "\n")
+    case .secret(let text): ask(text, silently: true, body)
+    case .visible(let text): ask(text, silently: false, body)
+    }
+  }
+
+  private func ask(_ question: String, silently: Bool, _ body: (borrowing SecureBytes) -> Void) {
+    do {
+      guard isTerminal else { return body(try SecretLine.read(from: input.number, waitForInput)) }
+      while true {
+        do { return body(try askTerminal(question, silently: silently)) } catch is Interrupted {
+          // Not ended by the signal but stopped, and now in the foreground again.
+        }
+      }
+    } catch {
+      wasCancelled = true
+    }
+  }
+
+  private func askTerminal(_ question: String, silently: Bool) throws -> SecureBytes {
+    // A signal that comes meanwhile ends the program only when the terminal is as it was before.
+    let signals = try HeldSignals([SIGINT, SIGTERM, SIGQUIT, SIGTSTP, SIGHUP])
+    defer { signals.release() }
+    let echo = try TerminalEcho(of: input.number, isOn: !silently)
+    defer {
+      if silently { say("\n") }
+      echo.restore()
+    }
+    say(question)
+    return try SecretLine.read(from: input.number) {
+      guard try signals.wait(for: input.number) else { throw Interrupted() }
+    }
+  }
+
+  /// A script may have given a descriptor that does not block.
+  private func waitForInput() {
+    var item = pollfd(fd: input.number, events: Int16(POLLIN), revents: 0)
+    while poll(&item, 1, -1) < 0 && errno == EINTR {}
+  }
+
+  private struct Interrupted: Error {}
+}

@@ -1,0 +1,50 @@
+import CLatchkeyLinux
+import Glibc
+
+/// A program that was started and is not waited for: an event loop tells when it has ended.
+public final class ChildProcess {
+  /// Its number, until ``reap()``.
+  public let pid: Int32
+  private let end: FileDescriptor
+
+  /// Starts `program` with a clean descriptor table, default signals and this process's environment.
+  public init(_ program: String, _ arguments: [String]) throws(PosixError) {
+    var actions = posix_spawn_file_actions_t()
+    posix_spawn_file_actions_init(&actions)
+    defer { posix_spawn_file_actions_destroy(&actions) }
+    posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDWR, 0)
+    // What it has to say goes where the daemon's own words go.
+    posix_spawn_file_actions_adddup2(&actions, 2, 2)
+    posix_spawn_file_actions_adddup2(&actions, 2, 1)
+    posix_spawn_file_actions_addclosefrom_np(&actions, 3)
+    var attributes = posix_spawnattr_t()
+    posix_spawnattr_init(&attributes)
+    defer { posix_spawnattr_destroy(&attributes) }
+    var signals = sigset_t()
+    sigfillset(&signals)
+    posix_spawnattr_setsigdefault(&attributes, &signals)
+    sigemptyset(&signals)
+    posix_spawnattr_setsigmask(&attributes, &signals)
+    posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK))
+    var words: [UnsafeMutablePointer<CChar>?] = ([program] + arguments).map { strdup($0) } + [nil]
+    defer { for word in words { free(word) } }
+    var child: pid_t = 0
+    let status = posix_spawn(&child, program, &actions, &attributes, &words, environ)
+    guard status == 0 else { throw PosixError("posix_spawn", code: status) }
+    pid = child
+    let descriptor = linux_pidfd_open(child)
+    guard descriptor >= 0 else {
+      let error = PosixError("pidfd_open")
+      kill(child, SIGKILL)
+      waitpid(child, nil, 0)
+      throw error
+    }
+    end = FileDescriptor(owning: descriptor)
+  }
+
+  /// Readable when the program has ended.
+  public var descriptor: Int32 { end.number }
+
+  /// Lets the kernel forget it. Only after its end.
+  public func reap() { waitpid(pid, nil, WNOHANG) }
+}

@@ -1,0 +1,152 @@
+import CLatchkeyLinux
+import Glibc
+
+/// A folder that belongs to one user, held open so that its path cannot be changed under us.
+///
+/// Files in it are opened without following links and without waiting, and are believed only when they are regular
+/// files of the same owner.
+public struct Folder: ~Copyable {
+  private let descriptor: FileDescriptor
+  private let owner: uid_t
+
+  /// Opens the folder at `path`, which must be owned by `owner`.
+  ///
+  /// - Throws: ``PosixError``: `ENOENT` when it is not there, `EPERM` when it belongs to somebody else.
+  public init(path: String, owner: uid_t) throws(PosixError) {
+    let descriptor = try FileDescriptor.open(path, flags: O_RDONLY | O_DIRECTORY)
+    guard try descriptor.status().st_uid == owner else { throw PosixError("folder", code: EPERM) }
+    self.descriptor = descriptor
+    self.owner = owner
+  }
+
+  /// Which folder is at a path now. Another one is there when something is mounted over it, or that ends.
+  public struct Identity: Equatable, Sendable {
+    private let device: dev_t
+    private let number: ino_t
+
+    /// nil where there is none.
+    public init?(path: String) {
+      var file = stat()
+      guard stat(path, &file) == 0 else { return nil }
+      (device, number) = (file.st_dev, file.st_ino)
+    }
+  }
+
+  private init(descriptor: consuming FileDescriptor, owner: uid_t) {
+    self.descriptor = descriptor
+    self.owner = owner
+  }
+
+  /// Opens the folder `names` below `path`, making with mode 0700 what is missing of it. `path` must exist and belong
+  /// to `owner`; the rest of the way may be links, as people move their data folders.
+  public static func create(
+    _ names: [String], below path: String, owner: uid_t
+  ) throws(PosixError) -> Folder {
+    var folder = try Folder(path: path, owner: owner)
+    for name in names {
+      let parent = folder.descriptor.number
+      do {
+        _ = try retrying("mkdir") { mkdirat(parent, name, 0o700) }
+        try folder.descriptor.synchronize()
+      } catch {
+        guard error.code == EEXIST else { throw error }
+      }
+      let next = try FileDescriptor.open(name, at: parent, flags: O_RDONLY | O_DIRECTORY)
+      guard try next.status().st_uid == owner else { throw PosixError("folder", code: EPERM) }
+      folder = Folder(descriptor: next, owner: owner)
+    }
+    return folder
+  }
+
+  /// The number of the open folder, for calls that take one.
+  public var number: Int32 { descriptor.number }
+
+  /// Whether anything of that name is there.
+  public borrowing func contains(_ name: String) -> Bool {
+    faccessat(descriptor.number, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0
+  }
+
+  /// The content of the file `name`, at most `limit` bytes.
+  ///
+  /// - Throws: ``PosixError``: `ENOENT`, `EFBIG` above the limit, `EPERM` for anything but the owner's regular file.
+  public borrowing func read(_ name: String, limit: Int) throws(PosixError) -> [UInt8] {
+    let file = try openOwned(name)
+    return try file.readAll(limit: limit)
+  }
+
+  /// Reads the file `name` into the caller's memory, for what is a secret.
+  ///
+  /// - Returns: how many bytes the file had, at most the buffer's size.
+  public borrowing func read(_ name: String, into buffer: UnsafeMutableRawBufferPointer) throws(PosixError) -> Int {
+    let file = try openOwned(name)
+    return try file.read(into: buffer)
+  }
+
+  private borrowing func openOwned(_ name: String) throws(PosixError) -> FileDescriptor {
+    let file = try FileDescriptor.open(
+      name, at: descriptor.number, flags: O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
+    let status = try file.status()
+    guard status.st_mode & S_IFMT == S_IFREG, status.st_uid == owner else { throw PosixError("open", code: EPERM) }
+    return file
+  }
+
+  /// Puts `bytes` in the place of the file `name`: a temporary file, synchronised, renamed over it, and the folder
+  /// synchronised. Whatever happens meanwhile, the old or the new content is there, whole.
+  ///
+  /// - Parameter replacing: when false, an existing file is left alone and `EEXIST` thrown.
+  public borrowing func write(_ name: String, _ bytes: RawSpan, replacing: Bool) throws(PosixError) {
+    let temporary = name + ".new"
+    let folder = descriptor.number
+    // Left behind by a process that was killed; whoever writes holds the lock, so nobody is using it.
+    unlinkat(folder, temporary, 0)
+    do {
+      let file = try FileDescriptor.open(
+        temporary, at: folder, flags: O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode: 0o600)
+      try file.writeAll(bytes)
+      try file.synchronize()
+      _ = try retrying("rename") {
+        replacing
+          ? renameat(folder, temporary, folder, name)
+          : renameat2(folder, temporary, folder, name, 1 /* RENAME_NOREPLACE */)
+      }
+    } catch {
+      unlinkat(folder, temporary, 0)
+      throw error
+    }
+    try descriptor.synchronize()
+  }
+
+  /// Gives the file `name` another name, which nothing may have yet, and waits until that is on the disk.
+  ///
+  /// - Throws: ``PosixError``: `EEXIST`.
+  public borrowing func rename(_ name: String, to other: String) throws(PosixError) {
+    let folder = descriptor.number
+    _ = try retrying("rename") { renameat2(folder, name, folder, other, 1 /* RENAME_NOREPLACE */) }
+    try descriptor.synchronize()
+  }
+
+  /// Removes the file `name`, where it is there.
+  public borrowing func remove(_ name: String) {
+    unlinkat(descriptor.number, name, 0)
+  }
+
+  /// Takes the exclusive lock of the file `name`, making the file when it is not there.
+  ///
+  /// - Parameter deadline: how long to wait, in milliseconds, before `EWOULDBLOCK`.
+  /// - Returns: the lock; it ends with the value.
+  /// - Throws: ``PosixError``: `EWOULDBLOCK`, `EPERM` for anything but the owner's regular file.
+  public borrowing func lock(_ name: String, deadline: Int) throws(PosixError) -> FileDescriptor {
+    let file = try FileDescriptor.open(
+      name, at: descriptor.number, flags: O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK, mode: 0o600)
+    let status = try file.status()
+    guard status.st_mode & S_IFMT == S_IFREG, status.st_uid == owner else { throw PosixError("open", code: EPERM) }
+    var waited = 0
+    while flock(file.number, LOCK_EX | LOCK_NB) != 0 {
+      guard errno == EWOULDBLOCK || errno == EINTR else { throw PosixError("flock") }
+      guard waited < deadline else { throw PosixError("flock", code: EWOULDBLOCK) }
+      usleep(10_000)
+      waited += 10
+    }
+    return file
+  }
+}

@@ -1,0 +1,199 @@
+import CLatchkeyLinux
+import Glibc
+
+/// A connected or listening local socket that keeps packets apart (`SOCK_SEQPACKET`), close-on-exec, never blocking:
+/// whoever waits does so with a deadline.
+public struct LocalSocket: ~Copyable {
+  private let descriptor: FileDescriptor
+
+  /// Who is at the other end, as the kernel saw it when the connection was made.
+  public struct Peer: Equatable, Sendable {
+    /// The process.
+    public let pid: pid_t
+    /// Its effective user.
+    public let uid: uid_t
+  }
+
+  /// Takes over a socket, as one that was passed by the service manager.
+  ///
+  /// - Throws: ``PosixError`` with `EINVAL` for anything but a local socket that keeps packets apart.
+  public init(owning descriptor: consuming FileDescriptor) throws(PosixError) {
+    let number = descriptor.number
+    guard try LocalSocket.option(number, SO_DOMAIN) == AF_UNIX,
+      try LocalSocket.option(number, SO_TYPE) == Int32(SOCK_SEQPACKET.rawValue)
+    else { throw PosixError("socket", code: EINVAL) }
+    _ = try retrying("fcntl") { fcntl(number, F_SETFD, FD_CLOEXEC) }
+    let flags = try retrying("fcntl") { fcntl(number, F_GETFL) }
+    _ = try retrying("fcntl") { fcntl(number, F_SETFL, flags | O_NONBLOCK) }
+    self.descriptor = descriptor
+  }
+
+  private init(new descriptor: consuming FileDescriptor) {
+    self.descriptor = descriptor
+  }
+
+  /// The number, for an event loop.
+  public var number: Int32 { descriptor.number }
+
+  private static func option(_ number: Int32, _ name: Int32) throws(PosixError) -> Int32 {
+    var value: Int32 = 0
+    var size = socklen_t(MemoryLayout<Int32>.size)
+    _ = try retrying("getsockopt") { getsockopt(number, SOL_SOCKET, name, &value, &size) }
+    return value
+  }
+
+  private static func unconnected() throws(PosixError) -> FileDescriptor {
+    FileDescriptor(
+      owning: try retrying("socket") {
+        socket(
+          AF_UNIX, Int32(SOCK_SEQPACKET.rawValue) | Int32(SOCK_CLOEXEC.rawValue) | Int32(SOCK_NONBLOCK.rawValue), 0)
+      })
+  }
+
+  private static func withAddress<Result>(
+    _ path: String, _ body: (UnsafePointer<sockaddr>, socklen_t) -> Result
+  ) throws(PosixError) -> Result {
+    var address = sockaddr_un()
+    address.sun_family = sa_family_t(AF_UNIX)
+    let bytes = Array(path.utf8)
+    guard bytes.count < MemoryLayout.size(ofValue: address.sun_path), !bytes.contains(0) else {
+      throw PosixError("socket", code: ENAMETOOLONG)
+    }
+    withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: bytes) }
+    return withUnsafePointer(to: address) { pointer in
+      pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        body($0, socklen_t(MemoryLayout<sockaddr_un>.size))
+      }
+    }
+  }
+
+  /// Connects to the socket at `path`. A local connection is there at once or not at all, so nothing waits.
+  ///
+  /// - Throws: ``PosixError``: `ENOENT` and `ECONNREFUSED` where nobody listens, `EAGAIN` where too many wait.
+  public static func connect(to path: String) throws(PosixError) -> LocalSocket {
+    let descriptor = try unconnected()
+    let number = descriptor.number
+    let status = try withAddress(path) { address, size in Glibc.connect(number, address, size) }
+    guard status == 0 else { throw PosixError("connect") }
+    return LocalSocket(new: descriptor)
+  }
+
+  /// Connects to the socket at `path`, and waits while too many others do.
+  ///
+  /// - Throws: ``PosixError``: `ENOENT` and `ECONNREFUSED` where nobody listens, `ETIMEDOUT`, `ECANCELED`.
+  public static func connect(to path: String, until deadline: Deadline) throws(PosixError) -> LocalSocket {
+    let descriptor = try unconnected()
+    let number = descriptor.number
+    let flags = try retrying("fcntl") { fcntl(number, F_GETFL) }
+    // The kernel lets those in first that wait longest; who only tries again and again has no place in that line.
+    _ = try retrying("fcntl") { fcntl(number, F_SETFL, flags & ~O_NONBLOCK) }
+    while true {
+      var slice = timeval(tv_sec: 0, tv_usec: 1000 * min(try deadline.rest("connect"), 20))
+      _ = try retrying("setsockopt") {
+        setsockopt(number, SOL_SOCKET, SO_SNDTIMEO, &slice, socklen_t(MemoryLayout<timeval>.size))
+      }
+      if try withAddress(path, { address, size in Glibc.connect(number, address, size) }) == 0 { break }
+      guard errno == EAGAIN || errno == EINTR else { throw PosixError("connect") }
+    }
+    _ = try retrying("fcntl") { fcntl(number, F_SETFL, flags) }
+    return LocalSocket(new: descriptor)
+  }
+
+  /// Listens at `path`, which only the owner may then reach; a socket that a dead process left there is replaced.
+  ///
+  /// Changes the umask for a moment, so it is for programs of one thread.
+  ///
+  /// - Parameter backlog: how many connections wait in the kernel until they are accepted.
+  /// - Throws: ``PosixError`` with `EADDRINUSE` when somebody listens there, or what is there is no socket.
+  public static func listen(at path: String, backlog: Int32 = 32) throws(PosixError) -> LocalSocket {
+    let descriptor = try unconnected()
+    let number = descriptor.number
+    if isAbandoned(path) { unlink(path) }
+    let mask = umask(0o177)
+    let status = try withAddress(path) { address, size in bind(number, address, size) }
+    umask(mask)
+    guard status == 0 else { throw PosixError("bind") }
+    _ = try retrying("listen") { Glibc.listen(number, backlog) }
+    return LocalSocket(new: descriptor)
+  }
+
+  /// Whether a socket is there that nobody listens on.
+  private static func isAbandoned(_ path: String) -> Bool {
+    var file = stat()
+    guard lstat(path, &file) == 0, file.st_mode & S_IFMT == S_IFSOCK else { return false }
+    do { _ = try connect(to: path) } catch { return error.code == ECONNREFUSED }
+    return false
+  }
+
+  /// The next connection; nil when there is none now.
+  public borrowing func accept() throws(PosixError) -> LocalSocket? {
+    let number = linux_accept(descriptor.number)
+    guard number >= 0 else {
+      if errno == EAGAIN || errno == EINTR || errno == ECONNABORTED { return nil }
+      throw PosixError("accept")
+    }
+    return LocalSocket(new: FileDescriptor(owning: number))
+  }
+
+  /// Who is at the other end.
+  public borrowing func peer() throws(PosixError) -> Peer {
+    var pid: pid_t = 0
+    var uid: uid_t = 0
+    guard linux_peer(descriptor.number, &pid, &uid) == 0 else { throw PosixError("peer") }
+    return Peer(pid: pid, uid: uid)
+  }
+
+  /// Has this process get SIGTERM from now on when something comes, or the other end goes; or no more.
+  ///
+  /// - Returns: whether the other end is there and nothing has come yet.
+  public borrowing func endProcessOnInput(_ isOn: Bool) -> Bool {
+    guard linux_signal_input(descriptor.number, isOn ? SIGTERM : 0) == 0 else { return true }
+    do { return try pendingSize() == nil } catch { return false }
+  }
+
+  /// Sends one packet, whole.
+  public borrowing func send(_ packet: RawSpan) throws(PosixError) {
+    let number = descriptor.number
+    let sent = packet.withUnsafeBytes { Glibc.send(number, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
+    guard sent == packet.byteCount else { throw PosixError("send", code: sent < 0 ? errno : EMSGSIZE) }
+  }
+
+  /// The size of the next packet, which stays where it is; 0 when the other end is gone, nil when there is none now.
+  public borrowing func pendingSize() throws(PosixError) -> Int? {
+    let count = recv(descriptor.number, nil, 0, Int32(MSG_PEEK | MSG_TRUNC))
+    if count < 0 {
+      if errno == EAGAIN || errno == EINTR { return nil }
+      throw PosixError("receive")
+    }
+    return count
+  }
+
+  /// Takes one packet into the caller's memory.
+  ///
+  /// - Returns: its size; 0 when the other end is gone; nil when there is none now.
+  /// - Throws: ``PosixError`` with `EMSGSIZE` for a packet that is larger than the memory; it is lost.
+  public borrowing func receive(into buffer: UnsafeMutableRawBufferPointer) throws(PosixError) -> Int? {
+    let count = recv(descriptor.number, buffer.baseAddress, buffer.count, Int32(MSG_TRUNC))
+    if count < 0 {
+      if errno == EAGAIN || errno == EINTR { return nil }
+      throw PosixError("receive")
+    }
+    guard count <= buffer.count else { throw PosixError("receive", code: EMSGSIZE) }
+    return count
+  }
+
+  /// Waits until there is a packet, or the other end is gone.
+  ///
+  /// - Parameter deadline: on the clock of ``Process/now``, in milliseconds.
+  /// - Throws: ``PosixError`` with `ETIMEDOUT`.
+  public borrowing func waitForPacket(until deadline: Int) throws(PosixError) {
+    try waitForPacket(until: Deadline(deadline))
+  }
+
+  /// Waits until there is a packet, or the other end is gone.
+  ///
+  /// - Throws: ``PosixError`` with `ETIMEDOUT`, or `ECANCELED` where something else has to be done.
+  public borrowing func waitForPacket(until deadline: Deadline) throws(PosixError) {
+    try deadline.wait(for: descriptor.number, "receive")
+  }
+}

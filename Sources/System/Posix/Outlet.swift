@@ -1,0 +1,73 @@
+import CLatchkeyLinux
+import Glibc
+
+/// A pipe or socket that another process passed, written to without ever waiting: when it takes something, and whether
+/// it ever does, is up to that process. Closed when the last reference ends.
+///
+/// For programs that called ``Process/ignoreBrokenPipes()``.
+public final class Outlet {
+  private let descriptor: FileDescriptor
+  private let isSocket: Bool
+
+  /// Takes over what was passed.
+  ///
+  /// - Throws: ``PosixError`` with `EINVAL` for anything else than a pipe or a socket of this machine, which could make a
+  ///   write or the end wait, and with `EBADF` for the reading end of a pipe.
+  public init(_ passed: consuming FileDescriptor) throws(PosixError) {
+    switch try passed.status().st_mode & S_IFMT {
+    case S_IFSOCK:
+      guard try Outlet.isLocal(passed.number) else {
+        Outlet.dontLinger(passed.number)
+        throw PosixError("write", code: EINVAL)
+      }
+      descriptor = passed
+      isSocket = true
+    case S_IFIFO:
+      let number = passed.number
+      let flags = try retrying("fcntl") { fcntl(number, F_GETFL) }
+      guard flags & O_ACCMODE != O_RDONLY else { throw PosixError("write", code: EBADF) }
+      // Its flags are shared with whoever passed it, who could take O_NONBLOCK away again in the middle of a write, and
+      // may not expect it on his own end. So it is opened once more.
+      descriptor = try FileDescriptor.open("/proc/self/fd/\(number)", flags: O_WRONLY | O_NONBLOCK)
+      isSocket = false
+    default: throw PosixError("write", code: EINVAL)
+    }
+  }
+
+  private static func isLocal(_ socket: Int32) throws(PosixError) -> Bool {
+    var family: Int32 = 0
+    var size = socklen_t(MemoryLayout<Int32>.size)
+    _ = try retrying("getsockopt") { getsockopt(socket, SOL_SOCKET, SO_DOMAIN, &family, &size) }
+    return family == AF_UNIX
+  }
+
+  /// Closing a connection of TCP can wait for its peer as long as whoever made it wishes (SO_LINGER), also where it does not
+  /// block otherwise; and ours may be the last end of it. Those of this machine never do.
+  private static func dontLinger(_ socket: Int32) {
+    var none = linger(l_onoff: 0, l_linger: 0)
+    setsockopt(socket, SOL_SOCKET, SO_LINGER, &none, socklen_t(MemoryLayout<linger>.size))
+  }
+
+  /// The number, for an event loop.
+  public var number: Int32 { descriptor.number }
+
+  /// Writes as much as there is room for now.
+  ///
+  /// - Returns: how many bytes; 0 for none now.
+  /// - Throws: ``PosixError`` with `EPIPE` when nobody reads any more.
+  public func write(_ bytes: RawSpan) throws(PosixError) -> Int {
+    let number = descriptor.number
+    do throws(PosixError) {
+      return try retrying("write") {
+        bytes.withUnsafeBytes { buffer in
+          isSocket
+            ? send(number, buffer.baseAddress, buffer.count, Int32(MSG_DONTWAIT | MSG_NOSIGNAL))
+            : Glibc.write(number, buffer.baseAddress, buffer.count)
+        }
+      }
+    } catch {
+      if error.code == EAGAIN { return 0 }
+      throw error
+    }
+  }
+}

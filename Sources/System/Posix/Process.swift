@@ -1,0 +1,89 @@
+import CLatchkeyLinux
+import Glibc
+
+/// What a process does to itself before it touches anything secret or anything of a user's.
+public enum Process {
+  /// No core dump, and no tracing or memory reading by other processes of the same user. ``become(_:)`` keeps it so.
+  public static func forbidInspection() throws(PosixError) {
+    var none = rlimit(rlim_cur: 0, rlim_max: 0)
+    guard setrlimit(__rlimit_resource_t(RLIMIT_CORE.rawValue), &none) == 0 else { throw PosixError("setrlimit") }
+    guard linux_set_dumpable(0) == 0 else { throw PosixError("prctl") }
+  }
+
+  /// Overwrites freed memory from now on, but for small pieces that a thread keeps for itself.
+  ///
+  /// For libraries whose buffers grow: they erase the last one, while realloc leaves the ones before as they were. The
+  /// daemon's unit says the same with GLIBC_TUNABLES, for small pieces too; this holds without the unit.
+  public static func overwriteFreedMemory() {
+    // A failure leaves things as they were; glibc has none.
+    _ = linux_overwrite_freed(0xAA)
+  }
+
+  /// Dies when the process that started this one does. Call again after ``become(_:)``, which resets it.
+  public static func dieWithParent() throws(PosixError) {
+    guard linux_set_death_signal(SIGKILL) == 0 else { throw PosixError("prctl") }
+  }
+
+  /// Gets SIGTERM when the process that started this one ends, which leaves time to erase what is in memory. Call again
+  /// after ``become(_:)``, which resets it.
+  public static func endWithParent() throws(PosixError) {
+    guard linux_set_death_signal(SIGTERM) == 0 else { throw PosixError("prctl") }
+  }
+
+  /// Takes ``dieWithParent()`` back.
+  public static func outliveParent() throws(PosixError) {
+    guard linux_set_death_signal(0) == 0 else { throw PosixError("prctl") }
+  }
+
+  /// Becomes `account` for good: supplementary groups, group, user, each verified.
+  ///
+  /// As any other user than root this only verifies that the process already is that account.
+  ///
+  /// - Throws: ``PosixError`` with `EPERM` when the process is not, and cannot become, the account.
+  public static func become(_ account: Account) throws(PosixError) {
+    if geteuid() == 0 && account.uid != 0 {
+      let inspectable = linux_dumpable() != 0
+      guard initgroups(account.name, account.gid) == 0 else { throw PosixError("initgroups") }
+      guard setresgid(account.gid, account.gid, account.gid) == 0 else { throw PosixError("setresgid") }
+      guard setresuid(account.uid, account.uid, account.uid) == 0 else { throw PosixError("setresuid") }
+      // A change of user puts back fs.suid_dumpable, which lets root's core handler have the secrets.
+      if !inspectable { try forbidInspection() }
+    }
+    var real: uid_t = 0
+    var effective: uid_t = 0
+    var saved: uid_t = 0
+    guard getresuid(&real, &effective, &saved) == 0, effective == account.uid,
+      account.uid == 0 || (real == account.uid && saved == account.uid && setuid(0) != 0)
+    else { throw PosixError("setresuid", code: EPERM) }
+  }
+
+  /// The folder that this program lies in.
+  public static var folder: String {
+    var buffer = [UInt8](repeating: 0, count: Int(PATH_MAX))
+    let count = readlink("/proc/self/exe", &buffer, buffer.count)
+    let path = String(decoding: buffer.prefix(max(count, 0)), as: UTF8.self)
+    return String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)])
+  }
+
+  /// Writing to a pipe that nobody reads is an error from now on, and no longer the end of the process.
+  public static func ignoreBrokenPipes() {
+    signal(SIGPIPE, SIG_IGN)
+  }
+
+  /// Milliseconds of the monotonic clock, for deadlines.
+  public static var now: Int {
+    var time = timespec()
+    clock_gettime(CLOCK_MONOTONIC, &time)
+    return time.tv_sec * 1000 + time.tv_nsec / 1_000_000
+  }
+
+  /// Milliseconds since the machine started. The time that it slept counts, other than with ``now``.
+  public static var sinceBoot: Int {
+    var time = timespec()
+    clock_gettime(CLOCK_BOOTTIME, &time)
+    return time.tv_sec * 1000 + time.tv_nsec / 1_000_000
+  }
+
+  /// Seconds since 1970, for what is stored.
+  public static var time: UInt64 { UInt64(max(Glibc.time(nil), 0)) }
+}

@@ -1,0 +1,138 @@
+import CLatchkeySQLite
+
+/// One connection to a database file, for one thread.
+///
+/// What the connection promises: in write-ahead mode with `synchronous=FULL`, so a transaction that was committed is on
+/// the disk; exclusive, so no second process opens the file meanwhile; deleted content is overwritten with zeros.
+public final class Database {
+  fileprivate let handle: OpaquePointer
+  /// By where their text lies: a literal's does not move.
+  private var statements: [UnsafePointer<UInt8>: Statement] = [:]
+
+  /// How a database is opened.
+  public enum Mode: Sendable {
+    /// The file must be there.
+    case existing
+    /// The file is made when it is not there.
+    case creating
+    /// In memory only; gone with the connection.
+    case memory
+  }
+
+  /// Opens the database at `path`.
+  ///
+  /// - Throws: ``SQLiteError``, of kind `busy` when another process has it, `damaged` when it is no database.
+  public init(path: String, mode: Mode) throws(SQLiteError) {
+    var opened: OpaquePointer?
+    let flags =
+      switch mode {
+      case .existing: SQLITE_OPEN_READWRITE
+      case .creating: SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
+      case .memory: SQLITE_OPEN_READWRITE | SQLITE_OPEN_MEMORY
+      }
+    let status = sqlite3_open_v2(
+      path, &opened, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_EXRESCODE, nil)
+    guard status == SQLITE_OK, let opened else {
+      let error = SQLiteError(
+        code: status, message: opened.map { String(cString: sqlite3_errmsg($0)) } ?? "out of memory")
+      sqlite3_close_v2(opened)
+      throw error
+    }
+    handle = opened
+    _ = sqlite_defensive(handle)
+    _ = sqlite_distrust_schema(handle)
+    // No program of ours has any, but a file can.
+    _ = sqlite_run_no_triggers(handle)
+    _ = sqlite_ask_no_views(handle)
+    leaveAlone()
+    try execute("PRAGMA locking_mode = EXCLUSIVE")
+    try execute("PRAGMA secure_delete = ON")
+    try execute("PRAGMA foreign_keys = ON")
+    try execute("PRAGMA cell_size_check = ON")
+    if mode != .memory {
+      let journal = try statement("PRAGMA journal_mode = WAL")
+      defer { journal.reset() }
+      guard try journal.step(), journal.text(0) == "wal" else {
+        throw SQLiteError(code: SQLITE_CANTOPEN, message: "the file system has no write-ahead log")
+      }
+      journal.reset()
+      try execute("PRAGMA synchronous = FULL")
+      try execute("PRAGMA journal_size_limit = 0")
+    }
+  }
+
+  deinit {
+    statements.removeAll()
+    sqlite3_close_v2(handle)
+  }
+
+  var error: SQLiteError {
+    SQLiteError(code: sqlite3_extended_errcode(handle), message: String(cString: sqlite3_errmsg(handle)))
+  }
+
+  /// Runs statements that take no values and give no rows.
+  public func execute(_ sql: String) throws(SQLiteError) {
+    guard sqlite3_exec(handle, sql, nil, nil, nil) == SQLITE_OK else { throw error }
+  }
+
+  /// The prepared statement of `sql`, made once. Values are bound, never written into the text.
+  public func statement(_ sql: StaticString) throws(SQLiteError) -> Statement {
+    if let ready = statements[sql.utf8Start], !ready.isBusy { return ready }
+    var prepared: OpaquePointer?
+    let status = sql.utf8Start.withMemoryRebound(to: CChar.self, capacity: sql.utf8CodeUnitCount + 1) {
+      sqlite3_prepare_v3(handle, $0, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &prepared, nil)
+    }
+    guard status == SQLITE_OK, let prepared else { throw error }
+    let statement = Statement(prepared, of: self)
+    statements[sql.utf8Start] = statement
+    return statement
+  }
+
+  /// Runs `body` in a transaction: all of it is on the disk when this returns, or nothing of it happened.
+  public func transaction<Result, Failure: Error>(
+    mapping: (SQLiteError) -> Failure, _ body: () throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    do { try statement("BEGIN IMMEDIATE").run() } catch { throw mapping(error) }
+    let result: Result
+    do { result = try body() } catch {
+      try? execute("ROLLBACK")
+      throw error
+    }
+    do { try statement("COMMIT").run() } catch {
+      try? execute("ROLLBACK")
+      throw mapping(error)
+    }
+    return result
+  }
+
+  /// The rowid of the last insertion.
+  public var lastInsertedRow: Int64 { sqlite3_last_insert_rowid(handle) }
+
+  /// Moves the write-ahead log into the database and empties it, so that nothing deleted stays in it.
+  public func checkpoint() throws(SQLiteError) {
+    guard sqlite3_wal_checkpoint_v2(handle, nil, SQLITE_CHECKPOINT_TRUNCATE, nil, nil) == SQLITE_OK else {
+      throw error
+    }
+  }
+
+  /// The number that a pragma without rows of its own holds, as `user_version`.
+  public func pragma(_ sql: StaticString) throws(SQLiteError) -> Int64 {
+    let statement = try statement(sql)
+    defer { statement.reset() }
+    guard try statement.step() else { return 0 }
+    return statement.integer(0)
+  }
+}
+
+extension Database {
+  /// Leaves the file as it is when the connection ends, and the log beside it: what holds from the opening until
+  /// ``trust()``, and again for a database that was found damaged.
+  public func leaveAlone() {
+    _ = sqlite_keep_log(handle, 1)
+  }
+
+  /// Lets the end of the connection move the log into the database: it was looked at and is whole.
+  public func trust() {
+    _ = sqlite_keep_log(handle, 0)
+  }
+}

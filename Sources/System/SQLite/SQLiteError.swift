@@ -1,0 +1,37 @@
+import CLatchkeySQLite
+
+/// A call of SQLite that failed.
+public struct SQLiteError: Error, Equatable, Sendable {
+  /// SQLite's extended result code (https://sqlite.org/rescode.html).
+  public let code: Int32
+  /// SQLite's own words. Statements carry their values as parameters, so no value is ever in it.
+  public let message: String
+
+  /// What a caller does about it.
+  public enum Kind: Sendable {
+    /// Another process has the database open.
+    case busy
+    /// The disk, or the user's share of it, is full.
+    case full
+    /// The file is no database, or its structure is damaged.
+    case damaged
+    /// A constraint of the schema is broken.
+    case constraint
+    /// The file cannot be opened, read or written.
+    case inaccessible
+    /// Anything else.
+    case other
+  }
+
+  /// What a caller does about it.
+  public var kind: Kind {
+    switch code & 0xff {
+    case SQLITE_BUSY, SQLITE_LOCKED: .busy
+    case SQLITE_FULL: .full
+    case SQLITE_CORRUPT, SQLITE_NOTADB: .damaged
+    case SQLITE_CONSTRAINT: .constraint
+    case SQLITE_CANTOPEN, SQLITE_IOERR, SQLITE_READONLY, SQLITE_PERM: .inaccessible
+    default: .other
+    }
+  }
+}

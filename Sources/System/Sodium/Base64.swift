@@ -1,0 +1,39 @@
+import CLatchkeySodium
+
+/// Base64 (RFC 4648 section 4, with padding), for what other programs want as text.
+public enum Base64 {
+  /// The bytes as text. Not for secrets.
+  public static func encode(_ bytes: [UInt8]) -> String {
+    // With room for the NUL that libsodium puts behind it.
+    var text = [CChar](repeating: 0, count: (bytes.count + 2) / 3 * 4 + 1)
+    sodium_bin2base64(&text, text.count, bytes, bytes.count, sodium_base64_VARIANT_ORIGINAL)
+    return String(decoding: text.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+  }
+
+  /// A secret as text, which is a secret as well.
+  public static func encode(secret: RawSpan) throws(SodiumError) -> SecureBytes {
+    let length = (secret.byteCount + 2) / 3 * 4
+    // With room for the NUL that libsodium puts behind it.
+    var text = try SecureBytes(count: length + 1)
+    text.withMutableOctets { out, count in
+      out.withMemoryRebound(to: CChar.self, capacity: count) { out in
+        secret.withOctets { input, size in
+          _ = sodium_bin2base64(out, count, input, size, sodium_base64_VARIANT_ORIGINAL)
+        }
+      }
+    }
+    return try text.prefix(length)
+  }
+
+  /// The text's bytes; nil where it is not Base64 throughout.
+  public static func decode(_ text: some StringProtocol) -> [UInt8]? {
+    let characters = text.utf8.map { CChar(bitPattern: $0) }
+    var bytes = [UInt8](repeating: 0, count: characters.count / 4 * 3 + 3)
+    var count = 0
+    let status = sodium_base642bin(
+      &bytes, bytes.count, characters, characters.count, nil, &count, nil, sodium_base64_VARIANT_ORIGINAL)
+    guard status == 0 else { return nil }
+    bytes.removeLast(bytes.count - count)
+    return bytes
+  }
+}

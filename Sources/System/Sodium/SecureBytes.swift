@@ -1,0 +1,84 @@
+import CLatchkeySodium
+
+/// The one owner of a secret's bytes: locked memory that is left out of core dumps and erased when the value ends.
+///
+/// It cannot be copied, only lent (``bytes``) or moved. Nothing here turns a secret into `String` or `[UInt8]`.
+public struct SecureBytes: ~Copyable {
+  let start: UnsafeMutableRawPointer
+  /// How many bytes it holds; may be 0.
+  public let count: Int
+
+  /// `count` zero bytes.
+  ///
+  /// - Throws: ``SodiumError/outOfMemory``.
+  public init(count: Int) throws(SodiumError) {
+    guard count >= 0, let start = SecureMemory.allocate(count) else { throw .outOfMemory }
+    self.start = start
+    self.count = count
+  }
+
+  /// `count` bytes from the kernel's generator.
+  ///
+  /// - Throws: ``SodiumError/outOfMemory``.
+  public static func random(count: Int) throws(SodiumError) -> SecureBytes {
+    var bytes = try SecureBytes(count: count)
+    bytes.withMutableOctets { randombytes_buf($0, $1) }
+    return bytes
+  }
+
+  /// A copy of `source`, which stays the caller's to erase.
+  ///
+  /// - Throws: ``SodiumError/outOfMemory``.
+  public init(copying source: RawSpan) throws(SodiumError) {
+    try self.init(count: source.byteCount)
+    let start = self.start
+    source.withUnsafeBytes { from in
+      if let address = from.baseAddress { start.copyMemory(from: address, byteCount: from.count) }
+    }
+  }
+
+  deinit { SecureMemory.release(start) }
+
+  /// The bytes, lent for as long as this value is borrowed.
+  public var bytes: RawSpan {
+    @_lifetime(borrow self)
+    borrowing get {
+      let span = RawSpan(_unsafeStart: UnsafeRawPointer(start), byteCount: count)
+      return _overrideLifetime(span, borrowing: self)
+    }
+  }
+
+  /// Lends the bytes for writing.
+  public mutating func withUnsafeMutableBytes<Result, Failure: Error>(
+    _ body: (UnsafeMutableRawBufferPointer) throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    try body(UnsafeMutableRawBufferPointer(start: start, count: count))
+  }
+
+  /// Copies `source` to `offset`, where there must be room for it.
+  public mutating func write(_ source: RawSpan, at offset: Int) {
+    precondition(offset >= 0 && source.byteCount <= count - offset)
+    let target = start + offset
+    source.withUnsafeBytes { from in
+      if let address = from.baseAddress { target.copyMemory(from: address, byteCount: from.count) }
+    }
+  }
+
+  /// Copies a part of `source` to `offset`, where there must be room for it.
+  public mutating func write(_ range: Range<Int>, of source: borrowing SecureBytes, at offset: Int) {
+    write(source.bytes.extracting(range), at: offset)
+  }
+
+  /// The first `newCount` bytes in a value of their own; the rest is erased with this one.
+  public consuming func prefix(_ newCount: Int) throws(SodiumError) -> SecureBytes {
+    guard (0...count).contains(newCount) else { throw .badArgument }
+    if newCount == count { return self }
+    return try SecureBytes(copying: bytes.extracting(first: newCount))
+  }
+
+  /// How many allocations for secrets the kernel refused to lock, since this process started: those could be swapped out.
+  public static var lockFailures: UInt64 { SecureMemory.refusals.load(ordering: .relaxed) }
+
+  /// Whether the kernel locks this process's secrets in memory; without, they could be swapped out.
+  public static var memoryIsLocked: Bool { SecureMemory.canLock() }
+}

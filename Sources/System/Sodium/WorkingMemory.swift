@@ -1,0 +1,71 @@
+import CLatchkeySodium
+import Glibc
+import Synchronization
+
+/// The memory that Argon2id works in: in no dump, and erased before it goes back to the kernel.
+///
+/// libsodium maps this memory, and unmaps it as it is. One hash of its last block is the derived key, and most kernels
+/// keep what is in freed pages until they are used again. A program that derives keys therefore links `ErasedMappings`,
+/// whose `mmap` and `munmap` stand before libc's for libsodium, and tell this type of the mapping.
+public enum WorkingMemory {
+  /// The thread that derives a key now, as pthread numbers it, or 0.
+  private static let thread = Atomic<UInt>(0)
+  /// What that thread is about to map, in bytes.
+  private static let wanted = Atomic<Int>(0)
+  /// The mapping, or 0.
+  private static let start = Atomic<UInt>(0)
+  private static let size = Atomic<Int>(0)
+
+  /// How many mappings were erased.
+  static let erasures = Atomic<Int>(0)
+
+  /// One derivation at a time: one mapping has to be known, and the process never needs the memory twice.
+  private static let turn = Locked(())
+
+  /// Runs `body`, which maps `count` bytes or a little more and unmaps them.
+  static func expect<Result, Failure: Error>(
+    _ count: Int, _ body: () throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    turn.lock()
+    defer { turn.unlock() }
+    wanted.store(count, ordering: .relaxed)
+    thread.store(pthread_self(), ordering: .sequentiallyConsistent)
+    defer { thread.store(0, ordering: .sequentiallyConsistent) }
+    return try body()
+  }
+
+  /// Whether the calling thread maps this memory now.
+  public static func isExpected(size count: Int) -> Bool {
+    thread.load(ordering: .relaxed) == pthread_self() && start.load(ordering: .relaxed) == 0
+      && count >= wanted.load(ordering: .relaxed)
+  }
+
+  /// Takes note of the mapping that was expected.
+  public static func isMapped(at mapping: UnsafeMutableRawPointer, size count: Int) {
+    size.store(count, ordering: .relaxed)
+    start.store(UInt(bitPattern: mapping), ordering: .sequentiallyConsistent)
+  }
+
+  /// Erases the mapping if it is the one at this address, which is about to be unmapped.
+  public static func willUnmap(_ mapping: UnsafeMutableRawPointer?) {
+    let known = start.load(ordering: .relaxed)
+    guard known != 0, known == UInt(bitPattern: mapping) else { return }
+    erase()
+    erasures.add(1, ordering: .relaxed)
+    start.store(0, ordering: .sequentiallyConsistent)
+  }
+
+  /// To be called before a signal may call ``erase()``.
+  static func prepareErasure() { _ = (start.load(ordering: .relaxed), size.load(ordering: .relaxed)) }
+
+  /// Erases the mapping if there is one, its last block first: one hash of that is the key. Safe in a signal handler.
+  static func erase() {
+    let known = start.load(ordering: .sequentiallyConsistent)
+    guard let mapping = UnsafeMutableRawPointer(bitPattern: known) else { return }
+    let count = size.load(ordering: .relaxed)
+    // libsodium maps a little more than it asks for, so its last block does not end where the mapping does.
+    let end = min(65536, count)
+    sodium_memzero(mapping + (count - end), end)
+    sodium_memzero(mapping, count - end)
+  }
+}

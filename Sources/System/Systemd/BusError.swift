@@ -1,0 +1,67 @@
+import CLatchkeySystemd
+import Glibc
+
+/// An error as it travels over D-Bus: what a handler throws, and what a call that failed returns.
+public struct BusError: Error, Equatable, CustomStringConvertible {
+  /// A D-Bus error name, such as `org.freedesktop.DBus.Error.Failed`.
+  public let name: String
+
+  /// For a person to read. It reaches the other side: never put a secret here.
+  public let message: String
+
+  /// An error of any name.
+  public init(name: String, message: String) {
+    self.name = name
+    self.message = message
+  }
+
+  /// Name and message, for a log line.
+  public var description: String { message.isEmpty ? name : "\(name): \(message)" }
+
+  /// `org.freedesktop.DBus.Error.Failed`.
+  public static func failed(_ message: String) -> BusError { standard("Failed", message) }
+  /// `org.freedesktop.DBus.Error.InvalidArgs`.
+  public static func invalidArguments(_ message: String) -> BusError { standard("InvalidArgs", message) }
+  /// `org.freedesktop.DBus.Error.AccessDenied`.
+  public static func accessDenied(_ message: String) -> BusError { standard("AccessDenied", message) }
+  /// `org.freedesktop.DBus.Error.NotSupported`.
+  public static func notSupported(_ message: String) -> BusError { standard("NotSupported", message) }
+  /// `org.freedesktop.DBus.Error.LimitsExceeded`.
+  public static func limitsExceeded(_ message: String) -> BusError { standard("LimitsExceeded", message) }
+  /// `org.freedesktop.DBus.Error.UnknownObject`.
+  public static func unknownObject(_ message: String) -> BusError { standard("UnknownObject", message) }
+  /// `org.freedesktop.DBus.Error.NoReply`.
+  public static func noReply(_ message: String) -> BusError { standard("NoReply", message) }
+  /// `org.freedesktop.DBus.Error.Disconnected`.
+  public static func disconnected(_ message: String) -> BusError { standard("Disconnected", message) }
+
+  /// Whether this is the error `org.freedesktop.DBus.Error.<suffix>`.
+  public func isStandard(_ suffix: String) -> Bool { name == Self.prefix + suffix }
+
+  private static let prefix = "org.freedesktop.DBus.Error."
+
+  private static func standard(_ suffix: String, _ message: String) -> BusError {
+    BusError(name: prefix + suffix, message: message)
+  }
+
+  /// Hands the error to sd-bus and gives the result its callbacks must return.
+  func store(in target: UnsafeMutablePointer<sd_bus_error>?) -> Int32 {
+    let result = sd_bus_error_set(target, name, message)
+    return result < 0 ? result : -EIO
+  }
+
+  /// The error a message carries, or nil when it is none.
+  init?(message: OpaquePointer) {
+    guard let error = sd_bus_message_get_error(message), let name = error.pointee.name else { return nil }
+    self.init(name: String(cString: name), message: error.pointee.message.map { String(cString: $0) } ?? "")
+  }
+
+  /// What went wrong while a message was written or sent.
+  static func check(_ result: Int32, writing what: @autoclosure () -> String) throws(BusError) {
+    if result >= 0 { return }
+    switch -result {
+    case ENOTCONN, ECONNRESET, ESHUTDOWN: throw .disconnected("not connected to the bus")
+    default: throw .failed("cannot write \(what()): \(String(cString: strerror(-result)))")
+    }
+  }
+}

@@ -1,0 +1,191 @@
+import CLatchkeySystemd
+import Glibc
+
+extension Bus {
+  /// Calls `handler` for each signal that fits; what is nil fits anything. A signal whose content is of another
+  /// shape than the handler reads is dropped by throwing.
+  ///
+  /// Signals that come before the bus took the rule are not heard: ask for a state after `installed`, not before.
+  ///
+  /// A peer can send a signal straight to this connection, past all match rules. So `sender` is compared here once
+  /// more, for unique names and for the bus driver. Another well-known name cannot be: give the unique name of its
+  /// owner wherever it matters who speaks.
+  ///
+  /// - Parameters:
+  ///   - arg0: only signals whose first argument is this string.
+  ///   - installed: told once when the bus took the rule (nil) or refused it. Without it, a refused rule closes the
+  ///     connection: signals that are relied upon do not go missing silently.
+  public func matchSignal(
+    sender: String? = nil, path: String? = nil, interface: String? = nil, member: String? = nil, arg0: String? = nil,
+    installed: ((BusError?) -> Void)? = nil, handler: @escaping (Message) throws(BusError) -> Void
+  ) throws(SystemdError) -> BusSlot {
+    var rule = "type='signal'"
+    let parts = [("sender", sender), ("path", path), ("interface", interface), ("member", member), ("arg0", arg0)]
+    for (key, value) in parts {
+      guard let value else { continue }
+      guard !value.utf8.contains(UInt8(ascii: "'")) else {
+        throw SystemdError(errno: EINVAL, operation: "match signals with a quote in \(key)")
+      }
+      rule += ",\(key)='\(value)'"
+    }
+    // sd-bus takes any unique name for a well-known one in a rule, as it cannot resolve it.
+    let exact = sender.flatMap { $0.hasPrefix(":") || $0 == Self.driverName || $0 == Self.localName ? $0 : nil }
+    let box = MatchBox(sender: exact, handler: handler, installed: installed)
+    return try BusSlot(box: box, "match signals") { slot, userdata in
+      sd_bus_add_match_async(
+        pointer, &slot, rule, MatchBox.arrived, installed == nil ? nil : MatchBox.answered, userdata)
+    }
+  }
+
+  /// Calls `handler` once when the peer that owns `name` (unique or well-known) is gone, which may be right away.
+  /// Never before this returns.
+  public func watchPeer(_ name: String, vanished handler: @escaping () -> Void) throws(SystemdError) -> BusSlot {
+    let watch = PeerWatch(name: name, bus: self, handler: handler)
+    let slot = try matchSignal(
+      sender: Self.driverName, path: Self.driverPath, interface: Self.driverName, member: "NameOwnerChanged",
+      arg0: name,
+      installed: { error in watch.installed(error) },
+      handler: { message throws(BusError) in
+        _ = try message.readString()
+        _ = try message.readString()
+        if try message.readString().isEmpty { watch.vanished() }
+      })
+    return slot
+  }
+
+  /// Asks the bus who stands behind a unique or well-known name.
+  public func peerCredentials(
+    of name: String, completion: @escaping (Result<PeerCredentials, BusError>) -> Void
+  ) throws(BusError) {
+    try callDriver("GetConnectionCredentials") { (writer: inout MessageWriter) throws(BusError) in
+      try writer.appendString(name)
+    } reply: { reply in
+      completion(reply.reading { message throws(BusError) in try PeerCredentials(name: name, from: message) })
+    }
+  }
+
+  /// Asks the bus for the unique name that owns a well-known one; nil when nobody does.
+  public func nameOwner(
+    of name: String, completion: @escaping (Result<String?, BusError>) -> Void
+  ) throws(BusError) {
+    try callDriver("GetNameOwner") { (writer: inout MessageWriter) throws(BusError) in
+      try writer.appendString(name)
+    } reply: { reply in
+      if case .failure(let error) = reply, error.isStandard("NameHasNoOwner") { return completion(.success(nil)) }
+      completion(reply.reading { message throws(BusError) in try message.readString() })
+    }
+  }
+}
+
+/// Who stands behind a connection, as the bus saw it when it connected.
+public struct PeerCredentials: Equatable, Sendable {
+  /// The name that was asked for.
+  public let name: String
+  /// The user it runs as.
+  public let uid: UInt32
+  /// Nil where the bus cannot tell. A process id may be reused: proof of nothing after the peer is gone.
+  public let pid: Int32?
+  /// The process itself, where the bus passes it on (D-Bus 1.15.8 and later).
+  public let process: PassedDescriptor?
+
+  init(name: String, from message: Message) throws(BusError) {
+    var uid: UInt32?
+    var pid: UInt32?
+    var process: PassedDescriptor?
+    try message.readDictionary("sv") { (entry: Message) throws(BusError) in
+      switch try entry.readString() {
+      case "UnixUserID": try entry.readVariant("u") { (value) throws(BusError) in uid = try value.readUInt32() }
+      case "ProcessID": try entry.readVariant("u") { (value) throws(BusError) in pid = try value.readUInt32() }
+      case "ProcessFD":
+        try entry.readVariant("h") { (value) throws(BusError) in
+          process = PassedDescriptor(owning: try value.readUnixFD())
+        }
+      default: try entry.skip()
+      }
+    }
+    guard let uid else { throw .failed("the bus does not know the user of \(name)") }
+    self.name = name
+    self.uid = uid
+    self.pid = pid.flatMap { Int32(exactly: $0) }
+    self.process = process
+  }
+}
+
+/// A descriptor that came with a message; closed with the last reference.
+public final class PassedDescriptor: Equatable, Sendable {
+  /// Its number, lent for calls that take one.
+  public let number: Int32
+
+  init(owning number: Int32) { self.number = number }
+
+  deinit { close(number) }
+
+  /// Whether they are one and the same.
+  public static func == (left: PassedDescriptor, right: PassedDescriptor) -> Bool { left === right }
+}
+
+private final class MatchBox {
+  private let sender: String?
+  private let handler: (Message) throws(BusError) -> Void
+  private var installed: ((BusError?) -> Void)?
+
+  init(
+    sender: String?, handler: @escaping (Message) throws(BusError) -> Void, installed: ((BusError?) -> Void)?
+  ) {
+    self.sender = sender
+    self.handler = handler
+    self.installed = installed
+  }
+
+  static let arrived: sd_bus_message_handler_t = { message, userdata, _ in
+    guard let message, let box = userdata?.box(as: MatchBox.self) else { return 0 }
+    if let expected = box.sender {
+      guard let sender = sd_bus_message_get_sender(message), strcmp(sender, expected) == 0 else { return 0 }
+    }
+    // Several matches may read one message: each starts at its beginning.
+    sd_bus_message_rewind(message, 1)
+    withExtendedLifetime(box) {
+      do throws(BusError) { try box.handler(Message(retaining: message)) } catch {}
+    }
+    return 0
+  }
+
+  static let answered: sd_bus_message_handler_t = { message, userdata, _ in
+    guard let message, let box = userdata?.box(as: MatchBox.self), let installed = box.installed else { return 0 }
+    box.installed = nil
+    installed(BusError(message: message))
+    return 0
+  }
+}
+
+/// Waits for a peer to be gone, which it may have been before the bus took the match rule.
+private final class PeerWatch {
+  private let name: String
+  private weak var bus: Bus?
+  private var handler: (() -> Void)?
+
+  init(name: String, bus: Bus, handler: @escaping () -> Void) {
+    self.name = name
+    self.bus = bus
+    self.handler = handler
+  }
+
+  func vanished() {
+    let handler = self.handler
+    self.handler = nil
+    handler?()
+  }
+
+  /// A peer that cannot be watched counts as gone: what it holds must not outlive it unnoticed.
+  func installed(_ error: BusError?) {
+    guard error == nil, let bus else { return vanished() }
+    do throws(BusError) {
+      try bus.nameOwner(of: name) { [weak self] owner in
+        if case .success(.some) = owner { return }
+        self?.vanished()
+      }
+    } catch {
+      vanished()
+    }
+  }
+}

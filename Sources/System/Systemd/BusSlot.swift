@@ -1,0 +1,61 @@
+import CLatchkeySystemd
+
+/// Something registered at a bus: a match, an exported interface, a node enumerator, a watch. Owned: dropping it,
+/// also from within its own handler, takes it back.
+public final class BusSlot {
+  private var slot: OpaquePointer?
+
+  /// What else has to live, and end, with this registration.
+  private var companions: [BusSlot]
+
+  /// Registers with `add`, which gets the place for the C slot and the userdata to give. sd-bus owns a reference to
+  /// `box` until its slot is really freed, which can be after this object is gone (a handler that drops its own).
+  init(
+    box: AnyObject, _ operation: String, companions: [BusSlot] = [],
+    add: (inout OpaquePointer?, UnsafeMutableRawPointer) -> Int32
+  ) throws(SystemdError) {
+    self.companions = companions
+    slot = nil
+    slot = try Self.register(box: box, operation, add: add)
+  }
+
+  deinit { cancel() }
+
+  /// Takes the registration back; its handlers are not called again.
+  public func cancel() {
+    companions = []
+    guard let slot else { return }
+    self.slot = nil
+    sd_bus_slot_unref(slot)
+  }
+
+  /// Registers something that lasts until it happened once, such as the reply to a call, and that nobody owns.
+  static func float(
+    box: AnyObject, _ operation: String, add: (inout OpaquePointer?, UnsafeMutableRawPointer) -> Int32
+  ) throws(SystemdError) {
+    let slot = try register(box: box, operation, add: add)
+    sd_bus_slot_set_floating(slot, 1)
+    sd_bus_slot_unref(slot)
+  }
+
+  private static func register(
+    box: AnyObject, _ operation: String, add: (inout OpaquePointer?, UnsafeMutableRawPointer) -> Int32
+  ) throws(SystemdError) -> OpaquePointer {
+    let retained = Unmanaged<AnyObject>.passRetained(box)
+    var added: OpaquePointer?
+    let result = add(&added, retained.toOpaque())
+    guard result >= 0, let added else {
+      retained.release()
+      throw SystemdError(errno: result < 0 ? -result : 22, operation: operation)
+    }
+    sd_bus_slot_set_destroy_callback(added) { userdata in
+      if let userdata { Unmanaged<AnyObject>.fromOpaque(userdata).release() }
+    }
+    return added
+  }
+}
+
+extension UnsafeMutableRawPointer {
+  /// The object that was given as userdata.
+  func box<Box: AnyObject>(as type: Box.Type) -> Box { Unmanaged<Box>.fromOpaque(self).takeUnretainedValue() }
+}

@@ -1,0 +1,130 @@
+import CLatchkeySystemd
+import Glibc
+
+/// One sd-event loop. Single-threaded: every object made from it stays on the thread that runs it.
+public final class EventLoop {
+  let pointer: OpaquePointer
+  /// The number of the turn that ``run()`` is in; nil outside of it.
+  public private(set) var turn: UInt64?
+
+  /// A loop of its own, not the default one of the thread.
+  public init() throws(SystemdError) {
+    var loop: OpaquePointer?
+    try SystemdError.check(sd_event_new(&loop), "make an event loop")
+    guard let loop else { throw SystemdError(errno: ENOMEM, operation: "make an event loop") }
+    pointer = loop
+  }
+
+  deinit { sd_event_unref(pointer) }
+
+  /// Runs until `exit(code:)`, and returns its code. Handlers that wait in the kernel are interrupted (``Alarm``), for
+  /// which SIGALRM must be nobody else's.
+  public func run() throws(SystemdError) -> Int32 {
+    turn = 0
+    defer { turn = nil }
+    while sd_event_get_state(pointer) != SD_EVENT_FINISHED {
+      var isReady = try SystemdError.check(sd_event_prepare(pointer), "run the event loop")
+      if isReady == 0 { isReady = try SystemdError.check(sd_event_wait(pointer, UInt64.max), "run the event loop") }
+      guard isReady > 0 else { continue }
+      turn? += 1
+      Alarm.set()
+      defer { Alarm.clear() }
+      try SystemdError.check(sd_event_dispatch(pointer), "run the event loop")
+    }
+    var code: Int32 = 0
+    try SystemdError.check(sd_event_get_exit_code(pointer, &code), "run the event loop")
+    return code
+  }
+
+  /// Runs one turn, waiting at most `timeout` for something to happen (without limit when nil).
+  /// Returns whether anything was dispatched.
+  @discardableResult
+  public func runOnce(timeout: Duration? = nil) throws(SystemdError) -> Bool {
+    try SystemdError.check(sd_event_run(pointer, timeout?.microseconds ?? UInt64.max), "run the event loop") > 0
+  }
+
+  /// A descriptor that is readable while anything waits for its turn.
+  public var descriptor: Int32 { sd_event_get_fd(pointer) }
+
+  /// Ends `run()` after the handler that is running now.
+  public func exit(code: Int32 = 0) { sd_event_exit(pointer, code) }
+
+  /// Calls `handler` once after `delay`, or again and again with `repeating`. The clock goes on in suspend
+  /// (CLOCK_BOOTTIME), so a time limit on a key cannot be slept through; it does not wake the machine.
+  public func addTimer(
+    after delay: Duration, repeating: Bool = false, handler: @escaping () -> Void
+  ) throws(SystemdError) -> EventSource {
+    let source = EventSource(.timer(delay: delay, repeating: repeating), handler: { _ in handler() })
+    // Timers may be late by a tenth, so that the kernel can join wake-ups; 0 would mean 250 ms.
+    let accuracy = min(max(delay.microseconds / 10, 1), 250_000)
+    try source.attach("add a timer") { slot, userdata in
+      sd_event_add_time_relative(
+        pointer, &slot, CLOCK_BOOTTIME, delay.microseconds, accuracy, EventSource.timerFired, userdata)
+    }
+    return source
+  }
+
+  /// Calls `handler` with what a descriptor is ready for. The descriptor is borrowed: it must stay open for as
+  /// long as the source lives.
+  public func addIO(
+    fd: Int32, events: IOEvents, handler: @escaping (IOEvents) -> Void
+  ) throws(SystemdError) -> EventSource {
+    let source = EventSource(.io, handler: { handler(IOEvents(rawValue: $0)) })
+    try source.attach("watch a descriptor") { slot, userdata in
+      sd_event_add_io(pointer, &slot, fd, events.rawValue, EventSource.ioReady, userdata)
+    }
+    return source
+  }
+
+  /// Calls `handler` for each arrival of a signal, which is blocked in the calling thread first. Call it before
+  /// any other thread exists.
+  public func addSignal(_ signal: Int32, handler: @escaping () -> Void) throws(SystemdError) -> EventSource {
+    var set = sigset_t()
+    sigemptyset(&set)
+    sigaddset(&set, signal)
+    try SystemdError.check(-pthread_sigmask(SIG_BLOCK, &set, nil), "block signal \(signal)")
+    let source = EventSource(.signal, handler: { _ in handler() })
+    try source.attach("watch signal \(signal)") { slot, userdata in
+      sd_event_add_signal(pointer, &slot, signal, EventSource.signalArrived, userdata)
+    }
+    return source
+  }
+
+  /// Calls `handler` when nothing else is waiting, again and again for as long as it returns true (more to do).
+  /// Long batches work in pieces of about 10 ms this way, and calls are answered between them.
+  public func addIdle(handler: @escaping () -> Bool) throws(SystemdError) -> EventSource {
+    let source = EventSource(.idle(handler), handler: { _ in })
+    try source.attach("add idle work") { slot, userdata in
+      sd_event_add_defer(pointer, &slot, EventSource.idleTurn, userdata)
+    }
+    try source.setPriority(Int64(SD_EVENT_PRIORITY_IDLE))
+    return source
+  }
+}
+
+/// What a descriptor is ready for, or shall be watched for.
+public struct IOEvents: OptionSet, Sendable {
+  /// The bits of epoll(7).
+  public let rawValue: UInt32
+  /// From the bits of epoll(7).
+  public init(rawValue: UInt32) { self.rawValue = rawValue }
+
+  /// Data or a connection waits.
+  public static let readable = IOEvents(rawValue: 0x001)  // EPOLLIN
+  /// There is room to write.
+  public static let writable = IOEvents(rawValue: 0x004)  // EPOLLOUT
+  /// Reported without being asked for.
+  public static let failed = IOEvents(rawValue: 0x008)  // EPOLLERR
+  /// The other side is gone. Reported without being asked for.
+  public static let hungUp = IOEvents(rawValue: 0x010)  // EPOLLHUP
+}
+
+extension Duration {
+  /// Whole microseconds; negative durations count as zero, those beyond 292,000 years as that.
+  var microseconds: UInt64 {
+    let (seconds, attoseconds) = components
+    guard seconds >= 0, attoseconds >= 0 else { return 0 }
+    let (product, overflow) = UInt64(seconds).multipliedReportingOverflow(by: 1_000_000)
+    return overflow ? UInt64.max - 1 : product &+ UInt64(attoseconds / 1_000_000_000_000)
+  }
+}

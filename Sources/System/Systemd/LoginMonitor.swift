@@ -1,0 +1,28 @@
+import CLatchkeySystemd
+
+/// Watches the files logind keeps of its sessions (sd-login's monitor, an inotify watch). It tells changes that
+/// logind sends no signal for, such as a session that begins to close.
+public final class LoginMonitor {
+  private let monitor: OpaquePointer
+  private var source: EventSource?
+
+  /// Calls `handler` after any session changed; many changes may make one call. Throws where logind keeps no files.
+  public init(loop: EventLoop, handler: @escaping () -> Void) throws(SystemdError) {
+    var monitor: OpaquePointer?
+    try SystemdError.check(sd_login_monitor_new("session", &monitor), "watch login sessions")
+    guard let monitor else { throw SystemdError(errno: 12, operation: "watch login sessions") }
+    self.monitor = monitor
+    source = nil
+    let fd = try SystemdError.check(sd_login_monitor_get_fd(monitor), "watch login sessions")
+    source = try loop.addIO(fd: fd, events: .readable) { _ in
+      sd_login_monitor_flush(monitor)
+      handler()
+    }
+  }
+
+  deinit {
+    // The loop must let go of the descriptor before it is closed.
+    source = nil
+    sd_login_monitor_unref(monitor)
+  }
+}

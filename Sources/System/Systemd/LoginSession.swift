@@ -1,0 +1,77 @@
+import CLatchkeySystemd
+import Glibc
+
+/// A login session as logind wrote it down under /run/systemd: read from files, without asking anybody, and so not
+/// for facts that change in an instant.
+public struct LoginSession: Equatable, Sendable {
+  /// logind's name of the session, such as `3` or `c1`.
+  public let id: String
+
+  /// The session of that name, whether or not it exists.
+  public init(id: String) { self.id = id }
+
+  /// The session a process belongs to; nil if it is in none (a system service, a unit of the user manager).
+  public static func ofProcess(_ pid: Int32) -> LoginSession? {
+    text { sd_pid_get_session(pid, $0) }.map { LoginSession(id: $0) }
+  }
+
+  /// The user whose session or user manager a process runs under; nil for system services. Not the uid it runs as.
+  public static func ownerOfProcess(_ pid: Int32) -> UInt32? {
+    var uid: uid_t = 0
+    return sd_pid_get_owner_uid(pid, &uid) >= 0 ? uid : nil
+  }
+
+  /// The user that the parent of a process runs as; nil where it cannot be told.
+  public static func parentUID(ofProcess pid: Int32) -> UInt32? {
+    // Behind the name, which is in parentheses and may hold anything: state, parent (proc(5)).
+    guard let stat = contents("/proc/\(pid)/stat"), let end = stat.lastIndex(of: ")"),
+      let parent = stat[end...].split(separator: " ").dropFirst(2).first.flatMap({ Int32($0) }), parent > 0,
+      let status = contents("/proc/\(parent)/status")
+    else { return nil }
+    for line in status.split(separator: "\n") where line.hasPrefix("Uid:") {
+      // Real, effective, saved, file system.
+      let uids = line.split(whereSeparator: { $0 == "\t" || $0 == " " }).dropFirst()
+      return uids.dropFirst().first.flatMap { UInt32($0) }
+    }
+    return nil
+  }
+
+  private static func contents(_ path: String) -> String? {
+    guard let file = fopen(path, "re") else { return nil }
+    defer { fclose(file) }
+    var bytes = [UInt8](repeating: 0, count: 8192)
+    let count = fread(&bytes, 1, bytes.count, file)
+    return String(decoding: bytes.prefix(count), as: UTF8.self)
+  }
+
+  /// Whether logind is there, by the folder it keeps.
+  public static var isLogindRunning: Bool { access("/run/systemd/seats/", F_OK) >= 0 }
+
+  /// `user`, `greeter`, `lock-screen`, `background`, `manager` …; nil once the session is gone.
+  public var sessionClass: String? { Self.text { sd_session_get_class(id, $0) } }
+
+  /// `x11`, `wayland`, `mir`, `tty`, `web`, `unspecified`.
+  public var type: String? { Self.text { sd_session_get_type(id, $0) } }
+
+  /// The PAM service that opened it.
+  public var service: String? { Self.text { sd_session_get_service(id, $0) } }
+
+  /// The terminal, such as `tty2` or `pts/0`.
+  public var tty: String? { Self.text { sd_session_get_tty(id, $0) } }
+
+  /// Whose session it is.
+  public var uid: UInt32? {
+    var uid: uid_t = 0
+    return sd_session_get_uid(id, &uid) >= 0 ? uid : nil
+  }
+
+  /// Whether it came over the network.
+  public var isRemote: Bool { sd_session_is_remote(id) > 0 }
+
+  private static func text(_ get: (UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>) -> Int32) -> String? {
+    var text: UnsafeMutablePointer<CChar>?
+    guard get(&text) >= 0, let text else { return nil }
+    defer { free(text) }
+    return String(cString: text)
+  }
+}

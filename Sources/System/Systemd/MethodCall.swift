@@ -1,0 +1,61 @@
+import CLatchkeySystemd
+
+/// A method call that waits for its answer. It may be kept and answered later, exactly once: what comes after the
+/// first answer is ignored. Dropped without an answer, it fails with `org.freedesktop.DBus.Error.Failed`, so that
+/// no caller waits for nothing.
+public final class MethodCall {
+  /// The call's arguments, and who sent it.
+  public let message: Message
+
+  /// Whether an answer was given.
+  public private(set) var isAnswered = false
+
+  init(_ message: OpaquePointer) { self.message = Message(retaining: message) }
+
+  deinit {
+    if !isAnswered { fail(.failed("the call was dropped without an answer")) }
+  }
+
+  /// The unique name of the caller.
+  public var sender: String { message.sender ?? "" }
+
+  /// The object the call went to.
+  public var path: String { message.path ?? "" }
+
+  /// Answers with what `build` writes; if it throws, with that error. The answer to a sensitive call is sensitive.
+  public func reply(
+    sensitive: Bool = false,
+    _ build: (inout MessageWriter) throws(BusError) -> Void = { (_: inout MessageWriter) throws(BusError) in }
+  ) {
+    guard !isAnswered else { return }
+    var answer: OpaquePointer?
+    guard sd_bus_message_new_method_return(message.pointer, &answer) >= 0, let answer else {
+      return fail(.failed("no memory for an answer"))
+    }
+    defer { sd_bus_message_unref(answer) }
+    if sensitive { sd_bus_message_sensitive(answer) }
+    do throws(BusError) {
+      var writer = MessageWriter(answer)
+      try build(&writer)
+      // Nobody is left to be told if this fails: the caller or the connection is gone, or (a bug in `build`) the
+      // answer does not fit the declared signature, which sd-bus refuses to send.
+      try BusError.check(sd_bus_message_send(answer), writing: "an answer")
+      isAnswered = true
+    } catch {
+      fail(error)
+    }
+  }
+
+  /// Answers with an error.
+  public func fail(_ error: BusError) {
+    guard !isAnswered else { return }
+    isAnswered = true
+    var answer: OpaquePointer?
+    var raw = sd_bus_error()
+    defer { sd_bus_error_free(&raw) }
+    sd_bus_error_set(&raw, error.name, error.message)
+    guard sd_bus_message_new_method_error(message.pointer, &answer, &raw) >= 0, let answer else { return }
+    sd_bus_message_send(answer)
+    sd_bus_message_unref(answer)
+  }
+}

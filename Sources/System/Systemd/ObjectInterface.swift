@@ -1,0 +1,168 @@
+import CLatchkeySystemd
+
+/// A D-Bus interface as a service offers it: what introspection tells, and what happens at a call.
+public struct ObjectInterface {
+  /// Its D-Bus name.
+  public let name: String
+  /// What can be called.
+  public let methods: [Method]
+  /// What can be read, and perhaps set.
+  public let properties: [Property]
+  /// What it may emit; sending is up to `Bus.emitSignal`.
+  public let signals: [Signal]
+
+  /// Declares it; see the members.
+  public init(_ name: String, methods: [Method] = [], properties: [Property] = [], signals: [Signal] = []) {
+    self.name = name
+    self.methods = methods
+    self.properties = properties
+    self.signals = signals
+  }
+
+  /// One argument: one complete type, and its name for introspection.
+  public struct Argument: Equatable, Sendable {
+    /// A complete type: its signature.
+    public let type: String
+    /// Its D-Bus name.
+    public let name: String
+    /// Declares it; see the members.
+    public init(_ type: String, _ name: String) {
+      self.type = type
+      self.name = name
+    }
+  }
+
+  /// What is said of a method or signal.
+  public struct MemberFlags: OptionSet, Sendable {
+    /// The bits, for this process only.
+    public let rawValue: UInt32
+    /// From bits.
+    public init(rawValue: UInt32) { self.rawValue = rawValue }
+
+    /// Told by introspection.
+    public static let deprecated = MemberFlags(rawValue: 1)
+    /// Not shown by introspection.
+    public static let hidden = MemberFlags(rawValue: 2)
+    /// The memory of call and answer is erased when freed.
+    public static let sensitive = MemberFlags(rawValue: 4)
+    /// No answer is expected by anybody.
+    public static let noReply = MemberFlags(rawValue: 8)
+  }
+
+  /// One method.
+  public struct Method {
+    /// Its D-Bus name.
+    public let name: String
+    /// What a call carries.
+    public let input: [Argument]
+    /// What its answer carries.
+    public let output: [Argument]
+    /// What is said of it.
+    public let flags: MemberFlags
+    /// Answers the call, at once or later; throwing answers with that error. The bus checked the signature.
+    public let handler: (MethodCall) throws(BusError) -> Void
+
+    /// Declares it; see the members.
+    public init(
+      _ name: String, input: [Argument] = [], output: [Argument] = [], flags: MemberFlags = [],
+      handler: @escaping (MethodCall) throws(BusError) -> Void
+    ) {
+      self.name = name
+      self.input = input
+      self.output = output
+      self.flags = flags
+      self.handler = handler
+    }
+  }
+
+  /// What is announced when a property changes, and what is said of it.
+  public struct PropertyFlags: OptionSet, Sendable {
+    /// The bits, for this process only.
+    public let rawValue: UInt32
+    /// From bits.
+    public init(rawValue: UInt32) { self.rawValue = rawValue }
+
+    /// PropertiesChanged carries the new value.
+    public static let emitsChange = PropertyFlags(rawValue: 1)
+    /// PropertiesChanged carries the name only.
+    public static let invalidates = PropertyFlags(rawValue: 2)
+    /// Never changes. Not for writable properties.
+    public static let constant = PropertyFlags(rawValue: 4)
+    /// Left out of GetAll.
+    public static let explicit = PropertyFlags(rawValue: 8)
+    /// Told by introspection.
+    public static let deprecated = PropertyFlags(rawValue: 16)
+    /// The memory of the messages that carry it is erased when freed.
+    public static let sensitive = PropertyFlags(rawValue: 32)
+  }
+
+  /// One property.
+  public struct Property {
+    /// Its D-Bus name.
+    public let name: String
+    /// A complete type: its signature.
+    public let type: String
+    /// What is said of it.
+    public let flags: PropertyFlags
+    /// Appends the value for the object at a path. Throwing fails Get, and GetAll as a whole.
+    public let getter: (String, inout MessageWriter) throws(BusError) -> Void
+    /// Reads the new value for the object at a path; nil when read-only. The message's sender is who sets it.
+    public let setter: ((String, Message) throws(BusError) -> Void)?
+
+    /// Declares it; see the members.
+    public init(
+      _ name: String, _ type: String, flags: PropertyFlags = [],
+      getter: @escaping (String, inout MessageWriter) throws(BusError) -> Void,
+      setter: ((String, Message) throws(BusError) -> Void)? = nil
+    ) {
+      self.name = name
+      self.type = type
+      self.flags = flags
+      self.getter = getter
+      self.setter = setter
+    }
+  }
+
+  /// One signal, for introspection.
+  public struct Signal {
+    /// Its D-Bus name.
+    public let name: String
+    /// What it carries.
+    public let arguments: [Argument]
+    /// What is said of it.
+    public let flags: MemberFlags
+
+    /// Declares it; see the members.
+    public init(_ name: String, _ arguments: [Argument] = [], flags: MemberFlags = []) {
+      self.name = name
+      self.arguments = arguments
+      self.flags = flags
+    }
+  }
+}
+
+extension Bus {
+  /// Offers an interface at `prefix` and every path below it for which `exists` says yes. Calls for other paths are
+  /// answered with `UnknownObject`, or as ``refuseCalls(below:with:)`` says. A more specific prefix is asked first.
+  ///
+  /// `exists` is asked several times a call; it should be a look into a dictionary. Throws EINVAL when the
+  /// declaration is wrong: an invalid name or type, an argument of several types, flags that exclude each other.
+  public func export(
+    _ interface: ObjectInterface, below prefix: String, where exists: @escaping (String) -> Bool
+  ) throws(SystemdError) -> BusSlot {
+    let box = ExportedInterface(interface, exists: exists)
+    return try BusSlot(box: box, "export \(interface.name)") { slot, userdata in
+      sd_bus_add_fallback_vtable(
+        pointer, &slot, prefix, interface.name, box.table, ExportedInterface.find, userdata)
+    }
+  }
+
+  /// Tells introspection which objects are below `prefix`: full paths, for the path that is being looked at.
+  public func addNodeEnumerator(
+    below prefix: String, _ nodes: @escaping (String) -> [String]
+  ) throws(SystemdError) -> BusSlot {
+    try BusSlot(box: NodeEnumerator(nodes), "enumerate the objects below \(prefix)") { slot, userdata in
+      sd_bus_add_node_enumerator(pointer, &slot, prefix, NodeEnumerator.enumerate, userdata)
+    }
+  }
+}

@@ -1,0 +1,33 @@
+import CLatchkeySystemd
+import Glibc
+
+/// The service manager that started this program, if one did.
+public enum ServiceManager {
+  /// Tells it a state, such as `READY=1` or `STATUS=…`, one assignment per line. Nothing happens without a manager.
+  public static func notify(_ state: String) { sd_notify(0, state) }
+
+  /// A socket that the service manager opened before it started this program.
+  public struct ListenDescriptor: Equatable, Sendable {
+    /// Close-on-exec; the caller closes it.
+    public let fd: Int32
+    /// `FileDescriptorName=` of the unit; by default the name of the socket unit.
+    public let name: String
+  }
+
+  /// The sockets that were handed over, in the order of the unit's lines. Empty when none were, or not to this
+  /// process. Takes them out of the environment: a second call finds none.
+  public static func listenDescriptors() throws(SystemdError) -> [ListenDescriptor] {
+    var names: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?
+    let count = try SystemdError.check(sd_listen_fds_with_names(1, &names), "take the sockets of the service manager")
+    defer {
+      if let names {
+        for index in 0..<Int(count) { free(names[index]) }
+        free(names)
+      }
+    }
+    return (0..<count).map { index in
+      let name = names?[Int(index)].map { String(cString: $0) } ?? ""
+      return ListenDescriptor(fd: SD_LISTEN_FDS_START + index, name: name)
+    }
+  }
+}

@@ -1,0 +1,41 @@
+import LatchkeySodium
+
+/// Why a backup cannot be read.
+public enum BackupError: Error, Equatable, Sendable {
+  /// The file is something else.
+  case notABackup
+  /// A later version of the format.
+  case newer(UInt32)
+  /// The first bytes of the file are damaged.
+  case damagedHeader
+  /// What a try of the passphrase would cost is beyond what this program ever writes.
+  case unreasonable
+  /// The key is not that of the backup's passphrase.
+  case wrongPassphrase
+  /// This chunk, counted from 1, is not what was written there.
+  case damagedChunk(Int)
+  /// Every chunk is as it was written, but what they say is no vault's content; the text says what is wrong.
+  case malformed(String)
+  /// Memory for a secret could not be had.
+  case outOfMemory
+
+  static func sodium<Result: ~Copyable>(
+    _ body: () throws(SodiumError) -> Result
+  ) throws(BackupError) -> Result {
+    do { return try body() } catch { throw .outOfMemory }
+  }
+
+  /// For a person.
+  public var explanation: String {
+    switch self {
+    case .notABackup: "the file is not a backup of a vault"
+    case .newer(let version): "the backup has format \(version), which is newer than this program"
+    case .damagedHeader: "the backup is damaged within its first \(BackupHeader.size) bytes"
+    case .unreasonable: "the backup asks for more work with the passphrase than this program ever does"
+    case .wrongPassphrase: "that is not the backup's passphrase"
+    case .damagedChunk(let number): "the backup is damaged in chunk \(number)"
+    case .malformed(let text): "the backup is whole, but cannot be read: \(text)"
+    case .outOfMemory: "there is not enough memory"
+    }
+  }
+}

@@ -1,0 +1,150 @@
+import LatchkeyBytes
+import LatchkeyKeybag
+import LatchkeySodium
+
+/// Reads a backup chunk by chunk. What it gives was written by whoever had the passphrase, and is all of what he wrote
+/// so far; that nothing is missing is known when it ``isWhole``.
+public struct BackupReader: ~Copyable {
+  /// The longest chunk in the file, without its length in front, in bytes.
+  public static let chunkLimit = BackupWriter.chunkLimit + SecretStream.overhead
+  /// The longest record without its secret, in bytes: what a vault keeps of label and attributes, and their lengths.
+  public static let headLimit = 18 << 20
+  /// The longest secret, in bytes, sealed for a device.
+  public static let secretLimit = (32 << 20) + AEAD.overhead
+  private static let prefixSize = 9
+
+  private let header: BackupHeader
+  private var opener: SecretStream.Opener
+  private var chunks = 0
+  private var buffer: SecureBytes
+  private var available = 0
+  private var position = 0
+
+  private var prefix: [UInt8] = []
+  private var kind = BackupRecord.Kind.beginning
+  private var head: [UInt8] = []
+  private var headSize = 0
+  private var secret: SecureBytes
+  private var secretFilled = 0
+
+  private var hasBegun = false
+  private var hasEnded = false
+  private var collections: UInt32 = 0
+  private var items: UInt64 = 0
+
+  /// Begins to read.
+  ///
+  /// - Throws: ``BackupError/wrongPassphrase`` when `key` is another passphrase's.
+  public init(_ header: BackupHeader, key: borrowing Key) throws(BackupError) {
+    let isRight = try BackupError.sodium { () throws(SodiumError) in try header.recognises(key) }
+    guard isRight else { throw .wrongPassphrase }
+    let opener = try BackupError.sodium { () throws(SodiumError) in
+      try SecretStream.Opener(key: try BackupHeader.streamKey(key, id: header.id), header: header.stream)
+    }
+    let buffer = try BackupError.sodium { () throws(SodiumError) in try SecureBytes(count: BackupWriter.chunkLimit) }
+    let secret = try BackupError.sodium { () throws(SodiumError) in try SecureBytes(count: 0) }
+    self.header = header
+    self.opener = opener
+    self.buffer = buffer
+    self.secret = secret
+  }
+
+  /// Whether the last chunk was read, and every record in it.
+  public var isWhole: Bool { opener.isOver && hasEnded && position == available }
+
+  /// How many items were read.
+  public var itemCount: UInt64 { items }
+
+  /// Takes the next chunk, without its length in front. Only after ``next()`` gave nil.
+  public mutating func take(_ chunk: RawSpan) throws(BackupError) {
+    chunks += 1
+    guard chunk.byteCount <= BackupReader.chunkLimit, !opener.isOver else { throw .damagedChunk(chunks) }
+    do throws(SodiumError) {
+      available = try opener.open(chunk, associated: header.bytes, into: &buffer)
+    } catch { throw error == .outOfMemory ? .outOfMemory : .damagedChunk(chunks) }
+    position = 0
+  }
+
+  /// The next record; nil until the next chunk is there, or after the last one.
+  public mutating func next() throws(BackupError) -> BackupRecord? {
+    guard try readPrefix(), readHead(), readSecret() else {
+      guard !opener.isOver || (hasEnded && prefix.isEmpty) else { throw .malformed("it ends within a record") }
+      return nil
+    }
+    prefix = []
+    return try record()
+  }
+
+  private mutating func readPrefix() throws(BackupError) -> Bool {
+    if prefix.count == BackupReader.prefixSize { return true }
+    if position < available, hasEnded { throw .malformed("something follows its end") }
+    prefix += plain(BackupReader.prefixSize - prefix.count)
+    guard prefix.count == BackupReader.prefixSize else { return false }
+    var input = ByteReader(prefix)
+    guard let raw = try? input.number(UInt8.self), let kind = BackupRecord.Kind(rawValue: raw),
+      let headSize = try? input.number(UInt32.self), let secretSize = try? input.number(UInt32.self)
+    else { throw .malformed("a record of an unknown kind") }
+    guard headSize <= BackupReader.headLimit, secretSize <= BackupReader.secretLimit,
+      kind == .item || secretSize == 0
+    else { throw .malformed("a record is larger than a vault keeps") }
+    self.kind = kind
+    (head, self.headSize) = ([], Int(headSize))
+    secret = try BackupError.sodium { () throws(SodiumError) in try SecureBytes(count: Int(secretSize)) }
+    secretFilled = 0
+    return true
+  }
+
+  /// Up to `count` bytes of what is there, for what is no secret.
+  private mutating func plain(_ count: Int) -> [UInt8] {
+    let size = min(count, available - position)
+    defer { position += size }
+    return buffer.bytes.extracting(position..<(position + size)).withUnsafeBytes { Array($0) }
+  }
+
+  private mutating func readHead() -> Bool {
+    head += plain(headSize - head.count)
+    return head.count == headSize
+  }
+
+  private mutating func readSecret() -> Bool {
+    let size = min(secret.count - secretFilled, available - position)
+    secret.write(position..<(position + size), of: buffer, at: secretFilled)
+    position += size
+    secretFilled += size
+    return secretFilled == secret.count
+  }
+
+  private mutating func record() throws(BackupError) -> BackupRecord {
+    guard hasBegun != (kind == .beginning) else { throw .malformed("its records are not in their order") }
+    var input = ByteReader(head)
+    switch kind {
+    case .beginning:
+      guard let beginning = try? BackupBeginning(decoding: &input), input.remaining == 0 else { throw .badRecord }
+      hasBegun = true
+      return .beginning(beginning)
+    case .collection:
+      guard let collection = try? BackupCollection(decoding: &input), input.remaining == 0, collections < 1 << 16 else {
+        throw .badRecord
+      }
+      collections += 1
+      return .collection(collection)
+    case .item:
+      var taken = try BackupError.sodium { () throws(SodiumError) in try SecureBytes(count: 0) }
+      swap(&taken, &secret)
+      guard let item = BackupItem(decoding: &input, secret: taken), input.remaining == 0, item.collection < collections
+      else { throw .badRecord }
+      items += 1
+      return .item(item)
+    case .end:
+      guard let allItems = try? input.number(UInt64.self), let allCollections = try? input.number(UInt32.self),
+        input.remaining == 0, allItems == items, allCollections == collections
+      else { throw .malformed("it has not as many items as it says") }
+      hasEnded = true
+      return .end(items: items, collections: collections)
+    }
+  }
+}
+
+extension BackupError {
+  fileprivate static var badRecord: BackupError { .malformed("a record has not the form of its kind") }
+}

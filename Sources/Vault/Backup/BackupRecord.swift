@@ -1,0 +1,204 @@
+import LatchkeyBytes
+import LatchkeyKeybag
+import LatchkeySodium
+
+/// One thing that a backup tells, in this order: its beginning; collections, each before the first item in it; items;
+/// its end.
+public enum BackupRecord: ~Copyable {
+  /// Which vault and which device it was made of.
+  case beginning(BackupBeginning)
+  /// A collection.
+  case collection(BackupCollection)
+  /// An item.
+  case item(BackupItem)
+  /// How many there were.
+  case end(items: UInt64, collections: UInt32)
+
+  enum Kind: UInt8 {
+    case beginning = 1
+    case collection = 2
+    case item = 3
+    case end = 4
+  }
+}
+
+/// Which vault and which device a backup was made of.
+public struct BackupBeginning: Equatable, Sendable {
+  /// The vault's id: 16 bytes.
+  public let vault: [UInt8]
+  /// Nil where no device's items are in it.
+  public let device: BackupDevice?
+
+  /// Puts them together.
+  public init(vault: [UInt8], device: BackupDevice?) {
+    self.vault = vault
+    self.device = device
+  }
+
+  var head: [UInt8] {
+    var out = ByteWriter()
+    out.put(vault)
+    out.put(device?.identity ?? [UInt8](repeating: 0, count: 16))
+    out.short(device?.byKey ?? [])
+    out.short(device?.byShare ?? [])
+    return out.bytes
+  }
+
+  init(decoding input: inout ByteReader) throws(ByteReader.Truncated) {
+    vault = try input.take(16)
+    let (identity, byKey, byShare) = (try input.take(16), try input.short(), try input.short())
+    device = byKey.isEmpty && byShare.isEmpty ? nil : BackupDevice(identity: identity, byKey: byKey, byShare: byShare)
+  }
+}
+
+/// What a device keeps to itself of a backup: the key of its ThisDeviceOnly items, wrapped in two ways.
+public struct BackupDevice: Equatable, Sendable {
+  /// The device key's: 16 bytes.
+  public let identity: [UInt8]
+  /// Wrapped by the device key: opens when the vault is lost, but the device key is not.
+  public let byKey: [UInt8]
+  /// Wrapped under the device's share of the vault: opens when the device key has moved, but the vault is there.
+  public let byShare: [UInt8]
+
+  /// Puts them together.
+  public init(identity: [UInt8], byKey: [UInt8], byShare: [UInt8]) {
+    (self.identity, self.byKey, self.byShare) = (identity, byKey, byShare)
+  }
+
+  /// What both are bound to.
+  public static func context(id: [UInt8]) -> [UInt8] {
+    Array("latchkey/1/backup-device".utf8) + id
+  }
+}
+
+/// A collection in a backup.
+public struct BackupCollection: Equatable, Sendable {
+  /// The names by which programs know it.
+  public struct Aliases: OptionSet, Sendable {
+    /// Bits.
+    public let rawValue: UInt8
+    /// From bits.
+    public init(rawValue: UInt8) { self.rawValue = rawValue }
+    /// Where programs store that name none.
+    public static let standard = Aliases(rawValue: 1)
+    /// The login's.
+    public static let login = Aliases(rawValue: 2)
+    /// That of sandboxed applications.
+    public static let portal = Aliases(rawValue: 4)
+    static let all: Aliases = [.standard, .login, .portal]
+  }
+
+  /// 16 bytes, by which it is known again.
+  public let uuid: [UInt8]
+  /// For a person.
+  public let label: String
+  /// The names by which programs know it.
+  public let aliases: Aliases
+  /// Whether it had a passphrase of its own, which no backup carries.
+  public let hadPassphrase: Bool
+  /// In seconds since 1970.
+  public let created: UInt64
+
+  /// Puts them together.
+  public init(uuid: [UInt8], label: String, aliases: Aliases, hadPassphrase: Bool, created: UInt64) {
+    (self.uuid, self.label, self.aliases) = (uuid, label, aliases)
+    (self.hadPassphrase, self.created) = (hadPassphrase, created)
+  }
+
+  private static let passphraseBit: UInt8 = 0x80
+
+  var head: [UInt8] {
+    var out = ByteWriter()
+    out.put(uuid)
+    out.number(aliases.rawValue | (hadPassphrase ? BackupCollection.passphraseBit : 0))
+    out.number(created)
+    out.long(Array(label.utf8))
+    return out.bytes
+  }
+
+  init(decoding input: inout ByteReader) throws(ByteReader.Truncated) {
+    uuid = try input.take(16)
+    let bits: UInt8 = try input.number()
+    aliases = Aliases(rawValue: bits).intersection(.all)
+    hadPassphrase = bits & BackupCollection.passphraseBit != 0
+    created = try input.number()
+    label = String(decoding: try input.long(), as: UTF8.self)
+  }
+}
+
+/// An item in a backup.
+public struct BackupItem: ~Copyable {
+  /// Its collection: the number of a record before it, from 0.
+  public let collection: UInt32
+  /// When its secret may be read.
+  public let accessibility: AccessibilityClass
+  /// In seconds since 1970.
+  public let created: UInt64
+  /// In seconds since 1970.
+  public let modified: UInt64
+  /// Label, attributes, content type and flags, as the vault seals them; sealed for the device where ``sealing`` says so.
+  public let metadata: [UInt8]
+  /// The secret; sealed for the device where ``sealing`` says so.
+  public let secret: SecureBytes
+
+  /// What of a class's items is sealed for the device that they are bound to.
+  public enum Sealing: UInt8, Sendable {
+    /// Nothing: it is restored everywhere.
+    case none = 0
+    /// The secret.
+    case secret = 1
+    /// Label and attributes as well.
+    case everything = 3
+  }
+
+  /// Puts them together.
+  public init(
+    collection: UInt32, accessibility: AccessibilityClass, created: UInt64, modified: UInt64, metadata: [UInt8],
+    secret: consuming SecureBytes
+  ) {
+    (self.collection, self.accessibility, self.created) = (collection, accessibility, created)
+    (self.modified, self.metadata) = (modified, metadata)
+    self.secret = secret
+  }
+
+  /// What is sealed for the device.
+  public var sealing: Sealing { accessibility.backupSealing ?? .everything }
+
+  /// Gives the secret on to another owner.
+  public consuming func takeSecret() -> SecureBytes { secret }
+
+  var head: [UInt8] {
+    var out = ByteWriter(capacity: 64 + metadata.count)
+    out.number(collection)
+    out.number(accessibility.rawValue)
+    out.number(sealing.rawValue)
+    out.number(created)
+    out.number(modified)
+    out.long(metadata)
+    return out.bytes
+  }
+
+  init?(decoding input: inout ByteReader, secret: consuming SecureBytes) {
+    guard let collection = try? input.number(UInt32.self), let raw = try? input.number(UInt8.self),
+      let accessibility = AccessibilityClass(rawValue: raw), let sealing = try? input.number(UInt8.self),
+      sealing == accessibility.backupSealing?.rawValue, let created = try? input.number(UInt64.self),
+      let modified = try? input.number(UInt64.self), let metadata = try? input.long()
+    else { return nil }
+    self.init(
+      collection: collection, accessibility: accessibility, created: created, modified: modified, metadata: metadata,
+      secret: secret)
+  }
+}
+
+extension AccessibilityClass {
+  /// What of an item of the class is sealed for its device in a backup; nil for a class that no backup has. Labels and
+  /// attributes travel where the vault's do: they hang on the device for one class only.
+  public var backupSealing: BackupItem.Sealing? {
+    switch self {
+    case .whenUnlocked, .afterFirstUnlock, .always: BackupItem.Sealing.none
+    case .whenUnlockedThisDeviceOnly, .afterFirstUnlockThisDeviceOnly: .secret
+    case .alwaysThisDeviceOnly: .everything
+    case .whenPasscodeSetThisDeviceOnly: nil
+    }
+  }
+}

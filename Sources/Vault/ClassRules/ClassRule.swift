@@ -1,0 +1,84 @@
+import LatchkeyKeybag
+import LatchkeyYAML
+
+/// One rule: items with such attributes get that class.
+public struct ClassRule: Equatable, Sendable {
+  /// Which program it is for and why, for people.
+  public let name: String
+  /// The class.
+  public let accessibility: AccessibilityClass
+  /// Where the rule begins, counted from 1.
+  public let line: Int
+  private let patterns: [String: AttributePattern]
+
+  /// Names that begin so are Latchkey's own, and are no attributes of the item.
+  public static let reservedPrefix = "latchkey:"
+
+  /// Whether the attributes have every name of the rule, each with a value that fits.
+  public func fits(_ attributes: [String: String]) -> Bool {
+    patterns.allSatisfy { name, pattern in attributes[name].map(pattern.fits) ?? false }
+  }
+
+  /// Reads a rule.
+  init(_ node: YAMLNode, path: String) throws(RulesError) {
+    guard case .mapping(let entries) = node.content else {
+      throw RulesError(path: path, line: node.line, text: "a rule must have name:, match: and class:")
+    }
+    var found: [String: YAMLNode] = [:]
+    for entry in entries {
+      guard ["name", "match", "class"].contains(entry.key) else {
+        throw RulesError(
+          path: path, line: entry.line,
+          text: "unknown key \(RulesError.quote(entry.key)); a rule has name:, match: and class:")
+      }
+      found[entry.key] = entry.value
+    }
+    func value(_ key: String) throws(RulesError) -> YAMLNode {
+      guard let value = found[key] else {
+        throw RulesError(path: path, line: node.line, text: "the rule has no \(key):")
+      }
+      return value
+    }
+    func text(_ key: String) throws(RulesError) -> String {
+      let value = try value(key)
+      guard let text = value.scalar, !text.isEmpty else {
+        throw RulesError(path: path, line: value.line, text: "\(key): must be a text")
+      }
+      return text
+    }
+    line = node.line
+    name = try text("name")
+    patterns = try Self.patterns(try value("match"), path: path)
+    let className = try text("class")
+    guard let accessibility = AccessibilityClass(name: className) else {
+      let names = AccessibilityClass.allCases.map(\.name).joined(separator: ", ")
+      throw RulesError(
+        path: path, line: try value("class").line,
+        text: "unknown class \(RulesError.quote(className)); the classes are \(names)")
+    }
+    self.accessibility = accessibility
+  }
+
+  private static func patterns(_ node: YAMLNode, path: String) throws(RulesError) -> [String: AttributePattern] {
+    guard case .mapping(let entries) = node.content, !entries.isEmpty else {
+      throw RulesError(
+        path: path, line: node.line,
+        text: "match: must name at least one attribute and its pattern, as 'application: my-program'")
+    }
+    var patterns: [String: AttributePattern] = [:]
+    for entry in entries {
+      guard !entry.key.hasPrefix(reservedPrefix) else {
+        throw RulesError(
+          path: path, line: entry.line,
+          text: "\(RulesError.quote(entry.key)) is not an attribute of items, so no rule can ask for it")
+      }
+      guard let pattern = entry.value.scalar, !pattern.isEmpty else {
+        throw RulesError(
+          path: path, line: entry.value.line,
+          text: "\(RulesError.quote(entry.key)) has no pattern; '*' in quotes fits every value")
+      }
+      patterns[entry.key] = AttributePattern(pattern)
+    }
+    return patterns
+  }
+}

@@ -1,0 +1,72 @@
+import Glibc
+import LatchkeyPosix
+import LatchkeyYAML
+
+/// What a file of rules says.
+public struct RulesFile: Equatable, Sendable {
+  /// Where it is.
+  public let path: String
+  /// Its rules, in the order in which they are asked.
+  public let rules: [ClassRule]
+
+  /// Where a user's own rules are.
+  public static func userPath(home: String) -> String { home + "/.config/latchkey/rules.yaml" }
+
+  /// Reads rules from a text that came from `path`.
+  public init(path: String, text: [UInt8]) throws(RulesError) {
+    self.path = path
+    let document: YAMLNode?
+    do { document = try YAMLNode.document(text) } catch {
+      throw RulesError(path: path, line: error.line, text: error.text)
+    }
+    guard let document else {
+      rules = []
+      return
+    }
+    guard case .sequence(let nodes) = document.content else {
+      throw RulesError(
+        path: path, line: document.line, text: "the file must be a list of rules, each of which begins with '- name:'")
+    }
+    var rules: [ClassRule] = []
+    for node in nodes { rules.append(try ClassRule(node, path: path)) }
+    self.rules = rules
+  }
+
+  /// Reads the file at `path`. It must be a regular file of `owner`'s or root's that nobody else can write; a link in
+  /// its place is not followed.
+  ///
+  /// - Returns: nil where there is no such file.
+  public static func load(_ path: String, owner: uid_t) throws(RulesError) -> RulesFile? {
+    let text: [UInt8]
+    do {
+      let file = try FileDescriptor.open(path, flags: O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
+      let status = try file.status()
+      guard status.st_mode & S_IFMT == S_IFREG else { throw RulesError(path: path, text: "it is no file") }
+      guard status.st_uid == owner || status.st_uid == 0 else {
+        throw RulesError(path: path, text: "it belongs to another user; make it yours")
+      }
+      guard !isWritableByOthers(status) else {
+        throw RulesError(path: path, text: "others can write it; 'chmod go-w' it")
+      }
+      text = try file.readAll(limit: YAMLNode.sizeLimit)
+    } catch let error as RulesError {
+      throw error
+    } catch let error as PosixError {
+      switch error.code {
+      case ENOENT, ENOTDIR: return nil
+      case ELOOP:
+        throw RulesError(
+          path: path, text: "it is a link, which is not followed; put the file itself there")
+      case EFBIG:
+        throw RulesError(path: path, text: "it is larger than \(YAMLNode.sizeLimit / 1024) KiB")
+      default: throw RulesError(path: path, text: "it cannot be read (\(error))")
+      }
+    } catch { return nil }
+    return try RulesFile(path: path, text: text)
+  }
+
+  /// Many systems make files writable for a group that has the user's number and nobody else in it.
+  private static func isWritableByOthers(_ status: stat) -> Bool {
+    status.st_mode & S_IWOTH != 0 || (status.st_mode & S_IWGRP != 0 && status.st_gid != status.st_uid)
+  }
+}

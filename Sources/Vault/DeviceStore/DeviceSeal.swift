@@ -1,0 +1,87 @@
+import Glibc
+import LatchkeyKeybag
+import LatchkeySodium
+import LatchkeyTSS
+
+/// What protects the device secret while it lies on the disk.
+public protocol DeviceSeal: AnyObject {
+  /// Which one it is.
+  var backend: DeviceKeyBackend { get }
+  /// The secret as it may be written to the state file.
+  func seal(_ secret: borrowing Key) throws(DeviceKeyError) -> SecureBytes
+  /// The secret that ``seal(_:)`` was given.
+  func open(_ sealed: RawSpan) throws(DeviceKeyError) -> Key
+}
+
+/// Nothing but the file's mode: only the service's own user reads it.
+public final class HostSeal: DeviceSeal {
+  /// Always ``DeviceKeyBackend/host``.
+  public let backend = DeviceKeyBackend.host
+
+  /// Needs nothing.
+  public init() {}
+
+  /// The secret as it is.
+  public func seal(_ secret: borrowing Key) throws(DeviceKeyError) -> SecureBytes {
+    do { return try SecureBytes(copying: secret.bytes) } catch { throw .unavailable("not enough memory") }
+  }
+
+  /// The secret as it is.
+  public func open(_ sealed: RawSpan) throws(DeviceKeyError) -> Key {
+    guard sealed.byteCount == Key.size else { throw StateFile.device.damaged }
+    do { return try Key(copying: sealed) } catch { throw .unavailable("not enough memory") }
+  }
+}
+
+/// The machine's TPM 2.0: without that chip, and its present seed, the file is worth nothing.
+public final class TPMSeal: DeviceSeal {
+  /// Always ``DeviceKeyBackend/tpm``.
+  public let backend = DeviceKeyBackend.tpm
+  private let tcti: String
+  private let patience: UInt32
+
+  /// - Parameters:
+  ///   - tcti: how tpm2-tss reaches the chip: "device:/dev/tpmrm0".
+  ///   - patience: for how many seconds. A chip that does not answer would hold up everybody: the process ends then
+  ///     (SIGALRM), and the next request starts another one.
+  public init(tcti: String, patience: UInt32) {
+    self.tcti = tcti
+    self.patience = patience
+  }
+
+  /// Begins the time limit. The event loop's own signals, which end nothing, do not come within it: it is the same timer.
+  private func begin() -> sigaction {
+    var deadly = sigaction()
+    deadly.__sigaction_handler.sa_handler = SIG_DFL
+    var before = sigaction()
+    alarm(0)
+    sigaction(SIGALRM, &deadly, &before)
+    alarm(patience)
+    return before
+  }
+
+  private func end(_ before: sigaction) {
+    var before = before
+    alarm(0)
+    sigaction(SIGALRM, &before, nil)
+  }
+
+  /// Seals the secret to the chip.
+  public func seal(_ secret: borrowing Key) throws(DeviceKeyError) -> SecureBytes {
+    let before = begin()
+    defer { end(before) }
+    do throws(TPMError) {
+      let sealed = try TPM(tcti: tcti).seal(secret)
+      do { return try SecureBytes(copying: sealed.span.bytes) } catch { throw .outOfMemory }
+    } catch { throw .unavailable("the TPM cannot be used: \(error)") }
+  }
+
+  /// Has the chip unseal it.
+  public func open(_ sealed: RawSpan) throws(DeviceKeyError) -> Key {
+    let before = begin()
+    defer { end(before) }
+    do throws(TPMError) {
+      return try TPM(tcti: tcti).unseal(sealed.withUnsafeBytes { Array($0) })
+    } catch { throw .unavailable("the TPM cannot be used: \(error)") }
+  }
+}

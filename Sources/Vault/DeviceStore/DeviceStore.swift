@@ -1,0 +1,328 @@
+import Glibc
+import LatchkeyBytes
+import LatchkeyKeybag
+import LatchkeyPosix
+import LatchkeySodium
+
+/// The state of the device service: one secret of the machine's, and for each user a salt, a secret that can be erased, and
+/// how far the user's vaults are.
+///
+/// The secret is made at the first use. What is there is never replaced by something new: a damaged file, or a seal that
+/// does not open, is an error for as long as it is so.
+public final class DeviceStore {
+  private let folder: Folder
+  private let users: Folder
+  /// Held, so that no second service works on the same state.
+  private let lock: FileDescriptor
+  /// Strongest first.
+  private let seals: [any DeviceSeal]
+  private let hasAccount: (uid_t) -> Bool
+  private let log: (String) -> Void
+
+  private struct Secret: ~Copyable {
+    let key: Key
+    let seal: any DeviceSeal
+  }
+  private var secret: Secret?
+  /// What failed is not tried again at once: any user could keep the chip busy.
+  private var failure: (error: DeviceKeyError, until: Int)?
+  private static let retryTime = 2000
+
+  /// Opens the state, and finishes what was interrupted.
+  ///
+  /// - Parameters:
+  ///   - seals: how the device secret may be kept, the best first.
+  ///   - hasAccount: whether a user may have keys here. Otherwise whoever has many user numbers of his own, as for
+  ///     containers, could fill the disk.
+  ///   - log: told of what an administrator should know.
+  public init(
+    path: String, seals: [any DeviceSeal], hasAccount: @escaping (uid_t) -> Bool, log: @escaping (String) -> Void
+  ) throws(PosixError) {
+    folder = try Folder(path: path, owner: geteuid())
+    // What is in these files is the service's alone, whatever the folder's mode was.
+    guard fchmod(folder.number, 0o700) == 0 else { throw PosixError("chmod") }
+    lock = try folder.lock("lock", deadline: 2000)
+    users = try Folder.create([StateFile.users], below: path, owner: geteuid())
+    self.seals = seals
+    self.hasAccount = hasAccount
+    self.log = log
+    try DeviceStore.finishErasing(folder)
+    try DeviceStore.finishErasing(users)
+  }
+
+  private static func finishErasing(_ folder: borrowing Folder) throws(PosixError) {
+    for name in try folder.names() {
+      if name.hasSuffix(".new") { try folder.erase(name) }
+      if name.hasSuffix(".erased") { try folder.finishErasing(String(name.dropLast(7))) }
+    }
+  }
+
+  // MARK: - the device secret
+
+  private func withSecret<Result: ~Copyable>(
+    _ body: (borrowing Key, any DeviceSeal) throws(DeviceKeyError) -> Result
+  ) throws(DeviceKeyError) -> Result {
+    if secret == nil {
+      if let failure, Process.now < failure.until { throw failure.error }
+      do throws(DeviceKeyError) {
+        secret = try loaded()
+        failure = nil
+      } catch {
+        if failure?.error != error, case .unavailable(let text) = error { log(text) }
+        failure = (error, Process.now + DeviceStore.retryTime)
+        throw error
+      }
+    }
+    // Taken out for the call, as a value that cannot be copied must be.
+    guard let held = secret.take() else { throw .unavailable("not enough memory") }
+    let seal = held.seal
+    do throws(DeviceKeyError) {
+      let result = try body(held.key, seal)
+      secret = consume held
+      return result
+    } catch {
+      secret = consume held
+      throw error
+    }
+  }
+
+  private func loaded() throws(DeviceKeyError) -> Secret {
+    guard let content = try StateFile.device.read(folder) else { return try made() }
+    guard content.count > 1 else { throw StateFile.device.damaged }
+    let code = content.bytes.unsafeLoad(fromByteOffset: 0, as: UInt8.self)
+    guard let backend = DeviceStore.backend(code) else { throw StateFile.device.damaged }
+    let seal = try seal(backend)
+    return Secret(key: try seal.open(content.bytes.extracting(droppingFirst: 1)), seal: seal)
+  }
+
+  private func seal(_ backend: DeviceKeyBackend) throws(DeviceKeyError) -> any DeviceSeal {
+    guard let seal = seals.first(where: { $0.backend == backend }) else {
+      throw .unavailable(
+        backend == .tpm ? "there is no TPM to be used" : "there is no such place for the device secret")
+    }
+    return seal
+  }
+
+  /// The first use on this machine: a new secret, in the best place that works.
+  private func made() throws(DeviceKeyError) -> Secret {
+    let known: [String]
+    do { known = try users.names() } catch { throw .unavailable("the service's state: \(error)") }
+    guard known.isEmpty else {
+      throw .unavailable("the file device of the service's state is missing, although users have keys that hang on it")
+    }
+    let key: Key
+    do { key = try Key.random() } catch { throw .unavailable("not enough memory") }
+    var reason = DeviceKeyError.unavailable("there is no place for the device secret")
+    for seal in seals {
+      do throws(DeviceKeyError) {
+        try write(key, seal, replacing: false)
+        log("the device secret was made; it is kept by: \(seal.backend.rawValue)")
+        return Secret(key: key, seal: seal)
+      } catch {
+        reason = error
+        if case .unavailable(let text) = error { log(text) }
+      }
+    }
+    throw reason
+  }
+
+  private func write(
+    _ key: borrowing Key, _ seal: any DeviceSeal, replacing: Bool
+  ) throws(DeviceKeyError) {
+    let content = try DeviceStore.sealed(key, seal)
+    if replacing {
+      do throws(PosixError) { try folder.keepForErasing(StateFile.device.name) } catch {
+        throw .unavailable("the service's state: \(error)")
+      }
+    }
+    try StateFile.device.write(content.bytes, in: folder, replacing: replacing)
+  }
+
+  /// The content of the file for a seal.
+  private static func sealed(_ key: borrowing Key, _ seal: any DeviceSeal) throws(DeviceKeyError) -> SecureBytes {
+    let sealed = try seal.seal(key)
+    let again = try seal.open(sealed.bytes)
+    // Nothing hangs on what cannot be read back.
+    guard Sodium.equal(again.bytes, key.bytes) else {
+      throw .unavailable("the device secret was read back as another one")
+    }
+    do throws(SodiumError) {
+      var content = try SecureBytes(count: 1 + sealed.count)
+      content.write([code(seal.backend)].span.bytes, at: 0)
+      content.write(sealed.bytes, at: 1)
+      return content
+    } catch { throw .unavailable("not enough memory") }
+  }
+
+  /// Keeps the secret elsewhere; it stays the same, and every user's keys with it.
+  public func move(to backend: DeviceKeyBackend) throws(DeviceKeyError) {
+    let target = try seal(backend)
+    let moved = try withSecret { key, present throws(DeviceKeyError) in
+      guard present.backend != backend else { return false }
+      try write(key, target, replacing: true)
+      return true
+    }
+    guard moved else { return }
+    secret = nil
+    do throws(PosixError) { try folder.finishErasing(StateFile.device.name) } catch {
+      throw .unavailable("the device secret was moved, but where it was it cannot be erased: \(error)")
+    }
+    log("the device secret was moved; it is kept by: \(backend.rawValue)")
+  }
+
+  private static func code(_ backend: DeviceKeyBackend) -> UInt8 { backend == .tpm ? 2 : 1 }
+  private static func backend(_ code: UInt8) -> DeviceKeyBackend? { [1: .host, 2: .tpm][code] }
+
+  // MARK: - users
+
+  /// Whether a user has keys here.
+  public func hasKeys(of user: uid_t) -> Bool { users.contains(StateFile.salt(user).name) }
+
+  /// A file's 32 bytes, behind the user's number.
+  private func read(_ file: StateFile, of user: uid_t) throws(DeviceKeyError) -> Key? {
+    guard let content = try file.read(users) else { return nil }
+    guard content.count == 4 + Key.size,
+      UInt32(littleEndian: content.bytes.unsafeLoadUnaligned(fromByteOffset: 0, as: UInt32.self)) == user
+    else { throw file.damaged }
+    do { return try Key(copying: content.bytes.extracting(droppingFirst: 4)) } catch {
+      throw .unavailable("not enough memory")
+    }
+  }
+
+  private func make(_ file: StateFile, of user: uid_t) throws(DeviceKeyError) -> Key {
+    guard hasAccount(user) else { throw .unavailable("user \(user) has no account on this machine") }
+    var head = ByteWriter()
+    head.number(user)
+    var content: SecureBytes
+    do throws(SodiumError) { content = try SecureBytes.random(count: 4 + Key.size) } catch {
+      throw .unavailable("not enough memory")
+    }
+    content.write(head.bytes.span.bytes, at: 0)
+    try file.write(content.bytes, in: users, replacing: false)
+    do throws(SodiumError) { return try Key(copying: content.bytes.extracting(droppingFirst: 4)) } catch {
+      throw .unavailable("not enough memory")
+    }
+  }
+
+  /// The device key of a user.
+  private func userKey(_ user: uid_t, _ salt: borrowing Key) throws(DeviceKeyError) -> Key {
+    try withSecret { secret, _ throws(DeviceKeyError) in
+      var number = ByteWriter()
+      number.number(user)
+      do throws(SodiumError) {
+        var hash = try KeyedHash(key: secret)
+        hash.update(KeyLabel.deviceUser.text)
+        hash.update(number.bytes.span.bytes)
+        hash.update(salt)
+        return try hash.key()
+      } catch { throw .unavailable("not enough memory") }
+    }
+  }
+
+  private func madeUserKey(_ user: uid_t) throws(DeviceKeyError) -> Key {
+    // The machine's own secret first: without it nothing is made.
+    try withSecret { _, _ in }
+    let file = StateFile.salt(user)
+    guard let salt = try read(file, of: user) else { return try userKey(user, try make(file, of: user)) }
+    return try userKey(user, salt)
+  }
+
+  /// The key that wraps shares of a kind; nil where the erasable secret is gone.
+  private func wrapKey(
+    _ user: borrowing Key, _ kind: DeviceShareKind, of number: uid_t, mayCreate: Bool
+  ) throws(DeviceKeyError) -> Key? {
+    let file = StateFile.erasable(number)
+    var hash: KeyedHash
+    do throws(SodiumError) { hash = try KeyedHash(key: user) } catch { throw .unavailable("not enough memory") }
+    hash.update(KeyLabel.deviceWrap.text)
+    hash.update([kind.rawValue].span.bytes)
+    if kind == .erasable {
+      if let erasable = try read(file, of: number) {
+        hash.update(erasable)
+      } else {
+        guard mayCreate else { return nil }
+        hash.update(try make(file, of: number))
+      }
+    }
+    do throws(SodiumError) { return try hash.key() } catch { throw .unavailable("not enough memory") }
+  }
+
+  /// The name of this device for a user, and where its secret is kept.
+  public func identity(of user: uid_t) throws(DeviceKeyError) -> ([UInt8], DeviceKeyBackend) {
+    let key = try madeUserKey(user)
+    let backend = try withSecret { _, seal in seal.backend }
+    do { return (try key.tag(.deviceIdentity, length: 16), backend) } catch { throw .unavailable("not enough memory") }
+  }
+
+  /// Wraps a share for a user.
+  public func wrap(
+    _ share: borrowing Key, _ kind: DeviceShareKind, context: [UInt8], of user: uid_t
+  ) throws(DeviceKeyError) -> [UInt8] {
+    let key = try madeUserKey(user)
+    guard let wrap = try wrapKey(key, kind, of: user, mayCreate: true) else { throw .otherDevice }
+    return AEAD.seal(share.bytes, key: wrap, associated: context)
+  }
+
+  /// Unwraps a share of a user.
+  ///
+  /// - Throws: ``DeviceKeyError/otherDevice`` for what this device did not wrap for that user, or no longer can.
+  public func unwrap(
+    _ wrapped: [UInt8], _ kind: DeviceShareKind, context: [UInt8], of user: uid_t
+  ) throws(DeviceKeyError) -> Key {
+    try withSecret { _, _ in }
+    guard let salt = try read(StateFile.salt(user), of: user) else { throw .otherDevice }
+    let key = try userKey(user, salt)
+    guard let wrap = try wrapKey(key, kind, of: user, mayCreate: false) else { throw .otherDevice }
+    do { return try Key(try AEAD.open(wrapped.span.bytes, key: wrap, associated: context)) } catch {
+      throw error == .outOfMemory ? .unavailable("not enough memory") : .otherDevice
+    }
+  }
+
+  /// Erases a user's erasable secret for good. What hangs on it is lost; the next wrap of that kind makes another one.
+  ///
+  /// - Returns: whether there was one.
+  public func eraseErasable(of user: uid_t) throws(DeviceKeyError) -> Bool {
+    let file = StateFile.erasable(user)
+    let hasFile = users.contains(file.name)
+    // Also where there is none: an erasure that was interrupted may have left something.
+    try erase(file)
+    return hasFile
+  }
+
+  /// Erases everything that is kept of a user: to all vaults of that user this is another device from now on.
+  public func forget(_ user: uid_t) throws(DeviceKeyError) {
+    try erase(StateFile.erasable(user))
+    try erase(StateFile.vaults(user))
+    // Last: without it nothing of the user's is asked for again.
+    try erase(StateFile.salt(user))
+  }
+
+  /// Remembers how far a vault of a user's is: on the disk when this returns.
+  ///
+  /// - Parameter isBeginning: whether that takes the place of what was remembered; otherwise the greater number of each
+  ///   stays.
+  /// - Returns: what was remembered before; nil for a vault that was not known.
+  /// - Throws: ``DeviceKeyError/otherDevice`` for a user who has no keys here, as after ``forget(_:)``.
+  public func note(
+    _ generations: VaultGenerations, ofVault vault: [UInt8], isBeginning: Bool, of user: uid_t
+  ) throws(DeviceKeyError) -> VaultGenerations? {
+    guard hasKeys(of: user) else { throw .otherDevice }
+    let file = StateFile.vaults(user)
+    var known = KnownVaults()
+    if let content = try file.read(users) {
+      guard let read = KnownVaults(content.bytes, of: user) else { throw file.damaged }
+      known = read
+    }
+    let before = known[vault]
+    if known.note(generations, of: vault, isBeginning: isBeginning) {
+      try file.write(known.encoded(of: user).span.bytes, in: users, replacing: true)
+    }
+    return before
+  }
+
+  private func erase(_ file: StateFile) throws(DeviceKeyError) {
+    do { try users.erase(file.name) } catch {
+      throw .unavailable("the file \(file.name) of the service's state cannot be erased: \(error)")
+    }
+  }
+}

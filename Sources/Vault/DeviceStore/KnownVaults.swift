@@ -1,0 +1,58 @@
+import LatchkeyBytes
+import LatchkeyKeybag
+
+/// How far a user's vaults are: the ones used last, that one at the end. FORMAT.md has it byte by byte.
+struct KnownVaults {
+  /// More are not remembered: whoever makes vaults without end shall not fill the disk.
+  static let limit = 8
+  private static let vaultSize = 16
+  private static let entrySize = vaultSize + 8 + 8
+
+  private var entries: [(vault: [UInt8], generations: VaultGenerations)] = []
+
+  init() {}
+
+  /// Reads the content of the file; nil for what nobody wrote for that user.
+  init?(_ content: RawSpan, of user: UInt32) {
+    var input = ByteReader(content.withUnsafeBytes { Array($0) })
+    do throws(ByteReader.Truncated) {
+      guard try input.number(UInt32.self) == user, input.remaining.isMultiple(of: KnownVaults.entrySize),
+        (1...KnownVaults.limit).contains(input.remaining / KnownVaults.entrySize)
+      else { return nil }
+      while input.remaining > 0 {
+        let vault = try input.take(KnownVaults.vaultSize)
+        guard self[vault] == nil else { return nil }
+        entries.append((vault, VaultGenerations(keybag: try input.number(), database: try input.number())))
+      }
+    } catch { return nil }
+  }
+
+  func encoded(of user: UInt32) -> [UInt8] {
+    var out = ByteWriter()
+    out.number(user)
+    for entry in entries {
+      out.put(entry.vault)
+      out.number(entry.generations.keybag)
+      out.number(entry.generations.database)
+    }
+    return out.bytes
+  }
+
+  subscript(vault: [UInt8]) -> VaultGenerations? { entries.first { $0.vault == vault }?.generations }
+
+  /// - Returns: whether anything changed, so that it is to be written.
+  mutating func note(_ generations: VaultGenerations, of vault: [UInt8], isBeginning: Bool) -> Bool {
+    var next = generations
+    if let before = self[vault] {
+      if !isBeginning {
+        next.keybag = max(next.keybag, before.keybag)
+        next.database = max(next.database, before.database)
+      }
+      guard next != before else { return false }
+    }
+    entries.removeAll { $0.vault == vault }
+    entries.append((vault, next))
+    entries.removeFirst(max(0, entries.count - KnownVaults.limit))
+    return true
+  }
+}

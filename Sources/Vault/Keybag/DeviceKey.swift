@@ -1,0 +1,60 @@
+import LatchkeyPosix
+import LatchkeySodium
+
+/// What binds keys to one device. It wraps and unwraps small secrets, so that its own key can stay where it is: in a
+/// file, with a system service, in a chip.
+public protocol DeviceKey: AnyObject {
+  /// 16 bytes by which a vault recognises its device; no secret.
+  var identity: [UInt8] { get }
+  /// Where the key is kept.
+  var backend: DeviceKeyBackend { get }
+  /// Wraps `share` for this device, bound to `context`.
+  func wrap(_ share: borrowing Key, _ kind: DeviceShareKind, context: [UInt8]) throws(DeviceKeyError) -> [UInt8]
+  /// Unwraps what ``wrap(_:_:context:)`` made on this device.
+  func unwrap(_ wrapped: [UInt8], _ kind: DeviceShareKind, context: [UInt8]) throws(DeviceKeyError) -> Key
+  /// Erases the secret of ``DeviceShareKind/erasable`` for good: nothing that was wrapped so far in that kind opens any
+  /// more. What is wrapped from now on does.
+  ///
+  /// - Parameter folder: the vault's, for a key that is kept there.
+  func eraseErasable(in folder: borrowing Folder) throws(DeviceKeyError)
+  /// What remembers the vault's generations beside the key; nil where nothing does.
+  var memory: (any GenerationMemory)? { get }
+}
+
+extension DeviceKey {
+  /// A key in the vault's own folder goes back with it.
+  public var memory: (any GenerationMemory)? { nil }
+}
+
+/// Asks the machine's own service for the device key: nil where there is no such service.
+public typealias DeviceKeyService = () throws(DeviceKeyError) -> (any DeviceKey)?
+
+/// Where a device key is kept, weakest first.
+public enum DeviceKeyBackend: String, Sendable {
+  /// A file of the user's own, mixed with the machine's identity: a copied home folder does not open elsewhere, but
+  /// whoever reads the file and knows the machine's identity can.
+  case file
+  /// A file that only root can read, behind the system service.
+  case host
+  /// The machine's TPM 2.0, behind the system service.
+  case tpm
+}
+
+/// Which secret of the device a share hangs on.
+public enum DeviceShareKind: UInt8, Sendable {
+  /// The device key itself.
+  case bound = 1
+  /// The device key and a secret that can be erased for good, for whenPasscodeSetThisDeviceOnly.
+  case erasable = 2
+  /// The device key, which gives it back at a login alone: what opens tier key C where nobody gave a password. Of the
+  /// system service only.
+  case session = 3
+}
+
+/// Why the device key could not serve.
+public enum DeviceKeyError: Error, Equatable, Sendable {
+  /// This device did not wrap that.
+  case otherDevice
+  /// The key's file or service cannot be used; the text says why.
+  case unavailable(String)
+}

@@ -1,0 +1,39 @@
+import LatchkeySodium
+
+/// The key of a protector that hangs on the device key, of a vault without a password or of a session: 32 random bytes that only
+/// the device key gives back.
+public struct DeviceSecret: ~Copyable {
+  /// The name of its protector: 16 random bytes.
+  public let protector: [UInt8]
+  /// How the device key has wrapped it.
+  public let wrapping: Wrapping
+  /// The secret itself.
+  public let key: Key
+
+  /// A secret as the device key has wrapped it. This is no secret itself.
+  public struct Wrapping: Equatable, Sendable {
+    /// The device key's identity: 16 bytes.
+    public let identity: [UInt8]
+    /// What it made of the secret, in the kind ``DeviceShareKind/bound``, or ``DeviceShareKind/session``: 72 bytes.
+    public let wrapped: [UInt8]
+
+    /// Their sizes, in bytes.
+    public static let (identitySize, wrappedSize) = (16, Key.size + AEAD.overhead)
+
+    /// nil for anything of another size.
+    public init?(identity: [UInt8], wrapped: [UInt8]) {
+      guard identity.count == Wrapping.identitySize, wrapped.count == Wrapping.wrappedSize else { return nil }
+      (self.identity, self.wrapped) = (identity, wrapped)
+    }
+  }
+
+  /// Puts together what the device key has wrapped for the protector of that name.
+  public init(protector: [UInt8], wrapping: Wrapping, key: consuming Key) {
+    self.protector = protector
+    self.wrapping = wrapping
+    self.key = key
+  }
+
+  /// What the device key binds the wrapping to. Twice as long as a share's context, so neither is taken for the other.
+  public static func context(vault: [UInt8], protector: [UInt8]) -> [UInt8] { vault + protector }
+}

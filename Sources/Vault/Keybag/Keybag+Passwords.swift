@@ -1,0 +1,106 @@
+import LatchkeyPosix
+import LatchkeySodium
+
+// A login password that becomes another one. Which of the two the system accepts in the end is not known when it is
+// changed: a later PAM module may refuse, or the process may be killed. So both open the vault until a login shows it.
+extension Keybag {
+  /// The most passwords that open a keybag at one time.
+  public static let passwordLimit = 4
+  /// How long a password that no login used yet stands at least, in seconds: a week.
+  static let unprovenTime: UInt64 = 7 * 86400
+
+  /// How many passwords open it.
+  public var passwordCount: Int { protectors.count { $0.kind == .password } }
+
+  /// The protectors that are left when a login was accepted that the one at `index` opened. Of passwords the newest stands
+  /// first. One that is proven now ends those before it. One that nobody has used ends when its time is over and an older
+  /// one was accepted: the change that brought it never came about.
+  func protectors(provenBy index: Int, now: UInt64) -> [Protector] {
+    let present = protectors[index]
+    var left: [Protector] = []
+    for (place, protector) in protectors.enumerated() {
+      if place == index {
+        var proven = protector
+        proven.prove()
+        left.append(proven)
+      } else if present.kind != .password || protector.kind != .password {
+        left.append(protector)
+      } else if place > index ? present.state != .unproven : !protector.isOutdated(at: now) {
+        left.append(protector)
+      }
+    }
+    return left
+  }
+}
+
+extension Keybag.Opened {
+  /// How old an unproven password is before it may end others where no login or screen locker took it, in seconds.
+  private static let youth: UInt64 = 86_400
+
+  /// Whether the password that opened may end others where it was only asked for: one that is new, and that nothing but
+  /// such a question has seen since, may be a code of another factor, which PAM left in its place.
+  public func mayEndOthers(now: UInt64 = Process.time) -> Bool {
+    let opener = keybag.protectors[protector]
+    return opener.state != .unproven || keybag.passwordCount < 2 || now >= opener.created + Self.youth
+  }
+
+  /// The keybag that `password` opens as well, unproven and in front, one generation later; nil where one that is proven
+  /// has it already. Where it was chosen before and never used, its time begins again.
+  ///
+  /// - Parameters:
+  ///   - password: not the one that opened.
+  ///   - opensNothing: whether it is known already that no protector has it, so that none costs its time.
+  public borrowing func addingPassword(
+    _ password: RawSpan, opensNothing: Bool = false, cost: PasswordCost = .compiledIn, now: UInt64 = Process.time
+  ) throws(KeybagError) -> Keybag? {
+    let (keybag, mine) = (self.keybag, self.protector)
+    if !opensNothing {
+      for (place, other) in keybag.protectors.enumerated() where place != mine {
+        guard let _ = try other.open(password: password, vault: keybag.vault) else { continue }
+        guard other.state == .unproven else { return nil }
+        return try adding(other.renewed(until: now + Keybag.unprovenTime))
+      }
+    }
+    let made = try Protector.make(
+      password: password, root: root, vault: keybag.vault, state: .unproven, cost: cost,
+      retireAfter: now + Keybag.unprovenTime)
+    return try adding(made)
+  }
+
+  /// The keybag with the password that opened in front, and its time begun again, one generation later; nil where that
+  /// has no end: it is proven, or it founded the vault.
+  public borrowing func renewing(now: UInt64 = Process.time) throws(KeybagError) -> Keybag? {
+    let opener = keybag.protectors[protector]
+    guard opener.state == .unproven, opener.retireAfter != 0 else { return nil }
+    return try adding(opener.renewed(until: now + Keybag.unprovenTime))
+  }
+
+  /// The keybag with a password's protector in front, one generation later. Costs no Argon2id.
+  ///
+  /// - Parameter made: of this root key; where it is in the keybag already, it is moved.
+  public borrowing func adding(_ made: Protector) throws(KeybagError) -> Keybag {
+    var protectors = keybag.protectors
+    let opener = protectors[protector].id
+    protectors.removeAll { $0.id == made.id }
+    while protectors.count(where: { $0.kind == .password }) >= Keybag.passwordLimit {
+      // The one that opened is perhaps what the system goes on accepting.
+      let others = protectors.indices.filter { protectors[$0].kind == .password && protectors[$0].id != opener }
+      guard let oldest = others.last(where: { protectors[$0].state == .unproven }) ?? others.last else { break }
+      protectors.remove(at: oldest)
+    }
+    guard protectors.count < Keybag.protectorLimit else { throw .unreasonable }
+    protectors.insert(made, at: 0)
+    return try next { $0.protectors = protectors }
+  }
+
+  /// What another process has written in the place of the keybag, opened without any Argon2id; nil where that has another
+  /// root key, or lacks the protector that opened this one.
+  public borrowing func reopening(_ other: Keybag) throws(KeybagError) -> Keybag.Opened? {
+    let opener = keybag.protectors[protector].id
+    guard other.vault == keybag.vault, let place = other.protectors.firstIndex(where: { $0.id == opener }),
+      try other.isSigned(by: root)
+    else { return nil }
+    let copy = try KeybagError.sodium { () throws(SodiumError) in try root.duplicate() }
+    return Keybag.Opened(keybag: other, root: copy, protector: place)
+  }
+}

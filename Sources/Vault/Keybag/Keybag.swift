@@ -1,0 +1,428 @@
+import LatchkeyBytes
+import LatchkeyPosix
+import LatchkeySodium
+
+/// The content of the keybag file: protectors, each of which wraps the root key, and the tier keys under the root key.
+///
+///     password --Argon2id--> root key --> tier key A (while unlocked)
+///                                    `--> tier key C (first unlock to session end)
+///
+/// A check sum finds damage without any password; a tag under the root key authenticates every byte. The root key lives
+/// only inside ``Opened``, which the helper drops as soon as it has the tier keys.
+public struct Keybag: Equatable, Sendable {
+  /// The format that this program writes, and the newest it reads.
+  public static let version: UInt32 = 1
+  /// The largest keybag, in bytes.
+  public static let sizeLimit = 65536
+  /// The most protectors a keybag may have.
+  public static let protectorLimit = 16
+  /// The most generations of tier keys that a keybag may have.
+  public static let epochLimit = 8
+
+  private static let magic = Array("LATCHKEY".utf8)
+  private static let tagSize = 32
+
+  /// 16 random bytes that keybag and database share.
+  public let vault: [UInt8]
+  /// Counts every rewrite; 1 at founding.
+  public private(set) var generation: UInt64
+  /// When the vault was founded, in seconds since 1970.
+  public let founded: UInt64
+  /// The ways to the root key: 1...16.
+  public internal(set) var protectors: [Protector]
+  /// The tier keys, wrapped: the newest generation last, and before it those that something still hangs on.
+  public private(set) var epochs: [TierEpoch]
+  private var tag: [UInt8]
+
+  /// The generation of tier keys that new collections use.
+  public var epoch: TierEpoch { epochs[epochs.count - 1] }
+
+  /// When the recovery code was made, in seconds since 1970; nil without one.
+  public var recoveryCodeCreated: UInt64? { protectors.first { $0.kind == .recoveryCode }?.created }
+
+  /// Whether the device key alone opens it: the login has no password, and the vault counts as always unlocked.
+  public var isPasswordless: Bool { deviceProtector != nil }
+
+  /// The protector that hangs on the device key alone; nil without one.
+  public var deviceProtector: Protector? { protectors.first { $0.kind == .device } }
+
+  /// A keybag that was opened: the only place where the root key is.
+  public struct Opened: ~Copyable {
+    /// The keybag that was opened.
+    public let keybag: Keybag
+    let root: Key
+    /// Which protector opened, by its place in ``Keybag/protectors``.
+    public let protector: Int
+
+    init(keybag: Keybag, root: consuming Key, protector: Int) {
+      self.keybag = keybag
+      self.root = root
+      self.protector = protector
+    }
+
+    /// The newest tier keys.
+    public borrowing func tiers() throws(KeybagError) -> TierKeys {
+      let keybag = self.keybag
+      return try KeybagError.sodium { () throws(SodiumError) in
+        try keybag.epoch.open(root: root, vault: keybag.vault)
+      }
+    }
+
+    /// The same keybag, one generation later: there is a database now, and a missing one will be a loss.
+    public borrowing func confirming() throws(KeybagError) -> Keybag {
+      try next { _ in }
+    }
+
+    /// The keybag with the protector that opened marked as proven, and without those that end by that, one generation
+    /// later. One that is retiring stays so.
+    public borrowing func proving(now: UInt64 = Process.time) throws(KeybagError) -> Keybag {
+      let protectors = keybag.protectors(provenBy: protector, now: now)
+      return try next { $0.protectors = protectors }
+    }
+
+    /// The tier keys of the generations before the newest, oldest first.
+    public borrowing func formerTiers() throws(KeybagError) -> [FormerTiers] {
+      let keybag = self.keybag
+      var former: [FormerTiers] = []
+      for epoch in keybag.epochs.dropLast() {
+        former.append(
+          FormerTiers(
+            number: epoch.number,
+            tiers: try KeybagError.sodium { () throws(SodiumError) in
+              try epoch.open(root: root, vault: keybag.vault)
+            }))
+      }
+      return former
+    }
+
+    /// New keys throughout, one generation later: another root key, a newest generation of tier keys, and `password` as
+    /// the only password. The former tier keys stay until nothing hangs on them; the recovery code stays, as the new root
+    /// key can be sealed to it. With the first password only the code stays that opened: any other may be of whoever came by
+    /// while the vault stood open.
+    ///
+    /// - Throws: ``KeybagError/tooManyEpochs``, ``KeybagError/noMemory``.
+    public borrowing func rotated(
+      password: RawSpan, cost: PasswordCost = .compiledIn
+    ) throws(KeybagError) -> Opened {
+      let vault = keybag.vault
+      let present = keybag.protectors[protector]
+      // A password that opened nothing yet may be one of a login that uses it once.
+      let state: Protector.State = present.kind == .password && present.state != .unproven ? .proven : .unproven
+      return try rotated { root throws(KeybagError) in
+        try Protector.make(password: password, root: root, vault: vault, state: state, cost: cost)
+      }
+    }
+
+    /// The same, with the device key alone as the way in.
+    public borrowing func rotated(device secret: borrowing DeviceSecret) throws(KeybagError) -> Opened {
+      let fresh = try KeybagError.sodium { () throws(SodiumError) in try Key.random() }
+      let vault = keybag.vault
+      let mine = try KeybagError.sodium { () throws(SodiumError) in
+        try Protector.make(device: secret, root: fresh, vault: vault)
+      }
+      return try rotated(to: fresh, mine)
+    }
+
+    private borrowing func rotated(
+      _ make: (borrowing Key) throws(KeybagError) -> Protector
+    ) throws(KeybagError) -> Opened {
+      let fresh = try KeybagError.sodium { () throws(SodiumError) in try Key.random() }
+      let mine = try make(fresh)
+      return try rotated(to: fresh, mine)
+    }
+
+    private borrowing func rotated(to fresh: consuming Key, _ mine: Protector) throws(KeybagError) -> Opened {
+      let vault = keybag.vault
+      let newest = keybag.epoch.number
+      guard keybag.epochs.count < Keybag.epochLimit, newest < .max else { throw .tooManyEpochs }
+      let former = try formerTiers()
+      let tiers = try tiers()
+      var next = keybag
+      next.generation += 1
+      next.protectors = [mine]
+      do throws(SodiumError) {
+        for code in codes(besides: mine.kind) {
+          next.protectors.append(try code.resealed(fresh, before: root, vault: vault))
+        }
+        next.epochs = []
+        for one in former {
+          next.epochs.append(try TierEpoch(number: one.number, tiers: one.tiers, root: fresh, vault: vault))
+        }
+        next.epochs.append(try TierEpoch(number: newest, tiers: tiers, root: fresh, vault: vault))
+        next.epochs.append(try TierEpoch(number: newest + 1, tiers: try .random(), root: fresh, vault: vault))
+        try next.sign(root: fresh)
+      } catch { throw KeybagError(error) }
+      return Opened(keybag: next, root: fresh, protector: 0)
+    }
+
+    /// The keybag without the generations of tier keys before `oldest`, one generation later; nil where it has none.
+    ///
+    /// - Parameter proving: whether the protector that opened is marked as proven as well, and others end by that.
+    public borrowing func dropping(
+      epochsBefore oldest: UInt32, proving: Bool, now: UInt64 = Process.time
+    ) throws(KeybagError) -> Keybag? {
+      let keybag = self.keybag
+      let kept = keybag.epochs.filter { $0.number >= oldest }
+      let protectors = proving ? keybag.protectors(provenBy: protector, now: now) : keybag.protectors
+      guard !kept.isEmpty, kept.count < keybag.epochs.count || protectors != keybag.protectors else { return nil }
+      return try next { keybag in
+        keybag.epochs = kept
+        keybag.protectors = protectors
+      }
+    }
+
+    /// The keybag with `code` as its only recovery code, or without any, one generation later.
+    public borrowing func settingRecoveryCode(_ code: borrowing RecoveryCode) throws(KeybagError) -> Keybag {
+      let vault = keybag.vault
+      let made = try KeybagError.sodium { () throws(SodiumError) in
+        try Protector.make(code: code, root: root, vault: vault)
+      }
+      return try next { keybag in
+        keybag.protectors.removeAll { $0.kind == .recoveryCode }
+        keybag.protectors.append(made)
+      }
+    }
+
+    /// The keybag without a recovery code, one generation later; nil where it has none.
+    public borrowing func removingRecoveryCode() throws(KeybagError) -> Keybag? {
+      guard keybag.recoveryCodeCreated != nil else { return nil }
+      return try next { keybag in keybag.protectors.removeAll { $0.kind == .recoveryCode } }
+    }
+
+    /// The keybag with the device key alone as the way in, one generation later. A recovery code stays.
+    public borrowing func removingPassword(_ secret: borrowing DeviceSecret) throws(KeybagError) -> Keybag {
+      let vault = keybag.vault
+      let made = try KeybagError.sodium { () throws(SodiumError) in
+        try Protector.make(device: secret, root: root, vault: vault)
+      }
+      return try next { keybag in
+        keybag.protectors.removeAll { $0.kind != .recoveryCode }
+        keybag.protectors.insert(made, at: 0)
+      }
+    }
+
+    /// The recovery codes that stay beside a protector of that kind. Where it is the first password, only the one that
+    /// opened: whoever was let in by the device key alone could have made any other.
+    private borrowing func codes(besides kind: Protector.Kind) -> [Protector] {
+      let isFirst = keybag.isPasswordless && kind == .password
+      let mine = keybag.protectors[protector].id
+      return keybag.protectors.filter { $0.kind == .recoveryCode && (!isFirst || $0.id == mine) }
+    }
+
+    /// The keybag with `password` as its only password, one generation later. It stands on the device key no more.
+    public borrowing func settingPassword(
+      _ password: RawSpan, cost: PasswordCost = .compiledIn
+    ) throws(KeybagError) -> Keybag {
+      let made = try Protector.make(
+        password: password, root: root, vault: keybag.vault, state: .proven, cost: cost)
+      let codes = codes(besides: .password)
+      // Under the first password nothing stays that whoever was let in without one could have made.
+      let isFirst = keybag.isPasswordless
+      return try next { keybag in
+        keybag.protectors.removeAll { $0.kind != .restricted || isFirst }
+        keybag.protectors.insert(made, at: 0)
+        keybag.protectors += codes
+      }
+    }
+
+    borrowing func next(_ change: (inout Keybag) -> Void) throws(KeybagError) -> Keybag {
+      var next = keybag
+      next.generation += 1
+      change(&next)
+      return try KeybagError.sodium { () throws(SodiumError) in
+        try next.sign(root: root)
+        return next
+      }
+    }
+  }
+
+  /// A new vault's keybag with one password protector, unproven, and its tier keys.
+  ///
+  /// - Throws: ``KeybagError/noMemory``.
+  public static func found(
+    password: RawSpan, cost: PasswordCost = .compiledIn
+  ) throws(KeybagError) -> Opened {
+    let vault = Sodium.randomBytes(16)
+    let root = try KeybagError.sodium { () throws(SodiumError) in try Key.random() }
+    let protector = try Protector.make(password: password, root: root, vault: vault, state: .unproven, cost: cost)
+    return try found(vault: vault, root: root, protector)
+  }
+
+  /// The keybag of a new vault that the device key alone opens.
+  ///
+  /// - Parameter vault: its 16 random bytes, which the secret is bound to.
+  /// - Throws: ``KeybagError/noMemory``.
+  public static func found(
+    vault: [UInt8], device secret: borrowing DeviceSecret
+  ) throws(KeybagError) -> Opened {
+    let root = try KeybagError.sodium { () throws(SodiumError) in try Key.random() }
+    let protector = try KeybagError.sodium { () throws(SodiumError) in
+      try Protector.make(device: secret, root: root, vault: vault)
+    }
+    return try found(vault: vault, root: root, protector)
+  }
+
+  private static func found(
+    vault: [UInt8], root: consuming Key, _ protector: Protector
+  ) throws(KeybagError) -> Opened {
+    var keybag: Keybag
+    do throws(SodiumError) {
+      let epoch = try TierEpoch(number: 1, tiers: try .random(), root: root, vault: vault)
+      keybag = Keybag(vault: vault, founded: Process.time, protectors: [protector], epochs: [epoch])
+      try keybag.sign(root: root)
+    } catch { throw KeybagError(error) }
+    return Opened(keybag: keybag, root: root, protector: 0)
+  }
+
+  private init(vault: [UInt8], founded: UInt64, protectors: [Protector], epochs: [TierEpoch]) {
+    self.vault = vault
+    generation = 1
+    self.founded = founded
+    self.protectors = protectors
+    self.epochs = epochs
+    tag = []
+  }
+
+  /// Tries `password` on each protector, on those first that a login has proven: what was chosen and then refused is not to
+  /// cost every login its time.
+  ///
+  /// - Throws: ``KeybagError/wrongPassword`` when none opens; ``KeybagError/damaged`` when one does but the keybag is
+  ///   not what was signed with its root key; ``KeybagError/noMemory``.
+  public func open(password: RawSpan) throws(KeybagError) -> Opened {
+    let proven = protectors.indices.filter { protectors[$0].state != .unproven }
+    let others = protectors.indices.filter { protectors[$0].state == .unproven }
+    for index in proven + others {
+      guard let root = try protectors[index].open(password: password, vault: vault) else { continue }
+      return try opened(root, by: index)
+    }
+    throw .wrongPassword
+  }
+
+  /// Tries a recovery code.
+  ///
+  /// - Throws: ``KeybagError/wrongPassword`` when it is another vault's or an old one; ``KeybagError/damaged``.
+  public func open(code: borrowing RecoveryCode) throws(KeybagError) -> Opened {
+    for (index, protector) in protectors.enumerated() {
+      guard let root = try protector.open(code: code, vault: vault) else { continue }
+      return try opened(root, by: index)
+    }
+    throw .wrongPassword
+  }
+
+  /// Opens with what the device key gave back of the secret that the protector without a password has.
+  ///
+  /// - Throws: ``KeybagError/wrongPassword`` when it is no protector's; ``KeybagError/damaged``.
+  public func open(deviceSecret secret: borrowing Key) throws(KeybagError) -> Opened {
+    for (index, protector) in protectors.enumerated() {
+      guard let root = try protector.open(deviceSecret: secret, vault: vault) else { continue }
+      return try opened(root, by: index)
+    }
+    throw .wrongPassword
+  }
+
+  private func opened(_ root: consuming Key, by protector: Int) throws(KeybagError) -> Opened {
+    guard try isSigned(by: root) else { throw .damaged }
+    return Opened(keybag: self, root: root, protector: protector)
+  }
+
+  /// Whether it is what was signed with that root key.
+  func isSigned(by root: borrowing Key) throws(KeybagError) -> Bool {
+    let expected: [UInt8]
+    do { expected = try root.tag(.keybagTag, [body]) } catch { throw .noMemory }
+    return Sodium.equal(expected, tag)
+  }
+
+  /// Whether these are the newest tier keys of this keybag. What the daemon asks before it believes a peer.
+  public func recognises(_ tiers: borrowing TierKeys) throws(KeybagError) -> Bool {
+    do { return try epoch.recognises(tiers, vault: vault) } catch { throw .noMemory }
+  }
+
+  /// Whether these are the tier keys of the generations before the newest: all of them, oldest first.
+  public func recognises(_ former: [FormerTiers]) throws(KeybagError) -> Bool {
+    guard former.count == epochs.count - 1 else { return false }
+    for (one, epoch) in zip(former, epochs) {
+      guard one.number == epoch.number else { return false }
+      do { guard try epoch.recognises(one.tiers, vault: vault) else { return false } } catch { throw .noMemory }
+    }
+    return true
+  }
+
+  mutating func sign(root: borrowing Key) throws(SodiumError) {
+    tag = try root.tag(.keybagTag, [body])
+  }
+
+  /// Everything in front of the tag.
+  private var body: [UInt8] {
+    var out = ByteWriter()
+    out.put(Keybag.magic)
+    out.number(Keybag.version)
+    out.put(vault)
+    out.number(generation)
+    out.number(founded)
+    out.number(UInt8(protectors.count))
+    for protector in protectors { protector.encode(into: &out) }
+    out.number(UInt8(epochs.count))
+    for epoch in epochs { epoch.encode(into: &out) }
+    return out.bytes
+  }
+
+  /// The file's bytes: body, tag, check sum.
+  public var encoded: [UInt8] {
+    let signed = body + tag
+    return signed + Sodium.checksum(signed.span.bytes)
+  }
+
+  /// Reads a keybag file, trusting nothing in it.
+  public init(decoding bytes: [UInt8]) throws(KeybagError) {
+    guard bytes.count <= Keybag.sizeLimit else { throw .truncated }
+    guard bytes.starts(with: Keybag.magic.prefix(bytes.count)) else { throw .foreign }
+    do {
+      var input = ByteReader(bytes)
+      _ = try input.take(Keybag.magic.count)
+      let version: UInt32 = try input.number()
+      // The check sum first: a flipped byte is damage, not a newer format.
+      let intact = Keybag.checksumFits(bytes)
+      guard version <= Keybag.version || !intact else { throw KeybagError.newerFormat(version) }
+      guard intact else { throw input.remaining < 128 ? KeybagError.truncated : KeybagError.damaged }
+      guard version == Keybag.version else { throw KeybagError.unreasonable }
+      vault = try input.take(16)
+      generation = try input.number()
+      // The next generation must exist: a file is not to be able to stop the program that counts on.
+      guard (1..<UInt64.max).contains(generation) else { throw KeybagError.unreasonable }
+      founded = try input.number()
+      let protectorCount: UInt8 = try input.number()
+      guard (1...Keybag.protectorLimit).contains(Int(protectorCount)) else { throw KeybagError.unreasonable }
+      var protectors: [Protector] = []
+      for _ in 0..<protectorCount { protectors.append(try Protector(decoding: &input)) }
+      // Each of them costs Argon2id at a wrong password.
+      guard protectors.count(where: { $0.kind == .password }) <= Keybag.passwordLimit else {
+        throw KeybagError.unreasonable
+      }
+      self.protectors = protectors
+      let sessions = protectors.count { $0.kind == .restricted }
+      let hasDevice = protectors.contains { $0.kind == .device }
+      guard sessions == 0 || (sessions == 1 && !hasDevice) else { throw KeybagError.unreasonable }
+      let epochCount: UInt8 = try input.number()
+      guard (1...Keybag.epochLimit).contains(Int(epochCount)) else { throw KeybagError.unreasonable }
+      var epochs: [TierEpoch] = []
+      for _ in 0..<epochCount {
+        let epoch = try TierEpoch(decoding: &input)
+        guard epoch.number > epochs.last?.number ?? 0 else { throw KeybagError.unreasonable }
+        epochs.append(epoch)
+      }
+      self.epochs = epochs
+      tag = try input.take(Keybag.tagSize)
+      guard input.remaining == 32 else { throw KeybagError.truncated }
+    } catch let error as KeybagError {
+      throw error
+    } catch {
+      throw .truncated
+    }
+  }
+
+  private static func checksumFits(_ bytes: [UInt8]) -> Bool {
+    guard bytes.count > 32 else { return false }
+    let sum = Sodium.checksum(bytes.span.bytes.extracting(droppingLast: 32))
+    return sum.elementsEqual(bytes.suffix(32))
+  }
+}

@@ -1,0 +1,121 @@
+import Glibc
+import LatchkeyPosix
+
+/// The files of one user's vault that hold keys: where they are, and the rules by which they are founded and replaced.
+public enum KeybagFile {
+  /// The keybag's name in the vault's folder.
+  public static let name = "keybag"
+  /// The database's name in the vault's folder.
+  public static let database = "vault.db"
+  private static let lockName = "keybag.lock"
+  /// How long a second process waits for the first, in milliseconds.
+  private static let lockDeadline = 1000
+
+  /// The folder of a vault below a home folder. `XDG_DATA_HOME` is not asked: module, helper and daemon must agree, and
+  /// two of them have no environment to believe.
+  public static let folderNames = [".local", "share", "latchkey"]
+
+  /// The path of the vault's folder.
+  public static func folderPath(home: String) -> String {
+    ([home] + folderNames).joined(separator: "/")
+  }
+
+  /// The home folder of a vault's folder, the reverse of ``folderPath(home:)``; nil where it is no such path.
+  public static func home(ofFolder path: String) -> String? {
+    let suffix = folderPath(home: "")
+    return path.hasSuffix(suffix) ? String(path.dropLast(suffix.count)) : nil
+  }
+
+  /// The path of the folder that the vault's own is in, and those that were put aside.
+  public static func sharePath(home: String) -> String {
+    ([home] + folderNames.dropLast()).joined(separator: "/")
+  }
+
+  /// What the name of a vault's folder begins with that was put aside.
+  public static let asidePrefix = folderNames[folderNames.count - 1] + "-aside-"
+
+  /// Opens the folder of a vault that should be there.
+  ///
+  /// - Throws: ``KeybagError/missing`` when it is not.
+  public static func folder(home: String, owner: uid_t) throws(KeybagError) -> Folder {
+    do { return try Folder(path: folderPath(home: home), owner: owner) } catch {
+      throw error.code == ENOENT ? .missing : .file(error)
+    }
+  }
+
+  /// Takes the lock that whoever writes a file of the vault's keys holds.
+  static func lock(_ folder: borrowing Folder) throws(PosixError) -> FileDescriptor {
+    try folder.lock(lockName, deadline: lockDeadline)
+  }
+
+  /// Reads the keybag.
+  public static func load(from folder: borrowing Folder) throws(KeybagError) -> Keybag {
+    let bytes: [UInt8]
+    do { bytes = try folder.read(name, limit: Keybag.sizeLimit) } catch {
+      switch error.code {
+      case ENOENT: throw .missing
+      case EFBIG: throw .truncated
+      default: throw .file(error)
+      }
+    }
+    return try Keybag(decoding: bytes)
+  }
+
+  /// Founds a vault: writes the keybag of a user who has neither keybag nor database.
+  ///
+  /// Two logins at once found one vault: the second finds the first one's.
+  ///
+  /// - Parameter make: makes the keybag; called only when it will be written.
+  /// - Throws: ``KeybagError/alreadyThere``; ``KeybagError/file(_:)`` when nothing could be written: then nothing is
+  ///   left behind.
+  public static func found(
+    home: String, owner: uid_t, _ make: () throws(KeybagError) -> Keybag.Opened
+  ) throws(KeybagError) -> Keybag.Opened {
+    let folder = try makeFolder(home: home, owner: owner)
+    let lock = try KeybagError.file { () throws(PosixError) in try KeybagFile.lock(folder) }
+    defer { extendLifetime(lock) }
+    guard !folder.contains(name), !folder.contains(database) else { throw .alreadyThere }
+    let opened = try make()
+    do { try folder.write(name, opened.keybag.encoded.span.bytes, replacing: false) } catch {
+      throw error.code == EEXIST ? .alreadyThere : .file(error)
+    }
+    return opened
+  }
+
+  /// The same, with one password that opens it.
+  public static func found(home: String, owner: uid_t, password: RawSpan) throws(KeybagError) -> Keybag.Opened {
+    try found(home: home, owner: owner) { () throws(KeybagError) in try Keybag.found(password: password) }
+  }
+
+  /// Opens the folder of a vault, which is made where it is missing.
+  public static func makeFolder(home: String, owner: uid_t) throws(KeybagError) -> Folder {
+    try KeybagError.file { () throws(PosixError) in try Folder.create(folderNames, below: home, owner: owner) }
+  }
+
+  /// Gives the vault's folder another name, beside the one that it has. Nothing in it is changed.
+  ///
+  /// - Throws: ``KeybagError/missing``; ``KeybagError/alreadyThere`` where something has that name.
+  public static func setAside(home: String, owner: uid_t, as name: String) throws(KeybagError) {
+    let folder = try folder(home: home, owner: owner)
+    // Whoever writes a keybag is let finish. A lock that cannot be made, as on a full disk, is in nobody's way.
+    var held: FileDescriptor?
+    do { held = try lock(folder) } catch { guard error.code != EWOULDBLOCK else { throw .file(error) } }
+    defer { extendLifetime(held) }
+    do throws(PosixError) {
+      try Folder(path: sharePath(home: home), owner: owner).rename(folderNames[folderNames.count - 1], to: name)
+    } catch { throw error.code == EEXIST ? .alreadyThere : .file(error) }
+  }
+
+  /// Puts `next` in the place of a keybag that is still at the generation before.
+  ///
+  /// - Throws: ``KeybagError/overtaken`` when another process was faster; nothing is overwritten then.
+  public static func replace(with next: Keybag, in folder: borrowing Folder) throws(KeybagError) {
+    let lock = try KeybagError.file { () throws(PosixError) in try KeybagFile.lock(folder) }
+    defer { extendLifetime(lock) }
+    let present = try load(from: folder)
+    guard present.vault == next.vault, present.generation == next.generation - 1 else { throw .overtaken }
+    try KeybagError.file { () throws(PosixError) in
+      try folder.write(name, next.encoded.span.bytes, replacing: true)
+    }
+  }
+}

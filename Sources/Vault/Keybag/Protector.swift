@@ -1,0 +1,289 @@
+import LatchkeyBytes
+import LatchkeyPosix
+import LatchkeySodium
+
+/// One way to the root key: a password, a recovery code, or the device key alone.
+public struct Protector: Equatable, Sendable {
+  /// What opens it.
+  public enum Kind: UInt8, Sendable {
+    /// The login password.
+    case password = 1
+    /// A recovery code: the root key is sealed to a public key, so that a new one can be without the code.
+    case recoveryCode = 2
+    /// A login in which nobody gave a password: it reaches tier key C only, and no root key (`latchkey protector`).
+    case restricted = 3
+    /// The device key alone, for a login without a password.
+    case device = 4
+  }
+
+  /// How far a protector is to be believed.
+  public enum State: UInt8, Sendable {
+    /// Made at founding, or by a change of the password; no login has shown yet that the password stays.
+    case unproven = 0
+    /// A later login opened it.
+    case proven = 1
+    /// As proven; not written by this version.
+    case retiring = 2
+  }
+
+  /// What opens it.
+  public let kind: Kind
+  /// How far it is to be believed.
+  public var state: State
+  /// 16 random bytes, its name.
+  public let id: [UInt8]
+  /// When it was made, in seconds since 1970.
+  public let created: UInt64
+  /// When it may end that no login used it, in seconds since 1970; 0 for never.
+  public private(set) var retireAfter: UInt64
+  /// 16 random bytes for Argon2id, of this protector only. Of the device key, and of a session: the device key's identity.
+  public let salt: [UInt8]
+  /// What a try costs.
+  public let cost: PasswordCost
+  /// 32 bytes that tell whether a password is this protector's: the cipher alone does not commit to its key.
+  public let commitment: [UInt8]
+  /// The root key, wrapped: 72 bytes. Of a recovery code: its public key, what is sealed to it, the key of the proof, and
+  /// the proof, 216 bytes. Of the device key: the secret as that wrapped it, and the root key under the secret, 144 bytes.
+  /// Of a session: the secret in the same way, an epoch, and its tier key C under the secret, 148 bytes.
+  public private(set) var sealed: [UInt8]
+
+  /// A new protector for `password`.
+  static func make(
+    password: RawSpan, root: borrowing Key, vault: [UInt8], state: State, cost: PasswordCost, retireAfter: UInt64 = 0
+  ) throws(KeybagError) -> Protector {
+    guard cost.isAffordable else { throw .noMemory }
+    let id = Sodium.randomBytes(16)
+    let salt = Sodium.randomBytes(PasswordHash.saltSize)
+    return try KeybagError.sodium { () throws(SodiumError) in
+      let key = try PasswordHash.derive(password: password, salt: salt, passes: cost.passes, memory: cost.memory)
+      let wrap = try key.derive(.protectorWrap, [vault, id])
+      return Protector(
+        kind: .password, state: state, id: id, created: Process.time, retireAfter: retireAfter, salt: salt, cost: cost,
+        commitment: try key.tag(.protectorCommitment, [vault, id]),
+        sealed: AEAD.seal(
+          root.bytes, key: wrap, associated: associated(.password, vault: vault, id: id, salt: salt, cost: cost)))
+    }
+  }
+
+  /// A login was accepted that this opened.
+  mutating func prove() {
+    guard state == .unproven else { return }
+    (state, retireAfter) = (.proven, 0)
+  }
+
+  /// The same, to be used until another time.
+  func renewed(until time: UInt64) -> Protector {
+    var other = self
+    other.retireAfter = time
+    return other
+  }
+
+  /// Whether no login used it, and its time to be used is over.
+  func isOutdated(at now: UInt64) -> Bool { state == .unproven && retireAfter != 0 && now >= retireAfter }
+
+  /// The root key, where `password` is this protector's; nil where it is not.
+  func open(password: RawSpan, vault: [UInt8]) throws(KeybagError) -> Key? {
+    guard kind == .password else { return nil }
+    guard cost.isReasonable else { throw .unreasonable }
+    guard cost.isAffordable else { throw .noMemory }
+    return try KeybagError.sodium { () throws(SodiumError) -> Key? in
+      let key = try PasswordHash.derive(password: password, salt: salt, passes: cost.passes, memory: cost.memory)
+      let expected = try key.tag(.protectorCommitment, [vault, id])
+      guard Sodium.equal(expected, commitment) else { return nil }
+      let wrap = try key.derive(.protectorWrap, [vault, id])
+      return try Key(
+        try AEAD.open(
+          sealed.span.bytes, key: wrap,
+          associated: Protector.associated(kind, vault: vault, id: id, salt: salt, cost: cost)))
+    }
+  }
+
+  // MARK: - device key
+
+  /// 128 random bits or more cannot be tried one after the other, however cheap a try is: no Argon2id.
+  static let keyCost = PasswordCost(passes: 0, memory: 0)
+  private static let deviceSealedSize = DeviceSecret.Wrapping.wrappedSize + Key.size + AEAD.overhead
+
+  /// A new protector that hangs on the device key alone.
+  static func make(
+    device secret: borrowing DeviceSecret, root: borrowing Key, vault: [UInt8]
+  ) throws(SodiumError) -> Protector {
+    let (id, salt) = (secret.protector, secret.wrapping.identity)
+    let wrap = try secret.key.derive(.protectorWrap, [vault, id])
+    return Protector(
+      kind: .device, state: .proven, id: id, created: Process.time, retireAfter: 0, salt: salt, cost: keyCost,
+      commitment: try secret.key.tag(.protectorCommitment, [vault, id]),
+      sealed: secret.wrapping.wrapped
+        + AEAD.seal(
+          root.bytes, key: wrap, associated: associated(.device, vault: vault, id: id, salt: salt, cost: keyCost)))
+  }
+
+  /// How the device key has wrapped this protector's secret; nil for a kind that has none.
+  public var deviceWrapping: DeviceSecret.Wrapping? {
+    guard kind == .device || kind == .restricted else { return nil }
+    return DeviceSecret.Wrapping(
+      identity: salt, wrapped: Array(sealed.prefix(DeviceSecret.Wrapping.wrappedSize)))
+  }
+
+  /// The root key, where `secret` is what the device key gave back of this protector's; nil where it is not.
+  func open(deviceSecret secret: borrowing Key, vault: [UInt8]) throws(KeybagError) -> Key? {
+    guard kind == .device else { return nil }
+    return try KeybagError.sodium { () throws(SodiumError) -> Key? in
+      guard Sodium.equal(try secret.tag(.protectorCommitment, [vault, id]), commitment) else { return nil }
+      let wrap = try secret.derive(.protectorWrap, [vault, id])
+      let own = sealed.span.bytes.extracting(droppingFirst: DeviceSecret.Wrapping.wrappedSize)
+      return try Key(try AEAD.open(own, key: wrap, associated: associated(vault)))
+    }
+  }
+
+  // MARK: - recovery code
+
+  private static let recoveryBoxEnd = SealedBox.publicKeySize + Key.size + SealedBox.overhead
+  private static let recoveryHeldEnd = recoveryBoxEnd + Key.size + AEAD.overhead
+  private static let recoverySealedSize = recoveryHeldEnd + 32
+
+  /// A new protector for `code`.
+  static func make(
+    code: borrowing RecoveryCode, root: borrowing Key, vault: [UInt8]
+  ) throws(SodiumError) -> Protector {
+    let id = Sodium.randomBytes(16)
+    let salt = Sodium.randomBytes(PasswordHash.saltSize)
+    let key = try code.key(salt: salt)
+    let publicKey = SealedBox.publicKey(of: try key.derive(.recoveryPrivate, [vault, id]))
+    var made = Protector(
+      kind: .recoveryCode, state: .proven, id: id, created: Process.time, retireAfter: 0, salt: salt,
+      cost: keyCost, commitment: try key.tag(.protectorCommitment, [vault, id]), sealed: [])
+    try made.seal(root, to: publicKey, attest: try key.derive(.recoveryAttest, [vault, id]), vault: vault)
+    return made
+  }
+
+  /// Whoever reads the keybag can seal to the public key, and the keybag's own tag hangs on the root key: a stranger could
+  /// put a vault of his own in the place of this one, and the code would open it. So there is a proof of the root key that
+  /// takes the code, or a root key from before.
+  private mutating func seal(
+    _ root: borrowing Key, to publicKey: [UInt8], attest: borrowing Key, vault: [UInt8]
+  ) throws(SodiumError) {
+    let hold = try root.derive(.recoveryHold, [vault, id])
+    let held = AEAD.seal(attest.bytes, key: hold, associated: associated(vault))
+    let box = try SealedBox.seal(root.bytes, to: publicKey)
+    sealed = publicKey + box + held + (try proof(of: root, publicKey, attest: attest, vault: vault))
+  }
+
+  private func proof(
+    of root: borrowing Key, _ publicKey: [UInt8], attest: borrowing Key, vault: [UInt8]
+  ) throws(SodiumError) -> [UInt8] {
+    var hash = try KeyedHash(key: attest)
+    hash.update(KeyLabel.recoveryProof.text)
+    for input in [vault, id, publicKey] { hash.update(input.span.bytes) }
+    hash.update(root)
+    return hash.tag()
+  }
+
+  /// The root key, where `code` is this protector's; nil where it is not.
+  ///
+  /// - Throws: ``KeybagError/damaged`` also for a root key that somebody else sealed to it.
+  func open(code: borrowing RecoveryCode, vault: [UInt8]) throws(KeybagError) -> Key? {
+    guard kind == .recoveryCode else { return nil }
+    return try KeybagError.sodium { () throws(SodiumError) -> Key? in
+      let key = try code.key(salt: salt)
+      guard Sodium.equal(try key.tag(.protectorCommitment, [vault, id]), commitment) else { return nil }
+      let secret = try key.derive(.recoveryPrivate, [vault, id])
+      let box = sealed.span.bytes.extracting(SealedBox.publicKeySize..<Protector.recoveryBoxEnd)
+      let root = try Key(try SealedBox.open(box, secret: secret))
+      let attest = try key.derive(.recoveryAttest, [vault, id])
+      let expected = try proof(of: root, SealedBox.publicKey(of: secret), attest: attest, vault: vault)
+      guard Sodium.equal(expected, Array(sealed.suffix(32))) else { throw .decryptionFailed }
+      return root
+    }
+  }
+
+  /// A recovery code's protector for another root key than `before`. Needs no code: only the public half of its key, and
+  /// the key of the proof.
+  func resealed(
+    _ root: borrowing Key, before: borrowing Key, vault: [UInt8]
+  ) throws(SodiumError) -> Protector {
+    let held = sealed.span.bytes.extracting(Protector.recoveryBoxEnd..<Protector.recoveryHeldEnd)
+    let attest = try Key(
+      try AEAD.open(held, key: try before.derive(.recoveryHold, [vault, id]), associated: associated(vault)))
+    var next = self
+    try next.seal(root, to: Array(sealed.prefix(SealedBox.publicKeySize)), attest: attest, vault: vault)
+    return next
+  }
+
+  func associated(_ vault: [UInt8]) -> [UInt8] {
+    Protector.associated(kind, vault: vault, id: id, salt: salt, cost: cost)
+  }
+
+  static func associated(
+    _ kind: Kind, vault: [UInt8], id: [UInt8], salt: [UInt8], cost: PasswordCost
+  ) -> [UInt8] {
+    var out = ByteWriter()
+    out.number(Keybag.version)
+    out.put(vault)
+    out.put(id)
+    out.number(kind.rawValue)
+    out.put(salt)
+    out.number(cost.passes)
+    out.number(cost.memory)
+    return out.bytes
+  }
+
+  func encode(into out: inout ByteWriter) {
+    out.number(kind.rawValue)
+    out.number(state.rawValue)
+    out.put(id)
+    out.number(created)
+    out.number(retireAfter)
+    out.put(salt)
+    out.number(cost.passes)
+    out.number(cost.memory)
+    out.put(commitment)
+    out.short(sealed)
+  }
+
+  init(decoding input: inout ByteReader) throws(KeybagError) {
+    do {
+      guard let kind = Kind(rawValue: try input.number()), let state = State(rawValue: try input.number()) else {
+        throw KeybagError.unreasonable
+      }
+      self.kind = kind
+      self.state = state
+      id = try input.take(16)
+      created = try input.number()
+      retireAfter = try input.number()
+      salt = try input.take(PasswordHash.saltSize)
+      cost = PasswordCost(passes: try input.number(), memory: try input.number())
+      // Before any work is done on it.
+      guard kind == .password ? cost.isReasonable : cost == Protector.keyCost else { throw KeybagError.unreasonable }
+      commitment = try input.take(32)
+      sealed = try input.short()
+      let fits =
+        switch kind {
+        case .password: sealed.count == Key.size + AEAD.overhead
+        case .recoveryCode: sealed.count == Protector.recoverySealedSize
+        case .device: sealed.count == Protector.deviceSealedSize
+        case .restricted: sealed.count == Protector.sessionSealedSize
+        }
+      guard fits else { throw KeybagError.unreasonable }
+    } catch let error as KeybagError {
+      throw error
+    } catch {
+      throw .truncated
+    }
+  }
+
+  init(
+    kind: Kind, state: State, id: [UInt8], created: UInt64, retireAfter: UInt64, salt: [UInt8], cost: PasswordCost,
+    commitment: [UInt8], sealed: [UInt8]
+  ) {
+    self.kind = kind
+    self.state = state
+    self.id = id
+    self.created = created
+    self.retireAfter = retireAfter
+    self.salt = salt
+    self.cost = cost
+    self.commitment = commitment
+    self.sealed = sealed
+  }
+}

@@ -1,0 +1,157 @@
+import LatchkeyBytes
+import LatchkeyPosix
+import LatchkeySodium
+
+/// Tier key C of one generation, by itself: what a login gets in which nobody gave a password.
+public struct SessionKey: ~Copyable {
+  /// Which generation.
+  public let epoch: UInt32
+  /// Tier key C.
+  public let key: Key
+
+  /// Puts the two together.
+  public init(epoch: UInt32, key: consuming Key) {
+    self.epoch = epoch
+    self.key = key
+  }
+}
+
+/// The protector of a session: the device key gives its secret back at a login of a service that the administrator named,
+/// and tier key C of the newest generation hangs on that. Neither tier key A nor the root key does.
+///
+/// So the keybag's tag says nothing to whoever opens by it. What is sealed is bound to all that counts here: vault, protector,
+/// generation, and that generation's commitment to C. With another one of these it does not open.
+extension Protector {
+  private static let sessionEpochOffset = DeviceSecret.Wrapping.wrappedSize
+  private static let sessionKeyOffset = sessionEpochOffset + 4
+  static let sessionSealedSize = sessionKeyOffset + Key.size + AEAD.overhead
+
+  /// A new protector of a session.
+  static func make(
+    session secret: borrowing DeviceSecret, tiers: borrowing TierKeys, of epoch: TierEpoch, vault: [UInt8]
+  ) throws(SodiumError) -> Protector {
+    let (id, salt) = (secret.protector, secret.wrapping.identity)
+    let wrap = try secret.key.derive(.sessionWrap, [vault, id])
+    let associated = bound(
+      associated(.restricted, vault: vault, id: id, salt: salt, cost: keyCost), number: epoch.number,
+      commitment: epoch.sessionCommitment)
+    var number = ByteWriter()
+    number.number(epoch.number)
+    return Protector(
+      kind: .restricted, state: .proven, id: id, created: Process.time, retireAfter: 0, salt: salt, cost: keyCost,
+      commitment: try secret.key.tag(.protectorCommitment, [vault, id]),
+      sealed: secret.wrapping.wrapped + number.bytes
+        + AEAD.seal(tiers.session.bytes, key: wrap, associated: associated))
+  }
+
+  /// The generation whose tier key C a session's protector has; nil for any other kind.
+  var sessionEpoch: UInt32? {
+    guard kind == .restricted, sealed.count == Protector.sessionSealedSize else { return nil }
+    return UInt32(
+      littleEndian: sealed.span.bytes.unsafeLoadUnaligned(fromByteOffset: Protector.sessionEpochOffset, as: UInt32.self)
+    )
+  }
+
+  /// Tier key C of `epoch`, where `secret` is what the device key gave back of this protector's; nil where it is not.
+  ///
+  /// - Throws: ``KeybagError/damaged`` for one that was made for another generation, or other keys.
+  func open(sessionSecret secret: borrowing Key, epoch: TierEpoch, vault: [UInt8]) throws(KeybagError) -> SessionKey? {
+    guard let number = sessionEpoch else { return nil }
+    return try KeybagError.sodium { () throws(SodiumError) -> SessionKey? in
+      guard Sodium.equal(try secret.tag(.protectorCommitment, [vault, id]), commitment) else { return nil }
+      let wrap = try secret.derive(.sessionWrap, [vault, id])
+      guard number == epoch.number else { throw .decryptionFailed }
+      let associated = Protector.bound(associated(vault), number: number, commitment: epoch.sessionCommitment)
+      let opened = SessionKey(
+        epoch: number,
+        key: try Key(
+          try AEAD.open(
+            sealed.span.bytes.extracting(droppingFirst: Protector.sessionKeyOffset), key: wrap, associated: associated))
+      )
+      guard try epoch.recognises(opened, vault: vault) else { throw .decryptionFailed }
+      return opened
+    }
+  }
+
+  private static func bound(_ associated: [UInt8], number: UInt32, commitment: [UInt8]) -> [UInt8] {
+    var out = ByteWriter()
+    out.put(associated)
+    out.number(number)
+    out.put(commitment)
+    return out.bytes
+  }
+}
+
+extension TierEpoch {
+  /// Whether this is tier key C of this generation.
+  func recognises(_ session: borrowing SessionKey, vault: [UInt8]) throws(SodiumError) -> Bool {
+    let expected = try session.key.tag(.tierCommitment, [vault])
+    return session.epoch == number && Sodium.equal(expected, sessionCommitment)
+  }
+}
+
+extension Keybag {
+  /// The protector that opens tier key C at a login without a password; nil without one.
+  public var sessionProtector: Protector? { protectors.first { $0.kind == .restricted } }
+
+  /// Opens with what the device key gave back of the secret of a session's protector. Only tier key C of the newest
+  /// generation: what hangs on former ones waits for a password.
+  ///
+  /// The keybag's tag is not looked at, as only the root key could: nothing else in this keybag is to be believed for it.
+  ///
+  /// - Throws: ``KeybagError/damaged``, also when it is no protector's: the device key gave it back as this keybag's.
+  public func open(sessionSecret secret: borrowing Key) throws(KeybagError) -> SessionKey {
+    for protector in protectors {
+      if let opened = try protector.open(sessionSecret: secret, epoch: epoch, vault: vault) { return opened }
+    }
+    throw .damaged
+  }
+
+  /// Whether this is tier key C of the newest generation of this keybag, which has a protector for it. What the daemon asks
+  /// before it believes a peer: without that, logins without a password open nothing, whoever has the key.
+  public func recognises(_ session: borrowing SessionKey) throws(KeybagError) -> Bool {
+    guard sessionProtector?.sessionEpoch == session.epoch else { return false }
+    do { return try epoch.recognises(session, vault: vault) } catch { throw .noMemory }
+  }
+}
+
+extension Keybag.Opened {
+  /// The keybag with this as its only protector of a session, one generation later.
+  ///
+  /// - Throws: ``KeybagError/unreasonable`` where there is no place for one more, or the login has no password: then there
+  ///   is nothing that it would open sooner.
+  public borrowing func settingSession(_ secret: borrowing DeviceSecret) throws(KeybagError) -> Keybag {
+    let made = try newSession(secret)
+    return try next { keybag in
+      keybag.protectors.removeAll { $0.kind == .restricted }
+      keybag.protectors.append(made)
+    }
+  }
+
+  /// The keybag without a protector of a session, one generation later; nil where it has none.
+  public borrowing func removingSession() throws(KeybagError) -> Keybag? {
+    guard keybag.sessionProtector != nil else { return nil }
+    return try next { keybag in keybag.protectors.removeAll { $0.kind == .restricted } }
+  }
+
+  /// The same keybag, which is not in a file yet, with such a protector: new keys came with a new secret.
+  public borrowing func carryingSession(_ secret: borrowing DeviceSecret) throws(KeybagError) -> Keybag.Opened {
+    let made = try newSession(secret)
+    var next = keybag
+    next.protectors.append(made)
+    do throws(SodiumError) {
+      try next.sign(root: root)
+      return Keybag.Opened(keybag: next, root: try root.duplicate(), protector: protector)
+    } catch { throw KeybagError(error) }
+  }
+
+  private borrowing func newSession(_ secret: borrowing DeviceSecret) throws(KeybagError) -> Protector {
+    let keybag = keybag
+    let others = keybag.protectors.count { $0.kind != .restricted }
+    guard !keybag.isPasswordless, others < Keybag.protectorLimit else { throw .unreasonable }
+    let tiers = try tiers()
+    do throws(SodiumError) {
+      return try Protector.make(session: secret, tiers: tiers, of: keybag.epoch, vault: keybag.vault)
+    } catch { throw KeybagError(error) }
+  }
+}

@@ -1,0 +1,39 @@
+import LatchkeySodium
+
+/// The two keys that a password gives: everything in the vault hangs on one of them, or on the device key.
+public struct TierKeys: ~Copyable {
+  /// Tier key A: lives while the session is unlocked.
+  public let unlocked: Key
+  /// Tier key C: lives from the first unlock to the end of the session.
+  public let session: Key
+
+  /// Puts the two together.
+  public init(unlocked: consuming Key, session: consuming Key) {
+    self.unlocked = unlocked
+    self.session = session
+  }
+
+  /// A second owner of the same two keys.
+  public borrowing func duplicate() throws(SodiumError) -> TierKeys {
+    TierKeys(unlocked: try unlocked.duplicate(), session: try session.duplicate())
+  }
+
+  /// Two new keys.
+  public static func random() throws(SodiumError) -> TierKeys {
+    TierKeys(unlocked: try .random(), session: try .random())
+  }
+}
+
+/// The tier keys of a generation before the newest, which something in the database still hangs on.
+public final class FormerTiers {
+  /// Which generation.
+  public let number: UInt32
+  /// Its keys.
+  public let tiers: TierKeys
+
+  /// Puts the two together.
+  public init(number: UInt32, tiers: consuming TierKeys) {
+    self.number = number
+    self.tiers = tiers
+  }
+}

@@ -1,0 +1,73 @@
+import LatchkeyBytes
+import LatchkeyKeybag
+import LatchkeySodium
+
+/// What a collection's row keeps of a passphrase of its own: how it becomes a key, and under that key a random secret
+/// that every class key of the collection needs as well. So another passphrase costs no item a new key, and without the
+/// passphrase the login's keys open nothing of the collection.
+struct CollectionPassphrase {
+  private static let version: UInt8 = 1
+
+  let derivation: PassphraseDerivation
+  /// 32 bytes that tell whether a key is this passphrase's: the cipher alone does not commit to its key.
+  private let commitment: [UInt8]
+  /// The secret, wrapped: 72 bytes.
+  private let sealed: [UInt8]
+
+  /// For a new passphrase whose key is `key`.
+  init(
+    secret: borrowing Key, under key: borrowing Key, _ derivation: PassphraseDerivation, vault: [UInt8],
+    collection: [UInt8]
+  ) throws(SodiumError) {
+    self.derivation = derivation
+    commitment = try key.tag(.passphraseCommitment, [vault, collection])
+    sealed = AEAD.seal(
+      secret.bytes, key: try key.derive(.passphraseWrap, [vault, collection]),
+      associated: CollectionPassphrase.associated(derivation, vault, collection))
+  }
+
+  /// The secret, where `key` is this passphrase's; nil where it is not.
+  func open(_ key: borrowing Key, vault: [UInt8], collection: [UInt8]) throws(VaultError) -> HeldKey? {
+    try VaultError.sodium("a collection's passphrase") { () throws(SodiumError) -> HeldKey? in
+      guard Sodium.equal(try key.tag(.passphraseCommitment, [vault, collection]), commitment) else { return nil }
+      return HeldKey(
+        try Key(
+          try AEAD.open(
+            sealed.span.bytes, key: try key.derive(.passphraseWrap, [vault, collection]),
+            associated: CollectionPassphrase.associated(derivation, vault, collection))))
+    }
+  }
+
+  private static func associated(
+    _ derivation: PassphraseDerivation, _ vault: [UInt8], _ collection: [UInt8]
+  ) -> [UInt8] {
+    var out = ByteWriter()
+    out.put(vault)
+    out.put(collection)
+    derivation.encode(into: &out)
+    return out.bytes
+  }
+
+  /// The column's bytes.
+  var encoded: [UInt8] {
+    var out = ByteWriter()
+    out.number(CollectionPassphrase.version)
+    derivation.encode(into: &out)
+    out.put(commitment)
+    out.put(sealed)
+    return out.bytes
+  }
+
+  /// Reads the column.
+  init(decoding bytes: [UInt8]) throws(VaultError) {
+    var input = ByteReader(bytes)
+    guard (try? input.number(UInt8.self)) == CollectionPassphrase.version,
+      let derivation = PassphraseDerivation(decoding: &input), derivation.cost.isReasonable,
+      let commitment = try? input.take(32),
+      let sealed = try? input.take(Key.size + AEAD.overhead), input.remaining == 0
+    else { throw .damaged("vault.db: a collection's passphrase is damaged") }
+    self.derivation = derivation
+    self.commitment = commitment
+    self.sealed = sealed
+  }
+}

@@ -1,0 +1,127 @@
+import LatchkeyKeybag
+import LatchkeySodium
+
+/// What new tier keys change in one collection: every class gets new keys, and what its former ones hang on is wrapped
+/// under the newest tier keys, so that nothing but other devices' classes needs the former ones.
+struct CollectionRotation {
+  let collection: OpenCollection
+  fileprivate let rewrapped: [(key: ClassKey, row: ClassKeyRow)]
+  fileprivate let removed: [ClassKey]
+  fileprivate let made: [ClassKey]
+}
+
+extension OpenCollection {
+  /// Class keys with a lower number are those before the last change of keys: whenUnlocked's are made first, and only
+  /// with the collection and at such a change.
+  private var newestGeneration: Int64 {
+    classes.last { $0.row.accessibility == .whenUnlocked }?.row.id ?? 0
+  }
+
+  /// Whether the class has newer keys, or gets them when its device unlocks the vault.
+  func isOutdated(_ key: ClassKey) -> Bool { key.row.id < newestGeneration }
+
+  /// Whether its class keys are still those before the newest tier keys.
+  ///
+  /// Also where only one of those that are used for what comes is: no change of keys leaves such a one, but whoever had
+  /// the former tier keys could have put it there.
+  var isBehind: Bool {
+    guard unlocked != nil else { return false }
+    return classes.contains {
+      !isOutdated($0) && $0.secretKey != nil && $0.row.accessibility.tier != .device && $0.epoch < epoch
+    }
+  }
+
+  /// Classes of this device that have their new keys already, as they were changed on another one, but are themselves
+  /// still wrapped under former tier keys.
+  func keysUnderFormer(_ share: DeviceShare?) -> [ClassKey] {
+    guard !isBehind, unlocked != nil else { return [] }
+    return classes.filter {
+      !isForeign($0, share) && $0.row.accessibility.tier != .device && $0.secretKey != nil && $0.epoch < epoch
+    }
+  }
+
+  /// Whether the class needs what only another device has.
+  func isForeign(_ key: ClassKey, _ share: DeviceShare?) -> Bool {
+    key.row.device != nil && key.row.device != share?.row
+  }
+
+  /// Whether anything in the collection hangs on former tier keys.
+  func needsFormer(_ store: Store, share: DeviceShare?) throws(VaultError) -> Bool {
+    if isClosed || isBehind || session == nil || unlocked == nil || !keysUnderFormer(share).isEmpty { return true }
+    for key in classes where key.row.accessibility.tier != .device && isOutdated(key) {
+      guard isForeign(key, share) || key.secretKey == nil else { continue }
+      if try store.hasItems(classKey: key.row.id) { return true }
+    }
+    return try store.hasItemsStoredWhileLocked(in: row.id)
+  }
+
+  /// Writes everything that the newest tier keys change. The caller gives it to ``adopt(_:)`` when it is on the disk.
+  ///
+  /// - Parameters:
+  ///   - share: the device's present share.
+  ///   - next: the one that takes its place.
+  func rotate(
+    share: DeviceShare?, next: DeviceShare?, in store: Store
+  ) throws(VaultError) -> CollectionRotation {
+    let above = above(next)
+    var rewrapped: [(key: ClassKey, row: ClassKeyRow)] = []
+    var removed: [ClassKey] = []
+    for key in classes {
+      guard try store.hasItems(classKey: key.row.id) else {
+        try store.deleteClassKey(key.row.id)
+        removed.append(key)
+        continue
+      }
+      let changed =
+        isForeign(key, share)
+        ? try key.recopied(vault: store.vault, collection: row.uuid, above: above)
+        : try key.rewrapped(vault: store.vault, collection: row.uuid, above: above)
+      // Without its keys, as another device's or where the erasable share is gone, it stays as it is.
+      guard let changed else { continue }
+      try store.update(changed)
+      rewrapped.append((key, changed))
+    }
+    var made: [ClassKey] = []
+    for accessibility in AccessibilityClass.allCases {
+      let id = try store.nextID(.classKey)
+      let new = try ClassKey.make(
+        id: id, vault: store.vault, collection: row, accessibility: accessibility, above: above)
+      guard let new else { continue }
+      try store.insert(new)
+      let key = ClassKey(new)
+      try key.open(vault: store.vault, collection: row.uuid, above: [above])
+      made.append(key)
+    }
+    return CollectionRotation(collection: self, rewrapped: rewrapped, removed: removed, made: made)
+  }
+
+  /// Wraps what ``keysUnderFormer(_:)`` tells under the newest tier keys; for ``adopt(_:)`` as well.
+  func rewrapUnderNewest(share: DeviceShare?, in store: Store) throws(VaultError) -> CollectionRotation {
+    let above = above(share)
+    var rewrapped: [(key: ClassKey, row: ClassKeyRow)] = []
+    for key in keysUnderFormer(share) {
+      guard let changed = try key.rewrapped(vault: store.vault, collection: row.uuid, above: above) else { continue }
+      try store.update(changed)
+      rewrapped.append((key, changed))
+    }
+    return CollectionRotation(collection: self, rewrapped: rewrapped, removed: [], made: [])
+  }
+
+  /// Erases classes that have newer keys and that no item needs: without former tier keys they would not open any more.
+  func removeOutdated(in store: Store) throws(VaultError) -> [ClassKey] {
+    var removed: [ClassKey] = []
+    for key in classes where isOutdated(key) {
+      guard try !store.hasItems(classKey: key.row.id) else { continue }
+      try store.deleteClassKey(key.row.id)
+      removed.append(key)
+    }
+    return removed
+  }
+
+  /// Takes over what is on the disk now.
+  func adopt(_ rotation: CollectionRotation) {
+    for (key, row) in rotation.rewrapped { key.adopt(row, epoch: epoch) }
+    drop(rotation.removed)
+    adopt(rotation.made)
+  }
+}

@@ -1,0 +1,116 @@
+import LatchkeyKeybag
+import LatchkeySodium
+
+/// What this device adds to the keys that are bound to it: two secrets that only its device key unwraps.
+struct DeviceShare {
+  /// The number of the device's row.
+  let row: Int64
+  /// For the ThisDeviceOnly classes.
+  let bound: HeldKey
+  /// For whenPasscodeSetThisDeviceOnly; nil once it was erased.
+  let erasable: HeldKey?
+
+  /// Unwraps the shares of a row.
+  init(_ row: DeviceRow, vault: [UInt8], device: any DeviceKey) throws(DeviceKeyError) {
+    self.row = row.id
+    bound = HeldKey(try device.unwrap(row.share, .bound, context: vault))
+    do throws(DeviceKeyError) {
+      erasable = HeldKey(try device.unwrap(row.erasable, .erasable, context: vault))
+    } catch {
+      // Only a device that answers can say that it is gone.
+      guard error == .otherDevice else { throw error }
+      erasable = nil
+    }
+  }
+
+  private init(row: Int64, bound: HeldKey, erasable: HeldKey?) {
+    self.row = row
+    self.bound = bound
+    self.erasable = erasable
+  }
+
+  /// New shares for a device that the vault has not met, and the row that keeps them.
+  static func make(
+    id: Int64, vault: [UInt8], device: any DeviceKey, index: AttributeIndex
+  ) throws(VaultError) -> (DeviceShare, DeviceRow) {
+    do {
+      let bound = HeldKey(try Key.random())
+      let erasable = HeldKey(try Key.random())
+      let wrap = try bound.key.derive(.indexWrap, [vault])
+      let indexKey = try index.withKey { key throws(VaultError) in
+        AEAD.seal(key.bytes, key: wrap, associated: vault)
+      }
+      let row = DeviceRow(
+        id: id, identity: device.identity, share: try device.wrap(bound.key, .bound, context: vault),
+        erasable: try device.wrap(erasable.key, .erasable, context: vault), indexKey: indexKey)
+      return (DeviceShare(row: id, bound: bound, erasable: erasable), row)
+    } catch let error as DeviceKeyError {
+      throw .unavailable("\(device.backend.title): \(error.explanation)")
+    } catch {
+      throw .outOfMemory
+    }
+  }
+
+  /// The row of this share, wrapped by another device key: nothing that hangs on the share changes.
+  func moved(_ row: DeviceRow, to device: any DeviceKey, vault: [UInt8]) throws(DeviceKeyError) -> DeviceRow {
+    var next = row
+    next.identity = device.identity
+    next.share = try device.wrap(bound.key, .bound, context: vault)
+    // One that was erased opens nowhere, and stays so.
+    if let erasable { next.erasable = try device.wrap(erasable.key, .erasable, context: vault) }
+    return next
+  }
+
+  /// Whether what hangs on the login's password was destroyed, and no password was seen since.
+  var isErased: Bool { erasable == nil }
+
+  /// The share without its erasable secret.
+  var withoutErasable: DeviceShare { DeviceShare(row: row, bound: bound, erasable: nil) }
+
+  /// The share and its row with a new erasable secret.
+  func renewingErasable(
+    _ row: DeviceRow, on device: any DeviceKey, vault: [UInt8]
+  ) throws(VaultError) -> (DeviceShare, DeviceRow) {
+    do {
+      let erasable = HeldKey(try Key.random())
+      var next = row
+      next.erasable = try device.wrap(erasable.key, .erasable, context: vault)
+      return (DeviceShare(row: self.row, bound: bound, erasable: erasable), next)
+    } catch let error as DeviceKeyError {
+      throw .unavailable("\(device.backend.title): \(error.explanation)")
+    } catch {
+      throw .outOfMemory
+    }
+  }
+
+  /// Whether both have the same secrets.
+  func isSame(as other: DeviceShare) -> Bool {
+    func equal(_ left: borrowing Key, _ right: borrowing Key) -> Bool { Sodium.equal(left.bytes, right.bytes) }
+    guard equal(bound.key, other.bound.key) else { return false }
+    guard let first = erasable, let second = other.erasable else { return erasable == nil && other.erasable == nil }
+    return equal(first.key, second.key)
+  }
+
+  /// The index key, as this device's row has it.
+  func index(_ row: DeviceRow, vault: [UInt8]) throws(VaultError) -> AttributeIndex {
+    try VaultError.sodium("the index key") { () throws(SodiumError) in
+      let wrap = try bound.key.derive(.indexWrap, [vault])
+      return AttributeIndex(try Key(try AEAD.open(row.indexKey.span.bytes, key: wrap, associated: vault)))
+    }
+  }
+}
+
+extension DeviceKeyBackend {
+  /// What a line about it begins with.
+  var title: String { self == .file ? FileDeviceKey.name : "device key service" }
+}
+
+extension DeviceKeyError {
+  /// For a person: what is wrong with the device key.
+  var explanation: String {
+    switch self {
+    case .otherDevice: "it belongs to another device"
+    case .unavailable(let text): text
+    }
+  }
+}

@@ -1,0 +1,263 @@
+import LatchkeyBackup
+import LatchkeyKeybag
+import LatchkeyPosix
+import LatchkeySodium
+
+/// A walk through an unlocked vault that gives its content as records of a backup, one at a time. Programs may change the
+/// vault meanwhile: each item is as it was at one moment.
+public final class Export {
+  private enum Stage {
+    case beginning
+    case collections
+    case items
+    case over
+  }
+
+  private let vault: Vault
+  private let id: [UInt8]
+  private let seal: DeviceSeal?
+  private let device: BackupDevice?
+  private var stage = Stage.beginning
+  /// The numbers of the collections in the backup.
+  private var numbers: [Int64: UInt32] = [:]
+  private var waiting: [Int64] = []
+  /// Collections that were closed at the beginning: they stay left out, whatever happens to them meanwhile.
+  private var leftOut: Set<Int64> = []
+  private var position: Int64 = 0
+  private var batch: ArraySlice<Int64> = []
+
+  /// What was left out, and how much there is.
+  public private(set) var report = ArchiveReport()
+  /// How many items were looked at.
+  public private(set) var done: UInt64 = 0
+  /// How many there were at the beginning.
+  public let total: UInt64
+
+  /// Begins.
+  ///
+  /// - Parameter id: the backup's.
+  /// - Throws: ``VaultError/isLocked`` unless the vault is unlocked.
+  public init(_ vault: Vault, id: [UInt8]) throws(VaultError) {
+    guard vault.isUnlocked else { throw .isLocked }
+    self.vault = vault
+    self.id = id
+    total = UInt64(try vault.itemCount())
+    (device, seal) = try vault.makeDeviceSeal(id: id)
+    for collection in vault.open {
+      if collection.isClosed { try leaveOut(collection) } else { waiting.append(collection.row.id) }
+    }
+  }
+
+  private func leaveOut(_ collection: OpenCollection) throws(VaultError) {
+    let count = try vault.reading { store throws(VaultError) in try store.items(in: collection.row.id) }.count
+    let label = try label(of: collection) ?? fallback(collection)
+    let reason = collection.row.locked ? "the collection is locked by itself" : "its passphrase was not given"
+    leftOut.insert(collection.row.id)
+    report.left += UInt64(count)
+    report.lines.append(
+      .init(.left, collection: label, reason: "\(reason); it has \(count) item\(count == 1 ? "" : "s")"))
+  }
+
+  /// A collection's label; nil where it is damaged.
+  private func label(of collection: OpenCollection) throws(VaultError) -> String? {
+    do throws(VaultError) { return try vault.info(of: collection.row.id).label } catch {
+      guard case .damaged = error else { throw error }
+      return nil
+    }
+  }
+
+  private func fallback(_ collection: OpenCollection) -> String { "collection \(collection.row.id)" }
+
+  /// Whether `name` names the collection. Where damage keeps that from being known, it does not: what else there is of
+  /// the vault must get into a backup just then.
+  private func isNamed(_ name: String, _ collection: OpenCollection) throws(VaultError) -> Bool {
+    do throws(VaultError) { return try vault.alias(name) == collection.row.id } catch {
+      guard case .damaged = error else { throw error }
+      return false
+    }
+  }
+
+  /// The next record; nil when there is no other, and the end is to be written.
+  ///
+  /// - Throws: ``VaultError`` when the walk cannot go on. What is wrong with one item is in the report.
+  public func next() throws(VaultError) -> BackupRecord? {
+    guard vault.isUnlocked else { throw .isLocked }
+    while true {
+      switch stage {
+      case .beginning:
+        stage = .collections
+        return .beginning(BackupBeginning(vault: try vault.ready().vault, device: device))
+      case .collections:
+        guard let next = waiting.first else {
+          stage = .items
+          continue
+        }
+        waiting.removeFirst()
+        // Deleted meanwhile.
+        guard let collection = vault.open.first(where: { $0.row.id == next }) else { continue }
+        return try record(of: collection)
+      case .items:
+        if batch.isEmpty {
+          batch = try vault.reading { store throws(VaultError) in try store.items(after: position, limit: 64) }[...]
+        }
+        guard let next = batch.popFirst() else {
+          stage = .over
+          continue
+        }
+        position = next
+        if let record = try item(next) { return record }
+      case .over: return nil
+      }
+    }
+  }
+
+  private func record(of collection: OpenCollection) throws(VaultError) -> BackupRecord {
+    let id = collection.row.id
+    numbers[id] = UInt32(numbers.count)
+    var aliases: BackupCollection.Aliases = []
+    for (name, alias) in Vault.backupAliases where try isNamed(name, collection) { aliases.insert(alias) }
+    let label = try label(of: collection)
+    if label == nil {
+      report.lines.append(.init(.left, collection: fallback(collection), reason: "its label is damaged"))
+    }
+    return .collection(
+      BackupCollection(
+        uuid: collection.row.uuid, label: label ?? fallback(collection), aliases: aliases,
+        hadPassphrase: collection.passphrase != nil, created: collection.row.created))
+  }
+
+  /// The item's record; nil where it is left out. One of a collection that was made meanwhile has it in front.
+  private func item(_ id: Int64) throws(VaultError) -> BackupRecord? {
+    // Deleted meanwhile, or counted already.
+    guard let place = try vault.reading({ store throws(VaultError) in try store.place(ofItem: id) }),
+      !leftOut.contains(place.collection ?? 0)
+    else { return nil }
+    guard let home = place.collection, let collection = vault.open.first(where: { $0.row.id == home }) else {
+      report.add(.init(.left, collection: "", label: "item \(id)", reason: "vault.db: item \(id) is in no collection"))
+      return nil
+    }
+    guard !collection.isClosed else {
+      report.add(line(.left, id, collection, reason: "its collection was locked meanwhile"))
+      return nil
+    }
+    guard let number = numbers[home] else {
+      position = id - 1
+      batch = []
+      return try record(of: collection)
+    }
+    done += 1
+    do throws(VaultError) {
+      let item = try vault.locate(id)
+      let accessibility = item.key.row.accessibility
+      guard let sealing = accessibility.backupSealing else {
+        report.add(line(.excluded, id, collection))
+        return nil
+      }
+      // What somebody else put there is not even looked at.
+      guard item.row.form != .quarantined else { throw VaultError.foreignItem(id) }
+      // Whoever reads the backup would be asked for nothing.
+      guard item.row.access == nil else { throw VaultError.needsGrant }
+      let record = try sealed(try vault.exported(item), item, number, sealing)
+      report.items += 1
+      return .item(record)
+    } catch {
+      switch error {
+      case .noSuchItem: return nil
+      case .isLocked, .outOfMemory: throw error
+      case .needsGrant:
+        report.add(line(.left, id, collection, reason: "what it asks for keeps it out of backups"))
+        return nil
+      default:
+        report.add(line(.left, id, collection, reason: error.explanation))
+        return nil
+      }
+    }
+  }
+
+  private func sealed(
+    _ exported: consuming ExportedItem, _ item: Vault.Located, _ number: UInt32, _ sealing: BackupItem.Sealing
+  ) throws(VaultError) -> BackupItem {
+    let accessibility = item.key.row.accessibility
+    var metadata = exported.metadata.encoded(revision: [UInt8](repeating: 0, count: 16))
+    var secret = exported.takeSecret()
+    if sealing != .none {
+      guard let seal else { throw .unavailable("this device has no key") }
+      do throws(SodiumError) {
+        secret = try seal.seal(secret: secret, accessibility, number: report.items, metadata: metadata)
+      } catch { throw .outOfMemory }
+      if sealing == .everything { metadata = seal.seal(metadata: metadata, accessibility, number: report.items) }
+    }
+    return BackupItem(
+      collection: number, accessibility: accessibility, created: item.row.created, modified: item.row.modified,
+      metadata: metadata, secret: secret)
+  }
+
+  private func line(
+    _ outcome: ArchiveReport.Outcome, _ id: Int64, _ collection: OpenCollection, reason: String = ""
+  ) -> ArchiveReport.Line {
+    let info = try? vault.info(ofItem: id)
+    return ArchiveReport.Line(
+      outcome, collection: (try? vault.info(of: collection.row.id).label) ?? fallback(collection),
+      label: info?.metadata?.label ?? "item \(id)", accessibility: info?.accessibility, reason: reason)
+  }
+}
+
+/// An item as it was at one moment.
+struct ExportedItem: ~Copyable {
+  let metadata: ItemMetadata
+  private let secret: SecureBytes
+
+  init(_ metadata: ItemMetadata, _ secret: consuming SecureBytes) {
+    self.metadata = metadata
+    self.secret = secret
+  }
+
+  consuming func takeSecret() -> SecureBytes { secret }
+}
+
+extension Vault {
+  /// The names of collections that a backup knows. Of others the vault has only a keyed hash.
+  static let backupAliases: [(String, BackupCollection.Aliases)] = [
+    ("default", .standard), ("login", .login), ("portal", .portal),
+  ]
+
+  /// Label, attributes and secret of an item.
+  func exported(_ item: Located) throws(VaultError) -> ExportedItem {
+    guard let opened = try metadata(item) else { throw item.key.absence(on: share) }
+    return ExportedItem(opened.metadata, try openSecret(item, opened))
+  }
+
+  /// A new key for what a backup has of this device's items, and the same wrapped by the device; none where there is no
+  /// device key.
+  func makeDeviceSeal(id: [UInt8]) throws(VaultError) -> (BackupDevice?, DeviceSeal?) {
+    guard let device, let share else { return (nil, nil) }
+    let context = BackupDevice.context(id: id)
+    do {
+      let key = try Key.random()
+      let wrapped = BackupDevice(
+        identity: device.identity, byKey: try device.wrap(key, .bound, context: context),
+        byShare: AEAD.seal(key.bytes, key: try share.bound.key.derive(.backupDeviceWrap, [id]), associated: context))
+      return (wrapped, DeviceSeal(try key.duplicate(), id: id))
+    } catch { throw .outOfMemory }
+  }
+
+  /// The key that ``makeDeviceSeal(id:)`` made on this device; nil for another device's.
+  func openDeviceSeal(_ wrapped: BackupDevice, id: [UInt8]) throws(VaultError) -> DeviceSeal? {
+    let context = BackupDevice.context(id: id)
+    if let share {
+      do throws(SodiumError) {
+        let wrap = try share.bound.key.derive(.backupDeviceWrap, [id])
+        return DeviceSeal(try Key(try AEAD.open(wrapped.byShare.span.bytes, key: wrap, associated: context)), id: id)
+      } catch {
+        if error == .outOfMemory { throw .outOfMemory }
+      }
+    }
+    guard let device else { return nil }
+    do throws(DeviceKeyError) {
+      return DeviceSeal(try device.unwrap(wrapped.byKey, .bound, context: context), id: id)
+    } catch {
+      guard case .unavailable(let text) = error else { return nil }
+      throw .unavailable("the device key: \(text)")
+    }
+  }
+}

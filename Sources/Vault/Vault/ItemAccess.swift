@@ -1,0 +1,47 @@
+import LatchkeyBytes
+import LatchkeyKeybag
+
+/// What an item's row says of its access control. Which conditions there are only the sealed flags tell; here is that the
+/// item asks for something, so that a search knows without opening it, and how its passphrase becomes a key.
+enum ItemAccess: Equatable {
+  /// Something is to be shown, and there is no passphrase.
+  case conditions
+  /// There is a passphrase (`applicationPassword`). Nothing here tells whether one is right: whoever has the files, and not
+  /// the class key, has nothing to try passphrases on.
+  case passphrase(PassphraseDerivation)
+
+  private static let version: UInt8 = 1
+
+  /// How the passphrase becomes a key, if the item has one.
+  var derivation: PassphraseDerivation? { if case .passphrase(let derivation) = self { derivation } else { nil } }
+
+  /// The column's bytes: 2, or 30 with a passphrase.
+  var encoded: [UInt8] {
+    var out = ByteWriter()
+    out.number(ItemAccess.version)
+    switch self {
+    case .conditions: out.number(UInt8(0))
+    case .passphrase(let derivation):
+      out.number(UInt8(1))
+      derivation.encode(into: &out)
+    }
+    return out.bytes
+  }
+
+  /// Reads the column of item `id`.
+  init(decoding bytes: [UInt8], ofItem id: Int64) throws(VaultError) {
+    var input = ByteReader(bytes)
+    let version = try? input.number(UInt8.self)
+    let kind = try? input.number(UInt8.self)
+    let read: ItemAccess? =
+      switch (version, kind) {
+      case (ItemAccess.version, 0): .conditions
+      case (ItemAccess.version, 1): PassphraseDerivation(decoding: &input).map { .passphrase($0) }
+      default: nil
+      }
+    guard let read, input.remaining == 0, read.derivation?.cost.isReasonable ?? true else {
+      throw .damaged("vault.db: the access control of item \(id) is damaged")
+    }
+    self = read
+  }
+}

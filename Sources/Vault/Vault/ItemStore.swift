@@ -1,0 +1,330 @@
+import LatchkeyKeybag
+import LatchkeySQLite
+import LatchkeySodium
+
+/// The items and their index tokens in the ``Store``.
+extension Store {
+  private static let columns: StaticString = """
+    SELECT id, uuid, collection, class_key, form, created, modified, metadata, item_key, locked_tag, passphrase,
+      secret, tokens, checksum FROM item WHERE id = ?
+    """
+
+  /// The item of that number; nil when there is none.
+  func item(_ id: Int64) throws(VaultError) -> ItemRow? {
+    let read = try VaultError.store { () throws(SQLiteError) -> (row: ItemRow?, checksum: [UInt8])? in
+      let s = try database.statement(Store.columns)
+      defer { s.reset() }
+      guard try s.bind(1, id).step() else { return nil }
+      guard let form = ItemRow.Form(rawValue: UInt8(truncatingIfNeeded: s.integer(4))) else { return (nil, []) }
+      let row = ItemRow(
+        id: s.integer(0), uuid: s.blob(1), collection: s.integer(2), classKey: s.integer(3), form: form,
+        created: UInt64(bitPattern: s.integer(5)), modified: UInt64(bitPattern: s.integer(6)), metadata: s.blob(7),
+        itemKey: s.blob(8), lockedTag: s.optionalBlob(9), access: s.optionalBlob(10), secret: s.blob(11),
+        tokens: s.blob(12))
+      return (row, s.blob(13))
+    }
+    guard let read else { return nil }
+    guard let row = read.row, row.checksum == read.checksum else {
+      throw .damaged("vault.db: item \(id) is damaged")
+    }
+    return row
+  }
+
+  /// Inserts a new item with its tokens. Never in the place of another one, whatever number it was given.
+  func insert(_ row: ItemRow) throws(VaultError) {
+    try VaultError.store { () throws(SQLiteError) in
+      try database.statement("INSERT INTO item VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
+        .bind(1, row.id).bind(2, row.uuid).bind(3, row.collection).bind(4, row.classKey)
+        .bind(5, Int64(row.form.rawValue)).bind(6, Int64(bitPattern: row.created))
+        .bind(7, Int64(bitPattern: row.modified)).bind(8, row.metadata).bind(9, row.itemKey).bind(10, row.lockedTag)
+        .bind(11, row.access).bind(12, row.secret).bind(13, row.tokens).bind(14, row.checksum).run()
+      try insertTokens(row)
+    }
+  }
+
+  /// Writes what can change of an item, with its tokens.
+  func update(_ row: ItemRow) throws(VaultError) {
+    try VaultError.store { () throws(SQLiteError) in
+      try database.statement(
+        """
+        UPDATE item SET class_key = ?, form = ?, modified = ?, metadata = ?, item_key = ?, locked_tag = ?, passphrase = ?,
+          secret = ?, tokens = ?, checksum = ? WHERE id = ?
+        """
+      ).bind(1, row.classKey).bind(2, Int64(row.form.rawValue)).bind(3, Int64(bitPattern: row.modified))
+        .bind(4, row.metadata).bind(5, row.itemKey).bind(6, row.lockedTag).bind(7, row.access).bind(8, row.secret)
+        .bind(9, row.tokens).bind(10, row.checksum).bind(11, row.id).run()
+      try database.statement("DELETE FROM token WHERE item = ?").bind(1, row.id).run()
+      try insertTokens(row)
+    }
+  }
+
+  private func insertTokens(_ row: ItemRow) throws(SQLiteError) {
+    for token in AttributeIndex.split(row.tokens) {
+      try database.statement("INSERT OR IGNORE INTO token VALUES (?, ?)").bind(1, token).bind(2, row.id).run()
+    }
+  }
+
+  /// Deletes an item. No key is needed.
+  ///
+  /// - Returns: whether it was there.
+  func deleteItem(_ id: Int64) throws(VaultError) -> Bool {
+    guard try collection(ofItem: id) != nil else { return false }
+    try VaultError.store { () throws(SQLiteError) in
+      try database.statement("DELETE FROM item WHERE id = ?").bind(1, id).run()
+    }
+    return true
+  }
+
+  private func numbers(
+    _ sql: StaticString, _ bind: (Statement) throws(SQLiteError) -> Void
+  ) throws(VaultError) -> [Int64] {
+    try VaultError.store { () throws(SQLiteError) in
+      let statement = try database.statement(sql)
+      defer { statement.reset() }
+      try bind(statement)
+      var found: [Int64] = []
+      while try statement.step() { found.append(statement.integer(0)) }
+      return found
+    }
+  }
+
+  /// The collection of an item; nil when there is no such item.
+  func collection(ofItem id: Int64) throws(VaultError) -> Int64? {
+    try numbers("SELECT collection FROM item WHERE id = ?") { s throws(SQLiteError) in try s.bind(1, id) }.first
+  }
+
+  /// What decides whether an item can be read.
+  struct Place {
+    let item: Int64
+    /// Nil for an item that an index leads to although it is not there.
+    let collection: Int64?
+    let classKey: Int64
+    /// How its own key is kept.
+    let form: ItemRow.Form?
+    /// Whether its row says that it asks for something (``ItemAccess``).
+    let isGuarded: Bool
+
+    fileprivate init(_ statement: Statement) {
+      item = statement.integer(0)
+      collection = statement.isNull(1) ? nil : statement.integer(1)
+      classKey = statement.integer(2)
+      form = ItemRow.Form(rawValue: UInt8(truncatingIfNeeded: statement.integer(3)))
+      isGuarded = statement.integer(4) != 0
+    }
+  }
+
+  private func places(
+    _ sql: StaticString, _ bind: (Statement) throws(SQLiteError) -> Void
+  ) throws(VaultError) -> [Place] {
+    try VaultError.store { () throws(SQLiteError) in
+      let statement = try database.statement(sql)
+      defer { statement.reset() }
+      try bind(statement)
+      var found: [Place] = []
+      while try statement.step() { found.append(Place(statement)) }
+      return found
+    }
+  }
+
+  /// Where an item is; nil when there is no such item.
+  func place(ofItem id: Int64) throws(VaultError) -> Place? {
+    try places("SELECT id, collection, class_key, form, passphrase IS NOT NULL FROM item WHERE id = ?") {
+      s throws(SQLiteError) in
+      try s.bind(1, id)
+    }.first
+  }
+
+  /// Every item of a collection, oldest first.
+  func items(in collection: Int64) throws(VaultError) -> [Int64] {
+    try numbers("SELECT id FROM item WHERE collection = ? ORDER BY id") { s throws(SQLiteError) in
+      try s.bind(1, collection)
+    }
+  }
+
+  /// Where every item of a collection is, oldest first.
+  func places(in collection: Int64) throws(VaultError) -> [Place] {
+    try places(
+      "SELECT id, collection, class_key, form, passphrase IS NOT NULL FROM item WHERE collection = ? ORDER BY id"
+    ) { s throws(SQLiteError) in try s.bind(1, collection) }
+  }
+
+  /// Where every item is whose class key is `classKey`, oldest first.
+  func places(classKey: Int64) throws(VaultError) -> [Place] {
+    try places(
+      "SELECT id, collection, class_key, form, passphrase IS NOT NULL FROM item WHERE class_key = ? ORDER BY id"
+    ) { s throws(SQLiteError) in try s.bind(1, classKey) }
+  }
+
+  /// Up to `limit` items in `form` with a number above `id`.
+  func items(form: ItemRow.Form, after id: Int64, limit: Int) throws(VaultError) -> [Int64] {
+    try numbers(
+      "SELECT id FROM item WHERE form = ? AND form <> 0 AND id > ? ORDER BY id LIMIT ?"
+    ) { s throws(SQLiteError) in
+      try s.bind(1, Int64(form.rawValue)).bind(2, id).bind(3, Int64(limit))
+    }
+  }
+
+  /// Up to `limit` items with a number above `id`, for a walk through all of them.
+  func items(after id: Int64, limit: Int) throws(VaultError) -> [Int64] {
+    try numbers("SELECT id FROM item WHERE id > ? ORDER BY id LIMIT ?") { s throws(SQLiteError) in
+      try s.bind(1, id).bind(2, Int64(limit))
+    }
+  }
+
+  /// Up to `limit` items whose keys hang on the class key `classKey`, but not those that are quarantined.
+  func items(classKey: Int64, limit: Int) throws(VaultError) -> [Int64] {
+    try numbers(
+      "SELECT id FROM item WHERE class_key = ? AND form <> 2 ORDER BY id LIMIT ?"
+    ) { s throws(SQLiteError) in try s.bind(1, classKey).bind(2, Int64(limit)) }
+  }
+
+  /// Whether any item's keys hang on the class key `classKey`.
+  func hasItems(classKey: Int64) throws(VaultError) -> Bool {
+    try !numbers("SELECT 1 FROM item WHERE class_key = ? LIMIT 1") { s throws(SQLiteError) in
+      try s.bind(1, classKey)
+    }.isEmpty
+  }
+
+  /// How many items hang on the class key `classKey`, those that are quarantined, or those that are not.
+  func count(classKey: Int64, quarantined: Bool) throws(VaultError) -> Int64 {
+    try numbers("SELECT count(*) FROM item WHERE class_key = ? AND (form = 2) = ?") { s throws(SQLiteError) in
+      try s.bind(1, classKey).bind(2, quarantined ? 1 : 0)
+    }.first ?? 0
+  }
+
+  /// Whether an item of the collection waits for its class to be unlocked.
+  func hasItemsStoredWhileLocked(in collection: Int64) throws(VaultError) -> Bool {
+    try !numbers(
+      "SELECT 1 FROM item WHERE form = 1 AND form <> 0 AND collection = ? LIMIT 1"
+    ) { s throws(SQLiteError) in try s.bind(1, collection) }.isEmpty
+  }
+
+  /// Writes an item's keys and label under another class key. What it is found by stays.
+  func rewrap(_ row: ItemRow) throws(VaultError) {
+    try VaultError.store { () throws(SQLiteError) in
+      try database.statement(
+        """
+        UPDATE item SET class_key = ?, form = ?, metadata = ?, item_key = ?, locked_tag = ?, checksum = ? WHERE id = ?
+        """
+      ).bind(1, row.classKey).bind(2, Int64(row.form.rawValue)).bind(3, row.metadata).bind(4, row.itemKey)
+        .bind(5, row.lockedTag).bind(6, row.checksum).bind(7, row.id).run()
+    }
+  }
+
+  /// Where every item is that has all of `tokens`, oldest first. At least one token.
+  ///
+  /// Starts at the token that the fewest items have, so that a search costs what its rarest attribute does: many
+  /// programs give all their items one attribute in common.
+  func places(withTokens tokens: [[UInt8]]) throws(VaultError) -> [Place] {
+    guard let rarest = try rarest(of: tokens) else { return [] }
+    let others = tokens.filter { $0 != rarest }
+    var found = try places(
+      """
+      SELECT token.item, collection, class_key, form, passphrase IS NOT NULL
+      FROM token LEFT JOIN item ON item.id = token.item
+      WHERE token = ?1 AND (?2 IS NULL OR EXISTS (SELECT 1 FROM token AS t WHERE t.token = ?2 AND t.item = token.item))
+        AND (?3 IS NULL OR EXISTS (SELECT 1 FROM token AS t WHERE t.token = ?3 AND t.item = token.item))
+      ORDER BY token.item
+      """
+    ) { s throws(SQLiteError) in
+      try s.bind(1, rarest).bind(2, others.first).bind(3, others.dropFirst().first)
+    }
+    for token in others.dropFirst(2) {
+      var kept: [Place] = []
+      for place in found where try hasToken(token, place.item) { kept.append(place) }
+      found = kept
+    }
+    return found
+  }
+
+  /// The token that the fewest items have; nil when no item has one of them. Looks at few entries of each first, so that
+  /// the common ones are not counted where there is a rare one.
+  private func rarest(of tokens: [[UInt8]]) throws(VaultError) -> [UInt8]? {
+    guard tokens.count > 1 else { return tokens.first }
+    var limit: Int64 = 4
+    while true {
+      var rarest: (token: [UInt8], count: Int64)?
+      for token in tokens {
+        let count =
+          try numbers("SELECT count(*) FROM (SELECT 1 FROM token WHERE token = ? LIMIT ?)") { s throws(SQLiteError) in
+            try s.bind(1, token).bind(2, limit)
+          }.first ?? 0
+        if count == 0 { return nil }
+        if count < rarest?.count ?? .max { rarest = (token, count) }
+        if count == 1 { return token }
+      }
+      if let rarest, rarest.count < limit || limit > 10_000 { return rarest.token }
+      limit *= 16
+    }
+  }
+
+  /// Whether the index has this entry.
+  func hasToken(_ token: [UInt8], _ item: Int64) throws(VaultError) -> Bool {
+    try !numbers("SELECT 1 FROM token WHERE token = ? AND item = ?") { s throws(SQLiteError) in
+      try s.bind(1, token).bind(2, item)
+    }.isEmpty
+  }
+
+  /// How many index entries an item has.
+  func tokenCount(_ item: Int64) throws(VaultError) -> Int64 {
+    try numbers("SELECT count(*) FROM token WHERE item = ?") { s throws(SQLiteError) in try s.bind(1, item) }.first ?? 0
+  }
+
+  /// Looks whether the index has the tokens that the row lists, and no others.
+  ///
+  /// - Throws: ``VaultError/damaged(_:)``.
+  func checkTokens(of row: ItemRow) throws(VaultError) {
+    let tokens = Set(AttributeIndex.split(row.tokens))
+    var isRight = try tokenCount(row.id) == Int64(tokens.count)
+    for token in tokens where isRight { isRight = try hasToken(token, row.id) }
+    guard isRight else { throw .damaged("vault.db: the index of item \(row.id) is damaged") }
+  }
+
+  /// Whether every index of the table leads to this item and tells its number right, and its class key is there.
+  func isIndexed(_ row: ItemRow) throws(VaultError) -> Bool {
+    let found = [
+      try numbers("SELECT ? FROM class_key WHERE id = ? AND collection = ?") { s throws(SQLiteError) in
+        try s.bind(1, row.id).bind(2, row.classKey).bind(3, row.collection)
+      },
+      try numbers(
+        "SELECT id FROM item INDEXED BY item_collection WHERE collection = ? AND id = ?"
+      ) { s throws(SQLiteError) in try s.bind(1, row.collection).bind(2, row.id) },
+      try numbers(
+        "SELECT id FROM item INDEXED BY item_class_key WHERE class_key = ? AND id = ?"
+      ) { s throws(SQLiteError) in try s.bind(1, row.classKey).bind(2, row.id) },
+      row.form == .wrapped
+        ? [row.id]
+        : try numbers(
+          "SELECT id FROM item INDEXED BY item_form WHERE form = ? AND form <> 0 AND id = ?"
+        ) { s throws(SQLiteError) in try s.bind(1, Int64(row.form.rawValue)).bind(2, row.id) },
+    ]
+    return found.allSatisfy { $0 == [row.id] }
+  }
+
+  /// Whether no index leads to more than the table has.
+  func indexesHaveNothingElse() throws(VaultError) -> Bool {
+    let counts = try numbers(
+      """
+      SELECT count(*) FROM item NOT INDEXED UNION ALL SELECT count(*) FROM item INDEXED BY item_collection
+      UNION ALL SELECT count(*) FROM item INDEXED BY item_class_key
+      """
+    ) { _ throws(SQLiteError) in }
+    return Set(counts).count == 1
+  }
+
+  /// How many items there are.
+  func itemCount() throws(VaultError) -> Int64 {
+    try numbers("SELECT count(*) FROM item") { _ throws(SQLiteError) in }.first ?? 0
+  }
+
+  /// SQLite's own look at the structure of the file; nil when it finds nothing wrong.
+  func structuralDamage() throws(VaultError) -> String? {
+    try VaultError.store { () throws(SQLiteError) in
+      let statement = try database.statement("PRAGMA quick_check(1)")
+      defer { statement.reset() }
+      guard try statement.step() else { return "no answer" }
+      let answer = statement.text(0)
+      return answer == "ok" ? nil : answer
+    }
+  }
+}

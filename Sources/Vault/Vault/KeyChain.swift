@@ -1,0 +1,31 @@
+import LatchkeyKeybag
+import LatchkeySodium
+
+/// The collections' own tier keys, as a chain under one tier key: link 0 comes from the tier key, each link gives the
+/// key of one collection and the next link.
+///
+/// Only the link after the last collection is kept. New collections can be made from it, but the key of no collection
+/// that is there can be computed again: so a collection that is locked by itself is out of reach, although the session
+/// is unlocked and the tier key was here.
+struct KeyChain {
+  private var link: HeldKey
+  /// The number of the collection whose key the present link gives.
+  private(set) var ordinal: UInt64 = 0
+
+  init(tier: borrowing Key, vault: [UInt8]) throws(SodiumError) {
+    link = HeldKey(try tier.derive(.collectionChain, [vault]))
+  }
+
+  /// The tier key of the collection number ``ordinal``, after which the chain cannot give it again.
+  mutating func next(uuid: [UInt8]) throws(SodiumError) -> HeldKey {
+    let key = HeldKey(try link.key.derive(.collection, [uuid]))
+    try skip()
+    return key
+  }
+
+  /// Goes on to the next collection without this one's key.
+  mutating func skip() throws(SodiumError) {
+    link = HeldKey(try link.key.derive(.nextCollection))
+    ordinal += 1
+  }
+}

@@ -1,0 +1,246 @@
+import LatchkeyKeybag
+import LatchkeySodium
+
+/// One collection, with whatever keys of it are in memory.
+final class OpenCollection {
+  var row: CollectionRow
+  /// Nil for a collection that the login alone opens.
+  private(set) var passphrase: CollectionPassphrase?
+  /// What the passphrase protects. Nil until it was given.
+  private var passphraseSecret: HeldKey?
+  /// Its own tier key A. Nil while locked.
+  private(set) var unlocked: HeldKey?
+  /// Its own tier key C. Nil while sealed.
+  private(set) var session: HeldKey?
+  private(set) var classes: [ClassKey] = []
+  /// The generation that the two belong to.
+  private(set) var epoch: UInt32 = 0
+  /// Its keys of former generations that something in it hangs on, newest first.
+  private var former: [FormerKeys] = []
+  /// Whether something in it may hang on a former generation whose keys were not given.
+  private var lacksFormer = false
+
+  /// What ``unlocked`` and ``session`` were in a former generation.
+  struct FormerKeys {
+    let epoch: UInt32
+    var unlocked: HeldKey?
+    let session: HeldKey
+  }
+
+  init(_ row: CollectionRow, classes rows: [ClassKeyRow]) throws(VaultError) {
+    self.row = row
+    if let bytes = row.passphrase { passphrase = try CollectionPassphrase(decoding: bytes) }
+    classes = rows.map { ClassKey($0) }
+  }
+
+  /// Whether the login's keys alone open nothing of it: it is locked by itself, or its passphrase was not given.
+  var isClosed: Bool { row.locked || needsPassphrase }
+
+  /// Whether its passphrase is what is missing.
+  var needsPassphrase: Bool { passphrase != nil && passphraseSecret == nil }
+
+  func above(_ share: DeviceShare?) -> ClassKey.Above {
+    ClassKey.Above(epoch: epoch, unlocked: unlocked, session: session, share: share, passphrase: passphraseSecret)
+  }
+
+  /// The same of every generation that is needed, newest first.
+  private func everyAbove(_ share: DeviceShare?) -> [ClassKey.Above] { [above(share)] + above(share, former) }
+
+  private func above(_ share: DeviceShare?, _ former: [FormerKeys]) -> [ClassKey.Above] {
+    former.map {
+      ClassKey.Above(
+        epoch: $0.epoch, unlocked: $0.unlocked, session: $0.session, share: share, passphrase: passphraseSecret)
+    }
+  }
+
+  /// Its tier keys C of every generation that is needed, newest first.
+  var sessions: [HeldKey] { (session.map { [$0] } ?? []) + former.map(\.session) }
+
+  /// Opens every class by tier keys of the generation `epoch`, and those of former ones, and takes them over. Where one does
+  /// not open, the keys stay that were there: these may be no keys of the vault's.
+  ///
+  /// - Parameter lacksFormer: whether there are former ones that were not given.
+  func take(
+    unlocked: HeldKey?, session: HeldKey, epoch: UInt32, former: [FormerKeys], lacksFormer: Bool, share: DeviceShare?,
+    vault: [UInt8]
+  ) throws(VaultError) {
+    let lacksFormer = lacksFormer && row.epoch < UInt64(epoch)
+    let unlocked = unlocked ?? self.unlocked
+    let former = former.map { one in
+      var one = one
+      one.unlocked = one.unlocked ?? self.former.first { $0.epoch == one.epoch }?.unlocked
+      return one
+    }
+    let newest = ClassKey.Above(
+      epoch: epoch, unlocked: unlocked, session: session, share: share, passphrase: passphraseSecret)
+    try open([newest] + above(share, former), lacksFormer: lacksFormer, vault: vault)
+    (self.unlocked, self.session, self.epoch) = (unlocked, session, epoch)
+    (self.former, self.lacksFormer) = (former, lacksFormer)
+  }
+
+  /// Opens every class that the tier keys, the device's share and the passphrase allow.
+  func open(share: DeviceShare?, vault: [UInt8]) throws(VaultError) {
+    try open(everyAbove(share), lacksFormer: lacksFormer, vault: vault)
+  }
+
+  private func open(_ all: [ClassKey.Above], lacksFormer: Bool, vault: [UInt8]) throws(VaultError) {
+    guard !needsPassphrase else { return }
+    for key in classes {
+      do throws(VaultError) { try key.open(vault: vault, collection: row.uuid, above: all) } catch {
+        // Damage it is only if the keys are there that it hangs on: until then it waits for those.
+        guard lacksFormer, case .damaged = error else { throw error }
+        key.erase()
+      }
+    }
+  }
+
+  /// Opens every class by the key that a passphrase gave, as far as the tier keys are there.
+  ///
+  /// - Returns: whether it is the right one.
+  func open(passphraseKey: borrowing Key, share: DeviceShare?, vault: [UInt8]) throws(VaultError) -> Bool {
+    guard let passphrase, let secret = try passphrase.open(passphraseKey, vault: vault, collection: row.uuid) else {
+      return false
+    }
+    passphraseSecret = secret
+    do throws(VaultError) { try open(share: share, vault: vault) } catch {
+      close()
+      throw error
+    }
+    return true
+  }
+
+  /// Everything that another passphrase changes on the disk.
+  struct Protection {
+    let row: CollectionRow
+    let classes: [ClassKeyRow]
+    fileprivate let passphrase: CollectionPassphrase?
+    fileprivate let secret: HeldKey?
+  }
+
+  /// The collection under a new passphrase, or without one. The caller gives it to ``adopt(_:)`` when it is on the disk.
+  ///
+  /// - Parameter key: what the new passphrase gives, and how.
+  /// - Throws: ``VaultError/isLocked`` unless every key of the collection is in memory.
+  func protection(
+    under key: borrowing Key, _ derivation: PassphraseDerivation, share: DeviceShare?, vault: [UInt8]
+  ) throws(VaultError) -> Protection {
+    let (passphrase, secret) = try VaultError.sodium("a new passphrase") {
+      () throws(SodiumError) -> (CollectionPassphrase, HeldKey) in
+      let secret = HeldKey(try Key.random())
+      let passphrase = try CollectionPassphrase(
+        secret: secret.key, under: key, derivation, vault: vault, collection: row.uuid)
+      return (passphrase, secret)
+    }
+    return try protection(passphrase, secret, share: share, vault: vault)
+  }
+
+  func unprotected(share: DeviceShare?, vault: [UInt8]) throws(VaultError) -> Protection {
+    try protection(nil, nil, share: share, vault: vault)
+  }
+
+  private func protection(
+    _ passphrase: CollectionPassphrase?, _ secret: HeldKey?, share: DeviceShare?, vault: [UInt8]
+  ) throws(VaultError) -> Protection {
+    let above = ClassKey.Above(
+      epoch: epoch, unlocked: unlocked, session: session, share: share, passphrase: secret)
+    var next: [ClassKeyRow] = []
+    for key in classes {
+      guard let row = try key.rewrapped(vault: vault, collection: row.uuid, above: above) else {
+        throw key.absence(on: share)
+      }
+      next.append(row)
+    }
+    var row = row
+    row.passphrase = passphrase?.encoded
+    return Protection(row: row, classes: next, passphrase: passphrase, secret: secret)
+  }
+
+  /// Takes over what is on the disk now.
+  func adopt(_ protection: Protection) {
+    row = protection.row
+    passphrase = protection.passphrase
+    passphraseSecret = protection.secret
+    for (key, row) in zip(classes, protection.classes) { key.adopt(row, epoch: epoch) }
+  }
+
+  /// Makes the classes that this device has no keys for yet. The caller gives them to ``adopt(_:)`` when they are on the
+  /// disk.
+  func makeMissingClasses(share: DeviceShare?, in store: Store) throws(VaultError) -> [ClassKey] {
+    var missing: [ClassKey] = []
+    let above = above(share)
+    for accessibility in AccessibilityClass.allCases {
+      if let present = current(accessibility, share: share), !isOutdated(present) { continue }
+      let made = try ClassKey.make(
+        id: try store.nextID(.classKey), vault: store.vault, collection: row, accessibility: accessibility,
+        above: above)
+      guard let made else { continue }
+      try store.insert(made)
+      let key = ClassKey(made)
+      try key.open(vault: store.vault, collection: row.uuid, above: [above])
+      missing.append(key)
+    }
+    return missing
+  }
+
+  /// Makes every class that this device can have, for a collection that is not on the disk yet: their rows get their
+  /// numbers when it is.
+  func draftClasses(share: DeviceShare?, vault: [UInt8]) throws(VaultError) {
+    let above = above(share)
+    for accessibility in AccessibilityClass.allCases {
+      let made = try ClassKey.make(
+        id: 0, vault: vault, collection: row, accessibility: accessibility, above: above)
+      guard let made else { continue }
+      let key = ClassKey(made)
+      try key.open(vault: vault, collection: row.uuid, above: [above])
+      classes.append(key)
+    }
+  }
+
+  /// Takes over classes that were made.
+  func adopt(_ made: [ClassKey]) {
+    classes += made
+  }
+
+  /// Lets go of classes that are gone from the disk.
+  func drop(_ removed: [ClassKey]) {
+    classes.removeAll { key in removed.contains { $0 === key } }
+  }
+
+  /// Takes over a row that is on the disk now. With the newest epoch in it, nothing hangs on former keys.
+  func adopt(_ next: CollectionRow) {
+    row = next
+    if row.epoch >= UInt64(epoch) { former = [] }
+  }
+
+  /// The class's newest keys that this device can use.
+  func current(_ accessibility: AccessibilityClass, share: DeviceShare?) -> ClassKey? {
+    classes.last {
+      $0.row.accessibility == accessibility && ($0.row.device == nil || $0.row.device == share?.row)
+    }
+  }
+
+  func evict() {
+    unlocked = nil
+    for index in former.indices { former[index].unlocked = nil }
+    for key in classes { key.evict() }
+  }
+
+  func seal() {
+    evict()
+    session = nil
+    former = []
+    for key in classes { key.seal() }
+    if passphrase != nil { close() }
+  }
+
+  /// Locks it by itself. Where a passphrase brings its keys back, the tier keys stay: without it they open nothing.
+  func close() {
+    for key in classes { key.erase() }
+    if passphrase != nil { passphraseSecret = nil } else { (unlocked, session, former) = (nil, nil, []) }
+  }
+
+  func erase() {
+    for key in classes { key.erase() }
+    (unlocked, session, passphraseSecret, former) = (nil, nil, nil, [])
+  }
+}

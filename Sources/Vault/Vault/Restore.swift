@@ -1,0 +1,495 @@
+import LatchkeyBackup
+import LatchkeyKeybag
+import LatchkeyPosix
+import LatchkeySodium
+
+/// A restore of a backup into an unlocked vault. Records are taken one at a time, and what becomes of each is decided then;
+/// until ``finish()`` nothing is written, and what it writes is one transaction.
+///
+/// What waits to be written is sealed already, under the vault's own keys.
+public final class Restore {
+  private let vault: Vault
+  private let id: [UInt8]
+  private let takesTheirs: Bool
+  private let isDry: Bool
+  private let index: AttributeIndex
+  /// Opens this device's own items; nil until it is known, and where they are another's.
+  private var seal: DeviceSeal?
+  private var places: [Place] = []
+  private var drafts: [Draft] = []
+  private var groups: [RestoreGroup.Name: RestoreGroup] = [:]
+  /// Collections that have no place yet.
+  private var pending: [BackupCollection] = []
+  private var newUUIDs: Set<[UInt8]> = []
+  /// Under this, secrets are told apart.
+  private let comparison: HeldKey
+  /// Where the keys of new collections come from, and where that began.
+  private var chains: (unlocked: KeyChain?, session: KeyChain?)
+  private let firstOrdinal: UInt64?
+  /// The generation of the keys that everything is sealed under.
+  private let epoch: UInt32
+  private var held = 0
+  private let heldLimit: Int
+
+  /// What was decided so far.
+  public private(set) var report = ArchiveReport()
+
+  /// Begins.
+  ///
+  /// - Parameters:
+  ///   - id: the backup's.
+  ///   - takingTheirs: whether an item takes the place of one with the same attributes and another secret.
+  ///   - isDry: whether nothing is to be written.
+  /// - Throws: ``VaultError/isLocked`` unless the vault is unlocked, and whatever keeps it from being written to.
+  public init(_ vault: Vault, id: [UInt8], takingTheirs: Bool, isDry: Bool) throws(VaultError) {
+    _ = try vault.writable()
+    guard vault.isUnlocked else { throw .isLocked }
+    self.vault = vault
+    self.id = id
+    takesTheirs = takingTheirs
+    self.isDry = isDry
+    index = try vault.readyIndex()
+    chains = vault.chains
+    firstOrdinal = vault.chains.session?.ordinal
+    epoch = vault.epoch
+    heldLimit = Int(clamping: Memory.available / 2)
+    do { comparison = HeldKey(try Key.random()) } catch { throw .outOfMemory }
+  }
+
+  // MARK: - records
+
+  /// Decides what becomes of the next record.
+  public func take(_ record: consuming BackupRecord) throws(VaultError) {
+    guard vault.isUnlocked else { throw .isLocked }
+    switch consume record {
+    case .beginning(let beginning):
+      if let device = beginning.device { seal = try vault.openDeviceSeal(device, id: id) }
+    case .collection(let collection):
+      try hold(collection.label.utf8.count + Restore.collectionSize)
+      pending.append(collection)
+    case .item(let item):
+      try placeAll()
+      try hold(Restore.itemSize)
+      try take(item)
+    case .end: try placeAll()
+    }
+  }
+
+  /// What a collection's keys, or an item's line of the report and place in a group, need beside the rest, in bytes.
+  private static let (collectionSize, itemSize) = (16384, 512)
+
+  private func hold(_ size: Int) throws(VaultError) {
+    held += size
+    guard held <= heldLimit else {
+      throw .unavailable("the backup is larger than the memory that this machine can spare")
+    }
+  }
+
+  // MARK: - collections
+
+  /// Where the items of one of the backup's collections go.
+  private final class Place {
+    let label: String
+    let aliases: BackupCollection.Aliases
+    /// Nil where nothing can be put in, and where it is new and was not made yet.
+    var collection: OpenCollection?
+    let obstacle: String
+    /// What a new collection is made of; nil for one that is here.
+    let theirs: BackupCollection?
+    /// Of a new collection.
+    let uuid: [UInt8]
+
+    var isNew: Bool { theirs != nil }
+
+    init(_ collection: OpenCollection?, _ theirs: BackupCollection, label: String? = nil, obstacle: String) {
+      self.label = label ?? ArchiveReport.Line.cut(theirs.label)
+      aliases = theirs.aliases
+      (self.collection, self.obstacle) = (collection, obstacle)
+      (self.theirs, uuid) = (nil, [])
+    }
+
+    init(_ theirs: BackupCollection, newWith uuid: [UInt8]) {
+      (label, aliases, obstacle) = (theirs.label, theirs.aliases, "")
+      (self.theirs, self.uuid) = (theirs, uuid)
+    }
+  }
+
+  /// Finds places for all collections that stand together.
+  private func placeAll() throws(VaultError) {
+    guard !pending.isEmpty else { return }
+    let taken = Set(places.compactMap { $0.collection.map { ObjectIdentifier($0) } })
+    let free = vault.open.filter { !taken.contains(ObjectIdentifier($0)) }
+    for (theirs, found) in zip(pending, try vault.counterparts(of: pending, among: free)) {
+      if let found { try place(theirs, in: found) } else { placeNew(theirs) }
+    }
+    pending = []
+  }
+
+  private func obstacle(_ collection: OpenCollection) -> String {
+    if collection.row.locked { return "its collection here is locked by itself" }
+    return collection.isClosed ? "the passphrase of its collection here was not given" : ""
+  }
+
+  private func place(_ theirs: BackupCollection, in found: OpenCollection) throws(VaultError) {
+    let label = try vault.info(of: found.row.id).label
+    places.append(Place(found.isClosed ? nil : found, theirs, label: label, obstacle: obstacle(found)))
+  }
+
+  /// Why a collection cannot be made here; nil where it can.
+  private func obstacle(new theirs: BackupCollection) -> String? {
+    if theirs.label.utf8.contains(0) { return "no program could have made it" }
+    if theirs.label.utf8.count > Vault.labelLimit { return "its label is longer than a vault keeps" }
+    let count = vault.open.count + newUUIDs.count
+    guard count < Vault.collectionLimit, let firstOrdinal, firstOrdinal + UInt64(newUUIDs.count) < Store.collectionLimit
+    else { return "a vault has up to \(Vault.collectionLimit) collections" }
+    return nil
+  }
+
+  private func placeNew(_ theirs: BackupCollection) {
+    if let obstacle = obstacle(new: theirs) {
+      report.lines.append(.init(.notice, collection: theirs.label, reason: "the collection stays behind: \(obstacle)"))
+      return places.append(Place(nil, theirs, obstacle: "its collection stays behind: \(obstacle)"))
+    }
+    let isKnown = vault.open.contains { $0.row.uuid == theirs.uuid } || newUUIDs.contains(theirs.uuid)
+    let uuid = isKnown ? Sodium.randomBytes(16) : theirs.uuid
+    newUUIDs.insert(uuid)
+    places.append(Place(theirs, newWith: uuid))
+    report.lines.append(.init(.notice, collection: theirs.label, reason: "the collection is new here"))
+    if theirs.hadPassphrase {
+      report.lines.append(
+        .init(
+          .notice, collection: theirs.label,
+          reason: "the collection had a passphrase of its own, and has none here until you set one"))
+    }
+  }
+
+  /// Makes a new collection that is not on the disk yet. That takes its time, so each is made when it is needed.
+  private func draft(_ place: Place) throws(VaultError) -> OpenCollection {
+    if let drafted = place.collection { return drafted }
+    guard let theirs = place.theirs, var unlocked = chains.unlocked, var session = chains.session,
+      unlocked.ordinal == session.ordinal
+    else { throw .isLocked }
+    let uuid = place.uuid
+    let row = CollectionRow(
+      id: 0, uuid: uuid, ordinal: session.ordinal, epoch: UInt64(vault.epoch),
+      label: try vault.sealLabel(theirs.label, uuid: uuid, index: index), locked: false, passphrase: nil,
+      defaultClass: nil, created: theirs.created, modified: max(Process.time, theirs.created))
+    let collection = try OpenCollection(row, classes: [])
+    let vaultID = try vault.ready().vault
+    do {
+      try collection.take(
+        unlocked: try unlocked.next(uuid: uuid), session: try session.next(uuid: uuid), epoch: vault.epoch, former: [],
+        lacksFormer: false, share: vault.share, vault: vaultID)
+    } catch let error as VaultError { throw error } catch { throw .outOfMemory }
+    try collection.draftClasses(share: vault.share, vault: vaultID)
+    chains = (unlocked, session)
+    place.collection = collection
+    return collection
+  }
+
+  // MARK: - items
+
+  /// Something that is to be written.
+  private struct Draft {
+    let place: Place
+    let key: ClassKey
+    var row: ItemRow
+    /// The item whose place it takes.
+    let replaces: Bool
+    /// Those that were looked at for it; nil in a new collection.
+    let group: RestoreGroup?
+    /// Its line in the report.
+    let line: Int
+  }
+
+  private func take(_ item: consuming BackupItem) throws(VaultError) {
+    let number = report.items
+    report.items += 1
+    let place = places[Int(item.collection)]
+    let (accessibility, created, modified) = (item.accessibility, item.created, item.modified)
+    var encoded = item.metadata
+    let sealing = item.sealing
+    var secret = item.takeSecret()
+    func leave(_ label: String, _ reason: String) {
+      report.add(
+        .init(.left, collection: place.label, label: label, accessibility: accessibility, reason: reason))
+    }
+    if sealing != .none {
+      guard let seal else {
+        let label = sealing == .secret ? (try? ItemMetadata.decode(encoded))?.metadata.label : nil
+        return leave(label ?? "item \(number + 1) of the backup", "it belongs to another device")
+      }
+      do throws(SodiumError) {
+        if sealing == .everything {
+          encoded = try seal.open(metadata: encoded, accessibility, number: number)
+        }
+        secret = try seal.open(secret: secret, accessibility, number: number, metadata: encoded)
+      } catch {
+        if error == .outOfMemory { throw .outOfMemory }
+        return leave("item \(number + 1) of the backup", "it does not open with this device's key")
+      }
+    }
+    guard let metadata = (try? ItemMetadata.decode(encoded))?.metadata else {
+      return leave("item \(number + 1) of the backup", "its label cannot be read")
+    }
+    guard (try? metadata.checkSize()) != nil, secret.count <= ItemSeal.secretLimit else {
+      return leave(metadata.label, "it is more than a vault keeps")
+    }
+    guard metadata.isPossible else { return leave(metadata.label, "no program could have stored it") }
+    guard metadata.flags == 0 else { return leave(metadata.label, "no backup has items that ask for something") }
+    guard let collection = place.isNew ? try draft(place) : place.collection else {
+      return leave(metadata.label, place.obstacle)
+    }
+    // Closed meanwhile.
+    guard !collection.isClosed else { return leave(metadata.label, obstacle(collection)) }
+    guard let key = collection.current(accessibility, share: vault.share), key.secretKey != nil, key.metadataKey != nil
+    else { return leave(metadata.label, "this device has no key for its class") }
+    try decide(
+      Candidate(
+        place: place, collection: collection, key: key, metadata: metadata, created: created, modified: modified),
+      secret)
+  }
+
+  /// An item that can be restored.
+  private struct Candidate {
+    let place: Place
+    let collection: OpenCollection
+    var key: ClassKey
+    var metadata: ItemMetadata
+    let created: UInt64
+    let modified: UInt64
+  }
+
+  private func decide(_ item: Candidate, _ secret: borrowing SecureBytes) throws(VaultError) {
+    func line(_ outcome: ArchiveReport.Outcome, _ reason: String = "") -> ArchiveReport.Line {
+      .init(
+        outcome, collection: item.place.label, label: item.metadata.label,
+        accessibility: item.key.row.accessibility, reason: reason)
+    }
+    let tokens = try index.column(for: item.metadata.attributes)
+    guard !item.place.isNew else {
+      report.add(line(.added))
+      return try keep(item, secret, tokens: tokens, in: nil, replacing: nil)
+    }
+    let group = try group(of: tokens, in: item.collection)
+    let tag = try tag(of: secret)
+    if let same = group.candidates.firstIndex(where: { $0.use != .replaced && $0.tag == tag }) {
+      group.candidates[same].use = .same
+      report.same += 1
+      return
+    }
+    let free = group.candidates.firstIndex { $0.use == .free && $0.tag != nil }
+    if group.candidates.isEmpty || (takesTheirs && free == nil && group.candidates.allSatisfy { $0.tag != nil }) {
+      report.add(line(.added))
+      return try keep(item, secret, tokens: tokens, in: group, replacing: nil)
+    }
+    guard takesTheirs, let free else {
+      let reason =
+        free == nil && takesTheirs
+        ? "an item with the same attributes is there, and cannot be read now"
+        : "an item with the same attributes and another secret is there"
+      return report.add(line(.conflict, reason))
+    }
+    // A backup takes no condition away that the item has now, nor does the item one of the backup's.
+    let old = group.candidates[free]
+    let both = old.accessibility.joined(with: item.key.row.accessibility)
+    guard let key = item.collection.current(both, share: vault.share), key.secretKey != nil, key.metadataKey != nil
+    else { return report.add(line(.conflict, "this device has no key for the class \(both.name)")) }
+    var stricter = item
+    stricter.key = key
+    group.candidates[free].use = .replaced
+    report.add(line(.replaced))
+    try keep(stricter, secret, tokens: tokens, in: group, replacing: old)
+  }
+
+  private func group(of tokens: [UInt8], in collection: OpenCollection) throws(VaultError) -> RestoreGroup {
+    let name = RestoreGroup.Name(collection: collection.row.id, token: Array(tokens.suffix(AttributeIndex.tokenSize)))
+    if let known = groups[name] { return known }
+    var candidates: [RestoreGroup.Candidate] = []
+    for id in try items(of: name) {
+      let item = try vault.locate(id)
+      candidates.append(RestoreGroup.Candidate(item, tag: try tagIfReadable(item)))
+    }
+    let group = RestoreGroup(name, candidates)
+    groups[name] = group
+    return group
+  }
+
+  private func items(of name: RestoreGroup.Name) throws(VaultError) -> [Int64] {
+    let found = try vault.reading { store throws(VaultError) in try store.places(withTokens: [name.token]) }
+    return found.filter { $0.collection == name.collection }.map(\.item)
+  }
+
+  private func tagIfReadable(_ item: Vault.Located) throws(VaultError) -> [UInt8]? {
+    do throws(VaultError) {
+      // What asks for something is neither compared nor replaced: nobody was asked.
+      guard item.row.form != .quarantined, item.row.access == nil else { return nil }
+      let exported = try vault.exported(item)
+      return try tag(of: exported.takeSecret())
+    } catch {
+      switch error {
+      case .isLocked, .isLockedByItself, .otherDevice, .deviceMissing, .foreignItem, .needsGrant: return nil
+      default: throw error
+      }
+    }
+  }
+
+  private func tag(of secret: borrowing SecureBytes) throws(VaultError) -> [UInt8] {
+    do throws(SodiumError) {
+      var hash = try KeyedHash(key: comparison.key)
+      hash.update(secret.bytes)
+      return hash.tag()
+    } catch { throw .outOfMemory }
+  }
+
+  /// Seals an item for the vault, and keeps it for ``finish()``.
+  private func keep(
+    _ item: Candidate, _ secret: borrowing SecureBytes, tokens: [UInt8], in group: RestoreGroup?,
+    replacing old: RestoreGroup.Candidate?
+  ) throws(VaultError) {
+    guard !isDry else { return }
+    guard let classKey = item.key.secretKey, let metadataKey = item.key.metadataKey else { throw .isLocked }
+    let uuid = old?.uuid ?? Sodium.randomBytes(16)
+    let seal = ItemSeal(
+      vault: try vault.ready().vault, collection: item.collection.row.uuid,
+      accessibility: item.key.row.accessibility, item: uuid)
+    let created = old?.created ?? item.created
+    let modified = max(item.modified, created)
+    let sealed = try seal.seal(secret, ItemSeal.Access(flags: 0, column: [], passphraseKey: nil))
+    let row = ItemRow(
+      id: old?.id ?? 0, uuid: uuid, collection: item.collection.row.id, classKey: item.key.row.id, form: .wrapped,
+      created: created, modified: modified,
+      metadata: seal.metadata(
+        item.metadata, revision: sealed.revision, created: created, modified: modified, key: metadataKey.key),
+      itemKey: seal.wrap(sealed, flags: 0, classKey: classKey.key), lockedTag: nil, access: nil,
+      secret: sealed.secret, tokens: tokens)
+    try hold(row.secret.count + row.metadata.count + row.tokens.count)
+    drafts.append(
+      Draft(
+        place: item.place, key: item.key, row: row, replaces: old != nil, group: group, line: report.lines.count - 1))
+  }
+
+  // MARK: - the end
+
+  /// What a restore changed, for whoever tells programs of it.
+  public struct Changes: Equatable, Sendable {
+    /// Collections that are new.
+    public var collections: [Int64] = []
+    /// New items, with their collections.
+    public var added: [(collection: Int64, item: Int64)] = []
+    /// Items that are others now, with their collections.
+    public var replaced: [(collection: Int64, item: Int64)] = []
+
+    /// Whether both are the same.
+    public static func == (left: Changes, right: Changes) -> Bool {
+      left.collections == right.collections && left.added.elementsEqual(right.added, by: ==)
+        && left.replaced.elementsEqual(right.replaced, by: ==)
+    }
+  }
+
+  /// Writes everything in one transaction: all of it is on the disk when this returns, or nothing of it happened. Only when
+  /// the whole backup was taken.
+  public func finish() throws(VaultError) -> Changes {
+    guard !isDry else { return Changes() }
+    guard vault.isUnlocked else { throw .isLocked }
+    guard vault.epoch == epoch else {
+      throw .unavailable("the vault was given new keys meanwhile; run the command again")
+    }
+    let isDrafting = !newUUIDs.isEmpty
+    guard !isDrafting || vault.chains.session?.ordinal == firstOrdinal else {
+      throw .unavailable("a program made a collection meanwhile; run the command again")
+    }
+    let isThere = { (place: Place) in
+      place.isNew || place.collection.map { theirs in self.vault.open.contains { $0 === theirs } } ?? true
+    }
+    guard places.allSatisfy(isThere) else {
+      throw .unavailable("a program deleted a collection meanwhile; run the command again")
+    }
+    guard !drafts.contains(where: { $0.place.collection?.isClosed ?? false }) else {
+      throw .unavailable("a program locked a collection meanwhile; run the command again")
+    }
+    // A program may have stored what the decisions did not know of. Then what is there stays.
+    // Where nothing is to be written, nothing is read again either: this step is not divided.
+    var (looked, stale): (Set<ObjectIdentifier>, Set<ObjectIdentifier>) = ([], [])
+    for group in drafts.compactMap(\.group) where looked.insert(ObjectIdentifier(group)).inserted {
+      if try hasChanged(group) { stale.insert(ObjectIdentifier(group)) }
+    }
+    let isStale = { (draft: Draft) in draft.group.map { stale.contains(ObjectIdentifier($0)) } ?? false }
+    for place in places where place.isNew { _ = try draft(place) }
+    var changes = Changes()
+    let made = try vault.writing { store throws(VaultError) in
+      changes = Changes()
+      let made = try insertCollections(store)
+      var next = try store.nextID(.item)
+      for draft in drafts where !isStale(draft) {
+        var row = draft.row
+        if draft.replaces {
+          try store.update(row)
+          changes.replaced.append((row.collection, row.id))
+          continue
+        }
+        row.id = next
+        next += 1
+        if let new = made[ObjectIdentifier(draft.place)], let key = new.keys[ObjectIdentifier(draft.key)] {
+          (row.collection, row.classKey) = (new.row.id, key.id)
+        }
+        try store.insert(row)
+        changes.added.append((row.collection, row.id))
+      }
+      return made
+    }
+    for place in places {
+      guard let new = made[ObjectIdentifier(place)], let collection = place.collection else { continue }
+      collection.row = new.row
+      for key in collection.classes { if let row = new.keys[ObjectIdentifier(key)] { key.adopt(row, epoch: epoch) } }
+      vault.open.append(collection)
+      changes.collections.append(new.row.id)
+    }
+    if isDrafting { vault.chains = chains }
+    for draft in drafts where isStale(draft) {
+      report.turnIntoConflict(draft.line, reason: "a program stored an item with the same attributes meanwhile")
+    }
+    drafts = []
+    return changes
+  }
+
+  /// The rows of a new collection, with their numbers.
+  private struct NewCollection {
+    let row: CollectionRow
+    let keys: [ObjectIdentifier: ClassKeyRow]
+  }
+
+  private func insertCollections(_ store: Store) throws(VaultError) -> [ObjectIdentifier: NewCollection] {
+    var made: [ObjectIdentifier: NewCollection] = [:]
+    for place in places {
+      guard let collection = place.collection else { continue }
+      var row = collection.row
+      if place.isNew {
+        row.id = try store.nextID(.collection)
+        try store.insert(row)
+        var keys: [ObjectIdentifier: ClassKeyRow] = [:]
+        for key in collection.classes {
+          var next = key.row
+          (next.id, next.collection) = (try store.nextID(.classKey), row.id)
+          try store.insert(next)
+          keys[ObjectIdentifier(key)] = next
+        }
+        made[ObjectIdentifier(place)] = NewCollection(row: row, keys: keys)
+      }
+      for (name, alias) in Vault.backupAliases where place.aliases.contains(alias) {
+        let token = try index.aliasToken(name)
+        if try store.alias(token) == nil { try store.setAlias(token, row.id) }
+      }
+    }
+    return made
+  }
+
+  private func hasChanged(_ group: RestoreGroup) throws(VaultError) -> Bool {
+    guard try items(of: group.name) == group.candidates.map(\.id) else { return true }
+    for candidate in group.candidates {
+      let now = try vault.reading { store throws(VaultError) in try store.item(candidate.id) }
+      if now?.itemKey != candidate.itemKey { return true }
+    }
+    return false
+  }
+}

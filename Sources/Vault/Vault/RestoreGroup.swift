@@ -1,0 +1,40 @@
+import LatchkeyKeybag
+
+/// The items of the vault that have the same attributes in one collection, as far as a restore has to know them: a vault
+/// may be larger than the memory.
+final class RestoreGroup {
+  struct Name: Hashable {
+    let collection: Int64
+    let token: [UInt8]
+  }
+
+  /// One of them.
+  struct Candidate {
+    enum Use {
+      case free, same, replaced
+    }
+    let id: Int64
+    let uuid: [UInt8]
+    let created: UInt64
+    let accessibility: AccessibilityClass
+    /// Every write gives an item another one.
+    let itemKey: [UInt8]
+    /// Of its secret; nil where that cannot be read.
+    let tag: [UInt8]?
+    var use = Use.free
+
+    init(_ item: Vault.Located, tag: [UInt8]?) {
+      (id, uuid, created, itemKey) = (item.row.id, item.row.uuid, item.row.created, item.row.itemKey)
+      accessibility = item.key.row.accessibility
+      self.tag = tag
+    }
+  }
+
+  let name: Name
+  var candidates: [Candidate]
+
+  init(_ name: Name, _ candidates: [Candidate]) {
+    self.name = name
+    self.candidates = candidates
+  }
+}

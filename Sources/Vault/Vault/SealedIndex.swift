@@ -1,0 +1,39 @@
+import LatchkeyBytes
+import LatchkeyKeybag
+import LatchkeySodium
+
+/// What the vault's row keeps under tier key C: the index key and the database's generation, sealed together, so that
+/// only who opens the vault can say how far it is.
+struct SealedIndex {
+  let index: AttributeIndex
+  /// One more each time that keys were taken over and the device key service answered; 0 in databases of before that.
+  let generation: UInt64
+
+  init(_ index: AttributeIndex, generation: UInt64) {
+    self.index = index
+    self.generation = generation
+  }
+
+  /// Opens what ``sealed(under:vault:)`` made.
+  init(opening sealed: [UInt8], key: borrowing Key, vault: [UInt8]) throws(SodiumError) {
+    let content = try AEAD.open(sealed.span.bytes, key: key, associated: vault)
+    guard content.count == Key.size || content.count == Key.size + 8 else { throw .badArgument }
+    index = AttributeIndex(try Key(copying: content.bytes.extracting(first: Key.size)))
+    generation =
+      content.count == Key.size
+      ? 0 : UInt64(littleEndian: content.bytes.unsafeLoadUnaligned(fromByteOffset: Key.size, as: UInt64.self))
+  }
+
+  /// For the column `index_key` of table `vault`.
+  func sealed(under wrap: borrowing Key, vault: [UInt8]) throws(VaultError) -> [UInt8] {
+    var number = ByteWriter()
+    number.number(generation)
+    return try index.withKey { key throws(VaultError) in
+      var content: SecureBytes
+      do throws(SodiumError) { content = try SecureBytes(count: Key.size + 8) } catch { throw .outOfMemory }
+      content.write(key.bytes, at: 0)
+      content.write(number.bytes.span.bytes, at: Key.size)
+      return AEAD.seal(content.bytes, key: wrap, associated: vault)
+    }
+  }
+}

@@ -1,0 +1,358 @@
+import LatchkeyBytes
+import LatchkeyKeybag
+import LatchkeySQLite
+import LatchkeySodium
+
+/// The rows of `vault.db`: reading with every check sum looked at, writing in transactions. Knows no key.
+final class Store {
+  let database: Database
+  /// The vault that the database belongs to: 16 bytes.
+  let vault: [UInt8]
+
+  /// Opens the database of the vault `vault`.
+  ///
+  /// - Throws: ``VaultError/damaged(_:)`` for a file that is no vault's database, or cut, or of a newer format;
+  ///   ``VaultError/unavailable(_:)`` when it cannot be opened or belongs to another vault. The file is not changed.
+  init(path: String, vault: [UInt8]) throws(VaultError) {
+    let database = try VaultError.store { () throws(SQLiteError) in try Database(path: path, mode: .existing) }
+    let format = try VaultError.store { () throws(SQLiteError) in
+      (try database.pragma("PRAGMA application_id"), try database.pragma("PRAGMA user_version"))
+    }
+    // The header once more: the log may have another one.
+    guard format == (Schema.applicationID, Schema.version) else {
+      throw .damaged("vault.db: the file has format \(format.1), which this program does not know")
+    }
+    let schema = try VaultError.store { () throws(SQLiteError) in try Store.schema(of: database) }
+    // A trigger that somebody added would run with every change; a name that a flipped bit changed would fail later.
+    guard schema == Store.expectedSchema else { throw .damaged("vault.db: its tables are not those of a vault") }
+    self.database = database
+    self.vault = vault
+    let row = try vaultRow()
+    guard row.vault == vault else { throw .unavailable("vault.db: it belongs to another keybag") }
+  }
+
+  /// What ``schema(of:)`` gives for a vault's database; nil where there is no memory to ask SQLite.
+  private static let expectedSchema: [[String]]? = {
+    guard let database = try? Database(path: ":memory:", mode: .memory),
+      (try? database.execute(Schema.statements)) != nil
+    else { return nil }
+    return try? schema(of: database)
+  }()
+
+  /// Every table, index, trigger and view, as SQLite keeps it.
+  private static func schema(of database: Database) throws(SQLiteError) -> [[String]] {
+    let statement = try database.statement("SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY type, name")
+    defer { statement.reset() }
+    var found: [[String]] = []
+    while try statement.step() { found.append((0..<4).map { statement.text($0) }) }
+    return found
+  }
+
+  /// Looks at the first bytes of a database file (https://sqlite.org/fileformat.html, "The Database Header") before
+  /// SQLite does, which would make an empty file into a database, and convert a foreign one to its write-ahead mode.
+  ///
+  /// Reading them ends this process's locks on the file: never while it is open in the same process.
+  ///
+  /// - Throws: ``VaultError/damaged(_:)`` for anything but a vault's database of a format that is known.
+  static func checkHeader(_ header: [UInt8]) throws(VaultError) {
+    var input = ByteReader(header)
+    do {
+      guard try input.take(16) == Array("SQLite format 3\0".utf8) else {
+        throw VaultError.damaged("vault.db: the file is not a database")
+      }
+      _ = try input.take(2)
+      let modes = try input.take(2)
+      _ = try input.take(40)
+      let version = try input.number(UInt32.self).byteSwapped
+      _ = try input.take(4)
+      let application = try input.number(UInt32.self).byteSwapped
+      guard application == Schema.applicationID else {
+        throw VaultError.damaged("vault.db: the file is not a vault's database")
+      }
+      guard version <= Schema.version else {
+        throw VaultError.damaged("vault.db: the file has format \(version), which is newer than this program")
+      }
+      guard version == Schema.version, modes == [2, 2] else {
+        throw VaultError.damaged("vault.db: the file's header is damaged")
+      }
+    } catch let error as VaultError { throw error } catch {
+      throw .damaged("vault.db: the file is truncated")
+    }
+  }
+
+  /// Makes a new database with its first row. `path` nil: in memory only.
+  init(creating path: String?, first row: VaultRow) throws(VaultError) {
+    database = try VaultError.store { () throws(SQLiteError) in
+      try Database(path: path ?? ":memory:", mode: path == nil ? .memory : .creating)
+    }
+    vault = row.vault
+    try transaction { () throws(VaultError) in
+      try VaultError.store { () throws(SQLiteError) in
+        try database.execute(Schema.statements)
+        try database.statement("INSERT INTO vault VALUES (1, ?, ?, ?, ?)")
+          .bind(1, row.vault).bind(2, Int64(bitPattern: row.created)).bind(3, row.indexKey).bind(4, row.checksum).run()
+      }
+    }
+  }
+
+  /// Whether there were writes since the write-ahead log was emptied.
+  private(set) var hasLog = true
+
+  /// Runs `body` in a transaction, in which `VaultError` undoes everything.
+  func transaction<Result>(_ body: () throws(VaultError) -> Result) throws(VaultError) -> Result {
+    hasLog = true
+    return try database.transaction(mapping: VaultError.init, body)
+  }
+
+  /// Empties the write-ahead log, so that nothing that was deleted or replaced stays in it.
+  func emptyLog() throws(VaultError) {
+    guard hasLog else { return }
+    try VaultError.store { () throws(SQLiteError) in try database.checkpoint() }
+    hasLog = false
+  }
+
+  private func checked<Row: CheckedRow>(_ row: Row, _ stored: [UInt8], _ name: StaticString) throws(VaultError) -> Row {
+    guard row.checksum == stored else { throw .damaged("vault.db: a row of table \(name) is damaged") }
+    return row
+  }
+
+  /// All rows of a query.
+  private func rows<Row>(
+    _ sql: StaticString, _ bind: (Statement) throws(SQLiteError) -> Void = { _ throws(SQLiteError) in },
+    _ read: (Statement) throws(VaultError) -> Row
+  ) throws(VaultError) -> [Row] {
+    let statement = try VaultError.store { () throws(SQLiteError) in
+      let statement = try database.statement(sql)
+      try bind(statement)
+      return statement
+    }
+    defer { statement.reset() }
+    var result: [Row] = []
+    while try VaultError.store({ () throws(SQLiteError) in try statement.step() }) {
+      result.append(try read(statement))
+    }
+    return result
+  }
+
+  /// A number that is stored unsigned; a negative one is damage that the check sum then finds.
+  private static func unsigned(_ value: Int64) -> UInt64 { UInt64(bitPattern: value) }
+
+  // MARK: - vault and device
+
+  func vaultRow() throws(VaultError) -> VaultRow {
+    let found = try rows("SELECT vault, created, index_key, checksum FROM vault") { s throws(VaultError) in
+      try checked(
+        VaultRow(vault: s.blob(0), created: Store.unsigned(s.integer(1)), indexKey: s.blob(2)), s.blob(3), "vault")
+    }
+    guard let row = found.first else { throw .damaged("vault.db: table vault is empty") }
+    return row
+  }
+
+  func devices() throws(VaultError) -> [DeviceRow] {
+    try rows("SELECT id, identity, share, erasable, index_key, checksum FROM device") { s throws(VaultError) in
+      try checked(
+        DeviceRow(id: s.integer(0), identity: s.blob(1), share: s.blob(2), erasable: s.blob(3), indexKey: s.blob(4)),
+        s.blob(5), "device")
+    }
+  }
+
+  func insert(_ row: DeviceRow) throws(VaultError) {
+    try VaultError.store { () throws(SQLiteError) in
+      try database.statement("INSERT INTO device VALUES (?, ?, ?, ?, ?, ?)")
+        .bind(1, row.id).bind(2, row.identity).bind(3, row.share).bind(4, row.erasable).bind(5, row.indexKey)
+        .bind(6, row.checksum).run()
+    }
+  }
+
+  /// Writes the wrapped shares and index key of a device, and by what it is recognised.
+  func update(_ row: DeviceRow) throws(VaultError) {
+    try VaultError.store { () throws(SQLiteError) in
+      try database.statement(
+        "UPDATE device SET identity = ?, share = ?, erasable = ?, index_key = ?, checksum = ? WHERE id = ?"
+      ).bind(1, row.identity).bind(2, row.share).bind(3, row.erasable).bind(4, row.indexKey).bind(5, row.checksum)
+        .bind(6, row.id).run()
+    }
+  }
+
+  /// Writes the wrapped index key.
+  func update(_ row: VaultRow) throws(VaultError) {
+    try VaultError.store { () throws(SQLiteError) in
+      try database.statement("UPDATE vault SET index_key = ?, checksum = ?")
+        .bind(1, row.indexKey).bind(2, row.checksum).run()
+    }
+  }
+
+  // MARK: - collections
+
+  /// The most collections that a vault ever had; more is damage. Bounds the walk along the chain of their keys.
+  static let collectionLimit: UInt64 = 1 << 16
+
+  func collections() throws(VaultError) -> [CollectionRow] {
+    let found = try rows(
+      """
+      SELECT id, uuid, ordinal, epoch, label, locked, passphrase, default_class, created, modified, checksum
+      FROM collection ORDER BY ordinal
+      """
+    ) { s throws(VaultError) in
+      try checked(
+        CollectionRow(
+          id: s.integer(0), uuid: s.blob(1), ordinal: Store.unsigned(s.integer(2)), epoch: Store.unsigned(s.integer(3)),
+          label: s.blob(4), locked: s.integer(5) == 1, passphrase: s.optionalBlob(6),
+          defaultClass: AccessibilityClass(rawValue: UInt8(truncatingIfNeeded: s.integer(7))),
+          created: Store.unsigned(s.integer(8)), modified: Store.unsigned(s.integer(9))), s.blob(10), "collection")
+    }
+    guard found.allSatisfy({ $0.ordinal < Store.collectionLimit }), Set(found.map(\.ordinal)).count == found.count
+    else { throw .damaged("vault.db: a row of table collection is damaged") }
+    return found
+  }
+
+  func insert(_ row: CollectionRow) throws(VaultError) {
+    try VaultError.store { () throws(SQLiteError) in
+      let statement = try database.statement("INSERT INTO collection VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
+      try statement.bind(1, row.id).bind(2, row.uuid).bind(3, Int64(bitPattern: row.ordinal))
+        .bind(4, Int64(bitPattern: row.epoch)).bind(5, row.label).bind(6, row.locked ? 1 : 0).bind(7, row.passphrase)
+      if let accessibility = row.defaultClass { try statement.bind(8, Int64(accessibility.rawValue)) }
+      try statement.bind(9, Int64(bitPattern: row.created)).bind(10, Int64(bitPattern: row.modified))
+        .bind(11, row.checksum).run()
+    }
+  }
+
+  /// Writes what can change of a collection.
+  func update(_ row: CollectionRow) throws(VaultError) {
+    try VaultError.store { () throws(SQLiteError) in
+      try database.statement(
+        """
+        UPDATE collection SET epoch = ?, label = ?, locked = ?, passphrase = ?, modified = ?, checksum = ? WHERE id = ?
+        """
+      ).bind(1, Int64(bitPattern: row.epoch)).bind(2, row.label).bind(3, row.locked ? 1 : 0).bind(4, row.passphrase)
+        .bind(5, Int64(bitPattern: row.modified)).bind(6, row.checksum).bind(7, row.id).run()
+    }
+  }
+
+  /// The tables whose rows are numbered.
+  enum Numbered: CaseIterable {
+    case collection, classKey, item
+
+    fileprivate var query: StaticString {
+      switch self {
+      case .collection:
+        "SELECT (SELECT seq FROM sqlite_sequence WHERE name = 'collection'), (SELECT max(id) FROM collection)"
+      case .classKey:
+        "SELECT (SELECT seq FROM sqlite_sequence WHERE name = 'class_key'), (SELECT max(id) FROM class_key)"
+      case .item: "SELECT (SELECT seq FROM sqlite_sequence WHERE name = 'item'), (SELECT max(id) FROM item)"
+      }
+    }
+  }
+
+  /// The number for the next new row of a table with AUTOINCREMENT: never one that was used before, so that an object
+  /// path never comes back for another object.
+  ///
+  /// - Throws: ``VaultError/damaged(_:)`` when the counter, which has no check sum, is behind the rows that are there.
+  func nextID(_ table: Numbered) throws(VaultError) -> Int64 {
+    let found = try rows(table.query) { s throws(VaultError) in (counter: s.integer(0), highest: s.integer(1)) }
+    guard let last = found.first, last.counter >= 0, last.counter >= last.highest, last.counter < .max else {
+      throw .damaged("vault.db: a counter is damaged")
+    }
+    return last.counter + 1
+  }
+
+  /// Lets the numbers of items begin behind `last`: for a store without any that takes another's place.
+  func beginItems(after last: Int64) throws(VaultError) {
+    try VaultError.store { () throws(SQLiteError) in
+      try database.statement("INSERT INTO sqlite_sequence (name, seq) VALUES ('item', ?)").bind(1, last).run()
+    }
+  }
+
+  func deleteCollection(_ id: Int64) throws(VaultError) {
+    try VaultError.store { () throws(SQLiteError) in
+      // Items go first: they refer to class keys, which the collection's end takes along.
+      try database.statement("DELETE FROM item WHERE collection = ?").bind(1, id).run()
+      try database.statement("DELETE FROM collection WHERE id = ?").bind(1, id).run()
+    }
+  }
+
+  /// Looks at every alias.
+  func checkAliases() throws(VaultError) {
+    _ = try rows("SELECT token, collection, checksum FROM alias") { s throws(VaultError) in
+      try checked(AliasRow(token: s.blob(0), collection: s.integer(1)), s.blob(2), "alias")
+    }
+  }
+
+  func alias(_ token: [UInt8]) throws(VaultError) -> Int64? {
+    try rows(
+      "SELECT token, collection, checksum FROM alias WHERE token = ?",
+      { s throws(SQLiteError) in try s.bind(1, token) }
+    ) { s throws(VaultError) in
+      try checked(AliasRow(token: s.blob(0), collection: s.integer(1)), s.blob(2), "alias").collection
+    }.first
+  }
+
+  func setAlias(_ token: [UInt8], _ collection: Int64?) throws(VaultError) {
+    try VaultError.store { () throws(SQLiteError) in
+      guard let collection else {
+        return try database.statement("DELETE FROM alias WHERE token = ?").bind(1, token).run()
+      }
+      let row = AliasRow(token: token, collection: collection)
+      try database.statement("INSERT OR REPLACE INTO alias VALUES (?, ?, ?)")
+        .bind(1, token).bind(2, collection).bind(3, row.checksum).run()
+    }
+  }
+
+  // MARK: - class keys
+
+  /// The keys of every class in every collection, oldest first. All of them, as one whose collection was altered would
+  /// not be found by its collection.
+  func classKeys() throws(VaultError) -> [ClassKeyRow] {
+    try rows(
+      """
+      SELECT id, uuid, collection, class, device, created, class_key, class_key_session, metadata_key,
+        metadata_key_session, public_key, public_tag, private_key, checksum
+      FROM class_key ORDER BY id
+      """
+    ) { s throws(VaultError) in
+      guard let accessibility = AccessibilityClass(rawValue: UInt8(truncatingIfNeeded: s.integer(3))) else {
+        throw .damaged("vault.db: a row of table class_key is damaged")
+      }
+      return try checked(
+        ClassKeyRow(
+          id: s.integer(0), uuid: s.blob(1), collection: s.integer(2), accessibility: accessibility,
+          device: s.isNull(4) ? nil : s.integer(4), created: Store.unsigned(s.integer(5)), classKey: s.blob(6),
+          classKeySession: s.optionalBlob(7), metadataKey: s.blob(8), metadataKeySession: s.optionalBlob(9),
+          publicKey: s.optionalBlob(10), publicTag: s.optionalBlob(11), privateKey: s.optionalBlob(12)), s.blob(13),
+        "class_key")
+    }
+  }
+
+  func insert(_ row: ClassKeyRow) throws(VaultError) {
+    try VaultError.store { () throws(SQLiteError) in
+      let statement = try database.statement(
+        "INSERT INTO class_key VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
+      try statement.bind(1, row.id).bind(2, row.uuid).bind(3, row.collection)
+        .bind(4, Int64(row.accessibility.rawValue)).bind(6, Int64(bitPattern: row.created)).bind(7, row.classKey)
+        .bind(8, row.classKeySession).bind(9, row.metadataKey).bind(10, row.metadataKeySession)
+        .bind(11, row.publicKey).bind(12, row.publicTag).bind(13, row.privateKey).bind(14, row.checksum)
+      if let device = row.device { try statement.bind(5, device) }
+      try statement.run()
+    }
+  }
+
+  /// Writes the wrapped keys of a class.
+  func update(_ row: ClassKeyRow) throws(VaultError) {
+    try VaultError.store { () throws(SQLiteError) in
+      try database.statement(
+        """
+        UPDATE class_key SET class_key = ?, class_key_session = ?, metadata_key = ?, metadata_key_session = ?,
+          public_tag = ?, checksum = ? WHERE id = ?
+        """
+      ).bind(1, row.classKey).bind(2, row.classKeySession).bind(3, row.metadataKey).bind(4, row.metadataKeySession)
+        .bind(5, row.publicTag).bind(6, row.checksum).bind(7, row.id).run()
+    }
+  }
+
+  /// Deletes the keys of a class that no item needs.
+  func deleteClassKey(_ id: Int64) throws(VaultError) {
+    try VaultError.store { () throws(SQLiteError) in
+      try database.statement("DELETE FROM class_key WHERE id = ?").bind(1, id).run()
+    }
+  }
+}

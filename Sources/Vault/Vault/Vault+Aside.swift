@@ -1,0 +1,70 @@
+import Glibc
+import LatchkeyKeybag
+import LatchkeyPosix
+
+/// A vault that is put aside, so that the next login founds another one.
+extension Vault {
+  /// Whether there is anything of a vault, be it damaged.
+  public var isThere: Bool {
+    guard let folder = try? KeybagFile.folder(home: home, owner: owner) else { return false }
+    return folder.contains(KeybagFile.name) || folder.contains(KeybagFile.database)
+  }
+
+  /// Whether there is no vault, and its home folder could take one. A home folder that is not mounted yet, or not the user's,
+  /// says nothing of its vault, and neither does a data folder that cannot be opened.
+  public var isMissing: Bool {
+    guard hasNoDatabaseYet, keybag == nil, !isThere, !hasObstacle,
+      let folder = try? Folder(path: home, owner: owner)
+    else { return false }
+    return faccessat(folder.number, ".", W_OK | X_OK, AT_EACCESS) == 0
+  }
+
+  /// Whether a part of the vault's path is there and does not open, as a link to a disk that is not mounted.
+  private var hasObstacle: Bool {
+    var path = home
+    for name in KeybagFile.folderNames {
+      path += "/" + name
+      var file = stat()
+      guard lstat(path, &file) == 0 else { return false }
+      guard (try? FileDescriptor.open(path, flags: O_RDONLY | O_DIRECTORY)) != nil else { return true }
+    }
+    return false
+  }
+
+  /// Whether nobody gave a password yet: there is no vault, or a keybag that still waits for its database.
+  public var hasNoDatabaseYet: Bool { store == nil && storeProblem == .notFounded }
+
+  /// Whether the login password creates what is missing, once it is given. System accounts get no vault.
+  public var awaitsPassword: Bool {
+    guard hasNoDatabaseYet else { return false }
+    return keybag == nil ? owner >= Account.firstPersonUID && isMissing : !isPasswordless
+  }
+
+  /// Gives the folder another name, beside the one that it has, and changes nothing in it. There is no vault then.
+  ///
+  /// One step of the file system's: whenever this is interrupted, the vault is at the one place or at the other.
+  ///
+  /// - Parameter name: where something has it already, a number is added.
+  /// - Returns: where it is then.
+  public func setAside(as name: String) throws(VaultError) -> String {
+    seal()
+    settle()
+    // The database is closed before its path is another one.
+    forgetFiles()
+    defer { refresh() }
+    var free = name
+    for number in 2...10 {
+      do throws(KeybagError) {
+        try KeybagFile.setAside(home: home, owner: owner, as: free)
+        break
+      } catch {
+        // One more within the same second.
+        guard error == .alreadyThere, number < 10 else {
+          throw .unavailable("the vault's folder: \(error.explanation)")
+        }
+        free = "\(name)-\(number)"
+      }
+    }
+    return "\(KeybagFile.sharePath(home: home))/\(free)"
+  }
+}

@@ -1,0 +1,201 @@
+import LatchkeyBytes
+import LatchkeyKeybag
+import LatchkeyPosix
+import LatchkeySodium
+
+/// What is told of a collection without any key but the index's.
+public struct CollectionInfo: Equatable, Sendable {
+  /// Its number: never used again for another one.
+  public let id: Int64
+  /// For a person; empty where the index cannot be opened.
+  public let label: String
+  /// When it was made, in seconds since 1970.
+  public let created: UInt64
+  /// When its label last changed, in seconds since 1970.
+  public let modified: UInt64
+}
+
+/// How much of a collection can be read.
+public enum CollectionState: Sendable {
+  /// No login yet, or the session has ended.
+  case sealed
+  /// Locked by itself: stays so until the login password is given for it.
+  case marked
+  /// Its own passphrase was not given.
+  case closed
+  /// The session is past its first unlock, but tier A is erased.
+  case evicted
+  /// Everything.
+  case unlocked
+}
+
+extension Vault {
+  /// Every collection, oldest first.
+  public var collections: [Int64] { open.map(\.row.id) }
+
+  /// How many collections are locked by themselves.
+  public var lockedCollectionCount: Int { open.count { $0.row.locked } }
+
+  func collection(_ id: Int64) throws(VaultError) -> OpenCollection {
+    _ = try ready()
+    guard let found = open.first(where: { $0.row.id == id }) else { throw .noSuchCollection }
+    return found
+  }
+
+  /// How much of the collection can be read.
+  public func state(of id: Int64) throws(VaultError) -> CollectionState {
+    let collection = try collection(id)
+    if collection.row.locked { return .marked }
+    if collection.session == nil { return .sealed }
+    if collection.needsPassphrase { return .closed }
+    return collection.unlocked == nil ? .evicted : .unlocked
+  }
+
+  /// The collection's label and times. The first one has its label before there is a vault.
+  public func info(of id: Int64) throws(VaultError) -> CollectionInfo {
+    if id == Vault.firstCollection && hasNoDatabaseYet {
+      return CollectionInfo(id: id, label: Vault.firstLabel, created: 0, modified: 0)
+    }
+    let row = try collection(id).row
+    var label = ""
+    if let index {
+      let plain = try openLabel(row, index: index)
+      label = plain.bytes.withUnsafeBytes { String(decoding: $0, as: UTF8.self) }
+    }
+    return CollectionInfo(id: id, label: label, created: row.created, modified: row.modified)
+  }
+
+  private static func labelAssociated(_ vault: [UInt8], _ uuid: [UInt8]) -> [UInt8] {
+    var out = ByteWriter()
+    out.text("latchkey/1/collection-label")
+    out.put(vault)
+    out.put(uuid)
+    return out.bytes
+  }
+
+  /// The most collections of a vault. Each has some 20 keys in locked memory, and each of those a few of the 65,530
+  /// mappings that the kernel allows a process: a vault with a thousand collections opens nowhere.
+  static let collectionLimit = 200
+
+  /// The longest label of a collection, in bytes, and the longest alias that a client may bring.
+  public static let labelLimit = 1 << 16
+
+  func sealLabel(_ label: String, uuid: [UInt8], index: AttributeIndex) throws(VaultError) -> [UInt8] {
+    guard label.utf8.count <= Vault.labelLimit else { throw .tooLarge }
+    return AEAD.seal(
+      Array(label.utf8).span.bytes, key: try index.collectionLabelKey(),
+      associated: Vault.labelAssociated(try ready().vault, uuid))
+  }
+
+  private func openLabel(_ row: CollectionRow, index: AttributeIndex) throws(VaultError) -> SecureBytes {
+    let vault = try ready().vault
+    let key = try index.collectionLabelKey()
+    return try VaultError.sodium("a collection's label") { () throws(SodiumError) in
+      try AEAD.open(row.label.span.bytes, key: key, associated: Vault.labelAssociated(vault, row.uuid))
+    }
+  }
+
+  /// Makes a collection, which `alias` then names: both or nothing. Needs the session unlocked.
+  public func createCollection(label: String, alias: String? = nil) throws(VaultError) -> Int64 {
+    try makeCollection(label: label, aliases: alias.map { [$0] } ?? [])
+  }
+
+  func makeCollection(label: String, aliases: [String]) throws(VaultError) -> Int64 {
+    guard var unlocked = chains.unlocked, var session = chains.session else { throw .isLocked }
+    let id = try makeCollection(label: label, aliases: aliases, unlocked: &unlocked, session: &session)
+    chains = (unlocked, session)
+    return id
+  }
+
+  func makeCollection(
+    label: String, aliases: [String], unlocked: inout KeyChain, session: inout KeyChain
+  ) throws(VaultError) -> Int64 {
+    let store = try writable()
+    let index = try readyIndex()
+    guard unlocked.ordinal == session.ordinal else { throw .isLocked }
+    guard session.ordinal < Store.collectionLimit, open.count < Vault.collectionLimit else { throw .tooLarge }
+    let uuid = Sodium.randomBytes(16)
+    let now = Process.time
+    let row = CollectionRow(
+      id: try reading { store throws(VaultError) in try store.nextID(.collection) }, uuid: uuid,
+      ordinal: session.ordinal, epoch: UInt64(epoch),
+      label: try sealLabel(label, uuid: uuid, index: index), locked: false, passphrase: nil, defaultClass: nil,
+      created: now, modified: now)
+    let collection = try OpenCollection(row, classes: [])
+    do {
+      try collection.take(
+        unlocked: try unlocked.next(uuid: uuid), session: try session.next(uuid: uuid), epoch: epoch, former: [],
+        lacksFormer: false, share: share, vault: store.vault)
+    } catch let error as VaultError { throw error } catch { throw .outOfMemory }
+    let classes = try writing { store throws(VaultError) in
+      try store.insert(row)
+      for alias in aliases { try store.setAlias(try index.aliasToken(alias), row.id) }
+      return try collection.makeMissingClasses(share: share, in: store)
+    }
+    collection.adopt(classes)
+    open.append(collection)
+    return row.id
+  }
+
+  /// Changes the label. Needs no key but the index's; ``checkMayChange(collection:)`` says whether a client may.
+  public func setLabel(ofCollection id: Int64, _ label: String) throws(VaultError) {
+    let collection = try collection(id)
+    _ = try writable()
+    var row = collection.row
+    row.label = try sealLabel(label, uuid: row.uuid, index: try readyIndex())
+    row.modified = Process.time
+    try writing { store throws(VaultError) in try store.update(row) }
+    collection.row = row
+  }
+
+  /// Deletes the collection with everything in it. Needs no key; ``checkMayDelete(collection:)`` says whether a client
+  /// may.
+  public func deleteCollection(_ id: Int64) throws(VaultError) {
+    let collection = try collection(id)
+    try writing { store throws(VaultError) in try store.deleteCollection(id) }
+    collection.erase()
+    open.removeAll { $0 === collection }
+    liftItems(of: [id])
+  }
+
+  /// Locks the collection by itself: its keys are erased, and only its passphrase brings them back; where it has none,
+  /// ``unlock(_:former:opening:liftingMarks:of:mayCreate:)`` with `liftingMarks`.
+  public func lockCollection(_ id: Int64) throws(VaultError) {
+    let collection = try collection(id)
+    // Before any file is touched.
+    collection.close()
+    ownLocks &+= 1
+    if collection.passphrase == nil { try setMark(collection, true) }
+  }
+
+  func setMark(_ collection: OpenCollection, _ locked: Bool) throws(VaultError) {
+    guard collection.row.locked != locked else { return }
+    var row = collection.row
+    row.locked = locked
+    // Also when the file cannot be written the mark holds in memory. Lifted in memory only, it is there again after a
+    // restart: both are on the safe side.
+    collection.row = row
+    if !locked && isDamaged { return }
+    do throws(VaultError) { try writing { store throws(VaultError) in try store.update(row) } } catch {
+      switch error {
+      case .diskFull where !locked, .unavailable where !locked: return
+      default: throw error
+      }
+    }
+  }
+
+  /// The collection that an alias names; nil for none, which after damage is an error: it may be what was damaged.
+  public func alias(_ name: String) throws(VaultError) -> Int64? {
+    let token = try readyIndex().aliasToken(name)
+    let found = try reading { store throws(VaultError) in try store.alias(token) }
+    if found == nil { _ = try writable() }
+    return found
+  }
+
+  /// Lets an alias name a collection, or nothing.
+  public func setAlias(_ name: String, to collection: Int64?) throws(VaultError) {
+    if let collection { _ = try self.collection(collection) }
+    let token = try readyIndex().aliasToken(name)
+    try writing { store throws(VaultError) in try store.setAlias(token, collection) }
+  }
+}

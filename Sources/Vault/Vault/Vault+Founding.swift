@@ -1,0 +1,73 @@
+import Glibc
+import LatchkeyKeybag
+import LatchkeyPosix
+import LatchkeySodium
+
+/// Making a vault's database.
+extension Vault {
+  /// The label of the collection that every vault has from the beginning.
+  public static let firstLabel = "Login"
+  /// Its number.
+  public static let firstCollection: Int64 = 1
+  /// The aliases that it begins with.
+  public static let firstAliases = ["default", "login"]
+
+  /// Makes the database of a vault that has none: under another name, which becomes its own when everything in it is on
+  /// the disk. So whenever this is interrupted, there is no database or a whole one.
+  func create(_ keybag: Keybag, _ tiers: borrowing TierKeys) throws(VaultError) {
+    let folder: Folder
+    do { folder = try KeybagFile.folder(home: home, owner: owner) } catch {
+      throw .unavailable("the vault's folder: \(error.explanation)")
+    }
+    // A device key that was there before the database stays: it may be shared with an older copy of the vault.
+    try openDevice(folder, mayCreate: true)
+    let draft = KeybagFile.database + ".new"
+    for suffix in ["", "-wal", "-shm", "-journal"] { folder.remove(draft + suffix) }
+    (epoch, indexEpoch) = (keybag.epoch.number, keybag.epoch.number)
+    do throws(VaultError) {
+      // SQLite would let others read it, and gives its log the mode of the database.
+      do throws(PosixError) {
+        _ = try FileDescriptor.open(draft, at: folder.number, flags: O_WRONLY | O_CREAT | O_EXCL, mode: 0o600)
+      } catch { throw error.code == ENOSPC ? .diskFull : .unavailable("vault.db: \(error.description)") }
+      try fill(
+        path + "/" + draft, vault: keybag.vault, tiers: tiers, label: Vault.firstLabel, aliases: Vault.firstAliases)
+      try finishDraft()
+      do throws(PosixError) { try folder.rename(draft, to: KeybagFile.database) } catch {
+        throw .unavailable("vault.db: \(error.description)")
+      }
+    } catch {
+      forget()
+      for suffix in ["", "-wal", "-shm", "-journal"] { folder.remove(draft + suffix) }
+      throw error
+    }
+    openDatabase(folder)
+    if let storeProblem { throw storeProblem }
+  }
+
+  /// Moves everything from the log into the file, and closes it. The end of the connection alone would do that as well,
+  /// but would not say that it failed.
+  private func finishDraft() throws(VaultError) {
+    try store?.emptyLog()
+    store?.database.trust()
+    forget()
+  }
+
+  /// Makes a database with one collection. `file` nil: in memory only.
+  func fill(
+    _ file: String?, vault: [UInt8], tiers: borrowing TierKeys, label: String, aliases: [String]
+  ) throws(VaultError) {
+    let (index, wrap) = try VaultError.sodium("a new index") { () throws(SodiumError) in
+      (AttributeIndex(try Key.random()), HeldKey(try tiers.session.derive(.indexWrap, [vault])))
+    }
+    let sealed = try SealedIndex(index, generation: 0).sealed(under: wrap.key, vault: vault)
+    store = try Store(creating: file, first: VaultRow(vault: vault, created: Process.time, indexKey: sealed))
+    self.index = index
+    var unlockedChain = try chain(tiers.unlocked)
+    var sessionChain = try chain(tiers.session)
+    // A vault is founded whether its device key can be had now or not.
+    try whereThereIsService { () throws(VaultError) in
+      if !home.isEmpty, let folder = try? KeybagFile.folder(home: home, owner: owner) { try adoptDevice(folder) }
+    }
+    _ = try makeCollection(label: label, aliases: aliases, unlocked: &unlockedChain, session: &sessionChain)
+  }
+}

@@ -1,0 +1,92 @@
+import LatchkeyKeybag
+import LatchkeyPosix
+import LatchkeySodium
+
+/// Whether the vault's files are those that were open here last, or older copies of them. The files cannot tell:
+/// who puts all of them back puts back whatever they say. So the device key service remembers their generations.
+extension Vault {
+  /// How long that may take together, in milliseconds.
+  private static let notePatience = 2000
+
+  /// Asks what is remembered of the vault, and notes how far it is now. Never stands in the way of an unlock.
+  ///
+  /// The database's generation grows only after an answer. If it did before, an older copy that was opened while nobody
+  /// answered would catch up with what is remembered of the newer one, unseen.
+  func noteGenerations(_ tier: borrowing Key) {
+    do throws(VaultError) { note(under: HeldKey(try wrapOfIndex(tier))) } catch { noteProblem = nil }
+  }
+
+  /// Notes it now, where nobody answered when keys came.
+  func noteAgain() {
+    if let waitingNote { note(under: waitingNote) }
+  }
+
+  /// - Parameter wrap: what the database's generation is sealed under.
+  private func note(under wrap: HeldKey) {
+    (noteProblem, waitingNote) = (nil, deviceIsMissing ? wrap : nil)
+    guard !home.isEmpty, !isDamaged, share != nil, let memory = device?.memory, let keybag, let store,
+      let folder = try? KeybagFile.folder(home: home, owner: owner)
+    else { return }
+    let deadline = Process.now + Vault.notePatience
+    var present = VaultGenerations(keybag: keybag.generation, database: generation)
+    do {
+      // What is remembered must outlive a power cut in the files as well. The database's commits do.
+      try folder.synchronize()
+      let remembered = try memory.note(present, of: store.vault, isBeginning: false, until: deadline)
+      let older = remembered.map { OlderFiles(present, remembered: $0) } ?? []
+      // Said before it is forgotten; but for what was, as the session began without a password.
+      tell(older, besides: comparedFiles)
+      comparedFiles = []
+      try? raiseGeneration(wrap)
+      present.database = generation
+      guard present != remembered else { return }
+      _ = try memory.note(present, of: store.vault, isBeginning: !older.isEmpty, until: deadline)
+    } catch {
+      noteFailed(error)
+      if noteProblem != nil { waitingNote = wrap }
+    }
+  }
+
+  /// Asks what is remembered of the vault, and has nothing noted: for keys of which nobody has seen that the keybag around
+  /// them is genuine. Its generation is only what it says; that of the database is sealed under those keys.
+  func compareGenerations() {
+    noteProblem = nil
+    guard !isDamaged, share != nil, let memory = device?.memory, let keybag, let store else { return }
+    do {
+      let remembered = try memory.note(
+        VaultGenerations(keybag: 0, database: 0), of: store.vault, isBeginning: false,
+        until: Process.now + Vault.notePatience)
+      let present = VaultGenerations(keybag: keybag.generation, database: generation)
+      let older = remembered.map { OlderFiles(present, remembered: $0) } ?? []
+      tell(older, besides: comparedFiles)
+      comparedFiles.formUnion(older)
+    } catch { noteFailed(error) }
+  }
+
+  private func tell(_ older: OlderFiles, besides told: OlderFiles) {
+    olderFiles.formUnion(older)
+    let new = older.subtracting(told)
+    if !new.isEmpty { toldOfOlderFiles(new) }
+  }
+
+  private func noteFailed(_ error: any Error) {
+    guard case .unavailable(let text) = error as? DeviceKeyError else { return }
+    noteProblem =
+      "\(DeviceKeyBackend.host.title): \(text); so it is not known whether an older copy of the vault was put back"
+  }
+
+  private func raiseGeneration(_ wrap: HeldKey) throws(VaultError) {
+    // While a change of keys is not through, the row hangs on former ones.
+    guard indexEpoch == epoch, generation < .max, let index else { return }
+    let next = SealedIndex(index, generation: generation + 1)
+    try writing { store throws(VaultError) in
+      var row = try store.vaultRow()
+      row.indexKey = try next.sealed(under: wrap.key, vault: store.vault)
+      try store.update(row)
+    }
+    generation = next.generation
+  }
+
+  /// Ends what is said of older copies: the session is over.
+  public func forgetOlderFiles() { (olderFiles, comparedFiles) = ([], []) }
+}

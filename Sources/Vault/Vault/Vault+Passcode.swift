@@ -1,0 +1,148 @@
+import LatchkeyKeybag
+import LatchkeyPosix
+
+/// The end of whenPasscodeSetThisDeviceOnly, which comes with the end of the login's password. It is one of keys: what the
+/// class hangs on is erased from the device first, so that copies of the vault from before stay dead as well.
+extension Vault {
+  /// Destroys every item of whenPasscodeSetThisDeviceOnly of this device: the device's erasable secret, then keys in memory,
+  /// then rows. What SQLite's log still has goes with the next ``settle()``.
+  ///
+  /// Needs no key, and for the secret no database: one that is missing or damaged now may be put back. An interruption after
+  /// the first step leaves items that nothing can read; the next call, or the next unlock, removes them.
+  ///
+  /// - Throws: ``VaultError/unavailable(_:)`` where there is no device key: nothing was destroyed then.
+  public func destroyPasscodeItems() throws(VaultError) {
+    let folder: Folder
+    do throws(KeybagError) { folder = try KeybagFile.folder(home: home, owner: owner) } catch {
+      throw .unavailable("the vault's folder: \(error.explanation)")
+    }
+    for device in try devicesOfPasscodeItems(folder) {
+      do throws(DeviceKeyError) { try device.eraseErasable(in: folder) } catch {
+        throw .unavailable("\(device.backend.title): \(error.explanation)")
+      }
+    }
+    forgetErasable()
+    passcodeItemsAreDead = true
+    // Rows that cannot be removed now are dead all the same.
+    guard store != nil, !isDamaged else { return }
+    try finishDestruction()
+  }
+
+  /// Destroys them where the keybag says that the login has no password; else removes what is left of any before.
+  func endPasscodeItems() throws(VaultError) {
+    guard isPasswordless, let share, !share.isErased else { return try finishDestruction() }
+    try destroyPasscodeItems()
+  }
+
+  /// Where the erasable secret may be that the items of this device hang on.
+  private func devicesOfPasscodeItems(_ folder: borrowing Folder) throws(VaultError) -> [any DeviceKey] {
+    guard store == nil else {
+      // A key in a file that this database does not know may be another device's: its secret stays.
+      guard let device, share != nil || device.backend != .file else {
+        throw .unavailable(deviceProblem ?? "the device key: this is another device")
+      }
+      return [device]
+    }
+    // Only the database tells which of them it is.
+    var devices: [any DeviceKey] = []
+    do throws(DeviceKeyError) { if let served = try service() { devices.append(served) } } catch {
+      throw .unavailable("\(DeviceKeyBackend.host.title): \(error.explanation)")
+    }
+    guard folder.contains(FileDeviceKey.name) else { return devices }
+    do throws(DeviceKeyError) {
+      devices.append(try FileDeviceKey(folder: folder, machine: machine, mayCreate: false))
+    } catch {
+      // A file that somebody laid there is not to save what hangs on the service.
+      if devices.isEmpty { throw .unavailable("\(FileDeviceKey.name): \(error.explanation)") }
+    }
+    return devices
+  }
+
+  /// Lets there be items of the class again at once, where the vault is open and its login has a password. Else the next
+  /// unlock does it.
+  public func startPasscodeItemsAnew() throws(VaultError) {
+    guard isUnlocked, !isPasswordless else { return }
+    try renewErasable()
+    try makeMissingClasses()
+  }
+
+  /// Whether the device may still have what the items of the class hang on, or there is something left to remove. What the
+  /// database says of the device is not believed: whoever writes into the vault's folder could have it say that nothing is.
+  public var mayHavePasscodeItems: Bool {
+    guard passcodeItemsAreDead else { return true }
+    guard let share else { return store != nil }
+    return !share.isErased || open.contains { $0.classes.contains { Vault.isPasscodeKey($0, of: share) } }
+  }
+
+  /// Whether a class key is the class's on this device.
+  private static func isPasscodeKey(_ key: ClassKey, of share: DeviceShare) -> Bool {
+    key.row.accessibility == .whenPasscodeSetThisDeviceOnly && key.row.device == share.row
+  }
+
+  /// The items that were destroyed since this was asked last, for who has to tell that they are gone.
+  public func takeDestroyed() -> [FoundItem] {
+    defer { destroyed = [] }
+    return destroyed
+  }
+
+  /// Nothing is stored that hangs on a password that the login does not have.
+  ///
+  /// - Throws: ``VaultError/noPasscode``.
+  func checkPasscode(for accessibility: AccessibilityClass) throws(VaultError) {
+    guard accessibility == .whenPasscodeSetThisDeviceOnly, chains.session != nil, !hasPasscode else { return }
+    throw .noPasscode
+  }
+
+  /// Lets go of the share's erasable secret, and of every key that hangs on it.
+  private func forgetErasable() {
+    share = share?.withoutErasable
+    for key in open.flatMap(\.classes) where key.row.accessibility == .whenPasscodeSetThisDeviceOnly { key.erase() }
+  }
+
+  /// Asks the device whether the erasable secret that the share hangs on is still there: before what hangs on it gets
+  /// another one, which would bring back what was destroyed. What hangs on one that is gone is removed.
+  func noticeErasure() throws(VaultError) {
+    if let device, let share, !share.isErased {
+      let vault = try ready().vault
+      guard let row = try ready().devices().first(where: { $0.id == share.row }) else { return }
+      let present: DeviceShare
+      do throws(DeviceKeyError) { present = try DeviceShare(row, vault: vault, device: device) } catch {
+        throw .unavailable("\(device.backend.title): \(error.explanation)")
+      }
+      if present.isErased { forgetErasable() }
+    }
+    try finishDestruction()
+  }
+
+  /// Removes what hangs on an erasable secret of this device that is gone.
+  func finishDestruction() throws(VaultError) {
+    guard let share, share.isErased else { return }
+    let dead = open.map { $0.classes.filter { Vault.isPasscodeKey($0, of: share) } }
+    guard dead.contains(where: { !$0.isEmpty }) else { return }
+    let removed = try writing { store throws(VaultError) in
+      var removed: [FoundItem] = []
+      for key in dead.joined() {
+        for place in try store.places(classKey: key.row.id) {
+          removed.append(FoundItem(id: place.item, collection: key.row.collection, readability: .locked))
+          _ = try store.deleteItem(place.item)
+        }
+        try store.deleteClassKey(key.row.id)
+      }
+      return removed
+    }
+    for (collection, keys) in zip(open, dead) { collection.drop(keys) }
+    destroyed += removed
+  }
+
+  /// Gives the device's share a new erasable secret, once nothing hangs on the one that is gone: with a password there may
+  /// be items of the class again.
+  func renewErasable() throws(VaultError) {
+    guard let store, let device, let share, share.isErased, !isDamaged,
+      let row = try store.devices().first(where: { $0.id == share.row })
+    else { return }
+    let (next, renewed) = try share.renewingErasable(row, on: device, vault: store.vault)
+    passcodeItemsAreDead = false
+    try writing { store throws(VaultError) in try store.update(renewed) }
+    adopt(next)
+  }
+}

@@ -1,0 +1,114 @@
+import LatchkeyKeybag
+import LatchkeyPosix
+import LatchkeySodium
+
+/// A login without a password: its vault hangs on the device key alone, which opens it without anybody.
+extension Vault {
+  /// Whether there is a keybag that can be read.
+  public var hasKeybag: Bool { keybag != nil }
+
+  /// Whether the keybag is of such a login.
+  public var isPasswordless: Bool { keybag?.isPasswordless ?? false }
+
+  /// Whether the login has a password that items can hang on. Known only while the vault is open.
+  var hasPasscode: Bool { !isPasswordless && share?.isErased != true }
+
+  /// Opens a vault without a password.
+  ///
+  /// - Parameter marked: collections that were locked by themselves and open as well.
+  /// - Throws: ``VaultError/unavailable(_:)`` where the device key is another, or does not answer.
+  public func openByDevice(liftingMarksOf marked: Set<Int64> = []) throws(VaultError) {
+    do throws(VaultError) {
+      let secret = try presentDeviceSecret()
+      let opened = try openBySecret(secret, liftingMarksOf: marked)
+      passwordlessProblem = nil
+      // It is open. Where the protector could not follow, the key that it hangs on stays.
+      do throws(VaultError) { try follow(opened) } catch { passwordlessProblem = error.explanation }
+    } catch {
+      passwordlessProblem = error.explanation
+      throw error
+    }
+  }
+
+  private func openBySecret(
+    _ secret: borrowing DeviceSecret, liftingMarksOf marked: Set<Int64>
+  ) throws(VaultError) -> Keybag.Opened {
+    guard let keybag else { throw storeProblem ?? .notFounded }
+    let opened: Keybag.Opened
+    do throws(KeybagError) { opened = try keybag.open(deviceSecret: secret.key) } catch {
+      throw .unavailable("keybag: \(error.explanation)")
+    }
+    do {
+      let tiers = try opened.tiers()
+      try unlock(
+        tiers, former: try opened.formerTiers(), opening: .everything, liftingMarks: true, of: marked,
+        mayCreate: false)
+    } catch let error as VaultError { throw error } catch { throw .unavailable("keybag: it does not open") }
+    return opened
+  }
+
+  /// Where the device key moved elsewhere, the protector moves after it.
+  private func follow(_ opened: borrowing Keybag.Opened) throws(VaultError) {
+    guard let device, let present = opened.keybag.deviceProtector?.deviceWrapping,
+      device.identity != present.identity
+    else { return }
+    let next = try newDeviceSecret(vault: opened.keybag.vault, protector: Sodium.randomBytes(16))
+    do throws(KeybagError) {
+      let folder = try KeybagFile.folder(home: home, owner: owner)
+      try KeybagFile.replace(with: try opened.removingPassword(next), in: folder)
+    } catch { throw .unavailable("keybag: \(error.explanation)") }
+    refresh()
+  }
+
+  /// What the device key gives back of the secret of the keybag's protector.
+  public func presentDeviceSecret() throws(VaultError) -> DeviceSecret {
+    guard let keybag, let protector = keybag.deviceProtector, let wrapping = protector.deviceWrapping else {
+      throw .unavailable("the vault has a password")
+    }
+    let device = try deviceKey(wrapping.identity)
+    do throws(DeviceKeyError) {
+      return DeviceSecret(
+        protector: protector.id, wrapping: wrapping,
+        key: try device.unwrap(
+          wrapping.wrapped, .bound, context: DeviceSecret.context(vault: keybag.vault, protector: protector.id)))
+    } catch { throw .unavailable("\(device.backend.title): \(error.explanation)") }
+  }
+
+  /// A new secret for the protector of that name, which this machine's device key has wrapped. There need not be a vault.
+  public func newDeviceSecret(vault: [UInt8], protector: [UInt8]) throws(VaultError) -> DeviceSecret {
+    if device == nil {
+      let folder: Folder
+      do throws(KeybagError) { folder = try KeybagFile.folder(home: home, owner: owner) } catch {
+        throw .unavailable("the vault's folder: \(error.explanation)")
+      }
+      try openDevice(folder, mayCreate: store == nil)
+    }
+    guard let device else { throw .unavailable(deviceProblem ?? "there is no device key") }
+    let key = try VaultError.sodium("a new key") { () throws(SodiumError) in try Key.random() }
+    let wrapped: [UInt8]
+    do throws(DeviceKeyError) {
+      wrapped = try device.wrap(key, .bound, context: DeviceSecret.context(vault: vault, protector: protector))
+    } catch { throw .unavailable("\(device.backend.title): \(error.explanation)") }
+    guard let wrapping = DeviceSecret.Wrapping(identity: device.identity, wrapped: wrapped) else {
+      throw .unavailable("\(device.backend.title): it wraps in a way that is not understood")
+    }
+    return DeviceSecret(protector: protector, wrapping: wrapping, key: key)
+  }
+
+  /// The device key of that identity, wherever it is: while it moves, protector and database may name different ones.
+  private func deviceKey(_ identity: [UInt8]) throws(VaultError) -> any DeviceKey {
+    if let device, device.identity == identity { return device }
+    var problem = "keybag: only the device key of another machine opens it, or its recovery code"
+    do throws(DeviceKeyError) {
+      if let served = try service(), served.identity == identity { return served }
+    } catch { problem = "\(DeviceKeyBackend.host.title): \(error.explanation)" }
+    do {
+      let folder = try KeybagFile.folder(home: home, owner: owner)
+      if folder.contains(FileDeviceKey.name) {
+        let file = try FileDeviceKey(folder: folder, machine: machine, mayCreate: false)
+        if file.identity == identity { return file }
+      }
+    } catch {}
+    throw .unavailable(problem)
+  }
+}

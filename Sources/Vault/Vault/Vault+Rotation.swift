@@ -1,0 +1,220 @@
+import LatchkeyKeybag
+import LatchkeyPosix
+import LatchkeySodium
+
+/// How far a change of keys is.
+public struct RotationProgress: Equatable, Sendable {
+  /// Items whose keys are still to be wrapped under new class keys.
+  public var left: Int64 = 0
+  /// Items of collections that are closed, which follow when those are opened.
+  public var closed: Int64 = 0
+  /// Items of other devices, which follow there.
+  public var otherDevice: Int64 = 0
+  /// Items that somebody else put into the vault: never opened, so never wrapped anew.
+  public var quarantined: Int64 = 0
+}
+
+/// A change of keys. The keybag has its new tier keys first, beside the former ones; then one transaction gives every
+/// collection that is open new class keys and wraps what is above them anew; then item keys follow, a few at a time.
+/// Whenever that is interrupted, the next unlock finds the keys of both generations, and goes on.
+extension Vault {
+  /// The oldest generation of tier keys that something hangs on.
+  public var neededEpoch: UInt32 {
+    open.reduce(min(indexEpoch, epoch, accessLog.epoch)) { min($0, UInt32(clamping: $1.row.epoch)) }
+  }
+
+  /// The index by tier key C, and the generation that its key is wrapped under: a former one until a change of keys was finished.
+  func openIndex(
+    _ tier: borrowing Key, _ former: [FormerTiers], _ store: Store
+  ) throws(VaultError) -> (index: SealedIndex, epoch: UInt32) {
+    let row = try store.vaultRow()
+    func open(_ session: borrowing Key) throws(SodiumError) -> SealedIndex {
+      try SealedIndex(
+        opening: row.indexKey, key: try session.derive(.indexWrap, [store.vault]), vault: store.vault)
+    }
+    return try VaultError.sodium("the index key") { () throws(SodiumError) in
+      do throws(SodiumError) { return (try open(tier), keybag?.epoch.number ?? 1) } catch {
+        guard error == .decryptionFailed else { throw error }
+      }
+      for one in former.reversed() {
+        do throws(SodiumError) { return (try open(one.tiers.session), one.number) } catch {
+          guard error == .decryptionFailed else { throw error }
+        }
+      }
+      throw .decryptionFailed
+    }
+  }
+
+  /// What the index key is wrapped under by this tier key C.
+  func wrapOfIndex(_ tier: borrowing Key) throws(VaultError) -> Key {
+    let vault = try ready().vault
+    do { return try tier.derive(.indexWrap, [vault]) } catch { throw .outOfMemory }
+  }
+
+  /// Whether keys could be changed now.
+  ///
+  /// - Throws: why not.
+  public func checkMayRotate() throws(VaultError) {
+    _ = try writable()
+    guard chains.unlocked != nil else { throw .isLocked }
+    guard isVerified else { throw .unavailable("the vault is still being checked; try again in a moment") }
+  }
+
+  /// Gives new class keys to every open collection whose own are those before the newest tier keys: all of it is on the
+  /// disk when this returns, or nothing of it happened.
+  ///
+  /// - Parameter wrap: what the index key is wrapped under from now on; nil where that is not known, and it stays.
+  func renewKeys(indexUnder wrap: HeldKey?) throws(VaultError) {
+    let behind = open.filter { !$0.isClosed && $0.isBehind }
+    let others = open.filter { !$0.isClosed && !$0.keysUnderFormer(share).isEmpty }
+    guard !behind.isEmpty || !others.isEmpty || indexEpoch < epoch else { return try forgetFormerKeys() }
+    if behind.count == open.count { try noticeErasure() }
+    let index = try readyIndex()
+    let renewed = try writing { store throws(VaultError) in
+      if let wrap, indexEpoch < epoch {
+        var row = try store.vaultRow()
+        row.indexKey = try SealedIndex(index, generation: generation).sealed(under: wrap.key, vault: store.vault)
+        try store.update(row)
+      }
+      // What hangs on the device's share elsewhere could not be wrapped anew.
+      var next = share
+      if let share, let deviceKey, behind.count == open.count {
+        let (made, row) = try DeviceShare.make(
+          id: share.row, vault: store.vault, device: deviceKey, index: index)
+        try store.update(row)
+        next = made
+      }
+      var rotations: [CollectionRotation] = []
+      for collection in behind { rotations.append(try collection.rotate(share: share, next: next, in: store)) }
+      for collection in others { rotations.append(try collection.rewrapUnderNewest(share: share, in: store)) }
+      return (rotations: rotations, share: next)
+    }
+    if wrap != nil { indexEpoch = epoch }
+    for rotation in renewed.rotations { rotation.collection.adopt(rotation) }
+    if let share = renewed.share { adopt(share) }
+    try forgetFormerKeys()
+  }
+
+  /// Notes of every collection that has nothing left that hangs on former tier keys that it needs the newest only.
+  private func forgetFormerKeys() throws(VaultError) {
+    for collection in open where collection.row.epoch < UInt64(epoch) {
+      let needsFormer = try reading { store throws(VaultError) in
+        try collection.needsFormer(store, share: share)
+      }
+      guard !needsFormer else { continue }
+      var row = collection.row
+      row.epoch = UInt64(epoch)
+      let removed = try writing { store throws(VaultError) in
+        try store.update(row)
+        return try collection.removeOutdated(in: store)
+      }
+      collection.drop(removed)
+      collection.adopt(row)
+    }
+  }
+
+  /// The classes whose items are to get newer keys, and can now.
+  private var outdated: [(collection: OpenCollection, key: ClassKey)] {
+    var found: [(collection: OpenCollection, key: ClassKey)] = []
+    for collection in open where !collection.isClosed {
+      for key in collection.classes where collection.isOutdated(key) && !collection.isForeign(key, share) {
+        guard key.secretKey != nil, key.metadataKey != nil,
+          let target = collection.current(key.row.accessibility, share: share), !collection.isOutdated(target),
+          target.secretKey != nil, target.metadataKey != nil
+        else { continue }
+        found.append((collection, key))
+      }
+    }
+    return found
+  }
+
+  /// Whether there are item keys that can be wrapped under newer class keys now.
+  public var isRotating: Bool { !outdated.isEmpty }
+
+  /// Whether something hangs on former tier keys, as far as that is known before the first unlock.
+  public var needsFormerKeys: Bool {
+    (keybag?.epochs.count ?? 1) > 1 && neededEpoch < keybag?.epoch.number ?? 1
+  }
+
+  /// How much of the time of others one step of ``rotateItems(for:)`` takes, in milliseconds.
+  public static let rotationStepTime = 10
+
+  /// Wraps the keys of a few items under the newest keys of their classes. Class keys that no item needs any more are
+  /// erased.
+  ///
+  /// - Returns: whether there is more to do now.
+  public func rotateItems(for time: Int = Vault.rotationStepTime) throws(VaultError) -> Bool {
+    guard !isDamaged, store != nil else { return false }
+    let outdated = outdated
+    guard !outdated.isEmpty else { return false }
+    let end = Process.now + time
+    var emptied: [(collection: OpenCollection, key: ClassKey)] = []
+    let isUnfinished = try writing { store throws(VaultError) in
+      for (collection, key) in outdated {
+        while true {
+          let batch = try store.items(classKey: key.row.id, limit: 16)
+          for id in batch {
+            try moveToNewestKeys(id, of: store)
+            // At least one item, however large it is.
+            if Process.now >= end { return true }
+          }
+          if batch.isEmpty { break }
+        }
+        guard try !store.hasItems(classKey: key.row.id) else { continue }
+        try store.deleteClassKey(key.row.id)
+        emptied.append((collection, key))
+      }
+      return false
+    }
+    for (collection, key) in emptied { collection.drop([key]) }
+    if isUnfinished { return true }
+    try forgetFormerKeys()
+    // The former keys are in the log until it is emptied.
+    settle()
+    return false
+  }
+
+  /// How far a change of keys is. All zero where there was none, or it is through.
+  public func rotationProgress() throws(VaultError) -> RotationProgress {
+    try reading { store throws(VaultError) in
+      var progress = RotationProgress()
+      for collection in open {
+        if collection.isClosed && collection.row.epoch < UInt64(epoch) {
+          for key in collection.classes {
+            progress.closed += try store.count(classKey: key.row.id, quarantined: false)
+          }
+          continue
+        }
+        for key in collection.classes where collection.isOutdated(key) {
+          let count = try store.count(classKey: key.row.id, quarantined: false)
+          if collection.isForeign(key, share) { progress.otherDevice += count } else { progress.left += count }
+          progress.quarantined += try store.count(classKey: key.row.id, quarantined: true)
+        }
+      }
+      return progress
+    }
+  }
+
+  /// Wraps an item's key, and seals its label, under the newest keys of its class.
+  func moveToNewestKeys(_ id: Int64, of store: Store) throws(VaultError) {
+    var item = try locate(id)
+    guard let target = item.collection.current(item.key.row.accessibility, share: share),
+      let classKey = target.secretKey, let metadataKey = target.metadataKey, let opened = try metadata(item)
+    else { return }
+    do throws(VaultError) {
+      let key = try itemKey(item, opened)
+      item.row.itemKey = item.seal.wrap(
+        key, flags: opened.metadata.flags, revision: opened.revision, classKey: classKey.key)
+      item.row.metadata = item.seal.metadata(
+        opened.metadata, revision: opened.revision, created: item.row.created, modified: item.row.modified,
+        key: metadataKey.key)
+      item.row.form = .wrapped
+      item.row.classKey = target.row.id
+    } catch {
+      guard error == .foreignItem(id) else { throw error }
+      item.row.form = .quarantined
+    }
+    item.row.lockedTag = nil
+    try store.rewrap(item.row)
+  }
+}

@@ -1,0 +1,37 @@
+import LatchkeyKeybag
+
+/// Tier key C alone, of the newest generation: what a login brings in which nobody gave a password.
+extension Vault {
+  /// Whether this is tier key C of this vault's keybag.
+  public func recognises(_ session: borrowing SessionKey) throws(KeybagError) -> Bool {
+    guard let keybag else { throw .missing }
+    return try keybag.recognises(session)
+  }
+
+  /// Whether ``unlock(_:)`` could use this key, without taking anything over: there is a database, and the key opens
+  /// something of it.
+  ///
+  /// - Throws: ``VaultError/isLocked`` where the database may still hang on former keys, which a password brings.
+  public func check(_ session: borrowing SessionKey) throws(VaultError) {
+    refresh()
+    guard let store else { throw storeProblem ?? .notFounded }
+    do throws(VaultError) { _ = try openIndex(session.key, [], store) } catch {
+      guard case .damaged = error else { throw error }
+      if keybag?.epochs.count ?? 1 > 1 { throw .isLocked }
+      throw .unavailable("keybag and vault.db do not belong together")
+    }
+  }
+
+  /// Takes the key over into memory. It must be this vault's: ``recognises(_:)``. Collections that were locked by themselves
+  /// stay so.
+  ///
+  /// How far keybag and database are is compared with what is remembered, and not noted: of that keybag, only this key is
+  /// known to be genuine.
+  public func unlock(_ session: borrowing SessionKey) throws(VaultError) {
+    try check(session)
+    // The keybag was read again for that, and what opens is to be of the generation that it now calls the newest.
+    guard (try? recognises(session)) == true else { throw .unavailable("keybag: it was changed meanwhile") }
+    try takeOver(session.key, unlocked: nil, former: [], liftingMarksOf: [], notesGenerations: false)
+    compareGenerations()
+  }
+}

@@ -1,0 +1,498 @@
+import Glibc
+import LatchkeyKeybag
+import LatchkeyPosix
+import LatchkeySodium
+
+/// One user's vault: the files, and the keys that are in memory now.
+///
+/// It knows no session and no bus. Whoever owns it says when to ``unlock(_:former:opening:liftingMarks:of:mayCreate:)``, to
+/// ``evict()`` (screen locked) and to ``seal()`` (session ended); every call then answers by the keys that are there.
+///
+/// A vault whose files are damaged is never written to. It says so in ``problems`` and by ``VaultError/damaged(_:)``.
+public final class Vault {
+  /// Which tier keys are taken over from those that are given.
+  public enum Opening: Sendable {
+    /// Tier key C alone: the session is past its first unlock, but the screen is locked.
+    case session
+    /// Both.
+    case everything
+  }
+
+  let home: String
+  let owner: uid_t
+  let machine: [UInt8]?
+  /// Asks for the device key of the system service; nil where there is none.
+  let service: DeviceKeyService
+
+  /// The keybag, as far as it can be read.
+  public private(set) var keybag: Keybag?
+  private var keybagProblem: String?
+  /// What is wrong with the device key; the line names whose fault it is.
+  var deviceProblem: String?
+  /// Why a vault without a password does not open; the line names the file.
+  var passwordlessProblem: String?
+  private(set) var storeProblem: VaultError?
+  private var itemProblem: String?
+  /// Called when a call or the verification comes upon damage, for the first time.
+  public var damageNoted: () -> Void = {}
+  /// Why it is not known whether the files are older copies.
+  var noteProblem: String?
+  /// What that is noted under when it is known; nil where nothing waits to be noted.
+  var waitingNote: HeldKey?
+
+  var store: Store?
+  var index: AttributeIndex?
+  var share: DeviceShare?
+  var device: (any DeviceKey)?
+  /// Whether it is known that no key in a file is left over from before the service had it.
+  var movedKeyIsGone = false
+  var open: [OpenCollection] = []
+  /// The links behind the last collection: from these new collections get their keys.
+  var chains: (unlocked: KeyChain?, session: KeyChain?)
+  /// The generations of the keybag whose keys are in memory.
+  private var heldEpochs: [TierEpoch] = []
+  var verification: Verification?
+  /// Whether no item was ever stored: known of a vault in memory only, and spares searches in it.
+  var isUnused = false
+  /// The newest generation of tier keys.
+  var epoch: UInt32 = 1
+  /// The generation that the index key is wrapped under.
+  var indexEpoch: UInt32 = 1
+  /// Items of whenPasscodeSetThisDeviceOnly that were destroyed; see ``takeDestroyed()``.
+  var destroyed: [FoundItem] = []
+  /// Items that were locked by themselves, and their collections.
+  var lockedItems: [Int64: Int64] = [:]
+  /// How often a collection or an item was locked by itself. Keys that were given before do not lift that.
+  public internal(set) var ownLocks: UInt64 = 0
+  /// Whether this program had the device erase what they hung on, and gave it nothing new since.
+  var passcodeItemsAreDead = false
+  /// The database's own generation, as the last keys found it.
+  var generation: UInt64 = 0
+  /// In the place of which files an older copy was found; until ``forgetOlderFiles()``.
+  public internal(set) var olderFiles: OlderFiles = []
+  /// Which of them were found at a login without a password, after which they are remembered as they were.
+  var comparedFiles: OlderFiles = []
+  /// Called once for each older copy that is found.
+  public var toldOfOlderFiles: (OlderFiles) -> Void = { _ in }
+  /// Where the wrapping of items that were stored while locked goes on.
+  var rewrapPosition: Int64 = 0
+  /// What of the access log is in memory.
+  var accessLog = AccessLog()
+
+  /// The vault below `home`, whose files `owner` owns; nothing of it need be there.
+  ///
+  /// - Parameters:
+  ///   - machine: 16 bytes of this machine's identity, or nil.
+  ///   - service: asks for the device key of the system service.
+  public init(home: String, owner: uid_t, machine: [UInt8]?, service: @escaping DeviceKeyService = { nil }) {
+    self.home = home
+    self.owner = owner
+    self.machine = machine
+    self.service = service
+    refresh()
+  }
+
+  /// A vault in memory only, unlocked for good, with one collection.
+  ///
+  /// - Parameter last: the number behind which those of its items begin.
+  public init(inMemoryWithLabel label: String, itemsAfter last: Int64 = 0) throws(VaultError) {
+    (home, owner, machine, service) = ("", 0, nil, { nil })
+    do {
+      let tiers = try TierKeys.random()
+      try fill(nil, vault: Sodium.randomBytes(16), tiers: tiers, label: label, aliases: [])
+      if last > 0 { try writing { store throws(VaultError) in try store.beginItems(after: last) } }
+      try loadCollections()
+      try takeOver(tiers.session, unlocked: try chain(tiers.unlocked), former: [], liftingMarksOf: [])
+      isUnused = true
+    } catch let error as VaultError { throw error } catch { throw .outOfMemory }
+  }
+
+  // MARK: - files
+
+  /// The folder of the vault.
+  public var path: String { KeybagFile.folderPath(home: home) }
+
+  /// What is wrong with the vault's files, for a person; each line names the file.
+  public var problems: [String] {
+    var lines: [String] = []
+    if let keybagProblem { lines.append("keybag: \(keybagProblem)") }
+    if let passwordlessProblem { lines.append(passwordlessProblem) }
+    if let deviceProblem { lines.append(deviceProblem) }
+    if let noteProblem { lines.append(noteProblem) }
+    if let storeProblem, storeProblem != .notFounded { lines.append(storeProblem.explanation) }
+    if let itemProblem { lines.append(itemProblem) }
+    // A keybag that cannot be read is why there is no store, too.
+    return lines.enumerated().filter { !lines[..<$0.offset].contains($0.element) }.map(\.element)
+  }
+
+  /// Whether the database is open, so that it is known what the vault holds.
+  public var hasDatabase: Bool { store != nil }
+
+  /// Looks at the files again, where they were missing or damaged so far. What is open stays as it is.
+  public func refresh() {
+    guard store == nil || itemProblem == nil else { return }
+    let folder: Folder
+    do { folder = try KeybagFile.folder(home: home, owner: owner) } catch {
+      keybag = nil
+      keybagProblem = error == .missing ? nil : error.explanation
+      storeProblem = error == .missing ? .notFounded : .unavailable("the vault's folder: \(error.explanation)")
+      return
+    }
+    let hasDatabase = folder.contains(KeybagFile.database)
+    do {
+      let found = try KeybagFile.load(from: folder)
+      // Whoever wrote that has none of the keys that this session has: it stays with the keybag that they came with.
+      guard found.hasKeys(of: heldEpochs) else {
+        keybagProblem = "its keys are not those of this session: put the right file back, or log out to use this one"
+        return
+      }
+      keybag = found
+      keybagProblem = nil
+    } catch {
+      keybag = nil
+      keybagProblem = error == .missing && !hasDatabase ? nil : error.explanation
+      if store == nil {
+        storeProblem = error == .missing && !hasDatabase ? .notFounded : .damaged("keybag: \(error.explanation)")
+      }
+      return
+    }
+    if let store, keybag?.vault != store.vault {
+      keybag = nil
+      keybagProblem = "it belongs to another vault than the database that is open"
+    }
+    guard store == nil, let keybag else { return }
+    guard hasDatabase else {
+      // Between founding and the first unlock there is no database yet; later, a missing one is a loss.
+      storeProblem = keybag.generation == 1 ? .notFounded : .unavailable("vault.db: the file is missing")
+      return
+    }
+    openDatabase(folder)
+  }
+
+  func openDatabase(_ folder: borrowing Folder) {
+    guard let keybag else { return }
+    do {
+      var header = [UInt8](repeating: 0, count: 100)
+      do {
+        _ = try header.withUnsafeMutableBufferPointer { buffer throws(PosixError) in
+          try folder.read(KeybagFile.database, into: UnsafeMutableRawBufferPointer(buffer))
+        }
+      } catch { throw VaultError.unavailable("vault.db: \(error.description)") }
+      try Store.checkHeader(header)
+      let store = try Store(path: path + "/" + KeybagFile.database, vault: keybag.vault)
+      try adopt(store, folder: folder)
+      storeProblem = nil
+    } catch let error as VaultError {
+      storeProblem = error
+      abandon()
+    } catch {}
+  }
+
+  /// Opens what needs no tier key: the device's share, the index, the device's own classes.
+  private func adopt(_ store: Store, folder: borrowing Folder) throws(VaultError) {
+    self.store = store
+    verification = Verification(store)
+    try openDevice(folder, mayCreate: false)
+    try loadCollections()
+  }
+
+  private func loadCollections() throws(VaultError) {
+    guard let store else { return }
+    open = []
+    let rows = try store.collections()
+    let keys = try store.classKeys()
+    guard Set(keys.map(\.collection)).isSubset(of: rows.map(\.id)) else {
+      throw .damaged("vault.db: a class key belongs to no collection")
+    }
+    for row in rows {
+      let collection = try OpenCollection(row, classes: keys.filter { $0.collection == row.id })
+      if !row.locked { try collection.open(share: share, vault: store.vault) }
+      open.append(collection)
+    }
+  }
+
+  /// Drops the database, which was found damaged, and every key. The file stays as it is.
+  private func abandon() {
+    store?.database.leaveAlone()
+    forget()
+  }
+
+  /// Forgets all that is known of the files, as an object does that has just been made.
+  func forgetFiles() {
+    forget()
+    (keybag, keybagProblem, storeProblem, itemProblem) = (nil, nil, nil, nil)
+    (device, deviceProblem, passwordlessProblem, noteProblem) = (nil, nil, nil, nil)
+    (movedKeyIsGone, passcodeItemsAreDead) = (false, false)
+    (epoch, indexEpoch, generation, rewrapPosition) = (1, 1, 0, 0)
+    (destroyed, accessLog) = ([], AccessLog())
+    forgetOlderFiles()
+  }
+
+  func forget() {
+    (store, index, share, verification, open, chains) = (nil, nil, nil, nil, [], (nil, nil))
+    (lockedItems, heldEpochs, waitingNote) = ([:], [], nil)
+  }
+
+  /// The database, or why there is none.
+  func ready() throws(VaultError) -> Store {
+    guard let store else { throw storeProblem ?? .notFounded }
+    return store
+  }
+
+  /// The database for a change: refused once damage was found anywhere in it.
+  func writable() throws(VaultError) -> Store {
+    let store = try ready()
+    if let itemProblem { throw .damaged(itemProblem) }
+    return store
+  }
+
+  /// Runs a step on the database. Damage that it comes upon is noted.
+  func reading<Result>(_ body: (Store) throws(VaultError) -> Result) throws(VaultError) -> Result {
+    let store = try ready()
+    do throws(VaultError) { return try body(store) } catch {
+      note(error)
+      throw error
+    }
+  }
+
+  /// Runs a change of the database: all of it is on the disk when this returns, or nothing of it happened.
+  func writing<Result>(_ body: (Store) throws(VaultError) -> Result) throws(VaultError) -> Result {
+    let store = try writable()
+    do throws(VaultError) { return try store.transaction { () throws(VaultError) in try body(store) } } catch {
+      note(error)
+      throw error
+    }
+  }
+
+  /// The index, or why it cannot be asked.
+  func readyIndex() throws(VaultError) -> AttributeIndex {
+    _ = try ready()
+    guard let index else {
+      throw .unavailable("\(deviceProblem ?? "the device key: this is another device"); log in to search")
+    }
+    return index
+  }
+
+  /// Notes damage that a call or the verification came upon, after which nothing is written any more.
+  func note(_ error: VaultError) {
+    guard case .damaged(let text) = error, itemProblem == nil else { return }
+    itemProblem = text
+    store?.database.leaveAlone()
+    damageNoted()
+  }
+
+  /// Whether damage was found in the database.
+  public var isDamaged: Bool { itemProblem != nil }
+
+  /// To be called when the vault has been quiet for a moment: moves what was written to its place in the database and
+  /// empties the log. A failure loses nothing; the next call tries again. Nothing is moved into a database that was not
+  /// yet looked at as a whole.
+  public func settle() {
+    guard itemProblem == nil, isVerified else { return }
+    do throws(VaultError) { try store?.emptyLog() } catch { return }
+    eraseMovedKey()
+  }
+
+  // MARK: - keys
+
+  /// Whether these are the keys of this vault's keybag.
+  public func recognises(
+    _ tiers: borrowing TierKeys, former: [FormerTiers] = []
+  ) throws(KeybagError) -> Bool {
+    guard let keybag else { throw .missing }
+    guard try keybag.recognises(tiers) else { return false }
+    return try keybag.recognises(former)
+  }
+
+  /// Whether ``unlock(_:former:opening:liftingMarks:of:mayCreate:)`` could use these keys, without taking anything over: the files
+  /// can be used, and the keys open something of the database. A keybag alone proves nothing: it could have been put
+  /// there together with keys of its own.
+  public func check(
+    _ tiers: borrowing TierKeys, former: [FormerTiers] = [], mayCreate: Bool
+  ) throws(VaultError) {
+    refresh()
+    guard let store else {
+      guard let keybag, storeProblem == .notFounded, mayCreate || keybag.generation == 1 else {
+        throw storeProblem ?? .notFounded
+      }
+      return
+    }
+    do throws(VaultError) { _ = try openIndex(tiers.session, former, store) } catch {
+      if case .damaged = error { throw .unavailable("keybag and vault.db do not belong together") }
+      throw error
+    }
+  }
+
+  /// Takes keys over into memory. They must be this vault's: ``recognises(_:)``.
+  ///
+  /// - Parameters:
+  ///   - former: the keys of former generations that the keybag still has, oldest first. What hangs on them moves to the
+  ///     newest where everything is opened: a change of keys begins, or goes on, here.
+  ///   - liftingMarks: whether collections that were locked by themselves open as well. A login does that, a screen
+  ///     unlock does not.
+  ///   - marked: which of them; nil for all.
+  ///   - mayCreate: whether a missing database is made: only right after founding.
+  public func unlock(
+    _ tiers: borrowing TierKeys, former: [FormerTiers] = [], opening: Opening, liftingMarks: Bool,
+    of marked: Set<Int64>? = nil, mayCreate: Bool
+  ) throws(VaultError) {
+    try check(tiers, former: former, mayCreate: mayCreate)
+    if store == nil, let keybag { try create(keybag, tiers) }
+    let lifted = liftingMarks ? marked ?? Set(collections) : []
+    try takeOver(
+      tiers.session, unlocked: opening == .everything ? try chain(tiers.unlocked) : nil, former: former,
+      liftingMarksOf: lifted)
+  }
+
+  func chain(_ tier: borrowing Key) throws(VaultError) -> KeyChain {
+    let vault = try ready().vault
+    do { return try KeyChain(tier: tier, vault: vault) } catch { throw .outOfMemory }
+  }
+
+  /// Takes keys over, or none: after a failure no key is there that was not there before.
+  ///
+  /// - Parameters:
+  ///   - unlocked: tier key A's chain; nil where only tier key C is taken over.
+  ///   - notesGenerations: whether it is noted how far the files are: whoever brings these keys has seen that the keybag as a
+  ///     whole is genuine.
+  func takeOver(
+    _ tier: borrowing Key, unlocked: KeyChain?, former: [FormerTiers], liftingMarksOf lifted: Set<Int64>,
+    notesGenerations: Bool = true
+  ) throws(VaultError) {
+    let wasSealed = chains.session == nil
+    do throws(VaultError) {
+      try takeOverAll(tier, unlocked: unlocked, former: former, liftingMarksOf: lifted)
+    } catch {
+      if wasSealed { seal() } else { evict() }
+      throw error
+    }
+    // Keys that are staged come twice.
+    if notesGenerations, wasSealed || unlocked != nil { noteGenerations(tier) }
+  }
+
+  private func takeOverAll(
+    _ tier: borrowing Key, unlocked: KeyChain?, former: [FormerTiers], liftingMarksOf lifted: Set<Int64>
+  ) throws(VaultError) {
+    let store = try ready()
+    let opened: SealedIndex
+    (opened, indexEpoch) = try openIndex(tier, former, store)
+    let genuine = opened.index
+    generation = opened.generation
+    epoch = keybag?.epoch.number ?? 1
+    if let index, try !index.isSame(as: genuine) {
+      // Whoever has no password made that row: what was not found by its index may be there all the same.
+      note(.damaged("vault.db: a row of table device is not the vault's"))
+    }
+    index = genuine
+    try whereThereIsRoom { () throws(VaultError) in try settleDevice() }
+    for collection in open where collection.row.locked && lifted.contains(collection.row.id) {
+      try setMark(collection, false)
+    }
+    var session = try chain(tier)
+    let opensEverything = unlocked != nil
+    let lacksFormer = former.count + 1 < keybag?.epochs.count ?? 1
+    var unlocked = unlocked
+    var formerChains: [(epoch: UInt32, unlocked: KeyChain?, session: KeyChain)] = []
+    for one in former.reversed() {
+      formerChains.append(
+        (one.number, opensEverything ? try chain(one.tiers.unlocked) : nil, try chain(one.tiers.session)))
+    }
+    for collection in open {
+      do {
+        var formerKeys: [OpenCollection.FormerKeys] = []
+        for index in formerChains.indices where UInt64(formerChains[index].epoch) >= collection.row.epoch {
+          while formerChains[index].session.ordinal < collection.row.ordinal {
+            try formerChains[index].session.skip()
+            try formerChains[index].unlocked?.skip()
+          }
+          formerKeys.append(
+            OpenCollection.FormerKeys(
+              epoch: formerChains[index].epoch,
+              unlocked: try formerChains[index].unlocked?.next(uuid: collection.row.uuid),
+              session: try formerChains[index].session.next(uuid: collection.row.uuid)))
+        }
+        while session.ordinal < collection.row.ordinal {
+          try session.skip()
+          try unlocked?.skip()
+        }
+        let sessionKey = try session.next(uuid: collection.row.uuid)
+        let unlockedKey = try unlocked?.next(uuid: collection.row.uuid)
+        if collection.row.locked { continue }
+        try collection.take(
+          unlocked: unlockedKey, session: sessionKey, epoch: epoch, former: formerKeys, lacksFormer: lacksFormer,
+          share: share, vault: store.vault)
+      } catch let error as VaultError { throw error } catch { throw .outOfMemory }
+    }
+    // Both chains stand at the same collection, also when the last ones were deleted since the other was made.
+    while let other = chains.unlocked, unlocked == nil, session.ordinal < other.ordinal {
+      do { try session.skip() } catch { throw .outOfMemory }
+    }
+    chains = (unlocked ?? chains.unlocked, session)
+    liftItems(of: lifted)
+    heldEpochs = (keybag?.epochs ?? []).filter { one in
+      one.number == epoch || former.contains { $0.number == one.number }
+    }
+    try openAccessLog(tier, former)
+    if opensEverything, itemProblem == nil {
+      try whereThereIsRoom { () throws(VaultError) in
+        try endPasscodeItems()
+        if !isPasswordless { try renewErasable() }
+        try renewKeys(indexUnder: HeldKey(try wrapOfIndex(tier)))
+        // New keys came with another share of the device, which has such a secret again.
+        try endPasscodeItems()
+        try makeMissingClasses()
+      }
+    }
+  }
+
+  /// Makes the classes that this device has no keys for yet, in every open collection.
+  func makeMissingClasses() throws(VaultError) {
+    let open = open.filter { !$0.isClosed }
+    let made = try writing { store throws(VaultError) in
+      var made: [[ClassKey]] = []
+      for collection in open { made.append(try collection.makeMissingClasses(share: share, in: store)) }
+      return made
+    }
+    for (collection, classes) in zip(open, made) { collection.adopt(classes) }
+  }
+
+  /// Takes the place of the device's share.
+  func adopt(_ share: DeviceShare) { self.share = share }
+
+  /// The device key, for a new share.
+  var deviceKey: (any DeviceKey)? { device }
+
+  /// Runs what the next unlock can do as well. A full or read-only disk is no reason not to open what is there.
+  func whereThereIsRoom(_ body: () throws(VaultError) -> Void) throws(VaultError) {
+    do throws(VaultError) { try body() } catch {
+      switch error {
+      case .diskFull, .unavailable: return
+      default: throw error
+      }
+    }
+  }
+
+  /// Whether both tier keys are in memory.
+  public var isUnlocked: Bool { chains.unlocked != nil && chains.session != nil }
+
+  /// Erases tier A: what may be read while the session is unlocked only. Touches no file.
+  public func evict() {
+    chains.unlocked = nil
+    for collection in open { collection.evict() }
+  }
+
+  /// Erases tier C as well: only the device's own classes stay.
+  public func seal() {
+    evict()
+    (chains.session, lockedItems, heldEpochs, waitingNote) = (nil, [:], [], nil)
+    accessLog.keys = []
+    for collection in open { collection.seal() }
+    // Where this device has no share, the index key came with tier key C, and goes with it.
+    if share == nil { index = nil }
+  }
+
+  /// Whether the keys of `accessibility` are in memory, in any collection.
+  public func hasKey(_ accessibility: AccessibilityClass) -> Bool {
+    open.contains { $0.current(accessibility, share: share)?.secretKey != nil }
+  }
+}

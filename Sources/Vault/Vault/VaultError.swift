@@ -1,0 +1,111 @@
+import LatchkeyKeybag
+import LatchkeySQLite
+import LatchkeySodium
+
+/// Why the vault could not do what it was asked. No case carries a secret, a label or an attribute.
+public enum VaultError: Error, Equatable, Sendable {
+  /// The key that this needs is not in memory.
+  case isLocked
+  /// The item was locked by itself, though its key is there.
+  case isLockedByItself
+  /// No item of that number.
+  case noSuchItem
+  /// No collection of that number.
+  case noSuchCollection
+  /// The attribute `latchkey:accessible` has a value that names no class.
+  case unknownClass
+  /// An attribute `latchkey:…` that does not exist.
+  case unknownControlAttribute
+  /// A secret, attributes or a label are larger than a vault keeps, or there are too many collections.
+  case tooLarge
+  /// There is no vault yet: nobody gave a password.
+  case notFounded
+  /// A file of the vault is damaged; the text names it. Nothing is written any more.
+  case damaged(String)
+  /// A file of the vault cannot be used; the text names it and says why.
+  case unavailable(String)
+  /// The disk is full.
+  case diskFull
+  /// The item of that number says that it was stored while its class was locked, but not by this vault's session.
+  case foreignItem(Int64)
+  /// The item was made on another device, whose key it needs.
+  case otherDevice
+  /// The item asks for something that was not given: its conditions, or its passphrase.
+  case needsGrant
+  /// What an item asks for, and its class, are changed by ``Vault/setAccess(ofItem:_:accessibility:passphrase:fingers:granted:)``
+  /// only, as a person has to be asked for just that.
+  case keepsItsAccess
+  /// Another item has what only one may have.
+  case duplicate
+  /// Access control flags do not go together.
+  case badAccessControl(AccessControl.Mistake)
+  /// An item that asks for the enrolled fingers cannot be stored; the text says why.
+  case noFingers(String)
+  /// The class hangs on the login's password, and the login has none.
+  case noPasscode
+  /// The item is bound to a device, and this one's key cannot be used.
+  case deviceMissing
+  /// Memory for a secret could not be had.
+  case outOfMemory
+
+  /// Nobody could ever open such an item.
+  public static let noFingerEnrolled = VaultError.noFingers("no finger is enrolled: run 'fprintd-enroll' first")
+
+  init(_ error: SQLiteError) {
+    self =
+      switch error.kind {
+      case .full: .diskFull
+      case .damaged: .damaged("vault.db: \(error.message)")
+      case .busy: .unavailable("vault.db: another process uses it")
+      // The program keeps every constraint of the schema: one that does not hold means rows that it did not write.
+      case .constraint: .damaged("vault.db: \(error.message)")
+      case .inaccessible, .other: .unavailable("vault.db: \(error.message)")
+      }
+  }
+
+  /// Runs a step of the store.
+  static func store<Result>(_ body: () throws(SQLiteError) -> Result) throws(VaultError) -> Result {
+    do { return try body() } catch { throw VaultError(error) }
+  }
+
+  /// Runs cryptography on what the store gave: what does not open is damaged.
+  static func sodium<Result: ~Copyable>(
+    _ what: @autoclosure () -> String, _ body: () throws(SodiumError) -> Result
+  ) throws(VaultError) -> Result {
+    do { return try body() } catch {
+      throw error == .outOfMemory ? .outOfMemory : .damaged("vault.db: \(what()) does not open")
+    }
+  }
+}
+
+extension VaultError {
+  /// For a person: what is wrong, and with which file.
+  public var explanation: String {
+    switch self {
+    case .isLocked: "it is locked"
+    case .isLockedByItself: "it was locked by itself: run 'latchkey unlock'"
+    case .noSuchItem: "there is no such item"
+    case .noSuchCollection: "there is no such collection"
+    case .unknownClass:
+      "latchkey:accessible must be one of " + AccessibilityClass.allCases.map(\.name).joined(separator: ", ")
+    case .unknownControlAttribute:
+      "the only attributes that begin with latchkey: are latchkey:accessible and latchkey:require"
+    case .tooLarge: "that is more than a vault keeps"
+    case .notFounded: "there is no vault yet: 'latchkey unlock', or a login with your password, creates it"
+    case .damaged(let text), .unavailable(let text): text
+    case .diskFull: "the disk is full"
+    case .foreignItem(let id): "item \(id) was put into the vault by somebody else, so it is not opened"
+    case .otherDevice: "it was stored on another device"
+    case .needsGrant: "it asks for you: unlock this item first"
+    case .keepsItsAccess:
+      "an item that asks for something keeps that, and its class, when it is written; 'latchkey edit' changes them"
+    case .duplicate: "there is an item with these attributes already"
+    case .badAccessControl(let mistake): mistake.explanation
+    case .noFingers(let text): text
+    case .noPasscode:
+      "your login has no password, which when-passcode-set-this-device-only needs: set one, and log in again"
+    case .deviceMissing: "it is bound to a device, and the device key cannot be used now"
+    case .outOfMemory: "there is not enough memory"
+    }
+  }
+}

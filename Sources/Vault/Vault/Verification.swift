@@ -1,0 +1,68 @@
+import LatchkeySodium
+
+/// A walk through the whole database that looks at every check sum and every index entry.
+///
+/// An index entry that got damaged makes an item impossible to find, and an empty answer makes programs mint a new
+/// secret and overwrite the old one. So after a start the walk runs in small steps beside the work, and an empty answer
+/// waits for its end.
+struct Verification {
+  private let store: Store
+  private var position: Int64 = 0
+  private var structureChecked = false
+  /// Whether the walk is at its end.
+  private(set) var isFinished = false
+
+  /// After how many bytes a step ends.
+  private static let stepSize = 1 << 20
+
+  init(_ store: Store) {
+    self.store = store
+  }
+
+  /// One step: the structure first, then a few items.
+  ///
+  /// - Throws: ``VaultError/damaged(_:)`` with the first thing that is wrong.
+  mutating func step(items limit: Int = 32) throws(VaultError) {
+    if !structureChecked {
+      structureChecked = true
+      if let damage = try store.structuralDamage() { throw .damaged("vault.db: \(damage)") }
+      try store.checkAliases()
+      for table in Store.Numbered.allCases { _ = try store.nextID(table) }
+      guard try store.indexesHaveNothingElse() else { throw .damaged("vault.db: the index of the items is damaged") }
+      return
+    }
+    var size = 0
+    let batch = try store.items(after: position, limit: limit)
+    for id in batch {
+      guard let row = try store.item(id) else { throw .damaged("vault.db: item \(id) is damaged") }
+      try store.checkTokens(of: row)
+      guard try store.isIndexed(row) else { throw .damaged("vault.db: the index of item \(id) is damaged") }
+      position = id
+      size += row.secret.count + row.metadata.count
+      // Large secrets take their time: the work beside the walk is not to wait for a batch of them.
+      if size > Verification.stepSize { return }
+    }
+    if batch.isEmpty { isFinished = true }
+  }
+}
+
+extension Vault {
+  /// Whether the whole database has been looked at since it was opened.
+  public var isVerified: Bool { verification?.isFinished ?? true }
+
+  /// Looks at a little more of the database. Damage becomes a line of ``problems``, and ends the walk.
+  ///
+  /// - Returns: whether there is more to look at.
+  public func verifyStep() -> Bool {
+    guard var walk = verification else { return false }
+    do throws(VaultError) { try walk.step() } catch {
+      // Whatever kept the walk from its end: what was not looked at is not believed.
+      note(.damaged(error.explanation))
+      verification = nil
+      return false
+    }
+    verification = walk
+    if walk.isFinished { store?.database.trust() }
+    return !walk.isFinished
+  }
+}

@@ -1,0 +1,62 @@
+import LatchkeyBackup
+import LatchkeyBytes
+import LatchkeyKeybag
+
+/// A part of a report: all its numbers, and as many of its lines as a packet has room for.
+public struct ArchivePage: Equatable, Sendable {
+  /// The numbers, and these lines.
+  public let report: ArchiveReport
+  /// Whether there are more lines.
+  public let hasMore: Bool
+
+  private static let textLimit = 255
+  /// So many lines fit, however long their texts are.
+  private static let lineLimit = 40
+
+  /// The lines of `report` behind the first `offset`.
+  public init(of report: ArchiveReport, after offset: UInt64) {
+    let rest = report.lines.dropFirst(Int(clamping: offset))
+    var page = report
+    page.lines = Array(rest.prefix(ArchivePage.lineLimit))
+    self.report = page
+    hasMore = rest.count > page.lines.count
+  }
+
+  func encode(into out: inout ByteWriter) {
+    out.number(UInt8(hasMore ? 1 : 0))
+    for number in [
+      report.items, report.added, report.same, report.replaced, report.conflicts, report.left, report.excluded,
+    ] { out.number(number) }
+    out.number(UInt8(report.lines.count))
+    for line in report.lines {
+      out.number(line.outcome.rawValue)
+      out.number(line.accessibility?.rawValue ?? 0)
+      for text in [line.collection, line.label, line.reason] { out.text(text, limit: ArchivePage.textLimit) }
+    }
+  }
+
+  init?(decoding input: inout ByteReader) {
+    var report = ArchiveReport()
+    do {
+      guard let more = try? input.number(UInt8.self), more <= 1 else { return nil }
+      hasMore = more == 1
+      report.items = try input.number()
+      report.added = try input.number()
+      report.same = try input.number()
+      report.replaced = try input.number()
+      report.conflicts = try input.number()
+      report.left = try input.number()
+      report.excluded = try input.number()
+      for _ in 0..<(try input.number(UInt8.self)) {
+        guard let outcome = ArchiveReport.Outcome(rawValue: try input.number()) else { return nil }
+        let accessibility = AccessibilityClass(rawValue: try input.number())
+        guard let collection = input.text(limit: ArchivePage.textLimit),
+          let label = input.text(limit: ArchivePage.textLimit), let reason = input.text(limit: ArchivePage.textLimit)
+        else { return nil }
+        report.lines.append(
+          .init(outcome, collection: collection, label: label, accessibility: accessibility, reason: reason))
+      }
+    } catch { return nil }
+    self.report = report
+  }
+}

@@ -1,0 +1,144 @@
+import Glibc
+import LatchkeyBytes
+import LatchkeyPosix
+import LatchkeySodium
+
+/// The daemon's end of one connection. Packets are taken into locked memory, since any of them may carry keys.
+public struct ControlConnection: ~Copyable {
+  private let socket: LocalSocket
+  /// Who connected.
+  public let peer: LocalSocket.Peer
+
+  /// Takes over an accepted connection; nil when the kernel does not say who it is.
+  public init?(_ socket: consuming LocalSocket) {
+    guard let peer = try? socket.peer() else { return nil }
+    self.socket = socket
+    self.peer = peer
+  }
+
+  /// The descriptor's number, for an event loop.
+  public var number: Int32 { socket.number }
+
+  /// Says that nothing more will be said. What the peer still says can be read, until it ends.
+  public borrowing func finish() { shutdown(socket.number, Int32(SHUT_WR)) }
+
+  /// What came next.
+  public enum Arrival: ~Copyable {
+    /// Nothing yet.
+    case nothing
+    /// A packet.
+    case request(ControlRequest)
+    /// The peer is gone, or sent what no peer sends.
+    case ended
+  }
+
+  /// Takes the next packet.
+  public borrowing func receive() -> Arrival {
+    do {
+      guard let size = try socket.pendingSize() else { return .nothing }
+      // What does not fit ends the connection.
+      var buffer = try SecureBytes(count: min(size, ControlPacket.sizeLimit))
+      let count = try buffer.withUnsafeMutableBytes { memory throws(PosixError) in try socket.receive(into: memory) }
+      guard let count else { return .nothing }
+      guard count > 0 else { return .ended }
+      return .request(ControlConnection.decode(buffer.bytes.extracting(first: count)))
+    } catch { return .ended }
+  }
+
+  static func decode(_ packet: RawSpan) -> ControlRequest {
+    guard packet.byteCount >= 2, packet.unsafeLoad(fromByteOffset: 0, as: UInt8.self) == ControlPacket.version,
+      let operation = ControlPacket.Operation(rawValue: packet.unsafeLoad(fromByteOffset: 1, as: UInt8.self))
+    else { return .malformed }
+    guard packet.byteCount <= ControlPacket.requestLimit || operation == .giveChunk else { return .malformed }
+    let fields = packet.extracting(droppingFirst: 2)
+    switch operation {
+    case .giveChunk:
+      return .giveChunk(fields.withUnsafeBytes { Array($0) })
+    case .unlock:
+      guard let delivery = TierDelivery(decoding: fields) else { return .malformed }
+      return .unlock(delivery)
+    case .rotate:
+      guard let delivery = TierDelivery(decoding: fields) else { return .malformed }
+      return .rotate(delivery)
+    case .unlockSession:
+      guard let delivery = SessionDelivery(decoding: fields) else { return .malformed }
+      return .unlockSession(delivery)
+    case .passphrase:
+      guard let key = PassphraseKey(decoding: fields) else { return .malformed }
+      return .passphrase(key)
+    default:
+      var input = ByteReader(fields.withUnsafeBytes { Array($0) })
+      let request = plainRequest(operation, &input)
+      return input.remaining == 0 ? request : .malformed
+    }
+  }
+
+  /// What carries no key.
+  private static func plainRequest(
+    _ operation: ControlPacket.Operation, _ input: inout ByteReader
+  ) -> ControlRequest {
+    switch operation {
+    case .hello:
+      guard let hello = Hello(decoding: &input) else { return .malformed }
+      return .hello(hello)
+    case .status: return .status
+    case .lock: return .lock
+    case .prompt:
+      guard let number = try? input.number(UInt64.self) else { return .malformed }
+      return .prompt(number)
+    case .promptEnded:
+      guard let raw = try? input.number(UInt8.self), let outcome = PromptOutcome(rawValue: raw) else {
+        return .malformed
+      }
+      return .promptEnded(outcome)
+    case .takePassphrase: return .takePassphrase
+    case .derivation:
+      guard let number = try? input.number(UInt64.self) else { return .malformed }
+      return .derivation(prompt: number)
+    case .openPrompt:
+      guard let raw = try? input.number(UInt8.self), let purpose = PromptRequest.Purpose(rawValue: raw),
+        let name = input.text(limit: PromptRequest.textLimit)
+      else { return .malformed }
+      return .openPrompt(purpose, collection: name)
+    case .removePassphrase:
+      guard let name = input.text(limit: PromptRequest.textLimit) else { return .malformed }
+      return .removePassphrase(collection: name)
+    case .mayRotate: return .mayRotate
+    case .neededEpoch: return .neededEpoch
+    case .deviceSecret:
+      guard let request = DeviceSecretRequest(decoding: &input) else { return .malformed }
+      return .deviceSecret(request)
+    case .destroyPasscodeItems:
+      guard let removed = try? input.number(UInt8.self), removed <= 1 else { return .malformed }
+      return .destroyPasscodeItems(passwordRemoved: removed == 1)
+    case .beginBackup: return .beginBackup
+    case .beginRestore:
+      guard let request = RestoreRequest(decoding: &input) else { return .malformed }
+      return .beginRestore(request)
+    case .takeChunk: return .takeChunk
+    case .accessLog:
+      guard let number = try? input.number(UInt64.self) else { return .malformed }
+      return .accessLog(below: number)
+    case .clearAccessLog: return .clearAccessLog
+    case .noteOtherPassword: return .noteOtherPassword
+    case .startEmpty:
+      guard let folder = input.text(limit: ControlPacket.pathLimit) else { return .malformed }
+      return .startEmpty(folder: folder)
+    case .archiveReport:
+      guard let line = try? input.number(UInt64.self) else { return .malformed }
+      return .archiveReport(after: line)
+    case .unlock, .unlockSession, .rotate, .passphrase, .giveChunk: return .malformed
+    }
+  }
+
+  /// Answers. A peer that does not read is not waited for.
+  public borrowing func send(_ reply: ControlReply) throws(PosixError) {
+    try socket.send(reply.encoded.span.bytes)
+  }
+
+  /// Answers with a secret. The packet is erased when it is sent.
+  public borrowing func send(_ passphrase: GivenPassphrase) throws {
+    let packet = try passphrase.encoded()
+    try socket.send(packet.bytes)
+  }
+}

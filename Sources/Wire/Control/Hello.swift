@@ -1,0 +1,75 @@
+import LatchkeyBytes
+
+/// What a helper tells the daemon before it spends any time: which authentication this is.
+public struct Hello: Equatable, Sendable {
+  /// The point of a login at which the module was called.
+  public enum Stage: UInt8, Sendable {
+    /// `pam_sm_authenticate`: a login's first half, or a locker's only one.
+    case authenticate = 1
+    /// `pam_sm_open_session`: the whole stack has accepted the login.
+    case openSession = 2
+    /// `pam_sm_close_session`.
+    case closeSession = 3
+  }
+
+  /// The longest text, in bytes; what is longer is cut, and then equals the name of no service.
+  static let textLimit = 255
+
+  /// The point of a login.
+  public let stage: Stage
+  /// PAM's service: "login", "i3lock".
+  public let service: String
+  /// PAM's terminal; empty where there is none.
+  public let tty: String
+  /// PAM's remote host; empty for a login on this machine.
+  public let remoteHost: String
+  /// The number of the prompt that this answers; 0 for none.
+  public let prompt: UInt64
+
+  /// Puts them together.
+  public init(stage: Stage, service: String, tty: String, remoteHost: String, prompt: UInt64 = 0) {
+    self.stage = stage
+    self.service = service
+    self.tty = tty
+    self.remoteHost = remoteHost
+    self.prompt = prompt
+  }
+
+  func encode(into out: inout ByteWriter) {
+    out.number(stage.rawValue)
+    for text in [service, tty, remoteHost] { out.text(text, limit: Hello.textLimit) }
+    out.number(prompt)
+  }
+
+  init?(decoding input: inout ByteReader) {
+    guard let raw = try? input.number(UInt8.self), let stage = Stage(rawValue: raw),
+      let service = input.text(limit: Hello.textLimit), let tty = input.text(limit: Hello.textLimit),
+      let remoteHost = input.text(limit: Hello.textLimit), let prompt = try? input.number(UInt64.self)
+    else { return nil }
+    self.init(stage: stage, service: service, tty: tty, remoteHost: remoteHost, prompt: prompt)
+  }
+}
+
+/// What the daemon answers to a ``Hello``.
+public enum Need: Equatable, Sendable {
+  /// Nothing: no password need be worked on.
+  case nothing
+  /// The tier keys.
+  case keys
+  /// This authentication may not change anything now; the text says why.
+  case refused(String)
+}
+
+/// What became of keys that were delivered.
+public enum UnlockOutcome: Equatable, Sendable {
+  /// They are in use.
+  case live
+  /// They wait until the locker is gone.
+  case staged
+  /// They are not this vault's.
+  case wrongKeys
+  /// They may not be used now; the text says why.
+  case refused(String)
+  /// The vault's files cannot be used; the text says why.
+  case unusable(String)
+}

@@ -1,0 +1,108 @@
+import LatchkeyBytes
+import LatchkeyKeybag
+
+/// What `latchkey-prompt` asks a person for, as the daemon tells it. Labels and names are for a person to read; nothing
+/// secret is in it.
+public struct PromptRequest: Equatable, Sendable {
+  /// What is wanted.
+  public enum Purpose: UInt8, Sendable {
+    /// The login password, by the PAM service `latchkey-unlock`.
+    case login = 1
+    /// The passphrase of a collection, by the PAM service `latchkey-collection`.
+    case collection = 2
+    /// A new passphrase for a collection, by the same service.
+    case newPassphrase = 3
+    /// What an item asks for, by `latchkey-presence`, `latchkey-biometry` and `latchkey-item`.
+    case item = 4
+    /// A passphrase for an item that is to be stored, or to get another, by `latchkey-item`.
+    case newItemPassphrase = 5
+    /// The same as for ``item``, before what the item asks for is changed.
+    case itemAccess = 6
+    /// The login password, by `latchkey-unlock`, with which a vault is created: there is none yet.
+    case newVault = 7
+    /// Nothing: a person wanted the first collection's password changed, and is told how that is done.
+    case loginAdvice = 8
+
+    /// Whether what modules say counts only once the person saw what it is about: a finger on the reader may have been for
+    /// something else.
+    public var needsAgreement: Bool { self == .item || self == .itemAccess }
+  }
+
+  /// The longest text, in bytes; what is longer is cut.
+  static let textLimit = 255
+
+  /// What is wanted.
+  public let purpose: Purpose
+  /// The label of the collection or item; empty for the login password.
+  public let label: String
+  /// The program that caused the prompt, as far as the system can tell; empty where it cannot. A hint, no proof.
+  public let caller: String
+  /// What the client gave as its window; may be empty, or of any form.
+  public let window: String
+  /// The device of the client's terminal, as "/dev/pts/3"; empty where it has none.
+  public let terminal: String
+  /// What the item asks for.
+  public let access: AccessControl
+  /// For how long the client may read the item again without asking, in seconds; 0 for one use.
+  public let reuse: UInt16
+  /// What the item is to become, as words that go on after "to"; empty for no change.
+  public let change: String
+  /// What the program says that it wants it for; empty for nothing.
+  public let reason: String
+  /// Whether the program gave the item's passphrase, so that the person is not asked for that.
+  public let hasPassphrase: Bool
+
+  /// Puts them together.
+  public init(
+    purpose: Purpose, label: String, caller: String, window: String, terminal: String, access: AccessControl = .none,
+    reuse: UInt16 = 0, change: String = "", reason: String = "", hasPassphrase: Bool = false
+  ) {
+    self.purpose = purpose
+    self.label = label
+    self.caller = caller
+    self.window = window
+    self.terminal = terminal
+    self.access = access
+    self.reuse = reuse
+    self.change = change
+    self.reason = reason
+    self.hasPassphrase = hasPassphrase
+  }
+
+  func encode(into out: inout ByteWriter) {
+    out.number(purpose.rawValue)
+    for text in [label, caller, window, terminal] { out.text(text, limit: PromptRequest.textLimit) }
+    out.number(access.rawValue)
+    out.number(reuse)
+    out.text(change, limit: PromptRequest.textLimit)
+    out.text(reason, limit: PromptRequest.textLimit)
+    out.number(UInt8(hasPassphrase ? 1 : 0))
+  }
+
+  init?(decoding input: inout ByteReader) {
+    guard let raw = try? input.number(UInt8.self), let purpose = Purpose(rawValue: raw),
+      let label = input.text(limit: PromptRequest.textLimit), let caller = input.text(limit: PromptRequest.textLimit),
+      let window = input.text(limit: PromptRequest.textLimit),
+      let terminal = input.text(limit: PromptRequest.textLimit),
+      let flags = try? input.number(UInt32.self), let access = try? AccessControl(rawValue: flags),
+      let reuse = try? input.number(UInt16.self), let change = input.text(limit: PromptRequest.textLimit),
+      let reason = input.text(limit: PromptRequest.textLimit),
+      let hasPassphrase = try? input.number(UInt8.self), hasPassphrase <= 1
+    else { return nil }
+    self.init(
+      purpose: purpose, label: label, caller: caller, window: window, terminal: terminal, access: access,
+      reuse: reuse, change: change, reason: reason, hasPassphrase: hasPassphrase == 1)
+  }
+}
+
+/// How a prompt ended, as `latchkey-prompt` tells it. Whether anything is open now is not its to say.
+public enum PromptOutcome: UInt8, Equatable, Sendable {
+  /// PAM accepted what the person gave.
+  case accepted = 0
+  /// The person wanted none of it.
+  case dismissed = 1
+  /// Nobody could be asked.
+  case unavailable = 2
+  /// What the person gave was refused, as often as one may try.
+  case refused = 3
+}

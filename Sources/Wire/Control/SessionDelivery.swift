@@ -1,0 +1,46 @@
+import LatchkeyBytes
+import LatchkeyKeybag
+import LatchkeySodium
+
+/// Tier key C alone, on its way from the helper to the daemon: of a login in which nobody gave a password.
+public struct SessionDelivery: ~Copyable {
+  /// The vault that the key is for: 16 bytes.
+  public let vault: [UInt8]
+  /// The key, and the generation of tier keys that it is of.
+  public let key: SessionKey
+
+  // vault, the key's generation
+  private static let headSize = 16 + 4
+  static let size = headSize + Key.size
+
+  /// Puts them together.
+  public init(vault: [UInt8], key: consuming SessionKey) {
+    self.vault = vault
+    self.key = key
+  }
+
+  /// Gives the key on to another owner.
+  public consuming func takeKey() -> SessionKey { key }
+
+  /// The packet's bytes, behind a version and an operation.
+  borrowing func encoded(prefix: [UInt8]) throws(SodiumError) -> SecureBytes {
+    var head = ByteWriter()
+    head.put(prefix)
+    head.put(vault)
+    head.number(key.epoch)
+    var packet = try SecureBytes(count: prefix.count + SessionDelivery.size)
+    packet.write(head.bytes.span.bytes, at: 0)
+    packet.write(key.key.bytes, at: head.bytes.count)
+    return packet
+  }
+
+  /// Reads what follows version and operation; nil for a packet of another size.
+  init?(decoding packet: RawSpan) {
+    guard packet.byteCount == SessionDelivery.size else { return nil }
+    var head = ByteReader(packet.extracting(first: SessionDelivery.headSize).withUnsafeBytes { Array($0) })
+    guard let vault = try? head.take(16), let epoch = try? head.number(UInt32.self),
+      let key = try? Key(copying: packet.extracting(droppingFirst: SessionDelivery.headSize))
+    else { return nil }
+    self.init(vault: vault, key: SessionKey(epoch: epoch, key: key))
+  }
+}

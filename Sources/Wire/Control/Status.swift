@@ -1,0 +1,239 @@
+import LatchkeyBytes
+
+/// What `latchkey status` tells. No secret, no label, no attribute is in it.
+public struct Status: Equatable, Sendable {
+  /// The state of the vault.
+  public enum State: UInt8, Sendable {
+    /// No login yet, or the session has ended.
+    case sealed = 0
+    /// Everything can be read.
+    case unlocked = 1
+    /// The session is past its first unlock, but locked.
+    case locked = 2
+
+    /// The word for it: "sealed", "unlocked" or "locked".
+    public var name: String {
+      switch self {
+      case .sealed: "sealed"
+      case .unlocked: "unlocked"
+      case .locked: "locked"
+      }
+    }
+  }
+
+  /// Whether the keys of one class are in memory.
+  public struct ClassState: Equatable, Sendable {
+    /// The class's name, as "when-unlocked".
+    public var name: String
+    /// Whether its keys are in memory.
+    public var isPresent: Bool
+
+    /// Puts them together.
+    public init(name: String, isPresent: Bool) {
+      self.name = name
+      self.isPresent = isPresent
+    }
+  }
+
+  /// The state of the vault.
+  public var state = State.sealed
+  /// Whether the session was unlocked since it began.
+  public var firstUnlocked = false
+  /// Why it is locked; each a line for a person.
+  public var lockReasons: [String] = []
+  /// Whether a locker is on the screen.
+  public var lockerUp = false
+  /// Whether keys wait until the locker is gone.
+  public var staged = false
+  /// Every class.
+  public var classes: [ClassState] = []
+  /// What is wrong, each a line for a person that names the file.
+  public var problems: [String] = []
+  /// The vault's folder.
+  public var vaultPath = ""
+  /// The keybag's generation; 0 without a keybag.
+  public var generation: UInt64 = 0
+  /// Where the device key is kept: "tpm", "host" or "file"; "unavailable" while it cannot be used, empty without one.
+  public var deviceKey = ""
+  /// Whether memory that holds secrets is locked.
+  public var memoryLocked = false
+  /// How many allocations for secrets were not locked since the daemon started, as a large secret with a small limit.
+  public var swappableSecrets: UInt64 = 0
+  /// Who owns `org.freedesktop.secrets`: "latchkeyd", "nobody", or another program's bus name.
+  public var nameOwner = ""
+  /// Where news of locked screens comes from.
+  public var lockSources: [String] = []
+  /// How many items there are.
+  public var items: UInt64 = 0
+  /// How many collections there are.
+  public var collections: UInt64 = 0
+
+  /// How many of them are locked by themselves.
+  public var lockedCollections: UInt64 = 0
+
+  /// Whether an item is locked by itself.
+  public var hasLockedItems = false
+
+  /// How many items only another device opens.
+  public var otherDeviceItems: UInt64 = 0
+
+  /// How far a change of keys is.
+  public struct Rotation: Equatable, Sendable {
+    /// Items whose keys are still to be wrapped anew.
+    public var left: UInt64 = 0
+    /// Items of collections that are closed: they follow when those are opened.
+    public var closed: UInt64 = 0
+    /// Items of other devices: they follow there.
+    public var otherDevice: UInt64 = 0
+    /// Items that somebody else put into the vault, which are never opened.
+    public var quarantined: UInt64 = 0
+    /// Whether something still hangs on former tier keys.
+    public var needsFormerKeys = false
+
+    /// Nothing left to do.
+    public init() {}
+
+    /// Whether it goes on by itself.
+    public var isUnderWay: Bool { left > 0 }
+  }
+
+  /// How far a change of keys is.
+  public var rotation = Rotation()
+  /// The newest generation of tier keys; 0 without a keybag.
+  public var epoch: UInt32 = 0
+  /// When the recovery code was made, in seconds since 1970; 0 without one.
+  public var recoveryCodeCreated: UInt64 = 0
+  /// Whether the login has no password, so that the vault is always unlocked.
+  public var passwordless = false
+  /// Whether the session is past its first unlock by a login in which nobody gave a password.
+  public var openedWithoutPassword = false
+
+  /// One way into the vault.
+  public struct Protector: Equatable, Sendable {
+    /// What opens it, as ``Keybag/Protector/Kind`` has it: 1 password, 2 recovery code, 3 session, 4 device key.
+    public var kind: UInt8
+    /// How far it is to be believed, as ``Keybag/Protector/State`` has it: 0 unproven, 1 proven, 2 retiring.
+    public var state: UInt8
+    /// When it was made, in seconds since 1970.
+    public var created: UInt64
+
+    /// Puts them together.
+    public init(kind: UInt8, state: UInt8, created: UInt64) {
+      self.kind = kind
+      self.state = state
+      self.created = created
+    }
+  }
+
+  /// The ways into the vault.
+  public var protectors: [Protector] = []
+  /// Whether the keybag is an older copy than the one that was open on this machine before.
+  public var hasOlderKeybag = false
+  /// Whether the database is.
+  public var hasOlderDatabase = false
+  /// Whether the login password was changed without Latchkey, and the vault waits for the former one.
+  public var needsFormerPassword = false
+
+  /// A status with nothing in it.
+  public init() {}
+
+  // With these the largest status, four full lists and three texts, is below the limit of a packet.
+  private static let listLimit = 16
+  private static let textLimit = 400
+  private static let pathLimit = 4096
+
+  func encode(into out: inout ByteWriter) {
+    func list(_ lines: [String]) {
+      var lines = lines
+      if lines.count > Status.listLimit {
+        let surplus = lines.count - Status.listLimit + 1
+        lines.removeLast(surplus)
+        lines.append("and \(surplus) more")
+      }
+      out.number(UInt8(lines.count))
+      for line in lines { out.text(line, limit: Status.textLimit) }
+    }
+    out.number(state.rawValue)
+    out.number(UInt8((firstUnlocked ? 1 : 0) | (lockerUp ? 2 : 0) | (staged ? 4 : 0) | (memoryLocked ? 8 : 0)))
+    list(lockReasons)
+    list(problems)
+    list(lockSources)
+    let classes = self.classes.prefix(Status.listLimit)
+    list(classes.map(\.name))
+    for one in classes { out.number(UInt8(one.isPresent ? 1 : 0)) }
+    out.text(vaultPath, limit: Status.pathLimit)
+    out.number(generation)
+    out.text(deviceKey, limit: Status.textLimit)
+    out.text(nameOwner, limit: Status.textLimit)
+    out.number(items)
+    out.number(collections)
+    out.number(lockedCollections)
+    out.number(otherDeviceItems)
+    for count in [rotation.left, rotation.closed, rotation.otherDevice, rotation.quarantined] { out.number(count) }
+    out.number(UInt8(rotation.needsFormerKeys ? 1 : 0))
+    out.number(epoch)
+    out.number(recoveryCodeCreated)
+    out.number(UInt8(passwordless ? 1 : 0))
+    let found = [hasOlderKeybag, hasOlderDatabase, needsFormerPassword, hasLockedItems]
+    out.number(found.enumerated().reduce(UInt8(0)) { $0 | ($1.element ? 1 << UInt8($1.offset) : 0) })
+    out.number(UInt8(openedWithoutPassword ? 1 : 0))
+    let protectors = self.protectors.prefix(Status.listLimit)
+    out.number(UInt8(protectors.count))
+    for protector in protectors {
+      out.number(protector.kind)
+      out.number(protector.state)
+      out.number(protector.created)
+    }
+    out.number(swappableSecrets)
+  }
+
+  init?(decoding input: inout ByteReader) {
+    do {
+      guard let state = State(rawValue: try input.number()) else { return nil }
+      self.state = state
+      let flags: UInt8 = try input.number()
+      firstUnlocked = flags & 1 != 0
+      lockerUp = flags & 2 != 0
+      staged = flags & 4 != 0
+      memoryLocked = flags & 8 != 0
+      lockReasons = try Status.list(&input)
+      problems = try Status.list(&input)
+      lockSources = try Status.list(&input)
+      for name in try Status.list(&input) { classes.append(ClassState(name: name, isPresent: false)) }
+      for index in classes.indices { classes[index].isPresent = try input.number(UInt8.self) == 1 }
+      vaultPath = try input.text()
+      generation = try input.number()
+      deviceKey = try input.text()
+      nameOwner = try input.text()
+      items = try input.number()
+      collections = try input.number()
+      lockedCollections = try input.number()
+      otherDeviceItems = try input.number()
+      rotation.left = try input.number()
+      rotation.closed = try input.number()
+      rotation.otherDevice = try input.number()
+      rotation.quarantined = try input.number()
+      rotation.needsFormerKeys = try input.number(UInt8.self) == 1
+      epoch = try input.number()
+      recoveryCodeCreated = try input.number()
+      passwordless = try input.number(UInt8.self) == 1
+      let found: UInt8 = try input.number()
+      hasOlderKeybag = found & 1 != 0
+      hasOlderDatabase = found & 2 != 0
+      needsFormerPassword = found & 4 != 0
+      hasLockedItems = found & 8 != 0
+      openedWithoutPassword = try input.number(UInt8.self) == 1
+      for _ in 0..<(try input.number(UInt8.self)) {
+        protectors.append(
+          Protector(kind: try input.number(), state: try input.number(), created: try input.number()))
+      }
+      swappableSecrets = try input.number()
+    } catch { return nil }
+  }
+
+  private static func list(_ input: inout ByteReader) throws(ByteReader.Truncated) -> [String] {
+    var lines: [String] = []
+    for _ in 0..<Int(try input.number(UInt8.self)) { lines.append(try input.text()) }
+    return lines
+  }
+}

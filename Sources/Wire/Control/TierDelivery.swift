@@ -1,0 +1,97 @@
+import LatchkeyBytes
+import LatchkeyKeybag
+import LatchkeySodium
+
+/// Tier keys on their way from the helper to the daemon. In this form they cross the control socket, so sender and
+/// receiver hold the packet in locked memory.
+public struct TierDelivery: ~Copyable {
+  /// The vault that the keys are for: 16 bytes.
+  public let vault: [UInt8]
+  /// The keybag's generation.
+  public let generation: UInt64
+  /// Whether the vault was founded just now, so that a missing database may be made.
+  public let founded: Bool
+  /// The keys.
+  public let tiers: TierKeys
+  /// Those of former generations that the keybag still has, oldest first.
+  public let former: [FormerTiers]
+
+  // vault, generation, flags; in front of the two keys
+  private static let headSize = 16 + 8 + 1
+  // The generation's number and its two keys.
+  private static let formerSize = 4 + 2 * Key.size
+  static let size = headSize + 2 * Key.size
+
+  /// Puts them together.
+  public init(
+    vault: [UInt8], generation: UInt64, founded: Bool, tiers: consuming TierKeys, former: [FormerTiers] = []
+  ) {
+    self.vault = vault
+    self.generation = generation
+    self.founded = founded
+    self.tiers = tiers
+    self.former = former
+  }
+
+  /// Gives the keys on to another owner.
+  public consuming func takeTiers() -> TierKeys { tiers }
+
+  /// The packet's bytes, behind a version and an operation.
+  borrowing func encoded(prefix: [UInt8]) throws(SodiumError) -> SecureBytes {
+    var head = ByteWriter()
+    head.put(prefix)
+    head.put(vault)
+    head.number(generation)
+    head.number(UInt8(founded ? 1 : 0))
+    let size = TierDelivery.size + former.count * TierDelivery.formerSize
+    var packet = try SecureBytes(count: prefix.count + size)
+    packet.write(head.bytes.span.bytes, at: 0)
+    TierDelivery.write(tiers, at: head.bytes.count, of: &packet)
+    var position = prefix.count + TierDelivery.size
+    for one in former {
+      var number = ByteWriter()
+      number.number(one.number)
+      packet.write(number.bytes.span.bytes, at: position)
+      TierDelivery.write(one.tiers, at: position + 4, of: &packet)
+      position += TierDelivery.formerSize
+    }
+    return packet
+  }
+
+  private static func write(_ tiers: borrowing TierKeys, at offset: Int, of packet: inout SecureBytes) {
+    packet.write(tiers.unlocked.bytes, at: offset)
+    packet.write(tiers.session.bytes, at: offset + Key.size)
+  }
+
+  /// Reads what follows version and operation; nil for a packet of another size.
+  init?(decoding packet: RawSpan) {
+    let formerCount = (packet.byteCount - TierDelivery.size) / TierDelivery.formerSize
+    guard packet.byteCount >= TierDelivery.size, formerCount < Keybag.epochLimit,
+      packet.byteCount == TierDelivery.size + formerCount * TierDelivery.formerSize
+    else { return nil }
+    var head = ByteReader(packet.extracting(first: TierDelivery.headSize).withUnsafeBytes { Array($0) })
+    let keys = packet.extracting(droppingFirst: TierDelivery.headSize)
+    guard let vault = try? head.take(16), let generation = try? head.number(UInt64.self),
+      let flags = try? head.number(UInt8.self)
+    else { return nil }
+    do {
+      var former: [FormerTiers] = []
+      for index in 0..<formerCount {
+        let one = packet.extracting(droppingFirst: TierDelivery.size + index * TierDelivery.formerSize)
+        former.append(
+          FormerTiers(
+            number: UInt32(littleEndian: one.unsafeLoadUnaligned(as: UInt32.self)),
+            tiers: try TierDelivery.tiers(one.extracting(droppingFirst: 4))))
+      }
+      self.init(
+        vault: vault, generation: generation, founded: flags & 1 == 1, tiers: try TierDelivery.tiers(keys),
+        former: former)
+    } catch { return nil }
+  }
+
+  private static func tiers(_ bytes: RawSpan) throws(SodiumError) -> TierKeys {
+    let unlocked = try Key(copying: bytes.extracting(first: Key.size))
+    let session = try Key(copying: bytes.extracting(droppingFirst: Key.size).extracting(first: Key.size))
+    return TierKeys(unlocked: unlocked, session: session)
+  }
+}

@@ -1,0 +1,249 @@
+import Glibc
+import LatchkeyBytes
+import LatchkeyKeybag
+import LatchkeySodium
+
+/// What all packets of the device service's socket have in common: version, operation or outcome, fields. FORMAT.md has
+/// them byte by byte.
+public enum DevicePacket {
+  static let version: UInt8 = 1
+  /// The largest packet, in bytes.
+  public static let sizeLimit = 512
+  /// The longest context of a share, in bytes.
+  public static let contextLimit = 64
+  /// A vault's id, in bytes.
+  static let vaultSize = 16
+  /// A share that was wrapped, in bytes.
+  public static let wrappedSize = Key.size + AEAD.overhead
+
+  enum Operation: UInt8 {
+    case identity = 1
+    case wrap = 2
+    case unwrap = 3
+    case eraseErasable = 4
+    case move = 5
+    case forget = 6
+    case note = 7
+    case session = 8
+  }
+
+  enum Outcome: UInt8 {
+    case done = 0
+    case otherDevice = 1
+    case unavailable = 2
+    case refused = 3
+  }
+
+  static func code(_ backend: DeviceKeyBackend) -> UInt8 {
+    switch backend {
+    case .file: 0
+    case .host: 1
+    case .tpm: 2
+    }
+  }
+
+  static func backend(_ code: UInt8) -> DeviceKeyBackend? {
+    switch code {
+    case 1: .host
+    case 2: .tpm
+    default: nil
+    }
+  }
+}
+
+/// What a peer asks of the device service. Whose keys are meant says the kernel, never the packet.
+public enum DeviceRequest: ~Copyable {
+  /// Who the device is for this peer.
+  case identity
+  /// Wrap a share.
+  case wrap(Key, DeviceShareKind, context: [UInt8])
+  /// Unwrap a share.
+  case unwrap([UInt8], DeviceShareKind, context: [UInt8])
+  /// Erase the erasable secret of a user.
+  case eraseErasable(uid_t)
+  /// Keep the device secret elsewhere.
+  case move(DeviceKeyBackend)
+  /// Erase everything that is kept of a user.
+  case forget(uid_t)
+  /// Remember how far a vault's files are.
+  case note(VaultGenerations, vault: [UInt8], isBeginning: Bool)
+  /// From now on this connection is that of a user's login, and for nothing else.
+  case session(uid_t)
+  /// Nothing that this version knows.
+  case malformed
+
+  /// Reads a packet, strictly.
+  public init(decoding packet: RawSpan) {
+    self = (try? DeviceRequest.read(packet)) ?? .malformed
+  }
+
+  private static func read(_ packet: RawSpan) throws -> DeviceRequest {
+    let head = packet.extracting(first: min(packet.byteCount, 4 + DevicePacket.contextLimit))
+    var input = ByteReader(head.withUnsafeBytes { Array($0) })
+    guard try input.number(UInt8.self) == DevicePacket.version,
+      let operation = DevicePacket.Operation(rawValue: try input.number())
+    else { return .malformed }
+    func ends(_ size: Int) -> Bool { packet.byteCount == size }
+    switch operation {
+    case .identity: return ends(2) ? .identity : .malformed
+    case .eraseErasable:
+      let user: UInt32 = try input.number()
+      return ends(6) ? .eraseErasable(user) : .malformed
+    case .forget:
+      let user: UInt32 = try input.number()
+      return ends(6) ? .forget(user) : .malformed
+    case .session:
+      let user: UInt32 = try input.number()
+      return ends(6) ? .session(user) : .malformed
+    case .move:
+      guard let backend = DevicePacket.backend(try input.number()), ends(3) else { return .malformed }
+      return .move(backend)
+    case .note:
+      let vault = try input.take(DevicePacket.vaultSize)
+      let generations = VaultGenerations(keybag: try input.number(), database: try input.number())
+      let beginning: UInt8 = try input.number()
+      guard beginning <= 1, ends(input.position) else { return .malformed }
+      return .note(generations, vault: vault, isBeginning: beginning == 1)
+    case .wrap, .unwrap:
+      guard let kind = DeviceShareKind(rawValue: try input.number()) else { return .malformed }
+      let length = Int(try input.number(UInt8.self))
+      guard length <= DevicePacket.contextLimit else { return .malformed }
+      let context = try input.take(length)
+      let rest = packet.extracting(droppingFirst: input.position)
+      if operation == .wrap {
+        guard rest.byteCount == Key.size else { return .malformed }
+        return .wrap(try Key(copying: rest), kind, context: context)
+      }
+      guard rest.byteCount == DevicePacket.wrappedSize else { return .malformed }
+      return .unwrap(rest.withUnsafeBytes { Array($0) }, kind, context: context)
+    }
+  }
+}
+
+/// Packets as their senders make them. In locked memory, as some carry a secret.
+extension DevicePacket {
+  private static func begin(_ operation: Operation, _ fields: [UInt8] = []) throws(SodiumError) -> SecureBytes {
+    let packet = [version, operation.rawValue] + fields
+    return try SecureBytes(copying: packet.span.bytes)
+  }
+
+  private static func share(_ operation: Operation, _ kind: DeviceShareKind, _ context: [UInt8]) -> [UInt8] {
+    [version, operation.rawValue, kind.rawValue, UInt8(clamping: context.count)] + context
+  }
+
+  private static func joined(_ head: [UInt8], _ secret: borrowing Key) throws(SodiumError) -> SecureBytes {
+    var packet = try SecureBytes(count: head.count + Key.size)
+    packet.write(head.span.bytes, at: 0)
+    packet.write(secret.bytes, at: head.count)
+    return packet
+  }
+
+  private static func number(_ value: UInt32) -> [UInt8] {
+    var out = ByteWriter()
+    out.number(value)
+    return out.bytes
+  }
+
+  /// Who is the device?
+  public static func identity() throws(SodiumError) -> SecureBytes { try begin(.identity) }
+
+  /// Wrap a share.
+  public static func wrap(
+    _ share: borrowing Key, _ kind: DeviceShareKind, context: [UInt8]
+  ) throws(SodiumError) -> SecureBytes {
+    try joined(self.share(.wrap, kind, context), share)
+  }
+
+  /// Unwrap a share.
+  public static func unwrap(
+    _ wrapped: [UInt8], _ kind: DeviceShareKind, context: [UInt8]
+  ) throws(SodiumError) -> SecureBytes {
+    let packet = share(.unwrap, kind, context) + wrapped
+    return try SecureBytes(copying: packet.span.bytes)
+  }
+
+  /// Erase the erasable secret of a user.
+  public static func eraseErasable(of user: uid_t) throws(SodiumError) -> SecureBytes {
+    try begin(.eraseErasable, number(user))
+  }
+
+  /// Keep the device secret elsewhere.
+  public static func move(to backend: DeviceKeyBackend) throws(SodiumError) -> SecureBytes {
+    try begin(.move, [code(backend)])
+  }
+
+  /// Erase everything that is kept of a user.
+  public static func forget(_ user: uid_t) throws(SodiumError) -> SecureBytes { try begin(.forget, number(user)) }
+
+  /// From now on this connection is that of a user's login.
+  public static func session(of user: uid_t) throws(SodiumError) -> SecureBytes { try begin(.session, number(user)) }
+
+  /// Remember how far the files of the vault of that id, 16 bytes, are.
+  public static func note(
+    _ generations: VaultGenerations, of vault: [UInt8], isBeginning: Bool
+  ) throws(SodiumError) -> SecureBytes {
+    var out = ByteWriter()
+    out.put(vault)
+    out.number(generations.keybag)
+    out.number(generations.database)
+    out.number(UInt8(isBeginning ? 1 : 0))
+    return try begin(.note, out.bytes)
+  }
+}
+
+/// What the device service answers, as packets in locked memory.
+public enum DeviceReply {
+  /// The longest reason, in bytes; what is longer is cut.
+  private static let reasonLimit = 400
+
+  private static func packet(_ outcome: DevicePacket.Outcome, _ fields: [UInt8] = []) throws(SodiumError) -> SecureBytes
+  {
+    let packet = [DevicePacket.version, outcome.rawValue] + fields
+    return try SecureBytes(copying: packet.span.bytes)
+  }
+
+  /// To identity: 16 bytes, and where the device secret is kept.
+  public static func identity(_ identity: [UInt8], _ backend: DeviceKeyBackend) throws(SodiumError) -> SecureBytes {
+    try packet(.done, identity + [DevicePacket.code(backend)])
+  }
+
+  /// To wrap: 72 bytes.
+  public static func wrapped(_ wrapped: [UInt8]) throws(SodiumError) -> SecureBytes { try packet(.done, wrapped) }
+
+  /// To unwrap.
+  public static func unwrapped(_ share: borrowing Key) throws(SodiumError) -> SecureBytes {
+    var packet = try SecureBytes(count: 2 + Key.size)
+    packet.write([DevicePacket.version, DevicePacket.Outcome.done.rawValue].span.bytes, at: 0)
+    packet.write(share.bytes, at: 2)
+    return packet
+  }
+
+  /// To note: what was remembered before.
+  public static func noted(_ before: VaultGenerations?) throws(SodiumError) -> SecureBytes {
+    var out = ByteWriter()
+    out.number(UInt8(before == nil ? 0 : 1))
+    out.number(before?.keybag ?? 0)
+    out.number(before?.database ?? 0)
+    return try packet(.done, out.bytes)
+  }
+
+  /// To all others.
+  public static func done() throws(SodiumError) -> SecureBytes { try packet(.done) }
+
+  /// The device key did not do it.
+  public static func failed(_ error: DeviceKeyError) throws(SodiumError) -> SecureBytes {
+    switch error {
+    case .otherDevice: try packet(.otherDevice)
+    case .unavailable(let text): try packet(.unavailable, reason(text))
+    }
+  }
+
+  /// The peer may not ask that; the text says why.
+  public static func refused(_ text: String) throws(SodiumError) -> SecureBytes { try packet(.refused, reason(text)) }
+
+  private static func reason(_ text: String) -> [UInt8] {
+    var out = ByteWriter()
+    out.short(Array(text.utf8.prefix(reasonLimit)))
+    return out.bytes
+  }
+}

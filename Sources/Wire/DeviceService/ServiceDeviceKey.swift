@@ -1,0 +1,224 @@
+import Glibc
+import LatchkeyBytes
+import LatchkeyKeybag
+import LatchkeyPosix
+import LatchkeySodium
+
+/// The device key of the system service `latchkey-deviced`: this end of its socket. The service knows by the kernel which
+/// user asks.
+///
+/// Each request is a connection of its own, as the service ends when it is idle. None takes longer than ``timeout``, and all
+/// of one turn of an event loop together no longer than its ``TurnLimit``.
+public final class ServiceDeviceKey: DeviceKey, GenerationMemory {
+  /// Where the service listens.
+  public static let path = "/run/latchkey/device.sock"
+  /// How long an answer may take, in milliseconds.
+  public static let timeout = 2000
+
+  private let path: String
+  private let limit: TurnLimit?
+  /// The name that the service gave.
+  public let identity: [UInt8]
+  /// Where the service keeps its secret.
+  public let backend: DeviceKeyBackend
+
+  /// Asks the service at `path` who it is.
+  ///
+  /// - Parameter limit: how long the caller's event loop waits for it.
+  /// - Returns: nil where there is no service at all.
+  public static func find(at path: String, within limit: TurnLimit? = nil) throws(DeviceKeyError) -> ServiceDeviceKey? {
+    guard access(path, F_OK) == 0 || errno != ENOENT else { return nil }
+    return try ServiceDeviceKey(path: path, limit: limit)
+  }
+
+  private init(path: String, limit: TurnLimit?) throws(DeviceKeyError) {
+    self.path = path
+    self.limit = limit
+    let packet = try ServiceDeviceKey.packet { () throws(SodiumError) in try DevicePacket.identity() }
+    let answer = try ServiceDeviceKey.ask(packet, at: path, timeout: ServiceDeviceKey.timeout, limit)
+    let bytes = answer.bytes.withUnsafeBytes { Array($0) }
+    guard bytes.count == 17, let code = bytes.last, let backend = DevicePacket.backend(code) else {
+      throw ServiceDeviceKey.strange
+    }
+    identity = Array(bytes.prefix(16))
+    self.backend = backend
+  }
+
+  static let silent = DeviceKeyError.unavailable("it does not answer")
+  static let strange = DeviceKeyError.unavailable("its answer is not understood")
+
+  static func packet(
+    _ make: () throws(SodiumError) -> SecureBytes
+  ) throws(DeviceKeyError) -> SecureBytes {
+    do throws(SodiumError) { return try make() } catch { throw .unavailable("not enough memory") }
+  }
+
+  /// Wraps `share` for this user on this device.
+  public func wrap(
+    _ share: borrowing Key, _ kind: DeviceShareKind, context: [UInt8]
+  ) throws(DeviceKeyError) -> [UInt8] {
+    let packet: SecureBytes
+    do throws(SodiumError) { packet = try DevicePacket.wrap(share, kind, context: context) } catch {
+      throw .unavailable("not enough memory")
+    }
+    let answer = try ServiceDeviceKey.ask(packet, at: path, timeout: ServiceDeviceKey.timeout, limit)
+    guard answer.count == DevicePacket.wrappedSize else { throw ServiceDeviceKey.strange }
+    return answer.bytes.withUnsafeBytes { Array($0) }
+  }
+
+  /// Unwraps what ``wrap(_:_:context:)`` made for this user on this device.
+  public func unwrap(_ wrapped: [UInt8], _ kind: DeviceShareKind, context: [UInt8]) throws(DeviceKeyError) -> Key {
+    // The service takes no other size, and drops whoever sends one.
+    guard wrapped.count == DevicePacket.wrappedSize, context.count <= DevicePacket.contextLimit else {
+      throw .otherDevice
+    }
+    let packet = try ServiceDeviceKey.packet { () throws(SodiumError) in
+      try DevicePacket.unwrap(wrapped, kind, context: context)
+    }
+    let answer = try ServiceDeviceKey.ask(packet, at: path, timeout: ServiceDeviceKey.timeout, limit)
+    do throws(SodiumError) { return try Key(answer) } catch {
+      throw error == .outOfMemory ? .unavailable("not enough memory") : ServiceDeviceKey.strange
+    }
+  }
+
+  /// Has the service erase this user's erasable secret.
+  public func eraseErasable(in folder: borrowing Folder) throws(DeviceKeyError) {
+    let packet = try ServiceDeviceKey.packet { () throws(SodiumError) in
+      try DevicePacket.eraseErasable(of: getuid())
+    }
+    let answer = try ServiceDeviceKey.ask(packet, at: path, timeout: ServiceDeviceKey.timeout, limit)
+    guard answer.count == 0 else { throw ServiceDeviceKey.strange }
+  }
+
+  /// The service remembers this user's vaults.
+  public var memory: (any GenerationMemory)? { self }
+
+  /// Has the service remember how far this user's vault is.
+  public func note(
+    _ generations: VaultGenerations, of vault: [UInt8], isBeginning: Bool, until deadline: Int
+  ) throws(DeviceKeyError) -> VaultGenerations? {
+    // A service that was taken away remembers nothing; that is no failure of this one.
+    guard access(path, F_OK) == 0 || errno != ENOENT else { throw .otherDevice }
+    let packet = try ServiceDeviceKey.packet { () throws(SodiumError) in
+      try DevicePacket.note(generations, of: vault, isBeginning: isBeginning)
+    }
+    let answer = try ServiceDeviceKey.ask(packet, at: path, timeout: max(0, deadline - Process.now), limit)
+    var input = ByteReader(answer.bytes.withUnsafeBytes { Array($0) })
+    guard let isKnown = try? input.number(UInt8.self), isKnown <= 1, let keybag = try? input.number(UInt64.self),
+      let database = try? input.number(UInt64.self), input.remaining == 0
+    else { throw ServiceDeviceKey.strange }
+    return isKnown == 1 ? VaultGenerations(keybag: keybag, database: database) : nil
+  }
+
+  /// What is answered with done, or not.
+  public enum Command: Sendable {
+    /// Erase the erasable secret of a user.
+    case eraseErasable(uid_t)
+    /// Keep the device secret elsewhere.
+    case move(DeviceKeyBackend)
+    /// Erase everything that is kept of a user.
+    case forget(uid_t)
+  }
+
+  /// Has the service at `path` do something.
+  ///
+  /// - Parameter timeout: how long that may take, in milliseconds.
+  public static func run(_ command: Command, at path: String, timeout: Int) throws(DeviceKeyError) {
+    let packet = try packet { () throws(SodiumError) in
+      switch command {
+      case .eraseErasable(let user): try DevicePacket.eraseErasable(of: user)
+      case .move(let backend): try DevicePacket.move(to: backend)
+      case .forget(let user): try DevicePacket.forget(user)
+      }
+    }
+    let answer = try ask(packet, at: path, timeout: timeout, nil)
+    guard answer.count == 0 else { throw strange }
+  }
+
+  /// The fields of the answer.
+  private static func ask(
+    _ packet: borrowing SecureBytes, at path: String, timeout: Int, _ limit: TurnLimit?
+  ) throws(DeviceKeyError) -> SecureBytes {
+    let deadline = Process.now + timeout
+    guard let limit else { return try ask(packet, at: path, until: Deadline(deadline)) }
+    let own = try limit.begin(until: deadline)
+    defer { limit.end() }
+    do throws(DeviceKeyError) {
+      let answer = try ask(packet, at: path, until: own)
+      limit.isSilent = false
+      return answer
+    } catch {
+      if error == silent { limit.isSilent = true }
+      throw error
+    }
+  }
+
+  private static func ask(
+    _ packet: borrowing SecureBytes, at path: String, until deadline: Deadline
+  ) throws(DeviceKeyError) -> SecureBytes {
+    while true {
+      let socket = try connect(to: path, until: deadline)
+      if let answer = try ask(packet, on: socket, until: deadline) { return answer }
+      // It was dropped unread, as one of too many: nothing was done, and there may be a place in a moment.
+      usleep(10_000)
+    }
+  }
+
+  /// A connection to the service at `path`.
+  static func connect(to path: String, until deadline: Deadline) throws(DeviceKeyError) -> LocalSocket {
+    do throws(PosixError) {
+      let socket = try LocalSocket.connect(to: path, until: deadline)
+      // A socket that somebody else put there would learn the shares.
+      let listener = try socket.peer().uid
+      guard listener == 0 || listener == geteuid() else { throw PosixError("its socket", code: EPERM) }
+      return socket
+    } catch { throw failure(error) }
+  }
+
+  private static func failure(_ error: PosixError) -> DeviceKeyError {
+    // A wait that was broken off says nothing of the service.
+    error.code == ETIMEDOUT ? silent : .unavailable(error.description)
+  }
+
+  /// The fields of the answer on a connection; nil where the service dropped it before it read the packet.
+  static func ask(
+    _ packet: borrowing SecureBytes, on socket: borrowing LocalSocket, until deadline: Deadline
+  ) throws(DeviceKeyError) -> SecureBytes? {
+    var answer: SecureBytes
+    do throws(SodiumError) { answer = try SecureBytes(count: DevicePacket.sizeLimit) } catch {
+      throw .unavailable("not enough memory")
+    }
+    let size: Int
+    do throws(PosixError) { size = try exchange(packet, &answer, on: socket, until: deadline) } catch {
+      // The kernel says the latter only where the packet was still there.
+      guard error.code == EPIPE || error.code == ECONNRESET else { throw failure(error) }
+      return nil
+    }
+    guard size > 0 else { throw .unavailable("it ended the connection") }
+    let bytes = answer.bytes.extracting(first: size)
+    guard size >= 2, bytes.unsafeLoad(fromByteOffset: 0, as: UInt8.self) == DevicePacket.version,
+      let outcome = DevicePacket.Outcome(rawValue: bytes.unsafeLoad(fromByteOffset: 1, as: UInt8.self))
+    else { throw strange }
+    let fields = bytes.extracting(droppingFirst: 2)
+    switch outcome {
+    case .done:
+      do throws(SodiumError) { return try SecureBytes(copying: fields) } catch {
+        throw .unavailable("not enough memory")
+      }
+    case .otherDevice: throw .otherDevice
+    case .unavailable, .refused:
+      var input = ByteReader(fields.withUnsafeBytes { Array($0) })
+      throw .unavailable((try? input.text()) ?? "for a reason that is not understood")
+    }
+  }
+
+  private static func exchange(
+    _ packet: borrowing SecureBytes, _ answer: inout SecureBytes, on socket: borrowing LocalSocket,
+    until deadline: Deadline
+  ) throws(PosixError) -> Int {
+    try socket.send(packet.bytes)
+    try socket.waitForPacket(until: deadline)
+    let size = try answer.withUnsafeMutableBytes { buffer throws(PosixError) in try socket.receive(into: buffer) }
+    return size ?? 0
+  }
+}

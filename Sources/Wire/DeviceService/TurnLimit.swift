@@ -1,0 +1,48 @@
+import Glibc
+import LatchkeyKeybag
+import LatchkeyPosix
+
+/// How long a program of one thread waits for the device key service: one limit for all requests of a turn of its event
+/// loop. After a moment the wait ends as soon as anything else is to be done, as that may be a lock.
+public final class TurnLimit {
+  /// The number of the present turn; nil while the loop does not run yet.
+  private let turn: () -> UInt64?
+  /// Readable when something else is to be done.
+  private let others: Int32
+  private var present: UInt64?
+  private var began = 0
+  private var waited = 0
+  /// Whether the service did not answer in time when it was asked last.
+  public var isSilent = false
+
+  /// How long one turn waits for a service that answers, in milliseconds.
+  private static let time = 2000
+  /// How long it waits whatever else is to be done, and at most for a service that did not answer before.
+  private static let moment = 50
+
+  /// - Parameters:
+  ///   - turn: the number of the present turn of the loop; nil while it does not run yet.
+  ///   - others: a descriptor that is readable when something else is to be done.
+  public init(turn: @escaping () -> UInt64?, others: Int32) {
+    self.turn = turn
+    self.others = others
+  }
+
+  /// A request begins.
+  ///
+  /// - Throws: ``DeviceKeyError/unavailable(_:)`` where the turn has waited long enough already.
+  func begin(until deadline: Int) throws(DeviceKeyError) -> Deadline {
+    let turn = turn()
+    if turn != present { (present, waited) = (turn, 0) }
+    began = Process.now
+    let rest = (isSilent ? TurnLimit.moment : TurnLimit.time) - waited
+    guard rest > 0 else { throw ServiceDeviceKey.silent }
+    let end = min(deadline, began + rest)
+    // Before the loop runs there are no keys that a lock could erase.
+    guard turn != nil else { return Deadline(end) }
+    return Deadline(end, from: began + max(0, TurnLimit.moment - waited), unlessReadable: others)
+  }
+
+  /// It has ended.
+  func end() { waited += Process.now - began }
+}

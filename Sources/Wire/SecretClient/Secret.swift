@@ -1,0 +1,70 @@
+import LatchkeySodium
+
+/// A secret in this process, and its content type. A class because closures of the bus layer cannot hand on what is not
+/// copyable.
+public final class Secret {
+  private let owned: SecureBytes
+  /// What kind of data it is.
+  public let contentType: String
+  /// How many bytes it has.
+  public let count: Int
+  /// Whether it is valid UTF-8.
+  public let isText: Bool
+  /// Whether it is text that a terminal shows and does not obey.
+  public let isPrintable: Bool
+
+  /// Takes it over. Where no content type is given, it is what the bytes look like.
+  public init(_ bytes: consuming SecureBytes, contentType: String? = nil) {
+    count = bytes.count
+    let isText = Secret.isText(bytes.bytes)
+    self.isText = isText
+    isPrintable = isText && Secret.isPrintable(bytes.bytes)
+    self.contentType = contentType ?? (isText ? "text/plain" : "application/octet-stream")
+    owned = bytes
+    LockFailureNotice.sayIfNeeded()
+  }
+
+  /// Lends the bytes.
+  public func withBytes<Result: ~Copyable>(_ body: (RawSpan) throws -> Result) rethrows -> Result {
+    try Secret.lend(owned, body)
+  }
+
+  private static func lend<Result: ~Copyable>(
+    _ bytes: borrowing SecureBytes, _ body: (RawSpan) throws -> Result
+  ) rethrows -> Result {
+    try body(bytes.bytes)
+  }
+
+  /// Whether bytes are one line of text, with its line end.
+  public static func isLine(_ bytes: borrowing SecureBytes) -> Bool {
+    guard endsLine(bytes) else { return false }
+    let line = bytes.bytes.extracting(first: bytes.count - 1)
+    return line.withUnsafeBytes { !$0.contains(0x0a) } && isText(line) && isPrintable(line)
+  }
+
+  /// Whether the last byte is a line end.
+  public static func endsLine(_ bytes: borrowing SecureBytes) -> Bool {
+    bytes.bytes.withUnsafeBytes { $0.last == 0x0a }
+  }
+
+  private static func isText(_ bytes: RawSpan) -> Bool {
+    bytes.withUnsafeBytes { buffer in
+      (try? UTF8Span(validating: buffer.bindMemory(to: UInt8.self).span)) != nil
+    }
+  }
+
+  /// Whether valid UTF-8 has no control characters but tabulators and line ends.
+  private static func isPrintable(_ bytes: RawSpan) -> Bool {
+    bytes.withUnsafeBytes { buffer in
+      !buffer.indices.contains { at in
+        switch buffer[at] {
+        case 0x09, 0x0a: false
+        case 0..<0x20, 0x7f: true
+        // C1: U+0080 to U+009F.
+        case 0xc2: at + 1 < buffer.count && buffer[at + 1] < 0xa0
+        default: false
+        }
+      }
+    }
+  }
+}

@@ -1,0 +1,76 @@
+import LatchkeyGcrypt
+import LatchkeySodium
+import LatchkeySystemd
+
+/// How secrets travel between this program and the vault: encrypted, so that the bus and its buffers see none.
+public final class SecretChannel {
+  private static let algorithm = "dh-ietf1024-sha256-aes128-cbc-pkcs7"
+
+  /// The session's object, which calls name.
+  public let path: String
+  private let cipher: SessionCipher
+
+  /// Agrees on a key with the vault.
+  public init(_ connection: ServiceConnection) throws(BusError) {
+    var agreement = try SecretChannel.draw()
+    let ours = agreement?.publicKey ?? []
+    let (theirs, path) = try connection.call(
+      ServiceConnection.root, ServiceConnection.service, "OpenSession"
+    ) { (out: inout MessageWriter) throws(BusError) in
+      try out.appendString(SecretChannel.algorithm)
+      try out.appendVariant("ay") { (key: inout MessageWriter) throws(BusError) in try key.appendBytes(ours) }
+    } read: { (answer: Message) throws(BusError) in
+      let key = try answer.readVariant("ay") { (key: Message) throws(BusError) in try key.withBytes { Array($0) } }
+      return (key, try answer.readObjectPath())
+    }
+    self.path = path
+    var agreed: SessionCipher?
+    theirs.withUnsafeBytes { theirs in agreed = try? agreement.take()?.agree(peerPublicKey: theirs) }
+    guard let agreed else { throw .failed("no key for secrets was agreed on") }
+    cipher = agreed
+  }
+
+  private static func draw() throws(BusError) -> KeyAgreement? {
+    do { return try KeyAgreement() } catch { throw .failed("no key for secrets could be made") }
+  }
+
+  /// Writes a secret with all that belongs to it.
+  public func write(_ secret: Secret, to out: inout MessageWriter) throws(BusError) {
+    var iv = [UInt8](repeating: 0, count: SessionCipher.blockSize)
+    var sealed = [UInt8](repeating: 0, count: SessionCipher.ciphertextLength(plaintext: secret.count))
+    do {
+      try secret.withBytes { bytes in
+        try bytes.withUnsafeBytes { plain in
+          try iv.withUnsafeMutableBytes { iv in
+            try sealed.withUnsafeMutableBytes { try cipher.encrypt(plain, iv: iv, into: $0) }
+          }
+        }
+      }
+    } catch { throw .failed("the secret could not be encrypted") }
+    try out.open("r", "oayays")
+    try out.appendObjectPath(path)
+    try out.appendBytes(iv)
+    try out.appendBytes(sealed)
+    try out.appendString(secret.contentType)
+    try out.close()
+  }
+
+  /// Reads a secret with all that belongs to it.
+  public func read(from message: Message) throws(BusError) -> Secret {
+    try message.readStruct("oayays") { [cipher] (fields: Message) throws(BusError) in
+      try fields.skip()
+      let iv = try fields.withBytes { Array($0) }
+      let sealed = try fields.withBytes { Array($0) }
+      let type = try fields.readString()
+      do {
+        var plain = try SecureBytes(count: sealed.count)
+        let count = try plain.withUnsafeMutableBytes { out in
+          try sealed.withUnsafeBytes { sealed in
+            try iv.withUnsafeBytes { iv in try cipher.decrypt(sealed, iv: iv, into: out) }
+          }
+        }
+        return Secret(try plain.prefix(count), contentType: type)
+      } catch { throw .failed("the secret could not be decrypted") }
+    }
+  }
+}

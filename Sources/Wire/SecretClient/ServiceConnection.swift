@@ -1,0 +1,159 @@
+import Glibc
+import LatchkeyPosix
+import LatchkeySystemd
+
+/// A client's connection to the vault by the session bus: a connection and an event loop of its own, which touch no other
+/// one in the process. Each call waits for its answer. For one thread at a time.
+public final class ServiceConnection {
+  /// The well-known name.
+  public static let name = "org.freedesktop.secrets"
+  /// The object that stands for all.
+  public static let root = "/org/freedesktop/secrets"
+  /// The interface of that object.
+  public static let service = "org.freedesktop.Secret.Service"
+  /// The interface of collections.
+  public static let collection = "org.freedesktop.Secret.Collection"
+  /// The interface of items.
+  public static let item = "org.freedesktop.Secret.Item"
+  /// What items say beside it.
+  public static let itemAccess = "org.latchkey.Item"
+  /// The interface of prompts.
+  public static let prompt = "org.freedesktop.Secret.Prompt"
+  /// "No object", and "no prompt needed".
+  public static let none = "/"
+  private static let properties = "org.freedesktop.DBus.Properties"
+
+  /// What serves the bus while a call waits.
+  public let loop: EventLoop
+  /// The connection itself.
+  public let bus: Bus
+  /// The vault's unique name: whoever takes the well-known one later is told nothing.
+  public private(set) var owner = ""
+  /// Whether the bus is gone.
+  public private(set) var isLost = false
+  /// "sealed", "unlocked" or "locked", when the connection was made.
+  public private(set) var stateAtStart = ""
+
+  /// Connects, and has the session bus start the vault where it does not run.
+  public init() throws(ConnectionFailure) {
+    do {
+      loop = try EventLoop()
+      bus = try Bus(.session, loop: loop)
+      try bus.onDisconnect { [unowned self] in isLost = true }
+    } catch { throw .noBus }
+    owner = try findOwner()
+    do throws(BusError) { stateAtStart = try vaultState() } catch {
+      if error.isStandard("Disconnected") || error.isStandard("NoReply") { throw .broken(error) }
+      throw .otherService
+    }
+  }
+
+  private func findOwner() throws(ConnectionFailure) -> String {
+    let found: String
+    do throws(BusError) {
+      let ask = { () throws(BusError) in
+        try self.wait { done throws(BusError) in try self.bus.nameOwner(of: Self.name, completion: done) }
+      }
+      if let running = try ask() {
+        found = running
+      } else {
+        try wait { done throws(BusError) in try self.bus.startService(Self.name, completion: done) }
+        guard let started = try ask() else { throw .failed("it ended at once") }
+        found = started
+      }
+    } catch { throw .notRunning }
+    let peer: PeerCredentials
+    do throws(BusError) {
+      peer = try wait { done throws(BusError) in try self.bus.peerCredentials(of: found, completion: done) }
+    } catch { throw .broken(error) }
+    guard peer.uid == getuid() || peer.uid == 0 else { throw .stranger }
+    return found
+  }
+
+  /// "sealed", "unlocked" or "locked". Only Latchkey tells it, and no other program that keeps secrets.
+  public func vaultState() throws(BusError) -> String {
+    try call("/org/latchkey/vault", Self.properties, "Get") { (out: inout MessageWriter) throws(BusError) in
+      try out.appendString("org.latchkey.Vault")
+      try out.appendString("State")
+    } read: { (answer: Message) throws(BusError) in
+      try answer.readVariant("s") { (value: Message) throws(BusError) in try value.readString() }
+    }
+  }
+
+  // MARK: - calls
+
+  /// Calls, and reads the answer.
+  public func call<Value>(
+    _ path: String, _ interface: String, _ member: String,
+    build: (inout MessageWriter) throws(BusError) -> Void = { (_: inout MessageWriter) throws(BusError) in },
+    read: (Message) throws(BusError) -> Value
+  ) throws(BusError) -> Value {
+    let answer = try wait { done throws(BusError) in
+      try self.bus.callAsync(
+        destination: self.owner, path: path, interface: interface, member: member, sensitive: true, autoStart: false,
+        build: build, reply: done)
+    }
+    return try read(answer)
+  }
+
+  /// Every property of an object; `read` is given the name, and reads or skips the value.
+  public func properties(
+    of path: String, _ interface: String, _ read: (String, Message) throws(BusError) -> Void
+  ) throws(BusError) {
+    try call(path, Self.properties, "GetAll") { (out: inout MessageWriter) throws(BusError) in
+      try out.appendString(interface)
+    } read: { (answer: Message) throws(BusError) in
+      try answer.readDictionary("sv") { (entry: Message) throws(BusError) in try read(try entry.readString(), entry) }
+    }
+  }
+
+  /// Sets a property of an item.
+  public func set(
+    _ property: String, of path: String, _ signature: String,
+    _ build: (inout MessageWriter) throws(BusError) -> Void
+  ) throws(BusError) {
+    try call(path, Self.properties, "Set") { (out: inout MessageWriter) throws(BusError) in
+      try out.appendString(Self.item)
+      try out.appendString(property)
+      try out.appendVariant(signature, build)
+    } read: { _ in
+    }
+  }
+
+  private func wait<Value>(
+    _ begin: (@escaping (Result<Value, BusError>) -> Void) throws(BusError) -> Void
+  ) throws(BusError) -> Value {
+    var answer: Result<Value, BusError>?
+    try begin { answer = $0 }
+    try serve { answer != nil }
+    guard let answer else { throw .disconnected("the session bus is gone") }
+    return try answer.get()
+  }
+
+  /// Serves the bus until it is done, for `milliseconds` at most.
+  public func serve(for milliseconds: Int? = nil, until isDone: () -> Bool) throws(BusError) {
+    let end = milliseconds.map { LatchkeyPosix.Process.now + $0 }
+    while !isDone() {
+      if isLost { throw .disconnected("the session bus is gone") }
+      let rest = end.map { $0 - LatchkeyPosix.Process.now }
+      if let rest, rest <= 0 { return }
+      do { try loop.runOnce(timeout: rest.map { .milliseconds($0) }) } catch { throw .failed(error.description) }
+    }
+  }
+
+  /// Takes what has come since the last call, so that a bus which is gone shows before something is sent.
+  public func catchUp() throws(BusError) {
+    do { while !isLost, try loop.runOnce(timeout: .zero) {} } catch { throw .failed(error.description) }
+  }
+}
+
+extension BusError {
+  /// Whether a key is not in memory.
+  public var isLocked: Bool { name == BusError.lockedName }
+  /// The name of that error.
+  public static let lockedName = "org.freedesktop.Secret.Error.IsLocked"
+  /// Whether nothing is at the path. Other providers leave the answer to their bus layer.
+  public var isNoSuchObject: Bool {
+    name == "org.freedesktop.Secret.Error.NoSuchObject" || isStandard("UnknownObject")
+  }
+}

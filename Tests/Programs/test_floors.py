@@ -1,0 +1,62 @@
+"""The floors of Sources: what a module declares and what its files import lies on its own floor or on one below."""
+
+import json
+import pathlib
+import re
+import subprocess
+
+import pytest
+from conftest import ROOT
+
+# The floors that each one stands on.
+BELOW = {
+    "C": [],
+    "System": ["C"],
+    "Vault": ["C", "System"],
+    "Wire": ["C", "System", "Vault"],
+    "Desktop": ["C", "System", "Vault", "Wire"],
+    "PAM": ["C"],
+    "KeychainServices": ["C", "System", "Vault", "Wire"],
+    "Programs": ["C", "System", "Vault", "Wire", "Desktop"],
+}
+IMPORT = re.compile(r"^\s*(?:@\w+(?:\(\w+\))? )*(?:(?:public|internal|package|private|fileprivate) )?import (?:\w+ )?(\w+)", re.M)
+
+
+@pytest.fixture(scope="module")
+def targets():
+    """Of the folder Sources: name to floor, folder and the names that it depends on."""
+    told = subprocess.run(["swift", "package", "dump-package"], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
+    found = {}
+    for target in json.loads(told.stdout)["targets"]:
+        path = pathlib.PurePath(target.get("path") or "")
+        if path.parts[:1] == ("Sources",):
+            names = [next(iter(one.values()))[0] for one in target["dependencies"] if "product" not in one]
+            found[target["name"]] = (path.parts[1], ROOT / path, names)
+    return found
+
+
+def test_every_folder_is_a_floor_with_a_target_or_more(targets):
+    floors = {path.name for path in (ROOT / "Sources").iterdir()}
+    assert floors == set(BELOW) == {floor for floor, _, _ in targets.values()}
+    folders = {path for path in (ROOT / "Sources").glob("*/*") if path.is_dir()}
+    assert folders == {folder for _, folder, _ in targets.values()}
+    for floor in floors:
+        assert (ROOT / "Sources" / floor / "README.md").is_file(), floor
+
+
+def test_what_is_declared_points_down(targets):
+    for name, (floor, _, dependencies) in targets.items():
+        for dependency in dependencies:
+            assert targets[dependency][0] in [floor, *BELOW[floor]], (name, dependency)
+
+
+def test_what_is_imported_is_declared(targets):
+    """All modules of a build see each other, so the compiler need not notice."""
+    imports = 0
+    for name, (_, folder, dependencies) in targets.items():
+        for file in folder.rglob("*.swift"):
+            for imported in IMPORT.findall(file.read_text()):
+                if imported in targets:
+                    imports += 1
+                    assert imported in dependencies, (file, imported)
+    assert imports > 500
