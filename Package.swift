@@ -30,8 +30,8 @@ let bindNow = LinkerSetting.unsafeFlags(["-Xlinker", "-z", "-Xlinker", "now", "-
 let exportMappings = LinkerSetting.unsafeFlags(
   ["mmap", "munmap"].flatMap { ["-Xlinker", "--export-dynamic-symbol=\($0)"] })
 
-/// The floors of Sources, lowest first. A target depends on those of its own floor and of lower ones; Tests/Packaging holds
-/// this file to it.
+/// The floors of Sources, lowest first. A target depends on those of its own floor and of lower ones, but PAM has `C`
+/// alone below it, and KeychainServices ends at `wire`: test_floors.py holds this file and the imports to it.
 enum Floor: String {
   case c = "C"
   case system = "System"
@@ -366,11 +366,12 @@ if Context.environment["LATCHKEY_BENCHMARK"] != nil {
 // The products for other packages, and what they are built from.
 if isDependency {
   package.dependencies = []
-  package.products.removeAll { !["Keychain", "LocalAuthentication", "Security"].contains($0.name) }
+  package.products.removeAll { !["LatchkeyKeychain", "LocalAuthentication", "Security"].contains($0.name) }
   package.targets.removeAll {
     ![
-      "CGcrypt", "CLinux", "CSodium", "CSystemd", "Gcrypt", "ItemProtection", "Keychain", "KeychainClient",
-      "LocalAuthentication", "Posix", "SecretClient", "Security", "Sodium", "Systemd",
+      "CLatchkeyGcrypt", "CLatchkeyLinux", "CLatchkeySodium", "CLatchkeySystemd", "LatchkeyGcrypt",
+      "LatchkeyItemProtection", "LatchkeyKeychain", "LatchkeyKeychainClient", "LatchkeyPosix", "LatchkeySecretClient",
+      "LatchkeySodium", "LatchkeySystemd", "LocalAuthentication", "Security",
     ].contains($0.name)
   }
 }
