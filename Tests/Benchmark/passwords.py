@@ -6,7 +6,7 @@ import statistics
 import struct
 import subprocess
 
-from session import wait_until
+from support.session import wait_until
 
 LOGINS, GUESSES = 30, 15
 # What a login may take beside one Argon2id run, in milliseconds.

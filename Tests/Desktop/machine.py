@@ -11,16 +11,14 @@ import re
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pexpect
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-sys.path.append(str(REPOSITORY / "Tests/Integration"))
 
-from pace import Limit, seconds  # noqa: E402
+from support.pace import Limit, seconds
 
 INSIDE = Path(__file__).resolve().parent / "inside"
 NAME = "latchkey-desktop"

@@ -4,7 +4,7 @@ import re
 from collections import defaultdict
 
 from account import TOOLS
-from pace import seconds
+from support.pace import seconds
 
 # pam/README.md: authenticate and open_session of one login together, and a close_session.
 LOGIN, LOGOUT = 3.0, 1.0

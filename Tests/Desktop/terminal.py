@@ -4,9 +4,8 @@ import json
 import subprocess
 
 import pexpect
-
 from machine import eventually
-from pace import seconds
+from support.pace import seconds
 
 PROMPT = "@@> "
 

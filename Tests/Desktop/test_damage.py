@@ -5,7 +5,7 @@ import re
 import sqlite3
 
 import pytest
-from pace import seconds
+from support.pace import seconds
 
 
 def truncated(_, content):

@@ -6,7 +6,7 @@ import pytest
 from account import Account
 from conftest import or_skip
 from machine import Machine, eventually, make
-from pace import seconds
+from support.pace import seconds
 
 GNOME_KEYRING = ("gnome-keyring", "libpam-gnome-keyring")
 OWNER = "busctl --user status org.freedesktop.secrets | sed -n 's/^Comm=//p'"

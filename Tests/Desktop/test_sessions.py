@@ -4,7 +4,7 @@ import pytest
 from machine import eventually, make
 from test_crash import KILL, await_new_daemon
 from test_lock import LOCKED, assert_open, await_evicted, fill
-from test_prompts import ASKED, LOOKUP, await_no_prompt, finish, pinentry, shown, waiting  # noqa: F401
+from test_booted_prompts import ASKED, LOOKUP, await_no_prompt, finish, pinentry, shown, waiting  # noqa: F401
 
 
 def await_unlocked(session):

@@ -1,17 +1,12 @@
-"""The clients of Tests/Integration on the bus of a user of a booted system."""
+"""The clients of Tests/support on the bus of a user of a booted system."""
 
 import contextlib
 import os
-import sys
 from types import SimpleNamespace
 
-from machine import REPOSITORY
-
-# Last: some modules have the same names there and here.
-sys.path.append(str(REPOSITORY / "Tests/Integration"))
-from clients import CLASS, CLASSES  # noqa: E402
-from peer import Failure, Peer  # noqa: E402
-from table import Cell, written  # noqa: E402
+from support.clients import CLASS, CLASSES
+from support.peer import Failure, Peer
+from support.table import Cell, written
 
 
 @contextlib.contextmanager

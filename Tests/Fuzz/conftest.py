@@ -2,14 +2,12 @@
 
 import os
 import pathlib
-import sys
 
 import pytest
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
-sys.path.append(str(REPOSITORY / "Tests/Integration"))
 
-from session import new_session, session, shared_session, stage  # noqa: E402, F401
+from support.session import new_session, session, shared_session, stage  # noqa: F401
 
 SECONDS = float(os.environ.get("FUZZ_SECONDS", "60"))
 FINDINGS = REPOSITORY / ".build/fuzz-findings"

@@ -12,11 +12,13 @@ import time
 
 from conftest import SECONDS
 from gi.repository import GLib
-from keychain import DUPLICATE, KEYCHAIN, TOLD_PROMPT
-from peer import COLLECTION, ITEM, LOGIN, NOTHING, PROMPT, PROPERTIES, ROOT, SERVICE, SESSION, SESSION_COLLECTION
-from peer import Failure, Peer, attributes_of, octets
-from session import is_alive, wait_until
-from test_control import HELLO, LOCK, STATUS, UNLOCK, VERSION, Control, hello, keys, packet, status_works
+from support.control import HELLO, LOCK, STATUS, UNLOCK, VERSION, Control, hello, keys, packet, status_works
+from support.keychain import DUPLICATE, KEYCHAIN, TOLD_PROMPT
+from support.peer import (
+    COLLECTION, ITEM, LOGIN, NOTHING, PROMPT, PROPERTIES, ROOT, SERVICE, SESSION, SESSION_COLLECTION, Failure, Peer,
+    attributes_of, octets,
+)
+from support.session import is_alive, wait_until
 
 FREEDESKTOP, SECRET = "org.freedesktop.DBus.Error.", "org.freedesktop.Secret.Error."
 ALLOWED = {SECRET + name for name in ("IsLocked", "NoSession", "NoSuchObject", "AlreadyExists")} | {

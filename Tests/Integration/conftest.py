@@ -1,8 +1,8 @@
 """Makes the fixtures of session.py and clients.py known to every test here."""
 
-from clients import open_peer, peer, shared_peer  # noqa: F401
-from display import pytest_runtest_makereport  # noqa: F401
-from session import new_session, session, shared_session, stage  # noqa: F401
+from support.clients import open_peer, peer, shared_peer  # noqa: F401
+from support.display import pytest_runtest_makereport  # noqa: F401
+from support.session import new_session, session, shared_session, stage  # noqa: F401
 
 
 def pytest_make_parametrize_id(config, val, argname):

@@ -1,20 +1,10 @@
 """Whatever a client asks of an object that does not exist, it gets the specification's error."""
 
 import pytest
-from clients import MAIL, script
 from gi.repository import GLib
-from peer import (
-    COLLECTION,
-    DEFAULT,
-    ITEM,
-    LOGIN,
-    NO_SUCH_OBJECT,
-    NOTHING,
-    PROMPT,
-    PROPERTIES,
-    ROOT,
-    SERVICE,
-    SESSION,
+from support.clients import MAIL, script
+from support.peer import (
+    COLLECTION, DEFAULT, ITEM, LOGIN, NO_SUCH_OBJECT, NOTHING, PROMPT, PROPERTIES, ROOT, SERVICE, SESSION,
     SESSION_COLLECTION,
 )
 

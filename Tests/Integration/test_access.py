@@ -1,53 +1,16 @@
 """Items that ask for the person, or for a passphrase of their own: through any client, and for that client alone."""
 
 import pytest
-from clients import CLASS
 from gi.repository import GLib
-from peer import (
+from support.access import PASSPHRASE, PRESENCE, REQUIRE, lookup, opened, peer, reader, store  # noqa: F401
+from support.clients import CLASS
+from support.peer import (
     COLLECTION, INVALID, IS_LOCKED, ITEM, LOGIN, NOT_SUPPORTED, NOTHING, ROOT, SERVICE, SESSION_COLLECTION, Failure, Peer,
     attributes_of,
 )
-from person import Person, ask_on_terminals
-from portal import portal_collection, retrieve
-from session import wait_until
-from vaultreader import APPLICATION, Vault, machine_identity
-
-REQUIRE = "latchkey:require"
-PASSPHRASE = "application-password"
-PRESENCE = "user-presence"
-
-
-@pytest.fixture
-def opened(session):
-    """A session whose prompts come line by line on the caller's terminal."""
-    ask_on_terminals(session, agreeing=True)
-    assert session.login().returncode == 0
-    return session
-
-
-@pytest.fixture
-def peer(opened):
-    connected = Peer(opened)
-    yield connected
-    connected.close()
-
-
-def store(session, secret, passphrase, *attributes, label="Bank"):
-    """secret-tool stores an item whose passphrase the person chooses."""
-    words = ["secret-tool", "store", f"--label={label}", *attributes, REQUIRE, PASSPHRASE]
-    person = Person(session, *words).expect("Password: ").type(secret)
-    person.expect("Choose a passphrase for").expect(label).type(passphrase).expect("again").type(passphrase)
-    person.output()
-    assert person.status == 0
-
-
-def lookup(session, *attributes):
-    return Person(session, "secret-tool", "lookup", *attributes)
-
-
-def reader(session, **options):
-    return Vault(session.vault, session.password, machine_identity(APPLICATION), **options)
-
+from support.person import Person
+from support.portal import portal_collection, retrieve
+from support.session import wait_until
 
 # MARK: a passphrase
 

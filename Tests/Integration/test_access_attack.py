@@ -6,11 +6,10 @@ import sqlite3
 import nacl.bindings
 import nacl.exceptions
 import pytest
-from peer import COLLECTION, IS_LOCKED, LOGIN, Failure, Peer
-from person import ask_on_terminals
-from test_access import PRESENCE, REQUIRE, lookup, opened, reader, store  # noqa: F401
+from support.access import PRESENCE, REQUIRE, lookup, opened, reader, store  # noqa: F401
+from support.person import ask_on_terminals
+from support.vaultreader import Fields, argon2id, kdf
 from test_format import checksum
-from vaultreader import Fields, argon2id, kdf
 
 
 def opens(key, sealed, associated):

@@ -2,10 +2,10 @@
 
 import pytest
 from gi.repository import GLib
-from peer import INVALID, IS_LOCKED, ITEM, NOT_SUPPORTED, NOTHING, ROOT, SERVICE, SESSION_COLLECTION, Failure, Peer
-from person import Person
-from session import wait_until
-from test_access import PASSPHRASE, PRESENCE, REQUIRE, lookup, opened, peer, reader, store  # noqa: F401
+from support.access import PASSPHRASE, PRESENCE, REQUIRE, lookup, opened, peer, reader, store  # noqa: F401
+from support.peer import INVALID, IS_LOCKED, ITEM, NOT_SUPPORTED, NOTHING, ROOT, SERVICE, SESSION_COLLECTION, Failure, Peer
+from support.person import Person
+from support.session import wait_until
 
 ACCESS = "org.latchkey.Item"
 CLIENT = "org.latchkey.Service"

@@ -9,13 +9,13 @@ import subprocess
 import time
 
 import pytest
-from disk import filled, small_disk
-from peer import ITEM, Peer
-from person import Person, ask_on_terminals
-from session import Session, wait_until
-from test_access import PASSPHRASE, PRESENCE, REQUIRE, lookup, opened, peer, reader, store  # noqa: F401
+from support.access import PASSPHRASE, PRESENCE, REQUIRE, lookup, opened, peer, reader, store  # noqa: F401
+from support.disk import filled, small_disk
+from support.peer import ITEM
+from support.person import Person, ask_on_terminals
+from support.session import Session, wait_until
+from support.vaultreader import APPLICATION, Unreadable, Vault, machine_identity
 from test_portal_frontend import sandboxes  # noqa: F401
-from vaultreader import APPLICATION, Unreadable, Vault, machine_identity
 
 KEYS = {"number", "time", "action", "outcome", "count", "item", "label", "program", "state", "missing"}
 PERMIT = "auth required pam_permit.so\naccount required pam_permit.so\n"

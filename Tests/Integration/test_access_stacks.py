@@ -6,10 +6,10 @@ import subprocess
 
 import pytest
 from gi.repository import GLib
-from peer import ITEM, NOTHING, PROMPT, ROOT, SERVICE, Failure, Peer
-from person import Person
-from session import is_alive, wait_until
-from test_access import PASSPHRASE, PRESENCE, REQUIRE, lookup, opened, peer, store  # noqa: F401
+from support.access import PASSPHRASE, PRESENCE, REQUIRE, lookup, opened, peer, store  # noqa: F401
+from support.peer import ITEM, NOTHING, PROMPT, ROOT, SERVICE, Failure, Peer
+from support.person import Person
+from support.session import is_alive, wait_until
 from test_floods import memory
 
 SOURCE = pathlib.Path(__file__).with_name("Shims") / "pam_callback.c"

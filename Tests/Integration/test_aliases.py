@@ -2,8 +2,17 @@
 
 import pytest
 from gi.repository import GLib
-from peer import (
-    ABSENT, COLLECTION, IS_LOCKED, ITEM, LOGIN, NOT_SUPPORTED, NOTHING, ROOT, SERVICE, SESSION_COLLECTION,
+from support.peer import (
+    ABSENT,
+    COLLECTION,
+    IS_LOCKED,
+    ITEM,
+    LOGIN,
+    NOT_SUPPORTED,
+    NOTHING,
+    ROOT,
+    SERVICE,
+    SESSION_COLLECTION,
 )  # fmt: skip
 
 

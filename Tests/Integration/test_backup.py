@@ -9,14 +9,27 @@ import struct
 import subprocess
 
 import pytest
-from archive import (DONE, FAILED, NO_DAEMON, PARTLY, PASSPHRASE, backup, carry, counts, lines, other,  # noqa: F401
-                     report, restore, unlocked)  # fmt: skip
-from backupreader import Backup, Unreadable
-from client import SecretClient
-from peer import COLLECTION, LOGIN, Peer
-from session import REPOSITORY, wait_until
-from test_control import Control, packet
-from vaultreader import APPLICATION, CLASSES, DeviceKey, machine_identity
+from support.archive import (  # noqa: F401
+    DONE,
+    FAILED,
+    NO_DAEMON,
+    PARTLY,
+    PASSPHRASE,
+    backup,
+    carry,
+    counts,
+    lines,
+    other,
+    report,  # fmt: skip
+    restore,
+    unlocked,
+)
+from support.backupreader import Backup, Unreadable
+from support.client import SecretClient
+from support.control import Control, packet
+from support.peer import COLLECTION, LOGIN, Peer
+from support.session import REPOSITORY, wait_until
+from support.vaultreader import APPLICATION, CLASSES, DeviceKey, machine_identity
 
 BEGIN_BACKUP, BEGIN_RESTORE, TAKE, GIVE, REPORT = 11, 12, 13, 14, 15
 DERIVATION, KEY, DECLINED = 7, 8, 255
@@ -411,7 +424,7 @@ def told_to_programs():
 
 @pytest.mark.skipif(os.getuid() != 0, reason="reading another process's memory needs root")
 def test_no_key_of_a_backup_stays_in_memory(unlocked):
-    import memory
+    from support import memory
 
     unlocked.store("a secret that nobody else has in memory", "n", "1")
     key = os.urandom(32)
@@ -432,6 +445,6 @@ def test_no_key_of_a_backup_stays_in_memory(unlocked):
 
 
 def kdf_stream(key, header):
-    from vaultreader import kdf
+    from support.vaultreader import kdf
 
     return kdf(key, "backup-stream", header[12:28])

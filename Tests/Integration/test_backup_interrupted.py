@@ -10,11 +10,11 @@ import subprocess
 import time
 
 import pytest
-from archive import DONE, FAILED, PASSPHRASE, backup, carry, counts, opened, other, restore  # noqa: F401 (a fixture)
-from backupreader import Backup
-from client import SecretClient
-from pace import Limit, seconds
-from session import is_alive, wait_until
+from support.archive import DONE, FAILED, PASSPHRASE, backup, carry, counts, opened, other, restore  # noqa: F401 (a fixture)
+from support.backupreader import Backup
+from support.client import SecretClient
+from support.pace import Limit, seconds
+from support.session import is_alive, wait_until
 from test_prompts import Person
 
 LARGE = 16 << 20

@@ -7,33 +7,14 @@ What test_clients.py has seen to is not repeated here.
 import hashlib
 
 import pytest
-from client import Refused, SecretClient
 from gi.repository import Gio, GLib
-from keychain import KEYCHAIN, TOLD_PROMPT
-from peer import (
-    ACCESS_DENIED,
-    COLLECTION,
-    DEFAULT,
-    INVALID,
-    IS_LOCKED,
-    ITEM,
-    LOGIN,
-    NO_SESSION,
-    NO_SUCH_OBJECT,
-    NOT_SUPPORTED,
-    NOTHING,
-    PROMPT,
-    PROPERTIES,
-    ROOT,
-    SERVICE,
-    SESSION,
-    SESSION_COLLECTION,
-    Failure,
-    Peer,
-    attributes_of,
-    octets,
+from support.client import Refused, SecretClient
+from support.keychain import KEYCHAIN, TOLD_PROMPT
+from support.peer import (
+    ACCESS_DENIED, COLLECTION, DEFAULT, INVALID, IS_LOCKED, ITEM, LOGIN, NO_SESSION, NO_SUCH_OBJECT, NOT_SUPPORTED, NOTHING,
+    PROMPT, PROPERTIES, ROOT, SERVICE, SESSION, SESSION_COLLECTION, Failure, Peer, octets,
 )
-from session import is_alive, wait_until
+from support.session import is_alive, wait_until
 
 UNKNOWN_METHOD = "org.freedesktop.DBus.Error.UnknownMethod"
 UNKNOWN_INTERFACE = "org.freedesktop.DBus.Error.UnknownInterface"

@@ -1,9 +1,9 @@
 """The password of a collection, changed as Seahorse has it done: by gnome-keyring's interface, which gives a prompt."""
 
 import pytest
-from peer import COLLECTION, DEFAULT, LOGIN, NO_SUCH_OBJECT, NOT_SUPPORTED, ROOT, SERVICE, SESSION_COLLECTION, GLib
-from person import Person, ask_on_terminals
-from portal import portal_collection, retrieve
+from support.peer import COLLECTION, DEFAULT, LOGIN, NO_SUCH_OBJECT, NOT_SUPPORTED, ROOT, SERVICE, SESSION_COLLECTION, GLib
+from support.person import Person, ask_on_terminals
+from support.portal import portal_collection, retrieve
 
 PASSWORD = "org.gnome.keyring.InternalUnsupportedGuiltRiddenInterface"
 CLIENT = """

@@ -13,10 +13,10 @@ import subprocess
 import threading
 
 import pytest
-from display import display  # noqa: F401
-from peer import ITEM, Peer
-from session import wait_until
-from clients import LOCKED, answer_behind_a_locker, bring_back, bring_to
+from support.clients import LOCKED, answer_behind_a_locker, bring_back, bring_to
+from support.display import display  # noqa: F401
+from support.peer import ITEM, Peer
+from support.session import wait_until
 
 PATIENCE = 60.0
 KEY = {"application": "chromium"}

@@ -1,8 +1,8 @@
 """The attribute `latchkey:accessible`."""
 
 import pytest
-from clients import CLASS, CLASSES
-from peer import COLLECTION, INVALID, ITEM, LOGIN, ROOT, SERVICE, Failure
+from support.clients import CLASS, CLASSES
+from support.peer import COLLECTION, INVALID, ITEM, LOGIN, ROOT, SERVICE, Failure
 
 
 def class_of(peer, item):

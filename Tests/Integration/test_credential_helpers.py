@@ -5,7 +5,7 @@ import shutil
 import subprocess
 
 import pytest
-from clients import BEHIND, EVERY_LOCK, answer_behind_a_locker, bring_back, bring_to, run
+from support.clients import BEHIND, EVERY_LOCK, answer_behind_a_locker, bring_back, bring_to, run
 
 # MARK: docker-credential-secretservice
 

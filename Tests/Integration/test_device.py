@@ -2,13 +2,10 @@
 
 import json
 import socket
-import sys
 
 import pytest
-from session import REPOSITORY, wait_until
-
-sys.path.append(str(REPOSITORY / "Tests/Programs"))
-from deviced import Service  # noqa: E402
+from support.deviced import Service
+from support.session import wait_until
 
 CLASS = "latchkey:accessible"
 FREE = "when-unlocked"

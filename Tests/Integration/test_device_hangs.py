@@ -5,11 +5,9 @@ import sys
 import time
 
 import pytest
-from session import REPOSITORY, wait_until
+from support.deviced import Service
+from support.session import wait_until
 from test_device import BOUND, CLASS, FREE, begin, device, fill, readable  # noqa: F401
-
-sys.path.append(str(REPOSITORY / "Tests/Programs"))
-from deviced import Service  # noqa: E402
 
 # How long latchkeyd waits for one answer.
 TIMEOUT = 2

@@ -2,15 +2,15 @@
 
 import subprocess
 
-import packages
 import pytest
-from clients import BEHIND, bring_back, bring_to
-from items import class_of, the_item
-from keychain import Windows
-from peer import Peer
-from person import ask_on_terminals
-from session import REPOSITORY
-from tmux import Tmux
+from support import packages
+from support.clients import BEHIND, bring_back, bring_to
+from support.items import class_of, the_item
+from support.keychain import Windows
+from support.peer import Peer
+from support.person import ask_on_terminals
+from support.session import REPOSITORY
+from support.tmux import Tmux
 
 EXAMPLES = REPOSITORY / "Examples"
 NAMES = sorted(path.name for path in EXAMPLES.glob("Sources/*"))

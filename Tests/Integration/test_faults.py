@@ -10,17 +10,17 @@ import signal
 import subprocess
 
 import pytest
-from archive import DONE, PASSPHRASE, backup
-from backupreader import Backup
-from clients import CLASS, CLASSES
-from disk import filled, small_disk
-from faults import FULL, KILL, STOP, FaultySession, QuickSession, everywhere
 from gi.repository import GLib
-from items import class_of
-from pace import seconds
-from peer import COLLECTION, ITEM, ROOT, SERVICE, Failure
-from restoring import Restoring
-from session import wait_until
+from support.archive import DONE, PASSPHRASE, backup
+from support.backupreader import Backup
+from support.clients import CLASS, CLASSES
+from support.disk import filled, small_disk
+from support.faults import FULL, KILL, STOP, FaultySession, QuickSession, everywhere
+from support.items import class_of
+from support.pace import seconds
+from support.peer import COLLECTION, ITEM, ROOT, SERVICE, Failure
+from support.restoring import Restoring
+from support.session import wait_until
 
 FAULTS = pytest.mark.parametrize("fault", [KILL, FULL], ids=["killed", "full"])
 AFU, AKPU = "after-first-unlock", "when-passcode-set-this-device-only"

@@ -4,17 +4,14 @@ import contextlib
 import os
 import shutil
 import subprocess
-import sys
 
 import pytest
-from clients import CLASS, CLASSES
-from faults import FULL, KILL, Faults, FaultySession, everywhere
-from session import REPOSITORY, wait_until
-from test_control import LIVE
-from vaultreader import ServiceKey, Vault
-
-sys.path.append(str(REPOSITORY / "Tests/Programs"))
-from deviced import HOST, TPM, Service, SoftwareTPM  # noqa: E402
+from support.clients import CLASS, CLASSES
+from support.control import LIVE
+from support.deviced import HOST, TPM, Service, SoftwareTPM
+from support.faults import FULL, KILL, Faults, FaultySession, everywhere
+from support.session import wait_until
+from support.vaultreader import ServiceKey, Vault
 
 pytestmark = pytest.mark.skipif(os.getuid() != 0, reason="only root moves the service's secret")
 FAULTS = pytest.mark.parametrize("fault", [KILL, FULL], ids=["killed", "full"])

@@ -1,13 +1,13 @@
 """Items that ask for the fingers that were enrolled when they were stored (biometry-current-set)."""
 
 import pytest
-from clients import CLASS
-from fprintd import NO_PRINTS, SILENT, Fprintd
 from gi.repository import GLib
-from peer import IS_LOCKED, ITEM, NO_SUCH_OBJECT, NOT_SUPPORTED, NOTHING, Peer
-from person import Person, ask_on_terminals
-from session import wait_until
-from vaultreader import APPLICATION, Vault, fingers_digest, machine_identity
+from support.clients import CLASS
+from support.fprintd import NO_PRINTS, SILENT, Fprintd
+from support.peer import IS_LOCKED, ITEM, NO_SUCH_OBJECT, NOT_SUPPORTED, NOTHING, Peer
+from support.person import Person, ask_on_terminals
+from support.session import wait_until
+from support.vaultreader import APPLICATION, Vault, fingers_digest, machine_identity
 
 REQUIRE = "latchkey:require"
 CURRENT = "biometry-current-set"

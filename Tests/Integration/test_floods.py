@@ -8,26 +8,12 @@ import struct
 
 import pytest
 from gi.repository import Gio, GLib
-from pace import seconds
-from peer import (
-    COLLECTION,
-    DEFAULT,
-    INVALID,
-    ITEM,
-    LOGIN,
-    NO_SESSION,
-    NO_SUCH_OBJECT,
-    PROMPT,
-    ROOT,
-    SECRETS,
-    SERVICE,
-    Failure,
-    Peer,
-    acting_as,
-    attributes_of,
-    octets,
+from support.pace import seconds
+from support.peer import (
+    COLLECTION, DEFAULT, INVALID, ITEM, LOGIN, NO_SESSION, NO_SUCH_OBJECT, PROMPT, ROOT, SECRETS, SERVICE, Failure, Peer,
+    acting_as, attributes_of, octets,
 )
-from session import is_alive, wait_until
+from support.session import is_alive, wait_until
 
 ENCRYPTED = "dh-ietf1024-sha256-aes128-cbc-pkcs7"
 PUBLIC_KEY = octets(b"\2" + b"\7" * 127)

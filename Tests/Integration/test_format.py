@@ -6,10 +6,10 @@ import sqlite3
 import time
 
 import pytest
-import vaultreader
-from client import SecretClient
-from session import REPOSITORY, Session
-from vaultreader import CHECKED, CLASSES, Unreadable, Vault, blake2b, number
+from support import vaultreader
+from support.client import SecretClient
+from support.session import REPOSITORY, Session
+from support.vaultreader import CHECKED, CLASSES, Unreadable, Vault, blake2b, number
 
 VECTORS = json.loads((REPOSITORY / "Tests/KeybagTests/Vectors/vectors.json").read_text())
 SECRETS = {name: f"secret of {name} \N{SNOWMAN}" for name in CLASSES.values()}

@@ -1,8 +1,8 @@
 """A client that calls as go-keyring does."""
 
 import pytest
-from clients import BEHIND, LOCKED, answer_behind_a_locker, bring_back, bring_to, python
-from peer import COLLECTION, DEFAULT, LOGIN, NOTHING, ROOT, SERVICE, SESSION, Failure, Peer
+from support.clients import BEHIND, LOCKED, answer_behind_a_locker, bring_back, bring_to, python
+from support.peer import COLLECTION, DEFAULT, LOGIN, NOTHING, ROOT, SERVICE, SESSION, Failure, Peer
 
 
 class GoKeyring:

@@ -4,10 +4,10 @@ import collections
 import concurrent.futures
 
 import pytest
-from client import SecretClient
 from gi.repository import GLib
-from peer import INVALID, ROOT, SERVICE, SESSION_COLLECTION, octets
-from secretclient import ENCRYPTED, PRIME
+from support.client import SecretClient
+from support.peer import INVALID, ROOT, SERVICE, SESSION_COLLECTION, octets
+from support.secretclient import ENCRYPTED, PRIME
 
 COUNT = 10_000
 CLIENTS = 2

@@ -3,24 +3,12 @@
 import xml.etree.ElementTree
 
 import pytest
-from clients import MAIL
 from gi.repository import GLib
-from peer import (
-    ABSENT,
-    COLLECTION,
-    DEFAULT,
-    ITEM,
-    LOGIN,
-    PROMPT,
-    PROPERTIES,
-    ROOT,
-    SERVICE,
-    SESSION,
-    SESSION_COLLECTION,
-    Failure,
-    Peer,
+from support.clients import MAIL
+from support.peer import (
+    ABSENT, COLLECTION, DEFAULT, ITEM, LOGIN, PROMPT, PROPERTIES, ROOT, SERVICE, SESSION, SESSION_COLLECTION, Failure, Peer,
 )
-from session import REPOSITORY
+from support.session import REPOSITORY
 
 STANDARD = "org.freedesktop.DBus."
 INTROSPECTABLE, PEER = STANDARD + "Introspectable", STANDARD + "Peer"

@@ -8,13 +8,25 @@ import subprocess
 import uuid
 
 import pytest
-from clients import CLASS, CLASSES
-from items import (
-    DONE, FAILED, KEYS, NO_ITEM, PREFIX, class_of, content_type, fresh, latchkey, new_collection, place, started, the_item,
+from support.clients import CLASS, CLASSES
+from support.items import (
+    DONE,
+    FAILED,
+    KEYS,
+    NO_ITEM,
+    PREFIX,
+    class_of,
+    content_type,
+    fresh,
+    latchkey,
+    new_collection,
+    place,
+    started,
+    the_item,
     told,
 )  # fmt: skip
-from pace import seconds
-from peer import COLLECTION, ITEM, LOGIN, ROOT, SERVICE
+from support.pace import seconds
+from support.peer import COLLECTION, ITEM, LOGIN, ROOT, SERVICE
 
 MEBIBYTE = bytes(range(256)) * 4096
 

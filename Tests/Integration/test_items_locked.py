@@ -4,18 +4,27 @@ import os
 import select
 import signal
 import subprocess
-import time
 
 import pytest
-from clients import BEHIND, CLASS, CLASSES, answer_behind_a_locker, bring_back, bring_to
 from gi.repository import Gio, GLib
-from items import (
-    DONE, FAILED, NO_ITEM, NO_VAULT, class_of, fresh, latchkey, new_collection, place, the_item, told,
+from support.clients import BEHIND, CLASS, CLASSES, answer_behind_a_locker, bring_back, bring_to
+from support.items import (
+    DONE,
+    FAILED,
+    NO_ITEM,
+    NO_VAULT,
+    class_of,
+    fresh,
+    latchkey,
+    new_collection,
+    place,
+    the_item,
+    told,
 )  # fmt: skip
-from pace import Limit, seconds
-from peer import ITEM, NOTHING, ROOT, SERVICE, acting_as
-from person import Person, ask_on_terminals
-from session import BUS, PATIENCE, wait_until
+from support.pace import Limit, seconds
+from support.peer import ITEM, NOTHING, ROOT, SERVICE, acting_as
+from support.person import Person, ask_on_terminals
+from support.session import BUS, PATIENCE, wait_until
 
 EVERY_STATE = ["evicted", BEHIND, "sealed", "collection locked"]
 REASONS = {"evicted": "command", BEHIND: "screen saver", "sealed": "last session ended", "collection locked": "its collection"}

@@ -8,10 +8,10 @@ import termios
 import uuid
 
 import pytest
-from items import DONE, FAILED, KEYS, USAGE, fresh, latchkey, started, the_item
-from pace import seconds
-from person import Person
-from session import wait_until
+from support.items import DONE, FAILED, KEYS, USAGE, fresh, latchkey, started, the_item
+from support.pace import seconds
+from support.person import Person
+from support.session import wait_until
 
 
 @pytest.fixture

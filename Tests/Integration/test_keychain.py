@@ -6,13 +6,34 @@ import shutil
 import signal
 
 import pytest
-from clients import bring_back, bring_to
-from program import (
-    ALL, ATTRIBUTES, AUTH_FAILED, CANCELED, DATA, DUPLICATE, FAIL, IO, MISSING_ENTITLEMENT, NOT_ALLOWED, NOT_AVAILABLE, NOT_FOUND,
-    REFERENCE, SKIP, SUCCESS, Program, data, generic, internet, keychain_caller, merged, octets, secret,  # noqa: F401
+from support.clients import bring_back, bring_to
+from support.peer import Peer
+from support.program import (
+    ALL,
+    ATTRIBUTES,
+    AUTH_FAILED,
+    CANCELED,
+    DATA,
+    DUPLICATE,
+    FAIL,
+    IO,
+    MISSING_ENTITLEMENT,
+    NOT_ALLOWED,
+    NOT_AVAILABLE,
+    NOT_FOUND,
+    REFERENCE,  # noqa: F401
+    SKIP,
+    SUCCESS,
+    Program,
+    data,
+    generic,
+    internet,
+    keychain_caller,
+    merged,
+    octets,
+    secret,
 )
-from peer import Peer
-from session import wait_until
+from support.session import wait_until
 
 PRESENCE = 1
 PASSPHRASE = 1 << 31

@@ -8,14 +8,26 @@ test_keychain_conformance_calls.py.
 import dataclasses
 
 import pytest
-from conformance import (
-    ANYTHING, FIRST, LOCKED, NO_PASSWORD, SCREEN, UNLOCKED, Has, Kept, Keys, Worlds, add, by, copy, delete, genp,
-        inet, row,
+from support.conformance import (
+    ANYTHING, FIRST, LOCKED, NO_PASSWORD, SCREEN, UNLOCKED, Has, Kept, Keys, Worlds, add, by, copy, delete, genp, inet, row,
     rows, seen, update,
 )
-from program import (
-    ALL, ATTRIBUTES, AUTH_FAILED, DATA, DUPLICATE, FAIL, NOT_ALLOWED, NOT_FOUND, PARAM, REFERENCE, SKIP, data,
-    keychain_caller, merged, secret,  # noqa: F401
+from support.program import (
+    ALL,
+    ATTRIBUTES,
+    AUTH_FAILED,
+    DATA,
+    DUPLICATE,
+    FAIL,
+    NOT_ALLOWED,
+    NOT_FOUND,
+    PARAM,
+    REFERENCE,
+    SKIP,
+    data,
+    keychain_caller,  # noqa: F401
+    merged,
+    secret,
 )
 
 NO_SUCH_CLASS = -25306

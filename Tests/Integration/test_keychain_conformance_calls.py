@@ -7,15 +7,33 @@ import subprocess
 import textwrap
 
 import pytest
-from conformance import (
+from support.conformance import (
     CANCELS, GIVES, LOCKED, MISTAKES, SCREEN, UNLOCKED, Has, Kept, Worlds, add, by, context, copy, delete, genp, inet,
     invalidated, row, rows, update, using,
 )
-from pace import seconds
-from peer import ITEM
-from program import (
-    ALL, ATTRIBUTES, AUTH_FAILED, CANCELED, DATA, DUPLICATE, FAIL, MISSING_ENTITLEMENT, NOT_ALLOWED, NOT_AVAILABLE,
-    NOT_FOUND, PARAM, REFERENCE, SKIP, SUCCESS, Program, data, keychain_caller, octets, secret,  # noqa: F401
+from support.pace import seconds
+from support.peer import ITEM
+from support.program import (
+    ALL,
+    ATTRIBUTES,
+    AUTH_FAILED,
+    CANCELED,
+    DATA,
+    DUPLICATE,
+    FAIL,
+    MISSING_ENTITLEMENT,
+    NOT_ALLOWED,
+    NOT_AVAILABLE,
+    NOT_FOUND,  # noqa: F401
+    PARAM,
+    REFERENCE,
+    SKIP,
+    SUCCESS,
+    Program,
+    data,
+    keychain_caller,
+    octets,
+    secret,
 )
 
 UNIMPLEMENTED = -4

@@ -6,18 +6,43 @@ import sqlite3
 import uuid
 
 import pytest
-from clients import BEHIND, CLASS, CLASSES, EVERY_LOCK, bring_to
-from faults import FULL, KILL, FaultySession, everywhere
 from gi.repository import Gio, GLib
-from keychain import (
-    ASKS, DUPLICATE, KEYCHAIN, LOCKED, READABLE, add, addition, find, properties, read, refused, update,
+from support.access import PRESENCE, REQUIRE
+from support.clients import BEHIND, CLASS, CLASSES, EVERY_LOCK, bring_to
+from support.faults import FULL, KILL, FaultySession, everywhere
+from support.keychain import (
+    ASKS,
+    DUPLICATE,
+    KEYCHAIN,
+    LOCKED,
+    READABLE,
+    add,
+    addition,
+    find,
+    properties,
+    read,
+    refused,
+    update,
 )  # fmt: skip
-from pace import seconds
-from peer import (
-    COLLECTION, INVALID, IS_LOCKED, ITEM, LIMIT, LOGIN, NO_SESSION, NO_SUCH_OBJECT, NOT_SUPPORTED, NOTHING, ROOT, SECRETS,
-    SERVICE, SESSION_COLLECTION, Peer, attributes_of,
+from support.pace import seconds
+from support.peer import (
+    COLLECTION,
+    INVALID,
+    IS_LOCKED,
+    ITEM,
+    LIMIT,
+    LOGIN,
+    NO_SESSION,
+    NO_SUCH_OBJECT,
+    NOT_SUPPORTED,
+    NOTHING,
+    ROOT,
+    SECRETS,
+    SERVICE,
+    SESSION_COLLECTION,
+    Peer,
+    attributes_of,
 )  # fmt: skip
-from test_access import PRESENCE, REQUIRE
 
 PERMIT = "auth required pam_permit.so\naccount required pam_permit.so\n"
 DAMAGED = "org.latchkey.Error.Damaged"

@@ -5,11 +5,11 @@ import secrets
 
 import pytest
 from gi.repository import GLib
-from keychain import ASKS, DUPLICATE, TOLD_PROMPT, ToldPrompt, Windows, add, find, prompt, read, refused
-from memory import scan
-from peer import ACCESS_DENIED, INVALID, ITEM, LOGIN, NO_SESSION, NOTHING, PROMPT, ROOT, Peer
-from session import wait_until
-from test_access import PASSPHRASE, PRESENCE, REQUIRE
+from support.access import PASSPHRASE, PRESENCE, REQUIRE
+from support.keychain import ASKS, DUPLICATE, TOLD_PROMPT, ToldPrompt, Windows, add, find, prompt, read, refused
+from support.memory import scan
+from support.peer import ACCESS_DENIED, INVALID, LOGIN, NO_SESSION, NOTHING, PROMPT, ROOT, Peer
+from support.session import wait_until
 from test_access_change import access, change
 from test_access_stacks import DENY, PERMIT, prompters, stack
 from test_memory_access import helpers

@@ -1,8 +1,8 @@
 """Python's keyring with its SecretService backend."""
 
 import pytest
-from clients import BEHIND, EVERY_LOCK, answer_behind_a_locker, bring_back, bring_to, script
-from peer import ITEM
+from support.clients import BEHIND, EVERY_LOCK, answer_behind_a_locker, bring_back, bring_to, script
+from support.peer import ITEM
 
 KEYRING = """
 import keyring, keyring.backends.SecretService

@@ -1,7 +1,7 @@
 """libsecret, by its introspected interface."""
 
 import pytest
-from clients import LOCKED, answer_behind_a_locker, bring_back, bring_to, script
+from support.clients import LOCKED, answer_behind_a_locker, bring_back, bring_to, script
 
 LIBSECRET = """
 import gi

@@ -6,8 +6,8 @@ import select
 import subprocess
 
 import pytest
-from clients import BEHIND, CLASS, bring_back, bring_to
-from peer import ITEM, LIMIT, LOGIN, NOTHING, PROPERTIES, ROOT, SERVICE, Peer
+from support.clients import BEHIND, CLASS, bring_back, bring_to
+from support.peer import ITEM, LIMIT, LOGIN, NOTHING, PROPERTIES, ROOT, SERVICE, Peer
 from test_locked_items import answered  # noqa: F401
 
 PROGRAM = pathlib.Path(__file__).with_name("libsecret_program.py").read_text()

@@ -1,8 +1,8 @@
 """libsecret's objects: services, collections, items; and its calls that do not wait."""
 
 import pytest
-from clients import BEHIND, LOCKED, Conversation, bring_back, bring_to, script
-from peer import LOGIN, ROOT, SERVICE, SESSION_COLLECTION
+from support.clients import BEHIND, LOCKED, Conversation, bring_back, bring_to, script
+from support.peer import LOGIN, ROOT, SERVICE, SESSION_COLLECTION
 
 OBJECTS = """
 import gi

@@ -6,8 +6,8 @@ LATCHKEY_KILLS: how many; `make kills` runs 500. LATCHKEY_SEED: what a failure t
 import os
 import random
 
-from faults import QuickSession
-from load import Load
+from support.faults import QuickSession
+from support.load import Load
 
 
 def test_killed_at_random(stage, capsys):

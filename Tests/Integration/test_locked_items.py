@@ -1,14 +1,24 @@
 """Lock of one item: its secret is not given to anybody until an unlock of it, of its collection, or a login."""
 
 import pytest
-from clients import BEHIND, CLASS, CLASSES, bring_back, bring_to
-from items import FAILED, latchkey, place, told
-from keychain import KEYCHAIN, LOCKED, find
-from peer import (
-    COLLECTION, DEFAULT, IS_LOCKED, ITEM, LOGIN, NO_SUCH_OBJECT, NOT_SUPPORTED, NOTHING, ROOT, SERVICE, SESSION_COLLECTION,
+from support.clients import BEHIND, CLASS, CLASSES, bring_back, bring_to
+from support.items import FAILED, latchkey, place, told
+from support.keychain import KEYCHAIN, LOCKED, find
+from support.peer import (
+    COLLECTION,
+    DEFAULT,
+    IS_LOCKED,
+    ITEM,
+    LOGIN,
+    NO_SUCH_OBJECT,
+    NOT_SUPPORTED,
+    NOTHING,
+    ROOT,
+    SERVICE,
+    SESSION_COLLECTION,
     Peer,
 )  # fmt: skip
-from portal import portal_collection, retrieve
+from support.portal import portal_collection, retrieve
 from test_keychain import answer_prompts, give_password
 from test_states import refusal
 

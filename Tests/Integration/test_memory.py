@@ -13,11 +13,11 @@ import secrets
 import subprocess
 
 import pytest
-import vaultreader
-from client import Refused, SecretClient
-from memory import hchacha20, scan
-from session import REPOSITORY, wait_until
-from vaultreader import CLASS_TIER, CLASSES, Vault
+from support import vaultreader
+from support.client import Refused, SecretClient
+from support.memory import hchacha20, scan
+from support.session import REPOSITORY, wait_until
+from support.vaultreader import CLASS_TIER, CLASSES, Vault
 
 pytestmark = pytest.mark.skipif(os.getuid() != 0, reason="reading another process's memory needs root")
 

@@ -6,14 +6,14 @@ import secrets
 import signal
 
 import pytest
-import vaultreader
-from memory import hchacha20, scan
-from person import Person, ask_on_terminals
-from session import wait_until
-from test_access import PASSPHRASE, REQUIRE, lookup
+from support import vaultreader
+from support.access import PASSPHRASE, REQUIRE, lookup
+from support.memory import hchacha20, scan
+from support.person import Person, ask_on_terminals
+from support.session import wait_until
+from support.vaultreader import Vault
 from test_access_stacks import DENY, prompters, stack
 from test_memory import set_tunables, tunables
-from vaultreader import Vault
 
 pytestmark = pytest.mark.skipif(os.getuid() != 0, reason="reading another process's memory needs root")
 

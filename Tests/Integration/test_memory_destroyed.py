@@ -8,17 +8,14 @@ import json
 import os
 import secrets
 import subprocess
-import sys
 
 import pytest
-from client import SecretClient
-from memory import PIECE, scan_files
-from session import REPOSITORY, wait_until
+from support.client import SecretClient
+from support.deviced import Service
+from support.memory import PIECE, scan_files
+from support.session import wait_until
+from support.vaultreader import APPLICATION, DeviceKey, ServiceKey, Unreadable, Vault, machine_identity
 from test_memory import ENCRYPTED, memory  # noqa: F401 (a fixture)
-from vaultreader import APPLICATION, DeviceKey, ServiceKey, Unreadable, Vault, machine_identity
-
-sys.path.append(str(REPOSITORY / "Tests/Programs"))
-from deviced import Service  # noqa: E402
 
 pytestmark = pytest.mark.skipif(os.getuid() != 0, reason="reading another process's memory needs root")
 

@@ -1,8 +1,8 @@
 """Secrets that are too large for the limit on locked memory: stored and read all the same, and said to be swappable."""
 
 import pytest
-from clients import MAIL
-from peer import Peer
+from support.clients import MAIL
+from support.peer import Peer
 
 KIB = 1024
 LARGE = b"x" * (2048 * KIB)

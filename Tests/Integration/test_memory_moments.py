@@ -9,15 +9,25 @@ import signal
 import subprocess
 
 import pytest
-from client import SecretClient
-from faults import STOP, FaultySession
-from memory import scan_files
-from pace import seconds
-from peer import LOGIN
-from session import wait_until
-from test_control import (
-    AUTHENTICATE, LIVE, NOT_NOW, OPEN_SESSION, REFUSED, UNLOCK, WRONG_KEYS, Control, hello, keys, packet,
+from support.client import SecretClient
+from support.control import (
+    AUTHENTICATE,
+    LIVE,
+    NOT_NOW,
+    OPEN_SESSION,
+    REFUSED,
+    UNLOCK,
+    WRONG_KEYS,
+    Control,
+    hello,
+    keys,
+    packet,
 )  # fmt: skip
+from support.faults import STOP, FaultySession
+from support.memory import scan_files
+from support.pace import seconds
+from support.peer import LOGIN
+from support.session import wait_until
 from test_memory import ENCRYPTED, Memory, set_tunables, store_all, tunables
 
 pytestmark = pytest.mark.skipif(os.getuid() != 0, reason="reading another process's memory needs root")

@@ -7,10 +7,10 @@ import signal
 import time
 
 import pytest
-from founding import found
-from person import Person, ask_on_terminals
-from peer import COLLECTION, DEFAULT, IS_LOCKED, LOGIN, NOTHING, PROMPT, ROOT, SERVICE, SESSION_COLLECTION, GLib, Peer
-from session import wait_until
+from support.founding import found
+from support.peer import COLLECTION, DEFAULT, IS_LOCKED, LOGIN, NOTHING, PROMPT, ROOT, SERVICE, SESSION_COLLECTION, GLib, Peer
+from support.person import Person, ask_on_terminals
+from support.session import wait_until
 
 LIMITS = "org.freedesktop.DBus.Error.LimitsExceeded"
 CREATES = "You have no vault yet: your login password creates it"

@@ -2,18 +2,8 @@
 
 import pytest
 from gi.repository import GLib
-from peer import (
-    ABSENT,
-    COLLECTION,
-    INVALID,
-    ITEM,
-    LOGIN,
-    NOTHING,
-    ROOT,
-    SERVICE,
-    SESSION_COLLECTION,
-    Failure,
-    attributes_of,
+from support.peer import (
+    ABSENT, COLLECTION, INVALID, ITEM, LOGIN, NOTHING, ROOT, SERVICE, SESSION_COLLECTION, Failure, attributes_of,
 )
 
 

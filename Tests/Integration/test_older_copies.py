@@ -1,15 +1,14 @@
 """An older copy of the vault that was put back: the device key service knows better, and `latchkey status` says so."""
 
-import json
 import os
 import shutil
 import signal
 
 import pytest
-import vaultreader
-from archive import DONE, backup, restore
-from person import Person
-from session import Session, wait_until
+from support import vaultreader
+from support.archive import DONE, backup, restore
+from support.person import Person
+from support.session import Session, wait_until
 from test_device import service  # noqa: F401
 from test_rotation import create, rotate
 

@@ -3,25 +3,13 @@
 import time
 
 import pytest
-from clients import MAIL, SYNC
 from gi.repository import GLib
-from peer import (
-    ABSENT,
-    ACCESS_DENIED,
-    INVALID,
-    LOGIN,
-    NO_SESSION,
-    NOT_SUPPORTED,
-    NOTHING,
-    PROMPT,
-    ROOT,
-    SERVICE,
-    SESSION,
-    Failure,
-    Peer,
-    octets,
+from support.clients import MAIL, SYNC
+from support.peer import (
+    ABSENT, ACCESS_DENIED, INVALID, LOGIN, NO_SESSION, NOT_SUPPORTED, NOTHING, PROMPT, ROOT, SERVICE, SESSION, Failure,
+    Peer, octets,
 )
-from session import wait_until
+from support.session import wait_until
 
 
 def test_sessions_belong_to_their_client(session, peer):

@@ -7,11 +7,11 @@ import pathlib
 import re
 
 import pytest
-import vaultreader
-from notifications import Notifications
-from peer import Peer
-from person import Person, ask_on_terminals
-from session import wait_until
+from support import vaultreader
+from support.notifications import Notifications
+from support.peer import Peer
+from support.person import Person, ask_on_terminals
+from support.session import wait_until
 
 FORMER = "Former login password, or recovery code: "
 TOLD = "The login password was changed without Latchkey"

@@ -4,16 +4,13 @@ import contextlib
 import os
 import shutil
 import socket
-import sys
 
 import pytest
-from clients import CLASS, CLASSES
-from disk import filled, small_disk
-from peer import COLLECTION, LOGIN, NOTHING, ROOT, SERVICE, Peer
-from session import REPOSITORY, Session, wait_until
-
-sys.path.append(str(REPOSITORY / "Tests/Programs"))
-from deviced import Service  # noqa: E402
+from support.clients import CLASS, CLASSES
+from support.deviced import Service
+from support.disk import filled, small_disk
+from support.peer import COLLECTION, LOGIN, NOTHING, ROOT, SERVICE, Peer
+from support.session import Session, wait_until
 
 PASSCODE = "when-passcode-set-this-device-only"
 NO_PASSCODE = "org.latchkey.Error.NoPasscode"

@@ -2,9 +2,9 @@
 
 import hashlib
 
-from clients import MAIL, bring_back, bring_to
 from gi.repository import GLib
-from peer import ABSENT, COLLECTION, ITEM, LOGIN, ROOT, SERVICE, SESSION_COLLECTION
+from support.clients import MAIL, bring_back, bring_to
+from support.peer import ABSENT, COLLECTION, ITEM, LOGIN, ROOT, SERVICE, SESSION_COLLECTION
 
 
 def make(peer, label):

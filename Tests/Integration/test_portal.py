@@ -11,24 +11,12 @@ import struct
 
 import pytest
 from gi.repository import Gio, GLib
-
-from memory import scan
-from peer import (
-    ACCESS_DENIED,
-    INVALID,
-    ITEM,
-    LOGIN,
-    NOT_SUPPORTED,
-    NOTHING,
-    PROPERTIES,
-    ROOT,
-    SECRETS,
-    SERVICE,
-    Failure,
-    Peer,
+from support.memory import scan
+from support.peer import (
+    ACCESS_DENIED, INVALID, ITEM, LOGIN, NOT_SUPPORTED, NOTHING, PROPERTIES, ROOT, SECRETS, SERVICE, Failure, Peer,
     acting_as,
 )
-from portal import (
+from support.portal import (
     ALIAS,
     BACKEND,
     CANCELLED,
@@ -46,9 +34,9 @@ from portal import (
     portal_collection,
     retrieve,
     secrets_of,
+    session,  # noqa: F401
 )
-from portal import session  # noqa: F401
-from session import Session, wait_until
+from support.session import Session, wait_until
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -5,26 +5,28 @@ import subprocess
 
 import pytest
 from gi.repository import Gio, GLib
-
-from peer import (
-    PROPERTIES,
-    Peer,
+from support.peer import PROPERTIES, Peer
+from support.portal import (
+    FRONTEND,
+    ONE,
+    PORTAL,
+    PROGRAM,
+    SUCCESS,
+    TWO,
+    has_request,
+    lock_everything,
+    retrieve,
+    secrets_of,
+    session,  # noqa: F401
 )
-from portal import FRONTEND, ONE, PORTAL, PROGRAM, SUCCESS, TWO, has_request, lock_everything, retrieve, secrets_of
-from portal import session  # noqa: F401
-from session import wait_until
+from support.session import wait_until
 
 
 class Application:
     """A sandboxed application, as Flatpak starts them; without an id, a program outside any sandbox."""
 
     def __init__(self, session, name, *arguments):
-        program = session.root / PROGRAM.name
-        for source in (PROGRAM.with_name("pace.py"), PROGRAM):
-            copy = session.root / source.name
-            copy.write_text(source.read_text())
-            copy.chmod(0o755)
-        command = ["/usr/bin/python3", program, *arguments]
+        command = ["/usr/bin/python3", session.lend(PROGRAM), *arguments]
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
         if not name:
             self.process = session.start(*command, **pipes)

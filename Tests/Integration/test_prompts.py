@@ -4,8 +4,8 @@ person is a program that types on the client's own terminal; other ways to ask a
 import signal
 
 import pytest
-from person import Person
-from session import wait_until
+from support.person import Person
+from support.session import wait_until
 
 SERVICE = "/org/freedesktop/secrets"
 

@@ -6,12 +6,12 @@ import signal
 import time
 
 import pytest
-from clients import MAIL, MAIL_WORDS
-from dialog import PATIENCE, Tool, display, locker, screen  # noqa: F401
 from gi.repository import Gio, GLib
-from pace import Limit
-from peer import ABSENT, ACCESS_DENIED, COLLECTION, ITEM, LOGIN, NOTHING, PROMPT, ROOT, SECRETS, SERVICE, Peer
-from session import wait_until
+from support.clients import MAIL, MAIL_WORDS
+from support.dialog import PATIENCE, Tool, display, locker, screen  # noqa: F401
+from support.pace import Limit
+from support.peer import ABSENT, ACCESS_DENIED, COLLECTION, ITEM, LOGIN, NOTHING, PROMPT, ROOT, SECRETS, SERVICE, Peer
+from support.session import wait_until
 
 ALREADY_EXISTS = "org.freedesktop.Secret.Error.AlreadyExists"
 SECRET = "what was kept"

@@ -5,9 +5,9 @@ import os
 import signal
 
 import pytest
-from clients import CLASS
-from dialog import Tool, display, locker, screen  # noqa: F401
-from session import REPOSITORY
+from support.clients import CLASS
+from support.dialog import Tool, display, locker, screen  # noqa: F401
+from support.session import REPOSITORY
 
 REQUIRE = "latchkey:require"
 PASSPHRASE = "open sesame, please"

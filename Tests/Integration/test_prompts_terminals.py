@@ -5,10 +5,10 @@ import pathlib
 import signal
 
 import pytest
-from clients import CLASS
-from dialog import locker  # noqa: F401
-from session import is_alive, wait_until
-from tmux import Tmux
+from support.clients import CLASS
+from support.dialog import locker  # noqa: F401
+from support.session import is_alive, wait_until
+from support.tmux import Tmux
 
 REQUIRE = "latchkey:require"
 PASSPHRASE = "open sesame, please"

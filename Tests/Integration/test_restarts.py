@@ -5,8 +5,8 @@ import contextlib
 import signal
 
 import pytest
-from clients import MAIL, Conversation
-from peer import ITEM, LOGIN, NO_SESSION, NOTHING, PROMPT, SESSION, SESSION_COLLECTION, Failure, Peer
+from support.clients import MAIL, Conversation
+from support.peer import ITEM, LOGIN, NO_SESSION, NOTHING, PROMPT, SESSION, SESSION_COLLECTION, Failure, Peer
 
 RESTARTS = [signal.SIGTERM, signal.SIGKILL] * 5
 # Each writes with the session of every former daemon: of 256 writes with a wrong key, one has a valid padding.

@@ -11,12 +11,12 @@ import tempfile
 import time
 
 import pytest
-import vaultreader
 from gi.repository import GLib
-from peer import COLLECTION, IS_LOCKED, ROOT, SERVICE, Peer
-from session import Session, wait_until
+from support import vaultreader
+from support.peer import COLLECTION, IS_LOCKED, ROOT, SERVICE, Peer
+from support.session import Session, wait_until
+from support.vaultreader import Unreadable, Vault
 from test_prompts import Person
-from vaultreader import Unreadable, Vault
 
 NOTHING_LEFT = {"left": 0, "closed": 0, "other_device": 0, "quarantined": 0, "former_keys_needed": False}
 # The secrets and labels of collections: what hangs on keys that stay, the item's own and the index's.

@@ -4,6 +4,7 @@ import json
 import os
 
 import pytest
+from support.rules import write_rules
 
 GEARY = ("xdg:schema", "org.gnome.Geary", "proto", "IMAP", "host", "mail.example", "login", "me")
 OTHER = ("service", "shop", "user", "me")
@@ -14,18 +15,6 @@ MINE = "- {name: mine, match: {service: shop}, class: after-first-unlock}\n"
 def opened(session):
     session.login()
     return session
-
-
-def write_rules(session, text):
-    """The user's own file, put in its place as editors do it."""
-    folder = session.home / ".config/latchkey"
-    folder.mkdir(mode=0o700, exist_ok=True)
-    (folder / "rules.yaml.new").write_text(text)
-    (folder / "rules.yaml.new").chmod(0o644)
-    for path in (folder, folder / "rules.yaml.new"):
-        os.chown(path, session.uid, session.gid)
-    (folder / "rules.yaml.new").rename(folder / "rules.yaml")
-    return folder / "rules.yaml"
 
 
 def behind_lock(session, *attributes):

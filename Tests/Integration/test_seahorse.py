@@ -4,10 +4,10 @@ import json
 import subprocess
 
 import pytest
-from display import display  # noqa: F401
-from peer import COLLECTION, ITEM, ROOT, SERVICE, GLib
-from session import BUS, wait_until
-from clients import bring_to
+from support.clients import bring_to
+from support.display import display  # noqa: F401
+from support.peer import COLLECTION, ITEM, ROOT, SERVICE, GLib
+from support.session import BUS, wait_until
 
 # Answers each line, a list, with what it found on the screen, by way of the accessibility bus.
 READER = """

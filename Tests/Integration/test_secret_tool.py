@@ -1,20 +1,11 @@
 """secret-tool of libsecret."""
 
 import pytest
-from clients import (
-    BEHIND,
-    CLASS,
-    EVERY_LOCK,
-    MAIL,
-    MAIL_WORDS,
-    SYNC_WORDS,
-    answer_behind_a_locker,
-    bring_back,
-    bring_to,
-    tool,
-)
 from gi.repository import GLib
-from peer import COLLECTION, LOGIN, NOTHING, ROOT, SERVICE, SESSION_COLLECTION
+from support.clients import (
+    BEHIND, CLASS, EVERY_LOCK, MAIL, MAIL_WORDS, SYNC_WORDS, answer_behind_a_locker, bring_back, bring_to, tool,
+)
+from support.peer import COLLECTION, LOGIN, NOTHING, ROOT, SERVICE, SESSION_COLLECTION
 
 
 def test_secret_tool(session, peer):

@@ -1,7 +1,7 @@
 """Python's SecretStorage."""
 
 import pytest
-from clients import LOCKED, answer_behind_a_locker, bring_back, bring_to, python, script
+from support.clients import LOCKED, answer_behind_a_locker, bring_back, bring_to, python, script
 
 STORAGE = """
 import secretstorage

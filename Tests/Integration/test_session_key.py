@@ -5,13 +5,23 @@ import secrets
 import struct
 
 import pytest
-from clients import CLASS, CLASSES
-from peer import Failure, Peer
-from session import wait_until
-from test_control import (
-    AUTHENTICATE, CLOSE_SESSION, LIVE, NOT_NOW, OPEN_SESSION, UNLOCK, UNUSABLE, WRONG_KEYS, Control, hello, packet,
+from support.clients import CLASS, CLASSES
+from support.control import (
+    AUTHENTICATE,
+    CLOSE_SESSION,
+    LIVE,
+    NOT_NOW,
+    OPEN_SESSION,
+    UNLOCK,
+    UNUSABLE,
+    WRONG_KEYS,
+    Control,
+    hello,
+    packet,
 )  # fmt: skip
-from vaultreader import Keybag, blake2b, kdf
+from support.peer import Failure, Peer
+from support.session import wait_until
+from support.vaultreader import Keybag, blake2b, kdf
 
 UNLOCK_SESSION = 30
 LOCKED = "org.freedesktop.Secret.Error.IsLocked"

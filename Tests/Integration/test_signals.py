@@ -1,9 +1,9 @@
 """What clients are told, and what they may set."""
 
 import pytest
-from clients import script
-from peer import COLLECTION, ITEM, LOGIN, ROOT, SERVICE, SESSION_COLLECTION, Failure
-from session import wait_until
+from support.clients import script
+from support.peer import COLLECTION, ITEM, LOGIN, ROOT, SERVICE, SESSION_COLLECTION, Failure
+from support.session import wait_until
 
 
 def test_signals(open_peer):

@@ -4,36 +4,12 @@ import os
 import time
 
 import pytest
-from clients import (
-    BEHIND,
-    CLASS,
-    CLASSES,
-    EVERY_LOCK,
-    LOCKED,
-    MAIL,
-    MAIL_WORDS,
-    SYNC,
-    bring_back,
-    bring_to,
-    tool,
-)
-from peer import (
-    ABSENT,
-    COLLECTION,
-    DEFAULT,
-    IS_LOCKED,
-    ITEM,
-    LOGIN,
-    NOTHING,
-    PROMPT,
-    ROOT,
-    SERVICE,
-    SESSION_COLLECTION,
-    Failure,
-    Peer,
-)
 from gi.repository import GLib
-from session import wait_until
+from support.clients import BEHIND, CLASS, CLASSES, EVERY_LOCK, LOCKED, MAIL, MAIL_WORDS, SYNC, bring_back, bring_to, tool
+from support.peer import (
+    ABSENT, COLLECTION, DEFAULT, IS_LOCKED, ITEM, LOGIN, NOTHING, PROMPT, ROOT, SERVICE, SESSION_COLLECTION, Failure, Peer,
+)
+from support.session import wait_until
 
 
 def test_unlocked(peer):

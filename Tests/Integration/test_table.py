@@ -1,7 +1,7 @@
 """What the README says becomes of each class in each state is what becomes of it."""
 
 import pytest
-import table
+from support import table
 
 
 def test_it_is_whole():

@@ -7,8 +7,8 @@ import shutil
 import signal
 import subprocess
 
-from pace import seconds
-from session import REPOSITORY, Session, is_alive, wait_until
+from support.pace import seconds
+from support.session import REPOSITORY, Session, is_alive, wait_until
 
 THROWAWAY = REPOSITORY / "Tests/Session/throwaway"
 

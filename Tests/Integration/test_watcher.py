@@ -5,9 +5,9 @@ import subprocess
 import threading
 
 import pytest
-from pace import seconds
-from peer import COLLECTION, ITEM, LOGIN, ROOT, SERVICE, GLib
-from session import wait_until
+from support.pace import seconds
+from support.peer import COLLECTION, ITEM, LOGIN, ROOT, SERVICE, GLib
+from support.session import wait_until
 
 # Tells as lines of JSON what happens to the collection Login, and what libsecret then holds.
 WATCHER = """

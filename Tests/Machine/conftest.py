@@ -1,14 +1,9 @@
 """The machine that the tests here share, and what its console said where one fails."""
 
 import os
-import sys
 
 import pytest
-from image import REPOSITORY
 from machine import Machine, Unavailable
-
-# The independent reader of vaults.
-sys.path.append(str(REPOSITORY / "Tests/Integration"))
 
 
 def pytest_configure(config):

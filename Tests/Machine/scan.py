@@ -7,7 +7,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from memory import Needles
+from support.memory import Needles
 
 SOURCE = Path(__file__).with_name("Shims") / "blocks.c"
 CHUNK = 64 << 20

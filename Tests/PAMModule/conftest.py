@@ -7,15 +7,13 @@ import re
 import shutil
 import struct
 import subprocess
-import sys
 import time
 
 import pytest
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
-sys.path.append(str(ROOT / "Tests/Integration"))
-from pace import Limit, seconds  # noqa: E402
+from support.pace import Limit, seconds
 
 MODULE = pathlib.Path(os.environ.get("LATCHKEY_PAM_MODULE", ROOT / ".build/pam/pam_latchkey.so")).resolve()
 UNSTRIPPED = MODULE.with_suffix(".unstripped.so")

@@ -6,7 +6,7 @@ import signal
 
 import pytest
 from conftest import ENTRY_POINTS, FIELDS, MODULE, TOKEN
-from pace import seconds
+from support.pace import seconds
 
 PAM_IGNORE = 25
 EVERYDAY = {0: "vault unlocked", 1: "vault needs no keys", 2: "latchkeyd is not there yet",

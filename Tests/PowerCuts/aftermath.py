@@ -8,13 +8,13 @@ import pathlib
 import shutil
 import tempfile
 
-import vaultreader
-from archive import PASSPHRASE
-from backupreader import Backup
 from loggeddisk import mounted
-from peer import Peer
-from session import Session, wait_until
-from vaultreader import Keybag, ServiceKey, Unreadable, Vault
+from support import vaultreader
+from support.archive import PASSPHRASE
+from support.backupreader import Backup
+from support.peer import Peer
+from support.session import Session, wait_until
+from support.vaultreader import Keybag, ServiceKey, Unreadable, Vault
 from workload import ASKS, Service
 
 # The reader's own Argon2id costs more than everything else in it. The same password is tried on the same keybag in every state.

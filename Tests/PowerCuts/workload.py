@@ -9,18 +9,15 @@ import copy
 import pathlib
 import random
 import subprocess
-import sys
 
-from archive import PASSPHRASE
-from clients import CLASS, CLASSES
-from peer import ITEM, Peer
-from session import Session, wait_until
-from test_access import PRESENCE, REQUIRE
-from test_rules import write_rules
-from vaultreader import ServiceKey
-
-sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "Programs"))
-from deviced import HOST, TPM, Service, SoftwareTPM  # noqa: E402
+from support.access import PRESENCE, REQUIRE
+from support.archive import PASSPHRASE
+from support.clients import CLASS, CLASSES
+from support.deviced import HOST, TPM, Service, SoftwareTPM
+from support.peer import ITEM, Peer
+from support.rules import write_rules
+from support.session import Session, wait_until
+from support.vaultreader import ServiceKey
 
 NAMES = [f"item {number}" for number in range(6)]
 AKPU = "when-passcode-set-this-device-only"

@@ -1,7 +1,7 @@
 import Glibc
 
 /// How long tests wait on this machine. A limit in a test turns a hang into a message; it does not say how fast anything
-/// must be. Tests in Python have the same in Tests/Integration/pace.py.
+/// must be. Tests in Python have the same in Tests/support/pace.py.
 public enum Pace {
   /// A limit for what takes less than `usual` on a quiet machine. Grows with the number of processes that want a processor.
   public static func limit(_ usual: Duration) -> Duration { usual * (3 + waiting) }

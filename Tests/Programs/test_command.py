@@ -10,9 +10,9 @@ import time
 
 import pexpect
 import pytest
-from conftest import ENVIRONMENT, IS_ROOT, PASSWORD, PERSON, as_root
-from pace import Limit, seconds
-from standin import CLOSED, SILENT, STATUS, VERSION, declined, status
+from support.derive import ENVIRONMENT, IS_ROOT, PASSWORD, PERSON, as_root
+from support.pace import Limit, seconds
+from support.standin import CLOSED, SILENT, STATUS, VERSION, declined, status
 
 SEALED, UNLOCKED, LOCKED = 0, 1, 2
 DONE, FAILED, NO_VAULT, USAGE = 0, 1, 3, 64

@@ -2,7 +2,6 @@
 
 import hashlib
 import os
-import pathlib
 import pwd
 import shutil
 import socket
@@ -12,17 +11,19 @@ import sys
 import time
 
 import pytest
-from conftest import (AUTHENTICATE, CLOSE, CLOSED, DAEMON_SILENT, DAMAGED, FOUNDED, HOME_UNAVAILABLE,
-                      INTERNAL_ERROR, NO_DAEMON, NO_FOUND, NO_VAULT, NOTHING_NEEDED, OPEN, PASSWORD, PERSON,
-                      REFUSED, UNLOCKED, WRONG_PASSWORD, as_root)
-from pace import seconds
-from standin import (CLOSED as HANG_UP, KEYS, LIVE, NOTHING, REFUSED as NEED_REFUSED, SILENT, STAGED, UNLOCK_REFUSED,
-                     UNUSABLE, WRONG_KEYS)
+from support import standin
+from support.derive import (
+    AUTHENTICATE, CLOSE, CLOSED, DAEMON_SILENT, DAMAGED, FOUNDED, HOME_UNAVAILABLE, INTERNAL_ERROR, NO_DAEMON, NO_FOUND,
+    NO_VAULT, NOTHING_NEEDED, OPEN, PASSWORD, PERSON, REFUSED, UNLOCKED, WRONG_PASSWORD, as_root,
+)
+from support.pace import seconds
+from support.standin import (
+    CLOSED as HANG_UP, KEYS, LIVE, NOTHING, REFUSED as NEED_REFUSED, SILENT, STAGED, UNLOCK_REFUSED, UNUSABLE, WRONG_KEYS,
+)
 
 # In the keybag: magic, version, vault, generation, time of founding, number of protectors, kind; then the state.
 GENERATION, STATE = 28, 46
 UNPROVEN, PROVEN = 0, 1
-HERE = pathlib.Path(__file__).resolve().parent
 
 
 def generation(keybag):
@@ -438,7 +439,7 @@ def test_nothing_is_said_to_a_listener_of_another_user(resident, owner_of_file):
     os.chmod(resident.runtime / "latchkey", 0o777)
     path = resident.runtime / "latchkey/control"
     stranger = pwd.getpwnam("daemon")
-    with subprocess.Popen([sys.executable, HERE / "standin.py", path], user=stranger.pw_uid, group=stranger.pw_gid,
+    with subprocess.Popen([sys.executable, standin.__file__, path], user=stranger.pw_uid, group=stranger.pw_gid,
                           stdout=subprocess.PIPE, text=True, cwd="/", env={"PYTHONDONTWRITEBYTECODE": "1"}) as listener:
         try:
             assert listener.stdout.readline() == "listening\n"

@@ -6,10 +6,9 @@ import signal
 import time
 
 import pytest
-from conftest import (AUTHENTICATE, CHANGE_PASSWORD, GOES_ON, LATE, OPEN, PASSWORD, UNLOCKED, Run, as_root)
-from pace import Limit
-from quota import quota  # noqa: F401
-from standin import SILENT
+from support.derive import AUTHENTICATE, CHANGE_PASSWORD, GOES_ON, LATE, OPEN, PASSWORD, UNLOCKED, Run, as_root
+from support.pace import Limit
+from support.quota import quota  # noqa: F401
 from test_derive_process import await_end, is_running
 
 NEW = "ein anderes Passwort 12"

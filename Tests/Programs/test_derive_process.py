@@ -11,9 +11,11 @@ import sys
 import time
 
 import pytest
-from conftest import AUTHENTICATE, CLOSE, DAEMON_SILENT, NO_MEMORY, OPEN, PASSWORD, PERSON, UNLOCKED, Run, as_root, child_of
-from pace import Limit, seconds
-from standin import SILENT
+from support.derive import (
+    AUTHENTICATE, CLOSE, DAEMON_SILENT, NO_MEMORY, OPEN, PASSWORD, PERSON, UNLOCKED, Run, as_root, child_of,
+)
+from support.pace import Limit, seconds
+from support.standin import SILENT
 
 
 def pages_with(pid, needle):

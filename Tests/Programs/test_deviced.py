@@ -8,13 +8,29 @@ import subprocess
 import tempfile
 
 import pytest
-from conftest import as_root
-from deviced import (  # noqa: F401
-    BOUND, ERASABLE, HOST, OTHER_DEVICE, REFUSED, SHARE, UNAVAILABLE, Refused, Service, command, kdf, outcome, refusal,
-    resummed, sealed, service, state_file, tpm,
-)  # fmt: skip
 from nacl.bindings import crypto_aead_xchacha20poly1305_ietf_decrypt as aead_open
-from pace import seconds
+from support.derive import as_root
+from support.deviced import (  # noqa: F401
+    BOUND,
+    ERASABLE,
+    HOST,
+    OTHER_DEVICE,
+    REFUSED,
+    SHARE,
+    UNAVAILABLE,
+    Refused,
+    Service,
+    command,
+    kdf,
+    outcome,
+    refusal,
+    resummed,
+    sealed,
+    service,
+    state_file,
+    tpm,
+)  # fmt: skip
+from support.pace import seconds
 
 ME = os.geteuid()
 NOBODY, DAEMON = 65534, 1

@@ -5,14 +5,12 @@ import os
 import resource
 import signal
 import socket
-import struct
 import subprocess
 import sys
 import time
 
-import pytest
-from conftest import as_root
-from deviced import DONE, ERASABLE, ERASE, SHARE, WRAP, Peer, command, service  # noqa: F401
+from support.derive import as_root
+from support.deviced import DONE, ERASABLE, ERASE, SHARE, WRAP, Peer, command, service  # noqa: F401
 
 pytestmark = as_root
 HONEST, STRANGERS = 65534, 3_000_000_000

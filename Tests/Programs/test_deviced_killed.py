@@ -5,9 +5,19 @@ import pathlib
 import subprocess
 
 import pytest
-from conftest import as_root
-from deviced import (  # noqa: F401
-    ERASABLE, HOST, OTHER_DEVICE, SHARE, TPM, Refused, Service, sealed, service, state_file, tpm,
+from support.derive import as_root
+from support.deviced import (  # noqa: F401
+    ERASABLE,
+    HOST,
+    OTHER_DEVICE,
+    SHARE,
+    TPM,
+    Refused,
+    Service,
+    sealed,
+    service,
+    state_file,
+    tpm,
 )  # fmt: skip
 
 ME = os.geteuid()

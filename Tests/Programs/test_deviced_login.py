@@ -3,10 +3,28 @@
 import struct
 
 import pytest
-from conftest import as_root
-from deviced import (  # noqa: F401
-    BOUND, ERASABLE, ERASE, FORGET, HOST, IDENTITY, LOGIN, MOVE, NOTE, OTHER_DEVICE, REFUSED, SESSION, SHARE, UNWRAP, WRAP,
-    outcome, refusal, sealed, service, tpm,
+from support.derive import as_root
+from support.deviced import (  # noqa: F401
+    BOUND,
+    ERASABLE,
+    ERASE,
+    FORGET,
+    HOST,
+    IDENTITY,
+    LOGIN,
+    MOVE,
+    NOTE,
+    OTHER_DEVICE,
+    REFUSED,
+    SESSION,
+    SHARE,
+    UNWRAP,
+    WRAP,
+    outcome,
+    refusal,
+    sealed,
+    service,
+    tpm,
 )  # fmt: skip
 
 NOBODY, DAEMON = 65534, 1

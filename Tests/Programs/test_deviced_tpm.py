@@ -5,11 +5,23 @@ import signal
 import socket
 import threading
 
-from conftest import as_root
-from deviced import (  # noqa: F401
-    BOUND, ERASABLE, HOST, SHARE, TPM, UNAVAILABLE, Service, outcome, refusal, resummed, sealed, state_file, tpm,
+from support.derive import as_root
+from support.deviced import (  # noqa: F401
+    BOUND,
+    ERASABLE,
+    HOST,
+    SHARE,
+    TPM,
+    UNAVAILABLE,
+    Service,
+    outcome,
+    refusal,
+    resummed,
+    sealed,
+    state_file,
+    tpm,
 )  # fmt: skip
-from pace import seconds
+from support.pace import seconds
 
 ME = os.geteuid()
 

@@ -3,9 +3,19 @@
 import os
 import struct
 
-from conftest import as_root
-from deviced import (  # noqa: F401
-    HOST, OTHER_DEVICE, TPM, UNAVAILABLE, outcome, refusal, resummed, sealed, service, state_file, tpm,
+from support.derive import as_root
+from support.deviced import (  # noqa: F401
+    HOST,
+    OTHER_DEVICE,
+    TPM,
+    UNAVAILABLE,
+    outcome,
+    refusal,
+    resummed,
+    sealed,
+    service,
+    state_file,
+    tpm,
 )  # fmt: skip
 
 ME = os.geteuid()

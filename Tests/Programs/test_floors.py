@@ -6,7 +6,7 @@ import re
 import subprocess
 
 import pytest
-from conftest import ROOT
+from support.session import REPOSITORY
 
 # The floors that each one stands on.
 BELOW = {
@@ -25,23 +25,23 @@ IMPORT = re.compile(r"^\s*(?:@\w+(?:\(\w+\))? )*(?:(?:public|internal|package|pr
 @pytest.fixture(scope="module")
 def targets():
     """Of the folder Sources: name to floor, folder and the names that it depends on."""
-    told = subprocess.run(["swift", "package", "dump-package"], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
+    told = subprocess.run(["swift", "package", "dump-package"], cwd=REPOSITORY, stdout=subprocess.PIPE, text=True, check=True)
     found = {}
     for target in json.loads(told.stdout)["targets"]:
         path = pathlib.PurePath(target.get("path") or "")
         if path.parts[:1] == ("Sources",):
             names = [next(iter(one.values()))[0] for one in target["dependencies"] if "product" not in one]
-            found[target["name"]] = (path.parts[1], ROOT / path, names)
+            found[target["name"]] = (path.parts[1], REPOSITORY / path, names)
     return found
 
 
 def test_every_folder_is_a_floor_with_a_target_or_more(targets):
-    floors = {path.name for path in (ROOT / "Sources").iterdir()}
+    floors = {path.name for path in (REPOSITORY / "Sources").iterdir()}
     assert floors == set(BELOW) == {floor for floor, _, _ in targets.values()}
-    folders = {path for path in (ROOT / "Sources").glob("*/*") if path.is_dir()}
+    folders = {path for path in (REPOSITORY / "Sources").glob("*/*") if path.is_dir()}
     assert folders == {folder for _, folder, _ in targets.values()}
     for floor in floors:
-        assert (ROOT / "Sources" / floor / "README.md").is_file(), floor
+        assert (REPOSITORY / "Sources" / floor / "README.md").is_file(), floor
 
 
 def test_what_is_declared_points_down(targets):

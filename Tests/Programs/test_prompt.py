@@ -8,9 +8,9 @@ import subprocess
 import tty
 
 import pytest
-from conftest import IS_ROOT, PASSWORD, PERSON, as_root
-from prompting import IDENTITY, NUMBER, prompting, terminal  # noqa: F401
-from standin import ACCEPTED, COLLECTION, DISMISSED, NEW_PASSPHRASE, UNAVAILABLE, WRONG_ANSWERS
+from support.derive import IS_ROOT, PASSWORD, PERSON, as_root
+from support.prompting import IDENTITY, NUMBER, prompting, terminal  # noqa: F401
+from support.standin import ACCEPTED, COLLECTION, DISMISSED, NEW_PASSPHRASE, UNAVAILABLE, WRONG_ANSWERS
 
 ASKED = "Enter your login password: "
 WRONG = "That password is not right. Try again."

@@ -5,9 +5,11 @@ import re
 import signal
 
 import pytest
-from conftest import PASSWORD, as_root
-from prompting import Plasma, Prompting, Screen, SessionBus, Terminal, wait_until
-from standin import ACCEPTED, COLLECTION, DISMISSED, ITEM, NEW_ITEM_PASSPHRASE, NEW_PASSPHRASE, UNAVAILABLE, WRONG_ANSWERS
+from support.derive import PASSWORD, as_root
+from support.prompting import Plasma, Prompting, Screen, SessionBus, Terminal, wait_until
+from support.standin import (
+    ACCEPTED, COLLECTION, DISMISSED, ITEM, NEW_ITEM_PASSPHRASE, NEW_PASSPHRASE, UNAVAILABLE, WRONG_ANSWERS,
+)
 
 GNOME = "org.gnome.keyring.SystemPrompter"
 GCR_PROMPTER = "/usr/libexec/gcr-prompter"

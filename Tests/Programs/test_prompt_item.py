@@ -1,9 +1,9 @@
 """latchkey-prompt for an item: the PAM services of what it asks for, in their order, and how they add up."""
 
 import pytest
-from conftest import PASSWORD
-from prompting import prompting, terminal  # noqa: F401
-from standin import ACCEPTED, DISMISSED, ITEM, ITEM_ACCESS, NEW_ITEM_PASSPHRASE, UNAVAILABLE
+from support.derive import PASSWORD
+from support.prompting import prompting, terminal  # noqa: F401
+from support.standin import ACCEPTED, DISMISSED, ITEM, ITEM_ACCESS, NEW_ITEM_PASSPHRASE, UNAVAILABLE
 
 PRESENCE, ANY_FINGER, CURRENT_FINGERS, PASSCODE = 0x1, 0x2, 0x8, 0x10
 OR, AND, PASSPHRASE = 1 << 14, 1 << 15, 1 << 31

@@ -1,9 +1,9 @@
 """latchkey-prompt and odd PAM stacks: services without a file of their own, and stacks that refuse whatever is given."""
 
 import pytest
-from conftest import PASSWORD
-from prompting import prompting, terminal  # noqa: F401
-from standin import ACCEPTED, COLLECTION, ITEM, LOGIN, NEW_ITEM_PASSPHRASE, UNAVAILABLE, WRONG_ANSWERS
+from support.derive import PASSWORD
+from support.prompting import prompting, terminal  # noqa: F401
+from support.standin import ACCEPTED, COLLECTION, ITEM, LOGIN, NEW_ITEM_PASSPHRASE, UNAVAILABLE, WRONG_ANSWERS
 
 PRESENCE, ANY_FINGER, PASSCODE = 0x1, 0x2, 0x10
 OR, PASSPHRASE = 1 << 14, 1 << 31

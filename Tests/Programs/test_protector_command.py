@@ -3,11 +3,11 @@
 import json
 
 import pytest
-from conftest import PASSWORD
-from deviced import service  # noqa: F401
-from standin import status
+from support.derive import PASSWORD
+from support.deviced import service  # noqa: F401
+from support.standin import status
 from test_command import DONE, FAILED, LOCKED, SEALED, UNLOCKED, USAGE, ending, person  # noqa: F401
-from test_rotate import Bag
+from test_derive_rotate import Bag
 
 PROMISE = "That is a weaker promise than before: whoever is root on this machine"
 ONLY_PASSWORD, WITH_SESSION = [(1, 1, 1700000000)], [(1, 1, 1700000000), (3, 1, 1700000001)]

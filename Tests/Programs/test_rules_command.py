@@ -4,8 +4,8 @@ import json
 import subprocess
 
 import pytest
-from conftest import ENVIRONMENT, IS_ROOT, PERSON
-from pace import seconds
+from support.derive import ENVIRONMENT, IS_ROOT, PERSON
+from support.pace import seconds
 
 DONE, FAILED, USAGE = 0, 1, 64
 SHIPPED = "# one\n- name: background\n  match: {service: 'sync*'}\n  class: after-first-unlock\n"

@@ -3,11 +3,11 @@
 import re
 import subprocess
 
-import packages
 import pytest
-from conftest import ROOT
+from support import packages
+from support.session import REPOSITORY
 
-PACKAGE = ROOT / "Tests/SecurityForms"
+PACKAGE = REPOSITORY / "Tests/SecurityForms"
 BUILT = packages.SCRATCH / "debug"
 
 
@@ -16,7 +16,7 @@ def build():
     """Builds it, with the library there for certain before the neighbour is compiled: the order of the two is not defined.
     A warning is an error, as the targets say."""
     if not (BUILT / "Modules/Security.swiftmodule").exists():
-        packages.build(ROOT, "--target", "Security")
+        packages.build(REPOSITORY, "--target", "Security")
     for path in objects_of(["Neighbour"]):
         path.unlink()
     packages.build(PACKAGE)

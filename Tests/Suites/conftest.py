@@ -10,8 +10,8 @@ import tempfile
 
 import pytest
 import service as services
-from session import stage  # noqa: F401
 from suite import ALL
+from support.session import stage  # noqa: F401
 
 SERVICES = {"latchkeyd": services.Latchkeyd, "gnome-keyring": services.GnomeKeyring}
 

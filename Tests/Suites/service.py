@@ -3,17 +3,14 @@
 import pathlib
 import re
 import subprocess
-import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 REPOSITORY = HERE.parents[1]
-# Before Debian's packages: the benchmark has a module `keyring` too.
-sys.path[:0] = [str(REPOSITORY / "Tests/Benchmark"), str(REPOSITORY / "Tests/Integration")]
 
-import subject  # noqa: E402
-from founding import found  # noqa: E402
-from portal import give_pinentry  # noqa: E402
-from session import Session, wait_until  # noqa: E402
+from support import subject
+from support.founding import found
+from support.portal import give_pinentry
+from support.session import Session, wait_until
 
 
 class Service:

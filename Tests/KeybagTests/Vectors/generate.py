@@ -13,7 +13,9 @@ from hashlib import blake2b
 
 from argon2.low_level import Type, hash_secret_raw
 from nacl.bindings import (
-    crypto_aead_xchacha20poly1305_ietf_encrypt as xchacha, crypto_box, crypto_scalarmult_base,
+    crypto_aead_xchacha20poly1305_ietf_encrypt as xchacha,
+    crypto_box,
+    crypto_scalarmult_base,
 )
 
 MIB = 1 << 20

@@ -1,0 +1,575 @@
+"""latchkey-derive where the login password changes: with Latchkey, and without it."""
+
+import fcntl
+import os
+import pathlib
+import re
+import resource
+import shutil
+import signal
+import struct
+import subprocess
+import time
+
+import pytest
+from support.derive import (
+    ANYWHERE, AUTHENTICATE, BAD_REQUEST, CHANGE_PASSWORD, CREATE_CODE, DAMAGED, ENVIRONMENT, HOME_UNAVAILABLE, NO_DAEMON,
+    NO_FOUND, NO_MEMORY, NO_VAULT, NOTHING_NEEDED, OPEN, OVERTAKEN, PASSWORD, PERSON, REFUSED, REWRAP, ROTATE, UNLOCKED,
+    WRONG_PASSWORD, as_root,
+)
+from support.pace import Limit
+from support.standin import (
+    LIVE, NOTHING, REFUSED as NEED_REFUSED, STAGED, UNLOCK_REFUSED, UNUSABLE, WRONG_KEYS, declined, status,
+)
+from test_derive_rotate import create
+
+NEW, THIRD = "the new one ü", "a third"
+UNPROVEN, PROVEN = 0, 1
+SEALED, LOCKED = 0, 2
+UNLOCK = "latchkey-unlock"
+WEEK = 7 * 86400
+
+
+def protectors(person):
+    """Kind, state and last time of each protector."""
+    content = person.keybag.read_bytes()
+    at, found = 45, []
+    for _ in range(content[44]):
+        kind, state, _, _, until = struct.unpack_from("<BB16sQQ", content, at)
+        found.append((kind, state, until))
+        at += 96 + struct.unpack_from("<H", content, at + 94)[0]
+    return found
+
+
+def states(person):
+    return [state for kind, state, _ in protectors(person) if kind == 1]
+
+
+def change(person, new=NEW, former=PASSWORD, service="passwd", **fields):
+    return person.run(CHANGE_PASSWORD, token=new, password=former, service=service, **fields)
+
+
+def opens(person, *passwords):
+    """Whether each opens the vault. Changes nothing."""
+    return [person.run(AUTHENTICATE, token=password, service="login") == UNLOCKED for password in passwords]
+
+
+@pytest.fixture
+def changed(resident):
+    """A person whose password was changed; no login has followed."""
+    resident.daemon()
+    assert resident.run(OPEN) == UNLOCKED and states(resident) == [PROVEN]
+    resident.daemons.pop().close()
+    assert change(resident) == UNLOCKED
+    return resident
+
+
+# ---- a change that Latchkey hears of ----
+
+
+def test_without_a_daemon_both_open_from_then_on(changed):
+    assert states(changed) == [UNPROVEN, PROVEN] and 0 < protectors(changed)[0][2] and protectors(changed)[1][2] == 0
+    daemon = changed.daemon()
+    before = changed.keybag.read_bytes()
+    assert opens(changed, NEW, PASSWORD, THIRD) == [True, True, False]
+    assert changed.keybag.read_bytes() == before, "an authentication that a session may follow changes nothing"
+    first, second = daemon.deliveries
+    assert (first.unlocked, first.session) == (second.unlocked, second.session)
+    assert not any(word.encode() in before for word in (NEW, PASSWORD))
+
+
+def test_the_login_that_uses_it_ends_the_former_one(changed):
+    daemon = changed.daemon()
+    assert changed.run(OPEN, token=NEW) == UNLOCKED
+    assert protectors(changed) == [(1, PROVEN, 0)]
+    assert opens(changed, NEW, PASSWORD) == [True, False]
+    assert daemon.notes == 1, "the former one is another password now"
+
+
+def test_a_login_with_the_former_one_leaves_both_for_a_week(changed):
+    changed.daemon()
+    assert changed.run(OPEN) == UNLOCKED
+    assert states(changed) == [UNPROVEN, PROVEN]
+
+
+def clock(folder, seconds):
+    """A library in which it is so much later."""
+    library, source = folder / f"clock{seconds}.so", folder / "clock.c"
+    source.write_text(
+        "#include <time.h>\n#include <dlfcn.h>\n#include <stddef.h>\n"
+        "int clock_gettime(clockid_t c, struct timespec *t) {\n"
+        "  int r = ((int (*)(clockid_t, struct timespec *))dlsym(RTLD_NEXT, \"clock_gettime\"))(c, t);\n"
+        f"  if (c == CLOCK_REALTIME) t->tv_sec += {seconds};\n  return r;\n}}\n"
+        f"time_t time(time_t *p) {{ time_t t = ((time_t (*)(time_t *))dlsym(RTLD_NEXT, \"time\"))(NULL) + {seconds};"
+        "if (p) *p = t; return t; }\n")
+    subprocess.run(["cc", "-D_GNU_SOURCE", "-shared", "-fPIC", "-o", library, source], check=True)
+    library.chmod(0o755)
+    return library
+
+
+@as_root
+def test_after_a_week_of_the_former_one_the_new_one_ends(changed, folder):
+    daemon = changed.daemon()
+    assert preloaded(changed, clock(folder, WEEK), OPEN).result() == UNLOCKED
+    assert states(changed) == [PROVEN] and opens(changed, PASSWORD, NEW) == [True, False]
+    assert daemon.notes == 1
+
+
+@pytest.mark.parametrize("outcome, left", [(UNLOCK_REFUSED, 2), (UNUSABLE, 2), (WRONG_KEYS, 2), (STAGED, 1), (LIVE, 1)])
+def test_only_keys_that_were_taken_prove_a_password(changed, outcome, left):
+    changed.daemon().outcome = outcome
+    changed.run(OPEN, token=NEW)
+    assert len(states(changed)) == left
+
+
+@pytest.mark.parametrize("service, state, left", [
+    ("i3lock", LOCKED, 1), ("i3lock", SEALED, 2), ("login", SEALED, 2), (UNLOCK, SEALED, 2), (UNLOCK, LOCKED, 2)])
+def test_a_locker_proves_it_as_no_session_follows(changed, service, state, left):
+    changed.daemon().status = status(state=state)
+    assert changed.run(AUTHENTICATE, token=NEW, service=service) == UNLOCKED
+    assert len(states(changed)) == left
+    assert opens(changed, PASSWORD) == [left == 2]
+
+
+@as_root
+def test_a_prompt_proves_it_when_it_is_a_day_old(changed, folder):
+    """What is younger may be another factor's code."""
+    changed.daemon()
+    for seconds, left in ((86_300, 2), (86_500, 1)):
+        fields = {"token": NEW, "service": UNLOCK}
+        assert preloaded(changed, clock(folder, seconds), AUTHENTICATE, **fields).result() == UNLOCKED
+        assert len(states(changed)) == left
+    assert opens(changed, PASSWORD, NEW) == [False, True]
+
+
+def test_new_keys_hang_on_no_password_that_may_be_a_code(changed):
+    changed.daemon()
+    before = changed.keybag.read_bytes()
+    assert changed.run(ROTATE, token=NEW) == REFUSED and changed.keybag.read_bytes() == before
+    assert changed.run(ROTATE) == UNLOCKED and states(changed) == [PROVEN]
+
+
+def test_a_locker_proves_nothing_of_the_only_password(resident, new_keybag):
+    resident.daemon().status = status(state=LOCKED)
+    assert resident.run(AUTHENTICATE, service="i3lock") == UNLOCKED
+    assert resident.keybag.read_bytes() == new_keybag
+
+
+@pytest.mark.parametrize("operation, service", [(OPEN, "login"), (AUTHENTICATE, "i3lock")])
+def test_what_may_be_no_login_password_proves_none(changed, operation, service):
+    changed.daemon().status = status(state=LOCKED)
+    assert changed.run(operation, token=NEW, service=service, flags=NO_FOUND) == UNLOCKED
+    assert states(changed) == [UNPROVEN, PROVEN] and opens(changed, PASSWORD) == [True]
+    assert changed.run(operation, token=NEW, service=service) == UNLOCKED and states(changed) == [PROVEN]
+
+
+def test_a_daemon_that_does_not_say_how_it_is_still_gets_keys(changed):
+    daemon = changed.daemon()
+    daemon.status = declined()
+    assert opens(changed, NEW) == [True] and len(daemon.deliveries) == 1
+    assert states(changed) == [UNPROVEN, PROVEN]
+
+
+def test_chosen_again_its_week_begins_again(changed):
+    (_, _, before), _ = protectors(changed)
+    # The clock counts seconds.
+    while int(time.time()) + WEEK <= before:
+        time.sleep(0.05)
+    assert change(changed) == UNLOCKED
+    assert states(changed) == [UNPROVEN, PROVEN] and protectors(changed)[0][2] > before
+    assert change(changed, THIRD) == UNLOCKED and change(changed) == UNLOCKED
+    assert states(changed) == [UNPROVEN, UNPROVEN, PROVEN]
+    changed.daemon()
+    assert opens(changed, NEW, THIRD, PASSWORD) == [True] * 3
+    assert changed.run(OPEN, token=NEW) == UNLOCKED and states(changed) == [PROVEN]
+
+
+def test_nothing_to_do(changed):
+    before = changed.keybag.read_bytes()
+    assert change(changed, new=PASSWORD) == NOTHING_NEEDED, "the same"
+    assert change(changed, new=PASSWORD, former=NEW) == NOTHING_NEEDED, "back again"
+    assert changed.keybag.read_bytes() == before
+
+
+def test_the_former_one_is_not_the_vaults(changed):
+    before = changed.keybag.read_bytes()
+    assert change(changed, THIRD, "wrong") == WRONG_PASSWORD
+    daemon = changed.daemon()
+    assert change(changed, THIRD, "wrong") == WRONG_PASSWORD
+    assert daemon.notes == 1 and daemon.hellos == [] and changed.keybag.read_bytes() == before
+    assert change(changed, THIRD, "wrong", flags=NO_FOUND) == WRONG_PASSWORD and daemon.notes == 1
+
+
+def test_back_to_what_the_vault_knows_is_no_news(changed):
+    """Changed elsewhere, then by the person to the one from before that."""
+    daemon, before = changed.daemon(), changed.keybag.read_bytes()
+    assert change(changed, PASSWORD, "set by root") == NOTHING_NEEDED
+    assert daemon.notes == 0 and changed.keybag.read_bytes() == before
+    # One that no login used yet is the newest again.
+    assert change(changed, THIRD, PASSWORD) == UNLOCKED
+    last = protectors(changed)[0]
+    assert change(changed, NEW, "set by root") == UNLOCKED
+    assert protectors(changed)[1] == last and states(changed) == [UNPROVEN, UNPROVEN, PROVEN]
+    assert changed.run(OPEN, token=NEW) == UNLOCKED and opens(changed, THIRD, NEW, PASSWORD) == [False, True, False]
+    assert daemon.notes == 2
+
+
+def test_at_most_four(changed):
+    changed.daemon()
+    for number in range(3):
+        former = NEW if number == 0 else f"number {number - 1}"
+        assert change(changed, f"number {number}", former) == UNLOCKED
+    # The last three, and the one that was proven.
+    assert states(changed) == [UNPROVEN] * 3 + [PROVEN]
+    assert opens(changed, PASSWORD, NEW, "number 2") == [True, False, True]
+
+
+def test_without_a_vault_or_with_a_damaged_one(login, new_keybag):
+    assert change(login) == NO_VAULT
+    assert list(login.home.iterdir()) == []
+    login.founded_before(new_keybag[:-1] + bytes([new_keybag[-1] ^ 1]))
+    assert change(login) == DAMAGED
+
+
+@pytest.mark.parametrize("operation", [CHANGE_PASSWORD, REWRAP])
+@pytest.mark.parametrize("fields", [
+    {}, {"password": ""}, {"password": "x" * 4097}, {"token": "", "password": "x"}, {"token": "x" * 4097, "password": "x"}])
+def test_malformed_requests(resident, new_keybag, operation, fields):
+    resident.daemon()
+    assert resident.run(operation, **fields) == BAD_REQUEST
+    assert resident.keybag.read_bytes() == new_keybag
+
+
+def test_the_longest_passwords(changed):
+    changed.daemon()
+    assert change(changed, "n" * 4096, NEW) == UNLOCKED
+    assert change(changed, "m" * 4096, "n" * 4096) == UNLOCKED
+    assert opens(changed, "m" * 4096, "m" * 4095) == [True, False]
+
+
+def test_no_memory_changes_nothing(resident, new_keybag):
+    limited = lambda: resource.setrlimit(resource.RLIMIT_AS, (100 << 20, 100 << 20))
+    run = resident.start(CHANGE_PASSWORD, token=NEW, password=PASSWORD, options=dict(preexec_fn=limited))
+    assert run.result() == NO_MEMORY and resident.keybag.read_bytes() == new_keybag
+
+
+# ---- interrupted ----
+
+
+def preloaded(person, library, operation, number=0, **fields):
+    """The helper with a library in front of libc's, as the user: who becomes another one would lose it."""
+    ENVIRONMENT.update(LD_PRELOAD=str(library), LATCHKEY_KILL_AT=str(number))
+    try:
+        return person.start(operation, **fields)
+    finally:
+        del ENVIRONMENT["LD_PRELOAD"], ENVIRONMENT["LATCHKEY_KILL_AT"]
+
+
+@pytest.fixture(scope="module")
+def killer(folder):
+    library = folder / "killat.so"
+    source = pathlib.Path(__file__).parent / "killat.c"
+    subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", library, source], check=True)
+    library.chmod(0o755)
+    return library
+
+
+def kill_everywhere(person, killer, prepare, operation, check, **fields):
+    """Runs the helper again and again, killed a call later each time, until it comes through; how often it was killed."""
+    for number in range(1, 50):
+        prepare()
+        run = preloaded(person, killer, operation, number, **fields)
+        answer = run.end()
+        check(answer != b"")
+        if answer:
+            assert run.process.returncode == 0
+            return number - 1
+        assert run.process.returncode == -signal.SIGKILL
+    raise AssertionError("it never came through")
+
+
+def test_a_change_that_is_killed_anywhere_leaves_the_former_one(resident, new_keybag, killer):
+    resident.daemon()
+
+    def check(is_done):
+        if resident.keybag.read_bytes() == new_keybag:
+            assert not is_done
+            # What was left behind is in nobody's way.
+            assert change(resident) == UNLOCKED
+        assert opens(resident, PASSWORD, NEW) == [True, True]
+        assert {path.name for path in resident.vault.iterdir()} <= {"keybag", "keybag.lock"}
+
+    killed = kill_everywhere(
+        resident, killer, lambda: resident.write(resident.keybag, new_keybag), CHANGE_PASSWORD, check, token=NEW,
+        password=PASSWORD, service="passwd")
+    # What was left before is removed; written; synchronised; renamed; the folder synchronised.
+    assert killed >= 4
+
+
+def test_it_goes_on_where_the_program_is_killed_that_changes_the_password(resident):
+    child = os.fork()
+    if child == 0:
+        run = resident.start(CHANGE_PASSWORD, token=NEW, password=PASSWORD, service="passwd")
+        # It has its request when it computes.
+        while int(re.search(rb"VmRSS:\s+(\d+)", run.proc("status"))[1]) < 32 << 10:
+            time.sleep(0.002)
+        os.kill(os.getpid(), signal.SIGKILL)
+    os.waitpid(child, 0)
+    limit = Limit(20)
+    while len(states(resident)) == 1 and not limit.is_over:
+        time.sleep(0.05)
+    resident.daemon()
+    assert opens(resident, NEW, PASSWORD) == [True, True]
+
+
+def test_a_login_that_is_killed_anywhere_leaves_the_password_that_it_used(changed, killer):
+    both = changed.keybag.read_bytes()
+    changed.daemon()
+
+    def check(is_done):
+        assert opens(changed, NEW) == [True]
+        assert states(changed) in ([[PROVEN]] if is_done else [[UNPROVEN, PROVEN], [PROVEN]])
+        assert changed.run(OPEN, token=NEW) == UNLOCKED and states(changed) == [PROVEN]
+
+    killed = kill_everywhere(
+        changed, killer, lambda: changed.write(changed.keybag, both), OPEN, check, token=NEW)
+    assert killed >= 4
+
+
+@as_root
+@pytest.mark.parametrize("operation, token, second", [(CHANGE_PASSWORD, NEW, PASSWORD), (REWRAP, NEW, PASSWORD)])
+def test_a_full_disk_changes_nothing(resident, operation, token, second):
+    place = resident.vault
+    keybag = resident.keybag.read_bytes()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16k,mode=0700", "latchkey-test", place], check=True)
+    try:
+        os.chown(place, PERSON.pw_uid, PERSON.pw_gid)
+        resident.write(resident.keybag, keybag)
+        (place / "filler").write_bytes(b"x" * 12288)
+        resident.daemon()
+        assert resident.run(operation, token=token, password=second, service=UNLOCK) == HOME_UNAVAILABLE
+        assert resident.keybag.read_bytes() == keybag and opens(resident, PASSWORD, NEW) == [True, False]
+        (place / "filler").unlink()
+        assert resident.run(operation, token=token, password=second, service=UNLOCK) == UNLOCKED
+        assert opens(resident, NEW) == [True]
+    finally:
+        subprocess.run(["umount", "-l", place], check=True)
+
+
+@pytest.fixture(scope="module")
+def counter(folder):
+    """A library that writes a byte to a file for each password that is tried."""
+    source = folder / "count.c"
+    source.write_text("""
+        #include <dlfcn.h>
+        #include <fcntl.h>
+        #include <stddef.h>
+        #include <stdlib.h>
+        #include <unistd.h>
+        typedef unsigned long long ull;
+        typedef int derive(unsigned char *, ull, const char *, ull, const unsigned char *, ull, size_t, int);
+        int crypto_pwhash(unsigned char *o, ull on, const char *p, ull pn, const unsigned char *s, ull t, size_t m, int a) {
+          int file = open(getenv("LATCHKEY_COUNT"), O_WRONLY | O_APPEND | O_CLOEXEC);
+          if (write(file, "x", 1) != 1) abort();
+          close(file);
+          return ((derive *)dlsym(RTLD_NEXT, "crypto_pwhash"))(o, on, p, pn, s, t, m, a);
+        }
+    """)
+    subprocess.run(["cc", "-D_GNU_SOURCE", "-shared", "-fPIC", "-O1", "-o", folder / "count.so", source], check=True)
+    (folder / "count.so").chmod(0o755)
+    return folder / "count.so"
+
+
+class Counted:
+    """A run of the helper whose tries of passwords are counted."""
+
+    def __init__(self, person, counter, operation, **fields):
+        self.file = person.folder / "count"
+        self.file.write_bytes(b"")
+        self.file.chmod(0o666)
+        ENVIRONMENT["LATCHKEY_COUNT"] = str(self.file)
+        self.run = preloaded(person, counter, operation, **fields)
+        del ENVIRONMENT["LATCHKEY_COUNT"]
+
+    @property
+    def result(self):
+        return self.run.result(), self.file.stat().st_size
+
+
+def test_what_was_refused_costs_the_login_nothing(changed, counter):
+    changed.daemon()
+    assert change(changed, THIRD) == UNLOCKED and change(changed, "a fourth") == UNLOCKED
+    assert states(changed) == [UNPROVEN] * 3 + [PROVEN]
+    assert Counted(changed, counter, OPEN).result == (UNLOCKED, 1)
+    assert Counted(changed, counter, AUTHENTICATE, token="a fourth").result == (UNLOCKED, 2)
+    assert Counted(changed, counter, AUTHENTICATE, token="another").result == (WRONG_PASSWORD, 4)
+    # Opened, looked for in the other three, made.
+    assert Counted(changed, counter, CHANGE_PASSWORD, token="a fifth", password=PASSWORD).result == (UNLOCKED, 5)
+    # Opened, made, and opened as a login will: after the proven one.
+    assert Counted(changed, counter, REWRAP, token="a sixth", password=PASSWORD, service=UNLOCK).result == (UNLOCKED, 4)
+
+
+def overtake(resident, run):
+    """Writes another keybag between what the run has read and what it writes."""
+    present = resident.keybag.read_bytes()
+    # Another process holds the lock while this one waits for it, and writes meanwhile.
+    with open(resident.vault / "keybag.lock", "r+b") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        run = run()
+        # It opens the file of the lock when all has been computed.
+        waits = lambda: any("keybag.lock" in os.readlink(file) for file in run.open_files() if os.path.lexists(file))
+        limit = Limit(10)
+        while not waits() and not limit.is_over:
+            time.sleep(0.005)
+        generation = struct.unpack_from("<Q", present, 28)[0]
+        # As a login would leave it: the same, one generation later. No other program can sign it.
+        other = next_generation(resident, present)
+        assert struct.unpack_from("<Q", other, 28)[0] == generation + 1
+        resident.write(resident.keybag, other)
+    return other
+
+
+@pytest.mark.parametrize("operation, tries", [(CHANGE_PASSWORD, 2), (REWRAP, 4)])
+def test_a_login_of_the_same_moment_is_no_reason_to_lose_the_change(resident, counter, operation, tries):
+    """The keybag that was read is not the present one any more when the new one is to be written. No password is tried
+    again for that, as the time is that of one change."""
+    daemon = resident.daemon()
+    assert resident.run(OPEN) == UNLOCKED
+    counted = None
+
+    def start():
+        nonlocal counted
+        counted = Counted(resident, counter, operation, token=NEW, password=PASSWORD, service=UNLOCK)
+        return counted.run
+
+    overtake(resident, start)
+    assert counted.result == (UNLOCKED, tries)
+    assert opens(resident, NEW, PASSWORD) == [True, True] and daemon.problems == []
+    assert [kind for kind, _, _ in protectors(resident)] == [1, 1, 2], "what the other one has written is there"
+
+
+def test_what_is_not_tried_again_says_so(resident):
+    resident.daemon()
+    assert resident.run(OPEN) == UNLOCKED
+    other = overtake(resident, lambda: setattr(resident, "late", resident.start(ROTATE)) or resident.late)
+    assert resident.late.result() == OVERTAKEN and resident.keybag.read_bytes() == other
+
+
+def next_generation(person, present):
+    """A keybag one generation later, made in a home of its own."""
+    place = person.folder / "aside"
+    shutil.copytree(person.home, place)
+    for path in [place, *place.rglob("*")]:
+        os.chown(path, PERSON.pw_uid, PERSON.pw_gid)
+    keybag = place / ".local/share/latchkey/keybag"
+    keybag.write_bytes(present)
+    pipe, theirs = os.pipe()
+    with os.fdopen(theirs, "wb") as output:
+        assert person.start(CREATE_CODE, home=place, flags=ANYWHERE, options={"stdout": output}).result() == UNLOCKED
+    os.close(pipe)
+    return keybag.read_bytes()
+
+
+# ---- a change that Latchkey does not hear of ----
+
+
+def rewrap(person, token=NEW, second=PASSWORD, **fields):
+    return person.run(REWRAP, token=token, password=second, **{"service": UNLOCK} | fields)
+
+
+@pytest.mark.parametrize("operation", [AUTHENTICATE, OPEN])
+def test_the_daemon_hears_that_the_password_opens_nothing(resident, operation):
+    daemon = resident.daemon()
+    assert resident.run(operation, token=NEW) == WRONG_PASSWORD
+    assert daemon.notes == 1 and daemon.deliveries == []
+    assert resident.run(operation) == UNLOCKED and daemon.notes == 1
+    assert resident.run(operation, token=NEW, flags=NO_FOUND) == WRONG_PASSWORD and daemon.notes == 1, "no news there"
+
+
+def test_the_former_password_lets_the_present_one_open_it(resident):
+    daemon = resident.daemon()
+    assert rewrap(resident, prompt="7") == UNLOCKED
+    assert daemon.hellos == [("authenticate", UNLOCK, "tty1", "")] and daemon.answered == [7]
+    assert states(resident) == [UNPROVEN, UNPROVEN] and protectors(resident)[0][2] > 0
+    assert opens(resident, NEW, PASSWORD) == [True, True]
+    assert resident.run(OPEN, token=NEW) == UNLOCKED
+    assert protectors(resident) == [(1, PROVEN, 0)] and opens(resident, NEW, PASSWORD) == [True, False]
+    keys = [(delivery.unlocked, delivery.session) for delivery in daemon.deliveries]
+    assert len(keys) == 5 and len(set(keys)) == 1
+    assert not any(word.encode() in packet for packet in daemon.packets for word in (NEW, PASSWORD))
+
+
+@pytest.mark.parametrize("service", [UNLOCK, "login"])
+def test_codes_that_serve_once_do_not_end_the_password_that_works(changed, service):
+    """A second factor behind the login password, in latchkey-unlock: what PAM leaves is the code."""
+    changed.daemon()
+    before = changed.keybag.read_bytes()
+    assert rewrap(changed, "111111", flags=NO_FOUND, service=service) == REFUSED
+    assert changed.keybag.read_bytes() == before
+    for code in range(222222, 999999, 111111):
+        assert rewrap(changed, str(code)) == UNLOCKED
+    assert opens(changed, PASSWORD, "888888") == [True, True] and len(states(changed)) == 4
+    assert changed.run(OPEN) == UNLOCKED and opens(changed, PASSWORD) == [True]
+
+
+def test_of_several_former_ones_each_does_and_none_is_left(changed):
+    changed.daemon()
+    before = changed.keybag.read_bytes()
+    for former in (PASSWORD, NEW):
+        changed.write(changed.keybag, before)
+        assert rewrap(changed, token=THIRD, second=former) == UNLOCKED
+        assert opens(changed, THIRD, PASSWORD, NEW) == [True, True, True]
+        assert changed.run(OPEN, token=THIRD) == UNLOCKED
+        assert opens(changed, THIRD, PASSWORD, NEW) == [True, False, False]
+
+
+def test_the_recovery_code_does_it_as_well_and_stays_valid(resident):
+    result, text = create(resident)
+    assert result == UNLOCKED
+    code = text.strip()
+    daemon = resident.daemon()
+    assert rewrap(resident, second=code.lower()) == UNLOCKED
+    assert [kind for kind, _, _ in protectors(resident)] == [1, 1, 2]
+    assert resident.run(OPEN, token=NEW) == UNLOCKED
+    assert opens(resident, NEW, PASSWORD) == [True, False]
+    assert rewrap(resident, token=THIRD, second=code.replace("-", "")) == UNLOCKED
+    assert resident.run(OPEN, token=THIRD) == UNLOCKED
+    assert opens(resident, THIRD, NEW) == [True, False]
+    assert not any(code.encode() in packet for packet in daemon.packets)
+    # A password that looks like a code is one all the same.
+    assert change(resident, code, THIRD) == UNLOCKED
+    assert rewrap(resident, second=code) == UNLOCKED
+
+
+@pytest.mark.parametrize("second", ["wrong", PASSWORD + " ", "x" * 4096, "0" * 35])
+def test_what_opens_nothing_changes_nothing(resident, new_keybag, second):
+    daemon = resident.daemon()
+    assert rewrap(resident, second=second) == WRONG_PASSWORD
+    assert daemon.deliveries == [] and resident.keybag.read_bytes() == new_keybag
+
+
+@pytest.mark.parametrize("need, outcome, expected", [
+    (NEED_REFUSED, LIVE, REFUSED), (NOTHING, LIVE, NOTHING_NEEDED), (1, UNLOCK_REFUSED, REFUSED), (1, UNUSABLE, DAMAGED),
+    (1, WRONG_KEYS, DAMAGED)])
+def test_the_password_is_set_only_where_the_keys_opened_the_vault(resident, new_keybag, need, outcome, expected):
+    daemon = resident.daemon()
+    daemon.need, daemon.outcome = need, outcome
+    assert rewrap(resident) == expected
+    assert resident.keybag.read_bytes() == new_keybag
+
+
+def test_without_the_daemon_nothing_is_rewrapped(resident, new_keybag):
+    assert rewrap(resident) == NO_DAEMON
+    assert resident.keybag.read_bytes() == new_keybag
+
+
+def test_rewrapping_that_is_killed_anywhere_leaves_what_opens(resident, new_keybag, killer):
+    resident.daemon()
+
+    def check(is_done):
+        assert opens(resident, NEW, PASSWORD) in ([[True, True]] if is_done else [[True, True], [False, True]])
+
+    killed = kill_everywhere(
+        resident, killer, lambda: resident.write(resident.keybag, new_keybag), REWRAP, check, token=NEW, password=PASSWORD,
+        service=UNLOCK)
+    assert killed >= 4

@@ -1,0 +1,81 @@
+"""The control socket as a client of latchkeyd sees it, byte by byte: packets, and one connection."""
+
+import contextlib
+import select
+import socket
+import struct
+import time
+
+from support.pace import seconds
+from support.peer import acting_as
+
+VERSION = 1
+HELLO, UNLOCK, STATUS, LOCK = 1, 2, 3, 4
+AUTHENTICATE, OPEN_SESSION, CLOSE_SESSION = 1, 2, 3
+NOTHING, KEYS, REFUSED = 0, 1, 2
+LIVE, STAGED, WRONG_KEYS, NOT_NOW, UNUSABLE = 0, 1, 2, 3, 4
+SIZE_LIMIT = 32768
+# The daemon's own limit, what a slow machine may add, and what needs no such limit.
+SILENCE = 10.0
+SLACK, SOON = seconds(1.5), seconds(0.7)
+
+
+def packet(operation, fields=b"", version=VERSION):
+    return bytes([version, operation]) + fields
+
+
+def text(value):
+    value = value if isinstance(value, bytes) else value.encode()
+    return struct.pack("<H", len(value)) + value
+
+
+def hello(stage=AUTHENTICATE, service="login", tty="tty1", host="", prompt=0):
+    return packet(HELLO, bytes([stage]) + text(service) + text(tty) + text(host) + struct.pack("<Q", prompt))
+
+
+def keys(vault=b"v" * 16, generation=1, flags=0, tiers=b"k" * 64):
+    return packet(UNLOCK, vault + struct.pack("<QB", generation, flags) + tiers)
+
+
+class Control:
+    """One connection; root's, where the tests are root's."""
+
+    def __init__(self, session, user=True):
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        # Waits while the daemon lets others wait already.
+        with acting_as(session) if user else contextlib.nullcontext():
+            self.socket.connect(str(session.runtime / "latchkey/control"))
+        self.socket.settimeout(SILENCE + SLACK)
+
+    def send(self, data):
+        self.socket.send(data)
+
+    def receive(self):
+        """The next packet; nothing when the daemon ended the connection."""
+        try:
+            return self.socket.recv(SIZE_LIMIT)
+        except ConnectionResetError:
+            return b""
+
+    def ask(self, data):
+        try:
+            self.send(data)
+        except BrokenPipeError:
+            return b""
+        return self.receive()
+
+    def is_over(self):
+        """Whether the daemon has ended the connection, or does so soon."""
+        return bool(select.select([self.socket], [], [], SOON)[0]) and self.receive() == b""
+
+    def close(self):
+        self.socket.close()
+
+
+def status_works(session):
+    """Somebody else is served at once."""
+    began = time.monotonic()
+    other = Control(session)
+    answer = other.ask(packet(STATUS))
+    other.close()
+    return answer[:2] == packet(STATUS) and time.monotonic() - began < SOON

@@ -1,0 +1,169 @@
+"""latchkey-derive as its callers see it: requests byte by byte, results, and a person with a home to log in to."""
+
+import contextlib
+import os
+import pathlib
+import pwd
+import socket
+import struct
+import subprocess
+import time
+
+import pytest
+from support.pace import Limit, seconds
+from support.session import REPOSITORY
+from support.standin import Daemon
+
+BUILT = pathlib.Path(os.environ.get("LATCHKEY_BUILT", REPOSITORY / ".build/release")).resolve()
+IS_ROOT = os.geteuid() == 0
+PERSON = pwd.getpwuid(65534 if IS_ROOT else os.geteuid())
+PASSWORD = "korrekt Pferd-Batterie 4711 ü"
+ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LANG": "C"}
+
+AUTHENTICATE, OPEN, CLOSE, PASSPHRASE = 1, 2, 3, 4
+ROTATE, CREATE_CODE, CHECK_CODE, RECOVER, REMOVE_CODE, REMOVE_PASSWORD = 5, 6, 7, 8, 9, 10
+CHANGE_PASSWORD, REWRAP, ADD_SESSION, REMOVE_SESSION = 11, 12, 13, 14
+CREATE_VAULT = 15
+NO_FOUND, ANYWHERE = 1, 4
+UNLOCKED, NOTHING_NEEDED, NO_DAEMON, NO_VAULT, FOUNDED, WRONG_PASSWORD, REFUSED, DAMAGED = range(8)
+DAEMON_SILENT, NO_MEMORY, HOME_UNAVAILABLE, BAD_REQUEST, INTERNAL_ERROR, CLOSED = range(8, 14)
+TOO_MANY_EPOCHS, BEGUN, PASSWORDLESS = 14, 15, 16
+SESSION_OPENED, NO_DEVICE_KEY, SERVICES_UNBELIEVED, OVERTAKEN, GOES_ON, LATE = 20, 21, 22, 23, 24, 25
+
+as_root = pytest.mark.skipif(not IS_ROOT, reason="needs root")
+
+
+def child_of(process):
+    limit = Limit(5)
+    while not (children := pathlib.Path(f"/proc/{process}/task/{process}/children").read_text().split()):
+        assert not limit.is_over, "it has no child"
+    (child,) = map(int, children)
+    return child
+
+
+class Run:
+    """One helper, with its request sent."""
+
+    def __init__(self, program, data, hang_up=True, **options):
+        ours, theirs = socket.socketpair()
+        self.socket, self.begun = ours, time.monotonic()
+        with theirs:
+            self.process = subprocess.Popen(
+                ["latchkey-derive"], executable=program, stdin=theirs, stdout=options.pop("stdout", subprocess.DEVNULL),
+                stderr=subprocess.DEVNULL, env=ENVIRONMENT, cwd=options.pop("cwd", "/"), **options)
+        try:
+            ours.sendall(data)
+            if hang_up:
+                ours.shutdown(socket.SHUT_WR)
+        except (BrokenPipeError, ConnectionResetError):
+            pass  # it had read enough
+
+    @property
+    def pid(self):
+        return self.process.pid
+
+    @property
+    def supervisor(self):
+        """The child that stands between the process and the work."""
+        return child_of(self.pid)
+
+    @property
+    def worker(self):
+        """The process that does the work."""
+        return child_of(self.supervisor)
+
+    def go_on(self):
+        """Says what a caller says that waits no longer; it may have ended already."""
+        with contextlib.suppress(BrokenPipeError):
+            self.socket.sendall(b"\1")
+
+    def proc(self, name):
+        return pathlib.Path(f"/proc/{self.worker}/{name}").read_bytes()
+
+    def open_files(self):
+        return list(pathlib.Path(f"/proc/{self.worker}/fd").iterdir())
+
+    def result(self):
+        """The byte it answered; nothing but that, and no other end than by itself."""
+        data = self.end()
+        assert self.process.returncode == 0, f"ended with {self.process.returncode}"
+        assert len(data) == 1, data
+        return data[0]
+
+    def end(self):
+        """All that it answered."""
+        data = b""
+        self.socket.settimeout(seconds(20))
+        try:
+            while part := self.socket.recv(16):
+                data += part
+        except ConnectionResetError:
+            pass
+        self.process.wait(seconds(20))
+        self.seconds = time.monotonic() - self.begun
+        self.socket.close()
+        return data
+
+
+class Login:
+    """A person with a home, a runtime folder, and a password."""
+
+    def __init__(self, folder, program):
+        self.folder, self.program = folder, program
+        self.home, self.runtime = folder / "home", folder / "run"
+        for path in (self.home, self.runtime):
+            path.mkdir(mode=0o700)
+            os.chown(path, PERSON.pw_uid, PERSON.pw_gid)
+        self.vault = self.home / ".local/share/latchkey"
+        self.keybag = self.vault / "keybag"
+        # Nothing is known of the password unless a test writes it.
+        self.shadow = folder / "shadow"
+        # Nor may any service open anything without a password, and there is no device key.
+        self.services, self.device = folder / "services", folder / "device.sock"
+        self.daemons = []
+
+    def daemon(self, **options):
+        self.daemons.append(Daemon(self.runtime, owner=PERSON.pw_uid if IS_ROOT else None, **options))
+        return self.daemons[-1]
+
+    def request(self, operation, token=PASSWORD, user=PERSON.pw_name, service="login", tty="tty1", rhost="", home=None,
+                runtime=None, shadow=None, prompt="", services=None, device=None, flags=0, version=1, password=None):
+        fields = [user, service, tty, rhost, str(self.home if home is None else home),
+                  str(self.runtime if runtime is None else runtime), str(self.shadow if shadow is None else shadow),
+                  prompt, str(self.services if services is None else services),
+                  str(self.device if device is None else device), token]
+        fields += [] if password is None else [password]
+        body = bytes([version, operation, flags])
+        for field in fields:
+            data = field if isinstance(field, bytes) else field.encode()
+            body += struct.pack("<H", len(data)) + data
+        return struct.pack("<I", len(body)) + body
+
+    def start(self, operation, *, options=None, hang_up=True, **fields):
+        return Run(self.program, self.request(operation, **fields), hang_up, **options or {})
+
+    def run(self, operation, **fields):
+        return self.start(operation, **fields).result()
+
+    def found(self):
+        """A vault, as the first login leaves it."""
+        assert self.run(OPEN, runtime=self.folder / "nowhere") == FOUNDED
+
+    def founded_before(self, keybag):
+        """The vault of another test, as Argon2id takes its time."""
+        folder = self.home
+        for name in (".local", "share", "latchkey"):
+            folder = folder / name
+            folder.mkdir(mode=0o700)
+            os.chown(folder, PERSON.pw_uid, PERSON.pw_gid)
+        self.write(self.keybag, keybag)
+
+    def write(self, path, data):
+        path.write_bytes(data)
+        path.chmod(0o600)
+        os.chown(path, PERSON.pw_uid, PERSON.pw_gid)
+
+    def close(self):
+        for daemon in self.daemons:
+            daemon.close(remove=False)
+            assert daemon.problems == []

@@ -1,0 +1,206 @@
+"""GNOME's prompter, the real one, on a screen of the session's own, and the person who sits there."""
+
+import re
+import subprocess
+import time
+
+import pytest
+from support.display import Display
+from support.pace import seconds
+from support.peer import Peer
+from support.session import BUS, is_alive, wait_until
+
+NAME = "org.gnome.keyring.SystemPrompter"
+# Programs with windows start slowly on a busy machine.
+PATIENCE = 30
+
+
+class Dialog:
+    """A desktop for the session: an X server, and gcr-prompter, which the session's bus starts when it is wanted."""
+
+    def __init__(self, session):
+        self.session = session
+        self.display = Display(session)
+        (session.root / f"services/{NAME}.service").write_text(
+            f"[D-BUS Service]\nName={NAME}\nExec=/usr/libexec/gcr-prompter\n"
+        )
+        (session.root / f"services/{NAME}.service").chmod(0o644)
+        # Nothing but it, whatever the machine has.
+        pinentry = session.root / "bin/pinentry"
+        pinentry.write_text("#!/bin/false\n")
+        pinentry.chmod(0o755)
+        # What a desktop tells to the bus and the user manager when it starts.
+        told = f"DISPLAY,{self.display.name},NO_AT_BRIDGE,1,GSETTINGS_BACKEND,memory"
+        for method, *arguments in (["ReloadConfig"], ["UpdateActivationEnvironment", f"dict:string:string:{told}"]):
+            command = ["dbus-send", "--session", "--print-reply", *BUS, f"org.freedesktop.DBus.{method}", *arguments]
+            session.run(*command, check=True)
+        session.restart()
+        self._heard = session.root / "heard"
+        rules = "org.gnome.keyring.internal.Prompter", "org.gnome.keyring.internal.Prompter.Callback"
+        with open(self._heard, "wb") as out:
+            command = ["dbus-monitor", "--session", *(f"interface='{rule}'" for rule in rules)]
+            self._monitor = session.start(*command, stdin=subprocess.DEVNULL, stdout=out, stderr=out)
+        wait_until(lambda: "NameAcquired" in self.heard or "NameLost" in self.heard, "dbus-monitor")
+        self._expected = 0
+
+    def close(self):
+        self._monitor.terminate()
+        self._monitor.wait(seconds(10))
+        self.display.close()
+
+    @property
+    def heard(self):
+        """All that went over the bus between prompters and those who ask by them."""
+        return self._heard.read_text(errors="replace")
+
+    # What there is to see
+
+    @property
+    def questions(self):
+        """The texts of every question so far, by their names."""
+        calls = self.heard.split("member=PerformPrompt")[1:]
+        return [dict(re.findall(r'string "([\w-]+)"\s+variant\s+string "(.*)"', call)) for call in calls]
+
+    def properties(self):
+        """What is true or false of the last question, as the bus's monitor writes it."""
+        call = self.heard.split("member=PerformPrompt")[-1]
+        return dict(re.findall(r'string "([\w-]+)"\s+variant\s+boolean (\w+)', call))
+
+    def strength(self):
+        """How strong the prompter says that the last new passphrase is."""
+        return int(re.findall(r'string "password-strength"\s+(?:variant\s+)+int32 (\d+)', self.heard)[-1])
+
+    def picture(self, path):
+        """Keeps a picture of the window, when all of it is drawn."""
+        def area():
+            shown = self._do("getwindowgeometry", "--shell", self.windows()[0]).stdout
+            return [int(re.search(rf"^{name}=(-?\d+)$", shown, re.M)[1]) for name in ("X", "Y", "WIDTH", "HEIGHT")]
+
+        def is_still():
+            before = path.read_bytes() if path.exists() else b""
+            time.sleep(0.3)
+            return self.display.screenshot(path, area()).read_bytes() == before
+
+        wait_until(is_still, "the window's picture", PATIENCE)
+
+    def windows(self):
+        return self._do("search", "--onlyvisible", "--name", "Unlock Latchkey|New passphrase").stdout.split()
+
+    def programs(self):
+        """The processes that ask now."""
+        found = self.session.run("pgrep", "-U", str(self.session.uid), "-f", f"latchkey-prompt.*{self.session.root}/run")
+        return [int(process) for process in found.stdout.split() if is_alive(int(process))]
+
+    def prompter(self):
+        """The process of gcr-prompter."""
+        method = "org.freedesktop.DBus.GetConnectionUnixProcessID"
+        reply = self.session.run("dbus-send", "--session", "--print-reply=literal", *BUS, method, f"string:{NAME}")
+        return int(reply.stdout.split()[-1])
+
+    def expect(self):
+        """Waits for the next question, and returns its texts."""
+        self._expected += 1
+        wait_until(lambda: len(self.questions) >= self._expected, "the next question", PATIENCE)
+        assert len(self.questions) == self._expected
+        wait_until(self.windows, "the window", PATIENCE)
+        return self.questions[-1]
+
+    def expect_nothing(self):
+        """Waits until no window is there, nor anything that could open one."""
+        wait_until(lambda: not self.windows(), "the window's end", PATIENCE)
+        wait_until(lambda: not self.programs(), "the end of latchkey-prompt", PATIENCE)
+        assert len(self.questions) == self._expected
+
+    # What the person does
+
+    def answer(self, *texts):
+        """Types them, each into a field. What came too early for the window is typed once more."""
+        self._act(lambda: (self.fill(*texts), self._do("key", "Return")))
+
+    def answer_in_vain(self, *texts):
+        """Answers what the prompter itself does not take."""
+        self.fill(*texts)
+        before = self.display.pixels()
+        self._do("key", "Return")
+        wait_until(lambda: self.display.pixels() != before, "what the prompter says", PATIENCE)
+        self._do("key", "shift+Tab")
+
+    def fill(self, *texts):
+        """Types them, and goes no further."""
+        self._focus()
+        for number, text in enumerate(texts):
+            self._do("key", *(["Tab"] if number else []), "ctrl+a")
+            self._do("type", "--file", "-", input=text)
+
+    def cancel(self):
+        self._act(lambda: (self._focus(), self._do("key", "Escape")))
+
+    def _focus(self):
+        for window in self.windows()[:1]:
+            self._do("windowfocus", "--sync", window)
+
+    def _act(self, act):
+        answers = lambda: self.heard.count("member=PromptReady") + self.heard.count("member=PromptDone")
+        before = answers()
+        for patience in (3, 3, PATIENCE):
+            act()
+            try:
+                return wait_until(lambda: answers() > before, "the answer", patience)
+            except AssertionError:
+                if patience == PATIENCE:
+                    raise
+
+    def _do(self, *words, input=""):
+        return self.session.run("xdotool", *words, input=input)
+
+
+class Tool:
+    """secret-tool, while it waits."""
+
+    def __init__(self, session, *arguments, input=""):
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        self._process = session.start("secret-tool", *arguments, text=True, **pipes)
+        self._process.stdin.write(input)
+        self._process.stdin.close()
+        self._process.stdin = None
+
+    @property
+    def is_waiting(self):
+        return self._process.poll() is None
+
+    def kill(self):
+        self._process.kill()
+        self._process.communicate()
+
+    def end(self):
+        """What it printed, and how it ended."""
+        output, _ = self._process.communicate(timeout=seconds(PATIENCE))
+        return output, self._process.returncode
+
+
+@pytest.fixture(scope="module")
+def screen(shared_session):
+    opened = Dialog(shared_session)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def display(screen):
+    """For the picture of a failure."""
+    return screen.display
+
+
+@pytest.fixture
+def locker(dialog):
+    """A screen saver. The keys go when it comes."""
+    opened = Peer(dialog.session)
+
+    def turn(on, meanwhile=lambda: None):
+        opened.activate_screen_saver(on)
+        meanwhile()
+        wait_until(lambda: dialog.session.status()["locker_up"] is on, "the locker")
+
+    yield turn
+    opened.close()
+    wait_until(lambda: not dialog.session.status()["locker_up"], "the locker's end")

@@ -1,0 +1,92 @@
+"""A screen for programs with windows: an X server of the test's own, in its session and gone with it."""
+
+import os
+import pathlib
+import struct
+import subprocess
+import tempfile
+import zlib
+
+import pytest
+from support.pace import seconds
+
+
+class Display:
+    """Xvfb with a number that nobody has, which the session's programs find in DISPLAY."""
+
+    def __init__(self, session):
+        self._session = session
+        self._pixels = session.root / "tmp"
+        read, write = os.pipe()
+        # The server chooses the number and tells it as soon as it can be used.
+        command = ["Xvfb", "-displayfd", write, "-screen", "0", "1280x1024x24", "-nolisten", "tcp", "-noreset"]
+        with open(session.root / "display.log", "wb") as log:
+            self._server = session.start(
+                *command, "-fbdir", self._pixels, pass_fds=[write], stdin=subprocess.DEVNULL, stdout=log, stderr=log
+            )
+        os.close(write)
+        with os.fdopen(read) as number:
+            self.name = f":{number.readline().strip()}"
+        if self.name == ":":
+            self.close()
+            raise RuntimeError(f"no X server: {(session.root / 'display.log').read_text()}")
+        session.environment["DISPLAY"] = self.name
+
+    def close(self):
+        """Ends the server, and with it every program that has a window."""
+        self._session.environment.pop("DISPLAY", None)
+        self._server.terminate()
+        self._server.wait(seconds(10))
+
+    def press(self, *keys):
+        """Presses keys, as xdotool names them, in the window that has the focus."""
+        return self._session.run("xdotool", "key", "--clearmodifiers", *keys)
+
+    def pixels(self):
+        """What is on the screen, as the server keeps it."""
+        return (self._pixels / "Xvfb_screen0").read_bytes()
+
+    def screenshot(self, path=None, area=None):
+        """Writes what is on the screen, or in an area of it (left, top, width, height), to a PNG file that stays, and
+        returns its path."""
+        image = self.pixels()
+        # An XWD file: its header's fields are big-endian, and a table of colours comes before the pixels.
+        fields = struct.unpack(">25I", image[:100])
+        width, height, line = fields[4], fields[5], fields[12]
+        start = fields[0] + fields[19] * 12
+        left, top, width, height = area or (0, 0, width, height)
+        rows = []
+        for y in range(top, top + height):
+            row = image[start + y * line + left * 4 : start + y * line + (left + width) * 4]
+            rgb = bytearray(width * 3)
+            rgb[0::3], rgb[1::3], rgb[2::3] = row[2::4], row[1::4], row[0::4]
+            rows.append(b"\0" + bytes(rgb))
+
+        def chunk(kind, content):
+            return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
+
+        header = chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0))
+        pixels = chunk(b"IDAT", zlib.compress(b"".join(rows)))
+        if path is None:
+            number, path = tempfile.mkstemp(prefix="latchkey-screenshot-", suffix=".png")
+            os.close(number)
+        path = pathlib.Path(path)
+        path.write_bytes(b"\x89PNG\r\n\x1a\n" + header + pixels + chunk(b"IEND", b""))
+        return path
+
+
+@pytest.fixture
+def display(session):
+    """A screen of its own for the test's session. A failing test leaves a picture of it."""
+    opened = Display(session)
+    yield opened
+    opened.close()
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item, call):
+    """Takes the picture while the windows are still there."""
+    report = (yield).get_result()
+    shown = getattr(item, "funcargs", {}).get("display")
+    if call.when == "call" and report.failed and shown is not None:
+        report.sections.append(("the screen", str(shown.screenshot())))

@@ -1,0 +1,185 @@
+"""Faults at every step: programs that are killed in front of their n-th change of a file, or have no room from there on.
+
+A library that is preloaded (Shims/faults.c) counts the changes. It is armed while the program runs, so that only what a test
+is about is counted. `FaultySession` is a session whose daemon has it, `everywhere` goes through the steps.
+"""
+
+import mmap
+import os
+import pathlib
+import signal
+import struct
+import subprocess
+
+from support import vaultreader
+from support.control import AUTHENTICATE, LIVE, OPEN_SESSION, UNLOCK, Control, hello, packet
+from support.peer import Failure, Peer
+from support.session import Session, is_alive, wait_until
+from support.vaultreader import Keybag, Vault
+
+SOURCE = pathlib.Path(__file__).with_name("Shims") / "faults.c"
+NOTHING, KILL, FULL, STOP = range(4)
+FIELDS = ("fault", "at", "changes", "growing", "hits")
+# More changes of files than any operation of these tests makes: one that never comes through is found out.
+ENOUGH = 300
+
+
+class Faults:
+    """The library in `folder`, and what it is told. It watches the files below `root`."""
+
+    def __init__(self, folder, root, owner):
+        self.library, control = folder / "faults.so", folder / "faults"
+        subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", self.library, SOURCE, "-ldl"], check=True)
+        self.library.chmod(0o755)
+        control.write_bytes(bytes(8 * len(FIELDS)))
+        os.chown(control, owner, -1)
+        with control.open("r+b") as file:
+            self._control = mmap.mmap(file.fileno(), 0)
+        self.environment = {
+            "LD_PRELOAD": str(self.library), "FAULTS_ROOT": str(root), "FAULTS_CONTROL": str(control)
+        }  # fmt: skip
+
+    def arm(self, fault, at):
+        """From now on changes are counted from 1; what came before is forgotten."""
+        self._control[:] = struct.pack("<5Q", fault, at, 0, 0, 0)
+
+    def told(self):
+        """The numbers so far, by name."""
+        return dict(zip(FIELDS, struct.unpack("<5Q", self._control[:])))
+
+    def disarm(self):
+        """No fault any more; the numbers of what was."""
+        told = self.told()
+        self._control[:8] = bytes(8)
+        return told
+
+
+def machine():
+    return vaultreader.machine_identity(vaultreader.APPLICATION)
+
+
+class QuickSession(Session):
+    """A session in which only the founding costs an Argon2id: then the tests bring the keys."""
+
+    def __init__(self, stage, below):
+        super().__init__(stage, below)
+        self._keybag = (None, None)
+        self._peer = None
+        self.process = self.daemon_pid()
+        self.prepare()
+        assert self.login().returncode == 0
+
+    def prepare(self):
+        """Before the vault is founded."""
+
+    def close(self):
+        self._leave()
+        super().close()
+
+    def _leave(self):
+        if self._peer:
+            self._peer.close()
+        self._peer = None
+
+    @property
+    def peer(self):
+        """A client of the daemon that runs now."""
+        if self._peer is None:
+            self._peer = Peer(self)
+        return self._peer
+
+    def kill(self):
+        """Ends the daemon at once, if it did not end by itself."""
+        self._leave()
+        if is_alive(self.process):
+            os.kill(self.process, signal.SIGKILL)
+        wait_until(lambda: not is_alive(self.process) and self.daemon_pid() != self.process, "the daemon's end")
+
+    def begin(self, *, bringing_keys=True):
+        """A daemon after one that may have died; unlocked."""
+        self.kill()
+        self.process = self.start_daemon()
+        if bringing_keys:
+            assert self.bring_keys() == LIVE
+
+    def keybag(self):
+        """The keybag, opened."""
+        content = (self.vault / "keybag").read_bytes()
+        if self._keybag[0] != content:
+            self._keybag = (content, Keybag(content, self.password))
+        return self._keybag[1]
+
+    def keys(self):
+        """The packet with the vault's keys."""
+        keybag = self.keybag()
+        *former, newest = sorted({epoch for epoch, _ in keybag.tiers})
+        fields = keybag.id + struct.pack("<QB", keybag.generation, 0)
+        fields += keybag.tiers[newest, "A"] + keybag.tiers[newest, "C"]
+        for epoch in former:
+            fields += struct.pack("<I", epoch) + keybag.tiers[epoch, "A"] + keybag.tiers[epoch, "C"]
+        return packet(UNLOCK, fields)
+
+    def bring_keys(self, *, opens=True):
+        """What the module does at a login, or else at a screen locker: the outcome; None where the daemon died."""
+        # Not as the user: that would be another one for every thread of the tests.
+        control = Control(self, user=False)
+        try:
+            control.ask(hello(OPEN_SESSION if opens else AUTHENTICATE, "login" if opens else "i3lock"))
+            answer = control.ask(self.keys())
+            assert answer[:2] in (packet(UNLOCK), b""), answer
+            return answer[2] if answer else None
+        finally:
+            control.close()
+
+    def read(self):
+        """The vault, read by somebody else: everything in it must fit."""
+        return Vault(self.vault, self.password, machine(), keybag=self.keybag())
+
+
+class FaultySession(QuickSession):
+    """Such a session, whose daemon meets faults."""
+
+    def __init__(self, stage, below="/dev/shm" if os.access("/dev/shm", os.W_OK) else "/tmp"):
+        super().__init__(stage, below)
+
+    def prepare(self):
+        self.faults = Faults(self.root, self.home, self.uid)
+        self.command_environment = self.environment | self.faults.environment
+        arguments = [word for pair in self.faults.environment.items() for word in pair]
+        bus = ["org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus"]
+        method = ["UpdateActivationEnvironment", "a{ss}", str(len(arguments) // 2)]
+        self.run("busctl", "--user", "call", *bus, *method, *arguments, check=True)
+        self.begin(bringing_keys=False)
+
+
+def everywhere(session, fault, prepare, act, check, faults=None, recover=lambda: None):
+    """Runs `act` again and again, each time with the fault one change later, until it meets none.
+
+    `prepare` brings about what is there before, and what it returns goes to the others. `act` returns whether it was told
+    that it is done; to be cut off or refused is no failure. Then `check(prepared, acknowledged)` looks: at the daemon that
+    had no room, and at a new one. Returns how often the fault struck. `faults`: another program's than the daemon's, which
+    `recover` starts anew."""
+    faults = faults or session.faults
+    for number in range(1, ENOUGH):
+        prepared = prepare()
+        faults.arm(fault, number)
+        try:
+            acknowledged = bool(act(prepared))
+        except (Failure, ConnectionError):
+            acknowledged = False
+        hits = faults.disarm()["hits"]
+        recover()
+        try:
+            if fault == FULL and faults is session.faults:
+                assert session.daemon_pid() == session.process, "it ended"
+                check(prepared, acknowledged)
+            session.begin()
+            assert session.status()["problems"] == []
+            check(prepared, acknowledged)
+        except BaseException as error:
+            error.add_note(f"at change {number}, acknowledged: {acknowledged}")
+            raise
+        if not hits:
+            assert acknowledged, "refused without a fault"
+            return number - 1
+    raise AssertionError("it never came through")

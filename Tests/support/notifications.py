@@ -1,0 +1,42 @@
+"""What a desktop shows notifications with, on a session's bus."""
+
+from gi.repository import Gio, GLib
+from support.peer import Peer
+
+NAME, PATH = "org.freedesktop.Notifications", "/org/freedesktop/Notifications"
+INTERFACE = """
+<node><interface name="org.freedesktop.Notifications"><method name="Notify">
+  <arg type="s" direction="in"/><arg type="u" direction="in"/><arg type="s" direction="in"/><arg type="s" direction="in"/>
+  <arg type="s" direction="in"/><arg type="as" direction="in"/><arg type="a{sv}" direction="in"/>
+  <arg type="i" direction="in"/><arg type="u" direction="out"/>
+</method></interface></node>"""
+
+
+class Notifications:
+    """`shown` has title and text of each that came."""
+
+    def __init__(self, session):
+        self.peer, self.shown = Peer(session), []
+        (interface,) = Gio.DBusNodeInfo.new_for_xml(INTERFACE).interfaces
+        self.peer.bus.register_object(PATH, interface, self._called, None, None)
+        self.peer.bus.call_sync(
+            "org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus", "RequestName",
+            GLib.Variant("(su)", (NAME, 4)), None, 0, 10000, None)
+
+    def _called(self, _bus, _sender, _path, _interface, _method, arguments, invocation):
+        values = arguments.unpack()
+        assert values[0] == "Latchkey" and values[1] == 0 and values[5:] == ([], {}, -1), values
+        self.shown.append(values[3:5])
+        invocation.return_value(GLib.Variant("(u)", (len(self.shown),)))
+        self.peer.bus.flush_sync(None)
+
+    def look(self):
+        """All that the daemon said so far: its answer to a call comes behind it."""
+        self.peer.get("/org/latchkey/vault", "org.latchkey.Vault", "State")
+        context = GLib.MainContext.default()
+        while context.iteration(False):
+            pass
+        return self.shown
+
+    def close(self):
+        self.peer.close()

@@ -1,0 +1,57 @@
+"""Programs that tests build with Swift: the repository's own, and packages beside it that depend on it.
+
+All of them are built in the repository's `.build`, where the modules are already when `swift test` was there before: what
+SwiftPM has compiled for one root package it finds again for the next.
+"""
+
+import contextlib
+import fcntl
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+
+from support.session import REPOSITORY
+
+SCRATCH = REPOSITORY / ".build"
+
+
+def build(package, *options):
+    """Builds a package. pytest-xdist's workers do each build once for all of them."""
+    SCRATCH.mkdir(exist_ok=True)
+    run, name = os.environ.get("PYTEST_XDIST_TESTRUNUID"), " ".join([str(package), *options])
+    with open(SCRATCH / "tests.lock", "a+") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        lock.seek(0)
+        done = lock.read().splitlines()
+        if run is None or done[:1] != [run]:
+            done = [run or ""]
+        elif name in done:
+            return
+        _build(package, options)
+        lock.truncate(0)
+        lock.write("\n".join([*done, name]))
+
+
+def _build(package, options):
+    # SwiftPM keeps its plan and takes it for whatever package is built next in the same folder.
+    command = ["swift", "build", "--disable-build-manifest-caching", "--package-path", package, "--scratch-path", SCRATCH]
+    try:
+        done = subprocess.run(
+            [*command, *options], text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    finally:
+        (SCRATCH / "debug/description.json").unlink(missing_ok=True)
+    assert done.returncode == 0, done.stdout
+
+
+@contextlib.contextmanager
+def readable(*names, built=SCRATCH / "debug"):
+    """A folder with programs that are built, where a session's user can read them."""
+    with tempfile.TemporaryDirectory(prefix="latchkey-programs-", dir="/tmp") as folder:
+        folder = pathlib.Path(folder)
+        folder.chmod(0o755)
+        for name in names:
+            shutil.copy(built / name, folder)
+            (folder / name).chmod(0o755)
+        yield folder

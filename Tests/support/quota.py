@@ -1,0 +1,67 @@
+"""A share of one processor, as a slow or busy machine gives: control groups of their own for processes of a test."""
+
+import os
+import pathlib
+
+import pytest
+from support.pace import Limit
+
+
+def _hierarchy():
+    """Where groups can be limited: the folder, and the file with its text for a percentage; None where nowhere."""
+    for line in pathlib.Path("/proc/self/mounts").read_text().splitlines():
+        _, where, kind, options, *_ = line.split()
+        folder = pathlib.Path(where)
+        if kind == "cgroup" and "cpu" in options.split(",") and os.access(folder, os.W_OK):
+            return folder, "cpu.cfs_quota_us", lambda percent: f"{percent * 1000}"
+        if kind == "cgroup2" and os.access(folder, os.W_OK):
+            if "cpu" in (folder / "cgroup.subtree_control").read_text().split():
+                return folder, "cpu.max", lambda percent: f"{percent * 1000} 100000"
+    return None
+
+
+class Quota:
+    """A group whose processes get so many hundredths of one processor, all together."""
+
+    count = 0
+
+    def __init__(self, percent):
+        folder, name, text = _hierarchy()
+        Quota.count += 1
+        self.folder = folder / f"latchkey-test-{os.getpid()}-{Quota.count}"
+        self.folder.mkdir()
+        (self.folder / name).write_text(text(percent))
+
+    def join(self):
+        """For a process's beginning: what it starts is in the group as well."""
+        (self.folder / "cgroup.procs").write_text(str(os.getpid()))
+
+    def close(self):
+        """Lets what is still in it go on as everything else."""
+        limit = Limit(10)
+        while True:
+            for process in (self.folder / "cgroup.procs").read_text().split():
+                try:
+                    (self.folder.parent / "cgroup.procs").write_text(process)
+                except ProcessLookupError:
+                    pass
+            try:
+                return self.folder.rmdir()
+            except OSError:
+                assert not limit.is_over, "processes stay in the group"
+
+
+@pytest.fixture
+def quota():
+    """Makes groups for the test."""
+    if os.geteuid() != 0 or _hierarchy() is None:
+        pytest.skip("no control groups for processors here")
+    made = []
+
+    def make(percent):
+        made.append(Quota(percent))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.close()

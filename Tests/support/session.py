@@ -1,0 +1,264 @@
+"""Throw-away sessions for tests: fixtures, and what a person does in a session.
+
+`session` is a fresh one for each test, `new_session` one without a vault, `shared_session` one for all tests of a module. All
+take what `make install` installs once for the whole run; LATCHKEY_STAGE names a folder where that was done already. See
+Tests/Session/throwaway for what a session is. Whoever runs the tests as root gets sessions of `nobody`.
+"""
+
+import ctypes
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import tempfile
+import time
+
+import pytest
+from support.founding import found
+from support.pace import Limit, seconds
+
+REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
+BUS = ["--dest=org.freedesktop.DBus", "/org/freedesktop/DBus"]
+SECRETS = "org.freedesktop.secrets"
+PATIENCE = 10.0
+PR_SET_CHILD_SUBREAPER = 36
+
+
+class Session:
+    """A throw-away session. Its processes are children of a `throwaway` command, which ends with `close`."""
+
+    def __init__(self, stage, below="/tmp"):
+        # What goes on after its login, as it waits no longer, becomes this process's child.
+        ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+        # `throwaway` cleans up when its command ends, and that ends with its standard input: also when the tests are
+        # killed.
+        self._throwaway = subprocess.Popen(
+            [REPOSITORY / "Tests/Session/throwaway", "--stage", stage, "--below", below]
+            + ["--", "sh", "-c", "env -0; echo; exec cat"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            start_new_session=True,
+        )
+        variables = self._throwaway.stdout.readline().decode().rstrip("\n").split("\0")
+        self.environment = dict(variable.split("=", 1) for variable in variables if variable)
+        if "LATCHKEY_SESSION" not in self.environment:
+            self.close()
+            raise RuntimeError("no session; see the messages of throwaway")
+        self.root = pathlib.Path(self.environment["LATCHKEY_SESSION"])
+        self.home = self.root / "home"
+        self.runtime = self.root / "run"
+        self.vault = self.home / ".local/share/latchkey"
+        self.user = self.environment["USER"]
+        self.uid, self.gid = self.root.stat().st_uid, self.root.stat().st_gid
+        self.password = (self.root / "password").read_text()
+
+    def close(self):
+        """Ends the session and everything in it."""
+        self._throwaway.stdin.close()
+        self._throwaway.stdout.close()
+        self._throwaway.wait(seconds(30))
+
+    # Commands
+
+    def start(self, *command, **options):
+        """A process of the session's user, as subprocess.Popen returns it. The caller ends it."""
+        if os.getuid() != self.uid:
+            options |= {"user": self.uid, "group": self.gid, "extra_groups": []}
+        options = {"env": self.environment, "cwd": self.home, "umask": 0o022} | options
+        return subprocess.Popen([str(argument) for argument in command], **options)
+
+    def run(self, *command, input="", check=False, timeout=30, **options):
+        """Runs the command to its end: subprocess.CompletedProcess with text. A `check`ed one must succeed."""
+        options |= {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        with self.start(*command, text=True, **options) as process:
+            try:
+                stdout, stderr = process.communicate(input, seconds(timeout))
+            except BaseException:
+                process.kill()
+                raise
+        done = subprocess.CompletedProcess(command, process.returncode, stdout, stderr)
+        if check:
+            assert done.returncode == 0, f"{command}: {done.returncode}\n{stdout}{stderr}"
+        return done
+
+    def lend(self, program):
+        """A copy of a program of this package, and of what it imports, that the session's user can read: its path."""
+        folder = self.root / "support"
+        folder.mkdir(exist_ok=True)
+        folder.chmod(0o755)
+        for source, copy in ((program, self.root / program.name), (program.with_name("pace.py"), folder / "pace.py")):
+            if not copy.exists():
+                copy.write_text(source.read_text())
+                copy.chmod(0o755)
+        return self.root / program.name
+
+    # What a person does. The result's returncode says whether PAM agreed.
+
+    def login(self, password=None):
+        """Authenticates and opens a session, as login(1) does."""
+        return self._pam("login", password, "authenticate", "open_session")
+
+    def login_without_password(self):
+        """Opens a session for which nobody gave a password."""
+        return self._pam("autologin", "", "authenticate", "open_session")
+
+    def locker(self, password=None, service="i3lock"):
+        """Authenticates and no more, as screen lockers do."""
+        return self._pam(service, password, "authenticate")
+
+    def logout(self):
+        """Closes the session, as login(1) does at its end."""
+        return self._pam("login", "", "close_session")
+
+    def lock(self):
+        """Locks the vault as a locked screen does."""
+        return self.run("latchkey", "lock", check=True)
+
+    def _pam(self, service, password, *operations):
+        password = self.password if password is None else password
+        done = self.run("pamtester", service, self.user, *operations, input=password)
+        self.await_helpers()
+        return done
+
+    @staticmethod
+    def await_helpers():
+        """Waits for what a login that waited no longer left to itself; a helper that hangs is a test's own business."""
+        limit = Limit(20)
+        while any(is_at_work(process) for process in own_children()) and not limit.is_over:
+            time.sleep(0.02)
+
+    def set_password(self, password):
+        """Changes what PAM accepts, and nothing else: the vault is not told."""
+        hashed = subprocess.run(
+            ["openssl", "passwd", "-6", "-stdin"], input=password, stdout=subprocess.PIPE, text=True, check=True
+        )
+        (self.root / "passwd").write_text(f"{self.user}:{hashed.stdout}")
+        self.password = password
+
+    def shadow(self, field):
+        """Has the module see this as the password field of the shadow file."""
+        (self.root / "shadow").write_text(f"{self.user}:{field}:20000:0:99999:7:::\n")
+
+    def change_token(self, old, new):
+        """What passwd(1) does when it has both passwords. Only the vault is told."""
+        environment = self.environment | {"PAM_OLDAUTHTOK": old, "PAM_AUTHTOK": new}
+        done = self.run("pamtester", "passwd", self.user, "chauthtok", env=environment)
+        self.await_helpers()
+        return done
+
+    # Secrets
+
+    def store(self, secret, *attributes, label="Test", check=True):
+        """secret-tool store; attributes are names and values in turn."""
+        return self.run("secret-tool", "store", f"--label={label}", *attributes, input=secret, check=check)
+
+    def lookup(self, *attributes):
+        """The secret that secret-tool finds, or None."""
+        done = self.run("secret-tool", "lookup", *attributes)
+        return done.stdout if done.returncode == 0 else None
+
+    # The daemon
+
+    def status(self):
+        """What `latchkey status` knows."""
+        return json.loads(self.run("latchkey", "status", "--json", check=True).stdout)
+
+    def daemon_pid(self):
+        """The process that owns org.freedesktop.secrets, or None."""
+        method = "org.freedesktop.DBus.GetConnectionUnixProcessID"
+        reply = self.run("dbus-send", "--session", "--print-reply=literal", *BUS, method, f"string:{SECRETS}")
+        return int(reply.stdout.split()[-1]) if reply.returncode == 0 else None
+
+    def start_daemon(self):
+        """Starts the daemon by the bus where it does not run, and returns its process."""
+        method = "org.freedesktop.DBus.StartServiceByName"
+        arguments = [f"string:{SECRETS}", "uint32:0"]
+        self.run("dbus-send", "--session", "--print-reply=literal", *BUS, method, *arguments, check=True)
+        return self.daemon_pid()
+
+    def stop_daemon(self, number=signal.SIGTERM):
+        """Sends the daemon the signal and waits for its end."""
+        process = self.daemon_pid()
+        assert process is not None, "no daemon"
+        os.kill(process, number)
+        wait_until(lambda: not is_alive(process) and self.daemon_pid() != process, "the daemon's end")
+
+    def restart(self, number=signal.SIGTERM):
+        """Stops the daemon with the signal, starts it, and returns its new process."""
+        self.stop_daemon(number)
+        return self.start_daemon()
+
+    def log(self):
+        """What bus and daemon wrote to stderr."""
+        return (self.root / "log").read_text()
+
+
+def own_children():
+    """The processes that this one started, and those that lost their parent."""
+    return " ".join(children.read_text() for children in pathlib.Path("/proc/self/task").glob("*/children")).split()
+
+
+def is_at_work(process):
+    """Whether it is a helper without a parent; one that has ended is collected."""
+    try:
+        if pathlib.Path(f"/proc/{process}/comm").read_text() != "latchkey-derive\n":
+            return False
+        return os.waitpid(int(process), os.WNOHANG) == (0, 0)
+    except (FileNotFoundError, ProcessLookupError, ChildProcessError):
+        return False
+
+
+def is_alive(process):
+    """Whether a process of this number runs; one that is dead and not yet waited for does not."""
+    try:
+        state = pathlib.Path(f"/proc/{process}/stat").read_text(errors="replace").rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return state != "Z"
+
+
+def wait_until(condition, what, patience=PATIENCE):
+    """Returns as soon as the condition holds; fails where it does not, on a quiet machine after `patience` seconds or more."""
+    limit = Limit(patience)
+    while not condition():
+        assert not limit.is_over, f"waited {limit.seconds:.0f} s for {what}"
+        time.sleep(0.02)
+
+
+@pytest.fixture(scope="session")
+def stage():
+    """The folder where everything is installed."""
+    if "LATCHKEY_STAGE" in os.environ:
+        yield pathlib.Path(os.environ["LATCHKEY_STAGE"]).resolve()
+        return
+    # /tmp, as a session's user must be able to read it.
+    with tempfile.TemporaryDirectory(prefix="latchkey-stage-", dir="/tmp") as folder:
+        os.chmod(folder, 0o755)
+        command = ["make", "--silent", "install", f"DESTDIR={folder}", "PREFIX=/usr"]
+        subprocess.run(command, cwd=REPOSITORY, check=True, umask=0o022)
+        yield pathlib.Path(folder)
+
+
+@pytest.fixture
+def new_session(stage):
+    """A session of its own for the test, in which nobody ever logged in."""
+    opened = Session(stage)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def session(new_session):
+    """A session of its own for the test, with a vault that nobody ever opened."""
+    found(new_session)
+    return new_session
+
+
+@pytest.fixture(scope="module")
+def shared_session(stage):
+    """One session for all tests of the module."""
+    opened = Session(stage)
+    found(opened)
+    yield opened
+    opened.close()

@@ -1,0 +1,233 @@
+"""What becomes of each class in each state, measured through the real bus by a client of its own.
+
+    python3 -m support.table --stage DIR        prints the table in Markdown: `make table`
+"""
+
+import argparse
+import pathlib
+
+from support.clients import CLASS, CLASSES
+from support.peer import ITEM, Failure, Peer
+from support.session import Session, wait_until
+
+OPERATIONS = {
+    "secret": "read secret",
+    "metadata": "read label and attributes",
+    "search": "search",
+    "add": "add",
+    "replace": "replace",
+    "relabel": "change label",
+    "change": "change class",
+    "delete": "delete",
+}
+
+
+# Whole names, but those that the table's readers know.
+ERRORS = {
+    "org.freedesktop.Secret.Error.IsLocked": "IsLocked",
+    "org.freedesktop.Secret.Error.NoSuchObject": "NoSuchObject",
+    "org.latchkey.Error.NoPasscode": "NoPasscode",
+    "org.latchkey.Error.Unavailable": "Unavailable",
+}
+
+
+def short(failure):
+    return ERRORS.get(failure.name, failure.name)
+
+
+class Cell:
+    """One class in one state."""
+
+    def __init__(self, peer, name):
+        self.peer, self.name = peer, name
+        self.items = {}
+        try:
+            # One item for each operation, so that none meets what another did.
+            for operation in OPERATIONS:
+                self.items[operation] = peer.create(operation, self.words(operation), "Label")
+        except Failure as failure:
+            # There is none that could be read or changed.
+            assert short(failure) == "NoPasscode" and not self.items
+
+    def words(self, operation):
+        return {"of": self.name, "for": operation, CLASS: self.name}
+
+    def words_found(self, operation):
+        return {"of": self.name, "for": operation}
+
+    def measure(self, peer):
+        """By operation: what became of it."""
+        self.peer = peer
+        outcomes = {}
+        for operation in OPERATIONS:
+            if operation not in self.items and operation not in ("search", "add"):
+                outcomes[operation] = "–"
+                continue
+            try:
+                outcomes[operation] = getattr(self, operation)()
+            except Failure as failure:
+                outcomes[operation] = short(failure)
+        return outcomes
+
+    def secret(self):
+        assert self.peer.read(self.items["secret"]) == b"secret"
+        return "read"
+
+    def metadata(self):
+        told = self.peer.all(self.items["metadata"], ITEM)
+        if (told["Label"], told["Attributes"]) == ("", {}):
+            return "hidden"
+        assert told["Label"] == "Label" and told["Attributes"] == {"of": self.name, "for": "metadata"}
+        return "read"
+
+    def search(self):
+        found = self.peer.search(self.words_found("search"))
+        return {(1, 0): "found", (0, 1): "found, locked", (0, 0): "absent"}[tuple(map(len, found))]
+
+    def add(self):
+        item = self.peer.create("added", {"of": self.name, "added": "yes", CLASS: self.name})
+        try:
+            assert self.peer.read(item) == b"added"
+        except Failure as failure:
+            return f"added, then {short(failure)}"
+        return "added"
+
+    def replace(self):
+        item = self.items["replace"]
+        was_there = self.peer.search(self.words_found("replace")) != ([], [])
+        made = self.peer.create("replaced", self.words_found("replace"))
+        assert (made == item) == was_there, "it stands beside what was to be replaced"
+        assert self.peer.read(made) == b"replaced"
+        return "replaced" if was_there else "added anew"
+
+    def relabel(self):
+        self.peer.set(self.items["relabel"], ITEM, "Label", "s", "Other")
+        assert self.peer.get(self.items["relabel"], ITEM, "Label") == "Other"
+        return "changed"
+
+    def change(self):
+        other = "when-unlocked" if self.name == "after-first-unlock" else "after-first-unlock"
+        self.peer.set(self.items["change"], ITEM, "Attributes", "a{ss}", {"of": self.name, "for": "change", CLASS: other})
+        assert self.items["change"] in sum(self.peer.search({CLASS: other}), [])
+        return "changed"
+
+    def delete(self):
+        self.peer.call(self.items["delete"], ITEM, "Delete")
+        assert self.peer.search(self.words_found("delete")) == ([], [])
+        return "deleted"
+
+
+# MARK: states
+
+
+def sealed(session, _peer):
+    session.restart()
+
+
+def unlocked(_session, _peer):
+    pass
+
+
+def locked(session, _peer):
+    session.lock()
+
+
+def behind_a_locker(session, peer):
+    peer.activate_screen_saver(True)
+    wait_until(lambda: session.status()["locker_up"], "the locker")
+
+
+def logged_out(session, _peer):
+    assert session.logout().returncode == 0
+
+
+def no_password(_session, _peer):
+    """Never had one: see `begin`."""
+
+
+def password_removed(session, _peer):
+    """Noticed when the next session begins without one, as after `passwd -d`."""
+    session.shadow("")
+    assert session.login_without_password().returncode == 0
+
+
+def other_device(session, _peer):
+    """The home folder on another machine, where the person logged in."""
+    session.stop_daemon()
+    (session.vault / "device.key").unlink()
+    session.start_daemon()
+    assert session.login().returncode == 0
+
+
+STATES = {
+    "sealed": sealed,
+    "unlocked": unlocked,
+    "locked": locked,
+    "behind a locker": behind_a_locker,
+    "logged out": logged_out,
+    "other device": other_device,
+    "no password": no_password,
+    "password removed": password_removed,
+}
+
+
+def begin(session, state):
+    """The first login."""
+    if state == "no password":
+        session.shadow("")
+        assert session.login_without_password().returncode == 0
+    else:
+        assert session.login().returncode == 0
+
+
+def measure(stage, state):
+    """By class and operation: what became of it in that state, in a session of its own."""
+    session = Session(stage)
+    try:
+        begin(session, state)
+        first = Peer(session)
+        cells = [Cell(first, name) for name in CLASSES]
+        STATES[state](session, first)
+        peer = Peer(session)
+        outcomes = {cell.name: cell.measure(peer) for cell in cells}
+        peer.close()
+        first.close()
+        return outcomes
+    finally:
+        session.close()
+
+
+def markdown(measured):
+    """The table, as it stands in the README."""
+    lines = ["| class | operation | " + " | ".join(measured) + " |", "| --- | --- |" + " --- |" * len(measured)]
+    for name in CLASSES:
+        for operation, text in OPERATIONS.items():
+            cells = [outcomes[name][operation] for outcomes in measured.values()]
+            shown = f"`{name}`" if operation == "secret" else ""
+            lines.append(f"| {shown} | {text} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def written():
+    """The README's table: by state, class and operation."""
+    text = (pathlib.Path(__file__).parents[2] / "README.md").read_text()
+    lines = text[text.index("| class | operation |") :].split("\n\n")[0].splitlines()
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    states, name, table = rows[0][2:], None, {}
+    operations = {text: operation for operation, text in OPERATIONS.items()}
+    for shown, text, *cells in rows[2:]:
+        name = shown.strip("`") or name
+        for state, cell in zip(states, cells, strict=True):
+            table.setdefault(state, {}).setdefault(name, {})[operations[text]] = cell
+    return table
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--stage", type=pathlib.Path, required=True)
+    stage = parser.parse_args().stage
+    print(markdown({state: measure(stage, state) for state in STATES}))
+
+
+if __name__ == "__main__":
+    main()
