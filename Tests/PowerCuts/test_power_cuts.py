@@ -12,7 +12,8 @@ import tempfile
 import pytest
 from aftermath import Broken, NextStart, after
 from loggeddisk import LoggedDisk
-from workload import SoftwareTPM, Workload
+from support.deviced import SoftwareTPM
+from workload import Workload
 
 pytestmark = pytest.mark.skipif(os.getuid() != 0, reason="only root mounts file systems")
 CUTS = int(os.environ.get("LATCHKEY_CUTS", "60"))

@@ -13,7 +13,7 @@ import subprocess
 from support.access import PRESENCE, REQUIRE
 from support.archive import PASSPHRASE
 from support.clients import CLASS, CLASSES
-from support.deviced import HOST, TPM, Service, SoftwareTPM
+from support.deviced import HOST, TPM, Service
 from support.peer import ITEM, Peer
 from support.rules import write_rules
 from support.session import Session, wait_until
