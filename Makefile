@@ -224,7 +224,7 @@ fuzz-build:
 	LATCHKEY_FUZZ=1 swift build -c release $(SWIFTFLAGS) --scratch-path .build/fuzz -Xswiftc -sanitize=fuzzer \
 	  -Xswiftc -enable-testing --product latchkey-fuzz
 
-table: ## what becomes of each class in each state, for the README
+table: ## what becomes of each class in each state, for docs/user/classes.md
 	@$(MAKE) -s build >&2
 	@stage=$$(mktemp -d) && trap 'rm -rf '$$stage EXIT && chmod 755 $$stage && \
 	  $(MAKE) -s install DESTDIR=$$stage PREFIX=/usr >&2 && PYTHONPATH=Tests $(PYTHON) -m support.table --stage $$stage

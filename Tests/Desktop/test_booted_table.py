@@ -1,4 +1,4 @@
-"""What the README says becomes of each class in each state, where logind, PAM, real lockers and reboots make the state."""
+"""What docs/user/classes.md says becomes of each class in each state, where logind, PAM, real lockers and reboots make the state."""
 
 import pytest
 from account import Account

@@ -1,6 +1,6 @@
 """Real lockers, typed into: a lock erases, a wrong password brings nothing back, the right one does.
 
-What README.md tells people to write for a locker is what is run here."""
+What docs/user/screen-lockers.md tells people to write for a locker is what is run here."""
 
 import subprocess
 import time
@@ -17,9 +17,9 @@ TOOLS = "/usr/local/lib/latchkey-test"
 
 
 def advised(start):
-    """The one line of README.md's section about lockers that starts so."""
-    section = (REPOSITORY / "README.md").read_text().split("## Screen lockers\n")[1].split("\n## ")[0]
-    (line,) = [line.strip() for line in section.splitlines() if line.startswith(f"    {start}")]
+    """The one line of docs/user/screen-lockers.md that starts so."""
+    page = (REPOSITORY / "docs/user/screen-lockers.md").read_text()
+    (line,) = [line.strip() for line in page.splitlines() if line.startswith(f"    {start}")]
     return line
 
 
@@ -176,7 +176,7 @@ def test_mate_screensaver(alice, desktop, display):
 
 
 class Sway:
-    """sway in a session, with its lines of README.md; its keyboard is wtype's."""
+    """sway in a session, with its lines of that page; its keyboard is wtype's."""
 
     def __init__(self, account, session):
         self.account = account

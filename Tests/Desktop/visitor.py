@@ -63,5 +63,5 @@ def measured(account, cells):
 
 
 def told(state):
-    """By class and operation: what the README says becomes of it."""
+    """By class and operation: what docs/user/classes.md says becomes of it."""
     return written()[state]

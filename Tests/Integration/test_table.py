@@ -1,4 +1,4 @@
-"""What the README says becomes of each class in each state is what becomes of it."""
+"""What docs/user/classes.md says becomes of each class in each state is what becomes of it."""
 
 import pytest
 from support import table

@@ -198,7 +198,7 @@ def measure(stage, state):
 
 
 def markdown(measured):
-    """The table, as it stands in the README."""
+    """The table, as it stands in docs/user/classes.md."""
     lines = ["| class | operation | " + " | ".join(measured) + " |", "| --- | --- |" + " --- |" * len(measured)]
     for name in CLASSES:
         for operation, text in OPERATIONS.items():
@@ -209,8 +209,8 @@ def markdown(measured):
 
 
 def written():
-    """The README's table: by state, class and operation."""
-    text = (pathlib.Path(__file__).parents[2] / "README.md").read_text()
+    """The table of docs/user/classes.md: by state, class and operation."""
+    text = (pathlib.Path(__file__).parents[2] / "docs/user/classes.md").read_text()
     lines = text[text.index("| class | operation |") :].split("\n\n")[0].splitlines()
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
     states, name, table = rows[0][2:], None, {}
