@@ -48,7 +48,7 @@ PACKAGES       := $(BUILD_PACKAGES) $(TEST_PACKAGES)
 PROGRAMS := latchkeyd latchkey-derive latchkey-prompt latchkey-deviced latchkey
 # Tests with parts of their own run three at a time; a booted system mostly waits, and five of them do. Programs have time limits to keep: beside
 # them is the fuzzing alone, which gives way.
-SUITES   := Tests/Integration Tests/Suites Tests/PowerCuts
+SUITES   := Tests/Repository Tests/Integration Tests/Suites Tests/PowerCuts
 JOBS     ?= 3
 MACHINES ?= 5
 # The module's tests wait for helpers that hang, three of them for the 90 seconds that a person gets: they run beside the
@@ -167,6 +167,7 @@ UNIT = mkdir -p .build; $(PYTEST) -n $(WAITING) Tests/PAMModule >.build/module.l
 check: ## lint, unit tests, and the PAM module under libpam: in minutes, without root or a desktop
 	@$(MAKE) -s deps PACKAGES="$(CHECK_PACKAGES)"
 	$(MAKE) lint module
+	$(PYTEST) -q Tests/Repository
 	@$(UNIT); test -z "$$failed" || { echo "failed: $$failed"; exit 1; }
 
 # Each part runs even if one before it failed; the outcome is that of all.

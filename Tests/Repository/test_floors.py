@@ -6,7 +6,8 @@ import re
 import subprocess
 
 import pytest
-from support.session import REPOSITORY
+
+REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 
 # The floors that each one stands on.
 BELOW = {
