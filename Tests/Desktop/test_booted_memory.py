@@ -52,8 +52,7 @@ class Needles:
 
 @pytest.fixture
 def needles(alice):
-    alice.password = "Password-" + secrets.token_hex(12)
-    alice.machine.root("chpasswd", input=f"{alice.name}:{alice.password}\n")
+    alice.set_password("Password-" + secrets.token_hex(12))
     return Needles(alice)
 
 

@@ -78,6 +78,8 @@ def test_where_there_is_no_vault_the_first_prompt_creates_it(alice, pinentry):
 @pytest.fixture
 def resident(alice):
     """Somebody with an item of each class, who has logged out."""
+    # Long enough to be looked for in memory.
+    alice.set_password("Password-" + secrets.token_hex(12))
     with alice.login() as session:
         for name in CLASSES:
             session.store(f"of {name}", name, app=name)
@@ -211,9 +213,6 @@ def test_a_login_with_the_password_opens_the_rest(guest, services):
 def test_no_key_of_the_rest_is_in_memory(guest, services):
     machine = guest.machine
     services("login")
-    # Long enough to be found by nothing but itself.
-    guest.password = "Password-" + secrets.token_hex(12)
-    machine.root("chpasswd", input=f"{guest.name}:{guest.password}\n")
     with guest.login() as session:
         needle = secrets.token_hex(24)
         session.store(needle, app="needle")
@@ -343,8 +342,7 @@ def test_another_password_keeps_it(guest, services):
     with guest.login() as session:
         code = command(session, guest, "recovery", "create", "--stdout").stdout.split()[0]
     guest.await_end()
-    guest.password = "sesame-3"
-    machine.root("chpasswd", input=f"{guest.name}:{guest.password}\n")
+    guest.set_password("sesame-3")
     with automatic(guest) as session:
         assert states(session) == ("locked", True, True)
         session.run(f"printf '%s\\n%s\\n' '{code}' '{guest.password}' | latchkey unlock --recovery --stdin")
