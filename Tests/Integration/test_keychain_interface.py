@@ -18,6 +18,7 @@ from support.keychain import (
     READABLE,
     add,
     addition,
+    delete,
     find,
     properties,
     read,
@@ -400,13 +401,26 @@ def test_deleting_needs_no_key(session, peer, state):
     item = add(peer, "one", attributes := fresh())[0]
     bring_to(state, session, peer)
     assert peer.error(item, ITEM, "Delete") == IS_LOCKED
-    peer.call(ROOT, KEYCHAIN, "Delete", "(o)", item)
+    assert delete(peer, item) == 1
     assert peer.wait_for_member("ItemDeleted", LOGIN) == (item,)
-    assert peer.error(ROOT, KEYCHAIN, "Delete", "(o)", item) == NO_SUCH_OBJECT
+    assert delete(peer, item) == 0
     assert peer.search(attributes) == ([], [])
+
+
+def test_many_are_deleted_at_once(open_peer):
+    peer, common = open_peer, fresh()
+    items = [peer.create("x", {**common, "n": str(number)}) for number in range(5)]
     own = peer.create("x", fresh(), collection=SESSION_COLLECTION)
-    for path, error in ((own, NOT_SUPPORTED), (LOGIN, NO_SUCH_OBJECT), (NOTHING, NO_SUCH_OBJECT)):
-        assert peer.error(ROOT, KEYCHAIN, "Delete", "(o)", path) == error
+    for wrong, error in (
+        ((), INVALID), ((own,), NOT_SUPPORTED), ((items[0], own), NOT_SUPPORTED), ((items[0],) * 4097, LIMITS)
+    ):  # fmt: skip
+        assert refused(delete, peer, *wrong) == error
+    assert find(peer, common).paths == items
+    # What is not there, and what is there already, counts for nothing.
+    assert delete(peer, *items[1:4], items[1], LOGIN, NOTHING, f"{LOGIN}/987654321") == 3
+    assert find(peer, common).paths == [items[0], items[4]]
+    for item in items[1:4]:
+        peer.wait_for(lambda signal, item=item: signal[2] == "ItemDeleted" and signal[3] == (item,), "ItemDeleted")
 
 
 def test_one_that_asks_leaves_all(open_peer, shared_session):
@@ -535,5 +549,27 @@ def test_faults_while_several_change(stage, fault):
             assert not acknowledged or states == {("new", True, b"new")}
             mine = [item for item in faulty.read().items.values() if item.attributes.get("changes")]
             assert {(item.label, item.secret) for item in mine} <= {("old", b"old"), ("new", b"new")} and len(mine) == 3
+
+        assert everywhere(faulty, fault, prepare, act, check) > 2
+
+
+@pytest.mark.parametrize("fault", [KILL, FULL], ids=["killed", "full"])
+def test_faults_while_several_are_deleted(stage, fault):
+    with contextlib.closing(FaultySession(stage)) as faulty:
+
+        def prepare():
+            peer = faulty.peer
+            for path in sum(peer.search({"deleted": "yes"}), []):
+                peer.call(path, ITEM, "Delete")
+            return [peer.create("x", {"deleted": "yes", "n": str(n)}) for n in range(3)]
+
+        def act(items):
+            assert delete(faulty.peer, *items) == 3
+            return True
+
+        def check(items, acknowledged):
+            left = find(faulty.peer, {"deleted": "yes"}).paths
+            assert left in ([], items)
+            assert not acknowledged or left == []
 
         assert everywhere(faulty, fault, prepare, act, check) > 2

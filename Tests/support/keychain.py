@@ -57,6 +57,11 @@ def read(peer, identifier, session=NOTHING):
     return found(peer.raw(ROOT, KEYCHAIN, "Read", parameters))
 
 
+def delete(peer, *paths):
+    """How many of them were there."""
+    return peer.call(ROOT, KEYCHAIN, "Delete", "(ao)", list(paths))
+
+
 def properties(label=None, attributes=None):
     named = {}
     if label is not None:

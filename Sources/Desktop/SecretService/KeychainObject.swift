@@ -26,7 +26,8 @@ extension SecretService {
           "Update",
           input: [.init("a(oa{sv}a{ss})", "changes"), .init("b", "has_secret"), .init("(oayays)", "secret")],
           flags: .sensitive, handler: updateKeychainItems),
-        .init("Delete", input: [.init("o", "item")], handler: deleteKeychainItem),
+        .init(
+          "Delete", input: [.init("ao", "items")], output: [.init("u", "deleted")], handler: deleteKeychainItems),
       ])
   }
 
@@ -38,7 +39,7 @@ extension SecretService {
   private static let searchLimit = 1024
   /// How many attributes what no other item may have is told by.
   private static let uniqueLimit = 16
-  /// How many items may change at once.
+  /// How many items may change, or be deleted, at once.
   private static let updateLimit = 4096
   /// How many bytes of labels and attributes one answer may have.
   private static let answerLimit = 64 << 20
@@ -262,15 +263,33 @@ extension SecretService {
     try whenVerified(size, call) { [weak self] () throws(BusError) in try self?.write(changes, received, call) }
   }
 
-  /// Deletes an item, locked or not, as `SecItemDelete` does on Apple's systems.
-  private func deleteKeychainItem(_ call: MethodCall) throws(BusError) {
-    let item = try item(at: try call.message.readObjectPath())
-    guard case .vault = item.collection else { throw .notSupported("the session collection is no part of the vault") }
-    try BusError.vault { () throws(VaultError) in try vault.deleteItem(item.id) }
-    contentsChanged(item, "ItemDeleted")
-    call.reply()
-    // Whoever is asked for it would answer in vain.
+  /// Deletes items, locked or not, as `SecItemDelete` does on Apple's systems. Those that are gone already count as not deleted.
+  private func deleteKeychainItems(_ call: MethodCall) throws(BusError) {
+    let paths = try call.message.readObjectPaths()
+    guard !paths.isEmpty else { throw .invalidArguments("no item is named") }
+    guard paths.count <= Self.updateLimit else {
+      throw .limitsExceeded("\(Self.updateLimit) items may be deleted at once")
+    }
+    var named: [Int64: ItemPlace] = [:]
+    for path in paths {
+      guard let item = try itemIfPresent(at: path) else { continue }
+      guard case .vault = item.collection else {
+        throw .notSupported("the session collection is no part of the vault")
+      }
+      named[item.id] = item
+    }
+    let deleted = try BusError.vault { () throws(VaultError) in try vault.deleteItems(named.keys.sorted()) }
+    for item in deleted.compactMap({ named[$0] }) { contentsChanged(item, "ItemDeleted") }
+    call.reply { (out: inout MessageWriter) throws(BusError) in try out.appendUInt32(UInt32(deleted.count)) }
+    // Whoever is asked for one of them would answer in vain.
     promptQueue.stateChanged()
+  }
+
+  private func itemIfPresent(at path: String) throws(BusError) -> ItemPlace? {
+    do throws(BusError) { return try item(at: path) } catch {
+      guard error.isNoSuchObject else { throw error }
+      return nil
+    }
   }
 
   private func readChange(_ fields: Message) throws(BusError) -> Change {

@@ -11,6 +11,8 @@ final class VaultLink {
   private static let root = ServiceConnection.root
   /// The most sets of one search.
   private static let setLimit = 64
+  /// The most items that one call deletes.
+  static let deletionLimit = 4096
 
   let connection: ServiceConnection
   let channel: SecretChannel
@@ -160,19 +162,14 @@ final class VaultLink {
     }
   }
 
-  /// Deletes an item, locked or not.
+  /// Deletes items, locked or not.
   ///
-  /// - Returns: whether it was there.
-  func delete(_ path: String) throws(BusError) -> Bool {
-    do throws(BusError) {
-      try connection.call(Self.root, Self.interface, "Delete") { (out: inout MessageWriter) throws(BusError) in
-        try out.appendObjectPath(path)
-      } read: { _ in
-      }
-      return true
-    } catch {
-      guard error.isNoSuchObject else { throw error }
-      return false
+  /// - Returns: how many were there.
+  func delete(_ paths: ArraySlice<String>) throws(BusError) -> Int {
+    try connection.call(Self.root, Self.interface, "Delete") { (out: inout MessageWriter) throws(BusError) in
+      try out.appendObjectPaths(Array(paths))
+    } read: { (answer: Message) throws(BusError) in
+      Int(try answer.readUInt32())
     }
   }
 }

@@ -75,8 +75,13 @@ struct VaultStore: ItemStore {
   /// program that counts on Apple's rules would find out when it reads.
   private func isOpen(for accessible: AccessibilityClass) throws(ItemFailure) -> Bool {
     guard accessible.tier != .device else { return true }
-    let state = try shared.with(.reading) { link throws(BusError) in try link.connection.vaultState() }
+    let state = try vaultState()
     return state == "unlocked" || accessible.tier == .session && state != "sealed"
+  }
+
+  /// "sealed", "unlocked" or "locked".
+  func vaultState() throws(ItemFailure) -> String {
+    try shared.with(.reading) { link throws(BusError) in try link.connection.vaultState() }
   }
 
   private static let vault = "/org/freedesktop/secrets/aliases/default"
@@ -193,11 +198,11 @@ struct VaultStore: ItemStore {
 
   func delete(_ query: ItemQuery) throws(ItemFailure) -> Int {
     let person = Person(query.authentication)
-    let matches = try Search(query, groups: groups, .deleting).matches(person, on: shared)
+    let paths = try Search(query, groups: groups, .deleting).matches(person, on: shared).all.map(\.found.path)
     var count = 0
-    for match in matches.all {
-      let path = match.found.path
-      if try shared.with(.writing, { link throws(BusError) in try link.delete(path) }) { count += 1 }
+    for start in stride(from: 0, to: paths.count, by: VaultLink.deletionLimit) {
+      let part = paths[start..<min(start + VaultLink.deletionLimit, paths.count)]
+      count += try shared.with(.writing) { link throws(BusError) in try link.delete(part) }
     }
     return count
   }

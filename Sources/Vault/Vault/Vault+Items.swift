@@ -399,8 +399,19 @@ extension Vault {
 
   /// Deletes an item. Needs no key; ``checkMayChange(item:)`` says whether a client may.
   public func deleteItem(_ id: Int64) throws(VaultError) {
-    let wasThere = try writing { store throws(VaultError) in try store.deleteItem(id) }
-    guard wasThere else { throw .noSuchItem }
-    lockedItems[id] = nil
+    guard try !deleteItems([id]).isEmpty else { throw .noSuchItem }
+  }
+
+  /// Deletes items, all or none. Needs no key.
+  ///
+  /// - Returns: those that were there.
+  public func deleteItems(_ ids: [Int64]) throws(VaultError) -> [Int64] {
+    let deleted = try writing { store throws(VaultError) in
+      var deleted: [Int64] = []
+      for id in ids where try store.deleteItem(id) { deleted.append(id) }
+      return deleted
+    }
+    for id in deleted { lockedItems[id] = nil }
+    return deleted
   }
 }
