@@ -131,7 +131,7 @@ let package = Package(
       "Control", on: .wire, ["LatchkeyBackup", "LatchkeyBytes", "LatchkeyKeybag", "LatchkeyPosix", "LatchkeySodium"]),
     module("DeviceService", on: .wire, ["LatchkeyBytes", "LatchkeyKeybag", "LatchkeyPosix", "LatchkeySodium"]),
     // A client's way to the vault, as every program has it.
-    module("SecretClient", on: .wire, ["LatchkeyGcrypt", "LatchkeyPosix", "LatchkeySodium", "LatchkeySystemd"]),
+    module("SecretClient", on: .wire, ["LatchkeyGcrypt", "LatchkeySodium", "LatchkeySystemd"]),
 
     // Desktop
     module("SessionState", on: .desktop, ["LatchkeySystemd"]),
@@ -164,10 +164,7 @@ let package = Package(
       swiftSettings: published),
     module(
       "KeychainClient", on: .keychainServices,
-      [
-        "LatchkeyItemProtection", "LatchkeyPosix", "LatchkeySecretClient", "Security", "LatchkeySodium",
-        "LatchkeySystemd",
-      ]),
+      ["LatchkeyItemProtection", "LatchkeySecretClient", "Security", "LatchkeySodium", "LatchkeySystemd"]),
     module("Keychain", on: .keychainServices, ["LocalAuthentication", "Security"], settings: published),
 
     // PAM
@@ -369,9 +366,8 @@ if isDependency {
   package.products.removeAll { !["LatchkeyKeychain", "LocalAuthentication", "Security"].contains($0.name) }
   package.targets.removeAll {
     ![
-      "CLatchkeyGcrypt", "CLatchkeyLinux", "CLatchkeySodium", "CLatchkeySystemd", "LatchkeyGcrypt",
-      "LatchkeyItemProtection", "LatchkeyKeychain", "LatchkeyKeychainClient", "LatchkeyPosix", "LatchkeySecretClient",
-      "LatchkeySodium", "LatchkeySystemd", "LocalAuthentication", "Security",
+      "CLatchkeyGcrypt", "CLatchkeySodium", "CLatchkeySystemd", "LatchkeyGcrypt", "LatchkeyItemProtection",
+      "LatchkeyKeychain", "LatchkeyKeychainClient", "LatchkeySecretClient", "LatchkeySodium", "LatchkeySystemd", "LocalAuthentication", "Security",
     ].contains($0.name)
   }
 }

@@ -1,5 +1,4 @@
 import Foundation
-import LatchkeyPosix
 import Security
 
 extension AccessGroups {
@@ -14,7 +13,7 @@ struct ProgramIdentity: Equatable {
   var entitlements: Data?
   /// `LATCHKEY_ACCESS_GROUPS`, as its unit sets it.
   var environment: String?
-  /// The sandbox's application.
+  /// The sandbox's application, as Flatpak sets `FLATPAK_ID`.
   var application: String?
   /// The identifier in the file Info.plist beside the executable.
   var bundle: String?
@@ -31,9 +30,7 @@ struct ProgramIdentity: Equatable {
     var identity = ProgramIdentity()
     identity.entitlements = files.contents(atPath: path + ".entitlements")
     identity.environment = ProcessInfo.processInfo.environment["LATCHKEY_ACCESS_GROUPS"]
-    if let info = files.contents(atPath: "/" + FlatpakInfo.name), info.count <= FlatpakInfo.sizeLimit {
-      identity.application = FlatpakInfo.application(in: Array(info))
-    }
+    identity.application = ProcessInfo.processInfo.environment["FLATPAK_ID"]
     identity.bundle = Bundle.main.bundleIdentifier
     identity.executable = URL(fileURLWithPath: path).lastPathComponent
     return identity

@@ -1,5 +1,4 @@
 import Glibc
-import LatchkeyPosix
 import LatchkeySystemd
 
 /// A client's connection to the vault by the session bus: a connection and an event loop of its own, which touch no other
@@ -29,6 +28,10 @@ public final class ServiceConnection {
   public let bus: Bus
   /// The vault's unique name: whoever takes the well-known one later is told nothing.
   public private(set) var owner = ""
+  /// Who that is.
+  private var ownerCredentials: PeerCredentials?
+  /// How long a call waits before it looks whether the vault's program is stopped.
+  private static let lookInterval = 1000
   /// Whether the bus is gone.
   public private(set) var isLost = false
   /// "sealed", "unlocked" or "locked", when the connection was made.
@@ -67,6 +70,7 @@ public final class ServiceConnection {
       peer = try wait { done throws(BusError) in try self.bus.peerCredentials(of: found, completion: done) }
     } catch { throw .broken(error) }
     guard peer.uid == getuid() || peer.uid == 0 else { throw .stranger }
+    ownerCredentials = peer
     return found
   }
 
@@ -125,19 +129,22 @@ public final class ServiceConnection {
   ) throws(BusError) -> Value {
     var answer: Result<Value, BusError>?
     try begin { answer = $0 }
-    try serve { answer != nil }
-    guard let answer else { throw .disconnected("the session bus is gone") }
-    return try answer.get()
+    while true {
+      try serve(for: Self.lookInterval) { answer != nil }
+      if let answer { return try answer.get() }
+      // Nobody is to wait for a time limit of the bus then. What was asked for may still be done when it goes on.
+      if ownerCredentials?.isStopped == true { throw .noReply("the vault's program is stopped") }
+    }
   }
 
   /// Serves the bus until it is done, for `milliseconds` at most.
   public func serve(for milliseconds: Int? = nil, until isDone: () -> Bool) throws(BusError) {
-    let end = milliseconds.map { LatchkeyPosix.Process.now + $0 }
+    let end = milliseconds.map { SuspendingClock.now + .milliseconds($0) }
     while !isDone() {
       if isLost { throw .disconnected("the session bus is gone") }
-      let rest = end.map { $0 - LatchkeyPosix.Process.now }
-      if let rest, rest <= 0 { return }
-      do { try loop.runOnce(timeout: rest.map { .milliseconds($0) }) } catch { throw .failed(error.description) }
+      let rest = end.map { SuspendingClock.now.duration(to: $0) }
+      if let rest, rest <= .zero { return }
+      do { try loop.runOnce(timeout: rest) } catch { throw .failed(error.description) }
     }
   }
 
