@@ -367,7 +367,8 @@ if isDependency {
   package.targets.removeAll {
     ![
       "CLatchkeyGcrypt", "CLatchkeySodium", "CLatchkeySystemd", "LatchkeyGcrypt", "LatchkeyItemProtection",
-      "LatchkeyKeychain", "LatchkeyKeychainClient", "LatchkeySecretClient", "LatchkeySodium", "LatchkeySystemd", "LocalAuthentication", "Security",
+      "LatchkeyKeychain", "LatchkeyKeychainClient", "LatchkeySecretClient", "LatchkeySodium", "LatchkeySystemd",
+      "LocalAuthentication", "Security",
     ].contains($0.name)
   }
 }

@@ -2,11 +2,14 @@
 
 import os
 import plistlib
+import re
 import shutil
 import signal
+import subprocess
 
 import pytest
 from support.clients import bring_back, bring_to
+from support.pace import seconds
 from support.peer import Peer
 from support.program import (
     ALL,
@@ -114,6 +117,28 @@ def test_a_password_is_added_found_changed_and_deleted(program, query):
     assert program.copy(query) == (NOT_FOUND, None)
     assert program.delete(query, {"acct": "bea"}) == SUCCESS
     assert program.copy(query, {"acct": "bea"}) == (NOT_FOUND, None)
+
+
+def test_many_items_are_one_call(session, program):
+    """However many match: each call goes over the bus, and each change waits for the disk."""
+    for number in range(20):
+        assert program.add(generic(account=str(number)), secret(b"x"))[0] == SUCCESS
+    every, heard = {"class": "genp", "svce": "mail"}, session.root / "heard"
+    with open(heard, "wb") as out:
+        monitor = session.start(
+            "dbus-monitor", "--session", "type='method_call',interface='org.latchkey.Keychain'",
+            stdin=subprocess.DEVNULL, stdout=out, stderr=out)  # fmt: skip
+    wait_until(lambda: "NameLost" in heard.read_text() or "NameAcquired" in heard.read_text(), "dbus-monitor")
+    assert program.update(every, {"labl": "L", **secret(b"y")}) == SUCCESS
+    assert program.copy(every, ALL, DATA)[1] == [data(b"y")] * 20
+    assert program.delete(every) == SUCCESS
+    assert program.copy(every) == (NOT_FOUND, None)
+    expected = ["Find", "Update", "Find", "Find", "Delete", "Find"]
+    calls = lambda: re.findall("interface=org.latchkey.Keychain; member=([A-Z][a-z]+)", heard.read_text())
+    wait_until(lambda: len(calls()) >= len(expected), "the last call")
+    monitor.terminate()
+    monitor.wait(seconds(10))
+    assert calls() == expected
 
 
 @pytest.mark.parametrize("query", [generic(), internet()], ids=["genp", "inet"])

@@ -20,6 +20,9 @@ struct Caller: Sendable {
       return try result { SecItemCopyMatching(query, $0) }
     case "update": return ["status": SecItemUpdate(try dictionary(line["query"]), try dictionary(line["changes"]))]
     case "delete": return ["status": SecItemDelete(try dictionary(line["query"]))]
+    case "message":
+      guard let status = line["status"] as? Int else { throw Mistake("the status is missing") }
+      return ["text": SecCopyErrorMessageString(OSStatus(status), nil) as String? ?? ""]
     case "context":
       try contexts.make(line)
       return [:]

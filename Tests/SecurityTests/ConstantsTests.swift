@@ -48,6 +48,14 @@ struct ConstantsTests {
       (kSecValueData, "v_Data"),
       (kSecValuePersistentRef, "v_PersistentRef"),
       (kSecValueRef, "v_Ref"),
+      (kSecMatchItemList, "m_ItemList"),
+      (kSecAttrKeyType, "type"),
+      (kSecAttrKeyTypeRSA, "42"),
+      (kSecAttrKeyTypeECSECPrimeRandom, "73"),
+      (kSecAttrKeySizeInBits, "bsiz"),
+      (kSecAttrApplicationTag, "atag"),
+      (kSecAttrIsPermanent, "perm"),
+      (kSecPrivateKeyAttrs, "private"),
       (kSecMatchLimit, "m_Limit"),
       (kSecMatchLimitAll, "m_LimitAll"),
       (kSecMatchLimitOne, "m_LimitOne"),
@@ -101,7 +109,7 @@ struct ConstantsTests {
       (kSecAttrAuthenticationTypeNTLM, "ntlm"),
       (kSecAttrAuthenticationTypeRPA, "rpaa"),
     ]
-    #expect(table.count == 93)
+    #expect(table.count == 101)
     for (index, (constant, value)) in table.enumerated() {
       #expect(constant as String == value, "row \(index)")
     }

@@ -21,7 +21,7 @@ from support.clients import bring_back, bring_to
 from support.founding import found
 from support.peer import Peer
 from support.portal import give_pinentry
-from support.program import SUCCESS, Program, merged
+from support.program import NOT_AVAILABLE, SUCCESS, Program, merged
 from support.session import Session, wait_until
 
 UNLOCKED = "unlocked"
@@ -418,3 +418,24 @@ def seen(condition, *names):
         assert condition(*(world.kept[name] for name in names)), [world.kept[name] for name in names]
 
     return look
+
+
+def says(status, sentence, *advice):
+    """A step that asks for the text of a code: Apple's sentence, and what comes after it, if anything."""
+
+    def ask(world):
+        text = world.program("main").message(status)
+        assert text.startswith(sentence), text
+        assert all(words in text for words in advice) and (advice or text == sentence), text
+
+    return ask
+
+
+def silent(world):
+    """A call while the daemon is stopped."""
+    pid = world.session.daemon_pid()
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        assert world.program("main").copy({"agrp": world.row.group} | genp())[0] == NOT_AVAILABLE
+    finally:
+        os.kill(pid, signal.SIGCONT)

@@ -117,6 +117,10 @@ class Program:
     def delete(self, *parts):
         return self.answer("delete", query=merged(*parts))["status"]
 
+    def message(self, status):
+        """The text for a code, after the last call."""
+        return self.answer("message", status=status)["text"]
+
     def read(self, *parts):
         """The secret of the one item that matches."""
         status, result = self.copy(*parts, DATA)

@@ -148,7 +148,7 @@ public struct Keychain: Sendable {
 
   /// Deletes all items of this service, locked or not, in the groups that this value looks in. Nobody is asked.
   ///
-  /// Where there is none, nothing happens. It is not one step: when it throws, some items may be gone.
+  /// Where there is none, nothing happens. Up to 4096 items are deleted in one step: all, or none.
   ///
   /// - Throws: ``KeychainError/notAvailable``, ``KeychainError/locked`` before the first login for items of other programs, or
   ///   what else there is.

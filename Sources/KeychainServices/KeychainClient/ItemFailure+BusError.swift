@@ -25,8 +25,17 @@ extension ItemFailure {
     self.init(status)
   }
 
-  /// Why there is no connection does not matter to programs.
-  init(_ failure: ConnectionFailure) { self.init(errSecNotAvailable) }
+  /// One code for every reason why there is no connection; the cause is for the person.
+  init(_ failure: ConnectionFailure) {
+    let cause: FailureCause =
+      switch failure {
+      case .noBus: .noBus
+      case .notRunning: .noVault
+      case .stranger, .otherService: .otherService
+      case .broken: .silentVault
+      }
+    self.init(errSecNotAvailable, cause)
+  }
 
   /// How a prompt ended that did not give what was wanted.
   init?(_ end: PromptEnd) {
@@ -34,7 +43,8 @@ extension ItemFailure {
     case .accepted: return nil
     case .dismissed: self.init(errSecUserCanceled)
     case .refused, .fingers: self.init(errSecAuthFailed)
-    case .unavailable, .withdrawn: self.init(errSecInteractionNotAllowed)
+    case .unavailable: self.init(errSecInteractionNotAllowed, .nobodyToAsk)
+    case .withdrawn: self.init(errSecInteractionNotAllowed)
     case .duplicate: self.init(errSecDuplicateItem)
     }
   }

@@ -2,4 +2,4 @@ import Security
 
 /// The store of this program, which the module Security declares and does not define: it must not import this one.
 @_silgen_name("latchkey_keychain_store")
-package func linkedKeychainStore() -> any ItemStore { VaultStore(groups: .ofProgram) }
+package func linkedKeychainStore() -> any ItemStore { ExplainedStore(VaultStore(groups: .ofProgram)) }

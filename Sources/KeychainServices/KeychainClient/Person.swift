@@ -58,7 +58,7 @@ final class Person {
   /// Sees to it that they may be asked.
   func checkMayAsk(isScreenLocked: Bool = false) throws(ItemFailure) {
     guard authentication.interaction == .allowed, !isScreenLocked else {
-      throw ItemFailure(errSecInteractionNotAllowed)
+      throw ItemFailure(errSecInteractionNotAllowed, isScreenLocked ? .locked : .askingForbidden)
     }
   }
 

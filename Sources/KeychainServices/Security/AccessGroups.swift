@@ -10,7 +10,7 @@ package struct AccessGroups: Hashable, Sendable {
   /// - Throws: `errSecMissingEntitlement` for a group that is none of the program's, and for a program without groups.
   func groupForNewItem(named name: String?) throws(ItemFailure) -> String {
     guard let chosen = name ?? names.first, names.contains(chosen) else {
-      throw ItemFailure(errSecMissingEntitlement)
+      throw ItemFailure(errSecMissingEntitlement, .undeclaredGroup)
     }
     return chosen
   }
@@ -20,7 +20,7 @@ package struct AccessGroups: Hashable, Sendable {
   /// - Throws: `errSecMissingEntitlement` as for new items.
   func groupsForSearch(named name: String?) throws(ItemFailure) -> [String] {
     guard let name else {
-      guard !names.isEmpty else { throw ItemFailure(errSecMissingEntitlement) }
+      guard !names.isEmpty else { throw ItemFailure(errSecMissingEntitlement, .undeclaredGroup) }
       return names
     }
     return [try groupForNewItem(named: name)]

@@ -57,8 +57,10 @@ package struct ItemService: Sendable {
   private func status(_ call: () throws(ItemFailure) -> Void) -> OSStatus {
     do {
       try call()
+      LastFailure.ofThread = nil
       return errSecSuccess
     } catch {
+      LastFailure.ofThread = error
       return error.status
     }
   }

@@ -114,6 +114,7 @@ struct ItemTerms {
     }
     switch key {
     case "m_Limit": limit = try MatchLimit(term: value)
+    case "m_ItemList": throw ItemFailure(errSecUnimplemented)
     case "v_Ref":
       let isKnown = value is SecKey || value is SecCertificate || value is SecIdentity
       throw isKnown ? ItemFailure(errSecUnimplemented) : .parameter

@@ -33,3 +33,6 @@ public nonisolated(unsafe) let kSecMatchLimitOne: CFString = "m_LimitOne"
 
 /// All items, in an array.
 public nonisolated(unsafe) let kSecMatchLimitAll: CFString = "m_LimitAll"
+
+/// Not available on Linux: a query with it is `errSecUnimplemented`. Find each item by its persistent reference instead.
+public nonisolated(unsafe) let kSecMatchItemList: CFString = "m_ItemList"

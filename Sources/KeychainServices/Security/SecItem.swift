@@ -56,7 +56,7 @@ public func SecItemUpdate(_ query: CFDictionary, _ attributesToUpdate: CFDiction
 }
 
 // swift-format-ignore: AlwaysUseLowerCamelCase
-/// Deletes all items that match, locked or not, one after the other; nothing is asked for.
+/// Deletes all items that match, locked or not, and asks nobody. Up to 4096 of them are deleted in one step: all, or none.
 ///
 /// Before the first login an item shows only what it was searched by: a query that says more is `errSecInteractionNotAllowed`
 /// then, as is one for items of other programs.

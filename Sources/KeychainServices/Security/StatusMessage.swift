@@ -3,13 +3,18 @@ public import Foundation
 // swift-format-ignore: AlwaysUseLowerCamelCase
 /// Text for a result code, in English.
 ///
+/// If the last `SecItem` call on this thread returned the code, and the code has several causes on Linux, a sentence follows that
+/// names the cause and what to do: for `errSecInteractionNotAllowed` whether the session is locked, nobody has logged in
+/// with a password, or nobody can be asked.
+///
 /// - Parameters:
 ///   - status: Any code.
 ///   - reserved: Pass nil.
-/// - Returns: Apple's sentence for the codes of this library; `OSStatus N` for any other.
+/// - Returns: Apple's sentence for the codes of this library, with what this machine adds; `OSStatus N` for any other.
 public func SecCopyErrorMessageString(_ status: OSStatus, _ reserved: UnsafeMutableRawPointer?) -> CFString? {
   let text = StatusMessage.sentences[status] ?? "OSStatus \(status)"
-  return text as NSString
+  let advice = LastFailure.ofThread.flatMap { $0.status == status ? $0.cause?.advice : nil }
+  return [text, advice].compactMap { $0 }.joined(separator: " ") as NSString
 }
 
 /// Sentences for result codes.

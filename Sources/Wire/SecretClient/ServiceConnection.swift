@@ -31,7 +31,7 @@ public final class ServiceConnection {
   /// Who that is.
   private var ownerCredentials: PeerCredentials?
   /// How long a call waits before it looks whether the vault's program is stopped.
-  private static let lookInterval = 1000
+  private static let lookInterval = 2000
   /// Whether the bus is gone.
   public private(set) var isLost = false
   /// "sealed", "unlocked" or "locked", when the connection was made.

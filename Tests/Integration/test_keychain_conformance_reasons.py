@@ -1,0 +1,57 @@
+"""Rows of the SecItem functions where one code has several causes: the text for it names the cause, and what to do."""
+
+import pytest
+from support.conformance import (
+    FIRST, GIVES, LOCKED, SCREEN, UNLOCKED, Worlds, add, context, copy, delete, genp, row, rows, says, silent, update,
+    using,
+)  # fmt: skip
+from support.program import (
+    ALL, CANCELED, DATA, FAIL, MISSING_ENTITLEMENT, NOT_ALLOWED, NOT_AVAILABLE, NOT_FOUND, keychain_caller, secret,  # noqa: F401
+)
+
+UNIMPLEMENTED = -4
+PRESENCE = {"accc": {"control": "ak", "flags": 1}}
+NO_KEY = "User interaction is not allowed."
+STORED = (add(genp(), secret(b"x")),)
+
+
+def reads(status=NOT_ALLOWED, *parts):
+    return copy(genp(), DATA, *parts).is_(status)
+
+
+TABLE = [
+    *rows(
+        UNLOCKED,
+        row("locked by what it asks for", reads(NOT_ALLOWED, FAIL), says(NOT_ALLOWED, NO_KEY, "forbids asking"),
+            given=(add(genp(), PRESENCE, secret(b"x")),), person=GIVES),
+        row("by the context", context("silent", silent=True), reads(NOT_ALLOWED, using("silent")),
+            says(NOT_ALLOWED, NO_KEY, "forbids asking"), given=(add(genp(), PRESENCE, secret(b"x")),), person=GIVES),
+        row("another code says nothing of it", reads(NOT_ALLOWED, FAIL), says(NOT_FOUND, "The specified item could not be found in the keychain."), reads(CANCELED),
+            says(NOT_ALLOWED, NO_KEY), given=(add(genp(), PRESENCE, secret(b"x")),), asked=1),
+        row("after a call that worked", reads(NOT_ALLOWED, FAIL), copy(genp()), says(NOT_ALLOWED, NO_KEY),
+            given=(add(genp(), PRESENCE, secret(b"x")),), person=GIVES),
+        row("a group that is not declared", copy(genp(agrp="TEAM.undeclared")).is_(MISSING_ENTITLEMENT),
+            says(MISSING_ENTITLEMENT, "A required entitlement isn't present.", "LATCHKEY_ACCESS_GROUPS")),
+        row("a list of items", *(call({"class": "genp", "m_ItemList": []}).is_(UNIMPLEMENTED) for call in (add, copy, delete)),
+            update({"class": "genp", "m_ItemList": []}, {"labl": "L"}).is_(UNIMPLEMENTED)),
+        row("all are deleted", *(add(genp(acct=str(n)), secret(b"x")) for n in range(20)),
+            delete({"class": "genp"}, ALL), copy({"class": "genp"}).is_(NOT_FOUND)),
+        row("the vault's program is stopped", silent, says(NOT_AVAILABLE, "No keychain is available.", "does not answer"),
+            given=STORED),
+    ),
+    *rows(SCREEN, row("behind a locker", reads(), says(NOT_ALLOWED, NO_KEY, "The session is locked."), given=STORED)),
+    *rows(LOCKED, row("locked", reads(NOT_ALLOWED, FAIL), says(NOT_ALLOWED, NO_KEY, "The session is locked."), given=STORED)),
+    *rows(FIRST, row("not logged in", reads(NOT_ALLOWED, FAIL), says(NOT_ALLOWED, NO_KEY, "Nobody has unlocked"), given=STORED)),
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def worlds(stage, keychain_caller):  # noqa: F811
+    opened = Worlds(stage, keychain_caller, TABLE)
+    yield opened
+    opened.close()
+
+
+@pytest.mark.parametrize("row", TABLE, ids=[each.name for each in TABLE])
+def test_row(worlds, row):
+    worlds.of(row).try_out(row)
