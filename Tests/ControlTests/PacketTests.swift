@@ -111,6 +111,17 @@ import Testing
     if case .unlockSession = ControlConnection.decode((told + [0]).span.bytes) { throw Unread() }
   }
 
+  @Test(arguments: [(false, false), (true, false), (false, true), (true, true)])
+  func keysArriveWithWhatIsSaidOfThem(_ founded: Bool, _ leftMemory: Bool) throws {
+    let delivery = TierDelivery(
+      vault: [UInt8](repeating: 9, count: 16), generation: 5, founded: founded, leftMemory: leftMemory,
+      tiers: try Self.tiers(1))
+    let packet = try delivery.encoded(prefix: [])
+    let read = arrived(packet.bytes)
+    #expect(read?.founded == founded)
+    #expect(read?.leftMemory == leftMemory)
+  }
+
   @Test(arguments: [0, 1, 7]) func keysOfEveryGenerationArriveAsTheyWereSent(_ count: Int) throws {
     var former: [FormerTiers] = []
     for number in 0..<count {
@@ -144,12 +155,15 @@ import Testing
   private struct Arrived {
     let generation: UInt64
     let founded: Bool
+    let leftMemory: Bool
     let former: [FormerTiers]
   }
 
   private func arrived(_ packet: RawSpan) -> Arrived? {
     guard let delivery = TierDelivery(decoding: packet) else { return nil }
-    return Arrived(generation: delivery.generation, founded: delivery.founded, former: delivery.former)
+    return Arrived(
+      generation: delivery.generation, founded: delivery.founded, leftMemory: delivery.leftMemory,
+      former: delivery.former)
   }
 
   @Test func theVaultIsPutAsideOnlyByTheNameOfItsFolder() {

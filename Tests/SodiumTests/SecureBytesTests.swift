@@ -40,6 +40,19 @@ struct SecureBytesTests {
     }
   }
 
+  // In a process of its own, as it takes the secrets of all other tests.
+  @Test("What a signal erases is all of them, large ones too")
+  func erasedAtTheEnd() async {
+    await #expect(processExitsWith: .success) {
+      try Sodium.initialize()
+      // One that has gone leaves its place to another.
+      for _ in 0..<200 { _ = try SecureBytes.random(count: 5000) }
+      let secrets = try [16, 64, 4096, 4097, 1 << 20].map { Held(try SecureBytes.random(count: $0)) }
+      SecureMemory.eraseAll()
+      for secret in secrets where !octets(secret.value).allSatisfy({ $0 == 0 }) { exit(1) }
+    }
+  }
+
   @Test("More values than slots: each has its own memory, aligned")
   func manyValues() throws {
     var held: [Held] = []

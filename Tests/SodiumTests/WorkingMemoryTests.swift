@@ -12,12 +12,25 @@ private struct MappedFile {
   let path: String
 
   /// Maps it as libraries do, and fills it.
-  func map() throws -> UnsafeMutableRawPointer {
+  func map() throws -> UnsafeMutableRawPointer { try map(at: nil, size: MappedFile.size, flags: MAP_SHARED) }
+
+  /// Puts the whole pages within some memory in its place, filled.
+  func take(the memory: UnsafeMutableRawPointer, size: Int) throws {
+    let page = 4096
+    let start = (UInt(bitPattern: memory) + UInt(page - 1)) & ~UInt(page - 1)
+    let whole = (size - Int(start - UInt(bitPattern: memory))) & ~(page - 1)
+    try #require((page...MappedFile.size).contains(whole))
+    _ = try map(at: UnsafeMutableRawPointer(bitPattern: start), size: whole, flags: MAP_SHARED | MAP_FIXED)
+  }
+
+  private func map(
+    at address: UnsafeMutableRawPointer?, size: Int, flags: Int32
+  ) throws -> UnsafeMutableRawPointer {
     let file = open(path, O_RDWR)
     defer { close(file) }
-    let mapping = try #require(mmap(nil, MappedFile.size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0))
+    let mapping = try #require(mmap(address, size, PROT_READ | PROT_WRITE, flags, file, 0))
     try #require(mapping != UnsafeMutableRawPointer(bitPattern: -1))
-    memset(mapping, Int32(MappedFile.filling), MappedFile.size)
+    memset(mapping, Int32(MappedFile.filling), size)
     return mapping
   }
 
@@ -43,6 +56,18 @@ struct WorkingMemoryTests {
       let before = WorkingMemory.erasures.load(ordering: .relaxed)
       _ = try PasswordHash.derive(password: [UInt8(1)].span.bytes, salt: Array(0...15), passes: 1, memory: 1 << 20)
       #expect(WorkingMemory.erasures.load(ordering: .relaxed) > before, "round \(round)")
+    }
+  }
+
+  @Test("A derivation in other memory is noticed, one that failed is none")
+  func elsewhere() async {
+    await #expect(processExitsWith: .success) {
+      try Sodium.initialize()
+      _ = try PasswordHash.derive(password: [UInt8(1)].span.bytes, salt: Array(0...15), passes: 1, memory: 1 << 20)
+      _ = WorkingMemory.expect(1 << 20, succeeded: { $0 }) { false }
+      guard !WorkingMemory.wasLeft else { exit(1) }
+      WorkingMemory.expect(1 << 20) {}
+      exit(WorkingMemory.wasLeft ? 0 : 2)
     }
   }
 
@@ -110,6 +135,24 @@ struct WorkingMemoryTests {
           pthread_sigmask(SIG_UNBLOCK, &set, nil)
           raise(signal)
         }
+      }
+      #expect(try file.bytes() == [0])
+    }
+  }
+
+  // 4096 is the largest of the slots that share an allocation.
+  @Test("A signal that ends the process erases secrets first", arguments: [4096, 1 << 20])
+  func endingWithSecrets(size: Int) async throws {
+    try await MappedFile.with { file in
+      try await #require(processExitsWith: .signal(SIGTERM)) { [path = file.path as String, size = size as Int] in
+        try Sodium.initialize()
+        Sodium.eraseWhenEnded()
+        try MappedFile(path: path).take(the: try #require(SecureMemory.allocate(size)), size: size)
+        var set = sigset_t()
+        sigemptyset(&set)
+        sigaddset(&set, SIGTERM)
+        pthread_sigmask(SIG_UNBLOCK, &set, nil)
+        raise(SIGTERM)
       }
       #expect(try file.bytes() == [0])
     }

@@ -33,8 +33,8 @@ extension Derivation {
     try KeybagFile.replace(with: next.keybag, in: folder)
     do {
       let delivery = TierDelivery(
-        vault: next.keybag.vault, generation: next.keybag.generation, founded: false, tiers: try next.tiers(),
-        former: try next.formerTiers())
+        vault: next.keybag.vault, generation: next.keybag.generation, founded: false,
+        leftMemory: WorkingMemory.wasLeft, tiers: try next.tiers(), former: try next.formerTiers())
       guard try daemon.rotate(delivery, until: deadline()) == .live else { return .begun }
       let oldest = try daemon.neededEpoch(until: deadline())
       if let settled = try next.dropping(epochsBefore: oldest, proving: false) {

@@ -295,8 +295,8 @@ struct Derivation: ~Copyable {
     let keybag = opened.keybag
     // Until the first keybag is replaced, the daemon may never have got its keys, and so have no database yet.
     let delivery = TierDelivery(
-      vault: keybag.vault, generation: keybag.generation, founded: keybag.generation == 1, tiers: try opened.tiers(),
-      former: try opened.formerTiers())
+      vault: keybag.vault, generation: keybag.generation, founded: keybag.generation == 1,
+      leftMemory: WorkingMemory.wasLeft, tiers: try opened.tiers(), former: try opened.formerTiers())
     return switch try daemon.unlock(delivery, until: deadline()) {
     case .live, .staged: .unlocked
     case .refused: .refused

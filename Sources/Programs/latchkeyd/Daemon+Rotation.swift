@@ -15,6 +15,7 @@ extension Daemon {
     do {
       guard try vault.recognises(delivery.tiers, former: delivery.former) else { return .wrongKeys }
     } catch { return .unusable(error.explanation) }
+    noteDerivationMemory(of: delivery)
     // It may have been locked since it was asked: then the next unlock brings the same keys.
     do throws(Refusal) { try checkMayRotate() } catch { return .refused(error.reason) }
     do throws(VaultError) {

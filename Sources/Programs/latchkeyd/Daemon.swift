@@ -39,6 +39,8 @@ final class Daemon {
   /// Whether the login password was changed without Latchkey, as far as a login has shown since.
   var needsFormerPassword = false
   let formerPasswordNotice = FormerPasswordNotice()
+  /// Whether the sender of the last keys left Argon2id's memory as it was.
+  var leavesDerivationMemory = false
   /// What the journal has of the vault's problems.
   private var toldProblems: Set<String> = []
   /// When it is tried again at the earliest, on the clock of `Process.now`.
@@ -262,6 +264,7 @@ extension Daemon: ControlHandler {
         return answer(.wrongKeys)
       }
     } catch { return answer(.unusable(error.explanation)) }
+    noteDerivationMemory(of: delivery)
     do { try vault.check(delivery.tiers, former: delivery.former, mayCreate: delivery.founded) } catch {
       Journal.log(.error, "the vault does not open: \(error.explanation)")
       return answer(.unusable(error.explanation))
@@ -351,6 +354,7 @@ extension Daemon: ControlHandler {
     status.classes = AccessibilityClass.allCases.map { .init(name: $0.name, isPresent: vault.hasKey($0)) }
     status.problems = vault.problems + rules.problems + fingerProblems
     if needsFormerPassword { status.problems.append(Daemon.formerPasswordProblem) }
+    if leavesDerivationMemory { status.problems.append(Daemon.derivationMemoryProblem) }
     status.needsFormerPassword = needsFormerPassword
     status.vaultPath = vault.path
     status.generation = vault.keybag?.generation ?? 0

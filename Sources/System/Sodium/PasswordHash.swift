@@ -27,7 +27,7 @@ public enum PasswordHash {
     let status = out.withMutableOctets { buffer, size in
       password.withOctets { input, count in
         input.withMemoryRebound(to: CChar.self, capacity: max(count, 1)) { text in
-          WorkingMemory.expect(Int(memory)) {
+          WorkingMemory.expect(Int(memory), succeeded: { $0 == 0 }) {
             let status = crypto_pwhash(
               buffer, UInt64(size), text, UInt64(count), salt, UInt64(passes), Int(memory),
               crypto_pwhash_ALG_ARGON2ID13)

@@ -63,6 +63,7 @@ enum SecureMemory {
     let size = (max(count, 1) + 63) & ~63
     guard let own = pages(size) else { return nil }
     sodium_memzero(own, size)
+    note(own, size: size)
     return own
   }
 
@@ -78,7 +79,9 @@ enum SecureMemory {
       }
       return false
     }
-    if !shared { sodium_free(pointer) }
+    guard !shared else { return }
+    forget(pointer)
+    sodium_free(pointer)
   }
 
   /// A pointer that may cross the lock's closure.
@@ -97,18 +100,30 @@ enum SecureMemory {
   /// How many allocations the kernel refused to lock.
   static let refusals = Atomic<UInt64>(0)
 
-  /// One slab, for ``eraseAll()``: written once.
+  /// One allocation of libsodium, for ``eraseAll()``.
   private struct Place: ~Copyable {
+    /// 0 for none, 1 while it is being noted.
     let start = Atomic<UInt>(0)
     let size = Atomic<Int>(0)
   }
 
-  private static let places = InlineArray<3, Place> { _ in Place() }
+  /// The slabs, and as many larger secrets as a program that derives keys ever has, many times over.
+  private static let places = InlineArray<64, Place> { _ in Place() }
 
   private static func note(_ base: UnsafeMutableRawPointer, size: Int) {
-    for index in places.indices where places[index].start.load(ordering: .relaxed) == 0 {
+    for index in places.indices {
+      guard places[index].start.compareExchange(expected: 0, desired: 1, ordering: .relaxed).exchanged else { continue }
       places[index].size.store(size, ordering: .relaxed)
       places[index].start.store(UInt(bitPattern: base), ordering: .sequentiallyConsistent)
+      return
+    }
+  }
+
+  /// Erases what was noted, so that no moment is left in which a signal finds neither.
+  private static func forget(_ base: UnsafeMutableRawPointer) {
+    for index in places.indices where places[index].start.load(ordering: .relaxed) == UInt(bitPattern: base) {
+      sodium_memzero(base, places[index].size.load(ordering: .relaxed))
+      places[index].start.store(0, ordering: .sequentiallyConsistent)
       return
     }
   }
@@ -116,11 +131,12 @@ enum SecureMemory {
   /// To be called before a signal may call ``eraseAll()``.
   static func prepareErasure() { _ = places[0].start.load(ordering: .relaxed) }
 
-  /// Erases all that shares an allocation, in use or not: keys and passwords do. For a process about to end, as whoever
-  /// uses them finds zeros. Safe in a signal handler.
+  /// Erases all allocations, in use or not. For a process about to end, as whoever uses them finds zeros. Safe in a signal
+  /// handler.
   static func eraseAll() {
     for index in places.indices {
-      guard let base = UnsafeMutableRawPointer(bitPattern: places[index].start.load(ordering: .sequentiallyConsistent))
+      guard let base = UnsafeMutableRawPointer(bitPattern: places[index].start.load(ordering: .sequentiallyConsistent)),
+        places[index].start.load(ordering: .relaxed) > 1
       else { continue }
       sodium_memzero(base, places[index].size.load(ordering: .relaxed))
     }

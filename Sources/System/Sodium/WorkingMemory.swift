@@ -19,19 +19,28 @@ public enum WorkingMemory {
   /// How many mappings were erased.
   static let erasures = Atomic<Int>(0)
 
+  /// How many derivations ended whose memory nobody erased: libsodium got it from elsewhere than `ErasedMappings`.
+  private static let left = Atomic<Int>(0)
+
+  /// Whether a derivation of this process left its memory as it was.
+  public static var wasLeft: Bool { left.load(ordering: .relaxed) > 0 }
+
   /// One derivation at a time: one mapping has to be known, and the process never needs the memory twice.
   private static let turn = Locked(())
 
-  /// Runs `body`, which maps `count` bytes or a little more and unmaps them.
+  /// Runs `body`, which maps `count` bytes or a little more and unmaps them, where `succeeded` says so of its result.
   static func expect<Result, Failure: Error>(
-    _ count: Int, _ body: () throws(Failure) -> Result
+    _ count: Int, succeeded: (Result) -> Bool = { _ in true }, _ body: () throws(Failure) -> Result
   ) throws(Failure) -> Result {
     turn.lock()
     defer { turn.unlock() }
     wanted.store(count, ordering: .relaxed)
     thread.store(pthread_self(), ordering: .sequentiallyConsistent)
     defer { thread.store(0, ordering: .sequentiallyConsistent) }
-    return try body()
+    let before = erasures.load(ordering: .relaxed)
+    let result = try body()
+    if succeeded(result), erasures.load(ordering: .relaxed) == before { left.add(1, ordering: .relaxed) }
+    return result
   }
 
   /// Whether the calling thread maps this memory now.

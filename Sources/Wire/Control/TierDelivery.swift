@@ -11,11 +11,15 @@ public struct TierDelivery: ~Copyable {
   public let generation: UInt64
   /// Whether the vault was founded just now, so that a missing database may be made.
   public let founded: Bool
+  /// Whether the sender's Argon2id left its memory as it was, so that the keys can be found in freed pages.
+  public let leftMemory: Bool
   /// The keys.
   public let tiers: TierKeys
   /// Those of former generations that the keybag still has, oldest first.
   public let former: [FormerTiers]
 
+  private static let foundedFlag: UInt8 = 1
+  private static let leftMemoryFlag: UInt8 = 2
   // vault, generation, flags; in front of the two keys
   private static let headSize = 16 + 8 + 1
   // The generation's number and its two keys.
@@ -24,11 +28,13 @@ public struct TierDelivery: ~Copyable {
 
   /// Puts them together.
   public init(
-    vault: [UInt8], generation: UInt64, founded: Bool, tiers: consuming TierKeys, former: [FormerTiers] = []
+    vault: [UInt8], generation: UInt64, founded: Bool, leftMemory: Bool = false, tiers: consuming TierKeys,
+    former: [FormerTiers] = []
   ) {
     self.vault = vault
     self.generation = generation
     self.founded = founded
+    self.leftMemory = leftMemory
     self.tiers = tiers
     self.former = former
   }
@@ -42,7 +48,7 @@ public struct TierDelivery: ~Copyable {
     head.put(prefix)
     head.put(vault)
     head.number(generation)
-    head.number(UInt8(founded ? 1 : 0))
+    head.number((founded ? TierDelivery.foundedFlag : 0) | (leftMemory ? TierDelivery.leftMemoryFlag : 0))
     let size = TierDelivery.size + former.count * TierDelivery.formerSize
     var packet = try SecureBytes(count: prefix.count + size)
     packet.write(head.bytes.span.bytes, at: 0)
@@ -84,8 +90,8 @@ public struct TierDelivery: ~Copyable {
             tiers: try TierDelivery.tiers(one.extracting(droppingFirst: 4))))
       }
       self.init(
-        vault: vault, generation: generation, founded: flags & 1 == 1, tiers: try TierDelivery.tiers(keys),
-        former: former)
+        vault: vault, generation: generation, founded: flags & TierDelivery.foundedFlag != 0,
+        leftMemory: flags & TierDelivery.leftMemoryFlag != 0, tiers: try TierDelivery.tiers(keys), former: former)
     } catch { return nil }
   }
 
