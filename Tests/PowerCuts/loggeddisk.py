@@ -76,14 +76,18 @@ class LoggedDisk:
         self._unmount(self.place)
         if self._loop:
             run("losetup", "--detach", self._loop)
-        # The loop device lets go of the file a moment later.
-        self._unmount(self.shown)
+        # The loop device lets go of the file a moment later. Not while a container that was started meanwhile has the file system
+        # among its own mounts; the log has everything all the same.
+        self._unmount(self.shown, 10)
+        if os.path.ismount(self.shown):
+            run("umount", "--lazy", self.shown)
+            self._server.kill()
         self._server.wait(60)
         self.place.rmdir()
 
     @staticmethod
-    def _unmount(place):
-        end = time.monotonic() + 60
+    def _unmount(place, patience=60):
+        end = time.monotonic() + patience
         while os.path.ismount(place) and time.monotonic() < end:
             subprocess.run(["umount", place], stderr=subprocess.DEVNULL)
             time.sleep(0.05)
