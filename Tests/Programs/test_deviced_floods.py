@@ -1,110 +1,17 @@
 """latchkey-deviced under users who flood it: another user's requests are all answered."""
 
-import contextlib
 import os
 import resource
 import signal
 import socket
 import subprocess
-import sys
 import time
 
 from support.derive import as_root
-from support.deviced import DONE, ERASABLE, ERASE, SHARE, WRAP, Peer, command, service  # noqa: F401
+from support.deviced import SHARE, WRAP, command, service  # noqa: F401
+from support.floods import CONNECT, ERASER, HALVES, LIMIT, REQUESTS, UNKNOWN, ask, flood
 
 pytestmark = as_root
-HONEST, STRANGERS = 65534, 3_000_000_000
-REQUESTS = 1000
-# What a request may take here. The program gives up after 2 s of waiting, on a machine that is not as busy.
-LIMIT = 20
-
-CONNECT = """
-while True:
-    with connection() as peer:
-        pass
-"""
-# The first bytes of a request, and none of the rest.
-HALVES = """
-crowd = []
-while True:
-    peer = connection()
-    with contextlib.suppress(OSError):
-        peer.send(bytes([1, 2, 1]))
-    crowd = crowd[-63:] + [peer]
-"""
-ERASER = """
-wrap = bytes([1, 2, 2, 0]) + bytes(32)
-while True:
-    with connection() as peer, contextlib.suppress(OSError):
-        for _ in range(30):
-            for packet in (wrap, bytes([1, 4]) + struct.pack("<I", uid)):
-                peer.send(packet)
-                peer.recv(512)
-"""
-UNKNOWN = """
-while True:
-    uid = uid + 1 if uid < 3_000_065_536 else 3_000_000_000
-    os.seteuid(0)
-    os.seteuid(uid)
-    with connection() as peer, contextlib.suppress(OSError):
-        peer.send(bytes([1, 1]))
-        peer.recv(512)
-"""
-BEGINNING = """
-import contextlib, ctypes, os, socket, struct, sys
-path, uid = sys.argv[1], int(sys.argv[2])
-# It ends with the test.
-ctypes.CDLL(None).prctl(1, 9)
-os.seteuid(uid)
-def connection():
-    while True:
-        peer = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET | socket.SOCK_NONBLOCK)
-        try:
-            peer.connect(path)
-        except OSError:
-            peer.close()
-            continue
-        peer.setblocking(True)
-        peer.settimeout(5)
-        return peer
-"""
-
-
-@contextlib.contextmanager
-def flood(service, *kinds):
-    """Processes that flood the service, each as another user."""
-    processes = []
-    try:
-        for number, text in enumerate(kinds, 1):
-            uid = STRANGERS if text is UNKNOWN else number
-            processes.append(
-                subprocess.Popen(
-                    [sys.executable, "-c", BEGINNING + text, service.path, str(uid)], stdin=subprocess.DEVNULL,
-                    stdout=subprocess.DEVNULL, stderr=subprocess.PIPE))  # fmt: skip
-        time.sleep(1)
-        yield
-        for process in processes:
-            assert process.poll() is None, process.stderr.read().decode()[-500:]
-    finally:
-        for process in processes:
-            process.kill()
-            process.wait()
-            process.stderr.close()
-
-
-def ask(service, packet):
-    """One request as latchkeyd makes it: a connection of its own, and another one where that was dropped unread."""
-    while True:
-        with Peer(service.path, HONEST) as peer:
-            try:
-                peer.socket.settimeout(LIMIT)
-                peer.socket.send(packet)
-                answer = peer.socket.recv(512)
-            except (BrokenPipeError, ConnectionResetError):
-                time.sleep(0.01)
-                continue
-            assert answer[:2] == bytes([1, DONE])
-            return answer[2:]
 
 
 def test_an_honest_users_requests_are_all_answered(service):

@@ -1,0 +1,83 @@
+"""What others can do to a user: the device key service flooded by four of them, and a lock while that service hangs."""
+
+import statistics
+import time
+
+from support.clients import CLASS
+from support.deviced import SHARE, WRAP, Service
+from support.floods import CONNECT, ERASER, HALVES, REQUESTS, UNKNOWN, ask, flood
+from support.hanging import Hanging, login
+from support.session import Session, wait_until
+
+# What the slowest request and the lock may take, in milliseconds.
+REQUEST_GOAL, LOCK_GOAL = 500, 1000
+LOCKS = 5
+UNWRAP = bytes([1, 3, 1, 0])
+
+
+def milliseconds(call, *arguments):
+    """What a call returns, and how long it took."""
+    begin = time.monotonic()
+    return call(*arguments), (time.monotonic() - begin) * 1000
+
+
+def requests(stage):
+    """How long each request of an honest user takes: alone, and beside four who flood the service."""
+    service = Service(program=stage / "usr/libexec/latchkey-deviced").start()
+    try:
+        packet = UNWRAP + ask(service, bytes([1, WRAP, 1, 0]) + SHARE)
+        alone = [milliseconds(ask, service, packet)[1] for _ in range(REQUESTS)]
+        with flood(service, CONNECT, HALVES, ERASER, UNKNOWN):
+            beside = [milliseconds(ask, service, packet)[1] for _ in range(REQUESTS)]
+    finally:
+        service.close()
+    return alone, beside
+
+
+def locks(stage, below):
+    """How long a lock takes while the daemon opens the vault and waits for a service that hangs."""
+    session = Session(stage, below)
+    hanging = Hanging(session, stage)
+    took = []
+    try:
+        session.login()
+        session.store("secret", "bound", "to the device", CLASS, "when-unlocked-this-device-only")
+        wait_until(lambda: session.status()["problems"] == [], "a note of how far the files are", 60)
+        for _ in range(LOCKS):
+            session.restart()
+            hanging.hang("answering")
+            before = hanging.requests()
+            coming = login(session)
+            coming.stdin.write(session.password.encode())
+            coming.stdin.close()
+            wait_until(lambda before=before: hanging.requests() > before, "a request of the daemon's")
+            took.append(milliseconds(session.lock)[1])
+            hanging.answer()
+            coming.wait(60)
+    finally:
+        hanging.close()
+        session.close()
+    return took
+
+
+class Neighbours:
+    """Measured with services and sessions of its own."""
+
+    def __init__(self, stage, below):
+        self.alone, self.beside = requests(stage)
+        self.locks = locks(stage, below)
+
+    def report(self):
+        """The lines to be printed."""
+
+        def mark(slowest, goal):
+            return f"≤ {goal} ms: {'met' if slowest <= goal else '**missed**'}"
+
+        alone, beside = (f"{statistics.median(times):.1f} ms, slowest {max(times):.0f} ms" for times in (self.alone, self.beside))
+        yield (
+            f"{REQUESTS} requests of a user to the device key service, all answered: median {alone}; beside four users who"
+            f" flood it {beside} ({mark(max(self.beside), REQUEST_GOAL)}).\n")
+        yield (
+            f"A lock by `latchkey lock` while the daemon waits for a device key service that hangs, {LOCKS} times: median"
+            f" {statistics.median(self.locks):.0f} ms, slowest {max(self.locks):.0f} ms ({mark(max(self.locks), LOCK_GOAL)})."
+            "\n")
