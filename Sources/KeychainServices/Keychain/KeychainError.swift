@@ -79,7 +79,8 @@ public enum KeychainError: Error, Hashable, Sendable {
     }
   }
 
-  /// Apple's sentence for the code, in English; `OSStatus N` for a code that has none.
+  /// Apple's sentence for the code, in English; `OSStatus N` for a code that has none. On the thread of the call, and before the
+  /// next call there, the cause follows, and what to do.
   public var message: String { SecCopyErrorMessageString(status, nil) as String? ?? "OSStatus \(status)" }
 }
 

@@ -1,0 +1,21 @@
+import Foundation
+import Security
+import Testing
+
+/// Linux has no keys as items: what mentions them compiles, and hears so.
+@Suite("Keys")
+struct KeyTests {
+  @Test("No key is made, and the error says why") func noKey() {
+    var error: Unmanaged<CFError>?
+    let attributes: [CFString: Any] = [kSecAttrKeyType: kSecAttrKeyTypeECSECPrimeRandom, kSecAttrKeySizeInBits: 256]
+    #expect(SecKeyCreateRandomKey(attributes as CFDictionary, &error) == nil)
+    let reason = error?.takeRetainedValue()
+    #expect(reason?.domain == NSOSStatusErrorDomain && reason?.code == Int(errSecUnimplemented))
+    #expect(SecKeyCreateRandomKey(attributes as CFDictionary, nil) == nil)
+  }
+
+  @Test("A call with the class of keys is not implemented, whatever attributes it names") func calls() {
+    let query: [CFString: Any] = [kSecClass: kSecClassKey, kSecAttrKeyType: kSecAttrKeyTypeRSA]
+    #expect(Keychain().status(query) == errSecUnimplemented)
+  }
+}
