@@ -118,9 +118,9 @@ def without_overrides():
     return {name: value for name, value in os.environ.items() if not name.startswith("LATCHKEY_")}
 
 
-def manifest(package):
+def manifest(package, **more):
     """The targets and the dependencies of a package, as SwiftPM reads them there."""
-    dumped = json.loads(run("swift", "package", "dump-package", "--package-path", package, env=without_overrides()))
+    dumped = json.loads(run("swift", "package", "dump-package", "--package-path", package, env=without_overrides() | more))
     return {target["name"] for target in dumped["targets"]}, dumped["dependencies"]
 
 
@@ -136,6 +136,8 @@ def test_the_same_at_the_next_resolution(client):
     """SwiftPM keeps what it read of a manifest, also where the same one said something else in another place."""
     targets, dependencies = manifest(client.parent / "latchkey")
     assert "latchkeyd" in targets and dependencies
+    targets, dependencies = manifest(client.parent / "latchkey", LATCHKEY_LIBRARY="1")
+    assert "Security" in targets and "latchkeyd" not in targets and not dependencies
     for command in ("resolve", "update"):
         run("swift", "package", command, "--package-path", client, "--cache-path", client.parent / "cache")
         assert {path.name for path in (client / ".build/checkouts").iterdir()} == {"latchkey"}
