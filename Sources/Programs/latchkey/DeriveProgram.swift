@@ -1,5 +1,4 @@
 import CLatchkeyLinux
-import Foundation
 import Glibc
 import LatchkeyPosix
 import LatchkeySodium

@@ -1,5 +1,5 @@
 import ArgumentParser
-import Foundation
+import Glibc
 import LatchkeyControl
 import LatchkeyDeviceService
 import LatchkeyKeybag

@@ -1,5 +1,6 @@
 import ArgumentParser
-import Foundation
+import FoundationEssentials
+import Glibc
 import LatchkeyControl
 import LatchkeyDoctor
 import LatchkeyPosix
@@ -88,8 +89,8 @@ struct DoctorCommand: ParsableCommand {
     var commands = Set<String>()
     for finding in findings {
       lines.append(
-        finding.condition.rawValue.padding(toLength: stateWidth, withPad: " ", startingAt: 0)
-          + finding.id.padding(toLength: idWidth, withPad: " ", startingAt: 0) + finding.found)
+        finding.condition.rawValue.filling(column: stateWidth)
+          + finding.id.filling(column: idWidth) + finding.found)
       switch finding.mend {
       case .command(let line): lines.append(commands.insert(line).inserted ? "  mend: \(line)" : "  mend: as above")
       case .advice(let text): lines.append("  mend: \(text)")

@@ -1,5 +1,6 @@
 import ArgumentParser
-import Foundation
+import FoundationEssentials
+import Glibc
 import LatchkeyKeybag
 import LatchkeyPosix
 import LatchkeySecretClient
@@ -98,8 +99,7 @@ struct EditCommand: ParsableCommand {
           changed.append("label")
         }
       } catch let error where !changed.isEmpty {
-        FileHandle.standardError.write(
-          Data("latchkey: changed before it failed: \(changed.joined(separator: ", "))\n".utf8))
+        StandardStream.error.write("latchkey: changed before it failed: \(changed.joined(separator: ", "))\n")
         throw error
       }
       if json { return print(try JSONText.of(Report(path: item.place, changed: changed, newline_removed: wasCut))) }

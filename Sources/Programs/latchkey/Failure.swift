@@ -1,6 +1,7 @@
 import ArgumentParser
-import Foundation
+import Glibc
 import LatchkeyControl
+import LatchkeyPosix
 import LatchkeySecretClient
 import LatchkeySystemd
 
@@ -124,8 +125,8 @@ enum Failure: Error {
   /// Says it on standard error, and ends the program.
   func end() -> Never {
     let lines = explanation.split(separator: "\n").map { StatusCommand.printable(String($0)) }
-    FileHandle.standardError.write(Data("latchkey: \(lines.joined(separator: "\n"))\n".utf8))
-    Foundation.exit(status)
+    StandardStream.error.write("latchkey: \(lines.joined(separator: "\n"))\n")
+    Glibc.exit(status)
   }
 
   /// Runs a command, whose failures are told to a person.

@@ -1,5 +1,6 @@
 import ArgumentParser
-import Foundation
+import FoundationEssentials
+import Glibc
 import LatchkeyControl
 import LatchkeyPosix
 
@@ -46,8 +47,8 @@ struct Latchkey: ParsableCommand {
           message = message.replacing("'\(word[equals...].dropFirst())'", with: "'…'")
         }
       }
-      FileHandle.standardError.write(Data((message + "\n").utf8))
-      Foundation.exit(exitCode(for: error).rawValue)
+      StandardStream.error.write(message + "\n")
+      Glibc.exit(exitCode(for: error).rawValue)
     }
   }
 }

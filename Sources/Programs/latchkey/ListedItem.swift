@@ -1,4 +1,5 @@
-import Foundation
+import FoundationEssentials
+import Glibc
 import LatchkeyKeybag
 import LatchkeySecretClient
 import LatchkeySodium
@@ -112,18 +113,10 @@ struct ListedItem: Encodable {
     var facts = [accessibility?.name ?? "class unknown", "in \(collection?.title ?? "?")"]
     if let require, !require.isEmpty { facts.append("requires \(require)") }
     facts.append(isLocked ? "locked: \(reason ?? "")" : "open")
-    facts.append("stored \(Self.time(created))")
-    if modified != created { facts.append("changed \(Self.time(modified))") }
+    facts.append("stored \(LocalTime(created).minute)")
+    if modified != created { facts.append("changed \(LocalTime(modified).minute)") }
     lines.append("  " + facts.joined(separator: "; "))
     return lines.map(StatusCommand.printable).joined(separator: "\n")
-  }
-
-  private static func time(_ seconds: UInt64) -> String {
-    var (now, parts) = (time_t(clamping: seconds), tm())
-    localtime_r(&now, &parts)
-    return String(
-      format: "%04d-%02d-%02d %02d:%02d", Int(parts.tm_year) + 1900, Int(parts.tm_mon) + 1, Int(parts.tm_mday),
-      Int(parts.tm_hour), Int(parts.tm_min))
   }
 }
 

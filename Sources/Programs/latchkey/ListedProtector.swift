@@ -1,4 +1,5 @@
-import Foundation
+import FoundationEssentials
+import Glibc
 import LatchkeyControl
 
 /// A way into the vault, as it is told to a person or a program.
@@ -24,7 +25,7 @@ struct ListedProtector: Encodable {
       default: "unknown"
       }
     let date = Date(timeIntervalSince1970: TimeInterval(min(protector.created, 1 << 40)))
-    created = ISO8601DateFormatter().string(from: date)
+    created = date.ISO8601Format()
   }
 
   var isSession: Bool { kind == "session" }

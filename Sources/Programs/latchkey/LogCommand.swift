@@ -1,5 +1,6 @@
 import ArgumentParser
-import Foundation
+import FoundationEssentials
+import Glibc
 import LatchkeyControl
 import LatchkeyKeybag
 import LatchkeyPosix
@@ -122,12 +123,7 @@ struct LoggedAccess: Encodable {
   }
 
   private static func time(_ seconds: UInt64) -> String {
-    if seconds == 0 { return "?" }
-    var (now, parts) = (time_t(clamping: seconds), tm())
-    localtime_r(&now, &parts)
-    return String(
-      format: "%04d-%02d-%02d %02d:%02d:%02d", Int(parts.tm_year) + 1900, Int(parts.tm_mon) + 1, Int(parts.tm_mday),
-      Int(parts.tm_hour), Int(parts.tm_min), Int(parts.tm_sec))
+    seconds == 0 ? "?" : LocalTime(seconds).second
   }
 
   /// Columns, with a line of their own for what is missing in between.

@@ -1,4 +1,5 @@
-import Foundation
+import Glibc
+import LatchkeyPosix
 
 /// A line on the terminal that says how far a command is; nothing where standard error is no terminal.
 final class Progress {
@@ -11,12 +12,12 @@ final class Progress {
     guard isShown, ContinuousClock.now - last >= .milliseconds(100) else { return }
     last = .now
     hasShown = true
-    FileHandle.standardError.write(Data("\r\u{1B}[K\(text())".utf8))
+    StandardStream.error.write("\r\u{1B}[K\(text())")
   }
 
   /// Takes the line away.
   func end() {
-    if hasShown { FileHandle.standardError.write(Data("\r\u{1B}[K".utf8)) }
+    if hasShown { StandardStream.error.write("\r\u{1B}[K") }
     hasShown = false
   }
 }

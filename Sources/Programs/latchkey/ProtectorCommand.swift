@@ -1,5 +1,6 @@
 import ArgumentParser
-import Foundation
+import FoundationEssentials
+import Glibc
 import LatchkeyControl
 import LatchkeyPosix
 import LatchkeySodium
@@ -96,13 +97,13 @@ struct ProtectorCommand: ParsableCommand {
     }
 
     private func confirm() throws {
-      FileHandle.standardOutput.write(Data((Self.promise + "\n").utf8))
+      StandardStream.output.write(Self.promise + "\n")
       guard !yes else { return }
       guard !asking.stdin, isatty(STDIN_FILENO) == 1 else {
         throw Failure.declined("nothing was changed: say --yes if you mean it.")
       }
-      FileHandle.standardOutput.write(Data("Do you want that? (yes) ".utf8))
-      guard readLine()?.trimmingCharacters(in: .whitespaces).lowercased() == "yes" else {
+      StandardStream.output.write("Do you want that? (yes) ")
+      guard readLine()?.split(whereSeparator: \.isWhitespace).map({ $0.lowercased() }) == ["yes"] else {
         throw Failure.declined("nothing was changed.")
       }
     }

@@ -1,5 +1,6 @@
 import ArgumentParser
-import Foundation
+import FoundationEssentials
+import Glibc
 import LatchkeyControl
 import LatchkeyPosix
 import LatchkeySodium
@@ -111,7 +112,7 @@ struct RecoveryCommand: ParsableCommand {
 
     func run() throws {
       let created = try Failure.telling { try place.status().recoveryCodeCreated }
-      let day = ISO8601DateFormatter().string(from: Date(timeIntervalSince1970: TimeInterval(created)))
+      let day = Date(timeIntervalSince1970: TimeInterval(created)).ISO8601Format()
       if json {
         print(created > 0 ? "{\"recovery_code\": true, \"created\": \"\(day)\"}" : "{\"recovery_code\": false}")
       } else {

@@ -1,5 +1,6 @@
 import ArgumentParser
-import Foundation
+import FoundationEssentials
+import Glibc
 import LatchkeyControl
 import LatchkeyPosix
 import LatchkeySodium
@@ -64,7 +65,7 @@ struct RotateCommand: ParsableCommand {
       try !status().protectors.contains(where: { ListedProtector($0).isSession })
     else { return }
     let text = "Logins without a password open nothing any more. 'latchkey protector add session' lets them again.\n"
-    FileHandle.standardError.write(Data(text.utf8))
+    StandardStream.error.write(text)
   }
 
   private func status() throws -> Status {
@@ -98,7 +99,7 @@ struct RotateCommand: ParsableCommand {
   }
 
   private func show(_ text: String) {
-    FileHandle.standardOutput.write(Data(text.utf8))
+    StandardStream.output.write(text)
   }
 
   /// What has not got new keys, and why.

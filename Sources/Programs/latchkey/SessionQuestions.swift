@@ -1,4 +1,5 @@
-import Foundation
+import FoundationEssentials
+import Glibc
 import LatchkeyControl
 import LatchkeyDoctor
 import LatchkeyPosix

@@ -1,4 +1,3 @@
-import Foundation
 import Glibc
 
 /// Standard output, for bytes that never become a `String`.

@@ -1,5 +1,6 @@
 import ArgumentParser
-import Foundation
+import FoundationEssentials
+import Glibc
 import LatchkeyControl
 import LatchkeyPosix
 
@@ -117,12 +118,12 @@ struct StatusCommand: ParsableCommand {
     lines.append(
       ("Lock news from", status.lockSources.isEmpty ? "this command only" : status.lockSources.joined(separator: ", ")))
     let width = lines.map(\.0.count).max() ?? 0
-    var text = lines.map { $0.0.padding(toLength: width + 2, withPad: " ", startingAt: 0) + $0.1 }
+    var text = lines.map { $0.0.filling(column: width + 2) + $0.1 }
     text.append("Keys in memory")
     let nameWidth = status.classes.map(\.name.count).max() ?? 0
     for one in status.classes {
       text.append(
-        "  " + one.name.padding(toLength: nameWidth + 2, withPad: " ", startingAt: 0)
+        "  " + one.name.filling(column: nameWidth + 2)
           + (one.isPresent ? "present" : "erased"))
     }
     text += Self.olderFiles(status)

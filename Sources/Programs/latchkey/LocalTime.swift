@@ -1,0 +1,27 @@
+import Glibc
+
+/// A moment in the machine's time zone, as lists show it.
+struct LocalTime {
+  private let parts: tm
+
+  /// - Parameter seconds: since 1970.
+  init(_ seconds: UInt64) {
+    var (moment, parts) = (time_t(clamping: seconds), tm())
+    localtime_r(&moment, &parts)
+    self.parts = parts
+  }
+
+  /// As in "2026-11-22 17:44".
+  var minute: String {
+    let date = [Self.digits(parts.tm_year + 1900, 4), Self.digits(parts.tm_mon + 1), Self.digits(parts.tm_mday)]
+    return date.joined(separator: "-") + " " + Self.digits(parts.tm_hour) + ":" + Self.digits(parts.tm_min)
+  }
+
+  /// As in "2026-11-22 17:44:05".
+  var second: String { minute + ":" + Self.digits(parts.tm_sec) }
+
+  private static func digits(_ number: Int32, _ count: Int = 2) -> String {
+    let text = String(number)
+    return String(repeating: "0", count: max(0, count - text.count)) + text
+  }
+}
