@@ -1,4 +1,4 @@
-"""The documentation of the module Keychain builds, and no link of it leads nowhere."""
+"""The documentation of the modules LatchkeyKeychain and Security builds, and no link of it leads nowhere."""
 
 import pathlib
 import subprocess
@@ -10,7 +10,7 @@ def test_the_documentation_builds():
     built = subprocess.run(
         ["make", "-C", ROOT, "docs"], text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     assert built.returncode == 0 and "warning:" not in built.stdout, built.stdout
-    archive = ROOT / ".build/docs/Keychain.doccarchive/data/documentation/keychain"
+    archive = ROOT / ".build/docs/LatchkeyKeychain.doccarchive/data/documentation/latchkeykeychain"
     assert {"whenmayitberead.json", "keychain.json", "passwordkeychain.json"} <= {path.name for path in archive.iterdir()}
     archive = ROOT / ".build/docs/Security.doccarchive/data/documentation/security"
-    assert {"wherelinuxdiffers.json", "secitemadd(_:_:).json"} <= {path.name for path in archive.iterdir()}
+    assert {"gettingstarted.json", "porting.json", "wherelinuxdiffers.json", "secitemadd(_:_:).json"} <= {path.name for path in archive.iterdir()}
