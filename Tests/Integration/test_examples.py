@@ -15,7 +15,13 @@ from support.tmux import Tmux
 EXAMPLES = REPOSITORY / "Examples"
 NAMES = sorted(path.name for path in EXAMPLES.glob("Sources/*"))
 PASSWORD, PASSPHRASE = "the password", "open sesame, please"
-LOCKED = "User interaction is not allowed."
+LOCKED = (
+    "User interaction is not allowed. The session is locked. Unlock the screen, or run 'latchkey unlock'."
+)
+SEALED = (
+    "User interaction is not allowed. Nobody has unlocked the vault in this session yet. Log in with the password, or run "
+    "'latchkey unlock'."
+)
 WRONG = "The user name or passphrase you entered is not correct."
 TWICE = "The specified item already exists in the keychain."
 ABSENT = "The specified item could not be found in the keychain."
@@ -86,9 +92,10 @@ def test_a_locked_password_is_not_told_and_comes_back(session, example, state):
     assert session.lookup("server", "bank.example", "user", "bea") == PASSWORD
     peer = Peer(session)
     bring_to(state, session, peer)
-    assert example("restrict-accessibility", "list") == LOCKED
-    assert example("restrict-accessibility", "store", "cleo", input="x") == LOCKED
-    assert example("add-password", "find") == LOCKED
+    why = SEALED if state == "sealed" else LOCKED
+    assert example("restrict-accessibility", "list") == why
+    assert example("restrict-accessibility", "store", "cleo", input="x") == why
+    assert example("add-password", "find") == why
     bring_back(state, session, peer)
     assert example("restrict-accessibility", "list") == listed
     assert example("add-password", "find") == f"anna: {PASSWORD}"
@@ -201,7 +208,7 @@ def test_passwords(session, example):
     assert session.locker().returncode == 0
     assert example("passwords", "get", "mail", "anna") == "four"
     assert session.logout().returncode == 0
-    assert example("passwords", "get", "mail", "anna") == LOCKED
+    assert example("passwords", "get", "mail", "anna") == SEALED
     assert session.login().returncode == 0
     assert example("passwords", "delete", "mail", "anna") == "" and example("passwords", "delete", "mail", "cleo") == ""
     assert example("passwords", "delete", "mail", "anna") == ABSENT and example("passwords", "list", "mail") == "bea"

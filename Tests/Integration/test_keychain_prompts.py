@@ -230,7 +230,7 @@ def test_it_is_taken_away(peer, windows, session):
     session.lock()
     assert told.end() == "withdrawn"
     told = ToldPrompt(peer, peer.unlock(item)[1], BANK)
-    peer.call(ROOT, "org.latchkey.Keychain", "Delete", "(o)", item)
+    peer.call(ROOT, "org.latchkey.Keychain", "Delete", "(ao)", [item])
     assert session.locker().returncode == 0
     peer.activate_screen_saver(False)
     assert told.end() == "withdrawn"

@@ -184,5 +184,5 @@ def test_on_the_command_line(session, peer):
 def test_a_deletion_by_primary_key_needs_no_unlock(session, peer):
     item = peer.create("secret", {"lock": "1"})
     assert lock(peer, item) == ([item], NOTHING)
-    peer.call(ROOT, KEYCHAIN, "Delete", "(o)", item)
+    peer.call(ROOT, KEYCHAIN, "Delete", "(ao)", [item])
     assert peer.search({"lock": "1"}) == ([], [])
