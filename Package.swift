@@ -92,6 +92,8 @@ let package = Package(
   targets: [
     // C
     library("Linux"),
+    // The protocol between latchkey-derive and those that start it.
+    library("Helper"),
     library("Sodium", pkgConfig: "libsodium", apt: "libsodium-dev"),
     library("PAM", apt: "libpam0g-dev"),
     library("PAMModule", apt: "libpam0g-dev"),
@@ -134,9 +136,9 @@ let package = Package(
     module("SecretClient", on: .wire, ["LatchkeyGcrypt", "LatchkeySodium", "LatchkeySystemd"]),
 
     // Desktop
-    module("SessionState", on: .desktop, ["LatchkeySystemd"]),
+    module("SessionState", on: .desktop, ["CLatchkeyHelper", "LatchkeySystemd"]),
     module("Biometry", on: .desktop, ["LatchkeySystemd"]),
-    module("Doctor", on: .desktop, ["CLatchkeyLinux", "LatchkeyPosix"]),
+    module("Doctor", on: .desktop, ["CLatchkeyHelper", "CLatchkeyLinux", "LatchkeyPosix"]),
     module(
       "Prompts", on: .desktop,
       ["CLatchkeyLinux", "LatchkeyControl", "LatchkeyKeybag", "LatchkeyPosix", "LatchkeySystemd"]),
@@ -170,7 +172,7 @@ let package = Package(
     // PAM
     .target(
       name: "LatchkeyPAMModule",
-      dependencies: ["CLatchkeyPAMModule"],
+      dependencies: ["CLatchkeyHelper", "CLatchkeyPAMModule"],
       path: "Sources/PAM/PAMModule",
       exclude: ["exports.map"],
       swiftSettings: strict + [
@@ -192,15 +194,16 @@ let package = Package(
     program(
       "latchkey",
       [
-        "LatchkeyBackup", "CLatchkeyLinux", "LatchkeyClassRules", "LatchkeyControl", "LatchkeyDeviceService",
-        "LatchkeyDoctor", "LatchkeyKeybag", "LatchkeyPAMClient", "LatchkeyPosix",
+        "LatchkeyBackup", "CLatchkeyHelper", "CLatchkeyLinux", "LatchkeyClassRules", "LatchkeyControl",
+        "LatchkeyDeviceService", "LatchkeyDoctor", "LatchkeyKeybag", "LatchkeyPAMClient", "LatchkeyPosix",
         "LatchkeySecretClient", "LatchkeySodium", "LatchkeySystemd",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ]),
     program(
       "latchkey-derive",
       [
-        "LatchkeyControl", "LatchkeyDeviceService", "LatchkeyErasedMappings", "LatchkeyKeybag", "LatchkeyPosix",
+        "CLatchkeyHelper", "LatchkeyControl", "LatchkeyDeviceService", "LatchkeyErasedMappings", "LatchkeyKeybag",
+        "LatchkeyPosix",
         "LatchkeySodium",
       ],
       linker: [bindNow, exportMappings]),

@@ -13,26 +13,27 @@ import pytest
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
+from support import helper
 from support.pace import Limit, seconds
 
 MODULE = pathlib.Path(os.environ.get("LATCHKEY_PAM_MODULE", ROOT / ".build/pam/pam_latchkey.so")).resolve()
 UNSTRIPPED = MODULE.with_suffix(".unstripped.so")
 TOKEN = "tok-E7q.w9 ünïcode-Zx4"
-FIELDS = ["user", "service", "tty", "rhost", "home", "runtime", "shadow", "prompt", "services", "device", "token"]
 ENTRY_POINTS = ["authenticate", "setcred", "acct_mgmt", "open_session", "close_session", "chauthtok"]
-OPERATIONS = {1: "authenticate", 2: "openSession", 3: "closeSession", 4: "passphrase", 10: "removePassword",
-              11: "changePassword", 12: "rewrap", 15: "createVault"}
+# As the module's Swift has them: openSession.
+OPERATIONS = {number: name[0].lower() + name.title().replace("_", "")[1:] for name, number in helper.OPERATIONS.items()}
+FIELDS = [name.lower() for name in helper.FIELDS] + ["token"]
 COLLECTION = "latchkey-collection"
 
 
 def parse(data):
     """A request, checked byte by byte: nothing may be missing and nothing may follow."""
     (length,) = struct.unpack_from("<I", data)
-    assert length == len(data) - 4 <= 16384
+    assert length == len(data) - 4 <= helper.LIMIT
     version, operation, flags = data[4:7]
-    assert version == 1
+    assert version == helper.VERSION
     request, at = {"operation": OPERATIONS[operation], "flags": flags}, 7
-    for field in FIELDS + (["second"] if operation in (11, 12) else []):
+    for field in FIELDS + (["second"] if operation in (helper.CHANGE_PASSWORD, helper.REWRAP) else []):
         (size,) = struct.unpack_from("<H", data, at)
         request[field] = data[at + 2 : at + 2 + size]
         assert len(request[field]) == size

@@ -1,11 +1,13 @@
-"""pam_latchkey.so under the real libpam, with a stand-in for latchkey-derive. Run: make check-pam-module"""
+"""pam_latchkey.so under the real libpam, with a stand-in for latchkey-derive. Run: make check"""
 
 import ctypes
+import pathlib
 import re
 import signal
 
 import pytest
 from conftest import ENTRY_POINTS, FIELDS, MODULE, TOKEN
+from support.helper import EXCLUDED_SERVICES, GOES_ON, LIMIT, RESULTS
 from support.pace import seconds
 
 PAM_IGNORE = 25
@@ -24,9 +26,7 @@ NOTABLE = {5: "the login password does not open the vault", 6: "latchkeyd does n
            23: "a login of the same moment changed the vault's keybag",
            25: "the vault stays as it is, as it took too long to begin: unlock it with 'latchkey unlock'"}
 LOG_ERR, LOG_WARNING, LOG_NOTICE, LOG_DEBUG = 3, 4, 5, 7
-IGNORED = ["systemd-user", "cron", "crond", "atd", "su", "su-l", "sudo", "sudo-i", "polkit-1", "runuser", "runuser-l",
-           "pkexec", "passwd", "chpasswd", "doas", "ksu", "systemd-run0", "chfn", "chsh"]
-SET_ITEMS = "auth required /usr/lib/x86_64-linux-gnu/pam_wrapper/pam_set_items.so"
+SET_ITEMS = f"auth required {next(pathlib.Path('/usr/lib').glob('*/pam_wrapper/pam_set_items.so'))}"
 
 
 def secret_pages(process):
@@ -56,7 +56,7 @@ def test_login_sends_the_exact_requests(login):
     login.configure()
     run = login.run("tty=tty7", "rhost=10.0.0.9", "auth", "acct", "setcred", "open", "close")
     assert set(run.results) == {0} and run.lines == []
-    user = dict(user=b"alice", service=b"login", tty=b"tty7", rhost=b"10.0.0.9", home=b"", runtime=b"",
+    user = dict(user=b"alice", service=b"login", tty=b"tty7", remote_host=b"10.0.0.9", home=b"", runtime=b"",
                 shadow=b"", prompt=b"", services=b"", device=b"")
     assert login.requests == [
         dict(operation="authenticate", flags=0, **user, token=TOKEN.encode()),
@@ -68,7 +68,7 @@ def test_login_sends_the_exact_requests(login):
 def test_items_that_are_not_set_are_empty_fields(login):
     login.run("auth")
     (request,) = login.requests
-    assert request["tty"] == request["rhost"] == b""
+    assert request["tty"] == request["remote_host"] == b""
 
 
 def test_options_reach_the_request(login):
@@ -119,7 +119,7 @@ def test_tokens_are_bounded(login, size, sent):
 
 
 def test_largest_request_fits_and_one_byte_more_is_refused(login):
-    room = 16384 - 3 - 2 * len(FIELDS) - len("alice") - len("login") - len(TOKEN.encode())
+    room = LIMIT - 3 - 2 * len(FIELDS) - len("alice") - len("login") - len(TOKEN.encode())
     login.run(f"tty={'t' * 5000}", f"rhost={'r' * (room - 5000)}", "auth")
     (record,) = login.records
     assert len(record.data) == 4 + 16384 and record.request["token"] == TOKEN.encode()
@@ -170,7 +170,7 @@ def test_setcred_account_and_password_change_start_nothing(login):
     assert login.records == [] and run.lines == []
 
 
-@pytest.mark.parametrize("service", IGNORED)
+@pytest.mark.parametrize("service", EXCLUDED_SERVICES)
 def test_ignored_services(login, service):
     login.configure("debug", "nonsense", service=service)
     run = login.run("auth", "acct", "setcred", "open", "close", service=service)
@@ -191,6 +191,11 @@ def test_without_handle_every_entry_point_ignores():
 
 
 # ---- answers ----
+
+
+def test_every_result_has_a_line():
+    # That the helper goes on is no end of its work: see test_module_passphrase.py.
+    assert {*EVERYDAY, *NOTABLE, GOES_ON} == {*RESULTS.values()}
 
 
 @pytest.mark.parametrize("result", [*EVERYDAY, *NOTABLE])

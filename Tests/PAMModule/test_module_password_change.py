@@ -4,8 +4,9 @@ import signal
 
 import pytest
 from conftest import MODULE, TOKEN
+from support.helper import EXCLUDED_SERVICES
 from support.pace import seconds
-from test_module import FAILURES, IGNORED, LOG_DEBUG, LOG_NOTICE, NOTABLE, await_pause, secret_pages
+from test_module import FAILURES, LOG_DEBUG, LOG_NOTICE, NOTABLE, await_pause, secret_pages
 from test_module_token_change import LATE, SET_ITEMS, change
 
 NEW = "the new one ü"
@@ -36,7 +37,7 @@ def test_both_passwords_go_to_the_helper(login):
     run = change(login, "tty=tty7", "rhost=10.0.0.9", "env:LATCHKEY_PROMPT=7", new=NEW)
     assert run.lines == ["the vault opens with the new password as well"] and run.priorities == [LOG_DEBUG]
     assert login.requests == [dict(
-        operation="changePassword", flags=3, user=b"alice", service=b"login", tty=b"tty7", rhost=b"10.0.0.9", home=b"/srv/a",
+        operation="changePassword", flags=3, user=b"alice", service=b"login", tty=b"tty7", remote_host=b"10.0.0.9", home=b"/srv/a",
         runtime=b"/run/x", shadow=b"/srv/s", prompt=b"", services=b"", device=b"", token=NEW.encode(), second=TOKEN.encode())]
     (record,) = login.records
     for secret in (TOKEN, NEW):
@@ -74,7 +75,7 @@ def test_the_first_of_the_two_calls_changes_nothing(login):
     assert [result for name, result in run.calls if name == "chauthtok"] != [0] and login.records == []
 
 
-@pytest.mark.parametrize("service", IGNORED)
+@pytest.mark.parametrize("service", EXCLUDED_SERVICES)
 def test_also_for_services_that_begin_no_session(login, service):
     login.configure(service=service, before=SET_ITEMS)
     change(login, new=NEW, service=service)

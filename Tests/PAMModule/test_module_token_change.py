@@ -5,8 +5,9 @@ import signal
 
 import pytest
 from conftest import MODULE, TOKEN
+from support.helper import EXCLUDED_SERVICES
 from support.pace import seconds
-from test_module import EVERYDAY, FAILURES, IGNORED, LOG_ERR, NOTABLE, await_pause, secret_pages
+from test_module import EVERYDAY, FAILURES, LOG_ERR, NOTABLE, await_pause, secret_pages
 
 SET_ITEMS = f"password required {next(pathlib.Path('/usr/lib').glob('*/pam_wrapper/pam_set_items.so'))}"
 LATE = "latchkey-derive did not answer in time"
@@ -35,7 +36,7 @@ def test_an_empty_password_is_told_with_the_one_before(login):
     run = change(login, "tty=tty7", "rhost=10.0.0.9")
     assert run.lines == []
     assert login.requests == [dict(
-        operation="removePassword", flags=0, user=b"alice", service=b"login", tty=b"tty7", rhost=b"10.0.0.9", home=b"",
+        operation="removePassword", flags=0, user=b"alice", service=b"login", tty=b"tty7", remote_host=b"10.0.0.9", home=b"",
         runtime=b"", shadow=b"", prompt=b"", services=b"", device=b"", token=TOKEN.encode())]
     (record,) = login.records
     assert TOKEN.encode() not in record.everything and sorted(record.descriptors) == ["0", "1", "2"]
@@ -71,7 +72,7 @@ def test_only_the_call_that_changes_the_password_counts(login):
     assert login.records == [] and run.lines == []
 
 
-@pytest.mark.parametrize("service", IGNORED)
+@pytest.mark.parametrize("service", EXCLUDED_SERVICES)
 def test_also_for_services_that_begin_no_session(login, service):
     login.configure(service=service, before=SET_ITEMS)
     run = change(login, service=service)

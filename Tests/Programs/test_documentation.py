@@ -1,7 +1,9 @@
-"""The documentation of the modules LatchkeyKeychain and Security builds, and no link of it leads nowhere."""
+"""The documentation of the client library builds, and no link of it leads nowhere; lists in other texts are complete."""
 
 import pathlib
 import subprocess
+
+from support.helper import EXCLUDED_SERVICES
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -14,3 +16,13 @@ def test_the_documentation_builds():
     assert {"whenmayitberead.json", "keychain.json", "passwordkeychain.json"} <= {path.name for path in archive.iterdir()}
     archive = ROOT / ".build/docs/Security.doccarchive/data/documentation/security"
     assert {"gettingstarted.json", "porting.json", "wherelinuxdiffers.json", "secitemadd(_:_:).json"} <= {path.name for path in archive.iterdir()}
+
+
+def test_pam_readme_names_every_excluded_service():
+    text = (ROOT / "pam/README.md").read_text()
+    assert [service for service in EXCLUDED_SERVICES if f"`{service}`" not in text] == []
+
+
+def test_no_two_files_of_tests_have_one_name():
+    names = [path.name for path in ROOT.glob("Tests/*/test_*.py")]
+    assert sorted(names) == sorted(set(names))

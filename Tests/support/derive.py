@@ -10,6 +10,8 @@ import subprocess
 import time
 
 import pytest
+from support.helper import *  # noqa: F403 (operations, results and flags)
+from support.helper import FIELDS, GO_ON, VERSION
 from support.pace import Limit, seconds
 from support.session import REPOSITORY
 from support.standin import Daemon
@@ -20,15 +22,8 @@ PERSON = pwd.getpwuid(65534 if IS_ROOT else os.geteuid())
 PASSWORD = "korrekt Pferd-Batterie 4711 ü"
 ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LANG": "C"}
 
-AUTHENTICATE, OPEN, CLOSE, PASSPHRASE = 1, 2, 3, 4
-ROTATE, CREATE_CODE, CHECK_CODE, RECOVER, REMOVE_CODE, REMOVE_PASSWORD = 5, 6, 7, 8, 9, 10
-CHANGE_PASSWORD, REWRAP, ADD_SESSION, REMOVE_SESSION = 11, 12, 13, 14
-CREATE_VAULT = 15
-NO_FOUND, ANYWHERE = 1, 4
-UNLOCKED, NOTHING_NEEDED, NO_DAEMON, NO_VAULT, FOUNDED, WRONG_PASSWORD, REFUSED, DAMAGED = range(8)
-DAEMON_SILENT, NO_MEMORY, HOME_UNAVAILABLE, BAD_REQUEST, INTERNAL_ERROR, CLOSED = range(8, 14)
-TOO_MANY_EPOCHS, BEGUN, PASSWORDLESS = 14, 15, 16
-SESSION_OPENED, NO_DEVICE_KEY, SERVICES_UNBELIEVED, OVERTAKEN, GOES_ON, LATE = 20, 21, 22, 23, 24, 25
+OPEN, CLOSE = OPEN_SESSION, CLOSE_SESSION
+CREATE_CODE, CHECK_CODE, REMOVE_CODE = CREATE_RECOVERY_CODE, CHECK_RECOVERY_CODE, REMOVE_RECOVERY_CODE
 
 as_root = pytest.mark.skipif(not IS_ROOT, reason="needs root")
 
@@ -75,7 +70,7 @@ class Run:
     def go_on(self):
         """Says what a caller says that waits no longer; it may have ended already."""
         with contextlib.suppress(BrokenPipeError):
-            self.socket.sendall(b"\1")
+            self.socket.sendall(bytes([GO_ON]))
 
     def proc(self, name):
         return pathlib.Path(f"/proc/{self.worker}/{name}").read_bytes()
@@ -127,11 +122,13 @@ class Login:
         return self.daemons[-1]
 
     def request(self, operation, token=PASSWORD, user=PERSON.pw_name, service="login", tty="tty1", rhost="", home=None,
-                runtime=None, shadow=None, prompt="", services=None, device=None, flags=0, version=1, password=None):
-        fields = [user, service, tty, rhost, str(self.home if home is None else home),
-                  str(self.runtime if runtime is None else runtime), str(self.shadow if shadow is None else shadow),
-                  prompt, str(self.services if services is None else services),
-                  str(self.device if device is None else device), token]
+                runtime=None, shadow=None, prompt="", services=None, device=None, flags=0, version=VERSION, password=None):
+        given = dict(
+            USER=user, SERVICE=service, TTY=tty, REMOTE_HOST=rhost, HOME=self.home if home is None else home,
+            RUNTIME=self.runtime if runtime is None else runtime, SHADOW=self.shadow if shadow is None else shadow,
+            PROMPT=prompt, SERVICES=self.services if services is None else services,
+            DEVICE=self.device if device is None else device)
+        fields = [value if isinstance(value := given[name], bytes) else str(value) for name in FIELDS] + [token]
         fields += [] if password is None else [password]
         body = bytes([version, operation, flags])
         for field in fields:

@@ -1,3 +1,5 @@
+import CLatchkeyHelper
+
 /// What a PAM service is for.
 enum PAMService: Equatable {
   /// A person logs in by it, with a password.
@@ -36,10 +38,7 @@ enum PAMService: Equatable {
     "plasmalogin-greeter",
   ]
   private static let others: Set<String> = [
-    "other", "su", "su-l", "sudo", "sudo-i", "polkit-1", "runuser", "runuser-l", "pkexec", "chpasswd", "newusers",
-    "doas",
-    "ksu", "systemd-run0", "chfn", "chsh", "vsftpd", "proftpd", "pure-ftpd", "ppp", "samba", "cups", "dovecot",
-    "screen",
+    "other", "newusers", "vsftpd", "proftpd", "pure-ftpd", "ppp", "samba", "cups", "dovecot", "screen",
     "tmux", "config-util", "squid", "imap", "pop3", "smtp", "sshd-keygen", "vmtoolsd", "groupmems", "setup",
     "subscription-manager", "kde-fingerprint", "kde-smartcard", "usermod", "useradd", "groupadd", "chage", "shadow",
   ]
@@ -55,7 +54,8 @@ enum PAMService: Equatable {
       self = .change
     } else if Self.nobodys.contains(name) {
       self = .nobody
-    } else if Self.others.contains(name) || name.hasPrefix("common-") || name.hasPrefix("postlogin")
+    } else if Self.others.contains(name) || helper_excludes_service(name) || name.hasPrefix("common-")
+      || name.hasPrefix("postlogin")
       || name.hasPrefix("system-") || name.hasPrefix("latchkey-") || name.hasPrefix("smtp") || name.hasSuffix("-auth")
     {
       self = .other

@@ -1,3 +1,5 @@
+import CLatchkeyHelper
+
 /// Which authentication may bring keys, and which may lift a lock with them. Without these rules sudo or ssh would
 /// lift it, as they pass through common-auth.
 public enum AuthenticationPolicy {
@@ -40,12 +42,6 @@ public enum AuthenticationPolicy {
     case refused(String)
   }
 
-  /// Services that authenticate a person who is already in, or nobody at all.
-  static let neverServices: Set<String> = [
-    "sudo", "sudo-i", "su", "su-l", "polkit-1", "cron", "crond", "atd", "runuser", "runuser-l", "pkexec", "passwd",
-    "chpasswd", "systemd-user", "doas", "ksu", "systemd-run0", "chfn", "chsh",
-  ]
-
   /// Services that are remote even if they do not set PAM_RHOST.
   static let remoteServices: Set<String> = [
     "sshd", "remote", "rlogin", "rsh", "xrdp-sesman", "cockpit", "vsftpd", "proftpd", "samba", "dovecot", "smtp",
@@ -58,7 +54,8 @@ public enum AuthenticationPolicy {
 
   /// Decides by the rules of this file; the machine is only looked at.
   public static func decide(_ request: Request, machine: SessionMachine) -> Decision {
-    if neverServices.contains(request.service) { return .refused("\(request.service) never unlocks the vault") }
+    // They authenticate a person who is already in, or nobody at all.
+    if helper_excludes_service(request.service) { return .refused("\(request.service) never unlocks the vault") }
     if request.stage == .closeSession { return .nothing }
     let refusal = refusalToLift(request, machine: machine)
     switch machine.state {

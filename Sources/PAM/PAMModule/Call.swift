@@ -1,3 +1,4 @@
+import CLatchkeyHelper
 import CLatchkeyPAMModule
 
 /// One call of libpam, from the entry point to the log line.
@@ -204,7 +205,7 @@ struct Call {
   }
 
   private func runWithinBudget(
-    _ operation: Request.Operation, token: Text, mayFound: Bool = true, of budget: Budget = .login
+    _ operation: HelperOperation, token: Text, mayFound: Bool = true, of budget: Budget = .login
   ) {
     guard let left = budget.take(from: handle) else {
       Log.write(LOG_ERR, "no memory", to: handle)
@@ -226,7 +227,7 @@ struct Call {
 
   /// What the helper answered; nil where it did not.
   private func run(
-    _ operation: Request.Operation, prompt: Text, token: Text, mayFound: Bool = true, until deadline: Deadline,
+    _ operation: HelperOperation, prompt: Text, token: Text, mayFound: Bool = true, until deadline: Deadline,
     mayGoOn: Bool
   ) -> Outcome? {
     guard var request = beginRequest(operation, prompt: prompt, mayFound: mayFound) else { return nil }
@@ -238,24 +239,36 @@ struct Call {
   }
 
   /// A request up to the token; nil when there is no memory or nobody to ask for.
-  private func beginRequest(_ operation: Request.Operation, prompt: Text, mayFound: Bool = true) -> Request? {
+  private func beginRequest(_ operation: HelperOperation, prompt: Text, mayFound: Bool = true) -> Request? {
     let user = Item.user.text(of: handle)
     guard !user.isEmpty else { return nil }
     guard var request = Request(operation, flags: options.flags(mayFound: mayFound)) else {
       Log.write(LOG_ERR, "no memory for the request", to: handle)
       return nil
     }
-    request.append(field: user)
-    request.append(field: Text(service.name, limit: Request.limit))
-    request.append(field: Item.terminal.text(of: handle))
-    request.append(field: Item.remoteHost.text(of: handle))
-    request.append(field: options.home)
-    request.append(field: options.runtime)
-    request.append(field: options.shadow)
-    request.append(field: prompt)
-    request.append(field: options.services)
-    request.append(field: options.device)
+    var number: UInt8 = 0
+    while number < UInt8(truncatingIfNeeded: helper_field_count) {
+      guard let field = HelperField(rawValue: number) else { return nil }
+      request.append(field: field == .user ? user : text(of: field, prompt: prompt))
+      number = number &+ 1
+    }
     return request
+  }
+
+  private func text(of field: HelperField, prompt: Text) -> Text {
+    switch field {
+    case .user: Item.user.text(of: handle)
+    case .service: Text(service.name, limit: Request.limit)
+    case .TTY: Item.terminal.text(of: handle)
+    case .remoteHost: Item.remoteHost.text(of: handle)
+    case .home: options.home
+    case .runtime: options.runtime
+    case .shadow: options.shadow
+    case .prompt: prompt
+    case .services: options.services
+    case .device: options.device
+    @unknown default: .empty
+    }
   }
 
   /// nil when the request cannot be sent.

@@ -1,3 +1,4 @@
+import CLatchkeyHelper
 import CLatchkeyPAMModule
 
 /// latchkey-derive, started for one request. It does all that could fail: this side only spawns, polls and reaps.
@@ -22,8 +23,6 @@ struct Helper: ~Copyable {
 
   deinit { _ = close(socket) }
 
-  /// What a helper is told when nobody waits for it any more, and it is to go on by itself.
-  private static let goOn: UInt8 = 1
   /// How long before the deadline it is told, in milliseconds: it answers that, and only then leaves this process's children.
   private static let goOnTime: Int64 = 250
 
@@ -48,7 +47,7 @@ struct Helper: ~Copyable {
     }
     if helper.wait(for: POLLIN, until: deadline.sooner(by: goOnTime)) { return helper.receive(until: deadline) }
     // Behind the request, where its supervisor finds it, also when this process has not waited for that.
-    _ = withUnsafePointer(to: goOn) {
+    _ = withUnsafePointer(to: UInt8(truncatingIfNeeded: HELPER_GO_ON)) {
       CLatchkeyPAMModule.send(helper.socket, $0, 1, Int32(truncatingIfNeeded: MSG_NOSIGNAL | MSG_DONTWAIT))
     }
     return helper.receive(until: deadline)
@@ -181,7 +180,7 @@ struct Helper: ~Copyable {
       // It exits by itself after an answer, and has exited where the stream ended; a little patience is enough.
       let signal = reap(grace: deadline.orSooner(200))
       if count > 0 {
-        guard count == 1, let outcome = Outcome(rawValue: answer.0) else { return .garbled }
+        guard count == 1, let outcome = Outcome(answer: answer.0) else { return .garbled }
         return .answered(outcome)
       }
       return signal > 0 ? .killed(signal: signal) : .silent  // the stream ended, or was reset

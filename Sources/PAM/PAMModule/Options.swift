@@ -1,3 +1,4 @@
+import CLatchkeyHelper
 import CLatchkeyPAMModule
 
 /// The arguments of the module's line in the service file. The environment is never asked: it is the caller's.
@@ -71,10 +72,13 @@ struct Options {
     return false
   }
 
-  /// The flags byte of a request.
+  /// The flags of a request.
   ///
   /// - Parameter mayFound: whether the token may found a vault, where the options let it.
-  func flags(mayFound: Bool) -> UInt8 { (noFound || !mayFound ? 1 : 0) | (debug ? 2 : 0) }
+  func flags(mayFound: Bool) -> HelperFlags {
+    HelperFlags(
+      rawValue: (noFound || !mayFound ? HelperFlags.noFound.rawValue : 0) | (debug ? HelperFlags.debug.rawValue : 0))
+  }
 
   private static func isPassphrase(_ argument: UnsafePointer<CChar>) -> Bool {
     strcmp(argument, ("passphrase" as Literal).cString) == 0

@@ -1,31 +1,16 @@
+import CLatchkeyHelper
 import CLatchkeyPAMModule
 
 /// The one byte by which the helper answers. At a login it changes nothing for the caller and is only worth a log line;
 /// a line that asks for a passphrase answers by it.
-enum Outcome: UInt8 {
-  case unlocked = 0
-  case nothingNeeded = 1
-  case noDaemon = 2
-  case noVault = 3
-  case founded = 4
-  case wrongPassword = 5
-  case refused = 6
-  case damaged = 7
-  case daemonSilent = 8
-  case noMemory = 9
-  case homeUnavailable = 10
-  case badRequest = 11
-  case internalError = 12
-  case closed = 13
-  case tooManyEpochs = 14
-  case begun = 15
-  case passwordless = 16
-  case sessionOpened = 20
-  case noDeviceKey = 21
-  case servicesUnbelieved = 22
-  case overtaken = 23
-  case goesOn = 24
-  case late = 25
+typealias Outcome = HelperResult
+
+extension HelperResult {
+  /// nil for a byte that is no answer.
+  init?(answer: UInt8) {
+    guard helper_has_result(answer) else { return nil }
+    self.init(rawValue: answer)
+  }
 
   /// Everyday outcomes are for `debug` only; a password that does not fit is normal after a change by an administrator.
   var priority: Int32 {
@@ -35,6 +20,7 @@ enum Outcome: UInt8 {
     case .refused, .daemonSilent, .noMemory, .homeUnavailable, .tooManyEpochs, .begun: LOG_WARNING
     case .noDeviceKey, .servicesUnbelieved, .overtaken, .late: LOG_WARNING
     case .damaged, .badRequest, .internalError: LOG_ERR
+    @unknown default: LOG_ERR
     }
   }
 
@@ -136,6 +122,7 @@ enum Outcome: UInt8 {
     case .late: "the vault stays as it is, as it took too long to begin: unlock it with 'latchkey unlock'"
     case .goesOn: "this takes longer than a login waits: latchkey-derive goes on in the background"
     case .servicesUnbelieved: "not believed, as others than root could have written it: "
+    @unknown default: "latchkey-derive failed"
     }
   }
 }

@@ -1,3 +1,4 @@
+import CLatchkeyHelper
 import CLatchkeyPAMModule
 
 /// The message to the helper, built in locked pages because it carries the token.
@@ -5,26 +6,15 @@ import CLatchkeyPAMModule
 /// All integers are little-endian:
 ///
 ///     u32 length of what follows, at most `limit`
-///     u8  version = 1
+///     u8  version
 ///     u8  operation
-///     u8  flags: 1 no_found, 2 debug
-///     11 x u16 length + bytes: user, service, tty, rhost, home, runtime, shadow, prompt, services, device, token
+///     u8  flags
+///     u16 length + bytes, for each HelperField and then for the token
 ///     for changePassword and rewrap one more: the former password, or a recovery code
 struct Request: ~Copyable {
   /// The largest value of the length field, in bytes.
-  static let limit = 16384
+  static let limit = Int(HELPER_REQUEST_LIMIT)
   private static let headerSize = 4
-
-  enum Operation: UInt8 {
-    case authenticate = 1
-    case openSession = 2
-    case closeSession = 3
-    case passphrase = 4
-    case removePassword = 10
-    case changePassword = 11
-    case rewrap = 12
-    case createVault = 15
-  }
 
   private let pages: LockedPages
   /// Bytes to send, the length field included.
@@ -32,12 +22,12 @@ struct Request: ~Copyable {
   private var isTooLong = false
 
   /// nil when there is no memory.
-  init?(_ operation: Operation, flags: UInt8) {
+  init?(_ operation: HelperOperation, flags: HelperFlags) {
     guard let pages = LockedPages(size: 20480) else { return nil }  // whole pages that hold header and limit
     self.pages = pages
-    append(byte: 1)
+    append(byte: UInt8(truncatingIfNeeded: HELPER_VERSION))
     append(byte: operation.rawValue)
-    append(byte: flags)
+    append(byte: flags.rawValue)
   }
 
   var start: UnsafeRawPointer { UnsafeRawPointer(pages.base) }

@@ -1,20 +1,12 @@
+import CLatchkeyHelper
 import CLatchkeyPAMModule
 
 /// The PAM service by whose name libpam was started.
 struct Service {
   let name: UnsafePointer<CChar>
 
-  /// Services that this module leaves alone in every entry point, whatever stack it was put into.
-  ///
-  /// The first row runs without a person, `systemd-user` even inside another service's open_session while that user's
-  /// manager is still being started. The second changes from one user to another within a session that has its own
-  /// login, or only asks for a right: neither begins a session nor may it lift a lock.
-  var isIgnored: Bool {
-    isNamed("systemd-user") || isNamed("cron") || isNamed("crond") || isNamed("atd")
-      || isNamed("su") || isNamed("su-l") || isNamed("sudo") || isNamed("sudo-i") || isNamed("polkit-1")
-      || isNamed("runuser") || isNamed("runuser-l") || isNamed("pkexec") || isNamed("passwd") || isNamed("chpasswd")
-      || isNamed("doas") || isNamed("ksu") || isNamed("systemd-run0") || isNamed("chfn") || isNamed("chsh")
-  }
+  /// Whether this module leaves the service alone in every entry point, whatever stack it was put into.
+  var isIgnored: Bool { helper_excludes_service(name) }
 
   /// The service by which a prompt asks for the login password: the only one whose authentication answers a prompt.
   var isUnlock: Bool { isNamed("latchkey-unlock") }

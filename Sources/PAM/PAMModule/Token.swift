@@ -1,3 +1,4 @@
+import CLatchkeyHelper
 import CLatchkeyPAMModule
 
 /// The password between authenticate and open_session, in locked pages that the PAM handle owns.
@@ -15,7 +16,7 @@ import CLatchkeyPAMModule
 /// open a session of the other, whose vault this password must neither open nor found.
 enum Token {
   /// The longest token in bytes. A longer one is not a password: it is left alone.
-  static let limit = 4096
+  static let limit = Int(HELPER_TOKEN_LIMIT)
   /// A length of 4 bytes and the token, then at `userOffset` the same of the user, then a byte, then at `beforeOffset` the
   /// same of the token before it, in whole pages.
   private static let mappedSize = 28672

@@ -1,3 +1,4 @@
+import CLatchkeyHelper
 import Glibc
 import LatchkeyPosix
 
@@ -53,6 +54,6 @@ struct AdmittedServices {
 
   /// Whether a service is one of them. Never one in which nobody logs in, whatever the file says.
   func contain(_ service: String) -> Bool {
-    !FoundingPolicy.excludedServices.contains(service) && names.contains(Array(service.utf8))
+    !helper_excludes_service(service) && names.contains(Array(service.utf8))
   }
 }

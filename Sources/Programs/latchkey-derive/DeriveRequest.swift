@@ -1,3 +1,4 @@
+import CLatchkeyHelper
 import Glibc
 import LatchkeyPosix
 import LatchkeySodium
@@ -5,52 +6,7 @@ import LatchkeySodium
 /// What the PAM module or the command line asks, as it comes through descriptor 0: a length, then fixed fields (FORMAT.md, "Module and
 /// helper"). It carries the password, so it never leaves locked memory.
 struct DeriveRequest: ~Copyable {
-  enum Operation: UInt8 {
-    case authenticate = 1
-    case openSession = 2
-    case closeSession = 3
-    case passphrase = 4
-    case rotate = 5
-    case createRecoveryCode = 6
-    case checkRecoveryCode = 7
-    case recover = 8
-    case removeRecoveryCode = 9
-    case removePassword = 10
-    case changePassword = 11
-    case rewrap = 12
-    case addSession = 13
-    case removeSession = 14
-    case createVault = 15
-
-    /// Nobody authenticates with an empty password here. Whoever changes keys of a vault without a password gives none.
-    var needsToken: Bool {
-      switch self {
-      case .authenticate, .passphrase, .checkRecoveryCode, .recover, .changePassword, .rewrap, .createVault: true
-      case .openSession, .closeSession, .rotate, .createRecoveryCode, .removeRecoveryCode, .removePassword, .addSession,
-        .removeSession:
-        false
-      }
-    }
-
-    /// Whether a second secret comes behind the token.
-    var hasSecond: Bool { self == .recover || self == .changePassword || self == .rewrap }
-
-    /// Whether it matters if the login has a password. Others do not look into the system's file of them.
-    var asksForLogin: Bool { self == .openSession || self == .removePassword }
-
-    /// Whether a person waits at a command line, and not a login: then it may take longer.
-    var isCommand: Bool {
-      switch self {
-      case .rotate, .createRecoveryCode, .checkRecoveryCode, .recover, .removeRecoveryCode, .addSession, .removeSession:
-        true
-      case .authenticate, .openSession, .closeSession, .passphrase, .removePassword, .changePassword, .rewrap,
-        .createVault:
-        false
-      }
-    }
-  }
-
-  let operation: Operation
+  let operation: HelperOperation
   /// Whether a vault may be founded at all.
   let mayFound: Bool
   /// Whether a recovery code may be written to what is no terminal.
@@ -81,9 +37,7 @@ struct DeriveRequest: ~Copyable {
   /// Whether a prompt for the login password, or `latchkey unlock`, asked for it.
   var isUnlock: Bool { operation == .authenticate && service == "latchkey-unlock" }
 
-  private static let sizeLimit = 16384
-  private static let tokenLimit = 4096
-  private static let version: UInt8 = 1
+  private static let tokenLimit = Int(HELPER_TOKEN_LIMIT)
 
   /// Reads one request; nil for anything that the module would not send.
   static func receive(from input: borrowing FileDescriptor) -> DeriveRequest? {
@@ -93,29 +47,32 @@ struct DeriveRequest: ~Copyable {
       (try? head.withUnsafeMutableBytes({ memory throws(PosixError) in try input.read(into: memory) })) == 4
     else { return nil }
     let length = Int(UInt32(littleEndian: head.bytes.unsafeLoad(as: UInt32.self)))
-    guard length > 0, length <= sizeLimit, var body = try? SecureBytes(count: length),
+    guard length > 0, length <= Int(HELPER_REQUEST_LIMIT), var body = try? SecureBytes(count: length),
       (try? body.withUnsafeMutableBytes({ memory throws(PosixError) in try input.read(into: memory) })) == length
     else { return nil }
     return DeriveRequest(decoding: body.bytes)
   }
 
   init?(decoding bytes: RawSpan) {
-    guard bytes.byteCount >= 3, bytes.unsafeLoad(as: UInt8.self) == DeriveRequest.version,
-      let operation = Operation(rawValue: bytes.unsafeLoad(fromByteOffset: 1, as: UInt8.self))
-    else { return nil }
+    guard bytes.byteCount >= 3, bytes.unsafeLoad(as: UInt8.self) == UInt8(HELPER_VERSION) else { return nil }
+    let number = bytes.unsafeLoad(fromByteOffset: 1, as: UInt8.self)
+    guard helper_has_operation(number), let operation = HelperOperation(rawValue: number) else { return nil }
     var texts: [String] = []
     var position = 3
-    // Ten texts, then the token.
-    for _ in 0..<10 {
+    // The texts, then the token.
+    for _ in 0..<Int(helper_field_count) {
       guard let end = DeriveRequest.fieldEnd(bytes, position) else { return nil }
       let field = bytes.extracting((position + 2)..<end).withUnsafeBytes { Array($0) }
       guard !field.contains(0), let text = String(validating: field, as: UTF8.self) else { return nil }
       texts.append(text)
       position = end
     }
+    func text(_ field: HelperField) -> String { texts[Int(field.rawValue)] }
     // A relative path would be below `/`, and no one's.
-    guard (texts[4...6] + texts[8...9]).allSatisfy({ $0.isEmpty || $0.hasPrefix("/") }) else { return nil }
-    guard let prompt = DeriveRequest.promptNumber(texts[7]), prompt > 0 || operation != .passphrase,
+    for field in [HelperField.home, .runtime, .shadow, .services, .device] {
+      guard text(field).isEmpty || text(field).hasPrefix("/") else { return nil }
+    }
+    guard let prompt = DeriveRequest.promptNumber(text(.prompt)), prompt > 0 || operation != .passphrase,
       let end = DeriveRequest.fieldEnd(bytes, position),
       let last = operation.hasSecond ? DeriveRequest.fieldEnd(bytes, end) : end, last == bytes.byteCount,
       !operation.needsToken || end - position > 2,
@@ -125,11 +82,12 @@ struct DeriveRequest: ~Copyable {
       let second = try? SecureBytes(copying: bytes.extracting(min(end + 2, last)..<last))
     else { return nil }
     self.operation = operation
-    mayFound = bytes.unsafeLoad(fromByteOffset: 2, as: UInt8.self) & 1 == 0
-    mayWriteAnywhere = bytes.unsafeLoad(fromByteOffset: 2, as: UInt8.self) & 4 != 0
-    (user, service, tty) = (texts[0], texts[1], texts[2])
-    (remoteHost, home, runtime, shadow) = (texts[3], texts[4], texts[5], texts[6])
-    (services, device) = (texts[8], texts[9])
+    let flags = HelperFlags(rawValue: bytes.unsafeLoad(fromByteOffset: 2, as: UInt8.self))
+    mayFound = !flags.contains(.noFound)
+    mayWriteAnywhere = flags.contains(.anywhere)
+    (user, service, tty, remoteHost) = (text(.user), text(.service), text(.TTY), text(.remoteHost))
+    (home, runtime, shadow) = (text(.home), text(.runtime), text(.shadow))
+    (services, device) = (text(.services), text(.device))
     self.prompt = prompt
     self.token = token
     self.second = second
@@ -150,5 +108,34 @@ struct DeriveRequest: ~Copyable {
     let length = Int(UInt16(littleEndian: bytes.unsafeLoadUnaligned(fromByteOffset: position, as: UInt16.self)))
     let end = position + 2 + length
     return end <= bytes.byteCount ? end : nil
+  }
+}
+
+extension HelperOperation {
+  /// Nobody authenticates with an empty password here. Whoever changes keys of a vault without a password gives none.
+  var needsToken: Bool {
+    switch self {
+    case .authenticate, .passphrase, .checkRecoveryCode, .recover, .changePassword, .rewrap, .createVault: true
+    case .openSession, .closeSession, .rotate, .createRecoveryCode, .removeRecoveryCode, .removePassword, .addSession,
+      .removeSession:
+      false
+    }
+  }
+
+  /// Whether a second secret comes behind the token.
+  var hasSecond: Bool { self == .recover || self == .changePassword || self == .rewrap }
+
+  /// Whether it matters if the login has a password. Others do not look into the system's file of them.
+  var asksForLogin: Bool { self == .openSession || self == .removePassword }
+
+  /// Whether a person waits at a command line, and not a login: then it may take longer.
+  var isCommand: Bool {
+    switch self {
+    case .rotate, .createRecoveryCode, .checkRecoveryCode, .recover, .removeRecoveryCode, .addSession, .removeSession:
+      true
+    case .authenticate, .openSession, .closeSession, .passphrase, .removePassword, .changePassword, .rewrap,
+      .createVault:
+      false
+    }
   }
 }

@@ -1,16 +1,15 @@
+import CLatchkeyHelper
 import Glibc
 import LatchkeyPosix
 
 /// Three processes for one request: the *starter*, which the caller started and collects; the *worker*, which does the work;
 /// and between them the *supervisor*.
 ///
-/// The caller waits for the worker, but not for ever. When it has waited long enough it says so (``goOn``); then the
+/// The caller waits for the worker, but not for ever. When it has waited long enough it says so (`HELPER_GO_ON`); then the
 /// supervisor answers for the worker, the starter ends, and the worker goes on without them. It is no child of the caller's:
 /// login(1) takes the end of any child for the end of its session, and what waits for a dead disk does not even die of
 /// SIGKILL. Without that word the worker ends with the caller. Starter and supervisor never have a secret, and no file.
 enum Supervisor {
-  /// What a caller sends behind its request when it waits no longer.
-  static let goOn: UInt8 = 1
   /// How long a worker may take in all, in milliseconds, the time that the machine slept counted. On a slow machine, or a
   /// busy one, Argon2id takes a minute.
   static let limit = 300_000
@@ -179,7 +178,7 @@ enum Supervisor {
     private mutating func readChannel() {
       var byte: UInt8 = 0
       let count = recv(channel, &byte, 1, Int32(MSG_DONTWAIT))
-      if count == 1, byte == Supervisor.goOn {
+      if count == 1, byte == UInt8(HELPER_GO_ON) {
         isAlone = true
         send(.goesOn)
         tellStarter(0)

@@ -1,3 +1,4 @@
+import CLatchkeyHelper
 import CLatchkeyLinux
 import Glibc
 import LatchkeyPosix
@@ -5,35 +6,6 @@ import LatchkeySodium
 
 /// latchkey-derive, started by this command for one request: what needs the root key is done there and nowhere else.
 struct DeriveProgram {
-  /// What it is asked for (FORMAT.md, "Module and helper").
-  enum Operation: UInt8 {
-    case rotate = 5
-    case createRecoveryCode = 6
-    case checkRecoveryCode = 7
-    case recover = 8
-    case removeRecoveryCode = 9
-    case addSession = 13
-    case removeSession = 14
-  }
-
-  /// What it answers; nil for whatever is no answer.
-  enum Answer: UInt8 {
-    case done = 0
-    case nothingNeeded = 1
-    case noDaemon = 2
-    case noVault = 3
-    case wrongSecret = 5
-    case refused = 6
-    case damaged = 7
-    case silent = 8
-    case noMemory = 9
-    case homeUnavailable = 10
-    case tooManyEpochs = 14
-    case begun = 15
-    case noDeviceKey = 21
-    case overtaken = 23
-  }
-
   let path: String
   let account: Account
   /// The home folder that has the vault; empty for the account's.
@@ -58,10 +30,10 @@ struct DeriveProgram {
   ///   - output: where it writes a recovery code; it gets no other terminal.
   ///   - anywhere: whether that may be something else than a terminal.
   func run(
-    _ operation: Operation, token: borrowing SecureBytes, password: borrowing SecureBytes, output: Int32? = nil,
+    _ operation: HelperOperation, token: borrowing SecureBytes, password: borrowing SecureBytes, output: Int32? = nil,
     anywhere: Bool = false
-  ) throws -> Answer? {
-    let request = try request(operation, token, password, flags: anywhere ? 4 : 0)
+  ) throws -> HelperResult? {
+    let request = try request(operation, token, password, flags: anywhere ? .anywhere : [])
     var ends: [Int32] = [-1, -1]
     let kind = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
     guard socketpair(AF_UNIX, kind, 0, &ends) == 0 else {
@@ -79,7 +51,7 @@ struct DeriveProgram {
     let count = recv(ours.number, &answer, 2, Int32(MSG_WAITALL))
     var status: Int32 = 0
     while waitpid(child, &status, 0) < 0 && errno == EINTR {}
-    return count == 1 ? Answer(rawValue: answer[0]) : nil
+    return count == 1 && helper_has_result(answer[0]) ? HelperResult(rawValue: answer[0]) : nil
   }
 
   private func spawn(input: Int32, output: Int32?) throws -> pid_t {
@@ -106,13 +78,24 @@ struct DeriveProgram {
   }
 
   private func request(
-    _ operation: Operation, _ token: borrowing SecureBytes, _ password: borrowing SecureBytes, flags: UInt8
+    _ operation: HelperOperation, _ token: borrowing SecureBytes, _ password: borrowing SecureBytes, flags: HelperFlags
   ) throws -> SecureBytes {
     func counted(_ bytes: [UInt8]) -> [UInt8] { [UInt8(bytes.count & 0xFF), UInt8(bytes.count >> 8 & 0xFF)] + bytes }
     func size(_ count: Int) -> [UInt8] { [UInt8(count & 0xFF), UInt8(count >> 8 & 0xFF)] }
-    var head: [UInt8] = [1, operation.rawValue, flags]
+    var head: [UInt8] = [UInt8(HELPER_VERSION), operation.rawValue, flags.rawValue]
     let terminal = ttyname(0).map { String(cString: $0) } ?? ""
-    for text in [account.name, "latchkey-unlock", terminal, "", home, runtime, "", "", "", device] {
+    for number in 0..<UInt8(helper_field_count) {
+      let text =
+        switch HelperField(rawValue: number) {
+        case .user: account.name
+        case .service: "latchkey-unlock"
+        case .TTY: terminal
+        case .home: home
+        case .runtime: runtime
+        case .device: device
+        case .remoteHost, .shadow, .prompt, .services, nil: ""
+        @unknown default: ""
+        }
       head += counted(Array(text.utf8))
     }
     head += size(token.count)
@@ -129,4 +112,9 @@ struct DeriveProgram {
     }
     return request
   }
+}
+
+extension HelperResult {
+  /// What a command is answered when it is done.
+  static var done: HelperResult { .unlocked }
 }

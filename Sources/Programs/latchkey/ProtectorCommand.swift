@@ -1,4 +1,5 @@
 import ArgumentParser
+import CLatchkeyHelper
 import FoundationEssentials
 import Glibc
 import LatchkeyControl
@@ -66,7 +67,7 @@ struct ProtectorCommand: ParsableCommand {
       try Failure.telling {
         try RootKeyAsking.prepare()
         let status = try place.status()
-        guard status.generation > 0 else { throw DeriveProgram.Answer?.some(.noVault).failure(wrong: oldPassword) }
+        guard status.generation > 0 else { throw HelperResult?.some(.noVault).failure(wrong: oldPassword) }
         guard !status.passwordless else {
           throw Self.nothingToAdd
         }

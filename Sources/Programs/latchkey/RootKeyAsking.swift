@@ -1,4 +1,5 @@
 import ArgumentParser
+import CLatchkeyHelper
 import Glibc
 import LatchkeyControl
 import LatchkeyKeybag
@@ -60,16 +61,16 @@ struct RootKeyAsking: ParsableArguments {
 
   /// Asks for the login password, and lets `program` do with it what is wanted. Where the login has none, nobody is asked.
   func askPassword(
-    for operation: DeriveProgram.Operation, of program: DeriveProgram, _ status: Status, output: Int32? = nil,
+    for operation: HelperOperation, of program: DeriveProgram, _ status: Status, output: Int32? = nil,
     anywhere: Bool = false
-  ) throws -> DeriveProgram.Answer? {
+  ) throws -> HelperResult? {
     let empty = try SecureBytes(count: 0)
     guard !status.passwordless else {
       return try program.run(operation, token: empty, password: empty, output: output, anywhere: anywhere)
     }
     let terminal = try conversation()
-    var answer: DeriveProgram.Answer? = .wrongSecret
-    for password in try passwords(terminal) where answer == .wrongSecret {
+    var answer: HelperResult? = .wrongPassword
+    for password in try passwords(terminal) where answer == .wrongPassword {
       answer = try program.run(
         operation, token: password.bytes, password: empty, output: output, anywhere: anywhere)
     }
@@ -128,14 +129,14 @@ private final class KeepingConversation: Conversation {
   }
 }
 
-extension DeriveProgram.Answer? {
+extension HelperResult? {
   /// What a person is told where it is not done.
   ///
   /// - Parameter wrong: where what was given opens nothing.
   func failure(wrong: String) -> Failure {
     switch self {
-    case .wrongSecret: .declined(wrong)
-    case .noDaemon, .silent: .silent
+    case .wrongPassword: .declined(wrong)
+    case .noDaemon, .daemonSilent: .silent
     case .noVault: .declined("there is no vault yet: 'latchkey unlock' creates it.")
     case .refused: .declined("the vault does not allow that now. See 'latchkey status'.")
     case .damaged: .declined("the vault's files cannot be used. See 'latchkey status'.")

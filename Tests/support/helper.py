@@ -1,0 +1,32 @@
+"""The protocol of latchkey-derive, read from the header that the programs are built from: Sources/C/CHelper/helper.h.
+
+Operations, results and flags are constants of this module too, named as in the header but in capitals: CREATE_VAULT.
+"""
+
+import re
+
+from support.session import REPOSITORY
+
+HEADER = (REPOSITORY / "Sources/C/CHelper/helper.h").read_text()
+
+
+def _entries(what):
+    """The arguments of each entry of a list."""
+    begun = HEADER.index(f"#define HELPER_{what}(entry)")
+    return re.findall(r"^\s+entry\((.+?)\)", HEADER[begun : HEADER.index("\n\n", begun)], re.M)
+
+
+def _numbers(what):
+    entries = (entry.split(", ") for entry in _entries(what))
+    return {re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).upper(): int(number) for name, number in entries}
+
+
+def _constant(name):
+    return int(re.search(rf"^#define HELPER_{name} (\d+)$", HEADER, re.M)[1])
+
+
+VERSION, LIMIT, TOKEN_LIMIT, GO_ON = map(_constant, ("VERSION", "REQUEST_LIMIT", "TOKEN_LIMIT", "GO_ON"))
+OPERATIONS, RESULTS, FLAGS, FIELDS = map(_numbers, ("OPERATIONS", "RESULTS", "FLAGS", "FIELDS"))
+EXCLUDED_SERVICES = [entry.strip('"') for entry in _entries("EXCLUDED_SERVICES")]
+
+globals().update(OPERATIONS | RESULTS | FLAGS)
