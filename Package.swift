@@ -210,7 +210,8 @@ let package = Package(
     program(
       "latchkey-prompt",
       [
-        "LatchkeyControl", "LatchkeyGcrypt", "LatchkeyPAMClient", "LatchkeyPosix", "LatchkeyPrompters",
+        "LatchkeyControl", "LatchkeyGcrypt", "LatchkeyItemProtection", "LatchkeyPAMClient", "LatchkeyPosix",
+        "LatchkeyPrompters",
         "LatchkeySodium", "LatchkeySystemd",
       ]),
     program(

@@ -65,7 +65,7 @@ import Testing
 
   @Test func theLongestLogFitsAPacket() throws {
     let long = String(repeating: "👩‍👩‍👧‍👦", count: 500)
-    let event = AccessEvent(.open, .refused, count: 1, collection: .max, item: .max, label: long, caller: long)
+    let event = AccessEvent(.open, .ended(.refused), count: 1, collection: .max, item: .max, label: long, caller: long)
     let line = AccessLogEntry(number: .max, created: .max, event: event, missing: .max)
     let page = AccessLogPage(lines: Array(repeating: line, count: 100), hasMore: false)
     #expect(page.lines.count == AccessLogPage.limit && page.hasMore)
@@ -251,7 +251,8 @@ extension AccessLogPage {
       lines: [
         .init(
           number: 9, created: 1_700_000_000,
-          event: AccessEvent(.open, .granted, collection: 1, item: 5, label: "Bänk", caller: "mail"), missing: 2),
+          event: AccessEvent(.open, .ended(.granted), collection: 1, item: 5, label: "Bänk", caller: "mail"), missing: 2
+        ),
         .init(number: 6, created: 0, event: nil, missing: 0),
       ], hasMore: true)
   }

@@ -45,8 +45,8 @@ import Testing
     #expect(number == 0x0102_0304_0506_0708)
   }
 
-  @Test(arguments: [PromptOutcome.accepted, .dismissed, .unavailable])
-  func theEndOfAPromptHasNoAnswer(outcome: PromptOutcome) throws {
+  @Test(arguments: [PromptEnd.granted, .dismissed, .unavailable, .refused])
+  func theEndOfAPromptHasNoAnswer(outcome: PromptEnd) throws {
     let ends = try connected()
     try ends.client.promptEnded(outcome)
     guard case .request(.promptEnded(let told)) = ends.connection.receive() else { throw Unread() }

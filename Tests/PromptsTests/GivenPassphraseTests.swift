@@ -28,7 +28,7 @@ import Testing
     let (screen, request) = try scene.show()
     #expect(request.hasPassphrase && scene.queue.passphrase(on: screen) != nil)
     #expect(scene.queue.passphrase(on: Screen()) == nil)
-    scene.queue.ended(on: screen, .accepted)
+    scene.queue.ended(on: screen, .granted)
     #expect(scene.ended == ["one"] && ticket.end == .granted && scene.queue.passphrase(on: screen) == nil)
   }
 
@@ -108,7 +108,7 @@ import Testing
     _ = scene.ask(Self.item, "right", passphrase: try Self.passphrase())
     scene.turn(untilLaunched: tries + 1)
     scene.queue.wasRight(prompt: try #require(scene.daemon.launched.last))
-    scene.queue.ended(on: try scene.show().screen, .accepted)
+    scene.queue.ended(on: try scene.show().screen, .granted)
     for _ in 0..<5 {
       tries += 1
       _ = scene.ask(.item(5, client: ":3.\(tries)"), "wrong", passphrase: try Self.passphrase())

@@ -89,12 +89,12 @@ import Testing
   func ends() throws {
     let item = Question.item(7, client: ":1.1")
     let ways: [(PromptEnd, (Scene, PromptTicket) throws -> Void)] = [
-      (.granted, { scene, _ in scene.queue.ended(on: try scene.show().screen, .accepted) }),
+      (.granted, { scene, _ in scene.queue.ended(on: try scene.show().screen, .granted) }),
       (
         .outdated,
         { scene, _ in
           scene.daemon.counts = false
-          scene.queue.ended(on: try scene.show().screen, .accepted)
+          scene.queue.ended(on: try scene.show().screen, .granted)
         }
       ),
       (.refused, { scene, _ in scene.queue.ended(on: try scene.show().screen, .refused) }),

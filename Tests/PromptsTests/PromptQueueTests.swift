@@ -62,11 +62,11 @@ import Testing
     #expect(scene.daemon.launched.count == 1)
     let first = try scene.show()
     #expect(first.request.purpose == .item && first.request.access == scene.daemon.access)
-    scene.queue.ended(on: Screen(), .accepted)
+    scene.queue.ended(on: Screen(), .granted)
     #expect(scene.daemon.accepted.isEmpty && scene.ended.isEmpty)
     scene.queue.keep(Answer("first"), prompt: scene.daemon.launched[0])
-    scene.queue.ended(on: first.screen, .accepted)
-    scene.queue.ended(on: first.screen, .accepted)
+    scene.queue.ended(on: first.screen, .granted)
+    scene.queue.ended(on: first.screen, .granted)
     #expect(scene.daemon.answers == ["first"])
     #expect(scene.daemon.accepted == [.item(7, client: ":1.1")] && scene.ended == ["first"])
     let second = try scene.show()
@@ -91,7 +91,7 @@ import Testing
     #expect(third.screen.wasWithdrawn && scene.ended == ["first", "second"])
     scene.turn(untilLaunched: 4)
     #expect(try scene.show().request.purpose == .collection, "what is no item's goes on")
-    scene.queue.ended(on: third.screen, .accepted)
+    scene.queue.ended(on: third.screen, .granted)
     #expect(scene.daemon.accepted.count == 1, "what was withdrawn says nothing more")
   }
 
@@ -103,7 +103,7 @@ import Testing
     _ = scene.ask(.item(7, client: ":1.1"), "client")
     let (screen, request) = try scene.show()
     scene.daemon.reuse = 300
-    scene.queue.ended(on: screen, .accepted)
+    scene.queue.ended(on: screen, .granted)
     #expect(request.reuse == 120 && scene.daemon.shown.map(\.reuse) == [120])
   }
 
@@ -113,7 +113,7 @@ import Testing
     for item in 0..<3 { _ = scene.ask(.item(Int64(item), client: ":1.1"), "first \(item)") }
     _ = scene.ask(.item(100, client: ":1.2"), "second")
     _ = scene.ask(.login, "login")
-    for _ in 0..<5 { scene.queue.ended(on: try scene.show().screen, .accepted) }
+    for _ in 0..<5 { scene.queue.ended(on: try scene.show().screen, .granted) }
     #expect(scene.ended == ["first 0", "first 1", "first 2", "second", "login"])
   }
 
@@ -124,7 +124,7 @@ import Testing
     for item in 0..<300 { tickets.append(scene.ask(.item(Int64(item), client: ":1.\(item)"), "\(item)")) }
     withExtendedLifetime(tickets) { scene.turn(until: 44) }
     #expect(Set(scene.ended) == Set((256..<300).map { "\($0)" }))
-    scene.queue.ended(on: try scene.show().screen, .accepted)
+    scene.queue.ended(on: try scene.show().screen, .granted)
     tickets.append(scene.ask(.item(300, client: ":1.300"), "later"))
     withExtendedLifetime(tickets) { scene.queue.cancel(tickets) }
     #expect(scene.ended.count == 45, "there was room again")
@@ -138,7 +138,7 @@ import Testing
     tickets.append(scene.ask(.login, "second"))
     withExtendedLifetime(tickets) { scene.turn(until: 45) }
     #expect(Set(scene.ended) == Set((255..<300).map { "\($0)" }))
-    scene.queue.ended(on: try scene.show().screen, .accepted)
+    scene.queue.ended(on: try scene.show().screen, .granted)
     #expect(scene.ended.suffix(2) == ["first", "second"])
     withExtendedLifetime(tickets) { scene.queue.cancel(tickets) }
   }
@@ -169,7 +169,7 @@ import Testing
     scene.queue.wasWrong(prompt: try #require(scene.daemon.launched.last))
     #expect(screen.wasWithdrawn && scene.ended == [":1.1", ":1.2", "third", "fourth"])
     scene.turn(untilLaunched: scene.daemon.launched.count + 1)
-    scene.queue.ended(on: try scene.show().screen, .accepted)
+    scene.queue.ended(on: try scene.show().screen, .granted)
     let shown = scene.daemon.launched.count
     #expect(scene.queue.isPaused(.item(7, client: ":1.5")) && !scene.queue.isPaused(.collection(7)))
     let ticket = scene.ask(.item(7, client: ":1.5"), "fifth")
@@ -196,7 +196,7 @@ import Testing
     var shown = try scene.show()
     scene.queue.keep(Answer("first"), prompt: scene.daemon.launched[0])
     _ = scene.ask(.collection(2), "other")
-    scene.queue.ended(on: shown.screen, .accepted)
+    scene.queue.ended(on: shown.screen, .granted)
     #expect(scene.daemon.accepted.isEmpty && scene.ended.isEmpty && scene.daemon.launched.count == 1)
     try answer(true)
     #expect(scene.daemon.answers == ["first"] && scene.ended == ["first"] && !shown.screen.wasWithdrawn)
@@ -209,7 +209,7 @@ import Testing
     let refused = scene.ask(item, "refused")
     try answer(true)
     shown = try scene.show()
-    scene.queue.ended(on: shown.screen, .accepted)
+    scene.queue.ended(on: shown.screen, .granted)
     try answer(false)
     #expect(scene.daemon.accepted.count == 1 && scene.ended.last == "refused")
     #expect(scene.daemon.ends.last?.end == .fingers)
@@ -224,7 +224,7 @@ import Testing
         let ticket = scene.ask(item, "\(number)")
         if isShown {
           try answer(true)
-          scene.queue.ended(on: try scene.show().screen, .accepted)
+          scene.queue.ended(on: try scene.show().screen, .granted)
         }
         let launched = scene.daemon.launched.count
         end(ticket)

@@ -18,7 +18,7 @@ struct AccessLogTests {
     vault.settleWhole()
   }
 
-  static func event(_ number: Int, _ outcome: AccessEvent.Outcome = .granted) -> AccessEvent {
+  static func event(_ number: Int, _ outcome: AccessEvent.Outcome = .ended(.granted)) -> AccessEvent {
     AccessEvent(.open, outcome, collection: 1, item: UInt64(number), label: "Bank \(number)", caller: "mail")
   }
 
@@ -297,18 +297,18 @@ struct AccessLogTests {
   func labels() throws {
     for accessibility in AccessibilityClass.allCases {
       let id = try vault.add(["n": accessibility.name], "secret", accessibility, label: "the label")
-      let event = vault.logged(.open, .granted, item: id, caller: "mail")
+      let event = vault.logged(.open, .ended(.granted), item: id, caller: "mail")
       let isKept = ![.alwaysThisDeviceOnly, .whenPasscodeSetThisDeviceOnly].contains(accessibility)
       #expect(event.label == (isKept ? "the label" : ""))
       #expect(event.item == UInt64(id) && event.collection == 1 && event.caller == "mail")
     }
     let collection = try vault.createCollection(label: "Private")
     let id = try vault.add(["n": "x"], "secret", label: "the label", in: collection)
-    #expect(vault.logged(.open, .granted, item: id, caller: "").label == "the label")
+    #expect(vault.logged(.open, .ended(.granted), item: id, caller: "").label == "the label")
     let key = try Key(copying: [UInt8](repeating: 1, count: 32).span.bytes)
     try vault.setPassphrase(ofCollection: collection, key: key, .make())
-    #expect(vault.logged(.open, .granted, item: id, caller: "").label.isEmpty)
-    #expect(vault.logged(.open, .granted, item: 9999, caller: "").label.isEmpty)
+    #expect(vault.logged(.open, .ended(.granted), item: id, caller: "").label.isEmpty)
+    #expect(vault.logged(.open, .ended(.granted), item: 9999, caller: "").label.isEmpty)
   }
 
   @Test("stays out of a damaged vault, and is read there")
@@ -327,7 +327,8 @@ struct AccessLogTests {
     let seal = AccessLogSeal(vault: Sodium.randomBytes(16), key: HeldKey(try Key.random()))
     for length in 0...255 {
       let event = AccessEvent(
-        .store, .refused, count: 7, collection: 2, item: 3, label: String(repeating: "x", count: length), caller: "c")
+        .store, .ended(.refused), count: 7, collection: 2, item: 3, label: String(repeating: "x", count: length),
+        caller: "c")
       let row = seal.seal(event, id: 4, created: 5)
       #expect(row.entry.count % 64 == 40 && seal.open(row) == event)
       #expect(seal.open(AccessLogRow(id: 5, created: 5, entry: row.entry)) == nil)

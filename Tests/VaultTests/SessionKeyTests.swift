@@ -351,7 +351,7 @@ struct SessionKeyTests {
   func accessLog() throws {
     do {
       let vault = try home.unlocked()
-      vault.log(AccessEvent(.open, .granted, label: "before"))
+      vault.log(AccessEvent(.open, .ended(.granted), label: "before"))
       vault.writeAccessLog()
       let former = try vault.reading { store throws(VaultError) in try store.accessLog(below: .max, limit: 1).first?.row
       }
@@ -363,7 +363,7 @@ struct SessionKeyTests {
     }
     let vault = try admitting()
     try vault.unlock(try home.sessionKey())
-    vault.log(AccessEvent(.open, .granted, label: "after"))
+    vault.log(AccessEvent(.open, .ended(.granted), label: "after"))
     vault.writeAccessLog()
     #expect(vault.accessLog.all.isEmpty && vault.neededEpoch == 1)
     try home.unlock(vault, try home.keys())
@@ -396,14 +396,14 @@ struct SessionKeyTests {
       #expect(error { _ = try vault.secretText(device) } != nil)
       #expect(vault.problems == [] && vault.neededEpoch == 1)
       // The log is empty: nothing in it hangs on former keys.
-      vault.log(AccessEvent(.open, .granted, label: "first"))
+      vault.log(AccessEvent(.open, .ended(.granted), label: "first"))
       vault.writeAccessLog()
       #expect(vault.accessLog.all.isEmpty && vault.neededEpoch == 1)
     }
     do {
       let vault = try admitting()
       try vault.unlock(try home.sessionKey())
-      vault.log(AccessEvent(.open, .granted, label: "second"))
+      vault.log(AccessEvent(.open, .ended(.granted), label: "second"))
       vault.writeAccessLog()
       #expect(vault.accessLog.all.isEmpty)
       try home.unlock(vault, try home.keys())

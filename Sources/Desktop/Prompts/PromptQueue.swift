@@ -247,19 +247,13 @@ public final class PromptQueue {
 
   /// The program says that the prompt has ended, or is gone.
   ///
-  /// - Parameter outcome: what it said; nil for one that is gone. That PAM accepted what the person gave counts for
+  /// - Parameter end: what it said; nil for one that is gone. That PAM accepted what the person gave counts for
   ///   conditions, which are no keys.
-  public func ended(on connection: any PromptConnection, _ outcome: PromptOutcome? = nil) {
+  public func ended(on connection: any PromptConnection, _ end: PromptEnd? = nil) {
     guard let prompt = prompts.first(where: { $0.isShown(on: connection) }) else { return }
     // It has left the screen by itself.
     prompt.phase = .checked
-    switch outcome {
-    case .accepted: break
-    case .refused: return giveUp(prompt, .refused)
-    case .dismissed: return giveUp(prompt, .dismissed)
-    case .unavailable: return giveUp(prompt, .unavailable)
-    case nil: return giveUp(prompt, .broken)
-    }
+    guard end == .granted else { return giveUp(prompt, end ?? .broken) }
     delegate.check(prompt.question) { [weak self, weak prompt, number = prompt.number] end in
       // A lock, or a new prompt for the same, came before it.
       guard let self, let prompt, prompt.isChecked(number) else { return }

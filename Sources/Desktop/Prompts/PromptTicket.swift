@@ -1,4 +1,5 @@
 import LatchkeyControl
+import LatchkeyKeybag
 import LatchkeySystemd
 
 /// One client's place in the queue.

@@ -1,4 +1,5 @@
 import LatchkeyControl
+import LatchkeyKeybag
 import LatchkeyPrompts
 import LatchkeySystemd
 import LatchkeyVault

@@ -1,7 +1,8 @@
-import Glibc
 // latchkey-prompt: one prompt of the daemon, shown to the person. Arguments and wiring; see PrompterChoice.
+import Glibc
 import LatchkeyControl
 import LatchkeyGcrypt
+import LatchkeyItemProtection
 import LatchkeyPAMClient
 import LatchkeyPosix
 import LatchkeyPrompters
@@ -19,10 +20,10 @@ private let attempts = 3
 private func authenticate(
   _ request: PromptRequest, _ given: GivenPassphrase?, _ options: Options, _ prompter: PrompterChoice,
   _ patience: Patience
-) -> PromptOutcome {
+) -> PromptEnd {
   if request.purpose == .loginAdvice {
     let conversation = PromptConversation(prompter: prompter, wording: Wording(request, at: .unlock))
-    return conversation.advise() ? .accepted : conversation.end == .dismissed ? .dismissed : .unavailable
+    return conversation.advise() ? .granted : conversation.end == .dismissed ? .dismissed : .unavailable
   }
   let steps = PromptStep.steps(of: request)
   // Nothing to ask is nothing that anybody agreed to.
@@ -31,7 +32,7 @@ private func authenticate(
   var wasSeen =
     !request.purpose.needsAgreement || (given != nil && steps.allSatisfy { $0.services == [.item] })
   for step in steps {
-    var outcome = PromptOutcome.unavailable
+    var outcome = PromptEnd.unavailable
     for service in step.services where outcome == .unavailable {
       let own = service == .item ? given : nil
       let wording = Wording(request, at: service, mark: own == nil ? nil : Base64.encode(Sodium.randomBytes(18)))
@@ -40,18 +41,18 @@ private func authenticate(
         service, conversation, wording, request, options, patience, attempts: own == nil ? attempts : 1)
       wasSeen = wasSeen || conversation.wasSeen
     }
-    guard outcome == .accepted else { return outcome }
+    guard outcome == .granted else { return outcome }
   }
-  guard !wasSeen else { return .accepted }
+  guard !wasSeen else { return .granted }
   let conversation = PromptConversation(prompter: prompter, wording: Wording(request, at: .presence))
-  return conversation.confirm() ? .accepted : conversation.end == .dismissed ? .dismissed : .unavailable
+  return conversation.confirm() ? .granted : conversation.end == .dismissed ? .dismissed : .unavailable
 }
 
 /// Runs one PAM service until it accepts, or there is no more answer.
 private func authenticate(
   _ service: PromptStep.Service, _ conversation: PromptConversation, _ wording: Wording, _ request: PromptRequest,
   _ options: Options, _ patience: Patience, attempts: Int
-) -> PromptOutcome {
+) -> PromptEnd {
   for attempt in 1...attempts {
     let outcome = Authentication.run(
       service: service.rawValue, user: options.account.name,
@@ -64,7 +65,7 @@ private func authenticate(
     case .dismissed: return .dismissed
     case nil: break
     }
-    if outcome == .accepted { return .accepted }
+    if outcome == .accepted { return .granted }
     if patience.isOver { return .dismissed }
     switch outcome {
     case .refused where conversation.hasAnswer:

@@ -72,7 +72,7 @@ struct LoggedAccess: Encodable {
     try out.encode(line.number, forKey: .number)
     try out.encode(line.created, forKey: .time)
     try out.encode(line.event.map { "\($0.action)" }, forKey: .action)
-    try out.encode(line.event.map { "\($0.outcome)" }, forKey: .outcome)
+    try out.encode(line.event.map { Self.word($0.outcome) }, forKey: .outcome)
     try out.encode(line.event?.count ?? 0, forKey: .count)
     try out.encode(item, forKey: .item)
     try out.encode(line.event?.label, forKey: .label)
@@ -81,22 +81,26 @@ struct LoggedAccess: Encodable {
     try out.encode(line.missing, forKey: .missing)
   }
 
+  private static func word(_ outcome: AccessEvent.Outcome) -> String {
+    if case .ended(let end) = outcome { "\(end)" } else { "\(outcome)" }
+  }
+
   /// What came of it, in words.
   private var outcome: String {
     guard let event = line.event else { return "this entry is damaged, or was altered" }
     return switch (event.outcome, event.action) {
-    case (.granted, .store): "a passphrase was chosen"
-    case (.granted, _): "allowed"
+    case (.ended(.granted), .store): "a passphrase was chosen"
+    case (.ended(.granted), _): "allowed"
     case (.used, _): "used"
-    case (.refused, _): "refused: wrong answers"
-    case (.dismissed, _): "refused by you"
-    case (.unavailable, _): "refused: nobody could be asked"
-    case (.locked, _): "refused: the vault was locked meanwhile"
-    case (.outdated, _): "refused: it was changed or deleted meanwhile"
-    case (.withdrawn, _): "not wanted any more"
-    case (.expired, _): "refused: nobody answered in time"
-    case (.broken, _): "refused: what asked you ended"
-    case (.fingers, _): "refused: the enrolled fingers are others than the item asks for, or are not known"
+    case (.ended(.refused), _): "refused: wrong answers"
+    case (.ended(.dismissed), _): "refused by you"
+    case (.ended(.unavailable), _): "refused: nobody could be asked"
+    case (.ended(.locked), _): "refused: the vault was locked meanwhile"
+    case (.ended(.outdated), _): "refused: it was changed or deleted meanwhile"
+    case (.ended(.withdrawn), _): "not wanted any more"
+    case (.ended(.expired), _): "refused: nobody answered in time"
+    case (.ended(.broken), _): "refused: what asked you ended"
+    case (.ended(.fingers), _): "refused: the enrolled fingers are others than the item asks for, or are not known"
     case (.lost, _): "entries that could not be written: \(event.count)"
     case (.cleared, _): "the log was cleared, entries: \(event.count)"
     }

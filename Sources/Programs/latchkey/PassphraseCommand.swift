@@ -88,7 +88,7 @@ struct PassphraseAsking: ParsableArguments {
       case .refused where purpose == .collection: throw Failure.wrongPassphrase
       case .refused(let text), .unavailable(let text): throw Failure.notTaken(text)
       }
-      try client.promptEnded(.accepted)
+      try client.promptEnded(.granted)
     } catch ControlError.declined(let reason) { throw Failure.declined(reason) }
   }
 }

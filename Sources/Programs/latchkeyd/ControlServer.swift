@@ -33,7 +33,7 @@ protocol ControlHandler: AnyObject {
   /// The prompt on a connection has ended.
   ///
   /// - Parameter outcome: nil where only its connection ended.
-  func promptEnded(on connection: any PromptConnection, _ outcome: PromptOutcome?)
+  func promptEnded(on connection: any PromptConnection, _ outcome: PromptEnd?)
   /// How a passphrase for a prompt becomes a key.
   func derivation(prompt number: UInt64) throws(Refusal) -> PassphraseDerivation
   /// The key that a passphrase gave.
@@ -188,7 +188,7 @@ private final class ControlPeer: PromptConnection {
       && greeting.tty == before.tty && greeting.remoteHost == before.remoteHost
   }
 
-  func end(_ outcome: PromptOutcome? = nil) {
+  func end(_ outcome: PromptEnd? = nil) {
     guard !isOver else { return }
     isOver = true
     (source, limit, delay) = (nil, nil, nil)

@@ -10,12 +10,12 @@ import LatchkeyVault
 extension Daemon {
   func asked(_ question: Question) {
     // Noted now: it may be deleted before it ends.
-    askedAbout[question] = event(question, .withdrawn, .unknown)
+    askedAbout[question] = event(question, .ended(.withdrawn), .unknown)
   }
 
   func ended(_ question: Question, for caller: Caller, _ end: PromptEnd) {
     let before = askedAbout.removeValue(forKey: question)
-    let outcome = AccessEvent.Outcome(end)
+    let outcome = AccessEvent.Outcome.ended(end)
     guard var event = event(question, outcome, caller) ?? before else { return }
     event.outcome = outcome
     event.caller = caller.name
@@ -64,23 +64,5 @@ extension Daemon {
 
   func clearAccessLog(for peer: LocalSocket.Peer) throws(Refusal) -> UInt64 {
     try Refusal.vault { () throws(VaultError) in try vault.clearAccessLog(for: Caller(pid: peer.pid).name) }
-  }
-}
-
-extension AccessEvent.Outcome {
-  fileprivate init(_ end: PromptEnd) {
-    self =
-      switch end {
-      case .granted: .granted
-      case .outdated: .outdated
-      case .refused: .refused
-      case .dismissed: .dismissed
-      case .unavailable: .unavailable
-      case .broken: .broken
-      case .withdrawn: .withdrawn
-      case .expired: .expired
-      case .locked: .locked
-      case .fingers: .fingers
-      }
   }
 }

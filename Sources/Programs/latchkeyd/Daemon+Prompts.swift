@@ -102,7 +102,7 @@ extension Daemon {
     prompts.passphrase(on: connection)
   }
 
-  func promptEnded(on connection: any PromptConnection, _ outcome: PromptOutcome?) {
+  func promptEnded(on connection: any PromptConnection, _ outcome: PromptEnd?) {
     prompts.ended(on: connection, outcome)
     archiveEnded(on: connection)
   }

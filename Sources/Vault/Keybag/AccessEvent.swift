@@ -16,33 +16,34 @@ public struct AccessEvent: Hashable, Sendable {
   }
 
   /// What came of it.
-  public enum Outcome: UInt8, CaseIterable, Sendable {
-    /// A person gave what was asked for; with ``Action/store``, chose the passphrase.
-    case granted = 1
+  public enum Outcome: Hashable, Sendable {
+    /// The prompt ended; with ``Action/store``, ``PromptEnd/granted`` is that a passphrase was chosen.
+    case ended(PromptEnd)
     /// The program made use of that.
-    case used = 2
-    /// What was given was wrong, as often as one may try.
-    case refused = 3
-    /// The person wanted none of it.
-    case dismissed = 4
-    /// Nobody could be asked.
-    case unavailable = 5
-    /// The vault was locked meanwhile.
-    case locked = 6
-    /// It was given, but the item was deleted or changed meanwhile.
-    case outdated = 7
-    /// The program did not want it any more, or ended.
-    case withdrawn = 8
-    /// Nobody answered in time.
-    case expired = 9
-    /// What showed the question ended without a word.
-    case broken = 10
+    case used
     /// So many entries were lost before they could be written.
-    case lost = 11
+    case lost
     /// So many entries were removed by command.
-    case cleared = 12
-    /// Other fingers were enrolled than the item asks for, or nobody told which ones were.
-    case fingers = 13
+    case cleared
+
+    /// Its number in an entry.
+    public var code: UInt8 {
+      switch self {
+      case .ended(let end): end.rawValue
+      case .used: 2
+      case .lost: 11
+      case .cleared: 12
+      }
+    }
+
+    /// All there are.
+    public static let all = [Outcome.used, .lost, .cleared] + PromptEnd.allCases.map { .ended($0) }
+
+    /// nil for a number that no outcome has.
+    public init?(code: UInt8) {
+      guard let found = Outcome.all.first(where: { $0.code == code }) else { return nil }
+      self = found
+    }
   }
 
   /// The longest text, in bytes; what is longer is cut.
@@ -80,7 +81,7 @@ public struct AccessEvent: Hashable, Sendable {
   /// Adds action, outcome, count, collection, item, label, caller.
   public func encode(into out: inout ByteWriter) {
     out.number(action.rawValue)
-    out.number(outcome.rawValue)
+    out.number(outcome.code)
     out.number(count)
     out.number(collection)
     out.number(item)
@@ -90,7 +91,7 @@ public struct AccessEvent: Hashable, Sendable {
   /// Reads the same; nil for anything else.
   public init?(decoding input: inout ByteReader) {
     guard let action = (try? input.number()).flatMap(Action.init(rawValue:)),
-      let outcome = (try? input.number()).flatMap(Outcome.init(rawValue:)), let count = try? input.number(UInt32.self),
+      let outcome = (try? input.number()).flatMap(Outcome.init(code:)), let count = try? input.number(UInt32.self),
       let collection = try? input.number(UInt64.self), let item = try? input.number(UInt64.self),
       let label = try? input.short(), let caller = try? input.short(), label.count <= AccessEvent.textLimit,
       caller.count <= AccessEvent.textLimit

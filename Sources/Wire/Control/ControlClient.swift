@@ -279,9 +279,9 @@ public struct ControlClient: ~Copyable {
   }
 
   /// Tells how the prompt of this connection ended. There is no answer.
-  public borrowing func promptEnded(_ outcome: PromptOutcome) throws(ControlError) {
+  public borrowing func promptEnded(_ end: PromptEnd) throws(ControlError) {
     var out = ControlPacket.begin(.promptEnded)
-    out.number(outcome.rawValue)
+    out.number(end.packetCode)
     do { try socket.send(out.bytes.span.bytes) } catch { throw .broken }
   }
 

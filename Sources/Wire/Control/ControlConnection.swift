@@ -1,5 +1,6 @@
 import Glibc
 import LatchkeyBytes
+import LatchkeyKeybag
 import LatchkeyPosix
 import LatchkeySodium
 
@@ -87,10 +88,10 @@ public struct ControlConnection: ~Copyable {
       guard let number = try? input.number(UInt64.self) else { return .malformed }
       return .prompt(number)
     case .promptEnded:
-      guard let raw = try? input.number(UInt8.self), let outcome = PromptOutcome(rawValue: raw) else {
+      guard let raw = try? input.number(UInt8.self), let end = PromptEnd(packetCode: raw) else {
         return .malformed
       }
-      return .promptEnded(outcome)
+      return .promptEnded(end)
     case .takePassphrase: return .takePassphrase
     case .derivation:
       guard let number = try? input.number(UInt64.self) else { return .malformed }

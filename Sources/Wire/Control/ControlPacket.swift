@@ -66,7 +66,7 @@ public enum ControlRequest: ~Copyable {
   /// The passphrase that a program gave for the prompt that this connection shows.
   case takePassphrase
   /// The prompt that this connection shows has ended.
-  case promptEnded(PromptOutcome)
+  case promptEnded(PromptEnd)
   /// How the passphrase for the prompt of this number becomes a key.
   case derivation(prompt: UInt64)
   /// The key that a passphrase gave.

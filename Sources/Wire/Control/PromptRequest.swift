@@ -95,14 +95,15 @@ public struct PromptRequest: Equatable, Sendable {
   }
 }
 
-/// How a prompt ended, as `latchkey-prompt` tells it. Whether anything is open now is not its to say.
-public enum PromptOutcome: UInt8, Equatable, Sendable {
-  /// PAM accepted what the person gave.
-  case accepted = 0
-  /// The person wanted none of it.
-  case dismissed = 1
-  /// Nobody could be asked.
-  case unavailable = 2
-  /// What the person gave was refused, as often as one may try.
-  case refused = 3
+extension PromptEnd {
+  /// The ends that `latchkey-prompt` tells, each at its number in a packet. Whether anything is open now is not its to say.
+  private static let told: [PromptEnd] = [.granted, .dismissed, .unavailable, .refused]
+
+  /// Its number in a packet. One that only the daemon knows of is told as ``unavailable``.
+  var packetCode: UInt8 { UInt8(PromptEnd.told.firstIndex(of: self) ?? 2) }
+
+  init?(packetCode: UInt8) {
+    guard packetCode < PromptEnd.told.count else { return nil }
+    self = PromptEnd.told[Int(packetCode)]
+  }
 }

@@ -9,7 +9,7 @@ import LatchkeySodium
 
 /// What fuzzing starts from: real files and packets, made anew each time.
 extension Target {
-  private static let event = AccessEvent(.open, .granted, collection: 1, item: 5, label: "Bank", caller: "mail")
+  private static let event = AccessEvent(.open, .ended(.granted), collection: 1, item: 5, label: "Bank", caller: "mail")
 
   private static var page: AccessLogPage {
     AccessLogPage(

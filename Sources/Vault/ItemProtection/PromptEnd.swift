@@ -1,0 +1,24 @@
+/// How a prompt ended: the same for the queue of prompts, the program that shows one, and the access log, whose codes these
+/// are.
+public enum PromptEnd: UInt8, CaseIterable, Sendable {
+  /// PAM accepted what the person gave. From the queue: and it counted.
+  case granted = 1
+  /// What the person gave was wrong, as often as one may try.
+  case refused = 3
+  /// The person wanted none of it.
+  case dismissed = 4
+  /// Nobody could be asked.
+  case unavailable = 5
+  /// Keys were erased meanwhile.
+  case locked = 6
+  /// PAM accepted it, but the item was deleted or changed meanwhile; or nobody need be asked any more.
+  case outdated = 7
+  /// The program that wanted it does not wait any more.
+  case withdrawn = 8
+  /// Nobody answered in time.
+  case expired = 9
+  /// What showed the prompt ended without a word.
+  case broken = 10
+  /// Other fingers are enrolled than the item asks for, or nobody tells which ones are.
+  case fingers = 13
+}
