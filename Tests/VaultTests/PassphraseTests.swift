@@ -28,7 +28,6 @@ struct PassphraseTests {
   }
 
   func expectClosed(_ vault: Vault) throws {
-    #expect(vault.closedCollectionCount == 1)
     for (accessibility, id) in ids {
       #expect(try vault.isReadable(id) == false)
       #expect(throws: VaultError.isLocked) { try vault.secretText(id) }

@@ -127,15 +127,4 @@ extension HelperOperation {
 
   /// Whether it matters if the login has a password. Others do not look into the system's file of them.
   var asksForLogin: Bool { self == .openSession || self == .removePassword }
-
-  /// Whether a person waits at a command line, and not a login: then it may take longer.
-  var isCommand: Bool {
-    switch self {
-    case .rotate, .createRecoveryCode, .checkRecoveryCode, .recover, .removeRecoveryCode, .addSession, .removeSession:
-      true
-    case .authenticate, .openSession, .closeSession, .passphrase, .removePassword, .changePassword, .rewrap,
-      .createVault:
-      false
-    }
-  }
 }

@@ -30,11 +30,6 @@ public enum Process {
     guard linux_set_death_signal(SIGTERM) == 0 else { throw PosixError("prctl") }
   }
 
-  /// Takes ``dieWithParent()`` back.
-  public static func outliveParent() throws(PosixError) {
-    guard linux_set_death_signal(0) == 0 else { throw PosixError("prctl") }
-  }
-
   /// Becomes `account` for good: supplementary groups, group, user, each verified.
   ///
   /// As any other user than root this only verifies that the process already is that account.

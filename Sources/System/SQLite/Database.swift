@@ -105,9 +105,6 @@ public final class Database {
     return result
   }
 
-  /// The rowid of the last insertion.
-  public var lastInsertedRow: Int64 { sqlite3_last_insert_rowid(handle) }
-
   /// Moves the write-ahead log into the database and empties it, so that nothing deleted stays in it.
   public func checkpoint() throws(SQLiteError) {
     guard sqlite3_wal_checkpoint_v2(handle, nil, SQLITE_CHECKPOINT_TRUNCATE, nil, nil) == SQLITE_OK else {

@@ -209,17 +209,6 @@ public final class Bus {
     }
   }
 
-  /// Gives a name back.
-  public func releaseNameAsync(
-    _ name: String, completion: @escaping (Result<Void, BusError>) -> Void = { _ in }
-  ) throws(BusError) {
-    try callDriver("ReleaseName") { (writer: inout MessageWriter) throws(BusError) in
-      try writer.appendString(name)
-    } reply: {
-      completion($0.map { _ in })
-    }
-  }
-
   /// Calls the bus driver itself.
   func callDriver(
     _ member: String, build: (inout MessageWriter) throws(BusError) -> Void,

@@ -26,32 +26,12 @@ public final class Message {
   /// The signature of the whole content.
   public var signature: String { Self.string(sd_bus_message_get_signature(pointer, 1)) ?? "" }
 
-  /// The message's memory is erased when it is freed, and so is that of a reply made from it later.
-  public func markSensitive() { sd_bus_message_sensitive(pointer) }
-
   private static func string(_ text: UnsafePointer<CChar>?) -> String? { text.map { String(cString: $0) } }
 
   // MARK: Where the cursor is
 
   /// Whether the current container (or the message) has been read to its end.
   public var isAtEnd: Bool { sd_bus_message_at_end(pointer, 0) != 0 }
-
-  /// The signature of the next element (`s`, `a{sv}`, `v`, `(oay)`), or nil at the end.
-  public func peekType() throws(BusError) -> String? {
-    var type: CChar = 0
-    var contents: UnsafePointer<CChar>?
-    let result = sd_bus_message_peek_type(pointer, &type, &contents)
-    if result < 0 { throw unreadable(result, "next element") }
-    if result == 0 { return nil }
-    let code = String(Unicode.Scalar(UInt8(bitPattern: type)))
-    let inner = Self.string(contents) ?? ""
-    switch code {
-    case "a": return "a" + inner
-    case "r": return "(\(inner))"
-    case "e": return "{\(inner)}"
-    default: return code
-    }
-  }
 
   /// The signature of what the variant at the cursor holds.
   public func peekVariant() throws(BusError) -> String {
@@ -79,27 +59,14 @@ public final class Message {
   public func readString() throws(BusError) -> String { try readText("s", "string") }
   /// An `o`, valid as a path.
   public func readObjectPath() throws(BusError) -> String { try readText("o", "object path") }
-  /// A `g`.
-  public func readSignature() throws(BusError) -> String { try readText("g", "signature") }
   /// A `b`.
   public func readBool() throws(BusError) -> Bool { try readBasic("b", "boolean", Int32(0)) != 0 }
   /// A `y`.
   public func readByte() throws(BusError) -> UInt8 { try readBasic("y", "byte", 0) }
-  /// An `n`.
-  public func readInt16() throws(BusError) -> Int16 { try readBasic("n", "16-bit number", 0) }
-  /// A `q`.
-  public func readUInt16() throws(BusError) -> UInt16 { try readBasic("q", "16-bit number", 0) }
-  /// An `i`.
-  public func readInt32() throws(BusError) -> Int32 { try readBasic("i", "32-bit number", 0) }
   /// A `u`.
   public func readUInt32() throws(BusError) -> UInt32 { try readBasic("u", "32-bit number", 0) }
-  /// An `x`.
-  public func readInt64() throws(BusError) -> Int64 { try readBasic("x", "64-bit number", 0) }
   /// A `t`.
   public func readUInt64() throws(BusError) -> UInt64 { try readBasic("t", "64-bit number", 0) }
-  /// A `d`.
-  public func readDouble() throws(BusError) -> Double { try readBasic("d", "double", 0) }
-
   /// A file descriptor of the caller's own (close-on-exec), for the caller to close.
   public func readUnixFD() throws(BusError) -> Int32 {
     let borrowed = try readBasic("h", "file descriptor", Int32(-1))

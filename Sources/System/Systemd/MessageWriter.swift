@@ -36,27 +36,16 @@ public struct MessageWriter: ~Copyable {
     try appendText("o", value, "an object path")
   }
 
-  /// A `g`.
-  public mutating func appendSignature(_ value: String) throws(BusError) { try appendText("g", value, "a signature") }
   /// A `b`.
   public mutating func appendBool(_ value: Bool) throws(BusError) { try appendBasic("b", Int32(value ? 1 : 0)) }
   /// A `y`.
   public mutating func appendByte(_ value: UInt8) throws(BusError) { try appendBasic("y", value) }
-  /// An `n`.
-  public mutating func appendInt16(_ value: Int16) throws(BusError) { try appendBasic("n", value) }
-  /// A `q`.
-  public mutating func appendUInt16(_ value: UInt16) throws(BusError) { try appendBasic("q", value) }
   /// An `i`.
   public mutating func appendInt32(_ value: Int32) throws(BusError) { try appendBasic("i", value) }
   /// A `u`.
   public mutating func appendUInt32(_ value: UInt32) throws(BusError) { try appendBasic("u", value) }
-  /// An `x`.
-  public mutating func appendInt64(_ value: Int64) throws(BusError) { try appendBasic("x", value) }
   /// A `t`.
   public mutating func appendUInt64(_ value: UInt64) throws(BusError) { try appendBasic("t", value) }
-  /// A `d`.
-  public mutating func appendDouble(_ value: Double) throws(BusError) { try appendBasic("d", value) }
-
   /// Appends a duplicate of the descriptor, which stays the caller's.
   public mutating func appendUnixFD(_ value: Int32) throws(BusError) { try appendBasic("h", value) }
 

@@ -8,9 +8,6 @@ extension Vault {
     try collection(id).passphrase?.derivation
   }
 
-  /// How many collections wait for their passphrase.
-  public var closedCollectionCount: Int { open.count { $0.needsPassphrase } }
-
   /// Opens a collection by the key that a passphrase gave, until it is locked or the session ends.
   ///
   /// - Returns: whether it is the right one.
