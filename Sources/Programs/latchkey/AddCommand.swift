@@ -102,7 +102,7 @@ struct AddCommand: ParsableCommand {
       var words = (replaced ? "Replaced the secret of \(place)" : "Added \(place)") + " in \(home.title)"
       if wasCut { words += ", without the line end behind it" }
       if secret.count == 0 { words += ". The secret is empty: the input was" }
-      print(StatusCommand.printable(words + "."))
+      print(TerminalText.printable(words + "."))
     }
   }
 

@@ -45,11 +45,11 @@ extension ArchiveReport {
   private func section(_ outcome: Outcome, _ title: String) -> [String] {
     let found = lines.filter { $0.outcome == outcome }
     guard !found.isEmpty else { return [] }
-    return [title] + found.map { "  " + StatusCommand.printable($0.text) }
+    return [title] + found.map { "  " + TerminalText.printable($0.text) }
   }
 
   func backupText(_ file: String) -> String {
-    var text = ["\(StatusCommand.printable(file)) has \(count(items)) now."]
+    var text = ["\(TerminalText.printable(file)) has \(count(items)) now."]
     text += section(.left, "Left out:")
     text += section(.excluded, "Never in a backup:")
     return text.joined(separator: "\n")

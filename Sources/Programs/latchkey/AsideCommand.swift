@@ -22,7 +22,7 @@ struct AsideCommand: ParsableCommand {
       return print(String(decoding: try encoder.encode(["aside": folders]), as: UTF8.self))
     }
     guard !folders.isEmpty else { return print("No vault was put aside.") }
-    for folder in folders { print(StatusCommand.printable(folder)) }
+    for folder in folders { print(TerminalText.printable(folder)) }
   }
 
   /// Where the daemon has its vault; without one, where it would have it.

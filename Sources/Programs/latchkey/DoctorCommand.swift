@@ -97,6 +97,6 @@ struct DoctorCommand: ParsableCommand {
       case nil: break
       }
     }
-    return lines.map(StatusCommand.printable).joined(separator: "\n")
+    return lines.map(TerminalText.printable).joined(separator: "\n")
   }
 }

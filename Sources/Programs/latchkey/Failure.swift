@@ -124,7 +124,7 @@ enum Failure: Error {
 
   /// Says it on standard error, and ends the program.
   func end() -> Never {
-    let lines = explanation.split(separator: "\n").map { StatusCommand.printable(String($0)) }
+    let lines = explanation.split(separator: "\n").map { TerminalText.printable(String($0)) }
     StandardStream.error.write("latchkey: \(lines.joined(separator: "\n"))\n")
     Glibc.exit(status)
   }

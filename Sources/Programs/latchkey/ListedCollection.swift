@@ -55,7 +55,7 @@ struct ListedCollection {
     let found = all.filter { $0.label == name }
     guard let first = found.first else {
       let titles = all.map { "'\($0.title)' (\($0.name))" }.joined(separator: ", ")
-      throw Failure.declined(StatusCommand.printable("there is no collection of that name. There are: \(titles)."))
+      throw Failure.declined(TerminalText.printable("there is no collection of that name. There are: \(titles)."))
     }
     guard found.count == 1 else {
       let names = found.map(\.name).joined(separator: ", ")

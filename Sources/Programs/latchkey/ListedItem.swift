@@ -101,7 +101,7 @@ struct ListedItem: Encodable {
   }
 
   /// One line: where it is, and its label.
-  var title: String { StatusCommand.printable("\(place)  \(label ?? "(its label cannot be read now)")") }
+  var title: String { TerminalText.printable("\(place)  \(label ?? "(its label cannot be read now)")") }
 
   /// Everything, for a person.
   var text: String {
@@ -116,7 +116,7 @@ struct ListedItem: Encodable {
     facts.append("stored \(LocalTime(created).minute)")
     if modified != created { facts.append("changed \(LocalTime(modified).minute)") }
     lines.append("  " + facts.joined(separator: "; "))
-    return lines.map(StatusCommand.printable).joined(separator: "\n")
+    return lines.map(TerminalText.printable).joined(separator: "\n")
   }
 }
 

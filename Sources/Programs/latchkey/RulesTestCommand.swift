@@ -84,6 +84,6 @@ struct RulesTestCommand: ParsableCommand {
       } else {
         "No rule fits, and this is the default."
       }
-    return report.class + "\n" + StatusCommand.printable(why)
+    return report.class + "\n" + TerminalText.printable(why)
   }
 }

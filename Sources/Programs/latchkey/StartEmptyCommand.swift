@@ -25,7 +25,7 @@ struct StartEmptyCommand: ParsableCommand {
       let client = try place.connect()
       do {
         let path = try client.startEmpty(folder: folder, until: LatchkeyPosix.Process.now + Self.answerLimit)
-        print("The vault is \(StatusCommand.printable(path)) now. Nothing in it was changed.")
+        print("The vault is \(TerminalText.printable(path)) now. Nothing in it was changed.")
       } catch ControlError.declined(let reason) { throw Failure.declined(reason) }
       print(
         "Your login password creates an empty one: log out and in again, run 'latchkey unlock', or wait until a program asks."
@@ -43,7 +43,7 @@ struct StartEmptyCommand: ParsableCommand {
     }
     let name = folder.split(separator: "/").last.map { String($0) } ?? folder
     print("Programs will find none of their secrets any more (\(items) of them), until you put the folder back.")
-    print("If you want that, type the name of the vault's folder, \(StatusCommand.printable(name)): ", terminator: "")
+    print("If you want that, type the name of the vault's folder, \(TerminalText.printable(name)): ", terminator: "")
     fflush(nil)
     guard readLine() == name else { throw Failure.declined("that is not its name, so nothing was done.") }
   }

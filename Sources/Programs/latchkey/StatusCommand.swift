@@ -131,7 +131,7 @@ struct StatusCommand: ParsableCommand {
       text.append("Problems")
       text += status.problems.map { "  " + $0 }
     }
-    return text.map(Self.printable).joined(separator: "\n")
+    return text.map(TerminalText.printable).joined(separator: "\n")
   }
 
   /// What it means that an older copy of the vault was put back, and what to do.
@@ -177,11 +177,6 @@ struct StatusCommand: ParsableCommand {
     case "", "nobody": "offered by nobody, so programs do not reach this vault"
     default: "owned by \(name), so programs do not reach this vault"
     }
-  }
-
-  /// Names of files and of bus peers are others' choice; none is to command the terminal.
-  static func printable(_ line: String) -> String {
-    String(String.UnicodeScalarView(line.unicodeScalars.map { $0.properties.generalCategory == .control ? "?" : $0 }))
   }
 
   private static func deviceKey(_ backend: String) -> String {
