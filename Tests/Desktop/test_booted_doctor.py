@@ -1,4 +1,4 @@
-"""`latchkey doctor` on the booted system: after an installation all is well; what is broken is named, with a mend which, run
+"""`latchkey doctor` on the booted system: after an installation all is well; what is broken is named, with a fix which, run
 by the person, makes it well."""
 
 import json
@@ -6,13 +6,13 @@ import json
 import pytest
 from machine import eventually
 
-WELL, CANNOT_LOOK, TO_MEND = 0, 1, 4
+WELL, CANNOT_LOOK, TO_FIX = 0, 1, 4
 MODULE = "$(ls /usr/lib/*-linux-*/security/pam_latchkey.so)"
 
 
 @pytest.fixture
 def alice(alice):
-    """Who may become root without being asked, as the mends say `sudo`."""
+    """Who may become root without being asked, as the fixes say `sudo`."""
     rule = alice.machine.path("/etc/sudoers.d/test")
     rule.parent.mkdir(exist_ok=True)
     rule.write_text("alice ALL=(ALL) NOPASSWD: ALL\n")
@@ -54,7 +54,7 @@ def test_a_fresh_installation_is_well(alice):
         assert len(said) == len(checks) and all(line.startswith("ok ") for line in said)
 
 
-# What root breaks, or the person; the checks that name it; whether it takes another login until the mend is felt.
+# What root breaks, or the person; the checks that name it; whether it takes another login until the fix is felt.
 BREAKAGES = {
     "the profile is disabled": (
         "pam-auth-update --package --remove latchkey", "", {"pam.login", "pam.sshd", "pam.greeter", "pam.passwd"}),
@@ -100,7 +100,7 @@ def test_what_is_broken_is_named_and_mended(alice, kept, name):
         found = amiss(checks)
         # What hangs on it may be unknown meanwhile.
         named = {check for check in found if checks[check]["state"] != "unknown"}
-        assert status == TO_MEND and expected <= named, found
+        assert status == TO_FIX and expected <= named, found
         # Lockers and other providers, as far as this machine has any.
         assert all(check.startswith(("pam.", "provider.", "activation")) for check in named - expected), found
         done = set()
@@ -109,7 +109,7 @@ def test_what_is_broken_is_named_and_mended(alice, kept, name):
             command = checks[check]["command"]
             assert command and command not in done, checks[check]
             done.add(command)
-            session.run(f"{{ {command}; }} >/tmp/mend.log 2>&1")
+            session.run(f"{{ {command}; }} >/tmp/fix.log 2>&1")
             status, checks = doctor(session)
             named = {check for check in amiss(checks) if checks[check]["state"] != "unknown"}
             assert check not in named, checks[check]
@@ -126,14 +126,14 @@ def test_little_memory_may_be_locked(alice):
         alice.machine.root("bash", "-c", limit)
         with alice.login() as session:
             status, checks = doctor(session)
-            assert status == TO_MEND and checks["memory.manager"]["state"] == "warning"
+            assert status == TO_FIX and checks["memory.manager"]["state"] == "warning"
             assert "64 KiB" in checks["memory.manager"]["found"]
             session.run(f"{{ {checks['memory.manager']['command']}; }} >/dev/null")
         alice.await_end()
         with alice.login() as session:
             _, checks = doctor(session)
             assert checks["memory.manager"]["state"] in ("ok", "warning")
-            # Where the machine itself may lock no more, the mend was taken all the same.
+            # Where the machine itself may lock no more, the fix was taken all the same.
             shown = session.machine.root("systemctl", "show", "-P", "LimitMEMLOCK", f"user@{alice.uid}.service").stdout
             assert shown == f"{64 << 20}\n"
     finally:
@@ -144,7 +144,7 @@ def test_it_starts_nothing(alice):
     with alice.login() as session:
         session.run("systemctl --user stop latchkeyd.service 2>/dev/null")
         status, checks = doctor(session)
-        assert status == TO_MEND and checks["unit.daemon"]["state"] == "warning" and checks["vault"]["state"] == "unknown"
+        assert status == TO_FIX and checks["unit.daemon"]["state"] == "warning" and checks["vault"]["state"] == "unknown"
         assert session.run("systemctl --user is-active latchkeyd.service", check=False).stdout == "inactive\n"
 
 
@@ -161,7 +161,7 @@ def test_a_screen_that_nothing_tells_of(alice):
     with alice.graphical_login() as session:
         settle(session)
         status, checks = doctor(session)
-        assert status == TO_MEND and set(amiss(checks)) == {"locker"}
+        assert status == TO_FIX and set(amiss(checks)) == {"locker"}
         session.run("cp /bin/sleep ~/xss-lock; ~/xss-lock 600 & disown")
         eventually(lambda: doctor(session)[1]["locker"]["state"] == "ok", what="the news of xss-lock")
         session.run("kill %1 2>/dev/null || pkill -x xss-lock")

@@ -51,7 +51,7 @@ final class FakeSystem {
       "Limit   Soft Limit   Hard Limit   Units\nMax locked memory         \(lock)   \(lock)   bytes\n")
   }
 
-  /// Runs what a mend says, on these files, with stand-ins for the programs of distributions.
+  /// Runs what a fix says, on these files, with stand-ins for the programs of distributions.
   func run(_ command: String) throws -> Int32 {
     var text = command
     for folder in ["/etc/", "/usr/lib/pam.d"] { text = text.replacing(folder, with: path + folder) }

@@ -2,7 +2,7 @@ import Testing
 
 @testable import LatchkeyDoctor
 
-/// The PAM files of each distribution: what is missing is named, and the mend that is printed makes it well.
+/// The PAM files of each distribution: what is missing is named, and the fix that is printed makes it well.
 @Suite struct PAMTests {
   enum Kind: CaseIterable { case debian, ubuntu, fedora, arch, suse }
 
@@ -47,8 +47,8 @@ import Testing
     var count = 0
     while let finding = Self.findings(system).first(where: { $0.condition != .ok }) {
       count += 1
-      guard case .command(let command)? = finding.mend, count < 10 else {
-        Issue.record("no command mends \(finding)")
+      guard case .command(let command)? = finding.fix, count < 10 else {
+        Issue.record("no command fixes \(finding)")
         return
       }
       #expect(try system.run(command) == 0, "\(command)")
@@ -57,27 +57,27 @@ import Testing
     }
     // One for all where services share their files; each its own elsewhere.
     let most = [Kind.debian: 1, .ubuntu: 1, .fedora: 5, .arch: 1, .suse: 4][kind, default: 0]
-    #expect(count > 0 && count <= most, "\(count) mends")
+    #expect(count > 0 && count <= most, "\(count) fixes")
     #expect(Self.findings(system).count == Self.services[kind, default: []].count)
   }
 
   @Test func debianByItsOwnProgram() throws {
     let system = try Self.system(.debian)
-    let mend = Finding.Mend.command("sudo pam-auth-update --enable latchkey")
-    #expect(Self.findings(system).allSatisfy { $0.mend == mend })
+    let fix = Finding.Fix.command("sudo pam-auth-update --enable latchkey")
+    #expect(Self.findings(system).allSatisfy { $0.fix == fix })
     // Enabled already, and taken out of one file by hand: enabling again would do nothing.
     #expect(try system.run("sudo pam-auth-update --enable latchkey") == 0)
     try system.put("/var/lib/pam/auth", "Module: latchkey\noptional\tpam_latchkey.so\n")
     try system.put("/etc/pam.d/common-auth", try #require(Distributions.debian["/etc/pam.d/common-auth"]))
     let finding = try #require(Self.findings(system).one("pam.login"))
     #expect(
-      finding.mend
+      finding.fix
         == .command("printf '%s\\n' 'auth optional pam_latchkey.so' | sudo tee -a /etc/pam.d/common-auth >/dev/null"))
   }
 
   @Test func fedoraKeepsProfileAndFeatures() throws {
     let system = try Self.system(.fedora)
-    guard case .command(let command)? = Self.findings(system).one("pam.login")?.mend else {
+    guard case .command(let command)? = Self.findings(system).one("pam.login")?.fix else {
       Issue.record("no command")
       return
     }
@@ -93,19 +93,19 @@ import Testing
     // What `include` takes in ends the whole stack there, so a line behind it is never reached.
     let locker = try #require(after.one("pam.swaylock"))
     #expect(locker.condition == .broken)
-    guard case .command(let mend)? = locker.mend else {
+    guard case .command(let fix)? = locker.fix else {
       Issue.record("no command")
       return
     }
-    #expect(mend.contains("substack") && mend.contains("tee -a /etc/pam.d/swaylock"))
-    #expect(try system.run(mend) == 0)
+    #expect(fix.contains("substack") && fix.contains("tee -a /etc/pam.d/swaylock"))
+    #expect(try system.run(fix) == 0)
     #expect(Self.findings(system).one("pam.swaylock")?.condition == .ok)
   }
 
   @Test func linesOfPackagesAreNotChanged() throws {
     let system = try Self.system(.suse)
     let finding = try #require(Self.findings(system).one("pam.sshd"))
-    guard case .command(let command)? = finding.mend else {
+    guard case .command(let command)? = finding.fix else {
       Issue.record("no command")
       return
     }
@@ -150,9 +150,9 @@ import Testing
     #expect(found.condition == .broken && found.found.contains("behind pam_unix.so, which ends the stack"))
     found = try finding(auth: "required pam_unix.so; optional pam_latchkey.so")
     #expect(found.condition == .warning && found.found.contains("wrong passwords"))
-    #expect(found.mend != nil)
+    #expect(found.fix != nil)
     found = try finding(auth: "required pam_mystery.so; optional pam_latchkey.so")
-    #expect(found.condition == .unknown && found.mend == nil)
+    #expect(found.condition == .unknown && found.fix == nil)
     found = try finding(
       auth: "[success=5 default=ignore] pam_unix.so; required pam_permit.so; optional pam_latchkey.so")
     #expect(found.condition == .unknown && found.found.contains("not understood"))
@@ -209,7 +209,7 @@ import Testing
     #expect(Self.findings(system).one("pam.cron") == nil)
     try system.append("session optional pam_latchkey.so", to: "/etc/pam.d/cron")
     let found = try #require(Self.findings(system).one("pam.cron"))
-    guard found.condition == .warning, case .command(let command)? = found.mend else {
+    guard found.condition == .warning, case .command(let command)? = found.fix else {
       Issue.record("\(found)")
       return
     }
@@ -225,7 +225,7 @@ import Testing
     let system = try Self.system(.debian)
     try system.put("/etc/pam.d/newdm", "@include common-auth\n@include common-session\n")
     let found = try #require(Self.findings(system).one("pam.newdm"))
-    #expect(found.condition == .warning && found.mend == .command("sudo pam-auth-update --enable latchkey"))
+    #expect(found.condition == .warning && found.fix == .command("sudo pam-auth-update --enable latchkey"))
     try system.put("/etc/pam.d/newdm.dpkg-old", "@include common-auth\n@include common-session\n")
     #expect(Self.findings(system).one("pam.newdm.dpkg-old") == nil)
   }

@@ -92,7 +92,7 @@ import Testing
     // A test that is not root's has a module that is not root's either; and there are no logins in these files.
     for finding in findings where finding.id != "pam" && (finding.id != "module" || getuid() == 0) {
       #expect(finding.condition == .ok, "\(finding)")
-      #expect(finding.mend == nil)
+      #expect(finding.fix == nil)
     }
     #expect(Set(findings.map(\.id)).count == findings.count, "each name once")
   }
@@ -103,7 +103,7 @@ import Testing
     let folder = "/usr/lib/x86_64-linux-gnu/security"
     var found = try after("module") { try $0.remove("\(folder)/pam_latchkey.so") }
     #expect(found.condition == .broken && found.found.contains("is not in \(folder)"))
-    #expect(found.mend == .advice("In Latchkey's sources: sudo make install PAMDIR=\(folder)"))
+    #expect(found.fix == .advice("In Latchkey's sources: sudo make install PAMDIR=\(folder)"))
     found = try after("module") {
       try $0.remove("\(folder)/pam_latchkey.so")
       try $0.put("/usr/lib/security/pam_latchkey.so", "x")
@@ -117,7 +117,7 @@ import Testing
     }
     #expect(
       found.condition == .broken
-        && found.mend
+        && found.fix
           == .command("sudo chown root:root \(folder)/pam_latchkey.so && sudo chmod 644 \(folder)/pam_latchkey.so")
     )
     #expect(try after("module") { try $0.remove("/usr/lib/x86_64-linux-gnu") }.condition == .unknown)
@@ -135,7 +135,7 @@ import Testing
       try system.remove("/etc/pam.d/\(name)")
       var found = try #require(Self.findings(system).one("pam.\(name)"))
       #expect(found.condition == .broken && found.found.contains("no such service"))
-      guard case .command(let command)? = found.mend else {
+      guard case .command(let command)? = found.fix else {
         Issue.record("no command")
         return
       }
@@ -154,7 +154,7 @@ import Testing
         .condition == .broken)
   }
 
-  /// What the mends write is what is installed.
+  /// What the fixes write is what is installed.
   @Test func installedServices() throws {
     let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("../../pam").path
     for (name, lines) in OwnServices.installed {
@@ -170,7 +170,7 @@ import Testing
 
   @Test func units() throws {
     var found = try after("unit.socket") { try $0.remove(Self.socketLink) }
-    #expect(found.condition == .broken && found.mend == .command("systemctl --user enable --now latchkeyd.socket"))
+    #expect(found.condition == .broken && found.fix == .command("systemctl --user enable --now latchkeyd.socket"))
     #expect(
       try after("unit.socket") {
         try $0.remove(Self.socketLink)
@@ -180,7 +180,7 @@ import Testing
       try $0.link("\(Self.home)/.config/systemd/user/latchkeyd.socket", to: "/dev/null")
     }
     #expect(found.condition == .broken && found.found.contains("masked by \(Self.home)"))
-    guard case .command(let command)? = found.mend else { Issue.record("no command"); return }
+    guard case .command(let command)? = found.fix else { Issue.record("no command"); return }
     #expect(command.hasPrefix("rm \(Self.home)/"))
     found = try told(
       "unit.socket", { $0.userUnits = .known(["latchkeyd.socket": .init(load: "loaded", active: "failed")]) })
@@ -190,7 +190,7 @@ import Testing
     #expect(found.condition == .broken)
     found = try told(
       "unit.daemon", { $0.userUnits = .known(["latchkeyd.service": .init(load: "loaded", active: "inactive")]) })
-    #expect(found.condition == .warning && found.mend == .command("systemctl --user start latchkeyd.service"))
+    #expect(found.condition == .warning && found.fix == .command("systemctl --user start latchkeyd.service"))
     found = try told("unit.first-unlock", { $0.vault = .known(Self.vault(unlocked: false)) })
     #expect(found.condition == .warning)
     found = try told(
@@ -200,7 +200,7 @@ import Testing
     found = try told(
       "unit.device", { $0.systemUnits = .known(["latchkey-deviced.socket": .init(load: "masked", active: "inactive")]) }
     )
-    guard case .command(let unmask)? = found.mend else { Issue.record("no command"); return }
+    guard case .command(let unmask)? = found.fix else { Issue.record("no command"); return }
     #expect(unmask.contains("unmask"))
     for id in ["unit.socket", "unit.daemon"] {
       #expect(try told(id, { $0.userUnits = .unknown("no bus") }) == .unknown(id, "no bus"))
@@ -217,7 +217,7 @@ import Testing
       try $0.process(50, "gnome-keyring-d", uid: Int(getuid()))
     }
     #expect(found.condition == .broken && found.found.contains("gnome-keyring (process 50)"))
-    guard case .command(let command)? = found.mend else { Issue.record("no command"); return }
+    guard case .command(let command)? = found.fix else { Issue.record("no command"); return }
     #expect(command.contains("mask --now gnome-keyring-daemon.socket"))
   }
 
@@ -276,7 +276,7 @@ import Testing
       try $0.remove(link)
       try $0.put("/usr/share/dbus-1/services/org.freedesktop.secrets.service", "Exec=/usr/bin/gnome-keyring-daemon\n")
     }
-    #expect(found.condition == .warning && found.found.contains("chance") == false && found.mend != nil)
+    #expect(found.condition == .warning && found.found.contains("chance") == false && found.fix != nil)
     found = try after("activation") {
       try $0.remove(link)
       try $0.put(link, "Exec=/usr/bin/other\n")
@@ -312,7 +312,7 @@ import Testing
           try $0.process(process, name, uid: Int(getuid()), arguments: [name, "--user"], lock: limit)
         }
         #expect(found.condition == condition)
-        #expect((found.mend == nil) == (condition == .ok))
+        #expect((found.fix == nil) == (condition == .ok))
       }
       #expect(try after(id) { try $0.remove("/proc/\(process)") }.condition == .unknown)
       #expect(try after(id) { try $0.remove("/proc/\(process)/limits") }.condition == .unknown)
@@ -334,14 +334,14 @@ import Testing
         try $0.put(config, built)
       }
       #expect(found.condition == .ok)
-      #expect((found.mend == nil) == clears, "\(cmdline), \(built)")
+      #expect((found.fix == nil) == clears, "\(cmdline), \(built)")
     }
     let found = try after("memory.freed") {
       try $0.put("/proc/cmdline", "quiet\n")
       try $0.put("/etc/default/grub.d/x.cfg", "")
       try $0.put("/usr/sbin/update-grub", "")
     }
-    guard case .command(let command) = found.mend else {
+    guard case .command(let command) = found.fix else {
       Issue.record("no command")
       return
     }
@@ -377,17 +377,17 @@ import Testing
         try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: $0.path + path)
       }
     }
-    #expect(try mode(0o777, Self.home).mend == .command("chmod go-w /home/anna"))
+    #expect(try mode(0o777, Self.home).fix == .command("chmod go-w /home/anna"))
     #expect(try mode(0o755, Self.home).condition == .ok)
     #expect(
-      try mode(0o750, "\(Self.home)/.local/share/latchkey").mend
+      try mode(0o750, "\(Self.home)/.local/share/latchkey").fix
         == .command("chmod 700 /home/anna/.local/share/latchkey"))
     #expect(try told("home.folders", { $0.uid = getuid() &+ 1 }).condition == .broken)
     let odd = try FakeSystem(["/home/it's me/x": ""])
     var facts = Self.facts()
     facts.home = "/home/it's me"
     try FileManager.default.setAttributes([.posixPermissions: 0o777], ofItemAtPath: odd.path + facts.home)
-    #expect(Self.findings(odd, facts).one("home.folders")?.mend == .command("chmod go-w '/home/it'\\''s me'"))
+    #expect(Self.findings(odd, facts).one("home.folders")?.fix == .command("chmod go-w '/home/it'\\''s me'"))
   }
 
   // MARK: - lockers and prompts
@@ -406,7 +406,7 @@ import Testing
     var found = try locker { system, uid in try system.process(60, "swaylock", parent: 59, uid: uid) }
     #expect(
       found.condition == .warning
-        && found.mend == .advice("There, in the place of 'swaylock', write: latchkey lock; swaylock"))
+        && found.fix == .advice("There, in the place of 'swaylock', write: latchkey lock; swaylock"))
     found = try locker { system, uid in
       try system.process(58, "xss-lock", uid: uid)
       try system.process(59, "sh", parent: 58, uid: uid)
@@ -438,14 +438,14 @@ import Testing
         try $0.put("/run/systemd/sessions/3", "UID=\(getuid())\nTYPE=x11\nCLASS=user\n")
       }.condition == .ok)
     let deaf = try told("lock-news", { $0.vault = .known(Self.vault(news: ["screen savers on the bus"])) })
-    #expect(deaf.condition == .broken && deaf.mend != nil)
+    #expect(deaf.condition == .broken && deaf.fix != nil)
     #expect(try told("lock-news", { $0.vault = .unknown("why") }) == .unknown("lock-news", "why"))
   }
 
   @Test func prompts() throws {
     let display: (inout SessionFacts) -> Void = { $0.hasDisplay = true }
     let found = try told("prompts", display)
-    #expect(found.condition == .warning && found.mend == .command("sudo apt-get install gcr"))
+    #expect(found.condition == .warning && found.fix == .command("sudo apt-get install gcr"))
     #expect(
       try told(
         "prompts",
@@ -463,7 +463,7 @@ import Testing
       ).condition == .unknown)
     let service = "/usr/share/dbus-1/system-services/net.reactivated.Fprint.service"
     #expect(
-      try after("fingers") { try $0.put(service, "") }.mend == .command("sudo apt-get install fprintd libpam-fprintd"))
+      try after("fingers") { try $0.put(service, "") }.fix == .command("sudo apt-get install fprintd libpam-fprintd"))
     #expect(
       try after("fingers") {
         try $0.put(service, "")

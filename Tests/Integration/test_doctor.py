@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-WELL, CANNOT_LOOK, USAGE, TO_MEND = 0, 1, 64, 4
+WELL, CANNOT_LOOK, USAGE, TO_FIX = 0, 1, 64, 4
 KEYS = {"id", "state", "found", "command", "advice"}
 SERVICE = """\
 auth requisite pam_unix.so
@@ -65,12 +65,12 @@ def test_what_it_prints(session, machine):
     status, state, checks = report(session, machine)
     amiss = {name for name, check in checks.items() if check["state"] not in ("ok", "unknown")}
     # The module is root's where the tests are; and no session has logind.
-    assert amiss - {"module"} == {"device-key", "lock-news"} and (status, state) == (TO_MEND, "broken")
+    assert amiss - {"module"} == {"device-key", "lock-news"} and (status, state) == (TO_FIX, "broken")
     assert checks["pam.login"]["state"] == checks["vault"]["state"] == checks["memory.locked"]["state"] == "ok"
     assert checks["unit.socket"]["state"] == checks["memory.manager"]["state"] == "unknown"
     done = doctor(session, machine)
     assert done.returncode == status and done.stderr == ""
-    lines = [line for line in done.stdout.splitlines() if not line.startswith("  mend: ")]
+    lines = [line for line in done.stdout.splitlines() if not line.startswith("  fix: ")]
     assert [line.split()[1] for line in lines] == list(checks)
     assert len({re.match(r"\S+ +\S+ +", line).end() for line in lines}) == 1, "columns"
 
@@ -86,10 +86,10 @@ def test_the_exit_status(session, machine):
     assert report(session, machine)[:2] == (CANNOT_LOOK, "unknown")
     (machine / "etc/pam.d/login").write_text(SERVICE.replace("password optional pam_latchkey.so\n", ""))
     status, state, checks = report(session, machine)
-    assert (status, state, checks["pam.login"]["state"]) == (TO_MEND, "warning", "warning")
+    assert (status, state, checks["pam.login"]["state"]) == (TO_FIX, "warning", "warning")
     assert checks["pam.login"]["command"].endswith("'password optional pam_latchkey.so' | sudo tee -a /etc/pam.d/login >/dev/null")
     (machine / "etc/pam.d/login").write_text("auth requisite pam_unix.so\n")
-    assert report(session, machine)[:2] == (TO_MEND, "broken")
+    assert report(session, machine)[:2] == (TO_FIX, "broken")
     assert doctor(session, machine, "--bogus").returncode == USAGE
 
 

@@ -438,7 +438,7 @@ def test_help_and_completions(person):
         assert done.returncode == DONE and done.stdout != ""
         assert "pam-folder" not in done.stdout
     text = " ".join(person.run("--help").stdout.split())
-    for word in ("0 done", "1 it could not be done", "2 there is no such item", "3 no vault", "something to mend (doctor)", "64 wrong usage",
+    for word in ("0 done", "1 it could not be done", "2 there is no such item", "3 no vault", "something to fix (doctor)", "64 wrong usage",
                  "--generate-completion-script"):  # fmt: skip
         assert word in text
     for command in ("find", "get", "add", "edit", "rm", "doctor"):

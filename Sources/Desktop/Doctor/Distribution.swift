@@ -20,7 +20,7 @@ enum Distribution: Equatable {
   }
 
   /// The command that installs packages, by their names here; nil where they are not known.
-  func installing(debian: String, fedora: String, arch: String, suse: String) -> Finding.Mend? {
+  func installing(debian: String, fedora: String, arch: String, suse: String) -> Finding.Fix? {
     switch self {
     case .debian: .command("sudo apt-get install \(debian)")
     case .fedora: .command("sudo dnf install \(fedora)")

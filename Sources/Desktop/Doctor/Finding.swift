@@ -24,8 +24,8 @@ public struct Finding: Equatable, Sendable {
     public static func < (left: Condition, right: Condition) -> Bool { left.weight < right.weight }
   }
 
-  /// What mends it.
-  public enum Mend: Equatable, Sendable {
+  /// What fixes it.
+  public enum Fix: Equatable, Sendable {
     /// A command line for the person's shell.
     case command(String)
     /// What no command does.
@@ -38,14 +38,14 @@ public struct Finding: Equatable, Sendable {
   public let condition: Condition
   /// What was found, for a person.
   public let found: String
-  /// What mends it; nil where nothing is to be mended, or nothing is known to.
-  public let mend: Mend?
+  /// What fixes it; nil where nothing is to be fixed, or nothing is known to.
+  public let fix: Fix?
 
-  init(_ id: String, _ condition: Condition, _ found: String, mend: Mend? = nil) {
+  init(_ id: String, _ condition: Condition, _ found: String, fix: Fix? = nil) {
     self.id = id
     self.condition = condition
     self.found = found
-    self.mend = mend
+    self.fix = fix
   }
 
   static func ok(_ id: String, _ found: String) -> Finding { Finding(id, .ok, found) }

@@ -37,7 +37,7 @@ struct LockerExamination {
       if vault.lockSources.contains("logind") { return .ok(id, PAMExamination.list(vault.lockSources)) }
       return Finding(
         id, .broken, "the vault hears nothing from logind: neither locked sessions nor logouts nor sleep",
-        mend: .command("sudo systemctl start dbus.service systemd-logind.service"))
+        fix: .command("sudo systemctl start dbus.service systemd-logind.service"))
     }
   }
 
@@ -49,7 +49,7 @@ struct LockerExamination {
     if let bare {
       return Finding(
         id, .warning, "\(bare.program) is started by \(bare.place), and tells nobody that it locks the screen",
-        mend: .advice("There, in the place of '\(bare.program)', write: latchkey lock; \(bare.program)"))
+        fix: .advice("There, in the place of '\(bare.program)', write: latchkey lock; \(bare.program)"))
     }
     if let name = Self.savers.first(where: { facts.ownedNames.contains($0) }) {
       return .ok(id, "\(name) tells when the screen is locked")
@@ -59,7 +59,7 @@ struct LockerExamination {
     }
     return Finding(
       id, .warning, "nothing that runs is known to tell when the screen is locked",
-      mend: .advice(
+      fix: .advice(
         "Have the command that locks your screen begin with: latchkey lock; or start the locker by xss-lock or swayidle."
       ))
   }

@@ -16,7 +16,7 @@ struct MemoryExamination {
     ]
   }
 
-  private var mend: Finding.Mend {
+  private var fix: Finding.Fix {
     .command(
       "sudo mkdir -p /etc/systemd/system/user@.service.d && printf '%s\\n' '[Service]' LimitMEMLOCK=64M |"
         + " sudo tee /etc/systemd/system/user@.service.d/latchkey.conf >/dev/null && sudo systemctl daemon-reload"
@@ -28,7 +28,7 @@ struct MemoryExamination {
     guard let limit = process.lockLimit(in: root) else { return .unknown(id, "the limits of \(title) cannot be read") }
     let amount = limit == .max ? "as much as it likes" : "\(limit >> 10) KiB"
     if limit >= MemoryExamination.enough { return .ok(id, "\(title) may lock \(amount)") }
-    return Finding(id, .warning, "\(title) may lock \(amount) only: larger secrets could be swapped out", mend: mend)
+    return Finding(id, .warning, "\(title) may lock \(amount) only: larger secrets could be swapped out", fix: fix)
   }
 
   private func locked() -> Finding {
@@ -37,7 +37,7 @@ struct MemoryExamination {
     case .unknown(let why): return .unknown(id, why)
     case .known(let vault):
       if vault.isMemoryLocked { return .ok(id, "what holds secrets is locked in memory") }
-      return Finding(id, .broken, "memory with secrets is not locked, and could be swapped out", mend: mend)
+      return Finding(id, .broken, "memory with secrets is not locked, and could be swapped out", fix: fix)
     }
   }
 
@@ -53,7 +53,7 @@ struct MemoryExamination {
     return Finding(
       id, .ok,
       "the kernel does not clear freed memory, so copies of a typed password, and of keys that crossed a socket, can stay there",
-      mend: clearing)
+      fix: clearing)
   }
 
   /// What the command line says, or else what the kernel was built with. A kernel whose configuration is not in /boot has
@@ -72,7 +72,7 @@ struct MemoryExamination {
     return configuration.split(separator: "\n").contains("CONFIG_INIT_ON_FREE_DEFAULT_ON=y")
   }
 
-  private var clearing: Finding.Mend {
+  private var clearing: Finding.Fix {
     let name = MemoryExamination.option
     guard root.contains("/etc/default/grub.d"), root.contains("/usr/sbin/update-grub") else {
       return .advice("add \(name)=1 to the kernel's command line in your boot loader")

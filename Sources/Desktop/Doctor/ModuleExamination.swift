@@ -31,17 +31,17 @@ struct ModuleExamination {
       let elsewhere = found.first.map { ", but in \($0)" } ?? ""
       return Finding(
         id, .broken, "\(name) is not in \(home), where PAM looks\(elsewhere)",
-        mend: .advice("In Latchkey's sources: sudo make install PAMDIR=\(home)"))
+        fix: .advice("In Latchkey's sources: sudo make install PAMDIR=\(home)"))
     }
     guard kind(of: path, in: root) == ours else {
       return Finding(
         id, .broken, "\(path) is no module for this machine",
-        mend: .advice("In Latchkey's sources: make clean build && sudo make install PAMDIR=\(home)"))
+        fix: .advice("In Latchkey's sources: make clean build && sudo make install PAMDIR=\(home)"))
     }
     if let status = root.status(path), status.st_mode & 0o022 != 0 || status.st_uid != 0 {
       return Finding(
         id, .broken, "others than root can write \(path), and so do anything at each login",
-        mend: .command("sudo chown root:root \(path) && sudo chmod 644 \(path)"))
+        fix: .command("sudo chown root:root \(path) && sudo chmod 644 \(path)"))
     }
     return .ok(id, path)
   }
@@ -57,7 +57,7 @@ struct ModuleExamination {
     else {
       return Finding(
         id, .broken, "the unit latchkeyd.service is not installed",
-        mend: .advice("Install Latchkey again: in its sources, sudo make install"))
+        fix: .advice("Install Latchkey again: in its sources, sudo make install"))
     }
     let folder = first[..<slash]
     let names = ["latchkeyd", "latchkey-derive", "latchkey-prompt", "latchkey-deviced"]
@@ -68,6 +68,6 @@ struct ModuleExamination {
     if missing.isEmpty { return .ok(id, "all in \(folder)") }
     return Finding(
       id, .broken, "not in \(folder), or not to be run: \(PAMExamination.list(missing))",
-      mend: .advice("Install Latchkey again: in its sources, sudo make install"))
+      fix: .advice("Install Latchkey again: in its sources, sudo make install"))
   }
 }

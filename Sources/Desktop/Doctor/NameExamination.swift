@@ -20,7 +20,7 @@ struct NameExamination {
     case .known(.nobody):
       return Finding(
         id, .broken, "nobody owns \(NameExamination.name), so programs reach no vault",
-        mend: .command("systemctl --user restart latchkeyd.socket && systemctl --user start latchkeyd.service"))
+        fix: .command("systemctl --user restart latchkeyd.socket && systemctl --user start latchkeyd.service"))
     case .known(.process(let number)):
       guard let process = ownerProcess else {
         return .unknown(id, "\(NameExamination.name) is owned by process \(number), which cannot be looked at")
@@ -30,7 +30,7 @@ struct NameExamination {
       return Finding(
         id, .broken,
         "\(known?.title ?? process.name) (process \(number)) owns \(NameExamination.name), so programs do not reach this vault",
-        mend: known?.mend ?? .advice("Have \(process.name) not offer the Secret Service, end it, and log in again."))
+        fix: known?.fix ?? .advice("Have \(process.name) not offer the Secret Service, end it, and log in again."))
     }
   }
 
@@ -45,7 +45,7 @@ struct NameExamination {
       }
       if isOurs { return .ok(id, "\(provider.title) is enabled too (\(by)), but Latchkey was first and has the name") }
       return Finding(
-        id, .warning, "\(provider.title) is enabled (\(by)), and takes the name where it is first", mend: provider.mend)
+        id, .warning, "\(provider.title) is enabled (\(by)), and takes the name where it is first", fix: provider.fix)
     }
   }
 
@@ -54,26 +54,26 @@ struct NameExamination {
     let id = "activation"
     let ours = "/dbus-1/services/\(NameExamination.name).latchkey.service"
     let link = "\(facts.runtime)/dbus-1/services/\(NameExamination.name).service"
-    let mend = Finding.Mend.command(
+    let fix = Finding.Fix.command(
       "systemctl --user restart latchkeyd.socket && systemctl --user start latchkeyd.service")
     let folders = ["\(facts.home)/.local/share", "/usr/local/share", "/usr/share"]
     guard folders.contains(where: { root.contains($0 + ours) }) else {
       return Finding(
         id, .broken, "the bus has no file that says how to start Latchkey",
-        mend: .advice("Install Latchkey again: in its sources, sudo make install"))
+        fix: .advice("Install Latchkey again: in its sources, sudo make install"))
     }
     guard root.contains(facts.runtime) else { return .unknown(id, "there is no \(facts.runtime): no session") }
     if case .text(let text) = root.content(link), text.contains("SystemdService=latchkeyd.service") {
       return .ok(id, "the bus starts latchkeyd for the name")
     }
     if root.contains(link) {
-      return Finding(id, .warning, "\(link) has the bus start another program", mend: mend)
+      return Finding(id, .warning, "\(link) has the bus start another program", fix: fix)
     }
     let other = folders.map { "\($0)/dbus-1/services/\(NameExamination.name).service" }.first { root.contains($0) }
     guard let other else { return .ok(id, "the bus starts latchkeyd for the name") }
     return Finding(
       id, .warning, "the bus may start what \(other) says, as \(link) is missing, which latchkeyd.socket makes",
-      mend: mend)
+      fix: fix)
   }
 
   /// Rules of the bus against the name.
@@ -99,7 +99,7 @@ struct NameExamination {
       else { continue }
       let words = tag.split(whereSeparator: \.isWhitespace).joined(separator: " ")
       return Finding(
-        id, .broken, "\(path) says <\(words)>", mend: .advice("Take that line out of \(path), and log in again."))
+        id, .broken, "\(path) says <\(words)>", fix: .advice("Take that line out of \(path), and log in again."))
     }
     return nil
   }

@@ -19,28 +19,28 @@ struct OwnServices {
   private func finding(_ name: String, _ lines: [String]) -> Finding {
     let id = "pam.\(name)"
     let words = lines.map { "'\($0)'" }.joined(separator: " ")
-    let mend = Finding.Mend.command("printf '%s\\n' \(words) | sudo tee /etc/pam.d/\(name) >/dev/null")
+    let fix = Finding.Fix.command("printf '%s\\n' \(words) | sudo tee /etc/pam.d/\(name) >/dev/null")
     // latchkey-prompt looks in these two only.
     let path = PAMStack.folders.prefix(2).map { "\($0)/\(name)" }.first { root.contains($0) }
     guard let path else {
-      return Finding(id, .broken, "there is no such service, so such prompts are refused", mend: mend)
+      return Finding(id, .broken, "there is no such service, so such prompts are refused", fix: fix)
     }
     let stack: PAMStack
     do throws(PAMStack.Trouble) { stack = try PAMStack(name, .auth, in: root) } catch {
       if case .unreadable = error { return .unknown(id, error.description) }
-      return Finding(id, .broken, "\(error.description), so such prompts are refused", mend: mend)
+      return Finding(id, .broken, "\(error.description), so such prompts are refused", fix: fix)
     }
     let entries = stack.entries
     if entries.isEmpty {
-      return Finding(id, .broken, "\(path) has no line for auth, so such prompts are refused", mend: mend)
+      return Finding(id, .broken, "\(path) has no line for auth, so such prompts are refused", fix: fix)
     }
     switch name {
     case "latchkey-unlock":
       let problem = (try? PAMExamination(root: root).problems(name, .auth, .locker))?.first { $0.condition > .unknown }
-      if let problem { return Finding(id, problem.condition, problem.text, mend: mend) }
+      if let problem { return Finding(id, problem.condition, problem.text, fix: fix) }
     case "latchkey-collection", "latchkey-item":
       guard entries.contains(where: { $0.isOurs && $0.options.contains("passphrase") }) else {
-        return Finding(id, .broken, "\(path) has no 'pam_latchkey.so passphrase' in auth, which asks", mend: mend)
+        return Finding(id, .broken, "\(path) has no 'pam_latchkey.so passphrase' in auth, which asks", fix: fix)
       }
     default: break
     }

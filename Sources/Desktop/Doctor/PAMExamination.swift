@@ -46,16 +46,16 @@ struct PAMExamination {
     } catch {
       if case .unreadable = error { return .unknown(id, error.description) }
       return Finding(
-        id, .broken, "\(error.description), so nobody gets in by it", mend: .advice("Put right what it says there."))
+        id, .broken, "\(error.description), so nobody gets in by it", fix: .advice("Put right what it says there."))
     }
     let worst = problems.map(\.condition).max() ?? .ok
     if worst == .ok {
       let remarks = problems.map { "; \($0.text)" }.joined()
       return .ok(id, "in \(PAMExamination.list(kinds.map(\.rawValue))), where it belongs\(remarks)")
     }
-    let mend = worst == .unknown ? nil : PAMMend(root: root).mend(name, service, problems)
+    let fix = worst == .unknown ? nil : PAMFix(root: root).fix(name, service, problems)
     let texts = problems.filter { $0.condition != .ok }.map(\.text)
-    return Finding(id, worst, texts.joined(separator: "; "), mend: mend)
+    return Finding(id, worst, texts.joined(separator: "; "), fix: fix)
   }
 
   static func list(_ words: [String]) -> String {
@@ -71,7 +71,7 @@ struct PAMExamination {
     guard hasLine else { return nil }
     return Finding(
       "pam.\(name)", .warning, "pam_latchkey.so is in \(path), where nobody logs in",
-      mend: .command("sudo sed -i '/pam_latchkey\\.so/d' \(path)"))
+      fix: .command("sudo sed -i '/pam_latchkey\\.so/d' \(path)"))
   }
 
   // MARK: - one kind of line

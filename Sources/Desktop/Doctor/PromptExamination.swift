@@ -21,9 +21,9 @@ struct PromptExamination {
     if let pinentry = has("pinentry") { ways.append(pinentry) }
     if let first = ways.first { return .ok(id, first) }
     if case .unknown(let why) = facts.busNames { return .unknown(id, why) }
-    let mend = Distribution(root).installing(debian: "gcr", fedora: "gcr", arch: "gcr", suse: "gcr")
+    let fix = Distribution(root).installing(debian: "gcr", fedora: "gcr", arch: "gcr", suse: "gcr")
     return Finding(
-      id, .warning, "nothing here shows a window that asks: programs without a terminal ask nobody", mend: mend)
+      id, .warning, "nothing here shows a window that asks: programs without a terminal ask nobody", fix: fix)
   }
 
   /// fprintd, and PAM's way to it. Without a reader nothing is amiss: items that ask for a finger stay closed.
@@ -38,7 +38,7 @@ struct PromptExamination {
       let missing = hasService ? "pam_fprintd.so" : "fprintd"
       return Finding(
         id, .warning, "\(missing) is missing, so items that ask for a finger stay closed",
-        mend: Distribution(root).installing(
+        fix: Distribution(root).installing(
           debian: "fprintd libpam-fprintd", fedora: "fprintd fprintd-pam", arch: "fprintd", suse: "fprintd fprintd-pam")
       )
     }

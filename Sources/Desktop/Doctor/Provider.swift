@@ -13,7 +13,7 @@ struct Provider {
   /// Its programs.
   let programs: [String]
   /// What keeps it from offering the service.
-  let mend: Finding.Mend
+  let fix: Finding.Fix
 
   static let all: [Provider] = [
     Provider(
@@ -21,7 +21,7 @@ struct Provider {
       units: ["gnome-keyring-daemon.socket", "gnome-keyring-daemon.service"],
       autostart: ["gnome-keyring-secrets.desktop"],
       setting: nil, programs: ["gnome-keyring-daemon"],
-      mend: .command(
+      fix: .command(
         "systemctl --user mask --now gnome-keyring-daemon.socket gnome-keyring-daemon.service && mkdir -p"
           + " ~/.config/autostart && printf '%s\\n' '[Desktop Entry]' Type=Application Name=off Hidden=true"
           + " >~/.config/autostart/gnome-keyring-secrets.desktop && { pkill -x gnome-keyring-d;"
@@ -30,25 +30,25 @@ struct Provider {
       id: "kwallet", title: "KWallet", processes: ["kwalletd5", "kwalletd6", "ksecretd"], units: ["ksecretd.service"],
       autostart: [], setting: (".config/kwalletrc", "org.freedesktop.secrets", "apiEnabled=false", true),
       programs: ["kwalletd5", "kwalletd6", "ksecretd"],
-      mend: .command(
+      fix: .command(
         "printf '%s\\n' '' '[org.freedesktop.secrets]' apiEnabled=false >>~/.config/kwalletrc"
           + " && { pkill -x 'ksecretd|kwalletd[56]'; systemctl --user start latchkeyd.socket latchkeyd.service; }")),
     Provider(
       id: "keepassxc", title: "KeePassXC", processes: ["keepassxc"], units: [], autostart: [],
       setting: (".config/keepassxc/keepassxc.ini", "FdoSecrets", "Enabled=true", false), programs: ["keepassxc"],
-      mend: .advice("In KeePassXC's settings, 'Secret Service Integration', take the tick away; then start it anew.")),
+      fix: .advice("In KeePassXC's settings, 'Secret Service Integration', take the tick away; then start it anew.")),
     Provider(
       id: "oo7", title: "oo7", processes: ["oo7-daemon"], units: ["oo7-daemon.service", "oo7-daemon.socket"],
       autostart: [],
       setting: nil, programs: ["oo7-daemon"],
-      mend: .command(
+      fix: .command(
         "systemctl --user mask --now oo7-daemon.service oo7-daemon.socket;"
           + " pkill -x oo7-daemon; systemctl --user start latchkeyd.socket latchkeyd.service")),
     Provider(
       id: "pass-secret-service", title: "pass-secret-service", processes: ["pass_secret_ser", "pass-secret-ser"],
       units: ["pass-secret-service.service", "dbus-org.freedesktop.secrets.service"], autostart: [], setting: nil,
       programs: ["pass_secret_service", "pass-secret-service"],
-      mend: .command(
+      fix: .command(
         "systemctl --user mask --now pass-secret-service.service; pkill -x 'pass.secret.ser';"
           + " systemctl --user start latchkeyd.socket latchkeyd.service")),
   ]

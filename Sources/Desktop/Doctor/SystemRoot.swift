@@ -12,7 +12,7 @@ public struct SystemRoot: Sendable {
   }
 
   private let folder: String
-  /// What files are taken to say: as a mend would write them.
+  /// What files are taken to say: as a fix would write them.
   private var changed: [String: String] = [:]
 
   private static let sizeLimit = 1 << 16

@@ -23,7 +23,7 @@ struct UnitExamination {
     let isOwn = path.hasPrefix(facts.home + "/")
     return Finding(
       id, .broken, "masked by \(path)",
-      mend: .command(
+      fix: .command(
         (isOwn ? "rm" : "sudo rm") + " \(path) && systemctl --user daemon-reload && systemctl --user start \(unit)"))
   }
 
@@ -33,12 +33,12 @@ struct UnitExamination {
     guard files.path(unit) != nil else {
       return Finding(
         id, .broken, "\(unit) is not installed",
-        mend: .advice("Install Latchkey again: in its sources, sudo make install"))
+        fix: .advice("Install Latchkey again: in its sources, sudo make install"))
     }
     guard files.isWanted(unit) else {
       return Finding(
         id, .broken, "\(unit) is not enabled, so nothing starts the vault at login",
-        mend: .command("systemctl --user enable --now \(unit)"))
+        fix: .command("systemctl --user enable --now \(unit)"))
     }
     switch facts.userUnits {
     case .unknown(let why): return .unknown(id, why)
@@ -46,7 +46,7 @@ struct UnitExamination {
       guard units[unit]?.active == "active" else {
         return Finding(
           id, .broken, "\(unit) is enabled, but \(units[unit]?.active ?? "not known to the user manager")",
-          mend: .command("systemctl --user daemon-reload && systemctl --user restart \(unit)"))
+          fix: .command("systemctl --user daemon-reload && systemctl --user restart \(unit)"))
       }
       return .ok(id, "\(unit) is enabled and active")
     }
@@ -63,10 +63,10 @@ struct UnitExamination {
       case "failed":
         return Finding(
           id, .broken, "\(unit) failed; 'journalctl --user -u latchkeyd' says why",
-          mend: .command("systemctl --user reset-failed \(unit) && systemctl --user start \(unit)"))
+          fix: .command("systemctl --user reset-failed \(unit) && systemctl --user start \(unit)"))
       case "inactive":
         return Finding(
-          id, .warning, "\(unit) does not run", mend: .command("systemctl --user start \(unit)"))
+          id, .warning, "\(unit) does not run", fix: .command("systemctl --user start \(unit)"))
       case let state: return .unknown(id, "\(unit) is \(state ?? "not known to the user manager")")
       }
     }
@@ -78,7 +78,7 @@ struct UnitExamination {
     guard files.path(unit) != nil else {
       return Finding(
         id, .warning, "\(unit) is not installed, so units that wait for secrets never start",
-        mend: .advice("Install Latchkey again: in its sources, sudo make install"))
+        fix: .advice("Install Latchkey again: in its sources, sudo make install"))
     }
     guard let units = facts.userUnits.value, let vault = facts.vault.value else {
       return .ok(id, "\(unit) is installed")
@@ -89,7 +89,7 @@ struct UnitExamination {
     }
     return Finding(
       id, .warning, isReached ? "reached, but the vault was not opened yet" : "not reached, but the vault was opened",
-      mend: .command("systemctl --user \(isReached ? "stop" : "start") \(unit)"))
+      fix: .command("systemctl --user \(isReached ? "stop" : "start") \(unit)"))
   }
 
   private func deviceFinding() -> Finding {
@@ -102,15 +102,15 @@ struct UnitExamination {
       case ("masked", _):
         return Finding(
           id, .warning, "\(unit) is masked",
-          mend: .command("sudo systemctl unmask \(unit) && sudo systemctl start \(unit)"))
+          fix: .command("sudo systemctl unmask \(unit) && sudo systemctl start \(unit)"))
       case ("loaded", let state?):
         return Finding(
           id, .warning, "\(unit) is \(state), so the device key is a file beside the vault, or out of reach",
-          mend: .command("sudo systemctl daemon-reload && sudo systemctl restart \(unit)"))
+          fix: .command("sudo systemctl daemon-reload && sudo systemctl restart \(unit)"))
       default:
         return Finding(
           id, .warning, "\(unit) is not installed, so the device key is a file beside the vault",
-          mend: .advice("Install Latchkey again: in its sources, sudo make install"))
+          fix: .advice("Install Latchkey again: in its sources, sudo make install"))
       }
     }
   }

@@ -14,7 +14,7 @@ struct VaultExamination {
     case .known(let vault):
       if vault.problems.isEmpty { return .ok(id, vault.path) }
       return Finding(
-        id, .broken, vault.problems.joined(separator: "; "), mend: .advice("'latchkey status' says more."))
+        id, .broken, vault.problems.joined(separator: "; "), fix: .advice("'latchkey status' says more."))
     }
   }
 
@@ -32,11 +32,11 @@ struct VaultExamination {
       case "file":
         return Finding(
           id, .warning, "a file beside the vault: whoever copies it and the machine's identity has it",
-          mend: .command("sudo systemctl start latchkey-deviced.socket && latchkey lock && latchkey unlock"))
+          fix: .command("sudo systemctl start latchkey-deviced.socket && latchkey lock && latchkey unlock"))
       default:
         return Finding(
           id, .broken, "it cannot be used, so secrets bound to this device are out of reach",
-          mend: .command("sudo systemctl restart latchkey-deviced.socket && latchkey lock && latchkey unlock"))
+          fix: .command("sudo systemctl restart latchkey-deviced.socket && latchkey lock && latchkey unlock"))
       }
     }
   }
@@ -70,7 +70,7 @@ struct VaultExamination {
     return Finding(
       id, .warning,
       "\(best.mount) is \(best.type): a vault on another machine's disk must be open on one machine at a time",
-      mend: .advice("Have a folder of your own on a local disk, move \(path) there, and put a link in its place."))
+      fix: .advice("Have a folder of your own on a local disk, move \(path) there, and put a link in its place."))
   }
 
   private func folder() -> Finding {
@@ -79,22 +79,22 @@ struct VaultExamination {
     if home.st_uid != facts.uid {
       return Finding(
         id, .broken, "\(facts.home) belongs to somebody else",
-        mend: .command("sudo chown \(facts.uid) \(VaultExamination.quoted(facts.home))"))
+        fix: .command("sudo chown \(facts.uid) \(VaultExamination.quoted(facts.home))"))
     }
     if home.st_mode & 0o022 != 0 {
       return Finding(
         id, .broken, "others can write \(facts.home), and so put another vault in the place of yours",
-        mend: .command("chmod go-w \(VaultExamination.quoted(facts.home))"))
+        fix: .command("chmod go-w \(VaultExamination.quoted(facts.home))"))
     }
     guard let vault = root.status(path) else { return .ok(id, "there is no vault yet") }
     if vault.st_uid != facts.uid {
       return Finding(
         id, .broken, "\(path) belongs to somebody else",
-        mend: .command("sudo chown -R \(facts.uid) \(VaultExamination.quoted(path))"))
+        fix: .command("sudo chown -R \(facts.uid) \(VaultExamination.quoted(path))"))
     }
     if vault.st_mode & 0o077 != 0 {
       return Finding(
-        id, .warning, "others can look into \(path)", mend: .command("chmod 700 \(VaultExamination.quoted(path))"))
+        id, .warning, "others can look into \(path)", fix: .command("chmod 700 \(VaultExamination.quoted(path))"))
     }
     return .ok(id, "\(path) is yours alone")
   }

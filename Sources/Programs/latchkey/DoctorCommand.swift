@@ -9,14 +9,14 @@ import LatchkeyPosix
 struct DoctorCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "doctor",
-    abstract: "Look for what keeps the vault from opening, locking or being reached, and say what mends it.",
+    abstract: "Look for what keeps the vault from opening, locking or being reached, and say what fixes it.",
     discussion: """
       One line for each check: how it is (ok, warning, broken, or unknown where it could not be looked at), its name, and \
-      what was found; below it the command that mends it, or what else does. Looks at the PAM files, the bus, the units, \
+      what was found; below it the command that fixes it, or what else does. Looks at the PAM files, the bus, the units, \
       memory limits, the device key, the screen locker and other programs that keep secrets. Changes nothing, starts \
       nothing, asks nothing. Run it as yourself, in your session.
 
-      Exit status: 0 all is well; 4 there is something to mend; 1 something could not be looked at, and nothing else is \
+      Exit status: 0 all is well; 4 there is something to fix; 1 something could not be looked at, and nothing else is \
       wrong.
 
       Examples:
@@ -69,7 +69,7 @@ struct DoctorCommand: ParsableCommand {
     func encode(to encoder: any Encoder) throws {
       var out = encoder.container(keyedBy: CodingKeys.self)
       var (command, advice): (String?, String?) = (nil, nil)
-      switch finding.mend {
+      switch finding.fix {
       case .command(let line): command = line
       case .advice(let text): advice = text
       case nil: break
@@ -91,9 +91,9 @@ struct DoctorCommand: ParsableCommand {
       lines.append(
         finding.condition.rawValue.filling(column: stateWidth)
           + finding.id.filling(column: idWidth) + finding.found)
-      switch finding.mend {
-      case .command(let line): lines.append(commands.insert(line).inserted ? "  mend: \(line)" : "  mend: as above")
-      case .advice(let text): lines.append("  mend: \(text)")
+      switch finding.fix {
+      case .command(let line): lines.append(commands.insert(line).inserted ? "  fix: \(line)" : "  fix: as above")
+      case .advice(let text): lines.append("  fix: \(text)")
       case nil: break
       }
     }

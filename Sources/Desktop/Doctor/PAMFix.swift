@@ -1,5 +1,5 @@
 /// Finds the command that puts the module where it belongs, by trying each on the files as they would be.
-struct PAMMend {
+struct PAMFix {
   let root: SystemRoot
 
   private struct Candidate {
@@ -7,23 +7,23 @@ struct PAMMend {
     let outcome: SystemRoot
   }
 
-  /// What mends a service.
-  func mend(_ name: String, _ service: PAMService, _ problems: [PAMExamination.Problem]) -> Finding.Mend {
+  /// What fixes a service.
+  func fix(_ name: String, _ service: PAMService, _ problems: [PAMExamination.Problem]) -> Finding.Fix {
     let kinds = Set(problems.filter { $0.condition != .ok }.map(\.kind))
     let worst = problems.map(\.condition).max() ?? .ok
     let worstKinds = Set(problems.filter { $0.condition == worst }.map(\.kind))
-    // What is shared mends more than this one; what it leaves over is for the service's own file.
-    if let first = shared().first(where: { isMended($0, name, service, worstKinds) })
-      ?? own(name, kinds).first(where: { isMended($0, name, service, kinds) })
+    // What is shared fixes more than this one; what it leaves over is for the service's own file.
+    if let first = shared().first(where: { isFixed($0, name, service, worstKinds) })
+      ?? own(name, kinds).first(where: { isFixed($0, name, service, kinds) })
     {
       return .command(first.command)
     }
     let path = PAMStack.path(of: name, in: root) ?? "/etc/pam.d/\(name)"
-    let lines = PAMStack.Kind.allCases.filter(kinds.contains).map { "'\(PAMMend.line($0))' \(PAMMend.place($0))" }
+    let lines = PAMStack.Kind.allCases.filter(kinds.contains).map { "'\(PAMFix.line($0))' \(PAMFix.place($0))" }
     return .advice("In \(path), and what it takes in, have \(PAMExamination.list(lines)).")
   }
 
-  private func isMended(
+  private func isFixed(
     _ candidate: Candidate, _ name: String, _ service: PAMService, _ kinds: Set<PAMStack.Kind>
   ) -> Bool {
     let after = PAMExamination(root: candidate.outcome)
@@ -54,7 +54,7 @@ struct PAMMend {
     }
   }
 
-  /// Where each kind of line is to be: the same for every service, so that one command mends them all.
+  /// Where each kind of line is to be: the same for every service, so that one command fixes them all.
   private func lacking(_ path: (PAMStack.Kind) -> String) -> [PAMStack.Kind: String] {
     var paths: [PAMStack.Kind: String] = [:]
     for kind in PAMStack.Kind.allCases {
@@ -88,7 +88,7 @@ struct PAMMend {
     guard let profile = words.first else { return [appending(paths)] }
     let isCustom = profile.hasPrefix("custom/")
     let kinds = PAMStack.Kind.allCases.filter { !isCustom || paths[$0] != nil }
-    let lines = kinds.map { "'\(PAMMend.line($0))'" }.joined(separator: " ")
+    let lines = kinds.map { "'\(PAMFix.line($0))'" }.joined(separator: " ")
     let own = isCustom ? profile : "custom/latchkey"
     let write = "printf '%s\\n' \(lines) | sudo tee -a /etc/authselect/\(own)/postlogin >/dev/null"
     let command =
@@ -111,14 +111,14 @@ struct PAMMend {
     let path = "/etc/pam.d/\(name)"
     let copy = found == path ? "" : "sudo cp \(found) \(path) && "
     let base = found == path ? root : root.changing(path, to: text)
-    let there = PAMMend(root: base)
+    let there = PAMFix(root: base)
     let paths = Dictionary(uniqueKeysWithValues: kinds.map { ($0, path) })
     let simple = there.appending(paths)
     // `include` lets what is taken in end the whole stack; `substack` does not.
     let names = PAMStack.Kind.allCases.filter(kinds.contains).map(\.rawValue).joined(separator: "|")
     let bounded = "sudo sed -i -E 's/^(-?(\(names))[[:space:]]+)include/\\1substack/' \(path)"
-    let changed = base.changing(path, to: PAMMend.bounding(text, kinds))
-    let behind = PAMMend(root: changed).appending(paths)
+    let changed = base.changing(path, to: PAMFix.bounding(text, kinds))
+    let behind = PAMFix(root: changed).appending(paths)
     return [
       Candidate(command: copy + simple.command, outcome: simple.outcome),
       Candidate(command: copy + bounded, outcome: changed),
@@ -141,7 +141,7 @@ struct PAMMend {
     var outcome = root
     var commands: [String] = []
     for path in Set(paths.values).sorted() {
-      let lines = PAMStack.Kind.allCases.filter { paths[$0] == path }.map(PAMMend.line)
+      let lines = PAMStack.Kind.allCases.filter { paths[$0] == path }.map(PAMFix.line)
       var text = ""
       if case .text(let present) = root.content(path) { text = present }
       let isCut = !text.isEmpty && !text.hasSuffix("\n")
