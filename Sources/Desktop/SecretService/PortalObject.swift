@@ -161,7 +161,7 @@ extension SecretService {
     } catch { end(key, .other) }
   }
 
-  /// Whether a login or unlock can mend it.
+  /// Whether a login or unlock can fix it.
   private func isForWantOfKeys(_ error: VaultError) -> Bool {
     switch error {
     case .isLocked, .notFounded: true

@@ -242,9 +242,9 @@ extension Daemon: ControlHandler {
     // Nor has it of the keys of a generation that the keybag still has, and nothing hangs on any more.
     let epochs = vault.keybag?.epochs ?? []
     let drops = epochs.count > 1 && vault.neededEpoch == epochs.last?.number
-    // Nor does the state say that the password opens nothing, which the person can mend now.
-    let mends = needsFormerPassword && hello.service == AuthenticationPolicy.commandService
-    return proves || drops || mends || vault.hasOwnLocks ? .keys(mayLift: false) : decision
+    // Nor does the state say that the password opens nothing, which the person can fix now.
+    let fixes = needsFormerPassword && hello.service == AuthenticationPolicy.commandService
+    return proves || drops || fixes || vault.hasOwnLocks ? .keys(mayLift: false) : decision
   }
 
   /// A login, and the person who asks for it by name, open collections and items that were locked by themselves; a
