@@ -320,6 +320,7 @@ def test_a_locker_comes_while_a_prompt_is_up(alice, session):
     alice.run("sh", "-c", f"echo {alice.password} >{alice.home}/typed")
     ended = lambda: alice.machine.root("pgrep", "-x", "pamtester", check=False).returncode != 0
     eventually(ended, what="the locker's authentication")
+    alice.machine.await_helpers()
     set_locked_hint(session, False)
     assert ASKED not in finish(session).stdout
 

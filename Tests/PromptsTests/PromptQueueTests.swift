@@ -278,6 +278,31 @@ import Testing
     withExtendedLifetime(second) {}
   }
 
+  @Test("a daemon that ends waits until every prompt has left the screen, and shows no other")
+  func ending() throws {
+    let scene = try Scene()
+    let first = scene.ask(.login, "first")
+    let second = scene.ask(.collection(2), "second")
+    let (screen, _) = try scene.show()
+    screen.lingers = true
+    let own = Screen()
+    own.lingers = true
+    _ = scene.queue.open(.newPassphrase(3), on: own)
+    var gone = 0
+    scene.queue.end { gone += 1 }
+    #expect(screen.wasWithdrawn && own.wasWithdrawn && gone == 0)
+    scene.queue.stateChanged()
+    let third = scene.ask(.login, "third")
+    // What a command shows by itself is not waited for.
+    screen.leave?()
+    own.leave?()
+    #expect(gone == 1 && scene.ended.isEmpty && scene.daemon.launched.count == 1)
+    // Who insists does not wait.
+    scene.queue.end { gone += 1 }
+    #expect(gone == 2)
+    withExtendedLifetime([first, second, third]) {}
+  }
+
   @Test("who is told of an answer, and asks again, has a prompt of its own")
   func askedAgain() throws {
     let scene = try Scene()

@@ -62,6 +62,7 @@ private struct Exploration {
     (SessionInvariant.keysFollowTheState, Fault.stagedKeysAreLost),
     (.nothingIsOpenWhileLocked, .screenSaversEraseNothing),
     (.aLockErases, .signalsEraseNothing), (.aLockWinsOverKeysInFlight, .locksAreNotCounted),
+    (.theLastSessionsEndWinsOverKeysInFlight, .endingsAreNotCounted),
     (.theSessionBusBringsNoKeys, .aScreenSaverThatEndsUnlocks), (.onlyAPersonLetsIn, .aScreenSaverThatCrashesUnlocks),
     (.suspendErases, .sleepErasesNothing),
     (.suspendErases, .hibernationKeepsC), (.erasingComesFirst, .somethingBeforeErasing),

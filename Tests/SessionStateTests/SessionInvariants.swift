@@ -6,6 +6,7 @@ enum SessionInvariant: CaseIterable, Sendable {
   case nothingIsOpenWhileLocked
   case aLockErases
   case aLockWinsOverKeysInFlight
+  case theLastSessionsEndWinsOverKeysInFlight
   case theSessionBusBringsNoKeys
   case onlyAPersonLetsIn
   case suspendErases
@@ -32,6 +33,9 @@ enum SessionInvariant: CaseIterable, Sendable {
       guard step.step == .keysArrive, before.inFlight?.isOvertaken ?? false, !after.isPasswordless else { return nil }
       let isMore = (after.keys.a && !before.keys.a) || (after.keys.staged && !before.keys.staged)
       return isMore ? "keys from before a lock came alive" : nil
+    case .theLastSessionsEndWinsOverKeysInFlight:
+      guard step.step == .keysArrive, before.inFlight?.hasEnded ?? false else { return nil }
+      return after.keys != before.keys ? "keys from before the last session ended opened something" : nil
     case .theSessionBusBringsNoKeys:
       guard step.step.isOfSessionBus else { return nil }
       if after.keys.c && !before.keys.c || after.keys.staged && !before.keys.staged {
@@ -146,6 +150,7 @@ enum Fault: Sendable {
   case screenSaversEraseNothing
   case signalsEraseNothing
   case locksAreNotCounted
+  case endingsAreNotCounted
   case somethingBeforeErasing
   case timersAreForgotten
   case aScreenSaverThatEndsUnlocks

@@ -57,6 +57,8 @@ struct Situation {
     var mayLift: Bool?
     /// Whether something was locked since they set out.
     var isOvertaken = false
+    /// Whether the last session has ended since.
+    var hasEnded = false
   }
 
   /// What the daemon has in memory.
@@ -178,17 +180,25 @@ struct Situation {
     for effect in effects { perform(effect) }
     let wasLocked = locks(step, before)
     if wasLocked { inFlight?.isOvertaken = true }
-    if before.machine.locks != machine.locks {
-      // Only whether keys are as new as the last lock counts: the numbers would make endlessly many situations.
-      inFlightIsStale = true
-      machine.forgetLocks()
+    if ends(step, before) { inFlight?.hasEnded = true }
+    // Only whether keys are as new as the last lock, and the last ending, counts: the numbers would make endlessly many
+    // situations.
+    if before.machine.locks != machine.locks { inFlightIsStale = true }
+    if before.machine.endings != machine.endings { inFlightIsOrphaned = true }
+    machine.forgetLocks()
+    // Keys that open nothing any more need not be told apart by the locks that they missed.
+    if inFlightIsOrphaned, inFlight?.hasEnded ?? false {
+      inFlight?.isOvertaken = false
+      inFlightIsStale = false
     }
-    if inFlight == nil { inFlightIsStale = false }
+    if inFlight == nil { (inFlightIsStale, inFlightIsOrphaned) = (false, false) }
     return Transition(step: step, before: before, after: self, effects: effects, locks: wasLocked)
   }
 
   /// As the machine counts; `InFlight.isOvertaken` is as the world sees it.
   private(set) var inFlightIsStale = false
+  /// The same for `InFlight.hasEnded`.
+  private(set) var inFlightIsOrphaned = false
 
   private mutating func handle(_ step: Step) -> [SessionEffect] {
     switch step {
@@ -243,10 +253,10 @@ struct Situation {
       sessionTimer = false
       return machine.handle(.sessionTimerFired)
     case .keysSetOut(let mayLift):
-      (inFlight, inFlightIsStale) = (InFlight(mayLift: mayLift), false)
+      setOut(InFlight(mayLift: mayLift))
       return []
     case .sessionKeySetsOut:
-      (inFlight, inFlightIsStale) = (InFlight(mayLift: nil), false)
+      setOut(InFlight(mayLift: nil))
       return []
     case .keysArrive: return arrive()
     }
@@ -257,13 +267,22 @@ struct Situation {
     return machine.handle(.sessions(facts))
   }
 
+  private mutating func setOut(_ keys: InFlight) {
+    (inFlight, inFlightIsStale, inFlightIsOrphaned) = (keys, false, false)
+  }
+
+  /// The keys count by a claim from when they set out. Here it is made now, and differs where something came since.
   private mutating func arrive() -> [SessionEffect] {
     guard let arrived = inFlight else { return [] }
-    let isStale = inFlightIsStale && fault != .locksAreNotCounted
     inFlight = nil
-    let locksBefore = isStale ? machine.locks &+ 1 : machine.locks
-    guard let mayLift = arrived.mayLift else { return machine.sessionKeyArrived(locksBefore: locksBefore) }
-    return machine.keysArrived(mayLift: mayLift, locksBefore: locksBefore)
+    var claim = Claim(process: .unknown, machine: machine, mayLift: arrived.mayLift ?? false)
+    claim.credit(
+      locks: inFlightIsStale && fault != .locksAreNotCounted ? 1 : 0,
+      endings: inFlightIsOrphaned && fault != .endingsAreNotCounted ? 1 : 0)
+    guard arrived.mayLift != nil else {
+      return machine.sessionKeyArrived(locksBefore: claim.locks, endingsBefore: claim.endings)
+    }
+    return machine.keysArrived(mayLift: claim.mayLift, locksBefore: claim.locks, endingsBefore: claim.endings)
   }
 
   /// What the daemon does.
@@ -314,6 +333,16 @@ struct Situation {
     }
   }
 
+  /// Whether the user's last session ends with a step. Keys that set out in one open nothing after that.
+  private func ends(_ step: Step, _ before: Situation) -> Bool {
+    switch step {
+    // Of sessions that nobody told of, the end is not seen.
+    case .session(_, .absent): before.machine.knownSessions?.isEmpty == false && present.isEmpty
+    case .pamSessionClosed: before.machine.logind == .absent && before.machine.pamSessions == 1
+    default: false
+    }
+  }
+
   // MARK: Which situations are the same
 
   /// Two situations with the same fingerprint behave alike. Why something was locked is no part of it, but for a login
@@ -332,7 +361,7 @@ struct Situation {
     bits.add(keys.a, keys.c, keys.staged, isGoingToSleep, isPasswordless, logindWasHeard)
     bits.add(machine.pamSessions, width: 2)
     bits.add(inFlight.map { $0.mayLift.map { $0 ? 3 : 2 } ?? 1 } ?? 0, width: 2)
-    bits.add(inFlight?.isOvertaken ?? false)
+    bits.add(inFlight?.isOvertaken ?? false, inFlight?.hasEnded ?? false, inFlightIsOrphaned)
     for saver in 0..<universe.screenSavers {
       bits.add(screenSavers.contains(saver), machine.activeScreenSavers.contains(":1.\(saver)"))
     }
