@@ -26,6 +26,8 @@ public final class PromptConversation: Conversation {
   private let wording: Wording
   private let given: GivenPassphrase?
   private var notes: [String] = []
+  /// Whether the last answer was typed, and is no new passphrase.
+  private var wasTyped = false
 
   /// Asks by `prompter`, in these words.
   ///
@@ -67,6 +69,9 @@ public final class PromptConversation: Conversation {
     }
   }
 
+  /// Lets the person know, where they typed what is checked now.
+  public func check() { if wasTyped { prompter.check() } }
+
   /// Has the person agree to what they saw nothing of yet.
   ///
   /// - Returns: whether they did; else ``end`` says why not.
@@ -102,6 +107,7 @@ public final class PromptConversation: Conversation {
   private func answer(to question: Question) -> SecureBytes? {
     switch prompter.ask(question) {
     case .given(let bytes):
+      wasTyped = !question.isConfirmation && !question.isNew
       hasAnswer = hasAnswer || !question.isConfirmation
       wasSeen = true
       return bytes

@@ -10,6 +10,9 @@ public protocol Prompter: AnyObject {
   /// - Returns: whether it did.
   func show(_ notice: Question) -> Bool
 
+  /// Says that the answer is being checked, which may take a minute on a slow machine.
+  func check()
+
   /// Takes away what is on the screen. Nothing is asked afterwards.
   func end()
 
@@ -20,6 +23,9 @@ public protocol Prompter: AnyObject {
 extension Prompter {
   /// It cannot.
   public func show(_ notice: Question) -> Bool { false }
+
+  /// Its window stays, and says so by itself, or is gone.
+  public func check() {}
 
   /// It does not.
   public var repeatsNew: Bool { false }

@@ -64,6 +64,9 @@ public final class PrompterChoice: Prompter {
     return terminalPrompter?.show(notice) ?? false
   }
 
+  /// As that which asked.
+  public func check() { current?.check() }
+
   /// Takes away what is on the screen.
   public func end() {
     current?.end()

@@ -50,6 +50,8 @@ final class TerminalPrompter: Prompter {
     return true
   }
 
+  func check() { terminal.say(TerminalConversation.checking) }
+
   func end() {
     silence?.restore()
     silence = nil

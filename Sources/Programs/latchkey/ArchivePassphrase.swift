@@ -36,10 +36,9 @@ struct ArchivePassphrase: ParsableArguments {
     case _ where terminal.wasCancelled: throw Failure.cancelled
     case .refused where cost != nil: throw Failure.wrongBackupPassphrase
     case .unavailable(let text):
-      // The helper is given a moment only, as at a login.
       let hint = cost.map {
         "\nThis backup needs \($0.memory >> 20) MiB of memory and \($0.passes) passes for it. Where this machine has not so "
-          + "much to spare, or takes more than 3 seconds, restore it on another one."
+          + "much to spare, or takes more than 90 seconds, restore it on another one."
       }
       throw Failure.notTaken(text, hint: hint ?? "")
     case .refused(let text): throw Failure.notTaken(text)

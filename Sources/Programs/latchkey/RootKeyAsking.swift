@@ -127,6 +127,8 @@ private final class KeepingConversation: Conversation {
       body(answer)
     }
   }
+
+  func check() { terminal.check() }
 }
 
 extension HelperResult? {

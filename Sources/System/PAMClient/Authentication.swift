@@ -113,5 +113,6 @@ private let converse: Converse =
       }
     }
     responses.pointee = answers
+    if (0..<Int(count)).contains(where: { answers[$0].resp != nil }) { conversation.check() }
     return PAM_SUCCESS
   }

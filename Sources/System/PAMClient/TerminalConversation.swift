@@ -44,6 +44,12 @@ public final class TerminalConversation: Conversation {
     }
   }
 
+  /// Says so, where somebody sees it.
+  public func check() { if isTerminal { say(Self.checking) } }
+
+  /// The sign that an answer is being checked.
+  public static let checking = "Checking...\n"
+
   private func ask(_ question: String, silently: Bool, _ body: (borrowing SecureBytes) -> Void) {
     do {
       guard isTerminal else { return body(try SecretLine.read(from: input.number, waitForInput)) }
