@@ -3,14 +3,15 @@
 import contextlib
 import os
 import random
+import struct
 import subprocess
 import threading
 import time
 
 import pytest
 from support.control import (
-    HELLO, KEYS, LOCK, NOTHING, REFUSED, SILENCE, SLACK, SOON, STATUS, UNLOCK, WRONG_KEYS, Control, hello, keys, packet,
-    status_works, text,
+    HELLO, KEYS, LOCK, NOTED, NOTHING, REFUSED, SILENCE, SLACK, SLOW_PASSWORD, SOON, STATUS, UNLOCK, WRONG_KEYS, Control,
+    hello, keys, packet, status_works, text,
 )
 from support.pace import seconds
 from support.session import is_alive
@@ -251,4 +252,21 @@ def test_lock_answers_when_it_is_locked(session):
     assert control.ask(packet(LOCK)) == packet(LOCK)
     assert session.lookup("service", "mail") is None
     assert control.ask(packet(LOCK)) == packet(LOCK)
+    control.close()
+
+
+def test_a_password_that_is_slow_here_is_said_until_the_next_unlock(session):
+    control = Control(session)
+    note = packet(SLOW_PASSWORD, struct.pack("<I", 4200))
+    assert control.ask(note) == packet(NOTED)
+    assert session.status()["problems"] == []  # nobody has given a password
+    assert session.login().returncode == 0
+    assert control.ask(note) == packet(NOTED)
+    (problem,) = session.status()["problems"]
+    assert "took 4 s" in problem and "latchkey rotate" in problem
+    assert problem in session.run("latchkey", "status").stdout and problem in session.run("latchkey", "doctor").stdout
+    session.lock()
+    assert session.locker().returncode == 0
+    assert session.status()["problems"] == []
+    assert control.ask(packet(SLOW_PASSWORD, b"\1\0\0")) == b""
     control.close()

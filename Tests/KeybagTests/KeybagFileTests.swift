@@ -40,7 +40,6 @@ struct KeybagFileTests {
     let folder = try KeybagFile.folder(home: home.path, owner: owner)
     let read = try KeybagFile.load(from: folder)
     #expect(read == founded.keybag)
-    #expect(read.protectors[0].cost == .compiledIn)
     #expect(octets(try read.open(with: password).tiers().session) == octets(try founded.tiers().session))
     #expect(try names() == ["keybag", "keybag.lock"])
     let before = content("keybag")

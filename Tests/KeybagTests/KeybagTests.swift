@@ -272,6 +272,38 @@ struct HostileKeybagTests {
     #expect(!PasswordCost(passes: 3, memory: .max / 1024 * 1024).isAffordable)
   }
 
+  @Test(
+    "A new protector takes a second at most, within its bounds", arguments: [1e-5, 0.65, 2.6, 2.7, 3, 5, 5.3, 50, 1e9])
+  func fitting(speed: Double) {
+    let mebibyte = UInt64(1) << 20
+    let most = PasswordCost.compiledIn
+    let cost = PasswordCost.fitting(speed: speed, available: .max)
+    let time = { (cost: PasswordCost) in speed * Double(cost.memory / mebibyte) * Double(cost.passes) }
+    #expect(cost.isReasonable && cost.memory >= 64 * mebibyte && cost.memory <= most.memory && cost.passes == 3)
+    #expect(time(cost) <= 1000 || cost.memory == 64 * mebibyte)
+    // No less than there is time for.
+    let next = PasswordCost(passes: 3, memory: cost.memory + 16 * mebibyte)
+    #expect(cost == most || time(next) > 1000)
+    #expect(PasswordCost.fitting(speed: speed, available: 256 * mebibyte).memory == 64 * mebibyte)
+  }
+
+  @Test("A password is too slow where it takes more than two seconds and would cost less by now")
+  func slowness() {
+    let mebibyte = UInt64(1) << 20
+    let dear = PasswordCost(passes: 10, memory: 512 * mebibyte)
+    #expect(dear.isTooMuch(taking: 2_000_001))
+    #expect(!dear.isTooMuch(taking: 1_900_000))
+    // Less than the minimum there is not, however slow the machine is.
+    #expect(!PasswordCost(passes: 3, memory: 64 * mebibyte).isTooMuch(taking: 60_000_000))
+    #expect(!PasswordCost(passes: 3, memory: 32 * mebibyte).isTooMuch(taking: 60_000_000))
+  }
+
+  @Test("What is measured on this machine is a cost that it can bear")
+  func measured() {
+    let cost = PasswordCost.measured()
+    #expect(cost.isReasonable && cost.memory >= 64 << 20 && cost.memory <= PasswordCost.compiledIn.memory)
+  }
+
   @Test("A cost that the machine cannot bear is noMemory, for founding too")
   func noMemory() {
     let cost = PasswordCost(passes: 3, memory: 1 << 50)

@@ -58,6 +58,7 @@ extension Keybag {
 
 extension KeybagFile {
   static func found(home: String, owner: uid_t, with password: [UInt8]) throws(KeybagError) -> Keybag.Opened {
-    try found(home: home, owner: owner, password: password.span.bytes)
+    try found(
+      home: home, owner: owner, password: password.span.bytes, cost: PasswordCost(passes: 3, memory: 32 << 20))
   }
 }

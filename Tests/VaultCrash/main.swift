@@ -90,7 +90,7 @@ func restore(_ home: String, _ count: Int) throws {
 
 func found(_ home: String) throws {
   let password = try input()
-  _ = try KeybagFile.found(home: home, owner: getuid(), password: password.span.bytes)
+  _ = try KeybagFile.found(home: home, owner: getuid(), password: password.span.bytes, cost: .compiledIn)
   say("founded")
 }
 

@@ -318,7 +318,7 @@ struct CrashTests {
         _ = try Home.open(try Keybag(decoding: home.read("keybag")))
       } else {
         let password = Home.password
-        _ = try KeybagFile.found(home: home.path, owner: getuid(), password: password.span.bytes)
+        _ = try KeybagFile.found(home: home.path, owner: getuid(), password: password.span.bytes, cost: .compiledIn)
       }
     }
     #expect(finished)

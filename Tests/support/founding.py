@@ -22,11 +22,11 @@ def _format():
     return module
 
 
-def keybag(password):
+def keybag(password, passes=3, memory=32 * MIB):
     """The keybag's bytes: generation 1, one protector that no login has proved yet, one epoch."""
     format = _format()
     vault, root, now = os.urandom(16), os.urandom(32), int(time.time())
-    protector, _ = format.protector(vault, root, "", password.encode(), 0, now, 0, 3, 32 * MIB)
+    protector, _ = format.protector(vault, root, "", password.encode(), 0, now, 0, passes, memory)
     epoch, _ = format.epoch(vault, root, 1)
     return format.keybag(vault, 1, now, root, [protector], [epoch])
 

@@ -15,6 +15,7 @@ HELLO, UNLOCK, STATUS, LOCK, PROMPT, PROMPT_ENDED = 1, 2, 3, 4, 5, 6
 DERIVATION, PASSPHRASE, DECLINED = 7, 8, 255
 ROTATE, MAY_ROTATE, NEEDED_EPOCH = 21, 22, 23
 DEVICE_SECRET, DESTROY, NOTE_OTHER_PASSWORD, START_EMPTY, UNLOCK_SESSION = 24, 25, 28, 29, 30
+SLOW_PASSWORD = 32
 PRESENT, NEW = 0, 1
 LOGIN, COLLECTION, NEW_PASSPHRASE, ITEM, NEW_ITEM_PASSPHRASE, ITEM_ACCESS = 1, 2, 3, 4, 5, 6
 ACCEPTED, DISMISSED, UNAVAILABLE, WRONG_ANSWERS = 0, 1, 2, 3
@@ -204,6 +205,9 @@ class Daemon:
             assert len(packet) == 2
             self.notes += 1
             return packet
+        if operation == SLOW_PASSWORD:
+            assert len(packet) == 6
+            return bytes([VERSION, NOTE_OTHER_PASSWORD])
         if operation == START_EMPTY:
             (size,) = struct.unpack_from("<H", packet, 2)
             assert len(packet) == 4 + size

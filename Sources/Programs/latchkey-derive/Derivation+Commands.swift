@@ -18,7 +18,7 @@ extension Derivation {
       // All but this password would end.
       guard opened.mayEndOthers() else { return .refused }
       let next = try daemon.derive { () throws(KeybagError) in
-        try opened.rotated(password: request.token.bytes)
+        try opened.rotated(password: request.token.bytes, cost: .measured())
       }
       return try changeKeys(to: try keepingSession(next, of: keybag), of: folder, at: daemon)
     }
@@ -94,7 +94,8 @@ extension Derivation {
       let result = try protect(opened, by: request.second.bytes, of: folder, at: daemon)
       return result == .tooManyEpochs ? .unlocked : result
     }
-    try KeybagFile.replace(with: try opened.settingPassword(request.second.bytes), in: folder)
+    try KeybagFile.replace(
+      with: try opened.settingPassword(request.second.bytes, cost: .measured()), in: folder)
     return .unlocked
   }
 

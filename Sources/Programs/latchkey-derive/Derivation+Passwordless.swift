@@ -56,10 +56,10 @@ extension Derivation {
     at daemon: borrowing ControlClient
   ) throws -> DeriveResult {
     let next: Keybag.Opened
-    do throws(KeybagError) { next = try opened.rotated(password: password) } catch {
+    do throws(KeybagError) { next = try opened.rotated(password: password, cost: .measured()) } catch {
       guard error == .tooManyEpochs else { throw error }
       // New keys wait for what still hangs on former ones. The password does not, or the vault would stand open for ever.
-      try KeybagFile.replace(with: try opened.settingPassword(password), in: folder)
+      try KeybagFile.replace(with: try opened.settingPassword(password, cost: .measured()), in: folder)
       _ = try? greet(daemon, .authenticate)
       return .tooManyEpochs
     }

@@ -16,7 +16,7 @@ extension Derivation {
       guard error == .wrongPassword else { throw error }
       return try changeBack(keybag)
     }
-    guard let next = try opened.addingPassword(request.token.bytes) else { return .nothingNeeded }
+    guard let next = try opened.addingPassword(request.token.bytes, cost: .measured()) else { return .nothingNeeded }
     try write(next, by: opened, in: try folder())
     return .unlocked
   }
@@ -48,7 +48,9 @@ extension Derivation {
     guard !keybag.isPasswordless else { return .nothingNeeded }
     let opened = try daemon.derive { () throws(KeybagError) in try openByFormer(keybag) }
     // All that takes time comes before the keys: who waited for those may log out at once, which ends this as well.
-    guard let next = try opened.addingPassword(request.token.bytes, opensNothing: true) else { return .nothingNeeded }
+    guard let next = try opened.addingPassword(request.token.bytes, opensNothing: true, cost: .measured()) else {
+      return .nothingNeeded
+    }
     // What is written is what opens: read as the next login will read it.
     let written = try Keybag(decoding: next.encoded)
     guard try written.recognises(try written.open(password: request.token.bytes).tiers()),

@@ -128,7 +128,9 @@ struct Derivation: ~Copyable {
     do throws(KeybagError) {
       guard try vault() == .absent else { throw .alreadyThere }
       opened = try write { () throws(KeybagError) in
-        try daemon.derive { () throws(KeybagError) in try Keybag.found(password: request.token.bytes) }
+        try daemon.derive { () throws(KeybagError) in
+          try Keybag.found(password: request.token.bytes, cost: .measured())
+        }
       }
     } catch {
       // A login, or another prompt, was faster.
@@ -183,7 +185,7 @@ struct Derivation: ~Copyable {
   }
 
   private borrowing func found() throws -> DeriveResult {
-    try found { () throws(KeybagError) in try Keybag.found(password: request.token.bytes) }
+    try found { () throws(KeybagError) in try Keybag.found(password: request.token.bytes, cost: .measured()) }
   }
 
   /// Writes the first keybag, and lets the daemon make the database.
@@ -353,6 +355,7 @@ struct Derivation: ~Copyable {
     }
     let result = try deliver(opened, to: daemon)
     guard result == .unlocked else { return result }
+    if let slowness = opened.slowness { try? daemon.noteSlowPassword(milliseconds: slowness, until: deadline()) }
     // Only now is a database certain to be there: from the second generation on a missing one is a loss. The next login
     // tries again if this fails.
     let oldest = keybag.epochs.count > 1 ? (try? daemon.neededEpoch(until: deadline())) ?? 0 : 0

@@ -67,6 +67,8 @@ protocol ControlHandler: AnyObject {
   func clearAccessLog(for peer: LocalSocket.Peer) throws(Refusal) -> UInt64
   /// A password that PAM accepted does not open the vault.
   func noteOtherPassword()
+  /// The login password took so many milliseconds to check.
+  func noteSlowPassword(milliseconds: UInt32)
   /// Puts the vault in a folder aside; where it is then.
   func startEmpty(folder: String) throws(Refusal) -> String
 }
@@ -334,6 +336,9 @@ private final class ControlPeer: PromptConnection {
       answer { () throws(Refusal) in .accessLogCleared(try handler.clearAccessLog(for: connection.peer)) }
     case .noteOtherPassword:
       handler.noteOtherPassword()
+      answer(.noted)
+    case .noteSlowPassword(let time):
+      handler.noteSlowPassword(milliseconds: time)
       answer(.noted)
     case .startEmpty(let folder):
       answer { () throws(Refusal) in .putAside(try handler.startEmpty(folder: folder)) }

@@ -10,6 +10,17 @@ extension Daemon {
     "the login password was changed without Latchkey: the next prompt, or 'latchkey unlock', asks for the former one, or "
     + "the recovery code, once"
 
+  /// The same of a password that costs more than this machine can compute while a person waits.
+  static func slowPasswordProblem(milliseconds: UInt32) -> String {
+    "checking the login password took \(milliseconds / 1000) s, as its cost was chosen on a faster machine: "
+      + "run 'latchkey rotate' for one that fits this machine"
+  }
+
+  func noteSlowPassword(milliseconds: UInt32) {
+    guard vault.hasKeybag, session.state != .sealed else { return }
+    passwordTime = milliseconds
+  }
+
   func noteOtherPassword() {
     refresh()
     guard vault.hasKeybag, !vault.isPasswordless else { return }
@@ -46,7 +57,7 @@ extension Daemon {
       throw Refusal(reason: error.explanation)
     }
     session.watch?.vaultPutAside()
-    (needsFormerPassword, passwordlessProblem) = (false, nil)
+    (needsFormerPassword, passwordlessProblem, passwordTime) = (false, nil, nil)
     formerPasswordNotice.forget()
     Journal.log(.warning, "the vault was put aside by command, and is \(place) now")
     return place

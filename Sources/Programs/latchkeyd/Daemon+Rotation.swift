@@ -27,6 +27,7 @@ extension Daemon {
       undo()
       return .unusable(error.explanation)
     }
+    passwordTime = nil
     workWhenIdle()
     // New keys are no reason to bring back what was erased beside the daemon.
     tellDestroyed()

@@ -41,6 +41,8 @@ final class Daemon {
   let formerPasswordNotice = FormerPasswordNotice()
   /// Whether the sender of the last keys left Argon2id's memory as it was.
   var leavesDerivationMemory = false
+  /// How long the login password took to check at the last unlock, in milliseconds, where this machine is too slow for it.
+  var passwordTime: UInt32?
   /// What the journal has of the vault's problems.
   private var toldProblems: Set<String> = []
   /// When it is tried again at the earliest, on the clock of `Process.now`.
@@ -325,6 +327,8 @@ extension Daemon: ControlHandler {
     // A password, or the code, has shown that it opens the vault.
     needsFormerPassword = false
     formerPasswordNotice.forget()
+    // Said anew by whoever brought these keys.
+    passwordTime = nil
     keysCame()
   }
 
@@ -355,6 +359,7 @@ extension Daemon: ControlHandler {
     status.problems = vault.problems + rules.problems + fingerProblems
     if needsFormerPassword { status.problems.append(Daemon.formerPasswordProblem) }
     if leavesDerivationMemory { status.problems.append(Daemon.derivationMemoryProblem) }
+    if let passwordTime { status.problems.append(Daemon.slowPasswordProblem(milliseconds: passwordTime)) }
     status.needsFormerPassword = needsFormerPassword
     status.vaultPath = vault.path
     status.generation = vault.keybag?.generation ?? 0

@@ -51,7 +51,7 @@ extension Keybag.Opened {
   ///   - password: not the one that opened.
   ///   - opensNothing: whether it is known already that no protector has it, so that none costs its time.
   public borrowing func addingPassword(
-    _ password: RawSpan, opensNothing: Bool = false, cost: PasswordCost = .compiledIn, now: UInt64 = Process.time
+    _ password: RawSpan, opensNothing: Bool = false, cost: PasswordCost, now: UInt64 = Process.time
   ) throws(KeybagError) -> Keybag? {
     let (keybag, mine) = (self.keybag, self.protector)
     if !opensNothing {
@@ -101,6 +101,6 @@ extension Keybag.Opened {
       try other.isSigned(by: root)
     else { return nil }
     let copy = try KeybagError.sodium { () throws(SodiumError) in try root.duplicate() }
-    return Keybag.Opened(keybag: other, root: copy, protector: place)
+    return Keybag.Opened(keybag: other, root: copy, protector: place, time: time)
   }
 }

@@ -53,11 +53,20 @@ public struct Keybag: Equatable, Sendable {
     let root: Key
     /// Which protector opened, by its place in ``Keybag/protectors``.
     public let protector: Int
+    /// How long the password took to check, in microseconds that this thread computed; 0 where none was checked.
+    let time: Int
 
-    init(keybag: Keybag, root: consuming Key, protector: Int) {
+    init(keybag: Keybag, root: consuming Key, protector: Int, time: Int = 0) {
       self.keybag = keybag
       self.root = root
       self.protector = protector
+      self.time = time
+    }
+
+    /// How long the password took to check, in milliseconds, where this machine is too slow for what that costs, and a new
+    /// protector would cost less; nil elsewhere.
+    public var slowness: Int? {
+      keybag.protectors[protector].cost.isTooMuch(taking: time) ? time / 1000 : nil
     }
 
     /// The newest tier keys.
@@ -102,7 +111,7 @@ public struct Keybag: Equatable, Sendable {
     ///
     /// - Throws: ``KeybagError/tooManyEpochs``, ``KeybagError/noMemory``.
     public borrowing func rotated(
-      password: RawSpan, cost: PasswordCost = .compiledIn
+      password: RawSpan, cost: PasswordCost
     ) throws(KeybagError) -> Opened {
       let vault = keybag.vault
       let present = keybag.protectors[protector]
@@ -211,7 +220,7 @@ public struct Keybag: Equatable, Sendable {
 
     /// The keybag with `password` as its only password, one generation later. It stands on the device key no more.
     public borrowing func settingPassword(
-      _ password: RawSpan, cost: PasswordCost = .compiledIn
+      _ password: RawSpan, cost: PasswordCost
     ) throws(KeybagError) -> Keybag {
       let made = try Protector.make(
         password: password, root: root, vault: keybag.vault, state: .proven, cost: cost)
@@ -240,7 +249,7 @@ public struct Keybag: Equatable, Sendable {
   ///
   /// - Throws: ``KeybagError/noMemory``.
   public static func found(
-    password: RawSpan, cost: PasswordCost = .compiledIn
+    password: RawSpan, cost: PasswordCost
   ) throws(KeybagError) -> Opened {
     let vault = Sodium.randomBytes(16)
     let root = try KeybagError.sodium { () throws(SodiumError) in try Key.random() }
@@ -292,8 +301,9 @@ public struct Keybag: Equatable, Sendable {
     let proven = protectors.indices.filter { protectors[$0].state != .unproven }
     let others = protectors.indices.filter { protectors[$0].state == .unproven }
     for index in proven + others {
+      let begun = Process.threadTime
       guard let root = try protectors[index].open(password: password, vault: vault) else { continue }
-      return try opened(root, by: index)
+      return try opened(root, by: index, time: Process.threadTime - begun)
     }
     throw .wrongPassword
   }
@@ -320,9 +330,9 @@ public struct Keybag: Equatable, Sendable {
     throw .wrongPassword
   }
 
-  private func opened(_ root: consuming Key, by protector: Int) throws(KeybagError) -> Opened {
+  private func opened(_ root: consuming Key, by protector: Int, time: Int = 0) throws(KeybagError) -> Opened {
     guard try isSigned(by: root) else { throw .damaged }
-    return Opened(keybag: self, root: root, protector: protector)
+    return Opened(keybag: self, root: root, protector: protector, time: time)
   }
 
   /// Whether it is what was signed with that root key.

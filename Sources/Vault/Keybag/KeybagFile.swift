@@ -83,8 +83,10 @@ public enum KeybagFile {
   }
 
   /// The same, with one password that opens it.
-  public static func found(home: String, owner: uid_t, password: RawSpan) throws(KeybagError) -> Keybag.Opened {
-    try found(home: home, owner: owner) { () throws(KeybagError) in try Keybag.found(password: password) }
+  public static func found(
+    home: String, owner: uid_t, password: RawSpan, cost: PasswordCost
+  ) throws(KeybagError) -> Keybag.Opened {
+    try found(home: home, owner: owner) { () throws(KeybagError) in try Keybag.found(password: password, cost: cost) }
   }
 
   /// Opens the folder of a vault, which is made where it is missing.

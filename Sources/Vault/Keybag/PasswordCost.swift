@@ -1,4 +1,5 @@
 import LatchkeyPosix
+import LatchkeySodium
 
 /// What one try of a password costs: the Argon2id parameters of a protector (RFC 9106).
 public struct PasswordCost: Equatable, Sendable {
@@ -15,16 +16,72 @@ public struct PasswordCost: Equatable, Sendable {
     self.memory = memory
   }
 
-  /// The cost of a new protector: 128 MiB where the machine has 4 GiB, else 64 MiB, three passes. Never copied from an
-  /// existing file: whoever can write that file could make it cheap. Twice as much would double the time to unlock a
-  /// screen, which a person waits for many times a day.
+  /// The cost of a passphrase that is not the login's, which the daemon chooses and must not spend time on: 128 MiB where the
+  /// machine has 4 GiB, else 64 MiB, three passes. Never copied from an existing file: whoever can write that file could
+  /// make it cheap.
   public static var compiledIn: PasswordCost {
-    PasswordCost(passes: 3, memory: (Memory.total >= 4096 * mebibyte ? 128 : 64) * mebibyte)
+    PasswordCost(passes: minimum.passes, memory: Memory.total >= 4096 * mebibyte ? 2 * minimum.memory : minimum.memory)
   }
+
+  /// What no new protector is below, however slow the machine is.
+  static let minimum = PasswordCost(passes: 3, memory: 64 * mebibyte)
+  /// How long a new protector may take, in milliseconds, if it is above the minimum.
+  static let ceiling = 1000.0
+  /// How long a login may take, in milliseconds, before a person is told that this machine is too slow for its cost. A login
+  /// waits for the helper for 3 s.
+  static let patience = 2000.0
+
+  /// What is measured: a little of what a login takes.
+  private static let probe = PasswordCost(passes: 3, memory: 32 * mebibyte)
+
+  /// The cost of a new protector of the login password on this machine, which is measured for that: some 60 ms on a fast
+  /// one. No file, option or environment changes it.
+  ///
+  /// It counts what this thread computes, so neither other programs nor a share of a processor make it cheaper.
+  public static func measured() -> PasswordCost {
+    let begun = Process.threadTime
+    let salt = [UInt8](repeating: 0, count: PasswordHash.saltSize)
+    let isDone =
+      (try? PasswordHash.derive(password: [0].span.bytes, salt: salt, passes: probe.passes, memory: probe.memory))
+      != nil
+    guard isDone else { return minimum }
+    return fitting(speed: probe.speed(taking: Process.threadTime - begun), available: Memory.available)
+  }
+
+  /// The cost for a machine that takes so many milliseconds for one pass over one mebibyte: that of ``compiledIn`` where it can
+  /// be had in time, else as much of it as can. More would double the time to unlock a screen, which a person waits for many
+  /// times a day.
+  ///
+  /// - Parameter available: the memory that could be had, in bytes.
+  static func fitting(speed: Double, available: UInt64) -> PasswordCost {
+    var cost = compiledIn
+    while cost.memory > minimum.memory, speed * cost.work > ceiling || cost.memory > available / 4 {
+      cost = PasswordCost(passes: cost.passes, memory: cost.memory - step)
+    }
+    return cost
+  }
+
+  /// By how much the memory is less on slower machines.
+  private static let step = 16 * mebibyte
+
+  /// Milliseconds for one pass over one mebibyte, where a try took so many microseconds.
+  func speed(taking microseconds: Int) -> Double {
+    Double(max(microseconds, 1)) / 1000 / work
+  }
+
+  /// Whether this machine, on which a try took so many microseconds, is too slow for this cost, and would do with less.
+  func isTooMuch(taking microseconds: Int) -> Bool {
+    guard Double(microseconds) > PasswordCost.patience * 1000 else { return false }
+    return PasswordCost.fitting(speed: speed(taking: microseconds), available: .max).work < work
+  }
+
+  /// Passes times mebibytes, by which the time grows.
+  private var work: Double { Double(passes) * Double(memory) / Double(PasswordCost.mebibyte) }
 
   /// Whether a cost found in a file is one that this program ever writes, or may write one day.
   public var isReasonable: Bool {
-    (3...10).contains(passes) && (32 * PasswordCost.mebibyte...1024 * PasswordCost.mebibyte).contains(memory)
+    (3...10).contains(passes)
+      && (32 * PasswordCost.mebibyte...1024 * PasswordCost.mebibyte).contains(memory)
       && memory.isMultiple(of: 1024)
   }
 

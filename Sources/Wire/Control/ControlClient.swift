@@ -244,6 +244,13 @@ public struct ControlClient: ~Copyable {
     try answer(ControlPacket.begin(.noteOtherPassword), until: deadline) { if case .noted = $0 { () } else { nil } }
   }
 
+  /// Tells how long a password took to check that this machine is too slow for.
+  public borrowing func noteSlowPassword(milliseconds: Int, until deadline: Int) throws(ControlError) {
+    var out = ControlPacket.begin(.noteSlowPassword)
+    out.number(UInt32(clamping: milliseconds))
+    try answer(out, until: deadline) { if case .noted = $0 { () } else { nil } }
+  }
+
   /// Has the vault put aside, so that the next login founds another one.
   ///
   /// - Parameter folder: where the caller knows it to be; any other is left alone.

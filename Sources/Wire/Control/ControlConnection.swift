@@ -122,6 +122,9 @@ public struct ControlConnection: ~Copyable {
       return .accessLog(below: number)
     case .clearAccessLog: return .clearAccessLog
     case .noteOtherPassword: return .noteOtherPassword
+    case .noteSlowPassword:
+      guard let time = try? input.number(UInt32.self) else { return .malformed }
+      return .noteSlowPassword(milliseconds: time)
     case .startEmpty:
       guard let folder = input.text(limit: ControlPacket.pathLimit) else { return .malformed }
       return .startEmpty(folder: folder)

@@ -41,6 +41,7 @@ enum ControlPacket {
     case startEmpty = 29
     case unlockSession = 30
     case takePassphrase = 31
+    case noteSlowPassword = 32
   }
 
   static func begin(_ operation: Operation) -> ByteWriter {
@@ -101,6 +102,8 @@ public enum ControlRequest: ~Copyable {
   case clearAccessLog
   /// A password that PAM accepted does not open the vault.
   case noteOtherPassword
+  /// The login password took so many milliseconds to check, as this machine is too slow for what it costs.
+  case noteSlowPassword(milliseconds: UInt32)
   /// Puts the vault in this folder aside, so that the next login founds another one.
   case startEmpty(folder: String)
   /// Tier key C alone, for the session that was announced before.
@@ -139,7 +142,7 @@ public enum ControlReply: Equatable, Sendable {
   case accessLog(AccessLogPage)
   /// To clearAccessLog: how many entries there were.
   case accessLogCleared(UInt64)
-  /// To noteOtherPassword: done.
+  /// To noteOtherPassword and noteSlowPassword: done.
   case noted
   /// To startEmpty: where the vault is now.
   case putAside(String)
@@ -331,8 +334,9 @@ public enum ControlReply: Equatable, Sendable {
     case .archiveReport:
       guard let page = ArchivePage(decoding: &input) else { return nil }
       self = .archiveReport(page)
-    // Answered by an outcome, by nothing, by a secret, or as beginBackup is.
-    case .takePassphrase, .passphrase, .rotate, .unlockSession, .promptEnded, .beginRestore: return nil
+    // Answered by an outcome, by nothing, by a secret, or as beginBackup or noteOtherPassword is.
+    case .takePassphrase, .passphrase, .rotate, .unlockSession, .promptEnded, .beginRestore, .noteSlowPassword:
+      return nil
     }
   }
 }

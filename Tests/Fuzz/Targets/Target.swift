@@ -144,6 +144,7 @@ enum Target: String, CaseIterable {
     case .unlockSession(let delivery):
       require(delivery.vault.count == 16 && input.count == 54, "the size of a session's key")
     case .noteOtherPassword: require(input.count == 2, "more than a request")
+    case .noteSlowPassword: require(input.count == 6, "the size of a time")
     case .startEmpty(let folder):
       require(input.count <= 4 + 4000 && folder.utf8.count <= 3 * 4000, "a folder's length")
     case .malformed: break
