@@ -1,4 +1,4 @@
-"""The machine that the tests here share, and what its console said where one fails."""
+"""The machine that the tests of a file share, and what its console said where one fails."""
 
 import os
 
@@ -10,7 +10,7 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "thorough: takes its time; `make test` leaves it out, `make machine` does not")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def machine():
     """A running machine. Where none can be had the tests are skipped, but not in CI, where they must run."""
     try:

@@ -9,11 +9,14 @@ from pathlib import Path
 
 from support.memory import Needles
 
-SOURCE = Path(__file__).with_name("Shims") / "blocks.c"
+SHIMS = Path(__file__).with_name("Shims")
 CHUNK = 64 << 20
 # More than any needle or block: what crosses the end of a chunk is seen in the next one.
 OVERLAP = 4096
 ENOUGH = 1000
+BLOCK = 1024
+# Enough of a block to know it by: each is as good as random.
+BEGINNING = 16
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,7 +38,7 @@ def _blocks():
     """The function of Shims/blocks.c."""
     with tempfile.TemporaryDirectory() as folder:
         library = f"{folder}/blocks.so"
-        subprocess.run(["cc", "-shared", "-fPIC", "-O2", "-o", library, SOURCE, "-lsodium"], check=True)
+        subprocess.run(["cc", "-shared", "-fPIC", "-O2", "-o", library, SHIMS / "blocks.c", "-lsodium"], check=True)
         function = ctypes.CDLL(library).blocks
         function.restype = ctypes.c_size_t
         return function
@@ -50,9 +53,38 @@ def find_blocks(content, keys):
     return [(at, names[number]) for at, number in zip(found[: 2 * count : 2], found[1 : 2 * count : 2])]
 
 
-def scan(machine, needles, derived):
-    """Every trace of the needles (a name and bytes each), and of the keys `derived` by Argon2id, in the stopped machine."""
-    wanted, traces = Needles(needles | derived), set()
+@functools.cache
+def _working_memory():
+    """The program of Shims/workingmemory.c, in a folder that stays as long as this process."""
+    folder = tempfile.TemporaryDirectory()
+    program = f"{folder.name}/workingmemory"
+    exported = "-Wl,--export-dynamic-symbol=munmap"
+    subprocess.run(["cc", "-O2", exported, "-o", program, SHIMS / "workingmemory.c", "-lsodium"], check=True)
+    return folder, program
+
+
+def working_blocks(password, salt, passes, memory):
+    """How each block begins that Argon2id has in its memory at its end."""
+    _, program = _working_memory()
+    command = [program, str(passes), str(memory)]
+    content = subprocess.run(command, input=salt + password, stdout=subprocess.PIPE, check=True).stdout
+    assert len(content) == memory
+    return {content[at : at + BEGINNING] for at in range(0, memory, BLOCK)}
+
+
+@dataclasses.dataclass(frozen=True)
+class Found:
+    """What is in a machine's memory."""
+
+    traces: set
+    # How many of the blocks that Argon2id worked in, whether a key follows from them or not.
+    blocks: int
+
+
+def scan(machine, needles, derived, blocks=frozenset()):
+    """Every trace of the needles (a name and bytes each), and of the keys `derived` by Argon2id, in the stopped machine. And
+    how many of the `blocks` are there, by their beginnings."""
+    wanted, traces, count = Needles(needles | derived), set(), 0
     with machine.stopped() as file, open(file, "rb", buffering=0) as memory:
         tail, base = b"", 0
         while chunk := memory.read(CHUNK):
@@ -61,6 +93,9 @@ def scan(machine, needles, derived):
                 traces.add(Trace(name, base + at, "bytes", offset))
             for at, name in find_blocks(content, derived):
                 traces.add(Trace(name, base + at, "block"))
+            # Argon2id's memory begins with a page. What the chunk before had as well is not counted again.
+            new = range(len(tail), len(content), BLOCK)
+            count += sum(content[at : at + BEGINNING] in blocks for at in new)
             tail = content[-OVERLAP:]
             base += len(content) - len(tail)
-    return traces
+    return Found(traces, count)
