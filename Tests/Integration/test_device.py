@@ -64,7 +64,8 @@ def test_a_vault_with_a_file_moves_to_the_service(session, service):
     session.lock()
     assert device(session) == ("file", [])
     assert session.locker().returncode == 0
-    assert device(session) == ("host", [])
+    # Other work comes first, also before that of the unlock itself.
+    wait_until(lambda: device(session) == ("host", []), "the move to the service")
     wait_until(lambda: not (session.vault / "device.key").exists(), "the end of the file")
     assert readable(session) == {FREE, *BOUND}
     begin(session)

@@ -215,6 +215,40 @@ struct DeviceTests {
     #expect(!hasFile)
   }
 
+  @Test("moves from a file also where the service failed at the unlock")
+  func movesAtTheNextUnlock() throws {
+    let ids = try filled()
+    let vault = vault(device)
+    device.failure = .unavailable("other work came first")
+    try home.unlock(vault)
+    #expect(vault.deviceBackend == .file)
+    #expect(vault.waitsForDevice)
+    try check(vault, ids)
+    try vault.meetDevice()
+    #expect(vault.waitsForDevice)
+    device.failure = nil
+    vault.evict()
+    #expect(!vault.waitsForDevice)
+    try home.unlock(vault)
+    #expect(vault.deviceBackend == .host)
+    #expect(!vault.waitsForDevice)
+    try check(vault, ids)
+  }
+
+  @Test("moves from a file in the session in which the service answers again")
+  func movesInTheSession() throws {
+    let ids = try filled()
+    let vault = vault(device)
+    device.failure = .unavailable("other work came first")
+    try home.unlock(vault)
+    device.failure = nil
+    try vault.meetDevice()
+    #expect(vault.deviceBackend == .host)
+    #expect(!vault.waitsForDevice)
+    #expect(vault.problems == [])
+    try check(vault, ids)
+  }
+
   @Test("in a file that is damaged is not given up for the service")
   func damagedFile() throws {
     let ids = try filled()

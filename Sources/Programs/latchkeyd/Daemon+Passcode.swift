@@ -42,6 +42,9 @@ extension Daemon {
         return Journal.log(.error, "what needs this device's key does not open: \(error.explanation)")
       }
       sessionStateChanged()
+      // The loop has other work first: that may be a lock.
+      guard deviceService.wasBrokenOff, vault.waitsForDevice else { return }
+      meeting = try? loop.addTimer(after: Daemon.meetingTime) { [weak self] in self?.meetDevice() }
     }
   }
 

@@ -34,6 +34,8 @@ final class Daemon {
   private var staged: ArrivedKeys?
   private var idle: EventSource?
   private var settle: EventSource?
+  /// The next ``meetDevice()``, where other work came first.
+  var meeting: EventSource?
   /// Why the vault of a login without a password did not open, as it was logged.
   var passwordlessProblem: String?
   /// Whether the login password was changed without Latchkey, as far as a login has shown since.
@@ -51,6 +53,7 @@ final class Daemon {
   private static let firstUnlockUnit = "latchkey-first-unlock.target"
   /// How long the vault must be quiet before its log is emptied.
   private static let settleTime = Duration.seconds(20)
+  static let meetingTime = Duration.milliseconds(200)
 
   /// - Parameter promptProgram: what shows prompts where there is no service manager.
   init(

@@ -29,6 +29,9 @@ final class DeviceServiceProbe {
   /// Whether the service did not answer when it was asked last.
   var isSilent: Bool { limit.isSilent }
 
+  /// Whether the last request was broken off for other work, and is to be made again.
+  var wasBrokenOff: Bool { limit.wasBrokenOff }
+
   /// Calls `then` when the service answered, or will not: at once where there is none.
   func ask(_ then: @escaping () -> Void) {
     guard access(path, F_OK) == 0 else { return then() }

@@ -106,19 +106,20 @@ extension Vault {
   }
 
   /// Whether something is left to be done when the device key service answers: ``meetDevice()``.
-  public var waitsForDevice: Bool { deviceIsMissing || waitingNote != nil }
+  public var waitsForDevice: Bool { deviceIsMissing || waitingNote != nil || (isUnsettled && isUnlocked) }
 
-  /// Opens what needs the device key, where it could not be had when keys came, or at the start, and can now. Notes how far the
-  /// files are, where that was not noted then.
+  /// Opens what needs the device key, where it could not be had when keys came, or at the start, and can now. Does what an
+  /// unlock left out, and notes how far the files are where that was not noted then.
   public func meetDevice() throws(VaultError) {
     try openMissingDevice()
     noteAgain()
   }
 
   private func openMissingDevice() throws(VaultError) {
-    guard deviceIsMissing, let store, !isDamaged, let folder = try? KeybagFile.folder(home: home, owner: owner) else {
-      return
-    }
+    guard deviceIsMissing || (isUnsettled && isUnlocked), let store, !isDamaged,
+      let folder = try? KeybagFile.folder(home: home, owner: owner)
+    else { return }
+    isUnsettled = false
     guard chains.session != nil else {
       try openDevice(folder, mayCreate: false)
       guard share != nil else { return }
@@ -187,6 +188,7 @@ extension Vault {
       try markMoved(row, folder)
     } catch {
       deviceProblem = "\(DeviceKeyBackend.host.title): \(error.explanation)"
+      isUnsettled = true
       return
     }
     try writing { store throws(VaultError) in try store.update(next) }

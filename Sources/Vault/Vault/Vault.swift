@@ -29,6 +29,8 @@ public final class Vault {
   private var keybagProblem: String?
   /// What is wrong with the device key; the line names whose fault it is.
   var deviceProblem: String?
+  /// Whether an unlock left something out because the device key or the disk could not be used: ``meetDevice()`` does it.
+  var isUnsettled = false
   /// Why a vault without a password does not open; the line names the file.
   var passwordlessProblem: String?
   private(set) var storeProblem: VaultError?
@@ -230,7 +232,7 @@ public final class Vault {
 
   func forget() {
     (store, index, share, verification, open, chains) = (nil, nil, nil, nil, [], (nil, nil))
-    (lockedItems, heldEpochs, waitingNote) = ([:], [], nil)
+    (lockedItems, heldEpochs, waitingNote, isUnsettled) = ([:], [], nil, false)
   }
 
   /// The database, or why there is none.
@@ -384,6 +386,7 @@ public final class Vault {
       note(.damaged("vault.db: a row of table device is not the vault's"))
     }
     index = genuine
+    isUnsettled = false
     try whereThereIsRoom { () throws(VaultError) in try settleDevice() }
     for collection in open where collection.row.locked && lifted.contains(collection.row.id) {
       try setMark(collection, false)
@@ -466,7 +469,7 @@ public final class Vault {
   func whereThereIsRoom(_ body: () throws(VaultError) -> Void) throws(VaultError) {
     do throws(VaultError) { try body() } catch {
       switch error {
-      case .diskFull, .unavailable: return
+      case .diskFull, .unavailable: isUnsettled = true
       default: throw error
       }
     }

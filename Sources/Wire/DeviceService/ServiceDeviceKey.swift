@@ -45,6 +45,7 @@ public final class ServiceDeviceKey: DeviceKey, GenerationMemory {
   }
 
   static let silent = DeviceKeyError.unavailable("it does not answer")
+  static let brokenOff = DeviceKeyError.unavailable("other work came first; it is asked again in a moment")
   static let strange = DeviceKeyError.unavailable("its answer is not understood")
 
   static func packet(
@@ -145,10 +146,11 @@ public final class ServiceDeviceKey: DeviceKey, GenerationMemory {
     defer { limit.end() }
     do throws(DeviceKeyError) {
       let answer = try ask(packet, at: path, until: own)
-      limit.isSilent = false
+      (limit.isSilent, limit.wasBrokenOff) = (false, false)
       return answer
     } catch {
       if error == silent { limit.isSilent = true }
+      limit.wasBrokenOff = error == brokenOff
       throw error
     }
   }
@@ -176,8 +178,11 @@ public final class ServiceDeviceKey: DeviceKey, GenerationMemory {
   }
 
   private static func failure(_ error: PosixError) -> DeviceKeyError {
-    // A wait that was broken off says nothing of the service.
-    error.code == ETIMEDOUT ? silent : .unavailable(error.description)
+    switch error.code {
+    case ETIMEDOUT: silent
+    case ECANCELED: brokenOff  // says nothing of the service
+    default: .unavailable(error.description)
+    }
   }
 
   /// The fields of the answer on a connection; nil where the service dropped it before it read the packet.

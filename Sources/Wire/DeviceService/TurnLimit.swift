@@ -14,6 +14,8 @@ public final class TurnLimit {
   private var waited = 0
   /// Whether the service did not answer in time when it was asked last.
   public var isSilent = false
+  /// Whether the last wait ended because something else was to be done.
+  public var wasBrokenOff = false
 
   /// How long one turn waits for a service that answers, in milliseconds.
   private static let time = 2000
