@@ -13,14 +13,16 @@ struct LocalTime {
 
   /// As in "2026-11-22 17:44".
   var minute: String {
-    let date = [Self.digits(parts.tm_year + 1900, 4), Self.digits(parts.tm_mon + 1), Self.digits(parts.tm_mday)]
-    return date.joined(separator: "-") + " " + Self.digits(parts.tm_hour) + ":" + Self.digits(parts.tm_min)
+    let date = [
+      Self.digits(Int(parts.tm_year) + 1900, 4), Self.digits(Int(parts.tm_mon) + 1), Self.digits(Int(parts.tm_mday)),
+    ]
+    return date.joined(separator: "-") + " " + Self.digits(Int(parts.tm_hour)) + ":" + Self.digits(Int(parts.tm_min))
   }
 
   /// As in "2026-11-22 17:44:05".
-  var second: String { minute + ":" + Self.digits(parts.tm_sec) }
+  var second: String { minute + ":" + Self.digits(Int(parts.tm_sec)) }
 
-  private static func digits(_ number: Int32, _ count: Int = 2) -> String {
+  private static func digits(_ number: Int, _ count: Int = 2) -> String {
     let text = String(number)
     return String(repeating: "0", count: max(0, count - text.count)) + text
   }

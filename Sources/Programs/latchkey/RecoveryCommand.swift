@@ -112,7 +112,7 @@ struct RecoveryCommand: ParsableCommand {
 
     func run() throws {
       let created = try Failure.telling { try place.status().recoveryCodeCreated }
-      let day = Date(timeIntervalSince1970: TimeInterval(created)).ISO8601Format()
+      let day = Date(timeIntervalSince1970: TimeInterval(min(created, 1 << 40))).ISO8601Format()
       if json {
         print(created > 0 ? "{\"recovery_code\": true, \"created\": \"\(day)\"}" : "{\"recovery_code\": false}")
       } else {

@@ -38,13 +38,20 @@ extension Daemon {
     guard vault.waitsForDevice else { return }
     deviceService.ask { [weak self] in
       guard let self, !deviceService.isSilent, vault.waitsForDevice else { return }
+      deviceService.forgetBreakingOff()
       do throws(VaultError) { try vault.meetDevice() } catch {
         return Journal.log(.error, "what needs this device's key does not open: \(error.explanation)")
       }
+      workWhenIdle()
+      tellDestroyed()
       sessionStateChanged()
-      // The loop has other work first: that may be a lock.
-      guard deviceService.wasBrokenOff, vault.waitsForDevice else { return }
-      meeting = try? loop.addTimer(after: Daemon.meetingTime) { [weak self] in self?.meetDevice() }
+      guard deviceService.wasBrokenOff, vault.waitsForDevice else {
+        meetingDelay = Daemon.shortestMeetingDelay
+        return
+      }
+      // The loop has other work first: that may be a lock. Where it always has, this tries less and less often.
+      meeting = try? loop.addTimer(after: meetingDelay) { [weak self] in self?.meetDevice() }
+      meetingDelay = min(meetingDelay * 2, Daemon.settleTime)
     }
   }
 

@@ -31,6 +31,7 @@ extension Daemon {
     workWhenIdle()
     // New keys are no reason to bring back what was erased beside the daemon.
     tellDestroyed()
+    meetDevice()
     return .live
   }
 

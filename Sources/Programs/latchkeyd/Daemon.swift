@@ -36,6 +36,10 @@ final class Daemon {
   private var settle: EventSource?
   /// The next ``meetDevice()``, where other work came first.
   var meeting: EventSource?
+  /// When that is, from the last.
+  var meetingDelay = Daemon.shortestMeetingDelay
+  /// Whether the program was told to end: no key is taken any more.
+  private var isEnding = false
   /// Why the vault of a login without a password did not open, as it was logged.
   var passwordlessProblem: String?
   /// Whether the login password was changed without Latchkey, as far as a login has shown since.
@@ -52,8 +56,8 @@ final class Daemon {
 
   private static let firstUnlockUnit = "latchkey-first-unlock.target"
   /// How long the vault must be quiet before its log is emptied.
-  private static let settleTime = Duration.seconds(20)
-  static let meetingTime = Duration.milliseconds(200)
+  static let settleTime = Duration.seconds(20)
+  static let shortestMeetingDelay = Duration.milliseconds(200)
 
   /// - Parameter promptProgram: what shows prompts where there is no service manager.
   init(
@@ -148,9 +152,13 @@ final class Daemon {
     followPassword()
   }
 
-  /// Ends the loop when no prompt is on the screen any more; called again, at once. What is said on the bus after that is not
-  /// sent any more.
+  /// Erases what only an unlocked session may read, and ends the loop when no prompt is on the screen any more; called
+  /// again, at once. What is said on the bus after that is not sent any more.
   func stop() {
+    isEnding = true
+    staged = nil
+    vault.evict()
+    dropGrants()
     prompts.end { [self] in
       presence?.service?.dismissPrompts()
       loop.exit()
@@ -274,6 +282,7 @@ extension Daemon: ControlHandler {
       Journal.log(.error, "the vault does not open: \(error.explanation)")
       return answer(.unusable(error.explanation))
     }
+    guard !isEnding else { return answer(.refused("the daemon ends")) }
     guard let claim, let watch = session.watch, case .keys(let mayLift) = decide(hello, peer) else {
       return answer(.refused("not now"))
     }

@@ -32,6 +32,9 @@ final class DeviceServiceProbe {
   /// Whether the last request was broken off for other work, and is to be made again.
   var wasBrokenOff: Bool { limit.wasBrokenOff }
 
+  /// To be called before requests of which that is asked.
+  func forgetBreakingOff() { limit.wasBrokenOff = false }
+
   /// Calls `then` when the service answered, or will not: at once where there is none.
   func ask(_ then: @escaping () -> Void) {
     guard access(path, F_OK) == 0 else { return then() }

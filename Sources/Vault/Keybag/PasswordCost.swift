@@ -37,7 +37,8 @@ public struct PasswordCost: Equatable, Sendable {
   /// The cost of a new protector of the login password on this machine, which is measured for that: some 60 ms on a fast
   /// one. No file, option or environment changes it.
   ///
-  /// It counts what this thread computes, so neither other programs nor a share of a processor make it cheaper.
+  /// It counts what this thread computes, so other programs that want the processor hardly make it cheaper. A machine short of
+  /// memory does: down to ``minimum``.
   public static func measured() -> PasswordCost {
     let begun = Process.threadTime
     let salt = [UInt8](repeating: 0, count: PasswordHash.saltSize)
@@ -52,10 +53,11 @@ public struct PasswordCost: Equatable, Sendable {
   /// be had in time, else as much of it as can. More would double the time to unlock a screen, which a person waits for many
   /// times a day.
   ///
-  /// - Parameter available: the memory that could be had, in bytes.
+  /// - Parameter available: the memory that could be had, in bytes. A fifth of it is used at most: ``isAffordable`` asks for
+  ///   a quarter, a moment later.
   static func fitting(speed: Double, available: UInt64) -> PasswordCost {
     var cost = compiledIn
-    while cost.memory > minimum.memory, speed * cost.work > ceiling || cost.memory > available / 4 {
+    while cost.memory > minimum.memory, speed * cost.work > ceiling || cost.memory > available / 5 {
       cost = PasswordCost(passes: cost.passes, memory: cost.memory - step)
     }
     return cost

@@ -133,6 +133,9 @@ extension Vault {
     try whereThereIsRoom { () throws(VaultError) in
       try endPasscodeItems()
       if !isPasswordless { try renewErasable() }
+      // A change of keys may be what was left out. The index key has to wait for the next unlock: its wrapping key is gone.
+      try renewKeys(indexUnder: nil)
+      try endPasscodeItems()
       try makeMissingClasses()
     }
   }
