@@ -175,7 +175,7 @@ def test_its_first_password_is_not_proven_yet(session):
 
 
 def test_a_wrong_password_creates_nothing(session):
-    person = store(session)
+    person = store(session).expect(CREATES)
     for _ in range(3):
         person.expect(ASKED).type("something else")
     person.output()
@@ -184,7 +184,7 @@ def test_a_wrong_password_creates_nothing(session):
 
 
 def test_wrong_then_right(session):
-    person = store(session).expect(ASKED).type("something else").expect("not right").expect(ASKED)
+    person = store(session).expect(CREATES).expect(ASKED).type("something else").expect("not right").expect(ASKED)
     assert_nothing(session)
     person.type(session.password).output()
     assert session.lookup(*KEYS) == "open sesame"
@@ -195,7 +195,7 @@ def test_wrong_then_right(session):
 
 
 def test_dismissed(session):
-    person = store(session).expect(ASKED).press("c")
+    person = store(session).expect(CREATES).expect(ASKED).press("c")
     person.output()
     assert person.status != 0
     assert_nothing(session)
@@ -212,7 +212,7 @@ PASSWORD_LINE = "auth {} pam_pwdfile.so nodelay pwdfile={}/passwd"
 def test_a_stack_that_goes_on_after_a_wrong_password_creates_nothing(session):
     """The module hears the password before libpam refuses: what counts is that all of the stack accepted it."""
     line(session, PASSWORD_LINE.format("required", session.root), "auth optional MODULE")
-    person = store(session)
+    person = store(session).expect(CREATES)
     for _ in range(3):
         person.expect(ASKED).type("something else")
     person.output()
@@ -221,7 +221,7 @@ def test_a_stack_that_goes_on_after_a_wrong_password_creates_nothing(session):
 
 def test_a_second_factor_that_refuses_creates_nothing(session):
     line(session, PASSWORD_LINE.format("requisite", session.root), "auth optional MODULE", "auth required pam_deny.so")
-    person = store(session)
+    person = store(session).expect(CREATES)
     for _ in range(3):
         person.expect(ASKED).type(session.password)
     person.output()
@@ -235,7 +235,7 @@ def test_no_found_creates_nothing(session):
     line(session, PASSWORD_LINE.format("requisite", session.root), "auth optional MODULE no_found")
     done = session.run("latchkey", "unlock", "--stdin", input=session.password + "\n")
     assert done.returncode == 1 and "no vault was created" in done.stderr
-    person = store(session).expect(ASKED).type(session.password)
+    person = store(session).expect(CREATES).expect(ASKED).type(session.password)
     person.output()
     assert person.status != 0
     assert_nothing(session)
@@ -305,7 +305,7 @@ def test_programs_hear_that_it_is_open(session, peer):
 
 
 def test_two_clients_share_one_answer(session, peer):
-    first = store(session).expect(ASKED)
+    first = store(session).expect(CREATES).expect(ASKED)
     second = Person(session, "sh", "-c", "printf two | secret-tool store --label=Two service two")
     introspect = ("/org/freedesktop/secrets/prompt", "org.freedesktop.DBus.Introspectable", "Introspect")
     wait_until(lambda: peer.call(*introspect).count("<node name=") == 2, "two prompts")
@@ -317,7 +317,7 @@ def test_two_clients_share_one_answer(session, peer):
 
 def test_a_prompt_and_a_command_at_once(session):
     """Both have the right password; one of them creates the vault, and the other one opens that."""
-    people = [store(session).expect(ASKED)]
+    people = [store(session).expect(CREATES).expect(ASKED)]
     people += [Person(session, "latchkey", "unlock").expect("assword") for _ in range(2)]
     for person in people:
         person.type(session.password)
