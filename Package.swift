@@ -346,7 +346,8 @@ if Context.environment["LATCHKEY_FUZZ"] != nil {
     .executableTarget(
       name: "latchkey-fuzz",
       dependencies: [
-        "LatchkeyBackup", "LatchkeyBytes", "CLatchkeyFuzzer", "LatchkeyControl", "LatchkeyDeviceService",
+        "CLatchkeyHelper", "LatchkeyBackup", "LatchkeyBytes", "CLatchkeyFuzzer", "LatchkeyControl",
+        "LatchkeyDeviceService",
         "LatchkeyKeybag", "LatchkeyPosix", "LatchkeyPrompters", "LatchkeyPrompts", "LatchkeySQLite",
         "LatchkeySecretService", "LatchkeySodium", "LatchkeyVault",
       ],
