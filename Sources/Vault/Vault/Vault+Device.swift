@@ -106,7 +106,10 @@ extension Vault {
   }
 
   /// Whether something is left to be done when the device key service answers: ``meetDevice()``.
-  public var waitsForDevice: Bool { deviceIsMissing || waitingNote != nil || (isUnsettled && isUnlocked) }
+  public var waitsForDevice: Bool { lacksDevice || waitingNote != nil }
+
+  /// Whether it is more than a note that is left.
+  private var lacksDevice: Bool { deviceIsMissing || (isUnsettled && isUnlocked) }
 
   /// Opens what needs the device key, where it could not be had when keys came, or at the start, and can now. Does what an
   /// unlock left out, and notes how far the files are where that was not noted then.
@@ -116,7 +119,7 @@ extension Vault {
   }
 
   private func openMissingDevice() throws(VaultError) {
-    guard deviceIsMissing || (isUnsettled && isUnlocked), let store, !isDamaged,
+    guard lacksDevice, let store, !isDamaged,
       let folder = try? KeybagFile.folder(home: home, owner: owner)
     else { return }
     isUnsettled = false
@@ -156,6 +159,16 @@ extension Vault {
     if device.backend != .file { try mark(folder, ServiceMark(machine: machine)) }
     try writing { store throws(VaultError) in try store.insert(row) }
     self.share = share
+  }
+
+  /// Runs what the next unlock can do as well. A full or read-only disk is no reason not to open what is there.
+  func whereThereIsRoom(_ body: () throws(VaultError) -> Void) throws(VaultError) {
+    do throws(VaultError) { try body() } catch {
+      switch error {
+      case .diskFull, .unavailable: isUnsettled = true
+      default: throw error
+      }
+    }
   }
 
   /// Runs what needs the service, which the next unlock asks again.

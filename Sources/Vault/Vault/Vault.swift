@@ -465,16 +465,6 @@ public final class Vault {
   /// The device key, for a new share.
   var deviceKey: (any DeviceKey)? { device }
 
-  /// Runs what the next unlock can do as well. A full or read-only disk is no reason not to open what is there.
-  func whereThereIsRoom(_ body: () throws(VaultError) -> Void) throws(VaultError) {
-    do throws(VaultError) { try body() } catch {
-      switch error {
-      case .diskFull, .unavailable: isUnsettled = true
-      default: throw error
-      }
-    }
-  }
-
   /// Whether both tier keys are in memory.
   public var isUnlocked: Bool { chains.unlocked != nil && chains.session != nil }
 
