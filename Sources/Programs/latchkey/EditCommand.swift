@@ -99,7 +99,7 @@ struct EditCommand: ParsableCommand {
           changed.append("label")
         }
       } catch let error where !changed.isEmpty {
-        StandardStream.error.write("latchkey: changed before it failed: \(changed.joined(separator: ", "))\n")
+        StandardStream.error.show("latchkey: changed before it failed: \(changed.joined(separator: ", "))\n")
         throw error
       }
       if json { return print(try JSONText.of(Report(path: item.place, changed: changed, newline_removed: wasCut))) }

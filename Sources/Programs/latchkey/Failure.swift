@@ -1,7 +1,6 @@
 import ArgumentParser
 import Glibc
 import LatchkeyControl
-import LatchkeyPosix
 import LatchkeySecretClient
 import LatchkeySystemd
 
@@ -125,7 +124,7 @@ enum Failure: Error {
   /// Says it on standard error, and ends the program.
   func end() -> Never {
     let lines = explanation.split(separator: "\n").map { TerminalText.printable(String($0)) }
-    StandardStream.error.write("latchkey: \(lines.joined(separator: "\n"))\n")
+    StandardStream.error.show("latchkey: \(lines.joined(separator: "\n"))\n")
     Glibc.exit(status)
   }
 

@@ -34,7 +34,7 @@ struct GetCommand: ParsableCommand {
 
   func run() throws {
     try Failure.telling {
-      if StandardOutput.isTerminal && !show && !json {
+      if StandardStream.output.isTerminal && !show && !json {
         throw Failure.declined(
           "a secret is shown on a terminal with --show only. Or send it elsewhere: latchkey get … | wl-copy")
       }
@@ -56,14 +56,16 @@ struct GetCommand: ParsableCommand {
         for item in item { try JSONText.write(item, secret) }
         return
       }
-      guard StandardOutput.isTerminal else { return try secret.withBytes { try StandardOutput.write($0) } }
+      guard StandardStream.output.isTerminal else {
+        return try secret.withBytes { try StandardStream.output.write($0) }
+      }
       guard secret.isPrintable else {
         throw Failure.declined(
           "the secret has bytes that are no text, which a terminal would obey. Send it to a file, or see --json --show."
         )
       }
-      try secret.withBytes { try StandardOutput.write($0) }
-      try StandardOutput.write("\n")
+      try secret.withBytes { try StandardStream.output.write($0) }
+      try StandardStream.output.write("\n")
     }
   }
 }

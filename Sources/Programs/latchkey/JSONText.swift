@@ -23,16 +23,16 @@ enum JSONText {
   static func write(_ item: ListedItem, _ secret: Secret) throws {
     struct ContentType: Encodable { let content_type: String }
     let type = try of(ContentType(content_type: secret.contentType)).dropFirst(2).dropLast(2)
-    try StandardOutput.write(try of(item).dropLast(2) + ",\n" + type + ",\n  \"secret\" : ")
+    try StandardStream.output.write(try of(item).dropLast(2) + ",\n" + type + ",\n  \"secret\" : ")
     if secret.isText {
       let text = try secret.withBytes { try quoted($0) }
-      try StandardOutput.write(text.bytes)
-      try StandardOutput.write(",\n  \"secret_base64\" : null\n}\n")
+      try StandardStream.output.write(text.bytes)
+      try StandardStream.output.write(",\n  \"secret_base64\" : null\n}\n")
     } else {
-      try StandardOutput.write("null,\n  \"secret_base64\" : \"")
+      try StandardStream.output.write("null,\n  \"secret_base64\" : \"")
       let text = try secret.withBytes { try Base64.encode(secret: $0) }
-      try StandardOutput.write(text.bytes)
-      try StandardOutput.write("\"\n}\n")
+      try StandardStream.output.write(text.bytes)
+      try StandardStream.output.write("\"\n}\n")
     }
   }
 

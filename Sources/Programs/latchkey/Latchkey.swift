@@ -47,7 +47,7 @@ struct Latchkey: ParsableCommand {
           message = message.replacing("'\(word[equals...].dropFirst())'", with: "'…'")
         }
       }
-      StandardStream.error.write(message + "\n")
+      StandardStream.error.show(message + "\n")
       Glibc.exit(exitCode(for: error).rawValue)
     }
   }

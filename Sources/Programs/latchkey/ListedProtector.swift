@@ -1,4 +1,3 @@
-import FoundationEssentials
 import Glibc
 import LatchkeyControl
 
@@ -24,8 +23,7 @@ struct ListedProtector: Encodable {
       case 2: "retiring"
       default: "unknown"
       }
-    let date = Date(timeIntervalSince1970: TimeInterval(min(protector.created, 1 << 40)))
-    created = date.ISO8601Format()
+    created = UTCTime.text(protector.created)
   }
 
   var isSession: Bool { kind == "session" }

@@ -1,9 +1,8 @@
 import Glibc
-import LatchkeyPosix
 
 /// A line on the terminal that says how far a command is; nothing where standard error is no terminal.
 final class Progress {
-  private let isShown = isatty(STDERR_FILENO) == 1
+  private let isShown = StandardStream.error.isTerminal
   private var last = ContinuousClock.now - .seconds(1)
   private var hasShown = false
 
@@ -12,12 +11,12 @@ final class Progress {
     guard isShown, ContinuousClock.now - last >= .milliseconds(100) else { return }
     last = .now
     hasShown = true
-    StandardStream.error.write("\r\u{1B}[K\(text())")
+    StandardStream.error.show("\r\u{1B}[K\(text())")
   }
 
   /// Takes the line away.
   func end() {
-    if hasShown { StandardStream.error.write("\r\u{1B}[K") }
+    if hasShown { StandardStream.error.show("\r\u{1B}[K") }
     hasShown = false
   }
 }

@@ -3,7 +3,6 @@ import CLatchkeyHelper
 import FoundationEssentials
 import Glibc
 import LatchkeyControl
-import LatchkeyPosix
 import LatchkeySodium
 
 /// `latchkey protector`
@@ -98,12 +97,12 @@ struct ProtectorCommand: ParsableCommand {
     }
 
     private func confirm() throws {
-      StandardStream.output.write(Self.promise + "\n")
+      StandardStream.output.show(Self.promise + "\n")
       guard !yes else { return }
       guard !asking.stdin, isatty(STDIN_FILENO) == 1 else {
         throw Failure.declined("nothing was changed: say --yes if you mean it.")
       }
-      StandardStream.output.write("Do you want that? (yes) ")
+      StandardStream.output.show("Do you want that? (yes) ")
       guard readLine()?.split(whereSeparator: \.isWhitespace).map({ $0.lowercased() }) == ["yes"] else {
         throw Failure.declined("nothing was changed.")
       }

@@ -1,5 +1,4 @@
 import ArgumentParser
-import FoundationEssentials
 import Glibc
 import LatchkeyControl
 import LatchkeyPosix
@@ -112,7 +111,7 @@ struct RecoveryCommand: ParsableCommand {
 
     func run() throws {
       let created = try Failure.telling { try place.status().recoveryCodeCreated }
-      let day = Date(timeIntervalSince1970: TimeInterval(min(created, 1 << 40))).ISO8601Format()
+      let day = UTCTime.text(created)
       if json {
         print(created > 0 ? "{\"recovery_code\": true, \"created\": \"\(day)\"}" : "{\"recovery_code\": false}")
       } else {

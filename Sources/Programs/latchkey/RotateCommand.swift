@@ -65,7 +65,7 @@ struct RotateCommand: ParsableCommand {
       try !status().protectors.contains(where: { ListedProtector($0).isSession })
     else { return }
     let text = "Logins without a password open nothing any more. 'latchkey protector add session' lets them again.\n"
-    StandardStream.error.write(text)
+    StandardStream.error.show(text)
   }
 
   private func status() throws -> Status {
@@ -99,7 +99,7 @@ struct RotateCommand: ParsableCommand {
   }
 
   private func show(_ text: String) {
-    StandardStream.output.write(text)
+    StandardStream.output.show(text)
   }
 
   /// What has not got new keys, and why.

@@ -57,7 +57,7 @@ struct SecretInput: ParsableArguments {
       }
       if got == 0 { break }
       if got < 0 {
-        guard StandardOutput.waits(for: STDIN_FILENO, Int16(POLLIN)) else {
+        guard StandardStream.waits(for: STDIN_FILENO, Int16(POLLIN)) else {
           throw Failure.declined("the input could not be read: \(String(cString: strerror(errno))).")
         }
         continue

@@ -1,26 +1,33 @@
 import Glibc
 
-/// Standard output, for bytes that never become a `String`.
-enum StandardOutput {
-  /// Whether a person would see what is written.
-  static var isTerminal: Bool { isatty(STDOUT_FILENO) == 1 }
+/// Standard output and standard error: for bytes that never become a `String`, and for text that must be seen at once, as
+/// `print` waits until its buffer is full.
+enum StandardStream: Int32 {
+  case output = 1
+  case error = 2
 
-  static func write(_ bytes: RawSpan) throws {
+  /// Whether a person would see what is written.
+  var isTerminal: Bool { isatty(rawValue) == 1 }
+
+  func write(_ bytes: RawSpan) throws {
     var written = 0
     while written < bytes.byteCount {
       let count = bytes.withUnsafeBytes { all in
         let rest = UnsafeRawBufferPointer(rebasing: all[written...])
-        return Glibc.write(STDOUT_FILENO, rest.baseAddress, rest.count)
+        return Glibc.write(rawValue, rest.baseAddress, rest.count)
       }
       if count >= 0 {
         written += count
-      } else if !waits(for: STDOUT_FILENO, Int16(POLLOUT)) {
+      } else if !Self.waits(for: rawValue, Int16(POLLOUT)) {
         throw Failure.declined("the output could not be written: \(String(cString: strerror(errno))).")
       }
     }
   }
 
-  static func write(_ text: some StringProtocol) throws { try write(Array(text.utf8).span.bytes) }
+  func write(_ text: some StringProtocol) throws { try write(Array(text.utf8).span.bytes) }
+
+  /// Writes text that is dropped where nobody can read it any more.
+  func show(_ text: String) { try? write(text) }
 
   /// After a call that failed: waits where it was only too early, as others who have the same pipe may have made it one
   /// that does not block.
