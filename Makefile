@@ -163,22 +163,26 @@ run: deps build ## a throwaway session with its own vault, and a tour of it
 UNIT = mkdir -p .build; $(PYTEST) -n $(WAITING) Tests/PAMModule >.build/module.log 2>&1 & module=$$!; \
 	failed=; swift test $(SWIFTFLAGS) || failed="swift-test"; \
 	wait $$module || failed="$$failed Tests/PAMModule"; cat .build/module.log
+# Every part, even if one before it failed.
+EVERY = $(UNIT); \
+	for s in $(SUITES); do $(PYTEST) -n $(JOBS) $$s || failed="$$failed $$s"; done; \
+	$(PYTEST) -n $(MACHINES) Tests/Desktop || failed="$$failed Tests/Desktop"; \
+	nice $(PYTEST) Tests/Fuzz >.build/fuzz.log 2>&1 & fuzz=$$!; \
+	$(PYTEST) Tests/Programs || failed="$$failed Tests/Programs"; \
+	wait $$fuzz || failed="$$failed Tests/Fuzz"; cat .build/fuzz.log
+# Runs the parts of $(1). What failed in them is far above by the end, so it is named once more.
+NAMED = mkdir -p .build; { $(1); test -z "$$failed" && echo "all passed" || echo "failed: $$failed"; } 2>&1 | \
+	tee .build/test.log; tail -n 1 .build/test.log | grep -qx 'all passed' || \
+	{ grep -aE '^(FAILED|ERROR) |✘|error: ' .build/test.log | tail -n 60; tail -n 1 .build/test.log; exit 1; }
 
 check: ## lint, unit tests, and the PAM module under libpam: in minutes, without root or a desktop
 	@$(MAKE) -s deps PACKAGES="$(CHECK_PACKAGES)"
 	$(MAKE) lint module
 	$(PYTEST) -q Tests/Repository
-	@$(UNIT); test -z "$$failed" || { echo "failed: $$failed"; exit 1; }
+	@$(call NAMED,$(UNIT))
 
-# Each part runs even if one before it failed; the outcome is that of all.
 test: deps build ## unit tests, then the PAM module, whole programs, and a booted system (as root)
-	@$(UNIT); \
-	for s in $(SUITES); do $(PYTEST) -n $(JOBS) $$s || failed="$$failed $$s"; done; \
-	$(PYTEST) -n $(MACHINES) Tests/Desktop || failed="$$failed Tests/Desktop"; \
-	mkdir -p .build; nice $(PYTEST) Tests/Fuzz >.build/fuzz.log 2>&1 & fuzz=$$!; \
-	$(PYTEST) Tests/Programs || failed="$$failed Tests/Programs"; \
-	wait $$fuzz || failed="$$failed Tests/Fuzz"; cat .build/fuzz.log; \
-	test -z "$$failed" || { echo "failed: $$failed"; exit 1; }
+	@$(call NAMED,$(EVERY))
 
 machine: deps build ## a whole machine under QEMU (as root): what is left in its memory, what a power cut leaves
 	$(PYTEST) -s Tests/Machine

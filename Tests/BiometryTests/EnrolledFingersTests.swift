@@ -32,7 +32,7 @@ private func error(_ name: String) -> BusError {
   BusError(name: "net.reactivated.Fprint.Error." + name, message: "")
 }
 
-@Suite("Enrolled fingers", .timeLimit(.minutes(1))) struct EnrolledFingersTests {
+@Suite("Enrolled fingers", .timeLimit(.minutes(20))) struct EnrolledFingersTests {
   @Test("are told of every reader, for whoever asks")
   func told() throws {
     let scene = try Scene(

@@ -4,7 +4,7 @@ import Testing
 
 @testable import LatchkeyKeychain
 
-@Suite("Calls of tasks", .timeLimit(.minutes(1)))
+@Suite("Calls of tasks", .timeLimit(.minutes(20)))
 struct AsyncTests {
   private let vault = Vault()
 

@@ -48,7 +48,7 @@ private struct FakeProcess {
     }
   }
 
-  @Test("is no Flatpak by anything but a small file of its own root folder", .timeLimit(.minutes(1)))
+  @Test("is no Flatpak by anything but a small file of its own root folder", .timeLimit(.minutes(20)))
   func notFlatpak() throws {
     let process = try FakeProcess()
     let info = "[Application]\nname=org.example.Mail\n"

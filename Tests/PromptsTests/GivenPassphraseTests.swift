@@ -6,7 +6,7 @@ import LatchkeySystemd
 import Testing
 
 /// Questions whose passphrase a program brought.
-@Suite(.timeLimit(.minutes(1))) struct GivenPassphraseTests {
+@Suite(.timeLimit(.minutes(20))) struct GivenPassphraseTests {
   init() throws { try Sodium.initialize() }
 
   private static let item = Question.item(5, client: ":1.5")

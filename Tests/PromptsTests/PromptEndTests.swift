@@ -4,7 +4,7 @@ import LatchkeyPrompts
 import LatchkeySystemd
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct PromptEndTests {
+@Suite(.timeLimit(.minutes(20))) struct PromptEndTests {
   @Test("a client that waits no more is not told, and the last one takes the prompt with it")
   func cancelled() throws {
     let scene = try Scene()

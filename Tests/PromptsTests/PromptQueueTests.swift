@@ -4,7 +4,7 @@ import LatchkeyPrompts
 import LatchkeySystemd
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct PromptQueueTests {
+@Suite(.timeLimit(.minutes(20))) struct PromptQueueTests {
   @Test("who waits for the same answer shares one prompt; other questions come one after the other")
   func shared() throws {
     let scene = try Scene()

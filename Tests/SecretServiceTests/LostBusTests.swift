@@ -6,7 +6,7 @@ import LatchkeySystemd
 import LatchkeyVault
 import Testing
 
-@Suite("A bus that is lost", .timeLimit(.minutes(1))) struct LostBusTests {
+@Suite("A bus that is lost", .timeLimit(.minutes(20))) struct LostBusTests {
   /// A daemon that starts nothing and writes down what it should start.
   private final class Daemon: PromptQueueDelegate {
     let isLockerUp = false

@@ -51,7 +51,7 @@ private final class Scene {
   }
 }
 
-@Suite(.timeLimit(.minutes(1))) struct LogindWatchTests {
+@Suite(.timeLimit(.minutes(20))) struct LogindWatchTests {
   @Test func sessionsAreReadWithAllTheirFacts() throws {
     let one = SessionFacts(
       id: "1", uid: 1000, type: "wayland", lockedHint: true, service: "gdm-password", seat: "seat0")

@@ -3,7 +3,7 @@ import LatchkeySessionState
 import LatchkeySystemd
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct ScreenSaverWatchTests {
+@Suite(.timeLimit(.minutes(20))) struct ScreenSaverWatchTests {
   private final class Scene {
     let daemon: PrivateBus
     let loop: EventLoop

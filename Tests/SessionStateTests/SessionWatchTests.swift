@@ -3,7 +3,7 @@ import LatchkeySessionState
 import LatchkeySystemd
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct SessionWatchTests {
+@Suite(.timeLimit(.minutes(20))) struct SessionWatchTests {
   /// A daemon without keys: it writes down what it is told.
   private final class Daemon: SessionWatchDelegate {
     var done: [String] = []

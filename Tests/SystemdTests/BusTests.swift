@@ -59,7 +59,7 @@ func errorName(_ body: () throws -> Void) -> String {
 
 let standard = "org.freedesktop.DBus.Error."
 
-@Suite(.timeLimit(.minutes(1))) struct BusTests {
+@Suite(.timeLimit(.minutes(20))) struct BusTests {
   @Test func connectingWaitsForNothing() throws {
     let daemon = try PrivateBus()
     let loop = try EventLoop()

@@ -3,7 +3,7 @@ import LatchkeyPrivateBus
 import LatchkeySystemd
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct ObjectInterfaceTests {
+@Suite(.timeLimit(.minutes(20))) struct ObjectInterfaceTests {
   private typealias Argument = ObjectInterface.Argument
 
   @Test func everyTypeTravels() throws {

@@ -5,7 +5,7 @@ import Testing
 
 /// What is left of a secret in this process after a call that carried it. The other side is a process of its own
 /// (busctl), and the text exists here only in rot13 except where the message puts it.
-@Suite(.timeLimit(.minutes(1)), .serialized) struct SensitiveMessageTests {
+@Suite(.timeLimit(.minutes(20)), .serialized) struct SensitiveMessageTests {
   @Test(arguments: [100, 2000])
   func sensitiveCallsLeaveNothingBehind(repetitions: Int) throws {
     let pair = try Pair()
