@@ -5,9 +5,9 @@ import pwd
 from pathlib import Path
 
 import pytest
-from account import Account
-from machine import Machine, Unavailable
 from stopwatch import Stopwatch
+from support.account import Account
+from support.machine import Machine, Unavailable
 
 
 def or_skip(boot):

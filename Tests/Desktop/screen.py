@@ -2,7 +2,7 @@
 
 import re
 
-from machine import eventually
+from support.machine import eventually
 
 
 class Display:

@@ -3,7 +3,7 @@
 import re
 from collections import defaultdict
 
-from account import TOOLS
+from support.account import TOOLS
 from support.pace import seconds
 
 # pam/README.md: authenticate and open_session of one login together, and a close_session.

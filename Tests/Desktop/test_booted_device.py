@@ -2,7 +2,7 @@
 
 import re
 
-from account import Account
+from support.account import Account
 from visitor import CLASSES, FREE, readable, store_each
 
 UNIT = "latchkey-deviced"

@@ -4,7 +4,7 @@ by the person, makes it well."""
 import json
 
 import pytest
-from machine import eventually
+from support.machine import eventually
 
 WELL, CANNOT_LOOK, TO_FIX = 0, 1, 4
 MODULE = "$(ls /usr/lib/*-linux-*/security/pam_latchkey.so)"

@@ -5,7 +5,7 @@ The reader is a socket that exists while somebody claims it: what is written the
 import socket
 
 import pytest
-from machine import eventually
+from support.machine import eventually
 from support.pace import seconds
 
 STATE = "/var/lib/fprint"

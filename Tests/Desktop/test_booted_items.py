@@ -3,8 +3,8 @@
 import re
 
 import pytest
-from machine import REPOSITORY, eventually
-from terminal import PROMPT
+from support.machine import REPOSITORY, eventually
+from support.terminal import PROMPT
 from test_booted_prompts import await_no_prompt, main_pid, pinentry, process_status, shown  # noqa: F401
 
 REQUIRE = "latchkey:require"

@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 import pytest
-from machine import eventually
+from support.machine import eventually
 from support.memory import scan
 
 

@@ -5,8 +5,8 @@ import json
 import re
 
 import pytest
-from machine import eventually
-from terminal import Terminal
+from support.machine import eventually
+from support.terminal import Terminal
 
 SECRET = "correct horse"
 NEW, THIRD = "altogether-0ther", "an0ther-again"

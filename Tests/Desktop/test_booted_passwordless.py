@@ -1,6 +1,6 @@
 """Logins without a password on the booted system: one that never had one, and `passwd -d`; the first password after that."""
 
-from machine import eventually
+from support.machine import eventually
 from visitor import CLASSES, fill, measured, readable, store_each, told, visitor
 
 PASSCODE = "when-passcode-set-this-device-only"

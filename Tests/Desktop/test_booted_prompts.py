@@ -7,8 +7,8 @@ import signal
 from pathlib import Path
 
 import pytest
-from machine import eventually
 from screen import Screen
+from support.machine import eventually
 
 ASKED = "Enter your login password: "
 WRONG = "That password is not right. Try again."

@@ -1,9 +1,9 @@
 """What docs/user/classes.md says becomes of each class in each state, where logind, PAM, real lockers and reboots make the state."""
 
 import pytest
-from account import Account
-from machine import eventually
 from screen import Screen
+from support.account import Account
+from support.machine import eventually
 from visitor import fill, measured, told
 
 

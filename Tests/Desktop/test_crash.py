@@ -1,6 +1,6 @@
 """A daemon that is killed comes back sealed and has lost nothing that it acknowledged."""
 
-from machine import eventually
+from support.machine import eventually
 
 KILL = "systemctl --user kill -s KILL latchkeyd.service"
 

@@ -3,7 +3,7 @@
 A container has no TPM device, so a drop-in gives the unit a socket of the chip's, in a network of just the two."""
 
 import pytest
-from machine import eventually
+from support.machine import eventually
 from visitor import CLASSES, FREE, readable, store_each
 
 STATE = "/var/lib/latchkey"

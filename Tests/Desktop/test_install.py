@@ -5,7 +5,7 @@ import re
 import subprocess
 
 import pytest
-from machine import REPOSITORY, make
+from support.machine import REPOSITORY, make
 
 LIBRARIES = "usr/lib/" + subprocess.run(["cc", "-print-multiarch"], capture_output=True, text=True).stdout.strip()
 INSTALLED = {

@@ -2,7 +2,7 @@
 
 import json
 
-from machine import eventually
+from support.machine import eventually
 from visitor import CLASSES
 
 ALWAYS = ["always", "always-this-device-only"]

@@ -1,7 +1,7 @@
 """What a locked session can read, and what lifts the lock."""
 
 import pytest
-from machine import eventually
+from support.machine import eventually
 
 LOCKED = "org.freedesktop.Secret.Error.IsLocked"
 

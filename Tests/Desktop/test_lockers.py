@@ -7,8 +7,8 @@ import time
 from pathlib import Path
 
 import pytest
-from machine import REPOSITORY, eventually
 from screen import Display, Screen
+from support.machine import REPOSITORY, eventually
 
 HERE = Path(__file__).resolve().parent
 LOCKED = "org.freedesktop.Secret.Error.IsLocked"

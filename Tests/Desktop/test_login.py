@@ -1,8 +1,8 @@
 """Logging in opens the vault, and only a right password founds one."""
 
 import pytest
-from machine import eventually
-from terminal import LoginRefused
+from support.machine import eventually
+from support.terminal import LoginRefused
 
 SECRET = "correct horse"
 

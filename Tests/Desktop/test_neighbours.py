@@ -3,9 +3,9 @@
 import json
 
 import pytest
-from account import Account
 from conftest import or_skip
-from machine import Machine, eventually, make
+from support.account import Account
+from support.machine import Machine, eventually, make
 from support.pace import seconds
 
 GNOME_KEYRING = ("gnome-keyring", "libpam-gnome-keyring")

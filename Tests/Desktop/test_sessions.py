@@ -1,10 +1,10 @@
 """Several sessions of one user: whose lock counts, what the last logout does, and what a new daemon or version costs."""
 
 import pytest
-from machine import eventually, make
+from support.machine import eventually, make
+from test_booted_prompts import ASKED, LOOKUP, await_no_prompt, finish, pinentry, shown, waiting  # noqa: F401
 from test_crash import KILL, await_new_daemon
 from test_lock import LOCKED, assert_open, await_evicted, fill
-from test_booted_prompts import ASKED, LOOKUP, await_no_prompt, finish, pinentry, shown, waiting  # noqa: F401
 
 
 def await_unlocked(session):

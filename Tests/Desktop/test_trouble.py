@@ -7,8 +7,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from account import TOOLS
-from machine import eventually
+from support.account import TOOLS
+from support.machine import eventually
 
 VAULTS = ["new", "founded"]
 HELPER = "/usr/libexec/latchkey-derive"

@@ -4,8 +4,8 @@ import json
 import sqlite3
 
 import pytest
-from account import Account
-from machine import eventually
+from support.account import Account
+from support.machine import eventually
 from visitor import BOUND, CLASSES, FREE, readable, store_each, visitor
 
 FOREIGN = "it was stored on another device"

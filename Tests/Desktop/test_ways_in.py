@@ -5,9 +5,9 @@ import re
 import signal
 
 import pytest
-from machine import eventually
 from stopwatch import LOGIN, MARGIN
-from terminal import Terminal
+from support.machine import eventually
+from support.terminal import Terminal
 
 LATE = r"pam_latchkey\(({0}):.*(did not answer in time|takes longer than a login waits)"
 

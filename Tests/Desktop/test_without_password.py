@@ -7,10 +7,10 @@ import re
 import secrets
 
 import pytest
-from machine import eventually
+from support.machine import eventually
 from support.memory import scan
+from support.terminal import Terminal
 from support.vaultreader import ServiceKey, Vault
-from terminal import Terminal
 from test_booted_prompts import ASKED, await_no_prompt, finish, pinentry, shown, units, waiting  # noqa: F401
 from visitor import CLASSES
 

@@ -1,4 +1,4 @@
-"""A booted Debian to log in to: systemd-nspawn on an overlay of this machine's own root file system.
+"""A booted Debian to log in to: systemd-nspawn on an overlay of this machine's own root file system, or of another one.
 
 Nothing in it is mocked but the kernel, which is shared. It has its own network, users, PAM, logind, user managers and
 session buses. All mounts belong to a mount namespace of the test process, and so vanish with it, however it ends.
@@ -16,11 +16,10 @@ from pathlib import Path
 
 import pexpect
 
-REPOSITORY = Path(__file__).resolve().parents[2]
-
 from support.pace import Limit, seconds
 
-INSIDE = Path(__file__).resolve().parent / "inside"
+REPOSITORY = Path(__file__).resolve().parents[2]
+INSIDE = REPOSITORY / "Tests/Desktop/inside"
 NAME = "latchkey-desktop"
 CLEAN = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "TERM": "dumb", "LANG": "C.UTF-8"}
 # Beside those of the Makefile: what has itself started where it is installed (xscreensaver, lightdm, greetd) stays in here.
@@ -91,11 +90,12 @@ def remove_leftovers():
 
 
 class Machine:
-    """One system. `below` is a machine, not running, on whose files this one starts; its own changes stay its own."""
+    """One system. It starts on the files of `below`, a machine that does not run, or on those of the folder `root`. Its own
+    changes stay its own."""
 
     count = 0
 
-    def __init__(self, below=None):
+    def __init__(self, below=None, root="/"):
         if os.geteuid() != 0:
             raise Unavailable("booting a system needs root")
         if not shutil.which("systemd-nspawn"):
@@ -113,7 +113,7 @@ class Machine:
         self._mount("-t", "tmpfs", "-o", "size=4G,mode=755", self.name, self.work)
         for folder in ("upper", "scratch", "root"):
             (self.work / folder).mkdir()
-        self.lower = f"{below.work}/upper:{below.lower}" if below else "/"
+        self.lower = f"{below.work}/upper:{below.lower}" if below else str(root)
         layers = f"lowerdir={self.lower},upperdir={self.work}/upper,workdir={self.work}/scratch"
         self._mount("-t", "overlay", "-o", layers, self.name, self.top)
 

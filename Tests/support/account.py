@@ -4,8 +4,8 @@ import json
 import shutil
 import subprocess
 
-from machine import eventually
-from terminal import Terminal
+from support.machine import eventually
+from support.terminal import Terminal
 
 TOOLS = "/usr/local/lib/latchkey-test"
 

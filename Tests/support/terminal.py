@@ -4,7 +4,7 @@ import json
 import subprocess
 
 import pexpect
-from machine import eventually
+from support.machine import eventually
 from support.pace import seconds
 
 PROMPT = "@@> "
