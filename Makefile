@@ -12,6 +12,8 @@ LIBEXECDIR ?= $(PREFIX)/libexec
 PAMDIR     ?= $(LIBDIR)/security
 UNITDIR    ?= $(PREFIX)/lib/systemd/user
 SYSTEMDIR  ?= $(PREFIX)/lib/systemd/system
+# Debian's zsh looks in $(PREFIX)/share/zsh/vendor-completions instead.
+ZSHDIR     ?= $(PREFIX)/share/zsh/site-functions
 
 # Where the built programs lie, and the PAM module among them.
 BUILT      ?= .build/release
@@ -40,6 +42,8 @@ TEST_PACKAGES  := dbus dbus-user-session libpam-systemd systemd-container libsec
 SUITES_PACKAGES := gnome-keyring gir1.2-gcr-3 golang-go golang-github-docker-docker-credential-helpers-dev cargo rustc \
   librust-secret-service-dev
 BENCH_PACKAGES := gnome-keyring
+# For `make deb` and `make test-packages`.
+DEB_PACKAGES := build-essential debhelper po-debconf python3 lintian
 # All that `make check` needs: no desktop, no systemd that runs.
 CHECK_PACKAGES := $(BUILD_PACKAGES) dbus libpam-wrapper libpam-pwdfile python3-pytest python3-pytest-xdist binutils gcc \
   libc6-dev openssl valgrind sqlite3
@@ -62,7 +66,7 @@ KILLS ?= 500
 # At how many power cuts `make machine` looks, for each file system.
 CUTS ?= 1250
 
-.PHONY: help deps build module install uninstall run check test machine bench suites table fuzz fuzz-build kills beside docs lint clean
+.PHONY: help deps build module deb install uninstall run check test machine test-packages bench suites table fuzz fuzz-build kills beside docs lint clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -93,8 +97,26 @@ module:
 $(PROGRAMS:%=$(BUILT)/%) $(PAM_MODULE):
 	$(MAKE) build
 
+# dpkg-buildpackage writes its packages beside the folder that it builds, so it gets a copy of the sources. SwiftPM fetches
+# what Package.swift names before that; the build itself needs no network. -nc: the copy is clean.
+DEB := .build/deb
+
+deb: ## Debian packages, in .build/deb
+	@$(MAKE) -s deps PACKAGES="$(BUILD_PACKAGES) $(DEB_PACKAGES)"
+	swift package resolve
+	rm -rf $(DEB)
+	mkdir -p $(DEB)/latchkey/.build
+	tar -c --exclude=./.build --exclude=./.git . | tar -x -C $(DEB)/latchkey
+	cp -a .build/checkouts .build/repositories .build/workspace-state.json $(DEB)/latchkey/.build/
+	cd $(DEB)/latchkey && dpkg-buildpackage -us -uc -b -nc
+	lintian --pedantic --fail-on error,warning,info,pedantic $(DEB)/*.changes
+	rm -rf $(DEB)/latchkey
+
 # The templates' places, filled in.
 FILL = sed -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@LIBEXECDIR@|$(LIBEXECDIR)|g'
+
+# The command prints what a shell needs to complete its arguments.
+COMPLETIONS = $(BUILT)/latchkey --generate-completion-script
 
 # D-Bus interfaces, under names of our own: another package may lay org.freedesktop.*.
 INTERFACES = Secrets Vault Item Keychain Prompt
@@ -114,6 +136,8 @@ INSTALLED = $(PREFIX)/bin/latchkey $(LIBEXECDIR)/latchkeyd $(LIBEXECDIR)/latchke
   $(SYSTEMDIR)/latchkey-deviced.socket $(SYSTEMDIR)/latchkey-deviced.service \
   $(SYSTEMDIR)/sockets.target.wants/latchkey-deviced.socket \
   $(PREFIX)/share/latchkey/rules.yaml $(PREFIX)/share/pam-configs/latchkey \
+  $(PREFIX)/share/bash-completion/completions/latchkey $(ZSHDIR)/_latchkey \
+  $(PREFIX)/share/fish/vendor_completions.d/latchkey.fish \
   $(addprefix $(SYSCONFDIR)/pam.d/,$(PAM_SERVICES))
 
 install: $(PROGRAMS:%=$(BUILT)/%) $(PAM_MODULE) ## lay the files under DESTDIR and PREFIX
@@ -141,6 +165,10 @@ install: $(PROGRAMS:%=$(BUILT)/%) $(PAM_MODULE) ## lay the files under DESTDIR a
 	install -m 644 rules/rules.yaml $(DESTDIR)$(PREFIX)/share/latchkey/rules.yaml
 	install -m 644 pam/pam-configs/latchkey $(DESTDIR)$(PREFIX)/share/pam-configs/latchkey
 	install -m 644 $(addprefix pam/,$(PAM_SERVICES)) $(DESTDIR)$(SYSCONFDIR)/pam.d/
+	$(COMPLETIONS) bash >$(DESTDIR)$(PREFIX)/share/bash-completion/completions/latchkey
+	sed -i '1{/^#!/d}' $(DESTDIR)$(PREFIX)/share/bash-completion/completions/latchkey
+	$(COMPLETIONS) zsh >$(DESTDIR)$(ZSHDIR)/_latchkey
+	$(COMPLETIONS) fish >$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/latchkey.fish
 	-@test -n "$(DESTDIR)" || ! test -d /run/systemd/system || \
 	  { systemctl daemon-reload && systemctl start latchkey-deviced.socket; }
 	@test -n "$(DESTDIR)" || echo "Now 'pam-auth-update --enable latchkey' puts the module into the login."
@@ -187,6 +215,11 @@ test: deps build ## unit tests, then the PAM module, whole programs, and a boote
 machine: deps build ## a whole machine under QEMU (as root): what is left in its memory, what a power cut leaves
 	$(PYTEST) -s Tests/Machine
 	LATCHKEY_CUTS=$(CUTS) $(PYTEST) -s Tests/PowerCuts
+
+test-packages: ## the packages of `make deb` in booted Debian 12 and 13 (as root): install, upgrade, remove, interruptions
+	@$(MAKE) -s deps
+	test -e $(DEB)/*.changes || $(MAKE) deb
+	$(PYTEST) -n $(JOBS) Tests/Packages
 
 # On a machine that does nothing else. The vaults are on the file system of /var/tmp; BENCHFLAGS=--below=DIR names another.
 bench: build ## latchkeyd beside gnome-keyring: a table of ratios; below 15 minutes
