@@ -37,7 +37,7 @@ TEST_PACKAGES  := dbus dbus-user-session libpam-systemd systemd-container libsec
   seahorse at-spi2-core gir1.2-atspi-2.0 gir1.2-gtk-3.0 libatk-adaptor gcr pinentry-curses pinentry-gtk2 pinentry-qt tmux swtpm libtss2-tcti-swtpm0 \
   fprintd libpam-fprintd i3lock xss-lock xauth sway swaylock swayidle wtype mate-screensaver xsecurelock vlock libwww-perl \
   xscreensaver-data qemu-system-x86 mmdebstrap e2fsprogs python3-pip python3-jaraco.functools python3-jaraco.context meson \
-  ninja-build gettext libfuse3-dev fuse3 btrfs-progs sqlite3
+  ninja-build gettext libfuse3-dev fuse3 btrfs-progs sqlite3 strace
 # For the suites that `make test` leaves out: compilers, and gnome-keyring as the control.
 SUITES_PACKAGES := gnome-keyring gir1.2-gcr-3 golang-go golang-github-docker-docker-credential-helpers-dev cargo rustc \
   librust-secret-service-dev
@@ -46,7 +46,7 @@ BENCH_PACKAGES := gnome-keyring
 DEB_PACKAGES := build-essential debhelper po-debconf python3 lintian
 # All that `make check` needs: no desktop, no systemd that runs.
 CHECK_PACKAGES := $(BUILD_PACKAGES) dbus libpam-wrapper libpam-pwdfile python3-pytest python3-pytest-xdist binutils gcc \
-  libc6-dev openssl valgrind sqlite3
+  libc6-dev openssl valgrind sqlite3 strace
 PACKAGES       := $(BUILD_PACKAGES) $(TEST_PACKAGES)
 
 PROGRAMS := latchkeyd latchkey-derive latchkey-prompt latchkey-deviced latchkey

@@ -180,7 +180,8 @@ let package = Package(
         // A section for each function, so that the linker drops all of Embedded Swift's runtime that is not called.
         // No static standard library even if the rest asks for it: Embedded Swift has none to look for.
         .unsafeFlags(["-wmo", "-Xfrontend", "-function-sections", "-no-static-stdlib"]),
-        .unsafeFlags(["-Xcc", "-DLATCHKEY_LIBEXECDIR=\"\(libexec)\""]),
+        // Both of its C modules are to see the same libc.
+        .unsafeFlags(["-Xcc", "-DLATCHKEY_LIBEXECDIR=\"\(libexec)\"", "-Xcc", "-D_GNU_SOURCE=1"]),
       ],
       linkerSettings: [
         .linkedLibrary("pam"),  // Embedded Swift writes no autolink entries

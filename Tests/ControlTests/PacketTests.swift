@@ -102,13 +102,14 @@ import Testing
     let packet = try delivery.encoded(prefix: [1, 30])
     let told = packet.bytes.withUnsafeBytes { Array($0) }
     #expect(told == [1, 30] + vault + [4, 3, 2, 1] + [UInt8](repeating: 7, count: 32))
-    guard case .unlockSession(let read) = ControlConnection.decode(told.span.bytes) else { throw Unread() }
+    guard case .unlockSession(let read) = ControlConnection.decode(opened: told.span.bytes) else { throw Unread() }
     #expect(read.vault == vault && read.key.epoch == 0x0102_0304)
     #expect(bytes(read.key.key) == [UInt8](repeating: 7, count: 32))
     for size in told.indices {
-      if case .unlockSession = ControlConnection.decode(told.span.bytes.extracting(first: size)) { throw Unread() }
+      let cut = told.span.bytes.extracting(first: size)
+      if case .unlockSession = ControlConnection.decode(opened: cut) { throw Unread() }
     }
-    if case .unlockSession = ControlConnection.decode((told + [0]).span.bytes) { throw Unread() }
+    if case .unlockSession = ControlConnection.decode(opened: (told + [0]).span.bytes) { throw Unread() }
   }
 
   @Test(arguments: [(false, false), (true, false), (false, true), (true, true)])

@@ -24,15 +24,48 @@ import Testing
   deinit { try? FileManager.default.removeItem(atPath: runtime) }
 
   /// Both ends. The daemon's answer may be sent before the question: it waits in the socket.
-  private final class Ends {
+  private final class Ends: @unchecked Sendable {
     let client: ControlClient
-    let connection: ControlConnection
+    var connection: ControlConnection
+    /// The key that came to ``serve(_:)``.
+    private(set) var arrived: (prompt: UInt64, key: [UInt8])?
+    private let isServed = DispatchSemaphore(value: 0)
 
     init(runtime: String, listener: borrowing LocalSocket) throws {
       client = try ControlClient(runtime: runtime, uid: geteuid())
       guard let accepted = try listener.accept(), let connection = ControlConnection(accepted) else { throw Unread() }
       self.connection = connection
     }
+
+    /// Serves one delivery as the daemon does, on a thread of its own.
+    func serve(_ outcome: UnlockOutcome) {
+      Thread.detachNewThread { [self] in
+        defer { isServed.signal() }
+        for _ in 0..<2 {
+          var entry = pollfd(fd: connection.number, events: Int16(POLLIN), revents: 0)
+          _ = poll(&entry, 1, 5000)
+          switch connection.receive() {
+          case .nothing: return
+          case .ended: return
+          case .request(let request): answer(request, outcome)
+          }
+        }
+      }
+    }
+
+    private func answer(_ request: consuming ControlRequest, _ outcome: UnlockOutcome) {
+      switch consume request {
+      case .oneTimeKey:
+        guard let key = try? connection.makeOneTimeKey() else { return }
+        try? connection.send(.oneTimeKey(key))
+      case .passphrase(let key):
+        arrived = (key.prompt, key.key.bytes.withUnsafeBytes { Array($0) })
+        try? connection.send(.outcome(outcome))
+      default: break
+      }
+    }
+
+    func wait() { isServed.wait() }
   }
 
   private func connected() throws -> Ends { try Ends(runtime: runtime, listener: listener) }
@@ -65,11 +98,11 @@ import Testing
   @Test(arguments: [UnlockOutcome.live, .staged, .wrongKeys, .refused("why"), .unusable("how")])
   func aKeyArrivesWhole(outcome: UnlockOutcome) throws {
     let ends = try connected()
-    try ends.connection.send(.outcome(outcome))
+    ends.serve(outcome)
     #expect(try ends.client.passphrase(try PromptSocketTests.key(), until: soon) == outcome)
-    guard case .request(.passphrase(let key)) = ends.connection.receive() else { throw Unread() }
-    #expect(key.prompt == 0x0102_0304_0506_0708)
-    #expect(key.key.bytes.withUnsafeBytes { Array($0) } == Array(1...32))
+    ends.wait()
+    #expect(ends.arrived?.prompt == 0x0102_0304_0506_0708)
+    #expect(ends.arrived?.key == Array(1...32))
   }
 
   @Test(arguments: [PromptRequest.Purpose.login, .collection, .newPassphrase])
@@ -125,16 +158,20 @@ import Testing
     }
     #expect(throws: ControlError.broken) { try ends.client.removePassphrase(collection: "a", until: soon) }
     #expect(throws: ControlError.broken) { _ = try ends.client.passphrase(try PromptSocketTests.key(), until: soon) }
-    // An outcome is the answer to keys alone, and a reason none to them.
-    try ends.connection.send(.declined("why"))
+    // An outcome is the answer to keys alone, and not to the question what they are to be sealed to.
+    try ends.connection.send(.outcome(.live))
     #expect(throws: ControlError.broken) { _ = try ends.client.passphrase(try PromptSocketTests.key(), until: soon) }
+    try ends.connection.send(.declined("why"))
+    #expect(throws: ControlError.declined("why")) {
+      _ = try ends.client.passphrase(try PromptSocketTests.key(), until: soon)
+    }
     try ends.connection.send(.outcome(.live))
     #expect(throws: ControlError.broken) { _ = try ends.client.derivation(prompt: 7, until: soon) }
   }
 
   @Test func requestsOfAnotherSizeAreMalformed() throws {
     let (client, connection) = try bare()
-    for whole in try PromptSocketTests.requests() {
+    for whole in PromptSocketTests.requests() {
       try client.send(whole)
       if case .request(.malformed) = connection.receive() { Issue.record("\(whole) is not read") }
       for count in 1..<whole.count {
@@ -162,7 +199,7 @@ import Testing
   @Test func alteredRequestsNeverTrap() throws {
     let (client, connection) = try bare()
     var random = SystemRandomNumberGenerator()
-    let wholes = try PromptSocketTests.requests()
+    let wholes = PromptSocketTests.requests()
     for turn in 0..<20_000 {
       var bytes = wholes[turn % wholes.count]
       bytes[Int.random(in: bytes.indices, using: &random)] = .random(in: 0...255, using: &random)
@@ -173,15 +210,22 @@ import Testing
   }
 
   /// One packet of each operation.
-  private static func requests() throws -> [[UInt8]] {
+  private static func requests() -> [[UInt8]] {
     let number: [UInt8] = [7, 0, 0, 0, 0, 0, 0, 0]
     let name: [UInt8] = [1, 0, 0x61]
-    let packet = try key().encoded(prefix: [1, 8])
-    let key = packet.bytes.withUnsafeBytes { Array($0) }
-    #expect(key == [1, 8, 8, 7, 6, 5, 4, 3, 2, 1] + Array(1...32))
     return [
-      [1, 5] + number, [1, 6, 3], [1, 7] + number, key, [1, 9, 3] + name, [1, 10] + name, [1, 26] + number, [1, 27],
+      [1, 5] + number, [1, 6, 3], [1, 7] + number, [1, 9, 3] + name, [1, 10] + name, [1, 26] + number, [1, 27],
+      [1, 31] + Array(1...32), [1, 33],
     ]
+  }
+
+  @Test func aKeyOfAnotherSizeIsMalformed() throws {
+    let packet = try PromptSocketTests.key().encoded(prefix: [1, 8])
+    let whole = packet.bytes.withUnsafeBytes { Array($0) }
+    #expect(whole == [1, 8, 8, 7, 6, 5, 4, 3, 2, 1] + Array(1...32))
+    for bytes in (0..<whole.count).map({ Array(whole.prefix($0)) }) + [whole + [0]] {
+      guard case .malformed = ControlConnection.decode(opened: bytes.span.bytes) else { throw Unread() }
+    }
   }
 
   private static func key() throws -> PassphraseKey {
@@ -203,7 +247,7 @@ import Testing
   }
 
   private final class Daemon {
-    private let connection: ControlConnection
+    private var connection: ControlConnection
     init(_ connection: consuming ControlConnection) { self.connection = connection }
     func receive() -> ControlConnection.Arrival { connection.receive() }
   }

@@ -29,7 +29,7 @@ ALLOWED = {SECRET + name for name in ("IsLocked", "NoSession", "NoSuchObject", "
     )
 } | {DUPLICATE}  # fmt: skip
 # What there is, as a byte that changed may make one of another: FORMAT.md, "Control socket".
-OPERATIONS = {*range(1, 16), *range(21, 32), 255}
+OPERATIONS = {*range(1, 16), *range(21, 34), 255}
 BASIC = "ybnqiuxtdsog"
 
 
@@ -309,7 +309,7 @@ def test_control_socket(session, findings):
     before, number = session.daemon_pid(), seed()
     choice = random.Random(number)
     valid = [packet(STATUS), packet(LOCK), hello(), hello(service="sshd", host="h"), hello(stage=2), keys(), keys(flags=1),
-             packet(30, bytes(60)), packet(31)]
+             packet(30, bytes(60)), packet(31, bytes(32)), packet(33)]
     end, packets = time.monotonic() + SECONDS * 0.08, 0
     try:
         while time.monotonic() < end:

@@ -10,10 +10,11 @@ import time
 
 import pytest
 from support.control import (
-    HELLO, KEYS, LOCK, NOTED, NOTHING, REFUSED, SILENCE, SLACK, SLOW_PASSWORD, SOON, STATUS, UNLOCK, WRONG_KEYS, Control,
-    hello, keys, packet, status_works, text,
+    HELLO, KEYS, LOCK, NOTED, NOTHING, ONE_TIME_KEY, PASSPHRASE, REFUSED, ROTATE, SILENCE, SLACK, SLOW_PASSWORD, SOON, STATUS,
+    UNLOCK, UNLOCK_SESSION, WRONG_KEYS, Control, hello, keys, packet, status_works, text,
 )
 from support.pace import seconds
+from support.sealing import seal
 from support.session import is_alive
 
 
@@ -58,8 +59,11 @@ def test_what_is_asked_is_answered(daemon):
         hello() + b"x",
         hello()[:-1],
         packet(UNLOCK),
-        keys()[:-1],
-        keys() + b"\0",
+        keys(),
+        packet(ROTATE, keys()[2:]),
+        packet(UNLOCK_SESSION, bytes(52)),
+        packet(PASSPHRASE, bytes(40)),
+        packet(ONE_TIME_KEY, b"\0"),
         random.Random(1).randbytes(4096),
         b"\0" * 4096,
         b"\1\3" + b"x" * 4095,
@@ -79,6 +83,69 @@ def test_what_nobody_sends_ends_the_connection(daemon, data):
     assert daemon.status()["state"] == "unlocked"
 
 
+def other_key(control, daemon):
+    other = Control(daemon)
+    key = other.one_time_key()
+    other.close()
+    return key
+
+
+def asked_in_between(control, daemon):
+    key = control.one_time_key()
+    assert control.ask(packet(STATUS))[:2] == packet(STATUS)
+    return key
+
+
+def asked_twice(control, daemon):
+    key = control.one_time_key()
+    assert control.one_time_key() != key
+    return key
+
+
+def changed(at):
+    return lambda data: data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :]
+
+
+@pytest.mark.parametrize("key, change", [
+    (other_key, bytes), (asked_in_between, bytes), (asked_twice, bytes), (Control.one_time_key, changed(2)),
+    (Control.one_time_key, changed(-1)), (Control.one_time_key, lambda data: data[:-1]), (Control.one_time_key, lambda data: data + b"x"),
+    (Control.one_time_key, lambda data: data[:40]), (Control.one_time_key, lambda data: packet(ROTATE) + data[2:])],
+    ids=["another connection's key", "a packet in between", "a later key", "first byte", "last byte", "cut", "longer", "half",
+         "another operation"])  # fmt: skip
+def test_what_is_not_sealed_for_this_packet_ends_the_connection(daemon, key, change):
+    control = Control(daemon)
+    assert control.ask(hello())[:2] == packet(HELLO)
+    public = key(control) if key is Control.one_time_key else key(control, daemon)
+    control.send(change(seal(keys(), public)))
+    assert control.is_over()
+    control.close()
+    assert status_works(daemon)
+    assert daemon.status()["state"] == "unlocked"
+
+
+@pytest.mark.parametrize("data", [keys()[:-1], keys() + b"\0", packet(UNLOCK), packet(STATUS), packet(HELLO), b"\1", b""])
+def test_what_nobody_seals_ends_the_connection(daemon, data):
+    control = Control(daemon)
+    assert control.ask(hello())[:2] == packet(HELLO)
+    control.send(packet(UNLOCK) + seal(data, control.one_time_key())[len(data[:2]) :])
+    assert control.is_over()
+    control.close()
+    assert status_works(daemon)
+
+
+def test_a_sealed_packet_serves_once(session):
+    assert session.login().returncode == 0
+    assert session.logout().returncode == 0
+    control = Control(session)
+    assert control.ask(hello())[:3] == packet(HELLO, bytes([KEYS]))
+    sealed = seal(keys(), control.one_time_key())
+    assert control.ask(sealed)[:3] == packet(UNLOCK, bytes([WRONG_KEYS]))
+    control.send(sealed)
+    assert control.is_over()
+    control.close()
+    assert status_works(session)
+
+
 def test_hello_with_bytes_that_are_no_text(daemon):
     control = Control(daemon)
     assert control.ask(hello(service=b"\xff\xfe\0log'in\n", tty=b"\xed\xa0\x80", host=b"\0"))[:2] == packet(HELLO)
@@ -96,7 +163,7 @@ def test_an_empty_packet_ends_the_connection(daemon):
 
 def test_keys_without_hello(daemon):
     control = Control(daemon)
-    control.send(keys())
+    control.deliver(keys())
     assert control.is_over()
     control.close()
     assert status_works(daemon)
@@ -210,7 +277,7 @@ def test_wrong_keys_are_slowed_on_their_connection_alone_and_counted(session):
     assert other.ask(hello())[:3] == packet(HELLO, bytes([KEYS]))
     for attempt in (1, 2, 3):
         began = time.monotonic()
-        guessing.send(keys(tiers=os.urandom(64)))
+        guessing.deliver(keys(tiers=os.urandom(64)))
         if attempt == 2:
             assert status_works(session)
             assert other.ask(packet(STATUS))[:2] == packet(STATUS)
@@ -222,9 +289,9 @@ def test_wrong_keys_are_slowed_on_their_connection_alone_and_counted(session):
         if attempt != 2:
             assert attempt - 0.1 < time.monotonic() - began < attempt + 1
     # What is cut off stays so, and a new connection begins anew.
-    assert guessing.ask(keys()) == b""
+    assert guessing.ask(packet(STATUS)) == b""
     began = time.monotonic()
-    assert other.ask(keys())[:3] == packet(UNLOCK, bytes([WRONG_KEYS]))
+    assert other.ask_with(keys())[:3] == packet(UNLOCK, bytes([WRONG_KEYS]))
     assert time.monotonic() - began < 2
     assert session.status()["state"] == "sealed"
 
@@ -237,7 +304,7 @@ def test_wrong_keys_change_nothing(session):
         for flags in (0, 1, 255):
             control = Control(session)
             assert control.ask(hello())[:2] == packet(HELLO)
-            assert control.ask(keys(flags=flags))[:3] == packet(UNLOCK, bytes([WRONG_KEYS]))
+            assert control.ask_with(keys(flags=flags))[:3] == packet(UNLOCK, bytes([WRONG_KEYS]))
             control.close()
         assert session.status()["state"] == state
         assert session.lookup("service", "mail") is None

@@ -153,7 +153,7 @@ def test_keys_that_are_refused(moments):
         wrong = moments.text("never", "wrong keys")
         tiers = (wrong.encode() * 2)[:64]
         control.ask(hello(OPEN_SESSION))
-        assert control.ask(keys(tiers=tiers))[:3] == packet(UNLOCK, bytes([WRONG_KEYS]))
+        assert control.ask_with(keys(tiers=tiers))[:3] == packet(UNLOCK, bytes([WRONG_KEYS]))
         moments.check(there={"C", "device"}, gone={"A"})
     finally:
         control.close()

@@ -25,7 +25,8 @@ class Trace:
 
     name: str
     address: int
-    # "bytes": a piece of 16 bytes, this far from its beginning. "block": a block of Argon2id from which it follows.
+    # "bytes": a piece of 16 bytes, this far from its beginning. "block": a block of Argon2id from which it follows. "all": every
+    # byte of it, in a row.
     form: str
     offset: int = 0
 
@@ -81,9 +82,18 @@ class Found:
     blocks: int
 
 
-def scan(machine, needles, derived, blocks=frozenset()):
+def places(content, needle):
+    """Where the needle is, whole."""
+    at = content.find(needle)
+    while at >= 0:
+        yield at
+        at = content.find(needle, at + 1)
+
+
+def scan(machine, needles, derived, blocks=frozenset(), packets=None):
     """Every trace of the needles (a name and bytes each), and of the keys `derived` by Argon2id, in the stopped machine. And
-    how many of the `blocks` are there, by their beginnings."""
+    how many of the `blocks` are there, by their beginnings. Of `packets` (a name and bytes each) those that are there as a
+    whole."""
     wanted, traces, count = Needles(needles | derived), set(), 0
     with machine.stopped() as file, open(file, "rb", buffering=0) as memory:
         tail, base = b"", 0
@@ -91,6 +101,8 @@ def scan(machine, needles, derived, blocks=frozenset()):
             content = tail + chunk
             for at, name, offset in wanted.find(content):
                 traces.add(Trace(name, base + at, "bytes", offset))
+            for name, packet in (packets or {}).items():
+                traces.update(Trace(name, base + at, "all") for at in places(content, packet))
             for at, name in find_blocks(content, derived):
                 traces.add(Trace(name, base + at, "block"))
             # Argon2id's memory begins with a page. What the chunk before had as well is not counted again.

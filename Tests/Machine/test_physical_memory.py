@@ -2,13 +2,15 @@
 
 Nothing of tier A after a lock or in a sleeping machine, nothing of tier C after the logout, and never what nobody keeps. Of the
 memory that Argon2id worked in there is nothing at any time; as the control, that is looked for with the erasing taken out.
-Copies of the password, and of the tier keys in the control socket's freed buffers, are only counted.
+Nor is there any packet with the password, from the module to the helper. Other copies of the password are only counted: they are
+the terminal's, login's and libpam's.
 """
 
 import hashlib
 import json
 import re
 import secrets
+import struct
 
 import pytest
 from agreement import Agreement
@@ -64,9 +66,6 @@ class Known:
         vault = Vault(home, None, keybag=keybag, device=device)
         self.derived = {key.name: key.value for key in vault.keys if key.kind == "protector"}
         self.needles, self.kept = {}, {"A": set(), "C": set()}
-        # What crosses the control socket, and is kept by nobody. The kernel does not clear the socket's buffers: how often they
-        # are found is told, and in SECURITY.md.
-        self.crossing = set()
         self.tiers = {name: "never" for name in self.derived}
         last = {tier: [key for key in vault.keys if key.kind == "link" and key.tier == tier][-1] for tier in "AC"}
         tiers = {key.value: "never" if key.tier == "password" else key.tier for key in vault.keys}
@@ -75,9 +74,8 @@ class Known:
             if key.name in self.derived:
                 continue
             kept = key.kind in KEPT or key in last.values()
-            if key.kind == "tier":
-                self.crossing.add(name)
-            self.add(name, key.value, tiers[key.value])
+            # Tier keys cross the control socket, and are kept by nobody.
+            self.add(name, key.value, "never" if key.kind == "tier" else tiers[key.value])
             if kept and key.tier in self.kept:
                 self.kept[key.tier].add(name)
         for key, nonce, what in vault.sealed:
@@ -88,6 +86,9 @@ class Known:
             self.add(f"secret of {item.label}", item.secret, "A" if item.accessibility == "when-unlocked" else "C")
         # What is common to several is in the widest of their tiers: the index is C's and the device's.
         self.password = password.encode()
+        # How a request to the helper ends: empty fields, and a length.
+        self.packets = {"the request": bytes(6) + struct.pack("<H", len(self.password)) + self.password}
+        self.tiers["the request"] = "never"
 
     def add(self, name, value, tier):
         self.needles[name] = value
@@ -98,18 +99,21 @@ class Sight:
     """What one look at the memory found."""
 
     def __init__(self, machine, known, moment):
-        found = scan(machine, known.needles | {"the password": known.password}, known.derived, known.blocks)
+        needles = known.needles | {"the password": known.password}
+        found = scan(machine, needles, known.derived, known.blocks, known.packets)
         self.traces, self.blocks, self.known = found.traces, found.blocks, known
         passwords = sum(trace.name == "the password" and trace.offset == 0 for trace in self.traces)
-        crossed = [str(trace) for trace in self.traces if trace.name in known.crossing]
         print(
-            f"\n{moment}: the password {passwords} times, tier keys {len(crossed)} times, {self.blocks} blocks of Argon2id's"
-            f" memory, {sum(trace.form == 'block' for trace in self.traces)} of them a key", flush=True)  # fmt: skip
+            f"\n{moment}: the password {passwords} times, tier keys {len(self.named('tier '))} times, requests"
+            f" {len(self.named('the request'))} times, {self.blocks} blocks of Argon2id's memory,"
+            f" {sum(trace.form == 'block' for trace in self.traces)} of them a key", flush=True)  # fmt: skip
+
+    def named(self, beginning):
+        return [trace for trace in self.traces if trace.name.startswith(beginning)]
 
     def of(self, *tiers):
-        """Traces of what belongs to the tiers, but for what crosses the control socket."""
-        traces = [trace for trace in self.traces if trace.name not in self.known.crossing]
-        return sorted(str(trace) for trace in traces if self.known.tiers.get(trace.name) in tiers)
+        """Traces of what belongs to the tiers."""
+        return sorted(str(trace) for trace in self.traces if self.known.tiers.get(trace.name) in tiers)
 
     def missing(self, tier):
         """Keys of a tier that the daemon keeps and that are nowhere."""

@@ -179,8 +179,8 @@ def tools(tmp_path_factory):
     for name in ("pamdriver", "standin"):
         # -rdynamic: the driver's syslog and failing functions take the place of libc's for libpam and the module
         subprocess.run(
-            ["cc", "-Wall", "-Wextra", "-Werror", "-g", "-rdynamic", "-o", folder / name, HERE / f"{name}.c", "-lpam"],
-            check=True)
+            ["cc", "-Wall", "-Wextra", "-Werror", "-g", "-rdynamic", "-I", ROOT / "Sources/C/CHelper", "-o", folder / name,
+             HERE / f"{name}.c", "-lpam"], check=True)
     return folder
 
 

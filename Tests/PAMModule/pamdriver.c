@@ -87,11 +87,14 @@ static int fails(const char *function, void *caller) {
 FAILABLE(void *, mmap, (void *a, size_t n, int p, int f, int d, off_t o), (a, n, p, f, d, o),
          (errno = ENOMEM, MAP_FAILED))
 FAILABLE(int, mlock, (const void *a, size_t n), (a, n), WITH_ERRNO(ENOMEM))
+FAILABLE(int, memfd_create, (const char *n, unsigned f), (n, f), WITH_ERRNO(ENFILE))
+FAILABLE(int, ftruncate, (int d, off_t n), (d, n), WITH_ERRNO(ENOSPC))
 FAILABLE(int, socketpair, (int d, int t, int p, int v[2]), (d, t, p, v), WITH_ERRNO(EMFILE))
 static void dawdle(void) {  // lets the helper be gone before the module sends
   if (getenv("PAMDRIVER_DAWDLE")) usleep(200000);
 }
-FAILABLE(ssize_t, send, (int s, const void *b, size_t n, int f), ((dawdle(), s), b, n, f), WITH_ERRNO(EINTR))
+FAILABLE(ssize_t, sendmsg, (int s, const struct msghdr *m, int f), ((dawdle(), s), m, f), WITH_ERRNO(EINTR))
+FAILABLE(ssize_t, send, (int s, const void *b, size_t n, int f), (s, b, n, f), WITH_ERRNO(EINTR))
 FAILABLE(ssize_t, recv, (int s, void *b, size_t n, int f), (s, b, n, f), WITH_ERRNO(EINTR))
 FAILABLE(int, poll, (struct pollfd *f, nfds_t n, int t), (f, n, t), WITH_ERRNO(EINVAL))
 FAILABLE(pid_t, waitpid, (pid_t p, int *s, int o), (p, s, o), WITH_ERRNO(ECHILD))

@@ -5,7 +5,9 @@
 //   first N M       the byte N for the first request, M for all others
 //   late MS N       N, after MS milliseconds     silent         ends without a result
 //   signal N        dies by the signal N         hang           never ends, whatever signal may be blocked
-//   linger N        the byte N, then hangs       deaf N         N, without reading the request
+//   linger N        the byte N, then hangs       deaf N         N, without taking the request
+//   unread MS N     N, after MS milliseconds in which the request is not read
+//   orphan          hangs until it is killed; a child of its own reads the request only then, as a starved helper does
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <fcntl.h>
@@ -16,6 +18,8 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
+
+#include "request.h"
 
 static char folder[4096];
 
@@ -73,6 +77,13 @@ static void answer(int result) {
   if (write(0, &byte, 1) != 1) _exit(9);
 }
 
+static void hang(void) {
+  sigset_t all;
+  sigfillset(&all);
+  sigprocmask(SIG_BLOCK, &all, NULL);
+  for (;;) pause();
+}
+
 int main(void) {
   ssize_t length = readlink("/proc/self/exe", folder, sizeof folder - 1);
   if (length < 0) return 9;
@@ -90,16 +101,26 @@ int main(void) {
     record("", 0);
     return 0;
   }
-  static char request[70000];
-  size_t size = 0;
-  // Behind its length; a word may follow that is none of it.
-  size_t whole = 4;
-  for (ssize_t n; size < whole && (n = read(0, request + size, whole - size)) > 0;) {
-    size += n;
-    uint32_t length;
-    memcpy(&length, request, sizeof length);
-    if (size == 4) whole = 4 + (size_t)length < sizeof request ? 4 + (size_t)length : sizeof request;
+  if (!strcmp(behaviour, "orphan")) {
+    pid_t parent = getpid();
+    if (fork() != 0) hang();
+    setsid();
+    while (getppid() == parent) usleep(1000);
   }
+  int memory = helper_receive_memory(0);
+  if (!strcmp(behaviour, "unread")) {
+    record("", 0);
+    usleep(first * 1000), answer(second);
+    return 0;
+  }
+  // All of it, and then nothing of it, as the helper does.
+  static char request[HELPER_MEMORY_SIZE], zeros[HELPER_MEMORY_SIZE];
+  uint32_t told = 0;
+  if (pread(memory, request, sizeof request, 0) != sizeof request) return 9;
+  if (pwrite(memory, zeros, sizeof zeros, 0) != sizeof zeros) return 9;
+  close(memory);
+  memcpy(&told, request, sizeof told);
+  size_t size = told <= sizeof request - 4 ? 4 + told : sizeof request;
   record(request, size);
 
   if (!strcmp(behaviour, "answer")) answer(first);
@@ -116,11 +137,6 @@ int main(void) {
     setrlimit(RLIMIT_CORE, &none);
     raise(first);
   }
-  if (!strcmp(behaviour, "hang") || !strcmp(behaviour, "linger")) {
-    sigset_t all;
-    sigfillset(&all);
-    sigprocmask(SIG_BLOCK, &all, NULL);
-    for (;;) pause();
-  }
+  if (!strcmp(behaviour, "hang") || !strcmp(behaviour, "linger")) hang();
   return 0;
 }

@@ -4,11 +4,12 @@ import ctypes
 import pathlib
 import re
 import signal
+import time
 
 import pytest
 from conftest import ENTRY_POINTS, FIELDS, MODULE, TOKEN
 from support.helper import EXCLUDED_SERVICES, GOES_ON, LIMIT, RESULTS
-from support.pace import seconds
+from support.pace import Limit, seconds
 
 PAM_IGNORE = 25
 EVERYDAY = {0: "vault unlocked", 1: "vault needs no keys", 2: "latchkeyd is not there yet",
@@ -346,7 +347,7 @@ def test_closed_standard_descriptors(login):
 def test_no_descriptor_left(login):
     login.configure(before=SET_ITEMS)
     run = login.run("auth", "no-descriptors", "open", PAM_AUTHTOK=TOKEN)
-    assert set(run.results) == {0} and run.lines[-1] == "latchkey-derive cannot be started: Too many open files"
+    assert set(run.results) == {0} and run.lines[-1] == "latchkey-derive cannot be given a request: Too many open files"
 
 
 def test_many_logins_in_one_process_leave_nothing(login):
@@ -471,16 +472,52 @@ def test_token_is_gone_after_open_session_however_it_ended(login, behaviour):
         process.stdin.write("x"), process.stdin.flush()
 
 
-def test_request_is_in_secret_pages_and_erased_once_sent(login):
+@pytest.mark.parametrize("behaviour, copies", [("late 1500 0", 1), ("unread 1500 0", 2)])
+def test_request_is_in_secret_pages_until_it_was_read(login, behaviour, copies):
     login.configure("debug")
-    login.behave("late 1500 0")
+    login.behave(behaviour)
     with login.pausing("auth") as process:
-        while not login.records:  # the whole request has arrived
+        while not login.records:  # the request has arrived
             assert process.poll() is None
-        pages = secret_pages(process.pid)
-        memory = b"".join(pages)
-        assert memory.count(TOKEN.encode()) == 1  # the kept token; the request is not there any more
+        memory = b"".join(secret_pages(process.pid))
+        # The kept token, and the request while it is there.
+        assert memory.count(TOKEN.encode()) == copies
         process.communicate("")
+
+
+def test_request_that_nobody_reads_is_erased(login):
+    login.behave("unread 0 0")
+    with login.pausing("auth", "pause") as process:
+        await_pause(process)
+        assert b"".join(secret_pages(process.pid)).count(TOKEN.encode()) == 1
+        process.communicate("x")
+
+
+def test_helper_that_goes_on_may_read_the_request_later(login):
+    """A starved helper reads it when the login has long gone on."""
+    login.behave("orphan")
+    run = login.run("auth")
+    assert run.lines == ["latchkey-derive did not answer in time"]
+    limit = Limit(5)
+    while not login.records:
+        assert not limit.is_over, "nothing was read"
+        time.sleep(0.05)
+    assert login.requests[0]["token"] == TOKEN.encode()
+
+
+def test_the_request_crosses_no_socket(login, tmp_path):
+    """Whatever the module sends, byte by byte, as the kernel sees it."""
+    trace = tmp_path / "trace"
+    calls = "trace=network,write,writev,pwrite64,read,readv,splice,vmsplice"
+    wrapper = ["strace", "-f", "-y", "-xx", "-s", "65536", "-e", calls, "-o", trace]
+    run = login.run("auth", "open", "close", wrapper=wrapper)
+    assert set(run.results) == {0} and [bool(request["token"]) for request in login.requests] == [True, True, False]
+    secret = "".join(f"\\x{byte:02x}" for byte in TOKEN.encode())
+    said = trace.read_text().splitlines()
+    # The control: the stand-in writes the request that it read into a file.
+    assert any(secret in line for line in said)
+    crossing = [line for line in said if re.search(r"<(socket|pipe|UNIX)|msg\(|sendto\(|recvfrom\(", line)]
+    assert crossing and not any(secret in line for line in crossing)
 
 
 def test_token_of_an_earlier_attempt_does_not_survive_the_next(login):
@@ -509,11 +546,12 @@ def test_end_in_a_child_leaves_the_parent_its_token(login):
 
 
 FAILURES = [
-    "mmap:1", "mmap:2", "mmap:3", "mlock:*", "socketpair:1", "posix_spawn:1", "posix_spawn:2",
+    "mmap:1", "mmap:2", "mmap:3", "mlock:*", "memfd_create:1", "memfd_create:2", "ftruncate:1", "socketpair:1", "posix_spawn:1", "posix_spawn:2",
     "posix_spawn_file_actions_init:1", "posix_spawn_file_actions_adddup2:1", "posix_spawn_file_actions_addopen:1",
     "posix_spawn_file_actions_addopen:2", "posix_spawn_file_actions_addclosefrom_np:1",
     "posix_spawn_file_actions_addchdir_np:1", "posix_spawnattr_init:1", "posix_spawnattr_setflags:1", "pam_set_data:1",
-    "pam_set_data:2", "pam_set_data:3", "pam_set_data:*", "poll:1", "poll:*", "waitpid:*", "send:1", "send:2", "recv:1",
+    "pam_set_data:2", "pam_set_data:3", "pam_set_data:*", "poll:1", "poll:*", "waitpid:*", "sendmsg:1", "sendmsg:2",
+    "recv:1",
     *(f"pam_get_item:{number}" for number in range(1, 12)), "pam_get_item:*",
 ]
 
@@ -528,7 +566,7 @@ def test_failures_are_survived_and_leak_nothing(login, failure):
     assert failure.endswith("*") or len(operations) >= 2 or failure == "pam_set_data:1"
     for request in login.requests:
         assert request["token"] in (b"", TOKEN.encode())
-    if failure in ("mlock:*", "send:1", "recv:1"):
+    if failure in ("mlock:*", "sendmsg:1", "recv:1"):
         assert operations == ["authenticate", "openSession", "closeSession"] and run.lines == []
 
 
@@ -541,12 +579,15 @@ def test_failures_leave_no_secret_behind(login, failure, calls):
         process.communicate("x")
 
 
-@pytest.mark.parametrize("failure", ["fcntl:1", "fcntl:2"])
-def test_lifting_descriptors_fails(login, failure):
+@pytest.mark.parametrize("failure, failed", [
+    ("fcntl:1", "latchkey-derive cannot be given a request: Too many open files"),
+    ("fcntl:2", "latchkey-derive cannot be started: Too many open files"),
+    ("fcntl:3", "latchkey-derive cannot be started: Too many open files")])
+def test_lifting_descriptors_fails(login, failure, failed):
     run = login.run("close-standard", "descriptors", "auth", "open", "close", "descriptors", PAMDRIVER_FAIL=failure)
     assert {result for name, result in run.calls if name in ("auth", "open", "close")} == {0}
     assert len({result for name, result in run.calls if name == "descriptors"}) == 1
-    assert run.lines == ["latchkey-derive cannot be started: Too many open files"] and len(login.records) == 2
+    assert run.lines == [failed] and len(login.records) == 2
 
 
 # ---- memory ----

@@ -99,10 +99,10 @@ def test_a_login_that_the_daemon_would_hear_of_late_brings_no_keys(resident, ope
     """A lock or a logout may have come since the password was given, which the daemon would take for older."""
     daemon = resident.daemon()
     request = resident.request(operation)
-    run = Run(resident.program, request[:-1], hang_up=False)
+    run = Run(resident.program, None, hang_up=False)
     worker = run.worker
     os.kill(worker, signal.SIGSTOP)
-    run.socket.sendall(request[-1:])
+    run.give(request)
     time.sleep(3.5)
     os.kill(worker, signal.SIGCONT)
     assert run.result() == result
@@ -112,10 +112,10 @@ def test_a_login_that_the_daemon_would_hear_of_late_brings_no_keys(resident, ope
 def test_a_prompt_whose_answer_is_waited_for_may_be_late(resident):
     daemon = resident.daemon()
     request = resident.request(AUTHENTICATE, service="latchkey-unlock")
-    run = Run(resident.program, request[:-1], hang_up=False)
+    run = Run(resident.program, None, hang_up=False)
     worker = run.worker
     os.kill(worker, signal.SIGSTOP)
-    run.socket.sendall(request[-1:])
+    run.give(request)
     time.sleep(3.5)
     os.kill(worker, signal.SIGCONT)
     assert run.result() == UNLOCKED

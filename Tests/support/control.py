@@ -8,10 +8,11 @@ import time
 
 from support.pace import seconds
 from support.peer import acting_as
+from support.sealing import seal
 
 VERSION = 1
-HELLO, UNLOCK, STATUS, LOCK = 1, 2, 3, 4
-NOTED, SLOW_PASSWORD = 28, 32
+HELLO, UNLOCK, STATUS, LOCK, PASSPHRASE, ROTATE, UNLOCK_SESSION = 1, 2, 3, 4, 8, 21, 30
+NOTED, SLOW_PASSWORD, ONE_TIME_KEY = 28, 32, 33
 AUTHENTICATE, OPEN_SESSION, CLOSE_SESSION = 1, 2, 3
 NOTHING, KEYS, REFUSED = 0, 1, 2
 LIVE, STAGED, WRONG_KEYS, NOT_NOW, UNUSABLE = 0, 1, 2, 3, 4
@@ -35,6 +36,7 @@ def hello(stage=AUTHENTICATE, service="login", tty="tty1", host="", prompt=0):
 
 
 def keys(vault=b"v" * 16, generation=1, flags=0, tiers=b"k" * 64):
+    """Before it is sealed."""
     return packet(UNLOCK, vault + struct.pack("<QB", generation, flags) + tiers)
 
 
@@ -63,6 +65,20 @@ class Control:
             self.send(data)
         except BrokenPipeError:
             return b""
+        return self.receive()
+
+    def one_time_key(self):
+        """What the next packet is sealed to."""
+        answer = self.ask(packet(ONE_TIME_KEY))
+        assert answer[:2] == packet(ONE_TIME_KEY) and len(answer) == 34
+        return answer[2:]
+
+    def deliver(self, data):
+        """Sends a packet with keys, sealed as a helper does."""
+        self.send(seal(data, self.one_time_key()))
+
+    def ask_with(self, data):
+        self.deliver(data)
         return self.receive()
 
     def is_over(self):

@@ -11,7 +11,7 @@ import time
 
 import pytest
 from support.helper import *  # noqa: F403 (operations, results and flags)
-from support.helper import FIELDS, GO_ON, VERSION
+from support.helper import FIELDS, GO_ON, MEMORY_SIZE, REQUEST, VERSION
 from support.pace import Limit, seconds
 from support.session import REPOSITORY
 from support.standin import Daemon
@@ -36,8 +36,20 @@ def child_of(process):
     return child
 
 
+@contextlib.contextmanager
+def memory_of(data, size=MEMORY_SIZE):
+    """The memory that a request lies in."""
+    file = os.memfd_create("latchkey-request")
+    try:
+        os.truncate(file, size)
+        os.pwrite(file, data, 0)
+        yield file
+    finally:
+        os.close(file)
+
+
 class Run:
-    """One helper, with its request sent."""
+    """One helper, with its request sent; without one where there are no data."""
 
     def __init__(self, program, data, hang_up=True, **options):
         ours, theirs = socket.socketpair()
@@ -46,12 +58,15 @@ class Run:
             self.process = subprocess.Popen(
                 ["latchkey-derive"], executable=program, stdin=theirs, stdout=options.pop("stdout", subprocess.DEVNULL),
                 stderr=subprocess.DEVNULL, env=ENVIRONMENT, cwd=options.pop("cwd", "/"), **options)
-        try:
-            ours.sendall(data)
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # it may have ended
+            if data is not None:
+                self.give(data)
             if hang_up:
                 ours.shutdown(socket.SHUT_WR)
-        except (BrokenPipeError, ConnectionResetError):
-            pass  # it had read enough
+
+    def give(self, data):
+        with memory_of(data) as file:
+            socket.send_fds(self.socket, [bytes([REQUEST])], [file])
 
     @property
     def pid(self):

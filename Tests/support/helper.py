@@ -1,4 +1,4 @@
-"""The protocol of latchkey-derive, read from the header that the programs are built from: Sources/C/CHelper/helper.h.
+"""The protocol of latchkey-derive, read from the headers that the programs are built from: Sources/C/CHelper/.
 
 Operations, results and flags are constants of this module too, named as in the header but in capitals: CREATE_VAULT.
 """
@@ -7,7 +7,7 @@ import re
 
 from support.session import REPOSITORY
 
-HEADER = (REPOSITORY / "Sources/C/CHelper/helper.h").read_text()
+HEADER = "".join((REPOSITORY / "Sources/C/CHelper" / name).read_text() for name in ("helper.h", "request.h"))
 
 
 def _entries(what):
@@ -25,7 +25,8 @@ def _constant(name):
     return int(re.search(rf"^#define HELPER_{name} (\d+)$", HEADER, re.M)[1])
 
 
-VERSION, LIMIT, TOKEN_LIMIT, GO_ON = map(_constant, ("VERSION", "REQUEST_LIMIT", "TOKEN_LIMIT", "GO_ON"))
+VERSION, LIMIT, TOKEN_LIMIT, GO_ON, REQUEST, MEMORY_SIZE = map(
+    _constant, ("VERSION", "REQUEST_LIMIT", "TOKEN_LIMIT", "GO_ON", "REQUEST", "MEMORY_SIZE"))
 OPERATIONS, RESULTS, FLAGS, FIELDS = map(_numbers, ("OPERATIONS", "RESULTS", "FLAGS", "FIELDS"))
 EXCLUDED_SERVICES = [entry.strip('"') for entry in _entries("EXCLUDED_SERVICES")]
 

@@ -15,7 +15,8 @@ HELLO, UNLOCK, STATUS, LOCK, PROMPT, PROMPT_ENDED = 1, 2, 3, 4, 5, 6
 DERIVATION, PASSPHRASE, DECLINED = 7, 8, 255
 ROTATE, MAY_ROTATE, NEEDED_EPOCH = 21, 22, 23
 DEVICE_SECRET, DESTROY, NOTE_OTHER_PASSWORD, START_EMPTY, UNLOCK_SESSION = 24, 25, 28, 29, 30
-SLOW_PASSWORD = 32
+SLOW_PASSWORD, ONE_TIME_KEY = 32, 33
+SEALED = {UNLOCK, ROTATE, UNLOCK_SESSION, PASSPHRASE}
 PRESENT, NEW = 0, 1
 LOGIN, COLLECTION, NEW_PASSPHRASE, ITEM, NEW_ITEM_PASSPHRASE, ITEM_ACCESS = 1, 2, 3, 4, 5, 6
 ACCEPTED, DISMISSED, UNAVAILABLE, WRONG_ANSWERS = 0, 1, 2, 3
@@ -92,7 +93,10 @@ class Daemon:
     It stands for the device key as well: `device_secret` None answers as that does, and `secrets` has what each wrapping
     holds, of which `wrapping` is the present protector's. `wanted` has kind, vault and protector of each question for a
     secret, `destructions` whether the password was said to be gone. `notes` counts how often a password was said to open
-    nothing, `put_aside` has the folders that were to be put aside."""
+    nothing, `put_aside` has the folders that were to be put aside.
+
+    What comes sealed is in all of these as it was before. `one_time_key` None answers the question for a key to seal to as the
+    daemon does."""
 
     IDENTITY = bytes(range(0xD0, 0xE0))
 
@@ -110,6 +114,7 @@ class Daemon:
         self.sessions = []
         self.secrets, self.wrapping, self.wanted, self.destructions = {}, None, [], []
         self.notes, self.put_aside = 0, []
+        self.one_time_key = None
         self.on_request = lambda operation: None
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._listener.bind(self.path)
@@ -147,9 +152,20 @@ class Daemon:
 
     def _serve(self, connection):
         with connection:
-            showing = None
+            showing = key = None
             try:
                 while packet := connection.recv(65536):
+                    if packet == bytes([VERSION, ONE_TIME_KEY]):
+                        key, reply = self._one_time_key()
+                        if reply == CLOSED:
+                            return
+                        if reply != SILENT:
+                            connection.send(reply)
+                        continue
+                    if packet[1] in SEALED:
+                        assert key is not None, "keys in the clear"
+                        packet = key.open(packet)
+                    key = None
                     self.packets.append(packet)
                     if packet[:2] == bytes([VERSION, PROMPT]):
                         (showing,) = struct.unpack("<Q", packet[2:])
@@ -165,13 +181,20 @@ class Daemon:
                         return
                     if reply != SILENT:
                         connection.send(reply)
-            except (AssertionError, KeyError, UnicodeDecodeError, struct.error) as error:
+            except (AssertionError, KeyError, UnicodeDecodeError, ValueError, struct.error) as error:
                 self.problems.append(repr(error))
             except OSError:
                 pass
             finally:
                 if showing is not None:
                     self.outcomes.setdefault(showing, None)
+
+    def _one_time_key(self):
+        # Made where it is used: the other tests need no libsodium.
+        from support.sealing import OneTimeKey
+
+        key = OneTimeKey()
+        return key, bytes([VERSION, ONE_TIME_KEY]) + key.public if self.one_time_key is None else self.one_time_key
 
     def _reply(self, packet):
         version, operation = packet[:2]

@@ -1,7 +1,7 @@
 // The protocol between latchkey-derive ("the helper") and the programs that start it: pam_latchkey.so and latchkey. FORMAT.md
 // describes it under "Module and helper".
 //
-// This header is the only place that has its numbers. The module (Embedded Swift) and the programs import it: a `switch`
+// This header, with request.h beside it, is the only place that has its numbers. The module (Embedded Swift) and the programs import it: a `switch`
 // does not compile, or warns, until it has every case. The tests read the lists themselves: an entry stands on a line of its
 // own, and nothing else begins with `entry(`.
 //
@@ -17,11 +17,13 @@
 #include <stdint.h>
 #include <string.h>
 
-#define HELPER_VERSION 1
+#include "request.h"
+
+#define HELPER_VERSION 2
 // The largest request without its length, and the longest password, in bytes.
 #define HELPER_REQUEST_LIMIT 16384
 #define HELPER_TOKEN_LIMIT 4096
-// What a caller sends behind its request when it waits no longer.
+// What a caller sends when it waits no longer.
 #define HELPER_GO_ON 1
 
 // What a caller asks for.

@@ -45,14 +45,14 @@ struct MemoryExamination {
 
   private static let option = "init_on_free"
 
-  /// Latchkey erases its own memory. The programs that a password goes through leave copies of it, and so do sockets: only the
-  /// kernel can clear those. Few systems do, as it costs some speed, so this is no warning.
+  /// Latchkey erases its own memory. The programs that a password goes through leave copies of it: only the kernel can clear
+  /// those. Few systems do, as it costs some speed, so this is no warning.
   private func freed() -> Finding {
     let id = "memory.freed"
     if clearsFreedPages { return .ok(id, "the kernel clears freed memory") }
     return Finding(
       id, .ok,
-      "the kernel does not clear freed memory, so copies of a typed password, and of keys that crossed a socket, can stay there",
+      "the kernel does not clear freed memory, so copies of a typed password that other programs made can stay there",
       fix: clearing)
   }
 

@@ -243,7 +243,7 @@ struct Call {
     let user = Item.user.text(of: handle)
     guard !user.isEmpty else { return nil }
     guard var request = Request(operation, flags: options.flags(mayFound: mayFound)) else {
-      Log.write(LOG_ERR, "no memory for the request", to: handle)
+      Log.write(LOG_ERR, "latchkey-derive cannot be given a request: ", error: latchkey_errno(), to: handle)
       return nil
     }
     var number: UInt8 = 0

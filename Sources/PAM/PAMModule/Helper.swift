@@ -26,8 +26,8 @@ struct Helper: ~Copyable {
   /// How long before the deadline it is told, in milliseconds: it answers that, and only then leaves this process's children.
   private static let goOnTime: Int64 = 250
 
-  /// Sends one request to a new helper and waits for its answer, at most until the deadline.
-  /// The request is erased as soon as it is sent.
+  /// Gives one request to a new helper and waits for its answer, at most until the deadline.
+  /// The request is erased when the helper has read it.
   ///
   /// - Parameter mayGoOn: whether the helper goes on after the deadline; else it is killed then.
   static func answer(
@@ -35,12 +35,8 @@ struct Helper: ~Copyable {
   ) -> Ending {
     var error: Int32 = 0
     guard let helper = Helper(path: path, error: &error) else { return .notStarted(error: error) }
-    let sent = helper.send(request, until: deadline)
-    _ = consume request
-    guard sent else {
-      _ = helper.reap(grace: Deadline(after: 0))
-      return .timedOut
-    }
+    // A helper that went away early is no failure here: it may have answered.
+    _ = helper_send_memory(helper.socket, request.descriptor)
     guard mayGoOn else {
       _ = shutdown(helper.socket, Int32(truncatingIfNeeded: SHUT_WR))
       return helper.receive(until: deadline)
@@ -50,7 +46,9 @@ struct Helper: ~Copyable {
     _ = withUnsafePointer(to: UInt8(truncatingIfNeeded: HELPER_GO_ON)) {
       CLatchkeyPAMModule.send(helper.socket, $0, 1, Int32(truncatingIfNeeded: MSG_NOSIGNAL | MSG_DONTWAIT))
     }
-    return helper.receive(until: deadline)
+    let ending = helper.receive(until: deadline)
+    if case .timedOut = ending { request.leaveToHelper() }
+    return ending
   }
 
   private init?(path: UnsafePointer<CChar>, error: inout Int32) {
@@ -94,7 +92,8 @@ struct Helper: ~Copyable {
     return true
   }
 
-  private static func lift(_ descriptor: inout Int32) -> Bool {
+  /// Moves a descriptor above 2. False with errno where that fails, and then it is as it was.
+  static func lift(_ descriptor: inout Int32) -> Bool {
     if descriptor > 2 { return true }
     let higher = latchkey_duplicate_above(descriptor, 3)
     guard higher >= 0 else { return false }
@@ -149,25 +148,6 @@ struct Helper: ~Copyable {
         return posix_spawn(&child, path, &actions, &attributes, argumentVector, variableVector)
       }
     }
-  }
-
-  /// False when the deadline came first. A helper that went away early is no failure here: it may have answered.
-  private func send(_ request: borrowing Request, until deadline: Deadline) -> Bool {
-    var sent = 0
-    while sent < request.count {
-      // MSG_NOSIGNAL: no SIGPIPE in the caller. MSG_DONTWAIT: the helper's end stays a blocking one.
-      let count = CLatchkeyPAMModule.send(
-        socket, request.start + sent, request.count &- sent,
-        Int32(truncatingIfNeeded: MSG_NOSIGNAL | MSG_DONTWAIT))
-      if count > 0 {
-        sent = sent &+ count
-      } else if count < 0 && latchkey_errno() != EAGAIN && latchkey_errno() != EINTR {
-        break
-      } else if !wait(for: POLLOUT, until: deadline) {
-        return false
-      }
-    }
-    return true
   }
 
   private func receive(until deadline: Deadline) -> Ending {

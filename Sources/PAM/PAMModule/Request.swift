@@ -1,7 +1,7 @@
 import CLatchkeyHelper
 import CLatchkeyPAMModule
 
-/// The message to the helper, built in locked pages because it carries the token.
+/// The message to the helper, built in the pages that the helper reads it from: it carries the token.
 ///
 /// All integers are little-endian:
 ///
@@ -16,21 +16,25 @@ struct Request: ~Copyable {
   static let limit = Int(HELPER_REQUEST_LIMIT)
   private static let headerSize = 4
 
-  private let pages: LockedPages
-  /// Bytes to send, the length field included.
+  private var pages: SharedPages
+  /// Bytes so far, the length field included.
   private(set) var count = Request.headerSize
   private var isTooLong = false
 
-  /// nil when there is no memory.
+  /// nil with errno when there is no memory.
   init?(_ operation: HelperOperation, flags: HelperFlags) {
-    guard let pages = LockedPages(size: 20480) else { return nil }  // whole pages that hold header and limit
+    guard let pages = SharedPages() else { return nil }
     self.pages = pages
     append(byte: UInt8(truncatingIfNeeded: HELPER_VERSION))
     append(byte: operation.rawValue)
     append(byte: flags.rawValue)
   }
 
-  var start: UnsafeRawPointer { UnsafeRawPointer(pages.base) }
+  /// What the helper is given.
+  var descriptor: Int32 { pages.descriptor }
+
+  /// Leaves it to the helper to erase the request: a starved one may read it after this process has gone on.
+  mutating func leaveToHelper() { pages.isErased = false }
 
   mutating func append(field: Text) {
     // Compared by subtraction from the limit: a sum could not overflow here, but then there is nothing to show.

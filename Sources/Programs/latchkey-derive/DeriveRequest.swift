@@ -3,8 +3,8 @@ import Glibc
 import LatchkeyPosix
 import LatchkeySodium
 
-/// What the PAM module or the command line asks, as it comes through descriptor 0: a length, then fixed fields (FORMAT.md, "Module and
-/// helper"). It carries the password, so it never leaves locked memory.
+/// What the PAM module or the command line asks: fixed fields (FORMAT.md, "Module and helper"), in memory whose descriptor comes
+/// through descriptor 0. It carries the password, so it never leaves locked memory.
 struct DeriveRequest: ~Copyable {
   let operation: HelperOperation
   /// Whether a vault may be founded at all.
@@ -43,13 +43,7 @@ struct DeriveRequest: ~Copyable {
   static func receive(from input: borrowing FileDescriptor) -> DeriveRequest? {
     // From here on there may be a password.
     Sodium.eraseWhenEnded()
-    guard var head = try? SecureBytes(count: 4),
-      (try? head.withUnsafeMutableBytes({ memory throws(PosixError) in try input.read(into: memory) })) == 4
-    else { return nil }
-    let length = Int(UInt32(littleEndian: head.bytes.unsafeLoad(as: UInt32.self)))
-    guard length > 0, length <= Int(HELPER_REQUEST_LIMIT), var body = try? SecureBytes(count: length),
-      (try? body.withUnsafeMutableBytes({ memory throws(PosixError) in try input.read(into: memory) })) == length
-    else { return nil }
+    guard let memory = RequestMemory.receive(from: input), let body = memory.take() else { return nil }
     return DeriveRequest(decoding: body.bytes)
   }
 

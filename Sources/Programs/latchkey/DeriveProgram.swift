@@ -24,7 +24,7 @@ struct DeriveProgram {
     return found
   }
 
-  /// Asks it. The request is erased when it is sent.
+  /// Asks it. The request is erased when it was read.
   ///
   /// - Parameters:
   ///   - output: where it writes a recovery code; it gets no other terminal.
@@ -34,6 +34,10 @@ struct DeriveProgram {
     anywhere: Bool = false
   ) throws -> HelperResult? {
     let request = try request(operation, token, password, flags: anywhere ? .anywhere : [])
+    let memory: RequestMemory
+    do throws(PosixError) { memory = try RequestMemory(request) } catch {
+      throw Failure.declined("latchkey-derive cannot be given a request: \(error)")
+    }
     var ends: [Int32] = [-1, -1]
     let kind = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
     guard socketpair(AF_UNIX, kind, 0, &ends) == 0 else {
@@ -45,7 +49,7 @@ struct DeriveProgram {
       let theirs = FileDescriptor(owning: ends[1])
       child = try spawn(input: theirs.number, output: output)
     }
-    try? ours.writeAll(request.bytes)
+    memory.give(over: ours)
     shutdown(ours.number, Int32(SHUT_WR))
     var answer: [UInt8] = [0, 0]
     let count = recv(ours.number, &answer, 2, Int32(MSG_WAITALL))

@@ -4,6 +4,7 @@ import LatchkeyKeybag
 import LatchkeyPosix
 import LatchkeyPrompts
 import LatchkeySessionState
+import LatchkeySodium
 import LatchkeySystemd
 
 /// What the control socket's peers ask for. Every answer may come later; none may be forgotten.
@@ -140,7 +141,7 @@ final class ControlServer {
 
 /// One connection to the control socket.
 private final class ControlPeer: PromptConnection {
-  private let connection: ControlConnection
+  private var connection: ControlConnection
   private let loop: EventLoop
   private unowned let handler: any ControlHandler
   private let ended: () -> Void
@@ -275,11 +276,11 @@ private final class ControlPeer: PromptConnection {
         isPrompt = true
         return .opened(number, request)
       }
-    case .takePassphrase:
+    case .takePassphrase(let publicKey):
       guard let passphrase = handler.givenPassphrase(on: self) else {
         return answer(.declined("no program gave a passphrase"))
       }
-      send { try connection.send(passphrase) }
+      send { try connection.send(passphrase, sealedTo: publicKey) }
     case .promptEnded(let outcome): end(outcome)
     case .derivation(let prompt):
       answer { () throws(Refusal) in
@@ -342,6 +343,14 @@ private final class ControlPeer: PromptConnection {
       answer(.noted)
     case .startEmpty(let folder):
       answer { () throws(Refusal) in .putAside(try handler.startEmpty(folder: folder)) }
+    case .oneTimeKey:
+      // A step on its way, as the one above.
+      isDeriving = wasDeriving
+      answer { () throws(Refusal) in
+        do throws(SodiumError) { return .oneTimeKey(try connection.makeOneTimeKey()) } catch {
+          throw Refusal(reason: "there is no memory for a key")
+        }
+      }
     case .malformed: end()
     }
   }

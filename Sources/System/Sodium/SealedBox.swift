@@ -15,6 +15,8 @@ public enum SealedBox {
   public static func publicKey(of secret: borrowing Key) -> [UInt8] {
     var out = [UInt8](repeating: 0, count: publicKeySize)
     secret.bytes.withOctets { secretBytes, _ in _ = crypto_scalarmult_base(&out, secretBytes) }
+    // libsodium 1.0.18 leaves the secret's digits on the stack.
+    sodium_stackzero(stackToErase)
     return out
   }
 
@@ -25,6 +27,8 @@ public enum SealedBox {
     guard publicKey.count == publicKeySize else { throw .badArgument }
     var out = [UInt8](repeating: 0, count: plaintext.byteCount + overhead)
     let status = plaintext.withOctets { crypto_box_seal(&out, $0, UInt64($1), publicKey) }
+    // The cipher's frames have had the key and the beginning of the plaintext.
+    sodium_stackzero(stackToErase)
     guard status == 0 else { throw .badArgument }
     return out
   }

@@ -91,38 +91,43 @@ public struct ControlClient: ~Copyable {
     return try body()
   }
 
-  /// Delivers keys. The packet is erased when it is sent.
+  /// Delivers keys.
   public borrowing func unlock(
     _ delivery: consuming TierDelivery, until deadline: Int
   ) throws(ControlError) -> UnlockOutcome {
     try outcome(of: try ControlClient.packet(delivery, .unlock), until: deadline)
   }
 
-  /// Delivers tier key C alone. The packet is erased when it is sent.
+  /// Delivers tier key C alone.
   public borrowing func unlock(
     _ delivery: consuming SessionDelivery, until deadline: Int
   ) throws(ControlError) -> UnlockOutcome {
     try outcome(of: try ControlClient.packet(delivery), until: deadline)
   }
 
-  /// Delivers the keys of a keybag that was given new ones. The packet is erased when it is sent.
+  /// Delivers the keys of a keybag that was given new ones.
   public borrowing func rotate(
     _ delivery: consuming TierDelivery, until deadline: Int
   ) throws(ControlError) -> UnlockOutcome {
     try outcome(of: try ControlClient.packet(delivery, .rotate), until: deadline)
   }
 
-  /// Delivers the key that a passphrase gave. The packet is erased when it is sent.
+  /// Delivers the key that a passphrase gave.
   public borrowing func passphrase(
     _ key: consuming PassphraseKey, until deadline: Int
   ) throws(ControlError) -> UnlockOutcome {
     try outcome(of: try ControlClient.packet(key), until: deadline)
   }
 
+  /// Sends a packet that carries keys, sealed to a key that the daemon makes for it.
   private borrowing func outcome(
     of packet: borrowing SecureBytes, until deadline: Int
   ) throws(ControlError) -> UnlockOutcome {
-    guard case .outcome(let outcome) = try ask(packet.bytes, until: deadline) else { throw .broken }
+    let publicKey = try answer(ControlPacket.begin(.oneTimeKey), until: deadline) {
+      if case .oneTimeKey(let key) = $0 { key } else { nil }
+    }
+    let sealed = try ControlClient.sodium { () throws(SodiumError) in try OneTimeKey.seal(packet, to: publicKey) }
+    guard case .outcome(let outcome) = try ask(sealed.span.bytes, until: deadline) else { throw .broken }
     return outcome
   }
 
@@ -275,11 +280,15 @@ public struct ControlClient: ~Copyable {
   public borrowing func takePassphrase(until deadline: Int) throws(ControlError) -> GivenPassphrase {
     let passphrase: GivenPassphrase?
     do {
-      try socket.send(ControlPacket.begin(.takePassphrase).bytes.span.bytes)
+      let key = try OneTimeKey()
+      var out = ControlPacket.begin(.takePassphrase)
+      out.put(key.publicKey)
+      try socket.send(out.bytes.span.bytes)
       try socket.waitForPacket(until: deadline)
       var buffer = try SecureBytes(count: ControlPacket.requestLimit)
       let count = try buffer.withUnsafeMutableBytes { memory throws(PosixError) in try socket.receive(into: memory) }
-      passphrase = GivenPassphrase.read(buffer.bytes.extracting(first: count ?? 0))
+      let packet = try key.open(buffer.bytes.extracting(first: count ?? 0))
+      passphrase = GivenPassphrase.read(packet.bytes)
     } catch let error as PosixError where error.code == ETIMEDOUT { throw .silent } catch { throw .broken }
     guard let passphrase else { throw .broken }
     return passphrase

@@ -4,17 +4,21 @@ import LatchkeyKeybag
 import LatchkeyPosix
 import LatchkeySodium
 
-/// The daemon's end of one connection. Packets are taken into locked memory, since any of them may carry keys.
+/// The daemon's end of one connection. Packets are taken into locked memory; those that carry keys are
+/// sealed to a key that is made for each.
 public struct ControlConnection: ~Copyable {
   private let socket: LocalSocket
   /// Who connected.
   public let peer: LocalSocket.Peer
+  /// What the next packet is sealed to, where the peer asked for that.
+  private var oneTimeKey: OneTimeKey?
 
   /// Takes over an accepted connection; nil when the kernel does not say who it is.
   public init?(_ socket: consuming LocalSocket) {
     guard let peer = try? socket.peer() else { return nil }
     self.socket = socket
     self.peer = peer
+    oneTimeKey = nil
   }
 
   /// The descriptor's number, for an event loop.
@@ -34,7 +38,7 @@ public struct ControlConnection: ~Copyable {
   }
 
   /// Takes the next packet.
-  public borrowing func receive() -> Arrival {
+  public mutating func receive() -> Arrival {
     do {
       guard let size = try socket.pendingSize() else { return .nothing }
       // What does not fit ends the connection.
@@ -42,19 +46,60 @@ public struct ControlConnection: ~Copyable {
       let count = try buffer.withUnsafeMutableBytes { memory throws(PosixError) in try socket.receive(into: memory) }
       guard let count else { return .nothing }
       guard count > 0 else { return .ended }
-      return .request(ControlConnection.decode(buffer.bytes.extracting(first: count)))
+      let packet = buffer.bytes.extracting(first: count)
+      // For this packet alone, whatever it is.
+      guard let key = oneTimeKey.take() else { return .request(ControlConnection.decode(packet)) }
+      return .request(ControlConnection.decode(packet, sealedTo: key))
     } catch { return .ended }
   }
 
+  /// A public key for the next packet.
+  ///
+  /// - Throws: ``SodiumError/outOfMemory``.
+  public mutating func makeOneTimeKey() throws(SodiumError) -> [UInt8] {
+    let key = try OneTimeKey()
+    let publicKey = key.publicKey
+    oneTimeKey = consume key
+    return publicKey
+  }
+
+  private static func operation(of packet: RawSpan) -> ControlPacket.Operation? {
+    guard packet.byteCount >= ControlPacket.headSize,
+      packet.unsafeLoad(fromByteOffset: 0, as: UInt8.self) == ControlPacket.version
+    else { return nil }
+    return ControlPacket.Operation(rawValue: packet.unsafeLoad(fromByteOffset: 1, as: UInt8.self))
+  }
+
+  static func decode(_ packet: RawSpan, sealedTo key: consuming OneTimeKey) -> ControlRequest {
+    guard operation(of: packet)?.carriesKeys ?? false, packet.byteCount <= ControlPacket.requestLimit else {
+      return decode(packet)
+    }
+    do throws(SodiumError) {
+      let opened = try key.open(packet)
+      return decode(opened: opened.bytes)
+    } catch { return .malformed }
+  }
+
+  /// A packet in the clear: nobody sends keys so.
   static func decode(_ packet: RawSpan) -> ControlRequest {
-    guard packet.byteCount >= 2, packet.unsafeLoad(fromByteOffset: 0, as: UInt8.self) == ControlPacket.version,
-      let operation = ControlPacket.Operation(rawValue: packet.unsafeLoad(fromByteOffset: 1, as: UInt8.self))
+    guard let operation = operation(of: packet),
+      packet.byteCount <= ControlPacket.requestLimit || operation == .giveChunk
     else { return .malformed }
-    guard packet.byteCount <= ControlPacket.requestLimit || operation == .giveChunk else { return .malformed }
-    let fields = packet.extracting(droppingFirst: 2)
     switch operation {
     case .giveChunk:
-      return .giveChunk(fields.withUnsafeBytes { Array($0) })
+      return .giveChunk(packet.extracting(droppingFirst: ControlPacket.headSize).withUnsafeBytes { Array($0) })
+    default:
+      var input = ByteReader(packet.extracting(droppingFirst: ControlPacket.headSize).withUnsafeBytes { Array($0) })
+      let request = plainRequest(operation, &input)
+      return input.remaining == 0 ? request : .malformed
+    }
+  }
+
+  /// What was in a sealed packet.
+  static func decode(opened packet: RawSpan) -> ControlRequest {
+    guard let operation = operation(of: packet) else { return .malformed }
+    let fields = packet.extracting(droppingFirst: ControlPacket.headSize)
+    switch operation {
     case .unlock:
       guard let delivery = TierDelivery(decoding: fields) else { return .malformed }
       return .unlock(delivery)
@@ -67,10 +112,7 @@ public struct ControlConnection: ~Copyable {
     case .passphrase:
       guard let key = PassphraseKey(decoding: fields) else { return .malformed }
       return .passphrase(key)
-    default:
-      var input = ByteReader(fields.withUnsafeBytes { Array($0) })
-      let request = plainRequest(operation, &input)
-      return input.remaining == 0 ? request : .malformed
+    default: return .malformed
     }
   }
 
@@ -92,7 +134,10 @@ public struct ControlConnection: ~Copyable {
         return .malformed
       }
       return .promptEnded(end)
-    case .takePassphrase: return .takePassphrase
+    case .takePassphrase:
+      guard let key = try? input.take(SealedBox.publicKeySize) else { return .malformed }
+      return .takePassphrase(publicKey: key)
+    case .oneTimeKey: return .oneTimeKey
     case .derivation:
       guard let number = try? input.number(UInt64.self) else { return .malformed }
       return .derivation(prompt: number)
@@ -140,9 +185,9 @@ public struct ControlConnection: ~Copyable {
     try socket.send(reply.encoded.span.bytes)
   }
 
-  /// Answers with a secret. The packet is erased when it is sent.
-  public borrowing func send(_ passphrase: GivenPassphrase) throws {
-    let packet = try passphrase.encoded()
-    try socket.send(packet.bytes)
+  /// Answers with a secret, sealed to the public key of the request.
+  public borrowing func send(_ passphrase: GivenPassphrase, sealedTo publicKey: [UInt8]) throws {
+    let packet = try OneTimeKey.seal(try passphrase.encoded(), to: publicKey)
+    try socket.send(packet.span.bytes)
   }
 }

@@ -1,6 +1,7 @@
 import LatchkeyBackup
 import LatchkeyBytes
 import LatchkeyKeybag
+import LatchkeySodium
 
 /// What all packets of the control socket have in common: version, operation, fields. FORMAT.md has them byte by byte.
 enum ControlPacket {
@@ -13,6 +14,8 @@ enum ControlPacket {
   static let pathLimit = 4000
   /// The largest request, in bytes, but for a chunk of a backup.
   static let requestLimit = 4096
+  /// Version and operation, in bytes.
+  static let headSize = 2
 
   enum Operation: UInt8 {
     case hello = 1
@@ -42,6 +45,15 @@ enum ControlPacket {
     case unlockSession = 30
     case takePassphrase = 31
     case noteSlowPassword = 32
+    case oneTimeKey = 33
+
+    /// Whether its request brings keys, so that it is sealed.
+    var carriesKeys: Bool {
+      switch self {
+      case .unlock, .rotate, .unlockSession, .passphrase: true
+      default: false
+      }
+    }
   }
 
   static func begin(_ operation: Operation) -> ByteWriter {
@@ -64,8 +76,8 @@ public enum ControlRequest: ~Copyable {
   case lock
   /// What the prompt of this number is to ask; whoever asks shows it.
   case prompt(UInt64)
-  /// The passphrase that a program gave for the prompt that this connection shows.
-  case takePassphrase
+  /// The passphrase that a program gave for the prompt that this connection shows, sealed to this public key.
+  case takePassphrase(publicKey: [UInt8])
   /// The prompt that this connection shows has ended.
   case promptEnded(PromptEnd)
   /// How the passphrase for the prompt of this number becomes a key.
@@ -108,6 +120,8 @@ public enum ControlRequest: ~Copyable {
   case startEmpty(folder: String)
   /// Tier key C alone, for the session that was announced before.
   case unlockSession(SessionDelivery)
+  /// A public key that the next packet is sealed to: it carries keys.
+  case oneTimeKey
   /// Nothing that this version knows.
   case malformed
 }
@@ -154,6 +168,8 @@ public enum ControlReply: Equatable, Sendable {
   case chunkTaken(isLast: Bool)
   /// To archiveReport.
   case archiveReport(ArchivePage)
+  /// To oneTimeKey: the public key, 32 bytes.
+  case oneTimeKey([UInt8])
   /// To any from prompt on: it cannot be done; the text says why.
   case declined(String)
 
@@ -246,6 +262,10 @@ public enum ControlReply: Equatable, Sendable {
       var out = ControlPacket.begin(.startEmpty)
       out.text(path, limit: ControlPacket.pathLimit)
       return out.bytes
+    case .oneTimeKey(let publicKey):
+      var out = ControlPacket.begin(.oneTimeKey)
+      out.put(publicKey)
+      return out.bytes
     case .declined(let reason):
       var out = ByteWriter()
       out.number(ControlPacket.version)
@@ -334,6 +354,11 @@ public enum ControlReply: Equatable, Sendable {
     case .archiveReport:
       guard let page = ArchivePage(decoding: &input) else { return nil }
       self = .archiveReport(page)
+    case .oneTimeKey:
+      guard input.remaining == SealedBox.publicKeySize, let key = try? input.take(SealedBox.publicKeySize) else {
+        return nil
+      }
+      self = .oneTimeKey(key)
     // Answered by an outcome, by nothing, by a secret, or as beginBackup or noteOtherPassword is.
     case .takePassphrase, .passphrase, .rotate, .unlockSession, .promptEnded, .beginRestore, .noteSlowPassword:
       return nil

@@ -1,7 +1,7 @@
 import LatchkeySodium
 
 /// An item's passphrase that a program gave in the place of the person; erased with the last reference. The daemon hands it to
-/// what shows the prompt, and both hold the packet in locked memory.
+/// what shows the prompt, sealed, and both hold the opened packet in locked memory.
 public final class GivenPassphrase {
   /// The passphrase, without an end.
   public let bytes: SecureBytes
@@ -22,7 +22,7 @@ public final class GivenPassphrase {
     try self.init(copying: source.bytes)
   }
 
-  /// The reply's bytes.
+  /// The reply's bytes, before they are sealed.
   func encoded() throws(SodiumError) -> SecureBytes {
     let head = ControlPacket.begin(.takePassphrase).bytes
     var packet = try SecureBytes(count: head.count + bytes.count)
@@ -31,7 +31,7 @@ public final class GivenPassphrase {
     return packet
   }
 
-  /// Reads a reply; nil for anything else.
+  /// Reads an opened reply; nil for anything else.
   static func read(_ packet: RawSpan) -> GivenPassphrase? {
     let head = ControlPacket.begin(.takePassphrase).bytes
     guard packet.byteCount > head.count else { return nil }

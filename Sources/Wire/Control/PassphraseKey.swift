@@ -2,7 +2,7 @@ import LatchkeyBytes
 import LatchkeySodium
 
 /// The key that a passphrase gave, on its way from the helper to the daemon, for one prompt. Sender and receiver hold the
-/// packet in locked memory.
+/// packet in locked memory; it crosses the control socket sealed (``OneTimeKey``).
 public struct PassphraseKey: ~Copyable {
   /// The prompt's number.
   public let prompt: UInt64

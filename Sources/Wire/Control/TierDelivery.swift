@@ -2,8 +2,8 @@ import LatchkeyBytes
 import LatchkeyKeybag
 import LatchkeySodium
 
-/// Tier keys on their way from the helper to the daemon. In this form they cross the control socket, so sender and
-/// receiver hold the packet in locked memory.
+/// Tier keys on their way from the helper to the daemon. Sender and receiver hold the packet in locked memory; it crosses the
+/// control socket sealed (``OneTimeKey``).
 public struct TierDelivery: ~Copyable {
   /// The vault that the keys are for: 16 bytes.
   public let vault: [UInt8]

@@ -1,3 +1,4 @@
+import CLatchkeyHelper
 import LatchkeyBytes
 import LatchkeySodium
 
@@ -77,7 +78,8 @@ extension Target {
         [1, 7] + number,
         [1, 8] + number + [UInt8](repeating: 3, count: 32), [1, 9, 2, 1, 0, 0x61], [1, 10, 1, 0, 0x61], [1, 22],
         [1, 23], present.bytes, new.bytes, [1, 25, 0], [1, 25, 1], [1, 26] + number, [1, 27],
-        key.bytes.withUnsafeBytes { Array($0) }, [1, 28], [1, 29, 2, 0, 0x2F, 0x61], [1, 31],
+        key.bytes.withUnsafeBytes { Array($0) }, [1, 28], [1, 29, 2, 0, 0x2F, 0x61], [1, 31] + publicKey,
+        [1, 33],
       ]
     case .controlReply:
       var status = Status()
@@ -92,7 +94,8 @@ extension Target {
       return [
         ControlReply.status(status), .need(.refused("not now")), .outcome(.unusable("why")), .outcome(.live), .locked,
         .deviceSecret(secret), .passcodeItemsDestroyed(7), .declined("not now"), .accessLog(Target.page),
-        .accessLogCleared(3), .noted, .putAside("/home/ann/.local/share/latchkey-aside-20261122-020000"),
+        .accessLogCleared(3), .noted, .oneTimeKey(publicKey),
+        .putAside("/home/ann/.local/share/latchkey-aside-20261122-020000"),
         .prompt(
           PromptRequest(
             purpose: .item, label: "Bank", caller: "mail", window: "x11:1", terminal: "/dev/pts/1",
@@ -102,7 +105,7 @@ extension Target {
     case .deriveRequest:
       return [UInt8(2), 8, 10, 11, 12, 13].map { operation in
         var out = ByteWriter()
-        out.put([1, operation, 0])
+        out.put([UInt8(HELPER_VERSION), operation, 0])
         let folders = ["/home/ann", "/run/user/1000", "/etc/shadow"]
         for text in ["ann", "login", "tty1", ""] + folders + ["", "/s", "/d", "password"] { out.text(text) }
         if [8, 11, 12].contains(operation) { out.text("another") }

@@ -105,8 +105,14 @@ enum Target: String, CaseIterable {
     init(_ folder: consuming Folder) { self.folder = folder }
   }
 
+  /// A packet as it comes, and what a sealed one had in it.
   private static func request(_ input: [UInt8]) {
-    switch ControlConnection.decode(input.span.bytes) {
+    request(ControlConnection.decode(input.span.bytes), input)
+    request(ControlConnection.decode(opened: input.span.bytes), input)
+  }
+
+  private static func request(_ request: consuming ControlRequest, _ input: [UInt8]) {
+    switch consume request {
     case .hello(let hello):
       var out = ByteWriter()
       hello.encode(into: &out)
@@ -127,7 +133,8 @@ enum Target: String, CaseIterable {
     case .neededEpoch: require(input.count == 2, "more than a request")
     case .prompt(let number): require(input.count == 10 && number == Target.number(input), "a prompt")
     case .derivation: require(input.count == 10, "the size of a question for a derivation")
-    case .takePassphrase: require(input.count == 2, "more than a request")
+    case .takePassphrase(let key): require(input.count == 34 && key.count == 32, "the size of a public key")
+    case .oneTimeKey: require(input.count == 2, "more than a request")
     case .promptEnded: require(input.count == 3, "the size of an outcome")
     case .passphrase: require(input.count == 42, "the size of a passphrase's key")
     case .openPrompt(_, let name): require(input.count <= 5 + 255 && name.utf8.count <= 3 * 255, "a name's length")

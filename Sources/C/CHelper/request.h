@@ -1,0 +1,91 @@
+// How a request comes to latchkey-derive.
+//
+// A request has a password in it, and the kernel frees the buffers of a socket without clearing them. So it does not go
+// through one: caller and helper share memory, which is a file without a name (memfd_create). The caller writes its request
+// there, the helper reads it and overwrites it at once. That needs no cipher, which has no place in login programs.
+#pragma once
+
+#include <errno.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+// The size of the memory that a request lies in: whole pages, with room for a length and the largest request.
+#define HELPER_MEMORY_SIZE 20480
+// What a caller sends first, with the descriptor of the memory that its request lies in.
+#define HELPER_REQUEST 2
+
+int memfd_create(const char *, unsigned int);  // behind _GNU_SOURCE, which the programs cannot set
+
+/// A new file of HELPER_MEMORY_SIZE zero bytes, close-on-exec. Its descriptor, or -1 with errno.
+static inline int helper_make_memory(void) {
+  enum { close_on_exec = 1, never_executable = 8 };  // kernels before 6.3 do not know the second
+  static const char name[] = "latchkey-request";
+  int file = memfd_create(name, close_on_exec | never_executable);
+  if (file < 0 && errno == EINVAL) file = memfd_create(name, close_on_exec);
+  if (file < 0 || ftruncate(file, HELPER_MEMORY_SIZE) == 0) return file;
+  int error = errno;
+  close(file);
+  errno = error;
+  return -1;
+}
+
+/// The file's bytes, not swapped if the limit allows, and in no core dump. Or NULL with errno.
+static inline void *helper_map_memory(int file) {
+  void *base = mmap(NULL, HELPER_MEMORY_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  if (base == MAP_FAILED) return NULL;
+  (void)mlock(base, HELPER_MEMORY_SIZE);
+  (void)madvise(base, HELPER_MEMORY_SIZE, 16 /* MADV_DONTDUMP */);
+  return base;
+}
+
+/// Room for one descriptor, laid out as the kernel wants it.
+typedef union helper_control {
+  char bytes[CMSG_SPACE(sizeof(int))];
+  struct cmsghdr head;
+} helper_control;
+
+/// Gives the helper the file. Does not wait. 0, or -1 with errno.
+static inline int helper_send_memory(int socket, int file) {
+  uint8_t byte = HELPER_REQUEST;
+  helper_control control;
+  memset(&control, 0, sizeof control);
+  struct iovec part = {.iov_base = &byte, .iov_len = 1};
+  struct msghdr message = {
+    .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
+  control.head.cmsg_level = SOL_SOCKET;
+  control.head.cmsg_type = SCM_RIGHTS;
+  control.head.cmsg_len = CMSG_LEN(sizeof file);
+  memcpy(CMSG_DATA(&control.head), &file, sizeof file);
+  ssize_t sent;
+  do {
+    sent = sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+  } while (sent < 0 && errno == EINTR);
+  return sent == 1 ? 0 : -1;
+}
+
+/// Waits for the file. Its descriptor, close-on-exec; or -1 where something else came, or nothing.
+static inline int helper_receive_memory(int socket) {
+  uint8_t byte = 0;
+  int file = -1;
+  helper_control control;
+  memset(&control, 0, sizeof control);
+  struct iovec part = {.iov_base = &byte, .iov_len = 1};
+  struct msghdr message = {
+    .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
+  ssize_t count;
+  do {
+    count = recvmsg(socket, &message, 0x40000000 /* MSG_CMSG_CLOEXEC */);
+  } while (count < 0 && errno == EINTR);
+  if (count < 0) return -1;
+  struct cmsghdr *head = CMSG_FIRSTHDR(&message);
+  if (head == NULL || head->cmsg_level != SOL_SOCKET || head->cmsg_type != SCM_RIGHTS ||
+      head->cmsg_len != CMSG_LEN(sizeof file))
+    return -1;
+  memcpy(&file, CMSG_DATA(head), sizeof file);
+  if (count == 1 && byte == HELPER_REQUEST) return file;
+  close(file);
+  return -1;
+}

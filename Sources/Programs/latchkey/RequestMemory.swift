@@ -1,0 +1,34 @@
+import CLatchkeyHelper
+import Glibc
+import LatchkeyPosix
+import LatchkeySodium
+
+/// The memory that latchkey-derive is given a request in: what is secret in it crosses no socket. Erased by both.
+struct RequestMemory: ~Copyable {
+  private let file: FileDescriptor
+  private let start: UnsafeMutableRawPointer
+
+  private static let size = Int(HELPER_MEMORY_SIZE)
+
+  /// Writes `request`, its length included, into new memory.
+  init(_ request: borrowing SecureBytes) throws(PosixError) {
+    guard request.count <= RequestMemory.size else { throw PosixError("request", code: EMSGSIZE) }
+    let number = helper_make_memory()
+    guard number >= 0 else { throw PosixError("memfd_create") }
+    let file = FileDescriptor(owning: number)
+    guard let start = helper_map_memory(number) else { throw PosixError("mmap") }
+    request.bytes.withUnsafeBytes { bytes in
+      if let from = bytes.baseAddress { start.copyMemory(from: from, byteCount: bytes.count) }
+    }
+    self.file = file
+    self.start = start
+  }
+
+  /// Gives it to the helper at the other end of `channel`; one that has ended already needs none.
+  borrowing func give(over channel: borrowing FileDescriptor) { _ = helper_send_memory(channel.number, file.number) }
+
+  deinit {
+    explicit_bzero(start, RequestMemory.size)
+    munmap(start, RequestMemory.size)
+  }
+}

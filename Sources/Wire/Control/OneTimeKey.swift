@@ -1,0 +1,41 @@
+import LatchkeySodium
+
+/// A key pair for one packet that carries a secret. Whoever is to get the secret makes it and sends the public half; the
+/// sender seals the packet to that. So the kernel's buffers of the socket, which it frees without clearing them, hold
+/// nothing that opens anything.
+///
+/// The secret half lies in locked memory and is erased with this value: when its packet was opened, or came to nothing.
+public struct OneTimeKey: ~Copyable {
+  private let secret: Key
+  /// What the other end seals its packet to: 32 bytes.
+  let publicKey: [UInt8]
+
+  init() throws(SodiumError) { self.init(secret: try Key.random()) }
+
+  init(secret: consuming Key) {
+    publicKey = SealedBox.publicKey(of: secret)
+    self.secret = secret
+  }
+
+  /// A whole packet in the clear, version and operation included, as ``seal(_:to:)`` was given it.
+  ///
+  /// - Throws: ``SodiumError/decryptionFailed`` also where it was sealed as a packet of another operation.
+  consuming func open(_ sealed: RawSpan) throws(SodiumError) -> SecureBytes {
+    guard sealed.byteCount > ControlPacket.headSize else { throw .decryptionFailed }
+    let packet = try SealedBox.open(sealed.extracting(droppingFirst: ControlPacket.headSize), secret: secret)
+    guard OneTimeKey.hasHead(of: sealed, packet) else { throw .decryptionFailed }
+    return packet
+  }
+
+  private static func hasHead(of sealed: RawSpan, _ packet: borrowing SecureBytes) -> Bool {
+    let head = sealed.extracting(first: ControlPacket.headSize)
+    return packet.count >= head.byteCount && Sodium.equal(packet.bytes.extracting(first: head.byteCount), head)
+  }
+
+  /// The packet as it crosses the socket: version and operation, then all of it sealed. The head is inside as well, so
+  /// that a packet of one operation cannot be passed off as one of another.
+  static func seal(_ packet: borrowing SecureBytes, to publicKey: [UInt8]) throws(SodiumError) -> [UInt8] {
+    let head = packet.bytes.extracting(first: ControlPacket.headSize).withUnsafeBytes { Array($0) }
+    return head + (try SealedBox.seal(packet.bytes, to: publicKey))
+  }
+}

@@ -1,0 +1,99 @@
+import LatchkeyKeybag
+import LatchkeySodium
+import Testing
+
+@testable import LatchkeyControl
+
+/// Packets with secrets, as they cross the control socket.
+@Suite struct OneTimeKeyTests {
+  init() throws { try Sodium.initialize() }
+
+  private static let packet: [UInt8] = [1, 8, 7, 0, 0, 0, 0, 0, 0, 0] + Array(64..<96)
+
+  private func secure(_ bytes: [UInt8]) throws -> SecureBytes { try SecureBytes(copying: bytes.span.bytes) }
+
+  private func sealed(_ packet: [UInt8] = packet, to publicKey: [UInt8]) throws -> [UInt8] {
+    let packet = try secure(packet)
+    return try OneTimeKey.seal(packet, to: publicKey)
+  }
+
+  /// What the daemon reads of a packet; nil for what is malformed.
+  private func read(_ packet: [UInt8], with key: consuming OneTimeKey) -> UInt64? {
+    switch ControlConnection.decode(packet.span.bytes, sealedTo: key) {
+    case .passphrase(let key): key.prompt
+    default: nil
+    }
+  }
+
+  private func key(_ first: UInt8 = 1) throws -> OneTimeKey {
+    OneTimeKey(secret: try Key(copying: Array(first..<first + 32).span.bytes))
+  }
+
+  /// Made by PyNaCl: `SealedBox(PrivateKey(bytes(range(1, 33))).public_key).encrypt(packet)` behind the packet's first two
+  /// bytes.
+  private static let vector = hex(
+    "01087be27fd78400a396aaceb9a843c87ed87cdd680c4cc052f9b7125d71408f17337f5e9240a4f3719e0c406d87e03c"
+      + "21038e3f473e6315f197404bcba79f8d1214c253ef83d03011fdd6c2b2ff6da62c5eda69c1c8633e51340a08")
+
+  private static func hex(_ text: String) -> [UInt8] {
+    let digits = Array(text.utf8).map { UInt8($0 > 57 ? $0 - 87 : $0 - 48) }
+    return stride(from: 0, to: digits.count, by: 2).map { digits[$0] << 4 | digits[$0 + 1] }
+  }
+
+  @Test func anotherImplementationsPacketIsRead() throws {
+    let key = try key()
+    #expect(key.publicKey == OneTimeKeyTests.hex("07a37cbc142093c8b755dc1b10e86cb426374ad16aa853ed0bdfc0b2b86d1c7c"))
+    let opened = try key.open(OneTimeKeyTests.vector.span.bytes)
+    #expect(opened.bytes.withUnsafeBytes { Array($0) } == OneTimeKeyTests.packet)
+    #expect(read(OneTimeKeyTests.vector, with: try self.key()) == 7)
+  }
+
+  @Test func thePacketIsNotInWhatIsSent() throws {
+    let sealed = try sealed(to: try key().publicKey)
+    #expect(sealed.count == 2 + OneTimeKeyTests.packet.count + 48 && sealed.prefix(2) == [1, 8])
+    let run = OneTimeKeyTests.packet[10..<14]
+    #expect(!sealed.indices.contains { sealed[$0...].starts(with: run) })
+    #expect(try self.sealed(to: try key().publicKey) != sealed)
+    #expect(read(sealed, with: try key()) == 7)
+  }
+
+  @Test func whatIsAlteredOrForAnotherKeyIsMalformed() throws {
+    let sealed = try sealed(to: try key().publicKey)
+    #expect(read(sealed, with: try key(2)) == nil)
+    for place in sealed.indices {
+      var altered = sealed
+      altered[place] ^= 1
+      #expect(read(altered, with: try key()) == nil, "byte \(place)")
+    }
+    for count in sealed.indices { #expect(read(Array(sealed.prefix(count)), with: try key()) == nil) }
+    #expect(read(sealed + [0], with: try key()) == nil)
+    #expect(read(OneTimeKeyTests.packet, with: try key()) == nil, "in the clear")
+    guard case .malformed = ControlConnection.decode(sealed.span.bytes) else { throw Unread() }
+  }
+
+  @Test func onlyAWholePacketOfItsOperationIsRead() throws {
+    let fields = Array(OneTimeKeyTests.packet.dropFirst(2))
+    for packet: [UInt8] in [[1, 8], [1, 8, 7], [1, 3], [1, 2] + fields, [2, 8] + fields, [1], []] {
+      let box = try SealedBox.seal(packet.span.bytes, to: try key().publicKey)
+      #expect(read([1, 8] + box, with: try key()) == nil)
+      guard case .malformed = ControlConnection.decode(([1, 3] + box).span.bytes, sealedTo: try key()) else {
+        throw Unread()
+      }
+    }
+  }
+
+  @Test func whatCarriesNoKeyIsReadAsItIs() throws {
+    guard case .status = ControlConnection.decode(([1, 3] as [UInt8]).span.bytes, sealedTo: try key()) else {
+      throw Unread()
+    }
+  }
+
+  @Test func keysInTheClearAreMalformed() throws {
+    for operation: UInt8 in [2, 8, 21, 30] {
+      for count in [32, 40, 52, 89] {
+        let packet = [1, operation] + [UInt8](repeating: 7, count: count)
+        guard case .malformed = ControlConnection.decode(packet.span.bytes) else { throw Unread() }
+      }
+    }
+  }
+}

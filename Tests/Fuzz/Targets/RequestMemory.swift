@@ -1,0 +1,1 @@
+../../../Sources/Programs/latchkey-derive/RequestMemory.swift
