@@ -66,11 +66,11 @@ KILLS ?= 500
 # At how many power cuts `make machine` looks, for each file system.
 CUTS ?= 1250
 
-.PHONY: help deps build module deb install uninstall run check test machine test-packages bench suites table fuzz fuzz-build kills beside docs lint clean
+.PHONY: help deps build module deb reproducible install uninstall run check test machine test-packages bench suites table fuzz fuzz-build kills beside docs lint clean
 .DEFAULT_GOAL := help
 
 help: ## this list
-	@sed -n 's/^\([a-z]*\):.*## /make \1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 18
+	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 20
 
 deps: ## Debian packages for building and testing: installs them (root) or names those missing
 	@missing=$$(for p in $(PACKAGES); do \
@@ -111,6 +111,12 @@ deb: ## Debian packages, in .build/deb
 	cd $(DEB)/latchkey && dpkg-buildpackage -us -uc -b -nc
 	lintian --pedantic --fail-on error,warning,info,pedantic $(DEB)/*.changes
 	rm -rf $(DEB)/latchkey
+
+# Of what is committed.
+reproducible: ## the packages built twice, in two folders at two times: the same, byte by byte
+	@one=$$(mktemp -d) && two=$$(mktemp -d /var/tmp/another.XXXXXXXX) && trap "rm -rf $$one $$two" EXIT && \
+	  for folder in $$one $$two; do git clone -q . $$folder/latchkey && $(MAKE) -C $$folder/latchkey deb || exit 1; done && \
+	  for package in $$one/latchkey/$(DEB)/*.deb; do cmp $$package $$two/latchkey/$(DEB)/$${package##*/} || exit 1; done
 
 # The templates' places, filled in.
 FILL = sed -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@LIBEXECDIR@|$(LIBEXECDIR)|g'

@@ -90,7 +90,8 @@ let package = Package(
     .executable(name: "latchkey-deviced", targets: ["latchkey-deviced"]),
   ],
   dependencies: [
-    .package(url: "https://github.com/apple/swift-argument-parser.git", from: "1.8.2"),
+    // Exact: builds of the same sources at different times are the same.
+    .package(url: "https://github.com/apple/swift-argument-parser.git", exact: "1.8.2"),
     // Tests only: plain arithmetic to check the key agreement against.
     .package(url: "https://github.com/attaswift/BigInt.git", exact: "6.0.1"),
   ],

@@ -1,0 +1,91 @@
+"""Debian systems of each release, with and without the packages, and what is shown of them where a test fails."""
+
+import os
+
+import pytest
+from packages import Packages
+from release import RELEASES, root_of
+from support.account import Account
+from support.machine import Machine, Unavailable
+
+
+def or_skip(make):
+    """What `make()` returns. Where no system can be booted the tests are skipped, but not in CI."""
+    try:
+        return make()
+    except Unavailable as why:
+        if os.environ.get("CI") == "true":
+            pytest.fail(f"no system could be booted: {why}")
+        pytest.skip(f"no system could be booted: {why}")
+
+
+@pytest.fixture(scope="session")
+def packages():
+    """The packages that `make deb` built."""
+    return Packages.built()
+
+
+@pytest.fixture(scope="session")
+def newer(packages, tmp_path_factory):
+    """The same packages with a higher version, and other bytes in each program."""
+    return packages.renamed("0.1.0+newer", tmp_path_factory.mktemp("newer"))
+
+
+@pytest.fixture(scope="session", params=RELEASES)
+def bare(request):
+    """A system of a release without the packages, not running."""
+
+    def prepare():
+        machine = Machine(root=root_of(request.param))
+        machine.change("useradd", "--create-home", "--shell", "/bin/bash", "--uid", "2001", "alice")
+        return machine
+
+    machine = or_skip(prepare)
+    yield machine
+    machine.close()
+
+
+@pytest.fixture(scope="session")
+def installed(bare, packages):
+    """The same with the packages, installed while it did not run."""
+    machine = Machine(below=bare)
+    packages.bring_to(machine.top)
+    machine.change("apt-get", "install", "-y", "--no-install-recommends", *packages.inside)
+    yield machine
+    machine.close()
+
+
+@pytest.fixture
+def bare_machine(bare):
+    """A running system without the packages."""
+    yield from running(bare)
+
+
+@pytest.fixture
+def machine(installed):
+    """A running system with the packages."""
+    yield from running(installed)
+
+
+def running(below):
+    machine = or_skip(Machine(below=below).boot)
+    yield machine
+    machine.close()
+
+
+@pytest.fixture
+def alice(request):
+    """A user of the running system, with an empty home."""
+    name = "bare_machine" if "bare_machine" in request.fixturenames else "machine"
+    return Account(request.getfixturevalue(name), "alice", 2001, "sesame-1")
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item, call):
+    """Puts the machine's journal beside a failure."""
+    report = (yield).get_result()
+    if report.when == "call" and report.failed:
+        for name in ("machine", "bare_machine"):
+            if name in item.funcargs:
+                lines = item.funcargs[name].root("journalctl", "-q", "--no-pager", "-n", "200", check=False).stdout
+                report.sections.append((f"journal of {name}", lines))

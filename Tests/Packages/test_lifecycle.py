@@ -1,0 +1,147 @@
+"""What an administrator does with the packages: install, upgrade, remove, install again, purge. No secret is lost."""
+
+import os
+
+import pytest
+
+APT = ("env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-y", "-q", "--no-install-recommends")
+STACKS = ("common-auth", "common-account", "common-session", "common-session-noninteractive", "common-password")
+SECRET = "correct horse"
+
+
+def install(machine, packages, *options):
+    packages.bring_to(machine.path("/"))
+    return machine.root(*APT, *options, "install", *packages.inside, timeout=120)
+
+
+def stacks(machine):
+    """The files of PAM that all logins share."""
+    return {name: machine.path(f"/etc/pam.d/{name}").read_text() for name in STACKS}
+
+
+def naming_the_module(machine):
+    """The files of PAM that name the module, but Latchkey's own."""
+    files = [file for file in machine.path("/etc/pam.d").iterdir() if not file.name.startswith("latchkey-")]
+    return {file.name for file in files if "pam_latchkey" in file.read_text()}
+
+
+def test_install_and_log_in(bare_machine, alice, packages):
+    install(bare_machine, packages)
+    with alice.ssh() as session:
+        session.store(SECRET, app="one")
+        assert session.lookup(app="one") == SECRET
+        assert session.status()["state"] == "unlocked"
+        doctor = session.run("latchkey doctor", check=False)
+        assert doctor.returncode == 0, doctor.stdout
+        # A secret that is bound to this machine: the socket of its service runs.
+        session.store("bound", "when-unlocked-this-device-only", app="bound")
+        assert session.lookup(app="bound") == "bound"
+
+
+def test_upgrade_keeps_the_daemon_and_its_keys(machine, alice, newer):
+    with alice.ssh() as session:
+        session.store(SECRET, app="one")
+        before = alice.daemon()
+        said = install(machine, newer)
+        assert "systemctl --user restart latchkeyd" in said.stdout + said.stderr
+        assert alice.daemon() == before
+        assert session.status()["state"] == "unlocked"
+        assert session.lookup(app="one") == SECRET
+        session.store("later", app="two")
+    alice.await_end()
+    with alice.ssh() as session:
+        assert not os.readlink(f"/proc/{alice.daemon()}/exe").endswith(" (deleted)")
+        assert session.lookup(app="one") == SECRET
+        assert session.lookup(app="two") == "later"
+
+
+def test_upgrade_leaves_the_files_of_pam(machine, newer):
+    auth = machine.path("/etc/pam.d/common-auth")
+    auth.write_text(auth.read_text().replace("pam_unix.so nullok", "pam_unix.so nullok nodelay"))
+    before = stacks(machine)
+    assert "nodelay" in before["common-auth"]
+    install(machine, newer)
+    assert stacks(machine) == before
+
+
+def test_upgrade_respects_a_profile_that_was_disabled(machine, alice, newer):
+    machine.root("pam-auth-update", "--package", "--disable", "latchkey")
+    assert naming_the_module(machine) == set()
+    install(machine, newer)
+    assert naming_the_module(machine) == set()
+    with alice.ssh() as session:
+        assert session.status()["state"] != "unlocked"
+
+
+def test_upgrade_respects_sockets_that_were_disabled(machine, newer):
+    machine.root("systemctl", "--now", "disable", "latchkey-deviced.socket")
+    machine.root("systemctl", "--global", "disable", "latchkeyd.socket")
+    install(machine, newer)
+    state = machine.root("systemctl", "is-enabled", "latchkey-deviced.socket", check=False).stdout.strip()
+    assert state == "disabled"
+    state = machine.root("systemctl", "--global", "is-enabled", "latchkeyd.socket", check=False).stdout.strip()
+    assert state == "disabled"
+
+
+def test_downgrade(machine, alice, newer, packages):
+    with alice.ssh() as session:
+        session.store(SECRET, app="one")
+        install(machine, newer)
+        install(machine, packages, "--allow-downgrades")
+        assert session.lookup(app="one") == SECRET
+    alice.await_end()
+    with alice.ssh() as session:
+        assert session.lookup(app="one") == SECRET
+
+
+def test_remove_and_install_again(machine, alice, packages):
+    with alice.ssh() as session:
+        session.store(SECRET, "when-unlocked-this-device-only", app="one")
+    alice.await_end()
+    assert naming_the_module(machine) != set()
+    machine.root(*APT, "remove", "latchkey", "libpam-latchkey")
+    assert naming_the_module(machine) == set()
+    with alice.ssh() as session:
+        session.run("true")
+    alice.await_end()
+    install(machine, packages)
+    with alice.ssh() as session:
+        assert session.lookup(app="one") == SECRET
+
+
+def test_remove_while_logged_in(machine, alice):
+    with alice.ssh() as session:
+        session.store(SECRET, app="one")
+        machine.root(*APT, "remove", "latchkey", "libpam-latchkey")
+        with alice.ssh() as other:
+            other.run("true")
+        assert session.lookup(app="one") == SECRET
+
+
+def test_removing_the_module_alone_leaves_the_vault_usable(machine, alice):
+    machine.root(*APT, "remove", "libpam-latchkey")
+    assert naming_the_module(machine) == set()
+    with alice.ssh() as session:
+        session.run("latchkey status")
+
+
+@pytest.mark.parametrize("answer", [None, "true"], ids=["not-asked", "delete"])
+def test_purge_keeps_what_is_not_ours_to_delete(machine, alice, packages, answer):
+    with alice.ssh() as session:
+        session.store(SECRET, app="one")
+        session.store("bound", "when-unlocked-this-device-only", app="bound")
+    alice.await_end()
+    files = {file.name for file in alice.vault.iterdir()}
+    if answer:
+        machine.root("debconf-set-selections", input=f"latchkey latchkey/remove-device-keys boolean {answer}\n")
+    said = machine.root(*APT, "purge", "latchkey", "libpam-latchkey")
+    assert ".local/share/latchkey" in said.stdout + said.stderr
+    assert {file.name for file in alice.vault.iterdir()} == files
+    assert machine.path("/var/lib/latchkey").exists() == (answer is None)
+    assert naming_the_module(machine) == set()
+    left = [path for path in machine.path("/etc").rglob("*latchkey*")]
+    assert not left
+    install(machine, packages)
+    with alice.ssh() as session:
+        assert session.lookup(app="one") == SECRET
+        assert session.lookup(app="bound") == ("bound" if answer is None else None)
