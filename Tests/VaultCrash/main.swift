@@ -45,15 +45,15 @@ func store(_ home: String, _ count: Int, from start: Int, thenWait: Bool = false
   say("unlocked")
   while vault.verifyStep() {}
   for number in start..<(start + count) {
-    _ = try vault.createItem(
+    _ = try vault.writer.createItem(
       in: 1, item(number), secret: try secret("secret \(number)"), accessibility: nil, replacing: false)
     say("stored \(number)")
     let latest = ItemMetadata(label: "latest", attributes: ["latest": "yes"], contentType: "text/plain")
-    _ = try vault.createItem(
+    _ = try vault.writer.createItem(
       in: 1, latest, secret: try secret("latest \(number)"), accessibility: nil, replacing: true)
     say("latest \(number)")
-    if number % 5 == 4, let found = try vault.search(.attributes(["n": "\(number - 2)"])).first {
-      try vault.deleteItem(found.id)
+    if number % 5 == 4, let found = try vault.reader.search(.attributes(["n": "\(number - 2)"])).first {
+      try vault.writer.deleteItem(found.id)
       say("deleted \(number - 2)")
     }
     if number % 4 == 3 { vault.settle() }
@@ -134,7 +134,7 @@ func rotate(_ home: String, _ count: Int) throws {
     try next.tiers(), former: try next.formerTiers(), opening: .everything, liftingMarks: false, mayCreate: false)
   say("renewed")
   for number in 0..<count {
-    _ = try vault.createItem(
+    _ = try vault.writer.createItem(
       in: 1, item(1000 + number), secret: try secret("secret \(1000 + number)"), accessibility: nil, replacing: false)
     say("stored \(1000 + number)")
     if number == 0 { while try vault.rotateItems() {} }

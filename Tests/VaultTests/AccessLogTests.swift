@@ -25,8 +25,8 @@ struct AccessLogTests {
   /// Writes entries of these numbers.
   func write(_ numbers: some Sequence<Int>, to vault: Vault? = nil) {
     for number in numbers {
-      (vault ?? self.vault).log(Self.event(number))
-      (vault ?? self.vault).writeAccessLog()
+      (vault ?? self.vault).accessLog.add(Self.event(number))
+      (vault ?? self.vault).accessLog.write()
     }
   }
 
@@ -35,7 +35,7 @@ struct AccessLogTests {
     let vault = vault ?? self.vault
     var found: [AccessLogEntry] = []
     while true {
-      let page = try vault.accessLog(below: found.last?.number ?? 0, limit: 7)
+      let page = try vault.accessLog.entries(below: found.last?.number ?? 0, limit: 7)
       found += page.entries
       if !page.hasMore { return found.reversed() }
     }
@@ -52,7 +52,7 @@ struct AccessLogTests {
   }
 
   func rows(_ vault: Vault? = nil) throws -> [AccessLogRow] {
-    try #require((vault ?? self.vault).store).accessLog(below: .max, limit: 5000).compactMap(\.row).reversed()
+    try #require((vault ?? self.vault).database.store).accessLog(below: .max, limit: 5000).compactMap(\.row).reversed()
   }
 
   /// Changes the file while no daemon runs.
@@ -86,10 +86,10 @@ struct AccessLogTests {
     #expect(!home.contents.values.contains { contains($0, Array("Bank".utf8)) || contains($0, Array("mail".utf8)) })
     vault.evict()
     #expect(throws: VaultError.isLocked) { try read() }
-    #expect(throws: VaultError.isLocked) { try vault.clearAccessLog(for: "") }
+    #expect(throws: VaultError.isLocked) { try vault.accessLog.clear(for: "") }
     vault.seal()
     #expect(throws: VaultError.isLocked) { try read() }
-    #expect(vault.accessLog.keys.isEmpty)
+    #expect(vault.accessLog.held.isEmpty)
   }
 
   @Test("is written behind the locked screen; before the first unlock a few entries wait")
@@ -98,14 +98,14 @@ struct AccessLogTests {
     write([1])
     #expect(try rows().count == 1)
     vault.seal()
-    write(2...(AccessLog.waitingLimit + 6))
+    write(2...(UnwrittenAccessLog.limit + 6))
     #expect(try rows().count == 1)
     try home.unlock(vault)
-    vault.writeAccessLog()
+    vault.accessLog.write()
     let entries = try read()
-    #expect(entries.count == AccessLog.waitingLimit + 2)
+    #expect(entries.count == UnwrittenAccessLog.limit + 2)
     #expect(entries.last?.event == AccessEvent(.log, .lost, count: 5))
-    #expect(entries.dropLast().map { $0.event?.item } == (1...UInt64(AccessLog.waitingLimit + 1)).map { $0 })
+    #expect(entries.dropLast().map { $0.event?.item } == (1...UInt64(UnwrittenAccessLog.limit + 1)).map { $0 })
     #expect(try isWhole())
     write([100])
     #expect(try read().last?.event == Self.event(100), "and it is said once")
@@ -113,8 +113,8 @@ struct AccessLogTests {
 
   @Test("loses none of many that happen at once")
   func burst() throws {
-    for number in 1...300 { vault.log(Self.event(number)) }
-    vault.writeAccessLog()
+    for number in 1...300 { vault.accessLog.add(Self.event(number)) }
+    vault.accessLog.write()
     #expect(try items() == Array(1...300) && isWhole())
   }
 
@@ -122,15 +122,15 @@ struct AccessLogTests {
   func bounded() throws {
     let limit = Store.accessLogLimit
     for number in 1...(limit.entries + 40) {
-      vault.log(AccessEvent(.open, .used, collection: 1, item: UInt64(number)))
-      if number % 50 == 0 { vault.writeAccessLog() }
+      vault.accessLog.add(AccessEvent(.open, .used, collection: 1, item: UInt64(number)))
+      if number % 50 == 0 { vault.accessLog.write() }
     }
-    vault.writeAccessLog()
+    vault.accessLog.write()
     #expect(try items() == Array(41...(limit.entries + 40)) && isWhole())
     let long = String(repeating: "ä", count: 500)
     for number in 1...600 {
-      vault.log(AccessEvent(.open, .used, collection: 1, item: UInt64(number), label: long, caller: long))
-      if number % 50 == 0 { vault.writeAccessLog() }
+      vault.accessLog.add(AccessEvent(.open, .used, collection: 1, item: UInt64(number), label: long, caller: long))
+      if number % 50 == 0 { vault.accessLog.write() }
     }
     let entries = try read()
     let size = try rows().reduce(0) { $0 + $1.entry.count }
@@ -145,7 +145,7 @@ struct AccessLogTests {
   func cleared() throws {
     write(1...5)
     let before = try rows()
-    #expect(try vault.clearAccessLog(for: "latchkey") == 5)
+    #expect(try vault.accessLog.clear(for: "latchkey") == 5)
     #expect(try read().map(\.event) == [AccessEvent(.log, .cleared, count: 5, caller: "latchkey")])
     #expect(try read().map(\.number) == [6], "numbers never come again")
     for row in before {
@@ -183,7 +183,7 @@ struct AccessLogTests {
     #expect(again.problems.isEmpty)
     write([7], to: again)
     #expect(try items(again) == [1, 2, nil, 4, 5, 6, 7])
-    #expect(try again.clearAccessLog(for: "") == 7)
+    #expect(try again.accessLog.clear(for: "") == 7)
   }
 
   @Test("shows where entries are missing in between")
@@ -204,7 +204,7 @@ struct AccessLogTests {
     write([1])
     vault.settle()
     let copy = try Home(copying: home)
-    let key = try #require(vault.accessLog.keys.first?.key)
+    let key = try #require(vault.accessLog.held.first?.key)
     var plain = ByteWriter(capacity: 128)
     plain.put((0..<16).map { UInt8($0) })
     Self.event(2).encode(into: &plain)
@@ -236,7 +236,7 @@ struct AccessLogTests {
       write([2], to: again)
       _ = try read(again)
       #expect(try items(again).contains(1))
-      try again.clearAccessLog(for: "")
+      try again.accessLog.clear(for: "")
       write([3], to: again)
       #expect(try items(again).suffix(2) == [0, 3], "\(change)")
       #expect(!again.isDamaged || change.contains("'x'"))
@@ -249,7 +249,7 @@ struct AccessLogTests {
     let before = try read()
     vault.settle()
     let former = try rows()
-    let old = vault.accessLog.keys
+    let old = vault.accessLog.held
     let seal = AccessLogSeal(vault: home.keybag.vault, key: try #require(old.first?.key))
     #expect(former.allSatisfy { seal.open($0) != nil })
     try home.rotate(vault)
@@ -259,7 +259,7 @@ struct AccessLogTests {
     write([6])
     vault.settleWhole()
     let again = try Home(copying: home).reopened()
-    #expect(again.accessLog.keys.count == 1)
+    #expect(again.accessLog.held.count == 1)
     #expect(try items(again) == Array(1...6) && isWhole(again))
   }
 
@@ -276,7 +276,7 @@ struct AccessLogTests {
     #expect(vault.neededEpoch == 3)
     // As if the second change had not come as far as the log.
     let copy = try Home(copying: home)
-    let sealed = AccessLogSeal(vault: home.keybag.vault, key: try #require(vault.accessLog.keys.dropFirst().first?.key))
+    let sealed = AccessLogSeal(vault: home.keybag.vault, key: try #require(vault.accessLog.held.dropFirst().first?.key))
     try alter(copy) { store in try put(sealed.seal(Self.event(1), id: 1, created: rows[0].created), store) }
     do {
       let again = copy.vault()
@@ -287,7 +287,7 @@ struct AccessLogTests {
     // Where it cannot be written, it is read all the same.
     try alter(copy) { store in try put(sealed.seal(Self.event(1), id: 1, created: rows[0].created), store) }
     let full = copy.vault()
-    full.note(.damaged("vault.db: for the sake of this test"))
+    full.database.note(.damaged("vault.db: for the sake of this test"))
     try copy.unlock(full, next)
     #expect(try items(full) == [1])
     #expect(full.neededEpoch == 2)
@@ -297,24 +297,24 @@ struct AccessLogTests {
   func labels() throws {
     for accessibility in AccessibilityClass.allCases {
       let id = try vault.add(["n": accessibility.name], "secret", accessibility, label: "the label")
-      let event = vault.logged(.open, .ended(.granted), item: id, caller: "mail")
+      let event = vault.accessLog.event(.open, .ended(.granted), item: id, caller: "mail")
       let isKept = ![.alwaysThisDeviceOnly, .whenPasscodeSetThisDeviceOnly].contains(accessibility)
       #expect(event.label == (isKept ? "the label" : ""))
       #expect(event.item == UInt64(id) && event.collection == 1 && event.caller == "mail")
     }
     let collection = try vault.createCollection(label: "Private")
     let id = try vault.add(["n": "x"], "secret", label: "the label", in: collection)
-    #expect(vault.logged(.open, .ended(.granted), item: id, caller: "").label == "the label")
+    #expect(vault.accessLog.event(.open, .ended(.granted), item: id, caller: "").label == "the label")
     let key = try Key(copying: [UInt8](repeating: 1, count: 32).span.bytes)
     try vault.setPassphrase(ofCollection: collection, key: key, .make())
-    #expect(vault.logged(.open, .ended(.granted), item: id, caller: "").label.isEmpty)
-    #expect(vault.logged(.open, .ended(.granted), item: 9999, caller: "").label.isEmpty)
+    #expect(vault.accessLog.event(.open, .ended(.granted), item: id, caller: "").label.isEmpty)
+    #expect(vault.accessLog.event(.open, .ended(.granted), item: 9999, caller: "").label.isEmpty)
   }
 
   @Test("stays out of a damaged vault, and is read there")
   func damaged() throws {
     write([1])
-    vault.note(.damaged("vault.db: for the sake of this test"))
+    vault.database.note(.damaged("vault.db: for the sake of this test"))
     write([2])
     #expect(try items() == [1])
     #expect(try rows().count == 1)

@@ -31,7 +31,7 @@ struct AccessTests {
     let passphrase: NewItemPassphrase? = if let byte { NewItemPassphrase(.make(), key: try key(byte)) } else { nil }
     let metadata = ItemMetadata(label: name, attributes: ["n": name], contentType: "text/plain", flags: flags)
     let vault = vault ?? self.vault
-    return try vault.createItem(
+    return try vault.writer.createItem(
       in: vault.collections[0], metadata, secret: bytes, accessibility: accessibility, replacing: true,
       passphrase: passphrase, granted: { $0 == granted?.item ? granted : nil }
     ).id
@@ -39,11 +39,11 @@ struct AccessTests {
 
   func grant(_ id: Int64, _ byte: UInt8? = nil, of vault: Vault? = nil) throws -> AccessGrant? {
     let key: Key? = if let byte { try self.key(byte) } else { nil }
-    return try (vault ?? self.vault).grant(item: id, passphraseKey: key)
+    return try (vault ?? self.vault).reader.grant(item: id, passphraseKey: key)
   }
 
   func read(_ id: Int64, _ granted: AccessGrant? = nil, of vault: Vault? = nil) throws -> String {
-    let opened = try (vault ?? self.vault).readSecret(ofItem: id, granted: granted)
+    let opened = try (vault ?? self.vault).reader.secret(ofItem: id, granted: granted)
     return String(decoding: plain(opened.secret), as: UTF8.self)
   }
 
@@ -52,13 +52,13 @@ struct AccessTests {
     let id = try add("a", flags: AccessTests.presence, accessibility)
     let copy = try Home(copying: home)
     for vault in [vault, try copy.unlocked()] {
-      #expect(try vault.search(.attributes(["n": "a"])).map(\.readability) == [.guarded])
-      #expect(try vault.readability(ofItem: id) == .guarded)
-      let info = try vault.info(ofItem: id)
+      #expect(try vault.reader.search(.attributes(["n": "a"])).map(\.readability) == [.guarded])
+      #expect(try vault.reader.readability(ofItem: id) == .guarded)
+      let info = try vault.reader.info(ofItem: id)
       #expect(info.readability == .guarded && info.metadata?.label == "a")
       #expect(info.access?.conditions == [.userPresence])
       #expect(throws: VaultError.needsGrant) { try read(id, of: vault) }
-      #expect(try vault.secretIfReadable(ofItem: id, in: vault.collections[0]) == nil)
+      #expect(try vault.reader.secretIfReadable(ofItem: id, in: vault.collections[0]) == nil)
       #expect(try read(id, try grant(id, of: vault), of: vault) == "secret")
     }
   }
@@ -69,7 +69,7 @@ struct AccessTests {
     let other = try add("b", flags: AccessTests.passphrase, passphrase: 1, accessibility)
     let copy = try Home(copying: home)
     for vault in [vault, try copy.unlocked()] {
-      #expect(try vault.passphraseDerivation(ofItem: id) != nil)
+      #expect(try vault.reader.passphraseDerivation(ofItem: id) != nil)
       #expect(throws: VaultError.needsGrant) { try read(id, of: vault) }
       #expect(throws: VaultError.needsGrant) { try grant(id, of: vault) }
       #expect(try grant(id, 2, of: vault) == nil)
@@ -78,10 +78,10 @@ struct AccessTests {
       #expect(throws: VaultError.needsGrant) { try read(other, try grant(id, 1, of: vault), of: vault) }
     }
     // Not even for whoever asks the vault to look away: with the right class key and the wrong passphrase there is nothing.
-    let item = try vault.locate(id)
-    let opened = try #require(try vault.metadata(item))
+    let item = try vault.reader.locate(id)
+    let opened = try #require(try vault.reader.metadata(item))
     let wrong = HeldKey(try key(2))
-    #expect(throws: VaultError.self) { try vault.openSecret(item, opened, passphraseKey: wrong).count }
+    #expect(throws: VaultError.self) { try vault.reader.openSecret(item, opened, passphraseKey: wrong).count }
   }
 
   @Test("a locked class comes before any question")
@@ -89,7 +89,7 @@ struct AccessTests {
     let id = try add("a", flags: AccessTests.passphrase, passphrase: 1)
     let granted = try grant(id, 1)
     vault.evict()
-    #expect(try vault.readability(ofItem: id) == .locked)
+    #expect(try vault.reader.readability(ofItem: id) == .locked)
     #expect(throws: VaultError.isLocked) { try read(id, granted) }
     #expect(throws: VaultError.isLocked) { try read(id) }
     try home.unlock(vault)
@@ -106,30 +106,30 @@ struct AccessTests {
       #expect(try read(guarded, try grant(guarded)) == "secret")
       #expect(try read(sealed, try grant(sealed, 1)) == "secret")
       #expect(try grant(sealed, 2) == nil)
-      while try vault.rewrapStoredWhileLocked() {}
+      while try vault.writer.rewrapStoredWhileLocked() {}
     }
-    #expect(try vault.locate(sealed).row.form == .wrapped)
+    #expect(try vault.reader.locate(sealed).row.form == .wrapped)
   }
 
   @Test("nothing is written over or weakened without what it asks for")
   func weakened() throws {
     let id = try add("a", flags: AccessTests.presence | AccessTests.passphrase, passphrase: 1)
-    let before = try #require(try vault.store?.item(id))
+    let before = try #require(try vault.database.store?.item(id))
     let secret = try SecureBytes(copying: [1].span.bytes)
     #expect(throws: VaultError.needsGrant) { try add("a", "new", flags: 0) }
     #expect(throws: VaultError.needsGrant) { try add("a", "new", flags: AccessTests.passphrase, passphrase: 2) }
-    #expect(throws: VaultError.needsGrant) { try vault.setSecret(ofItem: id, secret, contentType: "") }
-    #expect(throws: VaultError.needsGrant) { try vault.setAccess(ofItem: id, .none) }
-    #expect(throws: VaultError.needsGrant) { try vault.update(item: id, accessibility: .always) { _ in } }
-    #expect(try vault.store?.item(id)?.content == before.content)
+    #expect(throws: VaultError.needsGrant) { try vault.writer.setSecret(ofItem: id, secret, contentType: "") }
+    #expect(throws: VaultError.needsGrant) { try vault.writer.setAccess(ofItem: id, .none) }
+    #expect(throws: VaultError.needsGrant) { try vault.writer.update(item: id, accessibility: .always) { _ in } }
+    #expect(try vault.database.store?.item(id)?.content == before.content)
     // A person is asked by its label.
-    #expect(throws: VaultError.needsGrant) { try vault.update(item: id) { $0.label = "other" } }
-    #expect(try vault.store?.item(id)?.content == before.content)
-    try vault.update(item: id, granted: try grant(id, 1)) { $0.label = "other" }
-    #expect(try vault.info(ofItem: id).metadata?.label == "other")
+    #expect(throws: VaultError.needsGrant) { try vault.writer.update(item: id) { $0.label = "other" } }
+    #expect(try vault.database.store?.item(id)?.content == before.content)
+    try vault.writer.update(item: id, granted: try grant(id, 1)) { $0.label = "other" }
+    #expect(try vault.reader.info(ofItem: id).metadata?.label == "other")
     #expect(try read(id, try grant(id, 1)) == "secret")
-    try vault.deleteItem(id)
-    #expect(try vault.search(.attributes(["n": "a"])).isEmpty)
+    try vault.writer.deleteItem(id)
+    #expect(try vault.reader.search(.attributes(["n": "a"])).isEmpty)
   }
 
   @Test("with what it asks for it gets another secret, class, passphrase, or none")
@@ -139,33 +139,33 @@ struct AccessTests {
     #expect(try add("a", "second", flags: 0, granted: try grant(id, 1)) == id)
     #expect(try read(id, try grant(id, 1)) == "second", "flags and passphrase stay")
     let secret = try SecureBytes(copying: Array("third".utf8).span.bytes)
-    try vault.setSecret(ofItem: id, secret, contentType: "text/plain", granted: try grant(id, 1))
+    try vault.writer.setSecret(ofItem: id, secret, contentType: "text/plain", granted: try grant(id, 1))
     #expect(try read(id, try grant(id, 1)) == "third")
     // A class of its own question only, and so flags.
     #expect(throws: VaultError.keepsItsAccess) {
-      try vault.update(item: id, accessibility: .afterFirstUnlock, granted: try grant(id, 1)) { _ in }
+      try vault.writer.update(item: id, accessibility: .afterFirstUnlock, granted: try grant(id, 1)) { _ in }
     }
     #expect(throws: VaultError.keepsItsAccess) {
       try add("a", "weaker", flags: AccessTests.presence, granted: try grant(id, 1))
     }
-    try vault.setAccess(
+    try vault.writer.setAccess(
       ofItem: id, try AccessControl(rawValue: both), accessibility: .afterFirstUnlock, granted: try grant(id, 1))
     #expect(try read(id, try grant(id, 1)) == "third")
-    #expect(try vault.info(ofItem: id).accessibility == .afterFirstUnlock)
-    try vault.setAccess(
+    #expect(try vault.reader.info(ofItem: id).accessibility == .afterFirstUnlock)
+    try vault.writer.setAccess(
       ofItem: id, try AccessControl(rawValue: both), passphrase: NewItemPassphrase(.make(), key: try key(2)),
       granted: try grant(id, 1))
     #expect(try grant(id, 1) == nil)
     #expect(try read(id, try grant(id, 2)) == "third")
-    try vault.setAccess(ofItem: id, try AccessControl(rawValue: AccessTests.presence), granted: try grant(id, 2))
-    #expect(try vault.passphraseDerivation(ofItem: id) == nil)
+    try vault.writer.setAccess(ofItem: id, try AccessControl(rawValue: AccessTests.presence), granted: try grant(id, 2))
+    #expect(try vault.reader.passphraseDerivation(ofItem: id) == nil)
     #expect(try read(id, try grant(id)) == "third")
     // There is none to keep.
     #expect(throws: VaultError.needsGrant) {
-      try vault.setAccess(ofItem: id, try AccessControl(rawValue: both), granted: try grant(id))
+      try vault.writer.setAccess(ofItem: id, try AccessControl(rawValue: both), granted: try grant(id))
     }
-    try vault.setAccess(ofItem: id, .none, granted: try grant(id))
-    #expect(try read(id) == "third" && vault.readability(ofItem: id) == .open)
+    try vault.writer.setAccess(ofItem: id, .none, granted: try grant(id))
+    #expect(try read(id) == "third" && vault.reader.readability(ofItem: id) == .open)
     let copy = try Home(copying: home)
     #expect(try read(id, of: try copy.unlocked()) == "third")
   }
@@ -174,13 +174,13 @@ struct AccessTests {
   func refused() throws {
     #expect(throws: VaultError.badAccessControl(.bothBiometries)) { try add("a", flags: 0xA) }
     #expect(throws: VaultError.needsGrant) { try add("a", flags: AccessTests.passphrase) }
-    #expect(try vault.itemCount() == 0)
+    #expect(try vault.reader.itemCount() == 0)
   }
 
   @Test("new keys need no passphrase, and take none away")
   func rotated() throws {
     let id = try add("a", flags: AccessTests.passphrase, passphrase: 1)
-    let before = try #require(try vault.store?.item(id))
+    let before = try #require(try vault.database.store?.item(id))
     let keybag = try Home.open(home.keybag)
     let password = Home.password
     let next = try keybag.rotated(password: password.span.bytes, cost: PasswordCost(passes: 3, memory: 32 << 20))
@@ -188,7 +188,7 @@ struct AccessTests {
     try vault.unlock(
       try next.tiers(), former: try next.formerTiers(), opening: .everything, liftingMarks: false, mayCreate: false)
     while try vault.rotateItems() {}
-    let after = try #require(try vault.store?.item(id))
+    let after = try #require(try vault.database.store?.item(id))
     #expect(before.itemKey != after.itemKey && before.classKey != after.classKey && before.access == after.access)
     #expect(try read(id, try grant(id, 1)) == "secret")
     #expect(try grant(id, 2) == nil)
@@ -200,14 +200,14 @@ struct AccessTests {
     let sealed = try add("b", flags: AccessTests.passphrase, passphrase: 1)
     let free = try add("c", flags: 0)
     vault.settleWhole()
-    let original = try [guarded, sealed, free].map { try #require(try vault.store?.item($0)) }
+    let original = try [guarded, sealed, free].map { try #require(try vault.database.store?.item($0)) }
     func expectNothing(_ change: (inout ItemRow) -> Void, of index: Int) throws {
       var row = original[index]
       change(&row)
       let copy = try Home(copying: home)
       do {
         let other = try copy.unlocked()
-        try other.writing { store throws(VaultError) in try store.update(row) }
+        try other.database.writing { store throws(VaultError) in try store.update(row) }
       }
       let again = try copy.unlocked()
       let found = Result { () throws -> String in
@@ -236,38 +236,41 @@ struct AccessTests {
     let secret = try SecureBytes(copying: Array("written".utf8).span.bytes)
     let both = try AccessControl(rawValue: AccessTests.presence | AccessTests.passphrase)
     let changes: [(Int64) throws -> Void] = [
-      { id in try vault.setSecret(ofItem: id, secret, contentType: "", granted: try grant(id, 1)) },
+      { id in try vault.writer.setSecret(ofItem: id, secret, contentType: "", granted: try grant(id, 1)) },
       { id in
         let new = NewItemPassphrase(.make(), key: try key(2))
-        try vault.setAccess(ofItem: id, both, passphrase: new, granted: try grant(id, 1))
+        try vault.writer.setAccess(ofItem: id, both, passphrase: new, granted: try grant(id, 1))
       },
       { id in
-        try vault.setAccess(ofItem: id, try AccessControl(rawValue: AccessTests.presence), granted: try grant(id, 1))
+        try vault.writer.setAccess(
+          ofItem: id, try AccessControl(rawValue: AccessTests.presence), granted: try grant(id, 1))
       },
-      { id in try vault.setAccess(ofItem: id, .none, granted: try grant(id, 1)) },
+      { id in try vault.writer.setAccess(ofItem: id, .none, granted: try grant(id, 1)) },
     ]
     for (number, change) in changes.enumerated() {
       let id = try add("n\(number)", flags: both.rawValue, passphrase: 1)
       let stale = try #require(try grant(id, 1))
       try change(id)
-      let row = try #require(try vault.store?.item(id))
+      let row = try #require(try vault.database.store?.item(id))
       if row.access != nil {
         #expect(throws: VaultError.needsGrant) { try read(id, stale) }
         #expect(throws: VaultError.needsGrant) {
-          try vault.setSecret(ofItem: id, secret, contentType: "", granted: stale)
+          try vault.writer.setSecret(ofItem: id, secret, contentType: "", granted: stale)
         }
         #expect(throws: VaultError.needsGrant) { try add("n\(number)", "x", flags: 0, granted: stale) }
-        #expect(throws: VaultError.needsGrant) { try vault.setAccess(ofItem: id, .none, granted: stale) }
-        #expect(try vault.store?.item(id)?.content == row.content)
+        #expect(throws: VaultError.needsGrant) { try vault.writer.setAccess(ofItem: id, .none, granted: stale) }
+        #expect(try vault.database.store?.item(id)?.content == row.content)
       }
       #expect(!vault.isDamaged)
     }
     // The other way round: given while there was no passphrase.
     let id = try add("later", flags: AccessTests.presence)
     let stale = try #require(try grant(id))
-    try vault.setAccess(
+    try vault.writer.setAccess(
       ofItem: id, both, passphrase: NewItemPassphrase(.make(), key: try key(1)), granted: try grant(id))
-    #expect(throws: VaultError.needsGrant) { try vault.setSecret(ofItem: id, secret, contentType: "", granted: stale) }
+    #expect(throws: VaultError.needsGrant) {
+      try vault.writer.setSecret(ofItem: id, secret, contentType: "", granted: stale)
+    }
     #expect(try read(id, try grant(id, 1)) == "secret")
   }
 
@@ -283,7 +286,7 @@ struct AccessTests {
   @Test("two items' passphrases are two keys, though both chose the same")
   func salts() throws {
     let ids = try ["a", "b"].map { try add($0, flags: AccessTests.passphrase, passphrase: 1) }
-    let columns = try ids.map { try #require(try vault.store?.item($0)?.access) }
+    let columns = try ids.map { try #require(try vault.database.store?.item($0)?.access) }
     #expect(columns[0].count == 30 && columns[0].prefix(2) == columns[1].prefix(2))
     #expect(columns[0].dropFirst(2).prefix(16) != columns[1].dropFirst(2).prefix(16))
   }

@@ -85,7 +85,7 @@ struct ArchiveAttackTests {
     for _ in 0..<2 {
       try tape.restore(into: vault)
       #expect(try vault.ids([:]).count == 2)
-      #expect(try vault.items(in: second).map { try vault.secretText($0) } == ["two"])
+      #expect(try vault.reader.items(in: second).map { try vault.secretText($0) } == ["two"])
       #expect(vault.collections.count == 3)
     }
   }
@@ -101,7 +101,7 @@ struct ArchiveAttackTests {
     }
     for added: UInt64 in [2, 0] {
       #expect(try tape.restore(into: vault).added == added)
-      #expect(try vault.items(in: 1) == vault.ids(["n": "login"]))
+      #expect(try vault.reader.items(in: 1) == vault.ids(["n": "login"]))
     }
   }
 
@@ -123,7 +123,7 @@ struct ArchiveAttackTests {
     }
     #expect(try tape.restore(into: vault, theirs: true).replaced == 1)
     #expect(try vault.secretText(id) == "theirs")
-    #expect(try vault.info(ofItem: id).accessibility == after)
+    #expect(try vault.reader.info(ofItem: id).accessibility == after)
     let again = try Home(copying: home).unlocked()
     #expect(try again.secretText(id) == "theirs")
   }
@@ -177,7 +177,7 @@ struct ArchiveAttackTests {
     #expect(report.added == 1 && report.left == 7)
     #expect(vault.collections == [1])
     let id = try #require(try vault.ids(["n": "good"]).first)
-    #expect(try vault.info(ofItem: id).created == .max)
+    #expect(try vault.reader.info(ofItem: id).created == .max)
     #expect(try Home(copying: home).unlocked().secretText(id) == "s")
   }
 
@@ -196,8 +196,8 @@ struct ArchiveAttackTests {
   @Test("Damage that is known already keeps nothing that is whole out of a backup")
   func damagedVault() throws {
     let (rest, work) = try damaged { rest, work in
-      for collection in rest.open where collection.row.id == work { collection.row.label[30] ^= 1 }
-      rest.note(.damaged("vault.db: something"))
+      for collection in rest.keys.collections where collection.row.id == work { collection.row.label[30] ^= 1 }
+      rest.database.note(.damaged("vault.db: something"))
     }
     let tape = try Tape(rest)
     #expect(tape.report.items == 2)
@@ -208,7 +208,8 @@ struct ArchiveAttackTests {
   @Test("An item whose collection was damaged is named")
   func damagedPlace() throws {
     let (rest, _) = try damaged { rest, work in
-      try rest.ready().database.execute("PRAGMA foreign_keys = OFF; UPDATE item SET collection = 77 WHERE id = 2")
+      try rest.database.ready().database.execute(
+        "PRAGMA foreign_keys = OFF; UPDATE item SET collection = 77 WHERE id = 2")
     }
     let tape = try Tape(rest)
     #expect(tape.report.items == 1 && tape.report.left == 1)

@@ -81,8 +81,8 @@ extension Vault {
     var found: [Content] = []
     for collection in collections {
       let label = try info(of: collection).label
-      for id in try items(in: collection) where try isReadable(id) {
-        let info = try info(ofItem: id)
+      for id in try reader.items(in: collection) where try isReadable(id) {
+        let info = try reader.info(ofItem: id)
         let metadata = try #require(info.metadata)
         found.append(
           Content(
@@ -151,7 +151,7 @@ struct ArchiveTests {
     let tape = try Tape(vault)
     let all = Set(try vault.contents().filter { $0.accessibility != .whenPasscodeSetThisDeviceOnly })
     #expect(all.count == 9)
-    for id in try vault.ids([:]) { try vault.deleteItem(id) }
+    for id in try vault.ids([:]) { try vault.writer.deleteItem(id) }
     #expect(try tape.restore(into: vault).added == 9)
     #expect(Set(try vault.contents()) == all)
 
@@ -166,7 +166,7 @@ struct ArchiveTests {
     // The same files on another machine are another device.
     let stolen = try Home(copying: fresh)
     let elsewhere = try stolen.unlocked(on: Home.otherMachine)
-    for id in try elsewhere.ids([:]) { try elsewhere.deleteItem(id) }
+    for id in try elsewhere.ids([:]) { try elsewhere.writer.deleteItem(id) }
     #expect(try tape.restore(into: elsewhere).left == 3)
   }
 
@@ -237,7 +237,7 @@ struct ArchiveTests {
     let copy = try Home(copying: home)
     let there = try copy.unlocked(on: Home.otherMachine)
     let id = try #require(try there.ids(["n": "when-unlocked-this-device-only"]).first)
-    try vault.deleteItem(try #require(try vault.ids(["n": "when-unlocked-this-device-only"]).first))
+    try vault.writer.deleteItem(try #require(try vault.ids(["n": "when-unlocked-this-device-only"]).first))
     try vault.add(["n": "when-unlocked-this-device-only"], "other", label: "blind")
     let second = try Tape(vault)
     let report = try second.restore(into: there, theirs: true)
@@ -258,7 +258,7 @@ struct ArchiveTests {
     }
     // Where one of two that are the same is there, it stands for both: nothing is doubled.
     let same = try there.ids(["n": "twin"]).filter { try there.secretText($0) == "two" }
-    try there.deleteItem(same[0])
+    try there.writer.deleteItem(same[0])
     #expect(try tape.restore(into: there).added == 0)
     #expect(try there.ids(["n": "twin"]).count == 2)
   }
@@ -274,7 +274,7 @@ struct ArchiveTests {
     #expect(report.same == 1 && report.added == 5)
     #expect(try there.alias("portal") == own)
     let kept = try #require(try there.ids(["n": "empty"]).first)
-    #expect(try there.info(ofItem: kept).accessibility == .afterFirstUnlock)
+    #expect(try there.reader.info(ofItem: kept).accessibility == .afterFirstUnlock)
     // Known again by what it is, whatever its label is here.
     try there.setLabel(ofCollection: own, "Renamed")
     #expect(try tape.restore(into: there).same == 6)
@@ -326,7 +326,7 @@ struct ArchiveTests {
     let bare = try #require(try vault.ids([:], in: work).first)
     let tape = try Tape(vault) { record in
       guard record == 4 else { return }
-      try vault.deleteItem(bare)
+      try vault.writer.deleteItem(bare)
       let late = try vault.createCollection(label: "Late")
       try vault.add(["n": "late"], "late", label: "late", in: late)
       try vault.set(try #require(try vault.ids(["n": "large"]).first), "small now")
@@ -370,11 +370,11 @@ struct ArchiveTests {
     vault.settleWhole()
     let copy = try Home(copying: home)
     let rest = try copy.unlocked()
-    let row = try rest.reading { store throws(VaultError) in try store.item(id) }
+    let row = try rest.database.reading { store throws(VaultError) in try store.item(id) }
     var broken = try #require(row)
     broken.secret[100] ^= 1
     let written = broken
-    try rest.writing { store throws(VaultError) in try store.update(written) }
+    try rest.database.writing { store throws(VaultError) in try store.update(written) }
     let tape = try Tape(rest)
     #expect(tape.report.items == 8 && tape.report.labels(.left) == ["large"])
     #expect(try tape.restore(into: try other().vault).added == 5)

@@ -28,14 +28,14 @@ struct AsideTests {
     let share = KeybagFile.sharePath(home: home.path)
     #expect(rename(other.folder, share + "/latchkey") == 0)
     try vault.unlock(other.tiers, opening: .everything, liftingMarks: true, mayCreate: true)
-    #expect(try vault.itemCount() == 0 && vault.isUnlocked)
+    #expect(try vault.reader.itemCount() == 0 && vault.isUnlocked)
     _ = try vault.add(["a": "b"], "another")
 
     // And back.
     _ = try vault.setAside(as: name + "-2")
     #expect(rename(place, share + "/latchkey") == 0)
     try home.unlock(vault)
-    #expect(try vault.itemCount() == 1 && vault.problems.isEmpty)
+    #expect(try vault.reader.itemCount() == 1 && vault.problems.isEmpty)
   }
 
   @Test("has a number where that name is taken, and stays where it is where ten are, and opens again")
@@ -53,7 +53,7 @@ struct AsideTests {
     #expect(throws: VaultError.self) { try vault.setAside(as: name) }
     #expect(vault.isThere && vault.hasDatabase && !vault.isUnlocked)
     try home.unlock(vault)
-    #expect(try vault.itemCount() == 1)
+    #expect(try vault.reader.itemCount() == 1)
     #expect(namesInFolder(share + "/" + name).isEmpty)
   }
 

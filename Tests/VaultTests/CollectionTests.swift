@@ -26,7 +26,7 @@ struct CollectionTests {
       for (accessibility, id) in ids {
         #expect(try vault.isReadable(id) == false)
         #expect(throws: VaultError.isLocked) { try vault.secretText(id) }
-        #expect(try vault.info(ofItem: id).metadata == nil)
+        #expect(try vault.reader.info(ofItem: id).metadata == nil)
         #expect(try vault.ids(["n": accessibility.name]) == [id])
       }
       #expect(throws: VaultError.isLocked) { try vault.add(["n": "new"], "s") }
@@ -81,7 +81,7 @@ struct CollectionTests {
   func lockedWhileDamaged() throws {
     let vault = try home.unlocked()
     let id = try vault.add(["a": "1"], "s")
-    vault.note(.damaged("vault.db: for the test"))
+    vault.database.note(.damaged("vault.db: for the test"))
     _ = try? vault.lockCollection(1)
     #expect(try vault.state(of: 1) == .marked)
     try home.unlock(vault, liftingMarks: false)
@@ -207,7 +207,7 @@ struct CollectionTests {
     let vault = try home.unlocked()
     let second = try vault.createCollection(label: "Second", alias: "work")
     #expect(try vault.alias("work") == second)
-    let store = try #require(vault.store)
+    let store = try #require(vault.database.store)
     try store.database.execute("DROP TABLE alias")
     #expect(throws: VaultError.self) { try vault.createCollection(label: "Third", alias: "more") }
     #expect(vault.collections == [1, second])
@@ -230,9 +230,9 @@ struct CollectionTests {
     let vault = try home.unlocked()
     let second = try vault.createCollection(label: "Second")
     try vault.add(["n": "1"], "one")
-    #expect(try vault.items(in: second) == [])
-    vault.note(.damaged("vault.db: damage"))
-    #expect(throws: VaultError.damaged("vault.db: damage")) { try vault.items(in: second) }
-    #expect(try vault.items(in: 1) == [1])
+    #expect(try vault.reader.items(in: second) == [])
+    vault.database.note(.damaged("vault.db: damage"))
+    #expect(throws: VaultError.damaged("vault.db: damage")) { try vault.reader.items(in: second) }
+    #expect(try vault.reader.items(in: 1) == [1])
   }
 }

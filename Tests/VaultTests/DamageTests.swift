@@ -135,7 +135,7 @@ struct DamageTests {
     let vault = try home.unlocked()
     try vault.add(["a": "1"], "s")
     // An error that SQLite does not call damage.
-    try vault.store?.database.execute("ALTER TABLE alias RENAME TO elsewhere")
+    try vault.database.store?.database.execute("ALTER TABLE alias RENAME TO elsewhere")
     vault.verifyToEnd()
     #expect(vault.isDamaged && vault.problems != [])
   }

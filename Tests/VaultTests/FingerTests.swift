@@ -26,7 +26,7 @@ struct FingerTests {
     _ secret: String = "secret", flags: UInt32 = FingerTests.current, fingers: FingerSet?,
     _ accessibility: AccessibilityClass? = nil, granted: AccessGrant? = nil
   ) throws -> Int64 {
-    try vault.createItem(
+    try vault.writer.createItem(
       in: vault.collections[0],
       ItemMetadata(label: "a", attributes: ["n": "a"], contentType: "text/plain", flags: flags, fingers: fingers),
       secret: try SecureBytes(copying: Array(secret.utf8).span.bytes), accessibility: accessibility, replacing: true,
@@ -66,15 +66,15 @@ struct FingerTests {
     let id = try add(fingers: set, accessibility)
     let copy = try Home(copying: home)
     for vault in [vault, try copy.unlocked()] {
-      #expect(try vault.remembersFingers(ofItem: id))
-      #expect(try vault.changeOfFingers(ofItem: id, to: set) == FingerSet.Change.none)
-      #expect(try vault.changeOfFingers(ofItem: id, to: try FingerTests.set("right-thumb")) == .otherFingers)
-      #expect(try vault.info(ofItem: id).metadata?.label == "a")
-      let grant = try #require(try vault.grant(item: id))
-      #expect(plain(try vault.readSecret(ofItem: id, granted: grant).secret) == Array("secret".utf8))
-      try vault.update(item: id, granted: grant) { $0.label = "b" }
-      #expect(try vault.changeOfFingers(ofItem: id, to: set) == FingerSet.Change.none)
-      try vault.update(item: id, granted: grant) { $0.label = "a" }
+      #expect(try vault.reader.remembersFingers(ofItem: id))
+      #expect(try vault.reader.changeOfFingers(ofItem: id, to: set) == FingerSet.Change.none)
+      #expect(try vault.reader.changeOfFingers(ofItem: id, to: try FingerTests.set("right-thumb")) == .otherFingers)
+      #expect(try vault.reader.info(ofItem: id).metadata?.label == "a")
+      let grant = try #require(try vault.reader.grant(item: id))
+      #expect(plain(try vault.reader.secret(ofItem: id, granted: grant).secret) == Array("secret".utf8))
+      try vault.writer.update(item: id, granted: grant) { $0.label = "b" }
+      #expect(try vault.reader.changeOfFingers(ofItem: id, to: set) == FingerSet.Change.none)
+      try vault.writer.update(item: id, granted: grant) { $0.label = "a" }
     }
   }
 
@@ -82,7 +82,7 @@ struct FingerTests {
   func needed(_ flags: UInt32) throws {
     for fingers in [nil, try FingerSet([]), try FingerSet([("Reader", [])])] {
       #expect(throws: VaultError.noFingerEnrolled) {
-        try vault.createItem(
+        try vault.writer.createItem(
           in: vault.collections[0],
           ItemMetadata(label: "a", attributes: [:], contentType: "", flags: flags, fingers: fingers),
           secret: try SecureBytes(copying: [1].span.bytes), accessibility: nil, replacing: false,
@@ -90,11 +90,11 @@ struct FingerTests {
             ? NewItemPassphrase(.make(), key: try Key(copying: [UInt8](repeating: 1, count: 32).span.bytes)) : nil)
       }
     }
-    #expect(try vault.itemCount() == 0)
+    #expect(try vault.reader.itemCount() == 0)
     // Where nothing asks for them, none are kept.
     let id = try add(flags: 0x1, fingers: try FingerTests.set("left-thumb"))
-    #expect(try !vault.remembersFingers(ofItem: id) && vault.info(ofItem: id).metadata?.fingers == nil)
-    #expect(try vault.changeOfFingers(ofItem: id, to: try FingerTests.set("left-thumb")) == nil)
+    #expect(try !vault.reader.remembersFingers(ofItem: id) && vault.reader.info(ofItem: id).metadata?.fingers == nil)
+    #expect(try vault.reader.changeOfFingers(ofItem: id, to: try FingerTests.set("left-thumb")) == nil)
   }
 
   @Test("one keeps what it remembers when it is replaced, and takes new ones by a change only")
@@ -103,35 +103,36 @@ struct FingerTests {
     let id = try add(fingers: old)
     #expect(throws: VaultError.needsGrant) { try add("new", fingers: new) }
     #expect(throws: VaultError.needsGrant) { try add("new", flags: 0, fingers: nil) }
-    #expect(try vault.changeOfFingers(ofItem: id, to: old) == FingerSet.Change.none)
-    #expect(try add("new", flags: 0, fingers: nil, granted: try vault.grant(item: id)) == id)
-    #expect(try vault.changeOfFingers(ofItem: id, to: old) == FingerSet.Change.none)
-    try vault.setSecret(
-      ofItem: id, try SecureBytes(copying: [1].span.bytes), contentType: "", granted: try vault.grant(item: id))
-    #expect(try vault.changeOfFingers(ofItem: id, to: old) == FingerSet.Change.none)
+    #expect(try vault.reader.changeOfFingers(ofItem: id, to: old) == FingerSet.Change.none)
+    #expect(try add("new", flags: 0, fingers: nil, granted: try vault.reader.grant(item: id)) == id)
+    #expect(try vault.reader.changeOfFingers(ofItem: id, to: old) == FingerSet.Change.none)
+    try vault.writer.setSecret(
+      ofItem: id, try SecureBytes(copying: [1].span.bytes), contentType: "", granted: try vault.reader.grant(item: id))
+    #expect(try vault.reader.changeOfFingers(ofItem: id, to: old) == FingerSet.Change.none)
     // Other ones are a change, which has a question of its own.
-    #expect(try add("newer", fingers: new, granted: try vault.grant(item: id)) == id)
-    #expect(try vault.changeOfFingers(ofItem: id, to: old) == FingerSet.Change.none)
-    try vault.setAccess(
-      ofItem: id, try AccessControl(rawValue: FingerTests.current), fingers: new, granted: try vault.grant(item: id))
-    #expect(try vault.changeOfFingers(ofItem: id, to: new) == FingerSet.Change.none)
+    #expect(try add("newer", fingers: new, granted: try vault.reader.grant(item: id)) == id)
+    #expect(try vault.reader.changeOfFingers(ofItem: id, to: old) == FingerSet.Change.none)
+    try vault.writer.setAccess(
+      ofItem: id, try AccessControl(rawValue: FingerTests.current), fingers: new,
+      granted: try vault.reader.grant(item: id))
+    #expect(try vault.reader.changeOfFingers(ofItem: id, to: new) == FingerSet.Change.none)
     let presence = try AccessControl(rawValue: 1)
-    try vault.setAccess(ofItem: id, presence, granted: try vault.grant(item: id))
-    #expect(try !vault.remembersFingers(ofItem: id))
+    try vault.writer.setAccess(ofItem: id, presence, granted: try vault.reader.grant(item: id))
+    #expect(try !vault.reader.remembersFingers(ofItem: id))
     let control = try AccessControl(rawValue: FingerTests.current)
-    #expect(throws: VaultError.needsGrant) { try vault.setAccess(ofItem: id, control, fingers: new) }
+    #expect(throws: VaultError.needsGrant) { try vault.writer.setAccess(ofItem: id, control, fingers: new) }
     #expect(throws: VaultError.noFingerEnrolled) {
-      try vault.setAccess(ofItem: id, control, granted: try vault.grant(item: id))
+      try vault.writer.setAccess(ofItem: id, control, granted: try vault.reader.grant(item: id))
     }
-    try vault.setAccess(ofItem: id, control, fingers: old, granted: try vault.grant(item: id))
-    #expect(try vault.changeOfFingers(ofItem: id, to: old) == FingerSet.Change.none)
+    try vault.writer.setAccess(ofItem: id, control, fingers: old, granted: try vault.reader.grant(item: id))
+    #expect(try vault.reader.changeOfFingers(ofItem: id, to: old) == FingerSet.Change.none)
   }
 
   @Test("with other fingers nothing is lost: it stays as it is, and its own come back")
   func others() throws {
     let set = try FingerTests.set("left-thumb")
     let id = try add(fingers: set)
-    let row = try #require(try vault.store?.item(id))
+    let row = try #require(try vault.database.store?.item(id))
     let others: [(FingerSet, FingerSet.Change)] = [
       (try FingerTests.set("left-thumb", "right-thumb"), .otherFingers),
       (try FingerTests.set("right-thumb"), .otherFingers),
@@ -139,12 +140,12 @@ struct FingerTests {
       (try FingerTests.set("left-thumb", reader: "Other"), .otherReaders),
     ]
     for (other, change) in others {
-      #expect(try vault.changeOfFingers(ofItem: id, to: other) == change)
+      #expect(try vault.reader.changeOfFingers(ofItem: id, to: other) == change)
       #expect(change.explanation?.isEmpty == false)
-      #expect(try vault.changeOfFingers(ofItem: id, to: set) == FingerSet.Change.none)
+      #expect(try vault.reader.changeOfFingers(ofItem: id, to: set) == FingerSet.Change.none)
     }
     vault.settleWhole()
-    #expect(try vault.store?.item(id)?.secret == row.secret)
+    #expect(try vault.database.store?.item(id)?.secret == row.secret)
     #expect(FingerSet.Change.none.explanation == nil)
   }
 }

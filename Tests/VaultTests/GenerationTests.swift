@@ -189,7 +189,7 @@ struct GenerationTests {
     let vault = vault()
     try home.unlock(vault)
     // Damage found later than that is written to no more, and noted no more.
-    vault.note(.damaged("vault.db: a test"))
+    vault.database.note(.damaged("vault.db: a test"))
     let count = memory.notes.count
     vault.evict()
     try home.unlock(vault)

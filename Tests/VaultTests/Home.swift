@@ -168,25 +168,25 @@ extension Vault {
     _ attributes: [String: String], _ secret: [UInt8], _ accessibility: AccessibilityClass? = nil,
     label: String = "item", in collection: Int64 = 1, replacing: Bool = false
   ) throws -> (id: Int64, isNew: Bool) {
-    try createItem(
+    try writer.createItem(
       in: collection, ItemMetadata(label: label, attributes: attributes, contentType: "text/plain"),
       secret: try secure(secret), accessibility: accessibility, replacing: replacing)
   }
 
   func set(_ id: Int64, _ secret: String) throws {
-    try setSecret(ofItem: id, try secure(Array(secret.utf8)), contentType: "text/plain")
+    try writer.setSecret(ofItem: id, try secure(Array(secret.utf8)), contentType: "text/plain")
   }
 
   /// A secret as plain bytes, which only a test may do.
   func secretBytes(_ id: Int64) throws -> [UInt8] {
-    let opened = try readSecret(ofItem: id)
+    let opened = try reader.secret(ofItem: id)
     return plain(opened.secret)
   }
 
   func secretText(_ id: Int64) throws -> String { String(decoding: try secretBytes(id), as: UTF8.self) }
 
   func ids(_ attributes: [String: String], in collection: Int64? = nil) throws -> [Int64] {
-    try search(.attributes(attributes), in: collection).map(\.id)
+    try reader.search(.attributes(attributes), in: collection).map(\.id)
   }
 
   /// Everything in its place in the database, the log empty.

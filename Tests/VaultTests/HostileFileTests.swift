@@ -114,7 +114,7 @@ struct HostileFileTests {
       let vault = try home.unlocked()
       let id = try vault.add(["a": "1"], "one")
       let second = try vault.add(["a": "1"], "two")
-      let store = try #require(vault.store)
+      let store = try #require(vault.database.store)
       rows.append(try #require(try store.item(id)))
       other = try store.item(second)
       try vault.set(id, "three")
@@ -172,7 +172,9 @@ struct HostileFileTests {
     }
     let vault = home.vault()
     _ = try? home.unlock(vault)
-    if let id = try? vault.add(["a": "1"], "s") { #expect(try vault.info(ofItem: id).accessibility == .whenUnlocked) }
+    if let id = try? vault.add(["a": "1"], "s") {
+      #expect(try vault.reader.info(ofItem: id).accessibility == .whenUnlocked)
+    }
   }
 
   @Test("a trigger or a view that somebody added is not run")

@@ -18,7 +18,7 @@ struct ItemTests {
   func everyClass(_ accessibility: AccessibilityClass) throws {
     let id = try vault.add(["service": "mail", "user": "ann"], "first", accessibility, label: "Mail")
     #expect(try vault.secretText(id) == "first")
-    let info = try vault.info(ofItem: id)
+    let info = try vault.reader.info(ofItem: id)
     #expect(info.accessibility == accessibility)
     #expect(info.isReadable)
     #expect(
@@ -26,24 +26,24 @@ struct ItemTests {
         == ItemMetadata(label: "Mail", attributes: ["service": "mail", "user": "ann"], contentType: "text/plain"))
     #expect(try vault.ids(["service": "mail"]) == [id])
 
-    try vault.setSecret(ofItem: id, try secure([1, 2, 3]), contentType: "application/octet-stream")
+    try vault.writer.setSecret(ofItem: id, try secure([1, 2, 3]), contentType: "application/octet-stream")
     #expect(try vault.secretBytes(id) == [1, 2, 3])
-    #expect(try vault.readSecret(ofItem: id).contentType == "application/octet-stream")
+    #expect(try vault.reader.secret(ofItem: id).contentType == "application/octet-stream")
 
-    try vault.update(item: id) {
+    try vault.writer.update(item: id) {
       $0.label = "Post"
       $0.attributes = ["service": "post"]
     }
-    #expect(try vault.info(ofItem: id).metadata?.label == "Post")
+    #expect(try vault.reader.info(ofItem: id).metadata?.label == "Post")
     #expect(try vault.ids(["service": "mail"]) == [])
     #expect(try vault.ids(["service": "post"]) == [id])
     #expect(try vault.secretBytes(id) == [1, 2, 3])
 
-    try vault.deleteItem(id)
-    #expect(throws: VaultError.noSuchItem) { try vault.readSecret(ofItem: id) }
-    #expect(throws: VaultError.noSuchItem) { try vault.deleteItem(id) }
+    try vault.writer.deleteItem(id)
+    #expect(throws: VaultError.noSuchItem) { try vault.reader.secret(ofItem: id) }
+    #expect(throws: VaultError.noSuchItem) { try vault.writer.deleteItem(id) }
     #expect(try vault.ids(["service": "post"]) == [])
-    #expect(try vault.itemCount() == 0)
+    #expect(try vault.reader.itemCount() == 0)
   }
 
   @Test("are found by all of the attributes, however many items have each of them")
@@ -79,12 +79,12 @@ struct ItemTests {
   func classChange(_ from: AccessibilityClass) throws {
     for to in AccessibilityClass.allCases {
       let id = try vault.add(["to": to.name], "moved", from)
-      try vault.update(item: id, accessibility: to) { $0.label = "after" }
-      #expect(try vault.info(ofItem: id).accessibility == to)
-      #expect(try vault.info(ofItem: id).metadata?.label == "after")
+      try vault.writer.update(item: id, accessibility: to) { $0.label = "after" }
+      #expect(try vault.reader.info(ofItem: id).accessibility == to)
+      #expect(try vault.reader.info(ofItem: id).metadata?.label == "after")
       #expect(try vault.secretText(id) == "moved")
-      #expect(try vault.search(.accessibility(to)).map(\.id).contains(id))
-      try vault.deleteItem(id)
+      #expect(try vault.reader.search(.accessibility(to)).map(\.id).contains(id))
+      try vault.writer.deleteItem(id)
     }
   }
 
@@ -99,12 +99,12 @@ struct ItemTests {
     let again = try vault.add(["b": "2", "a": "1"], Array("new".utf8), nil, label: "L", replacing: true)
     #expect(again == (id, false))
     #expect(try vault.secretText(id) == "new")
-    #expect(try vault.info(ofItem: id).accessibility == .afterFirstUnlock)
-    #expect(try vault.info(ofItem: id).metadata?.label == "L")
+    #expect(try vault.reader.info(ofItem: id).accessibility == .afterFirstUnlock)
+    #expect(try vault.reader.info(ofItem: id).metadata?.label == "L")
 
     let moved = try vault.add(["b": "2", "a": "1"], Array("x".utf8), .always, replacing: true)
     #expect(moved == (id, false))
-    #expect(try vault.info(ofItem: id).accessibility == .always)
+    #expect(try vault.reader.info(ofItem: id).accessibility == .always)
 
     let second = try vault.add(["b": "2", "a": "1"], Array("twin".utf8), nil, replacing: false)
     #expect(second.isNew)
@@ -153,9 +153,9 @@ struct ItemTests {
     let ids = try (0..<6).map { try vault.add(["n": "\($0)"], "s", in: $0 % 2 == 0 ? 1 : second) }
     #expect(try vault.ids([:]) == ids)
     #expect(try vault.ids([:], in: second) == [ids[1], ids[3], ids[5]])
-    #expect(try vault.search(.accessibility(.whenUnlocked)).map(\.id) == ids)
-    #expect(try vault.search(.accessibility(.whenUnlocked), in: 1).map(\.id) == [ids[0], ids[2], ids[4]])
-    #expect(try vault.search(.accessibility(.always)) == [])
+    #expect(try vault.reader.search(.accessibility(.whenUnlocked)).map(\.id) == ids)
+    #expect(try vault.reader.search(.accessibility(.whenUnlocked), in: 1).map(\.id) == [ids[0], ids[2], ids[4]])
+    #expect(try vault.reader.search(.accessibility(.always)) == [])
     #expect(try vault.ids(["n": "1"], in: 1) == [])
     #expect(try vault.ids(["n": "1"], in: second) == [ids[1]])
   }
@@ -169,13 +169,13 @@ struct ItemTests {
 
   @Test("refuse a secret above the limit")
   func tooLarge() throws {
-    let large = try SecureBytes(count: ItemSeal.secretLimit + 1)
+    let large = try SecureBytes(count: SealedItem.secretLimit + 1)
     #expect(throws: VaultError.tooLarge) {
-      try vault.createItem(
+      try vault.writer.createItem(
         in: 1, ItemMetadata(label: "", attributes: [:], contentType: ""), secret: large, accessibility: nil,
         replacing: false)
     }
-    #expect(try vault.itemCount() == 0)
+    #expect(try vault.reader.itemCount() == 0)
   }
 
   @Test("keep a mebibyte of attributes")
@@ -183,8 +183,8 @@ struct ItemTests {
     var attributes = ["huge": String(repeating: "é", count: 1 << 19)]
     for number in 0..<500 { attributes["name-\(number)"] = "value-\(number)" }
     let id = try vault.add(attributes, "s", label: String(repeating: "L", count: 70000))
-    #expect(try vault.info(ofItem: id).metadata?.attributes == attributes)
-    #expect(try vault.info(ofItem: id).metadata?.label.utf8.count == 70000)
+    #expect(try vault.reader.info(ofItem: id).metadata?.attributes == attributes)
+    #expect(try vault.reader.info(ofItem: id).metadata?.label.utf8.count == 70000)
     #expect(try vault.ids(["name-499": "value-499"]) == [id])
     #expect(try vault.add(attributes, Array("t".utf8), replacing: true) == (id, false))
   }
@@ -195,7 +195,7 @@ struct ItemTests {
   func unicode(_ text: String) throws {
     let id = try vault.add(["name": text, text: "value"], text, label: text)
     #expect(Array(try vault.secretText(id).utf8) == Array(text.utf8))
-    let metadata = try #require(try vault.info(ofItem: id).metadata)
+    let metadata = try #require(try vault.reader.info(ofItem: id).metadata)
     #expect(Array(metadata.label.utf8) == Array(text.utf8))
     #expect(metadata.attributes["name"].map { Array($0.utf8) } == Array(text.utf8))
     #expect(try vault.ids([text: "value"]) == [id])
@@ -216,7 +216,7 @@ struct ItemTests {
     func fill() throws -> [Int64] {
       let vault = try home.unlocked()
       let ids = try (0..<3).map { try vault.add(["n": "\($0)"], "s") }
-      for id in ids { try vault.deleteItem(id) }
+      for id in ids { try vault.writer.deleteItem(id) }
       return ids
     }
     let first = try fill()
@@ -232,33 +232,33 @@ struct ItemTests {
   @Test("of a collection or number that is not there")
   func missing() throws {
     #expect(throws: VaultError.noSuchCollection) { try vault.add(["a": "1"], "s", in: 99) }
-    #expect(throws: VaultError.noSuchCollection) { try vault.items(in: 99) }
-    #expect(throws: VaultError.noSuchItem) { try vault.info(ofItem: 99) }
+    #expect(throws: VaultError.noSuchCollection) { try vault.reader.items(in: 99) }
+    #expect(throws: VaultError.noSuchItem) { try vault.reader.info(ofItem: 99) }
     #expect(throws: VaultError.noSuchItem) { try vault.isReadable(-1) }
     #expect(throws: VaultError.noSuchItem) { try vault.set(99, "x") }
-    #expect(throws: VaultError.noSuchItem) { try vault.update(item: .max) { $0.label = "" } }
-    #expect(try vault.collection(ofItem: .min) == nil)
+    #expect(throws: VaultError.noSuchItem) { try vault.writer.update(item: .max) { $0.label = "" } }
+    #expect(try vault.reader.collection(ofItem: .min) == nil)
   }
 
   @Test("keep the time of their making, and get a new one when they change")
   func times() throws {
     let id = try vault.add(["a": "1"], "s")
-    let made = try vault.info(ofItem: id)
+    let made = try vault.reader.info(ofItem: id)
     #expect(made.created > 1_500_000_000 && made.modified == made.created)
     try vault.set(id, "t")
-    let changed = try vault.info(ofItem: id)
+    let changed = try vault.reader.info(ofItem: id)
     #expect(changed.created == made.created && changed.modified >= made.modified)
   }
 
   @Test("a vault in memory that takes another's place gives none of its numbers again")
   func numbersInMemory() throws {
     let first = try Vault(inMemoryWithLabel: "Session")
-    #expect(try first.lastItem() == 0)
+    #expect(try first.reader.lastItem() == 0)
     try first.add(["n": "1"], "one")
     let last = try first.add(["n": "2"], "two")
-    try first.deleteItem(last)
-    let second = try Vault(inMemoryWithLabel: "Session", itemsAfter: try first.lastItem())
-    #expect(try second.lastItem() == last)
+    try first.writer.deleteItem(last)
+    let second = try Vault(inMemoryWithLabel: "Session", itemsAfter: try first.reader.lastItem())
+    #expect(try second.reader.lastItem() == last)
     let next = try second.add(["n": "3"], "three")
     #expect(next == last + 1)
     #expect(try second.secretText(next) == "three")
@@ -279,27 +279,27 @@ struct ItemTests {
     ] {
       for replacing in [false, true] {
         #expect(throws: VaultError.tooLarge) {
-          try vault.createItem(
+          try vault.writer.createItem(
             in: 1, wrong, secret: try secure([1]), accessibility: nil, replacing: replacing)
         }
       }
-      #expect(throws: VaultError.tooLarge) { try vault.update(item: id) { $0 = wrong } }
+      #expect(throws: VaultError.tooLarge) { try vault.writer.update(item: id) { $0 = wrong } }
     }
-    #expect(throws: VaultError.tooLarge) { try vault.update(item: id) { $0.label = large } }
+    #expect(throws: VaultError.tooLarge) { try vault.writer.update(item: id) { $0.label = large } }
     #expect(throws: VaultError.tooLarge) {
-      try vault.setSecret(ofItem: id, try secure([1]), contentType: String(repeating: "t", count: 65536))
+      try vault.writer.setSecret(ofItem: id, try secure([1]), contentType: String(repeating: "t", count: 65536))
     }
     #expect(try vault.ids(many) == [])
-    #expect(try vault.itemCount() == 1)
-    #expect(try vault.info(ofItem: id).metadata == metadata(["a": "1"]))
+    #expect(try vault.reader.itemCount() == 1)
+    #expect(try vault.reader.info(ofItem: id).metadata == metadata(["a": "1"]))
     #expect(try vault.secretText(id) == "s")
     // What just fits.
     let fitting = Dictionary(uniqueKeysWithValues: (0..<16384).map { ("n\($0)", "") })
-    try vault.update(item: id) {
+    try vault.writer.update(item: id) {
       $0.attributes = fitting
       $0.contentType = String(repeating: "t", count: 65535)
     }
     #expect(try vault.ids(fitting) == [id])
-    #expect(try vault.readSecret(ofItem: id).contentType.utf8.count == 65535)
+    #expect(try vault.reader.secret(ofItem: id).contentType.utf8.count == 65535)
   }
 }

@@ -25,7 +25,7 @@ struct LockedStoreTests {
       try vault.add(["key": "chromium"], "a new key", .always, replacing: true)
     }
     #expect(throws: VaultError.isLocked) { try vault.set(id, "a new key") }
-    #expect(try vault.itemCount() == 1)
+    #expect(try vault.reader.itemCount() == 1)
     try home.unlock(vault, liftingMarks: false)
     #expect(try vault.secretText(id) == "the old key")
   }
@@ -45,17 +45,17 @@ struct LockedStoreTests {
       #expect(throws: VaultError.isLocked) { try vault.secretText(new) }
       // Not even the one that was just stored is replaced: nobody could say what was in it.
       #expect(throws: VaultError.isLocked) { try vault.add(["n": "new"], "newer", replacing: true) }
-      #expect(throws: VaultError.isLocked) { try vault.update(item: new) { $0.label = "renamed" } }
+      #expect(throws: VaultError.isLocked) { try vault.writer.update(item: new) { $0.label = "renamed" } }
       #expect(try forms() == [old: 0, new: 1])
     }
     let vault = try home.unlocked()
     #expect(try vault.secretText(old) == "old")
     #expect(try vault.secretText(new) == "new")
     // Its tag covers the label: it gets a new one.
-    try vault.update(item: new) { $0.label = "renamed" }
+    try vault.writer.update(item: new) { $0.label = "renamed" }
     #expect(try forms() == [old: 0, new: 1])
-    #expect(try vault.info(ofItem: new).metadata?.label == "renamed")
-    #expect(try vault.rewrapStoredWhileLocked() == false)
+    #expect(try vault.reader.info(ofItem: new).metadata?.label == "renamed")
+    #expect(try vault.writer.rewrapStoredWhileLocked() == false)
     #expect(try vault.secretText(new) == "new")
     #expect(vault.problems == [])
     vault.verifyToEnd()
@@ -112,18 +112,18 @@ struct LockedStoreTests {
     #expect(throws: VaultError.foreignItem(bad)) { try vault.secretText(bad) }
     #expect(throws: VaultError.foreignItem(bad)) { try vault.set(bad, "over it") }
     #expect(throws: VaultError.foreignItem(bad)) { try vault.add(["n": "bad"], "over it", replacing: true) }
-    #expect(throws: VaultError.foreignItem(bad)) { try vault.update(item: bad) { $0.label = "mine" } }
-    #expect(try vault.rewrapStoredWhileLocked() == false)
+    #expect(throws: VaultError.foreignItem(bad)) { try vault.writer.update(item: bad) { $0.label = "mine" } }
+    #expect(try vault.writer.rewrapStoredWhileLocked() == false)
     #expect(try forms() == [good: 0, bad: 2])
     #expect(try vault.secretText(good) == "good")
     #expect(try vault.isReadable(bad) == false)
     #expect(throws: VaultError.foreignItem(bad)) { try vault.secretText(bad) }
     #expect(throws: VaultError.foreignItem(bad)) { try vault.set(bad, "over it") }
     #expect(throws: VaultError.foreignItem(bad)) { try vault.add(["n": "bad"], "over it", replacing: true) }
-    #expect(throws: VaultError.foreignItem(bad)) { try vault.update(item: bad, accessibility: .always) { _ in } }
+    #expect(throws: VaultError.foreignItem(bad)) { try vault.writer.update(item: bad, accessibility: .always) { _ in } }
     // Other items are not held up by it.
     #expect(try vault.add(["n": "next"], Array("next".utf8)).isNew)
-    try vault.deleteItem(bad)
+    try vault.writer.deleteItem(bad)
     #expect(try vault.ids(["n": "bad"]) == [])
   }
 
@@ -181,7 +181,7 @@ struct LockedStoreTests {
     try vault.lockCollection(1)
     try home.unlock(vault, liftingMarks: false)
     var rounds = 0
-    while try vault.rewrapStoredWhileLocked() {
+    while try vault.writer.rewrapStoredWhileLocked() {
       rounds += 1
       try #require(rounds < 20)
     }
@@ -190,7 +190,7 @@ struct LockedStoreTests {
     #expect(waiting.allSatisfy { forms[$0] == 1 })
     for (number, id) in ids.enumerated() { #expect(try vault.secretText(id) == "s\(number)") }
     try home.unlock(vault)
-    while try vault.rewrapStoredWhileLocked() {}
+    while try vault.writer.rewrapStoredWhileLocked() {}
     #expect(try self.forms().values.allSatisfy { $0 == 0 })
   }
 }

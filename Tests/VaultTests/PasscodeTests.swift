@@ -43,7 +43,7 @@ struct PasscodeTests {
   func destroys(_ kept: Kept) throws {
     let (vault, doomed, others) = try filled(kept)
     vault.settleWhole()
-    let rows = try doomed.map { try #require(try vault.store?.item($0)) }
+    let rows = try doomed.map { try #require(try vault.database.store?.item($0)) }
     func traces(_ row: ItemRow) -> Int {
       home.contents.values.count { contains($0, row.secret) || contains($0, row.itemKey) || contains($0, row.metadata) }
     }
@@ -54,10 +54,10 @@ struct PasscodeTests {
     vault.settleWhole()
     #expect(rows.allSatisfy { traces($0) == 0 })
     for _ in 0..<2 {
-      #expect(try vault.search(.accessibility(.whenPasscodeSetThisDeviceOnly)).isEmpty)
-      #expect(try vault.search(.attributes(["in": "second"])).isEmpty)
+      #expect(try vault.reader.search(.accessibility(.whenPasscodeSetThisDeviceOnly)).isEmpty)
+      #expect(try vault.reader.search(.attributes(["in": "second"])).isEmpty)
       try home.unlock(vault)
-      for id in others { _ = try vault.readSecret(ofItem: id) }
+      for id in others { _ = try vault.reader.secret(ofItem: id) }
     }
     #expect(vault.problems.isEmpty)
   }
@@ -71,17 +71,17 @@ struct PasscodeTests {
     do {
       let before = self.vault(kept, of: copy)
       try copy.unlock(before)
-      for id in doomed + others { _ = try before.readSecret(ofItem: id) }
+      for id in doomed + others { _ = try before.reader.secret(ofItem: id) }
       before.settleWhole()
     }
     try vault.destroyPasscodeItems()
     // The file's key lies beside the vault, and whoever copied both has both: SECURITY.md.
     if kept == .file { copy.write(FileDeviceKey.name, home.read(FileDeviceKey.name)) }
     let back = self.vault(kept, of: copy)
-    for id in doomed { #expect(throws: VaultError.self) { try back.readSecret(ofItem: id) } }
+    for id in doomed { #expect(throws: VaultError.self) { try back.reader.secret(ofItem: id) } }
     try copy.unlock(back)
-    for id in doomed { #expect(throws: VaultError.self) { try back.readSecret(ofItem: id) } }
-    for id in others { _ = try back.readSecret(ofItem: id) }
+    for id in doomed { #expect(throws: VaultError.self) { try back.reader.secret(ofItem: id) } }
+    for id in others { _ = try back.reader.secret(ofItem: id) }
   }
 
   @Test("goes on after an interruption, and there may be such items again", arguments: Kept.allCases)
@@ -95,7 +95,7 @@ struct PasscodeTests {
     }()
     let again = try revived(kept, doomed, others)
     let vault = vault(kept)
-    #expect(try vault.search(.attributes(["again": "yes"])).map(\.isReadable) == [false])
+    #expect(try vault.reader.search(.attributes(["again": "yes"])).map(\.isReadable) == [false])
     try home.unlock(vault)
     #expect(try vault.secretText(again) == "once more")
     #expect(vault.problems.isEmpty)
@@ -105,10 +105,10 @@ struct PasscodeTests {
   private func revived(_ kept: Kept, _ doomed: [Int64], _ others: [Int64]) throws -> Int64 {
     let vault = vault(kept)
     // Found, and not read: nobody is told that there is nothing before that is on the disk.
-    #expect(try vault.search(.attributes(["in": "second"])).map(\.isReadable) == [false])
+    #expect(try vault.reader.search(.attributes(["in": "second"])).map(\.isReadable) == [false])
     try home.unlock(vault)
-    for id in doomed { #expect(throws: VaultError.noSuchItem) { try vault.readSecret(ofItem: id) } }
-    for id in others { _ = try vault.readSecret(ofItem: id) }
+    for id in doomed { #expect(throws: VaultError.noSuchItem) { try vault.reader.secret(ofItem: id) } }
+    for id in others { _ = try vault.reader.secret(ofItem: id) }
     let again = try vault.add(["again": "yes"], "once more", .whenPasscodeSetThisDeviceOnly)
     vault.settleWhole()
     return again
@@ -120,7 +120,7 @@ struct PasscodeTests {
     service.failure = .unavailable("it does not answer")
     #expect(throws: VaultError.self) { try vault.destroyPasscodeItems() }
     service.failure = nil
-    for id in doomed { _ = try vault.readSecret(ofItem: id) }
+    for id in doomed { _ = try vault.reader.secret(ofItem: id) }
   }
 
   enum Loss: CaseIterable { case missing, unreadable, damaged }
@@ -136,14 +136,14 @@ struct PasscodeTests {
     if loss == .unreadable { home.write(KeybagFile.database, Array("not a database".utf8)) }
     if loss == .missing { home.remove(KeybagFile.database) }
     let vault = vault(kept)
-    if loss == .damaged { vault.note(.damaged("vault.db: for the test")) }
+    if loss == .damaged { vault.database.note(.damaged("vault.db: for the test")) }
     #expect(vault.mayHavePasscodeItems)
     try? vault.destroyPasscodeItems()
     if kept == .file { copy.write(FileDeviceKey.name, home.read(FileDeviceKey.name)) }
     let back = self.vault(kept, of: copy)
     try copy.unlock(back)
-    for id in doomed { #expect(throws: VaultError.self) { try back.readSecret(ofItem: id) } }
-    for id in others { _ = try back.readSecret(ofItem: id) }
+    for id in doomed { #expect(throws: VaultError.self) { try back.reader.secret(ofItem: id) } }
+    for id in others { _ = try back.reader.secret(ofItem: id) }
   }
 
   @Test("is not believed to be through because the database says so")

@@ -31,7 +31,7 @@ struct PassphraseTests {
     for (accessibility, id) in ids {
       #expect(try vault.isReadable(id) == false)
       #expect(throws: VaultError.isLocked) { try vault.secretText(id) }
-      #expect(try vault.info(ofItem: id).metadata == nil)
+      #expect(try vault.reader.info(ofItem: id).metadata == nil)
       #expect(try vault.ids(["n": accessibility.name]) == [id], "found all the same")
     }
     #expect(throws: VaultError.isLocked) { try vault.add(["n": "new"], "s", in: collection) }
@@ -116,7 +116,7 @@ struct PassphraseTests {
   @Test("a row whose passphrase somebody took out or exchanged opens nothing")
   func tampered() throws {
     try protect()
-    let store = try vault.ready()
+    let store = try vault.database.ready()
     let genuine = try vault.collection(collection).row
     for forged in [nil, try otherPassphrase()] {
       var row = genuine
@@ -134,7 +134,7 @@ struct PassphraseTests {
 
   /// A passphrase of somebody's own, with a secret of somebody's own behind it.
   private func otherPassphrase() throws -> [UInt8] {
-    let store = try vault.ready()
+    let store = try vault.database.ready()
     return try CollectionPassphrase(
       secret: try key(8), under: try key(9), .make(), vault: store.vault,
       collection: try vault.collection(collection).row.uuid
@@ -143,7 +143,7 @@ struct PassphraseTests {
 
   /// Puts another public key into a class's row, with a tag by the login's tier key C: what its password is enough for.
   private func exchangePublicKey(of accessibility: AccessibilityClass, in id: Int64) throws {
-    let store = try vault.ready()
+    let store = try vault.database.ready()
     let open = try vault.collection(id)
     let old = try #require(open.classes.first { $0.row.accessibility == accessibility }).row
     let publicKey = SealedBox.publicKey(of: try key(7))

@@ -2,7 +2,7 @@
 
 /// Items that ask for nothing: either their keys are there, or not.
 extension Vault {
-  func isReadable(_ id: Int64) throws(VaultError) -> Bool { try readability(ofItem: id) == .open }
+  func isReadable(_ id: Int64) throws(VaultError) -> Bool { try reader.readability(ofItem: id) == .open }
 }
 
 extension FoundItem {

@@ -28,7 +28,7 @@ struct ReopeningTests {
     do {
       let vault = try home.unlocked()
       try vault.set(try #require(ids[.whenUnlocked]), "changed")
-      try vault.deleteItem(try #require(ids[.always]))
+      try vault.writer.deleteItem(try #require(ids[.always]))
     }
     let vault = try home.unlocked()
     for (accessibility, id) in ids where accessibility != .always {
@@ -52,7 +52,7 @@ struct ReopeningTests {
     for (accessibility, id) in ids {
       let readable = accessibility.tier == .device
       #expect(
-        try vault.search(.attributes(["class": accessibility.name]))
+        try vault.reader.search(.attributes(["class": accessibility.name]))
           == [FoundItem(id: id, collection: 1, isReadable: readable)])
     }
     #expect(try vault.ids(["mark": "first"]) == ids.values.sorted())

@@ -45,7 +45,7 @@ struct RotationAttackTests {
       let vault = try home.unlocked()
       vault.verifyToEnd()
       id = try vault.add(["n": "early"], "early", accessibility)
-      let key = try #require(try vault.collection(1).current(accessibility, share: vault.share))
+      let key = try #require(try vault.collection(1).current(accessibility, share: vault.keys.share))
       known = try #require(key.secretKey).key.tag(.classWrap)
       planted = key.row
       try home.unlock(vault, try home.rotateKeybag())
@@ -67,7 +67,7 @@ struct RotationAttackTests {
     while try vault.rotateItems() {}
     #expect(try vault.secretText(id) == "early")
     let late = try vault.add(["n": "late"], "late", accessibility)
-    let row = try #require(try vault.store?.item(late))
+    let row = try #require(try vault.database.store?.item(late))
     let used = try #require(try vault.collection(1).classes.first { $0.row.id == row.classKey })
     let key = try #require(used.secretKey).key.tag(.classWrap)
     #expect(used.row.uuid != planted.uuid && key != known)

@@ -93,7 +93,7 @@ struct RotationTests {
     for (accessibility, id) in ids {
       #expect(try vault.secretText(id) == accessibility.name)
       #expect(try vault.ids(["n": accessibility.name]).contains(id))
-      #expect(try vault.info(ofItem: id).accessibility == accessibility)
+      #expect(try vault.reader.info(ofItem: id).accessibility == accessibility)
     }
   }
 
@@ -176,7 +176,7 @@ struct RotationTests {
     let early = try vault.add(["n": "early"], "early")
     try home.unlock(vault, keys)
     #expect(try vault.secretText(early) == "early")
-    while try vault.rewrapStoredWhileLocked() {}
+    while try vault.writer.rewrapStoredWhileLocked() {}
     while try vault.rotateItems() {}
     #expect(vault.neededEpoch == 2)
     try expect(vault, ids)
@@ -195,7 +195,7 @@ struct RotationTests {
       try home.unlock(vault, try home.rotateKeybag())
       // Its tag still hangs on them.
       #expect(vault.neededEpoch == 1)
-      try vault.update(item: id) { $0.label = "renamed" }
+      try vault.writer.update(item: id) { $0.label = "renamed" }
       while try vault.rotateItems() {}
       #expect(vault.neededEpoch == 2)
       #expect(try vault.secretText(id) == "late")
@@ -203,7 +203,7 @@ struct RotationTests {
     }
     let again = try home.reopened()
     #expect(try again.secretText(id) == "late")
-    #expect(try again.info(ofItem: id).metadata?.label == "renamed")
+    #expect(try again.reader.info(ofItem: id).metadata?.label == "renamed")
   }
 
   @Test("reach a collection that is closed when it is opened, and until then its former ones stay")
@@ -301,7 +301,7 @@ struct RotationTests {
       let vault = try home.reopened(on: Home.otherMachine)
       try home.rotate(vault)
       #expect(vault.neededEpoch == 1)
-      for id in here.values { try vault.deleteItem(id) }
+      for id in here.values { try vault.writer.deleteItem(id) }
       try home.unlock(vault, try home.keys())
       #expect(vault.neededEpoch == 2)
       try home.drop(before: 2)
@@ -339,11 +339,11 @@ struct RotationTests {
         try vault.set(ids[chosen], "changed \(chosen)")
         #expect(try vault.secretText(ids[chosen]) == "changed \(chosen)")
         #expect(try vault.secretText(ids[0]) == "0")
-        if steps == 2 { try vault.deleteItem(ids[20]) }
+        if steps == 2 { try vault.writer.deleteItem(ids[20]) }
       }
       #expect(steps > 25)
       #expect(try vault.rotationProgress() == RotationProgress())
-      #expect(try vault.itemCount() == 59)
+      #expect(try vault.reader.itemCount() == 59)
     }
     let again = try home.reopened()
     #expect(try again.secretText(ids[58]) == "changed 58")
@@ -430,7 +430,7 @@ struct RotationCrashTests {
       }
     }
     try everythingIsThere()
-    while try vault.rewrapStoredWhileLocked() {}
+    while try vault.writer.rewrapStoredWhileLocked() {}
     while try vault.rotateItems() {}
     try everythingIsThere()
     #expect(try vault.rotationProgress() == RotationProgress())

@@ -19,7 +19,7 @@ struct SecrecyTests {
     let collection = try vault.createCollection(label: "label-of-collection")
     try vault.setAlias("name-of-alias", to: collection)
     func item(_ accessibility: AccessibilityClass, in collection: Int64) throws {
-      _ = try vault.createItem(
+      _ = try vault.writer.createItem(
         in: collection,
         ItemMetadata(
           label: "label-of-the-item", attributes: ["attribute-name": "attribute-value", "class": accessibility.name],
@@ -36,7 +36,7 @@ struct SecrecyTests {
     let vault = try home.unlocked()
     try fill(vault)
     for whole in [false, true] {
-      if whole { try vault.store?.database.checkpoint() }
+      if whole { try vault.database.store?.database.checkpoint() }
       let files = home.contents
       #expect(files.count >= 4)
       // The search itself works: a salt is in the keybag, and column names are in the database.
@@ -58,7 +58,7 @@ struct SecrecyTests {
   @Test("the sizes of short secrets and labels do not show")
   func padding() throws {
     let vault = try home.unlocked()
-    let store = try #require(vault.store)
+    let store = try #require(vault.database.store)
     var sizes: Set<[Int]> = []
     for length in [0, 1, 8, 20] {
       let id = try vault.add(["a": "\(length)0".suffix(2).description], [UInt8](repeating: 65, count: length)).id
@@ -71,7 +71,7 @@ struct SecrecyTests {
   @Test("what was deleted, replaced or given another class leaves no ciphertext behind once the log was emptied")
   func deleted() throws {
     let vault = try home.unlocked()
-    let store = try #require(vault.store)
+    let store = try #require(vault.database.store)
     let secret = [UInt8](repeating: 9, count: 20000)
     let ids = try (0..<8).map { try vault.add(["n": "\($0)"], secret).id }
     try store.database.checkpoint()
@@ -85,11 +85,11 @@ struct SecrecyTests {
     }
     // Present before, or the search below would find nothing for the wrong reason.
     #expect(rows.allSatisfy { traces($0) == 1 })
-    for id in ids.prefix(3) { try vault.deleteItem(id) }
+    for id in ids.prefix(3) { try vault.writer.deleteItem(id) }
     let replaced = try vault.add(["n": "3"], [UInt8](repeating: 9, count: 10), replacing: true)
     #expect(replaced == (ids[3], false))
     try vault.set(ids[4], "short")
-    try vault.update(item: ids[5], accessibility: .afterFirstUnlock) { _ in }
+    try vault.writer.update(item: ids[5], accessibility: .afterFirstUnlock) { _ in }
     vault.settleWhole()
     for row in rows.prefix(6) { #expect(traces(row) == 0) }
     for row in rows.suffix(2) { #expect(traces(row) == 1) }

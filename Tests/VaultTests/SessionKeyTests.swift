@@ -96,7 +96,7 @@ struct SessionKeyTests {
 
     try home.unlock(vault)
     for (accessibility, id) in ids { #expect(try vault.secretText(id) == accessibility.name) }
-    while try vault.rewrapStoredWhileLocked() {}
+    while try vault.writer.rewrapStoredWhileLocked() {}
     #expect(try vault.secretText(late) == "late" && vault.secretText(sealed) == "sealed")
     vault.seal()
     for accessibility in [AccessibilityClass.afterFirstUnlock, .whenUnlocked] {
@@ -269,10 +269,10 @@ struct SessionKeyTests {
     home.write("keybag", content + Sodium.checksum(content.span.bytes))
     do {
       let vault = home.vault()
-      let index = try #require(vault.index)
+      let index = try #require(vault.keys.index)
       let wrap = try mine.session.derive(.indexWrap, [home.keybag.vault])
       let sealed = try SealedIndex(index, generation: 1).sealed(under: wrap, vault: home.keybag.vault)
-      try vault.writing { store throws(VaultError) in
+      try vault.database.writing { store throws(VaultError) in
         var row = try store.vaultRow()
         row.indexKey = sealed
         try store.update(row)
@@ -351,23 +351,24 @@ struct SessionKeyTests {
   func accessLog() throws {
     do {
       let vault = try home.unlocked()
-      vault.log(AccessEvent(.open, .ended(.granted), label: "before"))
-      vault.writeAccessLog()
-      let former = try vault.reading { store throws(VaultError) in try store.accessLog(below: .max, limit: 1).first?.row
+      vault.accessLog.add(AccessEvent(.open, .ended(.granted), label: "before"))
+      vault.accessLog.write()
+      let former = try vault.database.reading { store throws(VaultError) in
+        try store.accessLog(below: .max, limit: 1).first?.row
       }
       try home.unlock(vault, try home.rotateKeybag())
       // As where its entries could not be sealed anew.
       let row = try #require(former)
-      try vault.writing { store throws(VaultError) in try store.update(row) }
+      try vault.database.writing { store throws(VaultError) in try store.update(row) }
       vault.settleWhole()
     }
     let vault = try admitting()
     try vault.unlock(try home.sessionKey())
-    vault.log(AccessEvent(.open, .ended(.granted), label: "after"))
-    vault.writeAccessLog()
-    #expect(vault.accessLog.all.isEmpty && vault.neededEpoch == 1)
+    vault.accessLog.add(AccessEvent(.open, .ended(.granted), label: "after"))
+    vault.accessLog.write()
+    #expect(vault.accessLog.unwritten.all.isEmpty && vault.neededEpoch == 1)
     try home.unlock(vault, try home.keys())
-    let entries = try vault.accessLog(below: 0, limit: 9).entries
+    let entries = try vault.accessLog.entries(below: 0, limit: 9).entries
     #expect(entries.map(\.event?.label) == ["after", "before"])
   }
 
@@ -396,18 +397,18 @@ struct SessionKeyTests {
       #expect(error { _ = try vault.secretText(device) } != nil)
       #expect(vault.problems == [] && vault.neededEpoch == 1)
       // The log is empty: nothing in it hangs on former keys.
-      vault.log(AccessEvent(.open, .ended(.granted), label: "first"))
-      vault.writeAccessLog()
-      #expect(vault.accessLog.all.isEmpty && vault.neededEpoch == 1)
+      vault.accessLog.add(AccessEvent(.open, .ended(.granted), label: "first"))
+      vault.accessLog.write()
+      #expect(vault.accessLog.unwritten.all.isEmpty && vault.neededEpoch == 1)
     }
     do {
       let vault = try admitting()
       try vault.unlock(try home.sessionKey())
-      vault.log(AccessEvent(.open, .ended(.granted), label: "second"))
-      vault.writeAccessLog()
-      #expect(vault.accessLog.all.isEmpty)
+      vault.accessLog.add(AccessEvent(.open, .ended(.granted), label: "second"))
+      vault.accessLog.write()
+      #expect(vault.accessLog.unwritten.all.isEmpty)
       try home.unlock(vault, try home.keys())
-      let entries = try vault.accessLog(below: 0, limit: 9).entries
+      let entries = try vault.accessLog.entries(below: 0, limit: 9).entries
       #expect(entries.map(\.event?.label) == ["second", "first"])
     }
     let there = try admitting(on: Home.otherMachine)

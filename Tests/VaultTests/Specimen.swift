@@ -23,7 +23,7 @@ final class Specimen: @unchecked Sendable {
         in: number % 3 == 0 ? second : 1)
       items.append((id, "item-\(number)", secret, accessibility))
     }
-    for number in [3, 11] { try vault.deleteItem(items[number].id) }
+    for number in [3, 11] { try vault.writer.deleteItem(items[number].id) }
     items.removeAll { $0.name == "item-3" || $0.name == "item-11" }
     self.items = items
     vault.settleWhole()
@@ -68,12 +68,14 @@ final class Specimen: @unchecked Sendable {
     if let found = try? vault.ids(["app": "shared"]) { answered("app", found, items.map(\.id)) }
     for collection in [1, second] {
       let right = items.filter { ($0.id % 3 == 1) == (collection == second) }.map(\.id)
-      if let found = try? vault.items(in: collection) { answered("collection", found, right) }
+      if let found = try? vault.reader.items(in: collection) { answered("collection", found, right) }
       if let found = try? vault.ids(["app": "shared"], in: collection) { answered("app in it", found, right) }
     }
     for accessibility in AccessibilityClass.allCases {
       let right = items.filter { $0.accessibility == accessibility }.map(\.id)
-      if let found = try? vault.search(.accessibility(accessibility)).map(\.id) { answered("class", found, right) }
+      if let found = try? vault.reader.search(.accessibility(accessibility)).map(\.id) {
+        answered("class", found, right)
+      }
     }
     for alias in ["default", "login"] {
       do {

@@ -87,17 +87,17 @@ struct StateTests {
       let secret = try vault.secretText(id)
       #expect(secret == "secret")
     }
-    let info = try vault.info(ofItem: id)
+    let info = try vault.reader.info(ofItem: id)
     #expect(info.accessibility == accessibility && info.isReadable == expected.readable)
     #expect((info.metadata != nil) == expected.metadata)
 
     // Found in every state, and said to be locked where it is.
     let found = [id, spare].map { FoundItem(id: $0, collection: 1, isReadable: expected.readable) }
-    #expect(try vault.search(.attributes(["shared": "yes"])) == found)
-    #expect(try vault.search(.attributes(["name": "kept"])) == [found[0]])
-    #expect(try vault.search(.attributes([:])) == found)
-    #expect(try vault.search(.accessibility(accessibility)) == found)
-    #expect(try vault.items(in: 1) == [id, spare])
+    #expect(try vault.reader.search(.attributes(["shared": "yes"])) == found)
+    #expect(try vault.reader.search(.attributes(["name": "kept"])) == [found[0]])
+    #expect(try vault.reader.search(.attributes([:])) == found)
+    #expect(try vault.reader.search(.accessibility(accessibility)) == found)
+    #expect(try vault.reader.items(in: 1) == [id, spare])
 
     outcome("replace", locked) {
       let replaced = try vault.add(
@@ -109,14 +109,14 @@ struct StateTests {
     }
     outcome("set the secret", locked) { try vault.set(id, "secret") }
     outcome("change the label", locked) {
-      try vault.update(item: id) { $0.label = "Changed" }
+      try vault.writer.update(item: id) { $0.label = "Changed" }
     }
-    outcome("delete, as a client", locked) { try vault.checkMayChange(item: id) }
+    outcome("delete, as a client", locked) { try vault.writer.checkMayChange(item: id) }
     outcome("delete its collection, as a client", state == .unlocked ? nil : .isLocked) {
       try vault.checkMayChange(collection: 1)
     }
     outcome("change the class", accessibility == .always ? nil : locked) {
-      try vault.update(item: spare, accessibility: .always) { _ in }
+      try vault.writer.update(item: spare, accessibility: .always) { _ in }
     }
     var new: Int64?
     outcome("add", expected.acceptsNew ? nil : .isLocked) {
@@ -135,13 +135,13 @@ struct StateTests {
     try home.unlock(vault)
     #expect(try vault.secretText(id) == "secret")
     #expect(try vault.secretText(spare) == (expected.readable ? "x" : "spare"))
-    #expect(try vault.info(ofItem: id).metadata?.label == (expected.readable ? "Changed" : "Kept"))
+    #expect(try vault.reader.info(ofItem: id).metadata?.label == (expected.readable ? "Changed" : "Kept"))
     if let new {
       let secret = try vault.secretText(new)
       #expect(secret == "new")
     }
     vault.seal()
-    try vault.deleteItem(id)
+    try vault.writer.deleteItem(id)
     #expect(try vault.ids(["name": "kept"]) == [])
     #expect(vault.problems == [])
   }
@@ -201,6 +201,6 @@ struct StateTests {
       #expect(!vault.hasKey(accessibility), "\(accessibility)")
     }
     #expect(try vault.state(of: 1) == .sealed)
-    #expect(try vault.info(ofItem: 1).metadata == nil)
+    #expect(try vault.reader.info(ofItem: 1).metadata == nil)
   }
 }

@@ -72,8 +72,8 @@ struct StrangeKeysTests {
     let strange = HeldKey(try Key.random())
     #expect(throws: VaultError.self) {
       try collection.take(
-        unlocked: nil, session: strange, epoch: 1, former: [], lacksFormer: false, share: vault.share,
-        vault: vault.ready().vault)
+        unlocked: nil, session: strange, epoch: 1, former: [], lacksFormer: false, share: vault.keys.share,
+        vault: vault.database.ready().vault)
     }
     #expect(try collection.session?.key.tag(.classWrap) == before)
     vault.evict()

@@ -54,7 +54,7 @@ import Testing
   private func store(
     _ server: String, in vault: Vault, _ accessibility: AccessibilityClass? = nil
   ) throws -> Int64 {
-    try vault.createItem(
+    try vault.writer.createItem(
       in: 1, ItemMetadata(label: server, attributes: ["server": server], contentType: "text/plain"),
       secret: try SecureBytes(copying: Array(server.utf8).span.bytes), accessibility: accessibility, replacing: false
     ).id
@@ -78,7 +78,7 @@ import Testing
     }
     let vault = try home.unlocked()
     let id = try store("bank.example", in: vault)
-    #expect(try vault.info(ofItem: id).accessibility == .whenUnlocked)
+    #expect(try vault.reader.info(ofItem: id).accessibility == .whenUnlocked)
   }
 
   /// Otherwise a program that asks for its secret sends another one to its server.
@@ -97,8 +97,8 @@ import Testing
       }
     }
     let again = try home.unlocked()
-    #expect(try again.search(.attributes(["server": "evil.example"])).map(\.id) == [bank])
-    #expect(performing: { try again.readSecret(ofItem: bank) }, throws: Self.isDamage)
+    #expect(try again.reader.search(.attributes(["server": "evil.example"])).map(\.id) == [bank])
+    #expect(performing: { try again.reader.secret(ofItem: bank) }, throws: Self.isDamage)
   }
 
   /// The same, in the index alone, before the whole of it was looked at.
@@ -115,8 +115,8 @@ import Testing
       try store.database.statement("UPDATE token SET item = ? WHERE item = ?").bind(1, evil).bind(2, bank + 1000).run()
     }
     let again = try home.unlocked()
-    #expect(try again.search(.attributes(["server": "evil.example"])).map(\.id) == [bank])
-    #expect(performing: { try again.readSecret(ofItem: bank) }, throws: Self.isDamage)
+    #expect(try again.reader.search(.attributes(["server": "evil.example"])).map(\.id) == [bank])
+    #expect(performing: { try again.reader.secret(ofItem: bank) }, throws: Self.isDamage)
   }
 
   /// A search by another index finds nothing, and programs replace what they do not find.
@@ -134,7 +134,7 @@ import Testing
       try store.insert(row)
     }
     let again = try home.unlocked()
-    #expect(try again.search(.attributes(["server": "bank.example"])).map(\.id) == [bank])
+    #expect(try again.reader.search(.attributes(["server": "bank.example"])).map(\.id) == [bank])
     #expect(again.isDamaged)
     #expect(performing: { try store("new.example", in: again) }, throws: Self.isDamage)
   }
@@ -169,6 +169,6 @@ import Testing
     #expect(try other.isReadable(id))
     other.seal()
     #expect(try !other.isReadable(id))
-    #expect(performing: { try other.readSecret(ofItem: id) }, throws: { ($0 as? VaultError) == .isLocked })
+    #expect(performing: { try other.reader.secret(ofItem: id) }, throws: { ($0 as? VaultError) == .isLocked })
   }
 }

@@ -33,11 +33,11 @@ extension SecretService {
   /// Whether there is an object at a path. Where that cannot be told, the call tells why.
   private func isObject(_ path: String) -> Bool {
     switch ObjectPath(path) {
-    case .collection(let name): return exists(name)
+    case .collection(let name): return tree.exists(name)
     case .item(let name, _):
-      guard exists(name) else { return false }
+      guard tree.exists(name) else { return false }
       do throws(BusError) {
-        _ = try item(at: path)
+        _ = try tree.item(at: path)
         return true
       } catch { return !error.isNoSuchObject }
     case .other:

@@ -5,7 +5,7 @@ import LatchkeyVault
 
 /// What an item is to ask for from now on, which waits for what it asks for until now, or for a new passphrase.
 final class AccessChange {
-  let item: SecretService.ItemPlace
+  let item: ItemPlace
   let control: AccessControl
   /// What it asks for until now.
   let present: AccessControl
@@ -25,7 +25,7 @@ final class AccessChange {
   var isDone = false
 
   init(
-    of item: SecretService.ItemPlace, to control: AccessControl, _ accessibility: AccessibilityClass?,
+    of item: ItemPlace, to control: AccessControl, _ accessibility: AccessibilityClass?,
     needsNewPassphrase: Bool, fingers: FingerSet?, from present: AccessControl, number: UInt64, client: String
   ) {
     self.item = item

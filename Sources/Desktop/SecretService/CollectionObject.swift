@@ -32,15 +32,15 @@ extension SecretService {
   }
 
   private func info(_ path: String) throws(BusError) -> CollectionInfo {
-    let (vault, id) = holder(try collection(at: path))
+    let (vault, id) = tree.holder(try tree.collection(at: path))
     return try BusError.vault { () throws(VaultError) in try vault.info(of: id) }
   }
 
   private func collectionItems(_ path: String, _ out: inout MessageWriter) throws(BusError) {
-    let place = try collection(at: path)
-    if place == Self.firstPlace && vaultIsMissing { return try out.appendObjectPaths([]) }
-    let (vault, id) = holder(place)
-    let items = try BusError.vault { () throws(VaultError) in try vault.items(in: id) }
+    let place = try tree.collection(at: path)
+    if place == CollectionTree.firstPlace && vaultIsMissing { return try out.appendObjectPaths([]) }
+    let (vault, id) = tree.holder(place)
+    let items = try BusError.vault { () throws(VaultError) in try vault.reader.items(in: id) }
     try out.appendObjectPaths(items.map { place.path(item: $0) })
   }
 
@@ -49,8 +49,8 @@ extension SecretService {
   }
 
   private func setCollectionLabel(_ path: String, _ value: Message) throws(BusError) {
-    let place = try collection(at: path)
-    let (vault, id) = holder(place)
+    let place = try tree.collection(at: path)
+    let (vault, id) = tree.holder(place)
     let label = try value.readString()
     try BusError.vault { () throws(VaultError) in
       try vault.checkMayChange(collection: id)
@@ -60,7 +60,7 @@ extension SecretService {
   }
 
   private func collectionLocked(_ path: String, _ out: inout MessageWriter) throws(BusError) {
-    try out.appendBool(try isLocked(try collection(at: path)))
+    try out.appendBool(try isLocked(try tree.collection(at: path)))
   }
 
   private func collectionCreated(_ path: String, _ out: inout MessageWriter) throws(BusError) {
@@ -72,7 +72,7 @@ extension SecretService {
   }
 
   private func deleteCollection(_ call: MethodCall) throws(BusError) {
-    let place = try collection(at: call.path)
+    let place = try tree.collection(at: call.path)
     guard case .vault(let id) = place else { throw .notSupported("the session collection cannot be deleted") }
     try BusError.vault { () throws(VaultError) in
       try vault.checkMayDelete(collection: id)
@@ -85,7 +85,7 @@ extension SecretService {
   }
 
   private func searchCollection(_ call: MethodCall) throws(BusError) {
-    let place = try collection(at: call.path)
+    let place = try tree.collection(at: call.path)
     let attributes = try call.message.readStringDictionary()
     try search(attributes, in: place, call) { (out: inout MessageWriter, found: [Found]) throws(BusError) in
       try out.appendObjectPaths(found.map(\.path))
@@ -93,7 +93,7 @@ extension SecretService {
   }
 
   private func createItem(_ call: MethodCall) throws(BusError) {
-    let place = try collection(at: call.path)
+    let place = try tree.collection(at: call.path)
     let (label, attributes) = try readProperties(call.message, isOpen: true)
     let received = try receiveSecret(call)
     let control = try BusError.vault { () throws(VaultError) in try ControlAttributes(attributes ?? [:]) }

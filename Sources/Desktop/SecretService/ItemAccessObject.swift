@@ -34,9 +34,9 @@ extension SecretService {
   }
 
   private func accessInfo(_ path: String) throws(BusError) -> ItemInfo {
-    let item = try item(at: path)
-    let vault = holder(item.collection).vault
-    return try BusError.vault { () throws(VaultError) in try vault.info(ofItem: item.id) }
+    let item = try tree.item(at: path)
+    let vault = tree.holder(item.collection).vault
+    return try BusError.vault { () throws(VaultError) in try vault.reader.info(ofItem: item.id) }
   }
 
   private func itemAccessible(_ path: String, _ out: inout MessageWriter) throws(BusError) {
@@ -77,7 +77,7 @@ extension SecretService {
   }
 
   private func setAccess(_ call: MethodCall) throws(BusError) {
-    let item = try item(at: call.path)
+    let item = try tree.item(at: call.path)
     let wanted = try Wanted(call.message)
     let info = try accessInfo(call.path)
     guard let present = info.access, info.readability != .locked else { throw BusError(.isLocked) }
@@ -122,9 +122,9 @@ extension SecretService {
 
   /// Writes what an item asks for from now on.
   func apply(_ change: AccessChange, passphrase: consuming NewItemPassphrase?) throws(BusError) {
-    let vault = holder(change.item.collection).vault
+    let vault = tree.holder(change.item.collection).vault
     do throws(VaultError) {
-      try vault.setAccess(
+      try vault.writer.setAccess(
         ofItem: change.item.id, change.control, accessibility: change.accessibility, passphrase: passphrase.take(),
         fingers: change.fingers, granted: change.granted)
     } catch { throw BusError(error) }

@@ -27,15 +27,15 @@ extension SecretService {
   }
 
   private func info(_ path: String) throws(BusError) -> ItemInfo {
-    let item = try item(at: path)
-    let vault = holder(item.collection).vault
-    return try BusError.vault { () throws(VaultError) in try vault.info(ofItem: item.id) }
+    let item = try tree.item(at: path)
+    let vault = tree.holder(item.collection).vault
+    return try BusError.vault { () throws(VaultError) in try vault.reader.info(ofItem: item.id) }
   }
 
   private func itemLocked(_ path: String, _ out: inout MessageWriter) throws(BusError) {
-    let item = try item(at: path)
-    let vault = holder(item.collection).vault
-    let info = try BusError.vault { () throws(VaultError) in try vault.info(ofItem: item.id) }
+    let item = try tree.item(at: path)
+    let vault = tree.holder(item.collection).vault
+    let info = try BusError.vault { () throws(VaultError) in try vault.reader.info(ofItem: item.id) }
     // Of what asks for something, each client sees what was given for it: libsecret reads what is not locked only.
     guard let client = out.recipient else { return try out.appendBool(info.readability != .open) }
     let isLocked = !mayRead(item.id, info.readability, for: client)
@@ -60,8 +60,8 @@ extension SecretService {
   }
 
   private func setItemAttributes(_ path: String, _ value: Message) throws(BusError) {
-    let item = try item(at: path)
-    let vault = holder(item.collection).vault
+    let item = try tree.item(at: path)
+    let vault = tree.holder(item.collection).vault
     let attributes = try value.readStringDictionary()
     guard attributes["latchkey:require"] == nil else {
       throw .notSupported("what an item asks for is changed by \(Self.itemAccessName).SetAccess")
@@ -69,7 +69,7 @@ extension SecretService {
     let granted = grant(item, for: value.sender)
     let named = try BusError.vault { () throws(VaultError) in
       let control = try ControlAttributes(attributes)
-      try vault.update(item: item.id, accessibility: control.accessibility, granted: granted) {
+      try vault.writer.update(item: item.id, accessibility: control.accessibility, granted: granted) {
         $0.attributes = control.attributes
       }
       return control.accessibility
@@ -79,12 +79,12 @@ extension SecretService {
   }
 
   private func setItemLabel(_ path: String, _ value: Message) throws(BusError) {
-    let item = try item(at: path)
-    let vault = holder(item.collection).vault
+    let item = try tree.item(at: path)
+    let vault = tree.holder(item.collection).vault
     let label = try value.readString()
     let granted = grant(item, for: value.sender)
     try BusError.vault { () throws(VaultError) in
-      try vault.update(item: item.id, granted: granted) { $0.label = label }
+      try vault.writer.update(item: item.id, granted: granted) { $0.label = label }
     }
     itemChanged(item, properties: ["Label", "Modified"])
   }
@@ -103,11 +103,11 @@ extension SecretService {
   }
 
   private func deleteItem(_ call: MethodCall) throws(BusError) {
-    let item = try item(at: call.path)
-    let vault = holder(item.collection).vault
+    let item = try tree.item(at: call.path)
+    let vault = tree.holder(item.collection).vault
     try BusError.vault { () throws(VaultError) in
-      try vault.checkMayChange(item: item.id)
-      try vault.deleteItem(item.id)
+      try vault.writer.checkMayChange(item: item.id)
+      try vault.writer.deleteItem(item.id)
     }
     contentsChanged(item, "ItemDeleted")
     call.reply { (out: inout MessageWriter) throws(BusError) in try out.appendObjectPath(ObjectPath.none) }
@@ -116,7 +116,7 @@ extension SecretService {
   }
 
   private func getSecret(_ call: MethodCall) throws(BusError) {
-    let item = try item(at: call.path)
+    let item = try tree.item(at: call.path)
     let session = try session(try call.message.readObjectPath(), of: call.sender)
     let client = call.sender
     call.reply(sensitive: true) { [self] (out: inout MessageWriter) throws(BusError) in
@@ -125,12 +125,13 @@ extension SecretService {
   }
 
   private func setSecret(_ call: MethodCall) throws(BusError) {
-    let item = try item(at: call.path)
-    let vault = holder(item.collection).vault
+    let item = try tree.item(at: call.path)
+    let vault = tree.holder(item.collection).vault
     let received = try receiveSecret(call)
     let granted = grant(item, for: call.sender)
     try BusError.vault { () throws(VaultError) in
-      try vault.setSecret(ofItem: item.id, received.value.bytes, contentType: received.contentType, granted: granted)
+      try vault.writer.setSecret(
+        ofItem: item.id, received.value.bytes, contentType: received.contentType, granted: granted)
     }
     itemChanged(item, properties: ["Modified"])
     call.reply()

@@ -77,10 +77,10 @@ extension SecretService {
       throw .limitsExceeded("a search is for \(Self.searchLimit) attributes at most")
     }
     try answer(call, limit: Int(limit), session) { [vault] () throws(VaultError) -> [FoundItem] in
-      if sets.count == 1 { return try vault.search(.attributes(sets[0])) }
+      if sets.count == 1 { return try vault.reader.search(.attributes(sets[0])) }
       var found: [Int64: FoundItem] = [:]
       for set in sets {
-        for item in try vault.search(.attributes(set)) { found[item.id] = item }
+        for item in try vault.reader.search(.attributes(set)) { found[item.id] = item }
       }
       return found.values.sorted { $0.id < $1.id }
     }
@@ -93,7 +93,7 @@ extension SecretService {
     }
     let session = try readSession(call)
     try answer(call, limit: 1, session) { [vault] () throws(VaultError) -> [FoundItem] in
-      try vault.item(identifier.item, uuid: identifier.uuid).map { [$0] } ?? []
+      try vault.reader.item(identifier.item, uuid: identifier.uuid).map { [$0] } ?? []
     }
   }
 
@@ -157,7 +157,7 @@ extension SecretService {
         let state: State =
           mayRead(item.id, item.readability, for: client)
           ? .readable : item.readability == .guarded ? .asks : .locked
-        let info = try vault.info(ofItem: item.id)
+        let info = try vault.reader.info(ofItem: item.id)
         size += info.metadata?.size ?? 0
         items.append(KeychainItem(id: item.id, collection: item.collection, info: info, state: state))
       } catch { failure = failure ?? error }
@@ -188,7 +188,7 @@ extension SecretService {
   ) throws(BusError) {
     let granted = readingGrant(item.place, for: client)
     let opened: OpenedSecret? = try BusError.vault { () throws(VaultError) in
-      try vault.secretIfReadable(ofItem: item.id, in: item.collection, granted: granted)
+      try vault.reader.secretIfReadable(ofItem: item.id, in: item.collection, granted: granted)
     }
     guard let opened else { return }
     try out.open("e", "o(oayays)")
@@ -208,7 +208,7 @@ extension SecretService {
     try checkHas(control.attributes, unique)
     try store(
       NewItem(
-        received: received, label: label ?? "", control: control, collection: try place(.alias("default")),
+        received: received, label: label ?? "", control: control, collection: try tree.place(.alias("default")),
         replaces: false, unique: unique),
       call)
   }
@@ -278,7 +278,7 @@ extension SecretService {
       }
       named[item.id] = item
     }
-    let deleted = try BusError.vault { () throws(VaultError) in try vault.deleteItems(named.keys.sorted()) }
+    let deleted = try BusError.vault { () throws(VaultError) in try vault.writer.deleteItems(named.keys.sorted()) }
     for item in deleted.compactMap({ named[$0] }) { contentsChanged(item, "ItemDeleted") }
     call.reply { (out: inout MessageWriter) throws(BusError) in try out.appendUInt32(UInt32(deleted.count)) }
     // Whoever is asked for one of them would answer in vain.
@@ -286,14 +286,14 @@ extension SecretService {
   }
 
   private func itemIfPresent(at path: String) throws(BusError) -> ItemPlace? {
-    do throws(BusError) { return try item(at: path) } catch {
+    do throws(BusError) { return try tree.item(at: path) } catch {
       guard error.isNoSuchObject else { throw error }
       return nil
     }
   }
 
   private func readChange(_ fields: Message) throws(BusError) -> Change {
-    let item = try item(at: try fields.readObjectPath())
+    let item = try tree.item(at: try fields.readObjectPath())
     guard case .vault = item.collection else { throw .notSupported("the session collection is no part of the vault") }
     let (label, attributes) = try readProperties(fields, isOpen: false)
     let unique = try fields.readStringDictionary()
@@ -318,8 +318,8 @@ extension SecretService {
     let updates = changes.map(\.update)
     let granted = { [grants] (item: Int64) in grants.take(item, for: call.sender) }
     try BusError.vault { () throws(VaultError) in
-      guard let received else { return try vault.write(updates, granted: granted) }
-      try vault.write(
+      guard let received else { return try vault.writer.write(updates, granted: granted) }
+      try vault.writer.write(
         updates, secret: received.value.bytes, contentType: received.contentType, granted: granted)
     }
     for change in changes {

@@ -5,23 +5,11 @@ import LatchkeyVault
 /// What clients see while there is no vault yet: the collection that it will begin with, locked and empty. So they have it
 /// unlocked before they store something, and the answer to that prompt creates the vault.
 extension SecretService {
-  /// Where that collection is.
-  static let firstPlace = CollectionPlace.vault(Vault.firstCollection)
-
   /// Whether there is no vault, as the files are now. Then nothing is stored, and nothing can be missed.
   var vaultIsMissing: Bool {
     guard !vault.hasDatabase else { return false }
     lookAgain()
     return vault.isMissing
-  }
-
-  /// Whether a name is one of the collection that every vault begins with.
-  func isFirst(_ name: ObjectPath.CollectionName) -> Bool {
-    switch name {
-    case .vault(let id): id == Vault.firstCollection
-    case .alias(let alias): Vault.firstAliases.contains(alias)
-    case .session: false
-    }
   }
 }
 

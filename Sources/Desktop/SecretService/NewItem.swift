@@ -69,7 +69,7 @@ extension SecretService {
   /// looked at: a damaged index could hide it.
   func store(_ new: NewItem, _ call: MethodCall) throws(BusError) {
     // Its client has the collection unlocked first; nobody chooses a passphrase in vain.
-    if new.collection == Self.firstPlace && vault.hasNoDatabaseYet { throw BusError(.notFounded) }
+    if new.collection == CollectionTree.firstPlace && vault.hasNoDatabaseYet { throw BusError(.notFounded) }
     // Before it waits for anything: what no vault keeps is not to be kept in memory either.
     try BusError.vault { () throws(VaultError) in try new.metadata.checkSize() }
     guard new.replaces || new.unique != nil else { return try storeVerified(new, call) }
@@ -95,14 +95,14 @@ extension SecretService {
     var granted: AccessGrant?
     // Before a person chooses a passphrase in vain.
     if let unique = new.unique {
-      try BusError.vault { () throws(VaultError) in try vault.checkIsNew(unique) }
+      try BusError.vault { () throws(VaultError) in try vault.writer.checkIsNew(unique) }
     }
     if new.replaces, case .vault(let id) = new.collection {
       let guarded = try BusError.vault { () throws(VaultError) in
-        try vault.guardedItem(toReplace: new.control.attributes, in: id)
+        try vault.reader.guardedItem(toReplace: new.control.attributes, in: id)
       }
       if let guarded {
-        let info = try BusError.vault { () throws(VaultError) in try vault.info(ofItem: guarded) }
+        let info = try BusError.vault { () throws(VaultError) in try vault.reader.info(ofItem: guarded) }
         guard info.access == new.control.access, new.control.accessibility ?? info.accessibility == info.accessibility
         else { throw BusError(.keepsItsAccess) }
         granted = grants.take(guarded, for: call.sender)
@@ -122,7 +122,7 @@ extension SecretService {
     var identifier: [UInt8] = []
     if new.unique != nil, let item {
       identifier = try BusError.vault { () throws(VaultError) in
-        ItemIdentifier(item.id, uuid: try vault.info(ofItem: item.id).uuid).bytes
+        ItemIdentifier(item.id, uuid: try vault.reader.info(ofItem: item.id).uuid).bytes
       }
     }
     call.reply { (out: inout MessageWriter) throws(BusError) in
@@ -136,13 +136,13 @@ extension SecretService {
   func store(
     _ new: NewItem, passphrase: consuming NewItemPassphrase? = nil, granted: AccessGrant? = nil, for client: String
   ) throws(BusError) -> ItemPlace {
-    let (vault, id) = holder(new.collection)
+    let (vault, id) = tree.holder(new.collection)
     // The session collection has its keys as long as the session lasts: no class makes a difference there.
     let isKept = if case .vault = new.collection { true } else { false }
     let usual = isKept ? defaultClass(new.control.attributes) : .whenUnlocked
     let stored: (id: Int64, isNew: Bool)
     do throws(VaultError) {
-      stored = try vault.createItem(
+      stored = try vault.writer.createItem(
         in: id, new.metadata, secret: new.received.value.bytes, accessibility: new.control.accessibility,
         defaultClass: usual, replacing: new.replaces, unique: new.unique ?? [:], passphrase: passphrase.take(),
         granted: { [grants] item in

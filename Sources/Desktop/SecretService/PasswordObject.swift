@@ -33,7 +33,7 @@ extension SecretService {
 
   private func changeWithPrompt(_ call: MethodCall) throws(BusError) {
     if !vault.hasDatabase { lookAgain() }
-    guard case .vault(let id) = try collection(at: try call.message.readObjectPath()) else {
+    guard case .vault(let id) = try tree.collection(at: try call.message.readObjectPath()) else {
       throw .notSupported("the session collection is in memory only, and has no password")
     }
     guard id != portalCollection else { throw .notSupported(Self.portalTakesNoPassphrase) }

@@ -179,16 +179,16 @@ extension SecretService {
   /// else the oldest.
   private func portalSecret(of application: String) throws(VaultError) -> OpenedSecret {
     let collection = try vault.alias(Self.portalAlias)
-    let found = try vault.search(.attributes([Self.applicationAttribute: application]))
+    let found = try vault.reader.search(.attributes([Self.applicationAttribute: application]))
     if let item = found.first(where: { $0.collection == collection }) ?? found.first {
-      return try vault.readSecret(ofItem: item.id)
+      return try vault.reader.secret(ofItem: item.id)
     }
     let home = if let collection { collection } else { try makePortalCollection() }
     let secret: SecureBytes
     do throws(SodiumError) { secret = try SecureBytes.random(count: Self.portalSecretSize) } catch {
       throw .outOfMemory
     }
-    let made = try vault.createItem(
+    let made = try vault.writer.createItem(
       in: home,
       ItemMetadata(
         label: application.isEmpty ? "Programs outside a sandbox" : application,
@@ -197,7 +197,7 @@ extension SecretService {
       secret: secret, accessibility: .afterFirstUnlock, replacing: false)
     contentsChanged(ItemPlace(collection: .vault(home), id: made.id), "ItemCreated")
     // What is given out is what the vault will give out for ever.
-    return try vault.readSecret(ofItem: made.id)
+    return try vault.reader.secret(ofItem: made.id)
   }
 
   private func makePortalCollection() throws(VaultError) -> Int64 {

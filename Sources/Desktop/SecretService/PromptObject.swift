@@ -271,15 +271,17 @@ extension SecretService {
     let place: CollectionPlace?
     var item: Int64?
     switch ObjectPath(path) {
-    case .collection(let name): place = try? self.place(name)
+    case .collection(let name): place = try? tree.place(name)
     case .item(let name, let id):
-      place = try? self.place(name)
+      place = try? tree.place(name)
       item = id
     case .other: return nil
     }
-    if place == Self.firstPlace && vault.hasNoDatabaseYet { return vault.awaitsPassword ? (.login, nil) : nil }
+    if place == CollectionTree.firstPlace && vault.hasNoDatabaseYet {
+      return vault.awaitsPassword ? (.login, nil) : nil
+    }
     guard case .vault(let id) = place, let state = try? vault.state(of: id) else { return nil }
-    let isLockedByItself = item.map(vault.isLockedByItself) ?? vault.hasLockedItems(in: id)
+    let isLockedByItself = item.map(vault.reader.isLockedByItself) ?? vault.hasLockedItems(in: id)
     return switch state {
     case .marked: (.login, id)
     case .sealed, .evicted: (.login, isLockedByItself ? id : nil)
@@ -289,7 +291,7 @@ extension SecretService {
       // An item that is not readable although everything is: one that asks for something, another device's, or one that is
       // not trusted.
       if let item {
-        (try? vault.readability(ofItem: item)) == .guarded ? (.item(item, client: client), nil) : nil
+        (try? vault.reader.readability(ofItem: item)) == .guarded ? (.item(item, client: client), nil) : nil
       } else {
         (.login, nil)
       }

@@ -57,13 +57,13 @@ extension SecretService {
   /// Tells a client what is different of an item since it was told of it.
   func tell(_ item: Int64, to client: String) {
     guard let before = known.knowledge(of: item, by: client) else { return }
-    guard let readability = try? vault.readability(ofItem: item) else { return known.forget(item, by: client) }
+    guard let readability = try? vault.reader.readability(ofItem: item) else { return known.forget(item, by: client) }
     let isLocked = !mayRead(item, readability, for: client)
     // What was told once stays true while nobody may change it.
-    let info = before.hasMetadata ? nil : try? vault.info(ofItem: item)
+    let info = before.hasMetadata ? nil : try? vault.reader.info(ofItem: item)
     let appeared = info?.metadata
     guard isLocked != before.isLocked || appeared != nil else { return }
-    guard let collection = try? vault.collection(ofItem: item) else { return known.forget(item, by: client) }
+    guard let collection = try? vault.reader.collection(ofItem: item) else { return known.forget(item, by: client) }
     known.note(.init(isLocked: isLocked, hasMetadata: before.hasMetadata || appeared != nil), of: item, by: client)
     let place = CollectionPlace.vault(collection)
     // To this client alone: what it was given of an item is no other's.

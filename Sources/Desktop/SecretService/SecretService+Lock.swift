@@ -58,14 +58,14 @@ extension SecretService {
     var item: Int64?
     switch ObjectPath(path) {
     case .other: throw .noSuchObject(path)
-    case .collection: place = try collection(at: path)
+    case .collection: place = try tree.collection(at: path)
     case .item:
-      let found = try self.item(at: path)
+      let found = try tree.item(at: path)
       (place, item) = (found.collection, found.id)
     }
     guard case .vault(let id) = place else { throw .notSupported("the session collection is never locked") }
     guard vault.collections.contains(id) else {
-      if vault.collections.isEmpty, place == Self.firstPlace, item == nil { return .nothing }
+      if vault.collections.isEmpty, place == CollectionTree.firstPlace, item == nil { return .nothing }
       throw .noSuchObject(path)
     }
     // "Lock everything" is meant for the person's secrets. Without its own, a sandboxed application cannot read what it
@@ -80,13 +80,13 @@ extension SecretService {
   ///
   /// - Returns: whether a key of the vault's was taken away.
   private func lockItem(_ id: Int64) throws(VaultError) -> Bool {
-    if try vault.readability(ofItem: id) == .guarded {
+    if try vault.reader.readability(ofItem: id) == .guarded {
       dropGrants(ofItem: id)
       return false
     }
     // What was locked before has nothing that could be taken away.
-    guard !vault.isLockedByItself(item: id) else { return false }
-    try vault.lockItem(id)
+    guard !vault.reader.isLockedByItself(item: id) else { return false }
+    try vault.writer.lockItem(id)
     dropGrants(ofItem: id)
     return true
   }

@@ -33,7 +33,7 @@ extension SecretService {
     let timer = try? loop.addTimer(after: .milliseconds(100)) { [weak self] in
       guard let self else { return }
       changedContents[place] = nil
-      guard places.contains(place) else { return }
+      guard tree.places.contains(place) else { return }
       collectionChanged(place)
     }
     changedContents[place] = timer

@@ -15,9 +15,9 @@ public final class SecretService {
 
   let bus: Bus
   let loop: EventLoop
-  let vault: Vault
-  /// The collection that lives in memory: a vault of its own, whose keys nobody keeps.
-  private(set) var sessionVault: Vault
+  /// Which collections and items there are.
+  let tree: CollectionTree
+  var vault: Vault { tree.vault }
   /// Whether a locker is on the screen now, so that nobody can be asked.
   let isLockerUp: () -> Bool
   /// Where persons are asked.
@@ -77,14 +77,12 @@ public final class SecretService {
   ) throws {
     self.bus = bus
     self.loop = loop
-    self.vault = vault
+    tree = try CollectionTree(vault)
     self.promptQueue = promptQueue
     self.isLockerUp = isLockerUp
     self.defaultClass = defaultClass
     self.lookAgain = lookAgain
     self.presentFingers = presentFingers
-    // These items end with the program. A path that a client keeps over a restart must not lead to another item.
-    sessionVault = try Vault(inMemoryWithLabel: "Session", itemsAfter: Int64.random(in: 1 << 51..<1 << 52))
     let service = serviceInterface
     let collection = collectionInterface
     let item = itemInterface
@@ -107,14 +105,14 @@ public final class SecretService {
       slots.append(
         try bus.export(collection, below: prefix) { [unowned self] path in
           guard case .collection(let name) = ObjectPath(path) else { return false }
-          return exists(name)
+          return tree.exists(name)
         })
       for interface in [item, access] {
         slots.append(
           try bus.export(interface, below: prefix) { [unowned self] path in
             // Whether the item itself is there is found out by the call: asking twice would cost every call a query.
             guard case .item(let name, _) = ObjectPath(path) else { return false }
-            return exists(name)
+            return tree.exists(name)
           })
       }
     }
@@ -145,90 +143,19 @@ public final class SecretService {
     grants.removeAll()
   }
 
-  // MARK: - places
-
-  /// Whether the collection is there. While there is no vault, or it cannot be read, the two names that every client
-  /// knows answer as well: with the reason, instead of an error that makes clients create a collection.
-  func exists(_ name: ObjectPath.CollectionName) -> Bool {
-    switch name {
-    case .session: return true
-    case .alias("session"): return true
-    case .vault(let id):
-      return vault.collections.contains(id) || (id == Vault.firstCollection && vault.collections.isEmpty)
-    case .alias(let alias):
-      if vault.collections.isEmpty { return Vault.firstAliases.contains(alias) }
-      // Where that cannot be told, the call tells why.
-      do throws(VaultError) { return try vault.alias(alias) != nil } catch { return true }
-    }
-  }
-
-  /// The vault and number behind a name.
-  func place(_ name: ObjectPath.CollectionName) throws(BusError) -> CollectionPlace {
-    switch name {
-    case .session, .alias("session"): return .session(sessionVault.collections[0])
-    case .vault(let id): return .vault(id)
-    case .alias where vault.hasNoDatabaseYet && isFirst(name): return Self.firstPlace
-    case .alias(let alias):
-      guard let id = try BusError.vault({ () throws(VaultError) in try vault.alias(alias) }) else {
-        throw .noSuchObject(alias)
-      }
-      return .vault(id)
-    }
-  }
-
-  /// The collection at a path.
-  func collection(at path: String) throws(BusError) -> CollectionPlace {
-    guard case .collection(let name) = ObjectPath(path) else { throw .noSuchObject(path) }
-    return try place(name)
-  }
-
-  /// The item at a path; that it is in that collection was looked at.
-  func item(at path: String) throws(BusError) -> ItemPlace {
-    guard case .item(let name, let id) = ObjectPath(path) else { throw .noSuchObject(path) }
-    let place = try place(name)
-    let (vault, collection) = holder(place)
-    guard try BusError.vault({ () throws(VaultError) in try vault.collection(ofItem: id) }) == collection else {
-      throw .noSuchObject(path)
-    }
-    return ItemPlace(collection: place, id: id)
-  }
-
-  /// An item and where it is.
-  struct ItemPlace: Hashable {
-    let collection: CollectionPlace
-    let id: Int64
-    var path: String { collection.path(item: id) }
-  }
-
-  /// The vault that holds a collection, and its number there.
-  func holder(_ place: CollectionPlace) -> (vault: Vault, collection: Int64) {
-    switch place {
-    case .vault(let id): (vault, id)
-    case .session(let id): (sessionVault, id)
-    }
-  }
+  // MARK: - paths
 
   /// The last part of a collection's path, by which a person may name it.
   public static func pathName(ofCollection id: Int64) -> String { CollectionPlace.vault(id).name }
 
   /// How a person may name an item, as `login/5`.
   public static func pathName(ofItem id: Int64, in vault: Vault) -> String {
-    guard let collection = try? vault.collection(ofItem: id) else { return "an item" }
+    guard let collection = try? vault.reader.collection(ofItem: id) else { return "an item" }
     return "\(pathName(ofCollection: collection))/\(id)"
   }
 
-  /// Every collection there is.
-  var places: [CollectionPlace] {
-    (vault.hasNoDatabaseYet ? [Self.firstPlace] : vault.collections.map { .vault($0) })
-      + sessionVault.collections.map { .session($0) }
-  }
-
   private func children(of path: String) -> [String] {
-    var paths = places.map(\.path)
-    if case .collection(let name) = ObjectPath(path), let place = try? place(name) {
-      let (vault, collection) = holder(place)
-      paths += ((try? vault.items(in: collection)) ?? []).map { place.path(item: $0) }
-    }
+    let paths = tree.places.map(\.path) + tree.itemPaths(below: path)
     // Direct children only: one that is named with its parents in front is no member of the parent's own list.
     return (paths + sessions.allPaths + prompts.keys).filter { ObjectPath.parent(of: $0) == path }
   }
@@ -286,8 +213,8 @@ public final class SecretService {
   /// Whether clients are to see a collection as locked. Behind a locker nobody could answer a prompt, so a collection
   /// that is merely evicted then counts as open, and each item says for itself whether it can be read.
   func isLocked(_ place: CollectionPlace) throws(BusError) -> Bool {
-    if place == Self.firstPlace && vault.hasNoDatabaseYet { return true }
-    let (vault, collection) = holder(place)
+    if place == CollectionTree.firstPlace && vault.hasNoDatabaseYet { return true }
+    let (vault, collection) = tree.holder(place)
     return switch try BusError.vault({ () throws(VaultError) in try vault.state(of: collection) }) {
     case .sealed, .marked, .closed: true
     case .evicted: !isLockerUp()
@@ -305,14 +232,15 @@ public final class SecretService {
     // Before anything else: what was brought is worth nothing behind the locked screen.
     for prompt in prompts.values where collection == nil || prompt.endsAtLock { prompt.given = nil }
     if let collection {
-      grants.removeAll { [vault] in (try? vault.collection(ofItem: $0)) == collection }
+      grants.removeAll { [vault] in (try? vault.reader.collection(ofItem: $0)) == collection }
     } else {
       grants.removeAll()
     }
     for prompt in prompts.values where prompt.endsAtLock && (collection == nil || prompt.collection == collection) {
       end(prompt)
     }
-    promptQueue.locked { [vault] item in collection == nil || (try? vault.collection(ofItem: item)) == collection }
+    promptQueue.locked { [vault] item in collection == nil || (try? vault.reader.collection(ofItem: item)) == collection
+    }
   }
 
   /// The same at the lock of one item.
@@ -343,8 +271,8 @@ public final class SecretService {
     switch prompt.purpose {
     case .store(let item): return item.new.label
     case .change(let change):
-      let vault = holder(change.item.collection).vault
-      return (try? vault.info(ofItem: change.item.id))?.metadata?.label
+      let vault = tree.holder(change.item.collection).vault
+      return (try? vault.reader.info(ofItem: change.item.id))?.metadata?.label
     case .unlock, .create, .password: return nil
     }
   }
@@ -423,7 +351,7 @@ public final class SecretService {
 
   /// Tells clients what changed, after keys came or went.
   public func stateChanged() {
-    for place in places {
+    for place in tree.places {
       guard let locked = try? isLocked(place), announcedLocks[place] != locked else { continue }
       announcedLocks[place] = locked
       collectionChanged(place, properties: ["Locked"])
@@ -434,17 +362,7 @@ public final class SecretService {
 
   /// Ends what lives as long as the session only: call it when the vault was sealed.
   public func sessionEnded() {
-    let place = CollectionPlace.session(sessionVault.collections[0])
-    for item in (try? sessionVault.items(in: sessionVault.collections[0])) ?? [] {
-      try? sessionVault.deleteItem(item)
-      contentsChanged(ItemPlace(collection: place, id: item), "ItemDeleted")
-    }
-    // The numbers go on: a path that a client still has must not lead to another item.
-    if let last = try? sessionVault.lastItem(),
-      let fresh = try? Vault(inMemoryWithLabel: "Session", itemsAfter: last)
-    {
-      sessionVault = fresh
-    }
+    for item in tree.endSession() { contentsChanged(item, "ItemDeleted") }
     stateChanged()
   }
 

@@ -36,7 +36,7 @@ extension SecretService {
           // With its value: libsecret crashes at the next CollectionCreated when it was invalidated.
           "Collections", "ao", flags: .emitsChange,
           getter: { [unowned self] (_, out: inout MessageWriter) throws(BusError) in
-            try out.appendObjectPaths(places.map(\.path))
+            try out.appendObjectPaths(tree.places.map(\.path))
           })
       ],
       signals: [
@@ -128,7 +128,7 @@ extension SecretService {
       }
     }
     if let present = try collection(alias: alias) {
-      let (vault, id) = holder(present)
+      let (vault, id) = tree.holder(present)
       if let label {
         try BusError.vault { () throws(VaultError) in
           // A client that only looks for its collection names the label that this has.
@@ -151,7 +151,7 @@ extension SecretService {
   /// The collection that an alias names; nil for none.
   private func collection(alias: String) throws(BusError) -> CollectionPlace? {
     if alias.isEmpty { return nil }
-    if alias == "session" { return try place(.session) }
+    if alias == "session" { return try tree.place(.session) }
     return try BusError.vault { () throws(VaultError) in try vault.alias(alias) }.map { .vault($0) }
   }
 
@@ -209,16 +209,16 @@ extension SecretService {
       switch place {
       case .vault(let id):
         if isMissing { break }
-        for item in try vault.search(query, in: id) { found.append(self.found(item, .vault(id), for: client)) }
+        for item in try vault.reader.search(query, in: id) { found.append(self.found(item, .vault(id), for: client)) }
       case .session(let id):
-        for item in try sessionVault.search(query, in: id) {
+        for item in try tree.sessionVault.reader.search(query, in: id) {
           found.append(self.found(item, .session(id), for: client))
         }
       case nil:
-        for item in isMissing ? [] : try vault.search(query) {
+        for item in isMissing ? [] : try vault.reader.search(query) {
           found.append(self.found(item, .vault(item.collection), for: client))
         }
-        for item in try sessionVault.search(query) {
+        for item in try tree.sessionVault.reader.search(query) {
           found.append(self.found(item, .session(item.collection), for: client))
         }
       }
@@ -276,16 +276,16 @@ extension SecretService {
       switch ObjectPath(path) {
       case .other: return .absent
       case .collection(let name):
-        if isUnknown(name) { return vault.isMissing && !isFirst(name) ? .absent : .closed }
-        let place = try place(name)
+        if isUnknown(name) { return vault.isMissing && !tree.isFirst(name) ? .absent : .closed }
+        let place = try tree.place(name)
         // Whoever has a collection unlocked wants what is in it.
         if case .vault(let id) = place, vault.hasLockedItems(in: id) { return .closed }
         return try isLocked(place) ? .closed : .open
       case .item(let name, _):
         if isUnknown(name) { return vault.isMissing ? .absent : .closed }
-        let item = try item(at: path)
-        let vault = holder(item.collection).vault
-        let readability = try BusError.vault { () throws(VaultError) in try vault.readability(ofItem: item.id) }
+        let item = try tree.item(at: path)
+        let vault = tree.holder(item.collection).vault
+        let readability = try BusError.vault { () throws(VaultError) in try vault.reader.readability(ofItem: item.id) }
         return mayRead(item.id, readability, for: client) ? .open : .closed
       }
     } catch {
@@ -309,11 +309,11 @@ extension SecretService {
       var answered: Set<String> = []
       for path in paths where answered.insert(path).inserted {
         // What is gone or locked is left out; the rest is still wanted.
-        guard case .item(let name, let id) = ObjectPath(path), let place = try? place(name) else { continue }
-        let (vault, collection) = holder(place)
+        guard case .item(let name, let id) = ObjectPath(path), let place = try? tree.place(name) else { continue }
+        let (vault, collection) = tree.holder(place)
         let granted = readingGrant(ItemPlace(collection: place, id: id), for: client)
         let opened: OpenedSecret? = try BusError.vault { () throws(VaultError) in
-          try vault.secretIfReadable(ofItem: id, in: collection, granted: granted)
+          try vault.reader.secretIfReadable(ofItem: id, in: collection, granted: granted)
         }
         guard let opened else { continue }
         try out.open("e", "o(oayays)")
@@ -329,10 +329,10 @@ extension SecretService {
   func write(
     _ item: ItemPlace, _ session: TransportSession, for client: String, to out: inout MessageWriter
   ) throws(BusError) {
-    let vault = holder(item.collection).vault
+    let vault = tree.holder(item.collection).vault
     let granted = readingGrant(item, for: client)
     let opened: OpenedSecret
-    do throws(VaultError) { opened = try vault.readSecret(ofItem: item.id, granted: granted) } catch {
+    do throws(VaultError) { opened = try vault.reader.secret(ofItem: item.id, granted: granted) } catch {
       if error == .needsGrant, let problem = fingerProblems[item.id] {
         throw .isLocked("no finger opens it: \(problem)")
       }
@@ -362,7 +362,7 @@ extension SecretService {
     if alias != "session" && vault.collections.isEmpty {
       lookAgain()
       if vault.hasNoDatabaseYet {
-        return Vault.firstAliases.contains(alias) ? Self.firstPlace.path : ObjectPath.none
+        return Vault.firstAliases.contains(alias) ? CollectionTree.firstPlace.path : ObjectPath.none
       }
       // One that cannot be read cannot be asked.
       if vault.collections.isEmpty { return ObjectPath.none }
@@ -379,7 +379,7 @@ extension SecretService {
     guard !name.isEmpty else { throw .invalidArguments("an alias has a name") }
     var target: Int64?
     if path != ObjectPath.none {
-      guard case .vault(let id) = try collection(at: path) else {
+      guard case .vault(let id) = try tree.collection(at: path) else {
         throw .notSupported("the session collection has no other alias")
       }
       target = id

@@ -10,7 +10,7 @@ final class WaitingItem {
   /// What a person answered for the item that it replaces.
   let granted: AccessGrant?
   /// Where it was stored.
-  var stored: SecretService.ItemPlace?
+  var stored: ItemPlace?
   /// Why it was not, although it has its passphrase.
   var failure: BusError?
 

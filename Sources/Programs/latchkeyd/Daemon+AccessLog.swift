@@ -31,23 +31,25 @@ extension Daemon {
 
   /// Nobody waits until it is written.
   private func note(_ event: AccessEvent) {
-    vault.log(event)
+    vault.accessLog.add(event)
     workWhenIdle()
   }
 
   /// What is to be said of a question; nil for one that is about no item.
   private func event(_ question: Question, _ outcome: AccessEvent.Outcome, _ caller: Caller) -> AccessEvent? {
     switch question {
-    case .item(let id, _): return vault.logged(.open, outcome, item: id, caller: caller.name)
-    case .itemAccess(let id, _, _): return vault.logged(.change, outcome, item: id, caller: caller.name)
+    case .item(let id, _): return vault.accessLog.event(.open, outcome, item: id, caller: caller.name)
+    case .itemAccess(let id, _, _): return vault.accessLog.event(.change, outcome, item: id, caller: caller.name)
     case .newItemPassphrase:
       if let id = presence?.service?.changingItem(question) {
-        return vault.logged(.change, outcome, item: id, caller: caller.name)
+        return vault.accessLog.event(.change, outcome, item: id, caller: caller.name)
       }
       guard let item = presence?.service?.waitingItem(question) else { return nil }
-      if let id = item.item { return vault.logged(.store, outcome, item: id, caller: caller.name) }
+      if let id = item.item { return vault.accessLog.event(.store, outcome, item: id, caller: caller.name) }
       var event = AccessEvent(.store, outcome, collection: UInt64(clamping: item.collection), caller: caller.name)
-      if vault.mayLogLabels(of: item.accessibility ?? .whenUnlocked, in: item.collection) { event.label = item.label }
+      if vault.accessLog.mayHaveLabels(of: item.accessibility ?? .whenUnlocked, in: item.collection) {
+        event.label = item.label
+      }
       return event
     case .login, .loginAdvice, .collection, .newPassphrase, .newBackup, .backup: return nil
     }
@@ -57,12 +59,12 @@ extension Daemon {
 
   func accessLog(below number: UInt64) throws(Refusal) -> AccessLogPage {
     let found = try Refusal.vault { () throws(VaultError) in
-      try vault.accessLog(below: number, limit: AccessLogPage.limit)
+      try vault.accessLog.entries(below: number, limit: AccessLogPage.limit)
     }
     return AccessLogPage(lines: found.entries, hasMore: found.hasMore)
   }
 
   func clearAccessLog(for peer: LocalSocket.Peer) throws(Refusal) -> UInt64 {
-    try Refusal.vault { () throws(VaultError) in try vault.clearAccessLog(for: Caller(pid: peer.pid).name) }
+    try Refusal.vault { () throws(VaultError) in try vault.accessLog.clear(for: Caller(pid: peer.pid).name) }
   }
 }

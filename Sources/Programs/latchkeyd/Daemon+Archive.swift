@@ -10,7 +10,7 @@ import LatchkeyVault
 extension Daemon {
   func beginBackup(on connection: any PromptConnection) throws(Refusal) -> UInt64 {
     try mayBeginArchive()
-    _ = try Refusal.vault { () throws(VaultError) in try vault.itemCount() }
+    _ = try Refusal.vault { () throws(VaultError) in try vault.reader.itemCount() }
     return begin(.backup, .newBackup, on: connection)
   }
 

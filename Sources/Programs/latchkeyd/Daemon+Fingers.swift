@@ -27,7 +27,7 @@ extension Daemon {
       if case .item(let item, _) = question { item } else if case .itemAccess(let item, _, _) = question { item } else {
         nil
       }
-    let remembers = id.flatMap { try? vault.remembersFingers(ofItem: $0) } ?? false
+    let remembers = id.flatMap { try? vault.reader.remembersFingers(ofItem: $0) } ?? false
     // What waits is not to remember fingers that are others by now: it could not be read when it is stored.
     let waiting = presence?.service?.fingers(ofWaiting: question)
     guard remembers || waiting != nil else { return then(nil) }
@@ -45,7 +45,7 @@ extension Daemon {
     let problem: String?
     do throws(VaultError) {
       // It was stored anew meanwhile, and asks for something else.
-      guard let change = try vault.changeOfFingers(ofItem: id, to: try present.get()) else { return .outdated }
+      guard let change = try vault.reader.changeOfFingers(ofItem: id, to: try present.get()) else { return .outdated }
       problem = change.explanation
     } catch { problem = "\(error.explanation): see 'systemctl status fprintd.service', then try again" }
     let before = service.fingerProblems[id]
@@ -60,7 +60,7 @@ extension Daemon {
   /// What an item asks for where its fingers do not count; nil where nothing else would do.
   func otherConditions(ofItem id: Int64) -> AccessControl? {
     guard presence?.service?.fingerProblems[id] != nil else { return nil }
-    return (try? vault.info(ofItem: id))?.access?.withoutCurrentSet
+    return (try? vault.reader.info(ofItem: id))?.access?.withoutCurrentSet
   }
 
   /// What `latchkey status` says of items that wait for fingers.
@@ -68,7 +68,7 @@ extension Daemon {
     guard let service = presence?.service else { return [] }
     return service.fingerProblems.sorted { $0.key < $1.key }.compactMap { id, problem in
       // It may have been deleted since.
-      guard (try? vault.remembersFingers(ofItem: id)) ?? false else { return nil }
+      guard (try? vault.reader.remembersFingers(ofItem: id)) ?? false else { return nil }
       return "no finger opens \(SecretService.pathName(ofItem: id, in: vault)): \(problem)"
     }
   }

@@ -23,7 +23,7 @@ extension Daemon: PromptQueueDelegate {
       return state == .unlocked || state == .evicted
     case .item(let id, let client):
       // One that is gone, or asks for nothing any more, needs nobody.
-      guard (try? vault.readability(ofItem: id)) == .guarded else { return true }
+      guard (try? vault.reader.readability(ofItem: id)) == .guarded else { return true }
       return presence?.service?.isGranted(id, for: client) ?? false
     case .itemAccess, .newItemPassphrase: return presence?.service?.subject(ofWaiting: question) == nil
     case .newPassphrase, .newBackup, .backup, .loginAdvice: return false
@@ -43,7 +43,7 @@ extension Daemon: PromptQueueDelegate {
   }
 
   private func itemSubject(_ id: Int64, reuse: UInt16 = 0, change: String = "") -> PromptSubject {
-    guard let info = try? vault.info(ofItem: id) else { return PromptSubject() }
+    guard let info = try? vault.reader.info(ofItem: id) else { return PromptSubject() }
     return PromptSubject(
       label: info.metadata?.label ?? "", access: otherConditions(ofItem: id) ?? info.access ?? .none, reuse: reuse,
       change: change)
@@ -78,7 +78,7 @@ extension Daemon: PromptQueueDelegate {
       return nil
     }
     // Without a passphrase, what the conditions' stacks said is all there is.
-    return answer as? AccessGrant ?? (try? vault.grant(item: id))
+    return answer as? AccessGrant ?? (try? vault.reader.grant(item: id))
   }
 
   func launchPrompt(_ number: UInt64, failed: @escaping () -> Void) {
@@ -141,7 +141,7 @@ extension Daemon {
       case .collection(let id):
         try Refusal.vault { () throws(VaultError) in try vault.passphraseDerivation(ofCollection: id) }
       case .item(let id, _), .itemAccess(let id, _, _):
-        try Refusal.vault { () throws(VaultError) in try vault.passphraseDerivation(ofItem: id) }
+        try Refusal.vault { () throws(VaultError) in try vault.reader.passphraseDerivation(ofItem: id) }
       case .newPassphrase, .newBackup, .newItemPassphrase: prompts.newDerivation(ofPrompt: number)
       case .backup: archive?.derivation(prompt: number)
       case .login, .loginAdvice, nil: nil
@@ -167,7 +167,7 @@ extension Daemon {
         guard let derivation = prompts.newDerivation(ofPrompt: number) else { return .refused("no such prompt") }
         try vault.setPassphrase(ofCollection: id, key: key, derivation)
       case .item(let id, _), .itemAccess(let id, _, _):
-        guard let grant = try vault.grant(item: id, passphraseKey: key) else {
+        guard let grant = try vault.reader.grant(item: id, passphraseKey: key) else {
           prompts.wasWrong(prompt: number)
           return .wrongKeys
         }

@@ -107,7 +107,7 @@ final class Daemon {
     idle = try loop.addIdle { [weak self] in self?.idleTurn() ?? false }
     followPassword()
     settle = try loop.addTimer(after: Daemon.settleTime, repeating: true) { [weak self] in
-      self?.vault.writeAccessLog()
+      self?.vault.accessLog.write()
       self?.vault.settle()
       // A device key service that did not answer may do so now.
       self?.followPassword()
@@ -122,7 +122,7 @@ final class Daemon {
   ///
   /// - Returns: whether there is more.
   private func idleTurn() -> Bool {
-    vault.writeAccessLog()
+    vault.accessLog.write()
     if !vault.isVerified {
       if vault.verifyStep() { return true }
       presence?.service?.verificationEnded()
@@ -131,7 +131,7 @@ final class Daemon {
       vault.settle()
     }
     do throws(VaultError) {
-      if try vault.rewrapStoredWhileLocked() { return true }
+      if try vault.writer.rewrapStoredWhileLocked() { return true }
       return try vault.rotateItems()
     } catch { return false }
   }
@@ -168,7 +168,7 @@ final class Daemon {
   /// Erases every key and empties the log: the program ends.
   func end() {
     staged = nil
-    vault.writeAccessLog()
+    vault.accessLog.write()
     vault.seal()
     vault.settle()
     presence?.manage(.stop, Daemon.firstUnlockUnit)
@@ -381,7 +381,7 @@ extension Daemon: ControlHandler {
     status.nameOwner = presence?.nameOwner ?? "nobody"
     status.lockSources =
       (machine.logind == .present ? ["logind"] : []) + (presence?.service == nil ? [] : ["screen savers on the bus"])
-    status.items = UInt64((try? vault.itemCount()) ?? 0)
+    status.items = UInt64((try? vault.reader.itemCount()) ?? 0)
     status.collections = UInt64(vault.collections.count)
     status.lockedCollections = UInt64(vault.lockedCollectionCount)
     status.hasLockedItems = vault.hasLockedItems

@@ -1,32 +1,186 @@
 import LatchkeyKeybag
+import LatchkeyPosix
+import LatchkeySQLite
+import LatchkeySodium
 
-/// What of the access log is in memory: its keys, and what is still to be written.
-struct AccessLog {
-  /// How many entries may wait for a key, or for room on the disk.
-  static let waitingLimit = 64
+/// The access log: what became of questions about items that require something. It depends on tier key C, so that it is
+/// written behind the locked screen too, and nothing else of the vault depends on it.
+public final class AccessLog {
+  private let database: VaultDatabase
+  private let keys: VaultKeys
+  private let reader: ItemReader
+  /// The newest key epoch's, then those of former epochs that entries may depend on. Empty before the first unlock.
+  private(set) var held: [(epoch: UInt32, key: HeldKey)] = []
+  /// The oldest epoch of tier keys that an entry depends on.
+  private(set) var epoch: UInt32 = 1
+  /// What is still to be written.
+  private(set) var unwritten = UnwrittenAccessLog()
 
-  /// The newest generation's, then former ones that entries may hang on. Empty before the first unlock.
-  var keys: [(epoch: UInt32, key: HeldKey)] = []
-  /// The oldest generation of tier keys that an entry hangs on.
-  var epoch: UInt32 = 1
-  /// What is still to be written, and when it happened.
-  private(set) var waiting: [(created: UInt64, event: AccessEvent)] = []
-  /// What there was no place for any more, and since when.
-  private(set) var lost: (since: UInt64, count: UInt32)?
-
-  /// Everything that is to be written, oldest first.
-  var all: [(created: UInt64, event: AccessEvent)] {
-    waiting + (lost.map { [($0.since, AccessEvent(.log, .lost, count: $0.count))] } ?? [])
+  init(_ database: VaultDatabase, _ keys: VaultKeys, _ reader: ItemReader) {
+    self.database = database
+    self.keys = keys
+    self.reader = reader
   }
 
-  /// Whether there is no place for one more.
-  var isFull: Bool { waiting.count >= AccessLog.waitingLimit }
+  // MARK: - writing
 
-  mutating func add(_ event: AccessEvent, at time: UInt64) {
-    guard isFull else { return waiting.append((time, event)) }
-    lost = (lost?.since ?? time, (lost?.count ?? 0).addingReportingOverflow(1).partialValue)
+  /// What the log says of an item. The label is left out where more than tier key C protects it: it would outlive what
+  /// protects it, as with a collection's passphrase.
+  public func event(
+    _ action: AccessEvent.Action, _ outcome: AccessEvent.Outcome, item id: Int64, caller: String
+  ) -> AccessEvent {
+    var event = AccessEvent(action, outcome, item: UInt64(clamping: id), caller: caller)
+    guard let item = try? reader.locate(id) else { return event }
+    event.collection = UInt64(clamping: item.row.collection)
+    if mayHaveLabels(of: item.accessibility, in: item.row.collection), let opened = try? reader.metadata(item) {
+      event.label = opened.metadata.label
+    }
+    return event
   }
 
-  /// To be called when ``all`` is on the disk.
-  mutating func written() { (waiting, lost) = ([], nil) }
+  /// Whether the log may have the label of such an item.
+  public func mayHaveLabels(of accessibility: AccessibilityClass, in collection: Int64) -> Bool {
+    guard let place = keys.collections.first(where: { $0.row.id == collection }), place.passphrase == nil else {
+      return false
+    }
+    return accessibility.metadataTier == .session || accessibility == .always
+  }
+
+  /// Notes what happened, in memory: ``write()`` writes it, later. While it cannot be written a few entries are kept, then
+  /// they are only counted.
+  public func add(_ event: AccessEvent) {
+    // Many at once, as when a client goes that asked for many items: none is lost for that alone.
+    if unwritten.isFull { write() }
+    unwritten.add(event, at: Process.time)
+  }
+
+  /// Writes what was noted, if there is a key for it, and room on the disk. Else it stays in memory.
+  public func write() {
+    let new = unwritten.all
+    guard !new.isEmpty, let key = held.first?.key, database.store != nil, !database.isDamaged else { return }
+    // Nobody waits for this, and nobody is to hear that it failed: it is tried again.
+    do throws(VaultError) {
+      try database.writing { store throws(VaultError) in
+        var id = try store.lastAccessLogID()
+        guard id < Store.accessLogEnd else { throw .unavailable("vault.db: the access log has come to its end") }
+        for entry in new {
+          id += 1
+          try store.insert(
+            AccessLogSeal(vault: store.vault, key: key).seal(entry.event, id: id, created: entry.created))
+        }
+        try store.trimAccessLog()
+      }
+      unwritten = UnwrittenAccessLog()
+    } catch {}
+  }
+
+  /// Removes every entry. That this was done, and by whom, is the first one of what follows.
+  ///
+  /// - Returns: how many there were.
+  /// - Throws: ``VaultError/isLocked``, and what keeps it from being written.
+  @discardableResult
+  public func clear(for caller: String) throws(VaultError) -> UInt64 {
+    guard keys.isUnlocked, let key = held.first?.key else { throw .isLocked }
+    write()
+    let count = try database.writing { store throws(VaultError) in
+      let count = try store.clearAccessLog()
+      let id = try store.lastAccessLogID() + 1
+      let event = AccessEvent(.log, .cleared, count: UInt32(clamping: count), caller: caller)
+      try store.insert(AccessLogSeal(vault: store.vault, key: key).seal(event, id: id, created: Process.time))
+      return count
+    }
+    unwritten = UnwrittenAccessLog()
+    // The entries are in the write-ahead log until it is emptied.
+    _ = database.settle()
+    return UInt64(clamping: count)
+  }
+
+  // MARK: - reading
+
+  /// A part of the log, newest first.
+  ///
+  /// - Parameters:
+  ///   - number: only entries before this one; 0 for the newest.
+  ///   - limit: how many at most.
+  /// - Throws: ``VaultError/isLocked``.
+  public func entries(
+    below number: UInt64, limit: Int
+  ) throws(VaultError) -> (entries: [AccessLogEntry], hasMore: Bool) {
+    guard keys.isUnlocked else { throw .isLocked }
+    write()
+    return try database.reading { store throws(VaultError) in
+      let rows = try store.accessLog(below: number == 0 ? .max : Int64(clamping: number), limit: limit + 1)
+      let entries = rows.indices.prefix(limit).map { index in
+        let (id, row) = rows[index]
+        // The oldest ones go by themselves, so nothing is said of what was before the first.
+        let before = rows.indices.contains(index + 1) ? rows[index + 1].id : id
+        return AccessLogEntry(
+          number: UInt64(bitPattern: id), created: row?.created ?? 0, event: row.flatMap { open($0, in: store) },
+          missing: before < id ? UInt64(bitPattern: id &- before &- 1) : 0)
+      }
+      return (entries, rows.count > limit)
+    }
+  }
+
+  private func open(_ row: AccessLogRow, in store: Store) -> AccessEvent? {
+    for (_, key) in held {
+      if let event = AccessLogSeal(vault: store.vault, key: key).open(row) { return event }
+    }
+    return nil
+  }
+
+  // MARK: - keys
+
+  /// Takes the log's keys over, and seals anew what depends on those of a former epoch. Without those of every former
+  /// epoch, that waits for an unlock that brings them.
+  ///
+  /// - Parameters:
+  ///   - tier: tier key C of the epoch `newest`.
+  ///   - epochs: the numbers of every epoch that the keybag has, oldest first.
+  func open(
+    _ tier: borrowing Key, _ former: [FormerTiers], newest: UInt32, epochs: [UInt32]
+  ) throws(VaultError) {
+    let vault = try database.ready().vault
+    let isComplete = former.count + 1 >= max(epochs.count, 1)
+    do throws(SodiumError) {
+      held = [(newest, HeldKey(try tier.derive(.accessLog, [vault])))]
+      guard isComplete else { return epoch = epochs.first ?? newest }
+      for one in former.reversed() {
+        held.append((one.number, HeldKey(try one.tiers.session.derive(.accessLog, [vault]))))
+      }
+    } catch { throw .outOfMemory }
+    // An entry that cannot be written, or read, is no reason not to unlock what is there.
+    do throws(VaultError) { try reseal() } catch {}
+  }
+
+  private func reseal() throws(VaultError) {
+    // Until it is known better: nothing is to be let go of.
+    epoch = held.map(\.epoch).min() ?? epoch
+    guard let newest = held.first, held.count > 1 else { return }
+    var oldest = newest.epoch
+    let outdated = try database.reading { store throws(VaultError) in
+      var outdated: [AccessLogRow] = []
+      for case (_, let row?) in try store.accessLog(below: .max, limit: Store.accessLogLimit.entries) {
+        for (number, key) in held {
+          guard let event = AccessLogSeal(vault: store.vault, key: key).open(row) else { continue }
+          guard number != newest.epoch else { break }
+          let seal = AccessLogSeal(vault: store.vault, key: newest.key)
+          outdated.append(seal.seal(event, id: row.id, created: row.created))
+          oldest = min(oldest, number)
+          break
+        }
+      }
+      return outdated
+    }
+    epoch = oldest
+    guard !outdated.isEmpty else { return }
+    try database.writing { store throws(VaultError) in for row in outdated { try store.update(row) } }
+    epoch = newest.epoch
+  }
+
+  /// Erases the keys: the vault is sealed.
+  func seal() { held = [] }
+
+  /// Forgets everything: the database is closed.
+  func forget() { (held, epoch, unwritten) = ([], 1, UnwrittenAccessLog()) }
 }

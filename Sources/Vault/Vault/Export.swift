@@ -41,15 +41,15 @@ public final class Export {
     guard vault.isUnlocked else { throw .isLocked }
     self.vault = vault
     self.id = id
-    total = UInt64(try vault.itemCount())
+    total = UInt64(try vault.reader.itemCount())
     (device, seal) = try vault.makeDeviceSeal(id: id)
-    for collection in vault.open {
+    for collection in vault.keys.collections {
       if collection.isClosed { try leaveOut(collection) } else { waiting.append(collection.row.id) }
     }
   }
 
   private func leaveOut(_ collection: OpenCollection) throws(VaultError) {
-    let count = try vault.reading { store throws(VaultError) in try store.items(in: collection.row.id) }.count
+    let count = try vault.database.reading { store throws(VaultError) in try store.items(in: collection.row.id) }.count
     let label = try label(of: collection) ?? fallback(collection)
     let reason = collection.row.locked ? "the collection is locked by itself" : "its passphrase was not given"
     leftOut.insert(collection.row.id)
@@ -86,7 +86,7 @@ public final class Export {
       switch stage {
       case .beginning:
         stage = .collections
-        return .beginning(BackupBeginning(vault: try vault.ready().vault, device: device))
+        return .beginning(BackupBeginning(vault: try vault.database.ready().vault, device: device))
       case .collections:
         guard let next = waiting.first else {
           stage = .items
@@ -94,11 +94,12 @@ public final class Export {
         }
         waiting.removeFirst()
         // Deleted meanwhile.
-        guard let collection = vault.open.first(where: { $0.row.id == next }) else { continue }
+        guard let collection = vault.keys.collections.first(where: { $0.row.id == next }) else { continue }
         return try record(of: collection)
       case .items:
         if batch.isEmpty {
-          batch = try vault.reading { store throws(VaultError) in try store.items(after: position, limit: 64) }[...]
+          batch = try vault.database.reading { store throws(VaultError) in try store.items(after: position, limit: 64)
+          }[...]
         }
         guard let next = batch.popFirst() else {
           stage = .over
@@ -129,10 +130,11 @@ public final class Export {
   /// The item's record; nil where it is left out. One of a collection that was made meanwhile has it in front.
   private func item(_ id: Int64) throws(VaultError) -> BackupRecord? {
     // Deleted meanwhile, or counted already.
-    guard let place = try vault.reading({ store throws(VaultError) in try store.place(ofItem: id) }),
+    guard let place = try vault.database.reading({ store throws(VaultError) in try store.place(ofItem: id) }),
       !leftOut.contains(place.collection ?? 0)
     else { return nil }
-    guard let home = place.collection, let collection = vault.open.first(where: { $0.row.id == home }) else {
+    guard let home = place.collection, let collection = vault.keys.collections.first(where: { $0.row.id == home })
+    else {
       report.add(.init(.left, collection: "", label: "item \(id)", reason: "vault.db: item \(id) is in no collection"))
       return nil
     }
@@ -147,7 +149,7 @@ public final class Export {
     }
     done += 1
     do throws(VaultError) {
-      let item = try vault.locate(id)
+      let item = try vault.reader.locate(id)
       let accessibility = item.key.row.accessibility
       guard let sealing = accessibility.backupSealing else {
         report.add(line(.excluded, id, collection))
@@ -175,7 +177,7 @@ public final class Export {
   }
 
   private func sealed(
-    _ exported: consuming ExportedItem, _ item: Vault.Located, _ number: UInt32, _ sealing: BackupItem.Sealing
+    _ exported: consuming ExportedItem, _ item: SealedItem, _ number: UInt32, _ sealing: BackupItem.Sealing
   ) throws(VaultError) -> BackupItem {
     let accessibility = item.key.row.accessibility
     var metadata = exported.metadata.encoded(revision: [UInt8](repeating: 0, count: 16))
@@ -195,7 +197,7 @@ public final class Export {
   private func line(
     _ outcome: ArchiveReport.Outcome, _ id: Int64, _ collection: OpenCollection, reason: String = ""
   ) -> ArchiveReport.Line {
-    let info = try? vault.info(ofItem: id)
+    let info = try? vault.reader.info(ofItem: id)
     return ArchiveReport.Line(
       outcome, collection: (try? vault.info(of: collection.row.id).label) ?? fallback(collection),
       label: info?.metadata?.label ?? "item \(id)", accessibility: info?.accessibility, reason: reason)
@@ -222,15 +224,15 @@ extension Vault {
   ]
 
   /// Label, attributes and secret of an item.
-  func exported(_ item: Located) throws(VaultError) -> ExportedItem {
-    guard let opened = try metadata(item) else { throw item.key.absence(on: share) }
-    return ExportedItem(opened.metadata, try openSecret(item, opened))
+  func exported(_ item: SealedItem) throws(VaultError) -> ExportedItem {
+    guard let opened = try reader.metadata(item) else { throw item.absence }
+    return ExportedItem(opened.metadata, try reader.openSecret(item, opened))
   }
 
   /// A new key for what a backup has of this device's items, and the same wrapped by the device; none where there is no
   /// device key.
   func makeDeviceSeal(id: [UInt8]) throws(VaultError) -> (BackupDevice?, DeviceSeal?) {
-    guard let device, let share else { return (nil, nil) }
+    guard let device, let share = keys.share else { return (nil, nil) }
     let context = BackupDevice.context(id: id)
     do {
       let key = try Key.random()
@@ -244,7 +246,7 @@ extension Vault {
   /// The key that ``makeDeviceSeal(id:)`` made on this device; nil for another device's.
   func openDeviceSeal(_ wrapped: BackupDevice, id: [UInt8]) throws(VaultError) -> DeviceSeal? {
     let context = BackupDevice.context(id: id)
-    if let share {
+    if let share = keys.share {
       do throws(SodiumError) {
         let wrap = try share.bound.key.derive(.backupDeviceWrap, [id])
         return DeviceSeal(try Key(try AEAD.open(wrapped.byShare.span.bytes, key: wrap, associated: context)), id: id)

@@ -72,3 +72,19 @@ public struct FingerSet: Hashable, Sendable {
     return present.isEmpty ? .noFingers : .otherFingers
   }
 }
+
+extension FingerSet.Change {
+  /// For a person: why an item is locked, and what to do; nil where it is not.
+  public var explanation: String? {
+    switch self {
+    case .none: nil
+    case .otherReaders:
+      "there are other fingerprint readers than when it was stored: connect just those again"
+    case .noFingers:
+      "fprintd reports no enrolled finger: see 'fprintd-list $USER', and enroll the same fingers again with 'fprintd-enroll'"
+    case .otherFingers:
+      "other fingers are enrolled than when it was stored: have just those again, with 'fprintd-list', 'fprintd-delete' and "
+        + "'fprintd-enroll'"
+    }
+  }
+}

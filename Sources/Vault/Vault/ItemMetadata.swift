@@ -1,6 +1,9 @@
 import LatchkeyBytes
 import LatchkeyKeybag
 
+/// An item's metadata as they were decrypted, and the revision (16 bytes) of the secret that belongs to them.
+typealias OpenedMetadata = (metadata: ItemMetadata, revision: [UInt8])
+
 /// What an item has beside its secret; sealed as one value.
 public struct ItemMetadata: Equatable, Sendable {
   /// For a person.
@@ -81,7 +84,7 @@ public struct ItemMetadata: Equatable, Sendable {
     return out.bytes
   }
 
-  static func decode(_ bytes: [UInt8]) throws(ByteReader.Truncated) -> (metadata: ItemMetadata, revision: [UInt8]) {
+  static func decode(_ bytes: [UInt8]) throws(ByteReader.Truncated) -> OpenedMetadata {
     var input = ByteReader(bytes)
     let revision = try input.take(16)
     let flags: UInt32 = try input.number()

@@ -33,7 +33,7 @@ public struct ItemUpdate: Equatable, Sendable {
 }
 
 /// The next versions of items, sealed: written together, or not at all.
-private struct SealedUpdates {
+struct SealedUpdates {
   /// Each with the tokens of what no other item may have.
   private(set) var rows: [(row: ItemRow, unique: [[UInt8]])] = []
   private var size = 0
@@ -45,70 +45,5 @@ private struct SealedUpdates {
     size += row.secret.count + row.metadata.count + row.tokens.count
     guard size <= SealedUpdates.sizeLimit else { throw .tooLarge }
     rows.append((row, unique))
-  }
-}
-
-extension Vault {
-  /// Changes items whose secrets stay: all of them, or none. Each is named once.
-  ///
-  /// - Parameter granted: what a person gave for an item that asks for something.
-  /// - Throws: as ``update(item:accessibility:granted:_:)``; ``VaultError/duplicate`` where an item would not be the only one
-  ///   with what it alone may have, as all of them are afterwards: items may exchange their attributes.
-  public func write(
-    _ updates: [ItemUpdate], granted: (Int64) -> AccessGrant? = { _ in nil }
-  ) throws(VaultError) {
-    var sealed = SealedUpdates()
-    for update in updates {
-      let row = try updated(item: update.item, accessibility: update.accessibility, granted: granted(update.item)) {
-        update.apply(to: &$0)
-      }
-      try sealed.append(row, unique: try tokens(of: update.unique))
-    }
-    try write(sealed)
-  }
-
-  /// The same for items that get another secret as well. They must be such that can be read now.
-  public func write(
-    _ updates: [ItemUpdate], secret: borrowing SecureBytes, contentType: String,
-    granted: (Int64) -> AccessGrant? = { _ in nil }
-  ) throws(VaultError) {
-    var sealed = SealedUpdates()
-    for update in updates {
-      let item = try locate(update.item)
-      let grant = granted(update.item)
-      var next = try readable(item, grant)
-      if let accessibility = update.accessibility { try checkMayMove(item, to: accessibility) }
-      update.apply(to: &next)
-      next.contentType = contentType
-      let row = try rewritten(
-        item, next, secret: secret, accessibility: update.accessibility, passphraseKey: grant?.passphraseKey)
-      try sealed.append(row, unique: try tokens(of: update.unique))
-    }
-    try write(sealed)
-  }
-
-  private func write(_ updates: SealedUpdates) throws(VaultError) {
-    let claims = updates.rows.map(\.unique).filter { !$0.isEmpty }
-    guard Set(claims).count == claims.count else { throw .duplicate }
-    try writing { store throws(VaultError) in
-      for (row, _) in updates.rows { try store.update(row) }
-      for (row, unique) in updates.rows where !unique.isEmpty {
-        for place in try store.places(withTokens: unique) {
-          guard place.item == row.id else { throw VaultError.duplicate }
-        }
-      }
-    }
-  }
-
-  /// Refuses attributes that an item has already, all of them together; none are no such rule.
-  ///
-  /// - Throws: ``VaultError/duplicate``.
-  public func checkIsNew(_ unique: [String: String]) throws(VaultError) {
-    guard !unique.isEmpty else { return }
-    guard try search(.attributes(unique)).isEmpty else { throw .duplicate }
-  }
-
-  private func tokens(of unique: [String: String]) throws(VaultError) -> [[UInt8]] {
-    unique.isEmpty ? [] : try readyIndex().tokens(of: unique)
   }
 }

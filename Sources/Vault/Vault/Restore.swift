@@ -42,15 +42,15 @@ public final class Restore {
   ///   - isDry: whether nothing is to be written.
   /// - Throws: ``VaultError/isLocked`` unless the vault is unlocked, and whatever keeps it from being written to.
   public init(_ vault: Vault, id: [UInt8], takingTheirs: Bool, isDry: Bool) throws(VaultError) {
-    _ = try vault.writable()
+    _ = try vault.database.writable()
     guard vault.isUnlocked else { throw .isLocked }
     self.vault = vault
     self.id = id
     takesTheirs = takingTheirs
     self.isDry = isDry
-    index = try vault.readyIndex()
-    chains = vault.chains
-    firstOrdinal = vault.chains.session?.ordinal
+    index = try vault.keys.readyIndex()
+    chains = vault.keys.chains
+    firstOrdinal = vault.keys.chains.session?.ordinal
     epoch = vault.epoch
     heldLimit = Int(clamping: Memory.available / 2)
     do { comparison = HeldKey(try Key.random()) } catch { throw .outOfMemory }
@@ -118,7 +118,7 @@ public final class Restore {
   private func placeAll() throws(VaultError) {
     guard !pending.isEmpty else { return }
     let taken = Set(places.compactMap { $0.collection.map { ObjectIdentifier($0) } })
-    let free = vault.open.filter { !taken.contains(ObjectIdentifier($0)) }
+    let free = vault.keys.collections.filter { !taken.contains(ObjectIdentifier($0)) }
     for (theirs, found) in zip(pending, try vault.counterparts(of: pending, among: free)) {
       if let found { try place(theirs, in: found) } else { placeNew(theirs) }
     }
@@ -139,7 +139,7 @@ public final class Restore {
   private func obstacle(new theirs: BackupCollection) -> String? {
     if theirs.label.utf8.contains(0) { return "no program could have made it" }
     if theirs.label.utf8.count > Vault.labelLimit { return "its label is longer than a vault keeps" }
-    let count = vault.open.count + newUUIDs.count
+    let count = vault.keys.collections.count + newUUIDs.count
     guard count < Vault.collectionLimit, let firstOrdinal, firstOrdinal + UInt64(newUUIDs.count) < Store.collectionLimit
     else { return "a vault has up to \(Vault.collectionLimit) collections" }
     return nil
@@ -150,7 +150,7 @@ public final class Restore {
       report.lines.append(.init(.notice, collection: theirs.label, reason: "the collection stays behind: \(obstacle)"))
       return places.append(Place(nil, theirs, obstacle: "its collection stays behind: \(obstacle)"))
     }
-    let isKnown = vault.open.contains { $0.row.uuid == theirs.uuid } || newUUIDs.contains(theirs.uuid)
+    let isKnown = vault.keys.collections.contains { $0.row.uuid == theirs.uuid } || newUUIDs.contains(theirs.uuid)
     let uuid = isKnown ? Sodium.randomBytes(16) : theirs.uuid
     newUUIDs.insert(uuid)
     places.append(Place(theirs, newWith: uuid))
@@ -175,13 +175,13 @@ public final class Restore {
       label: try vault.sealLabel(theirs.label, uuid: uuid, index: index), locked: false, passphrase: nil,
       defaultClass: nil, created: theirs.created, modified: max(Process.time, theirs.created))
     let collection = try OpenCollection(row, classes: [])
-    let vaultID = try vault.ready().vault
+    let vaultID = try vault.database.ready().vault
     do {
       try collection.take(
         unlocked: try unlocked.next(uuid: uuid), session: try session.next(uuid: uuid), epoch: vault.epoch, former: [],
-        lacksFormer: false, share: vault.share, vault: vaultID)
+        lacksFormer: false, share: vault.keys.share, vault: vaultID)
     } catch let error as VaultError { throw error } catch { throw .outOfMemory }
-    try collection.draftClasses(share: vault.share, vault: vaultID)
+    try collection.draftClasses(share: vault.keys.share, vault: vaultID)
     chains = (unlocked, session)
     place.collection = collection
     return collection
@@ -232,7 +232,7 @@ public final class Restore {
     guard let metadata = (try? ItemMetadata.decode(encoded))?.metadata else {
       return leave("item \(number + 1) of the backup", "its label cannot be read")
     }
-    guard (try? metadata.checkSize()) != nil, secret.count <= ItemSeal.secretLimit else {
+    guard (try? metadata.checkSize()) != nil, secret.count <= SealedItem.secretLimit else {
       return leave(metadata.label, "it is more than a vault keeps")
     }
     guard metadata.isPossible else { return leave(metadata.label, "no program could have stored it") }
@@ -242,7 +242,8 @@ public final class Restore {
     }
     // Closed meanwhile.
     guard !collection.isClosed else { return leave(metadata.label, obstacle(collection)) }
-    guard let key = collection.current(accessibility, share: vault.share), key.secretKey != nil, key.metadataKey != nil
+    guard let key = collection.current(accessibility, share: vault.keys.share), key.secretKey != nil,
+      key.metadataKey != nil
     else { return leave(metadata.label, "this device has no key for its class") }
     try decide(
       Candidate(
@@ -293,7 +294,7 @@ public final class Restore {
     // A backup takes no condition away that the item has now, nor does the item one of the backup's.
     let old = group.candidates[free]
     let both = old.accessibility.joined(with: item.key.row.accessibility)
-    guard let key = item.collection.current(both, share: vault.share), key.secretKey != nil, key.metadataKey != nil
+    guard let key = item.collection.current(both, share: vault.keys.share), key.secretKey != nil, key.metadataKey != nil
     else { return report.add(line(.conflict, "this device has no key for the class \(both.name)")) }
     var stricter = item
     stricter.key = key
@@ -307,7 +308,7 @@ public final class Restore {
     if let known = groups[name] { return known }
     var candidates: [RestoreGroup.Candidate] = []
     for id in try items(of: name) {
-      let item = try vault.locate(id)
+      let item = try vault.reader.locate(id)
       candidates.append(RestoreGroup.Candidate(item, tag: try tagIfReadable(item)))
     }
     let group = RestoreGroup(name, candidates)
@@ -316,11 +317,11 @@ public final class Restore {
   }
 
   private func items(of name: RestoreGroup.Name) throws(VaultError) -> [Int64] {
-    let found = try vault.reading { store throws(VaultError) in try store.places(withTokens: [name.token]) }
+    let found = try vault.database.reading { store throws(VaultError) in try store.places(withTokens: [name.token]) }
     return found.filter { $0.collection == name.collection }.map(\.item)
   }
 
-  private func tagIfReadable(_ item: Vault.Located) throws(VaultError) -> [UInt8]? {
+  private func tagIfReadable(_ item: SealedItem) throws(VaultError) -> [UInt8]? {
     do throws(VaultError) {
       // What asks for something is neither compared nor replaced: nobody was asked.
       guard item.row.form != .quarantined, item.row.access == nil else { return nil }
@@ -348,21 +349,19 @@ public final class Restore {
     replacing old: RestoreGroup.Candidate?
   ) throws(VaultError) {
     guard !isDry else { return }
-    guard let classKey = item.key.secretKey, let metadataKey = item.key.metadataKey else { throw .isLocked }
-    let uuid = old?.uuid ?? Sodium.randomBytes(16)
-    let seal = ItemSeal(
-      vault: try vault.ready().vault, collection: item.collection.row.uuid,
-      accessibility: item.key.row.accessibility, item: uuid)
+    // Nothing of a backup is stored as if its class were locked.
+    guard item.key.secretKey != nil else { throw .isLocked }
     let created = old?.created ?? item.created
-    let modified = max(item.modified, created)
-    let sealed = try seal.seal(secret, ItemSeal.Access(flags: 0, column: [], passphraseKey: nil))
-    let row = ItemRow(
-      id: old?.id ?? 0, uuid: uuid, collection: item.collection.row.id, classKey: item.key.row.id, form: .wrapped,
-      created: created, modified: modified,
-      metadata: seal.metadata(
-        item.metadata, revision: sealed.revision, created: created, modified: modified, key: metadataKey.key),
-      itemKey: seal.wrap(sealed, flags: 0, classKey: classKey.key), lockedTag: nil, access: nil,
-      secret: sealed.secret, tokens: tokens)
+    var sealed = SealedItem(
+      vault: try vault.database.ready().vault,
+      row: ItemRow(
+        id: old?.id ?? 0, uuid: old?.uuid ?? Sodium.randomBytes(16), collection: item.collection.row.id,
+        classKey: item.key.row.id, form: .wrapped, created: created, modified: created, metadata: [], itemKey: [],
+        lockedTag: nil, access: nil, secret: [], tokens: []),
+      collection: item.collection, key: item.key, share: vault.keys.share)
+    try sealed.seal(
+      item.metadata, secret: secret, tokens: tokens, modified: max(item.modified, created), passphraseKey: nil)
+    let row = sealed.row
     try hold(row.secret.count + row.metadata.count + row.tokens.count)
     drafts.append(
       Draft(
@@ -396,11 +395,11 @@ public final class Restore {
       throw .unavailable("the vault was given new keys meanwhile; run the command again")
     }
     let isDrafting = !newUUIDs.isEmpty
-    guard !isDrafting || vault.chains.session?.ordinal == firstOrdinal else {
+    guard !isDrafting || vault.keys.chains.session?.ordinal == firstOrdinal else {
       throw .unavailable("a program made a collection meanwhile; run the command again")
     }
     let isThere = { (place: Place) in
-      place.isNew || place.collection.map { theirs in self.vault.open.contains { $0 === theirs } } ?? true
+      place.isNew || place.collection.map { theirs in self.vault.keys.collections.contains { $0 === theirs } } ?? true
     }
     guard places.allSatisfy(isThere) else {
       throw .unavailable("a program deleted a collection meanwhile; run the command again")
@@ -417,7 +416,7 @@ public final class Restore {
     let isStale = { (draft: Draft) in draft.group.map { stale.contains(ObjectIdentifier($0)) } ?? false }
     for place in places where place.isNew { _ = try draft(place) }
     var changes = Changes()
-    let made = try vault.writing { store throws(VaultError) in
+    let made = try vault.database.writing { store throws(VaultError) in
       changes = Changes()
       let made = try insertCollections(store)
       var next = try store.nextID(.item)
@@ -442,10 +441,10 @@ public final class Restore {
       guard let new = made[ObjectIdentifier(place)], let collection = place.collection else { continue }
       collection.row = new.row
       for key in collection.classes { if let row = new.keys[ObjectIdentifier(key)] { key.adopt(row, epoch: epoch) } }
-      vault.open.append(collection)
+      vault.keys.collections.append(collection)
       changes.collections.append(new.row.id)
     }
-    if isDrafting { vault.chains = chains }
+    if isDrafting { vault.keys.chains = chains }
     for draft in drafts where isStale(draft) {
       report.turnIntoConflict(draft.line, reason: "a program stored an item with the same attributes meanwhile")
     }
@@ -487,7 +486,7 @@ public final class Restore {
   private func hasChanged(_ group: RestoreGroup) throws(VaultError) -> Bool {
     guard try items(of: group.name) == group.candidates.map(\.id) else { return true }
     for candidate in group.candidates {
-      let now = try vault.reading { store throws(VaultError) in try store.item(candidate.id) }
+      let now = try vault.database.reading { store throws(VaultError) in try store.item(candidate.id) }
       if now?.itemKey != candidate.itemKey { return true }
     }
     return false

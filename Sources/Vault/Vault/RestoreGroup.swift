@@ -23,7 +23,7 @@ final class RestoreGroup {
     let tag: [UInt8]?
     var use = Use.free
 
-    init(_ item: Vault.Located, tag: [UInt8]?) {
+    init(_ item: SealedItem, tag: [UInt8]?) {
       (id, uuid, created, itemKey) = (item.row.id, item.row.uuid, item.row.created, item.row.itemKey)
       accessibility = item.key.row.accessibility
       self.tag = tag

@@ -32,7 +32,7 @@ extension Vault {
   }
 
   /// Whether nobody gave a password yet: there is no vault, or a keybag that still waits for its database.
-  public var hasNoDatabaseYet: Bool { store == nil && storeProblem == .notFounded }
+  public var hasNoDatabaseYet: Bool { database.store == nil && database.problem == .notFounded }
 
   /// Whether the login password creates what is missing, once it is given. System accounts get no vault.
   public var awaitsPassword: Bool {

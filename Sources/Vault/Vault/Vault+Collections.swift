@@ -31,14 +31,14 @@ public enum CollectionState: Sendable {
 
 extension Vault {
   /// Every collection, oldest first.
-  public var collections: [Int64] { open.map(\.row.id) }
+  public var collections: [Int64] { keys.collections.map(\.row.id) }
 
   /// How many collections are locked by themselves.
-  public var lockedCollectionCount: Int { open.count { $0.row.locked } }
+  public var lockedCollectionCount: Int { keys.collections.count { $0.row.locked } }
 
   func collection(_ id: Int64) throws(VaultError) -> OpenCollection {
-    _ = try ready()
-    guard let found = open.first(where: { $0.row.id == id }) else { throw .noSuchCollection }
+    _ = try database.ready()
+    guard let found = keys.collections.first(where: { $0.row.id == id }) else { throw .noSuchCollection }
     return found
   }
 
@@ -58,7 +58,7 @@ extension Vault {
     }
     let row = try collection(id).row
     var label = ""
-    if let index {
+    if let index = keys.index {
       let plain = try openLabel(row, index: index)
       label = plain.bytes.withUnsafeBytes { String(decoding: $0, as: UTF8.self) }
     }
@@ -84,11 +84,11 @@ extension Vault {
     guard label.utf8.count <= Vault.labelLimit else { throw .tooLarge }
     return AEAD.seal(
       Array(label.utf8).span.bytes, key: try index.collectionLabelKey(),
-      associated: Vault.labelAssociated(try ready().vault, uuid))
+      associated: Vault.labelAssociated(try database.ready().vault, uuid))
   }
 
   private func openLabel(_ row: CollectionRow, index: AttributeIndex) throws(VaultError) -> SecureBytes {
-    let vault = try ready().vault
+    let vault = try database.ready().vault
     let key = try index.collectionLabelKey()
     return try VaultError.sodium("a collection's label") { () throws(SodiumError) in
       try AEAD.open(row.label.span.bytes, key: key, associated: Vault.labelAssociated(vault, row.uuid))
@@ -101,23 +101,25 @@ extension Vault {
   }
 
   func makeCollection(label: String, aliases: [String]) throws(VaultError) -> Int64 {
-    guard var unlocked = chains.unlocked, var session = chains.session else { throw .isLocked }
+    guard var unlocked = keys.chains.unlocked, var session = keys.chains.session else { throw .isLocked }
     let id = try makeCollection(label: label, aliases: aliases, unlocked: &unlocked, session: &session)
-    chains = (unlocked, session)
+    keys.chains = (unlocked, session)
     return id
   }
 
   func makeCollection(
     label: String, aliases: [String], unlocked: inout KeyChain, session: inout KeyChain
   ) throws(VaultError) -> Int64 {
-    let store = try writable()
-    let index = try readyIndex()
+    let store = try database.writable()
+    let index = try keys.readyIndex()
     guard unlocked.ordinal == session.ordinal else { throw .isLocked }
-    guard session.ordinal < Store.collectionLimit, open.count < Vault.collectionLimit else { throw .tooLarge }
+    guard session.ordinal < Store.collectionLimit, keys.collections.count < Vault.collectionLimit else {
+      throw .tooLarge
+    }
     let uuid = Sodium.randomBytes(16)
     let now = Process.time
     let row = CollectionRow(
-      id: try reading { store throws(VaultError) in try store.nextID(.collection) }, uuid: uuid,
+      id: try database.reading { store throws(VaultError) in try store.nextID(.collection) }, uuid: uuid,
       ordinal: session.ordinal, epoch: UInt64(epoch),
       label: try sealLabel(label, uuid: uuid, index: index), locked: false, passphrase: nil, defaultClass: nil,
       created: now, modified: now)
@@ -125,26 +127,26 @@ extension Vault {
     do {
       try collection.take(
         unlocked: try unlocked.next(uuid: uuid), session: try session.next(uuid: uuid), epoch: epoch, former: [],
-        lacksFormer: false, share: share, vault: store.vault)
+        lacksFormer: false, share: keys.share, vault: store.vault)
     } catch let error as VaultError { throw error } catch { throw .outOfMemory }
-    let classes = try writing { store throws(VaultError) in
+    let classes = try database.writing { store throws(VaultError) in
       try store.insert(row)
       for alias in aliases { try store.setAlias(try index.aliasToken(alias), row.id) }
-      return try collection.makeMissingClasses(share: share, in: store)
+      return try collection.makeMissingClasses(share: keys.share, in: store)
     }
     collection.adopt(classes)
-    open.append(collection)
+    keys.collections.append(collection)
     return row.id
   }
 
   /// Changes the label. Needs no key but the index's; ``checkMayChange(collection:)`` says whether a client may.
   public func setLabel(ofCollection id: Int64, _ label: String) throws(VaultError) {
     let collection = try collection(id)
-    _ = try writable()
+    _ = try database.writable()
     var row = collection.row
-    row.label = try sealLabel(label, uuid: row.uuid, index: try readyIndex())
+    row.label = try sealLabel(label, uuid: row.uuid, index: try keys.readyIndex())
     row.modified = Process.time
-    try writing { store throws(VaultError) in try store.update(row) }
+    try database.writing { store throws(VaultError) in try store.update(row) }
     collection.row = row
   }
 
@@ -152,10 +154,10 @@ extension Vault {
   /// may.
   public func deleteCollection(_ id: Int64) throws(VaultError) {
     let collection = try collection(id)
-    try writing { store throws(VaultError) in try store.deleteCollection(id) }
+    try database.writing { store throws(VaultError) in try store.deleteCollection(id) }
     collection.erase()
-    open.removeAll { $0 === collection }
-    liftItems(of: [id])
+    keys.collections.removeAll { $0 === collection }
+    keys.ownLocks.lift(of: [id])
   }
 
   /// Locks the collection by itself: its keys are erased, and only its passphrase brings them back; where it has none,
@@ -164,7 +166,7 @@ extension Vault {
     let collection = try collection(id)
     // Before any file is touched.
     collection.close()
-    ownLocks &+= 1
+    keys.ownLocks.lockCollection()
     if collection.passphrase == nil { try setMark(collection, true) }
   }
 
@@ -176,7 +178,7 @@ extension Vault {
     // restart: both are on the safe side.
     collection.row = row
     if !locked && isDamaged { return }
-    do throws(VaultError) { try writing { store throws(VaultError) in try store.update(row) } } catch {
+    do throws(VaultError) { try database.writing { store throws(VaultError) in try store.update(row) } } catch {
       switch error {
       case .diskFull where !locked, .unavailable where !locked: return
       default: throw error
@@ -186,16 +188,16 @@ extension Vault {
 
   /// The collection that an alias names; nil for none, which after damage is an error: it may be what was damaged.
   public func alias(_ name: String) throws(VaultError) -> Int64? {
-    let token = try readyIndex().aliasToken(name)
-    let found = try reading { store throws(VaultError) in try store.alias(token) }
-    if found == nil { _ = try writable() }
+    let token = try keys.readyIndex().aliasToken(name)
+    let found = try database.reading { store throws(VaultError) in try store.alias(token) }
+    if found == nil { _ = try database.writable() }
     return found
   }
 
   /// Lets an alias name a collection, or nothing.
   public func setAlias(_ name: String, to collection: Int64?) throws(VaultError) {
     if let collection { _ = try self.collection(collection) }
-    let token = try readyIndex().aliasToken(name)
-    try writing { store throws(VaultError) in try store.setAlias(token, collection) }
+    let token = try keys.readyIndex().aliasToken(name)
+    try database.writing { store throws(VaultError) in try store.setAlias(token, collection) }
   }
 }

@@ -10,14 +10,14 @@ extension Vault {
   public var deviceBackend: DeviceKeyBackend? { device?.backend }
 
   /// Whether there should be a device key, but it cannot be used; ``problems`` says why.
-  public var deviceIsMissing: Bool { share == nil && deviceProblem != nil }
+  public var deviceIsMissing: Bool { keys.share == nil && keys.deviceProblem != nil }
 
   /// How many items only another device opens; 0 while it is not known which device this is.
   public func otherDeviceItemCount() throws(VaultError) -> Int64 {
-    guard let share else { return 0 }
-    return try reading { store throws(VaultError) in
+    guard keys.share != nil else { return 0 }
+    return try database.reading { store throws(VaultError) in
       var count: Int64 = 0
-      for key in open.flatMap(\.classes) where key.absence(on: share) == .otherDevice {
+      for key in keys.collections.flatMap(\.classes) where key.absence(on: keys.share) == .otherDevice {
         count += try store.count(classKey: key.row.id, quarantined: false)
       }
       return count
@@ -28,11 +28,11 @@ extension Vault {
   ///
   /// - Parameter mayCreate: whether a key in a file may be made, where there is neither that nor a service.
   func openDevice(_ folder: borrowing Folder, mayCreate: Bool) throws(VaultError) {
-    (device, deviceProblem) = (nil, nil)
-    let rows = try store?.devices() ?? []
+    (device, keys.deviceProblem) = (nil, nil)
+    let rows = try database.store?.devices() ?? []
     do throws(DeviceKeyError) { device = try chosenDevice(folder, rows: rows, mayCreate: mayCreate) } catch {
       // The line was made where it is known whose fault it is.
-      deviceProblem = error.explanation
+      keys.deviceProblem = error.explanation
     }
     try openShare(rows)
   }
@@ -56,7 +56,7 @@ extension Vault {
       } catch { throw Vault.told(error, of: .file) }
     }
     if isKnown(file) {
-      if let failure { deviceProblem = failure.explanation }
+      if let failure { keys.deviceProblem = failure.explanation }
       return file
     }
     if let served { return served }
@@ -75,32 +75,34 @@ extension Vault {
 
   /// Opens this device's share and, with it, the index.
   private func openShare(_ rows: [DeviceRow]) throws(VaultError) {
-    guard share == nil, let device, let store, let row = rows.first(where: { $0.identity == device.identity }) else {
+    guard keys.share == nil, let device, let store = database.store,
+      let row = rows.first(where: { $0.identity == device.identity })
+    else {
       return
     }
-    do throws(DeviceKeyError) { share = try DeviceShare(row, vault: store.vault, device: device) } catch {
-      deviceProblem = "\(device.backend.title): \(error.explanation)"
+    do throws(DeviceKeyError) { keys.share = try DeviceShare(row, vault: store.vault, device: device) } catch {
+      keys.deviceProblem = "\(device.backend.title): \(error.explanation)"
       return
     }
-    guard let found = try share?.index(row, vault: store.vault) else { return }
-    if let index, try !index.isSame(as: found) {
+    guard let found = try keys.share?.index(row, vault: store.vault) else { return }
+    if let index = keys.index, try !index.isSame(as: found) {
       // Whoever has no password made that row: what was not found by its index may be there all the same.
-      note(.damaged("vault.db: a row of table device is not the vault's"))
+      database.note(.damaged("vault.db: a row of table device is not the vault's"))
     }
-    if index == nil { index = found }
+    if keys.index == nil { keys.index = found }
   }
 
   /// Gives the vault its place on this device, at an unlock: with the service, where there is one now.
   func settleDevice() throws(VaultError) {
     guard !home.isEmpty, !isDamaged, let folder = try? KeybagFile.folder(home: home, owner: owner) else { return }
     // The service may keep its secret elsewhere by now. Asked at logins only: a TPM is slow, and nothing hangs on it.
-    if chains.session == nil, share != nil, let device, device.backend != .file,
+    if keys.chains.session == nil, keys.share != nil, let device, device.backend != .file,
       let served = try? service(), served.identity == device.identity
     {
       self.device = served
     }
     // The device key is gone or another device's: what hangs on it stays as it is, and this device starts its own.
-    if share == nil, device == nil || deviceProblem != nil { try openDevice(folder, mayCreate: true) }
+    if keys.share == nil, device == nil || keys.deviceProblem != nil { try openDevice(folder, mayCreate: true) }
     try adoptDevice(folder)
     try moveToService(folder)
   }
@@ -119,19 +121,23 @@ extension Vault {
   }
 
   private func openMissingDevice() throws(VaultError) {
-    guard lacksDevice, let store, !isDamaged,
+    guard lacksDevice, let store = database.store, !isDamaged,
       let folder = try? KeybagFile.folder(home: home, owner: owner)
     else { return }
     isUnsettled = false
-    guard chains.session != nil else {
+    guard keys.chains.session != nil else {
       try openDevice(folder, mayCreate: false)
-      guard share != nil else { return }
-      for collection in open where !collection.row.locked { try collection.open(share: share, vault: store.vault) }
+      guard keys.share != nil else { return }
+      for collection in keys.collections where !collection.row.locked {
+        try collection.open(share: keys.share, vault: store.vault)
+      }
       return
     }
     try whereThereIsRoom { () throws(VaultError) in try settleDevice() }
-    guard share != nil else { return }
-    for collection in open where !collection.row.locked { try collection.open(share: share, vault: store.vault) }
+    guard keys.share != nil else { return }
+    for collection in keys.collections where !collection.row.locked {
+      try collection.open(share: keys.share, vault: store.vault)
+    }
     guard isUnlocked else { return }
     try whereThereIsRoom { () throws(VaultError) in
       try endPasscodeItems()
@@ -145,7 +151,7 @@ extension Vault {
 
   /// Gives a device that the vault has not met a share and the index key; needs the index.
   func adoptDevice(_ folder: borrowing Folder) throws(VaultError) {
-    guard share == nil, let device, let index, let store, !isDamaged else { return }
+    guard keys.share == nil, let device, let index = keys.index, let store = database.store, !isDamaged else { return }
     let known = try store.devices()
     guard !known.contains(where: { $0.identity == device.identity }) else { return }
     guard let last = ([0] + known.map(\.id)).max(), last < .max else { throw .damaged("vault.db: a number is damaged") }
@@ -153,12 +159,12 @@ extension Vault {
     do throws(VaultError) {
       (share, row) = try DeviceShare.make(id: last + 1, vault: store.vault, device: device, index: index)
     } catch {
-      if case .unavailable(let text) = error { deviceProblem = text }
+      if case .unavailable(let text) = error { keys.deviceProblem = text }
       throw error
     }
     if device.backend != .file { try mark(folder, ServiceMark(machine: machine)) }
-    try writing { store throws(VaultError) in try store.insert(row) }
-    self.share = share
+    try database.writing { store throws(VaultError) in try store.insert(row) }
+    keys.share = share
   }
 
   /// Runs what the next unlock can do as well. A full or read-only disk is no reason not to open what is there.
@@ -187,11 +193,11 @@ extension Vault {
   /// Moves a share that hangs on the key in a file to the service. The share stays the same, and so does all that hangs on
   /// it. Whenever this is interrupted, one of the two opens it: the file goes last.
   private func moveToService(_ folder: borrowing Folder) throws(VaultError) {
-    guard device?.backend == .file, let share, let store else { return }
+    guard device?.backend == .file, let share = keys.share, let store = database.store else { return }
     let rows = try store.devices()
     let served: any DeviceKey
     let next: DeviceRow
-    deviceProblem = nil
+    keys.deviceProblem = nil
     do throws(DeviceKeyError) {
       guard let found = try service(), !rows.contains(where: { $0.identity == found.identity }),
         let row = rows.first(where: { $0.id == share.row })
@@ -203,12 +209,12 @@ extension Vault {
       guard again.isSame(as: share) else { throw .unavailable("it does not give back what it was given") }
       try markMoved(row, folder)
     } catch {
-      deviceProblem = "\(DeviceKeyBackend.host.title): \(error.explanation)"
+      keys.deviceProblem = "\(DeviceKeyBackend.host.title): \(error.explanation)"
       isUnsettled = true
       return
     }
-    try writing { store throws(VaultError) in try store.update(next) }
-    (device, deviceProblem) = (served, nil)
+    try database.writing { store throws(VaultError) in try store.update(next) }
+    (device, keys.deviceProblem) = (served, nil)
     movedKeyIsGone = false
     settle()
   }
@@ -222,7 +228,8 @@ extension Vault {
   /// Erases the key in a file once the service has taken its place, and the database as a whole says so on the disk. Where
   /// the database knows other devices, the file stays: one of them may use it.
   func eraseMovedKey() {
-    guard !movedKeyIsGone, let store, let device, device.backend != .file, share != nil, !home.isEmpty,
+    guard !movedKeyIsGone, let store = database.store, let device, device.backend != .file, keys.share != nil,
+      !home.isEmpty,
       keybag?.deviceProtector?.deviceWrapping?.identity ?? device.identity == device.identity,
       let rows = try? store.devices(), rows.map(\.identity) == [device.identity],
       let folder = try? KeybagFile.folder(home: home, owner: owner)

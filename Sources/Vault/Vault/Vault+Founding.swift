@@ -41,14 +41,14 @@ extension Vault {
       throw error
     }
     openDatabase(folder)
-    if let storeProblem { throw storeProblem }
+    if let problem = database.problem { throw problem }
   }
 
   /// Moves everything from the log into the file, and closes it. The end of the connection alone would do that as well,
   /// but would not say that it failed.
   private func finishDraft() throws(VaultError) {
-    try store?.emptyLog()
-    store?.database.trust()
+    try database.store?.emptyLog()
+    database.store?.database.trust()
     forget()
   }
 
@@ -60,8 +60,9 @@ extension Vault {
       (AttributeIndex(try Key.random()), HeldKey(try tiers.session.derive(.indexWrap, [vault])))
     }
     let sealed = try SealedIndex(index, generation: 0).sealed(under: wrap.key, vault: vault)
-    store = try Store(creating: file, first: VaultRow(vault: vault, created: Process.time, indexKey: sealed))
-    self.index = index
+    database.create(
+      try Store(creating: file, first: VaultRow(vault: vault, created: Process.time, indexKey: sealed)))
+    keys.index = index
     var unlockedChain = try chain(tiers.unlocked)
     var sessionChain = try chain(tiers.session)
     // A vault is founded whether its device key can be had now or not.

@@ -24,7 +24,8 @@ extension Vault {
   /// - Parameter wrap: what the database's generation is sealed under.
   private func note(under wrap: HeldKey) {
     (noteProblem, waitingNote) = (nil, deviceIsMissing ? wrap : nil)
-    guard !home.isEmpty, !isDamaged, share != nil, let memory = device?.memory, let keybag, let store,
+    guard !home.isEmpty, !isDamaged, keys.share != nil, let memory = device?.memory, let keybag,
+      let store = database.store,
       let folder = try? KeybagFile.folder(home: home, owner: owner)
     else { return }
     let deadline = Process.now + Vault.notePatience
@@ -51,7 +52,9 @@ extension Vault {
   /// them is genuine. Its generation is only what it says; that of the database is sealed under those keys.
   func compareGenerations() {
     noteProblem = nil
-    guard !isDamaged, share != nil, let memory = device?.memory, let keybag, let store else { return }
+    guard !isDamaged, keys.share != nil, let memory = device?.memory, let keybag, let store = database.store else {
+      return
+    }
     do {
       let remembered = try memory.note(
         VaultGenerations(keybag: 0, database: 0), of: store.vault, isBeginning: false,
@@ -77,9 +80,9 @@ extension Vault {
 
   private func raiseGeneration(_ wrap: HeldKey) throws(VaultError) {
     // While a change of keys is not through, the row hangs on former ones.
-    guard indexEpoch == epoch, generation < .max, let index else { return }
+    guard indexEpoch == epoch, generation < .max, let index = keys.index else { return }
     let next = SealedIndex(index, generation: generation + 1)
-    try writing { store throws(VaultError) in
+    try database.writing { store throws(VaultError) in
       var row = try store.vaultRow()
       row.indexKey = try next.sealed(under: wrap.key, vault: store.vault)
       try store.update(row)

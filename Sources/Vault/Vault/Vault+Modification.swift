@@ -1,33 +1,5 @@
-/// What may be changed: nothing that is locked. A *new* item can be stored while its class is locked, as that loses nothing.
+/// Which collections may be changed: none that is locked.
 extension Vault {
-  /// Refuses a change or deletion of an item that is locked.
-  ///
-  /// An item that stays closed although everything is unlocked, as one of another device, may go: no unlock would open it.
-  ///
-  /// - Throws: ``VaultError/isLocked``.
-  public func checkMayChange(item id: Int64) throws(VaultError) {
-    let found = try reading { store throws(VaultError) in try store.place(ofItem: id) }
-    guard let found else { throw .noSuchItem }
-    guard let (collection, key) = classKey(found.classKey) else {
-      throw .damaged("vault.db: item \(id) has no class key")
-    }
-    try checkMayChange(key, in: collection)
-    if isLockedByItself(item: id) { throw .isLockedByItself }
-  }
-
-  /// The same for the keys of the item's class.
-  func checkMayChange(_ key: ClassKey, in collection: OpenCollection) throws(VaultError) {
-    if collection.isClosed { throw .isLocked }
-    if key.secretKey != nil { return }
-    let waitsForUnlock =
-      switch key.row.accessibility.tier {
-      case .unlocked: collection.unlocked == nil
-      case .session: collection.session == nil
-      case .device: false
-      }
-    if waitsForUnlock { throw .isLocked }
-  }
-
   /// Refuses a change of a collection that is locked, be it by itself or with its tier keys.
   ///
   /// - Throws: ``VaultError/isLocked``.
@@ -42,4 +14,16 @@ extension Vault {
     try checkMayChange(collection: id)
     if hasLockedItems(in: id) { throw .isLocked }
   }
+
+  /// Whether an item of the collection was locked by itself.
+  public func hasLockedItems(in collection: Int64) -> Bool { keys.ownLocks.contains(itemIn: collection) }
+
+  /// Whether any item was locked by itself.
+  public var hasLockedItems: Bool { !keys.ownLocks.isEmpty }
+
+  /// Whether something is locked by itself, which a login opens.
+  public var hasOwnLocks: Bool { lockedCollectionCount > 0 || hasLockedItems }
+
+  /// How often a collection or an item was locked by itself. Keys that were given before do not lift that.
+  public var ownLocks: UInt64 { keys.ownLocks.count }
 }

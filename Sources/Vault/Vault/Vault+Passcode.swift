@@ -24,22 +24,22 @@ extension Vault {
     forgetErasable()
     passcodeItemsAreDead = true
     // Rows that cannot be removed now are dead all the same.
-    guard store != nil, !isDamaged else { return }
+    guard database.store != nil, !isDamaged else { return }
     try finishDestruction()
   }
 
   /// Destroys them where the keybag says that the login has no password; else removes what is left of any before.
   func endPasscodeItems() throws(VaultError) {
-    guard isPasswordless, let share, !share.isErased else { return try finishDestruction() }
+    guard isPasswordless, let share = keys.share, !share.isErased else { return try finishDestruction() }
     try destroyPasscodeItems()
   }
 
   /// Where the erasable secret may be that the items of this device hang on.
   private func devicesOfPasscodeItems(_ folder: borrowing Folder) throws(VaultError) -> [any DeviceKey] {
-    guard store == nil else {
+    guard database.store == nil else {
       // A key in a file that this database does not know may be another device's: its secret stays.
-      guard let device, share != nil || device.backend != .file else {
-        throw .unavailable(deviceProblem ?? "the device key: this is another device")
+      guard let device, keys.share != nil || device.backend != .file else {
+        throw .unavailable(keys.deviceProblem ?? "the device key: this is another device")
       }
       return [device]
     }
@@ -70,8 +70,8 @@ extension Vault {
   /// database says of the device is not believed: whoever writes into the vault's folder could have it say that nothing is.
   public var mayHavePasscodeItems: Bool {
     guard passcodeItemsAreDead else { return true }
-    guard let share else { return store != nil }
-    return !share.isErased || open.contains { $0.classes.contains { Vault.isPasscodeKey($0, of: share) } }
+    guard let share = keys.share else { return database.store != nil }
+    return !share.isErased || keys.collections.contains { $0.classes.contains { Vault.isPasscodeKey($0, of: share) } }
   }
 
   /// Whether a class key is the class's on this device.
@@ -85,26 +85,20 @@ extension Vault {
     return destroyed
   }
 
-  /// Nothing is stored that hangs on a password that the login does not have.
-  ///
-  /// - Throws: ``VaultError/noPasscode``.
-  func checkPasscode(for accessibility: AccessibilityClass) throws(VaultError) {
-    guard accessibility == .whenPasscodeSetThisDeviceOnly, chains.session != nil, !hasPasscode else { return }
-    throw .noPasscode
-  }
-
   /// Lets go of the share's erasable secret, and of every key that hangs on it.
   private func forgetErasable() {
-    share = share?.withoutErasable
-    for key in open.flatMap(\.classes) where key.row.accessibility == .whenPasscodeSetThisDeviceOnly { key.erase() }
+    keys.share = keys.share?.withoutErasable
+    for key in keys.collections.flatMap(\.classes) where key.row.accessibility == .whenPasscodeSetThisDeviceOnly {
+      key.erase()
+    }
   }
 
   /// Asks the device whether the erasable secret that the share hangs on is still there: before what hangs on it gets
   /// another one, which would bring back what was destroyed. What hangs on one that is gone is removed.
   func noticeErasure() throws(VaultError) {
-    if let device, let share, !share.isErased {
-      let vault = try ready().vault
-      guard let row = try ready().devices().first(where: { $0.id == share.row }) else { return }
+    if let device, let share = keys.share, !share.isErased {
+      let vault = try database.ready().vault
+      guard let row = try database.ready().devices().first(where: { $0.id == share.row }) else { return }
       let present: DeviceShare
       do throws(DeviceKeyError) { present = try DeviceShare(row, vault: vault, device: device) } catch {
         throw .unavailable("\(device.backend.title): \(error.explanation)")
@@ -116,10 +110,10 @@ extension Vault {
 
   /// Removes what hangs on an erasable secret of this device that is gone.
   func finishDestruction() throws(VaultError) {
-    guard let share, share.isErased else { return }
-    let dead = open.map { $0.classes.filter { Vault.isPasscodeKey($0, of: share) } }
+    guard let share = keys.share, share.isErased else { return }
+    let dead = keys.collections.map { $0.classes.filter { Vault.isPasscodeKey($0, of: share) } }
     guard dead.contains(where: { !$0.isEmpty }) else { return }
-    let removed = try writing { store throws(VaultError) in
+    let removed = try database.writing { store throws(VaultError) in
       var removed: [FoundItem] = []
       for key in dead.joined() {
         for place in try store.places(classKey: key.row.id) {
@@ -130,19 +124,19 @@ extension Vault {
       }
       return removed
     }
-    for (collection, keys) in zip(open, dead) { collection.drop(keys) }
+    for (collection, keys) in zip(keys.collections, dead) { collection.drop(keys) }
     destroyed += removed
   }
 
   /// Gives the device's share a new erasable secret, once nothing hangs on the one that is gone: with a password there may
   /// be items of the class again.
   func renewErasable() throws(VaultError) {
-    guard let store, let device, let share, share.isErased, !isDamaged,
+    guard let store = database.store, let device, let share = keys.share, share.isErased, !isDamaged,
       let row = try store.devices().first(where: { $0.id == share.row })
     else { return }
     let (next, renewed) = try share.renewingErasable(row, on: device, vault: store.vault)
     passcodeItemsAreDead = false
-    try writing { store throws(VaultError) in try store.update(renewed) }
+    try database.writing { store throws(VaultError) in try store.update(renewed) }
     adopt(next)
   }
 }

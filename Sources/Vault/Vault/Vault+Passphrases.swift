@@ -15,15 +15,15 @@ extension Vault {
   public func openCollection(_ id: Int64, passphraseKey key: borrowing Key) throws(VaultError) -> Bool {
     let collection = try collection(id)
     guard collection.session != nil else { throw .isLocked }
-    let vault = try ready().vault
-    guard try collection.open(passphraseKey: key, share: share, vault: vault) else { return false }
+    let vault = try database.ready().vault
+    guard try collection.open(passphraseKey: key, share: keys.share, vault: vault) else { return false }
     // Kinds of items that the vault did not have when the collection was last open, and new keys in the place of those
     // that were changed meanwhile.
     if collection.unlocked != nil, !isDamaged {
       try whereThereIsRoom { () throws(VaultError) in try renewKeys(indexUnder: nil) }
       try whereThereIsRoom { () throws(VaultError) in
-        let made = try writing { store throws(VaultError) in
-          try collection.makeMissingClasses(share: share, in: store)
+        let made = try database.writing { store throws(VaultError) in
+          try collection.makeMissingClasses(share: keys.share, in: store)
         }
         collection.adopt(made)
       }
@@ -40,22 +40,24 @@ extension Vault {
     ofCollection id: Int64, key: borrowing Key, _ derivation: PassphraseDerivation
   ) throws(VaultError) {
     let collection = try protectable(id)
-    try protect(collection, try collection.protection(under: key, derivation, share: share, vault: try ready().vault))
+    try protect(
+      collection,
+      try collection.protection(under: key, derivation, share: keys.share, vault: try database.ready().vault))
   }
 
   /// Whether ``setPassphrase(ofCollection:key:_:)`` would be possible now.
   ///
   /// - Throws: what it would throw.
   public func checkPassphraseMayChange(ofCollection id: Int64) throws(VaultError) {
-    _ = try writable()
-    _ = try protectable(id).unprotected(share: share, vault: try ready().vault)
+    _ = try database.writable()
+    _ = try protectable(id).unprotected(share: keys.share, vault: try database.ready().vault)
   }
 
   /// Takes the passphrase away again: the login opens the collection.
   public func removePassphrase(ofCollection id: Int64) throws(VaultError) {
     let collection = try protectable(id)
     guard collection.passphrase != nil else { return }
-    try protect(collection, try collection.unprotected(share: share, vault: try ready().vault))
+    try protect(collection, try collection.unprotected(share: keys.share, vault: try database.ready().vault))
   }
 
   /// The first collection is the login's: programs that nobody looks at keep their secrets there.
@@ -67,7 +69,7 @@ extension Vault {
   }
 
   private func protect(_ collection: OpenCollection, _ protection: OpenCollection.Protection) throws(VaultError) {
-    try writing { store throws(VaultError) in
+    try database.writing { store throws(VaultError) in
       try store.update(protection.row)
       for row in protection.classes { try store.update(row) }
     }

@@ -10,9 +10,6 @@ extension Vault {
   /// Whether the keybag is of such a login.
   public var isPasswordless: Bool { keybag?.isPasswordless ?? false }
 
-  /// Whether the login has a password that items can hang on. Known only while the vault is open.
-  var hasPasscode: Bool { !isPasswordless && share?.isErased != true }
-
   /// Opens a vault without a password.
   ///
   /// - Parameter marked: collections that were locked by themselves and open as well.
@@ -33,7 +30,7 @@ extension Vault {
   private func openBySecret(
     _ secret: borrowing DeviceSecret, liftingMarksOf marked: Set<Int64>
   ) throws(VaultError) -> Keybag.Opened {
-    guard let keybag else { throw storeProblem ?? .notFounded }
+    guard let keybag else { throw database.problem ?? .notFounded }
     let opened: Keybag.Opened
     do throws(KeybagError) { opened = try keybag.open(deviceSecret: secret.key) } catch {
       throw .unavailable("keybag: \(error.explanation)")
@@ -81,9 +78,9 @@ extension Vault {
       do throws(KeybagError) { folder = try KeybagFile.folder(home: home, owner: owner) } catch {
         throw .unavailable("the vault's folder: \(error.explanation)")
       }
-      try openDevice(folder, mayCreate: store == nil)
+      try openDevice(folder, mayCreate: database.store == nil)
     }
-    guard let device else { throw .unavailable(deviceProblem ?? "there is no device key") }
+    guard let device else { throw .unavailable(keys.deviceProblem ?? "there is no device key") }
     let key = try VaultError.sodium("a new key") { () throws(SodiumError) in try Key.random() }
     let wrapped: [UInt8]
     do throws(DeviceKeyError) {

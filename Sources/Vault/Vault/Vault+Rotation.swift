@@ -20,7 +20,7 @@ public struct RotationProgress: Equatable, Sendable {
 extension Vault {
   /// The oldest generation of tier keys that something hangs on.
   public var neededEpoch: UInt32 {
-    open.reduce(min(indexEpoch, epoch, accessLog.epoch)) { min($0, UInt32(clamping: $1.row.epoch)) }
+    keys.collections.reduce(min(indexEpoch, epoch, accessLog.epoch)) { min($0, UInt32(clamping: $1.row.epoch)) }
   }
 
   /// The index by tier key C, and the generation that its key is wrapped under: a former one until a change of keys was finished.
@@ -47,7 +47,7 @@ extension Vault {
 
   /// What the index key is wrapped under by this tier key C.
   func wrapOfIndex(_ tier: borrowing Key) throws(VaultError) -> Key {
-    let vault = try ready().vault
+    let vault = try database.ready().vault
     do { return try tier.derive(.indexWrap, [vault]) } catch { throw .outOfMemory }
   }
 
@@ -55,8 +55,8 @@ extension Vault {
   ///
   /// - Throws: why not.
   public func checkMayRotate() throws(VaultError) {
-    _ = try writable()
-    guard chains.unlocked != nil else { throw .isLocked }
+    _ = try database.writable()
+    guard keys.chains.unlocked != nil else { throw .isLocked }
     guard isVerified else { throw .unavailable("the vault is still being checked; try again in a moment") }
   }
 
@@ -65,28 +65,28 @@ extension Vault {
   ///
   /// - Parameter wrap: what the index key is wrapped under from now on; nil where that is not known, and it stays.
   func renewKeys(indexUnder wrap: HeldKey?) throws(VaultError) {
-    let behind = open.filter { !$0.isClosed && $0.isBehind }
-    let others = open.filter { !$0.isClosed && !$0.keysUnderFormer(share).isEmpty }
+    let behind = keys.collections.filter { !$0.isClosed && $0.isBehind }
+    let others = keys.collections.filter { !$0.isClosed && !$0.keysUnderFormer(keys.share).isEmpty }
     guard !behind.isEmpty || !others.isEmpty || indexEpoch < epoch else { return try forgetFormerKeys() }
-    if behind.count == open.count { try noticeErasure() }
-    let index = try readyIndex()
-    let renewed = try writing { store throws(VaultError) in
+    if behind.count == keys.collections.count { try noticeErasure() }
+    let index = try keys.readyIndex()
+    let renewed = try database.writing { store throws(VaultError) in
       if let wrap, indexEpoch < epoch {
         var row = try store.vaultRow()
         row.indexKey = try SealedIndex(index, generation: generation).sealed(under: wrap.key, vault: store.vault)
         try store.update(row)
       }
       // What hangs on the device's share elsewhere could not be wrapped anew.
-      var next = share
-      if let share, let deviceKey, behind.count == open.count {
+      var next = keys.share
+      if let share = keys.share, let deviceKey, behind.count == keys.collections.count {
         let (made, row) = try DeviceShare.make(
           id: share.row, vault: store.vault, device: deviceKey, index: index)
         try store.update(row)
         next = made
       }
       var rotations: [CollectionRotation] = []
-      for collection in behind { rotations.append(try collection.rotate(share: share, next: next, in: store)) }
-      for collection in others { rotations.append(try collection.rewrapUnderNewest(share: share, in: store)) }
+      for collection in behind { rotations.append(try collection.rotate(share: keys.share, next: next, in: store)) }
+      for collection in others { rotations.append(try collection.rewrapUnderNewest(share: keys.share, in: store)) }
       return (rotations: rotations, share: next)
     }
     if wrap != nil { indexEpoch = epoch }
@@ -97,14 +97,14 @@ extension Vault {
 
   /// Notes of every collection that has nothing left that hangs on former tier keys that it needs the newest only.
   private func forgetFormerKeys() throws(VaultError) {
-    for collection in open where collection.row.epoch < UInt64(epoch) {
-      let needsFormer = try reading { store throws(VaultError) in
-        try collection.needsFormer(store, share: share)
+    for collection in keys.collections where collection.row.epoch < UInt64(epoch) {
+      let needsFormer = try database.reading { store throws(VaultError) in
+        try collection.needsFormer(store, share: keys.share)
       }
       guard !needsFormer else { continue }
       var row = collection.row
       row.epoch = UInt64(epoch)
-      let removed = try writing { store throws(VaultError) in
+      let removed = try database.writing { store throws(VaultError) in
         try store.update(row)
         return try collection.removeOutdated(in: store)
       }
@@ -116,10 +116,10 @@ extension Vault {
   /// The classes whose items are to get newer keys, and can now.
   private var outdated: [(collection: OpenCollection, key: ClassKey)] {
     var found: [(collection: OpenCollection, key: ClassKey)] = []
-    for collection in open where !collection.isClosed {
-      for key in collection.classes where collection.isOutdated(key) && !collection.isForeign(key, share) {
+    for collection in keys.collections where !collection.isClosed {
+      for key in collection.classes where collection.isOutdated(key) && !collection.isForeign(key, keys.share) {
         guard key.secretKey != nil, key.metadataKey != nil,
-          let target = collection.current(key.row.accessibility, share: share), !collection.isOutdated(target),
+          let target = collection.current(key.row.accessibility, share: keys.share), !collection.isOutdated(target),
           target.secretKey != nil, target.metadataKey != nil
         else { continue }
         found.append((collection, key))
@@ -144,12 +144,12 @@ extension Vault {
   ///
   /// - Returns: whether there is more to do now.
   public func rotateItems(for time: Int = Vault.rotationStepTime) throws(VaultError) -> Bool {
-    guard !isDamaged, store != nil else { return false }
+    guard !isDamaged, database.store != nil else { return false }
     let outdated = outdated
     guard !outdated.isEmpty else { return false }
     let end = Process.now + time
     var emptied: [(collection: OpenCollection, key: ClassKey)] = []
-    let isUnfinished = try writing { store throws(VaultError) in
+    let isUnfinished = try database.writing { store throws(VaultError) in
       for (collection, key) in outdated {
         while true {
           let batch = try store.items(classKey: key.row.id, limit: 16)
@@ -176,9 +176,9 @@ extension Vault {
 
   /// How far a change of keys is. All zero where there was none, or it is through.
   public func rotationProgress() throws(VaultError) -> RotationProgress {
-    try reading { store throws(VaultError) in
+    try database.reading { store throws(VaultError) in
       var progress = RotationProgress()
-      for collection in open {
+      for collection in keys.collections {
         if collection.isClosed && collection.row.epoch < UInt64(epoch) {
           for key in collection.classes {
             progress.closed += try store.count(classKey: key.row.id, quarantined: false)
@@ -187,7 +187,7 @@ extension Vault {
         }
         for key in collection.classes where collection.isOutdated(key) {
           let count = try store.count(classKey: key.row.id, quarantined: false)
-          if collection.isForeign(key, share) { progress.otherDevice += count } else { progress.left += count }
+          if collection.isForeign(key, keys.share) { progress.otherDevice += count } else { progress.left += count }
           progress.quarantined += try store.count(classKey: key.row.id, quarantined: true)
         }
       }
@@ -197,24 +197,10 @@ extension Vault {
 
   /// Wraps an item's key, and seals its label, under the newest keys of its class.
   func moveToNewestKeys(_ id: Int64, of store: Store) throws(VaultError) {
-    var item = try locate(id)
-    guard let target = item.collection.current(item.key.row.accessibility, share: share),
-      let classKey = target.secretKey, let metadataKey = target.metadataKey, let opened = try metadata(item)
+    var item = try reader.locate(id)
+    guard let target = item.collection.current(item.accessibility, share: keys.share),
+      let opened = try reader.metadata(item), try item.rewrap(opened, under: target)
     else { return }
-    do throws(VaultError) {
-      let key = try itemKey(item, opened)
-      item.row.itemKey = item.seal.wrap(
-        key, flags: opened.metadata.flags, revision: opened.revision, classKey: classKey.key)
-      item.row.metadata = item.seal.metadata(
-        opened.metadata, revision: opened.revision, created: item.row.created, modified: item.row.modified,
-        key: metadataKey.key)
-      item.row.form = .wrapped
-      item.row.classKey = target.row.id
-    } catch {
-      guard error == .foreignItem(id) else { throw error }
-      item.row.form = .quarantined
-    }
-    item.row.lockedTag = nil
     try store.rewrap(item.row)
   }
 }

@@ -18,6 +18,15 @@ public final class Vault {
     case everything
   }
 
+  /// Reads items.
+  public let reader: ItemReader
+  /// Creates, changes and deletes items.
+  public let writer: ItemWriter
+  /// What became of questions about items that require something.
+  public let accessLog: AccessLog
+  let database = VaultDatabase()
+  let keys = VaultKeys()
+
   let home: String
   let owner: uid_t
   let machine: [UInt8]?
@@ -25,47 +34,30 @@ public final class Vault {
   let service: DeviceKeyService
 
   /// The keybag, as far as it can be read.
-  public private(set) var keybag: Keybag?
+  public private(set) var keybag: Keybag? {
+    didSet { keys.loginHasPassword = !isPasswordless }
+  }
   private var keybagProblem: String?
-  /// What is wrong with the device key; the line names whose fault it is.
-  var deviceProblem: String?
   /// Whether an unlock left something out because the device key or the disk could not be used: ``meetDevice()`` does it.
   var isUnsettled = false
   /// Why a vault without a password does not open; the line names the file.
   var passwordlessProblem: String?
-  private(set) var storeProblem: VaultError?
-  private var itemProblem: String?
-  /// Called when a call or the verification comes upon damage, for the first time.
-  public var damageNoted: () -> Void = {}
   /// Why it is not known whether the files are older copies.
   var noteProblem: String?
   /// What that is noted under when it is known; nil where nothing waits to be noted.
   var waitingNote: HeldKey?
 
-  var store: Store?
-  var index: AttributeIndex?
-  var share: DeviceShare?
   var device: (any DeviceKey)?
   /// Whether it is known that no key in a file is left over from before the service had it.
   var movedKeyIsGone = false
-  var open: [OpenCollection] = []
-  /// The links behind the last collection: from these new collections get their keys.
-  var chains: (unlocked: KeyChain?, session: KeyChain?)
   /// The generations of the keybag whose keys are in memory.
   private var heldEpochs: [TierEpoch] = []
-  var verification: Verification?
-  /// Whether no item was ever stored: known of a vault in memory only, and spares searches in it.
-  var isUnused = false
   /// The newest generation of tier keys.
   var epoch: UInt32 = 1
   /// The generation that the index key is wrapped under.
   var indexEpoch: UInt32 = 1
   /// Items of whenPasscodeSetThisDeviceOnly that were destroyed; see ``takeDestroyed()``.
   var destroyed: [FoundItem] = []
-  /// Items that were locked by themselves, and their collections.
-  var lockedItems: [Int64: Int64] = [:]
-  /// How often a collection or an item was locked by itself. Keys that were given before do not lift that.
-  public internal(set) var ownLocks: UInt64 = 0
   /// Whether this program had the device erase what they hung on, and gave it nothing new since.
   var passcodeItemsAreDead = false
   /// The database's own generation, as the last keys found it.
@@ -76,10 +68,6 @@ public final class Vault {
   var comparedFiles: OlderFiles = []
   /// Called once for each older copy that is found.
   public var toldOfOlderFiles: (OlderFiles) -> Void = { _ in }
-  /// Where the wrapping of items that were stored while locked goes on.
-  var rewrapPosition: Int64 = 0
-  /// What of the access log is in memory.
-  var accessLog = AccessLog()
 
   /// The vault below `home`, whose files `owner` owns; nothing of it need be there.
   ///
@@ -91,6 +79,7 @@ public final class Vault {
     self.owner = owner
     self.machine = machine
     self.service = service
+    (reader, writer, accessLog) = Vault.parts(database, keys)
     refresh()
   }
 
@@ -99,14 +88,20 @@ public final class Vault {
   /// - Parameter last: the number behind which those of its items begin.
   public init(inMemoryWithLabel label: String, itemsAfter last: Int64 = 0) throws(VaultError) {
     (home, owner, machine, service) = ("", 0, nil, { nil })
+    (reader, writer, accessLog) = Vault.parts(database, keys)
     do {
       let tiers = try TierKeys.random()
       try fill(nil, vault: Sodium.randomBytes(16), tiers: tiers, label: label, aliases: [])
-      if last > 0 { try writing { store throws(VaultError) in try store.beginItems(after: last) } }
+      if last > 0 { try database.writing { store throws(VaultError) in try store.beginItems(after: last) } }
       try loadCollections()
       try takeOver(tiers.session, unlocked: try chain(tiers.unlocked), former: [], liftingMarksOf: [])
-      isUnused = true
+      reader.isUnused = true
     } catch let error as VaultError { throw error } catch { throw .outOfMemory }
+  }
+
+  private static func parts(_ database: VaultDatabase, _ keys: VaultKeys) -> (ItemReader, ItemWriter, AccessLog) {
+    let reader = ItemReader(database, keys)
+    return (reader, ItemWriter(database, keys, reader), AccessLog(database, keys, reader))
   }
 
   // MARK: - files
@@ -119,25 +114,25 @@ public final class Vault {
     var lines: [String] = []
     if let keybagProblem { lines.append("keybag: \(keybagProblem)") }
     if let passwordlessProblem { lines.append(passwordlessProblem) }
-    if let deviceProblem { lines.append(deviceProblem) }
+    if let problem = keys.deviceProblem { lines.append(problem) }
     if let noteProblem { lines.append(noteProblem) }
-    if let storeProblem, storeProblem != .notFounded { lines.append(storeProblem.explanation) }
-    if let itemProblem { lines.append(itemProblem) }
+    if let problem = database.problem, problem != .notFounded { lines.append(problem.explanation) }
+    if let damage = database.damage { lines.append(damage) }
     // A keybag that cannot be read is why there is no store, too.
     return lines.enumerated().filter { !lines[..<$0.offset].contains($0.element) }.map(\.element)
   }
 
   /// Whether the database is open, so that it is known what the vault holds.
-  public var hasDatabase: Bool { store != nil }
+  public var hasDatabase: Bool { database.store != nil }
 
   /// Looks at the files again, where they were missing or damaged so far. What is open stays as it is.
   public func refresh() {
-    guard store == nil || itemProblem == nil else { return }
+    guard database.store == nil || database.damage == nil else { return }
     let folder: Folder
     do { folder = try KeybagFile.folder(home: home, owner: owner) } catch {
       keybag = nil
       keybagProblem = error == .missing ? nil : error.explanation
-      storeProblem = error == .missing ? .notFounded : .unavailable("the vault's folder: \(error.explanation)")
+      database.problem = error == .missing ? .notFounded : .unavailable("the vault's folder: \(error.explanation)")
       return
     }
     let hasDatabase = folder.contains(KeybagFile.database)
@@ -153,19 +148,19 @@ public final class Vault {
     } catch {
       keybag = nil
       keybagProblem = error == .missing && !hasDatabase ? nil : error.explanation
-      if store == nil {
-        storeProblem = error == .missing && !hasDatabase ? .notFounded : .damaged("keybag: \(error.explanation)")
+      if database.store == nil {
+        database.problem = error == .missing && !hasDatabase ? .notFounded : .damaged("keybag: \(error.explanation)")
       }
       return
     }
-    if let store, keybag?.vault != store.vault {
+    if let store = database.store, keybag?.vault != store.vault {
       keybag = nil
       keybagProblem = "it belongs to another vault than the database that is open"
     }
-    guard store == nil, let keybag else { return }
+    guard database.store == nil, let keybag else { return }
     guard hasDatabase else {
       // Between founding and the first unlock there is no database yet; later, a missing one is a loss.
-      storeProblem = keybag.generation == 1 ? .notFounded : .unavailable("vault.db: the file is missing")
+      database.problem = keybag.generation == 1 ? .notFounded : .unavailable("vault.db: the file is missing")
       return
     }
     openDatabase(folder)
@@ -183,116 +178,81 @@ public final class Vault {
       try Store.checkHeader(header)
       let store = try Store(path: path + "/" + KeybagFile.database, vault: keybag.vault)
       try adopt(store, folder: folder)
-      storeProblem = nil
+      database.problem = nil
     } catch let error as VaultError {
-      storeProblem = error
+      database.problem = error
       abandon()
     } catch {}
   }
 
   /// Opens what needs no tier key: the device's share, the index, the device's own classes.
   private func adopt(_ store: Store, folder: borrowing Folder) throws(VaultError) {
-    self.store = store
-    verification = Verification(store)
+    database.open(store)
     try openDevice(folder, mayCreate: false)
     try loadCollections()
   }
 
   private func loadCollections() throws(VaultError) {
-    guard let store else { return }
-    open = []
+    guard let store = database.store else { return }
+    keys.collections = []
     let rows = try store.collections()
-    let keys = try store.classKeys()
-    guard Set(keys.map(\.collection)).isSubset(of: rows.map(\.id)) else {
+    let classes = try store.classKeys()
+    guard Set(classes.map(\.collection)).isSubset(of: rows.map(\.id)) else {
       throw .damaged("vault.db: a class key belongs to no collection")
     }
     for row in rows {
-      let collection = try OpenCollection(row, classes: keys.filter { $0.collection == row.id })
-      if !row.locked { try collection.open(share: share, vault: store.vault) }
-      open.append(collection)
+      let collection = try OpenCollection(row, classes: classes.filter { $0.collection == row.id })
+      if !row.locked { try collection.open(share: keys.share, vault: store.vault) }
+      keys.collections.append(collection)
     }
   }
 
   /// Drops the database, which was found damaged, and every key. The file stays as it is.
   private func abandon() {
-    store?.database.leaveAlone()
+    database.abandon()
     forget()
   }
 
   /// Forgets all that is known of the files, as an object does that has just been made.
   func forgetFiles() {
     forget()
-    (keybag, keybagProblem, storeProblem, itemProblem) = (nil, nil, nil, nil)
-    (device, deviceProblem, passwordlessProblem, noteProblem) = (nil, nil, nil, nil)
+    database.forget()
+    (keybag, keybagProblem) = (nil, nil)
+    (device, keys.deviceProblem, passwordlessProblem, noteProblem) = (nil, nil, nil, nil)
     (movedKeyIsGone, passcodeItemsAreDead) = (false, false)
-    (epoch, indexEpoch, generation, rewrapPosition) = (1, 1, 0, 0)
-    (destroyed, accessLog) = ([], AccessLog())
+    (epoch, indexEpoch, generation, destroyed) = (1, 1, 0, [])
+    writer.forget()
+    accessLog.forget()
     forgetOlderFiles()
   }
 
   func forget() {
-    (store, index, share, verification, open, chains) = (nil, nil, nil, nil, [], (nil, nil))
-    (lockedItems, heldEpochs, waitingNote, isUnsettled) = ([:], [], nil, false)
+    database.close()
+    keys.forget()
+    (heldEpochs, waitingNote, isUnsettled) = ([], nil, false)
   }
 
-  /// The database, or why there is none.
-  func ready() throws(VaultError) -> Store {
-    guard let store else { throw storeProblem ?? .notFounded }
-    return store
-  }
-
-  /// The database for a change: refused once damage was found anywhere in it.
-  func writable() throws(VaultError) -> Store {
-    let store = try ready()
-    if let itemProblem { throw .damaged(itemProblem) }
-    return store
-  }
-
-  /// Runs a step on the database. Damage that it comes upon is noted.
-  func reading<Result>(_ body: (Store) throws(VaultError) -> Result) throws(VaultError) -> Result {
-    let store = try ready()
-    do throws(VaultError) { return try body(store) } catch {
-      note(error)
-      throw error
-    }
-  }
-
-  /// Runs a change of the database: all of it is on the disk when this returns, or nothing of it happened.
-  func writing<Result>(_ body: (Store) throws(VaultError) -> Result) throws(VaultError) -> Result {
-    let store = try writable()
-    do throws(VaultError) { return try store.transaction { () throws(VaultError) in try body(store) } } catch {
-      note(error)
-      throw error
-    }
-  }
-
-  /// The index, or why it cannot be asked.
-  func readyIndex() throws(VaultError) -> AttributeIndex {
-    _ = try ready()
-    guard let index else {
-      throw .unavailable("\(deviceProblem ?? "the device key: this is another device"); log in to search")
-    }
-    return index
-  }
-
-  /// Notes damage that a call or the verification came upon, after which nothing is written any more.
-  func note(_ error: VaultError) {
-    guard case .damaged(let text) = error, itemProblem == nil else { return }
-    itemProblem = text
-    store?.database.leaveAlone()
-    damageNoted()
+  /// Called when a call or the verification finds damage, for the first time.
+  public var damageNoted: () -> Void {
+    get { database.damageNoted }
+    set { database.damageNoted = newValue }
   }
 
   /// Whether damage was found in the database.
-  public var isDamaged: Bool { itemProblem != nil }
+  public var isDamaged: Bool { database.isDamaged }
+
+  /// Whether the whole database was looked at since it was opened.
+  public var isVerified: Bool { database.isVerified }
+
+  /// Looks at a little more of the database. Damage becomes a line of ``problems``, and ends the walk.
+  ///
+  /// - Returns: whether there is more to look at.
+  public func verifyStep() -> Bool { database.verifyStep() }
 
   /// To be called when the vault has been quiet for a moment: moves what was written to its place in the database and
-  /// empties the log. A failure loses nothing; the next call tries again. Nothing is moved into a database that was not
-  /// yet looked at as a whole.
+  /// empties the log. A failure loses nothing; the next call tries again.
   public func settle() {
-    guard itemProblem == nil, isVerified else { return }
-    do throws(VaultError) { try store?.emptyLog() } catch { return }
-    eraseMovedKey()
+    if database.settle() { eraseMovedKey() }
   }
 
   // MARK: - keys
@@ -313,9 +273,9 @@ public final class Vault {
     _ tiers: borrowing TierKeys, former: [FormerTiers] = [], mayCreate: Bool
   ) throws(VaultError) {
     refresh()
-    guard let store else {
-      guard let keybag, storeProblem == .notFounded, mayCreate || keybag.generation == 1 else {
-        throw storeProblem ?? .notFounded
+    guard let store = database.store else {
+      guard let keybag, database.problem == .notFounded, mayCreate || keybag.generation == 1 else {
+        throw database.problem ?? .notFounded
       }
       return
     }
@@ -339,7 +299,7 @@ public final class Vault {
     of marked: Set<Int64>? = nil, mayCreate: Bool
   ) throws(VaultError) {
     try check(tiers, former: former, mayCreate: mayCreate)
-    if store == nil, let keybag { try create(keybag, tiers) }
+    if database.store == nil, let keybag { try create(keybag, tiers) }
     let lifted = liftingMarks ? marked ?? Set(collections) : []
     try takeOver(
       tiers.session, unlocked: opening == .everything ? try chain(tiers.unlocked) : nil, former: former,
@@ -347,7 +307,7 @@ public final class Vault {
   }
 
   func chain(_ tier: borrowing Key) throws(VaultError) -> KeyChain {
-    let vault = try ready().vault
+    let vault = try database.ready().vault
     do { return try KeyChain(tier: tier, vault: vault) } catch { throw .outOfMemory }
   }
 
@@ -361,7 +321,7 @@ public final class Vault {
     _ tier: borrowing Key, unlocked: KeyChain?, former: [FormerTiers], liftingMarksOf lifted: Set<Int64>,
     notesGenerations: Bool = true
   ) throws(VaultError) {
-    let wasSealed = chains.session == nil
+    let wasSealed = keys.chains.session == nil
     do throws(VaultError) {
       try takeOverAll(tier, unlocked: unlocked, former: former, liftingMarksOf: lifted)
     } catch {
@@ -375,20 +335,20 @@ public final class Vault {
   private func takeOverAll(
     _ tier: borrowing Key, unlocked: KeyChain?, former: [FormerTiers], liftingMarksOf lifted: Set<Int64>
   ) throws(VaultError) {
-    let store = try ready()
+    let store = try database.ready()
     let opened: SealedIndex
     (opened, indexEpoch) = try openIndex(tier, former, store)
     let genuine = opened.index
     generation = opened.generation
     epoch = keybag?.epoch.number ?? 1
-    if let index, try !index.isSame(as: genuine) {
+    if let index = keys.index, try !index.isSame(as: genuine) {
       // Whoever has no password made that row: what was not found by its index may be there all the same.
-      note(.damaged("vault.db: a row of table device is not the vault's"))
+      database.note(.damaged("vault.db: a row of table device is not the vault's"))
     }
-    index = genuine
+    keys.index = genuine
     isUnsettled = false
     try whereThereIsRoom { () throws(VaultError) in try settleDevice() }
-    for collection in open where collection.row.locked && lifted.contains(collection.row.id) {
+    for collection in keys.collections where collection.row.locked && lifted.contains(collection.row.id) {
       try setMark(collection, false)
     }
     var session = try chain(tier)
@@ -400,7 +360,7 @@ public final class Vault {
       formerChains.append(
         (one.number, opensEverything ? try chain(one.tiers.unlocked) : nil, try chain(one.tiers.session)))
     }
-    for collection in open {
+    for collection in keys.collections {
       do {
         var formerKeys: [OpenCollection.FormerKeys] = []
         for index in formerChains.indices where UInt64(formerChains[index].epoch) >= collection.row.epoch {
@@ -423,20 +383,20 @@ public final class Vault {
         if collection.row.locked { continue }
         try collection.take(
           unlocked: unlockedKey, session: sessionKey, epoch: epoch, former: formerKeys, lacksFormer: lacksFormer,
-          share: share, vault: store.vault)
+          share: keys.share, vault: store.vault)
       } catch let error as VaultError { throw error } catch { throw .outOfMemory }
     }
     // Both chains stand at the same collection, also when the last ones were deleted since the other was made.
-    while let other = chains.unlocked, unlocked == nil, session.ordinal < other.ordinal {
+    while let other = keys.chains.unlocked, unlocked == nil, session.ordinal < other.ordinal {
       do { try session.skip() } catch { throw .outOfMemory }
     }
-    chains = (unlocked ?? chains.unlocked, session)
-    liftItems(of: lifted)
+    keys.chains = (unlocked ?? keys.chains.unlocked, session)
+    keys.ownLocks.lift(of: lifted)
     heldEpochs = (keybag?.epochs ?? []).filter { one in
       one.number == epoch || former.contains { $0.number == one.number }
     }
-    try openAccessLog(tier, former)
-    if opensEverything, itemProblem == nil {
+    try accessLog.open(tier, former, newest: epoch, epochs: (keybag?.epochs ?? []).map(\.number))
+    if opensEverything, database.damage == nil {
       try whereThereIsRoom { () throws(VaultError) in
         try endPasscodeItems()
         if !isPasswordless { try renewErasable() }
@@ -450,42 +410,36 @@ public final class Vault {
 
   /// Makes the classes that this device has no keys for yet, in every open collection.
   func makeMissingClasses() throws(VaultError) {
-    let open = open.filter { !$0.isClosed }
-    let made = try writing { store throws(VaultError) in
+    let open = keys.collections.filter { !$0.isClosed }
+    let made = try database.writing { store throws(VaultError) in
       var made: [[ClassKey]] = []
-      for collection in open { made.append(try collection.makeMissingClasses(share: share, in: store)) }
+      for collection in open { made.append(try collection.makeMissingClasses(share: keys.share, in: store)) }
       return made
     }
     for (collection, classes) in zip(open, made) { collection.adopt(classes) }
   }
 
   /// Takes the place of the device's share.
-  func adopt(_ share: DeviceShare) { self.share = share }
+  func adopt(_ share: DeviceShare) { keys.share = share }
 
   /// The device key, for a new share.
   var deviceKey: (any DeviceKey)? { device }
 
   /// Whether both tier keys are in memory.
-  public var isUnlocked: Bool { chains.unlocked != nil && chains.session != nil }
+  public var isUnlocked: Bool { keys.isUnlocked }
 
   /// Erases tier A: what may be read while the session is unlocked only. Touches no file.
-  public func evict() {
-    chains.unlocked = nil
-    for collection in open { collection.evict() }
-  }
+  public func evict() { keys.evict() }
 
   /// Erases tier C as well: only the device's own classes stay.
   public func seal() {
-    evict()
-    (chains.session, lockedItems, heldEpochs, waitingNote) = (nil, [:], [], nil)
-    accessLog.keys = []
-    for collection in open { collection.seal() }
-    // Where this device has no share, the index key came with tier key C, and goes with it.
-    if share == nil { index = nil }
+    keys.seal()
+    accessLog.seal()
+    (heldEpochs, waitingNote) = ([], nil)
   }
 
   /// Whether the keys of `accessibility` are in memory, in any collection.
   public func hasKey(_ accessibility: AccessibilityClass) -> Bool {
-    open.contains { $0.current(accessibility, share: share)?.secretKey != nil }
+    keys.collections.contains { $0.current(accessibility, share: keys.share)?.secretKey != nil }
   }
 }

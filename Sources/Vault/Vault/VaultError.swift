@@ -32,7 +32,7 @@ public enum VaultError: Error, Equatable, Sendable {
   case otherDevice
   /// The item asks for something that was not given: its conditions, or its passphrase.
   case needsGrant
-  /// What an item asks for, and its class, are changed by ``Vault/setAccess(ofItem:_:accessibility:passphrase:fingers:granted:)``
+  /// What an item asks for, and its class, are changed by ``ItemWriter/setAccess(ofItem:_:accessibility:passphrase:fingers:granted:)``
   /// only, as a person has to be asked for just that.
   case keepsItsAccess
   /// Another item has what only one may have.

@@ -45,24 +45,3 @@ struct Verification {
     if batch.isEmpty { isFinished = true }
   }
 }
-
-extension Vault {
-  /// Whether the whole database has been looked at since it was opened.
-  public var isVerified: Bool { verification?.isFinished ?? true }
-
-  /// Looks at a little more of the database. Damage becomes a line of ``problems``, and ends the walk.
-  ///
-  /// - Returns: whether there is more to look at.
-  public func verifyStep() -> Bool {
-    guard var walk = verification else { return false }
-    do throws(VaultError) { try walk.step() } catch {
-      // Whatever kept the walk from its end: what was not looked at is not believed.
-      note(.damaged(error.explanation))
-      verification = nil
-      return false
-    }
-    verification = walk
-    if walk.isFinished { store?.database.trust() }
-    return !walk.isFinished
-  }
-}

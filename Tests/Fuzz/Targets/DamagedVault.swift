@@ -121,10 +121,10 @@ final class DamagedVault {
       vault.verifyToEnd()
       for item in specimen.items {
         if let found = try? vault.secretText(item.id), found != item.secret { fatalError("\(item.name): wrong secret") }
-        for id in (try? vault.ids(["name": item.name])) ?? [] { _ = try? vault.info(ofItem: id) }
+        for id in (try? vault.ids(["name": item.name])) ?? [] { _ = try? vault.reader.info(ofItem: id) }
       }
       for collection in vault.collections {
-        _ = try? vault.items(in: collection)
+        _ = try? vault.reader.items(in: collection)
         _ = try? vault.info(of: collection)
       }
       _ = try? vault.alias("default")
@@ -133,7 +133,7 @@ final class DamagedVault {
       vault.seal()
     }
     try? copy.unlock(vault)
-    _ = try? vault.rewrapStoredWhileLocked()
+    _ = try? vault.writer.rewrapStoredWhileLocked()
     if let id = try? vault.add(["name": "new"], "new"), specimen.items.contains(where: { $0.id == id }),
       (try? vault.ids(["name": "new"])) == [id]
     {
@@ -143,7 +143,7 @@ final class DamagedVault {
     try? vault.lockCollection(1)
     try? vault.setLabel(ofCollection: specimen.second, "x")
     _ = try? vault.createCollection(label: "y", alias: "z")
-    for item in specimen.items.prefix(3) { try? vault.deleteItem(item.id) }
+    for item in specimen.items.prefix(3) { try? vault.writer.deleteItem(item.id) }
     try? vault.deleteCollection(specimen.second)
     for item in specimen.items {
       if let found = try? vault.secretText(item.id), found != item.secret, found != "new" {
@@ -161,7 +161,7 @@ private func hexadecimal(_ bytes: [UInt8]) -> String {
 /// Gives every row the check sum that fits it, as whoever can write the file can.
 private struct Checksums {
   let store: Store
-  init(_ store: Store) { self.store = store }
+  init(_ store: Store) { self.database.store = store }
 
   func write() throws {
     try each("SELECT vault, created, index_key FROM vault", "vault WHERE id = 1") {

@@ -1,0 +1,123 @@
+import LatchkeySystemd
+import LatchkeyVault
+
+/// Which collections and items there are for clients: what a path names, and which vault holds it. Beside the vault on the
+/// disk there is one in memory, whose single collection ends with the session.
+final class CollectionTree {
+  /// The vault on the disk.
+  let vault: Vault
+  /// The collection that lives in memory: a vault of its own, whose keys nobody keeps.
+  private(set) var sessionVault: Vault
+
+  init(_ vault: Vault) throws(VaultError) {
+    self.vault = vault
+    // These items end with the program. A path that a client keeps over a restart must not lead to another item.
+    sessionVault = try Vault(inMemoryWithLabel: "Session", itemsAfter: Int64.random(in: 1 << 51..<1 << 52))
+  }
+
+  /// Where the collection is that every vault begins with, and that clients see before there is one.
+  static let firstPlace = CollectionPlace.vault(Vault.firstCollection)
+
+  /// Whether a name is one of that collection's.
+  func isFirst(_ name: ObjectPath.CollectionName) -> Bool {
+    switch name {
+    case .vault(let id): id == Vault.firstCollection
+    case .alias(let alias): Vault.firstAliases.contains(alias)
+    case .session: false
+    }
+  }
+
+  /// Whether the collection is there. While there is no vault, or it cannot be read, the two names that every client
+  /// knows answer as well: with the reason, instead of an error that makes clients create a collection.
+  func exists(_ name: ObjectPath.CollectionName) -> Bool {
+    switch name {
+    case .session, .alias("session"): return true
+    case .vault(let id):
+      return vault.collections.contains(id) || (id == Vault.firstCollection && vault.collections.isEmpty)
+    case .alias(let alias):
+      if vault.collections.isEmpty { return Vault.firstAliases.contains(alias) }
+      // Where that cannot be told, the call tells why.
+      do throws(VaultError) { return try vault.alias(alias) != nil } catch { return true }
+    }
+  }
+
+  /// The vault and number behind a name.
+  func place(_ name: ObjectPath.CollectionName) throws(BusError) -> CollectionPlace {
+    switch name {
+    case .session, .alias("session"): return sessionPlace
+    case .vault(let id): return .vault(id)
+    case .alias where vault.hasNoDatabaseYet && isFirst(name): return Self.firstPlace
+    case .alias(let alias):
+      guard let id = try BusError.vault({ () throws(VaultError) in try vault.alias(alias) }) else {
+        throw .noSuchObject(alias)
+      }
+      return .vault(id)
+    }
+  }
+
+  /// The collection at a path.
+  func collection(at path: String) throws(BusError) -> CollectionPlace {
+    guard case .collection(let name) = ObjectPath(path) else { throw .noSuchObject(path) }
+    return try place(name)
+  }
+
+  /// The item at a path; that it is in that collection was looked at.
+  func item(at path: String) throws(BusError) -> ItemPlace {
+    guard case .item(let name, let id) = ObjectPath(path) else { throw .noSuchObject(path) }
+    let place = try place(name)
+    let (vault, collection) = holder(place)
+    guard try BusError.vault({ () throws(VaultError) in try vault.reader.collection(ofItem: id) }) == collection else {
+      throw .noSuchObject(path)
+    }
+    return ItemPlace(collection: place, id: id)
+  }
+
+  /// The vault that holds a collection, and its number there.
+  func holder(_ place: CollectionPlace) -> (vault: Vault, collection: Int64) {
+    switch place {
+    case .vault(let id): (vault, id)
+    case .session(let id): (sessionVault, id)
+    }
+  }
+
+  /// Every collection there is.
+  var places: [CollectionPlace] {
+    (vault.hasNoDatabaseYet ? [Self.firstPlace] : vault.collections.map { .vault($0) }) + [sessionPlace]
+  }
+
+  /// The collection in memory.
+  var sessionPlace: CollectionPlace { .session(sessionVault.collections[0]) }
+
+  /// The paths of a collection's items; none where the path is no collection's.
+  func itemPaths(below path: String) -> [String] {
+    guard case .collection(let name) = ObjectPath(path), let place = try? place(name) else { return [] }
+    let (vault, collection) = holder(place)
+    return ((try? vault.reader.items(in: collection)) ?? []).map { place.path(item: $0) }
+  }
+
+  /// Empties the collection in memory: the session is over.
+  ///
+  /// - Returns: the items that it had.
+  func endSession() -> [ItemPlace] {
+    let place = sessionPlace
+    var ended: [ItemPlace] = []
+    for item in (try? sessionVault.reader.items(in: sessionVault.collections[0])) ?? [] {
+      try? sessionVault.writer.deleteItem(item)
+      ended.append(ItemPlace(collection: place, id: item))
+    }
+    // The numbers go on: a path that a client still has must not lead to another item.
+    if let last = try? sessionVault.reader.lastItem(),
+      let fresh = try? Vault(inMemoryWithLabel: "Session", itemsAfter: last)
+    {
+      sessionVault = fresh
+    }
+    return ended
+  }
+}
+
+/// An item and where it is.
+struct ItemPlace: Hashable {
+  let collection: CollectionPlace
+  let id: Int64
+  var path: String { collection.path(item: id) }
+}

@@ -1,0 +1,19 @@
+import LatchkeyKeybag
+
+/// What is told of an item without its secret.
+public struct ItemInfo: Equatable, Sendable {
+  /// 16 bytes that no other item has, in no vault.
+  public let uuid: [UInt8]
+  /// Label and attributes; nil while they cannot be read.
+  public let metadata: ItemMetadata?
+  /// When the secret may be read.
+  public let accessibility: AccessibilityClass
+  /// Whether it can be read now.
+  public let readability: Readability
+  /// What it requires beside keys; nil while its label cannot be read.
+  public let access: AccessControl?
+  /// When it was created, in seconds since 1970.
+  public let created: UInt64
+  /// When it last changed, in seconds since 1970.
+  public let modified: UInt64
+}

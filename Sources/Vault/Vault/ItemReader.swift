@@ -1,0 +1,289 @@
+import LatchkeyKeybag
+import LatchkeySodium
+
+/// Reads a vault's items, as far as the keys that are in memory allow. It changes nothing.
+///
+/// A read goes from top to bottom: the row from SQLite (``Store/item(_:)``), its class key (``locate(_:)-(ItemRow)``), then
+/// what ``SealedItem`` decrypts. Damage that it finds is noted, after which the vault is not written any more.
+public final class ItemReader {
+  private let database: VaultDatabase
+  private let keys: VaultKeys
+  /// Whether no item was ever stored: known of a vault in memory only, and spares searches in it.
+  var isUnused = false
+
+  init(_ database: VaultDatabase, _ keys: VaultKeys) {
+    self.database = database
+    self.keys = keys
+  }
+
+  // MARK: - secrets
+
+  /// The secret of an item in `collection`, and its content type; nil for one that is gone or cannot be read now.
+  public func secretIfReadable(
+    ofItem id: Int64, in collection: Int64, granted: AccessGrant? = nil
+  ) throws(VaultError) -> OpenedSecret? {
+    guard database.store != nil, let row = try row(id), row.collection == collection, row.form != .quarantined,
+      keys.classKey(row.classKey)?.key.secretKey != nil, !isLockedByItself(item: id),
+      row.access == nil || granted?.item == id
+    else { return nil }
+    return try secret(of: try locate(row), granted)
+  }
+
+  /// The secret, and its content type.
+  ///
+  /// - Parameter granted: what a person gave for it, where it requires something.
+  /// - Throws: ``VaultError/isLocked`` while the item's class key is not in memory, whatever was given;
+  ///   ``VaultError/needsGrant``.
+  public func secret(ofItem id: Int64, granted: AccessGrant? = nil) throws(VaultError) -> OpenedSecret {
+    try secret(of: try locate(id), granted)
+  }
+
+  private func secret(of item: SealedItem, _ granted: AccessGrant?) throws(VaultError) -> OpenedSecret {
+    guard let opened = try metadata(item) else { throw item.absence }
+    // Before anybody is asked for anything: as on Apple's systems, a locked class comes first.
+    guard item.key.secretKey != nil else { throw item.absence }
+    try checkIsNotLockedByItself(item)
+    try noting { () throws(VaultError) in try item.check(granted, opened) }
+    let secret = try openSecret(item, opened, passphraseKey: granted?.passphraseKey)
+    return OpenedSecret(secret, contentType: opened.metadata.contentType)
+  }
+
+  /// An item's row with its class key.
+  ///
+  /// - Throws: ``VaultError/noSuchItem``.
+  func locate(_ id: Int64) throws(VaultError) -> SealedItem {
+    guard let row = try row(id) else { throw .noSuchItem }
+    return try locate(row)
+  }
+
+  func locate(_ row: ItemRow) throws(VaultError) -> SealedItem {
+    try database.reading { store throws(VaultError) in
+      guard let (collection, key) = keys.classKey(row.classKey), collection.row.id == row.collection else {
+        throw VaultError.damaged("vault.db: item \(row.id) has no class key")
+      }
+      return SealedItem(vault: store.vault, row: row, collection: collection, key: key, share: keys.share)
+    }
+  }
+
+  private func row(_ id: Int64) throws(VaultError) -> ItemRow? {
+    try database.reading { store throws(VaultError) in try store.item(id) }
+  }
+
+  /// Label, attributes and flags; nil while their key is not in memory.
+  func metadata(_ item: SealedItem) throws(VaultError) -> OpenedMetadata? {
+    try noting { () throws(VaultError) in try item.openMetadata(keys.index) }
+  }
+
+  /// The secret, whatever conditions the item has; not without its passphrase, and not while it is locked by itself.
+  func openSecret(
+    _ item: SealedItem, _ opened: OpenedMetadata, passphraseKey: HeldKey? = nil
+  ) throws(VaultError) -> SecureBytes {
+    try checkIsNotLockedByItself(item)
+    return try database.reading { store throws(VaultError) in
+      let itemKey = try item.itemKey(opened)
+      // Later the walk through the database has seen to it.
+      if !database.isVerified || database.isDamaged { try store.checkTokens(of: item.row) }
+      return try item.openSecret(opened, itemKey, passphraseKey: passphraseKey)
+    }
+  }
+
+  /// The metadata of an item whose secret can be read now: only such an item may be replaced.
+  func readable(_ item: SealedItem, _ granted: AccessGrant?) throws(VaultError) -> ItemMetadata {
+    guard let opened = try metadata(item) else { throw item.absence }
+    try checkIsNotLockedByItself(item)
+    try noting { () throws(VaultError) in
+      _ = try item.itemKey(opened)
+      try item.check(granted, opened)
+    }
+    return opened.metadata
+  }
+
+  func noting<Result>(_ body: () throws(VaultError) -> Result) throws(VaultError) -> Result {
+    try database.reading { _ throws(VaultError) in try body() }
+  }
+
+  // MARK: - what is known of an item
+
+  /// Everything but the secret.
+  public func info(ofItem id: Int64) throws(VaultError) -> ItemInfo {
+    let item = try locate(id)
+    let metadata = try metadata(item)?.metadata
+    let access: AccessControl? =
+      if let metadata { try noting { () throws(VaultError) in try item.control(metadata) } } else { nil }
+    let hasKeys = item.key.secretKey != nil && item.row.form != .quarantined && !isLockedByItself(item: id)
+    return ItemInfo(
+      uuid: item.row.uuid, metadata: metadata, accessibility: item.accessibility,
+      readability: !hasKeys ? .locked : item.row.access == nil ? .open : .guarded, access: access,
+      created: item.row.created, modified: item.row.modified)
+  }
+
+  /// Whether the item's secret can be read now.
+  public func readability(ofItem id: Int64) throws(VaultError) -> Readability {
+    guard let found = try place(id) else { throw .noSuchItem }
+    return readability(found)
+  }
+
+  private func readability(_ place: Store.Place) -> Readability {
+    guard place.form != .quarantined, !isLockedByItself(item: place.item),
+      keys.classKey(place.classKey)?.key.secretKey != nil
+    else { return .locked }
+    return place.isGuarded ? .guarded : .open
+  }
+
+  private func place(_ id: Int64) throws(VaultError) -> Store.Place? {
+    try database.reading { store throws(VaultError) in try store.place(ofItem: id) }
+  }
+
+  /// The collection of an item; nil when there is no such item.
+  public func collection(ofItem id: Int64) throws(VaultError) -> Int64? {
+    try database.reading { store throws(VaultError) in try store.collection(ofItem: id) }
+  }
+
+  /// Whether the item was locked by itself.
+  public func isLockedByItself(item id: Int64) -> Bool { keys.ownLocks.contains(item: id) }
+
+  func checkIsNotLockedByItself(_ item: SealedItem) throws(VaultError) {
+    if isLockedByItself(item: item.row.id) { throw .isLockedByItself }
+  }
+
+  // MARK: - finding
+
+  /// The items that fit, oldest first. Never short because a key is missing, and once the database has been verified
+  /// never empty because of damage: that is an error.
+  public func search(_ query: ItemQuery, in collection: Int64? = nil) throws(VaultError) -> [FoundItem] {
+    if isUnused { return [] }
+    let result = try database.reading { store throws(VaultError) in try search(query, in: collection, store) }
+    if result.isEmpty { _ = try database.writable() }
+    return result
+  }
+
+  private func search(
+    _ query: ItemQuery, in collection: Int64?, _ store: Store
+  ) throws(VaultError) -> [FoundItem] {
+    let classes = keys.collections.flatMap(\.classes)
+    var found: [Store.Place]
+    switch query {
+    case .accessibility(let accessibility):
+      found = []
+      for key in classes where key.row.accessibility == accessibility {
+        found += try store.places(classKey: key.row.id)
+      }
+    case .access(let access, let accessibility):
+      found = []
+      for key in classes where accessibility == nil || key.row.accessibility == accessibility {
+        for place in try store.places(classKey: key.row.id) where place.isGuarded == access.asksForAnything {
+          guard place.isGuarded else {
+            found.append(place)
+            continue
+          }
+          // A damaged item was noted, and keeps no other from being found.
+          guard let info = try? info(ofItem: place.item) else { continue }
+          if info.access ?? access == access { found.append(place) }
+        }
+      }
+    case .attributes(let attributes) where attributes.isEmpty:
+      found = []
+      for home in keys.collections where collection == nil || home.row.id == collection {
+        found += try store.places(in: home.row.id)
+      }
+    case .attributes(let attributes) where attributes.count > ItemMetadata.attributeLimit: found = []
+    case .attributes(let attributes): found = try store.places(withTokens: try keys.readyIndex().tokens(of: attributes))
+    }
+    var result: [FoundItem] = []
+    for place in found {
+      guard let home = place.collection else {
+        throw .damaged("vault.db: the index leads to an item that is not there")
+      }
+      guard collection == nil || home == collection else { continue }
+      result.append(FoundItem(id: place.item, collection: home, readability: readability(place)))
+    }
+    return result.count > 1 ? result.sorted { $0.id < $1.id } : result
+  }
+
+  /// The item of this number, if it is the one with this uuid; nil where it is not there. As with a search, never nil because
+  /// of damage that was found.
+  public func item(_ id: Int64, uuid: [UInt8]) throws(VaultError) -> FoundItem? {
+    guard let row = try row(id), row.uuid == uuid else {
+      _ = try database.writable()
+      return nil
+    }
+    return FoundItem(id: id, collection: row.collection, readability: try readability(ofItem: id))
+  }
+
+  /// Every item of a collection, oldest first. As with a search, never empty because of damage that was found.
+  public func items(in collection: Int64) throws(VaultError) -> [Int64] {
+    _ = try database.ready()
+    guard keys.collections.contains(where: { $0.row.id == collection }) else { throw .noSuchCollection }
+    let found = try database.reading { store throws(VaultError) in try store.items(in: collection) }
+    if found.isEmpty { _ = try database.writable() }
+    return found
+  }
+
+  /// The item with exactly these attributes, which a new one would replace, where that requires something.
+  public func guardedItem(toReplace attributes: [String: String], in collection: Int64) throws(VaultError) -> Int64? {
+    guard let first = try same(attributes, in: collection), first.isGuarded else { return nil }
+    return first.item
+  }
+
+  /// The oldest item of the collection with exactly these attributes.
+  func same(_ attributes: [String: String], in collection: Int64) throws(VaultError) -> Store.Place? {
+    _ = try database.ready()
+    let index = try keys.readyIndex()
+    let token = try index.setToken(of: try index.tokens(of: attributes))
+    let found = try database.reading { store throws(VaultError) in try store.places(withTokens: [token]) }
+    return found.first { $0.collection == collection }
+  }
+
+  /// How many items the vault has.
+  public func itemCount() throws(VaultError) -> Int64 {
+    try database.reading { store throws(VaultError) in try store.itemCount() }
+  }
+
+  /// The highest number that an item has or had; 0 where there never was one.
+  public func lastItem() throws(VaultError) -> Int64 {
+    try database.reading { store throws(VaultError) in try store.nextID(.item) - 1 }
+  }
+
+  // MARK: - access control
+
+  /// How the passphrase of an item becomes a key; nil for an item without one.
+  public func passphraseDerivation(ofItem id: Int64) throws(VaultError) -> PassphraseDerivation? {
+    let item = try locate(id)
+    return try noting { () throws(VaultError) in try item.access() }?.derivation
+  }
+
+  /// What lets one item be read or written, after a person met its conditions.
+  ///
+  /// - Parameter passphraseKey: what the item's passphrase gave; nil for an item without one.
+  /// - Returns: nil where the passphrase is another one.
+  public func grant(item id: Int64, passphraseKey: consuming Key? = nil) throws(VaultError) -> AccessGrant? {
+    let item = try locate(id)
+    guard let opened = try metadata(item), item.key.secretKey != nil else { throw item.absence }
+    try checkIsNotLockedByItself(item)
+    let flags = opened.metadata.flags
+    guard try noting({ () throws(VaultError) in try item.control(opened.metadata) }).needsPassphrase else {
+      return AccessGrant(item: id, flags: flags, revision: opened.revision, passphraseKey: nil)
+    }
+    guard let key = passphraseKey.take() else { throw .needsGrant }
+    let held = HeldKey(key)
+    let itemKey = try database.reading { _ throws(VaultError) in try item.itemKey(opened) }
+    // The row's check sum was right, and so was the item key's wrapping: what does not open is another passphrase.
+    do throws(VaultError) { _ = try item.openSecret(opened, itemKey, passphraseKey: held).count } catch {
+      if case .damaged = error { return nil }
+      throw error
+    }
+    return AccessGrant(item: id, flags: flags, revision: opened.revision, passphraseKey: held)
+  }
+
+  /// Whether an item remembers which fingers were enrolled.
+  public func remembersFingers(ofItem id: Int64) throws(VaultError) -> Bool {
+    try metadata(try locate(id))?.metadata.asksForFingers ?? false
+  }
+
+  /// How the fingers that are enrolled now differ from those that an item remembers; nil for one that remembers none,
+  /// or whose label cannot be read now.
+  public func changeOfFingers(ofItem id: Int64, to present: FingerSet) throws(VaultError) -> FingerSet.Change? {
+    guard let metadata = try metadata(try locate(id))?.metadata, metadata.asksForFingers else { return nil }
+    return metadata.fingers?.change(to: present)
+  }
+}

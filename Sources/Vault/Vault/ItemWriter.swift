@@ -1,0 +1,379 @@
+import LatchkeyKeybag
+import LatchkeyPosix
+import LatchkeySodium
+
+/// Creates, changes and deletes a vault's items. A version of an item is sealed first (``SealedItem``), then written in one
+/// transaction: it is on the disk when a call returns, or nothing of it happened.
+public final class ItemWriter {
+  private let database: VaultDatabase
+  private let keys: VaultKeys
+  private let reader: ItemReader
+  /// Where the wrapping of items that were stored while locked goes on.
+  private var rewrapPosition: Int64 = 0
+
+  init(_ database: VaultDatabase, _ keys: VaultKeys, _ reader: ItemReader) {
+    self.database = database
+    self.keys = keys
+    self.reader = reader
+  }
+
+  // MARK: - a new item
+
+  /// Stores an item.
+  ///
+  /// - Parameters:
+  ///   - accessibility: its class; nil for what a replaced item had, else `defaultClass`.
+  ///   - defaultClass: the class of a new item for which none is named.
+  ///   - replacing: whether an item with exactly these attributes is replaced. That keeps its access control, unless
+  ///     `metadata` has flags.
+  ///   - unique: attributes that no item of the vault may have, all of them together; none for no such rule.
+  ///   - passphrase: what a new item's own passphrase gave, or a replaced one's new passphrase.
+  ///   - granted: what a person gave for an item that is replaced.
+  /// - Returns: the item, and whether it is a new one. It is on the disk.
+  /// - Throws: ``VaultError/isLocked`` when an item would be replaced that cannot be read now, or when the class does
+  ///   not accept new items while it is locked; ``VaultError/duplicate``.
+  public func createItem(
+    in collectionID: Int64, _ metadata: ItemMetadata, secret: borrowing SecureBytes,
+    accessibility: AccessibilityClass?, defaultClass: AccessibilityClass = .whenUnlocked, replacing: Bool,
+    unique: [String: String] = [:], passphrase: consuming NewItemPassphrase? = nil,
+    granted: (Int64) -> AccessGrant? = { _ in nil }
+  ) throws(VaultError) -> (id: Int64, isNew: Bool) {
+    let named: AccessControl
+    do throws(AccessControl.Mistake) { named = try AccessControl(rawValue: metadata.flags) } catch {
+      throw .badAccessControl(error)
+    }
+    let collection = try collection(collectionID)
+    let store = try database.writable()
+    _ = try keys.readyIndex()
+    try checkIsNew(unique)
+    guard secret.count <= SealedItem.secretLimit else { throw .tooLarge }
+    if collection.isClosed { throw .isLocked }
+    if replacing, let same = try reader.same(metadata.attributes, in: collectionID) {
+      try replace(
+        same.item, metadata, named, secret: secret, accessibility: accessibility, passphrase: passphrase.take(),
+        granted: granted(same.item))
+      return (same.item, false)
+    }
+    // Not the row's default class: no key protects that column, and nobody who writes it may have secrets stored in a
+    // class that he can open.
+    let wanted = accessibility ?? defaultClass
+    try keys.checkPasscode(for: wanted)
+    guard let key = collection.current(wanted, share: keys.share) else { throw .isLocked }
+    let now = Process.time
+    let id = try database.reading { store throws(VaultError) in try store.nextID(.item) }
+    let row = ItemRow(
+      id: id, uuid: Sodium.randomBytes(16), collection: collectionID, classKey: key.row.id, form: .wrapped,
+      created: now,
+      modified: now, metadata: [], itemKey: [], lockedTag: nil, access: nil, secret: [], tokens: [])
+    var item = SealedItem(vault: store.vault, row: row, collection: collection, key: key, share: keys.share)
+    let passphraseKey = try bind(&item, to: named, passphrase: passphrase.take())
+    try seal(&item, metadata, secret: secret, passphraseKey: passphraseKey)
+    reader.isUnused = false
+    try database.writing { store throws(VaultError) in try store.insert(item.row) }
+    return (id, true)
+  }
+
+  /// Writes a new item in the place of one with the same attributes.
+  private func replace(
+    _ id: Int64, _ metadata: ItemMetadata, _ named: AccessControl, secret: borrowing SecureBytes,
+    accessibility: AccessibilityClass?, passphrase: consuming NewItemPassphrase?, granted: AccessGrant?
+  ) throws(VaultError) {
+    var item = try reader.locate(id)
+    let opened = try reader.readable(item, granted)
+    let old = try reader.noting { () throws(VaultError) in try item.control(opened) }
+    let control = named.asksForAnything ? named : old
+    // What it requires, and when it may be read, is changed by a question of its own.
+    guard !old.asksForAnything || (control == old && accessibility ?? item.accessibility == item.accessibility) else {
+      throw .keepsItsAccess
+    }
+    var next = metadata
+    next.flags = control.rawValue
+    // Nor does it take other fingers: that would be a change, too.
+    next.fingers = opened.fingers ?? next.fingers
+    let key = try bind(&item, to: control, passphrase: passphrase.take(), kept: granted?.passphraseKey)
+    try write(try rewritten(item, next, secret: secret, accessibility: accessibility, passphraseKey: key))
+  }
+
+  private func collection(_ id: Int64) throws(VaultError) -> OpenCollection {
+    _ = try database.ready()
+    guard let found = keys.collections.first(where: { $0.row.id == id }) else { throw .noSuchCollection }
+    return found
+  }
+
+  /// Refuses attributes that an item has already, all of them together; none are no such rule.
+  ///
+  /// - Throws: ``VaultError/duplicate``.
+  public func checkIsNew(_ unique: [String: String]) throws(VaultError) {
+    guard !unique.isEmpty else { return }
+    guard try reader.search(.attributes(unique)).isEmpty else { throw .duplicate }
+  }
+
+  // MARK: - another version of an item
+
+  /// Gives an item that can be read a new secret.
+  public func setSecret(
+    ofItem id: Int64, _ secret: borrowing SecureBytes, contentType: String, granted: AccessGrant? = nil
+  ) throws(VaultError) {
+    let item = try reader.locate(id)
+    var next = try reader.readable(item, granted)
+    next.contentType = contentType
+    try write(
+      try rewritten(item, next, secret: secret, accessibility: nil, passphraseKey: granted?.passphraseKey))
+  }
+
+  /// Changes label or attributes, and the class where one is named. The secret stays as it is.
+  ///
+  /// - Throws: ``VaultError/isLocked`` while the item is locked.
+  public func update(
+    item id: Int64, accessibility: AccessibilityClass? = nil, granted: AccessGrant? = nil,
+    _ change: (inout ItemMetadata) -> Void
+  ) throws(VaultError) {
+    try write(try updated(item: id, accessibility: accessibility, granted: granted, change))
+  }
+
+  /// Changes items whose secrets stay: all of them, or none. Each is named once.
+  ///
+  /// - Parameter granted: what a person gave for an item that requires something.
+  /// - Throws: as ``update(item:accessibility:granted:_:)``; ``VaultError/duplicate`` where an item would not be the only one
+  ///   with what it alone may have, as all of them are afterwards: items may exchange their attributes.
+  public func write(
+    _ updates: [ItemUpdate], granted: (Int64) -> AccessGrant? = { _ in nil }
+  ) throws(VaultError) {
+    var sealed = SealedUpdates()
+    for update in updates {
+      let row = try updated(item: update.item, accessibility: update.accessibility, granted: granted(update.item)) {
+        update.apply(to: &$0)
+      }
+      try sealed.append(row, unique: try tokens(of: update.unique))
+    }
+    try write(sealed)
+  }
+
+  /// The same for items that get another secret as well. They must be such that can be read now.
+  public func write(
+    _ updates: [ItemUpdate], secret: borrowing SecureBytes, contentType: String,
+    granted: (Int64) -> AccessGrant? = { _ in nil }
+  ) throws(VaultError) {
+    var sealed = SealedUpdates()
+    for update in updates {
+      let item = try reader.locate(update.item)
+      let grant = granted(update.item)
+      var next = try reader.readable(item, grant)
+      if let accessibility = update.accessibility { try checkMayMove(item, to: accessibility) }
+      update.apply(to: &next)
+      next.contentType = contentType
+      let row = try rewritten(
+        item, next, secret: secret, accessibility: update.accessibility, passphraseKey: grant?.passphraseKey)
+      try sealed.append(row, unique: try tokens(of: update.unique))
+    }
+    try write(sealed)
+  }
+
+  private func write(_ updates: SealedUpdates) throws(VaultError) {
+    let claims = updates.rows.map(\.unique).filter { !$0.isEmpty }
+    guard Set(claims).count == claims.count else { throw .duplicate }
+    try database.writing { store throws(VaultError) in
+      for (row, _) in updates.rows { try store.update(row) }
+      for (row, unique) in updates.rows where !unique.isEmpty {
+        for place in try store.places(withTokens: unique) {
+          guard place.item == row.id else { throw VaultError.duplicate }
+        }
+      }
+    }
+  }
+
+  private func write(_ row: ItemRow) throws(VaultError) {
+    try database.writing { store throws(VaultError) in try store.update(row) }
+  }
+
+  private func tokens(of unique: [String: String]) throws(VaultError) -> [[UInt8]] {
+    unique.isEmpty ? [] : try keys.readyIndex().tokens(of: unique)
+  }
+
+  /// Gives an item other access control, and another class where one is named. Its secret is sealed anew, as it is bound
+  /// to the flags.
+  ///
+  /// - Parameters:
+  ///   - passphrase: a new one; nil leaves the one that there is, where the item still needs one.
+  ///   - fingers: those that are enrolled now; nil leaves what it remembers.
+  ///   - granted: what the item requires until now: nothing is weakened without it.
+  public func setAccess(
+    ofItem id: Int64, _ control: AccessControl, accessibility: AccessibilityClass? = nil,
+    passphrase: consuming NewItemPassphrase? = nil, fingers: FingerSet? = nil, granted: AccessGrant? = nil
+  ) throws(VaultError) {
+    var item = try reader.locate(id)
+    guard let opened = try reader.metadata(item) else { throw item.absence }
+    try reader.noting { () throws(VaultError) in try item.check(granted, opened) }
+    let secret = try reader.openSecret(item, opened, passphraseKey: granted?.passphraseKey)
+    var next = opened.metadata
+    next.flags = control.rawValue
+    if let fingers { next.fingers = fingers }
+    let held = try bind(&item, to: control, passphrase: passphrase.take(), kept: granted?.passphraseKey)
+    try write(try rewritten(item, next, secret: secret, accessibility: accessibility, passphraseKey: held))
+  }
+
+  /// Puts access control into a row that is about to be sealed.
+  ///
+  /// - Parameters:
+  ///   - passphrase: a new one.
+  ///   - kept: the key of the one that it has.
+  /// - Returns: the key that its secret is sealed under as well.
+  private func bind(
+    _ item: inout SealedItem, to control: AccessControl, passphrase: consuming NewItemPassphrase?, kept: HeldKey? = nil
+  ) throws(VaultError) -> HeldKey? {
+    guard control.needsPassphrase else {
+      item.row.access = control.asksForAnything ? ItemAccess.conditions.encoded : nil
+      return nil
+    }
+    guard let new = passphrase.take() else {
+      guard let kept, try item.access()?.derivation != nil else { throw .needsGrant }
+      return kept
+    }
+    item.row.access = ItemAccess.passphrase(new.derivation).encoded
+    return HeldKey(new.takeKey())
+  }
+
+  // MARK: - sealing
+
+  /// The row of an item with other label or attributes, or in another class.
+  private func updated(
+    item id: Int64, accessibility: AccessibilityClass?, granted: AccessGrant?, _ change: (inout ItemMetadata) -> Void
+  ) throws(VaultError) -> ItemRow {
+    var item = try reader.locate(id)
+    try checkMayChange(item.key, in: item.collection)
+    try reader.checkIsNotLockedByItself(item)
+    guard let old = try reader.metadata(item) else { throw item.absence }
+    // A person is asked by its label: whoever could change that could have them agree to something else.
+    try reader.noting { () throws(VaultError) in try item.check(granted, old) }
+    var next = old.metadata
+    change(&next)
+    next.flags = old.metadata.flags
+    try next.checkSize()
+    if let accessibility, accessibility != item.accessibility {
+      try checkMayMove(item, to: accessibility)
+      let secret = try reader.openSecret(item, old, passphraseKey: granted?.passphraseKey)
+      return try rewritten(
+        item, next, secret: secret, accessibility: accessibility, passphraseKey: granted?.passphraseKey)
+    }
+    _ = try database.writable()
+    try item.relabel(
+      next, revision: old.revision, tokens: try keys.readyIndex().column(for: next.attributes),
+      modified: max(Process.time, item.row.created))
+    return item.row
+  }
+
+  /// Refuses another class for an item that requires something.
+  ///
+  /// - Throws: ``VaultError/keepsItsAccess``.
+  private func checkMayMove(_ item: SealedItem, to accessibility: AccessibilityClass) throws(VaultError) {
+    guard item.row.access == nil || accessibility == item.accessibility else { throw .keepsItsAccess }
+  }
+
+  /// The row of a new version, in another class where one is named. Never under class keys that were changed since.
+  private func rewritten(
+    _ item: SealedItem, _ metadata: ItemMetadata, secret: borrowing SecureBytes, accessibility: AccessibilityClass?,
+    passphraseKey: HeldKey?
+  ) throws(VaultError) -> ItemRow {
+    let accessibility = accessibility ?? item.accessibility
+    var next = item
+    if accessibility != item.accessibility || item.collection.isOutdated(item.key) {
+      try keys.checkPasscode(for: accessibility)
+      guard let key = item.collection.current(accessibility, share: keys.share), key.secretKey != nil else {
+        throw .isLocked
+      }
+      next = SealedItem(
+        vault: item.vault, row: item.row, collection: item.collection, key: key, share: item.share)
+      next.row.classKey = key.row.id
+    }
+    try seal(&next, metadata, secret: secret, passphraseKey: passphraseKey)
+    return next.row
+  }
+
+  private func seal(
+    _ item: inout SealedItem, _ metadata: ItemMetadata, secret: borrowing SecureBytes, passphraseKey: HeldKey?
+  ) throws(VaultError) {
+    _ = try database.writable()
+    try item.seal(
+      metadata, secret: secret, tokens: try keys.readyIndex().column(for: metadata.attributes),
+      modified: max(Process.time, item.row.created), passphraseKey: passphraseKey)
+  }
+
+  /// Wraps items that were stored while their class was locked under the class key, at most `limit` of them. An item that
+  /// somebody without tier key C made is quarantined.
+  ///
+  /// - Returns: whether there are more.
+  public func rewrapStoredWhileLocked(limit: Int = 16) throws(VaultError) -> Bool {
+    _ = try database.writable()
+    let from = rewrapPosition
+    let waiting = try database.reading { store throws(VaultError) in
+      try store.items(form: .storedWhileLocked, after: from, limit: limit)
+    }
+    // On to the next ones also where these must wait longer, as in a collection that is locked by itself.
+    rewrapPosition = waiting.count == limit ? waiting.last ?? 0 : 0
+    for id in waiting {
+      var item = try reader.locate(id)
+      guard let opened = try reader.metadata(item) else { continue }
+      let isRewrapped = try database.reading { _ throws(VaultError) in try item.rewrap(opened) }
+      if isRewrapped { try write(item.row) }
+    }
+    return waiting.count == limit
+  }
+
+  /// To be called when the database was closed: the next one is walked from its beginning.
+  func forget() { rewrapPosition = 0 }
+
+  // MARK: - what may be changed
+
+  /// Deletes an item. Needs no key; ``checkMayChange(item:)`` says whether a client may.
+  public func deleteItem(_ id: Int64) throws(VaultError) {
+    guard try !deleteItems([id]).isEmpty else { throw .noSuchItem }
+  }
+
+  /// Deletes items, all or none. Needs no key.
+  ///
+  /// - Returns: those that were there.
+  public func deleteItems(_ ids: [Int64]) throws(VaultError) -> [Int64] {
+    let deleted = try database.writing { store throws(VaultError) in
+      var deleted: [Int64] = []
+      for id in ids where try store.deleteItem(id) { deleted.append(id) }
+      return deleted
+    }
+    for id in deleted { keys.ownLocks.forget(item: id) }
+    return deleted
+  }
+
+  /// Refuses a change or deletion of an item that is locked. A *new* item can be stored while its class is locked, as that
+  /// loses nothing.
+  ///
+  /// An item that stays locked although everything is unlocked, as one of another device, may go: no unlock would open it.
+  ///
+  /// - Throws: ``VaultError/isLocked``.
+  public func checkMayChange(item id: Int64) throws(VaultError) {
+    let found = try database.reading { store throws(VaultError) in try store.place(ofItem: id) }
+    guard let found else { throw .noSuchItem }
+    guard let (collection, key) = keys.classKey(found.classKey) else {
+      throw .damaged("vault.db: item \(id) has no class key")
+    }
+    try checkMayChange(key, in: collection)
+    if reader.isLockedByItself(item: id) { throw .isLockedByItself }
+  }
+
+  /// The same for the keys of the item's class.
+  private func checkMayChange(_ key: ClassKey, in collection: OpenCollection) throws(VaultError) {
+    if collection.isClosed { throw .isLocked }
+    if key.secretKey != nil { return }
+    let waitsForUnlock =
+      switch key.row.accessibility.tier {
+      case .unlocked: collection.unlocked == nil
+      case .session: collection.session == nil
+      case .device: false
+      }
+    if waitsForUnlock { throw .isLocked }
+  }
+
+  /// Locks an item by itself, until a login or the login password given for its collection.
+  public func lockItem(_ id: Int64) throws(VaultError) {
+    guard let collection = try reader.collection(ofItem: id) else { throw .noSuchItem }
+    keys.ownLocks.lock(item: id, in: collection)
+  }
+}

@@ -1,0 +1,33 @@
+/// Items that were locked by themselves while their collection is unlocked.
+///
+/// Such a lock is this process's: the key of the item's class stays in memory, as other items need it, and nothing is written
+/// down. It ends as an explicit lock of a collection does, by a login or by the login password given for the collection, and
+/// with the keys when the vault is sealed.
+struct OwnLocks {
+  /// The locked items, each with its collection.
+  private var items: [Int64: Int64] = [:]
+  /// How often a collection or an item was locked by itself. Keys that were given before do not lift that.
+  private(set) var count: UInt64 = 0
+
+  var isEmpty: Bool { items.isEmpty }
+
+  func contains(item id: Int64) -> Bool { items[id] != nil }
+
+  func contains(itemIn collection: Int64) -> Bool { items.values.contains(collection) }
+
+  mutating func lock(item id: Int64, in collection: Int64) {
+    items[id] = collection
+    count &+= 1
+  }
+
+  /// To be called when a collection is locked by itself.
+  mutating func lockCollection() { count &+= 1 }
+
+  mutating func forget(item id: Int64) { items[id] = nil }
+
+  mutating func lift(of collections: Set<Int64>) {
+    if !items.isEmpty { items = items.filter { !collections.contains($0.value) } }
+  }
+
+  mutating func liftAll() { items = [:] }
+}

@@ -1,0 +1,302 @@
+import LatchkeyBytes
+import LatchkeyKeybag
+import LatchkeyPosix
+import LatchkeySodium
+
+/// One item's row together with the keys of its class: everything that is decrypted or encrypted of an item.
+///
+///     class key --wraps--> item key (random, new at every write) --seals--> secret
+///     metadata key --seals--> label, attributes, flags, revision
+///
+/// Associated data binds every value to its vault, collection, class, item and column. Access control flags and the
+/// revision are sealed with the metadata, and the item key and the secret are bound to both.
+struct SealedItem {
+  /// The vault: 16 bytes.
+  let vault: [UInt8]
+  /// The row as it is on the disk, or as it will be.
+  var row: ItemRow
+  let collection: OpenCollection
+  let key: ClassKey
+  /// This device's share, to tell another device's item from a locked one.
+  let share: DeviceShare?
+
+  /// A secret is padded to multiples of this many bytes before it is sealed.
+  static let padding = 64
+  /// The largest secret, in bytes: half of what D-Bus carries at once, so that every session can read it.
+  static let secretLimit = 32 << 20
+
+  var accessibility: AccessibilityClass { key.row.accessibility }
+
+  /// Why a key of its class is not in memory.
+  var absence: VaultError { key.absence(on: share) }
+
+  // MARK: - opening
+
+  /// Decrypts label, attributes and flags; nil while their key is not in memory.
+  ///
+  /// - Parameter index: the index entries must be those of the attributes. Whoever could exchange two items' entries
+  ///   would have one returned for the other.
+  func openMetadata(_ index: AttributeIndex?) throws(VaultError) -> OpenedMetadata? {
+    guard let metadataKey = key.metadataKey else { return nil }
+    let plain = try VaultError.sodium("an item's label") { () throws(SodiumError) in
+      try AEAD.open(row.metadata.span.bytes, key: metadataKey.key, associated: metadataAssociated)
+    }
+    let opened: OpenedMetadata
+    do { opened = try ItemMetadata.decode(plain.bytes.withUnsafeBytes { Array($0) }) } catch {
+      throw .damaged("vault.db: an item's label cannot be read")
+    }
+    if let index, try index.column(for: opened.metadata.attributes) != row.tokens {
+      throw .damaged("vault.db: the index of item \(row.id) is damaged")
+    }
+    return opened
+  }
+
+  /// What the row says of its access control; nil where it requires nothing.
+  func access() throws(VaultError) -> ItemAccess? {
+    guard let column = row.access else { return nil }
+    return try ItemAccess(decoding: column, ofItem: row.id)
+  }
+
+  /// What the sealed flags require. Anybody who can write into the row could change its column: the flags decide, and the
+  /// column must agree with them.
+  func control(_ metadata: ItemMetadata) throws(VaultError) -> AccessControl {
+    let passphrase = try access().map { $0.derivation != nil }
+    guard let control = try? AccessControl(rawValue: metadata.flags),
+      passphrase.map({ $0 == control.needsPassphrase && control.asksForAnything }) ?? !control.asksForAnything
+    else { throw .damaged("vault.db: the access control of item \(row.id) is damaged") }
+    return control
+  }
+
+  /// Refuses an item that requires what was not given for exactly this revision and these flags.
+  ///
+  /// - Throws: ``VaultError/needsGrant``.
+  func check(_ granted: AccessGrant?, _ opened: OpenedMetadata) throws(VaultError) {
+    guard try control(opened.metadata).asksForAnything else { return }
+    guard let granted, granted.item == row.id, granted.flags == opened.metadata.flags,
+      granted.revision == opened.revision
+    else { throw .needsGrant }
+  }
+
+  /// Unwraps the item's key.
+  ///
+  /// - Throws: ``VaultError/foreignItem(_:)`` where somebody without the vault's keys stored it; ``absence``.
+  func itemKey(_ opened: OpenedMetadata) throws(VaultError) -> Key {
+    guard let classKey = key.secretKey else { throw absence }
+    let flags = opened.metadata.flags
+    switch row.form {
+    case .quarantined: throw .foreignItem(row.id)
+    case .wrapped:
+      return try VaultError.sodium("an item key") { () throws(SodiumError) in
+        try Key(
+          try AEAD.open(
+            row.itemKey.span.bytes, key: classKey.key, associated: itemKeyAssociated(flags, opened.revision)))
+      }
+    case .storedWhileLocked:
+      guard let privateKey = key.privateKey, collection.session != nil else { throw .isLocked }
+      try checkLockedTag(flags: flags, revision: opened.revision)
+      return try VaultError.sodium("an item stored while locked") { () throws(SodiumError) in
+        try Key(try SealedBox.open(row.itemKey.span.bytes, secret: privateKey.key))
+      }
+    }
+  }
+
+  /// Decrypts the secret. A passphrase key that is missing, or one too many, is no damage:
+  ///
+  /// - Throws: ``VaultError/needsGrant``.
+  func openSecret(
+    _ opened: OpenedMetadata, _ itemKey: borrowing Key, passphraseKey: HeldKey?
+  ) throws(VaultError) -> SecureBytes {
+    guard try control(opened.metadata).needsPassphrase == (passphraseKey != nil) else { throw .needsGrant }
+    return try VaultError.sodium("an item's secret") { () throws(SodiumError) in
+      let key = try secretKey(itemKey, flags: opened.metadata.flags, passphraseKey)
+      let padded = try AEAD.open(
+        row.secret.span.bytes, key: key, associated: secretAssociated(opened.metadata.flags, opened.revision))
+      guard padded.count >= 4 else { throw .decryptionFailed }
+      let bytes = padded.bytes
+      let count = Int(UInt32(littleEndian: bytes.unsafeLoadUnaligned(as: UInt32.self)))
+      guard count <= padded.count - 4 else { throw .decryptionFailed }
+      return try SecureBytes(copying: bytes.extracting(4..<(4 + count)))
+    }
+  }
+
+  /// Whether an item that was stored while locked was stored by somebody with the collection's tier key C, of this key epoch
+  /// or a former one. A sealed box says nothing of who made it.
+  ///
+  /// - Throws: ``VaultError/foreignItem(_:)`` where not.
+  private func checkLockedTag(flags: UInt32, revision: [UInt8]) throws(VaultError) {
+    for session in collection.sessions {
+      let expected = try lockedTag(flags: flags, revision: revision, session: session.key)
+      if Sodium.equal(expected, row.lockedTag ?? []) { return }
+    }
+    throw .foreignItem(row.id)
+  }
+
+  // MARK: - sealing
+
+  /// Seals a new version into ``row``: metadata, secret, and a new item key. Where the class is locked and accepts new items,
+  /// the item key is sealed to the class's public key.
+  ///
+  /// - Parameters:
+  ///   - tokens: the index entries of its attributes.
+  ///   - modified: in seconds since 1970.
+  ///   - passphraseKey: what the item's passphrase gave; nil for an item without one.
+  /// - Throws: ``VaultError/isLocked``, ``VaultError/tooLarge``, ``VaultError/noFingers(_:)``.
+  mutating func seal(
+    _ metadata: ItemMetadata, secret: borrowing SecureBytes, tokens: [UInt8], modified: UInt64, passphraseKey: HeldKey?
+  ) throws(VaultError) {
+    try metadata.checkSize()
+    guard secret.count <= SealedItem.secretLimit else { throw .tooLarge }
+    guard !metadata.asksForFingers || metadata.fingers?.isEmpty == false else { throw .noFingerEnrolled }
+    guard let metadataKey = key.metadataKey else { throw .isLocked }
+    let (flags, revision) = (metadata.flags, Sodium.randomBytes(16))
+    let itemKey = try VaultError.sodium("a new item") { () throws(SodiumError) in try Key.random() }
+    row.secret = try sealed(secret, itemKey, flags: flags, revision: revision, passphraseKey)
+    row.modified = modified
+    row.tokens = tokens
+    sealMetadata(metadata, revision: revision, key: metadataKey.key)
+    if let classKey = key.secretKey { return wrap(itemKey, flags: flags, revision: revision, under: classKey.key) }
+    guard accessibility.acceptsWhileLocked, key.publicKeyIsGenuine, let publicKey = key.row.publicKey,
+      let session = collection.session
+    else { throw .isLocked }
+    row.form = .storedWhileLocked
+    row.itemKey = try VaultError.sodium("a public key") { () throws(SodiumError) in
+      try SealedBox.seal(itemKey.bytes, to: publicKey)
+    }
+    row.lockedTag = try lockedTag(flags: flags, revision: revision, session: session.key)
+  }
+
+  /// Seals other metadata into ``row``; the secret stays as it is.
+  mutating func relabel(
+    _ metadata: ItemMetadata, revision: [UInt8], tokens: [UInt8], modified: UInt64
+  ) throws(VaultError) {
+    guard let metadataKey = key.metadataKey else { throw absence }
+    if row.form == .storedWhileLocked {
+      // Its tag covers the metadata. A new one is made only where the old one is right.
+      guard collection.session != nil else { throw .isLocked }
+      try checkLockedTag(flags: metadata.flags, revision: revision)
+    }
+    row.modified = modified
+    row.tokens = tokens
+    sealMetadata(metadata, revision: revision, key: metadataKey.key)
+    if row.form == .storedWhileLocked, let session = collection.session {
+      row.lockedTag = try lockedTag(flags: metadata.flags, revision: revision, session: session.key)
+    }
+  }
+
+  /// Wraps the item key under the class key, or under a newer one of the same class together with the metadata. An item that
+  /// somebody without the vault's keys stored is quarantined: nothing ever opens it.
+  ///
+  /// - Parameter newer: the class's newest keys; nil for ``key``, under which the metadata is already.
+  /// - Returns: false while a key is missing; the row is as it was.
+  mutating func rewrap(_ opened: OpenedMetadata, under newer: ClassKey? = nil) throws(VaultError) -> Bool {
+    guard let classKey = (newer ?? key).secretKey, let metadataKey = (newer ?? key).metadataKey else { return false }
+    do throws(VaultError) {
+      let itemKey = try itemKey(opened)
+      wrap(itemKey, flags: opened.metadata.flags, revision: opened.revision, under: classKey.key)
+      if let newer {
+        sealMetadata(opened.metadata, revision: opened.revision, key: metadataKey.key)
+        row.classKey = newer.row.id
+      }
+    } catch {
+      guard error == .foreignItem(row.id) else { throw error }
+      row.form = .quarantined
+      row.lockedTag = nil
+    }
+    return true
+  }
+
+  private func sealed(
+    _ secret: borrowing SecureBytes, _ itemKey: borrowing Key, flags: UInt32, revision: [UInt8],
+    _ passphraseKey: HeldKey?
+  ) throws(VaultError) -> [UInt8] {
+    try VaultError.sodium("a new item") { () throws(SodiumError) in
+      let padded = try padded(secret)
+      let key = try secretKey(itemKey, flags: flags, passphraseKey)
+      return AEAD.seal(padded.bytes, key: key, associated: secretAssociated(flags, revision))
+    }
+  }
+
+  private mutating func sealMetadata(_ metadata: ItemMetadata, revision: [UInt8], key: borrowing Key) {
+    row.metadata = AEAD.seal(
+      metadata.encoded(revision: revision).span.bytes, key: key, associated: metadataAssociated)
+  }
+
+  private mutating func wrap(
+    _ itemKey: borrowing Key, flags: UInt32, revision: [UInt8], under classKey: borrowing Key
+  ) {
+    row.itemKey = AEAD.seal(itemKey.bytes, key: classKey, associated: itemKeyAssociated(flags, revision))
+    row.form = .wrapped
+    row.lockedTag = nil
+  }
+
+  private func padded(_ secret: borrowing SecureBytes) throws(SodiumError) -> SecureBytes {
+    let total = (secret.count + 4 + SealedItem.padding - 1) / SealedItem.padding * SealedItem.padding
+    var padded = try SecureBytes(count: total)
+    var count = ByteWriter()
+    count.number(UInt32(secret.count))
+    padded.write(count.bytes.span.bytes, at: 0)
+    padded.write(secret.bytes, at: 4)
+    return padded
+  }
+
+  // MARK: - what values are bound to
+
+  private func associated(_ column: String, _ more: [UInt8]) -> [UInt8] {
+    var out = ByteWriter(capacity: 96 + more.count)
+    out.text("latchkey/1/" + column)
+    out.put(vault)
+    out.put(collection.row.uuid)
+    out.number(accessibility.rawValue)
+    out.put(row.uuid)
+    out.put(more)
+    return out.bytes
+  }
+
+  private var metadataAssociated: [UInt8] {
+    var out = ByteWriter()
+    out.number(row.created)
+    out.number(row.modified)
+    return associated("metadata", out.bytes)
+  }
+
+  private func itemKeyAssociated(_ flags: UInt32, _ revision: [UInt8]) -> [UInt8] {
+    associated("item-key", SealedItem.binding(flags, revision))
+  }
+
+  private func secretAssociated(_ flags: UInt32, _ revision: [UInt8]) -> [UInt8] {
+    associated("secret", SealedItem.binding(flags, revision) + (row.access ?? []))
+  }
+
+  private static func binding(_ flags: UInt32, _ revision: [UInt8]) -> [UInt8] {
+    var out = ByteWriter(capacity: 4 + revision.count)
+    out.number(flags)
+    out.put(revision)
+    return out.bytes
+  }
+
+  /// The item key, mixed with what the item's own passphrase gave: without that the item key opens nothing.
+  private func secretKey(
+    _ itemKey: borrowing Key, flags: UInt32, _ passphraseKey: HeldKey?
+  ) throws(SodiumError) -> Key {
+    // Never sealed as if there were a passphrase, and without it; nor the other way round.
+    guard (flags >> 31 == 1) == (passphraseKey != nil) else { throw .badArgument }
+    guard let passphraseKey else { return try itemKey.duplicate() }
+    var hash = try KeyedHash(key: itemKey)
+    hash.update(KeyLabel.itemPassphrase.text)
+    for input in [vault, row.uuid] { hash.update(input.span.bytes) }
+    hash.update(passphraseKey.key)
+    return try hash.key()
+  }
+
+  /// The tag under tier key C over everything of an item that was stored while its class was locked.
+  private func lockedTag(flags: UInt32, revision: [UInt8], session: borrowing Key) throws(VaultError) -> [UInt8] {
+    do {
+      return try session.tag(
+        .lockedItemTag,
+        [
+          vault, collection.row.uuid, [accessibility.rawValue], key.row.uuid, row.uuid,
+          SealedItem.binding(flags, revision), row.metadata, row.itemKey, row.secret,
+        ])
+    } catch { throw .outOfMemory }
+  }
+}

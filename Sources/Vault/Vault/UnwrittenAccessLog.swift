@@ -1,0 +1,25 @@
+import LatchkeyKeybag
+
+/// Entries of the access log that are still to be written, in memory.
+struct UnwrittenAccessLog {
+  /// How many entries may wait for a key, or for room on the disk.
+  static let limit = 64
+
+  /// The entries, and when each happened.
+  private var entries: [(created: UInt64, event: AccessEvent)] = []
+  /// How many there was no place for any more, and since when.
+  private var lost: (since: UInt64, count: UInt32)?
+
+  /// Everything that is to be written, oldest first.
+  var all: [(created: UInt64, event: AccessEvent)] {
+    entries + (lost.map { [($0.since, AccessEvent(.log, .lost, count: $0.count))] } ?? [])
+  }
+
+  /// Whether there is no place for one more.
+  var isFull: Bool { entries.count >= UnwrittenAccessLog.limit }
+
+  mutating func add(_ event: AccessEvent, at time: UInt64) {
+    guard isFull else { return entries.append((time, event)) }
+    lost = (lost?.since ?? time, (lost?.count ?? 0).addingReportingOverflow(1).partialValue)
+  }
+}

@@ -1,0 +1,106 @@
+/// The vault's database while it is open, and what is wrong with it. After damage was found, nothing is written any more.
+final class VaultDatabase {
+  /// Its rows; nil while there is no database that can be used.
+  private(set) var store: Store?
+  /// Why there is none.
+  var problem: VaultError?
+  /// What was found damaged in it, for a person.
+  private(set) var damage: String?
+  /// Called when a call or the verification finds damage, for the first time.
+  var damageNoted: () -> Void = {}
+  private var verification: Verification?
+
+  /// Uses an opened database, which is verified from now on.
+  func open(_ store: Store) {
+    (self.store, verification) = (store, Verification(store))
+  }
+
+  /// Uses a database that this program has just made: there is nothing to verify.
+  func create(_ store: Store) { self.store = store }
+
+  /// Drops the database, which was found damaged. The file stays as it is.
+  func abandon() {
+    store?.database.leaveAlone()
+    close()
+  }
+
+  func close() { (store, verification) = (nil, nil) }
+
+  /// Forgets what was wrong, too, as an object does that has just been made.
+  func forget() {
+    close()
+    (problem, damage) = (nil, nil)
+  }
+
+  var isDamaged: Bool { damage != nil }
+
+  /// The rows, or why there are none.
+  func ready() throws(VaultError) -> Store {
+    guard let store else { throw problem ?? .notFounded }
+    return store
+  }
+
+  /// The rows for a change: refused once damage was found anywhere in them.
+  func writable() throws(VaultError) -> Store {
+    let store = try ready()
+    if let damage { throw .damaged(damage) }
+    return store
+  }
+
+  /// Runs a step on the database. Damage that it finds is noted.
+  func reading<Result: ~Copyable>(_ body: (Store) throws(VaultError) -> Result) throws(VaultError) -> Result {
+    let store = try ready()
+    do throws(VaultError) { return try body(store) } catch {
+      note(error)
+      throw error
+    }
+  }
+
+  /// Runs a change of the database: all of it is on the disk when this returns, or nothing of it happened.
+  func writing<Result>(_ body: (Store) throws(VaultError) -> Result) throws(VaultError) -> Result {
+    let store = try writable()
+    do throws(VaultError) { return try store.transaction { () throws(VaultError) in try body(store) } } catch {
+      note(error)
+      throw error
+    }
+  }
+
+  /// Notes damage, after which nothing is written any more.
+  func note(_ error: VaultError) {
+    guard case .damaged(let text) = error, damage == nil else { return }
+    damage = text
+    store?.database.leaveAlone()
+    damageNoted()
+  }
+
+  /// Moves what was written to its place in the file and empties the log. A failure loses nothing; the next call tries
+  /// again. Nothing is moved into a database that was not yet verified as a whole.
+  ///
+  /// - Returns: whether the log is empty.
+  func settle() -> Bool {
+    guard !isDamaged, isVerified else { return false }
+    do throws(VaultError) { try store?.emptyLog() } catch { return false }
+    return true
+  }
+
+  // MARK: - verification
+
+  /// Whether the whole database was looked at since it was opened.
+  var isVerified: Bool { verification?.isFinished ?? true }
+
+  /// Looks at a little more of the database. Damage is noted, and ends the walk.
+  ///
+  /// - Returns: whether there is more to look at.
+  func verifyStep() -> Bool {
+    guard var walk = verification else { return false }
+    do throws(VaultError) { try walk.step() } catch {
+      // Whatever kept the walk from its end: rows that it did not reach are not believed.
+      note(.damaged(error.explanation))
+      verification = nil
+      return false
+    }
+    verification = walk
+    if walk.isFinished { store?.database.trust() }
+    return !walk.isFinished
+  }
+}

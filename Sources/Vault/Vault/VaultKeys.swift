@@ -1,0 +1,72 @@
+import LatchkeyKeybag
+
+/// The keys that are in memory now: of collections and their classes, of the index, and this device's share.
+final class VaultKeys {
+  /// Every collection, oldest first, with whatever keys of it there are.
+  var collections: [OpenCollection] = []
+  /// The links behind the last collection: new collections get their keys from these. ``evict()`` drops the one,
+  /// ``seal()`` both.
+  var chains: (unlocked: KeyChain?, session: KeyChain?)
+  /// Nil where this device's key cannot be used.
+  var share: DeviceShare?
+  /// Finds items; there before the first login where the device has a share.
+  var index: AttributeIndex?
+  /// What is wrong with the device key; the line names whose fault it is.
+  var deviceProblem: String?
+  /// What was locked by itself while its keys stayed in memory.
+  var ownLocks = OwnLocks()
+  /// Whether the login has a password, as the keybag says.
+  var loginHasPassword = true
+
+  /// Whether both tier keys are in memory.
+  var isUnlocked: Bool { chains.unlocked != nil && chains.session != nil }
+
+  /// The index, or why nothing can be found by it.
+  func readyIndex() throws(VaultError) -> AttributeIndex {
+    guard let index else {
+      throw .unavailable("\(deviceProblem ?? "the device key: this is another device"); log in to search")
+    }
+    return index
+  }
+
+  /// The class key of that number, and its collection; nil where the vault has none.
+  func classKey(_ id: Int64) -> (collection: OpenCollection, key: ClassKey)? {
+    for collection in collections {
+      if let key = collection.classes.first(where: { $0.row.id == id }) { return (collection, key) }
+    }
+    return nil
+  }
+
+  /// Whether the login has a password that items can depend on. Known only while the vault is unlocked.
+  var hasPasscode: Bool { loginHasPassword && share?.isErased != true }
+
+  /// Refuses to store what depends on a password that the login does not have.
+  ///
+  /// - Throws: ``VaultError/noPasscode``.
+  func checkPasscode(for accessibility: AccessibilityClass) throws(VaultError) {
+    guard accessibility == .whenPasscodeSetThisDeviceOnly, chains.session != nil, !hasPasscode else { return }
+    throw .noPasscode
+  }
+
+  /// Erases tier A: what may be read while the session is unlocked only. Touches no file.
+  func evict() {
+    chains.unlocked = nil
+    for collection in collections { collection.evict() }
+  }
+
+  /// Erases tier C as well: only the device's own classes stay.
+  func seal() {
+    evict()
+    chains.session = nil
+    ownLocks.liftAll()
+    for collection in collections { collection.seal() }
+    // Where this device has no share, the index key came with tier key C, and goes with it.
+    if share == nil { index = nil }
+  }
+
+  /// Forgets everything: the database is closed.
+  func forget() {
+    (collections, chains, share, index) = ([], (nil, nil), nil, nil)
+    ownLocks.liftAll()
+  }
+}
