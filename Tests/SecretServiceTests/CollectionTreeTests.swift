@@ -1,0 +1,59 @@
+import LatchkeySodium
+import LatchkeySystemd
+import LatchkeyVault
+import Testing
+
+@testable import LatchkeySecretService
+
+/// Which objects paths lead to, over a vault in memory and without a bus.
+@Suite("The tree of collections and items") struct CollectionTreeTests {
+  private let vault: Vault
+  private let tree: CollectionTree
+
+  init() throws {
+    vault = try Vault(inMemoryWithLabel: "Login")
+    tree = try CollectionTree(vault)
+  }
+
+  private func add(to vault: Vault) throws -> Int64 {
+    try vault.writer.createItem(
+      in: vault.collections[0], ItemMetadata(label: "a", attributes: ["a": "b"], contentType: "text/plain"),
+      secret: try SecureBytes(copying: [1, 2, 3].span.bytes), accessibility: nil, replacing: false
+    ).id
+  }
+
+  @Test("An item is at its collection's path, and at that of an alias")
+  func item() throws {
+    let id = try add(to: vault)
+    try vault.setAlias("default", to: 1)
+    for path in ["collection/login", "aliases/default"] {
+      let item = try tree.item(at: "/org/freedesktop/secrets/\(path)/\(id)")
+      #expect(item == ItemPlace(collection: .vault(1), id: id))
+      #expect(item.path == "/org/freedesktop/secrets/collection/login/\(id)")
+    }
+  }
+
+  @Test(
+    "What does not exist is no such object",
+    arguments: ["collection/login/77", "collection/c2/1", "collection/session/1", "aliases/nobody/1", "prompt/s1"])
+  func absent(path: String) throws {
+    _ = try add(to: vault)
+    #expect {
+      try tree.item(at: "/org/freedesktop/secrets/" + path)
+    } throws: { ($0 as? BusError)?.isNoSuchObject == true }
+  }
+
+  @Test("An item of the session's collection is not one of the login's, and ends with the session")
+  func session() throws {
+    let (held, _) = tree.holder(tree.sessionPlace)
+    let id = try add(to: held)
+    let path = "/org/freedesktop/secrets/collection/session/\(id)"
+    #expect(try tree.item(at: path).collection == tree.sessionPlace)
+    #expect(tree.itemPaths(below: "/org/freedesktop/secrets/collection/session") == [path])
+    #expect(tree.itemPaths(below: "/org/freedesktop/secrets/collection/login") == [])
+    #expect(tree.endSession().map(\.path) == [path])
+    #expect(tree.itemPaths(below: "/org/freedesktop/secrets/collection/session") == [])
+    // A path that a client still has leads to no later item.
+    #expect(try add(to: tree.holder(tree.sessionPlace).vault) > id)
+  }
+}
