@@ -82,6 +82,20 @@ struct LockedStoreTests {
     try store.transaction { () throws(VaultError) in try store.update(row) }
   }
 
+  @Test("Behind a locked screen nothing of an item that waits is opened, so nothing is found damaged")
+  func waiting() throws {
+    let vault = try home.unlocked()
+    vault.evict()
+    let id = try vault.add(["n": "new"], "new", .whenUnlocked)
+    try vault.database.writing { store throws(VaultError) in
+      guard var row = try store.item(id) else { throw .noSuchItem }
+      row.metadata[30] ^= 1
+      try store.update(row)
+    }
+    #expect(try vault.writer.rewrapStoredWhileLocked() == false)
+    #expect(!vault.isDamaged)
+  }
+
   @Test(
     "what was altered afterwards is quarantined and never opened",
     arguments: ["tag", "no tag", "secret", "key", "metadata"])

@@ -142,9 +142,10 @@ public final class AccessLog {
   ) throws(VaultError) {
     let vault = try database.ready().vault
     let isComplete = former.count + 1 >= max(epochs.count, 1)
+    if !isComplete { epoch = epochs.first ?? newest }
     do throws(SodiumError) {
       held = [(newest, HeldKey(try tier.derive(.accessLog, [vault])))]
-      guard isComplete else { return epoch = epochs.first ?? newest }
+      guard isComplete else { return }
       for one in former.reversed() {
         held.append((one.number, HeldKey(try one.tiers.session.derive(.accessLog, [vault]))))
       }

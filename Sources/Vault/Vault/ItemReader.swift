@@ -160,17 +160,17 @@ public final class ItemReader {
   private func search(
     _ query: ItemQuery, in collection: Int64?, _ store: Store
   ) throws(VaultError) -> [FoundItem] {
-    let classes = keys.collections.flatMap(\.classes)
     var found: [Store.Place]
     switch query {
     case .accessibility(let accessibility):
       found = []
-      for key in classes where key.row.accessibility == accessibility {
+      for key in keys.collections.flatMap(\.classes) where key.row.accessibility == accessibility {
         found += try store.places(classKey: key.row.id)
       }
     case .access(let access, let accessibility):
       found = []
-      for key in classes where accessibility == nil || key.row.accessibility == accessibility {
+      for key in keys.collections.flatMap(\.classes)
+      where accessibility == nil || key.row.accessibility == accessibility {
         for place in try store.places(classKey: key.row.id) where place.isGuarded == access.asksForAnything {
           guard place.isGuarded else {
             found.append(place)

@@ -51,7 +51,7 @@ public final class ItemWriter {
     if replacing, let same = try reader.same(metadata.attributes, in: collectionID) {
       try replace(
         same.item, metadata, named, secret: secret, accessibility: accessibility, passphrase: passphrase.take(),
-        granted: granted(same.item))
+        granted: granted)
       return (same.item, false)
     }
     // Not the row's default class: no key protects that column, and nobody who writes it may have secrets stored in a
@@ -76,10 +76,12 @@ public final class ItemWriter {
   /// Writes a new item in the place of one with the same attributes.
   private func replace(
     _ id: Int64, _ metadata: ItemMetadata, _ named: AccessControl, secret: borrowing SecureBytes,
-    accessibility: AccessibilityClass?, passphrase: consuming NewItemPassphrase?, granted: AccessGrant?
+    accessibility: AccessibilityClass?, passphrase: consuming NewItemPassphrase?, granted: (Int64) -> AccessGrant?
   ) throws(VaultError) {
     var item = try reader.locate(id)
-    let opened = try reader.readable(item, granted)
+    // Asked for last, as asking may use it up.
+    let grant = granted(id)
+    let opened = try reader.readable(item, grant)
     let old = try reader.noting { () throws(VaultError) in try item.control(opened) }
     let control = named.asksForAnything ? named : old
     // What it requires, and when it may be read, is changed by a question of its own.
@@ -90,7 +92,7 @@ public final class ItemWriter {
     next.flags = control.rawValue
     // Nor does it take other fingers: that would be a change, too.
     next.fingers = opened.fingers ?? next.fingers
-    let key = try bind(&item, to: control, passphrase: passphrase.take(), kept: granted?.passphraseKey)
+    let key = try bind(&item, to: control, passphrase: passphrase.take(), kept: grant?.passphraseKey)
     try write(try rewritten(item, next, secret: secret, accessibility: accessibility, passphraseKey: key))
   }
 
@@ -293,6 +295,7 @@ public final class ItemWriter {
     _ item: inout SealedItem, _ metadata: ItemMetadata, secret: borrowing SecureBytes, passphraseKey: HeldKey?
   ) throws(VaultError) {
     _ = try database.writable()
+    try metadata.checkSize()
     try item.seal(
       metadata, secret: secret, tokens: try keys.readyIndex().column(for: metadata.attributes),
       modified: max(Process.time, item.row.created), passphraseKey: passphraseKey)
@@ -312,7 +315,8 @@ public final class ItemWriter {
     rewrapPosition = waiting.count == limit ? waiting.last ?? 0 : 0
     for id in waiting {
       var item = try reader.locate(id)
-      guard let opened = try reader.metadata(item) else { continue }
+      // Behind a locked screen its label stays sealed, too.
+      guard item.key.secretKey != nil, let opened = try reader.metadata(item) else { continue }
       let isRewrapped = try database.reading { _ throws(VaultError) in try item.rewrap(opened) }
       if isRewrapped { try write(item.row) }
     }

@@ -188,6 +188,8 @@ extension Vault {
 
   /// The collection that an alias names; nil for none, which after damage is an error: it may be what was damaged.
   public func alias(_ name: String) throws(VaultError) -> Int64? {
+    // Where there is no database, that is the reason, and not the index that is missing with it.
+    _ = try database.ready()
     let token = try keys.readyIndex().aliasToken(name)
     let found = try database.reading { store throws(VaultError) in try store.alias(token) }
     if found == nil { _ = try database.writable() }
@@ -197,6 +199,7 @@ extension Vault {
   /// Lets an alias name a collection, or nothing.
   public func setAlias(_ name: String, to collection: Int64?) throws(VaultError) {
     if let collection { _ = try self.collection(collection) }
+    _ = try database.ready()
     let token = try keys.readyIndex().aliasToken(name)
     try database.writing { store throws(VaultError) in try store.setAlias(token, collection) }
   }
