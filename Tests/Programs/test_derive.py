@@ -19,6 +19,7 @@ from support.derive import (
 from support.pace import seconds
 from support.standin import (
     CLOSED as HANG_UP, KEYS, LIVE, NOTHING, REFUSED as NEED_REFUSED, SILENT, STAGED, UNLOCK_REFUSED, UNUSABLE, WRONG_KEYS,
+    declined,
 )
 
 # In the keybag: magic, version, vault, generation, time of founding, number of protectors, kind; then the state.
@@ -51,6 +52,18 @@ def test_keys_are_delivered(resident, new_keybag, outcome, expected):
     assert delivery.generation == 1
     assert len({delivery.unlocked, delivery.session, bytes(32)}) == 3
     assert resident.keybag.read_bytes() == new_keybag, "authenticate changes nothing"
+
+
+@pytest.mark.parametrize("answer, expected", [
+    (HANG_UP, DAEMON_SILENT), (declined(), REFUSED), (b"\1\41" + b"k" * 31, DAEMON_SILENT), (b"\1\41" + b"k" * 33, DAEMON_SILENT),
+    (b"\1\41" + bytes(32), DAEMON_SILENT), (b"\1\1\1\0\0", DAEMON_SILENT)])  # fmt: skip
+def test_without_a_key_to_seal_to_nothing_is_delivered(resident, new_keybag, answer, expected):
+    daemon = resident.daemon()
+    daemon.one_time_key = answer
+    assert resident.run(AUTHENTICATE) == expected
+    assert daemon.deliveries == [] and resident.keybag.read_bytes() == new_keybag
+    daemon.one_time_key = None
+    assert resident.run(AUTHENTICATE) == UNLOCKED and len(daemon.deliveries) == 1
 
 
 def test_the_same_keys_each_time_and_never_the_password(resident):

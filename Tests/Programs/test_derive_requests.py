@@ -1,13 +1,16 @@
 """latchkey-derive under requests that no module sends: always an answer, never a trap."""
 
+import os
 import random
+import socket
 import struct
 
 import pytest
 from support.derive import (
     AUTHENTICATE, BAD_REQUEST, CLOSE, FOUNDED, INTERNAL_ERROR, IS_ROOT, NO_DAEMON, NO_FOUND, NO_VAULT, OPEN, PASSPHRASE,
-    Run,
+    Run, memory_of,
 )
+from support.helper import GO_ON, MEMORY_SIZE, REQUEST
 from support.pace import seconds
 
 
@@ -47,6 +50,48 @@ def test_broken(login, name):
     run = Run(login.program, broken(login.request(AUTHENTICATE))[name])
     assert run.result() == BAD_REQUEST
     assert run.seconds < seconds(0.3)
+
+
+def started(login, *data, files=()):
+    """A helper that is sent something else than the memory of a request."""
+    run = Run(login.program, None, hang_up=False)
+    socket.send_fds(run.socket, data, list(files))
+    run.socket.shutdown(socket.SHUT_WR)
+    return run
+
+
+def test_a_request_on_the_socket_is_none(login):
+    for data in (login.request(AUTHENTICATE), bytes([REQUEST]), b"\0"):
+        run = started(login, data)
+        assert run.end()[:1] in (bytes([BAD_REQUEST]), b"")
+        assert run.process.returncode == 0
+
+
+def test_only_memory_of_the_right_size_is_taken(login):
+    data = login.request(AUTHENTICATE)
+    with memory_of(data) as file, memory_of(data, size=4096) as small, memory_of(data, size=2 * MEMORY_SIZE) as large:
+        for byte, files in ((REQUEST, [small]), (REQUEST, [large]), (GO_ON, [file]), (REQUEST, [file, file])):
+            assert started(login, bytes([byte]), files=files).result() == BAD_REQUEST
+        assert os.pread(file, len(data), 0) == data
+        assert started(login, bytes([REQUEST]), files=[file]).result() == NO_DAEMON, "the control"
+
+
+def test_a_file_with_a_name_is_no_request_and_stays(login):
+    path = login.folder / "file"
+    path.write_bytes(login.request(AUTHENTICATE).ljust(MEMORY_SIZE, b"\0"))
+    before = path.read_bytes()
+    with path.open("r+b") as file:
+        assert started(login, bytes([REQUEST]), files=[file.fileno()]).result() == BAD_REQUEST
+    with open("/dev/null", "r+b") as file:
+        assert started(login, bytes([REQUEST]), files=[file.fileno()]).result() == BAD_REQUEST
+    assert path.read_bytes() == before
+
+
+def test_the_memory_is_overwritten_when_it_was_read(login):
+    for data in (login.request(AUTHENTICATE), login.request(AUTHENTICATE, version=1), b"\xff" * MEMORY_SIZE):
+        with memory_of(data) as file:
+            assert started(login, bytes([REQUEST]), files=[file]).result() in (NO_DAEMON, BAD_REQUEST)
+            assert os.pread(file, MEMORY_SIZE, 0) == bytes(MEMORY_SIZE)
 
 
 @pytest.mark.parametrize("fields", [
