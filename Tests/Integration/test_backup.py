@@ -318,7 +318,7 @@ class Archiver(Control):
         """What the daemon says to a key: an outcome."""
         helper = Control(self.session)
         self.derivation = helper.ask(packet(DERIVATION, self.prompt))
-        return helper.ask(packet(KEY, self.prompt + key))[2]
+        return helper.ask_sealed(packet(KEY, self.prompt + key))[2]
 
     def take(self):
         """The next bytes, and whether they are the last; or why there are none."""

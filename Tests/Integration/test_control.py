@@ -291,7 +291,7 @@ def test_wrong_keys_are_slowed_on_their_connection_alone_and_counted(session):
     # What is cut off stays so, and a new connection begins anew.
     assert guessing.ask(packet(STATUS)) == b""
     began = time.monotonic()
-    assert other.ask_with(keys())[:3] == packet(UNLOCK, bytes([WRONG_KEYS]))
+    assert other.ask_sealed(keys())[:3] == packet(UNLOCK, bytes([WRONG_KEYS]))
     assert time.monotonic() - began < 2
     assert session.status()["state"] == "sealed"
 
@@ -304,7 +304,7 @@ def test_wrong_keys_change_nothing(session):
         for flags in (0, 1, 255):
             control = Control(session)
             assert control.ask(hello())[:2] == packet(HELLO)
-            assert control.ask_with(keys(flags=flags))[:3] == packet(UNLOCK, bytes([WRONG_KEYS]))
+            assert control.ask_sealed(keys(flags=flags))[:3] == packet(UNLOCK, bytes([WRONG_KEYS]))
             control.close()
         assert session.status()["state"] == state
         assert session.lookup("service", "mail") is None

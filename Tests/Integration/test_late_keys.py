@@ -31,7 +31,7 @@ def deliver(session, helper):
     """The keys that the password gives."""
     keybag = Keybag((session.vault / "keybag").read_bytes(), session.password)
     tiers = keybag.tiers[1, "A"] + keybag.tiers[1, "C"]
-    assert helper.ask_with(keys(keybag.id, keybag.generation, tiers=tiers))[:3] == packet(UNLOCK, bytes([LIVE]))
+    assert helper.ask_sealed(keys(keybag.id, keybag.generation, tiers=tiers))[:3] == packet(UNLOCK, bytes([LIVE]))
     helper.close()
 
 

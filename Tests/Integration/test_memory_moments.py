@@ -148,12 +148,12 @@ def test_keys_that_are_refused(moments):
     try:
         # From another machine, and not this vault's.
         assert control.ask(hello(AUTHENTICATE, "i3lock", host="elsewhere"))[2] == REFUSED
-        assert control.ask(session.keys())[:3] == packet(UNLOCK, bytes([NOT_NOW]))
+        assert control.ask_sealed(session.keys())[:3] == packet(UNLOCK, bytes([NOT_NOW]))
         moments.check(there={"C", "device"}, gone={"A"})
         wrong = moments.text("never", "wrong keys")
         tiers = (wrong.encode() * 2)[:64]
         control.ask(hello(OPEN_SESSION))
-        assert control.ask_with(keys(tiers=tiers))[:3] == packet(UNLOCK, bytes([WRONG_KEYS]))
+        assert control.ask_sealed(keys(tiers=tiers))[:3] == packet(UNLOCK, bytes([WRONG_KEYS]))
         moments.check(there={"C", "device"}, gone={"A"})
     finally:
         control.close()

@@ -63,7 +63,7 @@ def bring(session, data, greeting=hello(stage=OPEN_SESSION, service="autologin")
     try:
         if greeting:
             control.ask(greeting)
-        answer = control.ask(data)
+        answer = control.ask_sealed(data)
         assert answer == b"" or answer[:2] == packet(UNLOCK)
         return answer[2] if answer else None
     finally:

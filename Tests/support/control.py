@@ -77,9 +77,10 @@ class Control:
         """Sends a packet with keys, sealed as a helper does."""
         self.send(seal(data, self.one_time_key()))
 
-    def ask_with(self, data):
-        self.deliver(data)
-        return self.receive()
+    def ask_sealed(self, data):
+        """What is answered to a packet with keys, sealed as a helper does; nothing when the daemon ended the connection."""
+        answer = self.ask(packet(ONE_TIME_KEY))
+        return self.ask(seal(data, answer[2:])) if answer[:2] == packet(ONE_TIME_KEY) else b""
 
     def is_over(self):
         """Whether the daemon has ended the connection, or does so soon."""

@@ -125,7 +125,7 @@ class QuickSession(Session):
         control = Control(self, user=False)
         try:
             control.ask(hello(OPEN_SESSION if opens else AUTHENTICATE, "login" if opens else "i3lock"))
-            answer = control.ask(self.keys())
+            answer = control.ask_sealed(self.keys())
             assert answer[:2] in (packet(UNLOCK), b""), answer
             return answer[2] if answer else None
         finally:

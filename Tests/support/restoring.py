@@ -26,7 +26,7 @@ class Restoring:
             prompt = control.ask(packet(BEGIN_RESTORE, bytes([TAKING_THEIRS]) + self._header))
             if prompt[:2] != packet(BEGIN_BACKUP):  # both are answered alike
                 return False
-            if helper.ask(packet(PASSPHRASE_KEY, prompt[2:] + self._key))[2:3] != bytes([LIVE]):
+            if helper.ask_sealed(packet(PASSPHRASE_KEY, prompt[2:] + self._key))[2:3] != bytes([LIVE]):
                 return False
             for chunk in self._chunks:
                 if control.ask(packet(GIVE_CHUNK, chunk))[:2] != packet(GIVE_CHUNK):
