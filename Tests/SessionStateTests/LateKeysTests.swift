@@ -1,5 +1,6 @@
-import LatchkeySessionState
 import Testing
+
+@testable import LatchkeySessionState
 
 /// Keys that come minutes after their authentication began: whatever happened in between is later than the password.
 @Suite struct LateKeysTests {
@@ -68,6 +69,30 @@ import Testing
     let endings = machine.endings
     _ = machine.handle(.pamSessionClosed)
     #expect(machine.keysArrived(mayLift: true, endingsBefore: endings) == Self.ended)
+  }
+
+  /// A password that was typed in a session opens nothing once that has ended, whichever others go on.
+  @Test func theEndOfItsOwnSessionWins() {
+    let remote = SessionFacts(id: "2", uid: 1000, isRemote: true)
+    var machine = machine(Self.desktop, remote)
+    let process = PeerProcess.session(id: "2", uid: 1000, sessionClass: "user", type: "tty", isRemote: true)
+    let claim = Claim(process: process, machine: machine)
+    #expect(!machine.hasEnded(claim))
+    _ = machine.handle(.sessions([Self.desktop]))
+    #expect(machine.hasEnded(claim))
+    // logind gave its name again.
+    _ = machine.handle(.sessions([Self.desktop, remote]))
+    #expect(machine.hasEnded(claim))
+    #expect(
+      machine.keysArrived(mayLift: true, locksBefore: claim.locks, endingsBefore: claim.endings, session: claim.session)
+        == Self.ended)
+    #expect(machine.state == .sealed)
+    // One that counts for nobody, as a greeter's, has no end that counts.
+    let greeter = PeerProcess.session(id: "c1", uid: 115, sessionClass: "greeter", type: "x11", isRemote: false)
+    #expect(Claim(process: greeter, machine: machine).session == nil)
+    // Nor has one of another user by the same name.
+    let other = PeerProcess.session(id: "1", uid: 1001, sessionClass: "user", type: "x11", isRemote: false)
+    #expect(Claim(process: other, machine: machine).session == nil)
   }
 
   /// One of several sessions that ends is no logout.

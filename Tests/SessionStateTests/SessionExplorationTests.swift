@@ -62,7 +62,7 @@ private struct Exploration {
     (SessionInvariant.keysFollowTheState, Fault.stagedKeysAreLost),
     (.nothingIsOpenWhileLocked, .screenSaversEraseNothing),
     (.aLockErases, .signalsEraseNothing), (.aLockWinsOverKeysInFlight, .locksAreNotCounted),
-    (.theLastSessionsEndWinsOverKeysInFlight, .endingsAreNotCounted),
+    (.theSessionsEndWinsOverKeysInFlight, .endingsAreNotCounted),
     (.theSessionBusBringsNoKeys, .aScreenSaverThatEndsUnlocks), (.onlyAPersonLetsIn, .aScreenSaverThatCrashesUnlocks),
     (.suspendErases, .sleepErasesNothing),
     (.suspendErases, .hibernationKeepsC), (.erasingComesFirst, .somethingBeforeErasing),
@@ -70,5 +70,12 @@ private struct Exploration {
   ])
   func aBrokenInvariantIsFound(invariant: SessionInvariant, fault: Fault) {
     #expect(Exploration(Universe.all[0], fault: fault, invariants: [invariant]).violation != nil)
+  }
+
+  /// Of several sessions one ends, and the others go on.
+  @Test func keysThatOutliveTheirSessionAreFound() {
+    let terminals = Universe(description: "two terminals", terminals: 2)
+    let invariants = [SessionInvariant.theSessionsEndWinsOverKeysInFlight]
+    #expect(Exploration(terminals, fault: .sessionsAreNotTold, invariants: invariants).violation != nil)
   }
 }

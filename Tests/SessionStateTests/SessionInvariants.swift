@@ -6,7 +6,7 @@ enum SessionInvariant: CaseIterable, Sendable {
   case nothingIsOpenWhileLocked
   case aLockErases
   case aLockWinsOverKeysInFlight
-  case theLastSessionsEndWinsOverKeysInFlight
+  case theSessionsEndWinsOverKeysInFlight
   case theSessionBusBringsNoKeys
   case onlyAPersonLetsIn
   case suspendErases
@@ -33,9 +33,9 @@ enum SessionInvariant: CaseIterable, Sendable {
       guard step.step == .keysArrive, before.inFlight?.isOvertaken ?? false, !after.isPasswordless else { return nil }
       let isMore = (after.keys.a && !before.keys.a) || (after.keys.staged && !before.keys.staged)
       return isMore ? "keys from before a lock came alive" : nil
-    case .theLastSessionsEndWinsOverKeysInFlight:
+    case .theSessionsEndWinsOverKeysInFlight:
       guard step.step == .keysArrive, before.inFlight?.hasEnded ?? false else { return nil }
-      return after.keys != before.keys ? "keys from before the last session ended opened something" : nil
+      return after.keys != before.keys ? "keys outlived the session that they were given in, or the last one" : nil
     case .theSessionBusBringsNoKeys:
       guard step.step.isOfSessionBus else { return nil }
       if after.keys.c && !before.keys.c || after.keys.staged && !before.keys.staged {
@@ -151,6 +151,7 @@ enum Fault: Sendable {
   case signalsEraseNothing
   case locksAreNotCounted
   case endingsAreNotCounted
+  case sessionsAreNotTold
   case somethingBeforeErasing
   case timersAreForgotten
   case aScreenSaverThatEndsUnlocks

@@ -7,8 +7,11 @@ import Testing
   /// A daemon without keys: it writes down what it is told.
   private final class Daemon: SessionWatchDelegate {
     var done: [String] = []
-    /// How often helpers were ended.
+    /// How often all helpers were ended.
     var ends = 0
+    /// What single ones work for, and how many of them were ended.
+    var claims: [Claim] = []
+    var unwanted = 0
     var atErase: () -> Void = {}
     func eraseUnlockedKeys(_ reason: LockReason) {
       atErase()
@@ -16,7 +19,12 @@ import Testing
     }
     func eraseAllKeys(_ reason: SealReason) { done.append("erase all: \(reason)") }
     func eraseStagedKeys() { done.append("erase staged") }
-    func endDerivations() { ends += 1 }
+    func endDerivations(_ which: UnwantedDerivations) {
+      switch which {
+      case .all: ends += 1
+      case .claimed(let isUnwanted): unwanted += claims.count { isUnwanted($0) }
+      }
+    }
     func stagedKeysGoLive() { done.append("go live") }
     func firstUnlockHappened() { done.append("first unlock") }
     func sessionStateChanged() { done.append("changed") }
@@ -168,6 +176,25 @@ import Testing
     try scene.loop.run(until: "helpers to end") { scene.daemon.ends == 2 }
     scene.watch.lock()
     #expect(scene.daemon.ends == 3)
+  }
+
+  /// One of several sessions ends: what was typed in it is wanted no more, and what was typed elsewhere is.
+  @Test func helpersOfASessionAreEndedWithIt() throws {
+    let scene = try Scene(sessions: x(1), x(2))
+    for id in ["1", "2"] {
+      let process = PeerProcess.session(id: id, uid: 1000, sessionClass: "user", type: "x11", isRemote: false)
+      scene.watch.claim(by: process) { [daemon = scene.daemon] in daemon.claims.append($0) }
+    }
+    try scene.loop.run(until: "the claims") { scene.daemon.claims.count == 2 }
+    try scene.logind.end("2")
+    try scene.loop.run(until: "its helper to end") { scene.daemon.unwanted == 1 }
+    #expect(scene.daemon.ends == 0)
+    var outcomes: [KeyOutcome] = []
+    for claim in scene.daemon.claims.reversed() {
+      scene.watch.keysArrived(mayLift: true, by: claim) { outcomes.append($0) }
+    }
+    try scene.loop.run(until: "both keys") { outcomes.count == 2 }
+    #expect(outcomes == [.refused("its session has ended"), .live])
   }
 
   /// The lock came while logind was asked: it is later than the password.

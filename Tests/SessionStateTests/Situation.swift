@@ -24,8 +24,8 @@ enum Step: Hashable, Sendable {
   case pamSessionClosed
   case stagingTimer
   case sessionTimer
-  /// A PAM stack has the password: its keys are on their way.
-  case keysSetOut(mayLift: Bool)
+  /// A PAM stack has the password: its keys are on their way. It may run in one of the user's sessions.
+  case keysSetOut(mayLift: Bool, from: Int? = nil)
   /// A login without a password: tier key C is on its way.
   case sessionKeySetsOut
   case keysArrive
@@ -55,9 +55,13 @@ struct Situation {
   struct InFlight: Equatable {
     /// nil: tier key C alone.
     var mayLift: Bool?
+    /// The session that they were given in.
+    var session: Int?
+    /// What the machine called it.
+    var number: UInt64?
     /// Whether something was locked since they set out.
     var isOvertaken = false
-    /// Whether the last session has ended since.
+    /// Whether that session, or the last one, has ended since.
     var hasEnded = false
   }
 
@@ -146,7 +150,10 @@ struct Situation {
     if sessionTimer { steps.append(.sessionTimer) }
     if inFlight == nil {
       steps += [.keysSetOut(mayLift: true), .keysSetOut(mayLift: false)]
-      if !universe.isLarge { steps.append(.sessionKeySetsOut) }
+      if !universe.isLarge {
+        steps.append(.sessionKeySetsOut)
+        steps += present.filter { machine.sessions["\($0)"] != nil }.map { .keysSetOut(mayLift: true, from: $0) }
+      }
     } else {
       steps.append(.keysArrive)
     }
@@ -187,9 +194,10 @@ struct Situation {
     if before.machine.endings != machine.endings { inFlightIsOrphaned = true }
     machine.forgetLocks()
     // Keys that open nothing any more need not be told apart by the locks that they missed.
-    if inFlightIsOrphaned, inFlight?.hasEnded ?? false {
+    if inFlightIsOrphaned || sessionIsGone, inFlight?.hasEnded ?? false {
       inFlight?.isOvertaken = false
       inFlightIsStale = false
+      if sessionIsGone { inFlightIsOrphaned = false }
     }
     if inFlight == nil { (inFlightIsStale, inFlightIsOrphaned) = (false, false) }
     return Transition(step: step, before: before, after: self, effects: effects, locks: wasLocked)
@@ -197,8 +205,13 @@ struct Situation {
 
   /// As the machine counts; `InFlight.isOvertaken` is as the world sees it.
   private(set) var inFlightIsStale = false
-  /// The same for `InFlight.hasEnded`.
+  /// The same for `InFlight.hasEnded`, of the last session.
   private(set) var inFlightIsOrphaned = false
+
+  /// And of the session that they were given in.
+  private var sessionIsGone: Bool {
+    inFlight?.number.map { !machine.sessionNumbers.contains($0) } ?? false
+  }
 
   private mutating func handle(_ step: Step) -> [SessionEffect] {
     switch step {
@@ -252,8 +265,12 @@ struct Situation {
     case .sessionTimer:
       sessionTimer = false
       return machine.handle(.sessionTimerFired)
-    case .keysSetOut(let mayLift):
-      setOut(InFlight(mayLift: mayLift))
+    case .keysSetOut(let mayLift, let session):
+      let process = session.map {
+        PeerProcess.session(id: "\($0)", uid: Self.uid, sessionClass: "user", type: "tty", isRemote: false)
+      }
+      let claim = Claim(process: process ?? .unknown, machine: machine, mayLift: mayLift)
+      setOut(InFlight(mayLift: mayLift, session: session, number: claim.session))
       return []
     case .sessionKeySetsOut:
       setOut(InFlight(mayLift: nil))
@@ -282,7 +299,9 @@ struct Situation {
     guard arrived.mayLift != nil else {
       return machine.sessionKeyArrived(locksBefore: claim.locks, endingsBefore: claim.endings)
     }
-    return machine.keysArrived(mayLift: claim.mayLift, locksBefore: claim.locks, endingsBefore: claim.endings)
+    return machine.keysArrived(
+      mayLift: claim.mayLift, locksBefore: claim.locks, endingsBefore: claim.endings,
+      session: fault == .sessionsAreNotTold ? nil : arrived.number)
   }
 
   /// What the daemon does.
@@ -333,9 +352,11 @@ struct Situation {
     }
   }
 
-  /// Whether the user's last session ends with a step. Keys that set out in one open nothing after that.
+  /// Whether the session that keys on their way were given in ends with a step, or the user's last one. They open nothing
+  /// after that.
   private func ends(_ step: Step, _ before: Situation) -> Bool {
     switch step {
+    case .session(let session, .absent) where session == before.inFlight?.session: true
     // Of sessions that nobody told of, the end is not seen.
     case .session(_, .absent): before.machine.knownSessions?.isEmpty == false && present.isEmpty
     case .pamSessionClosed: before.machine.logind == .absent && before.machine.pamSessions == 1
@@ -362,6 +383,8 @@ struct Situation {
     bits.add(machine.pamSessions, width: 2)
     bits.add(inFlight.map { $0.mayLift.map { $0 ? 3 : 2 } ?? 1 } ?? 0, width: 2)
     bits.add(inFlight?.isOvertaken ?? false, inFlight?.hasEnded ?? false, inFlightIsOrphaned)
+    // One that is gone is like any other.
+    bits.add(sessionIsGone ? 3 : inFlight?.session ?? 0, width: 2)
     for saver in 0..<universe.screenSavers {
       bits.add(screenSavers.contains(saver), machine.activeScreenSavers.contains(":1.\(saver)"))
     }

@@ -91,9 +91,9 @@ public enum AuthenticationPolicy {
     case .userManager(let uid):
       // Lockers started by the user's manager belong to the desktop, if there is one.
       return uid == machine.uid && machine.hasGraphicalSession ? nil : "not a process of a session"
-    case .session(_, let sessionClass, _, _) where SessionFacts.isGreeter(sessionClass: sessionClass):
+    case .session(_, _, let sessionClass, _, _) where SessionFacts.isGreeter(sessionClass: sessionClass):
       return nil
-    case .session(let uid, let sessionClass, let type, let isRemote):
+    case .session(_, let uid, let sessionClass, let type, let isRemote):
       guard uid == machine.uid else { return "a process of another user's session" }
       guard sessionClass.hasPrefix("user") else { return "a process of a session of class \(sessionClass)" }
       if isRemote { return "a remote session does not lift a lock" }
@@ -106,7 +106,7 @@ public enum AuthenticationPolicy {
   /// serves networks tells by that name only that its client reached it through a tunnel.
   private static func isFromElsewhere(_ request: Request, uid: UInt32) -> Bool {
     switch request.peer {
-    case .session(uid, _, _, _), .userManager(uid): !request.rhost.isEmpty && request.rhost != "localhost"
+    case .session(_, uid, _, _, _), .userManager(uid): !request.rhost.isEmpty && request.rhost != "localhost"
     case .session, .userManager, .systemService, .unknown: !request.rhost.isEmpty
     }
   }

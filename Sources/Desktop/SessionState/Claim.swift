@@ -1,7 +1,7 @@
 /// What is remembered of an authentication from its beginning until it brings keys: on a slow machine minutes pass between.
 ///
 /// Whoever began it may have ended meanwhile, so it goes by what was seen then. What came since is later than the password:
-/// a lock, and the end of the last session, win over keys that are on their way.
+/// a lock, the end of the session that it was given in, and that of the last one win over keys that are on their way.
 public struct Claim: Equatable, Sendable {
   /// Where the process stood that brought it.
   public let process: PeerProcess
@@ -9,6 +9,8 @@ public struct Claim: Equatable, Sendable {
   private(set) var locks: UInt64
   /// ``SessionMachine/endings`` at that time.
   private(set) var endings: UInt64
+  /// Which of the user's sessions it was given in, as ``SessionMachine/number(of:)`` says; nil for none, as at a login.
+  private(set) var session: UInt64?
   /// Whether its keys may lift a lock.
   public let mayLift: Bool
   /// How often a collection or an item had been locked by itself at that time.
@@ -21,6 +23,7 @@ public struct Claim: Equatable, Sendable {
     self.ownLocks = ownLocks
     locks = machine.locks
     endings = machine.endings
+    session = machine.number(of: process)
   }
 
   /// Takes in what was heard of later, and is older.
@@ -28,4 +31,7 @@ public struct Claim: Equatable, Sendable {
     self.locks &+= locks
     self.endings &+= endings
   }
+
+  /// Takes in which session it was given in, where that was not heard of before.
+  mutating func meet(_ machine: SessionMachine) { session = session ?? machine.number(of: process) }
 }

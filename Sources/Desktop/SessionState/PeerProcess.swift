@@ -13,8 +13,8 @@ public enum PeerProcess: Equatable, Sendable {
   case systemService(startedByRoot: Bool)
   /// A unit of a user's manager, where desktops start their shells and lockers. In no session, whoever's it is.
   case userManager(uid: UInt32)
-  /// In a login session.
-  case session(uid: UInt32, sessionClass: String, type: String, isRemote: Bool)
+  /// In a login session, of this name of logind's.
+  case session(id: String = "", uid: UInt32, sessionClass: String, type: String, isRemote: Bool)
 
   /// Reads it from the control groups and logind's files, without asking anybody. The process must be alive, or its
   /// id may name another one by now.
@@ -22,7 +22,8 @@ public enum PeerProcess: Equatable, Sendable {
     guard LoginSession.isLogindRunning else { return .unknown }
     if let session = LoginSession.ofProcess(pid), let uid = session.uid, let sessionClass = session.sessionClass {
       return .session(
-        uid: uid, sessionClass: sessionClass, type: session.type ?? "unspecified", isRemote: session.isRemote)
+        id: session.id, uid: uid, sessionClass: sessionClass, type: session.type ?? "unspecified",
+        isRemote: session.isRemote)
     }
     if let uid = LoginSession.ownerOfProcess(pid) { return .userManager(uid: uid) }
     return .systemService(startedByRoot: LoginSession.parentUID(ofProcess: pid) == 0)

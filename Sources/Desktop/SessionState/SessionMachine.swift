@@ -57,6 +57,9 @@ public struct SessionMachine: Sendable {
   /// The user's sessions that count.
   private(set) var sessions: [String: Tracked] = [:]
 
+  /// How many sessions there were so far. logind may give a name again.
+  private var sessionCount: UInt64 = 0
+
   /// The unique names of the screen savers that are active.
   private var screenSavers: Set<String> = []
 
@@ -69,6 +72,8 @@ public struct SessionMachine: Sendable {
   private(set) var awaitsSession = false
 
   struct Tracked: Sendable {
+    /// Of all that there were.
+    let number: UInt64
     var facts: SessionFacts
     /// It lost the foreground to a greeter, and has not had it since, whoever has it now.
     var isShielded = false
@@ -103,6 +108,18 @@ public struct SessionMachine: Sendable {
   /// The user's sessions that count, by logind's names; nil when logind has not told any.
   public var knownSessions: [String]? { logind == .present ? sessions.keys.sorted() : nil }
 
+  /// Which session of the user's a process is in, by a number that no other one has; nil for none that counts.
+  func number(of process: PeerProcess) -> UInt64? {
+    guard case .session(let id, uid, _, _, _) = process else { return nil }
+    return sessions[id]?.number
+  }
+
+  /// The numbers of those that count.
+  var sessionNumbers: Set<UInt64> { Set(sessions.values.map(\.number)) }
+
+  /// Whether keys that are on their way open nothing any more: the session that they were given in has ended, or the last one.
+  func hasEnded(_ claim: Claim) -> Bool { hasEnded(since: claim.endings, in: claim.session) }
+
   /// Graphical sessions count; without one, all.
   private var relevant: [Tracked] {
     let graphical = sessions.values.filter { $0.facts.isGraphical }
@@ -131,14 +148,14 @@ public struct SessionMachine: Sendable {
 
   /// Keys arrived that are the right ones. `mayLift`: whether who brought them may lift a lock; see
   /// `AuthenticationPolicy`. Ask logind for the state of the sessions first: its signals and the socket that brings
-  /// keys are unordered. `locksBefore`, `endingsBefore`: what ``locks`` and ``endings`` were when the authentication
-  /// began that brings the keys.
+  /// keys are unordered. `locksBefore`, `endingsBefore`, `session`: what ``locks`` and ``endings`` were when the
+  /// authentication began that brings the keys, and in which session that was.
   public mutating func keysArrived(
-    mayLift: Bool, locksBefore: UInt64? = nil, endingsBefore: UInt64? = nil
+    mayLift: Bool, locksBefore: UInt64? = nil, endingsBefore: UInt64? = nil, session: UInt64? = nil
   ) -> [SessionEffect] {
     var effects: [SessionEffect] = []
     let wasLockedMeanwhile = locksBefore.map { $0 != locks } ?? false
-    if hasEnded(since: endingsBefore) { return [.install(.refused("its session has ended"))] }
+    if hasEnded(since: endingsBefore, in: session) { return [.install(.refused("its session has ended"))] }
     // Keys that come now would sleep in memory.
     if isGoingToSleep { return [.install(.refused("the machine is going to sleep"))] }
     switch state {
@@ -171,11 +188,11 @@ public struct SessionMachine: Sendable {
   }
 
   /// Tier key C arrived, and nothing else: at a login in which nobody gave a password. It opens what is sealed, and changes
-  /// nothing in any other state. `locksBefore`, `endingsBefore`: as for ``keysArrived(mayLift:locksBefore:endingsBefore:)``.
+  /// nothing in any other state. The rest is as for ``keysArrived(mayLift:locksBefore:endingsBefore:session:)``.
   public mutating func sessionKeyArrived(
-    locksBefore: UInt64? = nil, endingsBefore: UInt64? = nil
+    locksBefore: UInt64? = nil, endingsBefore: UInt64? = nil, session: UInt64? = nil
   ) -> [SessionEffect] {
-    if hasEnded(since: endingsBefore) { return [.install(.refused("its session has ended"))] }
+    if hasEnded(since: endingsBefore, in: session) { return [.install(.refused("its session has ended"))] }
     if isGoingToSleep { return [.install(.refused("the machine is going to sleep"))] }
     guard state == .sealed else { return [.install(.notNeeded)] }
     let wasLockedMeanwhile = locksBefore.map { $0 != locks } ?? false
@@ -186,7 +203,10 @@ public struct SessionMachine: Sendable {
     return effects + [.stateChanged]
   }
 
-  private func hasEnded(since endingsBefore: UInt64?) -> Bool { endingsBefore.map { $0 != endings } ?? false }
+  private func hasEnded(since endingsBefore: UInt64?, in session: UInt64?) -> Bool {
+    if let endingsBefore, endingsBefore != endings { return true }
+    return session.map { !sessionNumbers.contains($0) } ?? false
+  }
 
   private mutating func stage(_ effects: inout [SessionEffect]) {
     if case .sealed = state { state = .evicted(lockerReason) }
@@ -316,7 +336,8 @@ public struct SessionMachine: Sendable {
     for fact in facts where fact.uid == uid && fact.isLogin {
       let isBehindGreeter = fact.isGraphical && !fact.isActive && seatsOfGreeters.contains(fact.seat)
       // What is there when logind is first heard may have been in front before.
-      var tracked = old[fact.id] ?? Tracked(facts: fact, isStarting: wasKnown)
+      if old[fact.id] == nil { sessionCount &+= 1 }
+      var tracked = old[fact.id] ?? Tracked(number: sessionCount, facts: fact, isStarting: wasKnown)
       if tracked.facts.lockedHint, !fact.lockedHint { tracked.wasAskedToLock = false }
       if fact.lockedHint, !(old[fact.id]?.facts.lockedHint ?? false) { newLocker = true }
       tracked.facts = fact

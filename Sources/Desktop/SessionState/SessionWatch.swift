@@ -9,15 +9,22 @@ public protocol SessionWatchDelegate: AnyObject {
   func eraseAllKeys(_ reason: SealReason)
   /// Erase the A that was set aside.
   func eraseStagedKeys()
-  /// No keys are wanted of an authentication that has begun: end the helpers that work on one. Also where there is nothing
-  /// to erase.
-  func endDerivations()
+  /// No keys are wanted of some authentications that have begun: end the helpers that work on one. Also where there is
+  /// nothing to erase.
+  func endDerivations(_ which: UnwantedDerivations)
   /// The A that was set aside becomes live.
   func stagedKeysGoLive()
   /// C became live, for the first time since it was sealed.
   func firstUnlockHappened()
   /// `machine` is another than before; everything else was done.
   func sessionStateChanged()
+}
+
+/// Which authentications bring keys that are not wanted any more.
+public enum UnwantedDerivations {
+  case all
+  /// Those of which this is true.
+  case claimed((Claim) -> Bool)
 }
 
 /// Drives the state machine by logind, the screen savers and the daemon's own events.
@@ -106,6 +113,7 @@ public final class SessionWatch {
     logind.refresh { [self] answered in
       // The report of what it answered comes right before this.
       if answered, self.reports != reports { claim.credit(locks: lastReport.locks, endings: lastReport.endings) }
+      claim.meet(machine)
       completion(claim)
     }
   }
@@ -130,7 +138,8 @@ public final class SessionWatch {
   ) {
     ask(after: preparation, completion) { watch in
       watch.perform(
-        watch.machine.keysArrived(mayLift: mayLift, locksBefore: claim.locks, endingsBefore: claim.endings),
+        watch.machine.keysArrived(
+          mayLift: mayLift, locksBefore: claim.locks, endingsBefore: claim.endings, session: claim.session),
         install: completion)
     }
   }
@@ -142,7 +151,9 @@ public final class SessionWatch {
   ) {
     ask(after: preparation, completion) { watch in
       watch.perform(
-        watch.machine.sessionKeyArrived(locksBefore: claim.locks, endingsBefore: claim.endings), install: completion)
+        watch.machine.sessionKeyArrived(
+          locksBefore: claim.locks, endingsBefore: claim.endings, session: claim.session),
+        install: completion)
     }
   }
 
@@ -197,7 +208,7 @@ public final class SessionWatch {
   // MARK: Effects
 
   private func handle(_ event: SessionEvent) {
-    let endings = machine.endings
+    let (endings, sessions) = (machine.endings, machine.sessionNumbers)
     let effects = machine.handle(event)
     perform(effects) { _ in preconditionFailure("keys are installed only when some arrived") }
     let isUnwanted =
@@ -205,7 +216,11 @@ public final class SessionWatch {
       case .prepareForSleep(true), .hibernate, .lockCommand: true
       default: machine.endings != endings || effects.contains(.seal(.noSession))
       }
-    if isUnwanted { delegate?.endDerivations() }
+    if isUnwanted {
+      delegate?.endDerivations(.all)
+    } else if !sessions.isSubset(of: machine.sessionNumbers) {
+      delegate?.endDerivations(.claimed { [machine] in machine.hasEnded($0) })
+    }
   }
 
   private func perform(_ effects: [SessionEffect], install: (KeyOutcome) -> Void) {

@@ -122,9 +122,9 @@ final class ControlServer {
     source?.pause()
   }
 
-  /// Ends the helpers that work on a password. They erase their memory then.
-  func endDerivations() {
-    for peer in peers.values where peer.isDeriving { peer.end() }
+  /// Ends helpers that work on a password. They erase their memory then.
+  func endDerivations(_ which: UnwantedDerivations) {
+    for peer in peers.values where peer.isDeriving && peer.isAmong(which) { peer.end() }
   }
 
   /// A helper begins: the newest password is the one to work on. The login that it belongs to has begun another one before,
@@ -189,6 +189,14 @@ private final class ControlPeer: PromptConnection {
     guard let greeting, let before = other.greeting else { return false }
     return greeting.stage == .openSession && before.stage == .authenticate && greeting.service == before.service
       && greeting.tty == before.tty && greeting.remoteHost == before.remoteHost
+  }
+
+  /// Whether what its helper works on is unwanted.
+  func isAmong(_ unwanted: UnwantedDerivations) -> Bool {
+    switch unwanted {
+    case .all: true
+    case .claimed(let isUnwanted): claim.map(isUnwanted) ?? false
+    }
   }
 
   func end(_ outcome: PromptEnd? = nil) {
