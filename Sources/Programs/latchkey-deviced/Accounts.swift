@@ -1,34 +1,65 @@
 import Glibc
 import LatchkeyPosix
 
-/// Which user numbers have an account. A look-up may reach a directory service and take long, so answers are kept for a
-/// moment, the negative ones too, and only so much time goes into look-ups.
+/// Which user numbers have an account. A look-up may reach a directory service and take long. So it is waited for a moment
+/// only, answers are kept for a while, the negative ones too, and only so much time goes into look-ups.
 final class Accounts {
   private struct Answer {
     let hasAccount: Bool
     let end: ContinuousClock.Instant
   }
+  /// A look-up that took longer than anybody waited for it.
+  private final class Slow {
+    let user: uid_t
+    let lookUp: AccountLookUp
+
+    init(_ user: uid_t, _ lookUp: consuming AccountLookUp) {
+      self.user = user
+      self.lookUp = lookUp
+    }
+  }
   private let clock = ContinuousClock()
   private var answers: [uid_t: Answer] = [:]
   private var share = TimeShare(longestPause: .seconds(30), at: ContinuousClock().now)
+  private var slow: [Slow] = []
 
   /// How long an answer is kept: an administrator who just made an account should not have to wonder.
   private static let answerTime = Duration.seconds(10)
   /// More are not kept.
   private static let answerLimit = 1024
+  /// How long one look-up is waited for, in milliseconds. Nobody else is served meanwhile.
+  private static let patience: Int32 = 100
+  /// While so many take longer, nobody is looked up.
+  private static let slowLimit = 4
 
   /// Whether there is time left for a look-up that nobody needs to have an answer for.
   var mayLookUp: Bool { share.pause(at: clock.now) == .zero }
 
-  /// Whether a number has an account.
-  func contains(_ user: uid_t) -> Bool {
+  /// Whether a number has an account; nil where that is not known yet.
+  func contains(_ user: uid_t) -> Bool? {
+    takeAnswers()
     let start = clock.now
     if let answer = answers[user], answer.end > start { return answer.hasAccount }
-    let hasAccount = Account(uid: user) != nil
-    let end = clock.now
-    share.take(start.duration(to: end), at: end)
-    if answers.count >= Accounts.answerLimit { answers = [:] }
-    answers[user] = Answer(hasAccount: hasAccount, end: end + Accounts.answerTime)
+    guard slow.count < Accounts.slowLimit, !slow.contains(where: { $0.user == user }),
+      let lookUp = try? AccountLookUp(uid: user)
+    else { return nil }
+    let hasAccount = lookUp.answer(within: Accounts.patience)
+    share.take(start.duration(to: clock.now), at: clock.now)
+    if let hasAccount { keep(hasAccount, of: user) } else { slow.append(Slow(user, lookUp)) }
     return hasAccount
+  }
+
+  /// Takes in what came since.
+  private func takeAnswers() {
+    slow.removeAll { slow in
+      guard let hasAccount = slow.lookUp.answer(within: 0) else { return false }
+      keep(hasAccount, of: slow.user)
+      return true
+    }
+  }
+
+  private func keep(_ hasAccount: Bool, of user: uid_t) {
+    if answers.count >= Accounts.answerLimit { answers = [:] }
+    answers[user] = Answer(hasAccount: hasAccount, end: clock.now + Accounts.answerTime)
   }
 }

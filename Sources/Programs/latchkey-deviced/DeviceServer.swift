@@ -81,8 +81,8 @@ final class DeviceServer {
     return same < DeviceServer.userLimit
   }
 
-  /// Whether a user has keys here, or an account. Where too much time went into looking up names, only the former counts.
+  /// Whether a user has keys here, or an account. Where looking up names takes too much time, only the former counts.
   private func isKnown(_ user: uid_t) -> Bool {
-    store.hasKeys(of: user) || (accounts.mayLookUp && accounts.contains(user))
+    store.hasKeys(of: user) || (accounts.mayLookUp && accounts.contains(user) == true)
   }
 }

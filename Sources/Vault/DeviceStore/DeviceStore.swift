@@ -16,7 +16,7 @@ public final class DeviceStore {
   private let lock: FileDescriptor
   /// Strongest first.
   private let seals: [any DeviceSeal]
-  private let hasAccount: (uid_t) -> Bool
+  private let hasAccount: (uid_t) -> Bool?
   private let log: (String) -> Void
 
   private struct Secret: ~Copyable {
@@ -33,10 +33,10 @@ public final class DeviceStore {
   /// - Parameters:
   ///   - seals: how the device secret may be kept, the best first.
   ///   - hasAccount: whether a user may have keys here. Otherwise whoever has many user numbers of his own, as for
-  ///     containers, could fill the disk.
+  ///     containers, could fill the disk. nil where it is not known yet.
   ///   - log: told of what an administrator should know.
   public init(
-    path: String, seals: [any DeviceSeal], hasAccount: @escaping (uid_t) -> Bool, log: @escaping (String) -> Void
+    path: String, seals: [any DeviceSeal], hasAccount: @escaping (uid_t) -> Bool?, log: @escaping (String) -> Void
   ) throws(PosixError) {
     folder = try Folder(path: path, owner: geteuid())
     // What is in these files is the service's alone, whatever the folder's mode was.
@@ -190,7 +190,10 @@ public final class DeviceStore {
   }
 
   private func make(_ file: StateFile, of user: uid_t) throws(DeviceKeyError) -> Key {
-    guard hasAccount(user) else { throw .unavailable("user \(user) has no account on this machine") }
+    guard let hasAccount = hasAccount(user) else {
+      throw .unavailable("the look-up of user \(user) takes long; try again in a moment")
+    }
+    guard hasAccount else { throw .unavailable("user \(user) has no account on this machine") }
     var head = ByteWriter()
     head.number(user)
     var content: SecureBytes

@@ -1,0 +1,53 @@
+import Glibc
+
+/// A look-up of an account by its number that nobody has to wait for. A directory service may answer it, and take minutes.
+///
+/// It is done by a thread of its own, which shares nothing with others but a pipe, and is left alone where it takes too long.
+public struct AccountLookUp: ~Copyable {
+  private let answered: FileDescriptor
+
+  /// What the thread is given.
+  private final class Order: Sendable {
+    let uid: uid_t
+    let pipe: Int32
+
+    init(uid: uid_t, pipe: Int32) { (self.uid, self.pipe) = (uid, pipe) }
+  }
+
+  /// Begins.
+  public init(uid: uid_t) throws(PosixError) {
+    var ends: [Int32] = [-1, -1]
+    guard pipe(&ends) == 0 else { throw PosixError("pipe") }
+    let answered = FileDescriptor(owning: ends[0])
+    let order = Unmanaged.passRetained(Order(uid: uid, pipe: ends[1]))
+    var attributes = pthread_attr_t()
+    pthread_attr_init(&attributes)
+    pthread_attr_setdetachstate(&attributes, CInt(PTHREAD_CREATE_DETACHED))
+    defer { pthread_attr_destroy(&attributes) }
+    var thread = pthread_t()
+    let error = pthread_create(&thread, &attributes, AccountLookUp.body, order.toOpaque())
+    guard error == 0 else {
+      order.release()
+      close(ends[1])
+      throw PosixError("pthread_create", code: error)
+    }
+    self.answered = answered
+  }
+
+  private static let body: @convention(c) (UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? = { pointer in
+    guard let pointer else { return nil }
+    let order = Unmanaged<Order>.fromOpaque(pointer).takeRetainedValue()
+    let pipe = FileDescriptor(owning: order.pipe)
+    var answer: UInt8 = Account(uid: order.uid) == nil ? 0 : 1
+    _ = write(pipe.number, &answer, 1)
+    return nil
+  }
+
+  /// Whether there is such an account; nil where that is not known within so many milliseconds.
+  public borrowing func answer(within limit: Int32) -> Bool? {
+    var item = pollfd(fd: answered.number, events: Int16(POLLIN), revents: 0)
+    guard poll(&item, 1, limit) > 0 else { return nil }
+    var answer: UInt8 = 0
+    return read(answered.number, &answer, 1) == 1 && answer == 1
+  }
+}
