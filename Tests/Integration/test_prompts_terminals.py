@@ -189,8 +189,7 @@ def test_a_signal_withdraws_the_prompt(stored):
     (process,) = stored.processes("bin/latchkey get")
     os.kill(process, signal.SIGINT)
     wait_until(lambda: not is_alive(process), "the command's end")
-    # The shell's line may stand on the screen that pinentry's end takes away: a person presses Enter.
-    stored.terminal.press("Enter").wait_for_shell()
+    stored.terminal.wait_for_shell()
     assert SECRET not in stored.terminal.screen
     stored.is_as_before()
     stored.read()
@@ -205,6 +204,23 @@ def test_a_client_that_is_killed_takes_its_prompt_with_it(stored, command):
     wait_until(lambda: not is_alive(prompt), "the prompt's end")
     stored.terminal.press("Enter").wait_for_shell()
     stored.is_as_before()
+
+
+def test_a_vault_that_is_stopped_is_not_waited_for(stored):
+    """However long a person may take. The prompt has the terminal until the vault goes on."""
+    daemon = stored.session.daemon_pid()
+    stored.terminal.run(GET).expect(ENTER)
+    (process,) = stored.processes("bin/latchkey get")
+    prompt = stored.prompt()
+    os.kill(daemon, signal.SIGSTOP)
+    try:
+        wait_until(lambda: not is_alive(process), "the command's end", 60)
+    finally:
+        os.kill(daemon, signal.SIGCONT)
+    wait_until(lambda: not is_alive(prompt), "the prompt's end")
+    stored.terminal.press("Enter").wait_for_shell()
+    stored.is_as_before()
+    stored.read()
 
 
 def test_the_prompt_is_killed(stored):

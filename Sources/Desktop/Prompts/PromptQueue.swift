@@ -112,9 +112,8 @@ public final class PromptQueue {
     ticket.timer = try? loop.addTimer(after: limit) { [weak self, weak ticket] in
       guard let self, let ticket else { return }
       let ended = ticket.takeEnd(.expired)
-      withdraw(ticket, .expired)
+      withdraw(ticket, .expired) { ended?() }
       advance()
-      ended?()
     }
     if let shared {
       shared.tickets.append(ticket)
@@ -153,20 +152,28 @@ public final class PromptQueue {
   }
 
   /// The client does not wait any more.
-  public func cancel(_ ticket: PromptTicket) { cancel([ticket]) }
+  ///
+  /// - Parameter gone: called once, at once or soon: when what was shown for it has left the screen. A client that is told
+  ///   before leaves its terminal to a shell, and what the shell shows there goes with the prompt's screen.
+  public func cancel(_ ticket: PromptTicket, gone: @escaping () -> Void = {}) {
+    withdraw(ticket, gone: gone)
+    advance()
+  }
 
   /// A program made use of what a person answered.
   public func used(_ question: Question, by caller: Caller) { delegate.used(question, by: caller) }
 
-  private func withdraw(_ ticket: PromptTicket, _ end: PromptEnd = .withdrawn) {
+  private func withdraw(
+    _ ticket: PromptTicket, _ end: PromptEnd = .withdrawn, gone: @escaping () -> Void = {}
+  ) {
     ticket.forget()
-    guard let prompt = prompts.first(where: { $0.tickets.contains { $0 === ticket } }) else { return }
+    guard let prompt = prompts.first(where: { $0.tickets.contains { $0 === ticket } }) else { return gone() }
     let shown = prompt.caller
     prompt.tickets.removeAll { $0 === ticket }
     // It may name who is gone, and stand on his terminal, where a shell may read what is typed. For others it is shown
     // anew.
-    guard prompt.tickets.isEmpty || prompt.caller != shown else { return }
-    if prompt.tickets.isEmpty { remove(prompt, end, for: shown) } else { hide(prompt) }
+    guard prompt.tickets.isEmpty || prompt.caller != shown else { return gone() }
+    if prompt.tickets.isEmpty { remove(prompt, end, for: shown, gone: gone) } else { hide(prompt, gone: gone) }
   }
 
   // MARK: - the session

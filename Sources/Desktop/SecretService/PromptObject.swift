@@ -210,10 +210,12 @@ extension SecretService {
     call.reply()
     if case .completing = prompt.phase { return }
     if case .new = prompt.phase { prompt.phase = .asked(at: .now) }
-    if let ticket = prompt.ticket { promptQueue.cancel(ticket) }
-    prompt.ticket = nil
     prompt.lastEnd = .withdrawn
-    complete(prompt, dismissed: true)
+    guard let ticket = prompt.ticket else { return complete(prompt, dismissed: true) }
+    prompt.ticket = nil
+    promptQueue.cancel(ticket) { [weak self, weak prompt] in
+      if let prompt { self?.complete(prompt, dismissed: true) }
+    }
   }
 
   /// Asks the next question that stands between the client and what it wants, or completes the prompt.

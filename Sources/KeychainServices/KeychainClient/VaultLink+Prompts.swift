@@ -78,7 +78,7 @@ extension VaultLink {
         try out.close()
       } read: { _ in
       }
-      try connection.serve { isDismissed != nil || isGone }
+      try connection.serveForPerson { isDismissed != nil || isGone }
       guard let isDismissed else { throw .disconnected("the vault is gone") }
       return outcome.flatMap { PromptEnd(rawValue: $0) } ?? (isDismissed ? .dismissed : .accepted)
     }

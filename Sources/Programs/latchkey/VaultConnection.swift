@@ -156,7 +156,7 @@ final class VaultConnection {
         try out.appendString("")
       } read: { _ in
       }
-      try connection.serve { isCompleted || isGone || arrived != nil }
+      try connection.serveForPerson { isCompleted || isGone || arrived != nil }
       guard let number = arrived else {
         if isGone { throw BusError.disconnected("the vault is gone") }
         return made

@@ -133,7 +133,7 @@ public final class ServiceConnection {
       try serve(for: Self.lookInterval) { answer != nil }
       if let answer { return try answer.get() }
       // Nobody is to wait for a time limit of the bus then. What was asked for may still be done when it goes on.
-      if ownerCredentials?.isStopped == true { throw .noReply("the vault's program is stopped") }
+      if ownerCredentials?.isStopped == true { throw Self.isStopped }
     }
   }
 
@@ -147,6 +147,20 @@ public final class ServiceConnection {
       do { try loop.runOnce(timeout: rest) } catch { throw .failed(error.description) }
     }
   }
+
+  /// Serves the bus until it is done, however long a person takes for that; but not for a vault whose program is stopped.
+  public func serveForPerson(until isDone: () -> Bool) throws(BusError) {
+    var looks = 0
+    while true {
+      try serve(for: Self.lookInterval, until: isDone)
+      guard !isDone() else { return }
+      // Whoever looks into the program stops it for a moment.
+      looks = ownerCredentials?.isStopped == true ? looks + 1 : 0
+      if looks == 2 { throw Self.isStopped }
+    }
+  }
+
+  private static let isStopped = BusError.noReply("the vault's program is stopped")
 
   /// Takes what has come since the last call, so that a bus which is gone shows before something is sent.
   public func catchUp() throws(BusError) {
