@@ -22,6 +22,8 @@ struct RotateCommand: ParsableCommand {
   var json = false
 
   private static let stepTime: UInt32 = 100_000
+  /// How long nothing may follow while something is wrong with the vault, which may be why, or may have no part in it.
+  private static let patience = Duration.seconds(10)
 
   private struct Report: Encodable {
     let epoch: UInt32
@@ -77,10 +79,15 @@ struct RotateCommand: ParsableCommand {
     let isShown = !json && isatty(STDOUT_FILENO) == 1
     var status = try status()
     let total = status.rotation.left
-    while status.rotation.left > 0 && status.state == .unlocked && status.problems.isEmpty {
+    var lastStep = ContinuousClock.now
+    while status.rotation.left > 0 && status.state == .unlocked
+      && (status.problems.isEmpty || ContinuousClock.now - lastStep < Self.patience)
+    {
       if isShown { show("\rItem keys: \(total - min(status.rotation.left, total)) of \(total)") }
       usleep(Self.stepTime)
+      let before = status.rotation.left
       status = try self.status()
+      if status.rotation.left != before { lastStep = .now }
     }
     let rotation = status.rotation
     let done = total - min(rotation.left, total)
