@@ -57,6 +57,7 @@ final class Daemon {
   private static let firstUnlockUnit = "latchkey-first-unlock.target"
   /// How long the vault must be quiet before its log is emptied.
   static let settleTime = Duration.seconds(20)
+  private static let wasLocked = "the vault was locked meanwhile"
   static let shortestMeetingDelay = Duration.milliseconds(200)
 
   /// - Parameter promptProgram: what shows prompts where there is no service manager.
@@ -157,8 +158,7 @@ final class Daemon {
   func stop() {
     isEnding = true
     staged = nil
-    vault.evict()
-    dropGrants()
+    eraseUnlockedKeys(telling: "the vault's service ends")
     prompts.end { [self] in
       presence?.service?.dismissPrompts()
       loop.exit()
@@ -168,6 +168,8 @@ final class Daemon {
   /// Erases every key and empties the log: the program ends.
   func end() {
     staged = nil
+    // A disk that hangs holds up the rest, but no key stays for it that opens anything else than the access log.
+    vault.sealAllButAccessLog()
     vault.accessLog.write()
     vault.seal()
     vault.settle()
@@ -302,7 +304,7 @@ extension Daemon: ControlHandler {
   /// The state was changed for keys that then did not open the vault: back to where nothing is open.
   func undo() {
     vault.seal()
-    archive?.cancel("the vault was locked meanwhile")
+    archive?.cancel(Daemon.wasLocked)
     staged = nil
     session.watch?.keysFailed()
   }
@@ -412,10 +414,13 @@ extension Daemon: ControlHandler {
 // MARK: - session state
 
 extension Daemon: SessionWatchDelegate {
-  func eraseUnlockedKeys(_ reason: LockReason) {
+  func eraseUnlockedKeys(_ reason: LockReason) { eraseUnlockedKeys(telling: Daemon.wasLocked) }
+
+  /// - Parameter reason: what a backup or a restore that is under way is told.
+  private func eraseUnlockedKeys(telling reason: String) {
     vault.evict()
     dropGrants()
-    archive?.cancel("the vault was locked meanwhile")
+    archive?.cancel(reason)
   }
 
   func eraseAllKeys(_ reason: SealReason) {
@@ -430,7 +435,7 @@ extension Daemon: SessionWatchDelegate {
     // The person who is to read it has not gone.
     case .started, .keysFailed, .hibernation, .putAside: break
     }
-    archive?.cancel("the vault was locked meanwhile")
+    archive?.cancel(Daemon.wasLocked)
     presence?.service?.sessionEnded()
     presence?.manage(.stop, Daemon.firstUnlockUnit)
   }

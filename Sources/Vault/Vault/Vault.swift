@@ -433,8 +433,13 @@ public final class Vault {
 
   /// Erases tier C as well: only the device's own classes stay.
   public func seal() {
-    keys.seal()
+    sealAllButAccessLog()
     accessLog.seal()
+  }
+
+  /// The same, but for the access log's own keys, which open nothing else: what is left to write there can be written then.
+  public func sealAllButAccessLog() {
+    keys.seal()
     (heldEpochs, waitingNote) = ([], nil)
   }
 
