@@ -30,6 +30,8 @@ struct AsideTests {
     try vault.unlock(other.tiers, opening: .everything, liftingMarks: true, mayCreate: true)
     #expect(try vault.reader.itemCount() == 0 && vault.isUnlocked)
     _ = try vault.add(["a": "b"], "another")
+    // Who still has the path of the former one's item is not to get this one.
+    #expect(try vault.reader.lastItem() == 2)
 
     // And back.
     _ = try vault.setAside(as: name + "-2")

@@ -49,6 +49,8 @@ extension Vault {
   public func setAside(as name: String) throws(VaultError) -> String {
     seal()
     settle()
+    // A counter that somebody set to the end of all numbers would leave none for what comes.
+    if let last = try? reader.lastItem(), last < 1 << 62 { lastItemAside = max(lastItemAside, last) }
     // The database is closed before its path is another one.
     forgetFiles()
     defer { refresh() }

@@ -31,6 +31,7 @@ extension Vault {
       } catch { throw error.code == ENOSPC ? .diskFull : .unavailable("vault.db: \(error.description)") }
       try fill(
         path + "/" + draft, vault: keybag.vault, tiers: tiers, label: Vault.firstLabel, aliases: Vault.firstAliases)
+      if lastItemAside > 0 { try database.store?.beginItems(after: lastItemAside) }
       try finishDraft()
       do throws(PosixError) { try folder.rename(draft, to: KeybagFile.database) } catch {
         throw .unavailable("vault.db: \(error.description)")
