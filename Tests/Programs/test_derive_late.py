@@ -3,10 +3,12 @@
 import os
 import pathlib
 import signal
+import subprocess
 import time
 
 import pytest
-from support.derive import AUTHENTICATE, CHANGE_PASSWORD, GOES_ON, LATE, OPEN, PASSWORD, UNLOCKED, Run, as_root
+from support.derive import (
+    AUTHENTICATE, CHANGE_PASSWORD, ENVIRONMENT, GOES_ON, LATE, OPEN, PASSWORD, UNLOCKED, Run, as_root)  # fmt: skip
 from support.pace import Limit
 from support.quota import quota  # noqa: F401
 from test_derive_process import await_end, is_running
@@ -64,6 +66,21 @@ def test_it_goes_on_when_its_caller_kills_it_after_the_word(resident):
         os.kill(process, signal.SIGCONT)
     wait_until(lambda: daemon.deliveries, "its keys")
     await_end(supervisor)
+
+
+def test_the_answer_does_not_wait_for_the_workers_end(resident, monkeypatch, tmp_path):
+    """What waits for a dead disk does not end, and the login is through."""
+    library, order = tmp_path / "order.so", tmp_path / "order"
+    source = pathlib.Path(__file__).parent / "order.c"
+    subprocess.run(["cc", "-D_GNU_SOURCE", "-shared", "-fPIC", "-O1", "-o", library, source, "-ldl"], check=True)
+    order.touch()
+    monkeypatch.setitem(ENVIRONMENT, "LD_PRELOAD", str(library))
+    monkeypatch.setitem(ENVIRONMENT, "LATCHKEY_ORDER", str(order))
+    resident.daemon()
+    assert resident.run(AUTHENTICATE) == UNLOCKED
+    lines = [line.split() for line in order.read_text().splitlines()]
+    (supervisor,) = {process for process, call in lines if call == "waitpid"}
+    assert next(call for process, call in lines if process == supervisor) == "send"
 
 
 def test_without_the_word_it_ends_with_its_caller(resident):
