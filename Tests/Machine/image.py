@@ -19,7 +19,7 @@ CACHE = REPOSITORY / ".build/machine"
 PACKAGES = (
     "linux-image-cloud-amd64 systemd-sysv udev kmod dbus dbus-user-session libpam-systemd login passwd "
     "libsodium23 libgcrypt20 libsqlite3-0 libyaml-0-2 libsystemd0 libsecret-tools "
-    "python3-gi gir1.2-secret-1 python3-secretstorage python3-jeepney python3-cryptography"
+    "python3-gi gir1.2-secret-1 python3-secretstorage python3-jeepney python3-cryptography polkitd"
 ).split()
 # Room for what is written while it runs. What was never written takes no room outside.
 SIZE = "2G"

@@ -1,7 +1,8 @@
 import LatchkeyPrivateBus
-import LatchkeySessionState
 import LatchkeySystemd
 import Testing
+
+@testable import LatchkeySessionState
 
 @Suite(.timeLimit(.minutes(20))) struct SessionWatchTests {
   /// A daemon without keys: it writes down what it is told.
@@ -216,7 +217,8 @@ import Testing
       try outcome {
         try scene.logind.prepareForSleep(true)
         try scene.logind.prepareForSleep(false)
-      } == late)
+      } == .refused("the machine is going to sleep"))
+    try scene.loop.run(until: "awake") { !scene.watch.machine.isGoingToSleep }
     #expect(scene.watch.machine.state == .evicted(.command))
     #expect(try outcome {} == .live)
   }
@@ -234,9 +236,46 @@ import Testing
     scene.watch.keysArrived(mayLift: false, by: scene.claim) { _ in answered = true }
     try scene.loop.run(until: "logind's answer") { answered }
     #expect(outcome == nil)
+    // Not when the preparation is through: until then A would be in memory behind a lock.
     scene.watch.lock()
-    goOn()
     #expect(outcome == .refused("it was locked meanwhile"))
+    outcome = nil
+    goOn()
+    #expect(outcome == nil)
+  }
+
+  /// What waits in the daemon when the machine goes to sleep is erased first: sleep waits for nothing else.
+  @Test(arguments: [true, false]) func keysThatWaitDoNotSleepInMemory(isSealed: Bool) throws {
+    final class Keys {}
+    let scene = try Scene(sessions: x(1))
+    if !isSealed {
+      #expect(try scene.keysArrive() == .live)
+      scene.watch.lock()
+    }
+    try scene.loop.run(until: "the delay lock") { scene.watch.holdsSleepInhibitor }
+    var outcome: KeyOutcome?
+    var held: Int?
+    weak var keys: Keys?
+    var goOn: () -> Void = {}
+    do {
+      let arrived = Keys()
+      keys = arrived
+      // It hangs.
+      scene.watch.keysArrived(mayLift: true, by: scene.claim, after: { goOn = $0 }) { [logind = scene.logind] in
+        outcome = $0
+        held = logind.heldInhibitors
+        withExtendedLifetime(arrived) {}
+      }
+    }
+    #expect(keys != nil)
+    try scene.logind.prepareForSleep(true)
+    try scene.loop.run(until: "the end of the delay lock") { scene.logind.heldInhibitors == 0 }
+    #expect(outcome == .refused("the machine is going to sleep") && held == 1 && keys == nil)
+    // And what comes when nothing holds sleep up any more.
+    outcome = nil
+    scene.watch.keysArrived(mayLift: true, by: scene.claim, after: { goOn = $0 }) { outcome = $0 }
+    #expect(outcome == .refused("the machine is going to sleep"))
+    goOn()
   }
 
   /// At a first login such a lock leaves what the first unlock opens.

@@ -27,6 +27,26 @@ public enum UnwantedDerivations {
   case claimed((Claim) -> Bool)
 }
 
+/// Keys that are there, and wait until logind and their caller are ready for them.
+private final class Arrival {
+  /// ``SessionMachine/locks`` when they came.
+  let locks: UInt64
+  let decide: (inout SessionMachine) -> [SessionEffect]
+  /// Has the keys with it, so it goes as soon as it was called.
+  var completion: ((KeyOutcome) -> Void)?
+  var isPrepared = false
+  var hasAnswered: Bool?
+
+  init(
+    locks: UInt64, _ decide: @escaping (inout SessionMachine) -> [SessionEffect],
+    _ completion: @escaping (KeyOutcome) -> Void
+  ) {
+    (self.locks, self.decide, self.completion) = (locks, decide, completion)
+  }
+
+  deinit { completion?(.refused("the daemon ends")) }
+}
+
 /// Drives the state machine by logind, the screen savers and the daemon's own events.
 public final class SessionWatch {
   /// The state. Changes only through this object.
@@ -42,6 +62,7 @@ public final class SessionWatch {
   /// How many times logind told of all sessions, and what the last time added to the machine's locks and endings.
   private var reports: UInt64 = 0
   private var lastReport = (locks: UInt64(0), endings: UInt64(0))
+  private var arrivals: [Arrival] = []
   private let stagingTime: Duration
   private let sessionTime: Duration
 
@@ -126,8 +147,8 @@ public final class SessionWatch {
   }
 
   /// The right keys arrived. Asks logind for the state of the sessions, then tells what becomes of the keys.
-  /// `completion` is called exactly once, never before this returns; it must put the keys where the outcome says
-  /// before it returns, and erase the rest. Keys that wait meanwhile belong to the caller.
+  /// `completion` is called exactly once; it must put the keys where the outcome says before it returns, and erase the rest.
+  /// Keys that wait meanwhile belong to it, and go with it.
   ///
   /// - Parameters:
   ///   - claim: of the authentication that brings them. A lock since then is later than the keys.
@@ -136,11 +157,9 @@ public final class SessionWatch {
     mayLift: Bool, by claim: Claim, after preparation: (@escaping () -> Void) -> Void = { $0() },
     completion: @escaping (KeyOutcome) -> Void
   ) {
-    ask(after: preparation, completion) { watch in
-      watch.perform(
-        watch.machine.keysArrived(
-          mayLift: mayLift, locksBefore: claim.locks, endingsBefore: claim.endings, session: claim.session),
-        install: completion)
+    ask(after: preparation, completion) { machine in
+      machine.keysArrived(
+        mayLift: mayLift, locksBefore: claim.locks, endingsBefore: claim.endings, session: claim.session)
     }
   }
 
@@ -149,36 +168,47 @@ public final class SessionWatch {
     by claim: Claim, after preparation: (@escaping () -> Void) -> Void = { $0() },
     completion: @escaping (KeyOutcome) -> Void
   ) {
-    ask(after: preparation, completion) { watch in
-      watch.perform(
-        watch.machine.sessionKeyArrived(
-          locksBefore: claim.locks, endingsBefore: claim.endings, session: claim.session),
-        install: completion)
+    ask(after: preparation, completion) { machine in
+      machine.sessionKeyArrived(locksBefore: claim.locks, endingsBefore: claim.endings, session: claim.session)
     }
   }
 
-  /// Asks logind, then goes on.
+  /// Asks logind, then has the machine decide. A lock does not wait for either: it would find tier key A in memory, and the
+  /// machine would sleep with it.
   private func ask(
     after preparation: (@escaping () -> Void) -> Void, _ completion: @escaping (KeyOutcome) -> Void,
-    _ goOn: @escaping (SessionWatch) -> Void
+    _ decide: @escaping (inout SessionMachine) -> [SessionEffect]
   ) {
     guard let logind else { return completion(.refused("not started")) }
-    var (isPrepared, hasAnswered): (Bool, Bool?) = (false, nil)
-    let finish = { [weak self] in
-      guard isPrepared, let hasAnswered else { return }
-      guard let self else { return completion(.refused("the daemon ends")) }
+    let arrival = Arrival(locks: machine.locks, decide, completion)
+    // Nothing holds sleep up any more.
+    guard !machine.isGoingToSleep else { return settle(arrival) }
+    arrivals.append(arrival)
+    preparation { [weak self, weak arrival] in
+      arrival?.isPrepared = true
+      self?.advance(arrival)
+    }
+    logind.refresh { [weak self, weak arrival] answered in
+      arrival?.hasAnswered = answered
+      self?.advance(arrival)
+    }
+  }
+
+  private func advance(_ arrival: Arrival?) {
+    guard let arrival, arrival.isPrepared, let hasAnswered = arrival.hasAnswered else { return }
+    guard hasAnswered else {
+      arrivals.removeAll { $0 === arrival }
       // Silence may hide a lock.
-      guard hasAnswered else { return completion(.refused("logind does not answer")) }
-      goOn(self)
+      arrival.completion.take()?(.refused("logind does not answer"))
+      return
     }
-    preparation {
-      isPrepared = true
-      finish()
-    }
-    logind.refresh { answered in
-      hasAnswered = answered
-      finish()
-    }
+    settle(arrival)
+  }
+
+  private func settle(_ arrival: Arrival) {
+    arrivals.removeAll { $0 === arrival }
+    guard let completion = arrival.completion.take() else { return }
+    perform(arrival.decide(&machine), install: completion)
   }
 
   /// `latchkey lock`. The keys are erased when this returns.
@@ -221,6 +251,7 @@ public final class SessionWatch {
     } else if !sessions.isSubset(of: machine.sessionNumbers) {
       delegate?.endDerivations(.claimed { [machine] in machine.hasEnded($0) })
     }
+    for arrival in arrivals where arrival.locks != machine.locks { settle(arrival) }
   }
 
   private func perform(_ effects: [SessionEffect], install: (KeyOutcome) -> Void) {
