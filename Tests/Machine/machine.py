@@ -85,6 +85,7 @@ class Machine:
 
     def boot(self):
         """Boots, and returns when it asks who logs in on `console`. On `root`, a second line, the administrator has."""
+        self._has_slept = False
         monitor, second = self.folder / "monitor", self.folder / "second"
         monitor.unlink(missing_ok=True)
         second.unlink(missing_ok=True)
@@ -143,7 +144,10 @@ class Machine:
         shutil.rmtree(self.folder)
 
     def suspend(self):
-        """Has it sleep, and waits until all of it does."""
+        """Has it sleep, and waits until all of it does. Only once for each boot: QEMU's next sleep ends as it begins, and tells
+        nobody."""
+        assert not self._has_slept, "this machine has slept already: boot it anew first"
+        self._has_slept = True
         # Nothing is on its way on a line then, which would be lost.
         self.root.run("systemd-run -q --on-active=2 systemctl suspend")
         self.monitor.await_event("SUSPEND", PATIENCE)

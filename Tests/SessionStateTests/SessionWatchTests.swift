@@ -13,6 +13,8 @@ import Testing
     /// What single ones work for, and how many of them were ended.
     var claims: [Claim] = []
     var unwanted = 0
+    /// Where they take a moment to end.
+    var leave: ((@escaping () -> Void) -> Void)?
     var atErase: () -> Void = {}
     func eraseUnlockedKeys(_ reason: LockReason) {
       atErase()
@@ -20,7 +22,8 @@ import Testing
     }
     func eraseAllKeys(_ reason: SealReason) { done.append("erase all: \(reason)") }
     func eraseStagedKeys() { done.append("erase staged") }
-    func endDerivations(_ which: UnwantedDerivations) {
+    func endDerivations(_ which: UnwantedDerivations, gone: @escaping () -> Void) {
+      if let leave { leave(gone) } else { gone() }
       switch which {
       case .all: ends += 1
       case .claimed(let isUnwanted): unwanted += claims.count { isUnwanted($0) }
@@ -242,6 +245,28 @@ import Testing
     outcome = nil
     goOn()
     #expect(outcome == nil)
+  }
+
+  /// They erase the password before the machine sleeps.
+  @Test func sleepWaitsForHelpersThatEnd() throws {
+    let scene = try Scene(sessions: x(1))
+    try scene.loop.run(until: "the delay lock") { scene.watch.holdsSleepInhibitor }
+    var gone: () -> Void = {}
+    scene.daemon.leave = { gone = $0 }
+    try scene.logind.prepareForSleep(true)
+    try scene.loop.run(until: "helpers to end") { scene.daemon.ends == 1 }
+    #expect(scene.logind.heldInhibitors == 1 && scene.watch.machine.isGoingToSleep)
+    gone()
+    #expect(scene.logind.heldInhibitors == 0)
+    try scene.logind.prepareForSleep(false)
+    try scene.loop.run(until: "the next delay lock") { scene.watch.holdsSleepInhibitor }
+    // One that takes longer than the machine's sleep leaves the lock for the next time.
+    try scene.logind.prepareForSleep(true)
+    try scene.loop.run(until: "helpers to end") { scene.daemon.ends == 2 }
+    try scene.logind.prepareForSleep(false)
+    try scene.loop.run(until: "awake") { !scene.watch.machine.isGoingToSleep }
+    gone()
+    #expect(scene.watch.holdsSleepInhibitor && scene.logind.heldInhibitors == 1)
   }
 
   /// What waits in the daemon when the machine goes to sleep is erased first: sleep waits for nothing else.

@@ -30,6 +30,11 @@ public final class LogindWatch {
   private var retry: EventSource?
   private var backOff = Duration.seconds(1)
   private let inhibitor = SleepInhibitor()
+  private var isPreparingForSleep = false
+
+  /// What is to be done when the handler of ``Report/prepareForSleep(_:)`` has returned, and takes a moment: sleep is held up
+  /// until what it is given is called.
+  var finishBeforeSleep: (@escaping () -> Void) -> Void = { $0() }
 
   /// The unique name of logind, once it answered.
   private var owner: String?
@@ -258,12 +263,17 @@ public final class LogindWatch {
   // MARK: Sleep
 
   private func sleepStarts() {
+    isPreparingForSleep = true
     // The keys are erased in here; only then may the machine sleep.
     handler(.prepareForSleep(true))
-    inhibitor.release()
+    finishBeforeSleep { [weak self] in
+      // It may be awake again.
+      if let self, isPreparingForSleep { inhibitor.release() }
+    }
   }
 
   private func sleepEnded() {
+    isPreparingForSleep = false
     handler(.prepareForSleep(false))
     if let bus { inhibitor.take(bus) }
   }

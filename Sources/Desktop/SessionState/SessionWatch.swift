@@ -11,7 +11,9 @@ public protocol SessionWatchDelegate: AnyObject {
   func eraseStagedKeys()
   /// No keys are wanted of some authentications that have begun: end the helpers that work on one. Also where there is
   /// nothing to erase.
-  func endDerivations(_ which: UnwantedDerivations)
+  ///
+  /// - Parameter gone: to be called once, at once or soon: when they have erased their memory, or take too long.
+  func endDerivations(_ which: UnwantedDerivations, gone: @escaping () -> Void)
   /// The A that was set aside becomes live.
   func stagedKeysGoLive()
   /// C became live, for the first time since it was sealed.
@@ -92,6 +94,11 @@ public final class SessionWatch {
       case .unlockSignal(let session): self?.handle(.unlockSignal(session: session))
       case .prepareForSleep(let starts): self?.handle(.prepareForSleep(starts))
       }
+    }
+    // A helper has the password in memory, and Argon2id's blocks.
+    logind.finishBeforeSleep = { [weak self] ready in
+      guard let delegate = self?.delegate else { return ready() }
+      delegate.endDerivations(.all, gone: ready)
     }
     self.logind = logind
     logind.start()
@@ -243,13 +250,13 @@ public final class SessionWatch {
     perform(effects) { _ in preconditionFailure("keys are installed only when some arrived") }
     let isUnwanted =
       switch event {
-      case .prepareForSleep(true), .hibernate, .lockCommand: true
+      case .hibernate, .lockCommand: true
       default: machine.endings != endings || effects.contains(.seal(.noSession))
       }
     if isUnwanted {
-      delegate?.endDerivations(.all)
+      delegate?.endDerivations(.all) {}
     } else if !sessions.isSubset(of: machine.sessionNumbers) {
-      delegate?.endDerivations(.claimed { [machine] in machine.hasEnded($0) })
+      delegate?.endDerivations(.claimed { [machine] in machine.hasEnded($0) }) {}
     }
     for arrival in arrivals where arrival.locks != machine.locks { settle(arrival) }
   }

@@ -123,8 +123,19 @@ final class ControlServer {
   }
 
   /// Ends helpers that work on a password. They erase their memory then.
-  func endDerivations(_ which: UnwantedDerivations) {
-    for peer in peers.values where peer.isDeriving && peer.isAmong(which) { peer.end() }
+  ///
+  /// - Parameter gone: called once, at once or soon: when they have done so, or take too long.
+  func endDerivations(_ which: UnwantedDerivations, gone: @escaping () -> Void) {
+    var left = 1
+    let hasLeft = {
+      left -= 1
+      if left == 0 { gone() }
+    }
+    for peer in peers.values where peer.isDeriving && peer.isAmong(which) {
+      left += 1
+      peer.withdraw(gone: hasLeft)
+    }
+    hasLeft()
   }
 
   /// A helper begins: the newest password is the one to work on. The login that it belongs to has begun another one before,
@@ -207,12 +218,14 @@ private final class ControlPeer: PromptConnection {
     if isPrompt { handler.promptEnded(on: self, outcome) }
   }
 
-  /// How long what shows a prompt may take to leave. The unit's TimeoutStopSec= is more.
+  /// How long what shows a prompt may take to leave, or a helper to erase its memory. The unit's TimeoutStopSec= is more, and so
+  /// is logind's InhibitDelayMaxSec=.
   private static let leaveLimit = Duration.seconds(3)
 
   func withdraw(gone: @escaping () -> Void) {
     guard !isOver else { return gone() }
     isOver = true
+    isDeriving = false
     delay = nil
     leaving = gone
     connection.finish()

@@ -25,7 +25,7 @@ final class Daemon {
   private(set) lazy var prompts = PromptQueue(loop: loop, delegate: self)
   let fingers: EnrolledFingers
   /// Ends the helpers that work on a password.
-  var endHelpers: (UnwantedDerivations) -> Void = { _ in }
+  var endHelpers: (UnwantedDerivations, _ gone: @escaping () -> Void) -> Void = { $1() }
   /// What the access log is to say of the items that somebody is asked about now.
   var askedAbout: [Question: AccessEvent] = [:]
   /// The backup or restore that is under way.
@@ -447,7 +447,7 @@ extension Daemon: SessionWatchDelegate {
 
   func eraseStagedKeys() { staged = nil }
 
-  func endDerivations(_ which: UnwantedDerivations) { endHelpers(which) }
+  func endDerivations(_ which: UnwantedDerivations, gone: @escaping () -> Void) { endHelpers(which, gone) }
 
   func stagedKeysGoLive() {
     guard let keys = staged else { return }

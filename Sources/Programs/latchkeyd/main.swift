@@ -49,7 +49,7 @@ private func serve(_ options: Options) throws -> Int32 {
     rules: rules, owner: options.account.uid, promptProgram: options.promptProgram)
   let server = try ControlServer(
     try controlSocket(options), loop: loop, owner: options.account.uid, handler: daemon)
-  daemon.endHelpers = { [weak server] which in server?.endDerivations(which) }
+  daemon.endHelpers = { [weak server] in server?.endDerivations($0, gone: $1) }
   let signals = try [SIGTERM, SIGINT, SIGHUP].map { try loop.addSignal($0) { daemon.stop() } }
   try daemon.start(bus: .session, endsWithBus: !isManaged)
   daemon.tellProblems()
