@@ -34,12 +34,12 @@ TEST_PACKAGES  := dbus dbus-user-session libpam-systemd systemd-container libsec
   libpam-pwdfile python3-pytest python3-pytest-xdist python3-pexpect python3-secretstorage python3-gi gir1.2-secret-1 python3-nacl \
   python3-argon2 python3-jeepney python3-cryptography python3-keyring golang-docker-credential-helpers git \
   libsecret-1-dev binutils gcc libc6-dev openssl valgrind xdg-desktop-portal bubblewrap xvfb xdotool chromium \
-  seahorse at-spi2-core gir1.2-atspi-2.0 gir1.2-gtk-3.0 libatk-adaptor gcr pinentry-curses pinentry-gtk2 pinentry-qt tmux swtpm libtss2-tcti-swtpm0 \
+  seahorse gnome-keyring at-spi2-core gir1.2-atspi-2.0 gir1.2-gtk-3.0 libatk-adaptor gcr pinentry-curses pinentry-gtk2 pinentry-qt tmux swtpm libtss2-tcti-swtpm0 \
   fprintd libpam-fprintd i3lock xss-lock xauth sway swaylock swayidle wtype mate-screensaver xsecurelock vlock libwww-perl \
   xscreensaver-data qemu-system-x86 mmdebstrap e2fsprogs python3-pip python3-jaraco.functools python3-jaraco.context meson \
   ninja-build gettext libfuse3-dev fuse3 btrfs-progs sqlite3 strace
-# For the suites that `make test` leaves out: compilers, and gnome-keyring as the control.
-SUITES_PACKAGES := gnome-keyring gir1.2-gcr-3 golang-go golang-github-docker-docker-credential-helpers-dev cargo rustc \
+# For the suites that `make test` leaves out: compilers. gnome-keyring, the control, is among the packages above.
+SUITES_PACKAGES := gir1.2-gcr-3 golang-go golang-github-docker-docker-credential-helpers-dev cargo rustc \
   librust-secret-service-dev
 BENCH_PACKAGES := gnome-keyring
 # For `make deb` and `make test-packages`.

@@ -42,6 +42,7 @@ enum Floor: String {
   case system = "System"
   case vault = "Vault"
   case wire = "Wire"
+  case imports = "Import"
   case desktop = "Desktop"
   case pam = "PAM"
   case keychainServices = "KeychainServices"
@@ -141,6 +142,9 @@ let package = Package(
     // A client's way to the vault, as every program has it.
     module("SecretClient", on: .wire, ["LatchkeyGcrypt", "LatchkeySodium", "LatchkeySystemd"]),
 
+    // Import
+    module("ForeignKeyrings", on: .imports, ["LatchkeyGcrypt", "LatchkeySecretClient", "LatchkeySodium"]),
+
     // Desktop
     module("SessionState", on: .desktop, ["CLatchkeyHelper", "LatchkeySystemd"]),
     module("Biometry", on: .desktop, ["LatchkeySystemd"]),
@@ -202,8 +206,8 @@ let package = Package(
       "latchkey",
       [
         "LatchkeyBackup", "CLatchkeyHelper", "CLatchkeyLinux", "LatchkeyClassRules", "LatchkeyControl",
-        "LatchkeyDeviceService", "LatchkeyDoctor", "LatchkeyKeybag", "LatchkeyPAMClient", "LatchkeyPosix",
-        "LatchkeySecretClient", "LatchkeySodium", "LatchkeySystemd",
+        "LatchkeyDeviceService", "LatchkeyDoctor", "LatchkeyForeignKeyrings", "LatchkeyKeybag", "LatchkeyPAMClient",
+        "LatchkeyPosix", "LatchkeySecretClient", "LatchkeySodium", "LatchkeySystemd",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ]),
     program(
@@ -322,6 +326,9 @@ let package = Package(
       name: "keychain-caller", dependencies: ["LatchkeyKeychainClient", "LocalAuthentication", "Security"],
       path: "Tests/KeychainCaller", swiftSettings: strict),
     .testTarget(name: "DoctorTests", dependencies: ["LatchkeyDoctor", "LatchkeyScratch"], swiftSettings: strict),
+    .testTarget(
+      name: "ForeignKeyringsTests",
+      dependencies: ["LatchkeyForeignKeyrings", "LatchkeySecretClient", "LatchkeySodium"], swiftSettings: strict),
     .testTarget(name: "YAMLTests", dependencies: ["LatchkeyYAML"], swiftSettings: strict),
     .testTarget(
       name: "ClassRulesTests", dependencies: ["LatchkeyClassRules", "LatchkeyKeybag", "LatchkeyScratch"],
@@ -354,7 +361,7 @@ if Context.environment["LATCHKEY_FUZZ"] != nil {
       name: "latchkey-fuzz",
       dependencies: [
         "CLatchkeyHelper", "LatchkeyBackup", "LatchkeyBytes", "CLatchkeyFuzzer", "LatchkeyControl",
-        "LatchkeyDeviceService",
+        "LatchkeyDeviceService", "LatchkeyForeignKeyrings",
         "LatchkeyKeybag", "LatchkeyPosix", "LatchkeyPrompters", "LatchkeyPrompts", "LatchkeySQLite",
         "LatchkeySecretService", "LatchkeySodium", "LatchkeyVault",
       ],

@@ -21,6 +21,7 @@ SHARES = {
     "access-log-entry": 0.02,
     "unit-name": 0.02,
     "backup": 0.05,
+    "foreign-file": 0.04,
     "database": 0.1,
     "rows": 0.15,
 }

@@ -15,10 +15,11 @@ BELOW = {
     "System": ["C"],
     "Vault": ["C", "System"],
     "Wire": ["C", "System", "Vault"],
+    "Import": ["C", "System", "Vault", "Wire"],
     "Desktop": ["C", "System", "Vault", "Wire"],
     "PAM": ["C"],
     "KeychainServices": ["C", "System", "Vault", "Wire"],
-    "Programs": ["C", "System", "Vault", "Wire", "Desktop"],
+    "Programs": ["C", "System", "Vault", "Wire", "Import", "Desktop"],
 }
 IMPORT = re.compile(r"^\s*(?:@\w+(?:\(\w+\))? )*(?:(?:public|internal|package|private|fileprivate) )?import (?:\w+ )?(\w+)", re.M)
 

@@ -83,7 +83,11 @@ struct AddCommand: ParsableCommand {
       let channel = try connection.openChannel()
       var prompt: String?
       var path = try connection.opening(same.first?.path ?? home.path, asking: !prompts.isForbidden) {
-        let stored = try store(secret, values, in: home, by: channel, on: connection)
+        var stated = values
+        stated[ItemAttributes.className] = className
+        stated[ItemAttributes.requireName] = require == "none" ? "" : require
+        let stored = try connection.store(
+          secret, label: label, attributes: stated, in: home.path, replacing: replace, by: channel)
         prompt = stored.prompt
         return stored.item
       }
@@ -105,37 +109,6 @@ struct AddCommand: ParsableCommand {
       print(TerminalText.printable(words + "."))
     }
   }
-
-  private func store(
-    _ secret: Secret, _ attributes: [String: String], in home: ListedCollection, by channel: SecretChannel,
-    on connection: VaultConnection
-  ) throws(BusError) -> (item: String, prompt: String?) {
-    var attributes = attributes
-    attributes[ItemAttributes.className] = className
-    attributes[ItemAttributes.requireName] = require == "none" ? "" : require
-    return try connection.call(home.path, VaultConnection.collection, "CreateItem") {
-      (out: inout MessageWriter) throws(BusError) in
-      try out.appendDictionary("sv") { (all: inout MessageWriter) throws(BusError) in
-        try all.appendEntry("sv") { (entry: inout MessageWriter) throws(BusError) in
-          try entry.appendString(VaultConnection.item + ".Label")
-          try entry.appendVariant("s") { (value: inout MessageWriter) throws(BusError) in try value.appendString(label)
-          }
-        }
-        try all.appendEntry("sv") { (entry: inout MessageWriter) throws(BusError) in
-          try entry.appendString(VaultConnection.item + ".Attributes")
-          try entry.appendVariant("a{ss}") { (value: inout MessageWriter) throws(BusError) in
-            try value.appendStringDictionary(attributes)
-          }
-        }
-      }
-      try channel.write(secret, to: &out)
-      try out.appendBool(replace)
-    } read: { (answer: Message) throws(BusError) in
-      let item = try answer.readObjectPath()
-      let prompt = try answer.readObjectPath()
-      return (item, prompt == VaultConnection.none ? nil : prompt)
-    }
-  }
 }
 
 extension VaultConnection {
@@ -151,5 +124,61 @@ extension VaultConnection {
         return opened
       }
     }.filter { $0.attributes == attributes }
+  }
+
+  /// Stores an item.
+  ///
+  /// - Returns: where it is; where a person is needed for it first, the prompt for that.
+  func store(
+    _ secret: Secret, label: String, attributes: [String: String], in collection: String, replacing: Bool,
+    by channel: SecretChannel
+  ) throws(BusError) -> (item: String, prompt: String?) {
+    try call(collection, Self.collection, "CreateItem") { (out: inout MessageWriter) throws(BusError) in
+      try out.appendDictionary("sv") { (all: inout MessageWriter) throws(BusError) in
+        try all.appendEntry("sv") { (entry: inout MessageWriter) throws(BusError) in
+          try entry.appendString(Self.item + ".Label")
+          try entry.appendVariant("s") { (value: inout MessageWriter) throws(BusError) in try value.appendString(label)
+          }
+        }
+        try all.appendEntry("sv") { (entry: inout MessageWriter) throws(BusError) in
+          try entry.appendString(Self.item + ".Attributes")
+          try entry.appendVariant("a{ss}") { (value: inout MessageWriter) throws(BusError) in
+            try value.appendStringDictionary(attributes)
+          }
+        }
+      }
+      try channel.write(secret, to: &out)
+      try out.appendBool(replacing)
+    } read: { (answer: Message) throws(BusError) in
+      try answer.readMade()
+    }
+  }
+
+  /// Makes a collection.
+  ///
+  /// - Returns: where it is; where a person is needed for it first, the prompt for that.
+  func makeCollection(label: String) throws(BusError) -> (collection: String, prompt: String?) {
+    try call(Self.root, Self.service, "CreateCollection") { (out: inout MessageWriter) throws(BusError) in
+      try out.appendDictionary("sv") { (all: inout MessageWriter) throws(BusError) in
+        try all.appendEntry("sv") { (entry: inout MessageWriter) throws(BusError) in
+          try entry.appendString(Self.collection + ".Label")
+          try entry.appendVariant("s") { (value: inout MessageWriter) throws(BusError) in try value.appendString(label)
+          }
+        }
+      }
+      try out.appendString("")
+    } read: { (answer: Message) throws(BusError) in
+      let made = try answer.readMade()
+      return (made.item, made.prompt)
+    }
+  }
+}
+
+extension Message {
+  /// What was made, and the prompt that has to come first.
+  fileprivate func readMade() throws(BusError) -> (item: String, prompt: String?) {
+    let item = try readObjectPath()
+    let prompt = try readObjectPath()
+    return (item, prompt == VaultConnection.none ? nil : prompt)
   }
 }

@@ -28,6 +28,17 @@ final class VaultConnection {
     }
   }
 
+  /// Connects to any program that keeps secrets.
+  ///
+  /// - Parameter name: what the program owns on that bus.
+  init(provider name: String, on address: Bus.Address, _ place: Place) throws(ConnectionFailure) {
+    self.place = place
+    connection = try ServiceConnection(provider: name, on: address)
+  }
+
+  /// The program that is connected to.
+  var ownerProcess: pid_t? { connection.ownerProcess }
+
   /// "sealed", "unlocked" or "locked", when the connection was made.
   var state: String { connection.stateAtStart }
 
@@ -115,7 +126,8 @@ final class VaultConnection {
   /// Asks that `path` is opened. What was not opened shows by what is tried next.
   ///
   /// - Returns: whether a person was needed for it.
-  private func unlock(_ path: String) throws -> Bool {
+  @discardableResult
+  func unlock(_ path: String) throws -> Bool {
     let prompt = try call(Self.root, Self.service, "Unlock") { (out: inout MessageWriter) throws(BusError) in
       try out.appendObjectPaths([path])
     } read: { (answer: Message) throws(BusError) in

@@ -111,7 +111,7 @@ public final class SessionCipher {
 
 /// One run of AES-128-CBC; its key schedule is in secure memory and goes with it. A session keeps only its key, so
 /// that a thousand idle sessions need 64 KiB.
-private struct BlockChain: ~Copyable {
+struct BlockChain: ~Copyable {
   private let handle: gcry_cipher_hd_t
 
   init(key: borrowing SessionKey, iv: UnsafeRawBufferPointer) throws(GcryptError) {

@@ -38,29 +38,39 @@ public final class ServiceConnection {
   public private(set) var stateAtStart = ""
 
   /// Connects, and has the session bus start the vault where it does not run.
-  public init() throws(ConnectionFailure) {
-    do {
-      loop = try EventLoop()
-      bus = try Bus(.session, loop: loop)
-      try bus.onDisconnect { [unowned self] in isLost = true }
-    } catch { throw .noBus }
-    owner = try findOwner()
+  public convenience init() throws(ConnectionFailure) {
+    try self.init(provider: Self.name, on: .session)
     do throws(BusError) { stateAtStart = try vaultState() } catch {
       if error.isStandard("Disconnected") || error.isStandard("NoReply") { throw .broken(error) }
       throw .otherService
     }
   }
 
-  private func findOwner() throws(ConnectionFailure) -> String {
+  /// Connects to any program that keeps secrets, and has its bus start it where it does not run.
+  ///
+  /// - Parameter name: what the program owns on that bus.
+  public init(provider name: String, on address: Bus.Address) throws(ConnectionFailure) {
+    do {
+      loop = try EventLoop()
+      bus = try Bus(address, loop: loop)
+      try bus.onDisconnect { [unowned self] in isLost = true }
+    } catch { throw .noBus }
+    owner = try findOwner(name)
+  }
+
+  /// The program that is connected to.
+  public var ownerProcess: pid_t? { ownerCredentials?.pid }
+
+  private func findOwner(_ name: String) throws(ConnectionFailure) -> String {
     let found: String
     do throws(BusError) {
       let ask = { () throws(BusError) in
-        try self.wait { done throws(BusError) in try self.bus.nameOwner(of: Self.name, completion: done) }
+        try self.wait { done throws(BusError) in try self.bus.nameOwner(of: name, completion: done) }
       }
       if let running = try ask() {
         found = running
       } else {
-        try wait { done throws(BusError) in try self.bus.startService(Self.name, completion: done) }
+        try wait { done throws(BusError) in try self.bus.startService(name, completion: done) }
         guard let started = try ask() else { throw .failed("it ended at once") }
         found = started
       }

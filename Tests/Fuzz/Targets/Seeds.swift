@@ -40,6 +40,19 @@ extension Target {
     case .recoveryCode:
       // Of FORMAT.md's vectors: what opens nothing may be written down.
       texts = ["84NXV-QB7YB-N0FH6-8AFG3-BG3VD-3Z65W-EJV3A", "84nxv qb7yb n0fh6 8afg3 bg3vd 3z65w ejv3a"]
+    case .foreignFile:
+      let textual =
+        "[keyring]\ndisplay-name=A\n\n[5]\nitem-type=0\ndisplay-name=B\\n\nsecret=s\ns\nmtime=1\nctime=1\n\n"
+        + "[5:attribute0]\nname=n\ntype=string\nvalue=v\n\n[6]\nbinary-secret=00ff\n"
+      let item: [UInt8] =
+        [0, 0, 0, 1, 0x61, 0, 0, 0, 2, 1, 2] + [UInt8](repeating: 0, count: 16) + [255, 255, 255, 255]
+        + [UInt8](repeating: 0, count: 16) + [0, 0, 0, 1, 0, 0, 0, 1, 0x6e, 0, 0, 0, 0, 0, 0, 0, 1, 0x76, 0, 0, 0, 0]
+      let table = "name,url,username,password,note\nA,https://a.org,me,\"p\"\"q\",\"two\nlines\"\n"
+      let header = Array("GnomeKeyring\n\r\0\n".utf8) + [UInt8](repeating: 0, count: 36) + [4, 0]
+      return [
+        [0] + Array(textual.utf8), [0] + header + [UInt8](repeating: 0, count: 64),
+        [1] + [UInt8](repeating: 0, count: 16) + item + item + item, [2] + Array(table.utf8),
+      ]
     case .deviceKey:
       let specimen = try Specimen()
       let file = specimen.home.read("device.key")

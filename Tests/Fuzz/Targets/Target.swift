@@ -7,6 +7,7 @@ import LatchkeySodium
 @testable import LatchkeyBackup
 @testable import LatchkeyControl
 @testable import LatchkeyDeviceService
+@testable import LatchkeyForeignKeyrings
 @testable import LatchkeyKeybag
 @testable import LatchkeyPrompts
 @testable import LatchkeySecretService
@@ -28,6 +29,7 @@ enum Target: String, CaseIterable {
   case accessLogEntry = "access-log-entry"
   case unitName = "unit-name"
   case backup
+  case foreignFile = "foreign-file"
   case database
   case rows
 
@@ -51,6 +53,7 @@ enum Target: String, CaseIterable {
     case .accessLogEntry: Target.logged
     case .unitName: Target.unit
     case .backup: Target.backups()
+    case .foreignFile: Target.foreignFile
     case .database: DamagedVault().damage
     case .rows: DamagedVault().alter
     }
@@ -309,6 +312,22 @@ enum Target: String, CaseIterable {
     }
     require(UnitName.snap(in: text)?.isEmpty != true, "a snap without a name")
     require(FlatpakInfo.application(in: input)?.isEmpty != true, "an application without a name")
+  }
+
+  /// The first byte says what follows: 0 a keyring as it lies on the disk, 1 one that was decrypted, else a table.
+  private static func foreignFile(_ input: [UInt8]) {
+    let rest = Array(input.dropFirst())
+    guard let bytes = try? SecureBytes(copying: rest.span.bytes), let none = try? SecureBytes(count: 0) else {
+      fatalError("no memory for a file")
+    }
+    let items: [ForeignItem]? =
+      switch input.first {
+      case 0: try? KeyringFile.read(bytes, name: "login", password: none).items
+      case 1: try? BinaryKeyring.items(bytes, [0, 1, 0x100])
+      default: try? PasswordTable.read(bytes).items
+      }
+    let secrets = (items ?? []).reduce(0) { $0 + $1.secret.count }
+    require(secrets <= rest.count, "secrets that are not in the file")
   }
 
   private static func metadata(_ input: [UInt8]) {

@@ -1,0 +1,151 @@
+import LatchkeyGcrypt
+import LatchkeySecretClient
+import LatchkeySodium
+
+/// gnome-keyring's encrypted file: a header and hashed attributes in the clear, then everything under AES-128-CBC. Key and
+/// IV are SHA-256 of password and salt, some thousand times; MD5 of the content says whether they are right. Numbers are
+/// big-endian.
+enum BinaryKeyring {
+  private static let magic: [UInt8] = Array("GnomeKeyring\n\r\0\n".utf8)
+  /// gnome-keyring chooses 1,000 to 4,096. More rounds than this only makes a person wait.
+  private static let roundLimit = 100_000
+  private static let saltSize = 8
+  private static let checkSize = 16
+
+  static func isOne(_ bytes: borrowing SecureBytes) -> Bool {
+    bytes.bytes.withUnsafeBytes { $0.starts(with: magic) }
+  }
+
+  static func read(
+    _ bytes: borrowing SecureBytes, name: String, password: borrowing SecureBytes
+  ) throws(ForeignFileError) -> ForeignCollection {
+    var reader = SecretReader(0..<bytes.count)
+    _ = try reader.range(magic.count)
+    // Version 0.0, AES, MD5.
+    guard try reader.number(bytes) == 0 else { throw .unknownVersion }
+    let label = try reader.text(bytes)
+    // The collection's times, flags and time limit.
+    _ = try reader.range(8 + 8 + 4 + 4)
+    let rounds = Int(try reader.number(bytes))
+    guard (1...roundLimit).contains(rounds) else { throw .damaged }
+    let salt = try reader.range(saltSize)
+    // Reserved.
+    _ = try reader.range(16)
+    let types = try itemTypes(bytes, &reader)
+    guard let sealed = try reader.counted(bytes), sealed.count.isMultiple(of: 16), sealed.count >= checkSize else {
+      throw .damaged
+    }
+    let content = try decrypt(bytes, sealed, salt: salt, rounds: rounds, password: password)
+    return ForeignCollection(name: name, label: label, items: try items(content, types))
+  }
+
+  /// What was decrypted, with its check in front: one item for each type.
+  static func items(
+    _ content: borrowing SecureBytes, _ types: [UInt32]
+  ) throws(ForeignFileError) -> [ForeignItem] {
+    guard content.count >= checkSize else { throw .damaged }
+    var reader = SecretReader(checkSize..<content.count)
+    var items: [ForeignItem] = []
+    for type in types { items.append(try item(content, &reader, type: type)) }
+    return items
+  }
+
+  /// What the clear part says: one type for each item. Its attributes are hashed there, and tell nothing more.
+  private static func itemTypes(
+    _ bytes: borrowing SecureBytes, _ reader: inout SecretReader
+  ) throws(ForeignFileError) -> [UInt32] {
+    let count = try reader.number(bytes)
+    guard count <= KeyringFile.itemLimit else { throw .tooLarge }
+    var types: [UInt32] = []
+    for _ in 0..<count {
+      // Its number.
+      _ = try reader.range(4)
+      types.append(try reader.number(bytes))
+      _ = try attributes(bytes, &reader)
+    }
+    return types
+  }
+
+  private static func attributes(
+    _ bytes: borrowing SecureBytes, _ reader: inout SecretReader
+  ) throws(ForeignFileError) -> [String: String] {
+    let count = try reader.number(bytes)
+    guard count <= KeyringFile.attributeLimit else { throw .tooLarge }
+    var found: [String: String] = [:]
+    for _ in 0..<count {
+      let name = try reader.text(bytes)
+      switch try reader.number(bytes) {
+      case 0: found[name] = try reader.text(bytes)
+      // A number, which clients are told as text.
+      case 1: found[name] = String(try reader.number(bytes))
+      default: throw .damaged
+      }
+    }
+    return found
+  }
+
+  private static func decrypt(
+    _ bytes: borrowing SecureBytes, _ sealed: Range<Int>, salt: Range<Int>, rounds: Int,
+    password: borrowing SecureBytes
+  ) throws(ForeignFileError) -> SecureBytes {
+    do {
+      var key = try SecureBytes(count: Digest.sha256.byteCount)
+      var content = try SecureBytes(count: sealed.count)
+      var check = try SecureBytes(count: checkSize)
+      try bytes.bytes.withUnsafeBytes { file in
+        let salt = UnsafeRawBufferPointer(rebasing: file[salt])
+        try password.bytes.withUnsafeBytes { password in
+          try key.withUnsafeMutableBytes { try Digest.sha256.hash(password, salt, rounds: rounds, into: $0) }
+        }
+        let ciphertext = UnsafeRawBufferPointer(rebasing: file[sealed])
+        try key.bytes.withUnsafeBytes { key in
+          try content.withUnsafeMutableBytes { content in
+            try UnpaddedCipher.decrypt(
+              ciphertext, key: UnsafeRawBufferPointer(rebasing: key[..<16]),
+              iv: UnsafeRawBufferPointer(rebasing: key[16...]), into: content)
+          }
+        }
+      }
+      let isRight = try content.bytes.withUnsafeBytes { content in
+        try check.withUnsafeMutableBytes { check in
+          try Digest.md5.hash(UnsafeRawBufferPointer(rebasing: content[checkSize...]), into: check)
+          return check.elementsEqual(content[..<checkSize])
+        }
+      }
+      guard isRight else { throw ForeignFileError.wrongPassword }
+      return content
+    } catch let error as ForeignFileError { throw error } catch { throw .noMemory }
+  }
+
+  private static func item(
+    _ content: borrowing SecureBytes, _ reader: inout SecretReader, type: UInt32
+  ) throws(ForeignFileError) -> ForeignItem {
+    let label = try reader.text(content)
+    let secret = try reader.counted(content) ?? 0..<0
+    let created = try reader.time(content)
+    let modified = try reader.time(content)
+    // Reserved: a text and four numbers.
+    _ = try reader.counted(content)
+    _ = try reader.range(16)
+    var attributes = try attributes(content, &reader)
+    if attributes[KeyringFile.schemaName] == nil {
+      attributes[KeyringFile.schemaName] = KeyringFile.schema(ofType: type)
+    }
+    try skipAccessList(content, &reader)
+    return ForeignItem(
+      label: label, attributes: attributes, secret: Secret(try content.part(secret)), created: created,
+      modified: modified)
+  }
+
+  /// Who could read it, which no program has asked for since 2010.
+  private static func skipAccessList(
+    _ content: borrowing SecureBytes, _ reader: inout SecretReader
+  ) throws(ForeignFileError) {
+    for _ in 0..<(try reader.number(content)) {
+      _ = try reader.range(4)
+      // A name, a path, and a reserved text and number.
+      for _ in 0..<3 { _ = try reader.counted(content) }
+      _ = try reader.range(4)
+    }
+  }
+}

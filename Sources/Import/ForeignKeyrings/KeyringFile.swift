@@ -1,0 +1,58 @@
+import LatchkeySecretClient
+import LatchkeySodium
+
+/// A file of gnome-keyring's, as far as it can be told without a password.
+public enum KeyringFile {
+  /// How large a file may be. gnome-keyring reads and writes the whole file for each item, so that no real one comes near.
+  public static let sizeLimit = 64 << 20
+  /// How many items a file may have.
+  static let itemLimit = 100_000
+  /// How many attributes an item may have: what a vault takes.
+  static let attributeLimit = 16384
+
+  /// Which form a file has.
+  public enum Form: Sendable {
+    /// Encrypted under a password.
+    case binary
+    /// Readable by everybody who has the file.
+    case textual
+  }
+
+  /// Which form these bytes have.
+  public static func form(of bytes: borrowing SecureBytes) throws(ForeignFileError) -> Form {
+    if BinaryKeyring.isOne(bytes) { return .binary }
+    if TextualKeyring.isOne(bytes) { return .textual }
+    throw .unknownFormat
+  }
+
+  /// Reads all of it.
+  ///
+  /// - Parameters:
+  ///   - bytes: the file.
+  ///   - name: the file's name without its ending.
+  ///   - password: of a binary file; others ignore it.
+  public static func read(
+    _ bytes: borrowing SecureBytes, name: String, password: borrowing SecureBytes
+  ) throws(ForeignFileError) -> ForeignCollection {
+    switch try form(of: bytes) {
+    case .binary: try BinaryKeyring.read(bytes, name: name, password: password)
+    case .textual: try TextualKeyring.read(bytes, name: name)
+    }
+  }
+
+  /// The schema that gnome-keyring tells its clients for an item that names none, by the item's type.
+  static func schema(ofType type: UInt32) -> String? {
+    // The upper half has flags.
+    switch type & 0xffff {
+    case 0: "org.freedesktop.Secret.Generic"
+    case 1: "org.gnome.keyring.NetworkPassword"
+    case 2: "org.gnome.keyring.Note"
+    case 3: "org.gnome.keyring.ChainedKeyring"
+    case 4: "org.gnome.keyring.EncryptionKey"
+    case 0x100: "org.gnome.keyring.PkStorage"
+    default: nil
+    }
+  }
+
+  static let schemaName = "xdg:schema"
+}

@@ -1,0 +1,62 @@
+import LatchkeySodium
+
+/// Reads fields from untrusted bytes that hold secrets: it knows the place, and is lent the bytes for each field. Never
+/// traps: what is not there is an error.
+struct SecretReader {
+  private(set) var offset: Int
+  private let end: Int
+
+  /// Reads within `range`, which must lie in the bytes that are lent.
+  init(_ range: Range<Int>) {
+    (offset, end) = (range.lowerBound, range.upperBound)
+  }
+
+  /// How many bytes are left.
+  var remaining: Int { end - offset }
+
+  /// Where the next `count` bytes are.
+  mutating func range(_ count: Int) throws(ForeignFileError) -> Range<Int> {
+    guard count >= 0, count <= remaining else { throw .damaged }
+    defer { offset += count }
+    return offset..<(offset + count)
+  }
+
+  /// The next unsigned number, big-endian.
+  mutating func number(_ bytes: borrowing SecureBytes) throws(ForeignFileError) -> UInt32 {
+    let place = try range(4)
+    return bytes.bytes.withUnsafeBytes { all in
+      all[place].reduce(0) { $0 << 8 | UInt32($1) }
+    }
+  }
+
+  /// The next moment, in seconds since 1970.
+  mutating func time(_ bytes: borrowing SecureBytes) throws(ForeignFileError) -> UInt64 {
+    let high = try number(bytes)
+    return UInt64(high) << 32 | UInt64(try number(bytes))
+  }
+
+  /// Where the next bytes are that have their length in front; nil where there are none, which a length of all ones says.
+  mutating func counted(_ bytes: borrowing SecureBytes) throws(ForeignFileError) -> Range<Int>? {
+    let count = try number(bytes)
+    return count == .max ? nil : try range(Int(count))
+  }
+
+  /// The next text with its length in front; empty where there is none.
+  mutating func text(_ bytes: borrowing SecureBytes) throws(ForeignFileError) -> String {
+    guard let place = try counted(bytes) else { return "" }
+    guard let text = bytes.text(place) else { throw .damaged }
+    return text
+  }
+}
+
+extension SecureBytes {
+  /// A part that is no secret, as text; nil where it is not UTF-8.
+  borrowing func text(_ range: Range<Int>) -> String? {
+    bytes.withUnsafeBytes { String(validating: $0[range], as: UTF8.self) }
+  }
+
+  /// A part in a value of its own.
+  borrowing func part(_ range: Range<Int>) throws(ForeignFileError) -> SecureBytes {
+    do { return try SecureBytes(copying: bytes.extracting(range)) } catch { throw .noMemory }
+  }
+}

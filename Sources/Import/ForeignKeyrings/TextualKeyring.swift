@@ -1,0 +1,66 @@
+import LatchkeySecretClient
+import LatchkeySodium
+
+/// gnome-keyring's file without encryption, in the form of a key file: `[keyring]`, `[5]` for an item, `[5:attribute0]` for
+/// an attribute of it.
+///
+/// gnome-keyring writes a secret as it is, line ends and backslashes too, and then cannot read its own file any more. Here
+/// such a secret goes on until a line that can only be the writer's own. Everything else is escaped.
+enum TextualKeyring {
+  private static let start: [UInt8] = Array("[keyring]".utf8)
+
+  static func isOne(_ bytes: borrowing SecureBytes) -> Bool {
+    bytes.bytes.withUnsafeBytes { all in
+      // A comment may stand above it.
+      var rest = all[...]
+      while let first = rest.first, first == UInt8(ascii: "#") || first == UInt8(ascii: "\n") {
+        guard let end = rest.firstIndex(of: UInt8(ascii: "\n")) else { return false }
+        rest = rest[(end + 1)...]
+      }
+      return rest.starts(with: start)
+    }
+  }
+
+  static func read(_ bytes: borrowing SecureBytes, name: String) throws(ForeignFileError) -> ForeignCollection {
+    var parsed = TextualKeyringParser()
+    var offset = 0
+    while offset < bytes.count {
+      let end = bytes.lineEnd(from: offset)
+      defer { offset = end + 1 }
+      try parsed.take(offset..<end, of: bytes)
+    }
+    parsed.endSecret(before: bytes.count, of: bytes)
+    var items: [ForeignItem] = []
+    for number in parsed.order {
+      if let item = parsed.items[number] { items.append(try item.finished(bytes)) }
+    }
+    return ForeignCollection(name: name, label: parsed.label, items: items)
+  }
+
+  /// An item while its groups are read.
+  struct Item {
+    var label = ""
+    var type: UInt32 = 0
+    /// Whether it has a group of its own, and not only attributes.
+    var isListed = false
+    /// Where the secret is.
+    var secret: Range<Int>?
+    var isHexadecimal = false
+    var created: UInt64 = 0
+    var modified: UInt64 = 0
+    /// By the number of its group.
+    var attributes: [String: (name: String?, value: String)] = [:]
+
+    func finished(_ bytes: borrowing SecureBytes) throws(ForeignFileError) -> ForeignItem {
+      var found: [String: String] = [:]
+      for attribute in attributes.values {
+        if let name = attribute.name { found[name] = attribute.value }
+      }
+      if found[KeyringFile.schemaName] == nil { found[KeyringFile.schemaName] = KeyringFile.schema(ofType: type) }
+      let place = secret ?? 0..<0
+      let value = isHexadecimal ? try bytes.decodedHexadecimal(place) : try bytes.part(place)
+      return ForeignItem(
+        label: label, attributes: found, secret: Secret(value), created: created, modified: modified)
+    }
+  }
+}

@@ -1,0 +1,39 @@
+import Glibc
+import LatchkeyForeignKeyrings
+import LatchkeyPosix
+import LatchkeySodium
+
+/// A file of another program in locked memory. It is opened for reading only.
+struct ForeignFile: ~Copyable {
+  let path: String
+  let bytes: SecureBytes
+
+  /// The file's name without its last ending.
+  static func name(_ path: String) -> String {
+    let file = path.split(separator: "/").last.map(String.init) ?? path
+    return file.lastIndex(of: ".").map { String(file[..<$0]) } ?? file
+  }
+
+  init(_ path: String) throws {
+    self.path = path
+    do {
+      let file = try FileDescriptor.open(path, flags: O_RDONLY | O_NONBLOCK | O_NOCTTY)
+      let status = try file.status()
+      guard status.st_mode & S_IFMT == S_IFREG else { throw PosixError("open", code: EINVAL) }
+      guard status.st_size <= KeyringFile.sizeLimit else { throw PosixError("read", code: EFBIG) }
+      var bytes = try SecureBytes(count: Int(status.st_size))
+      let count = try bytes.withUnsafeMutableBytes { buffer throws(PosixError) in try file.read(into: buffer) }
+      self.bytes = try bytes.prefix(count)
+    } catch let error as PosixError {
+      throw Failure.file("\(path) \(Self.explanation(error)).")
+    } catch { throw Failure.file("\(path) cannot be read: there is no memory for it.") }
+  }
+
+  private static func explanation(_ error: PosixError) -> String {
+    switch error.code {
+    case EINVAL: "is not a file"
+    case EFBIG: "is larger than a keyring can be (64 MiB)"
+    default: "cannot be read: \(String(cString: strerror(error.code)))"
+    }
+  }
+}

@@ -1,0 +1,78 @@
+import ArgumentParser
+import LatchkeyForeignKeyrings
+import LatchkeyPosix
+import LatchkeySodium
+
+/// `latchkey import csv`
+struct ImportCSVCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "csv", abstract: "Import passwords that a browser or a password manager exported as CSV.",
+    discussion: """
+      Knows the columns of Chromium, Firefox, Apple Passwords, Bitwarden and KeePassXC by their names; --column names \
+      others, such as --column password=Kennwort. A row becomes an item with the attributes xdg:schema=\
+      \(PasswordTable.schema), url, server, user and field=password. Notes, keys of one-time passwords and further fields \
+      become items of their own, with field=notes, totp or fields.
+      """)
+
+  @OptionGroup var place: Place
+  @OptionGroup var prompts: PromptChoice
+  @OptionGroup var rules: RulesPlace
+  @OptionGroup var choice: ImportChoice
+  @Option(
+    help: ArgumentHelp(
+      "What a column is called: "
+        + PasswordTable.Column.allCases.map(\.rawValue).joined(separator: ", ") + ". May be repeated.",
+      valueName: "what=name"))
+  var column: [String] = []
+  @Argument(help: ArgumentHelp("The exported file.", valueName: "file"), completion: .file())
+  var file: String
+
+  func validate() throws {
+    _ = try columns()
+    guard choice.collection.isEmpty else {
+      throw ValidationError("A CSV file has no collections. --into names the one that its items come into.")
+    }
+  }
+
+  private func columns() throws -> [PasswordTable.Column: String] {
+    var named: [PasswordTable.Column: String] = [:]
+    for word in column {
+      let parts = word.split(separator: "=", maxSplits: 1)
+      guard parts.count == 2, let kind = PasswordTable.Column(rawValue: String(parts[0])) else {
+        throw ValidationError("--column takes what=name, such as password=Kennwort.")
+      }
+      named[kind] = String(parts[1])
+    }
+    return named
+  }
+
+  func run() throws {
+    let importer = try Failure.telling {
+      // The secrets are in this process for a moment.
+      try LatchkeyPosix.Process.forbidInspection()
+      try Sodium.initialize()
+      let table = try read()
+      let vault = try VaultConnection(place)
+      var importer = try Importer(vault, rules: try rules.files(), choice: choice, isAsking: !prompts.isForbidden)
+      // "login" is the collection that everything comes into where --into names no other.
+      try importer.take([ForeignCollection(name: "login", label: "", items: table.items)], standard: nil)
+      if table.empty > 0 { importer.note("Rows without any secret, which were left out: \(table.empty).") }
+      importer.read(file)
+      return importer
+    }
+    try importer.finish()
+  }
+
+  private func read() throws -> (items: [ForeignItem], empty: Int) {
+    let opened = try ForeignFile(file)
+    do { return try PasswordTable.read(opened.bytes, named: try columns()) } catch ForeignFileError.unknownFormat {
+      throw Failure.file(
+        """
+        \(file) has no column of passwords that is known, or is not UTF-8. Nothing was imported.
+        Name the columns, for example --column password=Kennwort --column user=Name.
+        """)
+    } catch let error as ForeignFileError {
+      throw Failure.file("\(file) \(error.explanation). Nothing was imported.")
+    }
+  }
+}

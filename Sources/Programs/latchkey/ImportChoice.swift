@@ -1,0 +1,48 @@
+import ArgumentParser
+import LatchkeyForeignKeyrings
+
+/// What every import can be told.
+struct ImportChoice: ParsableArguments {
+  /// Which secret stays where two items have the same attributes.
+  enum Preference: String, ExpressibleByArgument, CaseIterable {
+    case here, there, newer
+  }
+
+  @Flag(help: "Say what would come and what would stay behind, and change nothing.") var dryRun = false
+  @Option(
+    help: """
+      Which secret stays where an item has the same attributes and another secret: the vault's (here), the one that is \
+      imported (there), or the one that was changed last (newer).
+      """)
+  var prefer = Preference.here
+  @Option(
+    help: ArgumentHelp(
+      "Only this collection of the old place, by its label or name. May be repeated.", valueName: "name"))
+  var collection: [String] = []
+  @Option(
+    help: ArgumentHelp("Put everything into this collection, which is made where it does not exist.", valueName: "name")
+  )
+  var into: String?
+  @Option(
+    help: ArgumentHelp(
+      "Only items that were changed on this day or later, as far as the old place tells. In UTC.",
+      valueName: "yyyy-mm-dd"))
+  var since: String?
+  @Flag(help: "Report as JSON, with the same keys in every version.") var json = false
+
+  func validate() throws {
+    guard let since else { return }
+    guard CalendarTime.seconds(since) != nil else { throw ValidationError("--since takes a day, such as 2026-11-22.") }
+  }
+
+  /// Whether a collection was asked for.
+  func takes(_ collection: ForeignCollection) -> Bool {
+    self.collection.isEmpty || self.collection.contains { $0 == collection.label || $0 == collection.name }
+  }
+
+  /// Whether an item was asked for.
+  func takes(_ item: ForeignItem) -> Bool {
+    guard let first = since.flatMap(CalendarTime.seconds) else { return true }
+    return item.modified == 0 || item.modified >= first
+  }
+}

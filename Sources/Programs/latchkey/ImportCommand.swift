@@ -1,0 +1,22 @@
+import ArgumentParser
+
+/// `latchkey import`
+struct ImportCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "import", abstract: "Bring the secrets of another program into the vault.",
+    discussion: """
+      Nothing is changed at the old place. Labels, attributes and secrets arrive exactly as they are; the vault notes the \
+      time of the import as an item's own. The class of each item is by the rules (latchkey rules).
+      An item that is in the vault with the same attributes and the same secret stays as it is, so a second import stores \
+      nothing. Where the secrets differ, --prefer says which stays. An import that was interrupted goes on when you run it \
+      again.
+      Exit status 4: it was done, but something stays behind, or differs.
+
+      Examples:
+        latchkey import gnome-keyring --dry-run
+        latchkey import gnome-keyring
+        latchkey import service --owner org.gnome.keyring
+        latchkey import csv passwords.csv
+      """,
+    subcommands: [ImportGNOMEKeyringCommand.self, ImportServiceCommand.self, ImportCSVCommand.self])
+}

@@ -1,0 +1,96 @@
+import LatchkeyKeybag
+
+/// What an import did, or would do.
+struct ImportReport: Encodable {
+  /// What becomes of one item.
+  enum Outcome: String, Encodable {
+    /// It comes into the vault.
+    case new
+    /// It is there already, with the same secret.
+    case same
+    /// It takes the place of another secret.
+    case replaced
+    /// The vault has another secret for it, which stays.
+    case conflict
+    /// It stays behind; the reason says why.
+    case left
+  }
+
+  /// One item.
+  struct Line: Encodable {
+    let outcome: Outcome
+    let collection: String
+    let label: String
+    /// Its class, where the import decides it.
+    var `class`: String?
+    /// Why it has that outcome or class; empty where that goes without saying.
+    var reason = ""
+
+    fileprivate var text: String {
+      TerminalText.printable(
+        "  \(collection) / \(label)\(self.class.map { " (\($0))" } ?? "")\(reason.isEmpty ? "" : ": \(reason)")")
+    }
+  }
+
+  let dry_run: Bool
+  private(set) var items = 0
+  private(set) var added = 0
+  private(set) var same = 0
+  private(set) var replaced = 0
+  private(set) var conflicts = 0
+  private(set) var left = 0
+  private(set) var lines: [Line] = []
+  /// What a person has to know beside the items.
+  var notices: [String] = []
+  /// The files that were read, and stay where they are.
+  var files: [String] = []
+
+  init(isDry: Bool) { dry_run = isDry }
+
+  mutating func add(_ line: Line) {
+    lines.append(line)
+    items += 1
+    switch line.outcome {
+    case .new: added += 1
+    case .same: same += 1
+    case .replaced: replaced += 1
+    case .conflict: conflicts += 1
+    case .left: left += 1
+    }
+  }
+
+  /// Whether all of it is in the vault now.
+  var isWhole: Bool { conflicts == 0 && left == 0 }
+
+  private func section(_ outcome: Outcome, _ title: String) -> [String] {
+    let found = lines.filter { $0.outcome == outcome }
+    return found.isEmpty ? [] : [title] + found.map(\.text)
+  }
+
+  var text: String {
+    var text = [
+      "\(items) item\(items == 1 ? "" : "s") found: \(added) \(dry_run ? "would come" : "imported"), \(same) there already, "
+        + "\(replaced) \(dry_run ? "would replace another" : "replaced another"), \(conflicts) in conflict, "
+        + "\(left) \(dry_run ? "would stay" : "stayed") behind."
+    ]
+    if dry_run {
+      text += section(.new, "Would come:")
+      text += section(.same, "There already:")
+    }
+    text += section(
+      .replaced, dry_run ? "Would take the place of another secret:" : "Took the place of another secret:")
+    text += section(.conflict, "In conflict; what is here stays (--prefer there takes the other secret):")
+    text += section(.left, dry_run ? "Would stay behind:" : "Stayed behind:")
+    text += notices.map(TerminalText.printable)
+    if dry_run {
+      text.append("Nothing was changed.")
+    } else if !files.isEmpty {
+      text.append("The files stay where they are. When your programs find everything here, delete them:")
+      text += files.map { TerminalText.printable("  rm -- \(Self.quoted($0))") }
+    }
+    return text.joined(separator: "\n")
+  }
+
+  /// A path in the words of a shell.
+  private static func quoted(_ path: String) -> String { "'" + path.replacing("'", with: "'\\''") + "'" }
+}

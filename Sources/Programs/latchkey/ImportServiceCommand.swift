@@ -1,0 +1,138 @@
+import ArgumentParser
+import LatchkeyForeignKeyrings
+import LatchkeyPosix
+import LatchkeySecretClient
+import LatchkeySodium
+import LatchkeySystemd
+
+/// `latchkey import service`
+struct ImportServiceCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "service", abstract: "Import from a program that keeps secrets and runs now.",
+    discussion: """
+      Reads by the Secret Service interface whatever that program lets any client read: gnome-keyring, oo7, KWallet, \
+      KeePassXC. While Latchkey owns the name org.freedesktop.secrets on your session bus, name the other program with \
+      --owner, by any bus name that it has, or its own bus with --bus. A locked collection is unlocked first: that program \
+      asks you as it always does. What it does not unlock stays behind.
+      """)
+
+  @OptionGroup var place: Place
+  @OptionGroup var prompts: PromptChoice
+  @OptionGroup var rules: RulesPlace
+  @OptionGroup var choice: ImportChoice
+  @Option(help: ArgumentHelp("The other program's bus. By default your session bus.", valueName: "address"))
+  var bus: String?
+  @Option(help: ArgumentHelp("The name that the other program has on the bus.", valueName: "name"))
+  var owner = ServiceConnection.name
+
+  func run() throws {
+    let importer = try Failure.telling {
+      // The secrets are in this process for a moment.
+      try LatchkeyPosix.Process.forbidInspection()
+      try Sodium.initialize()
+      let vault = try VaultConnection(place)
+      let provider = try connect()
+      guard provider.ownerProcess != vault.ownerProcess else {
+        throw Failure.declined(
+          """
+          the program that keeps the secrets there is Latchkey itself, so there is nothing to import.
+          Name the other program with --owner, for example --owner org.gnome.keyring.
+          """)
+      }
+      var importer = try Importer(vault, rules: try rules.files(), choice: choice, isAsking: !prompts.isForbidden)
+      let service = ForeignService(provider, isAsking: !prompts.isForbidden)
+      let read = try service.collections(choice) { importer.leave($0, $1, $2) }
+      try importer.take(read.collections, standard: read.standard)
+      importer.note("The other program still has its items. Nothing was changed there.")
+      return importer
+    }
+    try importer.finish()
+  }
+
+  private func connect() throws -> VaultConnection {
+    do throws(ConnectionFailure) {
+      return try VaultConnection(provider: owner, on: bus.map(Bus.Address.address) ?? .session, place)
+    } catch {
+      switch error {
+      case .noBus: throw Failure.noService("there is no bus at that address. Is it right, and does the bus run?")
+      case .notRunning:
+        throw Failure.noService(
+          "no program has the name \(owner) on that bus, and none could be started. Start the other program, then run this again."
+        )
+      case .stranger:
+        throw Failure.noService("the program that has the name \(owner) is not yours, so it was asked nothing.")
+      case .otherService: throw Failure.noService("the program that has the name \(owner) keeps no secrets.")
+      case .broken(let error): throw error
+      }
+    }
+  }
+}
+
+/// The view of another program's secrets that every client of it has.
+struct ForeignService {
+  private let connection: VaultConnection
+  private let isAsking: Bool
+
+  init(_ connection: VaultConnection, isAsking: Bool) { (self.connection, self.isAsking) = (connection, isAsking) }
+
+  /// Reads what was asked for.
+  ///
+  /// - Parameter leave: told of a collection's label, an item's, and the reason, for each that could not be read.
+  /// - Returns: the collections, and the name of the default one.
+  func collections(
+    _ choice: ImportChoice, leave: (String, String, String) -> Void
+  ) throws -> (collections: [ForeignCollection], standard: String?) {
+    let channel = try connection.openChannel()
+    let standard = try? ListedCollection.named(nil, from: connection).name
+    var found: [ForeignCollection] = []
+    let progress = Progress()
+    defer { progress.end() }
+    // What is in "session" ends with the session.
+    for listed in try ListedCollection.all(from: connection) where listed.name != "session" {
+      guard choice.takes(ForeignCollection(name: listed.name, label: listed.label, items: [])) else { continue }
+      if listed.isLocked, isAsking { try connection.unlock(listed.path) }
+      guard try !ListedCollection(listed.path, from: connection).isLocked else {
+        leave(listed.title, "all of its items", "the other program did not unlock it")
+        continue
+      }
+      var items: [ForeignItem] = []
+      for path in try paths(of: listed) {
+        progress.show("\(items.count) items read from \(listed.title)")
+        do throws(BusError) { items.append(try item(path, channel)) } catch {
+          if error.isStandard("Disconnected") { throw error }
+          leave(listed.title, path, error.message)
+        }
+      }
+      found.append(ForeignCollection(name: listed.name, label: listed.label, items: items))
+    }
+    return (found, standard)
+  }
+
+  private func paths(of collection: ListedCollection) throws(BusError) -> [String] {
+    var paths: [String] = []
+    try connection.properties(of: collection.path, VaultConnection.collection) { (name, entry) throws(BusError) in
+      guard name == "Items" else { return try entry.skip() }
+      paths = try entry.readVariant("ao") { (value) throws(BusError) in try value.readObjectPaths() }
+    }
+    return paths
+  }
+
+  private func item(_ path: String, _ channel: SecretChannel) throws(BusError) -> ForeignItem {
+    var label = ""
+    var attributes: [String: String] = [:]
+    var (created, modified): (UInt64, UInt64) = (0, 0)
+    try connection.properties(of: path, VaultConnection.item) { (name, entry) throws(BusError) in
+      switch name {
+      case "Label": label = try entry.readVariant("s") { (value) throws(BusError) in try value.readString() }
+      case "Attributes":
+        attributes = try entry.readVariant("a{ss}") { (value) throws(BusError) in try value.readStringDictionary() }
+      case "Created": created = try entry.readVariant("t") { (value) throws(BusError) in try value.readUInt64() }
+      case "Modified": modified = try entry.readVariant("t") { (value) throws(BusError) in try value.readUInt64() }
+      default: try entry.skip()
+      }
+    }
+    return ForeignItem(
+      label: label, attributes: attributes, secret: try connection.secret(of: path, by: channel), created: created,
+      modified: modified)
+  }
+}

@@ -1,0 +1,240 @@
+import ArgumentParser
+import LatchkeyClassRules
+import LatchkeyForeignKeyrings
+import LatchkeyKeybag
+import LatchkeySecretClient
+import LatchkeySystemd
+
+/// Stores what was read elsewhere, item by item, and tells what became of each. Every item is stored as any program does it:
+/// after each one the vault is whole.
+struct Importer {
+  private let vault: VaultConnection
+  private let channel: SecretChannel
+  private let rules: [RulesFile]
+  private let choice: ImportChoice
+  private let isAsking: Bool
+  private let progress = Progress()
+  private(set) var report: ImportReport
+  private var done = 0
+  private var count = 0
+
+  init(_ vault: VaultConnection, rules: [RulesFile], choice: ImportChoice, isAsking: Bool) throws {
+    (self.vault, self.rules, self.choice, self.isAsking) = (vault, rules, choice, isAsking)
+    channel = try vault.openChannel()
+    report = ImportReport(isDry: choice.dryRun)
+  }
+
+  /// Stores all of it.
+  ///
+  /// - Parameter standard: the name of the collection that programs store in where they name none.
+  mutating func take(_ collections: [ForeignCollection], standard: String?) throws {
+    let wanted = collections.filter(choice.takes).map { ($0, $0.items.filter(choice.takes)) }
+    count = wanted.reduce(0) { $0 + $1.1.count }
+    Interruption.hold()
+    defer { progress.end() }
+    for (collection, items) in wanted where !items.isEmpty {
+      var home = try self.home(of: collection, isStandard: collection.name == standard)
+      for group in Self.groups(items) {
+        if Interruption.hasArrived { return stop() }
+        try take(group, into: &home)
+      }
+    }
+    Interruption.forget()
+  }
+
+  /// Ends the program by the signal that came, and says how far it is.
+  private func stop() {
+    progress.end()
+    StandardStream.error.show(
+      "latchkey: stopped after \(done) of \(count) items. What was imported stays; run the same command again for the rest.\n"
+    )
+    Interruption.release()
+  }
+
+  mutating func note(_ text: String) { report.notices.append(text) }
+  mutating func read(_ file: String) { report.files.append(file) }
+  mutating func leave(_ collection: String, _ label: String, _ reason: String) {
+    report.add(.init(outcome: .left, collection: collection, label: label, reason: reason))
+  }
+
+  // MARK: - where to
+
+  /// A collection of the vault, which may have to be made first.
+  private struct Home {
+    let title: String
+    var path: String?
+  }
+
+  private func home(of collection: ForeignCollection, isStandard: Bool) throws -> Home {
+    if let name = choice.into { return try home(named: name) }
+    if collection.name == "login" { return try existing(ListedCollection.named("login", from: vault)) }
+    if isStandard { return try existing(ListedCollection.named(nil, from: vault)) }
+    return try home(named: collection.label.isEmpty ? collection.name : collection.label)
+  }
+
+  private func existing(_ found: ListedCollection) -> Home { Home(title: found.title, path: found.path) }
+
+  private func home(named name: String) throws -> Home {
+    let all = try ListedCollection.all(from: vault)
+    let found = all.first { $0.label == name } ?? all.first { $0.name == name }
+    return found.map(existing) ?? Home(title: name)
+  }
+
+  private func make(_ home: inout Home) throws -> String {
+    if let path = home.path { return path }
+    let made = try vault.makeCollection(label: home.title)
+    let path = try made.prompt.map { try vault.perform($0) ?? "" } ?? made.collection
+    guard path.hasPrefix(ListedCollection.folder) else {
+      throw Failure.declined("the collection '\(home.title)' was not made, so its items were not imported.")
+    }
+    home.path = path
+    return path
+  }
+
+  // MARK: - items
+
+  /// Items that nothing but their secrets tells apart: those with the same attributes, or, where there are none, with the
+  /// same label.
+  private static func groups(_ items: [ForeignItem]) -> [[ForeignItem]] {
+    var order: [[String: String]] = []
+    var found: [[String: String]: [ForeignItem]] = [:]
+    for item in items {
+      let key = item.attributes.isEmpty ? ["": item.label] : item.attributes
+      if found[key] == nil { order.append(key) }
+      found[key, default: []].append(item)
+    }
+    return order.compactMap { found[$0] }
+  }
+
+  /// An item of the vault, and its secret where it may be read without a question.
+  private struct Present {
+    let item: ListedItem
+    let secret: Secret?
+  }
+
+  private func present(_ first: ForeignItem, in path: String?) throws -> [Present] {
+    guard let path else { return [] }
+    let found = try vault.items(with: first.attributes, in: path, asking: isAsking)
+    return try found.filter { !first.attributes.isEmpty || $0.label == first.label }.map { item in
+      guard (item.require ?? "").isEmpty else { return Present(item: item, secret: nil) }
+      let secret = try vault.opening(item.path, asking: isAsking) { try vault.secret(of: item.path, by: channel) }
+      return Present(item: item, secret: secret)
+    }
+  }
+
+  /// Pairs those that are the same, then takes what is left of both for each other.
+  private mutating func take(_ group: [ForeignItem], into home: inout Home) throws {
+    guard let first = group.first else { return }
+    if first.attributes.keys.contains(where: { $0.hasPrefix(ClassRule.reservedPrefix) }) {
+      for item in group {
+        add(.left, item, home, reason: "attributes that begin with \(ClassRule.reservedPrefix) are the vault's own")
+      }
+      return
+    }
+    var present = try present(first, in: home.path)
+    var others: [ForeignItem] = []
+    for item in group {
+      if let index = present.firstIndex(where: { $0.secret?.isEqual(to: item.secret) ?? false }) {
+        present.remove(at: index)
+        add(.same, item, home)
+      } else {
+        others.append(item)
+      }
+    }
+    for item in others {
+      if present.isEmpty {
+        try store(item, into: &home)
+      } else {
+        try settle(item, with: present.removeFirst(), home)
+      }
+    }
+  }
+
+  private mutating func store(_ item: ForeignItem, into home: inout Home) throws {
+    let decision = ClassRules.decision(for: item.attributes, in: rules)
+    let accessibility = decision?.rule.accessibility ?? .whenUnlocked
+    let reason = decision.map { "rule '\($0.rule.name)', \($0.path):\($0.rule.line)" } ?? ""
+    if !choice.dryRun {
+      let path = try make(&home)
+      let refusal = try refusal {
+        try vault.opening(path, asking: isAsking) {
+          _ = try vault.store(
+            item.secret, label: item.label, attributes: item.attributes, in: path, replacing: false, by: channel)
+        }
+      }
+      if let refusal { return add(.left, item, home, reason: refusal) }
+    }
+    add(.new, item, home, accessibility, reason: reason)
+  }
+
+  /// Decides between two secrets.
+  private mutating func settle(_ item: ForeignItem, with present: Present, _ home: Home) throws {
+    guard present.secret != nil else {
+      return add(
+        .conflict, item, home, reason: "the vault's item requires \(present.item.require ?? ""), so it was not compared"
+      )
+    }
+    let isNewer = item.modified > present.item.modified
+    let age = item.modified == 0 ? "" : isNewer ? "newer there" : "newer here"
+    let takesTheirs =
+      switch choice.prefer {
+      case .here: false
+      case .there: true
+      case .newer: isNewer
+      }
+    guard takesTheirs else { return add(.conflict, item, home, present.item.accessibility, reason: age) }
+    if !choice.dryRun {
+      let refusal = try refusal {
+        try vault.opening(present.item.path, asking: isAsking) {
+          try vault.call(present.item.path, VaultConnection.item, "SetSecret") {
+            (out: inout MessageWriter) throws(BusError) in
+            try channel.write(item.secret, to: &out)
+          } read: { _ in
+          }
+        }
+      }
+      if let refusal { return add(.left, item, home, reason: refusal) }
+    }
+    add(.replaced, item, home, present.item.accessibility, reason: age)
+  }
+
+  /// Why the vault did not take one item; what concerns all of them is thrown.
+  private func refusal(_ body: () throws -> Void) throws -> String? {
+    do {
+      try body()
+      return nil
+    } catch let error as BusError
+      where !error.isLocked && !error.isStandard("Disconnected") && !error.isStandard("NoReply")
+    {
+      return error.message
+    }
+  }
+
+  private mutating func add(
+    _ outcome: ImportReport.Outcome, _ item: ForeignItem, _ home: Home, _ accessibility: AccessibilityClass? = nil,
+    reason: String = ""
+  ) {
+    done += 1
+    progress.show("\(done) of \(count) items")
+    report.add(
+      .init(outcome: outcome, collection: home.title, label: item.label, class: accessibility?.name, reason: reason))
+  }
+
+  /// Prints what became of everything.
+  func finish() throws {
+    print(choice.json ? try JSONText.of(report) : report.text)
+    if !report.isWhole { throw ExitCode(4) }
+  }
+}
+
+extension Secret {
+  /// Whether the other has the same bytes.
+  fileprivate func isEqual(to other: Secret) -> Bool {
+    guard count == other.count else { return false }
+    return withBytes { own in
+      other.withBytes { theirs in
+        own.withUnsafeBytes { own in theirs.withUnsafeBytes { own.elementsEqual($0) } }
+      }
+    }
+  }
+}

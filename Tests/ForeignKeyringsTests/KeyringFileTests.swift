@@ -1,0 +1,150 @@
+import LatchkeySecretClient
+import LatchkeySodium
+import Testing
+
+@testable import LatchkeyForeignKeyrings
+
+/// Readers of other programs' files, against what a hostile file may have. Real files come from the real programs, in
+/// Tests/Integration/test_import.py.
+@Suite struct KeyringFileTests {
+  init() throws { try Sodium.initialize() }
+
+  private func memory(_ text: String) throws -> SecureBytes { try SecureBytes(copying: Array(text.utf8).span.bytes) }
+
+  private func text(_ secret: Secret) -> String {
+    secret.withBytes { bytes in bytes.withUnsafeBytes { String(decoding: $0, as: UTF8.self) } }
+  }
+
+  private func read(_ text: String) throws -> ForeignCollection {
+    try KeyringFile.read(try memory(text), name: "login", password: try memory(""))
+  }
+
+  private static let textual = """
+    [keyring]
+    display-name=My \\\\ ring\\n
+    ctime=0
+
+    [7]
+    item-type=1
+    display-name=\\sFirst
+    secret=one
+    [not a header]
+    key=value
+
+    \\n=raw
+    mtime=200
+    ctime=100
+
+    [7:attribute0]
+    name=server
+    type=string
+    value=\\sa\\tb
+
+    [7:attribute1]
+    name=port
+    type=uint32
+    value=22
+
+    [9]
+    item-type=0
+    display-name=Second
+    binary-secret=00ff0A
+    mtime=3
+    ctime=2
+    """
+
+  @Test func aTextualKeyringWithASecretOfManyLines() throws {
+    let read = try read(Self.textual)
+    #expect(read.label == "My \\ ring\n" && read.items.map(\.label) == [" First", "Second"])
+    #expect(text(read.items[0].secret) == "one\n[not a header]\nkey=value\n\n\\n=raw")
+    #expect(
+      read.items[0].attributes == [
+        "server": " a\tb", "port": "22", "xdg:schema": "org.gnome.keyring.NetworkPassword",
+      ])
+    #expect(read.items[0].modified == 200 && read.items[0].created == 100)
+    let octets = read.items[1].secret.withBytes { bytes in bytes.withUnsafeBytes { Array($0) } }
+    #expect(octets == [0, 255, 10] && read.items[1].attributes == ["xdg:schema": "org.freedesktop.Secret.Generic"])
+  }
+
+  @Test func everyPrefixOfATextualKeyringEnds() throws {
+    let all = Array(Self.textual.utf8)
+    for count in 0..<all.count {
+      let cut = try SecureBytes(copying: Array(all[..<count]).span.bytes)
+      _ = try? KeyringFile.read(cut, name: "login", password: try memory(""))
+    }
+  }
+
+  @Test func hugeCountsAreAnError() throws {
+    let magic = Array("GnomeKeyring\n\r\0\n".utf8)
+    let zeros = [UInt8](repeating: 0, count: 24)
+    let start = magic + [0, 0, 0, 0] + [0, 0, 0, 1, 0x61] + zeros
+    let salt = [UInt8](repeating: 1, count: 24)
+    func read(_ bytes: [UInt8]) throws(ForeignFileError) {
+      guard let empty = try? SecureBytes(count: 0), let file = try? SecureBytes(copying: bytes.span.bytes) else {
+        throw .noMemory
+      }
+      _ = try KeyringFile.read(file, name: "a", password: empty)
+    }
+    // Rounds that would take hours, and none.
+    #expect(throws: ForeignFileError.damaged) { try read(start + [0xff, 0xff, 0xff, 0xff] + salt) }
+    #expect(throws: ForeignFileError.damaged) { try read(start + [0, 0, 0, 0] + salt) }
+    // Items, and the attributes of one.
+    let rounds: [UInt8] = [0, 0, 0, 1]
+    #expect(throws: ForeignFileError.tooLarge) { try read(start + rounds + salt + [0xff, 0xff, 0xff, 0xfe]) }
+    #expect(throws: ForeignFileError.damaged) { try read(start + rounds + salt + [0, 0, 0x80, 0]) }
+    let item: [UInt8] = [0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0]
+    #expect(throws: ForeignFileError.tooLarge) { try read(start + rounds + salt + item + [0x7f, 0, 0, 0]) }
+    // No items, and a body that is no whole number of blocks.
+    #expect(throws: ForeignFileError.damaged) { try read(start + rounds + salt + [0, 0, 0, 0, 0, 0, 0, 1, 5]) }
+    // The body of another password.
+    let body = [0, 0, 0, 0, 0, 0, 0, 32] + [UInt8](repeating: 9, count: 32)
+    #expect(throws: ForeignFileError.wrongPassword) { try read(start + rounds + salt + body) }
+    // As oo7 writes it.
+    #expect(throws: ForeignFileError.unknownVersion) { try read(magic + [1, 0, 0, 0]) }
+    #expect(throws: ForeignFileError.unknownFormat) { try read(Array("hello".utf8)) }
+    #expect(throws: ForeignFileError.unknownFormat) { try read([]) }
+  }
+
+  // MARK: - CSV
+
+  private func table(
+    _ text: String, _ named: [PasswordTable.Column: String] = [:]
+  ) throws -> (items: [ForeignItem], empty: Int) {
+    try PasswordTable.read(try memory(text), named: named)
+  }
+
+  @Test func quotesAndLineEndsWithinThem() throws {
+    let read = try table(
+      "\u{feff}name,url,username,password,note\r\nA,https://u@a.org:8/x,me,\"p,\"\"\n\",\"two\r\nlines\"\r\n,,,,\n")
+    #expect(read.empty == 1 && read.items.count == 2)
+    #expect(text(read.items[0].secret) == "p,\"\n" && text(read.items[1].secret) == "two\r\nlines")
+    #expect(
+      read.items[0].attributes == [
+        "xdg:schema": "org.latchkey.Login", "url": "https://u@a.org:8/x", "server": "a.org", "user": "me",
+        "field": "password",
+      ])
+    #expect(read.items[1].label == "A (notes)" && read.items[1].attributes["field"] == "notes")
+  }
+
+  @Test func columnsOfOtherNames() throws {
+    #expect(throws: ForeignFileError.unknownFormat) { try table("a,b\n1,2\n") }
+    let read = try table("Konto,Kennwort\nme,secret\n", [.user: "konto", .password: "Kennwort"])
+    #expect(read.items.map(\.label) == ["me"] && text(read.items[0].secret) == "secret")
+    // A short row has no password.
+    #expect(try table("url,password\nhttps://a\n").empty == 1)
+  }
+
+  @Test(arguments: ["password\n\"a", "password\n\"a\"b\n", "password\n" + String(repeating: ",", count: 70)])
+  func aBrokenTableIsAnError(_ text: String) {
+    #expect(throws: ForeignFileError.self) { try table(text) }
+  }
+
+  @Test func moments() {
+    #expect(CalendarTime.seconds("2026-11-22") == 1_795_305_600)
+    #expect(CalendarTime.seconds("1970-01-01T00:01:05Z") == 65)
+    for wrong in ["2026-02-31", "2026-1-1", "x", "", "2026-11-22T10:00", "99999999-01-01", "+026-11-22"] {
+      #expect(CalendarTime.seconds(wrong) == nil, "\(wrong)")
+    }
+    #expect(PasswordTable.time("1700000000000") == 1_700_000_000)
+  }
+}

@@ -1,0 +1,281 @@
+"""latchkey import: gnome-keyring's own files, a running service and CSV, compared by libsecret's eyes."""
+
+import base64
+import hashlib
+import json
+import os
+
+import pytest
+from support.foreign import PASSWORD, GnomeKeyring, seen
+from support.session import Session, wait_until
+
+DONE, FAILED, PARTLY = 0, 1, 4
+GENERIC, OWN = "org.freedesktop.Secret.Generic", "org.latchkey.Test"
+
+
+def item(number, home="Login"):
+    """Of many kinds: texts of several scripts, nothing at all, lines, octets, attributes that are odd."""
+    secret = {0: f"secret {number}".encode(), 1: "\u00e4\u6f22\U0001f511".encode() * 3, 2: b"", 3: b"line\nanother\r\n\n",
+              4: bytes(range(256)), 5: b"back\\nslash=[5]"}[number % 6]  # fmt: skip
+    if number == 7:
+        secret = bytes((7 * place + place // 251) % 256 for place in range(64 << 10))
+    attributes = {"n": str(number), "empty": "", "na me": "\u6f22=\n"}
+    if number == 8:
+        # As the portal keeps the secret of a sandboxed application.
+        attributes, secret = {"app_id": "org.example.App"}, bytes(range(64))
+    schema = [GENERIC, OWN, None][number % 3]
+    return [home, f"Label {number} \u00e4\u6f22", schema, attributes, base64.b64encode(secret).decode()]
+
+
+@pytest.fixture(scope="module")
+def keyring_session(stage):
+    opened = Session(stage)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture(scope="module")
+def keyring(keyring_session):
+    """The real daemon with 200 items."""
+    opened = GnomeKeyring(keyring_session)
+    opened.write([item(number) for number in range(200)])
+    # It tells of some items otherwise as soon as it has read its own file.
+    opened.stop()
+    opened.start()
+    yield opened
+    opened.close()
+
+
+@pytest.fixture(scope="module")
+def shared(stage):
+    opened = Session(stage)
+    assert opened.login().returncode == 0
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def unlocked(stage):
+    opened = Session(stage)
+    assert opened.login().returncode == 0
+    yield opened
+    opened.close()
+
+
+def carry(keyring, session):
+    """Copies the daemon's files to where a person has them."""
+    folder = session.home / ".local/share/keyrings"
+    folder.mkdir(mode=0o700, parents=True)
+    os.chown(folder, session.uid, session.gid)
+    for file in keyring.folder.iterdir():
+        copy = folder / file.name
+        copy.write_bytes(file.read_bytes())
+        os.chown(copy, session.uid, session.gid)
+        copy.chmod(0o600)
+    return folder
+
+
+def place(session, name, text):
+    """A file of the session's user."""
+    file = session.home / name
+    file.write_text(text)
+    os.chown(file, session.uid, session.gid)
+    return file
+
+
+def run(session, *words, password=PASSWORD, timeout=120):
+    return session.run("latchkey", "import", *words, input=password + "\n", timeout=timeout)
+
+
+def report(done):
+    return json.loads(done.stdout)
+
+
+def counts(done):
+    return {name: value for name, value in report(done).items() if type(value) is int and value}
+
+
+def state(folder):
+    return {file.name: (hashlib.sha256(file.read_bytes()).hexdigest(), file.stat().st_mtime_ns) for file in folder.iterdir()}
+
+
+def test_everything_arrives(keyring, unlocked):
+    folder = carry(keyring, unlocked)
+    before = state(folder)
+    theirs = seen(keyring)
+    assert len(theirs) == 200
+    dry = run(unlocked, "gnome-keyring", "--dry-run", "--json")
+    assert dry.returncode == DONE, dry.stderr
+    assert counts(dry) == {"items": 200, "added": 200} and seen(unlocked) == []
+    done = run(unlocked, "gnome-keyring")
+    assert done.returncode == DONE, done.stderr
+    assert f"rm -- '{folder}/login.keyring'" in done.stdout and "200 imported" in done.stdout
+    assert seen(unlocked) == theirs
+    again = run(unlocked, "gnome-keyring", "--json")
+    assert again.returncode == DONE and counts(again) == {"items": 200, "same": 200}
+    assert seen(unlocked) == theirs and state(folder) == before
+    assert PASSWORD not in done.stdout + done.stderr + unlocked.log()
+
+
+def test_two_secrets_of_one_item(unlocked):
+    file = place(unlocked, "Plain.keyring", TEXTUAL)
+    assert run(unlocked, "gnome-keyring", file).returncode == DONE
+    theirs = seen(unlocked)
+    unlocked.run("latchkey", "edit", "n=lines", "--secret", input="changed here", check=True)
+    mine = seen(unlocked)
+    assert mine != theirs
+    done = run(unlocked, "gnome-keyring", file, "--json")
+    assert done.returncode == PARTLY and counts(done) == {"items": 2, "same": 1, "conflicts": 1}
+    (line,) = [line for line in report(done)["lines"] if line["outcome"] == "conflict"]
+    assert line["label"] == "Lines" and line["reason"] == "newer here"
+    assert run(unlocked, "gnome-keyring", file, "--prefer", "newer").returncode == PARTLY and seen(unlocked) == mine
+    dry = run(unlocked, "gnome-keyring", file, "--prefer", "there", "--dry-run")
+    assert dry.returncode == DONE and "1 would replace another" in dry.stdout and seen(unlocked) == mine
+    assert run(unlocked, "gnome-keyring", file, "--prefer", "there").returncode == DONE and seen(unlocked) == theirs
+    # The other way round, and what nobody asked for.
+    place(unlocked, "Plain.keyring", TEXTUAL.replace("second=2", "third=3").replace("mtime=17", "mtime=71"))
+    assert "newer there" in run(unlocked, "gnome-keyring", file).stdout
+    for words in (("--since", "2400-01-01"), ("--collection", "Other")):
+        assert counts(run(unlocked, "gnome-keyring", file, "--json", *words)) == {}
+    assert run(unlocked, "gnome-keyring", file, "--prefer", "newer").returncode == DONE
+    assert unlocked.lookup("n", "lines") == "first\nthird=3\n[third]"
+
+
+def test_items_that_only_their_secrets_tell_apart(unlocked):
+    twice = TEXTUAL.replace("[2:attribute0]\nname=app_id\ntype=string\nvalue=org.example.App", "[2:attribute0]\nname=n\nvalue=lines")
+    file = place(unlocked, "Plain.keyring", twice)
+    assert counts(run(unlocked, "gnome-keyring", file, "--json")) == {"items": 2, "added": 2}
+    assert counts(run(unlocked, "gnome-keyring", file, "--json")) == {"items": 2, "same": 2}
+
+
+def test_what_cannot_be_read(keyring, unlocked):
+    folder = carry(keyring, unlocked)
+    done = run(unlocked, "gnome-keyring", folder / "login.keyring", password="wrong")
+    assert done.returncode == FAILED and "has another password. Nothing was imported." in done.stderr
+    assert "cannot be read" in run(unlocked, "gnome-keyring", "missing").stderr
+    assert run(unlocked, "gnome-keyring", "/dev/null").returncode == FAILED
+    # Cut anywhere: an error, and neither an item nor a crash.
+    whole = (folder / "login.keyring").read_bytes()
+    cut = folder / "cut.keyring"
+    for size in (0, 1, 15, 16, 17, 20, 27, 60, 100, 999, len(whole) // 2, len(whole) - 17, len(whole) - 16, len(whole) - 1):
+        cut.write_bytes(whole[:size])
+        done = run(unlocked, "gnome-keyring", cut)
+        assert done.returncode == FAILED and "Nothing was imported" in done.stderr, (size, done)
+    # Beside a good one it stays behind, and is named.
+    (folder / "user.keystore").write_text("keys")
+    done = run(unlocked, "gnome-keyring")
+    assert done.returncode == PARTLY and "200 imported" in done.stdout and "cut / all of its items" in done.stdout
+    assert "user.keystore has keys" in done.stdout and "cut.keyring'" not in done.stdout
+
+
+def test_a_kill_in_the_middle(keyring, unlocked):
+    folder = carry(keyring, unlocked)
+    for number in (9, 15):
+        before = len(find(unlocked))
+        child = unlocked.start("latchkey", "import", "gnome-keyring", folder, stdin=-1, stdout=-1, stderr=-1, text=True)
+        child.stdin.write(PASSWORD + "\n")
+        child.stdin.flush()
+        wait_until(lambda: len(find(unlocked)) > before + 5, "some items", 60)
+        child.send_signal(number)
+        said = child.communicate()[1]
+        assert child.returncode == -number
+        assert number == 9 or "run the same command again" in said
+        assert len(find(unlocked)) < 200, "it was over before"
+    assert run(unlocked, "gnome-keyring").returncode == DONE
+    assert seen(unlocked) == seen(keyring)
+
+
+def find(session):
+    done = session.run("latchkey", "find", "--json")
+    return json.loads(done.stdout) if done.returncode == DONE else []
+
+
+TEXTUAL = """[keyring]
+display-name=Plain ring
+ctime=0
+mtime=0
+lock-on-idle=false
+lock-after=false
+
+[1]
+item-type=0
+display-name=Lines
+secret=first
+second=2
+[third]
+mtime=1700000000
+ctime=1700000000
+
+[1:attribute0]
+name=n
+type=string
+value=lines
+
+[2]
+item-type=0
+display-name=App
+binary-secret=00ff10
+mtime=1700000000
+ctime=1700000000
+
+[2:attribute0]
+name=app_id
+type=string
+value=org.example.App
+"""
+
+
+def test_a_textual_keyring(unlocked):
+    file = place(unlocked, "Plain.keyring", TEXTUAL)
+    # Nobody is asked for a password.
+    done = run(unlocked, "gnome-keyring", file, password="")
+    assert done.returncode == DONE, done.stderr
+    schema = ["xdg:schema", GENERIC]
+    assert seen(unlocked) == [
+        ["Plain ring", "App", [["app_id", "org.example.App"], schema], base64.b64encode(b"\0\xff\x10").decode()],
+        ["Plain ring", "Lines", [["n", "lines"], schema], base64.b64encode(b"first\nsecond=2\n[third]").decode()]]
+    assert counts(run(unlocked, "gnome-keyring", file, "--json")) == {"items": 2, "same": 2}
+
+
+def test_a_running_service(keyring, unlocked):
+    words = ("service", "--bus", keyring.bus)
+    done = run(unlocked, *words)
+    assert done.returncode == DONE, done.stderr
+    assert seen(unlocked) == seen(keyring)
+    assert counts(run(unlocked, *words, "--json")) == {"items": 200, "same": 200}
+    own = run(unlocked, "service")
+    assert own.returncode == FAILED and "Latchkey itself" in own.stderr
+    assert "no bus" in run(unlocked, "service", "--bus", "unix:path=/nowhere").stderr
+
+
+CSV = {
+    "chromium": "name,url,username,password,note\na.org,https://a.org/,me,p1,\n",
+    "firefox": '"url","username","password","httpRealm","formActionOrigin","guid","timeCreated","timeLastUsed",'
+               '"timePasswordChanged"\n"https://a.org","me","p1",,"https://a.org","{1}","1","1","1700000000000"\n',
+    "apple": "Title,URL,Username,Password,Notes,OTPAuth\na.org,https://a.org/,me,p1,,\n",
+    "bitwarden": "folder,favorite,type,name,notes,fields,reprompt,login_uri,login_username,login_password,login_totp\n"
+                 ",,login,a.org,,,0,https://a.org/,me,p1,\n",
+    "keepassxc": '"Group","Title","Username","Password","URL","Notes","TOTP","Icon","Last Modified","Created"\n'
+                 '"Root","a.org","me","p1","https://a.org/","","","0","2026-01-01T00:00:00Z","2026-01-01T00:00:00Z"\n',
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("program", CSV)
+def test_csv(shared, program):
+    file = place(shared, f"{program}.csv", CSV[program])
+    done = run(shared, "csv", "--into", program, file)
+    assert done.returncode == DONE, done.stderr
+    ((_, label, attributes, secret),) = [one for one in seen(shared) if one[0] == program]
+    attributes = dict(attributes)
+    assert (label, base64.b64decode(secret)) == ("a.org", b"p1")
+    assert (attributes["server"], attributes["user"], attributes["field"]) == ("a.org", "me", "password")
+    assert counts(run(shared, "csv", "--into", program, file, "--json")) == {"items": 1, "same": 1}
+    assert f"rm -- '{file}'" in done.stdout
+
+
+def test_csv_that_is_none(shared):
+    file = place(shared, "none.csv", "one,two\n1,2\n")
+    done = run(shared, "csv", file)
+    assert done.returncode == FAILED and "--column password=" in done.stderr
+    done = run(shared, "csv", "--column", "password=two", "--column", "user=one", "--dry-run", file)
+    assert done.returncode == DONE and "1 would come" in done.stdout
