@@ -16,7 +16,7 @@ import pytest
 from agreement import Agreement
 from image import Unavailable
 from machine import Machine, eventually
-from scan import find_blocks, scan, working_blocks
+from scan import find_blocks, places, scan, working_blocks
 from support.memory import hchacha20
 from support.vaultreader import Keybag, ServiceKey, Vault
 
@@ -127,6 +127,11 @@ def test_a_block_of_argon2id_is_found():
     content = bytes(5000) + block + bytes(3000)
     assert find_blocks(content, {"key": key}) == [(5000, "key")]
     assert find_blocks(content[:5999], {"key": key}) == []
+
+
+def test_a_packet_is_found_where_it_is_whole():
+    packet = secrets.token_bytes(40)
+    assert list(places(b"xx" + packet + packet[:39] + packet, packet)) == [2, 81]
 
 
 @pytest.fixture(scope="module")
