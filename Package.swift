@@ -197,7 +197,9 @@ let package = Package(
         .linkedLibrary("pam"),  // Embedded Swift writes no autolink entries
         .unsafeFlags(
           // Never unmapped: libpam calls back into it. No lazy binding: nothing can be missing halfway through a login.
-          ["-z", "nodelete", "-z", "now", "-z", "relro", "-z", "defs"].flatMap { ["-Xlinker", $0] }
+          // Without a name of its own, the file would have the path at which it was linked.
+          ["-z", "nodelete", "-z", "now", "-z", "relro", "-z", "defs", "-soname", "pam_latchkey.so"]
+            .flatMap { ["-Xlinker", $0] }
             + ["-Xlinker", "--version-script=\(Context.packageDirectory)/Sources/PAM/PAMModule/exports.map"]),
       ]),
 
