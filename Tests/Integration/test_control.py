@@ -263,7 +263,7 @@ def test_peers_that_leave_at_once(daemon):
             control.close()
     control = Control(daemon)
     assert control.ask(hello())[:2] == packet(HELLO)
-    control.send(keys())
+    control.deliver(keys())
     control.close()
     time.sleep(1.5)
     assert status_works(daemon)
