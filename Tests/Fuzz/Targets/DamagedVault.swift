@@ -161,7 +161,7 @@ private func hexadecimal(_ bytes: [UInt8]) -> String {
 /// Gives every row the check sum that fits it, as whoever can write the file can.
 private struct Checksums {
   let store: Store
-  init(_ store: Store) { self.database.store = store }
+  init(_ store: Store) { self.store = store }
 
   func write() throws {
     try each("SELECT vault, created, index_key FROM vault", "vault WHERE id = 1") {
