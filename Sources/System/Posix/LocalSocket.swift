@@ -101,17 +101,15 @@ public struct LocalSocket: ~Copyable {
 
   /// Listens at `path`, which only the owner may then reach; a socket that a dead process left there is replaced.
   ///
-  /// Changes the umask for a moment, so it is for programs of one thread.
-  ///
   /// - Parameter backlog: how many connections wait in the kernel until they are accepted.
   /// - Throws: ``PosixError`` with `EADDRINUSE` when somebody listens there, or what is there is no socket.
   public static func listen(at path: String, backlog: Int32 = 32) throws(PosixError) -> LocalSocket {
     let descriptor = try unconnected()
     let number = descriptor.number
     if isAbandoned(path) { unlink(path) }
-    let mask = umask(0o177)
+    // Linux gives the file the mode of the socket, less the umask, which every thread of the process shares.
+    _ = try retrying("fchmod") { fchmod(number, 0o600) }
     let status = try withAddress(path) { address, size in bind(number, address, size) }
-    umask(mask)
     guard status == 0 else { throw PosixError("bind") }
     _ = try retrying("listen") { Glibc.listen(number, backlog) }
     return LocalSocket(new: descriptor)
