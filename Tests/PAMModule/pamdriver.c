@@ -88,7 +88,7 @@ FAILABLE(void *, mmap, (void *a, size_t n, int p, int f, int d, off_t o), (a, n,
          (errno = ENOMEM, MAP_FAILED))
 FAILABLE(int, mlock, (const void *a, size_t n), (a, n), WITH_ERRNO(ENOMEM))
 FAILABLE(int, memfd_create, (const char *n, unsigned f), (n, f), WITH_ERRNO(ENFILE))
-FAILABLE(int, ftruncate, (int d, off_t n), (d, n), WITH_ERRNO(ENOSPC))
+FAILABLE(int, posix_fallocate, (int d, off_t o, off_t n), (d, o, n), ENOSPC)
 FAILABLE(int, socketpair, (int d, int t, int p, int v[2]), (d, t, p, v), WITH_ERRNO(EMFILE))
 static void dawdle(void) {  // lets the helper be gone before the module sends
   if (getenv("PAMDRIVER_DAWDLE")) usleep(200000);

@@ -6,9 +6,11 @@
 #pragma once
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -19,14 +21,28 @@
 
 int memfd_create(const char *, unsigned int);  // behind _GNU_SOURCE, which the programs cannot set
 
+/// Gives a file its size and its pages. 0, or an error number. No signal may come of it, as it runs in login programs: a file
+/// above the caller's RLIMIT_FSIZE would raise SIGXFSZ, and a page that is first had when it is written SIGBUS.
+static inline int helper_allocate(int file) {
+  struct rlimit limit;
+  if (getrlimit(RLIMIT_FSIZE, &limit) != 0) return errno;
+  if (limit.rlim_cur < HELPER_MEMORY_SIZE) return EFBIG;
+  int error;
+  do {
+    error = posix_fallocate(file, 0, HELPER_MEMORY_SIZE);
+  } while (error == EINTR);
+  return error;
+}
+
 /// A new file of HELPER_MEMORY_SIZE zero bytes, close-on-exec. Its descriptor, or -1 with errno.
 static inline int helper_make_memory(void) {
   enum { close_on_exec = 1, never_executable = 8 };  // kernels before 6.3 do not know the second
   static const char name[] = "latchkey-request";
   int file = memfd_create(name, close_on_exec | never_executable);
   if (file < 0 && errno == EINVAL) file = memfd_create(name, close_on_exec);
-  if (file < 0 || ftruncate(file, HELPER_MEMORY_SIZE) == 0) return file;
-  int error = errno;
+  if (file < 0) return -1;
+  int error = helper_allocate(file);
+  if (error == 0) return file;
   close(file);
   errno = error;
   return -1;

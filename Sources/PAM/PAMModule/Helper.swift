@@ -35,9 +35,9 @@ struct Helper: ~Copyable {
   ) -> Ending {
     var error: Int32 = 0
     guard let helper = Helper(path: path, error: &error) else { return .notStarted(error: error) }
-    // A helper that went away early is no failure here: it may have answered.
-    _ = helper_send_memory(helper.socket, request.descriptor)
-    guard mayGoOn else {
+    // A helper that went away early is no failure here: it may have answered. One that was given nothing has nothing to go on with.
+    let isSent = helper_send_memory(helper.socket, request.descriptor) == 0
+    guard mayGoOn, isSent else {
       _ = shutdown(helper.socket, Int32(truncatingIfNeeded: SHUT_WR))
       return helper.receive(until: deadline)
     }
