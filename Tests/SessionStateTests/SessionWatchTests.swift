@@ -269,6 +269,20 @@ import Testing
     #expect(scene.watch.holdsSleepInhibitor && scene.logind.heldInhibitors == 1)
   }
 
+  @Test func noKeysComeAfterTheEnd() throws {
+    let scene = try Scene(sessions: x(1))
+    let ended = KeyOutcome.refused("the daemon ends")
+    var outcome: KeyOutcome?
+    scene.watch.keysArrived(mayLift: true, by: scene.claim) { outcome = $0 }
+    #expect(outcome == nil, "logind is asked first")
+    scene.watch.end()
+    #expect(outcome == ended)
+    #expect(try scene.keysArrive() == ended)
+    outcome = nil
+    scene.watch.sessionKeyArrived(by: scene.claim) { outcome = $0 }
+    #expect(outcome == ended && scene.watch.machine.state == .sealed)
+  }
+
   /// What waits in the daemon when the machine goes to sleep is erased first: sleep waits for nothing else.
   @Test(arguments: [true, false]) func keysThatWaitDoNotSleepInMemory(isSealed: Bool) throws {
     final class Keys {}

@@ -66,7 +66,8 @@ public struct SessionMachine: Sendable {
   /// The same, for who has to tell that they cannot be heard any more.
   var activeScreenSavers: Set<String> { screenSavers }
 
-  private(set) var isGoingToSleep = false
+  /// Whether the machine is about to sleep, or asleep.
+  public private(set) var isGoingToSleep = false
 
   /// Whether keys are there and no session is, so that the session timer runs.
   private(set) var awaitsSession = false
@@ -120,6 +121,9 @@ public struct SessionMachine: Sendable {
   /// Whether keys that are on their way open nothing any more: the session that they were given in has ended, or the last one.
   func hasEnded(_ claim: Claim) -> Bool { hasEnded(since: claim.endings, in: claim.session) }
 
+  /// Why no keys of an authentication would open anything if they came now; nil where they may.
+  public func refusal(of claim: Claim) -> String? { refusal(since: claim.endings, in: claim.session) }
+
   /// Graphical sessions count; without one, all.
   private var relevant: [Tracked] {
     let graphical = sessions.values.filter { $0.facts.isGraphical }
@@ -155,9 +159,7 @@ public struct SessionMachine: Sendable {
   ) -> [SessionEffect] {
     var effects: [SessionEffect] = []
     let wasLockedMeanwhile = locksBefore.map { $0 != locks } ?? false
-    if hasEnded(since: endingsBefore, in: session) { return [.install(.refused("its session has ended"))] }
-    // Keys that come now would sleep in memory.
-    if isGoingToSleep { return [.install(.refused("the machine is going to sleep"))] }
+    if let reason = refusal(since: endingsBefore, in: session) { return [.install(.refused(reason))] }
     switch state {
     case .unlocked:
       return [.install(.notNeeded)]
@@ -192,8 +194,7 @@ public struct SessionMachine: Sendable {
   public mutating func sessionKeyArrived(
     locksBefore: UInt64? = nil, endingsBefore: UInt64? = nil, session: UInt64? = nil
   ) -> [SessionEffect] {
-    if hasEnded(since: endingsBefore, in: session) { return [.install(.refused("its session has ended"))] }
-    if isGoingToSleep { return [.install(.refused("the machine is going to sleep"))] }
+    if let reason = refusal(since: endingsBefore, in: session) { return [.install(.refused(reason))] }
     guard state == .sealed else { return [.install(.notNeeded)] }
     let wasLockedMeanwhile = locksBefore.map { $0 != locks } ?? false
     state = .evicted(wasLockedMeanwhile ? lastLock : lockerUp ? lockerReason : .withoutPassword)
@@ -201,6 +202,12 @@ public struct SessionMachine: Sendable {
     var effects: [SessionEffect] = [.install(.firstUnlockOnly), .firstUnlock]
     awaitSession(&effects)
     return effects + [.stateChanged]
+  }
+
+  private func refusal(since endingsBefore: UInt64?, in session: UInt64?) -> String? {
+    if hasEnded(since: endingsBefore, in: session) { return "its session has ended" }
+    // Keys that come now would sleep in memory.
+    return isGoingToSleep ? "the machine is going to sleep" : nil
   }
 
   private func hasEnded(since endingsBefore: UInt64?, in session: UInt64?) -> Bool {

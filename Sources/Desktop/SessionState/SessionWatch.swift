@@ -46,7 +46,7 @@ private final class Arrival {
     (self.locks, self.decide, self.completion) = (locks, decide, completion)
   }
 
-  deinit { completion?(.refused("the daemon ends")) }
+  deinit { completion?(SessionWatch.ended) }
 }
 
 /// Drives the state machine by logind, the screen savers and the daemon's own events.
@@ -65,6 +65,7 @@ public final class SessionWatch {
   private var reports: UInt64 = 0
   private var lastReport = (locks: UInt64(0), endings: UInt64(0))
   private var arrivals: [Arrival] = []
+  private var hasEnded = false
   private let stagingTime: Duration
   private let sessionTime: Duration
 
@@ -117,6 +118,16 @@ public final class SessionWatch {
     }
     try savers.start()
     screenSavers = savers
+  }
+
+  fileprivate static let ended = KeyOutcome.refused("the daemon ends")
+
+  /// Lets no keys in any more: refuses those that wait, and erases them. What happens is followed as before.
+  public func end() {
+    hasEnded = true
+    let refused = arrivals
+    arrivals = []
+    for arrival in refused { arrival.completion.take()?(SessionWatch.ended) }
   }
 
   /// Whether sleep waits until keys are erased, for `latchkey status`.
@@ -186,6 +197,7 @@ public final class SessionWatch {
     after preparation: (@escaping () -> Void) -> Void, _ completion: @escaping (KeyOutcome) -> Void,
     _ decide: @escaping (inout SessionMachine) -> [SessionEffect]
   ) {
+    guard !hasEnded else { return completion(SessionWatch.ended) }
     guard let logind else { return completion(.refused("not started")) }
     let arrival = Arrival(locks: machine.locks, decide, completion)
     // Nothing holds sleep up any more.

@@ -136,6 +136,7 @@ extension Daemon {
   }
 
   func derivation(prompt number: UInt64) throws(Refusal) -> PassphraseDerivation {
+    try checkIsAwake()
     let derivation: PassphraseDerivation? =
       switch prompts.question(ofPrompt: number) {
       case .collection(let id):

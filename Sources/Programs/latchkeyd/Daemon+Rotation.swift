@@ -5,6 +5,12 @@ import LatchkeyVault
 /// A change of keys: the helper has put new ones into the keybag, and brings them.
 extension Daemon {
   func checkMayRotate() throws(Refusal) {
+    try checkIsAwake()
+    try checkTakesNewKeys()
+  }
+
+  private func checkTakesNewKeys() throws(Refusal) {
+    guard !isEnding else { throw Refusal(reason: "the daemon ends") }
     guard session.state == .unlocked else { throw Refusal(reason: "the vault is locked. Run 'latchkey unlock' first") }
     do throws(VaultError) { try vault.checkMayRotate() } catch { throw Refusal(reason: error.explanation) }
   }
@@ -17,7 +23,7 @@ extension Daemon {
     } catch { return .unusable(error.explanation) }
     noteDerivationMemory(of: delivery)
     // It may have been locked since it was asked: then the next unlock brings the same keys.
-    do throws(Refusal) { try checkMayRotate() } catch { return .refused(error.reason) }
+    do throws(Refusal) { try checkTakesNewKeys() } catch { return .refused(error.reason) }
     do throws(VaultError) {
       try vault.check(delivery.tiers, former: delivery.former, mayCreate: false)
       try vault.unlock(

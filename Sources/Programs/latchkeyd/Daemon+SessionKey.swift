@@ -41,7 +41,7 @@ extension Daemon {
       return answer(refusal(.unusable(error.explanation), of: service))
     }
     watch.sessionKeyArrived(by: claim, after: deviceService.ask) { [weak self] outcome in
-      guard let self else { return answer(.refused("the daemon ends")) }
+      guard let self, !isEnding else { return answer(.refused("the daemon ends")) }
       answer(install(arrived, outcome, service))
     }
   }

@@ -39,7 +39,7 @@ final class Daemon {
   /// When that is, from the last.
   var meetingDelay = Daemon.shortestMeetingDelay
   /// Whether the program was told to end: no key is taken any more.
-  private var isEnding = false
+  private(set) var isEnding = false
   /// Why the vault of a login without a password did not open, as it was logged.
   var passwordlessProblem: String?
   /// Whether the login password was changed without Latchkey, as far as a login has shown since.
@@ -157,6 +157,7 @@ final class Daemon {
   /// again, at once. What is said on the bus after that is not sent any more.
   func stop() {
     isEnding = true
+    session.watch?.end()
     staged = nil
     eraseUnlockedKeys(telling: "the vault's service ends")
     prompts.end { [self] in
@@ -223,7 +224,10 @@ extension Daemon: ControlHandler {
     case .nothing: answer(.nothing, nil)
     case .keys(let mayLift):
       session.watch?.claim(by: PeerProcess.of(pid: peer.pid), mayLift: mayLift, ownLocks: vault.ownLocks) {
-        answer(.keys, $0)
+        [session] claim in
+        // What is refused anyway is not to be worked on, least of all while nothing holds up sleep any more.
+        if let reason = session.machine.refusal(of: claim) { return answer(.refused(reason), nil) }
+        answer(.keys, claim)
       }
       // It starts while the keys are made.
       deviceService.ask {}
@@ -296,8 +300,15 @@ extension Daemon: ControlHandler {
       delivery, liftsMarks: liftsMarks(hello) && claim.ownLocks == vault.ownLocks,
       of: hello.prompt == 0 ? nil : prompts.lifting(prompt: hello.prompt) ?? [])
     watch.keysArrived(mayLift: mayLift, by: claim, after: deviceService.ask) { [weak self] outcome in
-      guard let self else { return answer(.refused("the daemon ends")) }
+      guard let self, !isEnding else { return answer(.refused("the daemon ends")) }
       answer(install(keys, outcome))
+    }
+  }
+
+  /// No password is to be worked on while nothing holds up sleep any more.
+  func checkIsAwake() throws(Refusal) {
+    guard !session.machine.isGoingToSleep else {
+      throw Refusal(reason: "the machine is going to sleep. Try again when it is awake")
     }
   }
 
