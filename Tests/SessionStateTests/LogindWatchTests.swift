@@ -256,6 +256,27 @@ private final class Scene {
     try scene.loop.run(until: "a lock of the new one") { logind.heldInhibitors == 1 }
   }
 
+  /// A lock that the new logind gives holds up a sleep for which nothing is left to do.
+  @Test func aRestartOfLogindBeforeSleepHoldsUpNothing() throws {
+    let scene = try Scene(sessions: x(1))
+    try scene.settle()
+    try scene.logind?.prepareForSleep(true)
+    try scene.loop.run(until: "sleep may go on") { scene.logind?.heldInhibitors == 0 }
+    scene.logind = nil
+    let logind = try FakeLogind(scene.daemon, scene.loop, ownsName: false)
+    logind.isPreparingForSleep = true
+    logind.setSilently(x(1, hint: true))
+    scene.logind = logind
+    try logind.ownName()
+    try scene.run(until: .sessions([x(1, hint: true)]))
+    // Asked for after the lock: so is this answered.
+    try scene.refresh()
+    #expect(!scene.watch.holdsSleepInhibitor && logind.heldInhibitors == 0)
+    #expect(scene.reports.count { $0 == .prepareForSleep(true) } == 1)
+    try logind.prepareForSleep(false)
+    try scene.loop.run(until: "a lock of the new one") { logind.heldInhibitors == 1 }
+  }
+
   @Test func aLostBusIsConnectedAgain() throws {
     let scene = try Scene(sessions: x(1))
     try scene.settle()

@@ -269,6 +269,27 @@ import Testing
     #expect(scene.watch.holdsSleepInhibitor && scene.logind.heldInhibitors == 1)
   }
 
+  /// Every reading of the sessions says again that the machine goes to sleep. Helpers that leave already may not be found then.
+  @Test func aSleepThatIsToldAgainWaitsForHelpersThatEndAlready() throws {
+    let scene = try Scene(sessions: x(1))
+    try scene.loop.run(until: "the delay lock") { scene.watch.holdsSleepInhibitor }
+    var gone: () -> Void = {}
+    scene.daemon.leave = { gone = $0 }
+    try scene.logind.prepareForSleep(true)
+    try scene.loop.run(until: "helpers to end") { scene.daemon.ends == 1 }
+    scene.daemon.leave = nil
+    let locks = scene.watch.machine.locks
+    var claim: Claim?
+    scene.watch.claim(by: .unknown) { claim = $0 }
+    try scene.loop.run(until: "the reading") { claim != nil }
+    #expect(scene.watch.holdsSleepInhibitor && scene.logind.heldInhibitors == 1)
+    // It is the same sleep, and no password is to be worked on in it.
+    #expect(scene.watch.machine.locks == locks && scene.daemon.ends == 1)
+    #expect(claim.map(scene.watch.machine.refusal) == "the machine is going to sleep")
+    gone()
+    #expect(!scene.watch.holdsSleepInhibitor && scene.logind.heldInhibitors == 0)
+  }
+
   @Test func noKeysComeAfterTheEnd() throws {
     let scene = try Scene(sessions: x(1))
     let ended = KeyOutcome.refused("the daemon ends")

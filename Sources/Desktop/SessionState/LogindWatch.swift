@@ -31,9 +31,11 @@ public final class LogindWatch {
   private var backOff = Duration.seconds(1)
   private let inhibitor = SleepInhibitor()
   private var isPreparingForSleep = false
+  /// How many calls of ``finishBeforeSleep`` are not over.
+  private var finishing = 0
 
   /// What is to be done when the handler of ``Report/prepareForSleep(_:)`` has returned, and takes a moment: sleep is held up
-  /// until what it is given is called.
+  /// until what it is given is called, once.
   var finishBeforeSleep: (@escaping () -> Void) -> Void = { $0() }
 
   /// The unique name of logind, once it answered.
@@ -263,13 +265,21 @@ public final class LogindWatch {
   // MARK: Sleep
 
   private func sleepStarts() {
+    // Every reading of the sessions says it again: that is no other sleep. But a logind that started meanwhile gave a new lock.
+    guard !isPreparingForSleep else { return releaseWhenFinished() }
     isPreparingForSleep = true
     // The keys are erased in here; only then may the machine sleep.
     handler(.prepareForSleep(true))
+    finishing += 1
     finishBeforeSleep { [weak self] in
-      // It may be awake again.
-      if let self, isPreparingForSleep { inhibitor.release() }
+      self?.finishing -= 1
+      self?.releaseWhenFinished()
     }
+  }
+
+  private func releaseWhenFinished() {
+    // It may be awake again, and what began before an earlier sleep may still be at work.
+    if isPreparingForSleep, finishing == 0 { inhibitor.release() }
   }
 
   private func sleepEnded() {

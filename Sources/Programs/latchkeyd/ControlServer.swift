@@ -131,6 +131,7 @@ final class ControlServer {
       left -= 1
       if left == 0 { gone() }
     }
+    // One that leaves already is waited for as well.
     for peer in peers.values where peer.isDeriving && peer.isAmong(which) {
       left += 1
       peer.withdraw(gone: hasLeft)
@@ -142,11 +143,11 @@ final class ControlServer {
   /// which is not needed any more unless it alone may lift a lock; of all others the oldest go, whose passwords were
   /// perhaps wrong.
   private func makeRoom(for newest: ControlPeer) {
-    var others = peers.values.filter { $0 !== newest && $0.isDeriving }.sorted { $0.begun < $1.begun }
+    var others = peers.values.filter { $0 !== newest && $0.isDeriving && !$0.isLeaving }.sorted { $0.begun < $1.begun }
     while let index = others.firstIndex(where: { newest.follows($0) && (newest.mayLift || !$0.mayLift) }) {
-      others.remove(at: index).end()
+      others.remove(at: index).withdraw {}
     }
-    for oldest in others.prefix(max(others.count - ControlServer.helperLimit + 1, 0)) { oldest.end() }
+    for oldest in others.prefix(max(others.count - ControlServer.helperLimit + 1, 0)) { oldest.withdraw {} }
   }
 }
 
@@ -163,15 +164,17 @@ private final class ControlPeer: PromptConnection {
   private var claim: Claim?
   /// Called when its helper begins to work on a password.
   var willDerive: ((ControlPeer) -> Void)?
-  /// Whether its helper works on one, in silence.
+  /// Whether its helper works on one, in silence; also while it leaves, until it has erased the password.
   private(set) var isDeriving = false
   let begun = ContinuousClock.now
   /// Whether its keys may lift a lock.
   var mayLift: Bool { claim?.mayLift ?? false }
   private var wrongKeys = 0
   private var isOver = false
-  /// Told when it has left.
-  private var leaving: (() -> Void)?
+  /// All are told when it has left; none where it does not leave.
+  private var leaving: [() -> Void] = []
+  /// Whether it was asked to leave, and has not yet.
+  var isLeaving: Bool { !leaving.isEmpty }
   /// Whether it stands for a prompt on the screen: then it may be silent for as long as the person is.
   private var isPrompt = false
 
@@ -223,11 +226,11 @@ private final class ControlPeer: PromptConnection {
   private static let leaveLimit = Duration.seconds(3)
 
   func withdraw(gone: @escaping () -> Void) {
+    guard !isLeaving else { return leaving.append(gone) }
     guard !isOver else { return gone() }
     isOver = true
-    isDeriving = false
     delay = nil
-    leaving = gone
+    leaving = [gone]
     connection.finish()
     limit = try? loop.addTimer(after: ControlPeer.leaveLimit) { [weak self] in self?.leave() }
     source?.resume()
@@ -238,8 +241,11 @@ private final class ControlPeer: PromptConnection {
   /// It has left, or takes too long.
   private func leave() {
     (source, limit) = (nil, nil)
+    isDeriving = false
+    let told = leaving
+    leaving = []
     ended()
-    leaving.take()?()
+    for gone in told { gone() }
   }
 
   private func receive() {
