@@ -40,6 +40,31 @@ struct AsideTests {
     #expect(try vault.reader.itemCount() == 1 && vault.problems.isEmpty)
   }
 
+  enum Counter: CaseIterable { case damaged, unreadable, atTheEnd }
+
+  @Test("leaves its items' numbers unused, also where nobody can say which it had", arguments: Counter.allCases)
+  func unknownNumbers(_ counter: Counter) throws {
+    let home = try Home()
+    do { _ = try home.unlocked().add(["a": "b"], "secret") }
+    let file = home.folder + "/vault.db"
+    switch counter {
+    case .damaged: break
+    case .unreadable: #expect(truncate(file, 100) == 0)
+    case .atTheEnd:
+      let store = try Store(path: file, vault: home.keybag.vault)
+      try store.database.execute("UPDATE sqlite_sequence SET seq = \(Int64(1) << 62) WHERE name = 'item'")
+    }
+    let vault = home.vault()
+    if counter == .damaged { vault.database.note(.damaged("vault.db: for the sake of this test")) }
+    let other = try Home()
+    _ = try vault.setAside(as: name)
+    #expect(rename(other.folder, KeybagFile.sharePath(home: home.path) + "/latchkey") == 0)
+    try vault.unlock(other.tiers, opening: .everything, liftingMarks: true, mayCreate: true)
+    _ = try vault.add(["a": "b"], "another")
+    // Far from what any vault had, with as much room after it.
+    #expect((1 << 51..<1 << 53).contains(try vault.reader.lastItem()))
+  }
+
   @Test("has a number where that name is taken, and stays where it is where ten are, and opens again")
   func taken() throws {
     let home = try Home()

@@ -49,8 +49,7 @@ extension Vault {
   public func setAside(as name: String) throws(VaultError) -> String {
     seal()
     settle()
-    // A counter that somebody set to the end of all numbers would leave none for what comes.
-    if let last = try? reader.lastItem(), last < 1 << 62 { lastItemAside = max(lastItemAside, last) }
+    lastItemAside = lastItemBefore()
     // The database is closed before its path is another one.
     forgetFiles()
     defer { refresh() }
@@ -68,5 +67,14 @@ extension Vault {
       }
     }
     return "\(KeybagFile.sharePath(home: home))/\(free)"
+  }
+
+  /// The number after which those of the next vault's items begin.
+  private func lastItemBefore() -> Int64 {
+    // A counter that somebody set to the end of all numbers would leave none for what comes.
+    if !database.isDamaged, let last = try? reader.lastItem(), last < 1 << 62 { return max(lastItemAside, last) }
+    // Nobody can say which numbers a damaged vault had.
+    let start = Int64.random(in: 1 << 51..<1 << 52)
+    return lastItemAside < 1 << 61 ? lastItemAside + start : start
   }
 }

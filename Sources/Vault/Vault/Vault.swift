@@ -68,8 +68,8 @@ public final class Vault {
   var comparedFiles: OlderFiles = []
   /// Called once for each older copy that is found.
   public var toldOfOlderFiles: (OlderFiles) -> Void = { _ in }
-  /// The highest number that an item had in a vault that was put aside; 0 for none. Those of the next one come after it, so
-  /// that no object path that somebody still has names another item.
+  /// The highest number that an item had in a vault that was put aside, or a random one where that is unknown; 0 for none. Those
+  /// of the next one come after it, so that no object path that somebody still has names another item.
   var lastItemAside: Int64 = 0
 
   /// The vault below `home`, whose files `owner` owns; nothing of it need be there.
