@@ -63,7 +63,7 @@ import Testing
       ])
     #expect(read.items[0].modified == 200 && read.items[0].created == 100)
     let octets = read.items[1].secret.withBytes { bytes in bytes.withUnsafeBytes { Array($0) } }
-    #expect(octets == [0, 255, 10] && read.items[1].attributes == ["xdg:schema": "org.freedesktop.Secret.Generic"])
+    #expect(octets == [0, 255, 10] && read.items[1].attributes == [:])
   }
 
   @Test func everyPrefixOfATextualKeyringEnds() throws {
@@ -109,7 +109,7 @@ import Testing
 
   private func table(
     _ text: String, _ named: [PasswordTable.Column: String] = [:]
-  ) throws -> (items: [ForeignItem], empty: Int) {
+  ) throws -> PasswordTable.Contents {
     try PasswordTable.read(try memory(text), named: named)
   }
 
@@ -130,6 +130,10 @@ import Testing
     #expect(throws: ForeignFileError.unknownFormat) { try table("a,b\n1,2\n") }
     let read = try table("Konto,Kennwort\nme,secret\n", [.user: "konto", .password: "Kennwort"])
     #expect(read.items.map(\.label) == ["me"] && text(read.items[0].secret) == "secret")
+    #expect(read.unread == [] && (try table("password,Farbe,guid\np,rot,1\n")).unread == ["Farbe"])
+    #expect(throws: ForeignFileError.noColumn("Benutzr", has: ["Konto", "Kennwort"])) {
+      try table("Konto,Kennwort\nme,secret\n", [.user: "Benutzr", .password: "Kennwort"])
+    }
     // A short row has no password.
     #expect(try table("url,password\nhttps://a\n").empty == 1)
   }

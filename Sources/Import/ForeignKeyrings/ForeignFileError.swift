@@ -1,7 +1,12 @@
-/// Why a file of another program could not be read. No case carries anything of the file's.
+/// Why a file of another program could not be read. No case carries anything of the file's but names of
+/// columns.
 public enum ForeignFileError: Error, Equatable, Sendable {
   /// It is none of the formats that are known.
   case unknownFormat
+  /// It is no text in UTF-8.
+  case notText
+  /// It has no column of that name; the second has what there are.
+  case noColumn(String, has: [String])
   /// It is gnome-keyring's form with a version or an encryption that is not known: oo7 writes such files.
   case unknownVersion
   /// The password does not decrypt it.
@@ -17,6 +22,8 @@ public enum ForeignFileError: Error, Equatable, Sendable {
   public var explanation: String {
     switch self {
     case .unknownFormat: "is not a keyring that Latchkey can read"
+    case .notText: "is not text in UTF-8"
+    case .noColumn(let name, let columns): "has no column '\(name)'. It has: \(columns.joined(separator: ", "))"
     case .unknownVersion:
       "is a keyring of another version, as oo7 writes it; use 'latchkey import service' while its program runs"
     case .wrongPassword: "has another password"

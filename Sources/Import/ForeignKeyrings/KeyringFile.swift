@@ -40,11 +40,11 @@ public enum KeyringFile {
     }
   }
 
-  /// The schema that gnome-keyring tells its clients for an item that names none, by the item's type.
+  /// The schema that gnome-keyring tells its clients for an item that names none, by the item's type. None for the usual type:
+  /// its program stored it without one, and would not find it again to replace it.
   static func schema(ofType type: UInt32) -> String? {
     // The upper half has flags.
     switch type & 0xffff {
-    case 0: "org.freedesktop.Secret.Generic"
     case 1: "org.gnome.keyring.NetworkPassword"
     case 2: "org.gnome.keyring.Note"
     case 3: "org.gnome.keyring.ChainedKeyring"

@@ -37,35 +37,58 @@ public enum PasswordTable {
   /// The schema of these items.
   public static let schema = "org.latchkey.Login"
 
+  /// Columns that those programs write and that say nothing of a password.
+  private static let ignored: Set<String> = [
+    "", "guid", "formactionorigin", "timelastused", "favorite", "type", "reprompt", "collections", "icon",
+  ]
+
+  /// What a table has.
+  public struct Contents {
+    /// An item for each secret.
+    public fileprivate(set) var items: [ForeignItem] = []
+    /// How many rows have no secret at all.
+    public fileprivate(set) var empty = 0
+    /// Columns whose values stay behind, by their names.
+    public fileprivate(set) var unread: [String] = []
+  }
+
   /// Reads all of it.
   ///
   /// - Parameters:
   ///   - bytes: the file.
   ///   - named: columns that are called otherwise than those programs call them.
-  /// - Returns: the items, and how many rows have no secret at all.
-  /// - Throws: `unknownFormat` where the first row names no password.
+  /// - Throws: `unknownFormat` where the first row names no password; `noColumn` where it does not name one of `named`.
   public static func read(
     _ bytes: borrowing SecureBytes, named: [Column: String] = [:]
-  ) throws(ForeignFileError) -> (items: [ForeignItem], empty: Int) {
-    guard bytes.bytes.withUnsafeBytes({ String(validating: $0, as: UTF8.self) != nil }) else { throw .unknownFormat }
+  ) throws(ForeignFileError) -> Contents {
+    guard bytes.bytes.withUnsafeBytes({ String(validating: $0, as: UTF8.self) != nil }) else { throw .notText }
     let table = try CSVTable(bytes)
     guard let header = table.rows.first else { throw .unknownFormat }
+    var contents = Contents()
     var columns: [Column: Int] = [:]
+    var names: [String] = []
     for (index, field) in header.enumerated() {
-      let name = try field.text(bytes).lowercased()
+      let written = try field.text(bytes)
+      names.append(written)
+      let name = written.lowercased()
       let column =
         named.first { $0.value.lowercased() == name }?.key ?? Column.allCases.first { $0.names.contains(name) }
-      if let column, columns[column] == nil { columns[column] = index }
+      if let column, columns[column] == nil {
+        columns[column] = index
+      } else if !ignored.contains(name) {
+        contents.unread.append(written)
+      }
+    }
+    for name in named.values.sorted() where !names.contains(where: { $0.lowercased() == name.lowercased() }) {
+      throw .noColumn(name, has: names)
     }
     guard columns[.password] != nil else { throw .unknownFormat }
-    var items: [ForeignItem] = []
-    var empty = 0
     for row in table.rows.dropFirst() {
       let found = try read(row, columns, bytes)
-      if found.isEmpty { empty += 1 }
-      items += found
+      if found.isEmpty { contents.empty += 1 }
+      contents.items += found
     }
-    return (items, empty)
+    return contents
   }
 
   private static func read(

@@ -39,7 +39,9 @@ struct ImportCSVCommand: ParsableCommand {
     for word in column {
       let parts = word.split(separator: "=", maxSplits: 1)
       guard parts.count == 2, let kind = PasswordTable.Column(rawValue: String(parts[0])) else {
-        throw ValidationError("--column takes what=name, such as password=Kennwort.")
+        throw ValidationError(
+          "--column takes what=name, such as password=Kennwort. What is one of "
+            + PasswordTable.Column.allCases.map(\.rawValue).joined(separator: ", ") + ".")
       }
       named[kind] = String(parts[1])
     }
@@ -57,19 +59,23 @@ struct ImportCSVCommand: ParsableCommand {
       // "login" is the collection that everything comes into where --into names no other.
       try importer.take([ForeignCollection(name: "login", label: "", items: table.items)], standard: nil)
       if table.empty > 0 { importer.note("Rows without any secret, which were left out: \(table.empty).") }
+      if !table.unread.isEmpty {
+        importer.keep(
+          "Columns that were not read: \(table.unread.joined(separator: ", ")). --column gives them a meaning.")
+      }
       importer.read(file)
       return importer
     }
     try importer.finish()
   }
 
-  private func read() throws -> (items: [ForeignItem], empty: Int) {
+  private func read() throws -> PasswordTable.Contents {
     let opened = try ForeignFile(file)
     do { return try PasswordTable.read(opened.bytes, named: try columns()) } catch ForeignFileError.unknownFormat {
       throw Failure.file(
         """
-        \(file) has no column of passwords that is known, or is not UTF-8. Nothing was imported.
-        Name the columns, for example --column password=Kennwort --column user=Name.
+        \(file) has no column of passwords that is known. Nothing was imported.
+        Name the columns, for example --column password=Kennwort --column user=Name --column url=Adresse.
         """)
     } catch let error as ForeignFileError {
       throw Failure.file("\(file) \(error.explanation). Nothing was imported.")

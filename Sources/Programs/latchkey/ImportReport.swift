@@ -42,8 +42,15 @@ struct ImportReport: Encodable {
   private(set) var lines: [Line] = []
   /// What a person has to know beside the items.
   var notices: [String] = []
+  /// Whether something of the old place was not looked at.
+  var isStillNeeded = false
   /// The files that were read, and stay where they are.
   var files: [String] = []
+
+  private enum CodingKeys: String, CodingKey {
+    case dry_run, items, added, same, replaced, conflicts, left, lines, notices, files
+    case isStillNeeded = "still_needed"
+  }
 
   init(isDry: Bool) { dry_run = isDry }
 
@@ -84,6 +91,8 @@ struct ImportReport: Encodable {
     text += notices.map(TerminalText.printable)
     if dry_run {
       text.append("Nothing was changed.")
+    } else if !files.isEmpty, !isWhole || isStillNeeded {
+      text.append("Keep the files: not all that they have is in your vault.")
     } else if !files.isEmpty {
       text.append("The files stay where they are. When your programs find everything here, delete them:")
       text += files.map { TerminalText.printable("  rm -- \(Self.quoted($0))") }

@@ -28,7 +28,13 @@ struct Importer {
   ///
   /// - Parameter standard: the name of the collection that programs store in where they name none.
   mutating func take(_ collections: [ForeignCollection], standard: String?) throws {
+    if !choice.collection.isEmpty, !collections.contains(where: choice.takes) {
+      let names = collections.map { $0.label.isEmpty ? $0.name : $0.label }.joined(separator: ", ")
+      throw Failure.file("none of the collections has that name. There are: \(names). Nothing was imported.")
+    }
     let wanted = collections.filter(choice.takes).map { ($0, $0.items.filter(choice.takes)) }
+    let skipped = collections.reduce(0) { $0 + $1.items.count } - wanted.reduce(0) { $0 + $1.1.count }
+    if skipped > 0 { keep("Items that were not looked at, by --collection or --since: \(skipped).") }
     count = wanted.reduce(0) { $0 + $1.1.count }
     Interruption.hold()
     defer { progress.end() }
@@ -52,6 +58,11 @@ struct Importer {
   }
 
   mutating func note(_ text: String) { report.notices.append(text) }
+  /// Notes that something stays behind, so that the old place is still needed.
+  mutating func keep(_ text: String) {
+    note(text)
+    report.isStillNeeded = true
+  }
   mutating func read(_ file: String) { report.files.append(file) }
   mutating func leave(_ collection: String, _ label: String, _ reason: String) {
     report.add(.init(outcome: .left, collection: collection, label: label, reason: reason))
