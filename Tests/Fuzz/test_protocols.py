@@ -169,7 +169,7 @@ class Fuzzer:
                   PROMPT: list(self.prompts)}.get(interface)  # fmt: skip
         path = self.random.choice(places) if places and self.random.random() < 0.8 else self.path()
         if method == "Lock" and signature == "ao":
-            parameters = GLib.Variant("(ao)", ([path for path in (self.path(), self.path()) if path != LOGIN
+            parameters = GLib.Variant("(ao)", ([path for path in (self.path(), self.path()) if not path.startswith(LOGIN)
                                                 and "aliases" not in path],))  # fmt: skip
         elif method == "CreateItem" and signature == "a{sv}(oayays)b":
             # Not into what is known: it would replace it.
@@ -215,7 +215,7 @@ class Fuzzer:
         try:
             assert peer.read(item) == value, f"{item} has another secret"
         except Failure as failure:
-            # Only login is never locked by itself here.
+            # Only login and its items are never locked by themselves here.
             assert failure.name == SECRET + "IsLocked", f"{item}: {failure}"
             assert self.locked or not item.startswith(LOGIN + "/"), f"{item}: {failure}"
 
