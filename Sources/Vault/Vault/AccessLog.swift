@@ -40,9 +40,7 @@ public final class AccessLog {
 
   /// Whether the log may have the label of such an item.
   public func mayHaveLabels(of accessibility: AccessibilityClass, in collection: Int64) -> Bool {
-    guard let place = keys.collections.first(where: { $0.row.id == collection }), place.passphrase == nil else {
-      return false
-    }
+    guard let place = try? keys.collection(collection), place.passphrase == nil else { return false }
     return accessibility.metadataTier == .session || accessibility == .always
   }
 

@@ -94,7 +94,7 @@ public final class Export {
         }
         waiting.removeFirst()
         // Deleted meanwhile.
-        guard let collection = vault.keys.collections.first(where: { $0.row.id == next }) else { continue }
+        guard let collection = try? vault.keys.collection(next) else { continue }
         return try record(of: collection)
       case .items:
         if batch.isEmpty {
@@ -133,7 +133,7 @@ public final class Export {
     guard let place = try vault.database.reading({ store throws(VaultError) in try store.place(ofItem: id) }),
       !leftOut.contains(place.collection ?? 0)
     else { return nil }
-    guard let home = place.collection, let collection = vault.keys.collections.first(where: { $0.row.id == home })
+    guard let home = place.collection, let collection = try? vault.keys.collection(home)
     else {
       report.add(.init(.left, collection: "", label: "item \(id)", reason: "vault.db: item \(id) is in no collection"))
       return nil

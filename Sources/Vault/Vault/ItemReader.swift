@@ -98,7 +98,8 @@ public final class ItemReader {
     return opened.metadata
   }
 
-  func noting<Result>(_ body: () throws(VaultError) -> Result) throws(VaultError) -> Result {
+  /// Runs a step on an item. Damage that it finds is noted.
+  func noting<Result: ~Copyable>(_ body: () throws(VaultError) -> Result) throws(VaultError) -> Result {
     try database.reading { _ throws(VaultError) in try body() }
   }
 
@@ -110,10 +111,9 @@ public final class ItemReader {
     let metadata = try metadata(item)?.metadata
     let access: AccessControl? =
       if let metadata { try noting { () throws(VaultError) in try item.control(metadata) } } else { nil }
-    let hasKeys = item.key.secretKey != nil && item.row.form != .quarantined && !isLockedByItself(item: id)
     return ItemInfo(
       uuid: item.row.uuid, metadata: metadata, accessibility: item.accessibility,
-      readability: !hasKeys ? .locked : item.row.access == nil ? .open : .guarded, access: access,
+      readability: readability(ofItem: id, item.row.form, isGuarded: item.row.access != nil, item.key), access: access,
       created: item.row.created, modified: item.row.modified)
   }
 
@@ -124,10 +124,14 @@ public final class ItemReader {
   }
 
   private func readability(_ place: Store.Place) -> Readability {
-    guard place.form != .quarantined, !isLockedByItself(item: place.item),
-      keys.classKey(place.classKey)?.key.secretKey != nil
-    else { return .locked }
-    return place.isGuarded ? .guarded : .open
+    readability(ofItem: place.item, place.form, isGuarded: place.isGuarded, keys.classKey(place.classKey)?.key)
+  }
+
+  private func readability(
+    ofItem id: Int64, _ form: ItemRow.Form?, isGuarded: Bool, _ key: ClassKey?
+  ) -> Readability {
+    guard form != .quarantined, !isLockedByItself(item: id), key?.secretKey != nil else { return .locked }
+    return isGuarded ? .guarded : .open
   }
 
   private func place(_ id: Int64) throws(VaultError) -> Store.Place? {
@@ -213,7 +217,7 @@ public final class ItemReader {
   /// Every item of a collection, oldest first. As with a search, never empty because of damage that was found.
   public func items(in collection: Int64) throws(VaultError) -> [Int64] {
     _ = try database.ready()
-    guard keys.collections.contains(where: { $0.row.id == collection }) else { throw .noSuchCollection }
+    _ = try keys.collection(collection)
     let found = try database.reading { store throws(VaultError) in try store.items(in: collection) }
     if found.isEmpty { _ = try database.writable() }
     return found
@@ -266,7 +270,7 @@ public final class ItemReader {
     }
     guard let key = passphraseKey.take() else { throw .needsGrant }
     let held = HeldKey(key)
-    let itemKey = try database.reading { _ throws(VaultError) in try item.itemKey(opened) }
+    let itemKey = try noting { () throws(VaultError) in try item.itemKey(opened) }
     // The row's check sum was right, and so was the item key's wrapping: what does not open is another passphrase.
     do throws(VaultError) { _ = try item.openSecret(opened, itemKey, passphraseKey: held).count } catch {
       if case .damaged = error { return nil }

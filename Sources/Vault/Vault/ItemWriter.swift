@@ -42,7 +42,8 @@ public final class ItemWriter {
     do throws(AccessControl.Mistake) { named = try AccessControl(rawValue: metadata.flags) } catch {
       throw .badAccessControl(error)
     }
-    let collection = try collection(collectionID)
+    _ = try database.ready()
+    let collection = try keys.collection(collectionID)
     let store = try database.writable()
     _ = try keys.readyIndex()
     try checkIsNew(unique)
@@ -94,12 +95,6 @@ public final class ItemWriter {
     next.fingers = opened.fingers ?? next.fingers
     let key = try bind(&item, to: control, passphrase: passphrase.take(), kept: grant?.passphraseKey)
     try write(try rewritten(item, next, secret: secret, accessibility: accessibility, passphraseKey: key))
-  }
-
-  private func collection(_ id: Int64) throws(VaultError) -> OpenCollection {
-    _ = try database.ready()
-    guard let found = keys.collections.first(where: { $0.row.id == id }) else { throw .noSuchCollection }
-    return found
   }
 
   /// Refuses attributes that an item has already, all of them together; none are no such rule.
@@ -317,7 +312,7 @@ public final class ItemWriter {
       var item = try reader.locate(id)
       // Behind a locked screen its label stays sealed, too.
       guard item.key.secretKey != nil, let opened = try reader.metadata(item) else { continue }
-      let isRewrapped = try database.reading { _ throws(VaultError) in try item.rewrap(opened) }
+      let isRewrapped = try reader.noting { () throws(VaultError) in try item.rewrap(opened) }
       if isRewrapped { try write(item.row) }
     }
     return waiting.count == limit

@@ -38,8 +38,7 @@ extension Vault {
 
   func collection(_ id: Int64) throws(VaultError) -> OpenCollection {
     _ = try database.ready()
-    guard let found = keys.collections.first(where: { $0.row.id == id }) else { throw .noSuchCollection }
-    return found
+    return try keys.collection(id)
   }
 
   /// How much of the collection can be read.

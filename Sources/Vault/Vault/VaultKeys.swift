@@ -29,6 +29,12 @@ final class VaultKeys {
     return index
   }
 
+  /// - Throws: ``VaultError/noSuchCollection``.
+  func collection(_ id: Int64) throws(VaultError) -> OpenCollection {
+    guard let found = collections.first(where: { $0.row.id == id }) else { throw .noSuchCollection }
+    return found
+  }
+
   /// The class key of that number, and its collection; nil where the vault has none.
   func classKey(_ id: Int64) -> (collection: OpenCollection, key: ClassKey)? {
     for collection in collections {

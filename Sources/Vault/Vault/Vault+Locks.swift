@@ -1,4 +1,4 @@
-/// Which collections may be changed: none that is locked.
+/// What is locked by itself, and which collections may be changed: none that is locked.
 extension Vault {
   /// Refuses a change of a collection that is locked, be it by itself or with its tier keys.
   ///
