@@ -41,7 +41,7 @@ def keyring(keyring_session):
     """The real daemon with 200 items."""
     opened = GnomeKeyring(keyring_session)
     opened.write([item(number) for number in range(200)])
-    # It tells of some items otherwise as soon as it has read its own file.
+    # It reveals other attributes of some items as soon as it has read its own file.
     opened.stop()
     opened.start()
     yield opened
@@ -276,6 +276,8 @@ def test_a_running_service(keyring, unlocked):
     assert done.returncode == DONE, done.stderr
     assert seen(unlocked) == seen(keyring)
     assert counts(run(unlocked, *words, "--json")) == {"items": 200, "same": 200}
+    nobody = run(unlocked, *words, "--collection", "nosuch")
+    assert nobody.returncode == FAILED and "There are: Login" in nobody.stderr
     own = run(unlocked, "service")
     assert own.returncode == FAILED and "Latchkey itself" in own.stderr
     assert "no bus" in run(unlocked, "service", "--bus", "unix:path=/nowhere").stderr

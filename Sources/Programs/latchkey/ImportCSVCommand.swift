@@ -1,7 +1,5 @@
 import ArgumentParser
 import LatchkeyForeignKeyrings
-import LatchkeyPosix
-import LatchkeySodium
 
 /// `latchkey import csv`
 struct ImportCSVCommand: ParsableCommand {
@@ -14,15 +12,10 @@ struct ImportCSVCommand: ParsableCommand {
       become items of their own, with field=notes, totp or fields.
       """)
 
-  @OptionGroup var place: Place
-  @OptionGroup var prompts: PromptChoice
-  @OptionGroup var rules: RulesPlace
   @OptionGroup var choice: ImportChoice
   @Option(
     help: ArgumentHelp(
-      "What a column is called: "
-        + PasswordTable.Column.allCases.map(\.rawValue).joined(separator: ", ") + ". May be repeated.",
-      valueName: "what=name"))
+      "What a column is called: \(Self.kinds). May be repeated.", valueName: "what=name"))
   var column: [String] = []
   @Argument(help: ArgumentHelp("The exported file.", valueName: "file"), completion: .file())
   var file: String
@@ -34,14 +27,15 @@ struct ImportCSVCommand: ParsableCommand {
     }
   }
 
+  private static let kinds = PasswordTable.Column.allCases.map(\.rawValue).joined(separator: ", ")
+
   private func columns() throws -> [PasswordTable.Column: String] {
     var named: [PasswordTable.Column: String] = [:]
     for word in column {
       let parts = word.split(separator: "=", maxSplits: 1)
       guard parts.count == 2, let kind = PasswordTable.Column(rawValue: String(parts[0])) else {
         throw ValidationError(
-          "--column takes what=name, such as password=Kennwort. What is one of "
-            + PasswordTable.Column.allCases.map(\.rawValue).joined(separator: ", ") + ".")
+          "--column takes what=name, such as password=Kennwort. What is one of \(Self.kinds).")
       }
       named[kind] = String(parts[1])
     }
@@ -50,14 +44,13 @@ struct ImportCSVCommand: ParsableCommand {
 
   func run() throws {
     let importer = try Failure.telling {
-      // The secrets are in this process for a moment.
-      try LatchkeyPosix.Process.forbidInspection()
-      try Sodium.initialize()
+      try choice.prepare()
       let table = try read()
-      let vault = try VaultConnection(place)
-      var importer = try Importer(vault, rules: try rules.files(), choice: choice, isAsking: !prompts.isForbidden)
+      var importer = try choice.importer(into: VaultConnection(choice.place))
       // "login" is the collection that everything comes into where --into names no other.
-      try importer.take([ForeignCollection(name: "login", label: "", items: table.items)], standard: nil)
+      let read = [ForeignCollection(name: "login", label: "", items: table.items)]
+      try choice.checkNames(among: read)
+      try importer.take(read, standard: nil)
       if table.empty > 0 { importer.note("Rows without any secret, which were left out: \(table.empty).") }
       if !table.unread.isEmpty {
         importer.keep(

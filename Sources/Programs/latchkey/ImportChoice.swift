@@ -1,5 +1,7 @@
 import ArgumentParser
 import LatchkeyForeignKeyrings
+import LatchkeyPosix
+import LatchkeySodium
 
 /// What every import can be told.
 struct ImportChoice: ParsableArguments {
@@ -8,6 +10,9 @@ struct ImportChoice: ParsableArguments {
     case here, there, newer
   }
 
+  @OptionGroup var place: Place
+  @OptionGroup var prompts: PromptChoice
+  @OptionGroup var rules: RulesPlace
   @Flag(help: "Say what would come and what would stay behind, and change nothing.") var dryRun = false
   @Option(
     help: """
@@ -33,6 +38,26 @@ struct ImportChoice: ParsableArguments {
   func validate() throws {
     guard let since else { return }
     guard CalendarTime.seconds(since) != nil else { throw ValidationError("--since takes a day, such as 2026-11-22.") }
+  }
+
+  /// Whether the person may be asked for something.
+  var isAsking: Bool { !prompts.isForbidden }
+
+  /// Makes ready for secrets, which are in this process for a moment.
+  func prepare() throws {
+    try LatchkeyPosix.Process.forbidInspection()
+    try Sodium.initialize()
+  }
+
+  func importer(into vault: VaultConnection) throws -> Importer {
+    try Importer(vault, rules: try rules.files(), choice: self)
+  }
+
+  /// Refuses a collection that was asked for by a name that none has.
+  func checkNames(among collections: [ForeignCollection]) throws {
+    guard !collection.isEmpty, !collections.contains(where: takes) else { return }
+    let names = collections.map { $0.label.isEmpty ? $0.name : $0.label }.joined(separator: ", ")
+    throw Failure.file("none of the collections has that name. There are: \(names). Nothing was imported.")
   }
 
   /// Whether a collection was asked for.

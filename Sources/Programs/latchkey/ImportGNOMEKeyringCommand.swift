@@ -17,22 +17,18 @@ struct ImportGNOMEKeyringCommand: ParsableCommand {
       of 'login' and of the default keyring come into your default collection, those of others into one of the same label.
       """)
 
-  @OptionGroup var place: Place
-  @OptionGroup var prompts: PromptChoice
-  @OptionGroup var rules: RulesPlace
   @OptionGroup var choice: ImportChoice
   @Argument(help: ArgumentHelp("Keyring files, or folders of them.", valueName: "path"), completion: .file())
   var paths: [String] = []
 
   func run() throws {
     let importer = try Failure.telling {
-      // The password and the secrets are in this process for a moment.
-      try LatchkeyPosix.Process.forbidInspection()
-      try Sodium.initialize()
+      try choice.prepare()
       let files = try KeyringFiles(paths)
-      let vault = try VaultConnection(place)
-      var importer = try Importer(vault, rules: try rules.files(), choice: choice, isAsking: !prompts.isForbidden)
+      var importer = try choice.importer(into: VaultConnection(choice.place))
       let read = try read(files, &importer)
+      // One that could not be read may be the one that was named.
+      if importer.report.isWhole { try choice.checkNames(among: read) }
       try importer.take(read, standard: files.standard)
       return importer
     }

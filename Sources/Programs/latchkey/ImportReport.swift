@@ -43,14 +43,9 @@ struct ImportReport: Encodable {
   /// What a person has to know beside the items.
   var notices: [String] = []
   /// Whether something of the old place was not looked at.
-  var isStillNeeded = false
+  var still_needed = false
   /// The files that were read, and stay where they are.
   var files: [String] = []
-
-  private enum CodingKeys: String, CodingKey {
-    case dry_run, items, added, same, replaced, conflicts, left, lines, notices, files
-    case isStillNeeded = "still_needed"
-  }
 
   init(isDry: Bool) { dry_run = isDry }
 
@@ -91,7 +86,7 @@ struct ImportReport: Encodable {
     text += notices.map(TerminalText.printable)
     if dry_run {
       text.append("Nothing was changed.")
-    } else if !files.isEmpty, !isWhole || isStillNeeded {
+    } else if !files.isEmpty, !isWhole || still_needed {
       text.append("Keep the files: not all that they have is in your vault.")
     } else if !files.isEmpty {
       text.append("The files stay where they are. When your programs find everything here, delete them:")

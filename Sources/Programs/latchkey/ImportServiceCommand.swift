@@ -1,8 +1,6 @@
 import ArgumentParser
 import LatchkeyForeignKeyrings
-import LatchkeyPosix
 import LatchkeySecretClient
-import LatchkeySodium
 import LatchkeySystemd
 
 /// `latchkey import service`
@@ -16,9 +14,6 @@ struct ImportServiceCommand: ParsableCommand {
       asks you as it always does. What it does not unlock stays behind.
       """)
 
-  @OptionGroup var place: Place
-  @OptionGroup var prompts: PromptChoice
-  @OptionGroup var rules: RulesPlace
   @OptionGroup var choice: ImportChoice
   @Option(help: ArgumentHelp("The other program's bus. By default your session bus.", valueName: "address"))
   var bus: String?
@@ -27,10 +22,8 @@ struct ImportServiceCommand: ParsableCommand {
 
   func run() throws {
     let importer = try Failure.telling {
-      // The secrets are in this process for a moment.
-      try LatchkeyPosix.Process.forbidInspection()
-      try Sodium.initialize()
-      let vault = try VaultConnection(place)
+      try choice.prepare()
+      let vault = try VaultConnection(choice.place)
       let provider = try connect()
       guard provider.ownerProcess != vault.ownerProcess else {
         throw Failure.declined(
@@ -39,8 +32,8 @@ struct ImportServiceCommand: ParsableCommand {
           Name the other program with --owner, for example --owner org.gnome.keyring.
           """)
       }
-      var importer = try Importer(vault, rules: try rules.files(), choice: choice, isAsking: !prompts.isForbidden)
-      let service = ForeignService(provider, isAsking: !prompts.isForbidden)
+      var importer = try choice.importer(into: vault)
+      let service = ForeignService(provider, isAsking: choice.isAsking)
       let read = try service.collections(choice) { importer.leave($0, $1, $2) }
       try importer.take(read.collections, standard: read.standard)
       importer.note("The other program still has its items. Nothing was changed there.")
@@ -51,7 +44,7 @@ struct ImportServiceCommand: ParsableCommand {
 
   private func connect() throws -> VaultConnection {
     do throws(ConnectionFailure) {
-      return try VaultConnection(provider: owner, on: bus.map(Bus.Address.address) ?? .session, place)
+      return try VaultConnection(provider: owner, on: bus.map(Bus.Address.address) ?? .session, choice.place)
     } catch {
       switch error {
       case .noBus: throw Failure.noService("there is no bus at that address. Is it right, and does the bus run?")
@@ -88,8 +81,10 @@ struct ForeignService {
     let progress = Progress()
     defer { progress.end() }
     // What is in "session" ends with the session.
-    for listed in try ListedCollection.all(from: connection) where listed.name != "session" {
-      guard choice.takes(ForeignCollection(name: listed.name, label: listed.label, items: [])) else { continue }
+    let all = try ListedCollection.all(from: connection).filter { $0.name != "session" }
+    let unread = all.map { ForeignCollection(name: $0.name, label: $0.label, items: []) }
+    try choice.checkNames(among: unread)
+    for (listed, collection) in zip(all, unread) where choice.takes(collection) {
       if listed.isLocked, isAsking { try connection.unlock(listed.path) }
       guard try !ListedCollection(listed.path, from: connection).isLocked else {
         leave(listed.title, "all of its items", "the other program did not unlock it")

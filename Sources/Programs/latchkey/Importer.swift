@@ -12,14 +12,13 @@ struct Importer {
   private let channel: SecretChannel
   private let rules: [RulesFile]
   private let choice: ImportChoice
-  private let isAsking: Bool
   private let progress = Progress()
   private(set) var report: ImportReport
   private var done = 0
   private var count = 0
 
-  init(_ vault: VaultConnection, rules: [RulesFile], choice: ImportChoice, isAsking: Bool) throws {
-    (self.vault, self.rules, self.choice, self.isAsking) = (vault, rules, choice, isAsking)
+  init(_ vault: VaultConnection, rules: [RulesFile], choice: ImportChoice) throws {
+    (self.vault, self.rules, self.choice) = (vault, rules, choice)
     channel = try vault.openChannel()
     report = ImportReport(isDry: choice.dryRun)
   }
@@ -28,14 +27,10 @@ struct Importer {
   ///
   /// - Parameter standard: the name of the collection that programs store in where they name none.
   mutating func take(_ collections: [ForeignCollection], standard: String?) throws {
-    if !choice.collection.isEmpty, !collections.contains(where: choice.takes) {
-      let names = collections.map { $0.label.isEmpty ? $0.name : $0.label }.joined(separator: ", ")
-      throw Failure.file("none of the collections has that name. There are: \(names). Nothing was imported.")
-    }
     let wanted = collections.filter(choice.takes).map { ($0, $0.items.filter(choice.takes)) }
-    let skipped = collections.reduce(0) { $0 + $1.items.count } - wanted.reduce(0) { $0 + $1.1.count }
-    if skipped > 0 { keep("Items that were not looked at, by --collection or --since: \(skipped).") }
     count = wanted.reduce(0) { $0 + $1.1.count }
+    let skipped = collections.reduce(0) { $0 + $1.items.count } - count
+    if skipped > 0 { keep("Items that were not looked at, by --collection or --since: \(skipped).") }
     Interruption.hold()
     defer { progress.end() }
     for (collection, items) in wanted where !items.isEmpty {
@@ -61,7 +56,7 @@ struct Importer {
   /// Notes that something stays behind, so that the old place is still needed.
   mutating func keep(_ text: String) {
     note(text)
-    report.isStillNeeded = true
+    report.still_needed = true
   }
   mutating func read(_ file: String) { report.files.append(file) }
   mutating func leave(_ collection: String, _ label: String, _ reason: String) {
@@ -125,10 +120,12 @@ struct Importer {
 
   private func present(_ first: ForeignItem, in path: String?) throws -> [Present] {
     guard let path else { return [] }
-    let found = try vault.items(with: first.attributes, in: path, asking: isAsking)
+    let found = try vault.items(with: first.attributes, in: path, asking: choice.isAsking)
     return try found.filter { !first.attributes.isEmpty || $0.label == first.label }.map { item in
       guard (item.require ?? "").isEmpty else { return Present(item: item, secret: nil) }
-      let secret = try vault.opening(item.path, asking: isAsking) { try vault.secret(of: item.path, by: channel) }
+      let secret = try vault.opening(item.path, asking: choice.isAsking) {
+        try vault.secret(of: item.path, by: channel)
+      }
       return Present(item: item, secret: secret)
     }
   }
@@ -168,7 +165,7 @@ struct Importer {
     if !choice.dryRun {
       let path = try make(&home)
       let refusal = try refusal {
-        try vault.opening(path, asking: isAsking) {
+        try vault.opening(path, asking: choice.isAsking) {
           _ = try vault.store(
             item.secret, label: item.label, attributes: item.attributes, in: path, replacing: false, by: channel)
         }
@@ -196,7 +193,7 @@ struct Importer {
     guard takesTheirs else { return add(.conflict, item, home, present.item.accessibility, reason: age) }
     if !choice.dryRun {
       let refusal = try refusal {
-        try vault.opening(present.item.path, asking: isAsking) {
+        try vault.opening(present.item.path, asking: choice.isAsking) {
           try vault.call(present.item.path, VaultConnection.item, "SetSecret") {
             (out: inout MessageWriter) throws(BusError) in
             try channel.write(item.secret, to: &out)

@@ -1,0 +1,75 @@
+import LatchkeySecretClient
+import LatchkeySystemd
+
+/// Items and collections that are made.
+extension VaultConnection {
+  /// The items of a collection that have these attributes and no others.
+  func items(with attributes: [String: String], in collection: String, asking: Bool) throws -> [ListedItem] {
+    let found = try ItemSelector.items(try search(attributes), from: self).filter { $0.collectionPath == collection }
+    return try found.map { item in
+      if item.attributes != nil { return item }
+      // It has these, and nobody can tell now which others.
+      return try opening(item.path, asking: asking) {
+        let opened = try ListedItem(item.path, from: self)
+        guard opened.attributes != nil else { throw BusError(name: BusError.lockedName, message: "it is locked") }
+        return opened
+      }
+    }.filter { $0.attributes == attributes }
+  }
+
+  /// Stores an item.
+  ///
+  /// - Returns: where it is; where a person is needed for it first, the prompt for that.
+  func store(
+    _ secret: Secret, label: String, attributes: [String: String], in collection: String, replacing: Bool,
+    by channel: SecretChannel
+  ) throws(BusError) -> (item: String, prompt: String?) {
+    try call(collection, Self.collection, "CreateItem") { (out: inout MessageWriter) throws(BusError) in
+      try out.appendDictionary("sv") { (all: inout MessageWriter) throws(BusError) in
+        try all.appendEntry("sv") { (entry: inout MessageWriter) throws(BusError) in
+          try entry.appendString(Self.item + ".Label")
+          try entry.appendVariant("s") { (value: inout MessageWriter) throws(BusError) in try value.appendString(label)
+          }
+        }
+        try all.appendEntry("sv") { (entry: inout MessageWriter) throws(BusError) in
+          try entry.appendString(Self.item + ".Attributes")
+          try entry.appendVariant("a{ss}") { (value: inout MessageWriter) throws(BusError) in
+            try value.appendStringDictionary(attributes)
+          }
+        }
+      }
+      try channel.write(secret, to: &out)
+      try out.appendBool(replacing)
+    } read: { (answer: Message) throws(BusError) in
+      try answer.readMade()
+    }
+  }
+
+  /// Makes a collection.
+  ///
+  /// - Returns: where it is; where a person is needed for it first, the prompt for that.
+  func makeCollection(label: String) throws(BusError) -> (collection: String, prompt: String?) {
+    try call(Self.root, Self.service, "CreateCollection") { (out: inout MessageWriter) throws(BusError) in
+      try out.appendDictionary("sv") { (all: inout MessageWriter) throws(BusError) in
+        try all.appendEntry("sv") { (entry: inout MessageWriter) throws(BusError) in
+          try entry.appendString(Self.collection + ".Label")
+          try entry.appendVariant("s") { (value: inout MessageWriter) throws(BusError) in try value.appendString(label)
+          }
+        }
+      }
+      try out.appendString("")
+    } read: { (answer: Message) throws(BusError) in
+      let made = try answer.readMade()
+      return (made.item, made.prompt)
+    }
+  }
+}
+
+extension Message {
+  /// What was made, and the prompt that has to come first.
+  fileprivate func readMade() throws(BusError) -> (item: String, prompt: String?) {
+    let item = try readObjectPath()
+    let prompt = try readObjectPath()
+    return (item, prompt == VaultConnection.none ? nil : prompt)
+  }
+}
