@@ -41,7 +41,7 @@ struct Helper: ~Copyable {
       _ = shutdown(helper.socket, Int32(truncatingIfNeeded: SHUT_WR))
       return helper.receive(until: deadline)
     }
-    if helper.wait(for: POLLIN, until: deadline.sooner(by: goOnTime)) { return helper.receive(until: deadline) }
+    if helper.waitForInput(until: deadline.sooner(by: goOnTime)) { return helper.receive(until: deadline) }
     // Behind the request, where its supervisor finds it, also when this process has not waited for that.
     _ = withUnsafePointer(to: UInt8(truncatingIfNeeded: HELPER_GO_ON)) {
       CLatchkeyPAMModule.send(helper.socket, $0, 1, Int32(truncatingIfNeeded: MSG_NOSIGNAL | MSG_DONTWAIT))
@@ -151,7 +151,7 @@ struct Helper: ~Copyable {
   }
 
   private func receive(until deadline: Deadline) -> Ending {
-    while wait(for: POLLIN, until: deadline) {
+    while waitForInput(until: deadline) {
       var answer: (UInt8, UInt8) = (0, 0)  // one more than a right answer has
       let count = withUnsafeMutableBytes(of: &answer) {
         recv(socket, $0.baseAddress, 2, Int32(truncatingIfNeeded: MSG_DONTWAIT))
@@ -169,11 +169,11 @@ struct Helper: ~Copyable {
     return .timedOut
   }
 
-  private func wait(for events: Int32, until deadline: Deadline) -> Bool {
+  private func waitForInput(until deadline: Deadline) -> Bool {
     while true {
       let left = deadline.left
       guard left > 0 else { return false }
-      var entry = pollfd(fd: socket, events: Int16(truncatingIfNeeded: events), revents: 0)
+      var entry = pollfd(fd: socket, events: Int16(truncatingIfNeeded: POLLIN), revents: 0)
       let count = poll(&entry, 1, Int32(truncatingIfNeeded: left))
       if count > 0 { return true }
       // 0 and EINTR: the deadline decides, so a storm of signals does not prolong it.

@@ -28,7 +28,7 @@ final class Accounts {
   /// More are not kept.
   private static let answerLimit = 1024
   /// How long one look-up is waited for, in milliseconds. Nobody else is served meanwhile.
-  private static let patience: Int32 = 100
+  private static let timeout: Int32 = 100
   /// While so many take longer, nobody is looked up.
   private static let slowLimit = 4
 
@@ -43,7 +43,7 @@ final class Accounts {
     guard slow.count < Accounts.slowLimit, !slow.contains(where: { $0.user == user }),
       let lookUp = try? AccountLookUp(uid: user)
     else { return nil }
-    let hasAccount = lookUp.answer(within: Accounts.patience)
+    let hasAccount = lookUp.answer(within: Accounts.timeout)
     share.take(start.duration(to: clock.now), at: clock.now)
     if let hasAccount { keep(hasAccount, of: user) } else { slow.append(Slow(user, lookUp)) }
     return hasAccount
