@@ -1,23 +1,12 @@
 """The booted system that the tests here share, and what is shown of it where one fails."""
 
-import os
 import pwd
 from pathlib import Path
 
 import pytest
 from stopwatch import Stopwatch
 from support.account import Account
-from support.machine import Machine, Unavailable
-
-
-def or_skip(boot):
-    """What `boot()` returns. Where no system can be booted the tests are skipped, but not in CI, where they must run."""
-    try:
-        return boot()
-    except Unavailable as why:
-        if os.environ.get("CI") == "true":
-            pytest.fail(f"no system could be booted: {why}")
-        pytest.skip(f"no system could be booted: {why}")
+from support.machine import Machine, or_skip
 
 
 def vaults_outside():

@@ -1,22 +1,10 @@
 """Debian systems of each release, with and without the packages, and what is shown of them where a test fails."""
 
-import os
-
 import pytest
 from packages import Packages
 from release import RELEASES, root_of
 from support.account import Account
-from support.machine import Machine, Unavailable
-
-
-def or_skip(make):
-    """What `make()` returns. Where no system can be booted the tests are skipped, but not in CI."""
-    try:
-        return make()
-    except Unavailable as why:
-        if os.environ.get("CI") == "true":
-            pytest.fail(f"no system could be booted: {why}")
-        pytest.skip(f"no system could be booted: {why}")
+from support.machine import Machine, or_skip
 
 
 @pytest.fixture(scope="session")

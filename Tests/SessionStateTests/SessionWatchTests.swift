@@ -65,6 +65,18 @@ import Testing
     /// Of an authentication that begins when its keys come.
     var claim: Claim { Claim(process: .unknown, machine: watch.machine) }
 
+    /// Lets the machine go to sleep while helpers take a moment to end.
+    ///
+    /// - Returns: to be called when they have ended, of the newest sleep.
+    func beginSleep() throws -> () -> Void {
+      try loop.run(until: "the delay lock") { watch.holdsSleepInhibitor }
+      var gone: () -> Void = {}
+      daemon.leave = { gone = $0 }
+      try logind.prepareForSleep(true)
+      try loop.run(until: "helpers to end") { daemon.ends == 1 }
+      return { gone() }
+    }
+
     func keysArrive(mayLift: Bool = true) throws -> KeyOutcome? {
       var outcome: KeyOutcome?
       watch.claim(by: .unknown) { [daemon, watch] claim in
@@ -250,11 +262,7 @@ import Testing
   /// They erase the password before the machine sleeps.
   @Test func sleepWaitsForHelpersThatEnd() throws {
     let scene = try Scene(sessions: x(1))
-    try scene.loop.run(until: "the delay lock") { scene.watch.holdsSleepInhibitor }
-    var gone: () -> Void = {}
-    scene.daemon.leave = { gone = $0 }
-    try scene.logind.prepareForSleep(true)
-    try scene.loop.run(until: "helpers to end") { scene.daemon.ends == 1 }
+    let gone = try scene.beginSleep()
     #expect(scene.logind.heldInhibitors == 1 && scene.watch.machine.isGoingToSleep)
     gone()
     #expect(scene.logind.heldInhibitors == 0)
@@ -272,11 +280,7 @@ import Testing
   /// Every reading of the sessions says again that the machine goes to sleep. Helpers that leave already may not be found then.
   @Test func aSleepThatIsToldAgainWaitsForHelpersThatEndAlready() throws {
     let scene = try Scene(sessions: x(1))
-    try scene.loop.run(until: "the delay lock") { scene.watch.holdsSleepInhibitor }
-    var gone: () -> Void = {}
-    scene.daemon.leave = { gone = $0 }
-    try scene.logind.prepareForSleep(true)
-    try scene.loop.run(until: "helpers to end") { scene.daemon.ends == 1 }
+    let gone = try scene.beginSleep()
     scene.daemon.leave = nil
     let locks = scene.watch.machine.locks
     var claim: Claim?
