@@ -11,7 +11,7 @@ from support.derive import (
 )
 from support.standin import (
     CLOSED as HANG_UP, DESTROY, DEVICE_SECRET, HELLO, KEYS, LIVE, MAY_ROTATE, NEEDED_EPOCH, NEW, NOTHING, PRESENT, REFUSED
-    as NEED_REFUSED, ROTATE as ROTATE_OPERATION, SILENT, UNLOCK, UNLOCK_REFUSED, UNUSABLE, declined,
+    as NEED_REFUSED, ROTATE as ROTATE_OPERATION, SILENT, STATUS, UNLOCK, UNLOCK_REFUSED, UNUSABLE, declined,
 )
 from test_derive import STATE, UNPROVEN, generation
 from test_derive_rotate import bag, create, needed
@@ -336,7 +336,7 @@ def test_the_first_password_does_not_wait_for_former_keys(passwordless, operatio
     shadow(person, "$6$salt$hash")
     if operation == OPEN:
         assert person.run(OPEN) == TOO_MANY_EPOCHS
-        assert bag(person).kinds == [PASSWORD_KIND] and operations(daemon)[-1] == HELLO
+        assert bag(person).kinds == [PASSWORD_KIND] and operations(daemon)[-1] == STATUS
     else:
         assert person.run(RECOVER, token=text.strip(), password=PASSWORD, service="latchkey-unlock") == UNLOCKED
         assert bag(person).kinds == [PASSWORD_KIND, CODE_KIND]

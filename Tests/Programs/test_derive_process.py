@@ -12,7 +12,8 @@ import time
 
 import pytest
 from support.derive import (
-    AUTHENTICATE, CLOSE, DAEMON_SILENT, NO_MEMORY, OPEN, PASSWORD, PERSON, UNLOCKED, Run, as_root, child_of,
+    AUTHENTICATE, CLOSE, DAEMON_SILENT, MEMORY_SIZE, NO_MEMORY, OPEN, PASSWORD, PERSON, REQUEST, UNLOCKED, Run, as_root, child_of,
+    memory_of,
 )
 from support.pace import Limit, seconds
 from support.standin import SILENT
@@ -139,6 +140,35 @@ def test_a_request_that_never_comes_ends_in_time(login):
     assert run.end() == b""
     assert run.process.returncode == -signal.SIGALRM
     assert run.seconds > 2.6
+
+
+@pytest.mark.parametrize("hang_up", [False, True])
+def test_a_request_that_its_worker_never_reads_is_erased(resident, hang_up):
+    """The caller keeps the memory here, as a module does that went on."""
+    run = Run(resident.program, None, hang_up=False)
+    worker = run.worker
+    os.kill(worker, signal.SIGSTOP)
+    request = resident.request(AUTHENTICATE)
+    with memory_of(request) as file:
+        socket.send_fds(run.socket, [bytes([REQUEST])], [file])
+        # The control: it lies there as long as nobody reads it.
+        assert os.pread(file, MEMORY_SIZE, 0).startswith(request)
+        if hang_up:
+            os.kill(run.pid, signal.SIGKILL)
+            await_end(worker)
+            await_zeros(file)
+            run.end()
+        else:
+            os.kill(worker, signal.SIGKILL)
+            assert run.end() == b"" and run.process.returncode == -signal.SIGKILL
+            assert os.pread(file, MEMORY_SIZE, 0) == bytes(MEMORY_SIZE)
+
+
+def await_zeros(file):
+    limit = Limit(5)
+    while os.pread(file, MEMORY_SIZE, 0) != bytes(MEMORY_SIZE):
+        assert not limit.is_over, "the request is still there"
+        time.sleep(0.01)
 
 
 def test_no_memory_is_an_answer(login):

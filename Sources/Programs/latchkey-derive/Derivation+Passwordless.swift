@@ -60,7 +60,8 @@ extension Derivation {
       guard error == .tooManyEpochs else { throw error }
       // New keys wait for what still hangs on former ones. The password does not, or the vault would stand open for ever.
       try KeybagFile.replace(with: try opened.settingPassword(password, cost: .measured()), in: folder)
-      _ = try? greet(daemon, .authenticate)
+      // The daemon reads the keybag again when it is asked how things are.
+      _ = try? daemon.status(until: deadline())
       return .tooManyEpochs
     }
     return try changeKeys(to: next, of: folder, at: daemon)

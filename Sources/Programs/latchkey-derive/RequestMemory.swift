@@ -3,7 +3,7 @@ import Glibc
 import LatchkeyPosix
 import LatchkeySodium
 
-/// The memory in which the caller wrote its request. It is read once, and overwritten then.
+/// The memory in which the caller wrote its request. It is read once, and overwritten at the end of this value.
 struct RequestMemory: ~Copyable {
   private let file: FileDescriptor
 
@@ -12,9 +12,20 @@ struct RequestMemory: ~Copyable {
 
   private init(_ file: consuming FileDescriptor) { self.file = file }
 
+  deinit { erase() }
+
   /// Waits for it; nil where the caller sent anything else.
-  static func receive(from channel: borrowing FileDescriptor) -> RequestMemory? {
-    let number = helper_receive_memory(channel.number)
+  static func receive(from channel: borrowing FileDescriptor) -> RequestMemory? { receive(from: channel.number) }
+
+  /// Overwrites a request that is still in the channel: whoever was to read it has ended. Waits for nothing.
+  static func eraseUnread(in channel: Int32) {
+    var entry = pollfd(fd: channel, events: Int16(POLLIN), revents: 0)
+    guard poll(&entry, 1, 0) > 0 else { return }
+    _ = receive(from: channel)
+  }
+
+  private static func receive(from channel: Int32) -> RequestMemory? {
+    let number = helper_receive_memory(channel)
     guard number >= 0 else { return nil }
     let file = FileDescriptor(owning: number)
     // A file with a name would be somebody's, and is not overwritten.
@@ -26,7 +37,6 @@ struct RequestMemory: ~Copyable {
 
   /// The request without its length; nil where its length is none.
   consuming func take() -> SecureBytes? {
-    defer { erase() }
     guard let length = read(RequestMemory.lengthSize, at: 0) else { return nil }
     let count = Int(UInt32(littleEndian: length.bytes.unsafeLoad(as: UInt32.self)))
     guard (1...Int(HELPER_REQUEST_LIMIT)).contains(count) else { return nil }

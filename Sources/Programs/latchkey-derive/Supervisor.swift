@@ -8,7 +8,8 @@ import LatchkeyPosix
 /// The caller waits for the worker, but not for ever. When it has waited long enough it says so (`HELPER_GO_ON`); then the
 /// supervisor answers for the worker, the starter ends, and the worker goes on without them. It is no child of the caller's:
 /// login(1) takes the end of any child for the end of its session, and what waits for a dead disk does not even die of
-/// SIGKILL. Without that word the worker ends with the caller. Starter and supervisor never have a secret, and no file.
+/// SIGKILL. Without that word the worker ends with the caller. Starter and supervisor never have a secret, and no file; where a
+/// worker ends before it has read its request, the supervisor overwrites that unread.
 enum Supervisor {
   /// How long a worker may take in all, in milliseconds, the time that the machine slept counted. On a slow machine, or a
   /// busy one, Argon2id takes a minute.
@@ -205,10 +206,9 @@ enum Supervisor {
       // Whoever waits for that does not wait for the worker's end.
       if !isAlone, let answer { send(byte: answer) }
       let status = collect(until: Process.now + Supervisor.endLimit)
-      if !isAlone {
-        tellStarter(answer == nil ? status ?? SIGKILL : 0)
-      }
       if status == nil { kill(worker, SIGKILL) }
+      eraseUnread()
+      if !isAlone { tellStarter(answer == nil ? status ?? SIGKILL : 0) }
       _exit(0)
     }
 
@@ -216,8 +216,14 @@ enum Supervisor {
     private func endWorker() -> Never {
       kill(worker, SIGTERM)
       if collect(until: Process.now + Supervisor.endLimit) == nil { kill(worker, SIGKILL) }
+      eraseUnread()
       if !isAlone { tellStarter(SIGALRM) }
       _exit(0)
+    }
+
+    /// The worker has ended, perhaps before it read its request.
+    private func eraseUnread() {
+      if !hasRequest { RequestMemory.eraseUnread(in: channel) }
     }
 
     /// How it ended; nil where it did not in time.
