@@ -12,6 +12,7 @@ LIBEXECDIR ?= $(PREFIX)/libexec
 PAMDIR     ?= $(LIBDIR)/security
 UNITDIR    ?= $(PREFIX)/lib/systemd/user
 SYSTEMDIR  ?= $(PREFIX)/lib/systemd/system
+MANDIR     ?= $(PREFIX)/share/man
 # Debian's zsh looks in $(PREFIX)/share/zsh/vendor-completions instead.
 ZSHDIR     ?= $(PREFIX)/share/zsh/site-functions
 
@@ -30,6 +31,8 @@ PYTEST     := $(PYTHON) -m pytest -p no:cacheprovider
 
 BUILD_PACKAGES := libsodium-dev libpam0g-dev libsystemd-dev libgcrypt20-dev libsqlite3-dev libyaml-dev libtss2-dev \
   pkg-config
+# For the tests of the manual pages.
+MANUAL_PACKAGES := man-db groff-base mandoc
 TEST_PACKAGES  := dbus dbus-user-session libpam-systemd systemd-container libsecret-tools pamtester libpam-wrapper \
   libpam-pwdfile python3-pytest python3-pytest-xdist python3-pexpect python3-secretstorage python3-gi gir1.2-secret-1 python3-nacl \
   python3-argon2 python3-jeepney python3-cryptography python3-keyring golang-docker-credential-helpers git \
@@ -37,7 +40,7 @@ TEST_PACKAGES  := dbus dbus-user-session libpam-systemd systemd-container libsec
   seahorse gnome-keyring at-spi2-core gir1.2-atspi-2.0 gir1.2-gtk-3.0 libatk-adaptor gcr pinentry-curses pinentry-gtk2 pinentry-qt tmux swtpm libtss2-tcti-swtpm0 \
   fprintd libpam-fprintd i3lock xss-lock xauth sway swaylock swayidle wtype mate-screensaver xsecurelock vlock libwww-perl \
   xscreensaver-data qemu-system-x86 mmdebstrap e2fsprogs python3-pip python3-jaraco.functools python3-jaraco.context meson \
-  ninja-build gettext libfuse3-dev fuse3 btrfs-progs sqlite3 strace
+  ninja-build gettext libfuse3-dev fuse3 btrfs-progs sqlite3 strace $(MANUAL_PACKAGES)
 # For the suites that `make test` leaves out: compilers. gnome-keyring, the control, is among the packages above.
 SUITES_PACKAGES := gir1.2-gcr-3 golang-go golang-github-docker-docker-credential-helpers-dev cargo rustc \
   librust-secret-service-dev
@@ -46,7 +49,7 @@ BENCH_PACKAGES := gnome-keyring
 DEB_PACKAGES := build-essential debhelper po-debconf python3 lintian
 # All that `make check` needs: no desktop, no systemd that runs.
 CHECK_PACKAGES := $(BUILD_PACKAGES) dbus libpam-wrapper libpam-pwdfile python3-pytest python3-pytest-xdist binutils gcc \
-  libc6-dev openssl valgrind sqlite3 strace
+  libc6-dev openssl valgrind sqlite3 strace $(MANUAL_PACKAGES)
 PACKAGES       := $(BUILD_PACKAGES) $(TEST_PACKAGES)
 
 PROGRAMS := latchkeyd latchkey-derive latchkey-prompt latchkey-deviced latchkey
@@ -130,6 +133,11 @@ INTERFACES = Secrets Vault Item Keychain Prompt
 # Those that are Latchkey's own; see pam/README.md.
 PAM_SERVICES = latchkey-unlock latchkey-collection latchkey-item latchkey-presence latchkey-biometry
 
+# mdoc: man and mandoc read these sources as they are, so that nothing has to be built or converted.
+MANUALS := $(sort $(wildcard docs/man/*.[158]))
+# Where a page goes: latchkey.1 to man1/latchkey.1.
+MANUAL = man$(subst .,,$(suffix $(1)))/$(notdir $(1))
+
 # Everything that `install` lays and `uninstall` takes away again.
 INSTALLED = $(PREFIX)/bin/latchkey $(LIBEXECDIR)/latchkeyd $(LIBEXECDIR)/latchkey-derive \
   $(LIBEXECDIR)/latchkey-prompt $(LIBEXECDIR)/latchkey-deviced $(PAMDIR)/pam_latchkey.so \
@@ -144,6 +152,7 @@ INSTALLED = $(PREFIX)/bin/latchkey $(LIBEXECDIR)/latchkeyd $(LIBEXECDIR)/latchke
   $(PREFIX)/share/latchkey/rules.yaml $(PREFIX)/share/pam-configs/latchkey \
   $(PREFIX)/share/bash-completion/completions/latchkey $(ZSHDIR)/_latchkey \
   $(PREFIX)/share/fish/vendor_completions.d/latchkey.fish \
+  $(foreach page,$(MANUALS),$(MANDIR)/$(call MANUAL,$(page))) \
   $(addprefix $(SYSCONFDIR)/pam.d/,$(PAM_SERVICES))
 
 install: $(PROGRAMS:%=$(BUILT)/%) $(PAM_MODULE) ## lay the files under DESTDIR and PREFIX
@@ -171,6 +180,7 @@ install: $(PROGRAMS:%=$(BUILT)/%) $(PAM_MODULE) ## lay the files under DESTDIR a
 	install -m 644 rules/rules.yaml $(DESTDIR)$(PREFIX)/share/latchkey/rules.yaml
 	install -m 644 pam/pam-configs/latchkey $(DESTDIR)$(PREFIX)/share/pam-configs/latchkey
 	install -m 644 $(addprefix pam/,$(PAM_SERVICES)) $(DESTDIR)$(SYSCONFDIR)/pam.d/
+	for section in 1 5 8; do install -m 644 docs/man/*.$$section $(DESTDIR)$(MANDIR)/man$$section/ || exit 1; done
 	$(COMPLETIONS) bash >$(DESTDIR)$(PREFIX)/share/bash-completion/completions/latchkey
 	sed -i '1{/^#!/d}' $(DESTDIR)$(PREFIX)/share/bash-completion/completions/latchkey
 	$(COMPLETIONS) zsh >$(DESTDIR)$(ZSHDIR)/_latchkey

@@ -41,6 +41,7 @@ INSTALLED = {
     "etc/pam.d/latchkey-item",
     "etc/pam.d/latchkey-presence",
     "etc/pam.d/latchkey-biometry",
+    *(f"usr/share/man/man{page.suffix[1:]}/{page.name}" for page in (REPOSITORY / "docs/man").iterdir()),
 }
 OF_OTHERS = {
     "usr/share/dbus-1/services/org.freedesktop.secrets.service",

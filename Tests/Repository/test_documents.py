@@ -1,31 +1,14 @@
 """What the documents name exists: files, commands, options, make targets. And README.md can be read in one sitting."""
 
-import pathlib
 import re
 
 import pytest
+from support.documents import DOCUMENTS, HANDBOOK, README, REPOSITORY, command_paths, examples, name_of
+from support.manual import PAGES, Page, calls
 
-REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
-DOCUMENTS = sorted(
-    path
-    for pattern in ("*.md", "docs/**/*.md", "*/README.md", "Sources/*/README.md")
-    for path in REPOSITORY.glob(pattern)
-)
-HANDBOOK = [path for path in DOCUMENTS if "docs" in path.parts]
-README = REPOSITORY / "README.md"
-SOURCES = "".join(path.read_text() for path in sorted(REPOSITORY.glob("Sources/Programs/latchkey/**/*.swift")))
-COMMANDS = set(re.findall(r'commandName: "([\w-]+)"', SOURCES))
+PATHS = command_paths()
 # Words of earlier texts that readers stumbled over.
 OLDER_WORDS = r"\b(till|mends?|mended|hangs? on|amiss|is none)\b"
-
-
-def name_of(path):
-    return str(path.relative_to(REPOSITORY))
-
-
-def examples(text):
-    """The lines of its examples, with what a sentence quotes as code."""
-    return re.findall(r"^    (.+)$", text, re.M) + re.findall(r"`([^`\n]+)`", text)
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=name_of)
@@ -35,12 +18,21 @@ def test_every_link_leads_somewhere(path):
     assert not dead
 
 
-@pytest.mark.parametrize("path", DOCUMENTS, ids=name_of)
+@pytest.mark.parametrize("path", [*DOCUMENTS, *PAGES], ids=name_of)
 def test_every_command_of_latchkey_exists(path):
-    assert len(COMMANDS) > 20
-    for example in examples(path.read_text()):
-        for word in re.findall(r"(?:^|[;|&(] *|sudo )latchkey ([a-z][\w-]*)", example):
-            assert word in COMMANDS | {"help"}, example
+    """Options are Tests/Programs' matter, which has the program."""
+    assert len(PATHS) > 30
+    lines = Page(path).examples if path in PAGES else examples(path.read_text())
+    for words in [words for line in lines for words in calls(line)]:
+        known = ()
+        for word in words:
+            if not re.fullmatch(r"[a-z][a-z-]+", word) or word == "help":
+                break
+            # Behind a command that has none below it stand its arguments.
+            if known and not any(len(path) > len(known) and path[: len(known)] == known for path in PATHS):
+                break
+            known = (*known, word)
+            assert known in PATHS, words
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=name_of)
