@@ -157,12 +157,22 @@ def test_items_that_only_their_secrets_tell_apart(unlocked):
     file = place(unlocked, "Plain.keyring", twice)
     assert counts(run(unlocked, "gnome-keyring", file, "--json")) == {"items": 2, "added": 2}
     assert counts(run(unlocked, "gnome-keyring", file, "--json")) == {"items": 2, "same": 2}
+    # Two others of the same attributes: which of them takes the place of which cannot be told, so none does.
+    mine = seen(unlocked)
+    place(unlocked, "Plain.keyring", twice.replace("first", "third").replace("00ff10", "00ff11"))
+    done = run(unlocked, "gnome-keyring", file, "--prefer", "there")
+    assert done.returncode == PARTLY and "2 items found: 2 in conflict." in done.stdout and seen(unlocked) == mine
+    assert "2 there and 2 here have the same attributes" in done.stdout
+    # One of them is there, and the other stands alone against the one that is left.
+    place(unlocked, "Plain.keyring", twice.replace("first", "third"))
+    assert run(unlocked, "gnome-keyring", file, "--prefer", "there").returncode == DONE
+    assert counts(run(unlocked, "gnome-keyring", file, "--json")) == {"items": 2, "same": 2}
 
 
 def test_what_cannot_be_read(keyring, unlocked):
     folder = carry(keyring, unlocked)
     done = run(unlocked, "gnome-keyring", folder / "login.keyring", password="wrong")
-    assert done.returncode == FAILED and "has another password. Nothing was imported." in done.stderr
+    assert done.returncode == FAILED and "does not open with that password. Nothing was imported." in done.stderr
     assert "cannot be read" in run(unlocked, "gnome-keyring", "missing").stderr
     assert run(unlocked, "gnome-keyring", "/dev/null").returncode == FAILED
     # Cut anywhere: an error, and neither an item nor a crash.
@@ -306,6 +316,18 @@ def test_csv(shared, program):
     assert (attributes["server"], attributes["user"], attributes["field"]) == ("a.org", "me", "password")
     assert counts(run(shared, "csv", "--into", program, file, "--json")) == {"items": 1, "same": 1}
     assert f"rm -- '{file}'" in done.stdout
+
+
+def test_csv_rows_without_a_secret_and_a_relative_path(shared):
+    place(shared, "part.csv", "url,username,password\nhttps://a.org,me,p\nhttps://b.org,me,\n")
+    words = ("sh", "-c", f"cd '{shared.home}' && exec latchkey import csv --into part part.csv \"$@\"", "sh")
+    done = shared.run(*words)
+    assert done.returncode == PARTLY and "row 3 / b.org: it has no password, note or other secret" in done.stdout
+    assert "2 items found: 1 imported, 1 stayed behind." in done.stdout and "rm --" not in done.stdout
+    place(shared, "part.csv", "url,username,password\nhttps://a.org,me,p\n")
+    done = shared.run(*words)
+    assert done.returncode == DONE and done.stdout.startswith("1 item found: 1 there already.\n")
+    assert f"rm -- '{shared.home}/part.csv'" in done.stdout
 
 
 def test_csv_that_is_none(shared):

@@ -26,7 +26,7 @@ public enum ForeignFileError: Error, Equatable, Sendable {
     case .noColumn(let name, let columns): "has no column '\(name)'. It has: \(columns.joined(separator: ", "))"
     case .unknownVersion:
       "is a keyring of another version, as oo7 writes it; use 'latchkey import service' while its program runs"
-    case .wrongPassword: "has another password"
+    case .wrongPassword: "does not open with that password"
     case .damaged: "is damaged or cut off"
     case .tooLarge: "is larger than a vault takes"
     case .noMemory: "could not be decrypted: no memory, or the system forbids MD5 and SHA-256"

@@ -46,8 +46,8 @@ public enum PasswordTable {
   public struct Contents {
     /// An item for each secret.
     public fileprivate(set) var items: [ForeignItem] = []
-    /// How many rows have no secret at all.
-    public fileprivate(set) var empty = 0
+    /// Rows without any secret: their numbers, counted from the header without empty lines, and what people see of them.
+    public fileprivate(set) var empty: [(number: Int, label: String)] = []
     /// Columns whose values stay behind, by their names.
     public fileprivate(set) var unread: [String] = []
   }
@@ -83,17 +83,17 @@ public enum PasswordTable {
       throw .noColumn(name, has: names)
     }
     guard columns[.password] != nil else { throw .unknownFormat }
-    for row in table.rows.dropFirst() {
+    for (index, row) in table.rows.enumerated().dropFirst() {
       let found = try read(row, columns, bytes)
-      if found.isEmpty { contents.empty += 1 }
-      contents.items += found
+      if found.items.isEmpty { contents.empty.append((index + 1, found.label)) }
+      contents.items += found.items
     }
     return contents
   }
 
   private static func read(
     _ row: [CSVTable.Field], _ columns: [Column: Int], _ bytes: borrowing SecureBytes
-  ) throws(ForeignFileError) -> [ForeignItem] {
+  ) throws(ForeignFileError) -> (label: String, items: [ForeignItem]) {
     var texts: [Column: String] = [:]
     for (column, index) in columns where !column.isSecret && index < row.count {
       texts[column] = try row[index].text(bytes)
@@ -118,7 +118,7 @@ public enum PasswordTable {
           secret: Secret(try row[index].secret(bytes)), created: time(texts[.created]),
           modified: time(texts[.modified])))
     }
-    return items
+    return (label, items)
   }
 
   /// The host of an address, without a port; empty where it has none.

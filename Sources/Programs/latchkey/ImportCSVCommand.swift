@@ -9,7 +9,7 @@ struct ImportCSVCommand: ParsableCommand {
       Knows the columns of Chromium, Firefox, Apple Passwords, Bitwarden and KeePassXC by their names; --column names \
       others, such as --column password=Kennwort. A row becomes an item with the attributes xdg:schema=\
       \(PasswordTable.schema), url, server, user and field=password. Notes, keys of one-time passwords and further fields \
-      become items of their own, with field=notes, totp or fields.
+      become items of their own, with field=notes, totp or fields. A row without any secret stays behind and is listed.
       """)
 
   @OptionGroup var choice: ImportChoice
@@ -51,7 +51,9 @@ struct ImportCSVCommand: ParsableCommand {
       let read = [ForeignCollection(name: "login", label: "", items: table.items)]
       try choice.checkNames(among: read)
       try importer.take(read, standard: nil)
-      if table.empty > 0 { importer.note("Rows without any secret, which were left out: \(table.empty).") }
+      for row in table.empty {
+        importer.leave("row \(row.number)", row.label, "it has no password, note or other secret")
+      }
       if !table.unread.isEmpty {
         importer.keep(
           "Columns that were not read: \(table.unread.joined(separator: ", ")). --column gives them a meaning.")

@@ -51,7 +51,11 @@ struct ImportGNOMEKeyringCommand: ParsableCommand {
       }
     }
     if collections.isEmpty {
-      throw Failure.file("none of the keyrings could be read, so nothing was imported. Was it the right password?")
+      throw Failure.file(
+        """
+        no keyring could be read, so nothing was imported. Was it the right password?
+        Name a file alone to see why it could not be read.
+        """)
     }
     for note in files.notes { importer.note(note) }
     return collections

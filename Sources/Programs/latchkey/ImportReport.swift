@@ -70,11 +70,13 @@ struct ImportReport: Encodable {
   }
 
   var text: String {
-    var text = [
-      "\(items) item\(items == 1 ? "" : "s") found: \(added) \(dry_run ? "would come" : "imported"), \(same) there already, "
-        + "\(replaced) \(dry_run ? "would replace another" : "replaced another"), \(conflicts) in conflict, "
-        + "\(left) \(dry_run ? "would stay" : "stayed") behind."
-    ]
+    let parts = [
+      (added, dry_run ? "would come" : "imported"), (same, "there already"),
+      (replaced, dry_run ? "would replace another" : "replaced another"), (conflicts, "in conflict"),
+      (left, dry_run ? "would stay behind" : "stayed behind"),
+    ].filter { $0.0 > 0 }.map { "\($0) \($1)" }
+    let found = "\(items) item\(items == 1 ? "" : "s") found"
+    var text = [parts.isEmpty ? found + "." : "\(found): \(parts.joined(separator: ", "))."]
     if dry_run {
       text += section(.new, "Would come:")
       text += section(.same, "There already:")

@@ -87,7 +87,8 @@ struct ForeignService {
     for (listed, collection) in zip(all, unread) where choice.takes(collection) {
       if listed.isLocked, isAsking { try connection.unlock(listed.path) }
       guard try !ListedCollection(listed.path, from: connection).isLocked else {
-        leave(listed.title, "all of its items", "the other program did not unlock it")
+        leave(
+          listed.title, "all of its items", "the other program did not unlock it; unlock it there, then run this again")
         continue
       }
       var items: [ForeignItem] = []

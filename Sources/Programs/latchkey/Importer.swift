@@ -1,4 +1,5 @@
 import ArgumentParser
+import FoundationEssentials
 import LatchkeyClassRules
 import LatchkeyForeignKeyrings
 import LatchkeyKeybag
@@ -58,7 +59,11 @@ struct Importer {
     note(text)
     report.still_needed = true
   }
-  mutating func read(_ file: String) { report.files.append(file) }
+  /// Notes a file that was read, by a path that holds in every folder.
+  mutating func read(_ file: String) {
+    let folder = FileManager.default.currentDirectoryPath
+    report.files.append(file.hasPrefix("/") ? file : folder + (folder == "/" ? "" : "/") + file)
+  }
   mutating func leave(_ collection: String, _ label: String, _ reason: String) {
     report.add(.init(outcome: .left, collection: collection, label: label, reason: reason))
   }
@@ -149,12 +154,16 @@ struct Importer {
         others.append(item)
       }
     }
+    if let mine = present.first, others.count > 1 || present.count > 1 && !others.isEmpty {
+      // Which of them takes the place of which is not known.
+      let reason =
+        "\(others.count) there and \(present.count) here have the same attributes and other secrets, so none was "
+        + "replaced; --into another collection brings them beside each other"
+      for item in others { add(.conflict, item, home, mine.item.accessibility, reason: reason) }
+      return
+    }
     for item in others {
-      if present.isEmpty {
-        try store(item, into: &home)
-      } else {
-        try settle(item, with: present.removeFirst(), home)
-      }
+      if let mine = present.first { try settle(item, with: mine, home) } else { try store(item, into: &home) }
     }
   }
 

@@ -96,7 +96,7 @@ final class VaultConnection {
         throw Failure.stillLocked(
           """
           it is still locked: the question was not answered, or there was nobody to ask.
-          Run 'latchkey unlock', then this again.
+          Run 'latchkey unlock' (with --collection, where it has a passphrase of its own), then this again.
           """)
       }
     }
@@ -114,13 +114,13 @@ final class VaultConnection {
       """)
   }
 
-  /// Why everything is locked, in the words of `latchkey status`; nil while the vault is unlocked.
+  /// Why everything is locked, for a person; nil while the vault is unlocked.
   func lockReason() -> String? {
     guard state != "unlocked" else { return nil }
     // As the vault is: where it does not say why, its state is all there is to tell.
     let status = try? place.connect().status(until: LatchkeyPosix.Process.now + StatusCommand.answerLimit)
     guard let status, !status.lockReasons.isEmpty else { return state }
-    return status.lockReasons.joined(separator: ", ")
+    return status.lockReasons.map { $0 == "command" ? "by 'latchkey lock'" : $0 }.joined(separator: ", ")
   }
 
   /// Asks that `path` is opened. What was not opened shows by what is tried next.
