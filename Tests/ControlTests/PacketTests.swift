@@ -12,7 +12,7 @@ import Testing
   @Test(arguments: [
     ControlReply.need(.nothing), .need(.keys), .need(.refused("sshd lifts no lock")), .outcome(.live),
     .outcome(.staged), .outcome(.wrongKeys), .outcome(.refused("")), .outcome(.unusable("vault.db is damaged: ä€😀")),
-    .locked, .status(Status()), .status(.full), .mayRotate, .neededEpoch(.max), .passcodeItemsDestroyed(0),
+    .locked, .status(Status()), .status(.full), .mayRotate, .mayDerive, .neededEpoch(.max), .passcodeItemsDestroyed(0),
     .passcodeItemsDestroyed(.max), .declined("not now"), .accessLogCleared(.max),
     .accessLog(AccessLogPage(lines: [], hasMore: false)), .accessLog(AccessLogPage.specimen), .noted,
     .putAside("/home/alice/.local/share/latchkey-aside-20261122-020000"),

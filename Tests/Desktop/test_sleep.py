@@ -2,9 +2,13 @@
 is played by a script."""
 
 import subprocess
+import threading
+import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from support.control import MAY_DERIVE, STATUS, Control, packet
 from support.machine import eventually
 
 SHIM = Path(__file__).parent / "Shims/power.c"
@@ -138,3 +142,24 @@ def test_sleep_does_not_wait_for_an_unlock_that_waits_for_the_service(sleep, ali
         sleep.end()
         session.finish()
         await_inhibitor(alice.machine)
+
+
+def test_sleep_waits_for_a_helper_that_has_no_more_to_do(sleep, alice):
+    """It has handed over its keys, say, and erases them and the password before it ends."""
+    with alice.login():
+        await_inhibitor(alice.machine)
+        helper = Control(SimpleNamespace(runtime=alice.machine.path(f"/run/user/{alice.uid}")), user=False)
+        assert helper.ask(packet(MAY_DERIVE)) == packet(MAY_DERIVE)
+        # What follows is answered at once, and is no work.
+        assert helper.ask(packet(STATUS))[:2] == packet(STATUS)
+        begun = time.monotonic()
+        beginning = threading.Thread(target=sleep.begin)
+        beginning.start()
+        time.sleep(1.5)
+        is_asleep = sleep.asleep.exists()
+        # After 3 s it is not waited for any more.
+        if time.monotonic() - begun < 2.5:
+            assert not is_asleep
+        helper.close()
+        beginning.join()
+        sleep.end()

@@ -1,7 +1,7 @@
 """Keys that were on their way while something was locked, and the helpers of one login that make them."""
 
 import pytest
-from support.control import HELLO, KEYS, LIVE, OPEN_SESSION, UNLOCK, Control, hello, keys, packet
+from support.control import HELLO, KEYS, LIVE, MAY_DERIVE, OPEN_SESSION, UNLOCK, Control, hello, keys, packet
 from support.peer import LOGIN, NOTHING, ROOT, SERVICE, Peer
 from support.vaultreader import Keybag
 
@@ -68,3 +68,26 @@ def test_a_second_helper_that_may_lift_no_lock_leaves_the_first(opened):
     deliver(opened, first)
     assert opened.status()["state"] == "unlocked"
     second.close()
+
+
+@pytest.mark.parametrize("what", ["latchkey lock", "the last logout"])
+def test_a_helper_that_works_for_a_command_ends_as_well(opened, what):
+    """It has the password as a login's has: one that makes a recovery code, or a session's protector."""
+    helper = Control(opened)
+    assert helper.ask(packet(MAY_DERIVE)) == packet(MAY_DERIVE)
+    assert not helper.is_over()
+    if what == "latchkey lock":
+        opened.lock()
+    else:
+        assert opened.logout().returncode == 0
+    assert helper.is_over()
+
+
+def test_a_helper_that_works_for_a_command_brings_no_keys_of_a_hello_before(opened):
+    opened.lock()
+    helper = begin(opened, service="latchkey-unlock")
+    assert helper.ask(packet(MAY_DERIVE)) == packet(MAY_DERIVE)
+    keybag = Keybag((opened.vault / "keybag").read_bytes(), opened.password)
+    tiers = keybag.tiers[1, "A"] + keybag.tiers[1, "C"]
+    assert helper.ask_sealed(keys(keybag.id, keybag.generation, tiers=tiers)) == b""
+    assert opened.status()["state"] == "locked"

@@ -7,13 +7,14 @@ import subprocess
 
 import pytest
 from support.derive import (
-    ANYWHERE, AUTHENTICATE, BAD_REQUEST, BEGUN, CHECK_CODE, CREATE_CODE, DAMAGED, NO_DAEMON, NO_VAULT, NOTHING_NEEDED, OPEN,
-    PASSWORD, RECOVER, REFUSED, REMOVE_CODE, ROTATE, TOO_MANY_EPOCHS, UNLOCKED, WRONG_PASSWORD, as_root,
+    ADD_SESSION, ANYWHERE, AUTHENTICATE, BAD_REQUEST, BEGUN, CHECK_CODE, CREATE_CODE, DAMAGED, NO_DAEMON, NO_VAULT, NOTHING_NEEDED, OPEN, OVERTAKEN,
+    PASSWORD, RECOVER, REFUSED, REMOVE_CODE, REMOVE_SESSION, ROTATE, TOO_MANY_EPOCHS, UNLOCKED, WRONG_PASSWORD, Run, as_root,
 )
 from support.standin import (
-    CLOSED as HANG_UP, LIVE, MAY_ROTATE, NEEDED_EPOCH, NOTHING, REFUSED as NEED_REFUSED, ROTATE as ROTATE_OPERATION,
-    UNLOCK_REFUSED, UNUSABLE, VERSION, WRONG_KEYS, declined,
+    CLOSED as HANG_UP, HELLO, LIVE, MAY_DERIVE, MAY_ROTATE, NEEDED_EPOCH, NOTHING, REFUSED as NEED_REFUSED, ROTATE as ROTATE_OPERATION,
+    UNLOCK, UNLOCK_REFUSED, UNUSABLE, VERSION, WRONG_KEYS, declined,
 )
+from test_derive_late import wait_until
 
 OTHER = "a recovery code's login password"
 
@@ -174,6 +175,54 @@ def test_a_code_is_shown_and_opens_the_vault_with_another_password(resident, new
     assert (first.unlocked, first.session) == (second.unlocked, second.session)
     assert resident.run(CHECK_CODE, token=code) == UNLOCKED
     assert not any(code.encode() in packet or OTHER.encode() in packet for packet in daemon.packets)
+
+
+@pytest.mark.parametrize("operation", [CREATE_CODE, REMOVE_CODE, ADD_SESSION, REMOVE_SESSION])
+def test_the_daemon_ends_what_works_on_a_password_for_a_command(resident, operation):
+    """As it does before the machine sleeps."""
+    daemon = resident.daemon()
+    request = resident.request(operation, flags=ANYWHERE)
+    run = Run(resident.program, None, hang_up=False)
+    worker = run.worker
+    daemon.on_request = lambda _: os.kill(worker, signal.SIGSTOP)
+    before = resident.keybag.read_bytes()
+    run.give(request)
+    wait_until(lambda: daemon.replies == 1, "the answer to its question")
+    daemon.hang_up()
+    os.kill(worker, signal.SIGCONT)
+    assert run.result() == OVERTAKEN
+    assert resident.keybag.read_bytes() == before
+
+
+@pytest.mark.parametrize("operation", [CREATE_CODE, REMOVE_CODE, ADD_SESSION, REMOVE_SESSION])
+def test_a_daemon_that_allows_no_password_to_be_worked_on_is_obeyed(resident, operation):
+    daemon = resident.daemon()
+    daemon.may_derive = declined("the machine is going to sleep")
+    before = resident.keybag.read_bytes()
+    assert resident.run(operation, flags=ANYWHERE) == REFUSED
+    assert [packet[1] for packet in daemon.packets] == [MAY_DERIVE] and resident.keybag.read_bytes() == before
+
+
+@pytest.mark.parametrize("answer", [HANG_UP, b"\xff"])
+def test_a_daemon_that_does_not_know_of_such_work_is_no_hindrance(resident, answer):
+    resident.daemon().may_derive = answer
+    result, text = create(resident)
+    assert result == UNLOCKED and resident.run(CHECK_CODE, token=text.strip()) == UNLOCKED
+
+
+def test_the_new_password_is_worked_on_before_the_keys_of_a_code_come(resident):
+    """The daemon ends this process before the machine sleeps for as long as it waits for its keys."""
+    daemon = resident.daemon()
+    _, text = create(resident)
+    daemon.packets.clear()
+    daemon.outcome = UNLOCK_REFUSED
+    before = resident.keybag.read_bytes()
+    assert resident.run(RECOVER, token=text.strip(), password=OTHER, service="latchkey-unlock") == REFUSED
+    assert resident.keybag.read_bytes() == before
+    daemon.need = NOTHING
+    assert resident.run(RECOVER, token=text.strip(), password=OTHER, service="latchkey-unlock") == UNLOCKED
+    assert [packet[1] for packet in daemon.packets] == [HELLO, UNLOCK, HELLO, MAY_DERIVE]
+    assert resident.run(CHECK_CODE, token=text.strip()) == UNLOCKED
 
 
 def test_a_code_stays_valid_with_new_keys(resident):

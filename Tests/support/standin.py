@@ -15,7 +15,7 @@ HELLO, UNLOCK, STATUS, LOCK, PROMPT, PROMPT_ENDED = 1, 2, 3, 4, 5, 6
 DERIVATION, PASSPHRASE, DECLINED = 7, 8, 255
 ROTATE, MAY_ROTATE, NEEDED_EPOCH = 21, 22, 23
 DEVICE_SECRET, DESTROY, NOTE_OTHER_PASSWORD, START_EMPTY, UNLOCK_SESSION = 24, 25, 28, 29, 30
-SLOW_PASSWORD, ONE_TIME_KEY = 32, 33
+SLOW_PASSWORD, ONE_TIME_KEY, MAY_DERIVE = 32, 33, 34
 SEALED = {UNLOCK, ROTATE, UNLOCK_SESSION, PASSPHRASE}
 PRESENT, NEW = 0, 1
 LOGIN, COLLECTION, NEW_PASSPHRASE, ITEM, NEW_ITEM_PASSPHRASE, ITEM_ACCESS = 1, 2, 3, 4, 5, 6
@@ -106,8 +106,9 @@ class Daemon:
         self.need, self.outcome, self.status, self.lock = KEYS, LIVE, status(), bytes([VERSION, LOCK])
         self.derivation = derivation()
         self.may_rotate, self.needed = bytes([VERSION, MAY_ROTATE]), bytes([VERSION, NEEDED_EPOCH]) + struct.pack("<I", 1)
+        self.may_derive = bytes([VERSION, MAY_DERIVE])
         self.hellos, self.deliveries, self.packets, self.problems = [], [], [], []
-        self._connections = []
+        self._connections, self.replies = [], 0
         self.prompts, self.outcomes, self._showing = {}, {}, {}
         self.answered, self.asked, self.keys = [], [], []
         self.device_secret, self.destroy = None, bytes([VERSION, DESTROY]) + struct.pack("<Q", 0)
@@ -181,6 +182,7 @@ class Daemon:
                         return
                     if reply != SILENT:
                         connection.send(reply)
+                        self.replies += 1
             except (AssertionError, KeyError, UnicodeDecodeError, ValueError, struct.error) as error:
                 self.problems.append(repr(error))
             except OSError:
@@ -206,6 +208,9 @@ class Daemon:
             return self._next("need", HELLO)
         if operation == MAY_ROTATE:
             return self._next("may_rotate", MAY_ROTATE)
+        if operation == MAY_DERIVE:
+            assert len(packet) == 2
+            return self._next("may_derive", MAY_DERIVE)
         if operation == NEEDED_EPOCH:
             return self._next("needed", NEEDED_EPOCH)
         if operation in (UNLOCK, ROTATE):

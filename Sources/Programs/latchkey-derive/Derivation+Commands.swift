@@ -76,32 +76,64 @@ extension Derivation {
     return .unlocked
   }
 
+  /// Does what takes long, where no keys follow that the daemon would wait for. It is told all the same, so that it ends this
+  /// process before the machine sleeps. A vault with a password needs no daemon: without one nobody is told.
+  borrowing func derive<Result: ~Copyable>(_ body: () throws(KeybagError) -> Result) throws -> Result {
+    let daemon: ControlClient
+    do throws(ControlError) { daemon = try announced() } catch {
+      if case .declined = error { throw error }
+      return try body()
+    }
+    return try daemon.derive(body)
+  }
+
+  /// A connection to a daemon that knows what this process is about to do.
+  private borrowing func announced() throws(ControlError) -> ControlClient {
+    let daemon = try ControlClient(runtime: runtime, uid: account.uid)
+    try daemon.mayDerive(until: deadline())
+    return daemon
+  }
+
   /// Opens the vault with its recovery code. Where that opened it, the login password, which PAM has accepted, opens it
   /// from now on.
   borrowing func recover() throws -> DeriveResult {
     let daemon = try ControlClient(runtime: runtime, uid: account.uid)
     let folder = try folder()
     let opened = try load(from: folder).open(code: try code())
-    switch try greet(daemon, .authenticate) {
-    case nil:
-      let result = try deliver(opened, to: daemon)
-      guard result == .unlocked else { return result }
-    case .nothingNeeded: break
+    let need = try greet(daemon, .authenticate)
+    switch need {
+    case nil: break
+    case .nothingNeeded: try daemon.mayDerive(until: deadline())
     case .some(let result): return result
     }
     // A vault that stood under no password gets new keys with its first one, as at a login.
-    if opened.keybag.isPasswordless {
+    guard !opened.keybag.isPasswordless else {
+      if need == nil, let result = try failure(of: opened, at: daemon) { return result }
       let result = try protect(opened, by: request.second.bytes, of: folder, at: daemon)
       return result == .tooManyEpochs ? .unlocked : result
     }
-    try KeybagFile.replace(
-      with: try opened.settingPassword(request.second.bytes, cost: .measured()), in: folder)
+    // What takes long comes before the keys: until then the daemon ends this before the machine sleeps.
+    let next = try daemon.derive { () throws(KeybagError) in
+      try opened.settingPassword(request.second.bytes, cost: .measured())
+    }
+    if need == nil, let result = try failure(of: opened, at: daemon) { return result }
+    try KeybagFile.replace(with: next, in: folder)
     return .unlocked
+  }
+
+  /// What the daemon answers to the keys where that is not that it took them.
+  private borrowing func failure(
+    of opened: borrowing Keybag.Opened, at daemon: borrowing ControlClient
+  ) throws -> DeriveResult? {
+    let result = try deliver(opened, to: daemon)
+    return result == .unlocked ? nil : result
   }
 
   /// A vault with a password needs no daemon for this.
   private borrowing func openForCommand(_ keybag: Keybag) throws -> Keybag.Opened {
-    guard keybag.isPasswordless else { return try keybag.open(password: request.token.bytes) }
+    guard keybag.isPasswordless else {
+      return try derive { () throws(KeybagError) in try keybag.open(password: request.token.bytes) }
+    }
     return try open(keybag, at: try ControlClient(runtime: runtime, uid: account.uid))
   }
 

@@ -62,11 +62,11 @@ extension Derivation {
   }
 
   /// nil where the login has no password: there is no such protector then.
-  private borrowing func openByPassword(_ keybag: Keybag) throws(KeybagError) -> Keybag.Opened? {
+  private borrowing func openByPassword(_ keybag: Keybag) throws -> Keybag.Opened? {
     guard !keybag.isPasswordless else { return nil }
     // What no login gives is not tried either.
-    guard request.token.count > 0 else { throw .wrongPassword }
-    return try keybag.open(password: request.token.bytes)
+    guard request.token.count > 0 else { throw KeybagError.wrongPassword }
+    return try derive { () throws(KeybagError) in try keybag.open(password: request.token.bytes) }
   }
 
   /// The keybag with new keys, with a protector of a session for them where this machine had one before. New keys do not

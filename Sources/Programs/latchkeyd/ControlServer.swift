@@ -41,8 +41,11 @@ protocol ControlHandler: AnyObject {
   func passphrase(_ key: consuming PassphraseKey) -> UnlockOutcome
   /// Takes the passphrase from a collection.
   func removePassphrase(collection: String) throws(Refusal)
+  /// A helper in the process `peer` is about to work on a password, and is not to bring keys for an authentication. By what it
+  /// is known to be unwanted, or why it must not.
+  func mayDerive(from peer: LocalSocket.Peer, answer: @escaping (Result<Claim, Refusal>) -> Void)
   /// Whether keys could be changed now.
-  func checkMayRotate() throws(Refusal)
+  func checkTakesNewKeys() throws(Refusal)
   /// New tier keys, beside those before.
   func rotate(_ delivery: consuming TierDelivery) -> UnlockOutcome
   /// The oldest generation of tier keys that something hangs on.
@@ -122,9 +125,10 @@ final class ControlServer {
     source?.pause()
   }
 
-  /// Ends helpers that work on a password. They erase their memory then.
+  /// Ends helpers that work on a password. They erase their memory then. Those that have handed over their keys do so by
+  /// themselves.
   ///
-  /// - Parameter gone: called once, at once or soon: when they have done so, or take too long.
+  /// - Parameter gone: called once, at once or soon: when all of them have done so, or take too long.
   func endDerivations(_ which: UnwantedDerivations, gone: @escaping () -> Void) {
     var left = 1
     let hasLeft = {
@@ -132,9 +136,9 @@ final class ControlServer {
       if left == 0 { gone() }
     }
     // One that leaves already is waited for as well.
-    for peer in peers.values where peer.isDeriving && peer.isAmong(which) {
+    for peer in peers.values where peer.hasDerived && peer.isAmong(which) {
       left += 1
-      peer.withdraw(gone: hasLeft)
+      if peer.isDeriving { peer.withdraw(gone: hasLeft) } else { peer.awaitEnd(hasLeft) }
     }
     hasLeft()
   }
@@ -166,6 +170,8 @@ private final class ControlPeer: PromptConnection {
   var willDerive: ((ControlPeer) -> Void)?
   /// Whether its helper works on one, in silence; also while it leaves, until it has erased the password.
   private(set) var isDeriving = false
+  /// Whether its helper may still have a password or keys in memory: it began to work, and has not ended.
+  private(set) var hasDerived = false
   let begun = ContinuousClock.now
   /// Whether its keys may lift a lock.
   var mayLift: Bool { claim?.mayLift ?? false }
@@ -175,6 +181,9 @@ private final class ControlPeer: PromptConnection {
   private var leaving: [() -> Void] = []
   /// Whether it was asked to leave, and has not yet.
   var isLeaving: Bool { !leaving.isEmpty }
+  /// All are told when it has ended by itself.
+  private var awaiting: [() -> Void] = []
+  private var awaitingLimit: EventSource?
   /// Whether it stands for a prompt on the screen: then it may be silent for as long as the person is.
   private var isPrompt = false
 
@@ -218,7 +227,26 @@ private final class ControlPeer: PromptConnection {
     isOver = true
     (source, limit, delay) = (nil, nil, nil)
     ended()
+    tellAwaiting()
     if isPrompt { handler.promptEnded(on: self, outcome) }
+  }
+
+  /// Waits for a helper that needs nothing more, and erases what it has.
+  ///
+  /// - Parameter gone: called once, at once or soon: when it has ended, or takes too long.
+  func awaitEnd(_ gone: @escaping () -> Void) {
+    awaiting.append(gone)
+    if awaitingLimit == nil {
+      awaitingLimit = try? loop.addTimer(after: ControlPeer.leaveLimit) { [weak self] in self?.tellAwaiting() }
+    }
+    if isOver || awaitingLimit == nil { tellAwaiting() }
+  }
+
+  private func tellAwaiting() {
+    awaitingLimit = nil
+    let told = awaiting
+    awaiting = []
+    for gone in told { gone() }
   }
 
   /// How long what shows a prompt may take to leave, or a helper to erase its memory. The unit's TimeoutStopSec= is more, and so
@@ -246,6 +274,7 @@ private final class ControlPeer: PromptConnection {
     leaving = []
     ended()
     for gone in told { gone() }
+    tellAwaiting()
   }
 
   private func receive() {
@@ -310,11 +339,7 @@ private final class ControlPeer: PromptConnection {
       send { try connection.send(passphrase, sealedTo: publicKey) }
     case .promptEnded(let outcome): end(outcome)
     case .derivation(let prompt):
-      answer { () throws(Refusal) in
-        let derivation = try handler.derivation(prompt: prompt)
-        begins()
-        return .derivation(derivation)
-      }
+      begin { [handler] () throws(Refusal) in .derivation(try handler.derivation(prompt: prompt)) }
     case .passphrase(let key): answer(handler.passphrase(key))
     case .removePassphrase(let collection):
       answer { () throws(Refusal) in
@@ -323,11 +348,11 @@ private final class ControlPeer: PromptConnection {
       }
     case .rotate(let delivery): answer(handler.rotate(delivery))
     case .mayRotate:
-      answer { () throws(Refusal) in
-        try handler.checkMayRotate()
-        begins()
+      begin { [handler] () throws(Refusal) in
+        try handler.checkTakesNewKeys()
         return .mayRotate
       }
+    case .mayDerive: begin { .mayDerive }
     case .neededEpoch: answer { () throws(Refusal) in .neededEpoch(try handler.neededEpoch()) }
     case .deviceSecret(let request):
       // A step on its way.
@@ -411,9 +436,26 @@ private final class ControlPeer: PromptConnection {
     source?.resume()
   }
 
+  /// Lets a helper work that no hello announces.
+  private func begin(_ reply: @escaping () throws(Refusal) -> ControlReply) {
+    // Keys of an authentication would have to go by a hello of their own.
+    (greeting, claim) = (nil, nil)
+    handler.mayDerive(from: connection.peer) { [weak self] result in
+      guard let self else { return }
+      answer { () throws(Refusal) in
+        let claim = try result.get()
+        let reply = try reply()
+        self.claim = claim
+        begins()
+        return reply
+      }
+    }
+  }
+
   /// The answer that follows makes a helper work.
   private func begins() {
     isDeriving = true
+    hasDerived = true
     willDerive?(self)
   }
 }

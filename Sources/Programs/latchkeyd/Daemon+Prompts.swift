@@ -136,7 +136,6 @@ extension Daemon {
   }
 
   func derivation(prompt number: UInt64) throws(Refusal) -> PassphraseDerivation {
-    try checkIsAwake()
     let derivation: PassphraseDerivation? =
       switch prompts.question(ofPrompt: number) {
       case .collection(let id):

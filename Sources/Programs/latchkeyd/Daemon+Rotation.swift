@@ -4,12 +4,7 @@ import LatchkeyVault
 
 /// A change of keys: the helper has put new ones into the keybag, and brings them.
 extension Daemon {
-  func checkMayRotate() throws(Refusal) {
-    try checkIsAwake()
-    try checkTakesNewKeys()
-  }
-
-  private func checkTakesNewKeys() throws(Refusal) {
+  func checkTakesNewKeys() throws(Refusal) {
     guard !isEnding else { throw Refusal(reason: "the daemon ends") }
     guard session.state == .unlocked else { throw Refusal(reason: "the vault is locked. Run 'latchkey unlock' first") }
     do throws(VaultError) { try vault.checkMayRotate() } catch { throw Refusal(reason: error.explanation) }

@@ -305,10 +305,14 @@ extension Daemon: ControlHandler {
     }
   }
 
-  /// No password is to be worked on while nothing holds up sleep any more.
-  func checkIsAwake() throws(Refusal) {
-    guard !session.machine.isGoingToSleep else {
-      throw Refusal(reason: "the machine is going to sleep. Try again when it is awake")
+  func mayDerive(from peer: LocalSocket.Peer, answer: @escaping (Result<Claim, Refusal>) -> Void) {
+    guard let watch = session.watch, !isEnding else {
+      return answer(.failure(Refusal(reason: isEnding ? "the daemon ends" : "the daemon is starting")))
+    }
+    watch.claim(by: PeerProcess.of(pid: peer.pid), mayLift: false) { [session] claim in
+      // As with a login: what is unwanted already is not to be worked on, least of all while nothing holds up sleep any more.
+      if let reason = session.machine.refusal(of: claim) { return answer(.failure(Refusal(reason: reason))) }
+      answer(.success(claim))
     }
   }
 

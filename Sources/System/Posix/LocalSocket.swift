@@ -141,6 +141,9 @@ public struct LocalSocket: ~Copyable {
     return Peer(pid: pid, uid: uid)
   }
 
+  /// Keeps the connection until this process ends, whatever becomes of this value: the other end hears of the process's end.
+  public borrowing func keepUntilProcessEnds() { _ = fcntl(descriptor.number, F_DUPFD_CLOEXEC, 0) }
+
   /// Has this process get SIGTERM from now on when something comes, or the other end goes; or no more.
   ///
   /// - Returns: whether the other end is there and nothing has come yet.

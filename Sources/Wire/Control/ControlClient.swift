@@ -83,9 +83,12 @@ public struct ControlClient: ~Copyable {
 
   /// Does what takes long. The process ends, by SIGTERM, when the daemon ends this connection meanwhile: it wants no keys
   /// of this authentication any more.
+  ///
+  /// From then on the connection lasts as long as the process: at its end the daemon knows that all of this was erased.
   public borrowing func derive<Result: ~Copyable>(
     _ body: () throws(KeybagError) -> Result
   ) throws(KeybagError) -> Result {
+    socket.keepUntilProcessEnds()
     guard socket.endProcessOnInput(true) else { throw .overtaken }
     defer { _ = socket.endProcessOnInput(false) }
     return try body()
@@ -337,6 +340,14 @@ public struct ControlClient: ~Copyable {
   /// - Throws: ``ControlError/declined(_:)`` with why not.
   public borrowing func mayRotate(until deadline: Int) throws(ControlError) {
     try answer(ControlPacket.begin(.mayRotate), until: deadline) { if case .mayRotate = $0 { () } else { nil } }
+  }
+
+  /// Says that this process is about to work on a password, to change the keybag. The daemon then ends it in ``derive(_:)``
+  /// as it does one that brings keys: before the machine sleeps, by command, and when its session has ended.
+  ///
+  /// - Throws: ``ControlError/declined(_:)`` with why not.
+  public borrowing func mayDerive(until deadline: Int) throws(ControlError) {
+    try answer(ControlPacket.begin(.mayDerive), until: deadline) { if case .mayDerive = $0 { () } else { nil } }
   }
 
   /// The oldest generation of tier keys that something in the vault hangs on.

@@ -150,6 +150,7 @@ public struct ControlConnection: ~Copyable {
       guard let name = input.text(limit: PromptRequest.textLimit) else { return .malformed }
       return .removePassphrase(collection: name)
     case .mayRotate: return .mayRotate
+    case .mayDerive: return .mayDerive
     case .neededEpoch: return .neededEpoch
     case .deviceSecret:
       guard let request = DeviceSecretRequest(decoding: &input) else { return .malformed }

@@ -46,6 +46,7 @@ enum ControlPacket {
     case takePassphrase = 31
     case noteSlowPassword = 32
     case oneTimeKey = 33
+    case mayDerive = 34
 
     /// Whether its request brings keys, so that it is sealed.
     var carriesKeys: Bool {
@@ -102,6 +103,8 @@ public enum ControlRequest: ~Copyable {
   case rotate(TierDelivery)
   /// Whether keys could be rotated now.
   case mayRotate
+  /// Whether a password may be worked on now, to change the keybag: no keys follow.
+  case mayDerive
   /// The oldest generation of tier keys that something hangs on.
   case neededEpoch
   /// The secret of a protector without a password.
@@ -146,6 +149,8 @@ public enum ControlReply: Equatable, Sendable {
   case passphraseRemoved
   /// To mayRotate: yes.
   case mayRotate
+  /// To mayDerive: yes.
+  case mayDerive
   /// To neededEpoch.
   case neededEpoch(UInt32)
   /// To deviceSecret.
@@ -237,6 +242,7 @@ public enum ControlReply: Equatable, Sendable {
       page.encode(into: &out)
       return out.bytes
     case .mayRotate: return ControlPacket.begin(.mayRotate).bytes
+    case .mayDerive: return ControlPacket.begin(.mayDerive).bytes
     case .neededEpoch(let number):
       var out = ControlPacket.begin(.neededEpoch)
       out.number(number)
@@ -323,6 +329,7 @@ public enum ControlReply: Equatable, Sendable {
       self = .opened(number, request)
     case .removePassphrase: self = .passphraseRemoved
     case .mayRotate: self = .mayRotate
+    case .mayDerive: self = .mayDerive
     case .neededEpoch:
       guard let number = try? input.number(UInt32.self) else { return nil }
       self = .neededEpoch(number)

@@ -130,7 +130,7 @@ enum Target: String, CaseIterable {
     case .rotate(let delivery): delivered(delivery, input)
     case .status: require(input.count == 2, "more than a request")
     case .lock: require(input.count == 2, "more than a request")
-    case .mayRotate: require(input.count == 2, "more than a request")
+    case .mayRotate, .mayDerive: require(input.count == 2, "more than a request")
     case .deviceSecret: require(input.count == 67, "a request of another size")
     case .destroyPasscodeItems: require(input.count == 3, "a request of another size")
     case .neededEpoch: require(input.count == 2, "more than a request")
