@@ -99,8 +99,10 @@ import Testing
     // The body of another password.
     let body = [0, 0, 0, 0, 0, 0, 0, 32] + [UInt8](repeating: 9, count: 32)
     #expect(throws: ForeignFileError.wrongPassword) { try read(start + rounds + salt + body) }
-    // As oo7 writes it.
-    #expect(throws: ForeignFileError.unknownVersion) { try read(magic + [1, 0, 0, 0]) }
+    #expect(throws: ForeignFileError.unknownVersion) { try read(magic + [2, 0, 0, 0]) }
+    // As oo7 writes it, and nothing else.
+    #expect(throws: ForeignFileError.damaged) { try read(magic + [1, 0]) }
+    #expect(throws: ForeignFileError.damaged) { try read(magic + [1, 0, 0, 0]) }
     #expect(throws: ForeignFileError.unknownFormat) { try read(Array("hello".utf8)) }
     #expect(throws: ForeignFileError.unknownFormat) { try read([]) }
   }

@@ -1,16 +1,15 @@
 """latchkey import: gnome-keyring's own files, a running service and CSV, compared by libsecret's eyes."""
 
 import base64
-import hashlib
 import json
-import os
 import signal
 
 import pytest
 from support.foreign import PASSWORD, GnomeKeyring, seen
+from support.importing import DONE, FAILED, PARTLY, carry, counts, place, report, run, state
 from support.session import Session, wait_until
 
-DONE, FAILED, PARTLY = 0, 1, 4
+FOLDER = ".local/share/keyrings"
 GENERIC, OWN = "org.freedesktop.Secret.Generic", "org.latchkey.Test"
 
 
@@ -64,39 +63,6 @@ def unlocked(stage):
     opened.close()
 
 
-def carry(keyring, session):
-    """Copies the daemon's files to where a person has them."""
-    folder = session.home / ".local/share/keyrings"
-    folder.mkdir(mode=0o700, parents=True)
-    os.chown(folder, session.uid, session.gid)
-    for file in keyring.folder.iterdir():
-        copy = folder / file.name
-        copy.write_bytes(file.read_bytes())
-        os.chown(copy, session.uid, session.gid)
-        copy.chmod(0o600)
-    return folder
-
-
-def place(session, name, text):
-    """A file of the session's user."""
-    file = session.home / name
-    file.write_text(text)
-    os.chown(file, session.uid, session.gid)
-    return file
-
-
-def run(session, *words, password=PASSWORD, timeout=120):
-    return session.run("latchkey", "import", *words, input=password + "\n", timeout=timeout)
-
-
-def report(done):
-    return json.loads(done.stdout)
-
-
-def counts(done):
-    return {name: value for name, value in report(done).items() if type(value) is int and value}
-
-
 def stored(items):
     """As their programs stored them: of those that named no schema, gnome-keyring tells one of its own."""
     bare = {f"Label {number} " for number in range(200) if number % 3 == 2}
@@ -106,12 +72,8 @@ def stored(items):
         for home, label, attributes, secret in items)
 
 
-def state(folder):
-    return {file.name: (hashlib.sha256(file.read_bytes()).hexdigest(), file.stat().st_mtime_ns) for file in folder.iterdir()}
-
-
 def test_everything_arrives(keyring, unlocked):
-    folder = carry(keyring, unlocked)
+    folder = carry(unlocked, keyring.folder.iterdir(), FOLDER)
     before = state(folder)
     theirs = stored(seen(keyring))
     assert len(theirs) == 200
@@ -170,7 +132,7 @@ def test_items_that_only_their_secrets_tell_apart(unlocked):
 
 
 def test_what_cannot_be_read(keyring, unlocked):
-    folder = carry(keyring, unlocked)
+    folder = carry(unlocked, keyring.folder.iterdir(), FOLDER)
     done = run(unlocked, "gnome-keyring", folder / "login.keyring", password="wrong")
     assert done.returncode == FAILED and "does not open with that password. Nothing was imported." in done.stderr
     assert "cannot be read" in run(unlocked, "gnome-keyring", "missing").stderr
@@ -191,7 +153,7 @@ def test_what_cannot_be_read(keyring, unlocked):
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM], ids=["kill", "term"])
 def test_a_kill_in_the_middle(keyring, unlocked, number):
-    folder = carry(keyring, unlocked)
+    folder = carry(unlocked, keyring.folder.iterdir(), FOLDER)
     # On a busy machine it may be through before the signal comes. Then once more, into another collection.
     for attempt in range(6):
         words = ("gnome-keyring", "--into", f"Attempt {attempt}", folder)

@@ -1,6 +1,7 @@
-"""gnome-keyring as the place that secrets come from: the real daemon on a bus of its own, and what libsecret sees of any
-provider."""
+"""gnome-keyring and KWallet as the places that secrets come from: the real daemons, each on a bus of its own, and what
+libsecret sees of any provider."""
 
+import hashlib
 import json
 import os
 import subprocess
@@ -37,15 +38,18 @@ import secretstorage
 connection = secretstorage.dbus_init()
 homes = {one.get_label(): one for one in secretstorage.get_all_collections(connection)}
 for home, label, schema, attributes, secret in json.load(sys.stdin):
+    if homes[home].is_locked():
+        # KWallet has it open, and asks nobody.
+        homes[home].unlock()
     named = attributes | ({"xdg:schema": schema} if schema else {})
     homes[home].create_item(label, named, base64.b64decode(secret), content_type="application/octet-stream")
 """
 
 
-class GnomeKeyring:
-    """gnome-keyring-daemon with a home of its own, beside the vault of a session."""
+class OtherHome:
+    """A home and a bus of its own, beside the vault of a session, for another program that keeps secrets."""
 
-    def __init__(self, session, name="keyring"):
+    def __init__(self, session, name):
         self.session = session
         self.home = session.root / name
         self.runtime = self.home / "run"
@@ -56,42 +60,29 @@ class GnomeKeyring:
         self.bus = f"unix:path={self.runtime}/bus"
         self.environment = session.environment | {
             "HOME": str(self.home), "XDG_DATA_HOME": str(self.home / ".local/share"),
+            "XDG_CONFIG_HOME": str(self.home / ".config"), "XDG_CACHE_HOME": str(self.home / ".cache"),
             "XDG_RUNTIME_DIR": str(self.runtime), "DBUS_SESSION_BUS_ADDRESS": self.bus,
-            "GNOME_KEYRING_CONTROL": "", "G_MESSAGES_DEBUG": ""}  # fmt: skip
+            "GNOME_KEYRING_CONTROL": "", "G_MESSAGES_DEBUG": "", "QT_QPA_PLATFORM": "offscreen"}  # fmt: skip
         configuration = self.home / "bus.conf"
         configuration.write_text(
             f"<busconfig><type>session</type><listen>{self.bus}</listen><policy context='default'>"
             "<allow send_destination='*' eavesdrop='true'/><allow eavesdrop='true'/><allow own='*'/></policy></busconfig>")
         configuration.chmod(0o644)
-        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "env": self.environment}
-        self.quiet = quiet
-        self._bus = session.start("dbus-daemon", "--nofork", f"--config-file={configuration}", **quiet)
+        self.quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "env": self.environment}
+        self._bus = session.start("dbus-daemon", "--nofork", f"--config-file={configuration}", **self.quiet)
         wait_until((self.runtime / "bus").exists, "the other bus")
         self.process = None
-        self.start()
 
-    @property
-    def folder(self):
-        return self.home / ".local/share/keyrings"
-
-    def start(self):
-        """Starts the daemon; the first start makes the login keyring with the password."""
-        self.process = self.session.start(
-            "gnome-keyring-daemon", "--foreground", "--unlock", "--components=secrets", stdin=subprocess.PIPE, **self.quiet)
-        self.process.stdin.write(PASSWORD.encode())
-        self.process.stdin.close()
-        wait_until(self._is_owner, "gnome-keyring's start", 60)
-
-    def _is_owner(self):
+    def owns(self, name):
         done = self.run("dbus-send", "--session", "--print-reply", "--dest=org.freedesktop.DBus", "/org/freedesktop/DBus",
-                        "org.freedesktop.DBus.GetNameOwner", f"string:{NAME}")
+                        "org.freedesktop.DBus.GetNameOwner", f"string:{name}")
         return done.returncode == 0
 
     def run(self, *command, **options):
         return self.session.run(*command, env=self.environment, **options)
 
     def write(self, items):
-        """Stores items: label of the collection, label, schema or None, attributes, secret in Base64."""
+        """Stores items by the Secret Service: label of the collection, label, schema or None, attributes, secret in Base64."""
         self.run("/usr/bin/python3", "-c", WRITER, input=json.dumps(items), check=True, timeout=60)
 
     def stop(self):
@@ -104,6 +95,101 @@ class GnomeKeyring:
         self.stop()
         self._bus.terminate()
         self._bus.wait(seconds(30))
+
+
+class GnomeKeyring(OtherHome):
+    """gnome-keyring-daemon."""
+
+    def __init__(self, session, name="keyring"):
+        super().__init__(session, name)
+        self.start()
+
+    @property
+    def folder(self):
+        return self.home / ".local/share/keyrings"
+
+    def start(self):
+        """Starts the daemon; the first start makes the login keyring with the password."""
+        self.process = self.session.start(
+            "gnome-keyring-daemon", "--foreground", "--unlock", "--components=secrets", stdin=subprocess.PIPE, **self.quiet)
+        self.process.stdin.write(PASSWORD.encode())
+        self.process.stdin.close()
+        wait_until(lambda: self.owns(NAME), "gnome-keyring's start", 60)
+
+
+# Becomes kwalletd5 as pam_kwallet5 starts it: the key of the default wallet comes by a pipe, the environment by a socket.
+KWALLET_STARTER = """
+import os, socket, sys
+key = sys.stdin.buffer.read()
+read, write = os.pipe()
+os.write(write, key)
+os.close(write)
+path = os.environ["XDG_RUNTIME_DIR"] + "/kwallet.socket"
+if os.path.exists(path):
+    os.unlink(path)
+server, client = socket.socket(socket.AF_UNIX), socket.socket(socket.AF_UNIX)
+server.bind(path)
+server.listen(1)
+client.connect(path)
+client.close()
+os.set_inheritable(read, True)
+os.set_inheritable(server.fileno(), True)
+os.environ["PAM_KWALLET5_LOGIN"] = path
+os.execvp("kwalletd5", ["kwalletd5", "--pam-login", str(read), str(server.fileno())])
+"""
+# Stores entries by KWallet's own interface: folder, entry, kind, and the value as Qt writes it.
+KWALLET_WRITER = """
+import base64, json, sys
+from gi.repository import Gio, GLib
+bus = Gio.bus_get_sync(Gio.BusType.SESSION)
+def call(member, *arguments):
+    return bus.call_sync("org.kde.kwalletd5", "/modules/kwalletd5", "org.kde.KWallet", member,
+                         GLib.Variant(*arguments), None, 0, 60000, None).unpack()[0]
+handle = call("open", "(sxs)", ("kdewallet", 0, "test"))
+assert handle >= 0, handle
+entries = json.load(sys.stdin)
+for folder in {folder for folder, *_ in entries}:
+    call("createFolder", "(iss)", (handle, folder, "test"))
+for folder, entry, kind, value in entries:
+    assert call("writeEntry", "(issayis)", (handle, folder, entry, base64.b64decode(value), kind, "test")) == 0
+bus.call_sync("org.kde.kwalletd5", "/modules/kwalletd5", "org.kde.KWallet", "sync",
+              GLib.Variant("(is)", (handle, "test")), None, 0, 60000, None)
+"""
+
+
+class KWallet(OtherHome):
+    """kwalletd5 with its default wallet."""
+
+    def __init__(self, session, name="kwallet"):
+        super().__init__(session, name)
+        self._salt = os.urandom(56)
+        self._place(self.folder / "kdewallet.salt", self._salt)
+        # Nobody is asked whether the test may read, and programs may use it as a Secret Service.
+        self._place(self.home / ".config/kwalletrc",
+                    b"[Wallet]\nFirst Use=false\nEnabled=true\nPrompt on Open=false\n"
+                    b"[Auto Allow]\nkdewallet=test,latchkey\n[org.freedesktop.secrets]\napiEnabled=true\n")
+        self.start()
+
+    def _place(self, file, content):
+        file.parent.mkdir(exist_ok=True)
+        file.write_bytes(content)
+        for path in (file.parent, file):
+            os.chown(path, self.session.uid, self.session.gid)
+
+    @property
+    def folder(self):
+        return self.home / ".local/share/kwalletd"
+
+    def start(self):
+        key = hashlib.pbkdf2_hmac("sha512", PASSWORD.encode(), self._salt, 50_000, 56)
+        self.process = self.session.start("/usr/bin/python3", "-c", KWALLET_STARTER, stdin=subprocess.PIPE, **self.quiet)
+        self.process.stdin.write(key)
+        self.process.stdin.close()
+        wait_until(lambda: self.owns("org.kde.kwalletd5"), "KWallet's start", 60)
+
+    def write_entries(self, entries):
+        """Stores entries: folder, entry, kind, and the value as Qt writes it in Base64."""
+        self.run("/usr/bin/python3", "-c", KWALLET_WRITER, input=json.dumps(entries), check=True, timeout=300)
 
 
 def seen(runner):

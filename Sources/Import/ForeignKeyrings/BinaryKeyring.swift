@@ -100,7 +100,7 @@ enum BinaryKeyring {
         let ciphertext = UnsafeRawBufferPointer(rebasing: file[sealed])
         try key.bytes.withUnsafeBytes { key in
           try content.withUnsafeMutableBytes { content in
-            try UnpaddedCipher.decrypt(
+            try UnpaddedCipher.aes.decrypt(
               ciphertext, key: UnsafeRawBufferPointer(rebasing: key[..<16]),
               iv: UnsafeRawBufferPointer(rebasing: key[16...]), into: content)
           }

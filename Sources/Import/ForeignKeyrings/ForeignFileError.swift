@@ -7,8 +7,14 @@ public enum ForeignFileError: Error, Equatable, Sendable {
   case notText
   /// It has no column of that name; the second has what there are.
   case noColumn(String, has: [String])
-  /// It is gnome-keyring's form with a version or an encryption that is not known: oo7 writes such files.
+  /// It is a keyring with a version or an encryption that is not known.
   case unknownVersion
+  /// It is a wallet with a version, cipher or hash that is not known.
+  case unknownWallet
+  /// It is a wallet that is encrypted for a key of GPG.
+  case forGPG
+  /// The salt of a wallet is missing, or is none.
+  case noSalt
   /// The password does not decrypt it.
   case wrongPassword
   /// It is cut off, or a size in it is impossible.
@@ -21,15 +27,19 @@ public enum ForeignFileError: Error, Equatable, Sendable {
   /// For a person, behind the file's name.
   public var explanation: String {
     switch self {
-    case .unknownFormat: "is not a keyring that Latchkey can read"
+    case .unknownFormat: "is not a file that Latchkey can read"
     case .notText: "is not text in UTF-8"
     case .noColumn(let name, let columns): "has no column '\(name)'. It has: \(columns.joined(separator: ", "))"
     case .unknownVersion:
-      "is a keyring of another version, as oo7 writes it; use 'latchkey import service' while its program runs"
+      "is a keyring of an unknown version; use 'latchkey import service' while its program runs"
+    case .unknownWallet:
+      "is a wallet of an unknown version; use 'latchkey import kwallet --running' while KWallet runs"
+    case .forGPG: "is encrypted with GPG; use 'latchkey import kwallet --running' while KWallet runs"
+    case .noSalt: "has no salt beside it: a file of the same name that ends with .salt and has 56 bytes"
     case .wrongPassword: "does not open with that password"
     case .damaged: "is damaged or cut off"
     case .tooLarge: "is larger than a vault takes"
-    case .noMemory: "could not be decrypted: no memory, or the system forbids MD5 and SHA-256"
+    case .noMemory: "could not be decrypted: no memory, or the system forbids what it is encrypted with"
     }
   }
 }

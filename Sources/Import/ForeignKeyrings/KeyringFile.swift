@@ -1,7 +1,7 @@
 import LatchkeySecretClient
 import LatchkeySodium
 
-/// A file of gnome-keyring's, as far as it can be told without a password.
+/// A file of gnome-keyring's or of oo7's, as far as it can be told without a password.
 public enum KeyringFile {
   /// How large a file may be. gnome-keyring reads and writes the whole file for each item, so that no real one comes near.
   public static let sizeLimit = 64 << 20
@@ -14,13 +14,18 @@ public enum KeyringFile {
   public enum Form: Sendable {
     /// Encrypted under a password.
     case binary
+    /// Encrypted under a password, by oo7 or libsecret.
+    case variant
     /// Readable by everybody who has the file.
     case textual
   }
 
   /// Which form these bytes have.
   public static func form(of bytes: borrowing SecureBytes) throws(ForeignFileError) -> Form {
-    if BinaryKeyring.isOne(bytes) { return .binary }
+    if BinaryKeyring.isOne(bytes) {
+      // The version, behind the text that both begin with.
+      return bytes.count >= 18 && bytes.octet(16) == 1 && bytes.octet(17) == 0 ? .variant : .binary
+    }
     if TextualKeyring.isOne(bytes) { return .textual }
     throw .unknownFormat
   }
@@ -36,6 +41,7 @@ public enum KeyringFile {
   ) throws(ForeignFileError) -> ForeignCollection {
     switch try form(of: bytes) {
     case .binary: try BinaryKeyring.read(bytes, name: name, password: password)
+    case .variant: try VariantKeyring.read(bytes, name: name, password: password)
     case .textual: try TextualKeyring.read(bytes, name: name)
     }
   }

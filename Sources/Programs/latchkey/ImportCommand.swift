@@ -15,8 +15,12 @@ struct ImportCommand: ParsableCommand {
       Examples:
         latchkey import gnome-keyring --dry-run
         latchkey import gnome-keyring
+        latchkey import kwallet
         latchkey import service --owner org.gnome.keyring
         latchkey import csv passwords.csv
       """,
-    subcommands: [ImportGNOMEKeyringCommand.self, ImportServiceCommand.self, ImportCSVCommand.self])
+    subcommands: [
+      ImportGNOMEKeyringCommand.self, ImportKWalletCommand.self, ImportOO7Command.self, ImportServiceCommand.self,
+      ImportCSVCommand.self,
+    ])
 }

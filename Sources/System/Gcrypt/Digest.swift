@@ -1,22 +1,28 @@
 import CLatchkeyGcrypt
 
-/// The hash functions of other programs' files. Nothing of Latchkey's own depends on MD5: a digest of that kind only says
-/// whether a file was decrypted as its writer encrypted it.
+/// The hash functions of other programs' files. Nothing of Latchkey's own depends on MD5 or SHA-1: digests of that
+/// kind only say whether a file was decrypted as its writer encrypted it, and make KDE 4's keys of passwords.
 public enum Digest: Sendable {
+  case sha512
   case sha256
+  case sha1
   case md5
 
   /// Bytes of a digest.
   public var byteCount: Int {
     switch self {
+    case .sha512: 64
     case .sha256: 32
+    case .sha1: 20
     case .md5: 16
     }
   }
 
-  private var algorithm: Int32 {
+  var algorithm: Int32 {
     switch self {
+    case .sha512: Int32(GCRY_MD_SHA512.rawValue)
     case .sha256: Int32(GCRY_MD_SHA256.rawValue)
+    case .sha1: Int32(GCRY_MD_SHA1.rawValue)
     case .md5: Int32(GCRY_MD_MD5.rawValue)
     }
   }
@@ -48,5 +54,24 @@ public enum Digest: Sendable {
       guard let result = gcry_md_read(opened, algorithm) else { throw .outOfSecureMemory }
       digest.copyMemory(from: UnsafeRawBufferPointer(start: result, count: byteCount))
     }
+  }
+
+  /// Computes the HMAC of `bytes`. All state is in secure memory.
+  ///
+  /// - Parameter code: exactly `byteCount` bytes, filled.
+  /// - Throws: `badBufferSize`, `outOfSecureMemory`, `library`.
+  public func authenticate(
+    _ bytes: UnsafeRawBufferPointer, key: UnsafeRawBufferPointer, into code: UnsafeMutableRawBufferPointer
+  ) throws(GcryptError) {
+    guard code.count == byteCount else { throw .badBufferSize }
+    try Gcrypt.initialize()
+    var opened: gcry_md_hd_t?
+    try Gcrypt.check(gcry_md_open(&opened, algorithm, GCRY_MD_FLAG_SECURE.rawValue | GCRY_MD_FLAG_HMAC.rawValue))
+    guard let opened else { throw .outOfSecureMemory }
+    defer { gcry_md_close(opened) }
+    try Gcrypt.check(gcry_md_setkey(opened, key.baseAddress, key.count))
+    gcry_md_write(opened, bytes.baseAddress, bytes.count)
+    guard let result = gcry_md_read(opened, algorithm) else { throw .outOfSecureMemory }
+    code.copyMemory(from: UnsafeRawBufferPointer(start: result, count: byteCount))
   }
 }

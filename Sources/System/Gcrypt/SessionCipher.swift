@@ -12,6 +12,13 @@ public final class SessionCipher {
 
   init(key: consuming SessionKey) { self.key = key }
 
+  /// With a key of 16 bytes that is known: the files of libsecret and oo7 have the same form as a session's secrets.
+  ///
+  /// - Throws: `badBufferSize`, `outOfSecureMemory`.
+  public convenience init(copying key: UnsafeRawBufferPointer) throws(GcryptError) {
+    self.init(key: try SessionKey(copying: key))
+  }
+
   /// Bytes of the ciphertext for `plaintext` bytes: the next larger multiple of 16, as there is always padding.
   public static func ciphertextLength(plaintext: Int) -> Int { (plaintext / blockSize + 1) * blockSize }
 

@@ -1,24 +1,60 @@
-/// AES-128-CBC without padding, as other programs' files have it. Their own check says whether the key was right.
-public enum UnpaddedCipher {
-  /// Bytes of a key, and of an IV.
-  public static let keySize = 16
+import CLatchkeyGcrypt
+
+/// The ciphers of other programs' files, without padding. Their own check says whether the key was right.
+public enum UnpaddedCipher: Sendable {
+  /// AES-128-CBC: gnome-keyring.
+  case aes
+  /// Blowfish-CBC: KWallet. Its key may have up to 56 bytes.
+  case blowfish
+  /// Blowfish, each block by itself and with the bytes of each half the other way round: KWallet of KDE 4.
+  case swappedBlowfish
+
+  /// Bytes of a block, and of an IV.
+  public var blockSize: Int { self == .aes ? 16 : 8 }
+
+  private var algorithm: Int32 {
+    Int32(self == .aes ? GCRY_CIPHER_AES.rawValue : GCRY_CIPHER_BLOWFISH.rawValue)
+  }
+
+  private var mode: Int32 {
+    Int32(self == .swappedBlowfish ? GCRY_CIPHER_MODE_ECB.rawValue : GCRY_CIPHER_MODE_CBC.rawValue)
+  }
 
   /// Decrypts whole blocks.
   ///
   /// - Parameters:
-  ///   - ciphertext: a multiple of 16 bytes.
-  ///   - key: 16 bytes.
-  ///   - iv: 16 bytes.
+  ///   - ciphertext: a multiple of the block's size.
+  ///   - key: 16 bytes for AES, 1 to 56 for Blowfish.
+  ///   - iv: a block; nothing stands for zeros, and for blocks that are each by themselves.
   ///   - plaintext: as many bytes as `ciphertext`, not overlapping it. The caller owns and erases them.
   /// - Throws: `badBufferSize`, `outOfSecureMemory`, `library`.
-  public static func decrypt(
-    _ ciphertext: UnsafeRawBufferPointer, key: UnsafeRawBufferPointer, iv: UnsafeRawBufferPointer,
-    into plaintext: UnsafeMutableRawBufferPointer
+  public func decrypt(
+    _ ciphertext: UnsafeRawBufferPointer, key: UnsafeRawBufferPointer,
+    iv: UnsafeRawBufferPointer = .init(start: nil, count: 0), into plaintext: UnsafeMutableRawBufferPointer
   ) throws(GcryptError) {
-    guard ciphertext.count.isMultiple(of: SessionCipher.blockSize), iv.count == SessionCipher.blockSize,
-      plaintext.count == ciphertext.count
+    guard ciphertext.count.isMultiple(of: blockSize), iv.isEmpty || iv.count == blockSize,
+      plaintext.count == ciphertext.count, self == .aes ? key.count == 16 : (1...56).contains(key.count)
     else { throw .badBufferSize }
     if ciphertext.isEmpty { return }
-    try BlockChain(key: SessionKey(copying: key), iv: iv).decrypt(ciphertext, into: plaintext)
+    try Gcrypt.initialize()
+    var opened: gcry_cipher_hd_t?
+    try Gcrypt.check(gcry_cipher_open(&opened, algorithm, mode, GCRY_CIPHER_SECURE.rawValue))
+    guard let opened else { throw .outOfSecureMemory }
+    defer { gcry_cipher_close(opened) }
+    try Gcrypt.check(gcry_cipher_setkey(opened, key.baseAddress, key.count))
+    // libgcrypt starts from zeros where it is given no IV.
+    if !iv.isEmpty { try Gcrypt.check(gcry_cipher_setiv(opened, iv.baseAddress, iv.count)) }
+    plaintext.copyMemory(from: ciphertext)
+    if self == .swappedBlowfish { Self.swap(plaintext) }
+    try Gcrypt.check(gcry_cipher_decrypt(opened, plaintext.baseAddress, plaintext.count, nil, 0))
+    if self == .swappedBlowfish { Self.swap(plaintext) }
+  }
+
+  /// Turns the bytes of each half of a block round.
+  private static func swap(_ bytes: UnsafeMutableRawBufferPointer) {
+    for start in stride(from: 0, to: bytes.count, by: 4) {
+      bytes.swapAt(start, start + 3)
+      bytes.swapAt(start + 1, start + 2)
+    }
   }
 }

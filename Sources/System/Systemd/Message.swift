@@ -65,6 +65,8 @@ public final class Message {
   public func readByte() throws(BusError) -> UInt8 { try readBasic("y", "byte", 0) }
   /// A `u`.
   public func readUInt32() throws(BusError) -> UInt32 { try readBasic("u", "32-bit number", 0) }
+  /// An `i`.
+  public func readInt32() throws(BusError) -> Int32 { try readBasic("i", "signed 32-bit number", 0) }
   /// A `t`.
   public func readUInt64() throws(BusError) -> UInt64 { try readBasic("t", "64-bit number", 0) }
   /// A file descriptor of the caller's own (close-on-exec), for the caller to close.

@@ -44,6 +44,8 @@ public struct MessageWriter: ~Copyable {
   public mutating func appendInt32(_ value: Int32) throws(BusError) { try appendBasic("i", value) }
   /// A `u`.
   public mutating func appendUInt32(_ value: UInt32) throws(BusError) { try appendBasic("u", value) }
+  /// An `x`.
+  public mutating func appendInt64(_ value: Int64) throws(BusError) { try appendBasic("x", value) }
   /// A `t`.
   public mutating func appendUInt64(_ value: UInt64) throws(BusError) { try appendBasic("t", value) }
   /// Appends a duplicate of the descriptor, which stays the caller's.

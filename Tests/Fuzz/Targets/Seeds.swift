@@ -47,11 +47,17 @@ extension Target {
       let item: [UInt8] =
         [0, 0, 0, 1, 0x61, 0, 0, 0, 2, 1, 2] + [UInt8](repeating: 0, count: 16) + [255, 255, 255, 255]
         + [UInt8](repeating: 0, count: 16) + [0, 0, 0, 1, 0, 0, 0, 1, 0x6e, 0, 0, 0, 0, 0, 0, 0, 1, 0x76, 0, 0, 0, 0]
+      func text(_ letter: String) -> [UInt8] { [0, 0, 0, 2, 0] + Array(letter.utf8) }
       let table = "name,url,username,password,note\nA,https://a.org,me,\"p\"\"q\",\"two\nlines\"\n"
       let header = Array("GnomeKeyring\n\r\0\n".utf8) + [UInt8](repeating: 0, count: 36) + [4, 0]
       return [
         [0] + Array(textual.utf8), [0] + header + [UInt8](repeating: 0, count: 64),
         [1] + [UInt8](repeating: 0, count: 16) + item + item + item, [2] + Array(table.utf8),
+        [3] + Array("KWALLET\n\r\0\r\n".utf8) + [UInt8](repeating: 0, count: 40),
+        [4] + text("f") + [0, 0, 0, 3] + text("a") + [0, 0, 0, 1, 0, 0, 0, 6] + text("x") + text("b")
+          + [0, 0, 0, 3, 0, 0, 0, 16, 0, 0, 0, 1] + text("k") + text("v") + text("c") + [0, 0, 0, 2, 0, 0, 0, 1, 9],
+        // {"n": "v"}, "l", two times, "s".
+        [5, 0x6e, 0, 0x76, 0, 2, 5, 0x6c, 0, 0, 0, 0, 0, 0, 0, 0, 0] + [UInt8](repeating: 1, count: 16) + [0x73, 8, 6],
       ]
     case .deviceKey:
       let specimen = try Specimen()

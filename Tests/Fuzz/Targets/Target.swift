@@ -314,7 +314,8 @@ enum Target: String, CaseIterable {
     require(FlatpakInfo.application(in: input)?.isEmpty != true, "an application without a name")
   }
 
-  /// The first byte says what follows: 0 a keyring as it lies on the disk, 1 one that was decrypted, else a table.
+  /// The first byte says what follows: 0 a keyring as it lies on the disk, 1 one that was decrypted, 2 a table, 3 a wallet
+  /// of KDE 4, 4 one that was decrypted, else an item of oo7's that was decrypted.
   private static func foreignFile(_ input: [UInt8]) {
     let rest = Array(input.dropFirst())
     guard let bytes = try? SecureBytes(copying: rest.span.bytes), let none = try? SecureBytes(count: 0) else {
@@ -324,10 +325,15 @@ enum Target: String, CaseIterable {
       switch input.first {
       case 0: try? KeyringFile.read(bytes, name: "login", password: none).items
       case 1: try? BinaryKeyring.items(bytes, [0, 1, 0x100])
-      default: try? PasswordTable.read(bytes).items
+      case 2: try? PasswordTable.read(bytes).items
+      case 3: try? WalletFile.read(bytes, name: "kdewallet", salt: none, password: none).items
+      case 4: try? WalletContent.items(bytes, in: 0..<bytes.count, served: [:])
+      default: (try? VariantKeyring.content(bytes)).map { [$0] }
       }
     let secrets = (items ?? []).reduce(0) { $0 + $1.secret.count }
-    require(secrets <= rest.count, "secrets that are not in the file")
+    // A map of a wallet becomes JSON, and a stream Base64.
+    let isWallet = input.first == 3 || input.first == 4
+    require(secrets <= (isWallet ? 4 : 1) * rest.count, "secrets that are not in the file")
   }
 
   private static func metadata(_ input: [UInt8]) {

@@ -1,0 +1,160 @@
+import LatchkeySecretClient
+import LatchkeySodium
+
+/// What KWallet noted of an item that a program stored by the Secret Service.
+public struct ServedEntry {
+  /// As the program gave them.
+  public let attributes: [String: String]
+  /// Nil where it named none.
+  public let contentType: String?
+  /// In seconds since 1970; 0 where that is unknown.
+  public let created: UInt64
+  /// When it was last changed.
+  public let modified: UInt64
+
+  /// Puts it together.
+  public init(attributes: [String: String], contentType: String?, created: UInt64, modified: UInt64) {
+    (self.attributes, self.contentType) = (attributes, contentType)
+    (self.created, self.modified) = (created, modified)
+  }
+}
+
+/// The entries of a wallet, as KWallet's own programs look for them in a Secret Service: the schema is org.qt.keychain,
+/// `server` the folder, `user` the entry. What a program stored by KWallet's Secret Service has that program's attributes.
+public enum WalletContent {
+  /// What an entry is.
+  public enum Kind: Int32, Sendable {
+    case password = 1
+    case stream = 2
+    case map = 3
+  }
+
+  /// The folder of items that programs stored by the Secret Service with a label that has no slash.
+  private static let servedFolder = "Secret Service"
+
+  /// What was decrypted: folders, and in each its entries.
+  static func items(
+    _ bytes: borrowing SecureBytes, in range: Range<Int>, served: [String: ServedEntry]
+  ) throws(ForeignFileError) -> [ForeignItem] {
+    var reader = SecretReader(range)
+    var items: [ForeignItem] = []
+    while reader.remaining > 0 {
+      let folder = WideText(try reader.counted(bytes)).text(bytes)
+      for _ in 0..<(try reader.number(bytes)) {
+        guard items.count < KeyringFile.itemLimit else { throw .tooLarge }
+        let entry = WideText(try reader.counted(bytes)).text(bytes)
+        guard let kind = Kind(rawValue: Int32(bitPattern: try reader.number(bytes))) else { throw .damaged }
+        let value = try reader.counted(bytes) ?? 0..<0
+        items.append(try item(bytes, value, kind, folder: folder, entry: entry, served: served["\(folder)/\(entry)"]))
+      }
+    }
+    return items
+  }
+
+  /// One entry, whose value is written as Qt writes it.
+  public static func item(
+    _ bytes: borrowing SecureBytes, _ value: Range<Int>, _ kind: Kind, folder: String, entry: String,
+    served: ServedEntry? = nil
+  ) throws(ForeignFileError) -> ForeignItem {
+    if let served, !isKWalletsOwn(served, folder: folder, entry: entry) {
+      let text = try text(bytes, value, kind)
+      let secret = if let text { text } else { try bytes.part(value) }
+      return ForeignItem(
+        label: label(folder: folder, entry: entry), attributes: served.attributes,
+        secret: Secret(secret, contentType: served.contentType), created: served.created, modified: served.modified)
+    }
+    var type = kind == .map ? "map" : "plaintext"
+    let text = try text(bytes, value, kind)
+    // What is no text stays as it is, in a form that KWallet reads.
+    if text == nil { type = "base64" }
+    let secret = if let text { text } else { try base64(bytes, value) }
+    return ForeignItem(
+      label: "\(folder)/\(entry)",
+      attributes: [KeyringFile.schemaName: "org.qt.keychain", "server": folder, "user": entry, "type": type],
+      secret: Secret(secret, contentType: "text/plain"))
+  }
+
+  /// A value as text in UTF-8; nil for a stream, and where it is not what it should be.
+  private static func text(
+    _ bytes: borrowing SecureBytes, _ value: Range<Int>, _ kind: Kind
+  ) throws(ForeignFileError) -> SecureBytes? {
+    switch kind {
+    case .password: try password(bytes, value)
+    case .map: try map(bytes, value)
+    case .stream: nil
+    }
+  }
+
+  /// Whether KWallet made these attributes up itself, for an entry that no program of the Secret Service stored.
+  private static func isKWalletsOwn(_ served: ServedEntry, folder: String, entry: String) -> Bool {
+    var rest = served.attributes
+    for (name, value) in [("server", folder), ("user", entry)] where rest[name] == value { rest[name] = nil }
+    rest["type"] = nil
+    return rest.isEmpty
+  }
+
+  /// The label that the program gave: KWallet puts a number behind one that it has already.
+  private static func label(folder: String, entry: String) -> String {
+    var name = Substring(entry)
+    if name.hasSuffix("_"), let start = name.ranges(of: "__").last {
+      let number = name[start.upperBound...].dropLast()
+      if !number.isEmpty, number.utf8.allSatisfy({ (0x30...0x39).contains($0) }) { name = name[..<start.lowerBound] }
+    }
+    return folder == servedFolder ? String(name) : "\(folder)/\(name)"
+  }
+
+  private static func base64(
+    _ bytes: borrowing SecureBytes, _ value: Range<Int>
+  ) throws(ForeignFileError) -> SecureBytes {
+    do { return try Base64.encode(secret: bytes.bytes.extracting(value)) } catch { throw .noMemory }
+  }
+
+  /// A string as UTF-8; nil where it is none.
+  private static func password(
+    _ bytes: borrowing SecureBytes, _ value: Range<Int>
+  ) throws(ForeignFileError) -> SecureBytes? {
+    var reader = SecretReader(value)
+    if reader.remaining == 0 { return try bytes.part(value) }
+    guard let text = try? reader.counted(bytes) ?? 0..<0, reader.remaining == 0, text.count.isMultiple(of: 2) else {
+      return nil
+    }
+    var writer = try SecretWriter(capacity: 3 * (text.count / 2))
+    WideText(text).scalars(bytes) { writer.append($0) }
+    return try writer.finish()
+  }
+
+  /// A map as compact JSON in the order of its keys, as Qt writes it; nil where it is none.
+  private static func map(
+    _ bytes: borrowing SecureBytes, _ value: Range<Int>
+  ) throws(ForeignFileError) -> SecureBytes? {
+    guard let pairs = try? pairs(bytes, value) else { return nil }
+    // A unit of UTF-16 is six bytes at most, and a pair has six more.
+    var writer = try SecretWriter(capacity: 4 * value.count + 8)
+    writer.append("{")
+    for (index, pair) in pairs.enumerated() {
+      if index > 0 { writer.append(",") }
+      writer.appendQuoted(WideText(pair.keyRange), of: bytes)
+      writer.append(":")
+      writer.appendQuoted(WideText(pair.valueRange), of: bytes)
+    }
+    writer.append("}")
+    return try writer.finish()
+  }
+
+  private static func pairs(
+    _ bytes: borrowing SecureBytes, _ value: Range<Int>
+  ) throws(ForeignFileError) -> [(keyRange: Range<Int>, valueRange: Range<Int>)] {
+    var reader = SecretReader(value)
+    if reader.remaining == 0 { return [] }
+    var found: [(key: [UInt16], keyRange: Range<Int>, valueRange: Range<Int>)] = []
+    for _ in 0..<(try reader.number(bytes)) {
+      let key = try reader.counted(bytes) ?? 0..<0
+      let value = try reader.counted(bytes) ?? 0..<0
+      guard key.count.isMultiple(of: 2), value.count.isMultiple(of: 2) else { throw .damaged }
+      found.append((Array(WideText(key).text(bytes).utf16), key, value))
+    }
+    guard reader.remaining == 0 else { throw .damaged }
+    found.sort { $0.key.lexicographicallyPrecedes($1.key) }
+    return found.map { ($0.keyRange, $0.valueRange) }
+  }
+}

@@ -1,0 +1,75 @@
+import FoundationEssentials
+import Glibc
+import LatchkeyForeignKeyrings
+import LatchkeyPosix
+
+/// The files of another program that are to be read.
+struct ForeignFiles {
+  /// The files.
+  private(set) var paths: [String] = []
+  /// The folders that were looked through, and the names of what they have.
+  private(set) var folders: [(path: String, names: [String])] = []
+
+  /// - Parameters:
+  ///   - given: files, and folders of them.
+  ///   - folder: where the program has them, for nothing given.
+  ///   - ending: of such files.
+  ///   - what: what a file is, for a person.
+  init(_ given: [String], folder: String, ending: String, what: String) throws {
+    for path in given.isEmpty ? [folder] : given {
+      var kind = stat()
+      guard stat(path, &kind) == 0, kind.st_mode & S_IFMT == S_IFDIR else {
+        if given.isEmpty { break }
+        paths.append(path)
+        continue
+      }
+      let names: [String]
+      do { names = try FileManager.default.contentsOfDirectory(atPath: path).sorted() } catch {
+        throw Failure.file("\(path) cannot be read, so nothing was imported.")
+      }
+      folders.append((path, names))
+      paths += names.filter { $0.hasSuffix(ending) }.map { "\(path)/\($0)" }
+    }
+    guard !paths.isEmpty else {
+      throw Failure.file("there is no \(what) in \(given.first ?? folder), so nothing was imported.")
+    }
+  }
+
+  /// Where programs keep their data.
+  static var dataFolder: String { folder("XDG_DATA_HOME", "/.local/share") }
+  /// Where programs keep their settings.
+  static var settingsFolder: String { folder("XDG_CONFIG_HOME", "/.config") }
+  /// The person's home.
+  static var home: String { ProcessInfo.processInfo.environment["HOME"] ?? Account(uid: getuid())?.home ?? "" }
+
+  private static func folder(_ variable: String, _ standard: String) -> String {
+    if let named = ProcessInfo.processInfo.environment[variable], named.hasPrefix("/") { return named }
+    return home + standard
+  }
+
+  /// Reads each file. What was named alone is a failure where it cannot be read; of several, the others come.
+  ///
+  /// - Parameter open: makes a collection of a file.
+  func read(
+    _ importer: inout Importer, what: String,
+    _ open: (borrowing ForeignFile) throws(ForeignFileError) -> ForeignCollection
+  ) throws -> [ForeignCollection] {
+    var collections: [ForeignCollection] = []
+    for path in paths {
+      let file = try ForeignFile(path)
+      do throws(ForeignFileError) {
+        collections.append(try open(file))
+        importer.read(path)
+      } catch {
+        guard paths.count > 1 else { throw Failure.file("\(path) \(error.explanation). Nothing was imported.") }
+        importer.leave(ForeignFile.name(path), "all of its items", "the file \(error.explanation)")
+      }
+    }
+    guard collections.isEmpty else { return collections }
+    throw Failure.file(
+      """
+      no \(what) could be read, so nothing was imported. Was it the right password?
+      Name a file alone to see why it could not be read.
+      """)
+  }
+}

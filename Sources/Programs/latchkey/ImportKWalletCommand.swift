@@ -1,0 +1,139 @@
+import ArgumentParser
+import FoundationEssentials
+import LatchkeyForeignKeyrings
+import LatchkeySodium
+
+/// `latchkey import kwallet`
+struct ImportKWalletCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "kwallet", abstract: "Import the wallets of KWallet.",
+    discussion: """
+      Reads every .kwl file of ~/.local/share/kwalletd (of $XDG_DATA_HOME, where that is set) with the salt beside it, or \
+      the files and folders that you name. KWallet need not run. The password is asked for once, or is a line of standard \
+      input; it is tried for each file. Entries arrive as KDE's programs look for them in a Secret Service: the schema is \
+      org.qt.keychain, server the folder, user the entry, and type is plaintext, map or base64. The default wallet comes \
+      into your default collection, others into one of the same name.
+      A wallet that is encrypted with GPG is read by KWallet alone: --running asks the KWallet that runs, which asks you.
+      """)
+
+  @OptionGroup var choice: ImportChoice
+  @Flag(help: "Ask the KWallet that runs, which opens its wallets for you, instead of reading files.")
+  var running = false
+  @Option(help: ArgumentHelp("The bus that KWallet is on. By default your session bus.", valueName: "address"))
+  var bus: String?
+  @Argument(help: ArgumentHelp("Wallet files, or folders of them.", valueName: "path"), completion: .file())
+  var paths: [String] = []
+
+  func validate() throws {
+    guard running ? paths.isEmpty : bus == nil else {
+      throw ValidationError("--running takes no files, and --bus stands beside --running only.")
+    }
+  }
+
+  func run() throws {
+    let importer = try Failure.telling {
+      try choice.prepare()
+      var importer = try choice.importer(into: VaultConnection(choice.place))
+      let read = running ? try served(&importer) : try wallets(&importer)
+      if importer.report.isWhole { try choice.checkNames(among: read) }
+      try importer.take(read, standard: standard)
+      return importer
+    }
+    try importer.finish()
+  }
+
+  /// The default wallet, which KWallet's settings name.
+  private var standard: String {
+    guard let file = try? ForeignFile("\(ForeignFiles.settingsFolder)/kwalletrc"), file.bytes.count <= 64 << 10 else {
+      return "kdewallet"
+    }
+    let text = file.bytes.bytes.withUnsafeBytes { String(decoding: $0, as: UTF8.self) }
+    let setting = text.split(separator: "\n").first { $0.hasPrefix("Default Wallet=") }
+    return setting.map { String($0.dropFirst("Default Wallet=".count)) } ?? "kdewallet"
+  }
+
+  private func served(_ importer: inout Importer) throws -> [ForeignCollection] {
+    let wallet = try RunningKWallet(on: bus)
+    let folder = ForeignFiles.dataFolder + "/kwalletd/"
+    let read = try wallet.collections(choice, notes: { Self.served(of: folder + $0) }) { importer.leave($0, $1, $2) }
+    importer.note("KWallet still has its entries. Nothing was changed there.")
+    return read
+  }
+
+  private func wallets(_ importer: inout Importer) throws -> [ForeignCollection] {
+    let files = try ForeignFiles(
+      paths, folder: ForeignFiles.dataFolder + "/kwalletd", ending: ".kwl", what: "wallet")
+    let password = try ImportPassword("Password of the wallet: ")
+    return try files.read(&importer, what: "wallet") { file throws(ForeignFileError) in
+      let stem = file.path.hasSuffix(".kwl") ? String(file.path.dropLast(4)) : file.path
+      let name = Self.decoded(ForeignFile.name(file.path))
+      let served = Self.served(of: stem)
+      let salt = try Self.salt(of: stem)
+      return try password.open { given throws(ForeignFileError) in
+        try WalletFile.read(file.bytes, name: name, salt: salt, password: given, served: served)
+      }
+    }
+  }
+
+  /// The salt beside a wallet; nothing where there is none.
+  private static func salt(of stem: String) throws(ForeignFileError) -> SecureBytes {
+    do {
+      guard let file = try? ForeignFile(stem + ".salt") else { return try SecureBytes(count: 0) }
+      return try SecureBytes(copying: file.bytes.bytes)
+    } catch { throw .noMemory }
+  }
+
+  /// A wallet's name: in that of its file, some characters are in hexadecimal behind a semicolon.
+  static func decoded(_ name: String) -> String {
+    var octets: [UInt8] = []
+    var rest = Array(name.utf8)[...]
+    while let octet = rest.popFirst() {
+      if octet == UInt8(ascii: ";"), rest.count >= 2,
+        let value = UInt8(String(decoding: rest.prefix(2), as: UTF8.self), radix: 16)
+      {
+        octets.append(value)
+        rest = rest.dropFirst(2)
+      } else {
+        octets.append(octet)
+      }
+    }
+    return String(decoding: octets, as: UTF8.self)
+  }
+
+  /// What KWallet noted beside a wallet of the items that programs stored by the Secret Service.
+  private static func served(of stem: String) -> [String: ServedEntry] {
+    /// As KWallet writes it; beside the entries are two times.
+    enum Note: Decodable {
+      case entry(ServedEntry)
+      case other
+
+      private enum Key: String, CodingKey {
+        case attributes
+        case contentType = "$fdo_mime_type"
+        case created = "$fdo_created"
+        case modified = "$fdo_modified"
+      }
+
+      init(from decoder: any Decoder) throws {
+        guard let fields = try? decoder.container(keyedBy: Key.self),
+          let attributes = try fields.decodeIfPresent([String: String].self, forKey: .attributes)
+        else {
+          self = .other
+          return
+        }
+        func time(_ key: Key) -> UInt64 { (try? fields.decode(String.self, forKey: key)).flatMap(UInt64.init) ?? 0 }
+        self = .entry(
+          ServedEntry(
+            attributes: attributes, contentType: try? fields.decode(String.self, forKey: .contentType),
+            created: time(.created), modified: time(.modified)))
+      }
+    }
+    guard let file = try? ForeignFile(stem + "_attributes.json") else { return [:] }
+    let data = file.bytes.bytes.withUnsafeBytes { Data($0) }
+    let notes = (try? JSONDecoder().decode([String: Note].self, from: data)) ?? [:]
+    return notes.compactMapValues { note in
+      guard case .entry(let entry) = note else { return nil }
+      return entry
+    }
+  }
+}

@@ -1,0 +1,62 @@
+import ArgumentParser
+import LatchkeyForeignKeyrings
+import LatchkeySodium
+
+/// `latchkey import oo7`
+struct ImportOO7Command: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "oo7", abstract: "Import the keyring files of oo7, and of sandboxed applications.",
+    discussion: """
+      Reads every .keyring file of ~/.local/share/keyrings/v1 (of $XDG_DATA_HOME, where that is set), or the files and \
+      folders that you name. oo7 need not run. The password is asked for once, or is a line of standard input; it is tried \
+      for each file. Items of 'login' come into your default collection, those of others into one of the same name.
+      With --app it reads the file of a sandboxed application, ~/.var/app/ID/data/keyrings/default.keyring. The password of \
+      that file is the secret that the portal gave the application: your vault must have it, as the item with the attribute \
+      app_id. Import the keyrings of your session first.
+      """)
+
+  @OptionGroup var choice: ImportChoice
+  @Option(
+    help: ArgumentHelp(
+      "Import the file of this sandboxed application, with the secret that your vault has for it.", valueName: "id"))
+  var app: String?
+  @Argument(help: ArgumentHelp("Keyring files, or folders of them.", valueName: "path"), completion: .file())
+  var paths: [String] = []
+
+  func run() throws {
+    let importer = try Failure.telling {
+      try choice.prepare()
+      let folder = app.map { "\(ForeignFiles.home)/.var/app/\($0)/data/keyrings" }
+      let files = try ForeignFiles(
+        paths, folder: folder ?? ForeignFiles.dataFolder + "/keyrings/v1", ending: ".keyring", what: "keyring")
+      let vault = try VaultConnection(choice.place)
+      var importer = try choice.importer(into: vault)
+      let password = try password(vault)
+      let read = try files.read(&importer, what: "keyring") { file throws(ForeignFileError) in
+        try password.open { given throws(ForeignFileError) in
+          try KeyringFile.read(file.bytes, name: app ?? ForeignFile.name(file.path), password: given)
+        }
+      }
+      if importer.report.isWhole { try choice.checkNames(among: read) }
+      try importer.take(read, standard: "default")
+      return importer
+    }
+    try importer.finish()
+  }
+
+  /// What opens the files: a person's password, or the secret that the portal gave an application.
+  private func password(_ vault: VaultConnection) throws -> ImportPassword {
+    guard let app else { return try ImportPassword("Password of the keyring: ") }
+    let found = try vault.search(["app_id": app])
+    guard let path = found.first, found.count == 1 else {
+      throw Failure.noItem(
+        """
+        the vault has \(found.isEmpty ? "no item" : "several items") with the attribute app_id=\(app), so nothing was imported.
+        Import the keyrings of your session first. 'latchkey find app_id=\(app)' shows what there is.
+        """)
+    }
+    let channel = try vault.openChannel()
+    let secret = try vault.opening(path, asking: choice.isAsking) { try vault.secret(of: path, by: channel) }
+    return try ImportPassword(known: try secret.withBytes { try SecureBytes(copying: $0) })
+  }
+}

@@ -1,0 +1,151 @@
+import LatchkeyForeignKeyrings
+import LatchkeySecretClient
+import LatchkeySodium
+import LatchkeySystemd
+
+/// The KWallet that runs, by its own interface: the only way to wallets that it encrypts with GPG.
+struct RunningKWallet {
+  private static let interface = "org.kde.KWallet"
+  /// By which name it asks the person about us.
+  private static let ownName = "latchkey"
+
+  private let connection: ServiceConnection
+  private let path: String
+
+  /// Connects, and has the bus start it where it does not run.
+  init(on address: String?) throws {
+    var found: (ServiceConnection, String)?
+    for version in ["6", "5"] where found == nil {
+      do throws(ConnectionFailure) {
+        let connection = try ServiceConnection(
+          provider: "org.kde.kwalletd" + version, on: address.map(Bus.Address.address) ?? .session)
+        found = (connection, "/modules/kwalletd" + version)
+      } catch {
+        switch error {
+        case .notRunning: continue
+        case .noBus: throw Failure.noService("there is no bus at that address. Is it right, and does the bus run?")
+        case .stranger: throw Failure.noService("the KWallet on that bus is not yours, so it was asked nothing.")
+        case .otherService, .broken: throw Failure(error)
+        }
+      }
+    }
+    guard let found else {
+      throw Failure.noService("KWallet does not run, and could not be started. Start it, then run this again.")
+    }
+    (connection, path) = found
+  }
+
+  /// Reads the wallets that were asked for. KWallet asks the person to open each.
+  ///
+  /// - Parameters:
+  ///   - notes: what KWallet noted of a wallet's items of the Secret Service: it tells no program their attributes.
+  ///   - leave: told of a wallet's name, an entry's, and the reason, for each that could not be read.
+  func collections(
+    _ choice: ImportChoice, notes: (String) -> [String: ServedEntry], leave: (String, String, String) -> Void
+  ) throws -> [ForeignCollection] {
+    let names = try call("wallets") { (answer: Message) throws(BusError) in try answer.readStrings() }
+    let unread = names.map { ForeignCollection(name: $0, label: $0, items: []) }
+    try choice.checkNames(among: unread)
+    let progress = Progress()
+    defer { progress.end() }
+    var read: [ForeignCollection] = []
+    for wallet in unread where choice.takes(wallet) {
+      let handle = try open(wallet.name)
+      guard handle >= 0 else {
+        leave(wallet.name, "all of its entries", "KWallet did not open it; open it there, then run this again")
+        continue
+      }
+      defer { close(handle) }
+      let served = notes(wallet.name)
+      var items: [ForeignItem] = []
+      for folder in try folders(handle) {
+        progress.show("\(items.count) entries read from \(wallet.name)")
+        for (entry, value) in try entries(handle, folder) {
+          let kind = try WalletContent.Kind(rawValue: kind(handle, folder, entry))
+          do {
+            guard let kind, let value else { throw ForeignFileError.damaged }
+            let item = try value.withBytes { bytes in
+              let copy = try SecureBytes(copying: bytes)
+              return try WalletContent.item(
+                copy, 0..<copy.count, kind, folder: folder, entry: entry, served: served["\(folder)/\(entry)"])
+            }
+            items.append(item)
+          } catch { leave(wallet.name, "\(folder)/\(entry)", "it is of an unknown kind, or larger than memory allows") }
+        }
+      }
+      read.append(ForeignCollection(name: wallet.name, label: wallet.name, items: items))
+    }
+    return read
+  }
+
+  private func call<Value>(
+    _ member: String,
+    build: (inout MessageWriter) throws(BusError) -> Void = { (_: inout MessageWriter) throws(BusError) in },
+    read: (Message) throws(BusError) -> Value
+  ) throws(BusError) -> Value {
+    try connection.call(path, Self.interface, member, build: build, read: read)
+  }
+
+  private func open(_ wallet: String) throws(BusError) -> Int32 {
+    try call("open") { (out: inout MessageWriter) throws(BusError) in
+      try out.appendString(wallet)
+      // No window.
+      try out.appendInt64(0)
+      try out.appendString(Self.ownName)
+    } read: { (answer: Message) throws(BusError) in
+      try answer.readInt32()
+    }
+  }
+
+  /// It forgets that we had it open; for other programs it stays open.
+  private func close(_ handle: Int32) {
+    _ = try? call("close") { (out: inout MessageWriter) throws(BusError) in
+      try out.appendInt32(handle)
+      try out.appendBool(false)
+      try out.appendString(Self.ownName)
+    } read: { _ in
+    }
+  }
+
+  private func folders(_ handle: Int32) throws(BusError) -> [String] {
+    try call("folderList") { (out: inout MessageWriter) throws(BusError) in
+      try out.appendInt32(handle)
+      try out.appendString(Self.ownName)
+    } read: { (answer: Message) throws(BusError) in
+      try answer.readStrings()
+    }
+  }
+
+  /// The values of a folder's entries, as Qt writes them; nil where there was no memory for one.
+  private func entries(_ handle: Int32, _ folder: String) throws(BusError) -> [(name: String, value: Secret?)] {
+    try call("entriesList") { (out: inout MessageWriter) throws(BusError) in
+      try out.appendInt32(handle)
+      try out.appendString(folder)
+      try out.appendString(Self.ownName)
+    } read: { (answer: Message) throws(BusError) in
+      var found: [(name: String, value: Secret?)] = []
+      try answer.readDictionary("sv") { (entry: Message) throws(BusError) in
+        let name = try entry.readString()
+        let value = try entry.readVariant("ay") { (value: Message) throws(BusError) in
+          try value.withBytes { (bytes: UnsafeRawBufferPointer) throws(BusError) -> Secret? in
+            guard let copy = try? SecureBytes(copying: bytes.bytes) else { return nil }
+            return Secret(copy)
+          }
+        }
+        found.append((name, value))
+      }
+      return found
+    }
+  }
+
+  private func kind(_ handle: Int32, _ folder: String, _ entry: String) throws(BusError) -> Int32 {
+    try call("entryType") { (out: inout MessageWriter) throws(BusError) in
+      try out.appendInt32(handle)
+      try out.appendString(folder)
+      try out.appendString(entry)
+      try out.appendString(Self.ownName)
+    } read: { (answer: Message) throws(BusError) in
+      try answer.readInt32()
+    }
+  }
+}

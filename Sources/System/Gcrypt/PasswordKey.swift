@@ -1,0 +1,28 @@
+import CLatchkeyGcrypt
+
+/// PBKDF2 (RFC 8018), by which other programs make keys of passwords. Latchkey's own keys are Argon2id's.
+public enum PasswordKey {
+  /// Derives a key.
+  ///
+  /// - Parameters:
+  ///   - password: may be empty.
+  ///   - salt: at least one byte.
+  ///   - rounds: at least 1.
+  ///   - digest: of its HMAC.
+  ///   - key: filled; the caller owns and erases it.
+  /// - Throws: `badBufferSize`, `library`.
+  public static func derive(
+    _ password: UnsafeRawBufferPointer, salt: UnsafeRawBufferPointer, rounds: Int, digest: Digest,
+    into key: UnsafeMutableRawBufferPointer
+  ) throws(GcryptError) {
+    guard rounds >= 1, !salt.isEmpty, !key.isEmpty else { throw .badBufferSize }
+    try Gcrypt.initialize()
+    // libgcrypt takes no address for no password.
+    let result = withUnsafeBytes(of: UInt8(0)) { nothing in
+      gcry_kdf_derive(
+        password.baseAddress ?? nothing.baseAddress, password.count, Int32(GCRY_KDF_PBKDF2.rawValue),
+        digest.algorithm, salt.baseAddress, salt.count, UInt(rounds), key.count, key.baseAddress)
+    }
+    try Gcrypt.check(result)
+  }
+}

@@ -1,0 +1,131 @@
+import LatchkeySecretClient
+import LatchkeySodium
+import Testing
+
+@testable import LatchkeyForeignKeyrings
+
+/// Wallets and keyrings of version 1, against what a hostile file may have. The files here were written by the kwalletd5 and
+/// the libsecret of Debian 12; more come from the real programs in Tests/Integration/test_import_*.py.
+@Suite struct EncryptedFileTests {
+  init() throws { try Sodium.initialize() }
+
+  private static let wallet =
+    "S1dBTExFVAoNAA0KAAEDAgAAAAGw8rl9xdK3aybgQECLsdivAAAAAxBDv8d/6+dfr+wMQwn6zPEdeNyO1RIU5Ri1EU/iRJCu97RM"
+    + "+v1cUiI9VJgZbIoue3+OtQ5FiRJpYV2XDbGHPutkjSDlQTUrhhNWxDDBtxEeCAIb/XLE8E3+EyJTz1Aavddf8tJIyU2oUacgAk2l"
+    + "zzCkqSt+L5k7B6S7pAO4f5z8ZBZVZcZgcXBL3FXIwb8wZkloT1VfmH/9mfXpaCWXtJ3X42U4FER4GcWZnFe6fijkSBv0OoSS1wHT"
+    + "pxH4cntjPgwNeTmheNaL"
+  private static let salt =
+    "7ala1w/nHmgZ//xbTpXZe48AbkNTJMNvTuB8K8e+5ncNLq4vxZDfnRbOVwGCiD2au3BDOfbIT4Q="
+  private static let keyring =
+    "R25vbWVLZXlyaW5nCg0ACgEAIAAAAHmuDunKNvPUdAK0QVSg1j38ubNkBgavNUtlKUO+U+UioIYBABGCA2sAAAAAAgAAAGEA3sE/"
+    + "6co13VrtseBSLeGZpL+Ko+wqgJ/D/LwGd2korZwCdXNlcgBbxrrGmqv3gJbAMoIAJvkStPqcDu5tAKshSoWuJrY2iAUjSdvOPSU2"
+    + "KVTxmVz6upWUfLHKh2Y6XR7NoVB2clyKhEkHGgEJYYYfUnQgz6CDD4t5YcFME0y7WfoRa7wI4TEhloYopCzmFQ22dHTuYuzmFt8G"
+    + "X4IqM4FEYsjV+QCa8/zmhFPbACo4rlocBkfXseaimDVLYQDKuQ+wNxhNsLJhR2R+p2G3FoxEJvX6uAvVuobELP8ZPwIjSygJ2U+R"
+    + "1dtCEuJziVezurh4xzdouh/Vga2lOQXN+XAwGQ2sxGquN3C1gPfQVpGmBOev7SlbOi4dU2aqi3Dhk7LWqDjNEwxEJ+K6OwZh73Yk"
+    + "vAAxASQA"
+
+  private func octets(_ text: String) throws -> [UInt8] { try #require(Base64.decode(text)) }
+  private func memory(_ octets: [UInt8]) throws -> SecureBytes { try SecureBytes(copying: octets.span.bytes) }
+  private func memory(_ text: String) throws -> SecureBytes { try memory(Array(text.utf8)) }
+  private func text(_ secret: Secret) -> String {
+    secret.withBytes { bytes in bytes.withUnsafeBytes { String(decoding: $0, as: UTF8.self) } }
+  }
+
+  private func wallet(_ octets: [UInt8], _ password: String = "wallet password") throws -> ForeignCollection {
+    try WalletFile.read(
+      try memory(octets), name: "kdewallet", salt: try memory(try self.octets(Self.salt)),
+      password: try memory(password))
+  }
+
+  private func keyring(_ octets: [UInt8], _ password: String = "portal") throws -> ForeignCollection {
+    try KeyringFile.read(try memory(octets), name: "default", password: try memory(password))
+  }
+
+  @Test func aWalletOfKWallet() throws {
+    let read = try wallet(try octets(Self.wallet))
+    #expect(read.items.map(\.label) == ["Folder/entry", "Folder/map", "Folder/stream"])
+    #expect(read.items.map { text($0.secret) } == ["secret", #"{"a":"b"}"#, "AQI="])
+    #expect(read.items.map { $0.attributes["type"] } == ["plaintext", "map", "base64"])
+    #expect(throws: ForeignFileError.wrongPassword) { try wallet(try octets(Self.wallet), "another") }
+  }
+
+  @Test func aKeyringOfLibsecret() throws {
+    let read = try keyring(try octets(Self.keyring))
+    #expect(read.items.map(\.label) == ["L ä", "M"] && read.items.map { text($0.secret) } == ["säcret", "x"])
+    #expect(read.items.map(\.attributes) == [["a": "b", "user": "me"], ["a": "c"]])
+    #expect(read.items.allSatisfy { $0.modified > 1_700_000_000 })
+    #expect(throws: ForeignFileError.wrongPassword) { try keyring(try octets(Self.keyring), "another") }
+  }
+
+  @Test func everyCutOfAFileIsAnError() throws {
+    let (whole, other) = (try octets(Self.wallet), try octets(Self.keyring))
+    for count in 0..<whole.count {
+      #expect(throws: ForeignFileError.self, "\(count)") { try wallet(Array(whole[..<count])) }
+    }
+    for count in 0..<other.count {
+      #expect(throws: ForeignFileError.self, "\(count)") { try keyring(Array(other[..<count])) }
+    }
+  }
+
+  @Test func aChangedBitOfAWalletIsAnError() throws {
+    let whole = try octets(Self.wallet)
+    // What is in the clear says where the rest begins. Behind it are a block of random bytes, and padding before the last 24.
+    for place in stride(from: whole.count - 24, to: whole.count - 150, by: -13) {
+      var changed = whole
+      changed[place] ^= 1
+      #expect(throws: ForeignFileError.wrongPassword, "\(place)") { try wallet(changed) }
+    }
+  }
+
+  @Test func hugeCountsAreAnError() throws {
+    let start = Array("KWALLET\n\r\0\r\n".utf8) + [0, 1, 3, 2]
+    func refuses(_ octets: [UInt8], _ error: ForeignFileError) {
+      #expect(throws: error) { try wallet(octets) }
+    }
+    refuses(start + [0xff, 0xff, 0xff, 0xff], .damaged)
+    refuses(start + [0, 0, 0, 1] + [UInt8](repeating: 0, count: 16) + [0x7f, 0xff, 0xff, 0xff], .tooLarge)
+    refuses(start + [0, 0, 0, 0] + [UInt8](repeating: 0, count: 31), .damaged)
+    refuses(Array(start[..<12]) + [0, 1, 2, 0], .forGPG)
+    refuses(Array(start[..<12]) + [0, 1, 9, 2], .unknownWallet)
+    // Within: a folder of many entries, an entry of a kind that is none, a text that is longer than everything.
+    for content: [UInt8] in [
+      [0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff], [0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0, 0],
+      [0xff, 0xff, 0xff, 0xfe], [0, 0, 0],
+    ] {
+      #expect(throws: ForeignFileError.damaged) {
+        try WalletContent.items(try memory(content), in: 0..<content.count, served: [:])
+      }
+    }
+    // A keyring whose rounds would take hours, and offsets that go backwards.
+    var rounds = try octets(Self.keyring)
+    rounds.replaceSubrange(54..<58, with: [0xff, 0xff, 0xff, 0xff])
+    #expect(throws: ForeignFileError.damaged) { try keyring(rounds) }
+    let whole = try octets(Self.keyring)
+    for place in (whole.count - 6)..<whole.count {
+      for value: UInt8 in [0, 1, 3, 0x7f, 0xff] where whole[place] != value {
+        var changed = whole
+        changed[place] = value
+        #expect(throws: ForeignFileError.self, "\(place) \(value)") { try keyring(changed) }
+      }
+    }
+    for count in 0..<64 {
+      for value: UInt8 in [0, 1, 8, 0xff] {
+        #expect(throws: ForeignFileError.self) {
+          try VariantKeyring.content(try memory([UInt8](repeating: value, count: count)))
+        }
+      }
+    }
+  }
+
+  @Test func whatIsNoTextStays() throws {
+    func read(_ value: [UInt8], _ kind: WalletContent.Kind) throws -> (String?, String) {
+      let item = try WalletContent.item(try memory(value), 0..<value.count, kind, folder: "f", entry: "e")
+      return (item.attributes["type"], text(item.secret))
+    }
+    // Half a unit, half a pair, and a map that ends early.
+    #expect(try read([0, 0, 0, 1, 0x61], .password) == ("base64", "AAAAAWE="))
+    #expect(try read([0, 0, 0, 2, 0xd8, 0], .password) == ("plaintext", "\u{FFFD}"))
+    #expect(try read([0, 0, 0, 1], .map) == ("base64", "AAAAAQ=="))
+    #expect(try read([], .map) == ("map", "{}"))
+  }
+}

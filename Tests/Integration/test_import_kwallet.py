@@ -1,0 +1,180 @@
+"""latchkey import kwallet: wallets that the real kwalletd5 wrote, wallets of KDE 4, and what a running one reveals."""
+
+import hashlib
+import struct
+
+import pytest
+from support.foreign import PASSWORD, KWallet, seen
+from support.importing import DONE, FAILED, PARTLY, carry, counts, encoded, place, report, run, state
+from support.session import Session
+
+FOLDER = ".local/share/kwalletd"
+COLLECTION = "Login"
+TEXT, STREAM, MAP = 1, 2, 3
+WIDE = "\u00e4\u6f22\U0001f511"
+
+
+def text(value):
+    wide = value.encode("utf-16-be")
+    return struct.pack(">I", len(wide)) + wide
+
+
+def mapped(pairs):
+    return struct.pack(">I", len(pairs)) + b"".join(text(key) + text(value) for key, value in pairs.items())
+
+
+# Folder, entry, kind, the value as Qt writes it; then the type and the secret by which KDE's programs find it.
+ENTRIES = [
+    ["Passwords", "plain", TEXT, text("secret"), "plaintext", b"secret"],
+    ["Passwords", f"{WIDE} name", TEXT, text(WIDE * 3 + "\n"), "plaintext", (WIDE * 3 + "\n").encode()],
+    ["Passwords", "empty", TEXT, text(""), "plaintext", b""],
+    ["Passwords", "null", TEXT, b"\xff\xff\xff\xff", "plaintext", b""],
+    ["Form Data", "https://a.org/#login", MAP, mapped({"user": 'm"e\\', "a": "\x01\t\n/\x7f", WIDE: WIDE}), "map",
+     ('{"a":"\\u0001\\t\\n/\x7f","user":"m\\"e\\\\","' + WIDE + '":"' + WIDE + '"}').encode()],
+    ["Form Data", "empty map", MAP, mapped({}), "map", b"{}"],
+    [WIDE, "octets", STREAM, bytes(range(256)) * 300, "base64", encoded(bytes(range(256)) * 300).encode()],
+    [WIDE, "none", STREAM, b"", "base64", b""],
+    [WIDE, "no map", MAP, b"\0\0\0\x09", "base64", b"AAAACQ=="],
+    ["", "outside", TEXT, text("x"), "plaintext", b"x"],
+]  # fmt: skip
+# What programs stored by KWallet's Secret Service, and find again by their own attributes only.
+SERVED = [
+    ["kdewallet", "A label", "org.example.Program", {"user": "me", "server": "a.org"}, encoded(b"a secret")],
+    ["kdewallet", "A label", None, {"app_id": "org.example.App"}, encoded(bytes(range(64)))],
+]
+
+
+def own(folder, entry, kind, secret):
+    attributes = {"server": folder, "type": kind, "user": entry, "xdg:schema": "org.qt.keychain"}
+    return [COLLECTION, f"{folder}/{entry}", [list(pair) for pair in sorted(attributes.items())], encoded(secret)]
+
+
+ARRIVED = [own(folder, entry, kind, secret) for folder, entry, _, _, kind, secret in ENTRIES]
+ARRIVED_SERVED = [
+    [COLLECTION, label, sorted([name, value] for name, value in (attributes | ({"xdg:schema": schema} if schema else {})).items()),
+     secret] for _, label, schema, attributes, secret in SERVED]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def kwallet(stage):
+    session = Session(stage)
+    opened = KWallet(session)
+    opened.write_entries([[folder, entry, kind, encoded(value)] for folder, entry, kind, value, _, _ in ENTRIES])
+    # Its Secret Service has the wallets that were there when it started.
+    opened.stop()
+    opened.start()
+    opened.write(SERVED)
+    # It writes the file a while later, or now where it is asked to.
+    opened.write_entries([])
+    yield opened
+    opened.close()
+    session.close()
+
+
+@pytest.fixture
+def unlocked(stage):
+    opened = Session(stage)
+    assert opened.login().returncode == 0
+    yield opened
+    opened.close()
+
+
+def test_everything_arrives(kwallet, unlocked):
+    kwallet.stop()
+    folder = carry(unlocked, kwallet.folder.iterdir(), FOLDER)
+    kwallet.start()
+    before = state(folder)
+    expected = sorted(ARRIVED + ARRIVED_SERVED)
+    dry = run(unlocked, "kwallet", "--dry-run", "--json")
+    assert dry.returncode == DONE, dry.stderr
+    assert counts(dry) == {"items": len(expected), "added": len(expected)} and seen(unlocked) == []
+    done = run(unlocked, "kwallet")
+    assert done.returncode == DONE and f"rm -- '{folder}/kdewallet.kwl'" in done.stdout, done.stderr
+    assert seen(unlocked) == expected
+    again = run(unlocked, "kwallet", "--json")
+    assert again.returncode == DONE and counts(again) == {"items": len(expected), "same": len(expected)}
+    assert seen(unlocked) == expected and state(folder) == before
+    assert PASSWORD not in done.stdout + done.stderr + unlocked.log()
+
+
+def test_a_running_kwallet(kwallet, unlocked):
+    words = ("kwallet", "--running", "--bus", kwallet.bus)
+    # Which attributes items of its Secret Service have is in a file beside the wallet only.
+    carry(unlocked, kwallet.folder.glob("*_attributes.json"), FOLDER)
+    done = run(unlocked, *words)
+    assert done.returncode == DONE, done.stdout + done.stderr
+    assert seen(unlocked) == sorted(ARRIVED + ARRIVED_SERVED)
+    assert counts(run(unlocked, *words, "--json")) == {"items": 12, "same": 12}
+    assert "There are: kdewallet" in run(unlocked, *words, "--collection", "nosuch").stderr
+    assert "KWallet does not run" in run(unlocked, "kwallet", "--running").stderr
+
+
+def old_wallet(password, folders):
+    """A wallet as KDE 4 wrote it: no salt, SHA-1, Blowfish by blocks with the halves of each turned round."""
+    from cryptography.hazmat.primitives.ciphers import Cipher, modes
+
+    try:
+        from cryptography.hazmat.decrepit.ciphers.algorithms import Blowfish
+    except ImportError:
+        from cryptography.hazmat.primitives.ciphers.algorithms import Blowfish
+    parts = [password[:16], password[16:32], password[32:48], password[48:]]
+    count = max(1, min(4, (len(password) + 15) // 16))
+    digests = []
+    for part in parts[:count]:
+        for _ in range(2000):
+            part = hashlib.sha1(part).digest()
+        digests.append(part)
+    sizes = {1: [20], 2: [20, 20], 3: [20, 20, 16], 4: [14] * 4}[count]
+    key = b"".join(digest[:size] for digest, size in zip(digests, sizes))
+    clear, content = struct.pack(">I", len(folders)), b""
+    for folder, entries in folders.items():
+        clear += hashlib.md5(folder.encode()).digest() + struct.pack(">I", len(entries))
+        content += text(folder) + struct.pack(">I", len(entries))
+        for entry, kind, value in entries:
+            clear += hashlib.md5(entry.encode()).digest()
+            content += text(entry) + struct.pack(">II", kind, len(value)) + value
+    whole = bytes(8) + struct.pack(">I", len(content)) + content
+    whole += bytes(-(len(whole) + 20) % 8) + hashlib.sha1(content).digest()
+
+    def turned(octets):
+        return b"".join(octets[at : at + 4][::-1] for at in range(0, len(octets), 4))
+
+    cipher = Cipher(Blowfish(key), modes.ECB()).encryptor()
+    return b"KWALLET\n\r\0\r\n" + bytes(4) + clear + turned(cipher.update(turned(whole)))
+
+
+@pytest.mark.filterwarnings("ignore:Blowfish")
+@pytest.mark.parametrize("password", ["", "short", "p" * 17, "q" * 40, "r" * 70], ids=len)
+def test_wallets_of_kde_4(unlocked, password):
+    wallet = old_wallet(password.encode(), {"Passwords": [["a", TEXT, text("secret")]]})
+    # The name of the wallet is "old/1".
+    file = place(unlocked, "old;2f1.kwl", wallet)
+    done = run(unlocked, "kwallet", file, password=password)
+    assert done.returncode == DONE, done.stderr
+    assert seen(unlocked) == [["old/1", *own("Passwords", "a", "plaintext", b"secret")[1:]]]
+
+
+def test_what_cannot_be_read(kwallet, unlocked):
+    folder = carry(unlocked, kwallet.folder.iterdir(), FOLDER)
+    file = folder / "kdewallet.kwl"
+    done = run(unlocked, "kwallet", file, password="wrong")
+    assert done.returncode == FAILED and "does not open with that password. Nothing was imported." in done.stderr
+    whole = file.read_bytes()
+    cut = place(unlocked, "cut/kdewallet.kwl", b"")
+    place(unlocked, "cut/kdewallet.salt", (folder / "kdewallet.salt").read_bytes())
+    for size in (0, 1, 11, 12, 15, 16, 19, 20, 40, 200, len(whole) // 2, len(whole) - 8, len(whole) - 1):
+        cut.write_bytes(whole[:size])
+        done = run(unlocked, "kwallet", cut)
+        assert done.returncode == FAILED and "Nothing was imported" in done.stderr, (size, done)
+    # One bit of a secret.
+    at = len(whole) - 4000
+    cut.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
+    assert run(unlocked, "kwallet", cut).returncode == FAILED
+    cut.with_suffix(".salt").unlink()
+    assert "has no salt beside it" in run(unlocked, "kwallet", cut).stderr
+    assert seen(unlocked) == []
+    # Encrypted with GPG, beside a good one: it stays behind, and the way to it is told.
+    place(unlocked, f"{FOLDER}/gpg.kwl", b"KWALLET\n\r\0\r\n\0\1\2\0" + bytes(60))
+    done = run(unlocked, "kwallet")
+    assert done.returncode == PARTLY and "latchkey import kwallet --running" in done.stdout and "rm --" not in done.stdout
+    assert report(run(unlocked, "kwallet", "--json"))["left"] == 1

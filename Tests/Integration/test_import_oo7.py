@@ -1,0 +1,128 @@
+"""latchkey import oo7: keyrings of version 1, by libsecret's own file backend, and as oo7 writes them."""
+
+import hashlib
+import hmac
+import os
+import time
+
+import pytest
+from gi.repository import GLib
+from support.foreign import PASSWORD, seen
+from support.importing import DONE, FAILED, PARTLY, carry, counts, encoded, place, run, state
+from support.session import Session
+
+FOLDER = ".local/share/keyrings/v1"
+APP = "org.example.App"
+WIDE = "\u00e4\u6f22\U0001f511"
+# Label, attributes, secret, content type.
+ITEMS = [
+    (f"Label {WIDE}", {"xdg:schema": "org.example.Schema", "n": "1", "empty": "", "na me": WIDE + "\n="}, b"secret", "text/plain"),
+    ("octets", {"n": "2"}, bytes(range(256)) * 300, "application/octet-stream"),
+    ("", {"n": "3"}, b"", "text/plain"),
+    ("no attributes", {}, b"x", "text/plain"),
+]  # fmt: skip
+
+
+def variant_keyring(password, items):
+    """As oo7 writes it: the serialized form is GLib's own."""
+    from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+
+    salt, rounds = os.urandom(32), 100_000
+    key = hashlib.pbkdf2_hmac("sha256", password, salt, rounds, 16)
+
+    def code(octets):
+        return hmac.new(key, octets, "sha256").digest()
+
+    sealed = []
+    for label, attributes, secret, content_type in items:
+        named = attributes | {"xdg:content-type": content_type}
+        whole = GLib.Variant("(a{ss}sttay)", (named, label, 1700000000, 1700000001, secret)).get_data_as_bytes().get_data()
+        padding = 16 - len(whole) % 16
+        iv = os.urandom(16)
+        cipher = Cipher(algorithms.AES(key), modes.CBC(iv)).encryptor()
+        blob = cipher.update(whole + bytes([padding]) * padding) + iv
+        sealed.append(({name: code(value.encode()) for name, value in named.items()}, blob + code(blob)))
+    body = GLib.Variant("(uayutua(a{say}ay))", (len(salt), salt, rounds, int(time.time()), 1, sealed))
+    return b"GnomeKeyring\n\r\0\n\1\0" + body.get_data_as_bytes().get_data()
+
+
+def arrived(items, collection):
+    return sorted(
+        [collection, label, [list(pair) for pair in sorted(attributes.items())], encoded(secret)]
+        for label, attributes, secret, _ in items)
+
+
+@pytest.fixture
+def unlocked(stage):
+    opened = Session(stage)
+    assert opened.login().returncode == 0
+    yield opened
+    opened.close()
+
+
+def test_everything_arrives(unlocked):
+    place(unlocked, f"{FOLDER}/login.keyring", variant_keyring(PASSWORD.encode(), ITEMS))
+    # An empty keyring, and one whose list of ends has four bytes for each.
+    place(unlocked, f"{FOLDER}/none.keyring", variant_keyring(PASSWORD.encode(), []))
+    large = [("large", {"n": "4"}, bytes(range(251)) * 300, "text/plain")]
+    place(unlocked, f"{FOLDER}/large.keyring", variant_keyring(PASSWORD.encode(), large))
+    folder = unlocked.home / FOLDER
+    before = state(folder)
+    done = run(unlocked, "oo7")
+    assert done.returncode == DONE and f"rm -- '{folder}/login.keyring'" in done.stdout, done.stderr
+    assert seen(unlocked) == sorted(arrived(ITEMS, "Login") + arrived(large, "large"))
+    assert counts(run(unlocked, "oo7", "--json")) == {"items": 5, "same": 5} and state(folder) == before
+    shown = unlocked.run("latchkey", "get", "--json", "--show", "n=2").stdout
+    assert '"content_type" : "application/octet-stream"' in shown
+    assert PASSWORD not in done.stdout + done.stderr + unlocked.log()
+
+
+def test_what_libsecret_wrote(unlocked):
+    file = unlocked.home / "apart.keyring"
+    environment = unlocked.environment | {
+        "SECRET_BACKEND": "file", "SECRET_FILE_TEST_PATH": str(file), "SECRET_FILE_TEST_PASSWORD": PASSWORD}
+    for number in range(3):
+        unlocked.run("secret-tool", "store", f"--label={WIDE} {number}", "n", str(number), "empty", "",
+                     input=f"secret {number}", env=environment, check=True)  # fmt: skip
+    done = run(unlocked, "oo7", file)
+    assert done.returncode == DONE, done.stderr
+    assert seen(unlocked) == arrived(
+        [(f"{WIDE} {number}", {"n": str(number), "empty": ""}, f"secret {number}".encode(), "") for number in range(3)], "apart")
+
+
+def test_a_sandboxed_application(unlocked):
+    folder = f".var/app/{APP}/data/keyrings"
+    secret = bytes(range(64))
+    place(unlocked, f"{folder}/default.keyring", variant_keyring(secret, ITEMS))
+    done = run(unlocked, "oo7", "--app", APP)
+    assert done.returncode != DONE and f"no item with the attribute app_id={APP}" in done.stderr
+    unlocked.run("latchkey", "add", f"app_id={APP}", "--label", "portal", input="wrong", check=True)
+    assert "does not open with that password" in run(unlocked, "oo7", "--app", APP).stderr
+    unlocked.run("latchkey", "rm", f"app_id={APP}", check=True)
+    # As gnome-keyring hands it over: the portal's secret comes first, then the file opens.
+    place(unlocked, f"{FOLDER}/login.keyring",
+          variant_keyring(PASSWORD.encode(), [("portal", {"app_id": APP}, secret, "application/octet-stream")]))
+    assert run(unlocked, "oo7").returncode == DONE
+    done = run(unlocked, "oo7", "--app", APP, password="nobody asks")
+    assert done.returncode == DONE, done.stderr
+    assert [item for item in seen(unlocked) if item[0] == APP] == arrived(ITEMS, APP)
+
+
+def test_what_cannot_be_read(unlocked):
+    whole = variant_keyring(PASSWORD.encode(), ITEMS[:1])
+    file = place(unlocked, "cut.keyring", whole)
+    done = run(unlocked, "oo7", file, password="wrong")
+    assert done.returncode == FAILED and "does not open with that password. Nothing was imported." in done.stderr
+    for size in [*range(0, 70, 5), len(whole) // 2, len(whole) - 3, len(whole) - 1]:
+        file.write_bytes(whole[:size])
+        done = run(unlocked, "oo7", file)
+        assert done.returncode == FAILED and "Nothing was imported" in done.stderr, (size, done)
+    # A changed bit of what is encrypted, in the middle.
+    at = len(whole) - 80
+    file.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
+    assert run(unlocked, "oo7", file).returncode == FAILED
+    # Beside a good one it stays behind.
+    carry(unlocked, [file], FOLDER)
+    place(unlocked, f"{FOLDER}/login.keyring", variant_keyring(PASSWORD.encode(), ITEMS))
+    done = run(unlocked, "oo7")
+    assert done.returncode == PARTLY and "cut / all of its items" in done.stdout and "rm --" not in done.stdout
