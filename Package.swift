@@ -136,8 +136,9 @@ let package = Package(
       "DeviceStore", on: .vault, ["LatchkeyBytes", "LatchkeyKeybag", "LatchkeyPosix", "LatchkeySodium", "LatchkeyTSS"]),
 
     // Wire
-    module(
-      "Control", on: .wire, ["LatchkeyBackup", "LatchkeyBytes", "LatchkeyKeybag", "LatchkeyPosix", "LatchkeySodium"]),
+    module("Control", on: .wire, ["LatchkeyBytes", "LatchkeyKeybag", "LatchkeyPosix", "LatchkeySodium"]),
+    // Not in Control: no program that handles passwords needs the format of backups.
+    module("BackupControl", on: .wire, ["LatchkeyBackup", "LatchkeyBytes", "LatchkeyControl", "LatchkeyKeybag"]),
     module("DeviceService", on: .wire, ["LatchkeyBytes", "LatchkeyKeybag", "LatchkeyPosix", "LatchkeySodium"]),
     // A client's way to the vault, as every program has it.
     module("SecretClient", on: .wire, ["LatchkeyGcrypt", "LatchkeySodium", "LatchkeySystemd"]),
@@ -163,6 +164,13 @@ let package = Package(
       [
         "LatchkeyControl", "LatchkeyGcrypt", "LatchkeyKeybag", "LatchkeyPosix", "LatchkeyPrompts", "LatchkeySodium",
         "LatchkeySystemd", "LatchkeyVault",
+      ]),
+    module(
+      "Daemon", on: .desktop,
+      [
+        "LatchkeyBackup", "LatchkeyBackupControl", "LatchkeyBiometry", "LatchkeyClassRules", "LatchkeyControl",
+        "LatchkeyDeviceService", "LatchkeyKeybag", "LatchkeyPosix", "LatchkeyPrompts", "LatchkeySecretService",
+        "LatchkeySessionState", "LatchkeySodium", "LatchkeySystemd", "LatchkeyVault",
       ]),
 
     // KeychainServices: for other packages. All modules of a build see each other, and packages that know nothing of us
@@ -207,7 +215,8 @@ let package = Package(
     program(
       "latchkey",
       [
-        "LatchkeyBackup", "CLatchkeyHelper", "CLatchkeyLinux", "LatchkeyClassRules", "LatchkeyControl",
+        "LatchkeyBackup", "LatchkeyBackupControl", "CLatchkeyHelper", "CLatchkeyLinux", "LatchkeyClassRules",
+        "LatchkeyControl",
         "LatchkeyDeviceService", "LatchkeyDoctor", "LatchkeyForeignKeyrings", "LatchkeyKeybag", "LatchkeyPAMClient",
         "LatchkeyPosix", "LatchkeySecretClient", "LatchkeySodium", "LatchkeySystemd",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
@@ -236,10 +245,8 @@ let package = Package(
     program(
       "latchkeyd",
       [
-        "LatchkeyBackup", "LatchkeyBiometry", "LatchkeyClassRules", "CLatchkeyLinux", "LatchkeyControl",
-        "LatchkeyDeviceService", "LatchkeyGcrypt", "LatchkeyKeybag", "LatchkeyPosix",
-        "LatchkeyPrompts", "LatchkeySecretService", "LatchkeySessionState", "LatchkeySodium", "LatchkeySystemd",
-        "LatchkeyVault",
+        "LatchkeyClassRules", "LatchkeyControl", "LatchkeyDaemon", "LatchkeyDeviceService", "LatchkeyGcrypt",
+        "LatchkeyKeybag", "LatchkeyPosix", "LatchkeySodium", "LatchkeySystemd", "LatchkeyVault",
       ]),
 
     // Tests.
@@ -255,7 +262,8 @@ let package = Package(
     .testTarget(
       name: "ControlTests",
       dependencies: [
-        "LatchkeyBackup", "LatchkeyBytes", "LatchkeyControl", "LatchkeyKeybag", "LatchkeyPosix", "LatchkeySodium",
+        "LatchkeyBackup", "LatchkeyBackupControl", "LatchkeyBytes", "LatchkeyControl", "LatchkeyKeybag",
+        "LatchkeyPosix", "LatchkeySodium",
       ],
       swiftSettings: strict),
     .testTarget(
@@ -362,7 +370,8 @@ if Context.environment["LATCHKEY_FUZZ"] != nil {
     .executableTarget(
       name: "latchkey-fuzz",
       dependencies: [
-        "CLatchkeyHelper", "LatchkeyBackup", "LatchkeyBytes", "CLatchkeyFuzzer", "LatchkeyControl",
+        "CLatchkeyHelper", "LatchkeyBackup", "LatchkeyBackupControl", "LatchkeyBytes", "CLatchkeyFuzzer",
+        "LatchkeyControl",
         "LatchkeyDeviceService", "LatchkeyForeignKeyrings",
         "LatchkeyKeybag", "LatchkeyPosix", "LatchkeyPrompters", "LatchkeyPrompts", "LatchkeySQLite",
         "LatchkeySecretService", "LatchkeySodium", "LatchkeyVault",

@@ -13,33 +13,18 @@ import Testing
   init() throws { try Sodium.initialize() }
 
   private func request(_ wanted: DeviceSecretRequest.Wanted, publicKey: [UInt8]) -> [UInt8] {
-    var out = ControlPacket.begin(.deviceSecret)
-    DeviceSecretRequest(wanted, publicKey: publicKey).encode(into: &out)
-    return out.bytes
+    DeviceSecretRequest(wanted, publicKey: publicKey).packet
   }
 
   /// What the daemon reads; nil for what is malformed.
-  private func read(_ packet: [UInt8]) -> DeviceSecretRequest? {
-    switch ControlConnection.decode(packet.span.bytes) {
-    case .deviceSecret(let request): request
-    default: nil
-    }
-  }
+  private func read(_ packet: [UInt8]) -> DeviceSecretRequest? { Reading.message(packet) }
 
   /// The same of the other request.
   private func removal(_ packet: [UInt8]) -> Bool? {
-    switch ControlConnection.decode(packet.span.bytes) {
-    case .destroyPasscodeItems(let removed): removed
-    default: nil
-    }
+    Reading.message(packet, DestroyPasscodeItems.self)?.passwordRemoved
   }
 
-  private func isMalformed(_ packet: [UInt8]) -> Bool {
-    switch ControlConnection.decode(packet.span.bytes) {
-    case .malformed: true
-    default: false
-    }
-  }
+  private func isMalformed(_ packet: [UInt8]) -> Bool { !Reading.isMessage(packet) }
 
   private func secret(_ byte: UInt8) throws -> DeviceSecret {
     let wrapping = try #require(
@@ -101,12 +86,12 @@ import Testing
   @Test func secretsSurviveTheWayAndOpenForWhoAsked() throws {
     let mine = try Key.random()
     let sealed = try seal(5, to: SealedBox.publicKey(of: mine))
-    let packet = ControlReply.deviceSecret(sealed).encoded
-    #expect(packet.count == 2 + 16 + 72 + 80 && ControlReply(decoding: packet) == .deviceSecret(sealed))
+    let packet = DeviceSecretRequest.packet(answering: sealed)
+    #expect(packet.count == 2 + 16 + 72 + 80 && DeviceSecretRequest.read(packet) == sealed)
     #expect(Array(packet[2..<90]) == sealed.wrapping.identity + sealed.wrapping.wrapped)
-    guard case .deviceSecret(let arrived) = ControlReply(decoding: packet) else { throw Unread() }
+    let arrived = try #require(DeviceSecretRequest.read(packet))
     #expect(content(arrived, mine) == [UInt8](repeating: 5, count: 32))
-    for count in 0..<packet.count { #expect(ControlReply(decoding: Array(packet.prefix(count))) == nil) }
+    for count in 0..<packet.count { #expect(DeviceSecretRequest.read(Array(packet.prefix(count))) == nil) }
     // Not in the clear, and never sealed in the same way twice.
     let run = [UInt8](repeating: 5, count: 4)
     #expect(!packet.indices.contains { packet[$0...].starts(with: run) })
@@ -117,11 +102,11 @@ import Testing
     let mine = try Key.random()
     let sealed = try seal(5, to: SealedBox.publicKey(of: mine))
     #expect(content(sealed, try Key.random()) == nil && content(sealed, mine) != nil)
-    let packet = ControlReply.deviceSecret(sealed).encoded
+    let packet = DeviceSecretRequest.packet(answering: sealed)
     for place in 90..<packet.count {
       var altered = packet
       altered[place] ^= 1
-      guard case .deviceSecret(let arrived) = ControlReply(decoding: altered) else { throw Unread() }
+      let arrived = try #require(DeviceSecretRequest.read(altered))
       #expect(content(arrived, mine) == nil, "byte \(place)")
     }
   }

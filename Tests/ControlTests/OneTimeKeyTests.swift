@@ -19,10 +19,10 @@ import Testing
 
   /// What the daemon reads of a packet; nil for what is malformed.
   private func read(_ packet: [UInt8], with key: consuming OneTimeKey) -> UInt64? {
-    switch ControlConnection.decode(packet.span.bytes, sealedTo: key) {
-    case .passphrase(let key): key.prompt
-    default: nil
-    }
+    do {
+      guard let read = try Reading.keys(packet, PassphraseKey.self, sealedTo: key) else { return nil }
+      return read.prompt
+    } catch { return nil }
   }
 
   private func key(_ first: UInt8 = 1) throws -> OneTimeKey {
@@ -68,7 +68,7 @@ import Testing
     for count in sealed.indices { #expect(read(Array(sealed.prefix(count)), with: try key()) == nil) }
     #expect(read(sealed + [0], with: try key()) == nil)
     #expect(read(OneTimeKeyTests.packet, with: try key()) == nil, "in the clear")
-    guard case .malformed = ControlConnection.decode(sealed.span.bytes) else { throw Unread() }
+    #expect(!Reading.isMessage(sealed))
   }
 
   @Test func onlyAWholePacketOfItsOperationIsRead() throws {
@@ -76,23 +76,26 @@ import Testing
     for packet: [UInt8] in [[1, 8], [1, 8, 7], [1, 3], [1, 2] + fields, [2, 8] + fields, [1], []] {
       let box = try SealedBox.seal(packet.span.bytes, to: try key().publicKey)
       #expect(read([1, 8] + box, with: try key()) == nil)
-      guard case .malformed = ControlConnection.decode(([1, 3] + box).span.bytes, sealedTo: try key()) else {
-        throw Unread()
-      }
+      let clear = [1, 3] + box
+      let arrived = ArrivedPacket(try secure(clear), size: clear.count, sealedTo: try key())
+      guard let other = arrived else { throw Unread() }
+      let isStatus = other.message(GetStatus.self) != nil
+      #expect(!isStatus)
     }
   }
 
   @Test func whatCarriesNoKeyIsReadAsItIs() throws {
-    guard case .status = ControlConnection.decode(([1, 3] as [UInt8]).span.bytes, sealedTo: try key()) else {
-      throw Unread()
-    }
+    let memory = try secure([1, 3])
+    guard let packet = ArrivedPacket(memory, size: 2, sealedTo: try key()) else { throw Unread() }
+    let status = packet.message(GetStatus.self)
+    #expect(status != nil)
   }
 
-  @Test func keysInTheClearAreMalformed() throws {
+  @Test func keysInTheClearAreMalformed() {
     for operation: UInt8 in [2, 8, 21, 30] {
       for count in [32, 40, 52, 89] {
         let packet = [1, operation] + [UInt8](repeating: 7, count: count)
-        guard case .malformed = ControlConnection.decode(packet.span.bytes) else { throw Unread() }
+        #expect(!Reading.isMessage(packet))
       }
     }
   }

@@ -9,38 +9,83 @@ import Testing
 @Suite struct PacketTests {
   init() throws { try Sodium.initialize() }
 
-  @Test(arguments: [
-    ControlReply.need(.nothing), .need(.keys), .need(.refused("sshd lifts no lock")), .outcome(.live),
-    .outcome(.staged), .outcome(.wrongKeys), .outcome(.refused("")), .outcome(.unusable("vault.db is damaged: ä€😀")),
-    .locked, .status(Status()), .status(.full), .mayRotate, .mayDerive, .neededEpoch(.max), .passcodeItemsDestroyed(0),
-    .passcodeItemsDestroyed(.max), .declined("not now"), .accessLogCleared(.max),
-    .accessLog(AccessLogPage(lines: [], hasMore: false)), .accessLog(AccessLogPage.specimen), .noted,
-    .putAside("/home/alice/.local/share/latchkey-aside-20261122-020000"),
-  ])
-  func repliesSurviveTheWay(_ reply: ControlReply) {
-    #expect(ControlReply(decoding: reply.encoded) == reply)
+  /// An answer, and how a client reads it.
+  struct Answered: Sendable, CustomTestStringConvertible {
+    let packet: [UInt8]
+    let isRead: @Sendable ([UInt8]) -> Bool
+    let testDescription: String
+
+    init<Message: ControlMessage>(_: Message.Type, _ answer: Message.Answer)
+    where Message.Answer: Equatable & Sendable {
+      packet = Message.packet(answering: answer)
+      isRead = { Message.read($0) == answer }
+      testDescription = "\(Message.self): \(answer)"
+    }
   }
 
-  @Test func truncatedRepliesAreNone() {
-    for reply in [
-      ControlReply.need(.refused("why")), .outcome(.wrongKeys), .status(.full), .neededEpoch(7),
-      .passcodeItemsDestroyed(7), .accessLogCleared(7), .accessLog(AccessLogPage.specimen), .noted, .putAside("/home"),
-    ] {
-      for count in 0..<reply.encoded.count {
-        #expect(ControlReply(decoding: Array(reply.encoded.prefix(count))) == nil)
+  static let answers: [Answered] = [
+    Answered(Hello.self, .nothing), Answered(Hello.self, .keys), Answered(Hello.self, .refused("sshd lifts no lock")),
+    Answered(LockVault.self, Done()), Answered(GetStatus.self, Status()), Answered(GetStatus.self, .full),
+    Answered(CheckMayRotate.self, Done()), Answered(CheckMayDerive.self, Done()),
+    Answered(MakeOneTimeKey.self, OneTimePublicKey(bytes: Array(1...32))), Answered(GetNeededEpoch.self, .max),
+    Answered(DestroyPasscodeItems.self, 0), Answered(DestroyPasscodeItems.self, .max),
+    Answered(ClearAccessLog.self, .max), Answered(GetAccessLog.self, AccessLogPage(lines: [], hasMore: false)),
+    Answered(GetAccessLog.self, AccessLogPage.specimen), Answered(NoteOtherPassword.self, Done()),
+    Answered(NoteSlowPassword.self, Done()),
+    Answered(PutVaultAside.self, VaultAside(path: "/home/alice/.local/share/latchkey-aside-20261122-020000")),
+  ]
+
+  @Test(arguments: answers) func answersSurviveTheWay(_ answer: Answered) { #expect(answer.isRead(answer.packet)) }
+
+  @Test(arguments: answers) func truncatedAnswersAreNone(_ answer: Answered) {
+    for count in 0..<answer.packet.count { #expect(!answer.isRead(Array(answer.packet.prefix(count)))) }
+  }
+
+  @Test(arguments: [
+    UnlockOutcome.live, .staged, .wrongKeys, .refused(""), .unusable("vault.db is damaged: ä€😀"),
+  ])
+  func outcomesSurviveTheWay(_ outcome: UnlockOutcome) throws {
+    let read = try UnlockOutcome(decodingAnswer: outcome.packet, of: UnlockOutcome.operation)
+    #expect(read == outcome)
+    for count in 0..<outcome.packet.count {
+      #expect(throws: ControlError.broken) {
+        _ = try UnlockOutcome(decodingAnswer: Array(outcome.packet.prefix(count)), of: UnlockOutcome.operation)
       }
     }
   }
 
-  @Test func alteredRepliesNeverTrap() {
+  @Test func whatCannotBeDoneHasItsReason() {
+    let packet = ControlPacket.declined("not now")
+    #expect(throws: ControlError.declined("not now")) { _ = try GetStatus.answer(in: packet) }
+    for count in 0..<packet.count {
+      #expect(throws: ControlError.broken) { _ = try GetStatus.answer(in: Array(packet.prefix(count))) }
+    }
+  }
+
+  @Test func theAnswerToAnotherMessageIsNone() {
+    #expect(LockVault.read(CheckMayRotate.packet(answering: Done())) == nil)
+    #expect(ClearAccessLog.read(DestroyPasscodeItems.packet(answering: 1)) == nil)
+    // By its number alone: both are the same.
+    #expect(NoteSlowPassword.read(NoteOtherPassword.packet(answering: Done())) != nil)
+  }
+
+  @Test func noTwoMessagesHaveOneNumber() {
+    let keys: [UInt8] = [
+      UnlockWithTiers.operation, PassphraseKey.operation, Rotate.operation, SessionDelivery.operation,
+    ]
+    let numbers = Reading.messages.map { $0.operation } + keys
+    #expect(Set(numbers).count == numbers.count)
+  }
+
+  @Test func alteredAnswersNeverTrap() {
     var random = SystemRandomNumberGenerator()
-    let whole = ControlReply.status(.full).encoded
+    let whole = GetStatus.packet(answering: .full)
     for _ in 0..<20_000 {
       var bytes = whole
       for _ in 0..<Int.random(in: 1...4, using: &random) {
         bytes[Int.random(in: bytes.indices, using: &random)] = .random(in: 0...255, using: &random)
       }
-      _ = ControlReply(decoding: bytes)
+      _ = GetStatus.read(bytes)
     }
   }
 
@@ -53,9 +98,9 @@ import Testing
     status.classes = Array(repeating: .init(name: long, isPresent: true), count: 300)
     (status.vaultPath, status.deviceKey, status.nameOwner) = (long, long, long)
     status.protectors = Array(repeating: .init(kind: 1, state: 1, created: .max), count: 300)
-    let packet = ControlReply.status(status).encoded
+    let packet = GetStatus.packet(answering: status)
     #expect(packet.count <= ControlPacket.sizeLimit)
-    guard case .status(let read) = ControlReply(decoding: packet) else { throw Unread() }
+    let read = try #require(GetStatus.read(packet))
     #expect(read.protectors.count == 16)
     #expect(read.problems.count == 16 && read.problems.last == "and 285 more")
     #expect(read.classes.count == 16 && read.classes.allSatisfy(\.isPresent))
@@ -69,21 +114,21 @@ import Testing
     let line = AccessLogEntry(number: .max, created: .max, event: event, missing: .max)
     let page = AccessLogPage(lines: Array(repeating: line, count: 100), hasMore: false)
     #expect(page.lines.count == AccessLogPage.limit && page.hasMore)
-    let packet = ControlReply.accessLog(page).encoded
+    let packet = GetAccessLog.packet(answering: page)
     #expect(packet.count <= ControlPacket.sizeLimit)
-    guard case .accessLog(let read) = ControlReply(decoding: packet) else { throw Unread() }
+    let read = try #require(GetAccessLog.read(packet))
     #expect(read.lines.count == AccessLogPage.limit && read.hasMore)
     let label = try #require(read.lines.last?.event?.label)
     #expect(long.unicodeScalars.starts(with: label.unicodeScalars) && label.utf8.count > 250)
   }
 
   @Test func whatTheLogDoesNotKnowIsNoPage() {
-    let whole = ControlReply.accessLog(AccessLogPage.specimen).encoded
+    let whole = GetAccessLog.packet(answering: .specimen)
     // More, count, flags, action, outcome of the first line.
     for (place, value) in [(2, 2), (3, 41), (28, 4), (29, 0), (29, 5), (30, 0), (30, 14)] {
       var bytes = whole
       bytes[place] = UInt8(value)
-      #expect(ControlReply(decoding: bytes) == nil, "byte \(place)")
+      #expect(GetAccessLog.read(bytes) == nil, "byte \(place)")
     }
   }
 
@@ -99,17 +144,17 @@ import Testing
     let vault = [UInt8](repeating: 9, count: 16)
     let delivery = SessionDelivery(
       vault: vault, key: SessionKey(epoch: 0x0102_0304, key: try Self.key(7)))
-    let packet = try delivery.encoded(prefix: [1, 30])
+    let packet = try delivery.packet()
     let told = packet.bytes.withUnsafeBytes { Array($0) }
     #expect(told == [1, 30] + vault + [4, 3, 2, 1] + [UInt8](repeating: 7, count: 32))
-    guard case .unlockSession(let read) = ControlConnection.decode(opened: told.span.bytes) else { throw Unread() }
+    let fields = Array(told.dropFirst(2))
+    guard let read = SessionDelivery(decoding: fields.span.bytes) else { throw Unread() }
     #expect(read.vault == vault && read.key.epoch == 0x0102_0304)
     #expect(bytes(read.key.key) == [UInt8](repeating: 7, count: 32))
-    for size in told.indices {
-      let cut = told.span.bytes.extracting(first: size)
-      if case .unlockSession = ControlConnection.decode(opened: cut) { throw Unread() }
+    for size in fields.indices {
+      if SessionDelivery(decoding: fields.span.bytes.extracting(first: size)) != nil { throw Unread() }
     }
-    if case .unlockSession = ControlConnection.decode(opened: (told + [0]).span.bytes) { throw Unread() }
+    if SessionDelivery(decoding: (fields + [0]).span.bytes) != nil { throw Unread() }
   }
 
   @Test(arguments: [(false, false), (true, false), (false, true), (true, true)])
@@ -117,7 +162,7 @@ import Testing
     let delivery = TierDelivery(
       vault: [UInt8](repeating: 9, count: 16), generation: 5, founded: founded, leftMemory: leftMemory,
       tiers: try Self.tiers(1))
-    let packet = try delivery.encoded(prefix: [])
+    let packet = try delivery.encoded(behind: [])
     let read = arrived(packet.bytes)
     #expect(read?.founded == founded)
     #expect(read?.leftMemory == leftMemory)
@@ -130,7 +175,7 @@ import Testing
     }
     let delivery = TierDelivery(
       vault: [UInt8](repeating: 9, count: 16), generation: 5, founded: true, tiers: try Self.tiers(1), former: former)
-    let packet = try delivery.encoded(prefix: [])
+    let packet = try delivery.encoded(behind: [])
     #expect(packet.count == 89 + 68 * count)
     let whole = arrived(packet.bytes)
     let read = try #require(whole)
@@ -168,18 +213,11 @@ import Testing
   }
 
   @Test func theVaultIsPutAsideOnlyByTheNameOfItsFolder() {
-    var out = ControlPacket.begin(.startEmpty)
-    out.text("/home/alice/.local/share/latchkey", limit: ControlPacket.pathLimit)
-    guard case .startEmpty("/home/alice/.local/share/latchkey") = ControlConnection.decode(out.bytes.span.bytes) else {
-      Issue.record("it was not read")
-      return
-    }
+    let packet = PutVaultAside(folder: "/home/alice/.local/share/latchkey").packet
+    #expect(Reading.message(packet, PutVaultAside.self)?.folder == "/home/alice/.local/share/latchkey")
     // A packet that is no more than an operation says nothing, nor does a longer one.
-    for bytes in [[1, 29], out.bytes + [0], Array(out.bytes.dropLast()), [1, 28, 0]] as [[UInt8]] {
-      guard case .malformed = ControlConnection.decode(bytes.span.bytes) else {
-        Issue.record("\(bytes) is a request")
-        return
-      }
+    for bytes in [[1, 29], packet + [0], Array(packet.dropLast()), [1, 28, 0]] as [[UInt8]] {
+      #expect(!Reading.isMessage(bytes), "\(bytes)")
     }
   }
 
@@ -209,8 +247,6 @@ import Testing
     #expect(Hello(decoding: &input) == nil)
   }
 }
-
-struct Unread: Error {}
 
 extension Status {
   /// A status in which every field has a value of its own.

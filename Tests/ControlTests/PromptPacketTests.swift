@@ -12,28 +12,26 @@ import Testing
   static let request = PromptRequest(
     purpose: .collection, label: "Büro 🔑", caller: "mail", window: "x11:0x3a", terminal: "/dev/pts/3")
 
-  static var replies: [ControlReply] {
-    [
-      .prompt(request), .prompt(PromptRequest(purpose: .login, label: "", caller: "", window: "", terminal: "")),
-      .prompt(PromptRequest(purpose: .newPassphrase, label: "", caller: "", window: "", terminal: "")),
-      .derivation(PassphraseDerivation.make()), .opened(.max, request), .opened(0x0102_0304_0506_0708, request),
-      .prompt(
-        PromptRequest(
-          purpose: .item, label: "", caller: "", window: "", terminal: "", reason: "to send", hasPassphrase: true)),
-      .passphraseRemoved, .declined(""), .declined("there is no such prompt: ä€😀"),
-    ]
+  static let answers: [PacketTests.Answered] = [
+    .init(ShowPrompt.self, request),
+    .init(ShowPrompt.self, PromptRequest(purpose: .login, label: "", caller: "", window: "", terminal: "")),
+    .init(ShowPrompt.self, PromptRequest(purpose: .newPassphrase, label: "", caller: "", window: "", terminal: "")),
+    .init(GetDerivation.self, PassphraseDerivation.make()),
+    .init(OpenPrompt.self, OpenedPrompt(number: .max, request: request)),
+    .init(OpenPrompt.self, OpenedPrompt(number: 0x0102_0304_0506_0708, request: request)),
+    .init(
+      ShowPrompt.self,
+      PromptRequest(
+        purpose: .item, label: "", caller: "", window: "", terminal: "", reason: "to send", hasPassphrase: true)),
+    .init(RemovePassphrase.self, Done()),
+  ]
+
+  @Test(arguments: answers) func answersSurviveTheWay(_ answer: PacketTests.Answered) {
+    #expect(answer.isRead(answer.packet))
   }
 
-  @Test func repliesSurviveTheWay() {
-    for reply in PromptPacketTests.replies { #expect(ControlReply(decoding: reply.encoded) == reply) }
-  }
-
-  @Test func truncatedRepliesAreNone() {
-    for reply in PromptPacketTests.replies {
-      for count in 0..<reply.encoded.count {
-        #expect(ControlReply(decoding: Array(reply.encoded.prefix(count))) == nil)
-      }
-    }
+  @Test(arguments: answers) func truncatedAnswersAreNone(_ answer: PacketTests.Answered) {
+    for count in 0..<answer.packet.count { #expect(!answer.isRead(Array(answer.packet.prefix(count)))) }
   }
 
   @Test func theBytesAreThoseOfTheFormat() throws {
@@ -43,12 +41,14 @@ import Testing
       purpose: .newPassphrase, label: "a", caller: "", window: "bc", terminal: "",
       access: try AccessControl(text: "user-presence,application-password"), reuse: 300, change: "t", reason: "r",
       hasPassphrase: true)
-    #expect(ControlReply.prompt(request).encoded == [1, 5, 3] + texts)
-    #expect(ControlReply.opened(0x0102, request).encoded == [1, 9, 2, 1, 0, 0, 0, 0, 0, 0, 3] + texts)
-    #expect(ControlReply.passphraseRemoved.encoded == [1, 10])
-    #expect(ControlReply.declined("no").encoded == [1, 255, 2, 0, 0x6E, 0x6F])
+    #expect(ShowPrompt.packet(answering: request) == [1, 5, 3] + texts)
+    #expect(
+      OpenPrompt.packet(answering: OpenedPrompt(number: 0x0102, request: request)) == [1, 9, 2, 1, 0, 0, 0, 0, 0, 0, 3]
+        + texts)
+    #expect(RemovePassphrase.packet(answering: Done()) == [1, 10])
+    #expect(ControlPacket.declined("no") == [1, 255, 2, 0, 0x6E, 0x6F])
     let derivation = PassphraseDerivation.make()
-    let encoded = ControlReply.derivation(derivation).encoded
+    let encoded = GetDerivation.packet(answering: derivation)
     #expect(encoded.count == 30 && Array(encoded.prefix(2)) == [1, 7] && Array(encoded[2..<18]) == derivation.salt)
     #expect(encoded[18] == 3)
   }
@@ -59,34 +59,38 @@ import Testing
     for text in ["x", "open sesame", String(repeating: "x", count: 511)] {
       let bytes = Array(text.utf8)
       guard let given = try GivenPassphrase(copying: bytes.span.bytes) else { throw Unread() }
-      let packet = octets(try given.encoded())
-      #expect(packet == [1, 31] + bytes)
-      guard let read = GivenPassphrase.read(packet.span.bytes) else { throw Unread() }
+      let key = try OneTimeKey()
+      let packet = TakePassphrase.packet(answering: try SealedPassphrase(given, to: key.publicKey))
+      #expect(packet.prefix(2) == [1, 31] && packet.count == 2 + 2 + bytes.count + 48)
+      guard let read = try TakePassphrase.answer(in: packet).open(with: key) else { throw Unread() }
       #expect(octets(read.bytes) == bytes)
-      #expect(ControlReply(decoding: packet) == nil)
     }
     for bytes: [UInt8] in [[], [0], [0x61, 0], [UInt8](repeating: 1, count: 512)] {
-      let packet = [1, 31] + bytes
       let isGiven = try GivenPassphrase(copying: bytes.span.bytes) != nil
-      let isRead = GivenPassphrase.read(packet.span.bytes) != nil
+      let isRead = try givesPassphrase([1, 31] + bytes)
       #expect(!isGiven && !isRead)
     }
-    for packet: [UInt8] in [[], [1], [2, 31, 1], [1, 30, 1], ControlReply.declined("x").encoded] {
-      let isRead = GivenPassphrase.read(packet.span.bytes) != nil
-      #expect(!isRead)
+    for packet: [UInt8] in [[2, 31, 1], [1, 30, 1], ControlPacket.declined("x")] {
+      #expect(throws: SodiumError.decryptionFailed) { _ = try givesPassphrase(packet) }
     }
+  }
+
+  /// Whether a passphrase is read from a packet that was sealed.
+  private func givesPassphrase(_ packet: [UInt8]) throws -> Bool {
+    let key = try OneTimeKey()
+    let box = try SealedBox.seal(packet.span.bytes, to: key.publicKey)
+    return try TakePassphrase.answer(in: [1, 31] + box).open(with: key) != nil
   }
 
   @Test(arguments: [(3, 32 << 20), (10, 1 << 30), (4, (32 << 20) + 1024)] as [(UInt32, UInt64)])
   func aReasonableCostIsTaken(passes: UInt32, memory: UInt64) throws {
-    let reply = ControlReply(decoding: PromptPacketTests.derivation(passes, memory))
-    guard case .derivation(let derivation) = reply else { throw Unread() }
+    let derivation = try #require(GetDerivation.read(PromptPacketTests.derivation(passes, memory)))
     #expect(derivation.cost.passes == passes && derivation.cost.memory == memory)
     #expect(derivation.salt == Array(1...16))
   }
 
   private static func derivation(_ passes: UInt32, _ memory: UInt64) -> [UInt8] {
-    var out = ControlPacket.begin(.derivation)
+    var out = ControlPacket.begin(GetDerivation.operation)
     out.put(Array(1...16))
     out.number(passes)
     out.number(memory)
@@ -97,21 +101,21 @@ import Testing
     let long = "x" + String(repeating: "ü", count: 5000)
     let request = PromptRequest(
       purpose: .login, label: long, caller: long, window: long, terminal: long, reason: long)
-    for reply in [ControlReply.prompt(request), .opened(7, request)] {
-      let read: PromptRequest
-      switch ControlReply(decoding: reply.encoded) {
-      case .prompt(let request), .opened(7, let request): read = request
-      default: throw Unread()
-      }
+    let shown = try #require(ShowPrompt.read(ShowPrompt.packet(answering: request)))
+    let opened = try #require(
+      OpenPrompt.read(OpenPrompt.packet(answering: OpenedPrompt(number: 7, request: request))))
+    for read in [shown, opened.request] {
       for text in [read.label, read.caller, read.window, read.terminal, read.reason] {
         #expect(text.utf8.count == 255 && long.hasPrefix(text))
       }
     }
-    guard case .declined(let reason) = ControlReply(decoding: ControlReply.declined(long).encoded) else {
-      throw Unread()
+    #expect(throws: ControlError.declined(String(long.prefix(512)))) {
+      _ = try GetStatus.answer(in: ControlPacket.declined(long))
     }
-    #expect(reason.utf8.count == 1023 && long.hasPrefix(reason))
   }
+
+  /// Whether a packet is an answer with a prompt in it.
+  private func isRead(_ packet: [UInt8]) -> Bool { ShowPrompt.read(packet) != nil || OpenPrompt.read(packet) != nil }
 
   @Test(arguments: 0..<6) func longerTextsThanAnyoneSendsAreRefused(field: Int) {
     for (size, isTaken) in [(255, true), (256, false), (5000, false)] {
@@ -125,17 +129,17 @@ import Testing
         out.number(UInt16(0))
         for text in texts[4...] { out.text(text) }
         out.number(UInt8(0))
-        #expect((ControlReply(decoding: out.bytes) != nil) == isTaken)
+        #expect(isRead(out.bytes) == isTaken)
       }
     }
   }
 
   @Test(arguments: [0, 200, 255] as [UInt8]) func anUnknownPurposeIsNone(purpose: UInt8) {
     let rest = [UInt8](repeating: 0, count: 19)
-    #expect(ControlReply(decoding: [1, 5, 1] + rest) != nil)
-    #expect(ControlReply(decoding: [1, 5, 1] + rest.dropLast() + [2]) == nil)
-    #expect(ControlReply(decoding: [1, 5, purpose] + rest) == nil)
-    #expect(ControlReply(decoding: [1, 9, 7, 0, 0, 0, 0, 0, 0, 0, purpose] + rest) == nil)
+    #expect(isRead([1, 5, 1] + rest))
+    #expect(!isRead([1, 5, 1] + rest.dropLast() + [2]))
+    #expect(!isRead([1, 5, purpose] + rest))
+    #expect(!isRead([1, 9, 7, 0, 0, 0, 0, 0, 0, 0, purpose] + rest))
   }
 
   @Test func flagsThatDoNotGoTogetherAreNoRequest() {
@@ -149,26 +153,21 @@ import Testing
       out.text("")
       out.text("")
       out.number(UInt8(0))
-      #expect((ControlReply(decoding: out.bytes) != nil) == isPossible)
+      #expect(isRead(out.bytes) == isPossible)
     }
   }
 
-  @Test(arguments: [6, 8, 12, 16, 254] as [UInt8]) func whatIsNeverAnAnswerIsNone(operation: UInt8) {
-    for size in [0, 1, 3, 40] {
-      #expect(ControlReply(decoding: [1, operation] + [UInt8](repeating: 0, count: size)) == nil)
-    }
-  }
-
-  @Test func alteredRepliesNeverTrap() {
+  @Test func alteredAnswersNeverTrap() {
     var random = SystemRandomNumberGenerator()
-    let wholes = PromptPacketTests.replies.map(\.encoded)
+    let wholes = PromptPacketTests.answers
     for turn in 0..<40_000 {
-      var bytes = wholes[turn % wholes.count]
+      let whole = wholes[turn % wholes.count]
+      var bytes = whole.packet
       for _ in 0..<Int.random(in: 1...4, using: &random) {
         bytes[Int.random(in: bytes.indices, using: &random)] = .random(in: 0...255, using: &random)
       }
       bytes.removeLast(.random(in: 0..<bytes.count, using: &random))
-      _ = ControlReply(decoding: bytes)
+      _ = whole.isRead(bytes)
     }
   }
 

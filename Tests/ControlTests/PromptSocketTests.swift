@@ -46,23 +46,33 @@ import Testing
           _ = poll(&entry, 1, 5000)
           switch connection.receive() {
           case .nothing: return
+          case .malformed: return
           case .ended: return
-          case .request(let request): answer(request, outcome)
+          case .packet(let packet): answer(packet, outcome)
           }
         }
       }
     }
 
-    private func answer(_ request: consuming ControlRequest, _ outcome: UnlockOutcome) {
-      switch consume request {
-      case .oneTimeKey:
+    private func answer(_ packet: consuming ArrivedPacket, _ outcome: UnlockOutcome) {
+      switch packet.operation {
+      case MakeOneTimeKey.operation:
         guard let key = try? connection.makeOneTimeKey() else { return }
-        try? connection.send(.oneTimeKey(key))
-      case .passphrase(let key):
+        try? connection.send(MakeOneTimeKey.packet(answering: key))
+      case PassphraseKey.operation:
+        guard let key = packet.keys(PassphraseKey.self) else { return }
         arrived = (key.prompt, key.key.bytes.withUnsafeBytes { Array($0) })
-        try? connection.send(.outcome(outcome))
+        try? connection.send(outcome.packet)
       default: break
       }
+    }
+
+    /// The message that came next.
+    func message<Message: ControlMessage>(_: Message.Type = Message.self) throws -> Message {
+      guard case .packet(let packet) = connection.receive(), let message = packet.message(Message.self) else {
+        throw Unread()
+      }
+      return message
     }
 
     func wait() { isServed.wait() }
@@ -72,34 +82,31 @@ import Testing
 
   @Test func aPromptIsTakenOn() throws {
     let ends = try connected()
-    try ends.connection.send(.prompt(PromptPacketTests.request))
-    #expect(try ends.client.prompt(0x0102_0304_0506_0708, until: soon) == PromptPacketTests.request)
-    guard case .request(.prompt(let number)) = ends.connection.receive() else { throw Unread() }
-    #expect(number == 0x0102_0304_0506_0708)
+    try ends.connection.send(ShowPrompt.packet(answering: PromptPacketTests.request))
+    #expect(try ends.client.ask(ShowPrompt(0x0102_0304_0506_0708), until: soon) == PromptPacketTests.request)
+    #expect(try ends.message(ShowPrompt.self).number == 0x0102_0304_0506_0708)
   }
 
   @Test(arguments: [PromptEnd.granted, .dismissed, .unavailable, .refused])
   func theEndOfAPromptHasNoAnswer(outcome: PromptEnd) throws {
     let ends = try connected()
-    try ends.client.promptEnded(outcome)
-    guard case .request(.promptEnded(let told)) = ends.connection.receive() else { throw Unread() }
-    #expect(told == outcome)
+    try ends.client.tell(EndPrompt(outcome))
+    #expect(try ends.message(EndPrompt.self).end == outcome)
   }
 
   @Test func aDerivationIsTold() throws {
     let ends = try connected()
     let derivation = PassphraseDerivation.make()
-    try ends.connection.send(.derivation(derivation))
-    #expect(try ends.client.derivation(prompt: .max, until: soon) == derivation)
-    guard case .request(.derivation(let number)) = ends.connection.receive() else { throw Unread() }
-    #expect(number == .max)
+    try ends.connection.send(GetDerivation.packet(answering: derivation))
+    #expect(try ends.client.ask(GetDerivation(prompt: .max), until: soon) == derivation)
+    #expect(try ends.message(GetDerivation.self).prompt == .max)
   }
 
   @Test(arguments: [UnlockOutcome.live, .staged, .wrongKeys, .refused("why"), .unusable("how")])
   func aKeyArrivesWhole(outcome: UnlockOutcome) throws {
     let ends = try connected()
     ends.serve(outcome)
-    #expect(try ends.client.passphrase(try PromptSocketTests.key(), until: soon) == outcome)
+    #expect(try ends.client.deliver(try PromptSocketTests.key(), until: soon) == outcome)
     ends.wait()
     #expect(ends.arrived?.prompt == 0x0102_0304_0506_0708)
     #expect(ends.arrived?.key == Array(1...32))
@@ -108,78 +115,79 @@ import Testing
   @Test(arguments: [PromptRequest.Purpose.login, .collection, .newPassphrase])
   func aPromptOfOnesOwnIsMade(purpose: PromptRequest.Purpose) throws {
     let ends = try connected()
-    try ends.connection.send(.opened(7, PromptPacketTests.request))
-    let opened = try ends.client.openPrompt(purpose, collection: "Büro", until: soon)
+    try ends.connection.send(
+      OpenPrompt.packet(answering: OpenedPrompt(number: 7, request: PromptPacketTests.request)))
+    let opened = try ends.client.ask(OpenPrompt(purpose, collection: "Büro"), until: soon)
     #expect(opened.number == 7 && opened.request == PromptPacketTests.request)
-    guard case .request(.openPrompt(let told, let name)) = ends.connection.receive() else { throw Unread() }
-    #expect(told == purpose && name == "Büro")
+    let told = try ends.message(OpenPrompt.self)
+    #expect(told.purpose == purpose && told.collection == "Büro")
   }
 
   @Test func aPassphraseIsRemoved() throws {
     let ends = try connected()
-    try ends.connection.send(.passphraseRemoved)
-    try ends.client.removePassphrase(collection: "Büro", until: soon)
-    guard case .request(.removePassphrase(let name)) = ends.connection.receive() else { throw Unread() }
-    #expect(name == "Büro")
+    try ends.connection.send(RemovePassphrase.packet(answering: Done()))
+    try ends.client.ask(RemovePassphrase(collection: "Büro"), until: soon)
+    #expect(try ends.message(RemovePassphrase.self).collection == "Büro")
   }
 
   @Test func longNamesAreCut() throws {
     let ends = try connected()
     let long = String(repeating: "ü", count: 5000)
     let cut = String(repeating: "ü", count: 127)
-    try ends.connection.send(.passphraseRemoved)
-    try ends.client.removePassphrase(collection: long, until: soon)
-    guard case .request(.removePassphrase(let name)) = ends.connection.receive() else { throw Unread() }
-    #expect(name == cut)
-    try ends.connection.send(.opened(7, PromptPacketTests.request))
-    _ = try ends.client.openPrompt(.collection, collection: long, until: soon)
-    guard case .request(.openPrompt(_, let other)) = ends.connection.receive() else { throw Unread() }
-    #expect(other == cut)
+    try ends.connection.send(RemovePassphrase.packet(answering: Done()))
+    try ends.client.ask(RemovePassphrase(collection: long), until: soon)
+    #expect(try ends.message(RemovePassphrase.self).collection == cut)
+    try ends.connection.send(
+      OpenPrompt.packet(answering: OpenedPrompt(number: 7, request: PromptPacketTests.request)))
+    _ = try ends.client.ask(OpenPrompt(.collection, collection: long), until: soon)
+    #expect(try ends.message(OpenPrompt.self).collection == cut)
   }
 
   @Test func whatCannotBeDoneIsToldWithItsReason() throws {
     let ends = try connected()
-    for _ in 0..<4 { try ends.connection.send(.declined("why")) }
-    #expect(throws: ControlError.declined("why")) { _ = try ends.client.prompt(7, until: soon) }
-    #expect(throws: ControlError.declined("why")) { _ = try ends.client.derivation(prompt: 7, until: soon) }
+    for _ in 0..<4 { try ends.connection.send(ControlPacket.declined("why")) }
+    #expect(throws: ControlError.declined("why")) { _ = try ends.client.ask(ShowPrompt(7), until: soon) }
+    #expect(throws: ControlError.declined("why")) { _ = try ends.client.ask(GetDerivation(prompt: 7), until: soon) }
     #expect(throws: ControlError.declined("why")) {
-      _ = try ends.client.openPrompt(.collection, collection: "a", until: soon)
+      _ = try ends.client.ask(OpenPrompt(.collection, collection: "a"), until: soon)
     }
-    #expect(throws: ControlError.declined("why")) { try ends.client.removePassphrase(collection: "a", until: soon) }
+    #expect(throws: ControlError.declined("why")) {
+      try ends.client.ask(RemovePassphrase(collection: "a"), until: soon)
+    }
   }
 
   @Test func anotherAnswerIsNone() throws {
     let ends = try connected()
-    for _ in 0..<5 { try ends.connection.send(.locked) }
-    #expect(throws: ControlError.broken) { _ = try ends.client.prompt(7, until: soon) }
-    #expect(throws: ControlError.broken) { _ = try ends.client.derivation(prompt: 7, until: soon) }
+    for _ in 0..<5 { try ends.connection.send(LockVault.packet(answering: Done())) }
+    #expect(throws: ControlError.broken) { _ = try ends.client.ask(ShowPrompt(7), until: soon) }
+    #expect(throws: ControlError.broken) { _ = try ends.client.ask(GetDerivation(prompt: 7), until: soon) }
     #expect(throws: ControlError.broken) {
-      _ = try ends.client.openPrompt(.collection, collection: "a", until: soon)
+      _ = try ends.client.ask(OpenPrompt(.collection, collection: "a"), until: soon)
     }
-    #expect(throws: ControlError.broken) { try ends.client.removePassphrase(collection: "a", until: soon) }
-    #expect(throws: ControlError.broken) { _ = try ends.client.passphrase(try PromptSocketTests.key(), until: soon) }
+    #expect(throws: ControlError.broken) { try ends.client.ask(RemovePassphrase(collection: "a"), until: soon) }
+    #expect(throws: ControlError.broken) { _ = try ends.client.deliver(try PromptSocketTests.key(), until: soon) }
     // An outcome is the answer to keys alone, and not to the question what they are to be sealed to.
-    try ends.connection.send(.outcome(.live))
-    #expect(throws: ControlError.broken) { _ = try ends.client.passphrase(try PromptSocketTests.key(), until: soon) }
-    try ends.connection.send(.declined("why"))
+    try ends.connection.send(UnlockOutcome.live.packet)
+    #expect(throws: ControlError.broken) { _ = try ends.client.deliver(try PromptSocketTests.key(), until: soon) }
+    try ends.connection.send(ControlPacket.declined("why"))
     #expect(throws: ControlError.declined("why")) {
-      _ = try ends.client.passphrase(try PromptSocketTests.key(), until: soon)
+      _ = try ends.client.deliver(try PromptSocketTests.key(), until: soon)
     }
-    try ends.connection.send(.outcome(.live))
-    #expect(throws: ControlError.broken) { _ = try ends.client.derivation(prompt: 7, until: soon) }
+    try ends.connection.send(UnlockOutcome.live.packet)
+    #expect(throws: ControlError.broken) { _ = try ends.client.ask(GetDerivation(prompt: 7), until: soon) }
   }
 
   @Test func requestsOfAnotherSizeAreMalformed() throws {
     let (client, connection) = try bare()
     for whole in PromptSocketTests.requests() {
       try client.send(whole)
-      if case .request(.malformed) = connection.receive() { Issue.record("\(whole) is not read") }
+      try #require(connection.receive() == .message, "\(whole)")
       for count in 1..<whole.count {
         try client.send(Array(whole.prefix(count)))
-        guard case .request(.malformed) = connection.receive() else { throw Unread() }
+        try #require(connection.receive() == .malformed)
       }
       try client.send(whole + [0])
-      guard case .request(.malformed) = connection.receive() else { throw Unread() }
+      try #require(connection.receive() == .malformed)
     }
   }
 
@@ -192,7 +200,7 @@ import Testing
       [1, 16], [1, 20], [1, 0], [1, 255], [2, 5] + [UInt8](repeating: 0, count: 8),
     ] {
       try client.send(bytes)
-      guard case .request(.malformed) = connection.receive() else { throw Unread() }
+      try #require(connection.receive() == .malformed, "\(bytes)")
     }
   }
 
@@ -205,7 +213,8 @@ import Testing
       bytes[Int.random(in: bytes.indices, using: &random)] = .random(in: 0...255, using: &random)
       bytes.removeLast(.random(in: 0..<bytes.count, using: &random))
       try client.send(bytes)
-      guard case .request = connection.receive() else { throw Unread() }
+      let arrived = connection.receive()
+      try #require(arrived == .message || arrived == .malformed)
     }
   }
 
@@ -220,11 +229,12 @@ import Testing
   }
 
   @Test func aKeyOfAnotherSizeIsMalformed() throws {
-    let packet = try PromptSocketTests.key().encoded(prefix: [1, 8])
+    let packet = try PromptSocketTests.key().packet()
     let whole = packet.bytes.withUnsafeBytes { Array($0) }
     #expect(whole == [1, 8, 8, 7, 6, 5, 4, 3, 2, 1] + Array(1...32))
-    for bytes in (0..<whole.count).map({ Array(whole.prefix($0)) }) + [whole + [0]] {
-      guard case .malformed = ControlConnection.decode(opened: bytes.span.bytes) else { throw Unread() }
+    let fields = Array(whole.dropFirst(2))
+    for bytes in fields.indices.map({ Array(fields.prefix($0)) }) + [fields + [0]] {
+      if PassphraseKey(decoding: bytes.span.bytes) != nil { throw Unread() }
     }
   }
 
@@ -249,6 +259,22 @@ import Testing
   private final class Daemon {
     private var connection: ControlConnection
     init(_ connection: consuming ControlConnection) { self.connection = connection }
-    func receive() -> ControlConnection.Arrival { connection.receive() }
+
+    enum Arrived { case nothing, ended, malformed, message }
+
+    func receive() -> Arrived {
+      switch connection.receive() {
+      case .nothing: return .nothing
+      case .malformed: return .malformed
+      case .ended: return .ended
+      case .packet(let packet):
+        let isMessage = Reading.messages.contains { reads(packet, $0) }
+        return isMessage ? .message : .malformed
+      }
+    }
+
+    private func reads<Message: ControlMessage>(_ packet: borrowing ArrivedPacket, _: Message.Type) -> Bool {
+      packet.message(Message.self) != nil
+    }
   }
 }

@@ -40,7 +40,7 @@ import Testing
 
   @Test func keysArriveWhole() throws {
     let pair = try connected()
-    let packet = try SocketTests.delivery().encoded(prefix: ControlPacket.begin(.unlock).bytes)
+    let packet = try UnlockWithTiers(SocketTests.delivery()).packet()
     #expect(packet.count == 91)
     try pair.sendSealed(packet)
     #expect(pair.receive() == .keys)
@@ -49,7 +49,7 @@ import Testing
   @Test func everyOtherSizeOfKeysIsMalformed() throws {
     let pair = try connected()
     for size in [0, 1, 88, 90, 3000] {
-      try pair.send((ControlPacket.begin(.unlock).bytes + [UInt8](repeating: 1, count: size)).span.bytes)
+      try pair.send(([1, 2] + [UInt8](repeating: 1, count: size)).span.bytes)
       try #require(pair.receive() == .malformed)
     }
   }
@@ -73,9 +73,8 @@ import Testing
   @Test func alteredRequestsNeverTrap() throws {
     let pair = try connected()
     var random = SystemRandomNumberGenerator()
-    var whole = ControlPacket.begin(.hello)
-    Hello(stage: .authenticate, service: "i3lock", tty: "tty7", remoteHost: "").encode(into: &whole)
-    let packets = [whole.bytes, [1, 2] + [UInt8](repeating: 7, count: 89), [1, 3], [1, 4]]
+    let hello = Hello(stage: .authenticate, service: "i3lock", tty: "tty7", remoteHost: "")
+    let packets = [hello.packet, [1, 2] + [UInt8](repeating: 7, count: 89), [1, 3], [1, 4]]
     for turn in 0..<20_000 {
       var bytes = packets[turn % packets.count]
       bytes[Int.random(in: bytes.indices, using: &random)] = .random(in: 0...255, using: &random)
@@ -137,7 +136,7 @@ import Testing
   @Test func aDaemonThatDoesNotAnswerIsSilent() throws {
     let client = try ControlClient(runtime: runtime, uid: geteuid())
     let begun = LatchkeyPosix.Process.now
-    #expect(throws: ControlError.silent) { _ = try client.status(until: begun + 100) }
+    #expect(throws: ControlError.silent) { _ = try client.ask(GetStatus(), until: begun + 100) }
     #expect((100..<1000).contains(LatchkeyPosix.Process.now - begun))
   }
 }
@@ -168,21 +167,26 @@ private final class Pair {
   func receive() -> Arrived {
     switch connection.receive() {
     case .nothing: return .nothing
+    case .malformed: return .malformed
     case .ended: return .ended
-    case .request(let request): return take(request)
+    case .packet(let packet): return take(packet)
     }
   }
 
-  private func take(_ request: consuming ControlRequest) -> Arrived {
-    switch consume request {
-    case .malformed: return .malformed
-    case .unlock: return .keys
-    default: return .request
+  private func take(_ packet: consuming ArrivedPacket) -> Arrived {
+    guard packet.operation != UnlockWithTiers.operation else {
+      return packet.keys(UnlockWithTiers.self) == nil ? .malformed : .keys
     }
+    let isMessage = Reading.messages.contains { Pair.reads(packet, $0) }
+    return isMessage ? .request : .malformed
+  }
+
+  private static func reads<Message: ControlMessage>(_ packet: borrowing ArrivedPacket, _: Message.Type) -> Bool {
+    packet.message(Message.self) != nil
   }
 
   func sendSealed(_ packet: borrowing SecureBytes) throws {
-    let publicKey = try connection.makeOneTimeKey()
+    let publicKey = try connection.makeOneTimeKey().bytes
     let sealed = try OneTimeKey.seal(packet, to: publicKey)
     try send(sealed.span.bytes)
   }

@@ -8,9 +8,14 @@ import Testing
 
 @Suite("A bus that is lost", .timeLimit(.minutes(20))) struct LostBusTests {
   /// A daemon that starts nothing and writes down what it should start.
-  private final class Daemon: PromptQueueDelegate {
+  private final class Daemon: PromptQueueDelegate, SecretServiceDelegate {
     let isLockerUp = false
     var launched: [UInt64] = []
+    func defaultClass(for attributes: [String: String]) -> AccessibilityClass { .whenUnlocked }
+    func lookAgain() {}
+    func presentFingers(_ answer: @escaping (Result<FingerSet, VaultError>) -> Void) {
+      answer(.failure(.noFingers("")))
+    }
     func openWithoutAsking(_ question: Question, lifting: Set<Int64>) {}
     func isAnswered(_ question: Question, lifting: Set<Int64>) -> Bool { false }
     func subject(of question: Question) -> PromptSubject { PromptSubject() }
@@ -44,8 +49,7 @@ import Testing
     var bus: Bus? = try daemon.connect(loop)
     let name = try #require(bus).name(loop)
     var service: SecretService? = try SecretService(
-      bus: try #require(bus), loop: loop, vault: vault, promptQueue: queue, isLockerUp: { false },
-      defaultClass: { _ in .whenUnlocked }, lookAgain: {}, presentFingers: { $0(.failure(.noFingers(""))) })
+      bus: try #require(bus), loop: loop, vault: vault, promptQueue: queue, delegate: owner)
     weak let left = service
 
     let answer = try client.call(

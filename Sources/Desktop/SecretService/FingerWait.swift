@@ -32,7 +32,7 @@ extension SecretService {
     let wait = FingerWait(size, call, proceed: proceed)
     fingerWaits.append(wait)
     watch(call.sender)
-    presentFingers { [weak self, weak wait] answer in
+    delegate.presentFingers { [weak self, weak wait] answer in
       guard let self, let wait, fingerWaits.contains(where: { $0 === wait }) else { return }
       fingerWaits.removeAll { $0 === wait }
       do throws(BusError) {

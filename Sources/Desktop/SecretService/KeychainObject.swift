@@ -131,7 +131,7 @@ extension SecretService {
   ) throws(BusError) {
     let client = call.sender
     let items = try told(found, limit: limit, to: client)
-    let isScreenLocked = isLockerUp()
+    let isScreenLocked = delegate.isLockerUp
     call.reply(sensitive: true) { [self] (out: inout MessageWriter) throws(BusError) in
       try out.appendBool(isScreenLocked)
       try out.appendArray("(\(Self.keychainItemType))", of: items) {

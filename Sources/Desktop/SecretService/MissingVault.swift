@@ -8,7 +8,7 @@ extension SecretService {
   /// Whether there is no vault, as the files are now. Then nothing is stored, and nothing can be missed.
   var vaultIsMissing: Bool {
     guard !vault.hasDatabase else { return false }
-    lookAgain()
+    delegate.lookAgain()
     return vault.isMissing
   }
 }

@@ -139,7 +139,7 @@ extension SecretService {
     let (vault, id) = tree.holder(new.collection)
     // The session collection has its keys as long as the session lasts: no class makes a difference there.
     let isKept = if case .vault = new.collection { true } else { false }
-    let usual = isKept ? defaultClass(new.control.attributes) : .whenUnlocked
+    let usual = isKept ? delegate.defaultClass(for: new.control.attributes) : .whenUnlocked
     let stored: (id: Int64, isNew: Bool)
     do throws(VaultError) {
       stored = try vault.writer.createItem(

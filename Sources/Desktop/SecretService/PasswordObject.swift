@@ -32,7 +32,7 @@ extension SecretService {
     "Latchkey takes no password from programs: it asks you itself. Use Unlock, or 'latchkey passphrase'")
 
   private func changeWithPrompt(_ call: MethodCall) throws(BusError) {
-    if !vault.hasDatabase { lookAgain() }
+    if !vault.hasDatabase { delegate.lookAgain() }
     guard case .vault(let id) = try tree.collection(at: try call.message.readObjectPath()) else {
       throw .notSupported("the session collection is in memory only, and has no password")
     }

@@ -18,16 +18,9 @@ public final class SecretService {
   /// Which collections and items there are.
   let tree: CollectionTree
   var vault: Vault { tree.vault }
-  /// Whether a locker is on the screen now, so that nobody can be asked.
-  let isLockerUp: () -> Bool
   /// Where persons are asked.
   let promptQueue: PromptQueue
-  /// The class of a new item with such attributes, where its maker names none.
-  let defaultClass: ([String: String]) -> AccessibilityClass
-  /// Looks at the vault's files again.
-  let lookAgain: () -> Void
-  /// Asks which fingers are enrolled now.
-  let presentFingers: (@escaping (Result<FingerSet, VaultError>) -> Void) -> Void
+  unowned let delegate: any SecretServiceDelegate
 
   var sessions = TransportSessions()
   var prompts: [String: Prompt] = [:]
@@ -64,25 +57,16 @@ public final class SecretService {
 
   /// Puts the objects on `bus`. The well-known name is the caller's to ask for, afterwards.
   ///
-  /// - Parameters:
-  ///   - isLockerUp: whether a locker is on the screen now.
-  ///   - defaultClass: the class of a new item with such attributes, where its maker names none.
-  ///   - lookAgain: looks at the vault's files again, where it has no database.
-  ///   - presentFingers: asks which fingers are enrolled now, and calls back later.
+  /// - Parameter delegate: must live as long.
   /// - Throws: ``SystemdError`` when the bus layer cannot take them.
   public init(
-    bus: Bus, loop: EventLoop, vault: Vault, promptQueue: PromptQueue, isLockerUp: @escaping () -> Bool,
-    defaultClass: @escaping ([String: String]) -> AccessibilityClass, lookAgain: @escaping () -> Void,
-    presentFingers: @escaping (@escaping (Result<FingerSet, VaultError>) -> Void) -> Void
+    bus: Bus, loop: EventLoop, vault: Vault, promptQueue: PromptQueue, delegate: any SecretServiceDelegate
   ) throws {
     self.bus = bus
     self.loop = loop
     tree = try CollectionTree(vault)
     self.promptQueue = promptQueue
-    self.isLockerUp = isLockerUp
-    self.defaultClass = defaultClass
-    self.lookAgain = lookAgain
-    self.presentFingers = presentFingers
+    self.delegate = delegate
     let service = serviceInterface
     let collection = collectionInterface
     let item = itemInterface
@@ -217,7 +201,7 @@ public final class SecretService {
     let (vault, collection) = tree.holder(place)
     return switch try BusError.vault({ () throws(VaultError) in try vault.state(of: collection) }) {
     case .sealed, .marked, .closed: true
-    case .evicted: !isLockerUp()
+    case .evicted: !delegate.isLockerUp
     case .unlocked: false
     }
   }

@@ -118,7 +118,7 @@ extension SecretService {
 
   private func createCollection(_ label: String?, _ alias: String, _ call: MethodCall) throws(BusError) {
     if alias != "session", alias != Self.portalAlias, !vault.hasDatabase {
-      lookAgain()
+      delegate.lookAgain()
       if vault.awaitsPassword {
         let prompt = makePrompt(for: call.sender) { _ in .create(WaitingCollection(label: label ?? "", alias: alias)) }
         return call.reply { (out: inout MessageWriter) throws(BusError) in
@@ -241,7 +241,7 @@ extension SecretService {
 
   private func unlock(_ call: MethodCall) throws(BusError) {
     let requested = try call.message.readObjectPaths()
-    if !vault.hasDatabase { lookAgain() }
+    if !vault.hasDatabase { delegate.lookAgain() }
     var open: [String] = []
     var closed: [String] = []
     var seen: Set<String> = []
@@ -360,7 +360,7 @@ extension SecretService {
   /// Where an alias leads.
   private func path(alias: String) throws(BusError) -> String {
     if alias != "session" && vault.collections.isEmpty {
-      lookAgain()
+      delegate.lookAgain()
       if vault.hasNoDatabaseYet {
         return Vault.firstAliases.contains(alias) ? CollectionTree.firstPlace.path : ObjectPath.none
       }

@@ -10,7 +10,7 @@ extension Derivation {
   /// after that, the next unlock brings both.
   borrowing func rotate() throws -> DeriveResult {
     let daemon = try ControlClient(runtime: runtime, uid: account.uid)
-    try daemon.mayRotate(until: deadline())
+    try daemon.ask(CheckMayRotate(), until: deadline())
     let folder = try folder()
     let keybag = try load(from: folder)
     let opened = try open(keybag, at: daemon)
@@ -35,8 +35,8 @@ extension Derivation {
       let delivery = TierDelivery(
         vault: next.keybag.vault, generation: next.keybag.generation, founded: false,
         leftMemory: WorkingMemory.wasLeft, tiers: try next.tiers(), former: try next.formerTiers())
-      guard try daemon.rotate(delivery, until: deadline()) == .live else { return .begun }
-      let oldest = try daemon.neededEpoch(until: deadline())
+      guard try daemon.deliver(Rotate(delivery), until: deadline()) == .live else { return .begun }
+      let oldest = try daemon.ask(GetNeededEpoch(), until: deadline())
       if let settled = try next.dropping(epochsBefore: oldest, proving: false) {
         try KeybagFile.replace(with: settled, in: folder)
       }
@@ -90,7 +90,7 @@ extension Derivation {
   /// A connection to a daemon that knows what this process is about to do.
   private borrowing func announced() throws(ControlError) -> ControlClient {
     let daemon = try ControlClient(runtime: runtime, uid: account.uid)
-    try daemon.mayDerive(until: deadline())
+    try daemon.ask(CheckMayDerive(), until: deadline())
     return daemon
   }
 
@@ -103,7 +103,7 @@ extension Derivation {
     let need = try greet(daemon, .authenticate)
     switch need {
     case nil: break
-    case .nothingNeeded: try daemon.mayDerive(until: deadline())
+    case .nothingNeeded: try daemon.ask(CheckMayDerive(), until: deadline())
     case .some(let result): return result
     }
     // A vault that stood under no password gets new keys with its first one, as at a login.

@@ -36,7 +36,7 @@ extension Derivation {
   }
 
   borrowing func endPasscodeItems(at daemon: borrowing ControlClient) throws -> DeriveResult {
-    _ = try daemon.destroyPasscodeItems(passwordRemoved: true, until: deadline())
+    _ = try daemon.ask(DestroyPasscodeItems(passwordRemoved: true), until: deadline())
     return .passwordless
   }
 
@@ -61,7 +61,7 @@ extension Derivation {
       // New keys wait for what still hangs on former ones. The password does not, or the vault would stand open for ever.
       try KeybagFile.replace(with: try opened.settingPassword(password, cost: .measured()), in: folder)
       // The daemon reads the keybag again when it is asked how things are.
-      _ = try? daemon.status(until: deadline())
+      _ = try? daemon.ask(GetStatus(), until: deadline())
       return .tooManyEpochs
     }
     return try changeKeys(to: next, of: folder, at: daemon)
@@ -78,7 +78,7 @@ extension Derivation {
       do { try standOnDevice(daemon) } catch { failure = error }
     }
     // What hangs on the password ends all the same.
-    _ = try daemon.destroyPasscodeItems(passwordRemoved: true, until: deadline())
+    _ = try daemon.ask(DestroyPasscodeItems(passwordRemoved: true), until: deadline())
     if let failure { throw failure }
     return .passwordless
   }

@@ -33,7 +33,7 @@ extension Derivation {
     _ key: consuming SessionKey, of keybag: Keybag, to daemon: borrowing ControlClient
   ) throws -> DeriveResult {
     let delivery = SessionDelivery(vault: keybag.vault, key: key)
-    return switch try daemon.unlock(delivery, until: deadline()) {
+    return switch try daemon.deliver(delivery, until: deadline()) {
     case .live, .staged: .sessionOpened
     // More is open than this would open, or the machine goes to sleep.
     case .refused: .nothingNeeded

@@ -95,7 +95,7 @@ struct Derivation: ~Copyable {
   private borrowing func isLastStep() throws(ControlError) -> Bool {
     guard !request.isUnlock else { return true }
     // By a connection of its own: a late answer is none to what is asked next.
-    return try ControlClient(runtime: runtime, uid: account.uid).status(until: deadline()).state == .locked
+    return try ControlClient(runtime: runtime, uid: account.uid).ask(GetStatus(), until: deadline()).state == .locked
   }
 
   /// The whole stack has accepted the password: founds the vault where there is none, and unlocks.
@@ -155,10 +155,10 @@ struct Derivation: ~Copyable {
   /// Turns a collection's passphrase into its key, for one prompt. The keybag has no part in it.
   private borrowing func passphrase() throws -> DeriveResult {
     let daemon = try ControlClient(runtime: runtime, uid: account.uid)
-    let derivation = try daemon.derivation(prompt: request.prompt, until: deadline())
+    let derivation = try daemon.ask(GetDerivation(prompt: request.prompt), until: deadline())
     let derived = try daemon.derive { () throws(KeybagError) in try derivation.key(request.token.bytes) }
     let key = PassphraseKey(prompt: request.prompt, key: derived)
-    return switch try daemon.passphrase(key, until: deadline()) {
+    return switch try daemon.deliver(key, until: deadline()) {
     case .live: .unlocked
     case .wrongKeys: .wrongPassword
     // Keys that wait have opened nothing yet.
@@ -260,7 +260,7 @@ struct Derivation: ~Copyable {
     guard !isLate || stage == .closeSession else { return .late }
     let hello = Hello(
       stage: stage, service: request.service, tty: request.tty, remoteHost: request.remoteHost, prompt: request.prompt)
-    return switch try daemon.hello(hello, until: limit ?? deadline()) {
+    return switch try daemon.ask(hello, until: limit ?? deadline()) {
     case .nothing: .nothingNeeded
     case .refused: .refused
     case .keys: nil
@@ -299,7 +299,7 @@ struct Derivation: ~Copyable {
     let delivery = TierDelivery(
       vault: keybag.vault, generation: keybag.generation, founded: keybag.generation == 1,
       leftMemory: WorkingMemory.wasLeft, tiers: try opened.tiers(), former: try opened.formerTiers())
-    return switch try daemon.unlock(delivery, until: deadline()) {
+    return switch try daemon.deliver(UnlockWithTiers(delivery), until: deadline()) {
     case .live, .staged: .unlocked
     case .refused: .refused
     case .wrongKeys, .unusable: .damaged
@@ -355,10 +355,12 @@ struct Derivation: ~Copyable {
     }
     let result = try deliver(opened, to: daemon)
     guard result == .unlocked else { return result }
-    if let slowness = opened.slowness { try? daemon.noteSlowPassword(milliseconds: slowness, until: deadline()) }
+    if let slowness = opened.slowness {
+      try? daemon.ask(NoteSlowPassword(milliseconds: UInt32(clamping: slowness)), until: deadline())
+    }
     // Only now is a database certain to be there: from the second generation on a missing one is a loss. The next login
     // tries again if this fails.
-    let oldest = keybag.epochs.count > 1 ? (try? daemon.neededEpoch(until: deadline())) ?? 0 : 0
+    let oldest = keybag.epochs.count > 1 ? (try? daemon.ask(GetNeededEpoch(), until: deadline())) ?? 0 : 0
     // Not in the expression below, which would be a closure that borrows it.
     let mayEndOthers = opened.mayEndOthers()
     if let next = try? opened.dropping(
@@ -372,7 +374,7 @@ struct Derivation: ~Copyable {
   /// Tells the daemon that a password opens nothing. Where none may found a vault, others than the login password are
   /// expected, and say nothing of it.
   borrowing func note(to daemon: borrowing ControlClient) {
-    if request.mayFound { try? daemon.noteOtherPassword(until: deadline()) }
+    if request.mayFound { try? daemon.ask(NoteOtherPassword(), until: deadline()) }
   }
 
   /// Held for no longer than a file is read or written: an open folder keeps a home from being unmounted.

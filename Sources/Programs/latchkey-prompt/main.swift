@@ -90,7 +90,7 @@ private func serve(_ options: Options) throws {
   let patience = Patience(loop: loop, limit: personLimit)
   let signals = try [SIGTERM, SIGINT, SIGHUP].map { try loop.addSignal($0) { patience.giveUp() } }
   let client = try ControlClient(runtime: options.runtime, uid: options.account.uid)
-  let request = try client.prompt(options.number, until: Process.now + daemonLimit)
+  let request = try client.ask(ShowPrompt(options.number), until: Process.now + daemonLimit)
   let given = request.hasPassphrase ? try client.takePassphrase(until: Process.now + daemonLimit) : nil
   // The daemon says nothing more on this connection but its end, which withdraws the prompt.
   let end = try loop.addIO(fd: client.number, events: .readable) { _ in patience.giveUp() }
@@ -101,7 +101,7 @@ private func serve(_ options: Options) throws {
   prompter.end()
   if outcome == .unavailable { Journal.log(.warning, "nobody can be asked for prompt \(options.number)") }
   // A daemon that withdrew the prompt does not listen any more.
-  try? client.promptEnded(outcome)
+  try? client.tell(EndPrompt(outcome))
 }
 
 do {

@@ -2,6 +2,7 @@ import ArgumentParser
 import FoundationEssentials
 import Glibc
 import LatchkeyBackup
+import LatchkeyBackupControl
 import LatchkeyControl
 import LatchkeyPosix
 
@@ -39,7 +40,7 @@ struct BackupCommand: ParsableCommand {
     let terminal = try passphrase.conversation()
     let client = try place.connect()
     do {
-      let number = try client.beginBackup(until: ArchiveLimits.answer)
+      let number = try client.ask(BeginBackup(), until: ArchiveLimits.answer)
       try passphrase.ask(terminal, prompt: number, name: name, cost: nil)
       let progress = Progress()
       defer { progress.end() }
@@ -47,7 +48,7 @@ struct BackupCommand: ParsableCommand {
       do {
         let new = try writing { () throws(PosixError) in try NewFile(name, in: folder, replacing: force) }
         while !Interruption.hasArrived {
-          let chunk = try client.takeChunk(until: ArchiveLimits.answer)
+          let chunk = try client.ask(TakeChunk(), until: ArchiveLimits.answer)
           try writing { () throws(PosixError) in try new.append(chunk.bytes) }
           progress.show("\(chunk.done) of \(max(chunk.done, chunk.total)) items")
           guard chunk.isLast else { continue }

@@ -102,7 +102,7 @@ struct DeviceEraseCommand: ParsableCommand {
     try Failure.telling {
       let end = LatchkeyPosix.Process.now + DevicePlace.timeout
       do {
-        _ = try daemon.destroyPasscodeItems(passwordRemoved: false, until: end)
+        _ = try daemon.ask(DestroyPasscodeItems(passwordRemoved: false), until: end)
       } catch ControlError.declined(let why) {
         throw Failure.declined(why + ".")
       }

@@ -70,7 +70,7 @@ struct Place: ParsableArguments {
 
   /// How things are.
   func status() throws -> Status {
-    try connect().status(until: LatchkeyPosix.Process.now + StatusCommand.answerLimit)
+    try connect().ask(GetStatus(), until: LatchkeyPosix.Process.now + StatusCommand.answerLimit)
   }
 
   /// Connects, or ends the program with what to do about it.

@@ -16,7 +16,7 @@ struct LockCommand: ParsableCommand {
   func run() throws {
     try Failure.telling {
       do {
-        try place.connect().lock(until: Process.now + StatusCommand.answerLimit)
+        try place.connect().ask(LockVault(), until: Process.now + StatusCommand.answerLimit)
       } catch ControlError.declined(let why) {
         throw Failure.declined(why + ".")
       }

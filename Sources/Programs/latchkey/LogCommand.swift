@@ -38,7 +38,7 @@ struct LogCommand: ParsableCommand {
       let deadline = LatchkeyPosix.Process.now + StatusCommand.answerLimit
       do {
         if clear {
-          let count = try place.connect().clearAccessLog(until: deadline)
+          let count = try place.connect().ask(ClearAccessLog(), until: deadline)
           return print("Removed \(count == 1 ? "1 entry" : "\(count) entries").")
         }
         let lines = try place.connect().accessLog(limit: limit ?? .max, until: deadline).reversed()

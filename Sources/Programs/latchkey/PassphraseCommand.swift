@@ -43,8 +43,8 @@ struct PassphraseCommand: ParsableCommand {
     func run() throws {
       try Failure.telling {
         do {
-          try place.connect().removePassphrase(
-            collection: collection, until: LatchkeyPosix.Process.now + StatusCommand.answerLimit)
+          try place.connect().ask(
+            RemovePassphrase(collection: collection), until: LatchkeyPosix.Process.now + StatusCommand.answerLimit)
         } catch ControlError.declined(let reason) { throw Failure.declined(reason) }
         print("The collection has no passphrase of its own.")
       }
@@ -75,12 +75,13 @@ struct PassphraseAsking: ParsableArguments {
     // Its end would be the prompt's.
     let client = try place.connect()
     do {
-      let (number, request) = try client.openPrompt(
-        purpose, collection: collection, until: LatchkeyPosix.Process.now + StatusCommand.answerLimit)
+      let prompt = try client.ask(
+        OpenPrompt(purpose, collection: collection), until: LatchkeyPosix.Process.now + StatusCommand.answerLimit)
       let terminal = try TerminalConversation.asking(standardInput: stdin)
       let outcome = Authentication.run(
         service: "latchkey-collection", user: account.name, terminal: ttyname(0).map { String(cString: $0) },
-        folder: pamFolder, environment: ["LATCHKEY_PROMPT": "\(number)", "LATCHKEY_LABEL": request.label],
+        folder: pamFolder,
+        environment: ["LATCHKEY_PROMPT": "\(prompt.number)", "LATCHKEY_LABEL": prompt.request.label],
         conversation: purpose == .newPassphrase && !stdin ? RepeatedConversation(terminal) : terminal)
       switch outcome {
       case .accepted: break
@@ -88,7 +89,7 @@ struct PassphraseAsking: ParsableArguments {
       case .refused where purpose == .collection: throw Failure.wrongPassphrase
       case .refused(let text), .unavailable(let text): throw Failure.notTaken(text)
       }
-      try client.promptEnded(.granted)
+      try client.tell(EndPrompt(.granted))
     } catch ControlError.declined(let reason) { throw Failure.declined(reason) }
   }
 }

@@ -2,6 +2,7 @@ import ArgumentParser
 import FoundationEssentials
 import Glibc
 import LatchkeyBackup
+import LatchkeyBackupControl
 import LatchkeyControl
 import LatchkeyPosix
 
@@ -39,8 +40,8 @@ struct RestoreCommand: ParsableCommand {
     let terminal = try passphrase.conversation()
     let client = try place.connect()
     do {
-      let number = try client.beginRestore(
-        RestoreRequest(header: backup.header, takesTheirs: theirs, isDry: dryRun), until: ArchiveLimits.answer)
+      let number = try client.ask(
+        BeginRestore(header: backup.header, takesTheirs: theirs, isDry: dryRun), until: ArchiveLimits.answer)
       try passphrase.ask(
         terminal, prompt: number, name: URL(fileURLWithPath: file).lastPathComponent, cost: backup.cost)
       let progress = Progress()
@@ -62,7 +63,7 @@ struct RestoreCommand: ParsableCommand {
     var isLast = false
     while !isLast && !Interruption.hasArrived {
       let chunk = try backup.next()
-      do throws(ControlError) { isLast = try client.giveChunk(chunk.bytes, until: ArchiveLimits.answer) } catch {
+      do throws(ControlError) { isLast = try client.ask(GiveChunk(chunk.bytes), until: ArchiveLimits.answer) } catch {
         let damage = BackupError.damagedChunk(chunk.number).explanation
         guard error == .declined(damage) else { throw error }
         throw Failure.backup("\(damage), which is at offset \(chunk.offset) of the file. Nothing was restored.")

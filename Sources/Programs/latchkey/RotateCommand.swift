@@ -39,7 +39,7 @@ struct RotateCommand: ParsableCommand {
     try Failure.telling {
       try RootKeyAsking.prepare()
       do {
-        try place.connect().mayRotate(until: LatchkeyPosix.Process.now + StatusCommand.answerLimit)
+        try place.connect().ask(CheckMayRotate(), until: LatchkeyPosix.Process.now + StatusCommand.answerLimit)
       } catch ControlError.declined(let reason) { throw Failure.declined(reason + ".") }
       let status = try status()
       let program = try asking.program(place, vault: status.vaultPath)
@@ -71,7 +71,7 @@ struct RotateCommand: ParsableCommand {
   }
 
   private func status() throws -> Status {
-    try place.connect().status(until: LatchkeyPosix.Process.now + StatusCommand.answerLimit)
+    try place.connect().ask(GetStatus(), until: LatchkeyPosix.Process.now + StatusCommand.answerLimit)
   }
 
   /// Shows how item keys are wrapped anew. The vault does it by itself, also when nobody watches.

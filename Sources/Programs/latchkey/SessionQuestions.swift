@@ -43,7 +43,7 @@ struct SessionQuestions {
     }
     do throws(ControlError) {
       let client = try ControlClient(runtime: place.folder, uid: getuid())
-      let status = try client.status(until: LatchkeyPosix.Process.now + Self.patience)
+      let status = try client.ask(GetStatus(), until: LatchkeyPosix.Process.now + Self.patience)
       return .known(
         SessionFacts.Vault(
           deviceKey: status.deviceKey, isMemoryLocked: status.memoryLocked && status.swappableSecrets == 0,

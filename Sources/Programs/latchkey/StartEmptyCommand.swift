@@ -24,7 +24,9 @@ struct StartEmptyCommand: ParsableCommand {
       if !yes { try Self.confirm(folder, items: status.items) }
       let client = try place.connect()
       do {
-        let path = try client.startEmpty(folder: folder, until: LatchkeyPosix.Process.now + Self.answerLimit)
+        let path = try client.ask(
+          PutVaultAside(folder: folder), until: LatchkeyPosix.Process.now + Self.answerLimit
+        ).path
         print("The vault is \(TerminalText.printable(path)) now. Nothing in it was changed.")
       } catch ControlError.declined(let reason) { throw Failure.declined(reason) }
       print(

@@ -19,7 +19,7 @@ struct StatusCommand: ParsableCommand {
 
   func run() throws {
     let status = try Failure.telling {
-      try place.connect().status(until: LatchkeyPosix.Process.now + StatusCommand.answerLimit)
+      try place.connect().ask(GetStatus(), until: LatchkeyPosix.Process.now + StatusCommand.answerLimit)
     }
     print(json ? try Self.json(status) : Self.text(status))
   }

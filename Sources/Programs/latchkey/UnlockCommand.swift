@@ -76,7 +76,7 @@ struct UnlockCommand: ParsableCommand {
   }
 
   private func status() throws -> Status {
-    try place.connect().status(until: LatchkeyPosix.Process.now + StatusCommand.answerLimit)
+    try place.connect().ask(GetStatus(), until: LatchkeyPosix.Process.now + StatusCommand.answerLimit)
   }
 
   private static func isDone(_ status: Status) -> Bool {

@@ -118,7 +118,7 @@ final class VaultConnection {
   func lockReason() -> String? {
     guard state != "unlocked" else { return nil }
     // As the vault is: where it does not say why, its state is all there is to tell.
-    let status = try? place.connect().status(until: LatchkeyPosix.Process.now + StatusCommand.answerLimit)
+    let status = try? place.connect().ask(GetStatus(), until: LatchkeyPosix.Process.now + StatusCommand.answerLimit)
     guard let status, !status.lockReasons.isEmpty else { return state }
     return status.lockReasons.map { $0 == "command" ? "by 'latchkey lock'" : $0 }.joined(separator: ", ")
   }

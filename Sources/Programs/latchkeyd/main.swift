@@ -1,7 +1,8 @@
 import Glibc
-// latchkeyd: the vault of one user. Arguments and wiring; see Daemon.
+// latchkeyd: the vault of one user. Arguments and wiring; see LatchkeyDaemon.
 import LatchkeyClassRules
 import LatchkeyControl
+import LatchkeyDaemon
 import LatchkeyDeviceService
 import LatchkeyGcrypt
 import LatchkeyKeybag
@@ -45,16 +46,12 @@ private func serve(_ options: Options) throws -> Int32 {
     user: RulesFile.userPath(home: options.home), shipped: options.rules, owner: options.account.uid
   ) { Journal.log(.warning, $0) }
   let daemon = Daemon(
-    loop: loop, vault: vault, deviceService: DeviceServiceProbe(loop: loop, path: options.deviceSocket, limit: limit),
-    rules: rules, owner: options.account.uid, promptProgram: options.promptProgram)
-  let server = try ControlServer(
-    try controlSocket(options), loop: loop, owner: options.account.uid, handler: daemon)
-  daemon.endHelpers = { [weak server] in server?.endDerivations($0, gone: $1) }
+    loop: loop, vault: vault, rules: rules, owner: options.account.uid, devicePath: options.deviceSocket,
+    deviceLimit: limit, promptProgram: options.promptProgram, bus: .session, endsWithBus: !isManaged)
   let signals = try [SIGTERM, SIGINT, SIGHUP].map { try loop.addSignal($0) { daemon.stop() } }
-  try daemon.start(bus: .session, endsWithBus: !isManaged)
-  daemon.tellProblems()
+  try daemon.start(serving: try controlSocket(options))
   ServiceManager.notify("READY=1")
-  let status = try withExtendedLifetime((server, signals)) { try loop.run() }
+  let status = try withExtendedLifetime(signals) { try loop.run() }
   daemon.end()
   return status
 }

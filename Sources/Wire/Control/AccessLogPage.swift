@@ -2,7 +2,7 @@ import LatchkeyBytes
 import LatchkeyKeybag
 
 /// A part of the access log, newest first.
-public struct AccessLogPage: Equatable, Sendable {
+public struct AccessLogPage: ControlFields, Equatable, Sendable {
   /// So many lines fit into a packet, however long their texts are.
   public static let limit = 40
 
@@ -17,7 +17,7 @@ public struct AccessLogPage: Equatable, Sendable {
     self.hasMore = hasMore || lines.count > AccessLogPage.limit
   }
 
-  func encode(into out: inout ByteWriter) {
+  package func encode(into out: inout ByteWriter) {
     out.number(UInt8(hasMore ? 1 : 0))
     out.number(UInt8(lines.count))
     for line in lines {
@@ -29,7 +29,7 @@ public struct AccessLogPage: Equatable, Sendable {
     }
   }
 
-  init?(decoding input: inout ByteReader) {
+  package init?(decoding input: inout ByteReader) {
     var lines: [AccessLogEntry] = []
     do {
       let more = try input.number(UInt8.self)

@@ -4,7 +4,10 @@ import LatchkeySodium
 
 /// Asks the daemon, which alone speaks with the device key, for the secret of a protector without a password. The answer
 /// is sealed to a key that is made for it, so that replies need no locked memory.
-public struct DeviceSecretRequest: Equatable, Sendable {
+public struct DeviceSecretRequest: ControlMessage, Equatable {
+  package typealias Answer = SealedDeviceSecret
+  package static let operation: UInt8 = 24
+
   /// Which secret.
   public enum Wanted: Equatable, Sendable {
     /// That of the keybag's protector.
@@ -26,7 +29,7 @@ public struct DeviceSecretRequest: Equatable, Sendable {
     self.publicKey = publicKey
   }
 
-  func encode(into out: inout ByteWriter) {
+  package func encode(into out: inout ByteWriter) {
     let none = [UInt8](repeating: 0, count: DeviceSecretRequest.nameSize)
     let (kind, vault, protector): (UInt8, [UInt8], [UInt8]) =
       switch wanted {
@@ -39,7 +42,7 @@ public struct DeviceSecretRequest: Equatable, Sendable {
     out.put(publicKey)
   }
 
-  init?(decoding input: inout ByteReader) {
+  package init?(decoding input: inout ByteReader) {
     guard let kind = try? input.number(UInt8.self), kind <= 1,
       let vault = try? input.take(DeviceSecretRequest.nameSize),
       let protector = try? input.take(DeviceSecretRequest.nameSize),
@@ -51,7 +54,7 @@ public struct DeviceSecretRequest: Equatable, Sendable {
 }
 
 /// The daemon's answer: a secret for whoever asked, and how the device key has wrapped it.
-public struct SealedDeviceSecret: Equatable, Sendable {
+public struct SealedDeviceSecret: ControlFields, Equatable, Sendable {
   /// As the device key has wrapped it.
   public let wrapping: DeviceSecret.Wrapping
   /// The secret, sealed to the public key of the request: 80 bytes.
@@ -72,13 +75,13 @@ public struct SealedDeviceSecret: Equatable, Sendable {
     try Key(try SealedBox.open(box.span.bytes, secret: mine))
   }
 
-  func encode(into out: inout ByteWriter) {
+  package func encode(into out: inout ByteWriter) {
     out.put(wrapping.identity)
     out.put(wrapping.wrapped)
     out.put(box)
   }
 
-  init?(decoding input: inout ByteReader) {
+  package init?(decoding input: inout ByteReader) {
     guard let identity = try? input.take(DeviceSecret.Wrapping.identitySize),
       let wrapped = try? input.take(DeviceSecret.Wrapping.wrappedSize),
       let wrapping = DeviceSecret.Wrapping(identity: identity, wrapped: wrapped),
@@ -86,5 +89,34 @@ public struct SealedDeviceSecret: Equatable, Sendable {
     else { return nil }
     self.wrapping = wrapping
     self.box = box
+  }
+}
+
+extension ControlClient {
+  /// A new secret for a protector without a password, which the device key has wrapped.
+  ///
+  /// - Throws: ``ControlError/declined(_:)`` without a device key.
+  public borrowing func newDeviceSecret(vault: [UInt8], until deadline: Int) throws(ControlError) -> DeviceSecret {
+    let protector = Sodium.randomBytes(16)
+    let mine = try ControlClient.sodium { () throws(SodiumError) in try Key.random() }
+    let sealed = try deviceSecret(.new(vault: vault, protector: protector), for: mine, until: deadline)
+    return DeviceSecret(
+      protector: protector, wrapping: sealed.wrapping,
+      key: try ControlClient.sodium { () throws(SodiumError) in try sealed.open(with: mine) })
+  }
+
+  /// What the device key gives back of the keybag's protector without a password.
+  ///
+  /// - Throws: ``ControlError/declined(_:)`` where there is no such protector, or the device key is another.
+  public borrowing func presentDeviceSecret(until deadline: Int) throws(ControlError) -> Key {
+    let mine = try ControlClient.sodium { () throws(SodiumError) in try Key.random() }
+    let sealed = try deviceSecret(.present, for: mine, until: deadline)
+    return try ControlClient.sodium { () throws(SodiumError) in try sealed.open(with: mine) }
+  }
+
+  private borrowing func deviceSecret(
+    _ wanted: DeviceSecretRequest.Wanted, for mine: borrowing Key, until deadline: Int
+  ) throws(ControlError) -> SealedDeviceSecret {
+    try ask(DeviceSecretRequest(wanted, publicKey: SealedBox.publicKey(of: mine)), until: deadline)
   }
 }

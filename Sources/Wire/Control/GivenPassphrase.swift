@@ -21,24 +21,4 @@ public final class GivenPassphrase {
   public convenience init?(copying source: borrowing SecureBytes) throws(SodiumError) {
     try self.init(copying: source.bytes)
   }
-
-  /// The reply's bytes, before they are sealed.
-  func encoded() throws(SodiumError) -> SecureBytes {
-    let head = ControlPacket.begin(.takePassphrase).bytes
-    var packet = try SecureBytes(count: head.count + bytes.count)
-    packet.write(head.span.bytes, at: 0)
-    packet.write(0..<bytes.count, of: bytes, at: head.count)
-    return packet
-  }
-
-  /// Reads an opened reply; nil for anything else.
-  static func read(_ packet: RawSpan) -> GivenPassphrase? {
-    let head = ControlPacket.begin(.takePassphrase).bytes
-    guard packet.byteCount > head.count else { return nil }
-    for (index, byte) in head.enumerated() where packet.unsafeLoad(fromByteOffset: index, as: UInt8.self) != byte {
-      return nil
-    }
-    let rest = packet.extracting(droppingFirst: head.count)
-    do { return try GivenPassphrase(copying: rest) } catch { return nil }
-  }
 }

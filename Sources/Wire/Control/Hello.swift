@@ -1,7 +1,10 @@
 import LatchkeyBytes
 
 /// What a helper tells the daemon before it spends any time: which authentication this is.
-public struct Hello: Equatable, Sendable {
+public struct Hello: ControlMessage, Equatable {
+  package typealias Answer = Need
+  package static let operation: UInt8 = 1
+
   /// The point of a login at which the module was called.
   public enum Stage: UInt8, Sendable {
     /// `pam_sm_authenticate`: a login's first half, or a locker's only one.
@@ -35,13 +38,13 @@ public struct Hello: Equatable, Sendable {
     self.prompt = prompt
   }
 
-  func encode(into out: inout ByteWriter) {
+  package func encode(into out: inout ByteWriter) {
     out.number(stage.rawValue)
     for text in [service, tty, remoteHost] { out.text(text, limit: Hello.textLimit) }
     out.number(prompt)
   }
 
-  init?(decoding input: inout ByteReader) {
+  package init?(decoding input: inout ByteReader) {
     guard let raw = try? input.number(UInt8.self), let stage = Stage(rawValue: raw),
       let service = input.text(limit: Hello.textLimit), let tty = input.text(limit: Hello.textLimit),
       let remoteHost = input.text(limit: Hello.textLimit), let prompt = try? input.number(UInt64.self)
@@ -51,25 +54,32 @@ public struct Hello: Equatable, Sendable {
 }
 
 /// What the daemon answers to a ``Hello``.
-public enum Need: Equatable, Sendable {
+public enum Need: ControlFields, Equatable, Sendable {
   /// Nothing: no password need be worked on.
   case nothing
   /// The tier keys.
   case keys
   /// This authentication may not change anything now; the text says why.
   case refused(String)
-}
 
-/// What became of keys that were delivered.
-public enum UnlockOutcome: Equatable, Sendable {
-  /// They are in use.
-  case live
-  /// They wait until the locker is gone.
-  case staged
-  /// They are not this vault's.
-  case wrongKeys
-  /// They may not be used now; the text says why.
-  case refused(String)
-  /// The vault's files cannot be used; the text says why.
-  case unusable(String)
+  package init?(decoding input: inout ByteReader) {
+    guard let code = try? input.number(UInt8.self), let text = try? input.text() else { return nil }
+    switch code {
+    case 0: self = .nothing
+    case 1: self = .keys
+    case 2: self = .refused(text)
+    default: return nil
+    }
+  }
+
+  package func encode(into out: inout ByteWriter) {
+    let (code, text): (UInt8, String) =
+      switch self {
+      case .nothing: (0, "")
+      case .keys: (1, "")
+      case .refused(let reason): (2, reason)
+      }
+    out.number(code)
+    out.text(text, limit: ControlPacket.reasonLimit)
+  }
 }

@@ -1,3 +1,4 @@
+import LatchkeyBytes
 import LatchkeySodium
 
 /// A key pair for one packet that carries a secret. Whoever is to get the secret makes it and sends the public half; the
@@ -38,4 +39,28 @@ public struct OneTimeKey: ~Copyable {
     let head = packet.bytes.extracting(first: ControlPacket.headSize).withUnsafeBytes { Array($0) }
     return head + (try SealedBox.seal(packet.bytes, to: publicKey))
   }
+}
+
+/// Asks for a public key that the next packet is sealed to: it carries keys.
+package struct MakeOneTimeKey: FieldlessMessage {
+  package typealias Answer = OneTimePublicKey
+  package static let operation: UInt8 = 33
+  package init() {}
+}
+
+/// The public half of a ``OneTimeKey``.
+package struct OneTimePublicKey: ControlFields, Equatable, Sendable {
+  /// 32 bytes.
+  package let bytes: [UInt8]
+
+  init(bytes: [UInt8]) { self.bytes = bytes }
+
+  package init?(decoding input: inout ByteReader) {
+    guard input.remaining == SealedBox.publicKeySize, let bytes = try? input.take(SealedBox.publicKeySize) else {
+      return nil
+    }
+    self.bytes = bytes
+  }
+
+  package func encode(into out: inout ByteWriter) { out.put(bytes) }
 }

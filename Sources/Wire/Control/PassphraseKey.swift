@@ -1,9 +1,10 @@
 import LatchkeyBytes
 import LatchkeySodium
 
-/// The key that a passphrase gave, on its way from the helper to the daemon, for one prompt. Sender and receiver hold the
-/// packet in locked memory; it crosses the control socket sealed (``OneTimeKey``).
-public struct PassphraseKey: ~Copyable {
+/// The key that a passphrase gave, on its way from the helper to the daemon, for one prompt.
+public struct PassphraseKey: KeyMessage, ~Copyable {
+  package static let operation: UInt8 = 8
+
   /// The prompt's number.
   public let prompt: UInt64
   /// Argon2id's result.
@@ -21,19 +22,17 @@ public struct PassphraseKey: ~Copyable {
   /// Gives the key on to another owner.
   public consuming func takeKey() -> Key { key }
 
-  /// The packet's bytes, behind a version and an operation.
-  borrowing func encoded(prefix: [UInt8]) throws(SodiumError) -> SecureBytes {
-    var head = ByteWriter()
-    head.put(prefix)
-    head.number(prompt)
-    var packet = try SecureBytes(count: prefix.count + PassphraseKey.size)
-    packet.write(head.bytes.span.bytes, at: 0)
-    packet.write(key.bytes, at: head.bytes.count)
+  package borrowing func encoded(behind head: [UInt8]) throws(SodiumError) -> SecureBytes {
+    var out = ByteWriter()
+    out.put(head)
+    out.number(prompt)
+    var packet = try SecureBytes(count: head.count + PassphraseKey.size)
+    packet.write(out.bytes.span.bytes, at: 0)
+    packet.write(key.bytes, at: out.bytes.count)
     return packet
   }
 
-  /// Reads what follows version and operation; nil for a packet of another size.
-  init?(decoding packet: RawSpan) {
+  package init?(decoding packet: RawSpan) {
     guard packet.byteCount == PassphraseKey.size else { return nil }
     var head = ByteReader(packet.extracting(first: PassphraseKey.headSize).withUnsafeBytes { Array($0) })
     guard let prompt = try? head.number(UInt64.self),

@@ -3,7 +3,7 @@ import LatchkeyKeybag
 
 /// What `latchkey-prompt` asks a person for, as the daemon tells it. Labels and names are for a person to read; nothing
 /// secret is in it.
-public struct PromptRequest: Equatable, Sendable {
+public struct PromptRequest: ControlFields, Equatable, Sendable {
   /// What is wanted.
   public enum Purpose: UInt8, Sendable {
     /// The login password, by the PAM service `latchkey-unlock`.
@@ -69,7 +69,7 @@ public struct PromptRequest: Equatable, Sendable {
     self.hasPassphrase = hasPassphrase
   }
 
-  func encode(into out: inout ByteWriter) {
+  package func encode(into out: inout ByteWriter) {
     out.number(purpose.rawValue)
     for text in [label, caller, window, terminal] { out.text(text, limit: PromptRequest.textLimit) }
     out.number(access.rawValue)
@@ -79,7 +79,7 @@ public struct PromptRequest: Equatable, Sendable {
     out.number(UInt8(hasPassphrase ? 1 : 0))
   }
 
-  init?(decoding input: inout ByteReader) {
+  package init?(decoding input: inout ByteReader) {
     guard let raw = try? input.number(UInt8.self), let purpose = Purpose(rawValue: raw),
       let label = input.text(limit: PromptRequest.textLimit), let caller = input.text(limit: PromptRequest.textLimit),
       let window = input.text(limit: PromptRequest.textLimit),
@@ -92,18 +92,5 @@ public struct PromptRequest: Equatable, Sendable {
     self.init(
       purpose: purpose, label: label, caller: caller, window: window, terminal: terminal, access: access,
       reuse: reuse, change: change, reason: reason, hasPassphrase: hasPassphrase == 1)
-  }
-}
-
-extension PromptEnd {
-  /// The ends that `latchkey-prompt` tells, each at its number in a packet. Whether anything is open now is not its to say.
-  private static let told: [PromptEnd] = [.granted, .dismissed, .unavailable, .refused]
-
-  /// Its number in a packet. One that only the daemon knows of is told as ``unavailable``.
-  var packetCode: UInt8 { UInt8(PromptEnd.told.firstIndex(of: self) ?? 2) }
-
-  init?(packetCode: UInt8) {
-    guard packetCode < PromptEnd.told.count else { return nil }
-    self = PromptEnd.told[Int(packetCode)]
   }
 }

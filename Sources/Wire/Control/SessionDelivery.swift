@@ -3,7 +3,9 @@ import LatchkeyKeybag
 import LatchkeySodium
 
 /// Tier key C alone, on its way from the helper to the daemon: of a login in which nobody gave a password.
-public struct SessionDelivery: ~Copyable {
+public struct SessionDelivery: KeyMessage, ~Copyable {
+  package static let operation: UInt8 = 30
+
   /// The vault that the key is for: 16 bytes.
   public let vault: [UInt8]
   /// The key, and the generation of tier keys that it is of.
@@ -22,20 +24,18 @@ public struct SessionDelivery: ~Copyable {
   /// Gives the key on to another owner.
   public consuming func takeKey() -> SessionKey { key }
 
-  /// The packet's bytes, behind a version and an operation.
-  borrowing func encoded(prefix: [UInt8]) throws(SodiumError) -> SecureBytes {
-    var head = ByteWriter()
-    head.put(prefix)
-    head.put(vault)
-    head.number(key.epoch)
-    var packet = try SecureBytes(count: prefix.count + SessionDelivery.size)
-    packet.write(head.bytes.span.bytes, at: 0)
-    packet.write(key.key.bytes, at: head.bytes.count)
+  package borrowing func encoded(behind head: [UInt8]) throws(SodiumError) -> SecureBytes {
+    var out = ByteWriter()
+    out.put(head)
+    out.put(vault)
+    out.number(key.epoch)
+    var packet = try SecureBytes(count: head.count + SessionDelivery.size)
+    packet.write(out.bytes.span.bytes, at: 0)
+    packet.write(key.key.bytes, at: out.bytes.count)
     return packet
   }
 
-  /// Reads what follows version and operation; nil for a packet of another size.
-  init?(decoding packet: RawSpan) {
+  package init?(decoding packet: RawSpan) {
     guard packet.byteCount == SessionDelivery.size else { return nil }
     var head = ByteReader(packet.extracting(first: SessionDelivery.headSize).withUnsafeBytes { Array($0) })
     guard let vault = try? head.take(16), let epoch = try? head.number(UInt32.self),

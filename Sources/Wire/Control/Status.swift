@@ -1,7 +1,7 @@
 import LatchkeyBytes
 
 /// What `latchkey status` tells. No secret, no label, no attribute is in it.
-public struct Status: Equatable, Sendable {
+public struct Status: ControlFields, Equatable, Sendable {
   /// The state of the vault.
   public enum State: UInt8, Sendable {
     /// No login yet, or the session has ended.
@@ -142,7 +142,7 @@ public struct Status: Equatable, Sendable {
   private static let textLimit = 400
   private static let pathLimit = 4096
 
-  func encode(into out: inout ByteWriter) {
+  package func encode(into out: inout ByteWriter) {
     func list(_ lines: [String]) {
       var lines = lines
       if lines.count > Status.listLimit {
@@ -187,7 +187,7 @@ public struct Status: Equatable, Sendable {
     out.number(swappableSecrets)
   }
 
-  init?(decoding input: inout ByteReader) {
+  package init?(decoding input: inout ByteReader) {
     do {
       guard let state = State(rawValue: try input.number()) else { return nil }
       self.state = state
@@ -236,4 +236,11 @@ public struct Status: Equatable, Sendable {
     for _ in 0..<Int(try input.number(UInt8.self)) { lines.append(try input.text()) }
     return lines
   }
+}
+
+/// Asks how things are.
+package struct GetStatus: FieldlessMessage {
+  package typealias Answer = Status
+  package static let operation: UInt8 = 3
+  package init() {}
 }

@@ -2,8 +2,7 @@ import LatchkeyBytes
 import LatchkeyKeybag
 import LatchkeySodium
 
-/// Tier keys on their way from the helper to the daemon. Sender and receiver hold the packet in locked memory; it crosses the
-/// control socket sealed (``OneTimeKey``).
+/// Tier keys on their way from the helper to the daemon, in ``UnlockWithTiers`` and ``Rotate``.
 public struct TierDelivery: ~Copyable {
   /// The vault that the keys are for: 16 bytes.
   public let vault: [UInt8]
@@ -42,18 +41,18 @@ public struct TierDelivery: ~Copyable {
   /// Gives the keys on to another owner.
   public consuming func takeTiers() -> TierKeys { tiers }
 
-  /// The packet's bytes, behind a version and an operation.
-  borrowing func encoded(prefix: [UInt8]) throws(SodiumError) -> SecureBytes {
-    var head = ByteWriter()
-    head.put(prefix)
-    head.put(vault)
-    head.number(generation)
-    head.number((founded ? TierDelivery.foundedFlag : 0) | (leftMemory ? TierDelivery.leftMemoryFlag : 0))
+  /// The fields' bytes behind `head`.
+  borrowing func encoded(behind head: [UInt8]) throws(SodiumError) -> SecureBytes {
+    var out = ByteWriter()
+    out.put(head)
+    out.put(vault)
+    out.number(generation)
+    out.number((founded ? TierDelivery.foundedFlag : 0) | (leftMemory ? TierDelivery.leftMemoryFlag : 0))
     let size = TierDelivery.size + former.count * TierDelivery.formerSize
-    var packet = try SecureBytes(count: prefix.count + size)
-    packet.write(head.bytes.span.bytes, at: 0)
-    TierDelivery.write(tiers, at: head.bytes.count, of: &packet)
-    var position = prefix.count + TierDelivery.size
+    var packet = try SecureBytes(count: head.count + size)
+    packet.write(out.bytes.span.bytes, at: 0)
+    TierDelivery.write(tiers, at: out.bytes.count, of: &packet)
+    var position = head.count + TierDelivery.size
     for one in former {
       var number = ByteWriter()
       number.number(one.number)
@@ -69,7 +68,7 @@ public struct TierDelivery: ~Copyable {
     packet.write(tiers.session.bytes, at: offset + Key.size)
   }
 
-  /// Reads what follows version and operation; nil for a packet of another size.
+  /// Reads the fields; nil for those of another size.
   init?(decoding packet: RawSpan) {
     let formerCount = (packet.byteCount - TierDelivery.size) / TierDelivery.formerSize
     guard packet.byteCount >= TierDelivery.size, formerCount < Keybag.epochLimit,

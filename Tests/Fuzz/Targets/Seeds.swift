@@ -72,31 +72,29 @@ extension Target {
       ]
     case .controlRequest:
       let hello = Hello(stage: .openSession, service: "login", tty: "tty1", remoteHost: "")
-      var out = ControlPacket.begin(.hello)
-      hello.encode(into: &out)
       let delivery = TierDelivery(
         vault: [UInt8](repeating: 7, count: 16), generation: 1, founded: true, tiers: try TierKeys.random())
-      let keys = try delivery.encoded(prefix: ControlPacket.begin(.unlock).bytes)
+      let keys = try UnlockWithTiers(delivery).packet()
       let former = [FormerTiers(number: 1, tiers: try TierKeys.random())]
       let rotation = TierDelivery(
         vault: [UInt8](repeating: 7, count: 16), generation: 2, founded: false, tiers: try TierKeys.random(),
         former: former)
-      let more = try rotation.encoded(prefix: ControlPacket.begin(.rotate).bytes)
+      let more = try Rotate(rotation).packet()
       let publicKey = SealedBox.publicKey(of: try Key.random())
-      var (present, new) = (ControlPacket.begin(.deviceSecret), ControlPacket.begin(.deviceSecret))
-      DeviceSecretRequest(.present, publicKey: publicKey).encode(into: &present)
       let name = Sodium.randomBytes(16)
-      DeviceSecretRequest(.new(vault: name, protector: name), publicKey: publicKey).encode(into: &new)
+      let present = DeviceSecretRequest(.present, publicKey: publicKey).packet
+      let new = DeviceSecretRequest(.new(vault: name, protector: name), publicKey: publicKey).packet
       let number: [UInt8] = [1, 0, 0, 0, 0, 0, 0, 0]
       let session = SessionDelivery(
         vault: [UInt8](repeating: 7, count: 16), key: SessionKey(epoch: 1, key: try Key.random()))
-      let key = try session.encoded(prefix: ControlPacket.begin(.unlockSession).bytes)
+      let key = try session.packet()
       return [
-        out.bytes, keys.bytes.withUnsafeBytes { Array($0) }, more.bytes.withUnsafeBytes { Array($0) }, [1, 3], [1, 4],
+        hello.packet, keys.bytes.withUnsafeBytes { Array($0) }, more.bytes.withUnsafeBytes { Array($0) }, [1, 3],
+        [1, 4],
         [1, 5] + number, [1, 6, 0],
         [1, 7] + number,
         [1, 8] + number + [UInt8](repeating: 3, count: 32), [1, 9, 2, 1, 0, 0x61], [1, 10, 1, 0, 0x61], [1, 22],
-        [1, 23], present.bytes, new.bytes, [1, 25, 0], [1, 25, 1], [1, 26] + number, [1, 27],
+        [1, 23], present, new, [1, 25, 0], [1, 25, 1], [1, 26] + number, [1, 27],
         key.bytes.withUnsafeBytes { Array($0) }, [1, 28], [1, 29, 2, 0, 0x2F, 0x61], [1, 31] + publicKey,
         [1, 33],
       ]
@@ -110,17 +108,20 @@ extension Target {
       status.protectors = [.init(kind: 1, state: 1, created: 7), .init(kind: 3, state: 1, created: 8)]
       let publicKey = SealedBox.publicKey(of: try Key.random())
       let secret = try SealedDeviceSecret(try Target.deviceSecret(), to: publicKey)
+      let prompt = PromptRequest(
+        purpose: .item, label: "Bank", caller: "mail", window: "x11:1", terminal: "/dev/pts/1",
+        access: try AccessControl(text: "user-presence,application-password"), reuse: 60, change: "to stay",
+        reason: "to send", hasPassphrase: true)
+      let aside = VaultAside(path: "/home/ann/.local/share/latchkey-aside-20261122-020000")
       return [
-        ControlReply.status(status), .need(.refused("not now")), .outcome(.unusable("why")), .outcome(.live), .locked,
-        .deviceSecret(secret), .passcodeItemsDestroyed(7), .declined("not now"), .accessLog(Target.page),
-        .accessLogCleared(3), .noted, .oneTimeKey(publicKey),
-        .putAside("/home/ann/.local/share/latchkey-aside-20261122-020000"),
-        .prompt(
-          PromptRequest(
-            purpose: .item, label: "Bank", caller: "mail", window: "x11:1", terminal: "/dev/pts/1",
-            access: try AccessControl(text: "user-presence,application-password"), reuse: 60, change: "to stay",
-            reason: "to send", hasPassphrase: true)),
-      ].map(\.encoded) + [[1, 31] + Array("open sesame".utf8)]
+        GetStatus.packet(answering: status), Hello.packet(answering: .refused("not now")),
+        UnlockOutcome.unusable("why").packet, UnlockOutcome.live.packet, LockVault.packet(answering: Done()),
+        DeviceSecretRequest.packet(answering: secret), DestroyPasscodeItems.packet(answering: 7),
+        ControlPacket.declined("not now"), GetAccessLog.packet(answering: Target.page),
+        ClearAccessLog.packet(answering: 3), NoteOtherPassword.packet(answering: Done()), [1, 33] + publicKey,
+        PutVaultAside.packet(answering: aside), ShowPrompt.packet(answering: prompt),
+        [1, 31] + Array("open sesame".utf8),
+      ]
     case .deriveRequest:
       return [UInt8(2), 8, 10, 11, 12, 13].map { operation in
         var out = ByteWriter()

@@ -5,6 +5,7 @@ import LatchkeyPrompters
 import LatchkeySodium
 
 @testable import LatchkeyBackup
+@testable import LatchkeyBackupControl
 @testable import LatchkeyControl
 @testable import LatchkeyDeviceService
 @testable import LatchkeyForeignKeyrings
@@ -108,62 +109,44 @@ enum Target: String, CaseIterable {
     init(_ folder: consuming Folder) { self.folder = folder }
   }
 
-  /// A packet as it comes, and what a sealed one had in it.
+  /// A packet as it comes, and the fields of keys as they are in a sealed one.
   private static func request(_ input: [UInt8]) {
-    request(ControlConnection.decode(input.span.bytes), input)
-    request(ControlConnection.decode(opened: input.span.bytes), input)
+    guard let memory = try? SecureBytes(copying: input.span.bytes) else { fatalError("no memory for a packet") }
+    guard let packet = ArrivedPacket(memory, size: input.count) else { return }
+    for message in Target.messages { request(packet, message) }
+    let fields = input.span.bytes.extracting(droppingFirst: ControlPacket.headSize)
+    keys(fields, UnlockWithTiers.self)
+    keys(fields, Rotate.self)
+    keys(fields, SessionDelivery.self)
+    keys(fields, PassphraseKey.self)
   }
 
-  private static func request(_ request: consuming ControlRequest, _ input: [UInt8]) {
-    switch consume request {
-    case .hello(let hello):
-      var out = ByteWriter()
-      hello.encode(into: &out)
-      var again = ByteReader(out.bytes)
-      // Bytes that are no text were replaced, which may make it longer than a text may be.
-      if let read = Hello(decoding: &again) {
-        require(read.stage == hello.stage && again.remaining == 0, "a hello is written otherwise than it was read")
-      } else {
-        fatalError("a hello that was read cannot be read again")
-      }
-    case .unlock(let delivery): delivered(delivery, input)
-    case .rotate(let delivery): delivered(delivery, input)
-    case .status: require(input.count == 2, "more than a request")
-    case .lock: require(input.count == 2, "more than a request")
-    case .mayRotate, .mayDerive: require(input.count == 2, "more than a request")
-    case .deviceSecret: require(input.count == 67, "a request of another size")
-    case .destroyPasscodeItems: require(input.count == 3, "a request of another size")
-    case .neededEpoch: require(input.count == 2, "more than a request")
-    case .prompt(let number): require(input.count == 10 && number == Target.number(input), "a prompt")
-    case .derivation: require(input.count == 10, "the size of a question for a derivation")
-    case .takePassphrase(let key): require(input.count == 34 && key.count == 32, "the size of a public key")
-    case .oneTimeKey: require(input.count == 2, "more than a request")
-    case .promptEnded: require(input.count == 3, "the size of an outcome")
-    case .passphrase: require(input.count == 42, "the size of a passphrase's key")
-    case .openPrompt(_, let name): require(input.count <= 5 + 255 && name.utf8.count <= 3 * 255, "a name's length")
-    case .removePassphrase(let name):
-      require(input.count <= 4 + 255 && name.utf8.count <= 3 * 255, "a name's length")
-    case .beginBackup: require(input.count == 2, "more than a request")
-    case .takeChunk: require(input.count == 2, "more than a request")
-    case .beginRestore(let restore):
-      require(input.count == 3 + BackupHeader.size && restore.header.count == BackupHeader.size, "a header's size")
-    case .giveChunk(let chunk): require(chunk.count == input.count - 2, "the size of a chunk")
-    case .archiveReport: require(input.count == 10, "the size of a request")
-    case .accessLog(let number): require(input.count == 10 && number == Target.number(input), "a place in the log")
-    case .clearAccessLog: require(input.count == 2, "more than a request")
-    case .unlockSession(let delivery):
-      require(delivery.vault.count == 16 && input.count == 54, "the size of a session's key")
-    case .noteOtherPassword: require(input.count == 2, "more than a request")
-    case .noteSlowPassword: require(input.count == 6, "the size of a time")
-    case .startEmpty(let folder):
-      require(input.count <= 4 + 4000 && folder.utf8.count <= 3 * 4000, "a folder's length")
-    case .malformed: break
-    }
+  private static let messages: [any ControlMessage.Type] = [
+    Hello.self, GetStatus.self, LockVault.self, ShowPrompt.self, EndPrompt.self, GetDerivation.self, OpenPrompt.self,
+    RemovePassphrase.self, BeginBackup.self, BeginRestore.self, TakeChunk.self, GiveChunk.self, GetArchiveReport.self,
+    CheckMayRotate.self, CheckMayDerive.self, GetNeededEpoch.self, DeviceSecretRequest.self, DestroyPasscodeItems.self,
+    GetAccessLog.self,
+    ClearAccessLog.self, NoteOtherPassword.self, PutVaultAside.self, TakePassphrase.self, NoteSlowPassword.self,
+    MakeOneTimeKey.self,
+  ]
+
+  /// Whatever is read can be written and read again. Bytes that are no text were replaced, so that it may be another packet.
+  private static func request<Message: ControlMessage>(_ packet: borrowing ArrivedPacket, _: Message.Type) {
+    guard let message = packet.message(Message.self) else { return }
+    let written = message.packet
+    require(written.count <= Message.sizeLimit, "a message that does not fit into a packet")
+    guard let memory = try? SecureBytes(copying: written.span.bytes),
+      let again = ArrivedPacket(memory, size: written.count)?.message(Message.self)
+    else { fatalError("a message that was read cannot be read again") }
+    require(again.packet == written, "a message is written otherwise than it was read")
   }
 
-  private static func number(_ input: [UInt8]) -> UInt64 {
-    var reader = ByteReader(Array(input.dropFirst(2)))
-    return (try? reader.number()) ?? 0
+  private static func keys<Message: KeyMessage & ~Copyable>(_ fields: RawSpan, _: Message.Type) {
+    guard let message = Message(decoding: fields) else { return }
+    do {
+      let written = try message.encoded(behind: [])
+      require(written.count == fields.byteCount, "keys of another size than they were read")
+    } catch { fatalError("no memory for keys") }
   }
 
   private static func deviceRequest(_ input: [UInt8]) {
@@ -188,27 +171,21 @@ enum Target: String, CaseIterable {
     }
   }
 
-  private static func delivered(_ delivery: borrowing TierDelivery, _ input: [UInt8]) {
-    let former = delivery.former.count
-    require(
-      delivery.vault.count == 16 && former < Keybag.epochLimit && input.count == 91 + 68 * former,
-      "the size of a delivery")
+  private static func reply(_ input: [UInt8]) {
+    for message in Target.messages { reply(input, message) }
+    guard let outcome = try? UnlockOutcome(decodingAnswer: input, of: UnlockOutcome.operation) else { return }
+    let again = try? UnlockOutcome(decodingAnswer: outcome.packet, of: UnlockOutcome.operation)
+    require(again == outcome, "an outcome is written otherwise than it was read")
   }
 
-  private static func reply(_ input: [UInt8]) {
-    if let passphrase = GivenPassphrase.read(input.span.bytes) {
-      require(passphrase.bytes.count == input.count - 2 && input.count <= 2 + 511, "the size of a passphrase")
-      do {
-        let again = try passphrase.encoded()
-        require(again.bytes.withUnsafeBytes { $0.elementsEqual(input) }, "a passphrase is written otherwise than read")
-      } catch { fatalError("no memory for a passphrase") }
-      require(ControlReply(decoding: input) == nil, "a secret that is taken for none")
+  private static func reply<Message: ControlMessage>(_ input: [UInt8], _: Message.Type) {
+    guard let answer = try? Message.answer(in: input) else { return }
+    let bytes = Message.packet(answering: answer)
+    require(bytes.count <= ControlPacket.sizeLimit, "an answer that does not fit into a packet")
+    guard let again = try? Message.answer(in: bytes) else {
+      fatalError("an answer that was read cannot be read again")
     }
-    guard let reply = ControlReply(decoding: input) else { return }
-    let bytes = reply.encoded
-    require(bytes.count <= ControlPacket.sizeLimit, "a reply that does not fit into a packet")
-    guard let again = ControlReply(decoding: bytes) else { fatalError("a reply that was read cannot be read again") }
-    require(again.encoded == bytes, "a reply is written otherwise than it was read")
+    require(Message.packet(answering: again) == bytes, "an answer is written otherwise than it was read")
   }
 
   private static func derive(_ input: [UInt8]) {

@@ -1,5 +1,5 @@
 import LatchkeyBackup
-import LatchkeyControl
+import LatchkeyBackupControl
 import LatchkeyKeybag
 import LatchkeyPosix
 import LatchkeyPrompts
@@ -12,7 +12,7 @@ import LatchkeyVault
 final class Archive {
   enum Purpose {
     case backup
-    case restore(BackupHeader, RestoreRequest)
+    case restore(BackupHeader, BeginRestore)
   }
 
   enum Work {
@@ -78,7 +78,7 @@ final class Archive {
   }
 
   private static func restore(
-    _ vault: Vault, _ header: BackupHeader, _ request: RestoreRequest
+    _ vault: Vault, _ header: BackupHeader, _ request: BeginRestore
   ) throws(BackupError) -> Restore {
     do throws(VaultError) {
       return try Restore(vault, id: header.id, takingTheirs: request.takesTheirs, isDry: request.isDry)

@@ -2,12 +2,100 @@ import LatchkeyControl
 import LatchkeyKeybag
 import LatchkeyPrompts
 import LatchkeySecretService
+import LatchkeySodium
 import LatchkeySystemd
 import LatchkeyVault
 
-// What prompts need of the vault, and the vault of prompts.
-extension Daemon: PromptQueueDelegate {
+/// What prompts need of the vault, and the vault of prompts.
+final class VaultPrompts: PromptQueueDelegate {
+  private let vault: Vault
+  private let session: SessionReference
+  private let presence: BusPresence
+  private let fingers: FingerCheck
+  private let device: DeviceOpening
+  private let log: AccessLogService
+  private let upkeep: VaultUpkeep
+  private let loop: EventLoop
+  private let launcher: PromptLauncher
+  private unowned let observer: any KeyObserver
+  private(set) lazy var queue = PromptQueue(loop: loop, delegate: self)
+  private(set) lazy var archives = ArchiveService(
+    vault, queue: queue, session: session, presence: presence, loop: loop)
+
   var isLockerUp: Bool { session.machine.lockerUp }
+
+  init(
+    _ vault: Vault, session: SessionReference, presence: BusPresence, fingers: FingerCheck, device: DeviceOpening,
+    log: AccessLogService, upkeep: VaultUpkeep, launcher: PromptLauncher, loop: EventLoop, observer: any KeyObserver
+  ) {
+    self.vault = vault
+    self.session = session
+    self.presence = presence
+    self.fingers = fingers
+    self.device = device
+    self.log = log
+    self.upkeep = upkeep
+    self.launcher = launcher
+    self.loop = loop
+    self.observer = observer
+  }
+
+  /// What it serves on the control socket.
+  func serve(in table: inout ControlTable) {
+    table.answer(ShowPrompt.self) { [unowned self] message, peer throws(Refusal) in
+      guard !peer.isPrompt, let request = queue.show(message.number, on: peer) else {
+        throw Refusal(reason: "nobody waits for that prompt")
+      }
+      peer.isPrompt = true
+      return request
+    }
+    table.answer(OpenPrompt.self) { [unowned self] message, peer throws(Refusal) in
+      guard !peer.isPrompt else { throw Refusal(reason: "this connection shows a prompt already") }
+      let prompt = try open(message, on: peer)
+      peer.isPrompt = true
+      return prompt
+    }
+    table.answer(TakePassphrase.self) { [unowned self] message, peer throws(Refusal) in
+      guard let passphrase = queue.passphrase(on: peer) else { throw Refusal(reason: "no program gave a passphrase") }
+      do throws(SodiumError) { return try SealedPassphrase(passphrase, to: message.publicKey) } catch {
+        throw Refusal(reason: "the answer cannot be sealed: \(error)")
+      }
+    }
+    table.take(EndPrompt.self) { message, peer in peer.end(message.end) }
+    table.answerHelper(GetDerivation.self) { [unowned self] message throws(Refusal) in
+      try derivation(prompt: message.prompt)
+    }
+    table.takeKeys(PassphraseKey.self) { [unowned self] message, _, answer in answer(passphrase(message)) }
+    table.answer(RemovePassphrase.self) { [unowned self] message, _ throws(Refusal) in
+      try removePassphrase(collection: message.collection)
+      return Done()
+    }
+    archives.serve(in: &table)
+  }
+
+  /// The prompt on a connection has ended.
+  ///
+  /// - Parameter end: nil where only its connection ended.
+  func ended(on connection: any PromptConnection, _ end: PromptEnd?) {
+    queue.ended(on: connection, end)
+    archives.ended(on: connection)
+  }
+
+  func openWithoutAsking(_ question: Question, lifting: Set<Int64>) {
+    device.openWithoutAsking(question, lifting: lifting)
+  }
+
+  func check(_ question: Question, then: @escaping (PromptEnd?) -> Void) { fingers.check(question, then: then) }
+
+  func asked(_ question: Question) { log.asked(question) }
+
+  func ended(_ question: Question, for caller: Caller, _ end: PromptEnd) { log.ended(question, for: caller, end) }
+
+  func used(_ question: Question, by caller: Caller) { log.used(question, by: caller) }
+
+  func launchPrompt(_ number: UInt64, failed: @escaping () -> Void) {
+    launcher.launch(number, by: presence, failed: failed)
+  }
 
   func isAnswered(_ question: Question, lifting: Set<Int64>) -> Bool {
     switch question {
@@ -24,8 +112,8 @@ extension Daemon: PromptQueueDelegate {
     case .item(let id, let client):
       // One that is gone, or asks for nothing any more, needs nobody.
       guard (try? vault.reader.readability(ofItem: id)) == .guarded else { return true }
-      return presence?.service?.isGranted(id, for: client) ?? false
-    case .itemAccess, .newItemPassphrase: return presence?.service?.subject(ofWaiting: question) == nil
+      return presence.service?.isGranted(id, for: client) ?? false
+    case .itemAccess, .newItemPassphrase: return presence.service?.subject(ofWaiting: question) == nil
     case .newPassphrase, .newBackup, .backup, .loginAdvice: return false
     }
   }
@@ -33,9 +121,9 @@ extension Daemon: PromptQueueDelegate {
   func subject(of question: Question) -> PromptSubject {
     switch question {
     case .collection(let id), .newPassphrase(let id): PromptSubject(label: (try? vault.info(of: id).label) ?? "")
-    case .item(let id, let client): itemSubject(id, reuse: presence?.service?.reuse(of: client) ?? 0)
-    case .itemAccess(let id, _, _): itemSubject(id, change: presence?.service?.change(for: question) ?? "")
-    case .newItemPassphrase: PromptSubject(label: presence?.service?.subject(ofWaiting: question) ?? "")
+    case .item(let id, let client): itemSubject(id, reuse: presence.service?.reuse(of: client) ?? 0)
+    case .itemAccess(let id, _, _): itemSubject(id, change: presence.service?.change(for: question) ?? "")
+    case .newItemPassphrase: PromptSubject(label: presence.service?.subject(ofWaiting: question) ?? "")
     case .login: PromptSubject(createsVault: vault.isMissing)
     case .loginAdvice: PromptSubject(label: (try? vault.info(of: Vault.firstCollection).label) ?? "")
     case .newBackup, .backup: PromptSubject()
@@ -45,12 +133,13 @@ extension Daemon: PromptQueueDelegate {
   private func itemSubject(_ id: Int64, reuse: UInt16 = 0, change: String = "") -> PromptSubject {
     guard let info = try? vault.reader.info(ofItem: id) else { return PromptSubject() }
     return PromptSubject(
-      label: info.metadata?.label ?? "", access: otherConditions(ofItem: id) ?? info.access ?? .none, reuse: reuse,
+      label: info.metadata?.label ?? "", access: fingers.otherConditions(ofItem: id) ?? info.access ?? .none,
+      reuse: reuse,
       change: change)
   }
 
   func accepted(_ question: Question, for caller: Caller, showing subject: PromptSubject, answer: AnyObject?) -> Bool {
-    guard let service = presence?.service else { return false }
+    guard let service = presence.service else { return false }
     switch question {
     case .item(let id, let client):
       guard let grant = grant(item: id, showing: subject, answer) else { return false }
@@ -81,40 +170,12 @@ extension Daemon: PromptQueueDelegate {
     return answer as? AccessGrant ?? (try? vault.reader.grant(item: id))
   }
 
-  func launchPrompt(_ number: UInt64, failed: @escaping () -> Void) {
-    launcher.launch(number, by: presence, failed: failed)
-  }
-}
-
-/// A passphrase that waits until its prompt is through; a class only because what is not copyable can be no answer.
-private final class ChosenPassphrase {
-  private var passphrase: NewItemPassphrase?
-  init(_ passphrase: consuming NewItemPassphrase) { self.passphrase = consume passphrase }
-  func take() -> NewItemPassphrase? { passphrase.take() }
-}
-
-extension Daemon {
-  func showPrompt(_ number: UInt64, on connection: any PromptConnection) -> PromptRequest? {
-    prompts.show(number, on: connection)
-  }
-
-  func givenPassphrase(on connection: any PromptConnection) -> GivenPassphrase? {
-    prompts.passphrase(on: connection)
-  }
-
-  func promptEnded(on connection: any PromptConnection, _ outcome: PromptEnd?) {
-    prompts.ended(on: connection, outcome)
-    archiveEnded(on: connection)
-  }
-
-  func openPrompt(
-    _ purpose: PromptRequest.Purpose, collection name: String, on connection: any PromptConnection
-  ) throws(Refusal) -> (number: UInt64, request: PromptRequest) {
-    let id = try collection(named: name)
+  private func open(_ message: OpenPrompt, on connection: any PromptConnection) throws(Refusal) -> OpenedPrompt {
+    let id = try collection(named: message.collection)
     // Whoever sits at the screen is not known to be the one who types.
     guard !isLockerUp else { throw Refusal(reason: "the screen is locked: unlock it first") }
     let state = try Refusal.vault { () throws(VaultError) in try vault.state(of: id) }
-    switch purpose {
+    switch message.purpose {
     case .login, .newVault, .loginAdvice: throw Refusal(reason: "the login password is no collection's")
     case .item, .itemAccess, .newItemPassphrase: throw Refusal(reason: "an item is no collection")
     case .collection:
@@ -122,76 +183,76 @@ extension Daemon {
         throw Refusal(
           reason: state == .sealed ? "log in, or run 'latchkey unlock', first" : "it waits for no passphrase")
       }
-      guard !prompts.isPaused(.collection(id)) else {
+      guard !queue.isPaused(.collection(id)) else {
         throw Refusal(reason: "too many wrong passphrases came: wait half a minute, then try again")
       }
-      return prompts.open(.collection(id), on: connection)
+      return queue.opened(.collection(id), on: connection)
     case .newPassphrase:
       guard id != SecretService.portalCollection(of: vault) else {
         throw Refusal(reason: SecretService.portalTakesNoPassphrase)
       }
       try Refusal.vault { () throws(VaultError) in try vault.checkPassphraseMayChange(ofCollection: id) }
-      return prompts.open(.newPassphrase(id), on: connection)
+      return queue.opened(.newPassphrase(id), on: connection)
     }
   }
 
-  func derivation(prompt number: UInt64) throws(Refusal) -> PassphraseDerivation {
+  private func derivation(prompt number: UInt64) throws(Refusal) -> PassphraseDerivation {
     let derivation: PassphraseDerivation? =
-      switch prompts.question(ofPrompt: number) {
+      switch queue.question(ofPrompt: number) {
       case .collection(let id):
         try Refusal.vault { () throws(VaultError) in try vault.passphraseDerivation(ofCollection: id) }
       case .item(let id, _), .itemAccess(let id, _, _):
         try Refusal.vault { () throws(VaultError) in try vault.reader.passphraseDerivation(ofItem: id) }
-      case .newPassphrase, .newBackup, .newItemPassphrase: prompts.newDerivation(ofPrompt: number)
-      case .backup: archive?.derivation(prompt: number)
+      case .newPassphrase, .newBackup, .newItemPassphrase: queue.newDerivation(ofPrompt: number)
+      case .backup: archives.derivation(prompt: number)
       case .login, .loginAdvice, nil: nil
       }
     guard let derivation else { throw Refusal(reason: "no prompt of that number asks for a passphrase") }
     return derivation
   }
 
-  func passphrase(_ delivery: consuming PassphraseKey) -> UnlockOutcome {
+  private func passphrase(_ delivery: consuming PassphraseKey) -> UnlockOutcome {
     let number = delivery.prompt
-    let question = prompts.question(ofPrompt: number)
+    let question = queue.question(ofPrompt: number)
     let key = delivery.takeKey()
     guard !isLockerUp else { return .refused("the screen is locked") }
     do throws(VaultError) {
       switch question {
       case .collection(let id):
         guard try vault.openCollection(id, passphraseKey: key) else {
-          prompts.wasWrong(prompt: number)
+          queue.wasWrong(prompt: number)
           return .wrongKeys
         }
-        prompts.wasRight(prompt: number)
+        queue.wasRight(prompt: number)
       case .newPassphrase(let id):
-        guard let derivation = prompts.newDerivation(ofPrompt: number) else { return .refused("no such prompt") }
+        guard let derivation = queue.newDerivation(ofPrompt: number) else { return .refused("no such prompt") }
         try vault.setPassphrase(ofCollection: id, key: key, derivation)
       case .item(let id, _), .itemAccess(let id, _, _):
         guard let grant = try vault.reader.grant(item: id, passphraseKey: key) else {
-          prompts.wasWrong(prompt: number)
+          queue.wasWrong(prompt: number)
           return .wrongKeys
         }
-        prompts.wasRight(prompt: number)
+        queue.wasRight(prompt: number)
         // Its conditions are asked for as well: it counts when the prompt has come to its end.
-        prompts.keep(grant, prompt: number)
+        queue.keep(grant, prompt: number)
         return .live
       case .newItemPassphrase:
-        guard let derivation = prompts.newDerivation(ofPrompt: number) else { return .refused("no such prompt") }
-        prompts.keep(ChosenPassphrase(NewItemPassphrase(derivation, key: key)), prompt: number)
+        guard let derivation = queue.newDerivation(ofPrompt: number) else { return .refused("no such prompt") }
+        queue.keep(ChosenPassphrase(NewItemPassphrase(derivation, key: key)), prompt: number)
         return .live
-      case .newBackup, .backup: return startArchive(prompt: number, key)
+      case .newBackup, .backup: return archives.start(prompt: number, key)
       case .login, .loginAdvice, nil: return .refused("no prompt of that number asks for a passphrase")
       }
     } catch {
       return error == .isLocked ? .refused(error.explanation) : .unusable(error.explanation)
     }
     // What waited for its keys: items that were stored while locked, and those that are to get new keys.
-    workWhenIdle()
-    sessionStateChanged()
+    upkeep.goOn()
+    observer.stateChanged()
     return .live
   }
 
-  func removePassphrase(collection name: String) throws(Refusal) {
+  private func removePassphrase(collection name: String) throws(Refusal) {
     let id = try collection(named: name)
     try Refusal.vault { () throws(VaultError) in try vault.removePassphrase(ofCollection: id) }
   }
@@ -213,12 +274,17 @@ extension Daemon {
   }
 }
 
-extension Refusal {
-  static func vault<Result: ~Copyable>(
-    _ body: () throws(VaultError) -> Result
-  ) throws(Refusal) -> Result {
-    do throws(VaultError) { return try body() } catch {
-      throw Refusal(reason: error == .isLocked ? "it is locked: run 'latchkey unlock' first" : error.explanation)
-    }
+extension PromptQueue {
+  /// A prompt that a connection shows itself.
+  fileprivate func opened(_ question: Question, on connection: any PromptConnection) -> OpenedPrompt {
+    let (number, request) = open(question, on: connection)
+    return OpenedPrompt(number: number, request: request)
   }
+}
+
+/// A passphrase that waits until its prompt is through; a class only because what is not copyable can be no answer.
+private final class ChosenPassphrase {
+  private var passphrase: NewItemPassphrase?
+  init(_ passphrase: consuming NewItemPassphrase) { self.passphrase = consume passphrase }
+  func take() -> NewItemPassphrase? { passphrase.take() }
 }

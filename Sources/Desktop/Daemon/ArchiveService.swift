@@ -1,4 +1,5 @@
 import LatchkeyBackup
+import LatchkeyBackupControl
 import LatchkeyControl
 import LatchkeyKeybag
 import LatchkeyPrompts
@@ -6,16 +7,63 @@ import LatchkeySodium
 import LatchkeySystemd
 import LatchkeyVault
 
-// Backups and restores, one at a time.
-extension Daemon {
-  func beginBackup(on connection: any PromptConnection) throws(Refusal) -> UInt64 {
+/// Backups and restores over the control socket, one at a time.
+final class ArchiveService {
+  private let vault: Vault
+  private let loop: EventLoop
+  private let session: SessionReference
+  private let presence: BusPresence
+  private let queue: PromptQueue
+  /// The one that is under way.
+  private var archive: Archive?
+
+  init(_ vault: Vault, queue: PromptQueue, session: SessionReference, presence: BusPresence, loop: EventLoop) {
+    self.vault = vault
+    self.queue = queue
+    self.session = session
+    self.presence = presence
+    self.loop = loop
+  }
+
+  /// What it serves on the control socket.
+  func serve(in table: inout ControlTable) {
+    table.answer(BeginBackup.self) { [unowned self] _, peer throws(Refusal) in
+      try onPrompt(peer) { () throws(Refusal) in try beginBackup(on: peer) }
+    }
+    table.answer(BeginRestore.self) { [unowned self] message, peer throws(Refusal) in
+      try onPrompt(peer) { () throws(Refusal) in try beginRestore(message, on: peer) }
+    }
+    table.answer(TakeChunk.self) { [unowned self] _, peer throws(Refusal) in try takeChunk(on: peer) }
+    table.answerLater(GiveChunk.self) { [unowned self] message, peer, answer in
+      giveChunk(message.bytes, on: peer, answer: answer)
+    }
+    table.answer(GetArchiveReport.self) { [unowned self] message, peer throws(Refusal) in
+      try report(after: message.after, on: peer)
+    }
+  }
+
+  /// Begins what a connection stands for from then on.
+  private func onPrompt(_ peer: ControlPeer, _ begin: () throws(Refusal) -> UInt64) throws(Refusal) -> UInt64 {
+    guard !peer.isPrompt else { throw Refusal(reason: "this connection shows a prompt already") }
+    let number = try begin()
+    peer.isPrompt = true
+    return number
+  }
+
+  /// How the passphrase of a backup that is to be restored becomes a key; nil where no restore waits for it.
+  func derivation(prompt number: UInt64) -> PassphraseDerivation? { archive?.derivation(prompt: number) }
+
+  /// Lets the keys of what is under way go.
+  func cancel(_ reason: String) { archive?.cancel(reason) }
+
+  private func beginBackup(on connection: any PromptConnection) throws(Refusal) -> UInt64 {
     try mayBeginArchive()
     _ = try Refusal.vault { () throws(VaultError) in try vault.reader.itemCount() }
     return begin(.backup, .newBackup, on: connection)
   }
 
-  func beginRestore(
-    _ request: RestoreRequest, on connection: any PromptConnection
+  private func beginRestore(
+    _ request: BeginRestore, on connection: any PromptConnection
   ) throws(Refusal) -> UInt64 {
     try mayBeginArchive()
     let header: BackupHeader
@@ -32,7 +80,7 @@ extension Daemon {
   private func mayBeginArchive() throws(Refusal) {
     guard archive == nil else { throw Refusal(reason: "another backup or restore is under way") }
     // Whoever sits at the screen is not known to be the one who types.
-    guard !isLockerUp else { throw Refusal(reason: "the screen is locked: unlock it first") }
+    guard !session.machine.lockerUp else { throw Refusal(reason: "the screen is locked: unlock it first") }
     guard vault.isUnlocked else {
       throw Refusal(
         reason: vault.hasDatabase
@@ -43,18 +91,18 @@ extension Daemon {
   private func begin(
     _ purpose: Archive.Purpose, _ question: Question, on connection: any PromptConnection
   ) -> UInt64 {
-    let (number, _) = prompts.open(question, on: connection)
+    let (number, _) = queue.open(question, on: connection)
     archive = Archive(purpose, prompt: number, on: connection)
     return number
   }
 
   /// The key of its passphrase came: the work can begin.
-  func startArchive(prompt number: UInt64, _ key: borrowing Key) -> UnlockOutcome {
+  func start(prompt number: UInt64, _ key: borrowing Key) -> UnlockOutcome {
     guard let archive, archive.prompt == number else { return .refused("nobody waits for that passphrase") }
     if case .failed(let reason) = archive.work { return .refused(reason) }
     do throws(VaultError) {
-      guard try archive.start(key, prompts.newDerivation(ofPrompt: number), vault: vault, loop: loop) else {
-        prompts.wasWrong(prompt: number)
+      guard try archive.start(key, queue.newDerivation(ofPrompt: number), vault: vault, loop: loop) else {
+        queue.wasWrong(prompt: number)
         return .wrongKeys
       }
     } catch {
@@ -62,13 +110,13 @@ extension Daemon {
       return .unusable(error.explanation)
     }
     // The prompt is over; its connection goes on.
-    prompts.ended(on: archive.connection)
+    queue.ended(on: archive.connection)
     archive.limit = try? loop.addTimer(after: Archive.silenceLimit) { [weak archive] in archive?.connection.withdraw {}
     }
     return .live
   }
 
-  func archiveEnded(on connection: any PromptConnection) {
+  func ended(on connection: any PromptConnection) {
     guard let ended = archive, ended.connection === connection else { return }
     archive = nil
     ended.cancel("its connection has ended")
@@ -84,7 +132,7 @@ extension Daemon {
     return archive.work
   }
 
-  func takeChunk(on connection: any PromptConnection) throws(Refusal) -> ArchiveChunk {
+  private func takeChunk(on connection: any PromptConnection) throws(Refusal) -> ArchiveChunk {
     guard case .backup(let backup) = try work(on: connection) else {
       throw Refusal(reason: "its passphrase was not given")
     }
@@ -94,7 +142,7 @@ extension Daemon {
     }
   }
 
-  func giveChunk(
+  private func giveChunk(
     _ chunk: [UInt8], on connection: any PromptConnection, answer: @escaping (Result<Bool, Refusal>) -> Void
   ) {
     do throws(Refusal) {
@@ -109,14 +157,14 @@ extension Daemon {
     } catch { answer(.failure(error)) }
   }
 
-  func archiveReport(after line: UInt64, on connection: any PromptConnection) throws(Refusal) -> ArchivePage {
+  private func report(after line: UInt64, on connection: any PromptConnection) throws(Refusal) -> ArchivePage {
     switch try work(on: connection) {
     case .waiting, .failed: throw Refusal(reason: "its passphrase was not given")
     case .backup(let backup):
       guard let report = backup.report else { throw Refusal(reason: "the backup has not come to its end") }
       return ArchivePage(of: report, after: line)
     case .restore(let restore):
-      let report = try restore.report { presence?.service?.restored($0) }
+      let report = try restore.report { presence.service?.restored($0) }
       // Writing takes its time on a slow disk: whoever waited for it was not silent.
       archive?.limit?.rearm(after: Archive.silenceLimit)
       return ArchivePage(of: report, after: line)

@@ -11,15 +11,15 @@ private final class ArrivedSessionKey {
   init(_ key: consuming SessionKey) { self.key = key }
 }
 
-/// A login in which nobody gave a password, and whose user has a protector for that.
-extension Daemon {
+// A login in which nobody gave a password, and whose user has a protector for that.
+extension VaultOpening {
   /// Opens what is readable behind the locked screen. Nothing that is open already is touched by it, and nothing is founded:
   /// who brings this key has not seen whether the rest of the keybag is genuine.
   func unlock(
     _ delivery: consuming SessionDelivery, _ hello: Hello, by claim: Claim?, from peer: LocalSocket.Peer,
     answer: @escaping (UnlockOutcome) -> Void
   ) {
-    refresh()
+    device.refresh()
     let service = hello.service
     guard let watch = session.watch, watch.machine.state == .sealed else {
       return answer(.refused("it is open already"))
@@ -66,9 +66,9 @@ extension Daemon {
     }
     do throws(VaultError) {
       try vault.unlock(arrived.key)
-      keysCame()
+      observer.keysCame()
     } catch {
-      undo()
+      observer.keysDidNotOpen()
       return refusal(.unusable(error.explanation), of: service)
     }
     Journal.log(

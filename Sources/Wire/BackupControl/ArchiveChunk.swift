@@ -1,32 +1,33 @@
 import LatchkeyBytes
+import LatchkeyControl
 
 /// The next bytes of a backup: no secret without its passphrase.
-public struct ArchiveChunk: Equatable, Sendable {
+package struct ArchiveChunk: ControlFields, Equatable, Sendable {
   /// What comes next in the file.
-  public let bytes: [UInt8]
+  package let bytes: [UInt8]
   /// Whether nothing follows.
-  public let isLast: Bool
+  package let isLast: Bool
   /// How many items were looked at.
-  public let done: UInt64
+  package let done: UInt64
   /// How many there are, about.
-  public let total: UInt64
+  package let total: UInt64
 
   /// Puts them together.
-  public init(bytes: [UInt8], isLast: Bool, done: UInt64, total: UInt64) {
+  package init(bytes: [UInt8], isLast: Bool, done: UInt64, total: UInt64) {
     self.bytes = bytes
     self.isLast = isLast
     self.done = done
     self.total = total
   }
 
-  func encode(into out: inout ByteWriter) {
+  package func encode(into out: inout ByteWriter) {
     out.number(UInt8(isLast ? 1 : 0))
     out.number(done)
     out.number(total)
     out.put(bytes)
   }
 
-  init?(decoding input: inout ByteReader) {
+  package init?(decoding input: inout ByteReader) {
     guard let isLast = try? input.number(UInt8.self), isLast <= 1, let done = try? input.number(UInt64.self),
       let total = try? input.number(UInt64.self), let bytes = try? input.take(input.remaining)
     else { return nil }

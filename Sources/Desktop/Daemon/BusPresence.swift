@@ -4,22 +4,25 @@ import LatchkeySecretService
 import LatchkeySystemd
 import LatchkeyVault
 
+/// What the daemon's place on the bus needs to know.
+protocol BusPresenceDelegate: SecretServiceDelegate {
+  /// Where persons are asked.
+  var promptQueue: PromptQueue { get }
+  /// What clients are told of the vault.
+  var vaultFacts: VaultObject.Facts { get }
+  /// There is a new connection, for what else listens on the bus.
+  func connected(to bus: Bus)
+}
+
 /// The daemon's place on the session bus: connects, asks for its names, and comes back when the bus or a name was lost.
 /// The vault is open with or without it.
 final class BusPresence {
   private let loop: EventLoop
   private let vault: Vault
-  private let promptQueue: PromptQueue
   private let address: Bus.Address
   /// Whether there is no service manager that started this program.
   let endsWithBus: Bool
-  private let isLockerUp: () -> Bool
-  private let defaultClass: ([String: String]) -> AccessibilityClass
-  private let lookAgain: () -> Void
-  private let presentFingers: (@escaping (Result<FingerSet, VaultError>) -> Void) -> Void
-  private let facts: () -> VaultObject.Facts
-  /// Told of every new connection, for what else listens on the bus.
-  private let connected: (Bus) -> Void
+  weak var delegate: (any BusPresenceDelegate)?
 
   private var bus: Bus?
   private(set) var service: SecretService?
@@ -35,37 +38,24 @@ final class BusPresence {
   /// Who owns the Secret Service's name: "latchkeyd", "nobody", or another program's bus name.
   var nameOwner: String { secretsName.owner }
 
-  init(
-    loop: EventLoop, vault: Vault, promptQueue: PromptQueue, address: Bus.Address, endsWithBus: Bool,
-    isLockerUp: @escaping () -> Bool, defaultClass: @escaping ([String: String]) -> AccessibilityClass,
-    lookAgain: @escaping () -> Void,
-    presentFingers: @escaping (@escaping (Result<FingerSet, VaultError>) -> Void) -> Void,
-    facts: @escaping () -> VaultObject.Facts, connected: @escaping (Bus) -> Void
-  ) {
+  init(loop: EventLoop, vault: Vault, address: Bus.Address, endsWithBus: Bool) {
     self.loop = loop
     self.vault = vault
-    self.promptQueue = promptQueue
     self.address = address
     self.endsWithBus = endsWithBus
-    self.isLockerUp = isLockerUp
-    self.defaultClass = defaultClass
-    self.lookAgain = lookAgain
-    self.presentFingers = presentFingers
-    self.facts = facts
-    self.connected = connected
   }
 
   /// Connects, now or as soon as there is a bus.
   func connect() {
+    guard let delegate else { return }
     do {
       let bus = try Bus(address, loop: loop)
       try bus.onDisconnect { [weak self] in self?.lost() }
       service = try SecretService(
-        bus: bus, loop: loop, vault: vault, promptQueue: promptQueue, isLockerUp: isLockerUp,
-        defaultClass: defaultClass, lookAgain: lookAgain, presentFingers: presentFingers)
-      object = try VaultObject(bus: bus, facts: facts)
+        bus: bus, loop: loop, vault: vault, promptQueue: delegate.promptQueue, delegate: delegate)
+      object = try VaultObject(bus: bus) { [unowned delegate] in delegate.vaultFacts }
       self.bus = bus
-      connected(bus)
+      delegate.connected(to: bus)
       try secretsName.claim(on: bus) { [weak self] isOurs in self?.answered(isOurs) }
       try portalName.claim(on: bus) { _ in }
     } catch {
@@ -95,7 +85,7 @@ final class BusPresence {
   /// Tells clients what is different now.
   func stateChanged() {
     service?.stateChanged()
-    object?.changed(to: facts())
+    if let delegate { object?.changed(to: delegate.vaultFacts) }
   }
 
   /// Starts a unit of the user's service manager once, and tells if that cannot be done.

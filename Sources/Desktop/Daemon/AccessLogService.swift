@@ -5,9 +5,21 @@ import LatchkeyPrompts
 import LatchkeySecretService
 import LatchkeyVault
 
-/// What the access log is told, and who reads it. Questions about items alone are in it: the queue says when one begins
-/// and ends, whichever way.
-extension Daemon {
+/// What the access log is told of questions to a person, and who reads it. Questions about items alone are in it: the queue
+/// says when one begins and ends, whichever way.
+final class AccessLogService {
+  private let vault: Vault
+  private let upkeep: VaultUpkeep
+  private let presence: BusPresence
+  /// What it is to say of the items that somebody is asked about now.
+  private var askedAbout: [Question: AccessEvent] = [:]
+
+  init(_ vault: Vault, upkeep: VaultUpkeep, presence: BusPresence) {
+    self.vault = vault
+    self.upkeep = upkeep
+    self.presence = presence
+  }
+
   func asked(_ question: Question) {
     // Noted now: it may be deleted before it ends.
     askedAbout[question] = event(question, .ended(.withdrawn), .unknown)
@@ -32,7 +44,7 @@ extension Daemon {
   /// Nobody waits until it is written.
   private func note(_ event: AccessEvent) {
     vault.accessLog.add(event)
-    workWhenIdle()
+    upkeep.goOn()
   }
 
   /// What is to be said of a question; nil for one that is about no item.
@@ -41,10 +53,10 @@ extension Daemon {
     case .item(let id, _): return vault.accessLog.event(.open, outcome, item: id, caller: caller.name)
     case .itemAccess(let id, _, _): return vault.accessLog.event(.change, outcome, item: id, caller: caller.name)
     case .newItemPassphrase:
-      if let id = presence?.service?.changingItem(question) {
+      if let id = presence.service?.changingItem(question) {
         return vault.accessLog.event(.change, outcome, item: id, caller: caller.name)
       }
-      guard let item = presence?.service?.waitingItem(question) else { return nil }
+      guard let item = presence.service?.waitingItem(question) else { return nil }
       if let id = item.item { return vault.accessLog.event(.store, outcome, item: id, caller: caller.name) }
       var event = AccessEvent(.store, outcome, collection: UInt64(clamping: item.collection), caller: caller.name)
       if vault.accessLog.mayHaveLabels(of: item.accessibility ?? .whenUnlocked, in: item.collection) {
@@ -55,16 +67,18 @@ extension Daemon {
     }
   }
 
-  // MARK: - control socket
-
-  func accessLog(below number: UInt64) throws(Refusal) -> AccessLogPage {
-    let found = try Refusal.vault { () throws(VaultError) in
-      try vault.accessLog.entries(below: number, limit: AccessLogPage.limit)
+  /// What it serves on the control socket.
+  func serve(in table: inout ControlTable) {
+    table.answer(GetAccessLog.self) { [vault] message, _ throws(Refusal) in
+      let found = try Refusal.vault { () throws(VaultError) in
+        try vault.accessLog.entries(below: message.below, limit: AccessLogPage.limit)
+      }
+      return AccessLogPage(lines: found.entries, hasMore: found.hasMore)
     }
-    return AccessLogPage(lines: found.entries, hasMore: found.hasMore)
-  }
-
-  func clearAccessLog(for peer: LocalSocket.Peer) throws(Refusal) -> UInt64 {
-    try Refusal.vault { () throws(VaultError) in try vault.accessLog.clear(for: Caller(pid: peer.pid).name) }
+    table.answer(ClearAccessLog.self) { [vault] _, peer throws(Refusal) in
+      try Refusal.vault { () throws(VaultError) in
+        try vault.accessLog.clear(for: Caller(pid: peer.credentials.pid).name)
+      }
+    }
   }
 }

@@ -1,9 +1,7 @@
-import LatchkeyBytes
-
 /// Text of a limited length in packets.
 extension ByteWriter {
   /// Adds text with its length in front, cut between characters (Unicode scalars) to at most `limit` bytes.
-  mutating func text(_ value: String, limit: Int) {
+  public mutating func text(_ value: String, limit: Int) {
     let bytes = value.utf8
     guard bytes.count > limit else { return text(value) }
     var end = bytes.index(bytes.startIndex, offsetBy: limit)
@@ -14,7 +12,7 @@ extension ByteWriter {
 
 extension ByteReader {
   /// The next text; nil when it is not there, or longer than `limit` bytes.
-  mutating func text(limit: Int) -> String? {
+  public mutating func text(limit: Int) -> String? {
     guard let bytes = try? short(), bytes.count <= limit else { return nil }
     return String(decoding: bytes, as: UTF8.self)
   }

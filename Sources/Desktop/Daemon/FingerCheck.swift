@@ -5,13 +5,23 @@ import LatchkeySecretService
 import LatchkeySystemd
 import LatchkeyVault
 
-// Items that ask for the fingers that were enrolled when they were stored.
-extension Daemon {
+/// Items that ask for the fingers that were enrolled when they were stored, and the fingers that are enrolled now.
+final class FingerCheck {
+  private let vault: Vault
+  private let presence: BusPresence
+  private let fingers: EnrolledFingers
+
+  init(_ vault: Vault, presence: BusPresence, loop: EventLoop) {
+    self.vault = vault
+    self.presence = presence
+    fingers = EnrolledFingers(loop: loop)
+  }
+
   /// The fingers that are enrolled now, for an item that is to remember them.
   func presentFingers(_ answer: @escaping (Result<FingerSet, VaultError>) -> Void) {
     fingers.ask { readers in
       let explained = readers.mapError { VaultError.noFingers($0.explanation) }
-      answer(explained.flatMap { readers in Daemon.set(of: readers) })
+      answer(explained.flatMap { readers in FingerCheck.set(of: readers) })
     }
   }
 
@@ -21,6 +31,7 @@ extension Daemon {
     }
   }
 
+  /// How a question is to end at once because of the fingers that are enrolled now; nil where it is to be asked.
   func check(_ question: Question, then: @escaping (PromptEnd?) -> Void) {
     // What cannot be read is refused where it is opened.
     let id: Int64? =
@@ -29,7 +40,7 @@ extension Daemon {
       }
     let remembers = id.flatMap { try? vault.reader.remembersFingers(ofItem: $0) } ?? false
     // What waits is not to remember fingers that are others by now: it could not be read when it is stored.
-    let waiting = presence?.service?.fingers(ofWaiting: question)
+    let waiting = presence.service?.fingers(ofWaiting: question)
     guard remembers || waiting != nil else { return then(nil) }
     presentFingers { [weak self] present in
       guard waiting == nil || waiting == (try? present.get()) else { return then(.fingers) }
@@ -41,7 +52,7 @@ extension Daemon {
   /// How a question about an item ends because of the fingers that are enrolled now; nil where they are those that it
   /// remembers, or another condition will do. Nothing is lost by others: an item waits for its own to be back.
   private func end(ofQuestionAbout id: Int64, _ present: Result<FingerSet, VaultError>) -> PromptEnd? {
-    guard let service = presence?.service else { return .fingers }
+    guard let service = presence.service else { return .fingers }
     let problem: String?
     do throws(VaultError) {
       // It was stored anew meanwhile, and asks for something else.
@@ -59,13 +70,13 @@ extension Daemon {
 
   /// What an item asks for where its fingers do not count; nil where nothing else would do.
   func otherConditions(ofItem id: Int64) -> AccessControl? {
-    guard presence?.service?.fingerProblems[id] != nil else { return nil }
+    guard presence.service?.fingerProblems[id] != nil else { return nil }
     return (try? vault.reader.info(ofItem: id))?.access?.withoutCurrentSet
   }
 
   /// What `latchkey status` says of items that wait for fingers.
-  var fingerProblems: [String] {
-    guard let service = presence?.service else { return [] }
+  var problems: [String] {
+    guard let service = presence.service else { return [] }
     return service.fingerProblems.sorted { $0.key < $1.key }.compactMap { id, problem in
       // It may have been deleted since.
       guard (try? vault.reader.remembersFingers(ofItem: id)) ?? false else { return nil }

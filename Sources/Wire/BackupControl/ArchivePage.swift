@@ -1,20 +1,21 @@
 import LatchkeyBackup
 import LatchkeyBytes
+import LatchkeyControl
 import LatchkeyKeybag
 
 /// A part of a report: all its numbers, and as many of its lines as a packet has room for.
-public struct ArchivePage: Equatable, Sendable {
+package struct ArchivePage: ControlFields, Equatable, Sendable {
   /// The numbers, and these lines.
-  public let report: ArchiveReport
+  package let report: ArchiveReport
   /// Whether there are more lines.
-  public let hasMore: Bool
+  package let hasMore: Bool
 
   private static let textLimit = 255
   /// So many lines fit, however long their texts are.
   private static let lineLimit = 40
 
   /// The lines of `report` behind the first `offset`.
-  public init(of report: ArchiveReport, after offset: UInt64) {
+  package init(of report: ArchiveReport, after offset: UInt64) {
     let rest = report.lines.dropFirst(Int(clamping: offset))
     var page = report
     page.lines = Array(rest.prefix(ArchivePage.lineLimit))
@@ -22,7 +23,7 @@ public struct ArchivePage: Equatable, Sendable {
     hasMore = rest.count > page.lines.count
   }
 
-  func encode(into out: inout ByteWriter) {
+  package func encode(into out: inout ByteWriter) {
     out.number(UInt8(hasMore ? 1 : 0))
     for number in [
       report.items, report.added, report.same, report.replaced, report.conflicts, report.left, report.excluded,
@@ -35,7 +36,7 @@ public struct ArchivePage: Equatable, Sendable {
     }
   }
 
-  init?(decoding input: inout ByteReader) {
+  package init?(decoding input: inout ByteReader) {
     var report = ArchiveReport()
     do {
       guard let more = try? input.number(UInt8.self), more <= 1 else { return nil }

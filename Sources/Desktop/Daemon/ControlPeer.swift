@@ -1,0 +1,200 @@
+import Glibc
+import LatchkeyControl
+import LatchkeyKeybag
+import LatchkeyPosix
+import LatchkeyPrompts
+import LatchkeySessionState
+import LatchkeySodium
+import LatchkeySystemd
+
+/// One connection to the control socket.
+final class ControlPeer: PromptConnection {
+  private var connection: ControlConnection
+  private let loop: EventLoop
+  private let table: ControlTable
+  private let promptEnded: (any PromptConnection, PromptEnd?) -> Void
+  private let ended: () -> Void
+  private var source: EventSource?
+  private var limit: EventSource?
+  private var delay: EventSource?
+  /// The authentication that its keys will be for.
+  var greeting: Hello?
+  /// What those will be measured by, or what is known of a helper that brings none.
+  var claim: Claim?
+  /// Called when its helper begins to work on a password.
+  var willDerive: ((ControlPeer) -> Void)?
+  /// Whether its helper works on one, in silence; also while it leaves, until it has erased the password.
+  private(set) var isDeriving = false
+  /// Whether its helper may still have a password or keys in memory: it began to work, and has not ended.
+  private(set) var hasDerived = false
+  let begun = ContinuousClock.now
+  /// Whether its keys may lift a lock.
+  var mayLift: Bool { claim?.mayLift ?? false }
+  private var wrongKeys = 0
+  private var isOver = false
+  /// All are told when it has left; none where it does not leave.
+  private var leaving: [() -> Void] = []
+  /// Whether it was asked to leave, and has not yet.
+  var isLeaving: Bool { !leaving.isEmpty }
+  /// All are told when it has ended by itself.
+  private var awaiting: [() -> Void] = []
+  private var awaitingLimit: EventSource?
+  /// Whether it stands for a prompt on the screen: then it may be silent for as long as the person is.
+  var isPrompt = false
+  /// Who connected.
+  var credentials: LocalSocket.Peer { connection.peer }
+
+  /// How long a peer may be silent.
+  private static let silenceLimit = Duration.seconds(10)
+  /// How long a helper may be that works on a password. It ends by itself a little sooner.
+  private static let derivingLimit = Duration.seconds(300)
+  /// After so many wrong keys the connection ends.
+  private static let wrongKeyLimit = 3
+
+  init?(
+    _ connection: consuming ControlConnection, loop: EventLoop, table: ControlTable,
+    promptEnded: @escaping (any PromptConnection, PromptEnd?) -> Void, ended: @escaping () -> Void
+  ) {
+    self.connection = connection
+    self.loop = loop
+    self.table = table
+    self.promptEnded = promptEnded
+    self.ended = ended
+    do {
+      limit = try loop.addTimer(after: ControlPeer.silenceLimit) { [weak self] in self?.end() }
+      source = try loop.addIO(fd: self.connection.number, events: .readable) { [weak self] _ in self?.receive() }
+    } catch { return nil }
+  }
+
+  /// Whether this is the same login as another one, a step later.
+  func follows(_ other: ControlPeer) -> Bool {
+    guard let greeting, let before = other.greeting else { return false }
+    return greeting.stage == .openSession && before.stage == .authenticate && greeting.service == before.service
+      && greeting.tty == before.tty && greeting.remoteHost == before.remoteHost
+  }
+
+  /// Whether what its helper works on is unwanted.
+  func isAmong(_ unwanted: UnwantedDerivations) -> Bool {
+    switch unwanted {
+    case .all: true
+    case .claimed(let isUnwanted): claim.map(isUnwanted) ?? false
+    }
+  }
+
+  func end(_ outcome: PromptEnd? = nil) {
+    guard !isOver else { return }
+    isOver = true
+    (source, limit, delay) = (nil, nil, nil)
+    ended()
+    tellAwaiting()
+    if isPrompt { promptEnded(self, outcome) }
+  }
+
+  /// Waits for a helper that needs nothing more, and erases what it has.
+  ///
+  /// - Parameter gone: called once, at once or soon: when it has ended, or takes too long.
+  func awaitEnd(_ gone: @escaping () -> Void) {
+    awaiting.append(gone)
+    if awaitingLimit == nil {
+      awaitingLimit = try? loop.addTimer(after: ControlPeer.leaveLimit) { [weak self] in self?.tellAwaiting() }
+    }
+    if isOver || awaitingLimit == nil { tellAwaiting() }
+  }
+
+  private func tellAwaiting() {
+    awaitingLimit = nil
+    let told = awaiting
+    awaiting = []
+    for gone in told { gone() }
+  }
+
+  /// How long what shows a prompt may take to leave, or a helper to erase its memory. The unit's TimeoutStopSec= is more, and so
+  /// is logind's InhibitDelayMaxSec=.
+  private static let leaveLimit = Duration.seconds(3)
+
+  func withdraw(gone: @escaping () -> Void) {
+    guard !isLeaving else { return leaving.append(gone) }
+    guard !isOver else { return gone() }
+    isOver = true
+    delay = nil
+    leaving = [gone]
+    connection.finish()
+    limit = try? loop.addTimer(after: ControlPeer.leaveLimit) { [weak self] in self?.leave() }
+    source?.resume()
+    if isPrompt { promptEnded(self, nil) }
+    if limit == nil || source == nil { leave() }
+  }
+
+  /// It has left, or takes too long.
+  private func leave() {
+    (source, limit) = (nil, nil)
+    isDeriving = false
+    let told = leaving
+    leaving = []
+    ended()
+    for gone in told { gone() }
+    tellAwaiting()
+  }
+
+  private func receive() {
+    guard !isOver else {
+      // What it says now counts for nothing.
+      if case .ended = connection.receive() { leave() }
+      return
+    }
+    switch connection.receive() {
+    case .nothing: return
+    case .ended: end()
+    case .malformed: end()
+    case .packet(let packet):
+      // One at a time: the next is read when this one is answered.
+      source?.pause()
+      limit?.pause()
+      serve(packet)
+    }
+  }
+
+  private func serve(_ packet: consuming ArrivedPacket) {
+    guard let row = table.row(for: packet.operation) else { return end() }
+    isDeriving = isDeriving && row.keepsDeriving
+    row.serve(packet, self)
+  }
+
+  /// A public key that the next packet is sealed to.
+  func makeOneTimeKey() throws(Refusal) -> OneTimePublicKey {
+    do throws(SodiumError) { return try connection.makeOneTimeKey() } catch {
+      throw Refusal(reason: "there is no memory for a key")
+    }
+  }
+
+  /// Wrong keys are answered late, on this connection alone.
+  func answer(_ outcome: UnlockOutcome) {
+    guard outcome == .wrongKeys else { return send(outcome.packet) }
+    wrongKeys += 1
+    delay = try? loop.addTimer(after: .seconds(wrongKeys)) { [weak self] in
+      guard let self else { return }
+      send(outcome.packet)
+      if wrongKeys >= ControlPeer.wrongKeyLimit { end() }
+    }
+    if delay == nil { end() }
+  }
+
+  /// Answers with a whole packet.
+  func send(_ packet: [UInt8]) {
+    guard !isOver else { return }
+    do throws(PosixError) { try connection.send(packet) } catch { return end() }
+    if isPrompt {
+      limit = nil
+    } else {
+      limit?.rearm(after: isDeriving ? ControlPeer.derivingLimit : ControlPeer.silenceLimit)
+    }
+    source?.resume()
+  }
+
+  /// The answer that follows makes a helper work on a password.
+  func beginsDeriving() {
+    isDeriving = true
+    hasDerived = true
+    willDerive?(self)
+  }
+}

@@ -1,0 +1,83 @@
+import Glibc
+import LatchkeyControl
+import LatchkeyKeybag
+import LatchkeyPosix
+import LatchkeyPrompts
+import LatchkeySessionState
+import LatchkeySystemd
+
+/// The control socket: takes connections of the user and of root, and gives each a place and a time limit of its own.
+/// Whatever one peer does or leaves undone, the others are served.
+final class ControlServer {
+  private let listener: LocalSocket
+  private let loop: EventLoop
+  private let owner: uid_t
+  private let table: ControlTable
+  /// Called when the connection of a prompt has ended; with nil where nothing else was said.
+  private let promptEnded: (any PromptConnection, PromptEnd?) -> Void
+  private var source: EventSource?
+  private var peers: [Int32: ControlPeer] = [:]
+
+  /// More connections than this wait in the kernel, until one of these ends.
+  private static let connectionLimit = 32
+  /// How many helpers may be at work for this daemon: each takes Argon2id's memory, for minutes on a slow machine.
+  private static let helperLimit = 3
+
+  init(
+    _ listener: consuming LocalSocket, loop: EventLoop, owner: uid_t, table: ControlTable,
+    promptEnded: @escaping (any PromptConnection, PromptEnd?) -> Void
+  ) throws(SystemdError) {
+    self.listener = listener
+    self.loop = loop
+    self.owner = owner
+    self.table = table
+    self.promptEnded = promptEnded
+    source = try loop.addIO(fd: self.listener.number, events: .readable) { [unowned self] _ in acceptAll() }
+  }
+
+  private func acceptAll() {
+    while peers.count < ControlServer.connectionLimit {
+      guard let socket = try? listener.accept() else { return }
+      // Anybody else is dropped without a word.
+      guard let connection = ControlConnection(socket), connection.peer.uid == owner || connection.peer.uid == 0
+      else { continue }
+      let number = connection.number
+      let peer = ControlPeer(connection, loop: loop, table: table, promptEnded: promptEnded) { [unowned self] in
+        peers[number] = nil
+        source?.resume()
+      }
+      peer?.willDerive = { [unowned self] in makeRoom(for: $0) }
+      if let peer { peers[number] = peer }
+    }
+    source?.pause()
+  }
+
+  /// Ends helpers that work on a password. They erase their memory then. Those that have handed over their keys do so by
+  /// themselves.
+  ///
+  /// - Parameter gone: called once, at once or soon: when all of them have done so, or take too long.
+  func endDerivations(_ which: UnwantedDerivations, gone: @escaping () -> Void) {
+    var left = 1
+    let hasLeft = {
+      left -= 1
+      if left == 0 { gone() }
+    }
+    // One that leaves already is waited for as well.
+    for peer in peers.values where peer.hasDerived && peer.isAmong(which) {
+      left += 1
+      if peer.isDeriving { peer.withdraw(gone: hasLeft) } else { peer.awaitEnd(hasLeft) }
+    }
+    hasLeft()
+  }
+
+  /// A helper begins: the newest password is the one to work on. The login that it belongs to has begun another one before,
+  /// which is not needed any more unless it alone may lift a lock; of all others the oldest go, whose passwords were
+  /// perhaps wrong.
+  private func makeRoom(for newest: ControlPeer) {
+    var others = peers.values.filter { $0 !== newest && $0.isDeriving && !$0.isLeaving }.sorted { $0.begun < $1.begun }
+    while let index = others.firstIndex(where: { newest.follows($0) && (newest.mayLift || !$0.mayLift) }) {
+      others.remove(at: index).withdraw {}
+    }
+    for oldest in others.prefix(max(others.count - ControlServer.helperLimit + 1, 0)) { oldest.withdraw {} }
+  }
+}

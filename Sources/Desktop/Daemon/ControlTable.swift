@@ -1,0 +1,108 @@
+import LatchkeyControl
+import LatchkeyPosix
+import LatchkeySessionState
+
+/// What is done for each message of the control socket: whoever serves one adds a row for it. Every answer may come later;
+/// none may be forgotten, as the peer's next packet waits for it.
+struct ControlTable {
+  /// What is done for one message.
+  struct Row {
+    /// Whether a helper that works on a password still does so while it asks this.
+    let keepsDeriving: Bool
+    let serve: (consuming ArrivedPacket, ControlPeer) -> Void
+  }
+
+  private var rows: [UInt8: Row] = [:]
+  private let mayDerive: MayDerive
+
+  /// Whether a helper in the process of a peer may work on a password, where no ``Hello`` announces it: by what it is known to
+  /// be unwanted, or why it must not.
+  typealias MayDerive = (LocalSocket.Peer, @escaping (Result<Claim, Refusal>) -> Void) -> Void
+
+  init(mayDerive: @escaping MayDerive) {
+    self.mayDerive = mayDerive
+    answer(MakeOneTimeKey.self, keepsDeriving: true) { _, peer throws(Refusal) in try peer.makeOneTimeKey() }
+  }
+
+  func row(for operation: UInt8) -> Row? { rows[operation] }
+
+  private mutating func add(
+    _ operation: UInt8, keepsDeriving: Bool = false, _ serve: @escaping (consuming ArrivedPacket, ControlPeer) -> Void
+  ) {
+    precondition(rows[operation] == nil, "two rows for one message")
+    rows[operation] = Row(keepsDeriving: keepsDeriving, serve: serve)
+  }
+
+  /// A message that is answered at once.
+  mutating func answer<Message: ControlMessage>(
+    _: Message.Type, keepsDeriving: Bool = false,
+    by body: @escaping (Message, ControlPeer) throws(Refusal) -> Message.Answer
+  ) {
+    add(Message.operation, keepsDeriving: keepsDeriving) { packet, peer in
+      guard let message = packet.message(Message.self) else { return peer.end() }
+      let answer: [UInt8]
+      do throws(Refusal) { answer = Message.packet(answering: try body(message, peer)) } catch {
+        answer = ControlPacket.declined(error.reason)
+      }
+      peer.send(answer)
+    }
+  }
+
+  /// A message that is answered when the closure is called that `body` is handed.
+  mutating func answerLater<Message: ControlMessage>(
+    _: Message.Type,
+    by body: @escaping (Message, ControlPeer, @escaping (Result<Message.Answer, Refusal>) -> Void) -> Void
+  ) {
+    add(Message.operation) { packet, peer in
+      guard let message = packet.message(Message.self) else { return peer.end() }
+      body(message, peer) { [weak peer] result in
+        switch result {
+        case .success(let answer): peer?.send(Message.packet(answering: answer))
+        case .failure(let refusal): peer?.send(ControlPacket.declined(refusal.reason))
+        }
+      }
+    }
+  }
+
+  /// A message whose answer makes a helper work on a password.
+  mutating func answerHelper<Message: ControlMessage>(
+    _: Message.Type, by body: @escaping (Message) throws(Refusal) -> Message.Answer
+  ) {
+    add(Message.operation) { [mayDerive] packet, peer in
+      guard let message = packet.message(Message.self) else { return peer.end() }
+      // Keys of an authentication would have to go by a hello of their own.
+      (peer.greeting, peer.claim) = (nil, nil)
+      mayDerive(peer.credentials) { [weak peer] result in
+        guard let peer else { return }
+        let answer: [UInt8]
+        do throws(Refusal) {
+          let claim = try result.get()
+          answer = Message.packet(answering: try body(message))
+          peer.claim = claim
+          peer.beginsDeriving()
+        } catch { answer = ControlPacket.declined(error.reason) }
+        peer.send(answer)
+      }
+    }
+  }
+
+  /// A message that has no answer.
+  mutating func take<Message: ControlMessage>(
+    _: Message.Type, by body: @escaping (Message, ControlPeer) -> Void
+  ) where Message.Answer == NoAnswer {
+    add(Message.operation) { packet, peer in
+      guard let message = packet.message(Message.self) else { return peer.end() }
+      body(message, peer)
+    }
+  }
+
+  /// Keys, which are answered when the closure is called that `body` is handed.
+  mutating func takeKeys<Message: KeyMessage & ~Copyable>(
+    _: Message.Type, by body: @escaping (consuming Message, ControlPeer, @escaping (UnlockOutcome) -> Void) -> Void
+  ) {
+    add(Message.operation) { (packet: consuming ArrivedPacket, peer) in
+      guard let message = packet.keys(Message.self) else { return peer.end() }
+      body(message, peer) { [weak peer] in peer?.answer($0) }
+    }
+  }
+}

@@ -1,0 +1,279 @@
+import Glibc
+import LatchkeyClassRules
+import LatchkeyControl
+import LatchkeyDeviceService
+import LatchkeyKeybag
+import LatchkeyPosix
+import LatchkeyPrompts
+import LatchkeySecretService
+import LatchkeySessionState
+import LatchkeySystemd
+import LatchkeyVault
+
+/// The vault of one user at work: the session's state decides which keys are in memory, the control socket brings them,
+/// the bus serves what they open. It puts the parts together, and tells each of them what the others did.
+package final class Daemon {
+  private let loop: EventLoop
+  private let vault: Vault
+  private let rules: ClassRules
+  private let owner: uid_t
+  private let session = SessionReference()
+  private let presence: BusPresence
+  private let upkeep: VaultUpkeep
+  private let fingers: FingerCheck
+  private let deviceService: DeviceServiceProbe
+  private let log: AccessLogService
+  private let launcher: PromptLauncher
+  private lazy var device = DeviceOpening(
+    vault, session: session, service: deviceService, upkeep: upkeep, loop: loop, observer: self)
+  private lazy var password = LoginPassword(vault, session: session, device: device, observer: self)
+  private lazy var prompts = VaultPrompts(
+    vault, session: session, presence: presence, fingers: fingers, device: device, log: log, upkeep: upkeep,
+    launcher: launcher, loop: loop, observer: self)
+  private lazy var opening = VaultOpening(
+    vault, session: session, deviceService: deviceService, device: device, password: password, queue: prompts.queue,
+    upkeep: upkeep, observer: self)
+  private lazy var report = StatusReport(
+    vault, session: session, presence: presence, rules: rules, device: device, password: password, fingers: fingers)
+  private var server: ControlServer?
+
+  private static let firstUnlockUnit = "latchkey-first-unlock.target"
+  private static let wasLocked = "the vault was locked meanwhile"
+
+  /// Puts the parts together.
+  ///
+  /// - Parameters:
+  ///   - devicePath: where the device key service listens.
+  ///   - deviceLimit: what the vault's requests to it are bounded by.
+  ///   - promptProgram: what shows prompts where there is no service manager.
+  ///   - endsWithBus: whether the program ends when its bus does.
+  package init(
+    loop: EventLoop, vault: Vault, rules: ClassRules, owner: uid_t, devicePath: String, deviceLimit: TurnLimit,
+    promptProgram: String, bus: Bus.Address, endsWithBus: Bool
+  ) {
+    self.loop = loop
+    self.vault = vault
+    self.rules = rules
+    self.owner = owner
+    presence = BusPresence(loop: loop, vault: vault, address: bus, endsWithBus: endsWithBus)
+    upkeep = VaultUpkeep(vault, presence: presence)
+    fingers = FingerCheck(vault, presence: presence, loop: loop)
+    deviceService = DeviceServiceProbe(loop: loop, path: devicePath, limit: deviceLimit)
+    log = AccessLogService(vault, upkeep: upkeep, presence: presence)
+    launcher = PromptLauncher(loop: loop, program: promptProgram)
+    vault.toldOfOlderFiles = { older in
+      let names = older.names.joined(separator: " and ")
+      Journal.log(.warning, "an older copy of the vault was put back: \(names); 'latchkey status' says what that means")
+    }
+    presence.delegate = self
+  }
+
+  /// Starts to watch and to serve.
+  ///
+  /// - Parameter control: the socket that peers connect to.
+  package func start(serving control: consuming LocalSocket) throws(SystemdError) {
+    server = try ControlServer(
+      control, loop: loop, owner: owner, table: controlTable
+    ) { [unowned self] in prompts.ended(on: $0, $1) }
+    let watch = SessionWatch(uid: owner, loop: loop, delegate: self)
+    session.watch = watch
+    watch.start()
+    presence.connect()
+    try upkeep.start(on: loop) { [weak self] in
+      // A device key service that did not answer may do so now.
+      self?.device.followPassword()
+      self?.device.meet()
+    }
+    device.followPassword()
+    upkeep.tellProblems()
+  }
+
+  /// What each message of the control socket leads to.
+  private var controlTable: ControlTable {
+    var table = ControlTable { [unowned self] in opening.mayDerive(from: $0, answer: $1) }
+    opening.serve(in: &table)
+    prompts.serve(in: &table)
+    device.serve(in: &table)
+    password.serve(in: &table)
+    log.serve(in: &table)
+    report.serve(in: &table)
+    table.answer(LockVault.self) { [unowned self] _, _ throws(Refusal) in
+      try lock()
+      return Done()
+    }
+    table.answer(PutVaultAside.self) { [unowned self] message, _ throws(Refusal) in
+      VaultAside(path: try putAside(folder: message.folder))
+    }
+    return table
+  }
+
+  /// Erases what only an unlocked session may read, and ends the loop when no prompt is on the screen any more; called
+  /// again, at once. What is said on the bus after that is not sent any more.
+  package func stop() {
+    opening.stop()
+    session.watch?.end()
+    eraseUnlockedKeys(telling: "the vault's service ends")
+    prompts.queue.end { [self] in
+      presence.service?.dismissPrompts()
+      loop.exit()
+    }
+  }
+
+  /// Erases every key and empties the log: the program ends.
+  package func end() {
+    opening.eraseStagedKeys()
+    // A disk that hangs holds up the rest, but no key stays for it that opens anything else than the access log.
+    vault.sealAllButAccessLog()
+    vault.accessLog.write()
+    vault.seal()
+    vault.settle()
+    presence.manage(.stop, Daemon.firstUnlockUnit)
+  }
+
+  private func lock() throws(Refusal) {
+    // Also where there is nothing to lock, or it was locked before; after the keys, as what is asked then is another thing.
+    defer { dropGrants() }
+    guard !session.machine.isPasswordless else {
+      throw Refusal(reason: "your login has no password, so the vault cannot be locked. Set one with 'passwd'")
+    }
+    session.watch?.lock()
+  }
+
+  /// Puts the vault in a folder aside; where it is then.
+  private func putAside(folder: String) throws(Refusal) -> String {
+    device.refresh()
+    guard folder == vault.path else { throw Refusal(reason: "the folder of the vault is \(vault.path)") }
+    guard vault.isThere else {
+      throw Refusal(reason: "there is no vault: the next login, or 'latchkey unlock', creates one")
+    }
+    guard !isLockerUp else { throw Refusal(reason: "the screen is locked: unlock it first") }
+    prompts.archives.cancel("the vault was put aside")
+    dropGrants()
+    presence.service?.endPrompts()
+    defer {
+      presence.service?.verificationEnded()
+      upkeep.goOn()
+      stateChanged()
+    }
+    let place: String
+    do throws(VaultError) { place = try vault.setAside(as: KeybagFile.asidePrefix + Daemon.stamp) } catch {
+      // It is where it was, and closed.
+      keysDidNotOpen()
+      throw Refusal(reason: error.explanation)
+    }
+    session.watch?.vaultPutAside()
+    password.forget()
+    device.forgetProblem()
+    Journal.log(.warning, "the vault was put aside by command, and is \(place) now")
+    return place
+  }
+
+  /// The time as a part of a name: local, for a person.
+  private static var stamp: String {
+    var now = time(nil)
+    var parts = tm()
+    localtime_r(&now, &parts)
+    return withUnsafeTemporaryAllocation(of: CChar.self, capacity: 32) { buffer in
+      let format = "%Y%m%d-%H%M%S"
+      guard let start = buffer.baseAddress, strftime(start, buffer.count, format, &parts) > 0 else { return "" }
+      return String(cString: start)
+    }
+  }
+
+  /// - Parameter reason: what a backup or a restore that is under way is told.
+  private func eraseUnlockedKeys(telling reason: String) {
+    vault.evict()
+    dropGrants()
+    prompts.archives.cancel(reason)
+  }
+
+  /// What a person answered for does not outlive a lock.
+  private func dropGrants() { presence.service?.dropGrants() }
+}
+
+extension Daemon: KeyObserver {
+  func keysCame() {
+    upkeep.goOn()
+    upkeep.tellDestroyed()
+    // The session's state may be what it was: a collection's own lock is no part of it.
+    stateChanged()
+    device.meet()
+  }
+
+  func keysDidNotOpen() {
+    vault.seal()
+    prompts.archives.cancel(Daemon.wasLocked)
+    opening.eraseStagedKeys()
+    session.watch?.keysFailed()
+  }
+
+  func stateChanged() {
+    // A lock that found no key to erase, as where the login has no password, is one all the same.
+    if isLockerUp { dropGrants() }
+    password.tell()
+    presence.stateChanged()
+    prompts.queue.stateChanged()
+  }
+}
+
+extension Daemon: SessionWatchDelegate {
+  package func eraseUnlockedKeys(_ reason: LockReason) { eraseUnlockedKeys(telling: Daemon.wasLocked) }
+
+  package func eraseAllKeys(_ reason: SealReason) {
+    opening.eraseStagedKeys()
+    vault.seal()
+    dropGrants()
+    switch reason {
+    case .sessionsEnded, .noSession:
+      vault.forgetOlderFiles()
+      // Who logs in next is to hear of it as well.
+      password.notice.forget()
+    // The person who is to read it has not gone.
+    case .started, .keysFailed, .hibernation, .putAside: break
+    }
+    prompts.archives.cancel(Daemon.wasLocked)
+    presence.service?.sessionEnded()
+    presence.manage(.stop, Daemon.firstUnlockUnit)
+  }
+
+  package func eraseStagedKeys() { opening.eraseStagedKeys() }
+
+  package func endDerivations(_ which: UnwantedDerivations, gone: @escaping () -> Void) {
+    guard let server else { return gone() }
+    server.endDerivations(which, gone: gone)
+  }
+
+  package func stagedKeysGoLive() { opening.stagedKeysGoLive() }
+
+  package func firstUnlockHappened() { presence.manage(.start, Daemon.firstUnlockUnit) }
+
+  package func sessionStateChanged() { stateChanged() }
+}
+
+extension Daemon: BusPresenceDelegate {
+  package var isLockerUp: Bool { session.machine.lockerUp }
+
+  package func defaultClass(for attributes: [String: String]) -> AccessibilityClass {
+    rules.decision(for: attributes)?.rule.accessibility ?? .whenUnlocked
+  }
+
+  package func lookAgain() { device.refresh() }
+
+  package func presentFingers(_ answer: @escaping (Result<FingerSet, VaultError>) -> Void) {
+    fingers.presentFingers(answer)
+  }
+
+  var promptQueue: PromptQueue { prompts.queue }
+
+  var vaultFacts: VaultObject.Facts {
+    VaultObject.Facts(
+      state: session.state.name, isFirstUnlocked: session.state != .sealed, needsFormerPassword: password.needsFormer)
+  }
+
+  func connected(to bus: Bus) {
+    password.notice.use(bus)
+    do { try session.watch?.hearScreenSavers(on: bus) } catch {
+      Journal.log(.warning, "screen savers cannot be heard: \(error)")
+    }
+  }
+}

@@ -1,0 +1,148 @@
+import LatchkeyControl
+import LatchkeyKeybag
+import LatchkeyPosix
+import LatchkeyPrompts
+import LatchkeySodium
+import LatchkeySystemd
+import LatchkeyVault
+
+/// What the device key opens: the vault of a login without a password, and what waited until the device key service
+/// answered.
+final class DeviceOpening {
+  private let vault: Vault
+  private let loop: EventLoop
+  private let session: SessionReference
+  private let service: DeviceServiceProbe
+  private let upkeep: VaultUpkeep
+  private unowned let observer: any KeyObserver
+  /// The next ``meet()``, where other work came first.
+  private var meeting: EventSource?
+  /// When that is, from the last.
+  private var meetingDelay = DeviceOpening.shortestMeetingDelay
+  /// Why the vault of a login without a password did not open, as it was logged.
+  private var problem: String?
+  /// When it is tried again at the earliest, on the clock of `Process.now`.
+  private var nextTry = 0
+
+  private static let shortestMeetingDelay = Duration.milliseconds(200)
+
+  init(
+    _ vault: Vault, session: SessionReference, service: DeviceServiceProbe, upkeep: VaultUpkeep, loop: EventLoop,
+    observer: any KeyObserver
+  ) {
+    self.vault = vault
+    self.session = session
+    self.service = service
+    self.upkeep = upkeep
+    self.loop = loop
+    self.observer = observer
+  }
+
+  /// What it serves on the control socket.
+  func serve(in table: inout ControlTable) {
+    // A step on the way to a key.
+    table.answer(DeviceSecretRequest.self, keepsDeriving: true) { [unowned self] message, _ throws(Refusal) in
+      try secret(message)
+    }
+    table.answer(DestroyPasscodeItems.self) { [unowned self] message, _ throws(Refusal) in
+      try destroyPasscodeItems(passwordRemoved: message.passwordRemoved)
+    }
+  }
+
+  /// Looks at the vault's files again. A database that was not there before is walked through, or answers that wait for
+  /// that would wait for ever.
+  func refresh() {
+    vault.refresh()
+    if !vault.isVerified { upkeep.goOn() }
+    followPassword()
+  }
+
+  /// Another vault is there, or none.
+  func forgetProblem() { problem = nil }
+
+  /// Does as the keybag says: a vault without a password opens by itself and is never locked; once the keybag has a
+  /// password, the sessions decide again.
+  func followPassword() {
+    guard let watch = session.watch, vault.hasKeybag else { return }
+    guard vault.isPasswordless else {
+      if watch.machine.isPasswordless { watch.passwordless(false) }
+      return
+    }
+    guard !watch.machine.isPasswordless, Process.now >= nextTry else { return }
+    // A device key service that does not answer is waited for, and must not hold up everybody who asks anything.
+    nextTry = Process.now + 5000
+    do throws(VaultError) {
+      try vault.openByDevice()
+      (problem, nextTry) = (nil, 0)
+      watch.passwordless(true)
+      observer.keysCame()
+    } catch {
+      // It is tried again and again: one line for each reason is enough.
+      guard problem != error.explanation else { return }
+      problem = error.explanation
+      Journal.log(.error, "the vault of this login without a password does not open: \(error.explanation)")
+    }
+  }
+
+  /// Waits for a device key service that was not quick enough, and does what needs it.
+  func meet() {
+    guard vault.waitsForDevice else { return }
+    service.ask { [weak self] in
+      guard let self, !service.isSilent, vault.waitsForDevice else { return }
+      service.forgetBreakingOff()
+      do throws(VaultError) { try vault.meetDevice() } catch {
+        return Journal.log(.error, "what needs this device's key does not open: \(error.explanation)")
+      }
+      upkeep.goOn()
+      upkeep.tellDestroyed()
+      observer.stateChanged()
+      guard service.wasBrokenOff, vault.waitsForDevice else {
+        meetingDelay = DeviceOpening.shortestMeetingDelay
+        return
+      }
+      // The loop has other work first: that may be a lock. Where it always has, this tries less and less often.
+      meeting = try? loop.addTimer(after: meetingDelay) { [weak self] in self?.meet() }
+      meetingDelay = min(meetingDelay * 2, VaultUpkeep.settleTime)
+    }
+  }
+
+  /// Opens what needs nobody's answer.
+  func openWithoutAsking(_ question: Question, lifting: Set<Int64>) {
+    guard question == .login, session.machine.isPasswordless, !lifting.isEmpty else { return }
+    do throws(VaultError) {
+      try vault.openByDevice(liftingMarksOf: lifting)
+      observer.keysCame()
+    } catch {
+      Journal.log(.error, "a collection does not open: \(error.explanation)")
+      // What failed took the keys that were there with it. It is said to be open again when it is.
+      if !vault.isUnlocked { observer.keysDidNotOpen() }
+    }
+  }
+
+  private func secret(_ request: DeviceSecretRequest) throws(Refusal) -> SealedDeviceSecret {
+    vault.refresh()
+    let secret = try Refusal.vault { () throws(VaultError) -> DeviceSecret in
+      switch request.wanted {
+      case .present: return try vault.presentDeviceSecret()
+      case .new(let vault, let protector): return try self.vault.newDeviceSecret(vault: vault, protector: protector)
+      }
+    }
+    do throws(SodiumError) { return try SealedDeviceSecret(secret, to: request.publicKey) } catch {
+      throw Refusal(reason: "the answer cannot be sealed: \(error)")
+    }
+  }
+
+  private func destroyPasscodeItems(passwordRemoved: Bool) throws(Refusal) -> UInt64 {
+    refresh()
+    do throws(VaultError) {
+      // What was destroyed before a password was seen again is not to be looked for at every login.
+      if vault.mayHavePasscodeItems { try vault.destroyPasscodeItems() }
+      if !passwordRemoved { try vault.startPasscodeItemsAnew() }
+    } catch {
+      upkeep.tellDestroyed()
+      Journal.log(.error, "what hangs on a password of the login's cannot be destroyed: \(error.explanation)")
+      throw Refusal(reason: error.explanation)
+    }
+    return UInt64(upkeep.tellDestroyed())
+  }
+}

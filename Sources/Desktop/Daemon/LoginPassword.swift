@@ -1,0 +1,91 @@
+import LatchkeyControl
+import LatchkeyKeybag
+import LatchkeySystemd
+import LatchkeyVault
+
+/// What logins have shown of the login password: that it is another one than the vault's, that it costs more than this
+/// machine can compute, or that the memory in which it became a key was not erased. And what a person can do about it.
+final class LoginPassword {
+  private let vault: Vault
+  private let session: SessionReference
+  private let device: DeviceOpening
+  private unowned let observer: any KeyObserver
+  let notice = FormerPasswordNotice()
+  /// Whether it was changed without Latchkey, as far as a login has shown since.
+  private(set) var needsFormer = false
+  /// How long it took to check at the last unlock, in milliseconds, where this machine is too slow for it.
+  private var time: UInt32?
+  /// Whether the sender of the last keys left Argon2id's memory as it was.
+  private var leavesMemory = false
+
+  private static let formerProblem =
+    "the login password was changed without Latchkey: the next prompt, or 'latchkey unlock', asks for the former one, or "
+    + "the recovery code, once"
+  // latchkey-derive takes the place of two of libc's functions for libsodium. Should another libsodium not call them, all works
+  // as before, but for the erasing: that is to be seen.
+  private static let memoryProblem =
+    "the memory in which the password became a key was freed without being erased: the installed libsodium and latchkey-derive"
+    + " do not work together. Build and install Latchkey again, as by 'make build' and 'sudo make install'"
+
+  init(_ vault: Vault, session: SessionReference, device: DeviceOpening, observer: any KeyObserver) {
+    self.vault = vault
+    self.session = session
+    self.device = device
+    self.observer = observer
+  }
+
+  /// What it serves on the control socket.
+  func serve(in table: inout ControlTable) {
+    table.answer(NoteOtherPassword.self) { [unowned self] _, _ in
+      noteOther()
+      return Done()
+    }
+    table.answer(NoteSlowPassword.self) { [unowned self] message, _ in
+      if vault.hasKeybag, session.state != .sealed { time = message.milliseconds }
+      return Done()
+    }
+  }
+
+  private func noteOther() {
+    device.refresh()
+    guard vault.hasKeybag, !vault.isPasswordless else { return }
+    needsFormer = true
+    observer.stateChanged()
+  }
+
+  /// Takes note of what the sender of keys said of its memory. The last one counts.
+  func noteMemory(of delivery: borrowing TierDelivery) {
+    if delivery.leftMemory, !leavesMemory { Journal.log(.error, LoginPassword.memoryProblem) }
+    leavesMemory = delivery.leftMemory
+  }
+
+  /// Says to the person who sits there that the former one is needed. Behind a locker it may be a slip of the fingers, where
+  /// the stack has the module in front of what refuses: then the right one follows before the locker goes.
+  func tell() {
+    if needsFormer && !session.machine.lockerUp { notice.want(isOpen: session.state == .unlocked) }
+  }
+
+  /// A password, or the code, has shown that it opens the vault; or there is none any more. What it cost is said anew by
+  /// whoever brought its keys.
+  func forget() {
+    needsFormer = false
+    notice.forget()
+    time = nil
+  }
+
+  /// Keys were changed by a password, whose cost is said anew.
+  func rotated() { time = nil }
+
+  /// For `latchkey status`.
+  var problems: [String] {
+    var problems: [String] = []
+    if needsFormer { problems.append(LoginPassword.formerProblem) }
+    if leavesMemory { problems.append(LoginPassword.memoryProblem) }
+    if let time {
+      problems.append(
+        "checking the login password took \(time / 1000) s, as its cost was chosen on a faster machine: "
+          + "run 'latchkey rotate' for one that fits this machine")
+    }
+    return problems
+  }
+}

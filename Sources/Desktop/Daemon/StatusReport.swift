@@ -1,0 +1,91 @@
+import LatchkeyClassRules
+import LatchkeyControl
+import LatchkeyKeybag
+import LatchkeySessionState
+import LatchkeySodium
+import LatchkeyVault
+
+/// How things are, for `latchkey status`.
+final class StatusReport {
+  private let vault: Vault
+  private let session: SessionReference
+  private let presence: BusPresence
+  private let rules: ClassRules
+  private let device: DeviceOpening
+  private let password: LoginPassword
+  private let fingers: FingerCheck
+
+  init(
+    _ vault: Vault, session: SessionReference, presence: BusPresence, rules: ClassRules, device: DeviceOpening,
+    password: LoginPassword, fingers: FingerCheck
+  ) {
+    self.vault = vault
+    self.session = session
+    self.presence = presence
+    self.rules = rules
+    self.device = device
+    self.password = password
+    self.fingers = fingers
+  }
+
+  /// What it serves on the control socket.
+  func serve(in table: inout ControlTable) {
+    table.answer(GetStatus.self) { [unowned self] _, _ in status }
+  }
+
+  private var status: Status {
+    device.refresh()
+    rules.refresh()
+    let machine = session.machine
+    var status = Status()
+    status.state = session.state
+    status.firstUnlocked = status.state != .sealed
+    switch machine.state {
+    case .sealed: status.lockReasons = [machine.sealReason.description]
+    case .evicted(let reason): status.lockReasons = [reason.description]
+    case .unlocked: break
+    }
+    status.lockerUp = machine.lockerUp
+    status.staged = machine.hasStagedKeys
+    status.classes = AccessibilityClass.allCases.map { .init(name: $0.name, isPresent: vault.hasKey($0)) }
+    status.problems = vault.problems + rules.problems + fingers.problems
+    status.problems += password.problems
+    status.needsFormerPassword = password.needsFormer
+    status.vaultPath = vault.path
+    status.generation = vault.keybag?.generation ?? 0
+    status.deviceKey = vault.deviceIsMissing ? "unavailable" : vault.deviceBackend?.rawValue ?? ""
+    status.memoryLocked = SecureBytes.memoryIsLocked
+    status.swappableSecrets = SecureBytes.lockFailures
+    status.nameOwner = presence.nameOwner
+    status.lockSources =
+      (machine.logind == .present ? ["logind"] : []) + (presence.service == nil ? [] : ["screen savers on the bus"])
+    status.items = UInt64((try? vault.reader.itemCount()) ?? 0)
+    status.collections = UInt64(vault.collections.count)
+    status.lockedCollections = UInt64(vault.lockedCollectionCount)
+    status.hasLockedItems = vault.hasLockedItems
+    status.otherDeviceItems = UInt64((try? vault.otherDeviceItemCount()) ?? 0)
+    status.rotation = rotation
+    status.epoch = vault.keybag?.epoch.number ?? 0
+    status.passwordless = machine.isPasswordless
+    status.recoveryCodeCreated = vault.keybag?.recoveryCodeCreated ?? 0
+    status.openedWithoutPassword = machine.isOpenedWithoutPassword
+    status.protectors = (vault.keybag?.protectors ?? []).map {
+      Status.Protector(kind: $0.kind.rawValue, state: $0.state.rawValue, created: $0.created)
+    }
+    status.hasOlderKeybag = vault.olderFiles.contains(.keybag)
+    status.hasOlderDatabase = vault.olderFiles.contains(.database)
+    return status
+  }
+
+  /// How far a change of keys is.
+  private var rotation: Status.Rotation {
+    var rotation = Status.Rotation()
+    guard let progress = try? vault.rotationProgress() else { return rotation }
+    rotation.left = UInt64(progress.left)
+    rotation.closed = UInt64(progress.closed)
+    rotation.otherDevice = UInt64(progress.otherDevice)
+    rotation.quarantined = UInt64(progress.quarantined)
+    rotation.needsFormerKeys = vault.needsFormerKeys
+    return rotation
+  }
+}

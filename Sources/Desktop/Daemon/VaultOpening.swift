@@ -1,0 +1,276 @@
+import Glibc
+import LatchkeyControl
+import LatchkeyKeybag
+import LatchkeyPosix
+import LatchkeyPrompts
+import LatchkeySessionState
+import LatchkeySystemd
+import LatchkeyVault
+
+/// Keys that arrived and are on their way to the vault, or wait for the locker to go; erased with the last reference.
+private final class ArrivedKeys {
+  let tiers: TierKeys
+  let former: [FormerTiers]
+  let founded: Bool
+  /// Whether collections that were locked by themselves open as well.
+  let liftsMarks: Bool
+  /// Which of them; nil for all.
+  let marked: Set<Int64>?
+
+  init(_ delivery: consuming TierDelivery, liftsMarks: Bool, of marked: Set<Int64>?) {
+    founded = delivery.founded
+    former = delivery.former
+    tiers = delivery.takeTiers()
+    self.liftsMarks = liftsMarks
+    self.marked = marked
+  }
+}
+
+/// Keys that a login, a locker or a prompt brings: whether any are wanted, what they are measured by, and what they open.
+final class VaultOpening {
+  let vault: Vault
+  let session: SessionReference
+  let deviceService: DeviceServiceProbe
+  let device: DeviceOpening
+  private let password: LoginPassword
+  private let queue: PromptQueue
+  private let upkeep: VaultUpkeep
+  unowned let observer: any KeyObserver
+  /// Keys that wait until the locker is gone.
+  private var staged: ArrivedKeys?
+  /// Whether the program was told to end: no key is taken any more.
+  private(set) var isEnding = false
+
+  init(
+    _ vault: Vault, session: SessionReference, deviceService: DeviceServiceProbe, device: DeviceOpening,
+    password: LoginPassword, queue: PromptQueue, upkeep: VaultUpkeep, observer: any KeyObserver
+  ) {
+    self.vault = vault
+    self.session = session
+    self.deviceService = deviceService
+    self.device = device
+    self.password = password
+    self.queue = queue
+    self.upkeep = upkeep
+    self.observer = observer
+  }
+
+  /// What it serves on the control socket.
+  func serve(in table: inout ControlTable) {
+    table.answerLater(Hello.self) { [unowned self] message, peer, answer in
+      (peer.greeting, peer.claim) = (message, nil)
+      hello(message, from: peer.credentials) { [weak peer] need, claim in
+        peer?.claim = claim
+        if need == .keys { peer?.beginsDeriving() }
+        answer(.success(need))
+      }
+    }
+    table.takeKeys(UnlockWithTiers.self) { [unowned self] message, peer, answer in
+      guard let greeting = peer.greeting else { return peer.end() }
+      unlock(message.take(), greeting, by: peer.claim, from: peer.credentials, answer: answer)
+    }
+    table.takeKeys(SessionDelivery.self) { [unowned self] message, peer, answer in
+      guard let greeting = peer.greeting else { return peer.end() }
+      unlock(message, greeting, by: peer.claim, from: peer.credentials, answer: answer)
+    }
+    serveRotation(in: &table)
+  }
+
+  /// Whether a helper in the process `peer` may work on a password that is to bring no keys for an authentication.
+  func mayDerive(from peer: LocalSocket.Peer, answer: @escaping (Result<Claim, Refusal>) -> Void) {
+    guard let watch = session.watch, !isEnding else {
+      return answer(.failure(Refusal(reason: isEnding ? "the daemon ends" : "the daemon is starting")))
+    }
+    watch.claim(by: PeerProcess.of(pid: peer.pid), mayLift: false) { [session] claim in
+      // As with a login: what is unwanted already is not to be worked on, least of all while nothing holds up sleep any more.
+      if let reason = session.machine.refusal(of: claim) { return answer(.failure(Refusal(reason: reason))) }
+      answer(.success(claim))
+    }
+  }
+
+  /// No key is taken from now on.
+  func stop() {
+    isEnding = true
+    staged = nil
+  }
+
+  func eraseStagedKeys() { staged = nil }
+
+  /// The keys that were set aside become live.
+  func stagedKeysGoLive() {
+    guard let keys = staged else { return }
+    staged = nil
+    do throws(VaultError) { try open(keys, .everything) } catch {
+      Journal.log(.error, "the vault does not open: \(error.explanation)")
+      observer.keysDidNotOpen()
+    }
+  }
+
+  private func hello(_ hello: Hello, from peer: LocalSocket.Peer, answer: @escaping (Need, Claim?) -> Void) {
+    device.refresh()
+    switch decide(hello, peer) {
+    // Neither its beginning nor its end counts as a session's.
+    case .refused(let reason): return answer(.refused(reason), nil)
+    case .nothing: answer(.nothing, nil)
+    case .keys(let mayLift):
+      session.watch?.claim(by: PeerProcess.of(pid: peer.pid), mayLift: mayLift, ownLocks: vault.ownLocks) {
+        [session] claim in
+        // What is refused anyway is not to be worked on, least of all while nothing holds up sleep any more.
+        if let reason = session.machine.refusal(of: claim) { return answer(.refused(reason), nil) }
+        answer(.keys, claim)
+      }
+      // It starts while the keys are made.
+      deviceService.ask {}
+    }
+    switch hello.stage {
+    case .authenticate: break
+    case .openSession: session.watch?.pamSessionOpened()
+    case .closeSession:
+      session.watch?.pamSessionClosed()
+      // Who logs in after the last one is to hear of it as well.
+      if session.machine.pamSessions == 0 { password.notice.forget() }
+    }
+  }
+
+  func decide(_ hello: Hello, _ peer: LocalSocket.Peer) -> AuthenticationPolicy.Decision {
+    guard let watch = session.watch, let stage = AuthenticationPolicy.Stage(rawValue: hello.stage.rawValue) else {
+      return .refused("the daemon is starting")
+    }
+    // Where no logind tells this daemon of sessions, a process is in none that it could know.
+    let process = watch.machine.logind == .absent ? PeerProcess.unknown : PeerProcess.of(pid: peer.pid)
+    let decision = watch.decide(
+      AuthenticationPolicy.Request(
+        stage: stage, service: hello.service, tty: hello.tty, rhost: hello.remoteHost, peer: process))
+    guard decision == .nothing, stage != .closeSession, liftsMarks(hello) else { return decision }
+    // With the login's first password all keys change.
+    if stage == .openSession, watch.machine.isPasswordless { return .keys(mayLift: false) }
+    // A session that is unlocked has no need of keys, but what was locked by itself has, and a password
+    // that founded the vault is proven only when a second login opens the keybag with it.
+    let hasUnproven = vault.keybag?.protectors.contains { $0.state == .unproven } ?? false
+    let proves = stage == .openSession && hasUnproven
+    // Nor has it of the keys of a generation that the keybag still has, and nothing hangs on any more.
+    let epochs = vault.keybag?.epochs ?? []
+    let drops = epochs.count > 1 && vault.neededEpoch == epochs.last?.number
+    // Nor does the state say that the password opens nothing, which the person can fix now.
+    let fixes = password.needsFormer && hello.service == AuthenticationPolicy.commandService
+    return proves || drops || fixes || vault.hasOwnLocks ? .keys(mayLift: false) : decision
+  }
+
+  /// A login, and the person who asks for it by name, open collections and items that were locked by themselves; a
+  /// screen locker does not.
+  private func liftsMarks(_ hello: Hello) -> Bool {
+    hello.stage == .openSession || hello.service == AuthenticationPolicy.commandService
+  }
+
+  private func unlock(
+    _ delivery: consuming TierDelivery, _ hello: Hello, by claim: Claim?, from peer: LocalSocket.Peer,
+    answer: @escaping (UnlockOutcome) -> Void
+  ) {
+    device.refresh()
+    do {
+      guard try vault.recognises(delivery.tiers, former: delivery.former) else {
+        Journal.log(.warning, "keys from \(hello.service) are not this vault's")
+        return answer(.wrongKeys)
+      }
+    } catch { return answer(.unusable(error.explanation)) }
+    password.noteMemory(of: delivery)
+    do { try vault.check(delivery.tiers, former: delivery.former, mayCreate: delivery.founded) } catch {
+      Journal.log(.error, "the vault does not open: \(error.explanation)")
+      return answer(.unusable(error.explanation))
+    }
+    guard !isEnding else { return answer(.refused("the daemon ends")) }
+    guard let claim, let watch = session.watch, case .keys(let mayLift) = decide(hello, peer) else {
+      return answer(.refused("not now"))
+    }
+    // Minutes may have passed: where its session has ended, this process is no part of any login.
+    guard PeerProcess.of(pid: peer.pid) == claim.process else { return answer(.refused("its session has ended")) }
+    // Who answers a prompt opens what was asked for; who logs in, or asks by name, everything.
+    // What was locked by itself since the password was given stays so.
+    let keys = ArrivedKeys(
+      delivery, liftsMarks: liftsMarks(hello) && claim.ownLocks == vault.ownLocks,
+      of: hello.prompt == 0 ? nil : queue.lifting(prompt: hello.prompt) ?? [])
+    watch.keysArrived(mayLift: mayLift, by: claim, after: deviceService.ask) { [weak self] outcome in
+      guard let self, !isEnding else { return answer(.refused("the daemon ends")) }
+      answer(install(keys, outcome))
+    }
+  }
+
+  private func install(_ keys: ArrivedKeys, _ outcome: KeyOutcome) -> UnlockOutcome {
+    do throws(VaultError) {
+      switch outcome {
+      case .notNeeded:
+        if keys.liftsMarks { try open(keys, .everything) }
+        return .live
+      case .refused(let reason): return .refused(reason)
+      case .live:
+        try open(keys, .everything)
+        return .live
+      case .staged:
+        try open(keys, .session)
+        staged = keys
+        return .staged
+      case .firstUnlockOnly:
+        try open(keys, .session)
+        return .live
+      }
+    } catch {
+      Journal.log(.error, "the vault does not open: \(error.explanation)")
+      observer.keysDidNotOpen()
+      return .unusable(error.explanation)
+    }
+  }
+
+  private func open(_ keys: ArrivedKeys, _ opening: Vault.Opening) throws(VaultError) {
+    try vault.unlock(
+      keys.tiers, former: keys.former, opening: opening, liftingMarks: keys.liftsMarks, of: keys.marked,
+      mayCreate: keys.founded)
+    password.forget()
+    observer.keysCame()
+  }
+
+  private func serveRotation(in table: inout ControlTable) {
+    table.answerHelper(CheckMayRotate.self) { [unowned self] _ throws(Refusal) in
+      try checkTakesNewKeys()
+      return Done()
+    }
+    table.answerHelper(CheckMayDerive.self) { _ in Done() }
+    table.takeKeys(Rotate.self) { [unowned self] message, _, answer in answer(rotate(message.take())) }
+    table.answer(GetNeededEpoch.self) { [unowned self] _, _ throws(Refusal) in
+      guard vault.hasDatabase, session.state != .sealed else { throw Refusal(reason: "the vault is locked") }
+      return vault.neededEpoch
+    }
+  }
+
+  private func checkTakesNewKeys() throws(Refusal) {
+    guard !isEnding else { throw Refusal(reason: "the daemon ends") }
+    guard session.state == .unlocked else { throw Refusal(reason: "the vault is locked. Run 'latchkey unlock' first") }
+    do throws(VaultError) { try vault.checkMayRotate() } catch { throw Refusal(reason: error.explanation) }
+  }
+
+  /// The helper has put new keys into the keybag, and brings them.
+  private func rotate(_ delivery: consuming TierDelivery) -> UnlockOutcome {
+    // The first password's keybag: the vault stays open, and is one that can be locked.
+    device.refresh()
+    do {
+      guard try vault.recognises(delivery.tiers, former: delivery.former) else { return .wrongKeys }
+    } catch { return .unusable(error.explanation) }
+    password.noteMemory(of: delivery)
+    // It may have been locked since it was asked: then the next unlock brings the same keys.
+    do throws(Refusal) { try checkTakesNewKeys() } catch { return .refused(error.reason) }
+    do throws(VaultError) {
+      try vault.check(delivery.tiers, former: delivery.former, mayCreate: false)
+      try vault.unlock(
+        delivery.tiers, former: delivery.former, opening: .everything, liftingMarks: false, mayCreate: false)
+    } catch {
+      Journal.log(.error, "the keys cannot be changed: \(error.explanation)")
+      observer.keysDidNotOpen()
+      return .unusable(error.explanation)
+    }
+    password.rotated()
+    upkeep.goOn()
+    // New keys are no reason to bring back what was erased beside the daemon.
+    upkeep.tellDestroyed()
+    device.meet()
+    return .live
+  }
+}

@@ -1,0 +1,80 @@
+import LatchkeyKeybag
+import LatchkeySecretService
+import LatchkeySystemd
+import LatchkeyVault
+
+/// The work that waits until nobody asks for anything: looking at the whole database, wrapping what was stored while locked,
+/// and all keys anew after a change of keys; and what the journal and clients hear of it.
+final class VaultUpkeep {
+  private let vault: Vault
+  private let presence: BusPresence
+  private var idle: EventSource?
+  private var settling: EventSource?
+  /// What the journal has of the vault's problems.
+  private var toldProblems: Set<String> = []
+
+  /// How long the vault must be quiet before its log is emptied.
+  static let settleTime = Duration.seconds(20)
+
+  init(_ vault: Vault, presence: BusPresence) {
+    self.vault = vault
+    self.presence = presence
+    vault.damageNoted = { [weak self] in self?.tellProblems() }
+  }
+
+  /// Starts to work.
+  ///
+  /// - Parameter settled: called each time that the vault was quiet for ``settleTime``.
+  func start(on loop: EventLoop, settled: @escaping () -> Void) throws(SystemdError) {
+    idle = try loop.addIdle { [weak self] in self?.turn() ?? false }
+    settling = try loop.addTimer(after: VaultUpkeep.settleTime, repeating: true) { [weak self] in
+      guard let self else { return }
+      vault.accessLog.write()
+      vault.settle()
+      settled()
+      // What a full disk stopped goes on.
+      if vault.isRotating { goOn() }
+    }
+  }
+
+  /// Lets the long work go on.
+  func goOn() { idle?.resume() }
+
+  /// One small piece.
+  ///
+  /// - Returns: whether there is more.
+  private func turn() -> Bool {
+    vault.accessLog.write()
+    if !vault.isVerified {
+      if vault.verifyStep() { return true }
+      presence.service?.verificationEnded()
+      tellProblems()
+      // What an unlock left to this, as a device key that moved: not first in twenty seconds.
+      vault.settle()
+    }
+    do throws(VaultError) {
+      if try vault.writer.rewrapStoredWhileLocked() { return true }
+      return try vault.rotateItems()
+    } catch { return false }
+  }
+
+  /// Writes down what is wrong with the vault's files: each line once, whenever it is found.
+  func tellProblems() {
+    for problem in vault.problems where toldProblems.insert(problem).inserted { Journal.log(.error, problem) }
+  }
+
+  /// Tells clients and the journal of items that are gone.
+  @discardableResult
+  func tellDestroyed() -> Int {
+    let destroyed = vault.takeDestroyed()
+    guard !destroyed.isEmpty else { return 0 }
+    Journal.log(
+      .warning,
+      "destroyed for good, as they hang on a password of the login's: \(destroyed.count) items of class "
+        + AccessibilityClass.whenPasscodeSetThisDeviceOnly.name)
+    presence.service?.deleted(destroyed)
+    // Out of the log as well, and not only when all is quiet.
+    vault.settle()
+    return destroyed.count
+  }
+}

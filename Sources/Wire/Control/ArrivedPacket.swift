@@ -1,0 +1,51 @@
+import LatchkeyBytes
+import LatchkeySodium
+
+/// A packet as the daemon got it, in locked memory: whoever knows the operation reads it.
+package struct ArrivedPacket: ~Copyable {
+  /// Which message it is.
+  package let operation: UInt8
+  private let memory: SecureBytes
+  private let size: Int
+  /// What it was sealed to, where its sender had asked for that. It is for this packet alone, whatever it is.
+  private var key: OneTimeKey?
+
+  /// Takes over the first `size` bytes of `memory`; nil for a packet of another version.
+  init?(_ memory: consuming SecureBytes, size: Int, sealedTo key: consuming OneTimeKey? = nil) {
+    guard let operation = ArrivedPacket.operation(of: memory, size) else { return nil }
+    self.operation = operation
+    self.memory = memory
+    self.size = size
+    self.key = key
+  }
+
+  private static func operation(of memory: borrowing SecureBytes, _ size: Int) -> UInt8? {
+    guard size >= ControlPacket.headSize,
+      memory.bytes.unsafeLoad(fromByteOffset: 0, as: UInt8.self) == ControlPacket.version
+    else { return nil }
+    return memory.bytes.unsafeLoad(fromByteOffset: 1, as: UInt8.self)
+  }
+
+  /// The message, in the clear; nil where it is none of this kind, or has more than its fields.
+  package borrowing func message<Message: ControlMessage>(_: Message.Type = Message.self) -> Message? {
+    guard operation == Message.operation, size <= Message.sizeLimit else { return nil }
+    let fields = memory.bytes.extracting(ControlPacket.headSize..<size)
+    var input = ByteReader(fields.withUnsafeBytes { Array($0) })
+    guard let message = Message(decoding: &input), input.remaining == 0 else { return nil }
+    return message
+  }
+
+  /// The keys that it brings; nil where it brings none of this kind, or in the clear: nobody sends keys so.
+  package mutating func keys<Message: KeyMessage & ~Copyable>(_: Message.Type) -> Message? {
+    guard operation == Message.operation, size <= ControlPacket.messageLimit else { return nil }
+    do throws(SodiumError) {
+      guard let opened = try opened() else { return nil }
+      return Message(decoding: opened.bytes.extracting(droppingFirst: ControlPacket.headSize))
+    } catch { return nil }
+  }
+
+  private mutating func opened() throws(SodiumError) -> SecureBytes? {
+    guard let key = key.take() else { return nil }
+    return try key.open(memory.bytes.extracting(first: size))
+  }
+}

@@ -1,0 +1,13 @@
+/// Why the daemon could not be asked.
+public enum ControlError: Error, Equatable, Sendable {
+  /// Nobody listens.
+  case noDaemon
+  /// Somebody listens who is neither the user nor root.
+  case strangeDaemon
+  /// No answer in time.
+  case silent
+  /// An answer that this version does not know, or the connection ended.
+  case broken
+  /// It cannot be done; the text says why.
+  case declined(String)
+}

@@ -1,0 +1,66 @@
+import LatchkeyBytes
+
+/// One thing that a peer can ask the daemon over the control socket. A type says all there is to say of it: its number, its
+/// fields, and what answers it. The client asks by ``ControlClient/ask(_:until:)``; the daemon has one line for each
+/// message where it registers what it serves.
+package protocol ControlMessage: ControlFields, Sendable {
+  /// What the daemon says to it, where it does not decline.
+  associatedtype Answer: ControlFields
+  /// Its number in a packet.
+  static var operation: UInt8 { get }
+  /// The number in its answer.
+  static var answerOperation: UInt8 { get }
+  /// The largest packet of it, in bytes.
+  static var sizeLimit: Int { get }
+}
+
+extension ControlMessage {
+  package static var answerOperation: UInt8 { operation }
+  package static var sizeLimit: Int { ControlPacket.messageLimit }
+
+  /// The packet's bytes.
+  package var packet: [UInt8] {
+    var out = ControlPacket.begin(Self.operation)
+    encode(into: &out)
+    return out.bytes
+  }
+
+  /// The bytes of the packet that answers it.
+  package static func packet(answering answer: Answer) -> [UInt8] {
+    var out = ControlPacket.begin(answerOperation)
+    answer.encode(into: &out)
+    return out.bytes
+  }
+
+  /// Reads an answer.
+  ///
+  /// - Throws: ``ControlError/declined(_:)``; ``ControlError/broken`` for what is no answer of this version to it.
+  package static func answer(in packet: [UInt8]) throws(ControlError) -> Answer {
+    try Answer(decodingAnswer: packet, of: answerOperation)
+  }
+}
+
+/// A message that is no more than its number.
+package protocol FieldlessMessage: ControlMessage {
+  init()
+}
+
+extension FieldlessMessage {
+  package init?(decoding input: inout ByteReader) { self.init() }
+  package func encode(into out: inout ByteWriter) {}
+}
+
+extension ControlFields {
+  init(decodingAnswer packet: [UInt8], of operation: UInt8) throws(ControlError) {
+    var input = ByteReader(packet)
+    guard (try? input.number(UInt8.self)) == ControlPacket.version, let found = try? input.number(UInt8.self) else {
+      throw .broken
+    }
+    if found == ControlPacket.declined {
+      guard let reason = try? input.text() else { throw .broken }
+      throw .declined(reason)
+    }
+    guard found == operation, let answer = Self(decoding: &input) else { throw .broken }
+    self = answer
+  }
+}

@@ -1,0 +1,6 @@
+/// Locks the vault now. Declined where the login has no password.
+package struct LockVault: FieldlessMessage {
+  package typealias Answer = Done
+  package static let operation: UInt8 = 4
+  package init() {}
+}

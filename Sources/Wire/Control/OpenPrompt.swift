@@ -1,0 +1,52 @@
+import LatchkeyBytes
+
+/// Makes a prompt for a collection that the peer shows itself, on this connection.
+package struct OpenPrompt: ControlMessage {
+  package typealias Answer = OpenedPrompt
+  package static let operation: UInt8 = 9
+  /// What is wanted.
+  package let purpose: PromptRequest.Purpose
+  /// The collection's label, or the last part of its object path; what is longer than 255 bytes is cut.
+  package let collection: String
+
+  package init(_ purpose: PromptRequest.Purpose, collection: String) {
+    self.purpose = purpose
+    self.collection = collection
+  }
+
+  package init?(decoding input: inout ByteReader) {
+    guard let raw = try? input.number(UInt8.self), let purpose = PromptRequest.Purpose(rawValue: raw),
+      let name = input.text(limit: PromptRequest.textLimit)
+    else { return nil }
+    self.init(purpose, collection: name)
+  }
+
+  package func encode(into out: inout ByteWriter) {
+    out.number(purpose.rawValue)
+    out.text(collection, limit: PromptRequest.textLimit)
+  }
+}
+
+/// A prompt that was made.
+package struct OpenedPrompt: ControlFields, Equatable, Sendable {
+  /// Its number.
+  package let number: UInt64
+  /// What it asks.
+  package let request: PromptRequest
+
+  /// Puts them together.
+  package init(number: UInt64, request: PromptRequest) {
+    self.number = number
+    self.request = request
+  }
+
+  package init?(decoding input: inout ByteReader) {
+    guard let number = UInt64(decoding: &input), let request = PromptRequest(decoding: &input) else { return nil }
+    self.init(number: number, request: request)
+  }
+
+  package func encode(into out: inout ByteWriter) {
+    out.number(number)
+    request.encode(into: &out)
+  }
+}

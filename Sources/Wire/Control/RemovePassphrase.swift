@@ -1,0 +1,18 @@
+import LatchkeyBytes
+
+/// Takes the passphrase from a collection that is open.
+package struct RemovePassphrase: ControlMessage {
+  package typealias Answer = Done
+  package static let operation: UInt8 = 10
+  /// The collection's label, or the last part of its object path; what is longer than 255 bytes is cut.
+  package let collection: String
+
+  package init(collection: String) { self.collection = collection }
+
+  package init?(decoding input: inout ByteReader) {
+    guard let name = input.text(limit: PromptRequest.textLimit) else { return nil }
+    collection = name
+  }
+
+  package func encode(into out: inout ByteWriter) { out.text(collection, limit: PromptRequest.textLimit) }
+}

@@ -1,0 +1,68 @@
+import LatchkeyBackupControl
+import LatchkeySodium
+
+@testable import LatchkeyControl
+
+/// What the daemon reads of a packet.
+enum Reading {
+  /// All messages in the clear.
+  static let messages: [any ControlMessage.Type] = [
+    Hello.self, GetStatus.self, LockVault.self, ShowPrompt.self, EndPrompt.self, GetDerivation.self, OpenPrompt.self,
+    RemovePassphrase.self, BeginBackup.self, BeginRestore.self, TakeChunk.self, GiveChunk.self, GetArchiveReport.self,
+    CheckMayRotate.self, CheckMayDerive.self, GetNeededEpoch.self, DeviceSecretRequest.self, DestroyPasscodeItems.self,
+    GetAccessLog.self,
+    ClearAccessLog.self, NoteOtherPassword.self, PutVaultAside.self, TakePassphrase.self, NoteSlowPassword.self,
+    MakeOneTimeKey.self,
+  ]
+
+  /// The message of a packet in the clear; nil where it is none of that kind.
+  static func message<Message: ControlMessage>(_ packet: [UInt8], _: Message.Type = Message.self) -> Message? {
+    guard let memory = try? SecureBytes(copying: packet.span.bytes),
+      let arrived = ArrivedPacket(memory, size: packet.count)
+    else { return nil }
+    return arrived.message(Message.self)
+  }
+
+  /// Whether a packet in the clear is any message.
+  static func isMessage(_ packet: [UInt8]) -> Bool {
+    messages.contains { isMessage(packet, $0) } || hasKeys(packet)
+  }
+
+  private static func isMessage<Message: ControlMessage>(_ packet: [UInt8], _: Message.Type) -> Bool {
+    message(packet, Message.self) != nil
+  }
+
+  /// Whether keys are read that came in the clear.
+  private static func hasKeys(_ packet: [UInt8]) -> Bool {
+    hasKeys(packet, UnlockWithTiers.self) || hasKeys(packet, Rotate.self) || hasKeys(packet, SessionDelivery.self)
+      || hasKeys(packet, PassphraseKey.self)
+  }
+
+  private static func hasKeys<Message: KeyMessage & ~Copyable>(_ packet: [UInt8], _: Message.Type) -> Bool {
+    guard let memory = try? SecureBytes(copying: packet.span.bytes),
+      var arrived = ArrivedPacket(memory, size: packet.count)
+    else { return false }
+    switch arrived.keys(Message.self) {
+    case .some: return true
+    case .none: return false
+    }
+  }
+
+  /// What a sealed packet had in it that was read with `key`.
+  static func keys<Message: KeyMessage & ~Copyable>(
+    _ packet: [UInt8], _: Message.Type, sealedTo key: consuming OneTimeKey
+  ) throws -> Message? {
+    guard var arrived = ArrivedPacket(try SecureBytes(copying: packet.span.bytes), size: packet.count, sealedTo: key)
+    else { return nil }
+    return arrived.keys(Message.self)
+  }
+}
+
+extension ControlMessage {
+  /// The answer in a packet; nil for what is none.
+  static func read(_ packet: [UInt8]) -> Answer? {
+    do throws(ControlError) { return try answer(in: packet) } catch { return nil }
+  }
+}
+
+struct Unread: Error {}
