@@ -150,6 +150,7 @@ let package = Package(
     module("SessionState", on: .desktop, ["CLatchkeyHelper", "LatchkeySystemd"]),
     module("Biometry", on: .desktop, ["LatchkeySystemd"]),
     module("Doctor", on: .desktop, ["CLatchkeyHelper", "CLatchkeyLinux", "LatchkeyPosix"]),
+    module("ProviderSwitch", on: .desktop, ["LatchkeyDoctor", "LatchkeyPosix"]),
     module(
       "Prompts", on: .desktop,
       ["CLatchkeyLinux", "LatchkeyControl", "LatchkeyKeybag", "LatchkeyPosix", "LatchkeySystemd"]),
@@ -218,7 +219,7 @@ let package = Package(
         "LatchkeyBackup", "LatchkeyBackupControl", "CLatchkeyHelper", "CLatchkeyLinux", "LatchkeyClassRules",
         "LatchkeyControl",
         "LatchkeyDeviceService", "LatchkeyDoctor", "LatchkeyForeignKeyrings", "LatchkeyKeybag", "LatchkeyPAMClient",
-        "LatchkeyPosix", "LatchkeySecretClient", "LatchkeySodium", "LatchkeySystemd",
+        "LatchkeyPosix", "LatchkeyProviderSwitch", "LatchkeySecretClient", "LatchkeySodium", "LatchkeySystemd",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ]),
     program(
@@ -335,6 +336,10 @@ let package = Package(
     .executableTarget(
       name: "keychain-caller", dependencies: ["LatchkeyKeychainClient", "LocalAuthentication", "Security"],
       path: "Tests/KeychainCaller", swiftSettings: strict),
+    .testTarget(
+      name: "ProviderSwitchTests",
+      dependencies: ["LatchkeyDoctor", "LatchkeyPosix", "LatchkeyProviderSwitch", "LatchkeyScratch"],
+      swiftSettings: strict),
     .testTarget(name: "DoctorTests", dependencies: ["LatchkeyDoctor", "LatchkeyScratch"], swiftSettings: strict),
     .testTarget(
       name: "ForeignKeyringsTests",

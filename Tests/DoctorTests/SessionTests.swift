@@ -218,14 +218,26 @@ import Testing
     }
     #expect(found.condition == .broken && found.found.contains("gnome-keyring (process 50)"))
     guard case .command(let command)? = found.fix else { Issue.record("no command"); return }
-    #expect(command.contains("mask --now gnome-keyring-daemon.socket"))
+    #expect(command == "latchkey switch --to latchkey")
+  }
+
+  @Test func whoWaitsForTheName() throws {
+    let found = try told("name", { $0.secretsQueue = .known([11, 50]) }) {
+      try $0.process(50, "gnome-keyring-d", uid: Int(getuid()))
+    }
+    #expect(found.condition == .warning && found.found.contains("gnome-keyring (process 50) waits for the name"))
+    #expect(found.fix == .command("latchkey switch --to latchkey"))
+    #expect(try told("name", { $0.secretsQueue = .known([11]) }).condition == .ok)
+    #expect(try told("name", { $0.secretsQueue = .unknown("why") }).condition == .ok)
   }
 
   @Test func otherProviders() throws {
     let install: (FakeSystem) throws -> Void = {
       try $0.put("/usr/bin/gnome-keyring-daemon", "", mode: 0o755)
       try $0.put("/usr/lib/systemd/user/gnome-keyring-daemon.socket", "")
-      try $0.put("/etc/xdg/autostart/gnome-keyring-secrets.desktop", "[Desktop Entry]\n")
+      try $0.put(
+        "/etc/xdg/autostart/gnome-keyring-secrets.desktop",
+        "[Desktop Entry]\nExec=/usr/bin/gnome-keyring-daemon --start --components=secrets\n")
     }
     let id = "provider.gnome-keyring"
     #expect(Self.findings(try Self.system()).one(id) == nil)
@@ -282,6 +294,12 @@ import Testing
       try $0.put(link, "Exec=/usr/bin/other\n")
     }
     #expect(found.condition == .warning && found.found.contains("another program"))
+    // The bus ignores a folder that others can write to.
+    found = try after("activation") {
+      try FileManager.default.setAttributes(
+        [.posixPermissions: 0o775], ofItemAtPath: "\($0.path)\(Self.runtime)/dbus-1")
+    }
+    #expect(found.condition == .warning && found.found.contains("others than you can write to \(Self.runtime)/dbus-1"))
     #expect(
       try after("activation") {
         try $0.remove(Self.ours); try $0.remove(link)

@@ -6,8 +6,11 @@ public final class ScratchFolder: Sendable {
   public let path: String
 
   /// Makes an empty folder of mode 0700 below the system's folder for temporary files.
-  public init() throws {
-    path = NSTemporaryDirectory() + "latchkey-test-" + UUID().uuidString
+  ///
+  /// - Parameter folder: where to make it instead, if that can be written to.
+  public init(below folder: String? = nil) throws {
+    let parent = folder.flatMap { FileManager.default.isWritableFile(atPath: $0) ? $0 + "/" : nil }
+    path = (parent ?? NSTemporaryDirectory()) + "latchkey-test-" + UUID().uuidString
     try FileManager.default.createDirectory(
       atPath: path, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
   }

@@ -57,6 +57,14 @@ public enum Known<Value: Sendable>: Sendable {
   case known(Value)
   case unknown(String)
 
+  /// Another fact that follows from it.
+  package func map<Other>(_ other: (Value) -> Other) -> Known<Other> {
+    switch self {
+    case .known(let value): .known(other(value))
+    case .unknown(let why): .unknown(why)
+    }
+  }
+
   /// The fact, where it is known.
   public var value: Value? {
     if case .known(let value) = self { value } else { nil }

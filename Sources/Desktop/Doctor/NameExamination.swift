@@ -25,19 +25,34 @@ struct NameExamination {
       guard let process = ownerProcess else {
         return .unknown(id, "\(NameExamination.name) is owned by process \(number), which cannot be looked at")
       }
-      if isOurs { return .ok(id, "latchkeyd owns \(NameExamination.name)") }
-      let known = Provider.all.first { $0.processes.contains(process.name) }
+      if isOurs { return waiting(id) ?? .ok(id, "latchkeyd owns \(NameExamination.name)") }
+      let known = Provider.of(process: process.name)
       return Finding(
         id, .broken,
-        "\(known?.title ?? process.name) (process \(number)) owns \(NameExamination.name), so programs do not reach this vault",
-        fix: known?.fix ?? .advice("Have \(process.name) not offer the Secret Service, end it, and log in again."))
+        "\(known?.title ?? process.name) (process \(number)) owns \(NameExamination.name), so programs do not reach"
+          + " this vault",
+        fix: known != nil
+          ? Provider.fix : .advice("Have \(process.name) not offer the Secret Service, end it, and log in again."))
     }
   }
 
+  /// Who gets the name the moment that latchkeyd ends, in a crash or for an upgrade.
+  private func waiting(_ id: String) -> Finding? {
+    let others = (facts.secretsQueue.value ?? []).compactMap { RunningProcess($0, in: root) }
+      .filter { $0.name != "latchkeyd" }
+    guard let next = others.first else { return nil }
+    let known = Provider.of(process: next.name)
+    return Finding(
+      id, .warning,
+      "latchkeyd owns \(NameExamination.name), but \(known?.title ?? next.name) (process \(next.id)) waits for the name"
+        + " and gets it as soon as latchkeyd ends",
+      fix: known != nil ? Provider.fix : .advice("Have \(next.name) not offer the Secret Service, and end it."))
+  }
+
   private func providers() -> [Finding] {
-    Provider.all.filter { $0.isInstalled(root, facts) }.map { provider in
+    Provider.all.filter { $0.isInstalled(root, searchPath: facts.searchPath) }.map { provider in
       let id = "provider.\(provider.id)"
-      let enabling = provider.enabling(root, facts)
+      let enabling = provider.enabling(root, home: facts.home, searchPath: facts.searchPath)
       if enabling.isEmpty { return .ok(id, "\(provider.title) is installed, and nothing starts it for secrets") }
       let by = enabling.joined(separator: ", ")
       guard facts.secretsOwner.value != nil else {
@@ -45,7 +60,7 @@ struct NameExamination {
       }
       if isOurs { return .ok(id, "\(provider.title) is enabled too (\(by)), but Latchkey was first and has the name") }
       return Finding(
-        id, .warning, "\(provider.title) is enabled (\(by)), and takes the name where it is first", fix: provider.fix)
+        id, .warning, "\(provider.title) is enabled (\(by)), and takes the name where it is first", fix: Provider.fix)
     }
   }
 
@@ -64,6 +79,14 @@ struct NameExamination {
     }
     guard root.contains(facts.runtime) else { return .unknown(id, "there is no \(facts.runtime): no session") }
     if case .text(let text) = root.content(link), text.contains("SystemdService=latchkeyd.service") {
+      let places = ["\(facts.runtime)/dbus-1", "\(facts.runtime)/dbus-1/services"]
+      if let place = places.first(where: { (root.status($0)?.st_mode ?? 0) & 0o022 != 0 }) {
+        return Finding(
+          id, .warning, "the bus ignores \(link), as others than you can write to \(place)",
+          fix: .command(
+            "chmod go-w \(places.joined(separator: " "))"
+              + " && busctl --user call org.freedesktop.DBus / org.freedesktop.DBus ReloadConfig"))
+      }
       return .ok(id, "the bus starts latchkeyd for the name")
     }
     if root.contains(link) {
@@ -79,28 +102,10 @@ struct NameExamination {
   /// Rules of the bus against the name.
   private func policy() -> Finding {
     let id = "bus-policy"
-    for folder in ["/usr/share/dbus-1/session.d", "/etc/dbus-1/session.d"] {
-      for file in root.names(in: folder) where file.hasSuffix(".conf") {
-        if let finding = refusal(id, "\(folder)/\(file)") { return finding }
-      }
+    guard let (path, rule) = BusPolicy(root: root).refusal else {
+      return .ok(id, "no rule of the session bus is against the name")
     }
-    for path in ["/etc/dbus-1/session.conf", "/etc/dbus-1/session-local.conf"] {
-      if let finding = refusal(id, path) { return finding }
-    }
-    return .ok(id, "no rule of the session bus is against the name")
-  }
-
-  private func refusal(_ id: String, _ path: String) -> Finding? {
-    guard case .text(let text) = root.content(path) else { return nil }
-    for piece in text.split(separator: "<") where piece.hasPrefix("deny") {
-      let tag = piece.prefix { $0 != ">" }
-      guard tag.contains(NameExamination.name),
-        ["own=", "own_prefix=", "send_destination="].contains(where: { tag.contains($0) })
-      else { continue }
-      let words = tag.split(whereSeparator: \.isWhitespace).joined(separator: " ")
-      return Finding(
-        id, .broken, "\(path) says <\(words)>", fix: .advice("Take that line out of \(path), and log in again."))
-    }
-    return nil
+    return Finding(
+      id, .broken, "\(path) says <\(rule)>", fix: .advice("Take that line out of \(path), and log in again."))
   }
 }

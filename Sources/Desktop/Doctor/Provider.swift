@@ -1,92 +1,154 @@
-/// Another program that can keep the session's secrets.
-struct Provider {
-  let id: String
-  let title: String
-  /// How its processes are called, cut to the 15 letters that the kernel keeps.
-  let processes: [String]
-  /// Its units in the user's manager.
-  let units: [String]
-  /// Its files in folders of programs that start with the session.
-  let autostart: [String]
-  /// Where its own settings say whether it offers the service, below the home folder: file, section, and the line.
-  let setting: (file: String, section: String, line: String, byDefault: Bool)?
-  /// Its programs.
-  let programs: [String]
-  /// What keeps it from offering the service.
-  let fix: Finding.Fix
+/// Another program that can keep the session's secrets, and how it comes to do that.
+package struct Provider: Sendable {
+  /// A line of its settings that says whether it offers secrets.
+  package struct Setting: Sendable {
+    /// Below the home folder.
+    package let file: String
+    package let section: String
+    package let key: String
+    /// The value with which it offers none.
+    package let off: String
+    /// Whether it offers secrets where the line is missing.
+    package let isOnByDefault: Bool
+    /// The program that reads the line, where older versions have none.
+    package let reader: String?
+  }
 
-  static let all: [Provider] = [
+  /// A method without arguments that ends it, after it has saved what it has to.
+  package struct Ending: Sendable {
+    package let path: String
+    package let interface: String
+    package let member: String
+  }
+
+  package let id: String
+  package let title: String
+  /// How its processes are called, cut to the 15 letters that the kernel keeps.
+  package let processes: [String]
+  /// Its units in the user's manager.
+  package let units: [String]
+  package let settings: [Setting]
+  /// Its programs.
+  package let programs: [String]
+  /// Bus names for which the bus starts it, and it then offers secrets as well.
+  package let otherNames: [String]
+  package let ending: Ending?
+
+  private init(
+    _ id: String, _ title: String, processes: [String], units: [String] = [], settings: [Setting] = [],
+    programs: [String], otherNames: [String] = [], ending: Ending? = nil
+  ) {
+    (self.id, self.title, self.processes, self.units) = (id, title, processes, units)
+    (self.settings, self.programs, self.otherNames, self.ending) = (settings, programs, otherNames, ending)
+  }
+
+  /// What makes Latchkey the only one. One command for all of them: who keeps two is asked twice.
+  static let fix = Finding.Fix.command("latchkey switch --to latchkey")
+
+  package static let all: [Provider] = [
     Provider(
-      id: "gnome-keyring", title: "gnome-keyring", processes: ["gnome-keyring-d"],
-      units: ["gnome-keyring-daemon.socket", "gnome-keyring-daemon.service"],
-      autostart: ["gnome-keyring-secrets.desktop"],
-      setting: nil, programs: ["gnome-keyring-daemon"],
-      fix: .command(
-        "systemctl --user mask --now gnome-keyring-daemon.socket gnome-keyring-daemon.service && mkdir -p"
-          + " ~/.config/autostart && printf '%s\\n' '[Desktop Entry]' Type=Application Name=off Hidden=true"
-          + " >~/.config/autostart/gnome-keyring-secrets.desktop && { pkill -x gnome-keyring-d;"
-          + " systemctl --user start latchkeyd.socket latchkeyd.service; }")),
+      "gnome-keyring", "gnome-keyring", processes: ["gnome-keyring-d"],
+      units: ["gnome-keyring-daemon.socket", "gnome-keyring-daemon.service"], programs: ["gnome-keyring-daemon"],
+      otherNames: ["org.gnome.keyring"]),
     Provider(
-      id: "kwallet", title: "KWallet", processes: ["kwalletd5", "kwalletd6", "ksecretd"], units: ["ksecretd.service"],
-      autostart: [], setting: (".config/kwalletrc", "org.freedesktop.secrets", "apiEnabled=false", true),
+      "kwallet", "KWallet", processes: ["kwalletd5", "kwalletd6", "ksecretd"],
+      settings: [
+        Setting(
+          file: ".config/kwalletrc", section: "org.freedesktop.secrets", key: "apiEnabled", off: "false",
+          isOnByDefault: true, reader: nil),
+        // Without it, KDE's programs go on in files of their own, past the session's secrets.
+        Setting(
+          file: ".config/kwalletrc", section: "KSecretD", key: "Enabled", off: "false", isOnByDefault: true,
+          reader: "ksecretd"),
+      ],
       programs: ["kwalletd5", "kwalletd6", "ksecretd"],
-      fix: .command(
-        "printf '%s\\n' '' '[org.freedesktop.secrets]' apiEnabled=false >>~/.config/kwalletrc"
-          + " && { pkill -x 'ksecretd|kwalletd[56]'; systemctl --user start latchkeyd.socket latchkeyd.service; }")),
+      ending: Ending(path: "/MainApplication", interface: "org.qtproject.Qt.QCoreApplication", member: "quit")),
     Provider(
-      id: "keepassxc", title: "KeePassXC", processes: ["keepassxc"], units: [], autostart: [],
-      setting: (".config/keepassxc/keepassxc.ini", "FdoSecrets", "Enabled=true", false), programs: ["keepassxc"],
-      fix: .advice("In KeePassXC's settings, 'Secret Service Integration', take the tick away; then start it anew.")),
+      "keepassxc", "KeePassXC", processes: ["keepassxc"],
+      settings: [
+        Setting(
+          file: ".config/keepassxc/keepassxc.ini", section: "FdoSecrets", key: "Enabled", off: "false",
+          isOnByDefault: false, reader: nil),
+        Setting(
+          file: ".var/app/org.keepassxc.KeePassXC/config/keepassxc/keepassxc.ini", section: "FdoSecrets",
+          key: "Enabled", off: "false", isOnByDefault: false, reader: nil),
+      ],
+      programs: ["keepassxc"],
+      ending: Ending(path: "/keepassxc", interface: "org.keepassxc.KeePassXC.MainWindow", member: "appExit")),
     Provider(
-      id: "oo7", title: "oo7", processes: ["oo7-daemon"], units: ["oo7-daemon.service", "oo7-daemon.socket"],
-      autostart: [],
-      setting: nil, programs: ["oo7-daemon"],
-      fix: .command(
-        "systemctl --user mask --now oo7-daemon.service oo7-daemon.socket;"
-          + " pkill -x oo7-daemon; systemctl --user start latchkeyd.socket latchkeyd.service")),
+      "oo7", "oo7", processes: ["oo7-daemon"], units: ["oo7-daemon.service", "oo7-daemon.socket"],
+      programs: ["oo7-daemon"]),
     Provider(
-      id: "pass-secret-service", title: "pass-secret-service", processes: ["pass_secret_ser", "pass-secret-ser"],
-      units: ["pass-secret-service.service", "dbus-org.freedesktop.secrets.service"], autostart: [], setting: nil,
-      programs: ["pass_secret_service", "pass-secret-service"],
-      fix: .command(
-        "systemctl --user mask --now pass-secret-service.service; pkill -x 'pass.secret.ser';"
-          + " systemctl --user start latchkeyd.socket latchkeyd.service")),
+      "pass-secret-service", "pass-secret-service", processes: ["pass_secret_ser", "pass-secret-ser"],
+      units: ["pass-secret-service.service", "org.freedesktop.secrets.service"],
+      programs: ["pass_secret_service", "pass-secret-service"]),
+    // Fedora's oo7 and others are started by the bus under this name.
+    Provider(
+      "bus-activated", "the service dbus-org.freedesktop.secrets.service", processes: [],
+      units: ["dbus-org.freedesktop.secrets.service"], programs: []),
   ]
 
+  /// The provider that a process belongs to.
+  package static func of(process name: String) -> Provider? { all.first { $0.processes.contains(name) } }
+
   /// Whether it is on this machine.
-  func isInstalled(_ root: SystemRoot, _ facts: SessionFacts) -> Bool {
-    programs.contains { name in
-      (facts.searchPath + ["/usr/libexec", "/usr/lib"]).contains { root.contains("\($0)/\(name)") }
-    } || units.contains { UnitFiles(root: root, home: nil).path($0) != nil }
+  package func isInstalled(_ root: SystemRoot, searchPath: [String]) -> Bool {
+    programs.contains { has(program: $0, root, searchPath) }
+      || units.contains { UnitFiles(root: root, home: nil).path($0) != nil }
+  }
+
+  /// The settings that count on this machine.
+  package func settings(_ root: SystemRoot, searchPath: [String]) -> [Setting] {
+    settings.filter { setting in setting.reader.map { has(program: $0, root, searchPath) } ?? true }
+  }
+
+  private func has(program: String, _ root: SystemRoot, _ searchPath: [String]) -> Bool {
+    (searchPath + ["/usr/bin", "/usr/libexec", "/usr/lib"]).contains { root.contains("\($0)/\(program)") }
+  }
+
+  /// Whether a command line starts it, and has it offer secrets. gnome-keyring has other parts, as an agent for ssh.
+  package func offersSecrets(_ command: String) -> Bool {
+    let words = command.split(whereSeparator: { " \t".contains($0) }).map { $0.filter { !"\"'".contains($0) } }
+    guard words.contains(where: { word in programs.contains { word == $0 || word.hasSuffix("/\($0)") } }) else {
+      return false
+    }
+    return KeyringComponents(command)?.haveSecrets ?? true
+  }
+
+  /// Files in folders of programs that start with the session, by which it offers secrets. The person's own file takes the
+  /// place of that of all users.
+  package func autostart(_ root: SystemRoot, home: String) -> [(name: String, path: String)] {
+    guard settings.isEmpty else { return [] }
+    let folders = ["\(home)/.config/autostart", "/etc/xdg/autostart"]
+    return Set(folders.flatMap { root.names(in: $0) }).filter { $0.hasSuffix(".desktop") }.sorted().compactMap { name in
+      let paths = folders.map { "\($0)/\(name)" }.filter { root.contains($0) }
+      guard let path = paths.first else { return nil }
+      let lines = root.lines(path)
+      if lines.contains(where: { $0.filter { $0 != " " } == "Hidden=true" }) { return nil }
+      let commands = paths.flatMap { root.lines($0) }.filter { $0.hasPrefix("Exec=") }.map { String($0.dropFirst(5)) }
+      return commands.first.map(offersSecrets) == true ? (name, path) : nil
+    }
+  }
+
+  /// Whether a unit has it offer secrets when it is started.
+  package func offersSecrets(unit: String, _ files: UnitFiles) -> Bool {
+    let service = unit.hasSuffix(".socket") ? unit.dropLast(".socket".count) + ".service" : unit
+    guard files.mask(unit) == nil, files.mask(service) == nil, files.path(unit) != nil else { return false }
+    let commands = files.commands(in: files.sources(service))
+    // A file of which nothing is known is what its name says.
+    return commands.isEmpty || programs.isEmpty || commands.contains(where: offersSecrets)
   }
 
   /// What starts it or has it offer the service; empty where nothing does.
-  func enabling(_ root: SystemRoot, _ facts: SessionFacts) -> [String] {
-    let files = UnitFiles(root: root, home: facts.home)
-    var found = units.filter { files.mask($0) == nil && files.isWanted($0) }
-    for name in autostart {
-      // The person's own file takes the place of that of all users.
-      let folders = ["\(facts.home)/.config/autostart", "/etc/xdg/autostart"]
-      guard let path = folders.map({ "\($0)/\(name)" }).first(where: { root.contains($0) }) else { continue }
-      if !root.lines(path).contains(where: { $0.filter { $0 != " " } == "Hidden=true" }) { found.append(path) }
-    }
-    if let setting, isInstalled(root, facts) {
-      let path = "\(facts.home)/\(setting.file)"
-      if Provider.has(setting.line, in: setting.section, of: root.lines(path)) != setting.byDefault {
-        found.append(path)
-      }
+  package func enabling(_ root: SystemRoot, home: String, searchPath: [String]) -> [String] {
+    let files = UnitFiles(root: root, home: home)
+    var found = units.filter { files.isWanted($0) && offersSecrets(unit: $0, files) }
+    found += autostart(root, home: home).map(\.path)
+    for setting in settings(root, searchPath: searchPath) where isInstalled(root, searchPath: searchPath) {
+      let path = "\(home)/\(setting.file)"
+      let value = SettingsText(root.lines(path).joined(separator: "\n")).value(setting.key, in: setting.section)
+      if value.map({ $0 != setting.off }) ?? setting.isOnByDefault, !found.contains(path) { found.append(path) }
     }
     return found
-  }
-
-  /// Whether a section of a settings file has a line.
-  private static func has(_ line: String, in section: String, of lines: [Substring]) -> Bool {
-    var isInside = false
-    for one in lines {
-      let text = one.filter { $0 != " " && $0 != "\r" }
-      if text.hasPrefix("[") { isInside = text == "[\(section)]" }
-      if isInside && text == line { return true }
-    }
-    return false
   }
 }

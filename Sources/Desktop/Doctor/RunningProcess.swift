@@ -1,9 +1,9 @@
 /// A process, as far as everybody may see it.
-struct RunningProcess {
-  let id: Int32
+package struct RunningProcess {
+  package let id: Int32
   let parent: Int32
-  let uid: UInt32
-  let name: String
+  package let uid: UInt32
+  package let name: String
   let arguments: [String]
 
   /// The processes of a user.
@@ -14,7 +14,7 @@ struct RunningProcess {
   }
 
   /// Process `id`; nil where it ended.
-  init?(_ id: Int32, in root: SystemRoot) {
+  package init?(_ id: Int32, in root: SystemRoot) {
     var (parent, uid, name): (Int32?, UInt32?, String?) = (nil, nil, nil)
     for line in root.lines("/proc/\(id)/status") {
       let words = line.split(whereSeparator: { $0 == "\t" || $0 == " " })

@@ -65,6 +65,8 @@ public struct SessionFacts: Sendable {
   public var vault: Known<Vault> = .unknown("")
   /// Who owns `org.freedesktop.secrets`.
   public var secretsOwner: Known<Owner> = .unknown("")
+  /// The processes that own `org.freedesktop.secrets` or wait for it, the owner first.
+  public var secretsQueue: Known<[Int32]> = .unknown("")
   /// Names on the session bus that have an owner.
   public var ownedNames: Set<String> = []
   /// Those, and those that the bus would start a program for.

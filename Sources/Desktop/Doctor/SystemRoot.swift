@@ -5,23 +5,23 @@ import LatchkeyPosix
 /// The files of a system, below a folder that links do not lead out of: `/`, or a stand-in for it.
 public struct SystemRoot: Sendable {
   /// What is at a path.
-  enum Content: Equatable {
+  package enum Content: Equatable {
     case text(String)
     case absent
     case unreadable
   }
 
-  private let folder: String
+  package let folder: String
   /// What files are taken to say: as a fix would write them.
   private var changed: [String: String] = [:]
 
-  private static let sizeLimit = 1 << 16
+  package static let sizeLimit = 1 << 16
 
   /// The system whose `/` is `folder`.
   public init(_ folder: String = "/") { self.folder = folder }
 
   /// The same system, with another text in a file.
-  func changing(_ path: String, to text: String) -> SystemRoot {
+  package func changing(_ path: String, to text: String) -> SystemRoot {
     var other = self
     other.changed[path] = text
     return other
@@ -49,7 +49,7 @@ public struct SystemRoot: Sendable {
   }
 
   /// What a file says, as long as that is no more than `limit` bytes.
-  func content(_ path: String, limit: Int = sizeLimit) -> Content {
+  package func content(_ path: String, limit: Int = sizeLimit) -> Content {
     if let text = changed[path] { return .text(text) }
     do {
       let file = try open(path, flags: O_RDONLY | O_NONBLOCK)
@@ -61,13 +61,13 @@ public struct SystemRoot: Sendable {
   }
 
   /// A file's lines; none where it cannot be read.
-  func lines(_ path: String) -> [Substring] {
+  package func lines(_ path: String) -> [Substring] {
     guard case .text(let text) = content(path) else { return [] }
     return text.split(separator: "\n")
   }
 
   /// Whether something is there, links followed.
-  func contains(_ path: String) -> Bool { changed[path] != nil || status(path) != nil }
+  package func contains(_ path: String) -> Bool { changed[path] != nil || status(path) != nil }
 
   /// What the kernel knows of it, links followed; nil where it is not there, or cannot be looked at.
   func status(_ path: String) -> stat? {
@@ -76,7 +76,7 @@ public struct SystemRoot: Sendable {
   }
 
   /// Where a link leads; nil for anything else.
-  func link(_ path: String) -> String? {
+  package func link(_ path: String) -> String? {
     guard let file = try? open(path, flags: linux_open_path | O_NOFOLLOW) else { return nil }
     var buffer = [UInt8](repeating: 0, count: Int(PATH_MAX))
     let count = readlinkat(file.number, "", &buffer, buffer.count)
@@ -84,7 +84,7 @@ public struct SystemRoot: Sendable {
   }
 
   /// The names in a folder, sorted; none where it cannot be read.
-  func names(in path: String) -> [String] {
+  package func names(in path: String) -> [String] {
     let names = try? open(path, flags: O_RDONLY | O_DIRECTORY).names()
     return names?.sorted() ?? []
   }

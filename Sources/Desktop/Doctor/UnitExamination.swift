@@ -21,6 +21,9 @@ struct UnitExamination {
   private func masked(_ id: String, _ unit: String) -> Finding? {
     guard let path = files.mask(unit) else { return nil }
     let isOwn = path.hasPrefix(facts.home + "/")
+    if isOwn && root.contains("\(facts.home)/.local/state/latchkey/switch.json") {
+      return Finding(id, .broken, "masked by \(path), since 'latchkey switch --back'", fix: Provider.fix)
+    }
     return Finding(
       id, .broken, "masked by \(path)",
       fix: .command(

@@ -1,8 +1,10 @@
 /// The unit files of user managers, where they are read from.
-struct UnitFiles {
+package struct UnitFiles {
   let root: SystemRoot
   /// The person's home folder; nil for the files that all users have.
   let home: String?
+
+  package init(root: SystemRoot, home: String?) { (self.root, self.home) = (root, home) }
 
   /// The first wins.
   private var folders: [String] {
@@ -12,10 +14,10 @@ struct UnitFiles {
   }
 
   /// The file of a unit.
-  func path(_ unit: String) -> String? { folders.map { "\($0)/\(unit)" }.first { root.contains($0) } }
+  package func path(_ unit: String) -> String? { folders.map { "\($0)/\(unit)" }.first { root.contains($0) } }
 
   /// The link that keeps a unit from being started; nil where there is none.
-  func mask(_ unit: String) -> String? {
+  package func mask(_ unit: String) -> String? {
     for folder in folders {
       let path = "\(folder)/\(unit)"
       if root.link(path) == "/dev/null" { return path }
@@ -31,5 +33,28 @@ struct UnitFiles {
         (name.hasSuffix(".wants") || name.hasSuffix(".requires")) && root.names(in: "\(folder)/\(name)").contains(unit)
       }
     }
+  }
+
+  /// The files that say what a service runs, in the order in which they are read: its own, then its drop-ins. Of drop-ins of
+  /// one name, the first folder's counts.
+  package func sources(_ unit: String) -> [String] {
+    var dropIns: [String: String] = [:]
+    for folder in folders {
+      for name in root.names(in: "\(folder)/\(unit).d") where name.hasSuffix(".conf") && dropIns[name] == nil {
+        dropIns[name] = "\(folder)/\(unit).d/\(name)"
+      }
+    }
+    return (path(unit).map { [$0] } ?? []) + dropIns.sorted { $0.key < $1.key }.map(\.value)
+  }
+
+  /// The command lines of files that say what a service runs.
+  package func commands(in sources: [String]) -> [String] {
+    var commands: [String] = []
+    for line in sources.flatMap({ root.lines($0) }) where line.hasPrefix("ExecStart=") {
+      let command = line.dropFirst("ExecStart=".count)
+      // An empty one forgets those before it.
+      if command.isEmpty { commands = [] } else { commands.append(String(command)) }
+    }
+    return commands
   }
 }

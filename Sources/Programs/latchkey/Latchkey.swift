@@ -16,7 +16,7 @@ struct Latchkey: ParsableCommand {
     discussion: """
       Exit status: 0 done; 1 it could not be done (a wrong password, a refusal, an error in a file); 2 there is no such \
       item; 3 no vault is running; 4 done, but not all of it (backup, restore, import), \
-      or there is something to fix (doctor); 64 wrong usage.
+      or there is something to fix (doctor) or left to you (switch); 64 wrong usage.
       Completions: latchkey --generate-completion-script bash (or zsh, fish).
       """,
     version: version,
@@ -26,6 +26,7 @@ struct Latchkey: ParsableCommand {
       ImportCommand.self,
       RotateCommand.self, RecoveryCommand.self, ProtectorCommand.self, RulesCommand.self, DeviceCommand.self,
       LogCommand.self, StartEmptyCommand.self, AsideCommand.self, DoctorCommand.self,
+      SwitchCommand.self,
     ])
 
   @OptionGroup var place: Place

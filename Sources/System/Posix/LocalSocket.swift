@@ -50,7 +50,7 @@ public struct LocalSocket: ~Copyable {
       })
   }
 
-  private static func withAddress<Result>(
+  static func withAddress<Result>(
     _ path: String, _ body: (UnsafePointer<sockaddr>, socklen_t) -> Result
   ) throws(PosixError) -> Result {
     var address = sockaddr_un()

@@ -1,0 +1,32 @@
+/// The parts of gnome-keyring that a command line names to be started.
+package struct KeyringComponents {
+  private static let ofSecrets = ["secrets", "keyring"]
+
+  private let front: Substring
+  private let names: [Substring]
+  private let rest: Substring
+
+  /// nil where the line names none, and so starts the usual ones.
+  package init?(_ command: String) {
+    let options = ["--components=", "--components ", "-c "]
+    guard let start = options.compactMap({ command.firstRange(of: $0)?.upperBound }).first else { return nil }
+    var list = command[start...]
+    var end: (Character) -> Bool = { $0 == " " }
+    if let quote = list.first, quote == "\"" || quote == "'" {
+      list = list.dropFirst()
+      end = { $0 == quote }
+    }
+    names = list.prefix { !end($0) }.split(separator: ",")
+    front = command[..<list.startIndex]
+    rest = list.drop { !end($0) }
+  }
+
+  /// Whether the part that offers secrets is among them.
+  package var haveSecrets: Bool { names.contains { Self.ofSecrets.contains(String($0)) } }
+
+  /// The line with all parts but that one; nil where none is left.
+  package var commandWithoutSecrets: String? {
+    let others = names.filter { !Self.ofSecrets.contains(String($0)) }
+    return others.isEmpty ? nil : front + others.joined(separator: ",") + rest
+  }
+}

@@ -1,0 +1,59 @@
+/// One file of the person's that a switch changes, with what puts it back.
+public struct FileChange: Codable, Equatable, Sendable {
+  /// Which way of a switch made it.
+  public enum Side: String, Codable, Sendable {
+    /// It keeps another provider from offering secrets.
+    case toLatchkey
+    /// It has Latchkey step aside.
+    case back
+  }
+
+  /// One line of a file that is otherwise the person's.
+  struct Setting: Codable, Equatable, Sendable {
+    let section: String
+    let key: String
+    let value: String
+    /// The value that it had; nil where there was none.
+    let former: String?
+  }
+
+  /// The file's path.
+  public let path: String
+  /// Which way made it.
+  public let side: Side
+  /// What it is for, in words.
+  public let purpose: String
+  /// What was there.
+  public internal(set) var before: FileState
+  /// What is there afterwards.
+  public internal(set) var after: FileState
+  var settings: [Setting] = []
+
+  /// What is done, for a person, as part of a list.
+  public func words(home: String) -> String {
+    let place = Self.short(path, home: home)
+    switch after {
+    case .absent: return "remove \(place): \(purpose)"
+    case .link(let target): return "link \(place) to \(target): \(purpose)"
+    case .file:
+      guard !settings.isEmpty else { return "write \(place): \(purpose)" }
+      let lines = settings.map { "\($0.key)=\($0.value) in [\($0.section)]" }.joined(separator: " and ")
+      return "set \(lines) of \(place): \(purpose)"
+    }
+  }
+
+  /// What putting it back does, for a person, as part of a list.
+  public func backWords(home: String) -> String {
+    let place = Self.short(path, home: home)
+    switch before {
+    case .absent: return "remove \(place), which did not exist before"
+    case .link(let target): return "link \(place) to \(target), as before"
+    case .file: return "restore \(place) as it was"
+    }
+  }
+
+  /// A path with `~` for the home folder.
+  static func short(_ path: String, home: String) -> String {
+    path.hasPrefix(home + "/") ? "~" + path.dropFirst(home.count) : path
+  }
+}

@@ -1,0 +1,59 @@
+import FoundationEssentials
+import Glibc
+import LatchkeyPosix
+
+/// What is at a path, as far as a switch keeps it and can put it back.
+public enum FileState: Equatable, Sendable {
+  /// Nothing.
+  case absent
+  /// A regular file, with the permissions of its mode.
+  case file(bytes: [UInt8], mode: UInt32)
+  /// A symbolic link.
+  case link(String)
+
+  /// A file of text that everybody may read, as programs make theirs.
+  static func text(_ text: String, mode: UInt32 = 0o644) -> FileState { .file(bytes: Array(text.utf8), mode: mode) }
+
+  /// The text of a file; nil for anything else, and for what is no UTF-8.
+  var text: String? {
+    guard case .file(let bytes, _) = self else { return nil }
+    return String(validating: bytes, as: UTF8.self)
+  }
+
+  var mode: UInt32? {
+    guard case .file(_, let mode) = self else { return nil }
+    return mode
+  }
+}
+
+extension FileState: Codable {
+  private enum Kind: String, Codable { case absent, file, link }
+  private enum CodingKeys: String, CodingKey { case kind, mode, content, target }
+
+  /// As the record has it.
+  public init(from decoder: any Decoder) throws {
+    let values = try decoder.container(keyedBy: CodingKeys.self)
+    switch try values.decode(Kind.self, forKey: .kind) {
+    case .absent: self = .absent
+    case .link: self = .link(try values.decode(String.self, forKey: .target))
+    case .file:
+      let content = try values.decode(Data.self, forKey: .content)
+      self = .file(bytes: Array(content), mode: try values.decode(UInt32.self, forKey: .mode))
+    }
+  }
+
+  /// As the record has it.
+  public func encode(to encoder: any Encoder) throws {
+    var values = encoder.container(keyedBy: CodingKeys.self)
+    switch self {
+    case .absent: try values.encode(Kind.absent, forKey: .kind)
+    case .link(let target):
+      try values.encode(Kind.link, forKey: .kind)
+      try values.encode(target, forKey: .target)
+    case .file(let bytes, let mode):
+      try values.encode(Kind.file, forKey: .kind)
+      try values.encode(mode, forKey: .mode)
+      try values.encode(Data(bytes), forKey: .content)
+    }
+  }
+}

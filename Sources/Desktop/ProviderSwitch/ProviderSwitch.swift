@@ -1,0 +1,84 @@
+import LatchkeyDoctor
+import LatchkeyPosix
+
+/// Makes Latchkey the only provider of secrets for one person, or hands that back to the provider that there was before. It
+/// changes files of the person's only, and each of them can be put back as it was.
+public struct ProviderSwitch {
+  /// Whose files they are, and what the session says of them.
+  public struct Person: Sendable {
+    /// The user's number.
+    public let uid: UInt32
+    /// The home folder.
+    public let home: String
+    /// The folders in which programs are looked for.
+    public var searchPath = ["/usr/local/bin", "/usr/bin", "/bin"]
+    /// XDG_CONFIG_HOME, where it is set.
+    public var configHome: String?
+    /// Whether the person chose another backend of the Secret portal, and it stays.
+    public var keepsPortal = false
+
+    /// A person of whom nothing else is known.
+    public init(uid: UInt32, home: String) { (self.uid, self.home) = (uid, home) }
+  }
+
+  let root: SystemRoot
+  let person: Person
+  var files: UserFiles
+
+  /// - Parameter root: the system whose files are looked at and changed.
+  public init(root: SystemRoot, person: Person) {
+    self.root = root
+    self.person = person
+    files = UserFiles(top: root.folder == "/" ? "" : root.folder, owner: person.uid)
+  }
+
+  private var switcher: Switcher { Switcher(files: files, home: person.home) }
+
+  /// What a switch would do. Changes nothing.
+  public func plan(_ side: FileChange.Side) throws(SwitchError) -> SwitchPlan {
+    let putBack = try switcher.toPutBack(side)
+    var wanted = WantedChanges(root: root, person: person, files: files)
+    let hasRecord = try !SwitchRecord.read(files, home: person.home).isEmpty
+    switch side {
+    case .toLatchkey: wanted.takeOver()
+    case .back: wanted.stepAside(isTakenOver: hasRecord)
+    }
+    return SwitchPlan(
+      side: side, changes: wanted.changes, puttingBack: putBack.filter { !$0.isLeft }.map(\.change),
+      left: putBack.filter(\.isLeft).map(\.change), obstacles: wanted.obstacles, notes: wanted.notes)
+  }
+
+  /// The other providers that are set up to keep secrets.
+  package var formerProviders: [Provider] {
+    Provider.all.filter { provider in
+      provider.isInstalled(root, searchPath: person.searchPath)
+        && !provider.enabling(root, home: person.home, searchPath: person.searchPath).isEmpty
+    }
+  }
+
+  /// Does what a plan says about files.
+  ///
+  /// - Returns: what was not put back, as somebody changed it since.
+  public func perform(_ plan: SwitchPlan) throws(SwitchError) -> [FileChange] {
+    try switcher.run(plan.side, plan.changes)
+  }
+}
+
+/// What a switch would do, before it does it.
+public struct SwitchPlan: Sendable {
+  /// Which way it goes.
+  public let side: FileChange.Side
+  /// The files that it changes.
+  public let changes: [FileChange]
+  /// The files that it puts back, which the other way changed.
+  public let puttingBack: [FileChange]
+  /// Those that somebody changed since, so that they are not overwritten.
+  public let left: [FileChange]
+  /// Why it must not be done.
+  public let obstacles: [String]
+  /// What else the person has to know.
+  public let notes: [String]
+
+  /// Whether no file changes.
+  public var changesNothing: Bool { changes.isEmpty && puttingBack.isEmpty }
+}

@@ -1,0 +1,60 @@
+import FoundationEssentials
+import LatchkeyPosix
+
+/// What a switch changed, and what was there before: written before the first change, removed with the last that was put back.
+struct SwitchRecord: Codable, Equatable {
+  private var version = 1
+  /// In the order in which they are made.
+  var changes: [FileChange] = []
+  /// Folders that did not exist before, outermost first.
+  var folders: [String] = []
+
+  var isEmpty: Bool { changes.isEmpty }
+
+  /// Where it is. XDG_STATE_HOME is not asked, as with the vault's own folder.
+  static func path(home: String) -> String { "\(home)/.local/state/latchkey/switch.json" }
+
+  /// The record of a person; an empty one where there is none.
+  static func read(_ files: UserFiles, home: String) throws(SwitchError) -> SwitchRecord {
+    let path = path(home: home)
+    do {
+      guard case .file(let bytes, _) = try files.state(path) else { return SwitchRecord() }
+      let record = try JSONDecoder().decode(SwitchRecord.self, from: Data(bytes))
+      guard record.version == 1 else { throw SwitchError.unreadableRecord(path) }
+      return record
+    } catch { throw .unreadableRecord(path) }
+  }
+
+  /// Puts it on the disk.
+  func write(_ files: UserFiles, home: String) throws(SwitchError) {
+    let path = Self.path(home: home)
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    do {
+      for folder in files.missingFolders(above: path) { try files.makeFolder(folder) }
+      try files.put(.file(bytes: Array(try encoder.encode(self)), mode: 0o600), at: path)
+    } catch let error as PosixError {
+      throw .file(path, error)
+    } catch {
+      throw .unreadableRecord(path)
+    }
+  }
+
+  /// Takes it from the disk, with the folders that were made for it.
+  func remove(_ files: UserFiles, home: String) throws(SwitchError) {
+    let path = Self.path(home: home)
+    do throws(PosixError) {
+      try files.removeLeftover(of: path)
+      try files.put(.absent, at: path)
+      for folder in folders.sorted(by: { $0.utf8.count > $1.utf8.count }) { try files.removeEmptyFolder(folder) }
+    } catch { throw .file(path, error) }
+  }
+}
+
+/// Why a switch ended before its end. What it did is in the record, so it can be run again, in either direction.
+public enum SwitchError: Error, Equatable {
+  /// A file could not be changed.
+  case file(String, PosixError)
+  /// The record cannot be read.
+  case unreadableRecord(String)
+}

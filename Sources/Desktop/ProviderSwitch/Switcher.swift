@@ -1,0 +1,120 @@
+import Glibc
+import LatchkeyDoctor
+import LatchkeyPosix
+
+/// Makes the changes of a switch and puts them back. Whatever ends it, running it again in either direction goes on from there.
+struct Switcher {
+  let files: UserFiles
+  let home: String
+
+  /// Puts back what the other side changed, and makes `changes`, those of this side that are still to be made.
+  ///
+  /// - Returns: what was not put back, as somebody changed it since.
+  func run(_ side: FileChange.Side, _ changes: [FileChange]) throws(SwitchError) -> [FileChange] {
+    var record = try SwitchRecord.read(files, home: home)
+    let former = record
+    let path = SwitchRecord.path(home: home)
+    if !changes.isEmpty && record.folders.isEmpty { record.folders = files.missingFolders(above: path) }
+    for change in changes {
+      try add(change, to: &record)
+      for folder in files.missingFolders(above: change.path) where !record.folders.contains(folder) {
+        record.folders.append(folder)
+      }
+    }
+    if record != former { try record.write(files, home: home) }
+    var left: [FileChange] = []
+    for change in record.changes.reversed() where change.side != side {
+      if try !putBack(change) { left.append(change) }
+    }
+    for change in changes { try make(change) }
+    return try finish(&record, side, left)
+  }
+
+  private func finish(
+    _ record: inout SwitchRecord, _ side: FileChange.Side, _ left: [FileChange]
+  ) throws(SwitchError) -> [FileChange] {
+    let former = record
+    record.changes.removeAll { change in change.side != side && !left.contains(change) }
+    if record.isEmpty {
+      try record.remove(files, home: home)
+      return left
+    }
+    // Folders that the other side needed go now; the record's own and those of changes that stay hold what is in them.
+    do throws(PosixError) {
+      for folder in record.folders.sorted(by: { $0.utf8.count > $1.utf8.count }) {
+        try files.removeEmptyFolder(folder)
+      }
+    } catch { throw .file(SwitchRecord.path(home: home), error) }
+    if record != former { try record.write(files, home: home) }
+    return left
+  }
+
+  /// An entry for a change. One that is there already knows better what was before, unless somebody changed the file since.
+  private func add(_ change: FileChange, to record: inout SwitchRecord) throws(SwitchError) {
+    guard let place = record.changes.firstIndex(where: { $0.path == change.path }) else {
+      record.changes.append(change)
+      return
+    }
+    let known = record.changes[place]
+    guard known.before != change.before || known.after != change.after else { return }
+    record.changes[place] = change
+  }
+
+  private func make(_ change: FileChange) throws(SwitchError) {
+    do throws(PosixError) {
+      guard try files.state(change.path) != change.after else { return }
+      for folder in files.missingFolders(above: change.path) { try files.makeFolder(folder) }
+      try files.put(change.after, at: change.path)
+    } catch { throw .file(change.path, error) }
+  }
+
+  /// Whether what was before is there now.
+  private func putBack(_ change: FileChange) throws(SwitchError) -> Bool {
+    do throws(PosixError) {
+      try files.removeLeftover(of: change.path)
+      let now: FileState
+      do throws(PosixError) { now = try files.state(change.path) } catch {
+        // Something else is there that this program would not have written.
+        if [EPERM, ENOTSUP, EFBIG].contains(error.code) { return false }
+        throw error
+      }
+      if now == change.before { return true }
+      if now == change.after {
+        for folder in files.missingFolders(above: change.path) { try files.makeFolder(folder) }
+        try files.put(change.before, at: change.path)
+        return true
+      }
+      guard let mixed = change.puttingBackSettings(in: now) else { return false }
+      try files.put(mixed, at: change.path)
+      return true
+    } catch { throw .file(change.path, error) }
+  }
+
+  /// What putting back the other side's changes would do; `isLeft` where somebody changed the file since.
+  func toPutBack(_ side: FileChange.Side) throws(SwitchError) -> [(change: FileChange, isLeft: Bool)] {
+    let record = try SwitchRecord.read(files, home: home)
+    return record.changes.reversed().filter { $0.side != side }.compactMap { change in
+      guard let now = try? files.state(change.path) else { return (change, true) }
+      if now == change.before { return nil }
+      return (change, now != change.after && change.puttingBackSettings(in: now) == nil)
+    }
+  }
+}
+
+extension FileChange {
+  /// The file as it is now, with our lines as they were before; nil where it has no such lines any more. Programs write their
+  /// settings anew, so a file seldom stays as it was left.
+  func puttingBackSettings(in now: FileState) -> FileState? {
+    guard !settings.isEmpty, let text = now.text, let mode = now.mode else { return nil }
+    var settingsText = SettingsText(text)
+    for setting in settings {
+      guard settingsText.value(setting.key, in: setting.section) == setting.value else { return nil }
+      if let former = setting.former {
+        settingsText.set(setting.key, in: setting.section, to: former)
+      } else {
+        settingsText.remove(setting.key, in: setting.section)
+      }
+    }
+    return .text(settingsText.text, mode: mode)
+  }
+}

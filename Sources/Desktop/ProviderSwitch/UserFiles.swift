@@ -1,0 +1,127 @@
+import Glibc
+import LatchkeyPosix
+
+/// The files of one person, each changed whole or not at all: a kill or a power cut leaves the old or the new state.
+struct UserFiles {
+  /// What stands in front of every path: empty, or the folder of a system that a test made.
+  let top: String
+  let owner: uid_t
+  /// Called in front of each change of the disk. A test ends there as a kill would.
+  var beforeChange: () throws(PosixError) -> Void = {}
+
+  /// Settings files are small; a larger one is none.
+  private static let sizeLimit = 1 << 20
+
+  /// What is at a path.
+  ///
+  /// - Throws: ``PosixError``: `EPERM` for what belongs to somebody else, `ENOTSUP` for a folder, a device and the like,
+  ///   `EFBIG` above 1 MiB.
+  func state(_ path: String) throws(PosixError) -> FileState {
+    var status = stat()
+    guard lstat(top + path, &status) == 0 else {
+      if errno == ENOENT || errno == ENOTDIR { return .absent }
+      throw PosixError("stat")
+    }
+    guard status.st_uid == owner else { throw PosixError("open", code: EPERM) }
+    switch status.st_mode & S_IFMT {
+    case S_IFLNK:
+      var buffer = [UInt8](repeating: 0, count: Int(PATH_MAX))
+      let count = readlink(top + path, &buffer, buffer.count)
+      guard count >= 0 else { throw PosixError("readlink") }
+      return .link(String(decoding: buffer.prefix(count), as: UTF8.self))
+    case S_IFREG:
+      let file = try FileDescriptor.open(top + path, flags: O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
+      return .file(bytes: try file.readAll(limit: Self.sizeLimit), mode: UInt32(status.st_mode) & 0o7777)
+    default: throw PosixError("open", code: ENOTSUP)
+    }
+  }
+
+  /// Has a path be in a state. Its folder exists, unless nothing is to be there.
+  func put(_ state: FileState, at path: String) throws(PosixError) {
+    let temporary = Self.temporary(path)
+    if case .absent = state {
+      guard access(top + Self.folder(path), F_OK) == 0 else { return }
+      try beforeChange()
+      guard unlink(top + path) == 0 || errno == ENOENT else { throw PosixError("unlink") }
+      return try synchronize(Self.folder(path))
+    }
+    try remove(temporary)
+    try beforeChange()
+    switch state {
+    case .absent: return
+    case .link(let target):
+      guard symlink(target, top + temporary) == 0 else { throw PosixError("symlink") }
+    case .file(let bytes, let mode):
+      let file = try FileDescriptor.open(
+        top + temporary, flags: O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode: 0o600)
+      try file.writeAll(bytes.span.bytes)
+      guard fchmod(file.number, mode) == 0 else { throw PosixError("chmod") }
+      try file.synchronize()
+    }
+    try beforeChange()
+    guard rename(top + temporary, top + path) == 0 else { throw PosixError("rename") }
+    try synchronize(Self.folder(path))
+  }
+
+  /// Removes what a change of this path that was killed left beside it.
+  func removeLeftover(of path: String) throws(PosixError) { try remove(Self.temporary(path)) }
+
+  private func remove(_ path: String) throws(PosixError) {
+    var status = stat()
+    guard lstat(top + path, &status) == 0 else { return }
+    try beforeChange()
+    guard unlink(top + path) == 0 || errno == ENOENT else { throw PosixError("unlink") }
+  }
+
+  /// The folders above a path that do not exist, outermost first.
+  func missingFolders(above path: String) -> [String] {
+    var missing: [String] = []
+    var folder = Self.folder(path)
+    while folder.count > 1, access(top + folder, F_OK) != 0 {
+      missing.insert(folder, at: 0)
+      folder = Self.folder(folder)
+    }
+    return missing
+  }
+
+  /// Makes a folder as programs make theirs below a home: nobody else looks in.
+  func makeFolder(_ path: String) throws(PosixError) {
+    try beforeChange()
+    guard mkdir(top + path, 0o700) == 0 || errno == EEXIST else { throw PosixError("mkdir") }
+    try synchronize(Self.folder(path))
+  }
+
+  /// Removes a folder that is empty; any other stays.
+  func removeEmptyFolder(_ path: String) throws(PosixError) {
+    try beforeChange()
+    guard rmdir(top + path) == 0 || [ENOENT, ENOTEMPTY, EEXIST, EACCES, EBUSY].contains(errno) else {
+      throw PosixError("rmdir")
+    }
+  }
+
+  /// Why a path cannot be changed; nil where it can.
+  func refusal(of path: String) -> PosixError? {
+    var folder = Self.folder(path)
+    while folder.count > 1, access(top + folder, F_OK) != 0, errno == ENOENT { folder = Self.folder(folder) }
+    var status = stat()
+    guard stat(top + folder, &status) == 0 else { return PosixError("stat") }
+    guard status.st_mode & S_IFMT == S_IFDIR else { return PosixError("open", code: ENOTDIR) }
+    // Root may write anywhere, and nobody else's folder is the person's.
+    guard status.st_uid == owner else { return PosixError("open", code: EPERM) }
+    return access(top + folder, W_OK | X_OK) == 0 ? nil : PosixError("write")
+  }
+
+  private func synchronize(_ folder: String) throws(PosixError) {
+    try FileDescriptor.open(top + folder, flags: O_RDONLY | O_DIRECTORY).synchronize()
+  }
+
+  /// The folder that a path is in.
+  static func folder(_ path: String) -> String {
+    guard let slash = path.lastIndex(of: "/"), slash > path.startIndex else { return "/" }
+    return String(path[..<slash])
+  }
+
+  private static func temporary(_ path: String) -> String {
+    "\(folder(path))/.\(path[path.index(after: path.lastIndex(of: "/") ?? path.startIndex)...]).latchkey-new"
+  }
+}

@@ -1,0 +1,252 @@
+import Glibc
+import LatchkeyDoctor
+import LatchkeyPosix
+
+/// Finds what starts other providers of secrets, and collects the changes that keep each from doing so.
+struct WantedChanges {
+  let root: SystemRoot
+  let person: ProviderSwitch.Person
+  let files: UserFiles
+
+  private(set) var changes: [FileChange] = []
+  private(set) var obstacles: [String] = []
+  private(set) var notes: [String] = []
+
+  private var side = FileChange.Side.toLatchkey
+
+  private static let name = "org.freedesktop.secrets"
+  private var config: String { "\(person.home)/.config" }
+  private var units: UnitFiles { UnitFiles(root: root, home: person.home) }
+
+  init(root: SystemRoot, person: ProviderSwitch.Person, files: UserFiles) {
+    (self.root, self.person, self.files) = (root, person, files)
+  }
+
+  // MARK: To Latchkey
+
+  /// What makes Latchkey the only one.
+  mutating func takeOver() {
+    checkGround()
+    for provider in Provider.all where provider.isInstalled(root, searchPath: person.searchPath) {
+      keepFromStarting(provider)
+      turnOff(provider)
+    }
+    PortalRouting(root: root, home: person.home).addChanges(to: &self)
+  }
+
+  /// What must hold before anything is worth changing.
+  private mutating func checkGround() {
+    if let folder = person.configHome, folder != config {
+      obstacles.append(
+        "XDG_CONFIG_HOME is \(folder); this command changes ~/.config only. Unset XDG_CONFIG_HOME, or change the files by"
+          + " hand.")
+    }
+    let system = UnitFiles(root: root, home: nil)
+    for unit in ["latchkeyd.socket", "latchkeyd.service"] {
+      if let mask = system.mask(unit) {
+        obstacles.append(
+          "your administrator turned Latchkey off for all users (\(mask) masks \(unit)). To allow it: sudo rm \(mask)")
+      } else if system.path(unit) == nil, UnitFiles(root: root, home: person.home).path(unit) == nil {
+        obstacles.append("Latchkey is not installed: there is no unit \(unit). Install it, then run this again.")
+      }
+    }
+    if let refusal = BusPolicy(root: root).refusal {
+      obstacles.append(
+        "a rule of the session bus keeps the name \(Self.name) from every program: \(refusal.path) says"
+          + " <\(refusal.rule)>.")
+    }
+  }
+
+  private mutating func keepFromStarting(_ provider: Provider) {
+    // One with a setting runs on, and does the rest of what it does.
+    guard provider.settings.isEmpty else { return }
+    for entry in provider.autostart(root, home: person.home) {
+      let path = "\(config)/autostart/\(entry.name)"
+      add(
+        path, "the desktop no longer starts \(provider.title) for secrets",
+        settings: [("Desktop Entry", "Hidden", "true")],
+        new: "[Desktop Entry]\nType=Application\nName=Off, by latchkey switch\nHidden=true\n")
+    }
+    for unit in provider.units where provider.offersSecrets(unit: unit, units) { turnOff(unit: unit, of: provider) }
+    for name in provider.otherNames where root.contains("/usr/share/dbus-1/services/\(name).service") {
+      let path = "\(person.home)/.local/share/dbus-1/services/\(name).service"
+      add(
+        path, "the bus no longer starts \(provider.title) for the name \(name)",
+        new: "[D-BUS Service]\nName=\(name)\nExec=/bin/false\n")
+    }
+  }
+
+  /// gnome-keyring's unit goes on without its part for secrets; what has no other part is masked.
+  private mutating func turnOff(unit: String, of provider: Provider) {
+    let own = "\(config)/systemd/user/\(unit)"
+    if let state = state(own), state != .absent, !isAlias(state) {
+      obstacles.append(
+        "you have a unit of your own that starts \(provider.title): \(short(own)). Take it away, then run this again.")
+      return
+    }
+    let sources = units.sources(unit)
+    if unit.hasSuffix(".service"), let command = units.commands(in: sources).last,
+      let rest = KeyringComponents(command)?.commandWithoutSecrets
+    {
+      if let dropIn = sources.dropFirst().first(where: { !units.commands(in: [$0]).isEmpty }) {
+        obstacles.append("\(short(dropIn)) says how \(unit) is started. Take 'secrets' out of its --components there.")
+        return
+      }
+      add(
+        "\(own).d/latchkey-switch.conf", "\(provider.title) runs on, without its part for secrets",
+        new: "[Service]\nExecStart=\nExecStart=\(rest)\n")
+      return
+    }
+    // The service of this socket goes on.
+    if unit.hasSuffix(".socket"), keepsRunning(unit.dropLast(".socket".count) + ".service") { return }
+    addLink(own, to: "/dev/null", "systemd no longer starts \(provider.title)")
+  }
+
+  private func keepsRunning(_ service: String) -> Bool {
+    units.commands(in: units.sources(service)).last.flatMap { KeyringComponents($0)?.commandWithoutSecrets } != nil
+  }
+
+  /// A link into the folders of units, as `systemctl enable` makes them.
+  private func isAlias(_ state: FileState) -> Bool {
+    guard case .link(let target) = state else { return false }
+    return ["/usr/lib/systemd/user/", "/usr/local/lib/systemd/user/", "/lib/systemd/user/", "/etc/systemd/user/"]
+      .contains { target.hasPrefix($0) } || target == "/dev/null"
+  }
+
+  private mutating func turnOff(_ provider: Provider) {
+    let settings = provider.settings(root, searchPath: person.searchPath)
+    for file in Set(settings.map(\.file)).sorted() {
+      let wanted = settings.filter { $0.file == file }
+      let path = "\(person.home)/\(file)"
+      for one in wanted {
+        for owner in ["/etc/xdg/\(Self.lastName(file))", path]
+        where SettingsText(lines(owner)).isImmutable(one.key, in: one.section) {
+          obstacles.append(
+            "\(short(owner)) keeps [\(one.section)] \(one.key) from being changed ([$i]), so \(provider.title) goes on."
+          )
+        }
+      }
+      // What is off where nothing is said needs no file.
+      if wanted.allSatisfy({ !$0.isOnByDefault }), !root.contains(path) { continue }
+      let on = wanted.filter { setting in
+        SettingsText(lines(path)).value(setting.key, in: setting.section).map { $0 != setting.off }
+          ?? setting.isOnByDefault
+      }
+      guard !on.isEmpty else { continue }
+      add(
+        path, "\(provider.title) no longer offers secrets to other programs",
+        settings: on.map { ($0.section, $0.key, $0.off) })
+      if wanted.contains(where: { $0.reader != nil }) {
+        notes.append(
+          "KDE's programs keep their passwords in Latchkey from now on. Those in KWallet stay there: import them first."
+        )
+      }
+    }
+  }
+
+  // MARK: Back
+
+  /// What has Latchkey step aside, where another provider can take its place.
+  mutating func stepAside(isTakenOver: Bool) {
+    side = .back
+    let other = "/usr/share/dbus-1/services/\(Self.name).service"
+    let hasOther =
+      isTakenOver || root.contains(other)
+      || Provider.all.contains { provider in
+        provider.isInstalled(root, searchPath: person.searchPath)
+          && (provider.units.contains { provider.offersSecrets(unit: $0, units) }
+            || !provider.autostart(root, home: person.home).isEmpty)
+      }
+    guard hasOther else {
+      notes.append("No other program on this machine keeps secrets, so Latchkey stays.")
+      return
+    }
+    for unit in ["latchkeyd.socket", "latchkeyd.service"] {
+      let path = "\(config)/systemd/user/\(unit)"
+      if let state = state(path), state != .absent, !isAlias(state) {
+        obstacles.append("you have a unit of your own, \(short(path)). Take it away, then run this again.")
+        continue
+      }
+      addLink(path, to: "/dev/null", "systemd no longer starts Latchkey")
+    }
+    // Both files are in one folder, where the bus takes either.
+    let path = "\(person.home)/.local/share/dbus-1/services/\(Self.name).service"
+    if root.contains(other), state(path) == .absent {
+      addLink(path, to: other, "the bus starts the former provider for the name")
+    }
+  }
+
+  // MARK: One change
+
+  /// Adds an obstacle of the portal's, unless the person wants its backend to stay.
+  mutating func refusePortal(_ text: String) {
+    if person.keepsPortal { notes.append(text) } else { obstacles.append("\(text) To leave it so: add --keep-portal.") }
+  }
+
+  mutating func note(_ text: String) { if !notes.contains(text) { notes.append(text) } }
+
+  /// A file with settings of ours, or the text of a new one.
+  mutating func add(
+    _ path: String, _ purpose: String, settings: [(section: String, key: String, value: String)] = [],
+    new: String? = nil
+  ) {
+    guard let before = state(path) else { return }
+    if case .link(let target) = before {
+      obstacles.append(
+        "\(short(path)) is a link to \(target), which this command would replace. Change \(target) by hand.")
+      return
+    }
+    var change = FileChange(path: path, side: side, purpose: purpose, before: before, after: .absent)
+    if case .file(_, let mode) = before, !settings.isEmpty {
+      guard let old = before.text else {
+        obstacles.append("\(short(path)) is not a text file. Look what it is, and take it away.")
+        return
+      }
+      var text = SettingsText(old)
+      for one in settings {
+        let former = text.value(one.key, in: one.section)
+        text.set(one.key, in: one.section, to: one.value)
+        change.settings.append(.init(section: one.section, key: one.key, value: one.value, former: former))
+      }
+      change.after = .text(text.text, mode: mode)
+    } else if let new {
+      change.after = .text(new)
+    } else {
+      var text = SettingsText("")
+      for one in settings {
+        text.set(one.key, in: one.section, to: one.value)
+        change.settings.append(.init(section: one.section, key: one.key, value: one.value, former: nil))
+      }
+      change.after = .text(text.text, mode: 0o600)
+    }
+    append(change)
+  }
+
+  private mutating func addLink(_ path: String, to target: String, _ purpose: String) {
+    guard let before = state(path) else { return }
+    append(FileChange(path: path, side: side, purpose: purpose, before: before, after: .link(target)))
+  }
+
+  private mutating func append(_ change: FileChange) {
+    guard change.before != change.after else { return }
+    if let error = files.refusal(of: change.path) {
+      obstacles.append("\(short(change.path)) cannot be changed: \(error).")
+      return
+    }
+    changes.append(change)
+  }
+
+  /// What is at a path; nil, with an obstacle, where this command must not touch it.
+  private mutating func state(_ path: String) -> FileState? {
+    do throws(PosixError) { return try files.state(path) } catch {
+      obstacles.append("\(short(path)) cannot be changed: \(error).")
+      return nil
+    }
+  }
+
+  private func lines(_ path: String) -> String { root.lines(path).joined(separator: "\n") }
+
+  private func short(_ path: String) -> String { FileChange.short(path, home: person.home) }
+
+  private static func lastName(_ path: String) -> Substring { path.split(separator: "/").last ?? "" }
+}

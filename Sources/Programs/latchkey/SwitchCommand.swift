@@ -1,0 +1,111 @@
+import ArgumentParser
+import FoundationEssentials
+import Glibc
+import LatchkeyDoctor
+import LatchkeyPosix
+import LatchkeyProviderSwitch
+
+/// `latchkey switch`
+struct SwitchCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "switch",
+    abstract: "Make Latchkey the only program that keeps your secrets, or hand that back.",
+    discussion: """
+      With --to latchkey: keeps gnome-keyring, KWallet, KeePassXC, oo7 and pass-secret-service from offering secrets to \
+      other programs, and has them leave the session. The rest of what they do goes on, gnome-keyring's ssh agent too. It \
+      moves no secret: 'latchkey import' does.
+
+      With --back: puts every file back as it was, byte for byte, and has Latchkey step aside. Your vault stays on the disk. \
+      A file that was changed since is not overwritten; you are told what to change in it.
+
+      Both change your own files only, and note in ~/.local/state/latchkey/switch.json what was there before. After an \
+      interruption, run either again. Run it as yourself, not with sudo.
+
+      Exit status: 0 done, or nothing to do; 1 nothing was changed, for the reason that is printed; 4 done, but something \
+      is left to you.
+
+      Examples:
+        latchkey switch --to latchkey --dry-run
+        latchkey switch --to latchkey
+        latchkey switch --back
+      """)
+
+  /// Who is to keep the secrets.
+  enum Target: String, ExpressibleByArgument, CaseIterable {
+    case latchkey
+  }
+
+  @OptionGroup var place: Place
+  @Option(help: "latchkey: make it the only one.")
+  var to: Target?
+  @Flag(help: "Hand back to the program that kept your secrets before.")
+  var back = false
+  @Flag(help: "Print what would be done, and change nothing.")
+  var dryRun = false
+  @Flag(help: "Leave the Secret portal of sandboxed applications as it is.")
+  var keepPortal = false
+  @Flag(help: "As JSON, with the same keys in every version.")
+  var json = false
+
+  @Option(help: .hidden)
+  var root = "/"
+  @Option(help: .hidden)
+  var home: String?
+
+  func validate() throws {
+    guard (to == nil) == back else { throw ValidationError("Say either --to latchkey or --back.") }
+  }
+
+  func run() throws {
+    try Failure.telling {
+      var report = SwitchReport(side: back ? .back : .toLatchkey, isDryRun: dryRun)
+      do throws(SwitchError) { try perform(&report) } catch {
+        switch error {
+        case .file(let path, let error):
+          report.refused.append("\(path) cannot be changed: \(error). Run this command again when that is put right.")
+        case .unreadableRecord(let path):
+          report.refused.append("\(path) cannot be read, and it says what was there before. Look at it, or restore it.")
+        }
+      }
+      print(json ? try JSONText.of(report) : report.text)
+      if report.status != 0 { throw ExitCode(report.status) }
+    }
+  }
+
+  private func perform(_ report: inout SwitchReport) throws(SwitchError) {
+    guard getuid() != 0 || ProcessInfo.processInfo.environment["SUDO_UID"] == nil else {
+      report.refused.append("sudo would change root's files, not yours. Run it without sudo.")
+      return
+    }
+    guard let home = home ?? Account(uid: getuid())?.home else {
+      report.refused.append("you have no account.")
+      return
+    }
+    let environment = ProcessInfo.processInfo.environment
+    var person = ProviderSwitch.Person(uid: getuid(), home: home)
+    if let path = environment["PATH"] { person.searchPath = path.split(separator: ":").map(String.init) }
+    person.configHome = environment["XDG_CONFIG_HOME"].flatMap { $0.isEmpty ? nil : $0 }
+    person.keepsPortal = keepPortal
+    let change = ProviderSwitch(root: SystemRoot(root), person: person)
+    let plan = try change.plan(report.side)
+    let session = SwitchSession(runtime: place.folder, home: home)
+    report.take(plan, session?.words(plan) ?? [], home: home)
+    guard !dryRun, report.refused.isEmpty else { return }
+    switch plan.side {
+    case .toLatchkey:
+      report.left += Self.words(try change.perform(plan), home: home)
+      report.left += session?.takeOver() ?? []
+    case .back:
+      let isSteppingAside = !plan.changes.isEmpty
+      if isSteppingAside { session?.stopLatchkey() }
+      report.left += Self.words(try change.perform(plan), home: home)
+      if isSteppingAside { report.left += session?.handBack(former: change.formerProviders) ?? [] }
+    }
+    report.isDone = true
+    report.sawSession(session)
+  }
+
+  private static func words(_ left: [FileChange], home: String) -> [String] {
+    left.map { "\($0.path) was changed since, so it stays as it is. Look at it: \($0.purpose)." }
+  }
+}

@@ -1,0 +1,80 @@
+import LatchkeyProviderSwitch
+
+/// What `latchkey switch` says: what it does or would do, why it does not, and what is left to the person.
+struct SwitchReport: Encodable {
+  let side: FileChange.Side
+  let isDryRun: Bool
+  var changes: [String] = []
+  var notes: [String] = []
+  var refused: [String] = []
+  var left: [String] = []
+  var owners: [String] = []
+  var isDone = false
+
+  init(side: FileChange.Side, isDryRun: Bool) { (self.side, self.isDryRun) = (side, isDryRun) }
+
+  /// What a plan says.
+  mutating func take(_ plan: SwitchPlan, _ session: [String], home: String) {
+    changes = plan.puttingBack.map { $0.backWords(home: home) } + plan.changes.map { $0.words(home: home) } + session
+    notes = plan.notes
+    refused = plan.obstacles
+    if isDryRun {
+      left = plan.left.map { "\($0.path) was changed since, so it stays as it is. Look at it: \($0.purpose)." }
+    }
+  }
+
+  /// Who has the name at the end, and who waits for it.
+  mutating func sawSession(_ session: SwitchSession?) { owners = session?.holders().map(\.program) ?? [] }
+
+  var status: Int32 { refused.isEmpty ? (left.isEmpty ? 0 : 4) : 1 }
+
+  private var state: String {
+    if !refused.isEmpty { return "refused" }
+    if !left.isEmpty { return "left" }
+    return isDryRun ? "planned" : "done"
+  }
+
+  var text: String {
+    var lines: [String] = []
+    if !refused.isEmpty {
+      lines.append("Nothing was changed:")
+      lines += refused.map { "  - \($0)" }
+    } else if changes.isEmpty {
+      lines.append(
+        side == .toLatchkey
+          ? "Nothing to do: no other program is set up to keep your secrets." : "Nothing to do: nothing was taken over."
+      )
+    } else {
+      lines.append(isDryRun ? "This would be done:" : "Done:")
+      lines += changes.map { "  - \($0)" }
+    }
+    lines += notes.map { "Note: \($0)" }
+    if !left.isEmpty {
+      lines.append("Left to you:")
+      lines += left.map { "  - \($0)" }
+    }
+    if isDone, !changes.isEmpty {
+      lines.append(
+        side == .toLatchkey
+          ? "Bring your secrets over with 'latchkey import'; go back with 'latchkey switch --back'."
+          : "Your vault stays on the disk. To use it again: latchkey switch --to latchkey")
+    }
+    return lines.map(TerminalText.printable).joined(separator: "\n")
+  }
+
+  private enum CodingKeys: String, CodingKey {
+    case to, dry_run, state, changes, notes, refused, left, owners
+  }
+
+  func encode(to encoder: any Encoder) throws {
+    var out = encoder.container(keyedBy: CodingKeys.self)
+    try out.encode(side == .toLatchkey ? "latchkey" : "back", forKey: .to)
+    try out.encode(isDryRun, forKey: .dry_run)
+    try out.encode(state, forKey: .state)
+    try out.encode(changes, forKey: .changes)
+    try out.encode(notes, forKey: .notes)
+    try out.encode(refused, forKey: .refused)
+    try out.encode(left, forKey: .left)
+    try out.encode(owners, forKey: .owners)
+  }
+}

@@ -1,0 +1,200 @@
+import Glibc
+import LatchkeyDoctor
+import LatchkeyPosix
+import LatchkeyProviderSwitch
+import LatchkeySystemd
+
+/// The running session during a switch: who holds the name, and what has them leave it.
+struct SwitchSession {
+  let runtime: String
+  let home: String
+  let bus: BusQuestions
+
+  static let name = "org.freedesktop.secrets"
+  private static let own = ["latchkeyd.socket", "latchkeyd.service"]
+  private static let root = SystemRoot()
+  /// How long a program may take to end or to start, in milliseconds.
+  private static let patience = 20_000
+
+  private var agent: SSHAgent { SSHAgent(runtime: runtime) }
+
+  /// A program that owns the name or waits for it.
+  struct Holder {
+    let connection: String
+    let process: Int32
+    let program: String
+    let provider: Provider?
+    /// The unit that started it, where it is one of its provider's.
+    let unit: String?
+
+    var isLatchkey: Bool { program == "latchkeyd" }
+    var title: String { "\(provider?.title ?? program) (process \(process))" }
+  }
+
+  init?(runtime: String, home: String) {
+    guard let bus = try? BusQuestions(.session) else { return nil }
+    (self.runtime, self.home, self.bus) = (runtime, home, bus)
+  }
+
+  func holders() -> [Holder] {
+    (bus.queue(for: Self.name).value ?? []).map { one in
+      let program = RunningProcess(one.process, in: Self.root)?.name ?? "a program"
+      let provider = Provider.of(process: program)
+      let unit = Self.root.lines("/proc/\(one.process)/cgroup").lazy
+        .compactMap { $0.split(separator: "/").last.map(String.init) }
+        .first { provider?.units.contains($0) == true }
+      return Holder(
+        connection: one.connection, process: one.process, program: program, provider: provider, unit: unit)
+    }
+  }
+
+  // MARK: What is done
+
+  /// What the session does, for a person, as parts of a list.
+  func words(_ plan: SwitchPlan) -> [String] {
+    switch plan.side {
+    case .toLatchkey:
+      var lines = holders().filter { !$0.isLatchkey }.map { holder in
+        if let reason = whyItStays(holder) { return "leave \(holder.title) until you log out: \(reason)" }
+        return (holder.unit == nil ? "end " : "restart the unit of ") + "\(holder.title), so that it leaves the name"
+      }
+      if !holders().contains(where: \.isLatchkey) { lines.append("start latchkeyd, which takes the name") }
+      return lines
+    case .back:
+      guard holders().contains(where: \.isLatchkey), !plan.changes.isEmpty else { return [] }
+      return ["stop latchkeyd, which seals the vault", "start the provider that takes the name again"]
+    }
+  }
+
+  /// Why a program cannot be ended now; nil where it can.
+  private func whyItStays(_ holder: Holder) -> String? {
+    guard let provider = holder.provider else {
+      return "latchkey does not know this program. Have it not offer the Secret Service, and end it"
+    }
+    guard provider.id == "gnome-keyring" else { return nil }
+    let lost = agent.keysWithoutFile(root: Self.root, home: home).count
+    guard lost > 0 else { return nil }
+    return "its ssh agent has \(lost) \(lost == 1 ? "key" : "keys") from ssh-add, which would be lost"
+  }
+
+  /// Has everybody else leave the name, and Latchkey take it.
+  ///
+  /// - Returns: what is left to the person.
+  func takeOver() -> [String] {
+    reloadManager()
+    var left: [String] = []
+    for holder in holders() where !holder.isLatchkey {
+      if let reason = whyItStays(holder) {
+        left.append("\(holder.title) still has the name or waits for it: \(reason). Log out and in again.")
+      } else {
+        end(holder)
+      }
+    }
+    for unit in Self.own { manage("StartUnit", unit) }
+    guard left.isEmpty else { return left }
+    let isDone = waitUntil { holders().allSatisfy(\.isLatchkey) && !holders().isEmpty }
+    if isDone { return [] }
+    let others = holders().filter { !$0.isLatchkey }.map(\.title)
+    return others.isEmpty
+      ? ["latchkeyd does not have the name yet. 'latchkey doctor' says why."]
+      : ["\(others.joined(separator: ", ")) did not leave the name. Log out and in again."]
+  }
+
+  private func end(_ holder: Holder) {
+    // What its parts were, to start those again that have nothing to do with secrets.
+    let hadAgent = holder.provider?.id == "gnome-keyring" && agent.isRunning
+    let hadModules = access("\(runtime)/keyring/pkcs11", F_OK) == 0
+    if let unit = holder.unit {
+      manage(isMasked(unit) ? "StopUnit" : "RestartUnit", unit)
+    } else if let ending = holder.provider?.ending {
+      try? bus.call(ending.path, ending.interface, ending.member, of: holder.connection) { _ in }
+    } else {
+      kill(holder.process, SIGTERM)
+    }
+    let isGone = waitUntil { !holders().contains { $0.connection == holder.connection } }
+    guard isGone, holder.provider?.id == "gnome-keyring" else { return }
+    let parts = (hadAgent ? ["ssh"] : []) + (hadModules && holder.unit == nil ? ["pkcs11"] : [])
+    guard !parts.isEmpty else { return }
+    startKeyring(parts)
+  }
+
+  private func isMasked(_ unit: String) -> Bool { UnitFiles(root: Self.root, home: home).mask(unit) != nil }
+
+  private func startKeyring(_ parts: [String]) {
+    let command = "exec gnome-keyring-daemon --start --components=\(parts.joined(separator: ",")) >/dev/null 2>&1"
+    guard let child = try? ChildProcess("/bin/sh", ["-c", command]) else { return }
+    var item = pollfd(fd: child.descriptor, events: Int16(POLLIN), revents: 0)
+    poll(&item, 1, Int32(Self.patience))
+    child.reap()
+    if parts.contains("ssh") { _ = waitUntil { agent.isRunning } }
+  }
+
+  /// Stops Latchkey, before its units are masked: a masked unit no longer knows what to do at its end.
+  func stopLatchkey() {
+    for unit in Self.own { manage("StopUnit", unit) }
+    _ = waitUntil { !holders().contains(where: \.isLatchkey) }
+  }
+
+  /// Has another provider take the name again.
+  ///
+  /// - Returns: what is left to the person.
+  func handBack(former: [Provider]) -> [String] {
+    reloadManager()
+    stopLatchkey()
+    try? bus.ask("ReloadConfig") { _ in }
+    for provider in former {
+      for unit in provider.units where UnitFiles(root: Self.root, home: home).path(unit) != nil {
+        manage("StartUnit", unit)
+      }
+      // It runs without its interface for secrets, and reads its settings when it starts.
+      for process in provider.processes where provider.ending != nil { restart(process, of: provider) }
+    }
+    // A daemon that runs takes its part for secrets up again, and keeps its other ones.
+    if holders().isEmpty, former.contains(where: { $0.id == "gnome-keyring" }) { startKeyring(["secrets"]) }
+    if holders().isEmpty { activate(Self.name) }
+    if waitUntil({ holders().first.map { !$0.isLatchkey } == true }) { return [] }
+    return ["no program has the name yet. Log out and in again, or start the program that kept your secrets before."]
+  }
+
+  private func restart(_ program: String, of provider: Provider) {
+    let name = program.hasPrefix("kwalletd") ? "org.kde.\(program)" : "org.kde.secretservicecompat"
+    guard provider.id == "kwallet", bus.names().value?.contains(name) == true else { return }
+    if let holder = bus.queue(for: name).value?.first, let ending = provider.ending {
+      try? bus.call(ending.path, ending.interface, ending.member, of: holder.connection) { _ in }
+      _ = waitUntil { bus.queue(for: name).value?.isEmpty == true }
+    }
+    activate(name)
+  }
+
+  private func activate(_ name: String) {
+    try? bus.ask("StartServiceByName") { (out: inout MessageWriter) throws(BusError) in
+      try out.appendString(name)
+      try out.appendUInt32(0)
+    } read: { _ in
+    }
+  }
+
+  // MARK: The user manager
+
+  private func reloadManager() {
+    try? bus.call("/org/freedesktop/systemd1", "\(BusQuestions.manager).Manager", "Reload") { _ in }
+  }
+
+  private func manage(_ member: String, _ unit: String) {
+    try? bus.call("/org/freedesktop/systemd1", "\(BusQuestions.manager).Manager", member) {
+      (out: inout MessageWriter) throws(BusError) in
+      try out.appendString(unit)
+      try out.appendString("replace")
+    } read: { _ in
+    }
+  }
+
+  private func waitUntil(_ isTrue: () -> Bool) -> Bool {
+    let end = LatchkeyPosix.Process.now + Self.patience
+    while !isTrue() {
+      if LatchkeyPosix.Process.now >= end { return false }
+      usleep(100_000)
+    }
+    return true
+  }
+}

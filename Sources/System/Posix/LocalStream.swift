@@ -1,0 +1,34 @@
+import CLatchkeyLinux
+import Glibc
+
+extension FileDescriptor {
+  /// Connects to a local socket that is a stream of bytes, as an agent for ssh has it. Neither reading nor writing waits longer
+  /// than `seconds` for the other end.
+  ///
+  /// - Throws: ``PosixError``: `ENOENT` and `ECONNREFUSED` where nobody listens.
+  public static func connect(stream path: String, seconds: Int) throws(PosixError) -> FileDescriptor {
+    let type = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
+    let descriptor = FileDescriptor(owning: try retrying("socket") { socket(AF_UNIX, type, 0) })
+    let number = descriptor.number
+    var limit = timeval(tv_sec: seconds, tv_usec: 0)
+    for option in [SO_RCVTIMEO, SO_SNDTIMEO] {
+      let size = socklen_t(MemoryLayout<timeval>.size)
+      _ = try retrying("setsockopt") { setsockopt(number, SOL_SOCKET, option, &limit, size) }
+    }
+    let status = try LocalSocket.withAddress(path) { address, size in Glibc.connect(number, address, size) }
+    guard status == 0 else { throw PosixError("connect") }
+    return descriptor
+  }
+
+  /// The next `count` bytes. Not for secrets.
+  ///
+  /// - Throws: ``PosixError`` with `EPIPE` where there are fewer.
+  public borrowing func read(count: Int) throws(PosixError) -> [UInt8] {
+    var bytes = [UInt8](repeating: 0, count: count)
+    let filled = try bytes.withUnsafeMutableBufferPointer { buffer throws(PosixError) in
+      try read(into: UnsafeMutableRawBufferPointer(buffer))
+    }
+    guard filled == count else { throw PosixError("read", code: EPIPE) }
+    return bytes
+  }
+}

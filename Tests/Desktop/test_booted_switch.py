@@ -1,0 +1,145 @@
+"""`latchkey switch` where gnome-keyring is in every login: taking over, handing back, and what is as before."""
+
+import json
+
+import pytest
+from support.account import TOOLS, Account
+from support.machine import Machine, eventually, or_skip
+
+LOGINS = 2
+AGENT = "SSH_AUTH_SOCK=$XDG_RUNTIME_DIR/keyring/ssh"
+QUEUE = (
+    "busctl --user call org.freedesktop.DBus / org.freedesktop.DBus ListQueuedOwners s org.freedesktop.secrets"
+    r""" | grep -o '":[^"]*"' | tr -d '"' | while read name; do"""
+    " busctl --user status $name | sed -n 's/^Comm=//p'; done"
+)
+
+
+@pytest.fixture(scope="module")
+def keyring_machine(provisioned):
+    """A running system with gnome-keyring in its login, behind Latchkey, as display managers have it."""
+
+    def prepare():
+        machine = Machine(below=provisioned)
+        machine.add_packages("gnome-keyring", "libpam-gnome-keyring")
+        return machine
+
+    files = or_skip(prepare)
+    machine = or_skip(Machine(below=files).boot)
+    for kind, options in (("auth", ""), ("session", " auto_start")):
+        file = machine.path(f"/etc/pam.d/common-{kind}")
+        file.write_text(f"{file.read_text()}{kind} optional pam_gnome_keyring.so{options}\n")
+    yield machine
+    machine.close()
+    files.close()
+
+
+@pytest.fixture
+def alice(keyring_machine):
+    """A user with a key for ssh."""
+    account = Account(keyring_machine, "alice", 2001, "sesame-1")
+    account.run("mkdir", "-m", "700", f"{account.home}/.ssh")
+    account.run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", f"{account.home}/.ssh/id_ed25519")
+    return account
+
+
+def queue(session):
+    """The programs that own the name or wait for it."""
+    return session.run(QUEUE, check=False).stdout.split()
+
+
+def keys(session):
+    """What the agent for ssh has."""
+    return session.run(f"{AGENT} ssh-add -l", check=False).stdout
+
+
+def files(account):
+    """The person's settings: for each file its mode and content, or where it leads."""
+    found = {}
+    for top in (".config", ".local"):
+        for path in sorted(account.machine.path(f"{account.home}/{top}").rglob("*")):
+            name = str(path).partition(account.home)[2]
+            if "/.local/share/latchkey" in name or "/.local/share/keyrings" in name or "/.config/dconf" in name:
+                continue
+            if path.is_symlink():
+                found[name] = str(path.readlink())
+            elif path.is_file():
+                found[name] = (path.stat().st_mode, path.read_bytes())
+    return found
+
+
+def switch(session, account, *options, status=0):
+    done = session.run(f"latchkey switch {' '.join(options)} --json >/tmp/switch.json", timeout=90, check=False)
+    report = json.loads(account.machine.path("/tmp/switch.json").read_text())
+    assert done.returncode == status, report
+    return report
+
+
+def logins(account, owner, agent):
+    """Some logins, each with one owner of the name, and with the same keys in the agent."""
+    for _ in range(LOGINS):
+        with account.login() as session:
+            session.run(f"{TOOLS}/autostart")
+            eventually(lambda: queue(session) == [owner], what=f"{owner} alone, not {queue(session)}")
+            assert keys(session) == agent
+        account.await_end()
+
+
+def test_there_and_back(alice):
+    with alice.login() as session:
+        session.run(f"{TOOLS}/autostart")
+        eventually(lambda: "gnome-keyring-d" in queue(session), what="gnome-keyring, which waits for the name")
+        agent = keys(session)
+        assert "alice" in agent or "ED25519" in agent
+        checks = json.loads(session.run("latchkey doctor --json", check=False).stdout)["checks"]
+        name = next(check for check in checks if check["id"] == "name")
+        assert (name["state"], name["command"]) == ("warning", "latchkey switch --to latchkey")
+        before = files(alice)
+
+        planned = switch(session, alice, "--to latchkey", "--dry-run")
+        assert planned["state"] == "planned" and len(planned["changes"]) >= 3
+        assert files(alice) == before and "gnome-keyring-d" in queue(session)
+        done = switch(session, alice, "--to latchkey")
+        assert (done["changes"], done["state"]) == (planned["changes"], "done")
+        assert queue(session) == ["latchkeyd"] and keys(session) == agent
+        taken = files(alice)
+        assert switch(session, alice, "--to latchkey")["changes"] == [] and files(alice) == taken
+
+        # Whatever ends it, it is the owner again.
+        session.run("pkill -KILL -x latchkeyd")
+        eventually(lambda: queue(session) == ["latchkeyd"], what="latchkeyd, again")
+    alice.await_end()
+    logins(alice, "latchkeyd", agent)
+
+    with alice.login() as session:
+        session.run(f"{TOOLS}/autostart")
+        done = switch(session, alice, "--back")
+        assert queue(session) == ["gnome-keyring-d"] and keys(session) == agent, done
+        aside = {name for name, state in files(alice).items() if state != before.get(name)}
+        assert aside == {
+            "/.config/systemd/user/latchkeyd.socket", "/.config/systemd/user/latchkeyd.service",
+            "/.local/share/dbus-1/services/org.freedesktop.secrets.service", "/.local/state/latchkey/switch.json"}  # fmt: skip
+        assert before.items() <= files(alice).items()
+    alice.await_end()
+    logins(alice, "gnome-keyring-d", agent)
+
+    with alice.login() as session:
+        session.run(f"{TOOLS}/autostart")
+        switch(session, alice, "--to latchkey")
+        assert queue(session) == ["latchkeyd"] and keys(session) == agent
+        assert files(alice).keys() == taken.keys()
+
+
+def test_an_agent_with_keys_that_would_be_lost_stays(alice):
+    with alice.login() as session:
+        session.run(f"{TOOLS}/autostart")
+        eventually(lambda: "gnome-keyring-d" in queue(session), what="gnome-keyring, which waits for the name")
+        session.run("ssh-keygen -q -t ed25519 -N '' -f /tmp/other")
+        session.run(f"{AGENT} ssh-add /tmp/other")
+        agent = keys(session)
+        done = switch(session, alice, "--to latchkey", status=4)
+        assert "ssh-add" in done["left"][0] and keys(session) == agent
+    alice.await_end()
+    with alice.login() as session:
+        session.run(f"{TOOLS}/autostart")
+        eventually(lambda: queue(session) == ["latchkeyd"], what="latchkeyd alone")

@@ -1,0 +1,255 @@
+import Foundation
+import LatchkeyPosix
+import Testing
+
+@testable import LatchkeyDoctor
+@testable import LatchkeyProviderSwitch
+
+/// Taking over and handing back, on files of the test's own.
+@Suite struct SwitchTests {
+  private func system(_ install: (FakeHome) throws -> Void) throws -> FakeHome {
+    let home = try FakeHome()
+    try install(home)
+    return home
+  }
+
+  @discardableResult
+  private func run(_ side: FileChange.Side, _ home: FakeHome) throws -> [FileChange] {
+    let plan = try home.providers.plan(side)
+    #expect(plan.obstacles == [])
+    return try home.providers.perform(plan)
+  }
+
+  private func enabling(_ home: FakeHome) -> [String] {
+    home.providers.formerProviders.map(\.id)
+  }
+
+  // MARK: What is found
+
+  @Test func nothingIsThere() throws {
+    let home = try FakeHome()
+    let before = try home.everything()
+    for side in [FileChange.Side.toLatchkey, .back] {
+      #expect(try home.providers.plan(side).changesNothing)
+      try run(side, home)
+    }
+    #expect(try home.everything() == before)
+  }
+
+  @Test func gnomeKeyringKeepsItsOtherParts() throws {
+    let home = try system { try $0.installGNOMEKeyring() }
+    try run(.toLatchkey, home)
+    let dropIn = try #require(home.text(".config/systemd/user/gnome-keyring-daemon.service.d/latchkey-switch.conf"))
+    #expect(dropIn.contains("--components=\"pkcs11\" --control-directory=%t/keyring"))
+    #expect(home.text(".config/autostart/gnome-keyring-secrets.desktop")?.contains("Hidden=true") == true)
+    #expect(home.text(".config/autostart/gnome-keyring-ssh.desktop") == nil)
+    #expect(home.text(".local/share/dbus-1/services/org.gnome.keyring.service")?.contains("/bin/false") == true)
+  }
+
+  @Test func everyProviderIsTurnedOff() throws {
+    let home = try system { try $0.installAll() }
+    try home.put("/etc/systemd/user/default.target.wants/oo7-daemon.service", "")
+    #expect(enabling(home) == ["gnome-keyring", "kwallet", "keepassxc", "oo7"])
+    try run(.toLatchkey, home)
+    #expect(enabling(home) == [])
+    #expect(home.text(".config/kwalletrc")?.contains("[org.freedesktop.secrets]\napiEnabled=false\n") == true)
+    #expect(home.text(".config/kwalletrc")?.contains("[KSecretD]\nEnabled=false\n") == true)
+    #expect(home.text(".config/keepassxc/keepassxc.ini") == "[General]\nX=1\n\n[FdoSecrets]\nEnabled=false\n")
+    let portals = try #require(home.text(".config/xdg-desktop-portal/gnome-portals.conf"))
+    #expect(portals == "[preferred]\ndefault=gnome;gtk;\norg.freedesktop.impl.portal.Secret=latchkey\n")
+  }
+
+  @Test func aSecondRunChangesNothing() throws {
+    let home = try system { try $0.installAll() }
+    try run(.toLatchkey, home)
+    let after = try home.everything()
+    #expect(try home.providers.plan(.toLatchkey).changesNothing)
+    try run(.toLatchkey, home)
+    #expect(try home.everything() == after)
+  }
+
+  @Test func aDryRunSaysWhatIsDoneAndDoesNothing() throws {
+    let home = try system { try $0.installAll() }
+    let before = try home.everything()
+    let plan = try home.providers.plan(.toLatchkey)
+    #expect(try home.everything() == before)
+    #expect(plan.changes.count == 7)
+    for change in plan.changes { #expect(change.words(home: FakeHome.home).contains("~/.")) }
+    _ = try home.providers.perform(plan)
+    let after = try home.everything()
+    let changed = Set(after.keys.filter { after[$0] != before[$0] && after[$0] != "folder" })
+    let named = Set(plan.changes.map { String($0.path.dropFirst(FakeHome.home.count + 1)) })
+    #expect(changed == named.union([".local/state/latchkey/switch.json"]))
+  }
+
+  // MARK: Putting back
+
+  @Test func backIsByteForByte() throws {
+    let home = try system { try $0.installAll() }
+    try home.own(".config/autostart/gnome-keyring-secrets.desktop", "[Desktop Entry]\r\nHidden=false\r\n", mode: 0o755)
+    let before = try home.everything()
+    try run(.toLatchkey, home)
+    #expect(try home.everything() != before)
+    #expect(try run(.back, home) == [])
+    // Latchkey's own units stay off, until it takes over again.
+    let aside = [
+      ".config/systemd", ".config/systemd/user", ".config/systemd/user/latchkeyd.socket",
+      ".config/systemd/user/latchkeyd.service", ".local", ".local/share", ".local/share/dbus-1",
+      ".local/share/dbus-1/services", ".local/share/dbus-1/services/org.freedesktop.secrets.service", ".local/state",
+      ".local/state/latchkey", ".local/state/latchkey/switch.json",
+    ]
+    let after = try home.everything()
+    #expect(after.filter { !aside.contains($0.key) } == before)
+    #expect(after[".config/systemd/user/latchkeyd.socket"] == "link /dev/null")
+    try run(.toLatchkey, home)
+    #expect(try home.everything()[".config/systemd/user/latchkeyd.socket"] == nil)
+    #expect(try home.providers.plan(.toLatchkey).changesNothing)
+  }
+
+  @Test func theRecordIsForThePersonOnly() throws {
+    let home = try system { try $0.installAll() }
+    try run(.toLatchkey, home)
+    #expect(try home.everything()[".local/state/latchkey/switch.json"]?.hasPrefix("600 ") == true)
+  }
+
+  @Test func whatThePersonChangedSinceIsNotOverwritten() throws {
+    let home = try system { try $0.installAll() }
+    try run(.toLatchkey, home)
+    try home.own(".config/autostart/gnome-keyring-secrets.desktop", "mine\n")
+    // A program writes its settings anew, and our lines are still there: only they go back.
+    let settings = try #require(home.text(".config/kwalletrc"))
+    try home.own(".config/kwalletrc", "[New]\nA=b\n\n" + settings, mode: 0o600)
+    // Here the person decided otherwise.
+    try home.own(".config/keepassxc/keepassxc.ini", "[FdoSecrets]\nEnabled=maybe\n", mode: 0o640)
+    let left = try run(.back, home).map { $0.path.dropFirst(FakeHome.home.count + 1) }
+    #expect(Set(left) == [".config/autostart/gnome-keyring-secrets.desktop", ".config/keepassxc/keepassxc.ini"])
+    #expect(home.text(".config/autostart/gnome-keyring-secrets.desktop") == "mine\n")
+    #expect(home.text(".config/kwalletrc") == "[New]\nA=b\n\n[Wallet]\nFirst Use=false\n")
+    // They are named until the person looked after them.
+    #expect(try home.providers.plan(.back).left.count == 2)
+    try home.remove(".config/autostart/gnome-keyring-secrets.desktop")
+    #expect(try home.providers.plan(.back).left.count == 1)
+  }
+
+  // MARK: Refusals
+
+  private func obstacles(_ change: (FakeHome) throws -> Void) throws -> String {
+    let home = try system { try $0.installAll() }
+    try change(home)
+    let before = try home.everything()
+    let plan = try home.providers.plan(.toLatchkey)
+    #expect(try home.everything() == before)
+    return plan.obstacles.joined(separator: "\n")
+  }
+
+  @Test func refusals() throws {
+    #expect(
+      try obstacles {
+        try $0.remove(".config/kwalletrc")
+        try $0.link("\(FakeHome.home)/.config/kwalletrc", to: "dotfiles/kwalletrc")
+      }.contains("~/.config/kwalletrc is a link to dotfiles/kwalletrc"))
+    #expect(
+      try obstacles {
+        try $0.own(".config/systemd/user/oo7-daemon.service", "[Service]\nExecStart=/usr/bin/oo7-daemon\n")
+      }
+      .contains("a unit of your own that starts oo7"))
+    #expect(
+      try obstacles { try $0.put("/etc/xdg/kwalletrc", "[org.freedesktop.secrets][$i]\napiEnabled=true\n") }
+        .contains("/etc/xdg/kwalletrc keeps"))
+    #expect(
+      try obstacles {
+        try $0.put(
+          "/etc/systemd/user/gnome-keyring-daemon.service.d/x.conf",
+          "[Service]\nExecStart=\nExecStart=/usr/bin/gnome-keyring-daemon --components=secrets,ssh\n")
+      }.contains("/etc/systemd/user/gnome-keyring-daemon.service.d/x.conf says how"))
+    #expect(
+      try obstacles { try $0.link("/etc/systemd/user/latchkeyd.socket", to: "/dev/null") }.contains("administrator"))
+    #expect(
+      try obstacles { try $0.put("/etc/dbus-1/session.d/x.conf", "<deny own=\"org.freedesktop.secrets\"/>") }
+        .contains("a rule of the session bus"))
+    #expect(try obstacles { $0.person.configHome = "/elsewhere" }.contains("XDG_CONFIG_HOME"))
+    #expect(try obstacles { try $0.own(".config/autostart", "a file, where a folder belongs") }.contains("autostart"))
+    #expect(try obstacles { _ in } == "")
+  }
+
+  @Test func thePortalThatSomebodyChoseStays() throws {
+    let choice = "[preferred]\norg.freedesktop.impl.portal.Secret=oo7-portal\n"
+    for place in ["\(FakeHome.home)/.config", "/etc"] {
+      let home = try system { try $0.installAll() }
+      try home.put("\(place)/xdg-desktop-portal/portals.conf", choice)
+      #expect(try home.providers.plan(.toLatchkey).obstacles.first?.contains("chose 'oo7-portal'") == true)
+      home.person.keepsPortal = true
+      let plan = try home.providers.plan(.toLatchkey)
+      #expect(plan.obstacles == [] && !plan.changes.contains { $0.path.contains("portal") })
+    }
+  }
+
+  // MARK: Interruptions
+
+  /// Ends in front of the n-th change of the disk, as a kill would.
+  private final class Countdown: @unchecked Sendable {
+    private var left: Int
+    init(_ left: Int) { self.left = left }
+    func step() throws(PosixError) {
+      left -= 1
+      if left < 0 { throw PosixError("kill", code: EINTR) }
+    }
+  }
+
+  private func interrupt(_ side: FileChange.Side, _ home: FakeHome, after steps: Int) throws -> Bool {
+    var providers = home.providers
+    let countdown = Countdown(steps)
+    providers.files.beforeChange = { () throws(PosixError) in try countdown.step() }
+    do {
+      _ = try providers.perform(try providers.plan(side))
+      return false
+    } catch { return true }
+  }
+
+  @Test func interruptedAnywhere() throws {
+    let whole = try system { try $0.installAll() }
+    let before = try whole.everything()
+    try run(.toLatchkey, whole)
+    let taken = try whole.everything()
+    try run(.back, whole)
+    let back = try whole.files()
+    var steps = 0
+    while true {
+      let home = try system { try $0.installAll() }
+      guard try interrupt(.toLatchkey, home, after: steps) else { break }
+      // Each file that is not ours is whole, as before or as afterwards.
+      for (name, state) in try home.everything()
+      where !name.hasSuffix(".latchkey-new") && !name.hasSuffix("switch.json") {
+        #expect(state == before[name] || state == taken[name], "\(name) after \(steps)")
+      }
+      try run(.back, home)
+      #expect(try home.files() == back, "back after \(steps)")
+
+      let again = try system { try $0.installAll() }
+      _ = try interrupt(.toLatchkey, again, after: steps)
+      try run(.toLatchkey, again)
+      #expect(try again.files() == taken.filter { !$0.key.hasSuffix("switch.json") })
+      try run(.back, again)
+      #expect(try again.files() == back)
+      steps += 1
+    }
+    #expect(steps > 20)
+  }
+
+  @Test func handingBackIsInterrupted() throws {
+    let whole = try system { try $0.installAll() }
+    try run(.toLatchkey, whole)
+    try run(.back, whole)
+    let back = try whole.files()
+    var steps = 0
+    while true {
+      let home = try system { try $0.installAll() }
+      try run(.toLatchkey, home)
+      guard try interrupt(.back, home, after: steps) else { break }
+      try run(.back, home)
+      #expect(try home.files() == back, "back after \(steps)")
+      steps += 1
+    }
+    #expect(steps > 20)
+  }
+}
