@@ -8,7 +8,7 @@ from support.terminal import PROMPT
 from test_booted_prompts import await_no_prompt, main_pid, pinentry, process_status, shown  # noqa: F401
 
 REQUIRE = "latchkey:require"
-LOGIN_PASSWORD = "Enter your login password to open"
+LOGIN_PASSWORD = "Enter your login password to unlock"
 ITEM_PASSPHRASE = 'Enter the passphrase of the item "Bank": '
 LOOKUP = "secret-tool lookup k v"
 TALLIES = "/var/lib/latchkey-faillock"
@@ -163,7 +163,7 @@ def test_no_password_passes_for_a_finger(alice, session, service):
     service("/etc/pam.d/latchkey-biometry", None)
     service("/usr/lib/pam.d/latchkey-biometry", "auth required pam_permit.so\n")
     # What asks nothing is agreed to.
-    assert read(session, "Allow that", "")
+    assert read(session, "Allow this", "")
 
 
 @pytest.mark.parametrize("name", ["greeter", "i3lock"])
@@ -186,6 +186,6 @@ def test_lockers_and_greeters_do_not_ask_about_items(alice, session, service, na
             done = session.finish()
             assert done.returncode == 0 and "assphrase" not in done.stdout
         eventually(
-            lambda: f"not the business of {name}" in alice.machine.journal(cursor), what="the line in the journal")
+            lambda: f"not allowed in the service {name}" in alice.machine.journal(cursor), what="the line in the journal")
         other.terminal.sendcontrol("c")
         assert other.finish().returncode == 1

@@ -252,7 +252,7 @@ def test_passwd_by_root(owner):
         session.send(NEW)
         session.expect(re.escape(FORMER))
         session.send("not that")
-        session.expect("opens nothing")
+        session.expect("does not unlock")
         session.send(owner.password)
         assert session.finish().returncode == 0
         assert session.lookup(app="one") == SECRET

@@ -63,7 +63,7 @@ def assert_passphrase(session, peer, path, right, wrong):
 def test_of_the_login_the_person_is_told_how(opened, path, state):
     if state == "locked":
         opened.lock()
-    person = change(opened, path).expect('Your login password opens the collection "Login"')
+    person = change(opened, path).expect('Your login password unlocks the collection "Login"')
     person.expect("Enter, or Ctrl-C")
     assert person.type("").last_line() == NOT_CHANGED
     assert opened.status()["state"] == state

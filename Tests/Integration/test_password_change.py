@@ -14,7 +14,7 @@ from support.person import Person, ask_on_terminals
 from support.session import wait_until
 
 FORMER = "Former login password, or recovery code: "
-TOLD = "The login password was changed without Latchkey"
+TOLD = "Your login password was changed without Latchkey"
 ELSEWHERE = "the login password was changed without Latchkey"
 NEW = "the new one"
 VAULT, VAULT_PATH = "org.latchkey.Vault", "/org/latchkey/vault"
@@ -198,7 +198,7 @@ def test_the_first_access_asks_for_the_former_one_once(vault):
     persons[0].type("wrong").expect("not right")
     assert (vault.vault / "keybag").read_bytes() == before
     persons[0].expect("login password").type(NEW)
-    persons[0].expect(TOLD).expect("Former login password").type("not that").expect("opens nothing")
+    persons[0].expect(TOLD).expect("Former login password").type("not that").expect("does not unlock")
     assert (vault.vault / "keybag").read_bytes() == before
     persons[0].expect("Former login password").type(former)
     assert [person.last_line() for person in persons] == ["what was kept"] * 3

@@ -127,7 +127,7 @@ def test_the_password_and_then_the_passphrase(dialog):
     assert tool.end() == ("", 0)
     for answers in ([dialog.session.password, None], [None]):
         tool = lookup(dialog)
-        assert dialog.expect()["message"] == 'Enter your login password to open the item "Bank"'
+        assert dialog.expect()["message"] == 'Enter your login password to unlock the item "Bank"'
         for answer in answers:
             if answer is None:
                 dialog.cancel()

@@ -258,7 +258,7 @@ def test_the_screen_is_locked_while_it_is_asked(stored, locker, way):  # noqa: F
 def test_the_password_and_then_the_passphrase(desk):
     desk.remove()
     desk.store("user-presence,application-password")
-    login = 'Enter your login password to open the item "Bank"'
+    login = 'Enter your login password to unlock the item "Bank"'
     desk.terminal.run(LOOKUP).expect(login).type(desk.session.password).expect(ENTER).type(PASSPHRASE)
     desk.ended(0, secret=True)
     desk.terminal.run(LOOKUP).expect(login).type(desk.session.password).expect(ENTER)

@@ -299,7 +299,7 @@ def test_change_password_of_the_login_says_how(session, said, work, open_seahors
     seahorse = open_seahorse()
     menu(seahorse, "Login", "Change Password")
     wait_until(lambda: "passwd" in said.read_text(), "the advice")
-    assert "Your login password opens the collection" in said.read_text()
+    assert "Your login password unlocks the collection" in said.read_text()
     # No error is shown.
     assert not any(role in ("alert", "dialog") for role, _ in seahorse.ask("tree"))
     assert session.status()["state"] == "unlocked" and seahorse.log.read_text() == ""

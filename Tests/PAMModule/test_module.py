@@ -216,13 +216,13 @@ def test_every_answer_is_ignored_and_logged_by_its_weight(login, result):
 def test_unknown_answer(login, result):
     login.behave(f"answer {result}")
     run = login.run("auth")
-    assert set(run.results) == {0} and run.lines == ["latchkey-derive gave an answer that is none"]
+    assert set(run.results) == {0} and run.lines == ["latchkey-derive returned an invalid reply"]
 
 
 def test_garbage_answer(login):
     login.behave("garbage")
     run = login.run("auth")
-    assert set(run.results) == {0} and run.lines == ["latchkey-derive gave an answer that is none"]
+    assert set(run.results) == {0} and run.lines == ["latchkey-derive returned an invalid reply"]
 
 
 @pytest.mark.parametrize("number", [signal.SIGSEGV, signal.SIGILL, signal.SIGABRT, signal.SIGKILL, signal.SIGTERM])

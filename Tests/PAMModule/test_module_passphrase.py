@@ -58,7 +58,7 @@ def test_without_a_number_nobody_is_asked(login, number):
     set_it = [] if number is None else [f"env:LATCHKEY_PROMPT={number}"]
     run = login.run(*set_it, "auth", service=COLLECTION, LATCHKEY_PROMPT="7")
     assert auth(run) == [AUTHINFO_UNAVAIL] and login.questions == [] and login.records == []
-    assert run.lines == ["no passphrase asked for: LATCHKEY_PROMPT is not set, or no number"]
+    assert run.lines == ["no passphrase asked for: LATCHKEY_PROMPT is not set, or not a number"]
     assert run.priorities == [LOG_ERR]
 
 
@@ -128,8 +128,8 @@ def test_only_an_open_collection_is_a_success(login, result):
 
 
 @pytest.mark.parametrize("behaviour, line", [
-    ("answer 17", "latchkey-derive gave an answer that is none"), ("answer 255", "latchkey-derive gave an answer that is none"),
-    ("garbage", "latchkey-derive gave an answer that is none"), ("silent", "latchkey-derive ended without an answer"),
+    ("answer 17", "latchkey-derive returned an invalid reply"), ("answer 255", "latchkey-derive returned an invalid reply"),
+    ("garbage", "latchkey-derive returned an invalid reply"), ("silent", "latchkey-derive ended without an answer"),
     ("signal 11", "latchkey-derive was killed by signal 11"), ("hang", LATE)])
 def test_an_answer_that_is_none_opens_nothing(login, behaviour, line):
     login.behave(behaviour)
@@ -230,7 +230,7 @@ def test_no_other_service_asks_for_one(login, service):
     login.ask(service=service)
     run = login.run(PROMPT, "env:LATCHKEY_LABEL=Bank", "auth", service=service)
     assert auth(run) == [AUTHINFO_UNAVAIL] and login.questions == [] and login.records == []
-    assert run.lines == [f"no passphrase asked for: not the business of {service}"]
+    assert run.lines == [f"no passphrase asked for: not allowed in the service {service}"]
     assert run.priorities == [LOG_ERR]
 
 

@@ -13,9 +13,9 @@ NEW = "the new one ü"
 TOO_LONG = "a token of more than 4096 bytes is not used"
 UNLOCK = "latchkey-unlock"
 ECHO_OFF, ERROR, INFO = 1, 3, 4
-TOLD = (INFO, b"The login password was changed without Latchkey: the former one is needed once.")
+TOLD = (INFO, b"Your login password was changed without Latchkey. Enter the former one once.")
 QUESTION = (ECHO_OFF, b"Former login password, or recovery code: ")
-AGAIN = (ERROR, b"That opens nothing. Try again.")
+AGAIN = (ERROR, b"That does not unlock the vault. Try again.")
 WRONG = NOTABLE[5]
 
 
@@ -98,7 +98,7 @@ def test_every_answer_is_ignored_and_logged_by_its_weight(login, result):
 
 
 @pytest.mark.parametrize("behaviour, line", [
-    ("answer 17", "latchkey-derive gave an answer that is none"), ("silent", "latchkey-derive ended without an answer"),
+    ("answer 17", "latchkey-derive returned an invalid reply"), ("silent", "latchkey-derive ended without an answer"),
     ("hang", LATE), (f"signal {int(signal.SIGSEGV)}", "latchkey-derive was killed by signal 11")])
 def test_a_helper_that_hangs_or_dies_does_not_stop_the_change(login, behaviour, line):
     login.behave(behaviour)

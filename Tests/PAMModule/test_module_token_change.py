@@ -125,7 +125,7 @@ def test_every_answer_is_ignored_and_logged_by_its_weight(login, result):
 
 
 @pytest.mark.parametrize("behaviour, line", [
-    ("answer 17", "latchkey-derive gave an answer that is none"), ("garbage", "latchkey-derive gave an answer that is none"),
+    ("answer 17", "latchkey-derive returned an invalid reply"), ("garbage", "latchkey-derive returned an invalid reply"),
     ("silent", "latchkey-derive ended without an answer"), ("hang", LATE),
     (f"signal {int(signal.SIGSEGV)}", "latchkey-derive was killed by signal 11"), ("deaf 5", NOTABLE[5])])
 def test_a_helper_that_hangs_or_dies_does_not_stop_the_change(login, behaviour, line):

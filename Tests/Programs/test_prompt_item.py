@@ -7,7 +7,7 @@ from support.standin import ACCEPTED, DISMISSED, ITEM, ITEM_ACCESS, NEW_ITEM_PAS
 
 PRESENCE, ANY_FINGER, CURRENT_FINGERS, PASSCODE = 0x1, 0x2, 0x8, 0x10
 OR, AND, PASSPHRASE = 1 << 14, 1 << 15, 1 << 31
-ASKED = "Enter your login password to open"
+ASKED = "Enter your login password to unlock"
 GRANTED, DENIED = "auth required pam_permit.so", "auth required pam_deny.so"
 SERVICES = {"presence": "latchkey-presence", "biometry": "latchkey-biometry", "item": "latchkey-item"}
 
@@ -59,7 +59,7 @@ def test_what_nobody_saw_is_agreed_to(prompting, purpose, answer, outcome):
     """A stack that asks nothing, as for a finger: the touch may have been for something else."""
     stacks(prompting, biometry=GRANTED)
     said = prompting.agree(answer)
-    prompting.start(purpose=purpose, label="Bank", caller="mail", access=ANY_FINGER, change="to ask for nothing")
+    prompting.start(purpose=purpose, label="Bank", caller="mail", access=ANY_FINGER, change="to require nothing")
     assert prompting.end() == outcome
     assert 'item "Bank"' in said.read_text() and '"mail"' in said.read_text()
 
@@ -108,7 +108,7 @@ def test_on_a_terminal_what_is_told_is_seen(prompting, terminal):
     for typed, outcome in (("\n", ACCEPTED), ("\x03", DISMISSED)):
         prompting.number += 1
         prompting.start(purpose=ITEM, label="Bank", access=ANY_FINGER, terminal=terminal.path)
-        terminal.expect("Allow that")
+        terminal.expect("Allow this")
         terminal.type(typed)
         assert prompting.end() == outcome and terminal.is_as_before
 

@@ -89,6 +89,6 @@ def test_a_stack_that_denies_after_the_question_asks_three_times(prompting, term
     prompting.service("latchkey-presence", prompting.password_line, "auth required pam_deny.so")
     prompting.start(purpose=ITEM, label="Bank", access=PRESENCE, terminal=terminal.path)
     for _ in range(3):
-        terminal.expect("Enter your login password to open")
+        terminal.expect("Enter your login password to unlock")
         terminal.type(PASSWORD + "\n")
     assert prompting.end() == WRONG_ANSWERS and terminal.is_as_before

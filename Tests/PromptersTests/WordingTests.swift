@@ -44,7 +44,7 @@ struct WordingTests {
   @Test("whose password the login collection has, and how it is changed")
   func loginAdvice() {
     let advice = wording(.loginAdvice, label: "Login", caller: "seahorse").advice()
-    #expect(advice.isConfirmation && advice.message.hasPrefix("Your login password opens the collection \"Login\"."))
+    #expect(advice.isConfirmation && advice.message.hasPrefix("Your login password unlocks the collection \"Login\"."))
     #expect(advice.detail.contains("\"seahorse\"") && advice.detail.contains("'passwd'"))
   }
 
@@ -65,16 +65,16 @@ struct WordingTests {
       #expect(question.message == shown)
     }
     let presence = wording(.item, label: "Bank", at: .presence).question("Password: ", isVisible: false, warning: "")
-    #expect(presence.message == "Enter your login password to open the item \"Bank\"")
+    #expect(presence.message == "Enter your login password to unlock the item \"Bank\"")
     let new = wording(.newItemPassphrase, label: "Bank", caller: "mail")
       .question("Passphrase for 'Bank', wanted by mail: ", isVisible: false, warning: "")
     #expect(new.isNew && new.message == "Choose a passphrase for the item \"Bank\"")
     let named = "The application \"mail\" (as far as can be told)"
     #expect(new.detail == "\(named) wants the item \"Bank\" to have a passphrase.")
     let request = PromptRequest(
-      purpose: .itemAccess, label: "Bank", caller: "mail", window: "", terminal: "", change: "to ask for nothing")
+      purpose: .itemAccess, label: "Bank", caller: "mail", window: "", terminal: "", change: "to require nothing")
     let change = Wording(request, at: .presence).question("Password: ", isVisible: false, warning: "")
-    #expect(change.detail == "\(named) wants the item \"Bank\" to ask for nothing from now on.")
+    #expect(change.detail == "\(named) wants the item \"Bank\" to require nothing from now on.")
     #expect(!change.isNew)
     #expect(wording(.item, at: .presence).refusal != wording(.item).refusal)
   }

@@ -18,12 +18,12 @@ final class FormerPasswordNotice {
   private static let title = "The vault stays locked"
   private static let openTitle = "The vault does not know your login password"
   private static let text = """
-    The login password was changed without Latchkey. When something needs the vault, or you run 'latchkey unlock', you are \
-    asked for the former password, or the recovery code, once.
+    The login password was changed without Latchkey. The next program that needs the vault, or 'latchkey unlock', asks \
+    you once for the former password or the recovery code.
     """
   private static let openText = """
-    The login password was changed without Latchkey. The vault is open, but once it is locked your password does not open \
-    it. 'latchkey unlock' asks for the former password, or the recovery code, once.
+    The login password was changed without Latchkey. The vault is unlocked now, but your password will not unlock it after \
+    the next lock. Run 'latchkey unlock': it asks once for the former password or the recovery code.
     """
 
   /// Says it on this connection from now on.

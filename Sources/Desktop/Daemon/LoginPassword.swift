@@ -19,8 +19,8 @@ final class LoginPassword {
   private var leavesMemory = false
 
   private static let formerProblem =
-    "the login password was changed without Latchkey: the next prompt, or 'latchkey unlock', asks for the former one, or "
-    + "the recovery code, once"
+    "the login password was changed without Latchkey: the next prompt, or 'latchkey unlock', asks once for the former one "
+    + "or the recovery code"
   // latchkey-derive takes the place of two of libc's functions for libsodium. Should another libsodium not call them, all works
   // as before, but for the erasing: that is to be seen.
   private static let memoryProblem =
@@ -83,8 +83,8 @@ final class LoginPassword {
     if leavesMemory { problems.append(LoginPassword.memoryProblem) }
     if let time {
       problems.append(
-        "checking the login password took \(time / 1000) s, as its cost was chosen on a faster machine: "
-          + "run 'latchkey rotate' for one that fits this machine")
+        "checking the login password took \(time / 1000) s, because its cost was chosen on a faster machine: "
+          + "run 'latchkey rotate' to choose it again for this one")
     }
     return problems
   }

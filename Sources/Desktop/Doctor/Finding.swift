@@ -4,11 +4,11 @@ public struct Finding: Equatable, Sendable {
   public enum Condition: String, Equatable, Sendable, Comparable {
     /// As it should be.
     case ok
-    /// It could not be looked at.
+    /// It could not be examined.
     case unknown
     /// It works, but less well than it could.
     case warning
-    /// Secrets are not opened, not reached or not protected.
+    /// Secrets are not unlocked, not reached or not protected.
     case broken
 
     private var weight: Int {

@@ -36,31 +36,31 @@ struct LockerExamination {
     case .known(let vault):
       if vault.lockSources.contains("logind") { return .ok(id, PAMExamination.list(vault.lockSources)) }
       return Finding(
-        id, .broken, "the vault hears nothing from logind: neither locked sessions nor logouts nor sleep",
+        id, .broken, "the vault gets no messages from logind, so it misses locked screens, sleep and logouts",
         fix: .command("sudo systemctl start dbus.service systemd-logind.service"))
     }
   }
 
   private func locker() -> Finding {
     let id = "locker"
-    guard isGraphical else { return .ok(id, "no session with a screen: 'latchkey lock' and the logout lock") }
+    guard isGraphical else { return .ok(id, "no graphical session here; 'latchkey lock' and logout lock the vault") }
     let processes = RunningProcess.all(of: facts.uid, in: root)
     let bare = bareUse(processes)
     if let bare {
       return Finding(
-        id, .warning, "\(bare.program) is started by \(bare.place), and tells nobody that it locks the screen",
-        fix: .advice("There, in the place of '\(bare.program)', write: latchkey lock; \(bare.program)"))
+        id, .warning, "\(bare.place) starts \(bare.program), which does not announce that it locks the screen",
+        fix: .advice("Replace '\(bare.program)' there with: latchkey lock; \(bare.program)"))
     }
     if let name = Self.savers.first(where: { facts.ownedNames.contains($0) }) {
-      return .ok(id, "\(name) tells when the screen is locked")
+      return .ok(id, "\(name) announces when the screen is locked")
     }
     if let known = processes.first(where: { Self.announcers.contains($0.name) }) {
-      return .ok(id, "\(known.name) tells when the screen is locked")
+      return .ok(id, "\(known.name) announces when the screen is locked")
     }
     return Finding(
-      id, .warning, "nothing that runs is known to tell when the screen is locked",
+      id, .warning, "no running program is known to announce a locked screen, so the vault may stay unlocked",
       fix: .advice(
-        "Have the command that locks your screen begin with: latchkey lock; or start the locker by xss-lock or swayidle."
+        "Put 'latchkey lock;' before the command that locks your screen, or start the locker from xss-lock or swayidle."
       ))
   }
 

@@ -24,11 +24,12 @@ struct MemoryExamination {
   }
 
   private func limit(_ id: String, _ title: String, _ process: RunningProcess?) -> Finding {
-    guard let process else { return .unknown(id, "\(title) does not run") }
+    guard let process else { return .unknown(id, "\(title) is not running") }
     guard let limit = process.lockLimit(in: root) else { return .unknown(id, "the limits of \(title) cannot be read") }
-    let amount = limit == .max ? "as much as it likes" : "\(limit >> 10) KiB"
-    if limit >= MemoryExamination.enough { return .ok(id, "\(title) may lock \(amount)") }
-    return Finding(id, .warning, "\(title) may lock \(amount) only: larger secrets could be swapped out", fix: fix)
+    let amount = limit == .max ? "any amount" : "\(limit >> 10) KiB"
+    if limit >= MemoryExamination.enough { return .ok(id, "\(title) may lock \(amount) of memory") }
+    return Finding(
+      id, .warning, "\(title) may lock only \(amount) of memory, so larger secrets could be swapped out", fix: fix)
   }
 
   private func locked() -> Finding {
@@ -36,8 +37,8 @@ struct MemoryExamination {
     switch facts.vault {
     case .unknown(let why): return .unknown(id, why)
     case .known(let vault):
-      if vault.isMemoryLocked { return .ok(id, "what holds secrets is locked in memory") }
-      return Finding(id, .broken, "memory with secrets is not locked, and could be swapped out", fix: fix)
+      if vault.isMemoryLocked { return .ok(id, "memory that holds secrets is locked") }
+      return Finding(id, .broken, "memory that holds secrets is not locked, so it could be swapped out", fix: fix)
     }
   }
 
@@ -52,7 +53,7 @@ struct MemoryExamination {
     if clearsFreedPages { return .ok(id, "the kernel clears freed memory") }
     return Finding(
       id, .ok,
-      "the kernel does not clear freed memory, so copies of a typed password that other programs made can stay there",
+      "the kernel does not clear freed memory, so other programs can leave copies of a typed password there",
       fix: clearing)
   }
 
@@ -75,7 +76,7 @@ struct MemoryExamination {
   private var clearing: Finding.Fix {
     let name = MemoryExamination.option
     guard root.contains("/etc/default/grub.d"), root.contains("/usr/sbin/update-grub") else {
-      return .advice("add \(name)=1 to the kernel's command line in your boot loader")
+      return .advice("Add \(name)=1 to the kernel's command line in your boot loader.")
     }
     return .command(
       "echo 'GRUB_CMDLINE_LINUX_DEFAULT=\"$GRUB_CMDLINE_LINUX_DEFAULT \(name)=1\"' |"

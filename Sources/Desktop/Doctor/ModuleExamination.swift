@@ -25,22 +25,22 @@ struct ModuleExamination {
     let homes = folders.filter { kind(of: "\($0)/pam_unix.so", in: root) == ours }
     let found = folders.map { "\($0)/\(name)" }.filter { root.contains($0) }
     guard let home = homes.first else {
-      return .unknown(id, "the folder of PAM's modules was not found")
+      return .unknown(id, "the folder of the PAM modules was not found")
     }
     guard let path = homes.map({ "\($0)/\(name)" }).first(where: { root.contains($0) }) else {
-      let elsewhere = found.first.map { ", but in \($0)" } ?? ""
+      let elsewhere = found.first.map { "; it is in \($0)" } ?? ""
       return Finding(
         id, .broken, "\(name) is not in \(home), where PAM looks\(elsewhere)",
-        fix: .advice("In Latchkey's sources: sudo make install PAMDIR=\(home)"))
+        fix: .advice("In Latchkey's sources, run: sudo make install PAMDIR=\(home)"))
     }
     guard kind(of: path, in: root) == ours else {
       return Finding(
-        id, .broken, "\(path) is no module for this machine",
-        fix: .advice("In Latchkey's sources: make clean build && sudo make install PAMDIR=\(home)"))
+        id, .broken, "\(path) was built for another kind of machine",
+        fix: .advice("In Latchkey's sources, run: make clean build && sudo make install PAMDIR=\(home)"))
     }
     if let status = root.status(path), status.st_mode & 0o022 != 0 || status.st_uid != 0 {
       return Finding(
-        id, .broken, "others than root can write \(path), and so do anything at each login",
+        id, .broken, "other users than root can write to \(path), and so control every login",
         fix: .command("sudo chown root:root \(path) && sudo chmod 644 \(path)"))
     }
     return .ok(id, path)
@@ -57,7 +57,7 @@ struct ModuleExamination {
     else {
       return Finding(
         id, .broken, "the unit latchkeyd.service is not installed",
-        fix: .advice("Install Latchkey again: in its sources, sudo make install"))
+        fix: .advice("Install Latchkey again: reinstall its package, or run 'sudo make install' in its sources."))
     }
     let folder = first[..<slash]
     let names = ["latchkeyd", "latchkey-derive", "latchkey-prompt", "latchkey-deviced"]
@@ -65,9 +65,9 @@ struct ModuleExamination {
       guard let status = root.status("\(folder)/\(name)") else { return true }
       return status.st_mode & 0o111 == 0
     }
-    if missing.isEmpty { return .ok(id, "all in \(folder)") }
+    if missing.isEmpty { return .ok(id, "all are in \(folder)") }
     return Finding(
-      id, .broken, "not in \(folder), or not to be run: \(PAMExamination.list(missing))",
-      fix: .advice("Install Latchkey again: in its sources, sudo make install"))
+      id, .broken, "missing from \(folder), or not executable: \(PAMExamination.list(missing))",
+      fix: .advice("Install Latchkey again: reinstall its package, or run 'sudo make install' in its sources."))
   }
 }

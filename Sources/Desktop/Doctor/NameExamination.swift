@@ -19,11 +19,11 @@ struct NameExamination {
     case .unknown(let why): return .unknown(id, why)
     case .known(.nobody):
       return Finding(
-        id, .broken, "nobody owns \(NameExamination.name), so programs reach no vault",
+        id, .broken, "no program owns \(NameExamination.name), so programs do not reach the vault",
         fix: .command("systemctl --user restart latchkeyd.socket && systemctl --user start latchkeyd.service"))
     case .known(.process(let number)):
       guard let process = ownerProcess else {
-        return .unknown(id, "\(NameExamination.name) is owned by process \(number), which cannot be looked at")
+        return .unknown(id, "process \(number) owns \(NameExamination.name), and cannot be examined")
       }
       if isOurs { return waiting(id) ?? .ok(id, "latchkeyd owns \(NameExamination.name)") }
       let known = Provider.of(process: process.name)
@@ -32,7 +32,7 @@ struct NameExamination {
         "\(known?.title ?? process.name) (process \(number)) owns \(NameExamination.name), so programs do not reach"
           + " this vault",
         fix: known != nil
-          ? Provider.fix : .advice("Have \(process.name) not offer the Secret Service, end it, and log in again."))
+          ? Provider.fix : .advice("Turn the Secret Service off in \(process.name), quit it, and log in again."))
     }
   }
 
@@ -46,21 +46,23 @@ struct NameExamination {
       id, .warning,
       "latchkeyd owns \(NameExamination.name), but \(known?.title ?? next.name) (process \(next.id)) waits for the name"
         + " and gets it as soon as latchkeyd ends",
-      fix: known != nil ? Provider.fix : .advice("Have \(next.name) not offer the Secret Service, and end it."))
+      fix: known != nil ? Provider.fix : .advice("Turn the Secret Service off in \(next.name), and quit it."))
   }
 
   private func providers() -> [Finding] {
     Provider.all.filter { $0.isInstalled(root, searchPath: facts.searchPath) }.map { provider in
       let id = "provider.\(provider.id)"
       let enabling = provider.enabling(root, home: facts.home, searchPath: facts.searchPath)
-      if enabling.isEmpty { return .ok(id, "\(provider.title) is installed, and nothing starts it for secrets") }
+      if enabling.isEmpty { return .ok(id, "\(provider.title) is installed, but nothing starts it for secrets") }
       let by = enabling.joined(separator: ", ")
       guard facts.secretsOwner.value != nil else {
-        return .unknown(id, "\(provider.title) is enabled (\(by)); who owns the name could not be asked")
+        return .unknown(id, "\(provider.title) is enabled (\(by)); the owner of the name is not known")
       }
-      if isOurs { return .ok(id, "\(provider.title) is enabled too (\(by)), but Latchkey was first and has the name") }
+      if isOurs {
+        return .ok(id, "\(provider.title) is enabled too (\(by)), but Latchkey started first and owns the name")
+      }
       return Finding(
-        id, .warning, "\(provider.title) is enabled (\(by)), and takes the name where it is first", fix: Provider.fix)
+        id, .warning, "\(provider.title) is enabled (\(by)), and takes the name if it starts first", fix: Provider.fix)
     }
   }
 
@@ -74,15 +76,17 @@ struct NameExamination {
     let folders = ["\(facts.home)/.local/share", "/usr/local/share", "/usr/share"]
     guard folders.contains(where: { root.contains($0 + ours) }) else {
       return Finding(
-        id, .broken, "the bus has no file that says how to start Latchkey",
-        fix: .advice("Install Latchkey again: in its sources, sudo make install"))
+        id, .broken, "the file that tells the bus how to start Latchkey is missing",
+        fix: .advice("Install Latchkey again: reinstall its package, or run 'sudo make install' in its sources."))
     }
-    guard root.contains(facts.runtime) else { return .unknown(id, "there is no \(facts.runtime): no session") }
+    guard root.contains(facts.runtime) else {
+      return .unknown(id, "\(facts.runtime) does not exist, so there is no session")
+    }
     if case .text(let text) = root.content(link), text.contains("SystemdService=latchkeyd.service") {
       let places = ["\(facts.runtime)/dbus-1", "\(facts.runtime)/dbus-1/services"]
       if let place = places.first(where: { (root.status($0)?.st_mode ?? 0) & 0o022 != 0 }) {
         return Finding(
-          id, .warning, "the bus ignores \(link), as others than you can write to \(place)",
+          id, .warning, "the bus ignores \(link), because other users can write to \(place)",
           fix: .command(
             "chmod go-w \(places.joined(separator: " "))"
               + " && busctl --user call org.freedesktop.DBus / org.freedesktop.DBus ReloadConfig"))
@@ -90,12 +94,12 @@ struct NameExamination {
       return .ok(id, "the bus starts latchkeyd for the name")
     }
     if root.contains(link) {
-      return Finding(id, .warning, "\(link) has the bus start another program", fix: fix)
+      return Finding(id, .warning, "\(link) makes the bus start another program", fix: fix)
     }
     let other = folders.map { "\($0)/dbus-1/services/\(NameExamination.name).service" }.first { root.contains($0) }
     guard let other else { return .ok(id, "the bus starts latchkeyd for the name") }
     return Finding(
-      id, .warning, "the bus may start what \(other) says, as \(link) is missing, which latchkeyd.socket makes",
+      id, .warning, "\(link) is missing, so the bus may start what \(other) names",
       fix: fix)
   }
 
@@ -103,9 +107,10 @@ struct NameExamination {
   private func policy() -> Finding {
     let id = "bus-policy"
     guard let (path, rule) = BusPolicy(root: root).refusal else {
-      return .ok(id, "no rule of the session bus is against the name")
+      return .ok(id, "no rule of the session bus forbids the name")
     }
     return Finding(
-      id, .broken, "\(path) says <\(rule)>", fix: .advice("Take that line out of \(path), and log in again."))
+      id, .broken, "\(path) forbids the name: <\(rule)>",
+      fix: .advice("Remove that line from \(path), and log in again."))
   }
 }

@@ -23,16 +23,16 @@ struct OwnServices {
     // latchkey-prompt looks in these two only.
     let path = PAMStack.folders.prefix(2).map { "\($0)/\(name)" }.first { root.contains($0) }
     guard let path else {
-      return Finding(id, .broken, "there is no such service, so such prompts are refused", fix: fix)
+      return Finding(id, .broken, "the service does not exist, so its prompts are refused", fix: fix)
     }
     let stack: PAMStack
     do throws(PAMStack.Trouble) { stack = try PAMStack(name, .auth, in: root) } catch {
       if case .unreadable = error { return .unknown(id, error.description) }
-      return Finding(id, .broken, "\(error.description), so such prompts are refused", fix: fix)
+      return Finding(id, .broken, "\(error.description), so its prompts are refused", fix: fix)
     }
     let entries = stack.entries
     if entries.isEmpty {
-      return Finding(id, .broken, "\(path) has no line for auth, so such prompts are refused", fix: fix)
+      return Finding(id, .broken, "\(path) has no line for auth, so its prompts are refused", fix: fix)
     }
     switch name {
     case "latchkey-unlock":
@@ -40,10 +40,12 @@ struct OwnServices {
       if let problem { return Finding(id, problem.condition, problem.text, fix: fix) }
     case "latchkey-collection", "latchkey-item":
       guard entries.contains(where: { $0.isOurs && $0.options.contains("passphrase") }) else {
-        return Finding(id, .broken, "\(path) has no 'pam_latchkey.so passphrase' in auth, which asks", fix: fix)
+        return Finding(
+          id, .broken, "\(path) has no 'pam_latchkey.so passphrase' in auth, so nothing asks for the passphrase",
+          fix: fix)
       }
     default: break
     }
-    return .ok(id, "\(path) is as prompts need it")
+    return .ok(id, "\(path) is right")
   }
 }

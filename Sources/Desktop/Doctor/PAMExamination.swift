@@ -19,7 +19,7 @@ struct PAMExamination {
       if let finding = finding(of: name, service) { findings.append(finding) }
     }
     if logins == 0 {
-      findings.append(.unknown("pam", "no service by which people log in was found in \(PAMStack.folders[0])"))
+      findings.append(.unknown("pam", "no service for logins was found in \(PAMStack.folders[0])"))
     }
     return findings
   }
@@ -46,12 +46,12 @@ struct PAMExamination {
     } catch {
       if case .unreadable = error { return .unknown(id, error.description) }
       return Finding(
-        id, .broken, "\(error.description), so nobody gets in by it", fix: .advice("Put right what it says there."))
+        id, .broken, "\(error.description), so nobody can log in by it", fix: .advice("Correct that file."))
     }
     let worst = problems.map(\.condition).max() ?? .ok
     if worst == .ok {
       let remarks = problems.map { "; \($0.text)" }.joined()
-      return .ok(id, "in \(PAMExamination.list(kinds.map(\.rawValue))), where it belongs\(remarks)")
+      return .ok(id, "in the right place in \(PAMExamination.list(kinds.map(\.rawValue)))\(remarks)")
     }
     let fix = worst == .unknown ? nil : PAMFix(root: root).fix(name, service, problems)
     let texts = problems.filter { $0.condition != .ok }.map(\.text)
@@ -70,7 +70,7 @@ struct PAMExamination {
     }
     guard hasLine else { return nil }
     return Finding(
-      "pam.\(name)", .warning, "pam_latchkey.so is in \(path), where nobody logs in",
+      "pam.\(name)", .warning, "pam_latchkey.so is in \(path), but nobody logs in by this service",
       fix: .command("sudo sed -i '/pam_latchkey\\.so/d' \(path)"))
   }
 
@@ -96,10 +96,10 @@ struct PAMExamination {
     }
     let entries = stack.entries
     guard let ours = entries.firstIndex(where: \.isOurs) else {
-      return problem(.broken, "not in auth, so the password does not open the vault")
+      return problem(.broken, "not in auth, so the password does not unlock the vault")
     }
     let askers = entries.indices.filter { entries[$0].isAsker }
-    if askers.isEmpty { return problem(.unknown, "in auth, but which module asks for the password is not known") }
+    if askers.isEmpty { return problem(.unknown, "in auth, but it is not known which module asks for the password") }
     var missed: [String] = []
     var asked = 0
     for asker in askers {
@@ -112,10 +112,10 @@ struct PAMExamination {
       }
       if reached.isEmpty {
         let end = trial.lastWord.map { entries[$0].module } ?? "the line before"
-        missed.append("in auth behind \(end), which ends the stack when \(entries[asker].module) accepts")
+        missed.append("in auth after \(end), which ends the stack when \(entries[asker].module) accepts")
       }
     }
-    if asked == 0 { return problem(.unknown, "in auth, but who gets in by these lines is not understood") }
+    if asked == 0 { return problem(.unknown, "in auth, but doctor does not understand these lines") }
     if !missed.isEmpty {
       return problem(missed.count == asked ? .broken : .warning, missed.joined(separator: "; "))
     }
@@ -124,7 +124,7 @@ struct PAMExamination {
       let isBounded = askers.allSatisfy { entries[$0].depth > entries[ours].depth }
       return problem(
         isBounded ? .ok : .warning,
-        "wrong passwords come by \(entries[ours].file) too, and each costs time and a line in the log")
+        "wrong passwords reach the line in \(entries[ours].file) too; each costs time and adds a line to the log")
     }
     return []
   }
@@ -136,22 +136,22 @@ struct PAMExamination {
     let entries = stack.entries
     guard entries.contains(where: \.isOurs) else {
       return isPasswordless
-        ? problem(.warning, "not in session, so such a login is not noticed")
-        : problem(.broken, "not in session, so no vault is founded, and the end of the login is not noticed")
+        ? problem(.warning, "not in session, so the vault does not notice such a login")
+        : problem(.broken, "not in session, so the login creates no vault, and the vault does not notice the logout")
     }
     let trial = PAMTrial(stack, accepting: .every)
     guard let ours = trial.called.firstIndex(where: { entries[$0].isOurs }) else {
       let end = trial.lastWord.map { entries[$0].module } ?? "the line before"
-      return problem(.broken, "in session behind \(end), which ends the stack")
+      return problem(.broken, "in session after \(end), which ends the stack")
     }
     // A second pam_systemd.so, as some files have, finds the session made.
     let hasSession = trial.called[..<ours].contains { entries[$0].module == "pam_systemd.so" }
     let late = trial.called[ours...].map { entries[$0] }.first {
       $0.bringsHome || ($0.module == "pam_systemd.so" && !hasSession)
     }
-    if let late { return problem(.broken, "in session before \(late.module), which it needs") }
+    if let late { return problem(.broken, "in session before \(late.module), but must come after it") }
     if !hasSession {
-      return problem(.warning, "no pam_systemd.so in session, so the login starts no user manager, and no vault")
+      return problem(.warning, "no pam_systemd.so in session, so the login starts no user manager and no latchkeyd")
     }
     return []
   }
@@ -165,7 +165,7 @@ struct PAMExamination {
     // Without one no password is changed there.
     if askers.isEmpty { return [] }
     guard entries.contains(where: \.isOurs) else {
-      return problem("not in password, so a password that is changed there opens the vault no more")
+      return problem("not in password, so a password that is changed there does not unlock the vault")
     }
     var missed: [String] = []
     var asked = 0
@@ -177,14 +177,14 @@ struct PAMExamination {
         missed.append(entries[asker].module)
         continue
       }
-      if ours < place { return problem("in password before \(entries[asker].module), which changes it") }
+      if ours < place { return problem("in password before \(entries[asker].module), but must come after it") }
     }
     if !missed.isEmpty && missed.count == asked {
-      return problem("in password behind \(PAMExamination.list(missed)), which ends the stack")
+      return problem("in password after \(PAMExamination.list(missed)), which ends the stack")
     }
     if !missed.isEmpty {
       // sssd's own line has it so.
-      let text = "a password that \(PAMExamination.list(missed)) changes is not noticed"
+      let text = "the vault does not notice a password that \(PAMExamination.list(missed)) changes"
       return [Problem(kind: .password, condition: .ok, text: text)]
     }
     return []

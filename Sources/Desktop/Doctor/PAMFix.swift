@@ -20,7 +20,7 @@ struct PAMFix {
     }
     let path = PAMStack.path(of: name, in: root) ?? "/etc/pam.d/\(name)"
     let lines = PAMStack.Kind.allCases.filter(kinds.contains).map { "'\(PAMFix.line($0))' \(PAMFix.place($0))" }
-    return .advice("In \(path), and what it takes in, have \(PAMExamination.list(lines)).")
+    return .advice("In \(path), or in a file that it includes, put \(PAMExamination.list(lines)).")
   }
 
   private func isFixed(
@@ -37,9 +37,9 @@ struct PAMFix {
 
   private static func place(_ kind: PAMStack.Kind) -> String {
     switch kind {
-    case .auth: "last, where only the right password comes by"
+    case .auth: "last, where only the right password reaches it"
     case .session: "after pam_systemd.so"
-    case .password: "after the module that changes it"
+    case .password: "after the module that changes the password"
     }
   }
 

@@ -32,10 +32,10 @@ struct PAMStack {
 
     var description: String {
       switch self {
-      case .missing(let path): "\(path) is not there"
+      case .missing(let path): "\(path) does not exist"
       case .unreadable(let path): "\(path) cannot be read"
-      case .notUnderstood(let path, let line): "\(path), line \(line), is not understood"
-      case .tooDeep(let path): "\(path) is taken in too often"
+      case .notUnderstood(let path, let line): "\(path), line \(line), cannot be understood"
+      case .tooDeep(let path): "\(path) is included too often"
       }
     }
   }

@@ -15,7 +15,7 @@ struct PromptExamination {
 
   private func prompts() -> Finding {
     let id = "prompts"
-    guard facts.hasDisplay else { return .ok(id, "no display here: the terminal of the program that asks") }
+    guard facts.hasDisplay else { return .ok(id, "no display here: prompts appear on the terminal of the program") }
     let names = facts.busNames.value ?? []
     var ways = Self.prompters.filter { names.contains($0.0) }.map(\.1)
     if let pinentry = has("pinentry") { ways.append(pinentry) }
@@ -23,21 +23,22 @@ struct PromptExamination {
     if case .unknown(let why) = facts.busNames { return .unknown(id, why) }
     let fix = Distribution(root).installing(debian: "gcr", fedora: "gcr", arch: "gcr", suse: "gcr")
     return Finding(
-      id, .warning, "nothing here shows a window that asks: programs without a terminal ask nobody", fix: fix)
+      id, .warning, "no program here can show a prompt in a window, so programs without a terminal cannot ask you",
+      fix: fix)
   }
 
-  /// fprintd, and PAM's way to it. Without a reader nothing is amiss: items that ask for a finger stay closed.
+  /// fprintd, and PAM's way to it. Without a reader nothing is wrong: items that require a finger stay locked.
   private func fingers() -> Finding {
     let id = "fingers"
     let hasService = root.contains("/usr/share/dbus-1/system-services/net.reactivated.Fprint.service")
     let hasModule = root.moduleFolders.contains { root.contains("\($0)/pam_fprintd.so") }
     switch (hasService, hasModule) {
     case (true, true): return .ok(id, "fprintd and pam_fprintd.so are installed")
-    case (false, false): return .ok(id, "no fprintd: items that ask for a finger stay closed")
+    case (false, false): return .ok(id, "fprintd is not installed, so items that require a finger stay locked")
     case (true, false), (false, true):
       let missing = hasService ? "pam_fprintd.so" : "fprintd"
       return Finding(
-        id, .warning, "\(missing) is missing, so items that ask for a finger stay closed",
+        id, .warning, "\(missing) is missing, so items that require a finger stay locked",
         fix: Distribution(root).installing(
           debian: "fprintd libpam-fprintd", fedora: "fprintd fprintd-pam", arch: "fprintd", suse: "fprintd fprintd-pam")
       )

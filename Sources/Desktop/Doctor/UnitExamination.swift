@@ -36,11 +36,11 @@ struct UnitExamination {
     guard files.path(unit) != nil else {
       return Finding(
         id, .broken, "\(unit) is not installed",
-        fix: .advice("Install Latchkey again: in its sources, sudo make install"))
+        fix: .advice("Install Latchkey again: reinstall its package, or run 'sudo make install' in its sources."))
     }
     guard files.isWanted(unit) else {
       return Finding(
-        id, .broken, "\(unit) is not enabled, so nothing starts the vault at login",
+        id, .broken, "\(unit) is not enabled, so nothing starts latchkeyd at login",
         fix: .command("systemctl --user enable --now \(unit)"))
     }
     switch facts.userUnits {
@@ -69,7 +69,7 @@ struct UnitExamination {
           fix: .command("systemctl --user reset-failed \(unit) && systemctl --user start \(unit)"))
       case "inactive":
         return Finding(
-          id, .warning, "\(unit) does not run", fix: .command("systemctl --user start \(unit)"))
+          id, .warning, "\(unit) is not running", fix: .command("systemctl --user start \(unit)"))
       case let state: return .unknown(id, "\(unit) is \(state ?? "not known to the user manager")")
       }
     }
@@ -81,17 +81,18 @@ struct UnitExamination {
     guard files.path(unit) != nil else {
       return Finding(
         id, .warning, "\(unit) is not installed, so units that wait for secrets never start",
-        fix: .advice("Install Latchkey again: in its sources, sudo make install"))
+        fix: .advice("Install Latchkey again: reinstall its package, or run 'sudo make install' in its sources."))
     }
     guard let units = facts.userUnits.value, let vault = facts.vault.value else {
       return .ok(id, "\(unit) is installed")
     }
     let isReached = units[unit]?.active == "active"
     if isReached == vault.isFirstUnlocked {
-      return .ok(id, isReached ? "reached" : "not reached yet, as the vault was not opened yet")
+      return .ok(id, isReached ? "reached" : "not reached yet, because the vault was not unlocked yet")
     }
     return Finding(
-      id, .warning, isReached ? "reached, but the vault was not opened yet" : "not reached, but the vault was opened",
+      id, .warning,
+      isReached ? "reached, but the vault was not unlocked yet" : "not reached, but the vault was unlocked",
       fix: .command("systemctl --user \(isReached ? "stop" : "start") \(unit)"))
   }
 
@@ -108,12 +109,12 @@ struct UnitExamination {
           fix: .command("sudo systemctl unmask \(unit) && sudo systemctl start \(unit)"))
       case ("loaded", let state?):
         return Finding(
-          id, .warning, "\(unit) is \(state), so the device key is a file beside the vault, or out of reach",
+          id, .warning, "\(unit) is \(state), so the device key is a file beside the vault, or cannot be used",
           fix: .command("sudo systemctl daemon-reload && sudo systemctl restart \(unit)"))
       default:
         return Finding(
           id, .warning, "\(unit) is not installed, so the device key is a file beside the vault",
-          fix: .advice("Install Latchkey again: in its sources, sudo make install"))
+          fix: .advice("Install Latchkey again: reinstall its package, or run 'sudo make install' in its sources."))
       }
     }
   }

@@ -14,7 +14,7 @@ struct VaultExamination {
     case .known(let vault):
       if vault.problems.isEmpty { return .ok(id, vault.path) }
       return Finding(
-        id, .broken, vault.problems.joined(separator: "; "), fix: .advice("'latchkey status' says more."))
+        id, .broken, vault.problems.joined(separator: "; "), fix: .advice("Run 'latchkey status' for the details."))
     }
   }
 
@@ -26,16 +26,16 @@ struct VaultExamination {
       switch vault.deviceKey {
       case "tpm": return .ok(id, "sealed to the TPM")
       case "host":
-        let hint = root.contains("/dev/tpmrm0") ? "; 'sudo latchkey device move tpm' would seal it to the TPM" : ""
+        let hint = root.contains("/dev/tpmrm0") ? "; 'sudo latchkey device move tpm' seals it to the TPM" : ""
         return .ok(id, "a file that only the system service reads\(hint)")
-      case "": return .ok(id, "none yet: the first unlock makes it")
+      case "": return .ok(id, "none yet: the first unlock creates it")
       case "file":
         return Finding(
-          id, .warning, "a file beside the vault: whoever copies it and the machine's identity has it",
+          id, .warning, "a file beside the vault: anybody who copies it and /etc/machine-id has the key",
           fix: .command("sudo systemctl start latchkey-deviced.socket && latchkey lock && latchkey unlock"))
       default:
         return Finding(
-          id, .broken, "it cannot be used, so secrets bound to this device are out of reach",
+          id, .broken, "it cannot be used, so secrets bound to this device cannot be read",
           fix: .command("sudo systemctl restart latchkey-deviced.socket && latchkey lock && latchkey unlock"))
       }
     }
@@ -54,7 +54,7 @@ struct VaultExamination {
   private func fileSystem() -> Finding {
     let id = "home.file-system"
     guard case .text(let mounts) = root.content("/proc/self/mountinfo", limit: 1 << 20) else {
-      return .unknown(id, "what is mounted cannot be read")
+      return .unknown(id, "the list of mounts cannot be read")
     }
     // The vault, or the nearest folder above it that is there, may be reached by a link; mounts below the home count too.
     var best: (mount: Substring, type: Substring)?
@@ -65,17 +65,17 @@ struct VaultExamination {
       guard mount == "/" || path == mount || path.hasPrefix(mount + "/") else { continue }
       if mount.count >= best?.mount.count ?? 0 { best = (mount, type) }
     }
-    guard let best else { return .unknown(id, "where the home folder is mounted is not known") }
+    guard let best else { return .unknown(id, "the file system of the home folder is not known") }
     guard VaultExamination.remote.contains(String(best.type)) else { return .ok(id, "\(best.mount) is \(best.type)") }
     return Finding(
       id, .warning,
-      "\(best.mount) is \(best.type): a vault on another machine's disk must be open on one machine at a time",
-      fix: .advice("Have a folder of your own on a local disk, move \(path) there, and put a link in its place."))
+      "\(best.mount) is \(best.type): a vault on a remote disk must be used from one machine at a time",
+      fix: .advice("Move \(path) to a folder of yours on a local disk, and put a link in its place."))
   }
 
   private func folder() -> Finding {
     let id = "home.folders"
-    guard let home = root.status(facts.home) else { return .unknown(id, "\(facts.home) cannot be looked at") }
+    guard let home = root.status(facts.home) else { return .unknown(id, "\(facts.home) cannot be examined") }
     if home.st_uid != facts.uid {
       return Finding(
         id, .broken, "\(facts.home) belongs to somebody else",
@@ -83,7 +83,7 @@ struct VaultExamination {
     }
     if home.st_mode & 0o022 != 0 {
       return Finding(
-        id, .broken, "others can write \(facts.home), and so put another vault in the place of yours",
+        id, .broken, "other users can write to \(facts.home), and so can replace your vault",
         fix: .command("chmod go-w \(VaultExamination.quoted(facts.home))"))
     }
     guard let vault = root.status(path) else { return .ok(id, "there is no vault yet") }
@@ -94,7 +94,7 @@ struct VaultExamination {
     }
     if vault.st_mode & 0o077 != 0 {
       return Finding(
-        id, .warning, "others can look into \(path)", fix: .command("chmod 700 \(VaultExamination.quoted(path))"))
+        id, .warning, "other users can read \(path)", fix: .command("chmod 700 \(VaultExamination.quoted(path))"))
     }
     return .ok(id, "\(path) is yours alone")
   }

@@ -68,7 +68,7 @@ public struct Wording: Sendable {
 
   /// What is said when an answer was refused.
   public var refusal: String {
-    if isNew { return "That passphrase was not taken. Try again." }
+    if isNew { return "That passphrase was not accepted. Try again." }
     return switch service {
     case .unlock, .presence: "That password is not right. Try again."
     case .biometry: "That was not recognised. Try again."
@@ -77,7 +77,7 @@ public struct Wording: Sendable {
   }
 
   /// What is said where there is no vault yet.
-  public static let creation = "You have no vault yet: your login password creates it, and opens it from then on."
+  public static let creation = "You have no vault yet: your login password creates it, and unlocks it from then on."
 
   /// What is said of two answers that differ.
   static let difference = "The two passphrases were not the same. Try again."
@@ -114,7 +114,7 @@ public struct Wording: Sendable {
     switch service {
     case .unlock, .presence, .biometry:
       question.message =
-        service == .unlock ? "Enter your login password" : "Enter your login password to open \(subject)"
+        service == .unlock ? "Enter your login password" : "Enter your login password to unlock \(subject)"
       question.label = "Login password:"
     case .collection, .item:
       question.message = isNew ? "Choose a passphrase for \(subject)" : "Enter the passphrase of \(subject)"
@@ -133,7 +133,7 @@ public struct Wording: Sendable {
   public func advice() -> Question {
     var question = Question(
       title: "Change password",
-      message: "Your login password opens \(subject). Change your login password, and the collection follows",
+      message: "Your login password unlocks \(subject). Change your login password, and the collection follows",
       detail: "\(detail) To do so, use your desktop's settings (Users), or type 'passwd' in a terminal.", label: "",
       button: "Close")
     question.isConfirmation = true
@@ -143,7 +143,7 @@ public struct Wording: Sendable {
   /// What the person is to agree to where nothing is to be typed; `text` is what a PAM module says.
   func confirmation(_ text: String = "") -> Question {
     var question = Question(
-      title: "Unlock Latchkey", message: text.isEmpty ? "Allow that" : text, detail: detail, label: "",
+      title: "Unlock Latchkey", message: text.isEmpty ? "Allow this" : text, detail: detail, label: "",
       button: text.isEmpty ? "Allow" : "Continue")
     question.isConfirmation = true
     return question

@@ -43,10 +43,10 @@ final class AccessChange {
     var parts: [String] = []
     if control != present || fingers != nil {
       let named = control.asksForAnything ? control.text : "nothing"
-      parts.append("ask for \(named)" + (fingers == nil ? "" : ", with the fingers that are enrolled now"))
+      parts.append("require \(named)" + (fingers == nil ? "" : ", with the fingers that are enrolled now"))
     }
     if needsNewPassphrase { parts.append("get another passphrase") }
-    if let accessibility { parts.append("be readable \(accessibility.name)") }
+    if let accessibility { parts.append("have the class \(accessibility.name)") }
     return parts.isEmpty ? "to stay as it is" : "to " + parts.joined(separator: ", to ")
   }
 

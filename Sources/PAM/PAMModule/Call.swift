@@ -60,7 +60,7 @@ struct Call {
     guard !options.noFound, Variable.mayAskFormer(of: handle), let conversation = Conversation(of: handle) else {
       return
     }
-    let news: Literal = "The login password was changed without Latchkey: the former one is needed once."
+    let news: Literal = "Your login password was changed without Latchkey. Enter the former one once."
     let question: Literal = "Former login password, or recovery code: "
     conversation.tell(news.cString)
     var triesLeft = 3
@@ -79,7 +79,7 @@ struct Call {
       guard let ending = send(request, until: Deadline(after: Budget.prompt), mayGoOn: false) else { return }
       guard case .answered(let outcome) = ending else { return report(ending) }
       guard case .wrongPassword = outcome, triesLeft > 0 else { return log(outcome.priority, outcome.rewrapText) }
-      conversation.tell(("That opens nothing. Try again." as Literal).cString, isError: true)
+      conversation.tell(("That does not unlock the vault. Try again." as Literal).cString, isError: true)
     }
   }
 
@@ -171,12 +171,12 @@ struct Call {
   /// - Returns: what libpam is told: success only if the collection is open now.
   func passphrase() -> Int32 {
     guard service.mayAskPassphrase else {
-      Log.write(LOG_ERR, "no passphrase asked for: not the business of ", quoting: service.name, to: handle)
+      Log.write(LOG_ERR, "no passphrase asked for: not allowed in the service ", quoting: service.name, to: handle)
       return PAM_AUTHINFO_UNAVAIL
     }
     let prompt = Variable.promptNumber(of: handle)
     guard !prompt.isEmpty else {
-      Log.write(LOG_ERR, "no passphrase asked for: LATCHKEY_PROMPT is not set, or no number", to: handle)
+      Log.write(LOG_ERR, "no passphrase asked for: LATCHKEY_PROMPT is not set, or not a number", to: handle)
       return PAM_AUTHINFO_UNAVAIL
     }
     guard let conversation = Conversation(of: handle) else { return PAM_CONV_ERR }
@@ -296,7 +296,7 @@ struct Call {
     case .answered(let outcome):
       log(outcome.priority, outcome.text)
     case .garbled:
-      Log.write(LOG_ERR, "latchkey-derive gave an answer that is none", to: handle)
+      Log.write(LOG_ERR, "latchkey-derive returned an invalid reply", to: handle)
     case .killed(let signal):
       Log.write(LOG_ERR, "latchkey-derive was killed by signal ", number: signal, to: handle)
     case .silent:

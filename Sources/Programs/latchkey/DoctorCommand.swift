@@ -9,15 +9,14 @@ import LatchkeyPosix
 struct DoctorCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "doctor",
-    abstract: "Look for what keeps the vault from opening, locking or being reached, and say what fixes it.",
+    abstract: "Check the system settings that the vault depends on, and say what fixes each.",
     discussion: """
-      One line for each check: how it is (ok, warning, broken, or unknown where it could not be looked at), its name, and \
-      what was found; below it the command that fixes it, or what else does. Looks at the PAM files, the bus, the units, \
-      memory limits, the device key, the screen locker and other programs that keep secrets. Changes nothing, starts \
-      nothing, asks nothing. Run it as yourself, in your session.
+      Prints one line for each check: its state (ok, warning, broken, or unknown if it could not be examined), its name, and \
+      what was found. The line below has the command that fixes it, or other advice. It checks the PAM files, the bus, the \
+      units, memory limits, the device key, the screen locker and other programs that keep secrets. It changes nothing, \
+      starts nothing and asks nothing. Run it as yourself, in your session.
 
-      Exit status: 0 all is well; 4 there is something to fix; 1 something could not be looked at, and nothing else is \
-      wrong.
+      Exit status: 0 all is well; 4 there is something to fix; 1 a check is unknown, and nothing else is wrong.
 
       Examples:
         latchkey doctor

@@ -40,7 +40,7 @@ struct SessionQuestions {
   /// A connection to the socket would start a daemon that does not run.
   private func vault(_ facts: SessionFacts) -> Known<SessionFacts.Vault> {
     if let units = facts.userUnits.value, units["latchkeyd.service"]?.active != "active" {
-      return .unknown("latchkeyd does not run, so it cannot be asked")
+      return .unknown("latchkeyd is not running, so it cannot be asked")
     }
     do throws(ControlError) {
       let client = try ControlClient(runtime: place.folder, uid: getuid())

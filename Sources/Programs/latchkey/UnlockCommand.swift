@@ -48,7 +48,7 @@ struct UnlockCommand: ParsableCommand {
       guard let account = Account(uid: getuid()) else { throw Failure.unavailable("you have no account") }
       let conversation = try TerminalConversation.asking(standardInput: asking.stdin)
       let creates = Self.hasNoVault(before)
-      if creates { print("You have no vault yet: your login password creates it, and opens it from then on.") }
+      if creates { print("You have no vault yet: your login password creates it, and unlocks it from then on.") }
       let outcome = Authentication.run(
         service: "latchkey-unlock", user: account.name, terminal: ttyname(0).map { String(cString: $0) },
         folder: asking.pamFolder, createsVault: creates, conversation: conversation)
