@@ -92,7 +92,7 @@ def test_a_backup_leaves_it_behind_and_says_so(opened):
 
 def test_the_person_is_asked_for(opened):
     opened.store("the secret", "k", "v", REQUIRE, PRESENCE)
-    person = lookup(opened, "k", "v").expect("login password to open").type("something else").expect("not right")
+    person = lookup(opened, "k", "v").expect("login password to unlock").type("something else").expect("not right")
     assert person.expect("login password").type(opened.password).last_line() == "the secret"
     person = lookup(opened, "k", "v").expect("login password").press("c")
     assert "the secret" not in person.output() and person.status == 1

@@ -109,7 +109,7 @@ def test_pam_refuses_without_a_question(opened):
 
 def test_the_vault_is_locked_meanwhile(opened):
     opened.store("the secret", "k", "v", REQUIRE, PRESENCE)
-    person = lookup(opened, "k", "v").expect("login password to open")
+    person = lookup(opened, "k", "v").expect("login password to unlock")
     opened.lock()
     person.expect("wants access to your secrets").expect("login password").press("c").output()
     done = opened.run("latchkey", "log")
@@ -121,7 +121,7 @@ def test_the_vault_is_locked_meanwhile(opened):
 def test_the_session_ends_meanwhile(opened):
     """No key is left then: the entry waits for the next login."""
     opened.store("the secret", "k", "v", REQUIRE, PRESENCE, label="Bank")
-    person = lookup(opened, "k", "v").expect("login password to open")
+    person = lookup(opened, "k", "v").expect("login password to unlock")
     assert opened.logout().returncode == 0
     person.expect("wants access to your secrets").expect("login password").press("c").output()
     assert opened.run("latchkey", "log").returncode == 1

@@ -257,10 +257,10 @@ def test_an_open_vault_can_be_told_as_well(vault):
     assert needs_former(vault) and vault.status()["state"] == "unlocked"
     wait_until(notifications.look, "the notification")
     ((title, text),) = notifications.shown
-    assert "locked" not in title and "is open" in text and "latchkey unlock" in text
+    assert "locked" not in title and "is unlocked" in text and "latchkey unlock" in text
     notifications.close()
     done = vault.run("latchkey", "unlock", "--stdin", input=NEW + "\n")
-    assert done.returncode == 1 and "is open" in done.stderr and needs_former(vault)
+    assert done.returncode == 1 and "is unlocked" in done.stderr and needs_former(vault)
     done = vault.run("latchkey", "unlock", "--stdin", input=f"{NEW}\n{former}\n")
     assert done.returncode == 0 and not needs_former(vault) and opens(vault, NEW)
     assert "already" in vault.run("latchkey", "unlock", check=True).stdout

@@ -218,7 +218,7 @@ def test_the_first_password_ends_a_code_that_anybody_could_have_made(passwordles
     assert session.login().returncode == 0
     assert state(session) == ("unlocked", False) and session.status()["recovery_code"] is False
     done = session.run("latchkey", "recovery", "check", "--stdin", input=code)
-    assert done.returncode == 1 and "that code does not open this vault" in done.stderr
+    assert done.returncode == 1 and "that code does not unlock this vault" in done.stderr
 
 
 def test_the_first_password_behind_a_locker(passwordless):

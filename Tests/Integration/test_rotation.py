@@ -226,7 +226,7 @@ def test_what_is_told_where_it_cannot_be(quick):
     password = quick.password
     quick.set_password("changed by root")
     wrong = quick.run("latchkey", "rotate", "--stdin", input=quick.password + "\n")
-    assert wrong.returncode == 1 and "does not open the vault" in wrong.stderr
+    assert wrong.returncode == 1 and "does not unlock the vault" in wrong.stderr
     quick.set_password(password)
     quick.lock()
     for command in (["rotate"], ["recovery", "create", "--stdout"]):
@@ -314,7 +314,7 @@ def test_a_code_on_a_terminal(quick):
     # A typing mistake is told with its place, and asked for again.
     swapped = code[:12] + code[13] + code[12] + code[14:] if code[12] != code[13] else code[:12] + "U" + code[13:]
     status, output = check(quick, swapped, code[:-1], code)
-    assert status == 0 and "it opens this vault" in output
+    assert status == 0 and "it unlocks this vault" in output
     person = Person(quick, "latchkey", "recovery", "check").expect("Recovery code: ").type(swapped)
     person.expect("group 3")
     person.expect("Recovery code: ").press("c")
@@ -350,7 +350,7 @@ def test_a_forgotten_password(quick, stage):
         other.close()
     before = (quick.vault / "keybag").read_bytes()
     person = Person(quick, "latchkey", "unlock", "--recovery").expect("Recovery code: ").type(foreign)
-    assert "does not open this vault" in person.last_line() and person.status == 1
+    assert "does not unlock this vault" in person.last_line() and person.status == 1
     person = Person(quick, "latchkey", "unlock", "--recovery").expect("Recovery code: ").type(code)
     person.expect("Password:").type("wrong")
     person.output()

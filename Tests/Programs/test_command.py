@@ -162,7 +162,7 @@ def test_status_of_nothing_has_every_key(person):
     reported = json.loads(person.run("status", "--json").stdout)
     assert reported.keys() == KEYS
     assert reported["version"] == person.run("--version").stdout.strip()
-    assert "offered by nobody" in person.run("status").stdout
+    assert "owned by no program" in person.run("status").stdout
 
 
 def test_status_for_people_is_aligned_and_cannot_command_the_terminal(person):
@@ -213,7 +213,7 @@ def test_nothing_is_said_to_a_daemon_of_another_user(person):
     daemon = person.daemon()
     os.chown(daemon.path, 1, 1)
     done = person.run("status")
-    assert done.returncode == NO_VAULT and "not yours" in done.stderr
+    assert done.returncode == NO_VAULT and "another user's" in done.stderr
     assert daemon.packets == []
 
 
@@ -363,11 +363,11 @@ def test_input_may_be_redirected_on_a_terminal(person):
 
 
 @pytest.mark.parametrize("after, words", [
-    (status(state=SEALED, generation=0), "no vault was created"), (status(state=SEALED), "did not open"),
-    (status(state=LOCKED), "did not open"), (status(state=LOCKED, locker=True), "screen locker"),
+    (status(state=SEALED, generation=0), "no vault was created"), (status(state=SEALED), "still locked"),
+    (status(state=LOCKED), "still locked"), (status(state=LOCKED, locker=True), "screen locker"),
     (status(state=LOCKED, locker=True, staged=True), "screen locker"),
     (status(state=SEALED, problems=["keybag: the file is damaged"]), "keybag: the file is damaged"),
-    (status(locked_collections=1), "did not open")])  # fmt: skip
+    (status(locked_collections=1), "still locked")])  # fmt: skip
 def test_pam_accepts_and_the_vault_stays_locked(person, after, words):
     person.daemon(status(state=LOCKED), after)
     done = person.unlock("--stdin", input=PASSWORD + "\n")

@@ -65,7 +65,7 @@ def test_it_says_what_it_means_and_asks(holder, answer, outcome):
 
 def test_without_a_terminal_it_takes_a_word_for_it(holder):
     done = add(holder)
-    assert done.returncode == FAILED and "say --yes if you mean it" in done.stderr
+    assert done.returncode == FAILED and "Give --yes to confirm it" in done.stderr
     assert kinds(holder) == [1]
 
 
@@ -108,7 +108,7 @@ def test_pam_decides_about_the_password(holder):
 def test_a_service_that_is_away(holder, service):  # noqa: F811
     service.stop()
     done = add(holder, "--yes")
-    assert done.returncode == FAILED and "the device key service did not do it" in done.stderr
+    assert done.returncode == FAILED and "the device key service refused" in done.stderr
     assert kinds(holder) == [1]
 
 

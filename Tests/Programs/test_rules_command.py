@@ -74,7 +74,7 @@ def test_errors_name_file_and_line(rules, command):
     done = rules(*command, mine="- name: mine\n  match: {a: b}\n  class: sometimes\n")
     assert done.returncode == FAILED
     assert f"{rules.user}:3: unknown class 'sometimes'; the classes are {CLASSES}" in done.stderr
-    assert "Put that right" in done.stderr
+    assert "Correct the file" in done.stderr
     assert "after-first-unlock\n" not in done.stdout
     # Both files are looked at.
     rules.shipped.write_text("- name: [\n")

@@ -10,10 +10,10 @@ import LatchkeySystemd
 /// `latchkey add`
 struct AddCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "add", abstract: "Store a new item, or with --replace another secret in the place of an old one.",
+    commandName: "add", abstract: "Store a new item, or replace one with --replace.",
     discussion: """
       \(SecretInput.explanation)
-      The class of a new item is by the rules (latchkey rules) where --class names none.
+      Without --class, the class rules choose the class of a new item (latchkey rules).
 
       Examples:
         latchkey add --label Mail service=mail user=me
@@ -24,14 +24,14 @@ struct AddCommand: ParsableCommand {
   @OptionGroup var place: Place
   @OptionGroup var prompts: PromptChoice
   @OptionGroup var input: SecretInput
-  @Option(help: ArgumentHelp("What people see of it.", valueName: "text")) var label: String
+  @Option(help: ArgumentHelp("The label that people see.", valueName: "text")) var label: String
   @Option(
     name: .customLong("class"), help: ArgumentHelp(AccessibilityClass.help, valueName: "class"),
     completion: AccessibilityClass.completion)
   var className: String?
   @Option(
     help: ArgumentHelp(
-      "What is asked for before each time that it is read.",
+      "What each reading of it requires.",
       discussion: AccessControl.help, valueName: "what"))
   var require: String?
   @Option(
@@ -45,8 +45,8 @@ struct AddCommand: ParsableCommand {
       discussion: "By default text/plain, or application/octet-stream for binary data.",
       valueName: "type"))
   var contentType: String?
-  @Flag(help: "Take the place of the item that has just these attributes, if there is one.") var replace = false
-  @Flag(help: "Tell what was done as JSON, with the same keys in every version.") var json = false
+  @Flag(help: "Replace the item that has just these attributes, if there is one.") var replace = false
+  @Flag(help: "Report as JSON, with the same keys in every version.") var json = false
   @Argument(help: ArgumentHelp("The attributes by which it is found.", valueName: "name=value"))
   var attributes: [String]
 
@@ -76,7 +76,7 @@ struct AddCommand: ParsableCommand {
           """
           there is an item with just these attributes:
             \(first.title)
-          Use --replace to store the new secret in its place, or give the new item an attribute more.
+          Use --replace to store the new secret in its place, or give the new item another attribute.
           """)
       }
       let (secret, wasCut) = try input.read(contentType: contentType)
@@ -93,7 +93,8 @@ struct AddCommand: ParsableCommand {
       }
       if let prompt {
         guard !prompts.isForbidden else {
-          throw Failure.declined("it needs a passphrase, which is asked for by a prompt, and --no-prompt forbids that.")
+          throw Failure.declined(
+            "it needs a passphrase, which only a prompt can ask for. Run the command without --no-prompt.")
         }
         guard let made = try connection.perform(prompt) else {
           throw Failure.declined("no passphrase was chosen. Nothing was stored.")

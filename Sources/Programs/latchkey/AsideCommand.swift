@@ -8,7 +8,7 @@ import LatchkeyPosix
 struct AsideCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "aside", abstract: "List the vaults that were put aside.",
-    discussion: "Each is a folder with all that the vault had, opened by the password that it had then.")
+    discussion: "Each folder holds a whole vault. The password that the vault had then unlocks it.")
 
   @OptionGroup var place: Place
   @Flag(help: "As JSON, with the same keys in every version.")

@@ -9,7 +9,7 @@ import LatchkeyPosix
 /// `latchkey backup`
 struct BackupCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "backup", abstract: "Write everything into one encrypted file, with a passphrase of its own.",
+    commandName: "backup", abstract: "Write the vault into one encrypted file, with a passphrase of its own.",
     discussion: """
       The vault must be unlocked. Whoever has the file and its passphrase has the secrets, but for those of the classes \
       …-this-device-only, which this device alone can restore; when-passcode-set-this-device-only is in no backup. \
@@ -20,7 +20,7 @@ struct BackupCommand: ParsableCommand {
 
   @OptionGroup var place: Place
   @OptionGroup var passphrase: ArchivePassphrase
-  @Flag(help: "Replace the file, where there is one.")
+  @Flag(help: "Replace the file if it exists.")
   var force = false
   @Flag(help: "Report as JSON, with the same keys in every version.")
   var json = false
@@ -71,9 +71,9 @@ extension BackupCommand {
     do throws(PosixError) { return try body() } catch {
       let text =
         switch error.code {
-        case EEXIST: "\(file) is there already, and stays as it is. Choose another name, or say --force."
-        case ENOTSUP: "\(file) is no file, and stays as it is. Choose another name."
-        case EBUSY: "\(file) is being written by another backup. Run the command again when that is through."
+        case EEXIST: "\(file) exists already, and was not changed. Choose another name, or give --force."
+        case ENOTSUP: "\(file) is not a regular file, and was not changed. Choose another name."
+        case EBUSY: "\(file) is being written by another backup. Run the command again when that has finished."
         default: "\(file) cannot be written: \(String(cString: strerror(error.code)))"
         }
       throw Failure.file(text)

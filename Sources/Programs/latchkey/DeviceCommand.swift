@@ -9,7 +9,7 @@ import LatchkeySodium
 /// `latchkey device`
 struct DeviceCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "device", abstract: "See to the key that binds secrets to this machine.",
+    commandName: "device", abstract: "Show, move or erase the key that binds secrets to this machine.",
     discussion: """
       The machine's device key service keeps it, in the TPM or in a file that only root reads. It serves every user's \
       vault; none of these commands needs a running one.
@@ -48,7 +48,7 @@ struct DevicePlace: ParsableArguments {
 /// `latchkey device show`
 struct DeviceShowCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "show", abstract: "Say where the device key is kept: tpm or host.")
+    commandName: "show", abstract: "Print where the device key is: tpm or host.")
 
   @OptionGroup var place: DevicePlace
 
@@ -67,8 +67,10 @@ struct DeviceMoveCommand: ParsableCommand {
   }
 
   static let configuration = CommandConfiguration(
-    commandName: "move", abstract: "Keep the device key elsewhere (root only).",
-    discussion: "It stays the same key: all vaults go on. Move it to the host before the TPM is cleared or changed.")
+    commandName: "move", abstract: "Move the device key (root only).",
+    discussion:
+      "It stays the same key, so nothing in the vaults changes. Move it to the host before you clear or replace the TPM."
+  )
 
   @OptionGroup var place: DevicePlace
   @Argument(help: "tpm or host.")
@@ -81,17 +83,17 @@ struct DeviceMoveCommand: ParsableCommand {
 struct DeviceEraseCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "erase", abstract: "Destroy your when-passcode-set-this-device-only secrets, for good.",
-    discussion: "What they hang on is erased; no copy of the vault, and no password, brings them back.")
+    discussion: "No copy of the vault and no password brings them back.")
 
   @OptionGroup var place: DevicePlace
   @OptionGroup var vault: Place
-  @Option(help: ArgumentHelp("Another user's, by number (root only).", valueName: "uid"))
+  @Option(help: ArgumentHelp("Destroy the items of another user, given by number (root only).", valueName: "uid"))
   var user: UInt32?
-  @Flag(help: "Really do it.")
+  @Flag(help: "Confirm it. Nothing is done without this option.")
   var yes = false
 
   func validate() throws {
-    guard yes else { throw ValidationError("Nothing was erased: say --yes if you mean it.") }
+    guard yes else { throw ValidationError("Nothing was erased. Give --yes to confirm it.") }
   }
 
   func run() throws {
@@ -113,17 +115,17 @@ struct DeviceEraseCommand: ParsableCommand {
 /// `latchkey device forget`
 struct DeviceForgetCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "forget", abstract: "Erase all that the service keeps of a user (root only).",
-    discussion: "For an account that is gone: everything that its vault bound to this machine is lost with it.")
+    commandName: "forget", abstract: "Erase everything that the service keeps for a user (root only).",
+    discussion: "Use it for an account that no longer exists: all that its vault bound to this machine is lost.")
 
   @OptionGroup var place: DevicePlace
   @Argument(help: "The user's number.")
   var user: UInt32
-  @Flag(help: "Really do it.")
+  @Flag(help: "Confirm it. Nothing is done without this option.")
   var yes = false
 
   func validate() throws {
-    guard yes else { throw ValidationError("Nothing was erased: say --yes if you mean it.") }
+    guard yes else { throw ValidationError("Nothing was erased. Give --yes to confirm it.") }
   }
 
   func run() throws { try place.run(.forget(user)) }

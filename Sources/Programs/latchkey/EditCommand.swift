@@ -10,9 +10,9 @@ import LatchkeySystemd
 /// `latchkey edit`
 struct EditCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "edit", abstract: "Change one item: what is named, and nothing else.",
+    commandName: "edit", abstract: "Change one item: what the options name, and nothing else.",
     discussion: """
-      Another class or another secret needs the item to be readable: where it is locked, you are asked to unlock it. With \
+      To change the class or the secret, the item must be readable. If it is locked, you are asked to unlock it. With \
       --secret: \(SecretInput.explanation)
 
       Examples:
@@ -30,20 +30,20 @@ struct EditCommand: ParsableCommand {
   @Option(
     help: ArgumentHelp("An attribute that is added, or gets another value. May be repeated.", valueName: "name=value"))
   var set: [String] = []
-  @Option(help: ArgumentHelp("An attribute that goes. May be repeated.", valueName: "name")) var unset: [String] = []
+  @Option(help: ArgumentHelp("An attribute to remove. May be repeated.", valueName: "name")) var unset: [String] = []
   @Option(
     name: .customLong("class"), help: ArgumentHelp(AccessibilityClass.help, valueName: "class"),
     completion: AccessibilityClass.completion)
   var className: String?
   @Option(
     help: ArgumentHelp(
-      "What is asked for before each time that it is read, in the place of what it is now; none for nothing.",
+      "What each reading of it requires from now on; none for nothing.",
       discussion: AccessControl.help, valueName: "what"))
   var require: String?
-  @Flag(help: "Another passphrase of its own, for an item that requires application-password.") var newPassphrase =
+  @Flag(help: "Choose another passphrase, for an item that requires application-password.") var newPassphrase =
     false
   @Flag(help: "Another secret, from standard input or asked for.") var secret = false
-  @Flag(help: "Tell what was done as JSON, with the same keys in every version.") var json = false
+  @Flag(help: "Report as JSON, with the same keys in every version.") var json = false
   @Argument(help: ItemSelector.help) var item: [String]
 
   func validate() throws {
@@ -59,7 +59,7 @@ struct EditCommand: ParsableCommand {
     _ = try AccessControl.option(require)
     if label == nil && set.isEmpty && unset.isEmpty && className == nil && require == nil && !newPassphrase && !secret {
       throw ValidationError(
-        "Say what is to be changed: --label, --set, --unset, --class, --require, --new-passphrase or --secret.")
+        "Name what to change: --label, --set, --unset, --class, --require, --new-passphrase or --secret.")
     }
   }
 
@@ -151,7 +151,7 @@ struct EditCommand: ParsableCommand {
     } catch Failure.locked where className != nil {
       throw Failure.stillLocked(
         """
-        an item gets another class only while the secrets of that class can be read as well, and now they cannot \
+        an item can get another class only while the secrets of that class can be read, and now they cannot \
         (\(connection.lockReason() ?? "its collection is locked")). Run 'latchkey unlock', then this again.
         """)
     }
@@ -184,13 +184,13 @@ struct EditCommand: ParsableCommand {
     }
     if prompt != VaultConnection.none {
       guard !prompts.isForbidden else {
-        throw Failure.declined("it needs an answer of a person, and --no-prompt forbids to ask for one.")
+        throw Failure.declined("it needs your answer to a prompt. Run the command without --no-prompt.")
       }
       guard try connection.perform(prompt) != nil else {
-        throw Failure.declined("what it asks for was not given. That was not changed.")
+        throw Failure.declined("you did not give what the item requires, so that was not changed.")
       }
     }
-    return (className == nil ? [] : ["class"]) + (require == nil ? [] : ["what it asks for"])
+    return (className == nil ? [] : ["class"]) + (require == nil ? [] : ["requirements"])
       + (newPassphrase ? ["passphrase"] : [])
   }
 

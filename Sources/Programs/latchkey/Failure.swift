@@ -41,17 +41,17 @@ enum Failure: Error {
     switch self {
     case .noDaemon(let path):
       """
-      no vault is running: nobody listens at \(path).
+      no vault is running: no program listens at \(path).
       Start it with 'systemctl --user start latchkeyd.socket', or log in again.
       """
     case .strangeDaemon(let path):
-      "the program that listens at \(path) is not yours, so it was told nothing. Find out who made that file."
+      "another user's program listens at \(path), so nothing was sent to it. Find out who created that file."
     case .silent:
       "the vault does not answer. See 'systemctl --user status latchkeyd' for what it is doing."
     case .noTerminal:
       "there is no terminal to ask for the password on. In a script, give it as a line of input with --stdin."
     case .cancelled:
-      "nothing was given, so nothing was done. Run the command again when you want to."
+      "you gave no answer, so nothing was done. Run the command again when you want to."
     case .refused(let text):
       "the password was not accepted (\(text)). Try again with your login password."
     case .unavailable(let text):
@@ -63,23 +63,23 @@ enum Failure: Error {
     case .locked(let reason):
       "it is locked (\(reason)). Run 'latchkey unlock', then this again."
     case .backup(let text), .file(let text): text
-    case .wrongBackupPassphrase: "that is not the backup's passphrase. Nothing was restored; try again."
+    case .wrongBackupPassphrase: "that is not the backup's passphrase. Nothing was restored. Try again."
     case .wrongPassphrase: "that is not the collection's passphrase. Try again."
     case .notTaken(let text, let hint):
       """
-      the passphrase was not taken: \(text).
+      the passphrase was not accepted: \(text).
       Is there a PAM service 'latchkey-collection' in /etc/pam.d? The system log has a line of pam_latchkey that says why.\(hint)
       """
     case .deviceService(let text):
       """
-      the device key service did not do it: \(text).
+      the device key service refused: \(text).
       See 'systemctl status latchkey-deviced.socket latchkey-deviced.service'.
       """
     case .rules(let problems):
       """
       the class rules have errors:
       \(problems.map { "  " + $0 }.joined(separator: "\n"))
-      Put that right in the file. Until then the vault goes by the rules that it read before, or without that file.
+      Correct the file. Until then the vault uses the rules that it read before, or none of that file.
       """
     }
   }
@@ -100,7 +100,7 @@ enum Failure: Error {
     switch failure {
     case .noBus:
       self = .noService(
-        "there is no session bus, by which programs reach the vault. Log in again, or run this in your session.")
+        "there is no session bus, and programs reach the vault by it. Log in again, or run this in your session.")
     case .notRunning:
       self = .noService(
         """
@@ -109,7 +109,7 @@ enum Failure: Error {
         """)
     case .stranger:
       self = .noService(
-        "the program that keeps the secrets of this session is not yours, so it was told nothing. Find out who started it."
+        "another user's program keeps the secrets of this session, so nothing was sent to it. Find out who started it."
       )
     case .otherService:
       self = .noService(

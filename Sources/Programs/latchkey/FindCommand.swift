@@ -7,8 +7,8 @@ struct FindCommand: ParsableCommand {
     commandName: "find",
     abstract: "List items: label, attributes, class, and whether they can be read. Never a secret.",
     discussion: """
-      Without attributes it lists everything. Items that are locked are listed too; before the first login, what can be \
-      told without your password. Asks nobody. Ends with 2 where nothing fits.
+      Without attributes it lists everything. Locked items are listed too. Before the first login, it lists only what is \
+      known without your password. It never asks for anything. The exit status is 2 if no item matches.
 
       Examples:
         latchkey find
@@ -47,7 +47,7 @@ struct FindCommand: ParsableCommand {
       } else if !found.isEmpty {
         print(found.map(\.text).joined(separator: "\n"))
       }
-      if found.isEmpty { throw Failure.noItem("nothing fits.") }
+      if found.isEmpty { throw Failure.noItem("no item matches. 'latchkey find' without arguments lists all.") }
     }
   }
 }

@@ -10,7 +10,7 @@ struct GetCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "get", abstract: "Write the secret of one item to standard output, byte by byte.",
     discussion: """
-      On a terminal only with --show. Where the item is locked you are asked to unlock it, as with every other program.
+      It writes to a terminal only with --show. If the item is locked, you are asked to unlock it, as with any other program.
 
       Examples:
         latchkey get service=mail user=me | wl-copy
@@ -36,7 +36,7 @@ struct GetCommand: ParsableCommand {
     try Failure.telling {
       if StandardStream.output.isTerminal && !show && !json {
         throw Failure.declined(
-          "a secret is shown on a terminal with --show only. Or send it elsewhere: latchkey get … | wl-copy")
+          "a secret is shown on a terminal only with --show. Or send it elsewhere: latchkey get … | wl-copy")
       }
       // The secret is in this process for a moment.
       try LatchkeyPosix.Process.forbidInspection()
@@ -61,7 +61,7 @@ struct GetCommand: ParsableCommand {
       }
       guard secret.isPrintable else {
         throw Failure.declined(
-          "the secret has bytes that are no text, which a terminal would obey. Send it to a file, or see --json --show."
+          "the secret is not text, and could control the terminal. Send it to a file, or use --json --show."
         )
       }
       try secret.withBytes { try StandardStream.output.write($0) }

@@ -17,7 +17,8 @@ struct ItemAttributes {
     for (index, word) in words.enumerated() {
       guard let equals = word.firstIndex(of: "="), equals != word.startIndex else {
         throw ValidationError(
-          "Word \(index + 1) of the attributes is no name=value. (It is not repeated here, as it may be a secret.)")
+          "Word \(index + 1) of the attributes is not of the form name=value. (It is not repeated here, because it may be a secret.)"
+        )
       }
       let name = String(word[..<equals])
       try Self.check(name)
@@ -31,7 +32,7 @@ struct ItemAttributes {
   static func check(_ name: String) throws {
     guard !name.hasPrefix(ClassRule.reservedPrefix) else {
       throw ValidationError(
-        "Attributes do not begin with \(ClassRule.reservedPrefix); a class is named with --class, and what an item asks for with --require."
+        "Attributes do not begin with \(ClassRule.reservedPrefix); use --class for a class, and --require for what an item requires."
       )
     }
   }
@@ -60,7 +61,7 @@ extension AccessibilityClass {
     guard let name else { return nil }
     guard let known = AccessibilityClass(name: name) else {
       let names = AccessibilityClass.allCases.map(\.name).joined(separator: ", ")
-      throw ValidationError("That is no class; the classes are \(names).")
+      throw ValidationError("That class does not exist. The classes are \(names).")
     }
     return known
   }
@@ -69,8 +70,8 @@ extension AccessibilityClass {
 /// What an item asks for, on the command line.
 extension AccessControl {
   static let help = """
-    Words with commas between them: user-presence, device-passcode, biometry-any, application-password (a passphrase of its \
-    own), and 'or' where one condition is enough.
+    Words with commas between them: user-presence, device-passcode, biometry-any, biometry-current-set, application-password \
+    (a passphrase of its own), and 'or' if one condition is enough.
     """
 
   /// What an option names; "none" for nothing.

@@ -8,11 +8,11 @@ import LatchkeyPosix
 /// `latchkey log`
 struct LogCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "log", abstract: "Say who was let into items that ask for something, and who was not.",
+    commandName: "log", abstract: "Print the access log of items that require more than an unlocked session.",
     discussion: """
-      Oldest first. One line each time that a program wanted such an item: when, which item, what came of it, which \
-      program, as far as can be told. Items that ask for nothing are not in it. It keeps the newest 1,000 lines, at most \
-      256 KiB. The vault must be unlocked.
+      Oldest first. One line each time that a program asked for such an item: when, which item, the outcome, and which \
+      program, as far as it is known. The log keeps the newest 1,000 entries, at most 256 KiB. The vault must be \
+      unlocked.
 
       Examples:
         latchkey log -n 20
@@ -23,14 +23,16 @@ struct LogCommand: ParsableCommand {
   @OptionGroup var place: Place
   @Flag(help: "As JSON, with the same keys in every version.")
   var json = false
-  @Flag(help: "Remove all of it. That this was done stays.")
+  @Flag(help: "Clear the log. The clearing itself is logged.")
   var clear = false
-  @Option(name: .customShort("n"), help: ArgumentHelp("Only the newest of them.", valueName: "number"))
+  @Option(name: .customShort("n"), help: ArgumentHelp("Only the newest entries.", valueName: "number"))
   var limit: Int?
 
   func validate() throws {
-    guard limit ?? 1 > 0 else { throw ValidationError("-n takes a number from 1 on.") }
-    guard !clear || (limit == nil && !json) else { throw ValidationError("--clear goes with no other option.") }
+    guard limit ?? 1 > 0 else { throw ValidationError("-n takes a number of 1 or more.") }
+    guard !clear || (limit == nil && !json) else {
+      throw ValidationError("--clear cannot be combined with other options.")
+    }
   }
 
   func run() throws {
@@ -100,7 +102,7 @@ struct LoggedAccess: Encodable {
     case (.ended(.withdrawn), _): "not wanted any more"
     case (.ended(.expired), _): "refused: nobody answered in time"
     case (.ended(.broken), _): "refused: what asked you ended"
-    case (.ended(.fingers), _): "refused: the enrolled fingers are others than the item asks for, or are not known"
+    case (.ended(.fingers), _): "refused: other fingers are enrolled than the item requires, or they are not known"
     case (.lost, _): "entries that could not be written: \(event.count)"
     case (.cleared, _): "the log was cleared, entries: \(event.count)"
     }

@@ -8,17 +8,17 @@ import LatchkeySodium
 /// `latchkey passphrase`
 struct PassphraseCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "passphrase", abstract: "Give a collection a passphrase of its own, or take it away.",
+    commandName: "passphrase", abstract: "Give a collection a passphrase of its own, or remove it.",
     discussion: """
-      A collection with a passphrase of its own needs it on top of your login, once in each session and after each \
-      time that the collection was locked. Nothing but the passphrase opens it: whoever forgets it has lost what is in it.
+      A collection with a passphrase of its own requires it on top of your login, once in each session and after each \
+      time that the collection was locked. Nothing else unlocks it: if you forget the passphrase, the items are lost.
       """,
     subcommands: [Set.self, Remove.self])
 
   /// `latchkey passphrase set`
   struct Set: ParsableCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Give a collection a passphrase, or another one in the place of the one it has.")
+      abstract: "Set or change the passphrase of a collection.")
 
     @OptionGroup var place: Place
     @OptionGroup var asking: PassphraseAsking
@@ -27,7 +27,7 @@ struct PassphraseCommand: ParsableCommand {
     func run() throws {
       try Failure.telling {
         try asking.ask(.newPassphrase, collection: collection, at: place)
-        print("The collection has its passphrase now.")
+        print("The passphrase of the collection is set.")
       }
     }
   }
@@ -35,7 +35,7 @@ struct PassphraseCommand: ParsableCommand {
   /// `latchkey passphrase remove`
   struct Remove: ParsableCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Take the passphrase away: your login opens the collection. It must be open now.")
+      abstract: "Remove the passphrase, so that your login unlocks the collection. It must be unlocked now.")
 
     @OptionGroup var place: Place
     @Argument(help: "The collection: its label, or the last part of its object path.") var collection: String
@@ -46,7 +46,7 @@ struct PassphraseCommand: ParsableCommand {
           try place.connect().ask(
             RemovePassphrase(collection: collection), until: LatchkeyPosix.Process.now + StatusCommand.answerLimit)
         } catch ControlError.declined(let reason) { throw Failure.declined(reason) }
-        print("The collection has no passphrase of its own.")
+        print("The collection has no passphrase any more.")
       }
     }
   }

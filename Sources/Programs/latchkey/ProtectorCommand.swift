@@ -9,7 +9,7 @@ import LatchkeySodium
 struct ProtectorCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "protector",
-    abstract: "See what opens the vault, and let logins without a password open a part of it.",
+    abstract: "List what unlocks the vault, and let logins without a password unlock a part of it.",
     subcommands: [List.self, Add.self, Remove.self], defaultSubcommand: List.self)
 
   /// What can be added and removed here.
@@ -20,7 +20,7 @@ struct ProtectorCommand: ParsableCommand {
 
   /// `latchkey protector list`
   struct List: ParsableCommand {
-    static let configuration = CommandConfiguration(abstract: "List what opens the vault, and since when.")
+    static let configuration = CommandConfiguration(abstract: "List what unlocks the vault, and since when.")
 
     @OptionGroup var place: Place
     @Flag(help: "As JSON, with the same keys in every version.")
@@ -41,17 +41,17 @@ struct ProtectorCommand: ParsableCommand {
   /// `latchkey protector add`
   struct Add: ParsableCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Let logins without a password open the after-first-unlock secrets, and nothing else.",
+      abstract: "Let logins without a password unlock the after-first-unlock secrets, and nothing else.",
       discussion: """
         For automatic login, fingerprints and security keys, by services that the administrator names in \
-        /etc/latchkey/services, one a line. Says what that promises less, and asks for your login password.
+        /etc/latchkey/services, one a line. It says what becomes weaker, and asks for your login password.
         """)
 
     @OptionGroup var place: Place
     @OptionGroup var asking: RootKeyAsking
     @Argument(help: "session")
     var kind: Kind
-    @Flag(help: "Do not ask whether you mean it.")
+    @Flag(help: "Do not ask for confirmation.")
     var yes = false
 
     static let promise = """
@@ -85,7 +85,7 @@ struct ProtectorCommand: ParsableCommand {
         let answer = try asking.askPassword(for: .addSession, of: program, status)
         guard answer != .nothingNeeded else { throw Self.nothingToAdd }
         guard answer == .done else { throw answer.failure(wrong: oldPassword) }
-        print("Logins without a password open your after-first-unlock secrets from now on.")
+        print("Logins without a password unlock your after-first-unlock secrets from now on.")
         if access("/etc/latchkey/services", F_OK) != 0 {
           print("No service is named yet: your administrator writes names into /etc/latchkey/services, one a line.")
         }
@@ -100,7 +100,7 @@ struct ProtectorCommand: ParsableCommand {
       StandardStream.output.show(Self.promise + "\n")
       guard !yes else { return }
       guard !asking.stdin, isatty(STDIN_FILENO) == 1 else {
-        throw Failure.declined("nothing was changed: say --yes if you mean it.")
+        throw Failure.declined("nothing was changed. Give --yes to confirm it.")
       }
       StandardStream.output.show("Do you want that? (yes) ")
       guard readLine()?.split(whereSeparator: \.isWhitespace).map({ $0.lowercased() }) == ["yes"] else {
@@ -112,7 +112,7 @@ struct ProtectorCommand: ParsableCommand {
   /// `latchkey protector remove`
   struct Remove: ParsableCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Let logins without a password open nothing any more. Asks for your login password.")
+      abstract: "Let logins without a password unlock nothing. It asks for your login password.")
 
     @OptionGroup var place: Place
     @OptionGroup var asking: RootKeyAsking
@@ -130,7 +130,7 @@ struct ProtectorCommand: ParsableCommand {
         let program = try asking.program(place, vault: status.vaultPath)
         let answer = try asking.askPassword(for: .removeSession, of: program, status)
         guard answer == .done || answer == .nothingNeeded else { throw answer.failure(wrong: oldPassword) }
-        print("Logins without a password open nothing of the vault from now on.")
+        print("Logins without a password unlock nothing of the vault from now on.")
         guard answer == .done else { return }
         print(
           """
@@ -143,4 +143,5 @@ struct ProtectorCommand: ParsableCommand {
   }
 }
 
-private let oldPassword = "your login password does not open the vault: its own is an older one. Unlock it first."
+private let oldPassword =
+  "your login password does not unlock the vault, because the vault has an older one. Run 'latchkey unlock' first."

@@ -7,17 +7,17 @@ import LatchkeySodium
 /// `latchkey recovery`
 struct RecoveryCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "recovery", abstract: "A code on paper that opens the vault when the password is gone.",
+    commandName: "recovery", abstract: "Manage the code on paper that unlocks the vault when the password is gone.",
     discussion: """
-      Whoever has the code and the vault's files has what is in them. 'latchkey unlock --recovery' opens the vault with \
-      it, and lets your login password of that day open it from then on.
+      Whoever has the code and the vault's files can read the secrets. 'latchkey unlock --recovery' unlocks the vault with \
+      it, and from then on your present login password unlocks the vault.
       """,
     subcommands: [Create.self, Check.self, Remove.self, Status.self])
 
   /// `latchkey recovery create`
   struct Create: ParsableCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Make a code and show it, this once. One that was made before is no longer valid then.")
+      abstract: "Create a code and show it, this once. An earlier code is no longer valid then.")
 
     @OptionGroup var place: Place
     @OptionGroup var asking: RootKeyAsking
@@ -39,13 +39,14 @@ struct RecoveryCommand: ParsableCommand {
         }
         guard !stdout else { return }
         let advice = """
-          This is your recovery code. It is not shown again: write it down, keep it apart from this machine, and see
-          whether it is right with 'latchkey recovery check'.
+          This is your recovery code. It is not shown again. Write it down, keep it apart from this machine, and check
+          what you wrote with 'latchkey recovery check'.
 
           """
         try output.writeAll(Array(advice.utf8).span.bytes)
         guard status.passwordless else { return }
-        let end = "It ends when your login gets a password, as one that others made does. Make another then.\n"
+        let end =
+          "It ends when your login gets a password, because others could have created it. Create another one then.\n"
         try output.writeAll(Array(end.utf8).span.bytes)
       }
     }
@@ -61,7 +62,7 @@ struct RecoveryCommand: ParsableCommand {
   /// `latchkey recovery check`
   struct Check: ParsableCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Ask for the code, and say whether it is this vault's. Changes nothing.")
+      abstract: "Ask for the code, and say whether it is the code of this vault. This changes nothing.")
 
     @OptionGroup var place: Place
     @OptionGroup var asking: RootKeyAsking
@@ -74,14 +75,14 @@ struct RecoveryCommand: ParsableCommand {
         let code = try asking.code(try asking.conversation())
         let answer = try program.run(.checkRecoveryCode, token: code, password: try SecureBytes(count: 0))
         guard answer == .done else { throw answer.failure(wrong: otherCode) }
-        print("The code is right: it opens this vault.")
+        print("The code is right: it unlocks this vault.")
       }
     }
   }
 
   /// `latchkey recovery remove`
   struct Remove: ParsableCommand {
-    static let configuration = CommandConfiguration(abstract: "Make the code worthless.")
+    static let configuration = CommandConfiguration(abstract: "Remove the code.")
 
     @OptionGroup var place: Place
     @OptionGroup var asking: RootKeyAsking
@@ -96,14 +97,15 @@ struct RecoveryCommand: ParsableCommand {
         let answer = try asking.askPassword(for: .removeRecoveryCode, of: program, status)
         guard answer == .done || answer == .nothingNeeded else { throw answer.failure(wrong: oldPassword) }
         print("The vault has no recovery code any more.")
-        print("Copies of the keybag that were made before still open with it; 'latchkey rotate' makes them worthless.")
+        print(
+          "Older copies of the keybag still accept it. 'latchkey rotate' gives the vault keys that they do not have.")
       }
     }
   }
 
   /// `latchkey recovery status`
   struct Status: ParsableCommand {
-    static let configuration = CommandConfiguration(abstract: "Say whether there is a code, and of when.")
+    static let configuration = CommandConfiguration(abstract: "Say whether there is a code, and when it was created.")
 
     @OptionGroup var place: Place
     @Flag(help: "As JSON, with the same keys in every version.")
@@ -115,14 +117,15 @@ struct RecoveryCommand: ParsableCommand {
       if json {
         print(created > 0 ? "{\"recovery_code\": true, \"created\": \"\(day)\"}" : "{\"recovery_code\": false}")
       } else {
-        print(created > 0 ? "The vault has a recovery code, made on \(day)." : "The vault has no recovery code.")
+        print(created > 0 ? "The vault has a recovery code, created on \(day)." : "The vault has no recovery code.")
       }
     }
   }
 }
 
-private let oldPassword = "your login password does not open the vault: its own is an older one."
-private let otherCode = "that code does not open this vault: it is another vault's, or was replaced or removed."
+private let oldPassword =
+  "your login password does not unlock the vault, because the vault has an older one. Run 'latchkey unlock' first."
+private let otherCode = "that code does not unlock this vault: it belongs to another vault, or was replaced or removed."
 
 private func requireUnlocked(_ status: LatchkeyControl.Status) throws {
   guard status.state == .unlocked else { throw Failure.declined("the vault is locked. Run 'latchkey unlock' first.") }
@@ -149,6 +152,6 @@ extension UnlockCommand {
     guard state == .unlocked else {
       throw Failure.stillLocked("your password is set, but the vault is locked again. Unlock it with your password.")
     }
-    print("The vault is unlocked, and your login password opens it from now on. The code stays valid.")
+    print("The vault is unlocked, and your login password unlocks it from now on. The code stays valid.")
   }
 }

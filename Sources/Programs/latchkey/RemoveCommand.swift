@@ -7,7 +7,8 @@ struct RemoveCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "rm", abstract: "Delete items. A deleted item cannot be brought back.",
     discussion: """
-      Where an item is locked, you are asked to unlock it first. Attributes must name one item, unless --all is given. Items that are named by where they are may be several.
+      If an item is locked, you are asked to unlock it first. Attributes must name one item unless you give --all. Several \
+      items can be named by their places.
 
       Examples:
         latchkey rm service=mail user=me
@@ -18,8 +19,8 @@ struct RemoveCommand: ParsableCommand {
   @OptionGroup var place: Place
   @OptionGroup var prompts: PromptChoice
   @Flag(help: "Delete every item that has these attributes.") var all = false
-  @Flag(name: [.long, .customShort("n")], help: "Only tell what would go.") var dryRun = false
-  @Flag(help: "Tell what went as JSON, with the same keys in every version.") var json = false
+  @Flag(name: [.long, .customShort("n")], help: "Say what would be deleted, and delete nothing.") var dryRun = false
+  @Flag(help: "Report as JSON, with the same keys in every version.") var json = false
   @Argument(help: ItemSelector.help) var items: [String]
 
   func validate() throws { _ = try ItemSelector(items) }

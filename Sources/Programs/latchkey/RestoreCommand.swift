@@ -9,7 +9,7 @@ import LatchkeyPosix
 /// `latchkey restore`
 struct RestoreCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "restore", abstract: "Bring what a backup has into the vault: here, or on another machine.",
+    commandName: "restore", abstract: "Bring the items of a backup into the vault, on this machine or another one.",
     discussion: """
       The vault must be unlocked. An item that is there already, in the same collection with the same attributes and \
       secret, stays as it is. Where the secret is another one, yours stays, and is listed; with --theirs the backup's \
@@ -20,9 +20,9 @@ struct RestoreCommand: ParsableCommand {
 
   @OptionGroup var place: Place
   @OptionGroup var passphrase: ArchivePassphrase
-  @Flag(help: "Where an item has the same attributes and another secret, take the backup's.")
+  @Flag(help: "Take the backup's secret for an item that has the same attributes and another secret.")
   var theirs = false
-  @Flag(help: "Say what would come and what would stay behind, and change nothing.")
+  @Flag(help: "Say what would be restored and what would not, and change nothing.")
   var dryRun = false
   @Flag(help: "Report as JSON, with the same keys in every version.")
   var json = false

@@ -54,7 +54,7 @@ struct RootKeyAsking: ParsableArguments {
     case .accepted: break
     }
     guard !conversation.given.isEmpty else {
-      throw Failure.unavailable("PAM asked for no password, and the vault needs it")
+      throw Failure.unavailable("PAM asked for no password, but the vault needs it")
     }
     return conversation.given
   }
@@ -144,14 +144,14 @@ extension HelperResult? {
     case .damaged: .declined("the vault's files cannot be used. See 'latchkey status'.")
     case .noMemory: .declined("there is not enough memory to check the password. Close something, and try again.")
     case .noDeviceKey:
-      .deviceService("it is not there, or it does not answer")
-    case .overtaken: .declined("a login of the same moment was faster. Nothing was changed: try again.")
+      .deviceService("it is not running, or it does not answer")
+    case .overtaken: .declined("another login changed the vault at the same moment. Nothing was changed. Try again.")
     case .homeUnavailable: .declined("the keybag cannot be written: is the disk full? Nothing was changed.")
     case .tooManyEpochs:
       .declined(
         """
-        items still need too many generations of former keys. Open the collections that are closed, and the vault on the \
-        devices that 'latchkey status' counts items of, or delete those items.
+        items still need too many former key epochs. Unlock the locked collections, and the vault on the devices whose items \
+        'latchkey status' counts, or delete those items.
         """)
     default: .declined("latchkey-derive failed. Nothing was changed, or it goes on at the next unlock.")
     }

@@ -8,17 +8,17 @@ import LatchkeySodium
 /// `latchkey rotate`
 struct RotateCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "rotate", abstract: "Give the vault new keys throughout.",
+    commandName: "rotate", abstract: "Give the vault new keys.",
     discussion: """
-      For after a password that others may know, or a copy of the files that got away: a new password alone leaves old \
-      copies of the keybag able to open what comes later. Asks for your login password. Whenever this is interrupted, it \
-      goes on at the next unlock, and nothing is lost. A recovery code stays valid, and a protector of this machine's for \
-      logins without a password.
+      Use it when somebody may know your password, or has a copy of your files: with a new password alone, old copies of \
+      the keybag still decrypt what is stored later. It asks for your login password. If it is interrupted, it continues \
+      at the next unlock, and nothing is lost. The recovery code stays valid, and so does the protector of logins \
+      without a password.
       """)
 
   @OptionGroup var place: Place
   @OptionGroup var asking: RootKeyAsking
-  @Flag(help: "Tell the outcome as JSON, with the same keys in every version.")
+  @Flag(help: "Report as JSON, with the same keys in every version.")
   var json = false
 
   private static let stepTime: UInt32 = 100_000
@@ -47,14 +47,17 @@ struct RotateCommand: ParsableCommand {
       case .done: break
       case .begun:
         throw Failure.declined(
-          "there are new keys, but the vault could not take them now. It does at the next unlock; nothing is lost.")
+          "the new keys are created, but the vault could not take them now. It takes them at the next unlock; nothing is lost."
+        )
       case .refused:
         throw Failure.declined(
           "that password is new, and no login has shown yet that it stays. Lock the screen and unlock it with that password, "
             + "or log in again; then this.")
       case let other:
         throw other.failure(
-          wrong: "your login password does not open the vault: its own is an older one. Unlock it first.")
+          wrong:
+            "your login password does not unlock the vault, because the vault has an older one. Run 'latchkey unlock' first."
+        )
       }
       try follow()
       try tellOfProtectors(before: status)
@@ -66,7 +69,8 @@ struct RotateCommand: ParsableCommand {
     guard before.protectors.contains(where: { ListedProtector($0).isSession }),
       try !status().protectors.contains(where: { ListedProtector($0).isSession })
     else { return }
-    let text = "Logins without a password open nothing any more. 'latchkey protector add session' lets them again.\n"
+    let text =
+      "Logins without a password unlock nothing any more. 'latchkey protector add session' allows them again.\n"
     StandardStream.error.show(text)
   }
 
@@ -115,13 +119,14 @@ struct RotateCommand: ParsableCommand {
     var lines: [String] = []
     if rotation.left > 0 { lines.append("\(items(rotation.left)) to follow, as soon as the vault is unlocked.") }
     if rotation.closed > 0 {
-      lines.append("\(items(rotation.closed)) in collections that are closed: to follow when you open those.")
+      lines.append("\(items(rotation.closed)) in locked collections: to follow when you unlock those.")
     }
     if rotation.otherDevice > 0 {
       lines.append("\(items(rotation.otherDevice)) of other devices: to follow when the vault is unlocked there.")
     }
     if rotation.quarantined > 0 {
-      lines.append("\(items(rotation.quarantined)) that somebody else put into the vault: never opened, so as before.")
+      lines.append(
+        "\(items(rotation.quarantined)) that somebody else put into the vault: never opened, and not changed.")
     }
     if rotation.needsFormerKeys {
       lines.append(

@@ -8,7 +8,7 @@ import LatchkeyPosix
 /// `latchkey rules`
 struct RulesCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "rules", abstract: "Say which class new items get by their attributes.",
+    commandName: "rules", abstract: "Say which class a new item gets.",
     discussion: """
       The class of a new item is, in this order: what its maker names (attribute latchkey:accessible), what the item had \
       that it replaces, the first rule that fits in ~/.config/latchkey/rules.yaml, then in the installed rules, and else \

@@ -33,13 +33,13 @@ struct RulesTestCommand: ParsableCommand {
     var (result, named): ([String: String], AccessibilityClass?) = ([:], nil)
     for argument in attributes {
       guard let equals = argument.firstIndex(of: "=") else {
-        throw ValidationError("'\(argument)' is no NAME=VALUE.")
+        throw ValidationError("'\(argument)' is not of the form NAME=VALUE.")
       }
       let (name, value) = (String(argument[..<equals]), String(argument[argument.index(after: equals)...]))
       if name == Self.accessibleName {
         guard let known = AccessibilityClass(name: value) else {
           let names = AccessibilityClass.allCases.map(\.name).joined(separator: ", ")
-          throw ValidationError("'\(value)' is no class; the classes are \(names).")
+          throw ValidationError("The class '\(value)' does not exist. The classes are \(names).")
         }
         named = known
       } else if name.hasPrefix(ClassRule.reservedPrefix) {

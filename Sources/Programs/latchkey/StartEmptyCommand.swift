@@ -8,13 +8,12 @@ struct StartEmptyCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "start-empty", abstract: "Put the vault aside, so that an empty one takes its place.",
     discussion: """
-      For when nobody knows what opens it: neither a former password nor the recovery code ('latchkey unlock' asks for \
-      both). Nothing in the vault is changed or deleted: its folder gets another name, beside the one that it has, and \
-      can have its own again. 'latchkey aside' lists such folders.
+      Use it when nobody knows a former password or the recovery code ('latchkey unlock' asks for both). Nothing in the \
+      vault is changed or deleted: its folder is renamed, and can get its name back. 'latchkey aside' lists such folders.
       """)
 
   @OptionGroup var place: Place
-  @Flag(help: "Do not ask whether it is meant.")
+  @Flag(help: "Do not ask for confirmation.")
   var yes = false
 
   func run() throws {
@@ -41,7 +40,7 @@ struct StartEmptyCommand: ParsableCommand {
   /// Has the person type the folder's name, as nobody does by mistake.
   private static func confirm(_ folder: String, items: UInt64) throws {
     guard isatty(STDIN_FILENO) == 1 else {
-      throw Failure.declined("there is no terminal to ask on whether that is meant. With --yes nobody is asked.")
+      throw Failure.declined("there is no terminal to ask for confirmation. Give --yes to confirm it.")
     }
     let name = folder.split(separator: "/").last.map { String($0) } ?? folder
     print("Programs will find none of their secrets any more (\(items) of them), until you put the folder back.")

@@ -7,8 +7,8 @@ import LatchkeyPosix
 /// `latchkey status`
 struct StatusCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "status", abstract: "Say how the vault is, why it is locked, and what is wrong.",
-    discussion: "Never prints a secret. Ends with 0 whenever the vault answered, locked or not.")
+    commandName: "status", abstract: "Print the state of the vault, why it is locked, and what is wrong.",
+    discussion: "It never prints a secret. The exit status is 0 whenever the vault answered, locked or not.")
 
   @OptionGroup var place: Place
   @Flag(help: "As JSON, with the same keys in every version.")
@@ -97,26 +97,30 @@ struct StatusCommand: ParsableCommand {
     let withoutPassword = status.openedWithoutPassword ? ", by a login without a password" : ""
     lines.append(("First unlocked", status.firstUnlocked ? "yes" + withoutPassword : "not yet"))
     if status.lockerUp { lines.append(("Screen locker", "up" + (status.staged ? ", keys wait until it is gone" : ""))) }
-    lines.append(("Vault", status.vaultPath + (status.generation == 0 ? " (not founded yet)" : "")))
+    lines.append(("Vault", status.vaultPath + (status.generation == 0 ? " (not created yet)" : "")))
     if status.generation > 0 { lines.append(("Holds", Self.content(status))) }
     if status.rotation.left > 0 || status.rotation.needsFormerKeys {
       let remarks = RotateCommand.remarks(status.rotation)
-      lines.append(("New keys", remarks.isEmpty ? "made; the next unlock goes on" : remarks.joined(separator: " ")))
+      lines.append(
+        ("New keys", remarks.isEmpty ? "created; the next unlock continues" : remarks.joined(separator: " ")))
     }
     if status.passwordless {
       lines.append(("Login password", "none, so the vault is always unlocked, and the device key alone protects it"))
     }
     let passwords = Self.passwordCount(status)
     if passwords > 1 { lines.append(("Login passwords", "\(passwords), until a login with the newest one")) }
-    if status.recoveryCodeCreated > 0 { lines.append(("Recovery code", "there is one")) }
+    if status.recoveryCodeCreated > 0 { lines.append(("Recovery code", "created")) }
     if status.generation > 0 {
-      lines.append(("Opened by", status.protectors.map { ListedProtector($0).text }.joined(separator: ", ")))
+      lines.append(("Unlocked by", status.protectors.map { ListedProtector($0).text }.joined(separator: ", ")))
     }
     lines.append(("Device key", Self.deviceKey(status.deviceKey)))
     lines.append(("Memory", Self.memory(status)))
     lines.append(("Secret Service", Self.owner(status.nameOwner)))
     lines.append(
-      ("Lock news from", status.lockSources.isEmpty ? "this command only" : status.lockSources.joined(separator: ", ")))
+      (
+        "Lock reports from",
+        status.lockSources.isEmpty ? "this command only" : status.lockSources.joined(separator: ", ")
+      ))
     let width = lines.map(\.0.count).max() ?? 0
     var text = lines.map { $0.0.filling(column: width + 2) + $0.1 }
     text.append("Keys in memory")
@@ -174,7 +178,7 @@ struct StatusCommand: ParsableCommand {
   private static func owner(_ name: String) -> String {
     switch name {
     case "latchkeyd": "ours"
-    case "", "nobody": "offered by nobody, so programs do not reach this vault"
+    case "", "nobody": "owned by no program, so programs do not reach this vault"
     default: "owned by \(name), so programs do not reach this vault"
     }
   }
@@ -184,8 +188,8 @@ struct StatusCommand: ParsableCommand {
     case "": "none yet"
     case "tpm": "sealed to this machine's TPM, with the system service"
     case "host": "a file that only the system service reads"
-    case "file": "a file beside the vault (weak: whoever copies it and the machine's identity has it)"
-    case "unavailable": "cannot be used now, so secrets bound to this device are out of reach (see the problems)"
+    case "file": "a file beside the vault (weak: anybody who copies it and /etc/machine-id has the key)"
+    case "unavailable": "cannot be used now, so secrets bound to this device cannot be read (see the problems)"
     default: backend
     }
   }

@@ -8,10 +8,10 @@ import LatchkeySodium
 /// `latchkey unlock`
 struct UnlockCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "unlock", abstract: "Ask for your password and open the vault.",
+    commandName: "unlock", abstract: "Ask for your password and unlock the vault.",
     discussion: """
       PAM asks (service latchkey-unlock), so it is your login password, by your administrator's rules. A collection with \
-      a passphrase of its own is opened by that (--collection), when the vault is.
+      a passphrase of its own requires that too (--collection), once the vault is unlocked.
       """)
 
   @OptionGroup var place: Place
@@ -21,18 +21,20 @@ struct UnlockCommand: ParsableCommand {
       "Ask for the passphrase of this collection instead: its label, or the last part of its object path.",
       valueName: "name"))
   var collection: String?
-  @Flag(help: "Ask for the recovery code, then for your login password, which opens the vault from then on.")
+  @Flag(help: "Ask for the recovery code, then for your login password, which unlocks the vault from then on.")
   var recovery = false
 
   func validate() throws {
-    if recovery && collection != nil { throw ValidationError("--recovery opens the vault, and no collection.") }
+    if recovery && collection != nil {
+      throw ValidationError("--recovery unlocks the vault and not a collection. Give only one of the two.")
+    }
   }
 
   func run() throws {
     if let collection {
       return try Failure.telling {
         try PassphraseAsking.ask(.collection, collection: collection, at: place, asking.stdin, asking.pamFolder)
-        print("The collection is open.")
+        print("The collection is unlocked.")
       }
     }
     if recovery { return try Failure.telling { try Self.recover(asking, at: place) } }
@@ -43,7 +45,8 @@ struct UnlockCommand: ParsableCommand {
       let before = try status()
       if Self.isDone(before) { return print("The vault is unlocked already.") }
       guard !before.passwordless else {
-        return print("Your login has no password: the vault is unlocked, and its collections open when a program asks.")
+        return print(
+          "Your login has no password: the vault is unlocked, and its collections unlock when a program needs them.")
       }
       guard let account = Account(uid: getuid()) else { throw Failure.unavailable("you have no account") }
       let conversation = try TerminalConversation.asking(standardInput: asking.stdin)
@@ -66,10 +69,11 @@ struct UnlockCommand: ParsableCommand {
       case .accepted: break
       }
       switch after.state {
-      case .unlocked where after.needsFormerPassword: throw Failure.declined("the vault is open, but \(Self.changed)")
+      case .unlocked where after.needsFormerPassword:
+        throw Failure.declined("the vault is unlocked, but \(Self.changed)")
       case .unlocked: throw Failure.stillLocked(Self.reason(after))
       case .locked where after.lockerUp:
-        throw Failure.stillLocked("the screen is locked, and only the screen locker opens the vault then.")
+        throw Failure.stillLocked("the screen is locked, so only the screen locker unlocks the vault.")
       case .locked, .sealed: throw Failure.stillLocked(Self.reason(after))
       }
     }
@@ -96,10 +100,10 @@ struct UnlockCommand: ParsableCommand {
         """
     }
     if !status.problems.isEmpty {
-      return "the vault cannot be opened:\n" + status.problems.map { "  " + $0 }.joined(separator: "\n")
+      return "the vault cannot be unlocked:\n" + status.problems.map { "  " + $0 }.joined(separator: "\n")
     }
     return """
-      your password was right, but the vault did not open. Either its password is an older one, or pam_latchkey.so is not \
+      your password was right, but the vault is still locked. Either it has an older password, or pam_latchkey.so is not \
       in /etc/pam.d/latchkey-unlock. The system log has a line of pam_latchkey that says which.
       """
   }
