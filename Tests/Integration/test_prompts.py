@@ -188,7 +188,7 @@ def test_passphrases_by_the_command_line(opened, private):
     locked = opened.run("latchkey", "passphrase", "set", "--stdin", "Private", input="new")
     assert locked.returncode == 1 and "locked" in locked.stderr
     asked = Person(opened, "latchkey", "unlock", "--collection", "Private").expect("Passphrase for 'Private'")
-    assert "open" in asked.type("sesame").output()
+    assert "is unlocked" in asked.type("sesame").output()
     asked = Person(opened, "latchkey", "passphrase", "set", "Private")
     asked.expect("New passphrase for 'Private'").type("one").expect("again").type("other").expect("differ")
     asked.expect("New passphrase").type("next").expect("again").type("next")
