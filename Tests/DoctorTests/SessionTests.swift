@@ -299,7 +299,7 @@ import Testing
       try FileManager.default.setAttributes(
         [.posixPermissions: 0o775], ofItemAtPath: "\($0.path)\(Self.runtime)/dbus-1")
     }
-    #expect(found.condition == .warning && found.found.contains("others than you can write to \(Self.runtime)/dbus-1"))
+    #expect(found.condition == .warning && found.found.contains("other users can write to \(Self.runtime)/dbus-1"))
     #expect(
       try after("activation") {
         try $0.remove(Self.ours); try $0.remove(link)
