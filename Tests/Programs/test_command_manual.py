@@ -70,7 +70,7 @@ def test_options_and_their_values(tree):
             value = argument["valueName"] if argument["kind"] == "option" else None
             assert all(told[name] == value for name in names), (path, names)
             for word in argument.get("allValues", []) if argument["kind"] == "option" else []:
-                assert re.search(rf"^\.Cm {word}\b", text, re.M), (path, word)
+                assert re.search(rf"^\.(It )?Cm {word}\b", text, re.M), (path, word)
 
 
 def test_arguments_stand_in_the_synopsis(tree):
