@@ -34,7 +34,7 @@ BUILD_PACKAGES := libsodium-dev libpam0g-dev libsystemd-dev libgcrypt20-dev libs
 # For the tests of the manual pages.
 MANUAL_PACKAGES := man-db groff-base mandoc
 TEST_PACKAGES  := dbus dbus-user-session libpam-systemd systemd-container libsecret-tools pamtester libpam-wrapper \
-  libkf5wallet-bin libqca-qt5-2-plugins libpam-pwdfile python3-pytest python3-pytest-xdist python3-pexpect python3-secretstorage python3-gi gir1.2-secret-1 python3-nacl \
+  keepassxc libkf5wallet-bin libqca-qt5-2-plugins pass libpam-pwdfile python3-pytest python3-pytest-xdist python3-pexpect python3-secretstorage python3-gi gir1.2-secret-1 python3-nacl \
   python3-argon2 python3-jeepney python3-cryptography python3-keyring golang-docker-credential-helpers git \
   libsecret-1-dev binutils gcc libc6-dev openssl valgrind xdg-desktop-portal bubblewrap xvfb xdotool chromium \
   seahorse gnome-keyring at-spi2-core gir1.2-atspi-2.0 gir1.2-gtk-3.0 libatk-adaptor gcr pinentry-curses pinentry-gtk2 pinentry-qt tmux swtpm libtss2-tcti-swtpm0 \
@@ -245,6 +245,7 @@ bench: build ## latchkeyd beside gnome-keyring: a table of ratios; below 15 minu
 suites: build ## other people's test suites, beside gnome-keyring as the control: prints a table
 	$(MAKE) deps PACKAGES="$(PACKAGES) $(SUITES_PACKAGES)"
 	LATCHKEY_SUITES=all $(PYTEST) Tests/Suites
+	LATCHKEY_CORPUS=2000 $(PYTEST) Tests/Integration/test_import_corpus.py
 
 fuzz: deps build fuzz-build ## bad input for FUZZ_SECONDS (600): bus, control socket, every parser; damage of every byte
 	FUZZ_SECONDS=$(FUZZ_SECONDS) $(PYTEST) -s Tests/Fuzz

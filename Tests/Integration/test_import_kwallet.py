@@ -5,7 +5,7 @@ import struct
 
 import pytest
 from support.foreign import PASSWORD, KWallet, seen
-from support.importing import DONE, FAILED, PARTLY, carry, counts, encoded, place, report, run, state
+from support.importing import DONE, FAILED, PARTLY, carry, counts, encoded, place, qt_text, report, run, state
 from support.session import Session
 
 FOLDER = ".local/share/kwalletd"
@@ -14,20 +14,15 @@ TEXT, STREAM, MAP = 1, 2, 3
 WIDE = "\u00e4\u6f22\U0001f511"
 
 
-def text(value):
-    wide = value.encode("utf-16-be")
-    return struct.pack(">I", len(wide)) + wide
-
-
 def mapped(pairs):
-    return struct.pack(">I", len(pairs)) + b"".join(text(key) + text(value) for key, value in pairs.items())
+    return struct.pack(">I", len(pairs)) + b"".join(qt_text(key) + qt_text(value) for key, value in pairs.items())
 
 
 # Folder, entry, kind, the value as Qt writes it; then the type and the secret by which KDE's programs find it.
 ENTRIES = [
-    ["Passwords", "plain", TEXT, text("secret"), "plaintext", b"secret"],
-    ["Passwords", f"{WIDE} name", TEXT, text(WIDE * 3 + "\n"), "plaintext", (WIDE * 3 + "\n").encode()],
-    ["Passwords", "empty", TEXT, text(""), "plaintext", b""],
+    ["Passwords", "plain", TEXT, qt_text("secret"), "plaintext", b"secret"],
+    ["Passwords", f"{WIDE} name", TEXT, qt_text(WIDE * 3 + "\n"), "plaintext", (WIDE * 3 + "\n").encode()],
+    ["Passwords", "empty", TEXT, qt_text(""), "plaintext", b""],
     ["Passwords", "null", TEXT, b"\xff\xff\xff\xff", "plaintext", b""],
     ["Form Data", "https://a.org/#login", MAP, mapped({"user": 'm"e\\', "a": "\x01\t\n/\x7f", WIDE: WIDE}), "map",
      ('{"a":"\\u0001\\t\\n/\x7f","user":"m\\"e\\\\","' + WIDE + '":"' + WIDE + '"}').encode()],
@@ -35,7 +30,7 @@ ENTRIES = [
     [WIDE, "octets", STREAM, bytes(range(256)) * 300, "base64", encoded(bytes(range(256)) * 300).encode()],
     [WIDE, "none", STREAM, b"", "base64", b""],
     [WIDE, "no map", MAP, b"\0\0\0\x09", "base64", b"AAAACQ=="],
-    ["", "outside", TEXT, text("x"), "plaintext", b"x"],
+    ["", "outside", TEXT, qt_text("x"), "plaintext", b"x"],
 ]  # fmt: skip
 # What programs stored by KWallet's Secret Service, and find again by their own attributes only.
 SERVED = [
@@ -129,10 +124,10 @@ def old_wallet(password, folders):
     clear, content = struct.pack(">I", len(folders)), b""
     for folder, entries in folders.items():
         clear += hashlib.md5(folder.encode()).digest() + struct.pack(">I", len(entries))
-        content += text(folder) + struct.pack(">I", len(entries))
+        content += qt_text(folder) + struct.pack(">I", len(entries))
         for entry, kind, value in entries:
             clear += hashlib.md5(entry.encode()).digest()
-            content += text(entry) + struct.pack(">II", kind, len(value)) + value
+            content += qt_text(entry) + struct.pack(">II", kind, len(value)) + value
     whole = bytes(8) + struct.pack(">I", len(content)) + content
     whole += bytes(-(len(whole) + 20) % 8) + hashlib.sha1(content).digest()
 
@@ -146,7 +141,7 @@ def old_wallet(password, folders):
 @pytest.mark.filterwarnings("ignore:Blowfish")
 @pytest.mark.parametrize("password", ["", "short", "p" * 17, "q" * 40, "r" * 70], ids=len)
 def test_wallets_of_kde_4(unlocked, password):
-    wallet = old_wallet(password.encode(), {"Passwords": [["a", TEXT, text("secret")]]})
+    wallet = old_wallet(password.encode(), {"Passwords": [["a", TEXT, qt_text("secret")]]})
     # The name of the wallet is "old/1".
     file = place(unlocked, "old;2f1.kwl", wallet)
     done = run(unlocked, "kwallet", file, password=password)

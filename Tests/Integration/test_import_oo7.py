@@ -1,14 +1,8 @@
 """latchkey import oo7: keyrings of version 1, by libsecret's own file backend, and as oo7 writes them."""
 
-import hashlib
-import hmac
-import os
-import time
-
 import pytest
-from gi.repository import GLib
 from support.foreign import PASSWORD, seen
-from support.importing import DONE, FAILED, PARTLY, carry, counts, encoded, place, run, state
+from support.importing import DONE, FAILED, PARTLY, carry, counts, encoded, place, run, state, variant_keyring
 from support.session import Session
 
 FOLDER = ".local/share/keyrings/v1"
@@ -21,29 +15,6 @@ ITEMS = [
     ("", {"n": "3"}, b"", "text/plain"),
     ("no attributes", {}, b"x", "text/plain"),
 ]  # fmt: skip
-
-
-def variant_keyring(password, items):
-    """As oo7 writes it: the serialized form is GLib's own."""
-    from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
-
-    salt, rounds = os.urandom(32), 100_000
-    key = hashlib.pbkdf2_hmac("sha256", password, salt, rounds, 16)
-
-    def code(octets):
-        return hmac.new(key, octets, "sha256").digest()
-
-    sealed = []
-    for label, attributes, secret, content_type in items:
-        named = attributes | {"xdg:content-type": content_type}
-        whole = GLib.Variant("(a{ss}sttay)", (named, label, 1700000000, 1700000001, secret)).get_data_as_bytes().get_data()
-        padding = 16 - len(whole) % 16
-        iv = os.urandom(16)
-        cipher = Cipher(algorithms.AES(key), modes.CBC(iv)).encryptor()
-        blob = cipher.update(whole + bytes([padding]) * padding) + iv
-        sealed.append(({name: code(value.encode()) for name, value in named.items()}, blob + code(blob)))
-    body = GLib.Variant("(uayutua(a{say}ay))", (len(salt), salt, rounds, int(time.time()), 1, sealed))
-    return b"GnomeKeyring\n\r\0\n\1\0" + body.get_data_as_bytes().get_data()
 
 
 def arrived(items, collection):

@@ -81,9 +81,9 @@ class OtherHome:
     def run(self, *command, **options):
         return self.session.run(*command, env=self.environment, **options)
 
-    def write(self, items):
+    def write(self, items, timeout=60):
         """Stores items by the Secret Service: label of the collection, label, schema or None, attributes, secret in Base64."""
-        self.run("/usr/bin/python3", "-c", WRITER, input=json.dumps(items), check=True, timeout=60)
+        self.run("/usr/bin/python3", "-c", WRITER, input=json.dumps(items), check=True, timeout=timeout)
 
     def stop(self):
         if self.process is not None:
@@ -194,4 +194,4 @@ class KWallet(OtherHome):
 
 def seen(runner):
     """What libsecret sees of the provider on the bus of `runner`, a session or a GnomeKeyring."""
-    return json.loads(runner.run("/usr/bin/python3", "-c", READER, check=True, timeout=60).stdout)
+    return json.loads(runner.run("/usr/bin/python3", "-c", READER, check=True, timeout=300).stdout)

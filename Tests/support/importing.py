@@ -1,9 +1,14 @@
 """What the tests of latchkey import share: running it, its report, and the files that it reads."""
 
 import base64
+import contextlib
 import hashlib
+import hmac
+import html
 import json
 import os
+import struct
+import time
 
 from support.foreign import PASSWORD
 
@@ -44,9 +49,76 @@ def carry(session, files, folder):
 
 def state(folder):
     """Hash and time of each file."""
-    return {file.name: (hashlib.sha256(file.read_bytes()).hexdigest(), file.stat().st_mtime_ns) for file in folder.iterdir()}
+    return {file.name: (hashlib.sha256(file.read_bytes()).hexdigest(), file.stat().st_mtime_ns) for file in folder.iterdir() if file.is_file()}
 
 
 def encoded(secret):
     """As `seen` shows a secret."""
     return base64.b64encode(secret).decode()
+
+
+def qt_text(value):
+    """A string as Qt writes it."""
+    wide = value.encode("utf-16-be")
+    return struct.pack(">I", len(wide)) + wide
+
+
+@contextlib.contextmanager
+def gpg_home(session):
+    """A home of GPG with a key that nobody is asked for. Its path is short: the agent's socket is in it."""
+    home = session.root / "gpg"
+    home.mkdir(mode=0o700)
+    os.chown(home, session.uid, session.gid)
+    session.environment["GNUPGHOME"] = str(home)
+    session.run("gpg", "--batch", "--passphrase", "", "--quick-generate-key", "me@example.org", "future-default", "default",
+                "never", check=True, timeout=120)  # fmt: skip
+    yield home
+    session.environment["GNUPGHOME"] = str(home)
+    session.run("gpgconf", "--kill", "all")
+
+
+def variant_keyring(password, items):
+    """As oo7 writes it: the serialized form is GLib's own."""
+    from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+    from gi.repository import GLib
+
+    salt, rounds = os.urandom(32), 100_000
+    key = hashlib.pbkdf2_hmac("sha256", password, salt, rounds, 16)
+
+    def code(octets):
+        return hmac.new(key, octets, "sha256").digest()
+
+    sealed = []
+    for label, attributes, secret, content_type in items:
+        named = attributes | {"xdg:content-type": content_type}
+        whole = GLib.Variant("(a{ss}sttay)", (named, label, 1700000000, 1700000001, secret)).get_data_as_bytes().get_data()
+        padding = 16 - len(whole) % 16
+        iv = os.urandom(16)
+        cipher = Cipher(algorithms.AES(key), modes.CBC(iv)).encryptor()
+        blob = cipher.update(whole + bytes([padding]) * padding) + iv
+        sealed.append(({name: code(value.encode()) for name, value in named.items()}, blob + code(blob)))
+    body = GLib.Variant("(uayutua(a{say}ay))", (len(salt), salt, rounds, int(time.time()), 1, sealed))
+    return b"GnomeKeyring\n\r\0\n\1\0" + body.get_data_as_bytes().get_data()
+
+
+def keepass_database(session, xml, name="Passwords.kdbx"):
+    """A database of version 4 by KeePassXC's own import of XML."""
+    source = place(session, "source.xml", xml)
+    file = session.home / name
+    session.run("keepassxc-cli", "import", "--set-password", source, file, input=f"{PASSWORD}\n{PASSWORD}\n", check=True, timeout=120)
+    source.unlink()
+    return file
+
+
+def keepass_string(key, value):
+    return f"<String><Key>{html.escape(key)}</Key><Value>{html.escape(value)}</Value></String>"
+
+
+def keepass_entry(number, *parts):
+    uuid = encoded(number.to_bytes(16, "big"))
+    times = "<Times><LastModificationTime>2026-01-02T03:04:05Z</LastModificationTime></Times>"
+    return f"<Entry><UUID>{uuid}</UUID>{times}{''.join(parts)}</Entry>"
+
+
+def keepass_group(number, name, *parts):
+    return f"<Group><UUID>{encoded(number.to_bytes(16, 'big'))}</UUID><Name>{html.escape(name)}</Name>{''.join(parts)}</Group>"

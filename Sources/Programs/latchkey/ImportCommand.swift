@@ -20,7 +20,7 @@ struct ImportCommand: ParsableCommand {
         latchkey import csv passwords.csv
       """,
     subcommands: [
-      ImportGNOMEKeyringCommand.self, ImportKWalletCommand.self, ImportOO7Command.self, ImportServiceCommand.self,
-      ImportCSVCommand.self,
+      ImportGNOMEKeyringCommand.self, ImportKWalletCommand.self, ImportOO7Command.self, ImportPassCommand.self,
+      ImportKeePassCommand.self, ImportServiceCommand.self, ImportCSVCommand.self,
     ])
 }

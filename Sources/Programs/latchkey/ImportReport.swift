@@ -1,3 +1,4 @@
+import Glibc
 import LatchkeyKeybag
 
 /// What an import did, or would do.
@@ -92,9 +93,14 @@ struct ImportReport: Encodable {
       text.append("Keep the files: not all that they have is in your vault.")
     } else if !files.isEmpty {
       text.append("The files stay where they are. When your programs find everything here, delete them:")
-      text += files.map { TerminalText.printable("  rm -- \(Self.quoted($0))") }
+      text += files.map { TerminalText.printable("  rm \(Self.isFolder($0) ? "-r " : "")-- \(Self.quoted($0))") }
     }
     return text.joined(separator: "\n")
+  }
+
+  private static func isFolder(_ path: String) -> Bool {
+    var kind = stat()
+    return stat(path, &kind) == 0 && kind.st_mode & S_IFMT == S_IFDIR
   }
 
   /// A path in the words of a shell.

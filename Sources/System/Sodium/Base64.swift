@@ -25,6 +25,22 @@ public enum Base64 {
     return try text.prefix(length)
   }
 
+  /// The bytes that a secret text stands for; nil where it is not Base64 throughout.
+  public static func decode(secret: RawSpan) throws(SodiumError) -> SecureBytes? {
+    var bytes = try SecureBytes(count: secret.byteCount / 4 * 3 + 3)
+    var count = 0
+    var isRight = false
+    bytes.withMutableOctets { out, size in
+      secret.withOctets { input, length in
+        input.withMemoryRebound(to: CChar.self, capacity: length) { input in
+          isRight =
+            sodium_base642bin(out, size, input, length, nil, &count, nil, sodium_base64_VARIANT_ORIGINAL) == 0
+        }
+      }
+    }
+    return isRight ? try bytes.prefix(count) : nil
+  }
+
   /// The text's bytes; nil where it is not Base64 throughout.
   public static func decode(_ text: some StringProtocol) -> [UInt8]? {
     let characters = text.utf8.map { CChar(bitPattern: $0) }

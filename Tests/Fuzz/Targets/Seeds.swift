@@ -48,6 +48,11 @@ extension Target {
         [0, 0, 0, 1, 0x61, 0, 0, 0, 2, 1, 2] + [UInt8](repeating: 0, count: 16) + [255, 255, 255, 255]
         + [UInt8](repeating: 0, count: 16) + [0, 0, 0, 1, 0, 0, 0, 1, 0x6e, 0, 0, 0, 0, 0, 0, 0, 1, 0x76, 0, 0, 0, 0]
       func text(_ letter: String) -> [UInt8] { [0, 0, 0, 2, 0] + Array(letter.utf8) }
+      let database =
+        "<?xml version=\"1.0\"?><KeePassFile><Meta><RecycleBinUUID>AA==</RecycleBinUUID><Binaries>"
+        + "<Binary ID=\"0\" Compressed=\"True\">AQI=</Binary></Binaries></Meta><Root><Group><UUID>AQ==</UUID><Name>a</Name><Entry>"
+        + "<String><Key>Title</Key><Value>t&amp;&#x41;</Value></String><String><Key>Password</Key><Value>p</Value></String>"
+        + "<Binary><Key>f</Key><Value Ref=\"0\"/></Binary><History><Entry/></History></Entry></Group></Root></KeePassFile>"
       let table = "name,url,username,password,note\nA,https://a.org,me,\"p\"\"q\",\"two\nlines\"\n"
       let header = Array("GnomeKeyring\n\r\0\n".utf8) + [UInt8](repeating: 0, count: 36) + [4, 0]
       return [
@@ -58,6 +63,7 @@ extension Target {
           + [0, 0, 0, 3, 0, 0, 0, 16, 0, 0, 0, 1] + text("k") + text("v") + text("c") + [0, 0, 0, 2, 0, 0, 0, 1, 9],
         // {"n": "v"}, "l", two times, "s".
         [5, 0x6e, 0, 0x76, 0, 2, 5, 0x6c, 0, 0, 0, 0, 0, 0, 0, 0, 0] + [UInt8](repeating: 1, count: 16) + [0x73, 8, 6],
+        [6] + Array("one\ntwo\n".utf8), [7] + Array(database.utf8),
       ]
     case .deviceKey:
       let specimen = try Specimen()

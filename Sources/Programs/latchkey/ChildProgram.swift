@@ -1,0 +1,151 @@
+import CLatchkeyLinux
+import FoundationEssentials
+import Glibc
+import LatchkeyPosix
+import LatchkeySodium
+
+/// Another program that reads what no library reads for us: GPG, KeePassXC, gzip. Secrets go by sockets and pipes only,
+/// never by arguments, the environment or files.
+struct ChildProgram {
+  /// What it is called, as the search path finds it.
+  let name: String
+  let arguments: [String]
+
+  /// What it wrote, and how it ended.
+  struct Outcome: ~Copyable {
+    let output: SecureBytes
+    let isDone: Bool
+    /// What it wrote on its standard error, line by line.
+    let complaints: [String]
+
+    /// The last line of that, for a person.
+    var message: String { complaints.last ?? "" }
+  }
+
+  /// How much it may write.
+  private static let limit = 256 << 20
+
+  /// Runs it to its end.
+  ///
+  /// - Parameter input: what it reads.
+  /// - Throws: a failure where there is no such program, or no memory for what it writes.
+  func run(_ input: borrowing SecureBytes) throws -> Outcome {
+    var sockets: [Int32] = [-1, -1]
+    var outputs: [Int32] = [-1, -1]
+    var errors: [Int32] = [-1, -1]
+    let kind = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
+    guard socketpair(AF_UNIX, kind, 0, &sockets) == 0 else { throw cannotStart(errno) }
+    let ours = FileDescriptor(owning: sockets[0])
+    let theirs = FileDescriptor(owning: sockets[1])
+    guard pipe(&outputs) == 0 else { throw cannotStart(errno) }
+    let output = FileDescriptor(owning: outputs[0])
+    let written = FileDescriptor(owning: outputs[1])
+    guard pipe(&errors) == 0 else { throw cannotStart(errno) }
+    let complaint = FileDescriptor(owning: errors[0])
+    let complained = FileDescriptor(owning: errors[1])
+    let child = try spawn(theirs.number, written.number, complained.number)
+    // Ours end only when the child's do.
+    close(theirs.release())
+    close(written.release())
+    close(complained.release())
+    var reader = Reader()
+    defer { while waitpid(child, nil, WNOHANG) == 0 && kill(child, SIGKILL) == 0 {} }
+    let sender = ours.number
+    var sent = 0
+    var isReading = [true, true]
+    var isSending = true
+    while isReading.contains(true) {
+      var waiting = [
+        pollfd(fd: isReading[0] ? output.number : -1, events: Int16(POLLIN), revents: 0),
+        pollfd(fd: isReading[1] ? complaint.number : -1, events: Int16(POLLIN), revents: 0),
+        pollfd(fd: isSending ? sender : -1, events: Int16(POLLOUT), revents: 0),
+      ]
+      guard poll(&waiting, 3, -1) >= 0 || errno == EINTR else { throw cannotStart(errno) }
+      if waiting[2].revents != 0 {
+        let count = input.bytes.withUnsafeBytes { bytes in
+          send(
+            sender, bytes.baseAddress.map { $0 + sent }, bytes.count - sent,
+            Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT))
+        }
+        if count >= 0 { sent += count }
+        // It may have ended without reading all of it.
+        if sent == input.count || count < 0 && errno != EAGAIN && errno != EINTR {
+          shutdown(sender, Int32(SHUT_WR))
+          isSending = false
+        }
+      }
+      if waiting[0].revents != 0 { isReading[0] = try reader.read(output.number, limit: Self.limit) }
+      if waiting[1].revents != 0 { isReading[1] = reader.complain(complaint.number) }
+    }
+    var status: Int32 = 0
+    while waitpid(child, &status, 0) < 0 && errno == EINTR {}
+    let complaints = reader.complaints
+    return Outcome(output: try reader.finish(), isDone: status == 0, complaints: complaints)
+  }
+
+  private func cannotStart(_ code: Int32) -> Failure {
+    if code == ENOENT { return .declined("the program \(name) is not installed. Install it, then run this again.") }
+    return .declined("the program \(name) cannot be run: \(String(cString: strerror(code))).")
+  }
+
+  private func spawn(_ input: Int32, _ output: Int32, _ errors: Int32) throws -> pid_t {
+    var actions = posix_spawn_file_actions_t()
+    posix_spawn_file_actions_init(&actions)
+    defer { posix_spawn_file_actions_destroy(&actions) }
+    posix_spawn_file_actions_adddup2(&actions, input, 0)
+    posix_spawn_file_actions_adddup2(&actions, output, 1)
+    posix_spawn_file_actions_adddup2(&actions, errors, 2)
+    posix_spawn_file_actions_addclosefrom_np(&actions, 3)
+    // What GPG's agent asks on is the terminal of this session.
+    let variables = ProcessInfo.processInfo.environment.merging(["LC_ALL": "C.UTF-8"]) { $1 }
+    var words = ([name] + arguments).map { strdup($0) } + [nil]
+    var environment = variables.map { strdup("\($0.key)=\($0.value)") } + [nil]
+    defer { for word in words + environment { free(word) } }
+    var child: pid_t = 0
+    let status = posix_spawnp(&child, name, &actions, nil, &words, &environment)
+    guard status == 0 else { throw cannotStart(status) }
+    return child
+  }
+
+  /// Takes what it writes.
+  private struct Reader: ~Copyable {
+    private var bytes: SecureBytes?
+    private var count = 0
+    private var complaint: [UInt8] = []
+
+    var complaints: [String] {
+      String(decoding: complaint, as: UTF8.self).split(separator: "\n").map(String.init)
+    }
+
+    /// - Returns: whether more may come.
+    mutating func read(_ descriptor: Int32, limit: Int) throws -> Bool {
+      var room = if let bytes = bytes.take() { bytes } else { try SecureBytes(count: 64 << 10) }
+      if count == room.count {
+        guard count < limit else { throw Failure.file("what the other program wrote is larger than a vault takes.") }
+        var larger = try SecureBytes(count: 2 * count)
+        larger.write(room.bytes, at: 0)
+        room = larger
+      }
+      let place = count
+      let taken = room.withUnsafeMutableBytes {
+        Glibc.read(descriptor, $0.baseAddress.map { $0 + place }, $0.count - place)
+      }
+      let isEnd = taken == 0 || taken < 0 && errno != EINTR
+      bytes = consume room
+      if taken > 0 { count += taken }
+      return !isEnd
+    }
+
+    mutating func complain(_ descriptor: Int32) -> Bool {
+      var part = [UInt8](repeating: 0, count: 4096)
+      let taken = Glibc.read(descriptor, &part, part.count)
+      if taken > 0 { complaint = (complaint + part[..<taken]).suffix(4096) }
+      return taken > 0 || taken < 0 && errno == EINTR
+    }
+
+    mutating func finish() throws -> SecureBytes {
+      guard let bytes = bytes.take() else { return try SecureBytes(count: 0) }
+      return try bytes.prefix(count)
+    }
+  }
+}

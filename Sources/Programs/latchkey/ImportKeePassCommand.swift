@@ -1,0 +1,87 @@
+import ArgumentParser
+import Glibc
+import LatchkeyForeignKeyrings
+import LatchkeyPAMClient
+import LatchkeySodium
+
+/// `latchkey import keepass`
+struct ImportKeePassCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "keepass", abstract: "Import a database of KeePass or KeePassXC.",
+    discussion: """
+      Reads a .kdbx file of version 3 or 4 by keepassxc-cli, which must be installed and hands the entries over by a pipe. \
+      The password is asked for, or is a line of standard input. The password of an entry becomes an item with the \
+      attributes xdg:schema=\(PasswordTable.schema), name, url, server, user, group and field=password. Notes and keys of \
+      one-time passwords become items with field=notes or totp; a field that you added has field=custom and custom=NAME, an \
+      attached file field=attachment and attachment=NAME. Older states of entries and the recycle bin stay behind.
+      """)
+
+  @OptionGroup var choice: ImportChoice
+  @Option(help: ArgumentHelp("The key file of the database.", valueName: "file"), completion: .file())
+  var keyFile: String?
+  @Flag(help: "The database has no password, only a key file.") var noPassword = false
+  @Argument(help: ArgumentHelp("The database.", valueName: "file"), completion: .file())
+  var file: String
+
+  func validate() throws {
+    guard choice.collection.isEmpty else {
+      throw ValidationError("A database has no collections. --into names the one that its items come into.")
+    }
+  }
+
+  func run() throws {
+    let importer = try Failure.telling {
+      try choice.prepare()
+      // KeePassXC is given a file that can be read, so that what it says is about its content.
+      _ = try ForeignFile(file)
+      var importer = try choice.importer(into: VaultConnection(choice.place))
+      let read = try export()
+      for label in read.empty { importer.leave("login", label, "it has no password, note or other secret") }
+      if read.discarded > 0 { importer.note("Entries in the recycle bin, which were left there: \(read.discarded).") }
+      // "login" is the collection that everything comes into where --into names no other.
+      try importer.take([ForeignCollection(name: "login", label: "", items: read.items)], standard: nil)
+      importer.read(file)
+      return importer
+    }
+    try importer.finish()
+  }
+
+  private func export() throws -> KeePassExport {
+    var arguments = ["export", "--format", "xml"]
+    if noPassword { arguments.append("--no-password") }
+    if let keyFile { arguments += ["--key-file", keyFile] }
+    // A name that begins with a dash is no option.
+    arguments.append(file.hasPrefix("/") ? file : "./" + file)
+    let outcome = try ChildProgram(name: "keepassxc-cli", arguments: arguments).run(try password())
+    guard outcome.isDone, outcome.output.count > 0 else {
+      let reason = outcome.complaints.filter { !$0.hasPrefix("Enter password") }.joined(separator: " ")
+      throw Failure.file("\(file) was not opened, so nothing was imported. keepassxc-cli says: \(reason)")
+    }
+    do {
+      return try KeePassExport(outcome.output) { compressed in
+        let expanded = try ChildProgram(name: "gzip", arguments: ["-dc"]).run(compressed)
+        guard expanded.isDone else { throw ForeignFileError.damaged }
+        return expanded.output
+      }
+    } catch let error as ForeignFileError {
+      throw Failure.file("what keepassxc-cli made of \(file) \(error.explanation). Nothing was imported.")
+    }
+  }
+
+  /// A line with the password, as keepassxc-cli reads it.
+  private func password() throws -> SecureBytes {
+    if noPassword { return try SecureBytes(count: 0) }
+    let terminal = try TerminalConversation.asking(standardInput: isatty(STDIN_FILENO) != 1)
+    var line: SecureBytes?
+    terminal.answer(.secret("Password of the database: ")) { line = try? Self.line(of: $0) }
+    guard let password = line.take() else { throw Failure.cancelled }
+    return password
+  }
+
+  private static func line(of password: borrowing SecureBytes) throws(SodiumError) -> SecureBytes {
+    var line = try SecureBytes(count: password.count + 1)
+    line.write(password.bytes, at: 0)
+    line.write([UInt8(ascii: "\n")].span.bytes, at: password.count)
+    return line
+  }
+}
