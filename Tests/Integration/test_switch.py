@@ -1,0 +1,153 @@
+"""`latchkey switch` as a program: with the real gnome-keyring on a session bus, and killed in front of its changes. What it finds, plans
+and puts back is tested on files (ProviderSwitchTests), user managers on the booted system (Desktop)."""
+
+import json
+import os
+import shutil
+
+import pytest
+from support.session import SECRETS, wait_until
+
+HOME = "/home/x"
+KEYRING = "/usr/bin/gnome-keyring-daemon"
+# The calls that change what is on the disk.
+CHANGES = ("mkdir", "symlink", "rename", "unlink", "rmdir", "fsync")
+DONE = 0
+
+
+@pytest.fixture
+def machine(new_session, stage):
+    """The files of a machine with several providers."""
+    root = new_session.root / "machine"
+    put(root, "/usr/bin/keepassxc", "")
+    put(root, "/usr/bin/kwalletd5", "")
+    put(root, KEYRING, "")
+    for unit in ("latchkeyd.socket", "latchkeyd.service"):
+        put(root, f"/usr/lib/systemd/user/{unit}", (stage / "usr/lib/systemd/user" / unit).read_text())
+    put(root, "/usr/lib/systemd/user/gnome-keyring-daemon.service", f"[Service]\nExecStart={KEYRING} --components=pkcs11,secrets\n")
+    put(root, "/etc/xdg/autostart/gnome-keyring-secrets.desktop", f"[Desktop Entry]\nExec={KEYRING} --start --components=secrets\n")
+    put(root, "/usr/share/dbus-1/services/org.gnome.keyring.service", "[D-BUS Service]\n")
+    put(root, "/usr/share/dbus-1/services/org.freedesktop.secrets.service", "[D-BUS Service]\n")
+    put(root, f"{HOME}/.config/kwalletrc", "[Wallet]\nFirst Use=false\n")
+    put(root, f"{HOME}/.config/keepassxc/keepassxc.ini", "[FdoSecrets]\nEnabled=true\n")
+    hand_over(new_session, root)
+    return root
+
+
+def put(root, path, text):
+    file = root / path.lstrip("/")
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+
+
+def hand_over(session, root):
+    if os.getuid() == 0:
+        for path in [root, *root.rglob("*")]:
+            os.chown(path, session.uid, session.gid, follow_symlinks=False)
+
+
+def switch(session, root, *options, before=(), bus=True):
+    environment = {name: value for name, value in session.environment.items() if name != "XDG_CONFIG_HOME"}
+    if not bus:
+        environment["DBUS_SESSION_BUS_ADDRESS"] = "unix:path=/nonexistent"
+    environment["PATH"] = f"{environment['PATH']}:/usr/bin"
+    command = [*before, "latchkey", "switch", "--root", root, "--home", HOME, "--json", *options]
+    done = session.run(*command, env=environment, timeout=90)
+    return done.returncode, json.loads(done.stdout) if done.stdout else None
+
+
+def state(root):
+    """Each file of the person's, but the record: mode and content, or where it leads."""
+    found = {}
+    top = root / HOME.lstrip("/")
+    for path in top.rglob("*"):
+        if path.name == "switch.json":
+            continue
+        if path.is_symlink():
+            found[path.relative_to(top)] = str(path.readlink())
+        else:
+            found[path.relative_to(top)] = (path.stat().st_mode, path.read_bytes() if path.is_file() else None)
+    return found
+
+
+def queue(session):
+    """The processes that own the name or wait for it."""
+    ask = ["busctl", "--user", "--json=short", "call", "org.freedesktop.DBus", "/", "org.freedesktop.DBus"]
+    answer = session.run(*ask, "ListQueuedOwners", "s", SECRETS)
+    names = json.loads(answer.stdout)["data"][0] if answer.returncode == 0 else []
+    found = []
+    for name in names:
+        number = session.run(*ask, "GetConnectionUnixProcessID", "s", name)
+        if number.returncode == 0:
+            pid = json.loads(number.stdout)["data"][0]
+            with open(f"/proc/{pid}/comm", encoding="utf-8") as comm:
+                found.append(comm.read().strip())
+    return found
+
+
+def test_usage(session):
+    for options in ((), ("--to", "latchkey", "--back"), ("--to", "gnome-keyring")):
+        assert session.run("latchkey", "switch", *options).returncode == 64
+
+
+def test_gnome_keyring_leaves_the_queue_and_its_agent_stays(session, machine):
+    session.login()
+    session.run("mkdir", "-m", "700", session.home / ".ssh", check=True)
+    folder = session.runtime / "keyring"
+    keyring = session.start(KEYRING, "--foreground", "--components=secrets,ssh", "--control-directory", folder)
+    try:
+        wait_until(lambda: queue(session) == ["latchkeyd", "gnome-keyring-d"], "gnome-keyring, which waits for the name")
+        wait_until((folder / "ssh").exists, "the agent")
+        _, planned = switch(session, machine, "--to", "latchkey", "--dry-run")
+        assert "gnome-keyring-d" in queue(session)
+        status, done = switch(session, machine, "--to", "latchkey")
+        assert (status, done["state"], done["owners"]) == (DONE, "done", ["latchkeyd"]), done
+        assert done["changes"] == planned["changes"] and any("gnome-keyring (process" in one for one in done["changes"])
+        assert keyring.wait(10) is not None and queue(session) == ["latchkeyd"]
+        agent = session.run("ssh-add", "-l", env=session.environment | {"SSH_AUTH_SOCK": str(folder / "ssh")})
+        assert "no identities" in agent.stdout
+    finally:
+        keyring.kill()
+        keyring.wait()
+        session.run("pkill", "-u", str(session.uid), "-f", f"gnome-keyring-daemon.*{folder}")
+
+
+@pytest.mark.parametrize("way", [("--to", "latchkey"), ("--back",)], ids=["taking over", "handing back"])
+def test_killed_in_front_of_each_change(new_session, machine, way):
+    """Whatever is killed, handing back leaves the files as one that was not."""
+    session = new_session
+    kept = machine.with_name("kept")
+
+    def again():
+        shutil.rmtree(machine)
+        shutil.copytree(kept, machine, symlinks=True)
+        hand_over(session, machine)
+
+    shutil.copytree(machine, kept, symlinks=True)
+    assert switch(session, machine, "--to", "latchkey", bus=False)[0] == DONE
+    taken = state(machine)
+    if way == ("--back",):
+        shutil.rmtree(kept)
+        shutil.copytree(machine, kept, symlinks=True)
+    assert switch(session, machine, "--back", bus=False)[0] == DONE
+    back = state(machine)
+    again()
+    before = state(machine)
+    kills = 0
+    for call in CHANGES:
+        number = 0
+        while True:
+            number += 1
+            inject = ("strace", "-f", "-qq", "-o", "/dev/null", "-e", f"inject={call}:signal=KILL:when={number}")
+            status, _ = switch(session, machine, *way, before=inject, bus=False)
+            if status == DONE:
+                again()
+                break
+            for name, now in state(machine).items():
+                if not name.name.endswith(".latchkey-new"):
+                    assert now in (before.get(name), taken.get(name), back.get(name)), (call, number, name)
+            assert switch(session, machine, "--back", bus=False)[0] == DONE
+            assert state(machine) == back, (call, number)
+            again()
+            kills += 1
+    assert kills > 20
