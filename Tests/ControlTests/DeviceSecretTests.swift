@@ -5,7 +5,7 @@ import Testing
 
 @testable import LatchkeyControl
 
-/// The secret of a vault without a password on its way from the daemon to the helper, and the end of what hangs on one.
+/// The secret of a vault without a password on its way from the daemon to the helper, and the end of what depends on one.
 @Suite struct DeviceSecretTests {
   private let vault = [UInt8](1...16)
   private let protector = [UInt8](17...32)

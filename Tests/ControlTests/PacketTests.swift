@@ -158,13 +158,13 @@ import Testing
   }
 
   @Test(arguments: [(false, false), (true, false), (false, true), (true, true)])
-  func keysArriveWithWhatIsSaidOfThem(_ founded: Bool, _ leftMemory: Bool) throws {
+  func keysArriveWithWhatIsSaidOfThem(_ created: Bool, _ leftMemory: Bool) throws {
     let delivery = TierDelivery(
-      vault: [UInt8](repeating: 9, count: 16), generation: 5, founded: founded, leftMemory: leftMemory,
+      vault: [UInt8](repeating: 9, count: 16), generation: 5, created: created, leftMemory: leftMemory,
       tiers: try Self.tiers(1))
     let packet = try delivery.encoded(behind: [])
     let read = arrived(packet.bytes)
-    #expect(read?.founded == founded)
+    #expect(read?.created == created)
     #expect(read?.leftMemory == leftMemory)
   }
 
@@ -174,12 +174,12 @@ import Testing
       former.append(FormerTiers(number: UInt32(number + 1), tiers: try Self.tiers(UInt8(10 * number + 10))))
     }
     let delivery = TierDelivery(
-      vault: [UInt8](repeating: 9, count: 16), generation: 5, founded: true, tiers: try Self.tiers(1), former: former)
+      vault: [UInt8](repeating: 9, count: 16), generation: 5, created: true, tiers: try Self.tiers(1), former: former)
     let packet = try delivery.encoded(behind: [])
     #expect(packet.count == 89 + 68 * count)
     let whole = arrived(packet.bytes)
     let read = try #require(whole)
-    #expect(read.generation == 5 && read.founded)
+    #expect(read.generation == 5 && read.created)
     #expect(read.former.map { $0.number } == former.map { $0.number })
     let told = packet.bytes.withUnsafeBytes { Array($0) }
     let keys = [UInt8](repeating: 1, count: 32) + [UInt8](repeating: 2, count: 32)
@@ -200,7 +200,7 @@ import Testing
   /// What can be kept of a delivery.
   private struct Arrived {
     let generation: UInt64
-    let founded: Bool
+    let created: Bool
     let leftMemory: Bool
     let former: [FormerTiers]
   }
@@ -208,7 +208,7 @@ import Testing
   private func arrived(_ packet: RawSpan) -> Arrived? {
     guard let delivery = TierDelivery(decoding: packet) else { return nil }
     return Arrived(
-      generation: delivery.generation, founded: delivery.founded, leftMemory: delivery.leftMemory,
+      generation: delivery.generation, created: delivery.created, leftMemory: delivery.leftMemory,
       former: delivery.former)
   }
 

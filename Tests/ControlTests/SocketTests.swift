@@ -32,7 +32,7 @@ import Testing
 
   private static func delivery() throws -> TierDelivery {
     TierDelivery(
-      vault: Array(1...16), generation: 0x0102_0304_0506_0708, founded: true,
+      vault: Array(1...16), generation: 0x0102_0304_0506_0708, created: true,
       tiers: TierKeys(
         unlocked: try Key(copying: [UInt8](repeating: 0xA, count: 32).span.bytes),
         session: try Key(copying: [UInt8](repeating: 0xC, count: 32).span.bytes)))

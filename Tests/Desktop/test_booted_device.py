@@ -1,4 +1,4 @@
-"""The device key service as installed: its socket starts it, its hardening is in force, and vaults hang on it."""
+"""The device key service as installed: its socket starts it, its hardening is in force, and vaults depend on it."""
 
 import re
 

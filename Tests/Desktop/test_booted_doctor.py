@@ -98,7 +98,7 @@ def test_what_is_broken_is_named_and_mended(alice, kept, name):
             session.run(as_person)
         status, checks = doctor(session)
         found = amiss(checks)
-        # What hangs on it may be unknown meanwhile.
+        # What depends on it may be unknown meanwhile.
         named = {check for check in found if checks[check]["state"] != "unknown"}
         assert status == TO_FIX and expected <= named, found
         # Lockers and other providers, as far as this machine has any.

@@ -71,7 +71,7 @@ def test_lock_leaves_nothing_of_what_it_locks(alice, needles):
             assert needle in session.run(f"secret-tool lookup app big size {size} | head -c 100").stdout
         assert "password" not in needles.found()
         session.run("loginctl lock-session")
-        eventually(lambda: session.status()["state"] == "locked", what="the eviction")
+        eventually(lambda: session.status()["state"] == "locked", what="the lock")
         assert needles.found() == set()
 
 
@@ -81,7 +81,7 @@ def test_replaced_and_deleted_secrets_are_gone(alice, needles):
         session.store(needles.new("deleted"), app="one")
         session.run("secret-tool clear app one")
         session.run("loginctl lock-session")
-        eventually(lambda: session.status()["state"] == "locked", what="the eviction")
+        eventually(lambda: session.status()["state"] == "locked", what="the lock")
         assert needles.found() == set()
 
 

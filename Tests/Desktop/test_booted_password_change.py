@@ -157,7 +157,7 @@ def test_an_expired_password_at_login(owner):
 
 
 def test_an_expired_password_at_the_first_login_ever(alice):
-    """As where an administrator made the account: the vault is founded with what the person chose."""
+    """As where an administrator made the account: the vault is created with what the person chose."""
     expire(alice)
     with log_in_expired(alice, alice.password, NEW) as session:
         session.store(SECRET, app="one")

@@ -47,7 +47,7 @@ class Device:
         self.machine.root("systemctl", "stop", UNIT)
 
     def secret(self):
-        """What everything hangs on, from the host's file; see FORMAT.md."""
+        """What everything depends on, from the host's file; see FORMAT.md."""
         content = self.machine.path(f"{STATE}/device").read_bytes()
         assert content[:8] == b"LATCHDVS" and content[12] == 1
         return content[13:-32]

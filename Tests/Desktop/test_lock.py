@@ -35,8 +35,8 @@ def assert_open(session):
         assert session.secret(app=name) == f"of {name}"
 
 
-def await_evicted(session):
-    eventually(lambda: session.status()["state"] == "locked", what="the eviction")
+def await_locked(session):
+    eventually(lambda: session.status()["state"] == "locked", what="the lock")
     for name in ("default", "unlocked"):
         found = session.find(app=name)
         assert found["unlocked"] == []  # found, locked: never empty
@@ -48,10 +48,10 @@ def await_evicted(session):
     assert status["lock_reasons"] != []
 
 
-def test_lock_signal_evicts_and_a_locker_brings_back(session):
+def test_lock_signal_locks_and_a_locker_brings_back(session):
     assert_open(session)
     session.run("loginctl lock-session")
-    await_evicted(session)
+    await_locked(session)
     assert not session.status()["locker_up"]
     assert session.authenticate("sesame-1")
     eventually(lambda: session.status()["state"] == "unlocked", what="the unlock")
@@ -60,36 +60,36 @@ def test_lock_signal_evicts_and_a_locker_brings_back(session):
 
 def test_a_wrong_password_at_the_locker_brings_nothing_back(session):
     session.run("loginctl lock-session")
-    await_evicted(session)
+    await_locked(session)
     assert not session.authenticate("not the password")
-    await_evicted(session)
+    await_locked(session)
 
 
 def test_unlock_signal_alone_opens_nothing(session):
     session.run("loginctl lock-session")
-    await_evicted(session)
+    await_locked(session)
     session.run("loginctl unlock-session")
-    await_evicted(session)
+    await_locked(session)
 
 
 @pytest.mark.parametrize("where", ["session", "desktop"])
-def test_locked_hint_evicts_while_it_stands(where, request):
+def test_locked_hint_locks_while_it_stands(where, request):
     session = request.getfixturevalue(where)
     session.set_locked_hint(True)
-    await_evicted(session)
+    await_locked(session)
     assert session.status()["locker_up"]
     session.set_locked_hint(False)
     eventually(lambda: not session.status()["locker_up"], what="the end of the locker")
-    await_evicted(session)  # gone without a password
+    await_locked(session)  # gone without a password
 
 
 @pytest.mark.parametrize("where", ["session", "desktop"])
 def test_keys_are_staged_while_the_locker_is_up(where, request):
     session = request.getfixturevalue(where)
     session.set_locked_hint(True)
-    await_evicted(session)
+    await_locked(session)
     assert session.authenticate("sesame-1")
-    await_evicted(session)
+    await_locked(session)
     session.set_locked_hint(False)
     eventually(lambda: session.status()["state"] == "unlocked", what="the unlock")
     assert_open(session)
@@ -97,16 +97,16 @@ def test_keys_are_staged_while_the_locker_is_up(where, request):
 
 def test_staged_keys_are_not_kept_for_the_next_lock(session):
     session.set_locked_hint(True)
-    await_evicted(session)
+    await_locked(session)
     assert session.authenticate("sesame-1")
     session.run("loginctl lock-session")
     session.set_locked_hint(True)
-    eventually(lambda: session.status()["state"] == "locked", what="the eviction")
+    eventually(lambda: session.status()["state"] == "locked", what="the lock")
 
 
 def test_a_greeter_of_root_brings_back(desktop, alice):
     desktop.set_locked_hint(True)
-    await_evicted(desktop)
+    await_locked(desktop)
     assert not alice.greeter_unlock("not the password")
     assert alice.greeter_unlock()
     desktop.set_locked_hint(False)
@@ -116,27 +116,27 @@ def test_a_greeter_of_root_brings_back(desktop, alice):
 
 def test_ssh_lifts_no_lock(desktop, alice):
     desktop.set_locked_hint(True)
-    await_evicted(desktop)
+    await_locked(desktop)
     with alice.ssh():
-        await_evicted(desktop)
+        await_locked(desktop)
         desktop.set_locked_hint(False)
-        await_evicted(desktop)
+        await_locked(desktop)
 
 
 @pytest.mark.parametrize("service", ["sudo", "su", "sshd", "cron", "polkit-1"])
 def test_services_that_lift_no_lock(desktop, service):
     desktop.machine.path("/etc/pam.d/polkit-1").write_text("@include common-auth\n")
     desktop.run("loginctl lock-session")
-    await_evicted(desktop)
+    await_locked(desktop)
     desktop.authenticate("sesame-1", service)
-    await_evicted(desktop)
+    await_locked(desktop)
 
 
 def test_authentication_outside_the_locked_session_lifts_nothing(desktop, alice):
     desktop.run("loginctl lock-session")
-    await_evicted(desktop)
+    await_locked(desktop)
     assert alice.authenticate()
-    await_evicted(desktop)
+    await_locked(desktop)
 
 
 @pytest.mark.parametrize(
@@ -147,14 +147,14 @@ def test_authentication_outside_the_locked_session_lifts_nothing(desktop, alice)
         ("/ScreenSaver", "org.freedesktop.ScreenSaver"),
     ],
 )
-def test_screen_saver_signal_evicts(desktop, path, interface):
+def test_screen_saver_signal_locks(desktop, path, interface):
     desktop.run("rm -f /tmp/saver; mkfifo /tmp/saver")
     desktop.run(f"/usr/local/lib/latchkey-test/saver {path} {interface} </tmp/saver & exec 3>/tmp/saver")
-    await_evicted(desktop)
+    await_locked(desktop)
     eventually(lambda: desktop.status()["locker_up"], what="the locker")
     desktop.run("echo >&3")
     eventually(lambda: not desktop.status()["locker_up"], what="the end of the locker")
-    await_evicted(desktop)
+    await_locked(desktop)
     assert desktop.authenticate("sesame-1")
     eventually(lambda: desktop.status()["state"] == "unlocked", what="the unlock")
     desktop.run("exec 3>&-; rm /tmp/saver; wait")
@@ -162,24 +162,24 @@ def test_screen_saver_signal_evicts(desktop, path, interface):
 
 def test_a_screen_saver_that_vanishes_is_no_locker_and_opens_nothing(desktop):
     desktop.run("busctl --user emit /ScreenSaver org.freedesktop.ScreenSaver ActiveChanged b true")
-    await_evicted(desktop)
+    await_locked(desktop)
     eventually(lambda: not desktop.status()["locker_up"], what="the end of the locker")
-    await_evicted(desktop)
+    await_locked(desktop)
     assert desktop.authenticate("sesame-1")
     eventually(lambda: desktop.status()["state"] == "unlocked", what="the unlock")
 
 
-def test_lock_command_evicts(session):
+def test_lock_command_locks(session):
     session.run("latchkey lock")
-    await_evicted(session)
+    await_locked(session)
     assert session.authenticate("sesame-1")
     eventually(lambda: session.status()["state"] == "unlocked", what="the unlock")
 
 
 def test_a_lock_is_done_when_the_next_call_comes(session):
-    # No reader may be quicker than the eviction: `first` is read after it.
+    # No reader may be quicker than the lock: `first` is read after it.
     for _ in range(5):
         session.run("loginctl lock-session")
-        eventually(lambda: session.status()["state"] == "locked", timeout=1.0, what="the eviction")
+        eventually(lambda: session.status()["state"] == "locked", timeout=1.0, what="the lock")
         assert session.authenticate("sesame-1")
         eventually(lambda: session.status()["state"] == "unlocked", what="the unlock")

@@ -55,7 +55,7 @@ def assert_open(account):
     assert secrets(account) == ["of default", "of first"]
 
 
-def assert_evicted(account):
+def assert_locked(account):
     assert account.status()["state"] == "locked"
     assert secrets(account) == [LOCKED, "of first"]
 
@@ -74,8 +74,8 @@ def typed_until(true, type, what):
 def lock(account, is_up):
     """What has to hold once a locker was started, which `is_up()` tells."""
     eventually(is_up, 20, "the locker")
-    eventually(lambda: account.status()["state"] == "locked", what="the eviction")
-    assert_evicted(account)
+    eventually(lambda: account.status()["state"] == "locked", what="the lock")
+    assert_locked(account)
 
 
 def refuse(account, service, is_up, type):
@@ -84,7 +84,7 @@ def refuse(account, service, is_up, type):
     refused = f"pam_unix({service}:auth): authentication failure"
     typed_until(lambda: refused in account.machine.journal(cursor), lambda: type(WRONG), f"the refusal of {service}")
     assert is_up()
-    assert_evicted(account)
+    assert_locked(account)
 
 
 def release(account, is_up, type):
@@ -227,12 +227,12 @@ def test_vlock(alice):
         assert_open(alice)
         session.start(advised("latchkey lock; vlock"))
         session.expect("to unlock")
-        assert_evicted(alice)
+        assert_locked(alice)
         session.send("")
         session.expect("alice's [Pp]assword: ")
         session.send(WRONG)
         session.expect("root's [Pp]assword: ")  # either lets people in
-        assert_evicted(alice)
+        assert_locked(alice)
         session.send("")
         session.expect("to unlock|alice's [Pp]assword: ")
         session.send("")
@@ -305,7 +305,7 @@ class Greeter:
             self.type(self.account.password)
 
         typed_until(lambda: self.account.manager_runs() and not self.is_up(), both, "the login")
-        eventually(lambda: self.account.status()["state"] == "unlocked", what="the vault's founding")
+        eventually(lambda: self.account.status()["state"] == "unlocked", what="the vault to be created")
 
     def lock(self):
         """Locks as a session's menu does."""
@@ -369,9 +369,9 @@ def test_what_desktops_say(alice, desktop, desktop_is):
         return desktop.run(f"printf '%s\\n' {password} | {asking}", check=False).returncode == 0
 
     assert not is_right(WRONG)
-    assert_evicted(alice)
+    assert_locked(alice)
     assert is_right(alice.password)
-    assert_evicted(alice)  # until the desktop lets the person in
+    assert_locked(alice)  # until the desktop lets the person in
     shell.unlock()
     eventually(lambda: alice.status()["state"] == "unlocked", what="the unlock")
     assert_open(alice)
@@ -379,5 +379,5 @@ def test_what_desktops_say(alice, desktop, desktop_is):
     desktop.set_locked_hint(True)
     lock(alice, lambda: alice.status()["locker_up"])
     shell.unlock()
-    assert_evicted(alice)
+    assert_locked(alice)
     shell.close()

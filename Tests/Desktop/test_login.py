@@ -1,4 +1,4 @@
-"""Logging in opens the vault, and only a right password founds one."""
+"""Logging in opens the vault, and only a right password creates one."""
 
 import pytest
 from support.machine import eventually
@@ -114,7 +114,7 @@ def test_wrong_password_opens_nothing(alice, way):
 
 
 @pytest.mark.parametrize("password", ["not the password", "sesame-1"])
-def test_a_locker_never_founds(alice, password):
+def test_a_locker_never_creates(alice, password):
     # `auth` alone: the token is not yet accepted by the whole stack, or no session follows.
     assert alice.authenticate(password) == (password == alice.password)
     assert not alice.vault.exists()

@@ -98,7 +98,7 @@ def test_the_doctor_names_who_has_the_name_and_how_it_ends(alice):
         done = session.run("latchkey doctor --json >/tmp/doctor.json", check=False)
         checks = {one["id"]: one for one in json.loads(alice.machine.path("/tmp/doctor.json").read_text())["checks"]}
         assert done.returncode == 4 and checks["name"]["state"] == "broken" and "gnome-keyring" in checks["name"]["found"]
-        session.run(f"{{ {checks['name']['command']}; }} >/tmp/mend.log 2>&1")
+        session.run(f"{{ {checks['name']['command']}; }} >/tmp/fix.log 2>&1")
         eventually(lambda: session.run(OWNER, check=False).stdout.strip() == "latchkeyd", what="latchkeyd")
         session.run("latchkey doctor --json >/tmp/doctor.json", check=False)
         checks = {one["id"]: one for one in json.loads(alice.machine.path("/tmp/doctor.json").read_text())["checks"]}

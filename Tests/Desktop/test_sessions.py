@@ -4,7 +4,7 @@ import pytest
 from support.machine import eventually, make
 from test_booted_prompts import ASKED, LOOKUP, await_no_prompt, finish, pinentry, shown, waiting  # noqa: F401
 from test_crash import KILL, await_new_daemon
-from test_lock import LOCKED, assert_open, await_evicted, fill
+from test_lock import LOCKED, assert_open, await_locked, fill
 
 
 def await_unlocked(session):
@@ -24,12 +24,12 @@ def test_of_two_desktops_the_last_lock_counts(alice):
         first.set_locked_hint(True)
         assert_stays_open(second)
         second.set_locked_hint(True)
-        await_evicted(second)
+        await_locked(second)
         assert second.status()["locker_up"]
         # One that shows itself again without a password opens nothing.
         first.set_locked_hint(False)
         eventually(lambda: not first.status()["locker_up"], what="the end of the locker")
-        await_evicted(first)
+        await_locked(first)
         # The keys are the user's: the password at one desktop is enough.
         assert first.authenticate(alice.password)
         await_unlocked(first)
@@ -43,9 +43,9 @@ def test_the_end_of_the_last_open_desktop_locks_the_other(alice):
         with alice.graphical_login(display=":6"):
             first.set_locked_hint(True)
             assert_stays_open(first)
-        await_evicted(first)
+        await_locked(first)
         assert first.authenticate(alice.password)
-        await_evicted(first)  # they wait for the locker
+        await_locked(first)  # they wait for the locker
         first.set_locked_hint(False)
         await_unlocked(first)
 
@@ -60,18 +60,18 @@ def test_a_desktop_counts_before_a_terminal_and_ssh(alice):
                 assert_stays_open(remote)
                 desktop.set_locked_hint(True)
                 for session in (desktop, terminal, remote):
-                    await_evicted(session)
+                    await_locked(session)
                 assert desktop.authenticate(alice.password)
                 desktop.set_locked_hint(False)
                 await_unlocked(remote)
             # The last open desktop is gone, and its person perhaps with it. Terminals count from now on.
-            await_evicted(terminal)
+            await_locked(terminal)
             assert remote.authenticate(alice.password)
-            await_evicted(terminal)  # from elsewhere no lock is lifted
+            await_locked(terminal)  # from elsewhere no lock is lifted
             assert terminal.authenticate(alice.password)
             await_unlocked(remote)
             remote.run("loginctl lock-session")
-            await_evicted(terminal)
+            await_locked(terminal)
             assert terminal.authenticate(alice.password)
             await_unlocked(remote)
         assert_open(terminal)
@@ -119,7 +119,7 @@ def test_new_files_leave_the_daemon_alone(alice):
         assert_open(session)
         # The new module and helper reach it as before.
         session.run("latchkey lock")
-        await_evicted(session)
+        await_locked(session)
         assert session.authenticate(alice.password)
         await_unlocked(session)
         with alice.ssh() as other:

@@ -10,7 +10,7 @@ import pytest
 from support.account import TOOLS
 from support.machine import eventually
 
-VAULTS = ["new", "founded"]
+VAULTS = ["new", "created"]
 HELPER = "/usr/libexec/latchkey-derive"
 SLOW = Path(__file__).resolve().parent / "Shims/slow.c"
 
@@ -23,14 +23,14 @@ def in_time(stopwatch):
 @pytest.fixture(params=VAULTS)
 def user(alice, request):
     """A user without a vault yet, and one who has a vault."""
-    if request.param == "founded":
+    if request.param == "created":
         with alice.login() as session:
             session.store("of default", app="default")
         alice.await_end()
     else:
         alice.machine.root("install", "-d", "-m", "700", "-o", alice.name, "-g", alice.name, alice.folder)
         alice.machine.root("chown", "-R", f"{alice.name}:", f"{alice.home}/.local")
-    alice.founded = request.param == "founded"
+    alice.created = request.param == "created"
     return alice
 
 
@@ -44,7 +44,7 @@ def assert_login_works(user):
 def assert_recovered(user):
     user.await_end()
     with user.login() as session:
-        if user.founded:
+        if user.created:
             assert session.lookup(app="default") == "of default"
         session.store("stored after", app="after")
         assert session.lookup(app="after") == "stored after"
@@ -62,7 +62,7 @@ def test_read_only_folder(user):
 def test_full_file_system(user):
     root, folder = user.machine.root, user.folder
     root("mount", "-t", "tmpfs", "-o", f"size=1M,mode=700,uid={user.uid}", "full", f"{user.home}/.local/share")
-    if user.founded:
+    if user.created:
         # The same vault, where no byte more fits.
         root("mkdir", folder)
         bare = f"/tmp/bare-{user.name}"
@@ -115,7 +115,7 @@ def test_home_is_mounted_in_the_session(user, place):
             stack.write_text(after)
             with user.login() as session:
                 stack.write_text(before)  # a user has one home, however many log in
-                if user.founded:
+                if user.created:
                     assert session.lookup(app="default") == "of default"
                 session.store(f"of the {time} time", app=time)
                 assert session.lookup(app="first") == "of the first time"
@@ -135,7 +135,7 @@ def test_home_is_mounted_in_the_session(user, place):
 @pytest.mark.parametrize("kind", ["without permission", "of root"])
 def test_keybag_is_unreadable(user, kind):
     root, keybag = user.machine.root, f"{user.folder}/keybag"
-    if not user.founded:
+    if not user.created:
         root("install", "-m", "600", "-o", user.name, "/dev/null", keybag)
     root("chmod", "000" if kind == "without permission" else "600", keybag)
     if kind == "of root":
@@ -143,7 +143,7 @@ def test_keybag_is_unreadable(user, kind):
     assert_login_works(user)
     root("chown", f"{user.name}:", keybag)
     root("chmod", "600", keybag)
-    if not user.founded:
+    if not user.created:
         root("rm", keybag)
     assert_recovered(user)
 
@@ -218,7 +218,7 @@ def test_no_memory_for_the_password(user):
         assert session.run("echo here").stdout == "here\n"
         assert user.status()["state"] == "sealed"
     assert "not enough memory to derive the vault's key" in user.machine.journal(cursor, "login")
-    assert (user.vault / "keybag").exists() == user.founded
+    assert (user.vault / "keybag").exists() == user.created
     assert_recovered(user)
 
 
@@ -231,7 +231,7 @@ def test_no_memory_may_be_locked(user):
     try:
         with user.login(within=("prlimit", "--memlock=0:0")) as session:
             assert session.run("ulimit -l").stdout == "0\n"
-            if user.founded:
+            if user.created:
                 assert session.lookup(app="default") == "of default"
             session.store("stored", app="more")
             assert session.lookup(app="more") == "stored"

@@ -92,8 +92,8 @@ def stocked(shared_session):
     return session
 
 
-def alter(session, label, column, value, mend=True):
-    """Writes into an item's row while nobody uses the vault, and mends its check sum as an attacker would."""
+def alter(session, label, column, value, fix=True):
+    """Writes into an item's row while nobody uses the vault, and fixes its check sum as an attacker would."""
     names = session.numbers
     if session.daemon_pid():
         session.stop_daemon()
@@ -106,7 +106,7 @@ def alter(session, label, column, value, mend=True):
         changed = rows[label] | {column: rows[value][column] if isinstance(value, str) else value}
         assert changed != rows[label]
         database.execute(f"UPDATE item SET {column} = ? WHERE id = ?", (changed[column], names[label]))
-        if mend:
+        if fix:
             database.execute("UPDATE item SET checksum = ? WHERE id = ?", (checksum("item", changed), names[label]))
     database.close()
     session.logged = len(session.log())
@@ -147,7 +147,7 @@ def test_flags_of_another_item(stocked, label, value):
 
 
 def test_an_altered_row_with_its_former_check_sum(stocked):
-    alter(stocked, "Bank", "passphrase", None, mend=False)
+    alter(stocked, "Bank", "passphrase", None, fix=False)
     refused(stocked, "Bank")
 
 

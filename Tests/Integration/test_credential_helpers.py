@@ -55,7 +55,7 @@ def test_docker_while_locked(session, peer, state):
     assert "old" not in listed.stdout
     assert docker_store(session, "new").returncode != 0
     other = docker_store(session, "stored while locked", "https://other.example")
-    assert (other.returncode == 0) is (state == "evicted")
+    assert (other.returncode == 0) is (state == "locked")
     # It says so or not; nothing is gone.
     docker(session, "erase", REGISTRY)
     assert len(peer.search({"server": REGISTRY})[1]) == 1
@@ -136,7 +136,7 @@ def test_git_while_locked(session, peer, git, state):
     assert git("store", **SITE, **USER, password="new")[0] != 0
     other = SITE | {"host": "other.example"}
     stored = git("store", **other, **USER, password="stored while locked")[0] == 0
-    assert stored is (state == "evicted")
+    assert stored is (state == "locked")
     # git erases what a server refused.
     git("erase", **SITE, **USER)
     assert len(peer.search(GIT_ATTRIBUTES)[1]) == 1

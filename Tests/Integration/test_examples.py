@@ -81,7 +81,7 @@ def test_what_secret_tool_stored_is_found(session, example):
     assert example("add-password", "find") == f"bea: {PASSWORD}"
 
 
-@pytest.mark.parametrize("state", ["evicted", "sealed", BEHIND])
+@pytest.mark.parametrize("state", ["locked", "sealed", BEHIND])
 def test_a_locked_password_is_not_told_and_comes_back(session, example, state):
     """Where nobody can be asked. With the items the one that any program has."""
     for user in ("anna", "bea"):

@@ -19,7 +19,7 @@ AKPU = "when-passcode-set-this-device-only"
 
 
 class Machine:
-    """A session whose vault hangs on a device key service, which meets faults as well; and what both were at some time."""
+    """A session whose vault depends on a device key service, which meets faults as well; and what both were at some time."""
 
     def __init__(self, stage):
         self.session, self.tpm = FaultySession(stage), SoftwareTPM()
@@ -172,7 +172,7 @@ def test_the_daemon_destroys_the_class(machine, fault):
 
     def check(secret, acknowledged):
         readable, found = machine.readable()
-        # What the items hang on goes first.
+        # What the items depend on goes first.
         assert (erasable() == secret) == (AKPU in readable)
         assert readable in ({*CLASSES}, {*CLASSES} - {AKPU})
         assert not acknowledged or AKPU not in found

@@ -202,12 +202,12 @@ class Copy:
     def read(self):
         return Vault(self.folder, self.password, machine())
 
-    def set(self, table, row, column, value, mend=True):
-        """Alters one column, and mends the check sum, as an attacker would."""
+    def set(self, table, row, column, value, fix=True):
+        """Alters one column, and fixes the check sum, as an attacker would."""
         database = self.database()
         changed = dict(database.execute(f"SELECT * FROM {table} WHERE rowid = ?", (row,)).fetchone()) | {column: value}
         database.execute(f"UPDATE {table} SET {column} = ? WHERE rowid = ?", (value, row))
-        if mend:
+        if fix:
             database.execute(f"UPDATE {table} SET checksum = ? WHERE rowid = ?", (checksum(table, changed), row))
         database.commit()
         database.close()
@@ -272,13 +272,13 @@ def test_a_flipped_bit_is_found_in_every_sealed_value(copied, table, column):
         for at in {0, len(value) // 2, len(value) - 1}:
             altered = bytearray(value)
             altered[at] ^= 1
-            for mend in (False, True):
-                copied.set(table, row, column, bytes(altered), mend)
-                # Without the device's row, what hangs on it is another device's: not damage, but not read either.
-                if (table, column, mend) == ("device", "identity", True):
+            for fix in (False, True):
+                copied.set(table, row, column, bytes(altered), fix)
+                # Without the device's row, what depends on it is another device's: not damage, but not read either.
+                if (table, column, fix) == ("device", "identity", True):
                     assert any(item.secret is None for item in copied.read().items.values())
                 else:
-                    with pytest.raises(Unreadable, match=None if mend else "check sum"):
+                    with pytest.raises(Unreadable, match=None if fix else "check sum"):
                         copied.read()
                 copied.restore()
 
@@ -329,15 +329,15 @@ def test_a_flipped_bit_in_the_other_files(copied, name):
         path.write_bytes(altered)
         with pytest.raises(Unreadable):
             copied.read()
-        # The check sum is for accidents; it is mended, as an attacker would. In the device key every bit is a key's.
-        path.write_bytes(mended(bytes(altered)))
+        # The check sum is for accidents; it is fixed, as an attacker would. In the device key every bit is a key's.
+        path.write_bytes(fixed(bytes(altered)))
         if at >= len(content) - 32 or name == "device.key" and at >= 13:
             continue
         with pytest.raises(Unreadable):
             copied.read()
 
 
-def mended(content):
+def fixed(content):
     return content[:-32] + blake2b(content[:-32])
 
 

@@ -26,8 +26,8 @@ from support.peer import ITEM, NOTHING, ROOT, SERVICE, acting_as
 from support.person import Person, ask_on_terminals
 from support.session import BUS, PATIENCE, wait_until
 
-EVERY_STATE = ["evicted", BEHIND, "sealed", "collection locked"]
-REASONS = {"evicted": "command", BEHIND: "screen saver", "sealed": "last session ended", "collection locked": "its collection"}
+EVERY_STATE = ["locked", BEHIND, "sealed", "collection locked"]
+REASONS = {"locked": "command", BEHIND: "screen saver", "sealed": "last session ended", "collection locked": "its collection"}
 AFTER, PASSCODE = "after-first-unlock", "when-passcode-set-this-device-only"
 
 
@@ -80,7 +80,7 @@ def test_what_is_told_while_it_is_locked(session, peer, state):
     assert latchkey(session, "get", "--no-prompt", *words, "n=when-unlocked").stdout == b"secret when-unlocked"
 
 
-@pytest.mark.parametrize("state", ["evicted", "sealed", "collection locked"])
+@pytest.mark.parametrize("state", ["locked", "sealed", "collection locked"])
 def test_nobody_is_there_to_be_asked(session, peer, state):
     _, words = fresh()
     item = peer.create("old", dict(word.split("=") for word in words), label="L")
@@ -95,7 +95,7 @@ def test_nobody_is_there_to_be_asked(session, peer, state):
     assert peer.read(item) == b"old" and class_of(peer, item) == ["when-unlocked"]
 
 
-@pytest.mark.parametrize("state", ["evicted", "sealed", "collection locked"])
+@pytest.mark.parametrize("state", ["locked", "sealed", "collection locked"])
 def test_the_password_on_the_terminal(terminal, peer, state):
     attributes, words = fresh()
     item = peer.create("what was kept", attributes, label="L")
@@ -134,7 +134,7 @@ def test_a_passphrase_of_its_own(terminal, peer):
 
 def test_new_items_while_it_is_locked(session, peer):
     """Storing works behind the lock where the class allows it; nothing that cannot be read is written over."""
-    for state in ("evicted", BEHIND):
+    for state in ("locked", BEHIND):
         bring_to(state, session, peer)
         added = {}
         for name in CLASSES:
@@ -179,7 +179,7 @@ def test_a_twin_that_may_be_there(session, peer):
 def test_another_class_needs_both_to_be_open(session, peer):
     attributes, words = fresh()
     item = peer.create("x", {**attributes, CLASS: "always"}, label="Old")
-    for state in ("evicted", BEHIND, "sealed"):
+    for state in ("locked", BEHIND, "sealed"):
         bring_to(state, session, peer)
         done = latchkey(session, "edit", "--class", "when-unlocked", "--no-prompt", *words, code=FAILED)
         assert "class" in done.stderr and REASONS[state] in done.stderr

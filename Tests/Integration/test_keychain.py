@@ -261,7 +261,7 @@ def test_a_daemon_that_dies_before_it_answers(session, program):
         session.start_daemon()
 
 
-@pytest.mark.parametrize("state", ["evicted", "sealed", BEHIND])
+@pytest.mark.parametrize("state", ["locked", "sealed", BEHIND])
 def test_locked_is_told_from_absent(session, program, state):
     assert program.add(generic(), secret(b"x"))[0] == SUCCESS
     assert program.add(generic(account="early"), secret(b"y"), {"pdmn": "ck"})[0] == SUCCESS

@@ -155,7 +155,7 @@ PERSON = [
         person=GIVES, asked=1),
 ]  # fmt: skip
 
-EVICTED = [
+SCREEN_LOCKED = [
     row("the person opens the vault", copy(genp(), DATA).gives(data(b"x")), given=(add(genp(), secret(b"x")),),
         person=GIVES, asked=1),
     row("for an attribute as well", copy(genp(), ATTRIBUTES).gives(Has(**genp())), given=(add(genp()),), person=GIVES,
@@ -536,7 +536,7 @@ MANY = [
 
 TABLE = [
     *rows(UNLOCKED, *PERSON, *WHOSE, *OTHERS, *MANY, *LASTING),
-    *rows(LOCKED, *EVICTED),
+    *rows(LOCKED, *SCREEN_LOCKED),
     *rows(SCREEN, *BEHIND),
 ]
 

@@ -186,7 +186,7 @@ def test_what_is_told_while_it_is_locked(session, peer, state):
         assert answer.secrets.get(item.path) == (None if told["Locked"] else f"secret {item.accessible}".encode())
         assert read(peer, item.identifier).items == [item]
     unknown = [item for item in answer.items if not item.is_known]
-    # Labels hang on less than secrets do.
+    # Labels depend on less than secrets do.
     expected = {"sealed": CLASSES[:5], "collection locked": CLASSES}.get(state, ["when-passcode-set-this-device-only"])
     assert [item.accessible for item in unknown] == expected
     assert all((item.attributes, item.label, item.require) == ({}, "", "") for item in unknown)

@@ -74,7 +74,7 @@ def test_fifty_lock_cycles(session, peer, start):
         program.check(states(True, **items))
 
 
-@pytest.mark.parametrize("state", ["evicted", BEHIND, "sealed", "collection locked"])
+@pytest.mark.parametrize("state", ["locked", BEHIND, "sealed", "collection locked"])
 def test_one_that_was_seen_locked(session, peer, start, state):
     items = stored(peer, "one")
     bring_to(state, session, peer)

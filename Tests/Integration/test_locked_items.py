@@ -75,8 +75,8 @@ def test_an_item_is_locked_by_itself(session, peer, name):
     assert peer.call(other, ITEM, "Delete") == NOTHING
     assert peer.read(peer.create("new", {"new": "1"})) == b"new"
     # A screen lock and unlock does not lift it; a login does.
-    bring_to("evicted", session, peer)
-    bring_back("evicted", session, peer)
+    bring_to("locked", session, peer)
+    bring_back("locked", session, peer)
     check_that_it_is_locked(peer, item, attributes)
     assert session.login().returncode == 0
     assert peer.search(attributes) == ([item], []) and peer.read(item) == b"secret"
@@ -100,7 +100,7 @@ def test_what_lifts_it(session, peer, lift):
     assert peer.search({"lock": "1"}) == ([item], []) and peer.read(item) == b"secret"
 
 
-@pytest.mark.parametrize("state", ["evicted", BEHIND])
+@pytest.mark.parametrize("state", ["locked", BEHIND])
 def test_an_item_that_is_locked_while_the_vault_is(session, peer, state):
     """It stays locked when the vault is not."""
     item = peer.create("secret", {"lock": "1"})

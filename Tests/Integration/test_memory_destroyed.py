@@ -67,7 +67,7 @@ WITHOUT_PASSWORD = [by_an_empty_field, by_passwd]
 
 @pytest.fixture(params=["service", "file"])
 def served(request, memory, stage):  # noqa: F811
-    """A vault that hangs on a device key in either place, unlocked: its memory, and the service."""
+    """A vault that depends on a device key in either place, unlocked: its memory, and the service."""
     session, path = memory.session, memory.session.root / "device.sock"
     service = Service(program=stage / "usr/libexec/latchkey-deviced", path=path)
     try:

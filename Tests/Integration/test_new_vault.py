@@ -10,7 +10,7 @@ import signal
 import time
 
 import pytest
-from support.founding import found
+from support.creation import found
 from support.peer import COLLECTION, DEFAULT, IS_LOCKED, LOGIN, NOTHING, PROMPT, ROOT, SERVICE, SESSION_COLLECTION, GLib, Peer
 from support.person import Person, ask_on_terminals
 from support.session import wait_until

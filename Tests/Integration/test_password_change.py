@@ -335,7 +335,7 @@ def test_start_empty_puts_the_vault_aside_and_the_next_login_founds_one(vault):
     assert not needs_former(vault)
 
     vault.logout()
-    # Where the machine has much to do, the founding takes all of a login's time.
+    # Where the machine has much to do, creating it takes all of a login's time.
     wait_until(lambda: vault.login().returncode == 0 and vault.status()["state"] == "unlocked", "a new vault")
     assert vault.status()["items"] == 0
     assert vault.lookup("service", "mail") is None

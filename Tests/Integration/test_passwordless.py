@@ -21,7 +21,7 @@ FIELDS = ["!", "*", "x", "!!", "$6$salt$hash", "!$6$salt$hash"]
 
 @pytest.fixture
 def session(new_session):
-    """The first login decides what the vault hangs on."""
+    """The first login decides what the vault depends on."""
     return new_session
 
 
@@ -238,7 +238,7 @@ def test_the_first_password_behind_a_locker(passwordless):
     peer.close()
 
 
-def test_without_founding_a_password_is_not_taken(passwordless):
+def test_without_creating_a_password_is_not_taken(passwordless):
     """A line with no_found is one whose passwords are not to be the vault's."""
     session = passwordless
     session.shadow("*")

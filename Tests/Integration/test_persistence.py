@@ -25,7 +25,7 @@ def test_paths_are_stable(session, peer):
         assert peer.get(work, COLLECTION, "Label") == "Work"
 
     look()
-    for state in ("evicted", "behind a locker", "sealed", "collection locked"):
+    for state in ("locked", "behind a locker", "sealed", "collection locked"):
         bring_to(state, session, peer)
         look()
         bring_back(state, session, peer)

@@ -162,7 +162,7 @@ def test_a_secret_that_damage_may_hide_is_not_made_anew(session, peer):
 
 
 def test_a_request_waits_for_the_login(session):
-    """Before the vault is founded, and before a later login."""
+    """Before the vault is created, and before a later login."""
     peer = Peer(session)
     request = Retrieval(peer, ONE)
     assert request.is_pending and request.exists()

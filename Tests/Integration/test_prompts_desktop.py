@@ -350,14 +350,14 @@ def test_a_locker_does_not_lift_what_was_locked_by_itself(dialog, client, locker
 # Storing in what is locked
 
 
-@pytest.mark.parametrize("how", ["collection locked", "evicted", "sealed"])
+@pytest.mark.parametrize("how", ["collection locked", "locked", "sealed"])
 def test_store(dialog, client, how):
     """libsecret asks by itself, and stores after it. Behind the lock something new could be stored as it is; in the place
     of something old not."""
     session = dialog.session
     if how == "sealed":
         seal(session)
-    elif how == "evicted":
+    elif how == "locked":
         session.lock()
     else:
         client.call(ROOT, SERVICE, "Lock", "(ao)", [LOGIN])

@@ -19,7 +19,7 @@ from support.vaultreader import Unreadable, Vault
 from test_prompts import Person
 
 NOTHING_LEFT = {"left": 0, "closed": 0, "other_device": 0, "quarantined": 0, "former_keys_needed": False}
-# The secrets and labels of collections: what hangs on keys that stay, the item's own and the index's.
+# The secrets and labels of collections: what depends on keys that stay, the item's own and the index's.
 KEPT = ("secret", "label of collection", "device share", "erasable share")
 
 

@@ -227,7 +227,7 @@ def test_it_shows_an_item(peer, open_seahorse):
 
 def test_it_follows_locking_and_unlocking(session, peer, open_seahorse):
     peer.create("open sesame", {"service": "mail"}, label="Mail box")
-    bring_to("evicted", session, peer)
+    bring_to("locked", session, peer)
     seahorse = open_seahorse()
     seahorse.choose("Login")
     assert not seahorse.shows("Mail box")
@@ -352,7 +352,7 @@ def choose_from_menu(seahorse, row, name):
     seahorse.click("menu item", name)
 
 
-@pytest.mark.parametrize("state", ["evicted", "collection"])
+@pytest.mark.parametrize("state", ["locked", "collection"])
 def test_unlock(state, session, peer, work, said, open_seahorse):
     if state == "collection":
         peer.call(ROOT, SERVICE, "Lock", "(ao)", [work])
@@ -387,7 +387,7 @@ def test_delete_of_a_collection(peer, work, open_seahorse):
     wait_until(lambda: work not in peer.get(ROOT, SERVICE, "Collections"), "the end of the collection")
 
 
-@pytest.mark.parametrize("state", ["evicted", "collection"])
+@pytest.mark.parametrize("state", ["locked", "collection"])
 def test_delete_of_a_locked_collection_is_refused(state, session, peer, work, open_seahorse):
     if state == "collection":
         peer.call(ROOT, SERVICE, "Lock", "(ao)", [work])
@@ -474,7 +474,7 @@ def test_a_new_collection(peer, said, open_seahorse):
 
 
 def test_a_new_collection_of_a_locked_vault_is_refused(session, peer, said, open_seahorse):
-    bring_to("evicted", session, peer)
+    bring_to("locked", session, peer)
     seahorse = open_seahorse()
     seahorse.choose("Login")
     seahorse.press("ctrl+n")
@@ -485,9 +485,9 @@ def test_a_new_collection_of_a_locked_vault_is_refused(session, peer, said, open
     assert seahorse.shows(LOCKED)
 
 
-@pytest.mark.parametrize("state", ["unlocked", "evicted"])
+@pytest.mark.parametrize("state", ["unlocked", "locked"])
 def test_a_new_item(state, session, peer, said, open_seahorse):
-    if state == "evicted":
+    if state == "locked":
         bring_to(state, session, peer)
     seahorse = open_seahorse()
     seahorse.choose("Login")

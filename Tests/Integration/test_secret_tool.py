@@ -35,7 +35,7 @@ def test_secret_tool_while_locked(session, peer, state):
     tool(session, "store", "--label=Sync", *SYNC_WORDS, CLASS, "after-first-unlock", input="token")
     tool(session, "store", "--label=Short", "--collection=session", "account", "demo", input="short")
     bring_to(state, session, peer)
-    some = state == "evicted"
+    some = state == "locked"
     assert tool(session, "lookup", *MAIL_WORDS).returncode == 1
     assert tool(session, "lookup", *SYNC_WORDS).stdout == ("token" if some else "")
     for options in ([], ["--unlock"], ["--all"], ["--all", "--unlock"]):

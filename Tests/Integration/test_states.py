@@ -119,7 +119,7 @@ def test_a_locked_item_is_neither_changed_nor_deleted(session, peer, state):
     """Nor is one that was just stored; an item that can be read is, also behind the locked screen."""
     items = {name: peer.create("old", {"of": name, CLASS: name}, label="Old") for name in CLASSES}
     bring_to(state, session, peer)
-    new = peer.create("new", {"of": "new"}) if state in ("evicted", BEHIND) else None
+    new = peer.create("new", {"of": "new"}) if state in ("locked", BEHIND) else None
     for item in [*items.values(), *([new] if new else [])]:
         alias = item.replace(LOGIN, DEFAULT)
         if not peer.get(item, ITEM, "Locked"):
@@ -134,7 +134,7 @@ def test_a_locked_item_is_neither_changed_nor_deleted(session, peer, state):
             assert refusal(lambda: peer.set(item, ITEM, "Attributes", "a{ss}", attributes)) == IS_LOCKED
         assert peer.error(alias, ITEM, "Delete") == peer.error(item, ITEM, "Delete") == IS_LOCKED
     assert peer.search({"more": "1"}) == ([], [])
-    readable = {"evicted": CLASSES[3:], BEHIND: CLASSES[3:], "sealed": CLASSES[5:], "collection locked": []}[state]
+    readable = {"locked": CLASSES[3:], BEHIND: CLASSES[3:], "sealed": CLASSES[5:], "collection locked": []}[state]
     bring_back(state, session, peer)
     for name, item in items.items():
         if name in readable:
@@ -251,7 +251,7 @@ def test_a_prompt_succeeds_where_the_vault_was_opened_meanwhile(session, peer):
     assert peer.prompt(prompt) == (False, "ao", [LOGIN, item])
 
 
-@pytest.mark.parametrize("state", ["unlocked", "evicted", "sealed"])
+@pytest.mark.parametrize("state", ["unlocked", "locked", "sealed"])
 def test_collections_that_were_deleted_are_absent(session, peer, state):
     """No answer of a person would bring them back."""
     item = peer.create("secret", MAIL)
@@ -262,7 +262,7 @@ def test_collections_that_were_deleted_are_absent(session, peer, state):
     assert peer.unlock(SESSION_COLLECTION) == ([SESSION_COLLECTION], NOTHING)
 
 
-def test_before_founding(session):
+def test_before_creation(session):
     client = Peer(session)
     # A reason, not "there is none", upon which clients make a collection.
     assert client.failure(DEFAULT, "org.freedesktop.DBus.Properties", "GetAll", "(s)", COLLECTION).name == IS_LOCKED

@@ -30,7 +30,7 @@ final class DeviceProtectorTests {
     try Sodium.initialize()
     vault = Sodium.randomBytes(16)
     secret = try newSecret()
-    file = try Keybag.found(vault: vault, device: secret).keybag.encoded
+    file = try Keybag.create(vault: vault, device: secret).keybag.encoded
   }
 
   /// The error of reading it or of opening it with `key`; nil when it opens.
@@ -52,18 +52,18 @@ final class DeviceProtectorTests {
     } catch { return error }
   }
 
-  @Test("Founded, written, read, opened: the same tier keys, which it recognises")
+  @Test("Created, written, read, opened: the same tier keys, which it recognises")
   func roundTrip() throws {
-    let founded = try Keybag.found(vault: vault, device: secret)
-    let file = founded.keybag.encoded
-    #expect(file.count == Self.end && founded.keybag.generation == 1 && founded.keybag.vault == vault)
+    let created = try Keybag.create(vault: vault, device: secret)
+    let file = created.keybag.encoded
+    #expect(file.count == Self.end && created.keybag.generation == 1 && created.keybag.vault == vault)
     let read = try Keybag(decoding: file)
-    #expect(read == founded.keybag && read.isPasswordless && read.epochs.map(\.number) == [1])
+    #expect(read == created.keybag && read.isPasswordless && read.epochs.map(\.number) == [1])
     let protector = try #require(read.deviceProtector)
     #expect(read.protectors == [protector] && protector.kind == .device && protector.state == .proven)
     #expect(protector.id == secret.protector && protector.deviceWrapping == secret.wrapping)
 
-    let tiers = try founded.tiers()
+    let tiers = try created.tiers()
     let opened = try read.open(deviceSecret: try secret.givenBack())
     #expect(octets(try opened.tiers().unlocked) == octets(tiers.unlocked))
     #expect(octets(try opened.tiers().session) == octets(tiers.session))
@@ -71,7 +71,7 @@ final class DeviceProtectorTests {
     for secret in [octets(secret.key), octets(tiers.unlocked), octets(tiers.session)] {
       #expect(Data(file).range(of: Data(secret)) == nil)
     }
-    #expect(try !Keybag.found(with: password, cost: cheap).keybag.isPasswordless)
+    #expect(try !Keybag.create(with: password, cost: cheap).keybag.isPasswordless)
   }
 
   @Test("No other secret opens it, no password, and no recovery code")
@@ -84,7 +84,7 @@ final class DeviceProtectorTests {
       #expect(failure { () throws(KeybagError) in _ = try keybag.open(with: typed) } == .wrongPassword)
     }
     #expect(refusal(keybag, try .random()) == .wrongPassword)
-    #expect(fate(try Keybag.found(with: password, cost: cheap).keybag.encoded, secret.key) == .wrongPassword)
+    #expect(fate(try Keybag.create(with: password, cost: cheap).keybag.encoded, secret.key) == .wrongPassword)
     #expect(fate(file, secret.key) == nil)
   }
 
@@ -106,13 +106,13 @@ final class DeviceProtectorTests {
 
   @Test("Another vault's does not open, also with the same secret and name")
   func transplant() throws {
-    let other = try Keybag.found(vault: Sodium.randomBytes(16), device: secret).keybag.encoded
+    let other = try Keybag.create(vault: Sodium.randomBytes(16), device: secret).keybag.encoded
     let mixed = Array(file[..<Self.protector.lowerBound] + other[Self.protector] + file[Self.protector.upperBound...])
     #expect(fate(mixed.resummed, secret.key) == .wrongPassword)
     #expect(fate(other.with(number: UInt8(vault[0] &+ 1), at: Offset.vault).resummed, secret.key) == .wrongPassword)
     #expect(fate(other, secret.key) == nil)
     // The same vault, root key and tier keys of somebody who knows neither.
-    let again = try Keybag.found(vault: vault, device: secret).keybag.encoded
+    let again = try Keybag.create(vault: vault, device: secret).keybag.encoded
     let stranger = Array(file[..<Self.protector.upperBound] + again[Self.protector.upperBound...])
     #expect(fate(stranger.resummed, secret.key) == .damaged)
   }
@@ -131,7 +131,7 @@ final class DeviceProtectorTests {
       #expect(decoding(file.with(kind, at: Offset.kind).resummed) == .unreasonable, "kind \(kind)")
     }
     // A password's protector does not become one, nor does a recovery code's.
-    let other = try Keybag.found(with: password, cost: cheap).settingRecoveryCode(try .random()).encoded
+    let other = try Keybag.create(with: password, cost: cheap).settingRecoveryCode(try .random()).encoded
     for offset in [Offset.kind, Offset.epochCount] {
       #expect(decoding(other.with(4, at: offset).resummed) == .unreasonable)
     }
@@ -151,7 +151,7 @@ final class DeviceProtectorTests {
   @Test("Its first password comes with new keys, and the device's secret opens nothing any more")
   func firstPassword() throws {
     let code = try RecoveryCode.random()
-    let coded = try Keybag.found(vault: vault, device: secret).settingRecoveryCode(code)
+    let coded = try Keybag.create(vault: vault, device: secret).settingRecoveryCode(code)
     #expect(coded.protectors.map(\.kind) == [.device, .recoveryCode] && refusal(coded, code) == nil)
     let opened = try coded.open(deviceSecret: try secret.givenBack())
     let before = octets(try opened.tiers().unlocked)
@@ -183,7 +183,7 @@ final class DeviceProtectorTests {
   @Test("A first password under the same keys takes its place as well, and that of every code but the one that opened")
   func sameKeys() throws {
     let code = try RecoveryCode.random()
-    let coded = try Keybag.found(vault: vault, device: secret).settingRecoveryCode(code)
+    let coded = try Keybag.create(vault: vault, device: secret).settingRecoveryCode(code)
     let opened = try coded.open(deviceSecret: try secret.givenBack())
     let typed = password
     let next = try Keybag(decoding: try opened.settingPassword(typed.span.bytes, cost: cheap).encoded)
@@ -216,7 +216,7 @@ final class DeviceProtectorTests {
 
   @Test("New keys again and again, until as many generations are needed as a keybag has")
   func limit() throws {
-    var opened = try Keybag.found(vault: vault, device: secret)
+    var opened = try Keybag.create(vault: vault, device: secret)
     var last = try newSecret()
     for number in 2...UInt32(Keybag.epochLimit) {
       last = try newSecret()

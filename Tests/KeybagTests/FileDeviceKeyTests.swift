@@ -118,7 +118,7 @@ struct FileDeviceKeyTests {
   }
 
   // What becomes of whenPasscodeSetThisDeviceOnly when the erasable secret is gone.
-  @Test("With another erasable secret, only what hangs on it is lost")
+  @Test("With another erasable secret, only what depends on it is lost")
   func erasable() throws {
     let before = try device(machine, mayCreate: true)
     let share = try Key.random()

@@ -31,54 +31,54 @@ struct KeybagFileTests {
 
   private func names() throws -> [String] { try FileManager.default.contentsOfDirectory(atPath: vault).sorted() }
 
-  @Test("Founded once: the file is there, opens, and is not founded again")
+  @Test("Created once: the file is there, opens, and is not created again")
   func found() throws {
     #expect(
       failure { () throws(KeybagError) in _ = try KeybagFile.folder(home: home.path, owner: owner) } == .missing)
-    let founded = try KeybagFile.found(home: home.path, owner: owner, with: password)
+    let created = try KeybagFile.create(home: home.path, owner: owner, with: password)
     #expect(vault == home.path + "/.local/share/latchkey")
     let folder = try KeybagFile.folder(home: home.path, owner: owner)
     let read = try KeybagFile.load(from: folder)
-    #expect(read == founded.keybag)
-    #expect(octets(try read.open(with: password).tiers().session) == octets(try founded.tiers().session))
+    #expect(read == created.keybag)
+    #expect(octets(try read.open(with: password).tiers().session) == octets(try created.tiers().session))
     #expect(try names() == ["keybag", "keybag.lock"])
     let before = content("keybag")
     #expect(
       failure { () throws(KeybagError) in
-        _ = try KeybagFile.found(home: home.path, owner: owner, with: [1])
+        _ = try KeybagFile.create(home: home.path, owner: owner, with: [1])
       } == .alreadyThere)
     #expect(content("keybag") == before)
   }
 
-  @Test("Nothing is founded beside a database, or in the place of anything")
-  func notFounded() throws {
+  @Test("Nothing is created beside a database, or in the place of anything")
+  func notCreated() throws {
     try put("vault.db", [1])
-    func founding() -> KeybagError? {
+    func creating() -> KeybagError? {
       failure { () throws(KeybagError) in
-        _ = try KeybagFile.found(home: home.path, owner: owner, with: password)
+        _ = try KeybagFile.create(home: home.path, owner: owner, with: password)
       }
     }
-    #expect(founding() == .alreadyThere)
+    #expect(creating() == .alreadyThere)
     #expect(try names() == ["keybag.lock", "vault.db"])
     try FileManager.default.removeItem(atPath: vault + "/vault.db")
     for name in ["keybag", "vault.db"] {
       #expect(symlink("nowhere", vault + "/" + name) == 0)
-      #expect(founding() == .alreadyThere)
+      #expect(creating() == .alreadyThere)
       try FileManager.default.removeItem(atPath: vault + "/" + name)
     }
     try put("keybag", [])
-    #expect(founding() == .alreadyThere)
+    #expect(creating() == .alreadyThere)
     #expect(content("keybag") == [])
   }
 
-  @Test("Two foundings at once found one vault")
-  func twoFoundings() throws {
+  @Test("Two creations at once found one vault")
+  func twoCreations() throws {
     let path = home.path
     let owner = owner
     let outcomes = Mutex<(vaults: [[UInt8]], errors: [KeybagError])>(([], []))
     DispatchQueue.concurrentPerform(iterations: 4) { _ in
       do throws(KeybagError) {
-        let vault = try KeybagFile.found(home: path, owner: owner, with: password).keybag.vault
+        let vault = try KeybagFile.create(home: path, owner: owner, with: password).keybag.vault
         outcomes.withLock { $0.vaults.append(vault) }
       } catch {
         outcomes.withLock { $0.errors.append(error) }
@@ -92,16 +92,16 @@ struct KeybagFileTests {
     #expect(try names() == ["keybag", "keybag.lock"])
   }
 
-  @Test("Another user's home founds nothing")
+  @Test("Another user's home creates nothing")
   func foreignHome() throws {
     let seen = failure { () throws(KeybagError) in
-      _ = try KeybagFile.found(home: home.path, owner: owner + 1, with: password)
+      _ = try KeybagFile.create(home: home.path, owner: owner + 1, with: password)
     }
     #expect(seen == .file(PosixError("folder", code: EPERM)))
     #expect(try home.names() == [])
     #expect(
       failure { () throws(KeybagError) in
-        _ = try KeybagFile.found(home: home.file("none"), owner: owner, with: password)
+        _ = try KeybagFile.create(home: home.file("none"), owner: owner, with: password)
       } == .file(PosixError("open", code: ENOENT)))
   }
 
@@ -114,7 +114,7 @@ struct KeybagFileTests {
       var limit = rlimit(rlim_cur: 100, rlim_max: 100)
       guard setrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &limit) == 0 else { exit(2) }
       do throws(KeybagError) {
-        _ = try KeybagFile.found(home: home.path, owner: geteuid(), with: password)
+        _ = try KeybagFile.create(home: home.path, owner: geteuid(), with: password)
         exit(3)
       } catch {
         guard error == .file(PosixError("write", code: EFBIG)) else { exit(4) }
@@ -141,14 +141,14 @@ struct KeybagFileTests {
 
   @Test("Replaced only by the next generation of the same vault")
   func replace() throws {
-    let founded = try Keybag.found(with: password, cost: cheap)
-    try put("keybag", founded.keybag.encoded)
+    let created = try Keybag.create(with: password, cost: cheap)
+    try put("keybag", created.keybag.encoded)
     let folder = try KeybagFile.folder(home: home.path, owner: owner)
     func replacing(_ next: Keybag) -> KeybagError? {
       failure { () throws(KeybagError) in try KeybagFile.replace(with: next, in: folder) }
     }
-    #expect(replacing(founded.keybag) == .overtaken)
-    let second = try founded.proving()
+    #expect(replacing(created.keybag) == .overtaken)
+    let second = try created.proving()
     #expect(replacing(second) == nil)
     #expect(try KeybagFile.load(from: folder) == second)
     // Made from generation 1, as a slower process would: stale by now.
@@ -156,7 +156,7 @@ struct KeybagFileTests {
     let third = try second.open(with: password).proving()
     let fourth = try third.open(with: password).proving()
     #expect(replacing(fourth) == .overtaken)
-    let other = try Keybag.found(with: password, cost: cheap).proving().open(with: password).proving()
+    let other = try Keybag.create(with: password, cost: cheap).proving().open(with: password).proving()
     #expect(other.generation == 3)
     #expect(replacing(other) == .overtaken)
     #expect(try KeybagFile.load(from: folder) == second)
@@ -166,11 +166,11 @@ struct KeybagFileTests {
 
   @Test("A damaged keybag is not replaced, nor one with the last generation there is")
   func replaceHostile() throws {
-    let founded = try Keybag.found(with: password, cost: cheap)
-    let next = try founded.proving()
-    let damaged = founded.keybag.encoded.with(number: UInt64.max, at: Offset.generation)
+    let created = try Keybag.create(with: password, cost: cheap)
+    let next = try created.proving()
+    let damaged = created.keybag.encoded.with(number: UInt64.max, at: Offset.generation)
     for file in [
-      damaged, damaged.resummed, founded.keybag.encoded.with(number: UInt64.max - 1, at: Offset.generation).resummed,
+      damaged, damaged.resummed, created.keybag.encoded.with(number: UInt64.max - 1, at: Offset.generation).resummed,
     ] {
       try put("keybag", file)
       let folder = try KeybagFile.folder(home: home.path, owner: owner)

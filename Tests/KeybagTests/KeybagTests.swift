@@ -45,20 +45,20 @@ struct KeybagTests {
     }
   }
 
-  @Test("Founded, written, read, opened: the same tier keys, which it recognises")
+  @Test("Created, written, read, opened: the same tier keys, which it recognises")
   func roundTrip() throws {
-    let founded = try Keybag.found(with: password, cost: cheap)
-    let tiers = try founded.tiers()
-    let file = founded.keybag.encoded
+    let created = try Keybag.create(with: password, cost: cheap)
+    let tiers = try created.tiers()
+    let file = created.keybag.encoded
     #expect(file.count == Offset.end)
-    #expect(founded.keybag.generation == 1)
-    #expect(founded.keybag.protectors.count == 1)
-    #expect(founded.keybag.protectors[0].state == .unproven)
-    #expect(founded.keybag.protectors[0].cost == cheap)
-    #expect(abs(Double(founded.keybag.founded) - Date().timeIntervalSince1970) < 60)
+    #expect(created.keybag.generation == 1)
+    #expect(created.keybag.protectors.count == 1)
+    #expect(created.keybag.protectors[0].state == .unproven)
+    #expect(created.keybag.protectors[0].cost == cheap)
+    #expect(abs(Double(created.keybag.created) - Date().timeIntervalSince1970) < 60)
 
     let read = try Keybag(decoding: file)
-    #expect(read == founded.keybag)
+    #expect(read == created.keybag)
     let opened = try read.open(with: password)
     let again = try opened.tiers()
     #expect(octets(again.unlocked) == octets(tiers.unlocked))
@@ -69,8 +69,8 @@ struct KeybagTests {
 
   @Test("Nothing of the secrets is in the file, and no two vaults share anything")
   func secrecy() throws {
-    let first = try Keybag.found(with: password, cost: cheap)
-    let second = try Keybag.found(with: password, cost: cheap)
+    let first = try Keybag.create(with: password, cost: cheap)
+    let second = try Keybag.create(with: password, cost: cheap)
     let file = Data(first.keybag.encoded)
     let tiers = try first.tiers()
     for secret in [password, octets(tiers.unlocked), octets(tiers.session)] {
@@ -84,7 +84,7 @@ struct KeybagTests {
 
   @Test("Another password does not open it")
   func wrongPassword() throws {
-    let keybag = try Keybag.found(with: password, cost: cheap).keybag
+    let keybag = try Keybag.create(with: password, cost: cheap).keybag
     for wrong in ["", "correct hors", "correct horse ", "Correct horse", "correct horse\u{0}"] {
       #expect(opens(keybag, Array(wrong.utf8)) == .wrongPassword)
     }
@@ -93,32 +93,32 @@ struct KeybagTests {
 
   @Test("Only its own tier keys are recognised, each in its place")
   func recognises() throws {
-    let founded = try Keybag.found(with: password, cost: cheap)
-    let keybag = founded.keybag
-    #expect(try keybag.recognises(try founded.tiers()))
+    let created = try Keybag.create(with: password, cost: cheap)
+    let keybag = created.keybag
+    #expect(try keybag.recognises(try created.tiers()))
     #expect(try !keybag.recognises(try .random()))
-    let tiers = try founded.tiers()
+    let tiers = try created.tiers()
     let swapped = TierKeys(unlocked: try tiers.session.duplicate(), session: try tiers.unlocked.duplicate())
     #expect(try !keybag.recognises(swapped))
     let half = TierKeys(unlocked: try tiers.unlocked.duplicate(), session: try .random())
     #expect(try !keybag.recognises(half))
     let otherHalf = TierKeys(unlocked: try .random(), session: try tiers.session.duplicate())
     #expect(try !keybag.recognises(otherHalf))
-    let other = try Keybag.found(with: password, cost: cheap)
+    let other = try Keybag.create(with: password, cost: cheap)
     #expect(try !keybag.recognises(try other.tiers()))
   }
 
   @Test("Proving marks the protector and counts the generation; the keys stay")
   func proving() throws {
-    let founded = try Keybag.found(with: password, cost: cheap)
-    let proven = try founded.proving()
+    let created = try Keybag.create(with: password, cost: cheap)
+    let proven = try created.proving()
     #expect(proven.generation == 2)
     #expect(proven.protectors[0].state == .proven)
-    #expect(founded.keybag.protectors[0].state == .unproven)
-    #expect(proven.vault == founded.keybag.vault && proven.epochs == founded.keybag.epochs)
+    #expect(created.keybag.protectors[0].state == .unproven)
+    #expect(proven.vault == created.keybag.vault && proven.epochs == created.keybag.epochs)
     let read = try Keybag(decoding: proven.encoded)
     let opened = try read.open(with: password)
-    #expect(octets(try opened.tiers().unlocked) == octets(try founded.tiers().unlocked))
+    #expect(octets(try opened.tiers().unlocked) == octets(try created.tiers().unlocked))
     #expect(try opened.proving().generation == 3)
   }
 
@@ -138,7 +138,7 @@ struct HostileKeybagTests {
 
   init() throws {
     try Sodium.initialize()
-    file = try Keybag.found(with: password, cost: cheap).keybag.encoded
+    file = try Keybag.create(with: password, cost: cheap).keybag.encoded
   }
 
   private func decoding(_ file: [UInt8]) -> KeybagError? {
@@ -304,18 +304,18 @@ struct HostileKeybagTests {
     #expect(cost.isReasonable && cost.memory >= 64 << 20 && cost.memory <= PasswordCost.compiledIn.memory)
   }
 
-  @Test("A cost that the machine cannot bear is noMemory, for founding too")
+  @Test("A cost that the machine cannot bear is noMemory, for creation too")
   func noMemory() {
     let cost = PasswordCost(passes: 3, memory: 1 << 50)
     #expect(
-      failure { () throws(KeybagError) in _ = try Keybag.found(with: password, cost: cost) } == .noMemory
+      failure { () throws(KeybagError) in _ = try Keybag.create(with: password, cost: cost) } == .noMemory
     )
   }
 
   // Whoever can write the file may put another vault's protector into it.
   @Test("A protector of another vault does not open, also with the same password")
   func transplant() throws {
-    let other = try Keybag.found(with: password, cost: cheap).keybag.encoded
+    let other = try Keybag.create(with: password, cost: cheap).keybag.encoded
     let mixed = Array(file[..<Offset.kind] + other[Offset.kind..<Offset.epochCount] + file[Offset.epochCount...])
     let keybag = try Keybag(decoding: mixed.resummed)
     #expect(failure { () throws(KeybagError) in _ = try keybag.open(with: password) } == .wrongPassword)

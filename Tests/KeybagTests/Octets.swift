@@ -47,8 +47,8 @@ extension Array where Element == UInt8 {
 }
 
 extension Keybag {
-  static func found(with password: [UInt8], cost: PasswordCost) throws(KeybagError) -> Opened {
-    try found(password: password.span.bytes, cost: cost)
+  static func create(with password: [UInt8], cost: PasswordCost) throws(KeybagError) -> Opened {
+    try create(password: password.span.bytes, cost: cost)
   }
 
   func open(with password: [UInt8]) throws(KeybagError) -> Opened {
@@ -57,8 +57,8 @@ extension Keybag {
 }
 
 extension KeybagFile {
-  static func found(home: String, owner: uid_t, with password: [UInt8]) throws(KeybagError) -> Keybag.Opened {
-    try found(
+  static func create(home: String, owner: uid_t, with password: [UInt8]) throws(KeybagError) -> Keybag.Opened {
+    try create(
       home: home, owner: owner, password: password.span.bytes, cost: PasswordCost(passes: 3, memory: 32 << 20))
   }
 }

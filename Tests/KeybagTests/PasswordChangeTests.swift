@@ -14,9 +14,9 @@ struct PasswordChangeTests {
   init() throws { try Sodium.initialize() }
 
   /// A keybag that a second login with the old password has proven.
-  private func proven() throws -> Keybag { try Keybag.found(with: old, cost: cheap).proving() }
+  private func proven() throws -> Keybag { try Keybag.create(with: old, cost: cheap).proving() }
 
-  private func fresh() throws -> Keybag { try Keybag.found(with: old, cost: cheap).keybag }
+  private func fresh() throws -> Keybag { try Keybag.create(with: old, cost: cheap).keybag }
 
   private func added(_ password: [UInt8], to keybag: Keybag, by opener: [UInt8]) throws -> Keybag {
     try #require(
@@ -76,8 +76,8 @@ struct PasswordChangeTests {
     let next = try #require(try keybag.open(with: new).renewing(now: start + 6 * day))
     #expect(next.protectors.map(\.id) == [1, 0, 2].map { keybag.protectors[$0].id })
     #expect(next.protectors.map(\.retireAfter) == [start + 13 * day, start + 7 * day, 0])
-    let (proven, founding) = (try keybag.open(with: old).renewing(), try fresh().open(with: old).renewing())
-    #expect(proven == nil && founding == nil)
+    let (proven, creating) = (try keybag.open(with: old).renewing(), try fresh().open(with: old).renewing())
+    #expect(proven == nil && creating == nil)
   }
 
   @Test("by one that is unproven, beside others and younger than a day ends no other")
@@ -130,7 +130,7 @@ struct PasswordChangeTests {
     }
     #expect(try !isReopened(try opened.rotated(password: old.span.bytes, cost: cheap).keybag))
     #expect(try !isReopened(try opened.settingPassword(old.span.bytes, cost: cheap)))
-    #expect(try !isReopened(try Keybag.found(with: old, cost: cheap).keybag))
+    #expect(try !isReopened(try Keybag.create(with: old, cost: cheap).keybag))
     let file = other.encoded
     let altered = try Keybag(decoding: file.with(file[Offset.state] ^ 1, at: Offset.state).resummed)
     #expect(try !isReopened(altered))
@@ -172,10 +172,10 @@ struct PasswordChangeTests {
     #expect(opens(after, old, new) == [true, false])
   }
 
-  @Test("a founded one that nobody used twice is proven by its use, and never ends by time")
-  func founded() throws {
-    let founded = try Keybag.found(with: old, cost: cheap).keybag
-    let keybag = try added(new, to: founded, by: old)
+  @Test("a created one that nobody used twice is proven by its use, and never ends by time")
+  func created() throws {
+    let created = try Keybag.create(with: old, cost: cheap).keybag
+    let keybag = try added(new, to: created, by: old)
     #expect(keybag.protectors.map(\.state) == [.unproven, .unproven])
     #expect(try login(old, keybag).protectors.map(\.state) == [.unproven, .proven])
     #expect(opens(try login(new, keybag, days: 5000), old, new) == [false, true])
@@ -197,7 +197,7 @@ struct PasswordChangeTests {
   @Test("has at most four, of which the oldest that nobody used goes first, and never the one that opened")
   func four() throws {
     let names = (0..<6).map { Array("number \($0)".utf8) }
-    var keybag = try Keybag.found(with: names[0], cost: cheap).proving()
+    var keybag = try Keybag.create(with: names[0], cost: cheap).proving()
     for number in 1...3 { keybag = try added(names[number], to: keybag, by: names[number - 1]) }
     #expect(keybag.passwordCount == 4)
     let next = try added(names[4], to: keybag, by: names[3])

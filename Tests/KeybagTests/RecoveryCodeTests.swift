@@ -83,7 +83,7 @@ struct RecoveryCodeTests {
 
   @Test("opens the keybag that it was made for, beside the password, and no other")
   func opens() throws {
-    let opened = try Keybag.found(with: password, cost: cheap)
+    let opened = try Keybag.create(with: password, cost: cheap)
     let code = try RecoveryCode.random()
     let keybag = try Keybag(decoding: try opened.settingRecoveryCode(code).encoded)
     #expect(keybag.protectors.map(\.kind) == [.password, .recoveryCode] && keybag.generation == 2)
@@ -93,7 +93,7 @@ struct RecoveryCodeTests {
     #expect(octets(try keybag.open(with: password).tiers().unlocked) == tiers)
     let stranger = try RecoveryCode.random()
     #expect(refusal(keybag, stranger) == .wrongPassword)
-    let other = try Keybag.found(with: password, cost: cheap).settingRecoveryCode(try .random())
+    let other = try Keybag.create(with: password, cost: cheap).settingRecoveryCode(try .random())
     #expect(refusal(other, code) == .wrongPassword)
 
     // A new one takes the place of the one before; without one, none opens.
@@ -116,7 +116,7 @@ struct RecoveryCodeTests {
   @Test("gives the vault another password, after which the old one opens nothing")
   func recovers() throws {
     let code = try RecoveryCode.random()
-    let keybag = try Keybag.found(with: password, cost: cheap).settingRecoveryCode(code)
+    let keybag = try Keybag.create(with: password, cost: cheap).settingRecoveryCode(code)
     let new = Array("another".utf8)
     let next = try keybag.open(code: code).settingPassword(new.span.bytes, cost: cheap)
     #expect(next.protectors.map(\.kind) == [.password, .recoveryCode] && next.protectors[0].state == .proven)
@@ -128,7 +128,7 @@ struct RecoveryCodeTests {
   @Test("opens no keybag that somebody made who knows nothing but its public key, before new keys or after")
   func forged() throws {
     let code = try RecoveryCode.random()
-    let opened = try Keybag.found(with: password, cost: cheap)
+    let opened = try Keybag.create(with: password, cost: cheap)
     let keybag = try opened.settingRecoveryCode(code)
     let rotated = try keybag.open(with: password).rotated(with: password).keybag
     for genuine in [keybag, rotated] {
@@ -155,7 +155,7 @@ struct RecoveryCodeTests {
   @Test("whose protector was altered opens nothing: bounds are looked at first, the rest is under the tag")
   func hostile() throws {
     let code = try RecoveryCode.random()
-    let file = try Keybag.found(with: password, cost: cheap).settingRecoveryCode(code).encoded
+    let file = try Keybag.create(with: password, cost: cheap).settingRecoveryCode(code).encoded
     // Behind the password's protector: kind, state, id, dates, salt, cost, commitment, length, sealed.
     let start = Offset.epochCount
     #expect(file[start] == 2)

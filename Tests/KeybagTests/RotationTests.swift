@@ -16,16 +16,16 @@ struct RotationTests {
 
   @Test("has another root key and newest tier keys, and the former ones for as long as they are needed")
   func rotated() throws {
-    let founded = try Keybag.found(with: password, cost: cheap)
-    let next = try founded.rotated(with: password)
+    let created = try Keybag.create(with: password, cost: cheap)
+    let next = try created.rotated(with: password)
     let read = try Keybag(decoding: next.keybag.encoded)
     #expect(read == next.keybag)
-    #expect(read.generation == 2 && read.vault == founded.keybag.vault && read.founded == founded.keybag.founded)
+    #expect(read.generation == 2 && read.vault == created.keybag.vault && read.created == created.keybag.created)
     #expect(read.epochs.map(\.number) == [1, 2])
-    #expect(read.protectors.count == 1 && read.protectors[0].id != founded.keybag.protectors[0].id)
+    #expect(read.protectors.count == 1 && read.protectors[0].id != created.keybag.protectors[0].id)
 
     let opened = try read.open(with: password)
-    let before = try founded.tiers()
+    let before = try created.tiers()
     let after = try opened.tiers()
     let former = try opened.formerTiers()
     #expect(former.map(\.number) == [1])
@@ -35,12 +35,12 @@ struct RotationTests {
     #expect(Set(keys).count == 4)
     #expect(try read.recognises(after) && read.recognises(former))
     #expect(try !read.recognises(before))
-    #expect(try !read.recognises([] as [FormerTiers]) && !founded.keybag.recognises(former))
+    #expect(try !read.recognises([] as [FormerTiers]) && !created.keybag.recognises(former))
     let another = FormerTiers(number: 2, tiers: try before.duplicate())
     #expect(try !read.recognises([another]))
 
     // Whoever has the old keybag has the old root key: it opens nothing of the new one.
-    #expect(read.epochs[0] != founded.keybag.epochs[0])
+    #expect(read.epochs[0] != created.keybag.epochs[0])
     let settled = try #require(try opened.dropping(epochsBefore: 2, proving: false))
     #expect(settled.epochs.map(\.number) == [2] && settled.generation == 3)
     let last = try Keybag(decoding: settled.encoded).open(with: password)
@@ -50,7 +50,7 @@ struct RotationTests {
 
   @Test("drops no generation that is needed, never the newest, and says when there is nothing to do")
   func dropping() throws {
-    let opened = try Keybag.found(with: password, cost: cheap).rotated(with: password)
+    let opened = try Keybag.create(with: password, cost: cheap).rotated(with: password)
     #expect(try opened.dropping(epochsBefore: 1, proving: false) == nil)
     #expect(try opened.dropping(epochsBefore: 0, proving: false) == nil)
     #expect(try opened.dropping(epochsBefore: 3, proving: false) == nil)
@@ -85,8 +85,8 @@ struct RotationTests {
     let mine = try RecoveryCode.random()
     let planted = try RecoveryCode.random()
     // Whoever sits down at such a login makes one with `latchkey recovery create`, and nobody asks him anything.
-    let founded = try Keybag.found(vault: vault, device: try secret())
-    let open = try founded.settingRecoveryCode(planted).open(code: planted).rotated(device: try secret())
+    let created = try Keybag.create(vault: vault, device: try secret())
+    let open = try created.settingRecoveryCode(planted).open(code: planted).rotated(device: try secret())
     #expect(open.keybag.protectors.map(\.kind) == [.device, .recoveryCode])
     let byCode = try open.keybag.open(code: planted).rotated(with: password).keybag
     #expect(byCode.protectors.map(\.kind) == [.password, .recoveryCode])
@@ -103,7 +103,7 @@ struct RotationTests {
 
   @Test("is refused where too many former keys are still needed")
   func limit() throws {
-    var opened = try Keybag.found(with: password, cost: cheap)
+    var opened = try Keybag.create(with: password, cost: cheap)
     for number in 2...UInt32(Keybag.epochLimit) {
       opened = try opened.rotated(with: password)
       #expect(opened.keybag.epoch.number == number)
@@ -119,7 +119,7 @@ struct RotationTests {
 
   @Test("with generations out of order is refused when it is read")
   func order() throws {
-    let keybag = try Keybag.found(with: password, cost: cheap).rotated(with: password).keybag
+    let keybag = try Keybag.create(with: password, cost: cheap).rotated(with: password).keybag
     let file = keybag.encoded
     for (first, second) in [(2, 2), (2, 1), (0, 2), (1, 1)] as [(UInt32, UInt32)] {
       let changed = file.with(number: first, at: Offset.epoch).with(number: second, at: Offset.epoch + 212)

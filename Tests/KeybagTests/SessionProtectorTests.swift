@@ -32,14 +32,14 @@ final class SessionProtectorTests {
   }
 
   private let secret: DeviceSecret
-  private let founded: Keybag.Opened
+  private let created: Keybag.Opened
   private let file: [UInt8]
 
   init() throws {
     try Sodium.initialize()
     secret = try newSecret()
-    founded = try Keybag.found(with: password, cost: cheap)
-    file = try founded.settingSession(secret).encoded
+    created = try Keybag.create(with: password, cost: cheap)
+    file = try created.settingSession(secret).encoded
   }
 
   /// The error of reading it or of opening it by the secret; nil when it opens.
@@ -67,18 +67,18 @@ final class SessionProtectorTests {
     #expect(protector.state == .proven && protector.id == secret.protector)
     #expect(protector.deviceWrapping == secret.wrapping && read.deviceProtector == nil)
     let opened = try read.open(sessionSecret: secret.key)
-    let tiers = try founded.tiers()
+    let tiers = try created.tiers()
     #expect(opened.epoch == 1 && octets(opened.key) == octets(tiers.session))
     #expect(try read.recognises(opened))
     #expect(opens(read, password))
     for secret in [octets(secret.key), octets(tiers.unlocked), octets(tiers.session)] {
       #expect(Data(file).range(of: Data(secret)) == nil)
     }
-    #expect(founded.keybag.sessionProtector == nil)
-    #expect(fate(founded.keybag.encoded, secret.key) == .damaged)
+    #expect(created.keybag.sessionProtector == nil)
+    #expect(fate(created.keybag.encoded, secret.key) == .damaged)
   }
 
-  @Test("Its secret is no password and no device key's, and all that hangs on it is tier key C")
+  @Test("Its secret is no password and no device key's, and all that depends on it is tier key C")
   func onlyC() throws {
     let keybag = try Keybag(decoding: file)
     #expect(failure { () throws(KeybagError) in _ = try keybag.open(with: octets(secret.key)) } == .wrongPassword)
@@ -95,7 +95,7 @@ final class SessionProtectorTests {
       + [UInt8](repeating: 0, count: 12) + [1, 0, 0, 0] + file[Place.sessionCommitment..<(Place.sessionCommitment + 32)]
     let plain = try AEAD.open(
       Array(file[Place.key..<Place.epochs]).span.bytes, key: wrap, associated: Array(associated))
-    #expect(octets(plain) == octets(try founded.tiers().session))
+    #expect(octets(plain) == octets(try created.tiers().session))
   }
 
   @Test("No other secret opens it")
@@ -103,7 +103,7 @@ final class SessionProtectorTests {
     #expect(fate(file, try .random()) == .damaged)
     let other = try newSecret()
     #expect(fate(file, other.key) == .damaged)
-    #expect(fate(try founded.settingSession(other).encoded, secret.key) == .damaged)
+    #expect(fate(try created.settingSession(other).encoded, secret.key) == .damaged)
     let vector = try #require(try Vectors().keybags.first)
     #expect(fate([UInt8](hex: vector.file), secret.key) == .damaged)
   }
@@ -112,7 +112,7 @@ final class SessionProtectorTests {
   @Test("A byte changed, with the right check sum: it does not open, or it opens as the same")
   func everyByte() throws {
     #expect(fate(file, secret.key) == nil)
-    let expected = octets(try founded.tiers().session)
+    let expected = octets(try created.tiers().session)
     // What tells nothing of the key: generation and date of the keybag, the password's own protector, state and date of this
     // one, what the device key made of the secret (which gave the secret already), the sealed tiers with A's commitment, and
     // the tag.
@@ -153,7 +153,7 @@ final class SessionProtectorTests {
 
   @Test("Another keybag's does not open, nor among another's tier keys, whose commitment somebody made")
   func transplant() throws {
-    let other = try Keybag.found(with: password, cost: cheap)
+    let other = try Keybag.create(with: password, cost: cheap)
     let target = try other.settingSession(try newSecret()).encoded
     let mixed = Array(target[..<Place.protector.lowerBound] + file[Place.protector] + target[Place.epochs...])
     #expect(fate(mixed.resummed, secret.key) == .damaged)
@@ -162,7 +162,7 @@ final class SessionProtectorTests {
     #expect(fate(foreign.resummed, secret.key) == .damaged)
     // A commitment to a key that somebody knows.
     let mine = try Key.random()
-    let commitment = try mine.tag(.tierCommitment, [founded.keybag.vault])
+    let commitment = try mine.tag(.tierCommitment, [created.keybag.vault])
     var forged = file
     forged.replaceSubrange(Place.sessionCommitment..<(Place.sessionCommitment + 32), with: commitment)
     #expect(fate(forged.resummed, secret.key) == .damaged)
@@ -180,7 +180,7 @@ final class SessionProtectorTests {
     let opened = try read.open(sessionSecret: next.key)
     #expect(opened.epoch == 2)
     #expect(octets(opened.key) == octets(try carried.tiers().session))
-    #expect(octets(opened.key) != octets(try founded.tiers().session))
+    #expect(octets(opened.key) != octets(try created.tiers().session))
     #expect(try read.recognises(opened) && !Keybag(decoding: file).recognises(opened))
 
     // The old one in the place of the new one; with one epoch taken away, or the two exchanged.
@@ -217,7 +217,7 @@ final class SessionProtectorTests {
     let twice = Array(
       file[..<Offset.epochCount] + file[Place.protector] + file[Place.protector] + file[Place.epochs...])
     #expect(decoding(twice.with(3, at: Offset.protectorCount).resummed) == .unreasonable)
-    let device = try Keybag.found(vault: Sodium.randomBytes(16), device: try newSecret()).keybag.encoded
+    let device = try Keybag.create(vault: Sodium.randomBytes(16), device: try newSecret()).keybag.encoded
     let end = Offset.protectorCount + 1 + 96 + 144
     let beside = Array(device[..<end] + file[Place.protector] + device[end...])
     #expect(decoding(beside.with(2, at: Offset.protectorCount).resummed) == .unreasonable)
@@ -253,7 +253,7 @@ final class SessionProtectorTests {
   @Test("A vault without a password has none, and the first one leaves none that anybody could have made")
   func passwordless() throws {
     let device = try newSecret()
-    let opened = try Keybag.found(vault: Sodium.randomBytes(16), device: device)
+    let opened = try Keybag.create(vault: Sodium.randomBytes(16), device: device)
     let mine = try newSecret()
     func refusal() -> KeybagError? {
       do throws(KeybagError) {
@@ -279,12 +279,12 @@ final class SessionProtectorTests {
     var keybag = try Keybag(decoding: file).open(with: password).keybag
     let present = keybag.protectors
     while keybag.protectors.count < Keybag.protectorLimit { keybag.protectors.append(present[0]) }
-    try keybag.sign(root: founded.root)
+    try keybag.sign(root: created.root)
     // One takes the place of the one before.
     #expect(try keybag.open(with: password).settingSession(secret).protectors.count == Keybag.protectorLimit)
     keybag.protectors.removeAll { $0.kind == .restricted }
     keybag.protectors.append(present[0])
-    try keybag.sign(root: founded.root)
+    try keybag.sign(root: created.root)
     let opened = try keybag.open(with: password)
     func refusal() -> KeybagError? {
       do throws(KeybagError) {

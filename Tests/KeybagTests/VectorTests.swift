@@ -28,7 +28,7 @@ struct Vectors: Decodable {
       let protector: Int
     }
     let name, vault, tierA, tierC, file: String
-    let generation, founded: UInt64
+    let generation, created: UInt64
     struct Code: Decodable {
       let code: String
       let protector: Int
@@ -134,7 +134,7 @@ struct VectorTests {
       #expect(keybag.encoded == file)
       #expect(keybag.vault == [UInt8](hex: vector.vault))
       #expect(keybag.generation == vector.generation)
-      #expect(keybag.founded == vector.founded)
+      #expect(keybag.created == vector.created)
       for password in vector.passwords {
         let opened = try keybag.open(with: Array(password.password.utf8))
         #expect(opened.protector == password.protector)

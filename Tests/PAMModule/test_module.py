@@ -14,7 +14,7 @@ from support.pace import Limit, seconds
 
 PAM_IGNORE = 25
 EVERYDAY = {0: "vault unlocked", 1: "vault needs no keys", 2: "latchkeyd is not there yet",
-            3: "no vault, and none founded", 4: "new vault founded", 13: "end of the session told",
+            3: "no vault, and none created", 4: "new vault created", 13: "end of the session told",
             16: "the login has no password, and the vault goes by that",
             20: "opened without a password: what is readable behind the locked screen"}
 NOTABLE = {5: "the login password does not open the vault", 6: "latchkeyd does not let this service unlock the vault",

@@ -10,7 +10,7 @@ import shutil
 import tempfile
 
 import pytest
-from support import founding
+from support import creation
 from support.derive import BUILT, PASSWORD, Login
 
 
@@ -45,12 +45,12 @@ def login(folder, programs):
 
 @pytest.fixture(scope="session")
 def new_keybag():
-    """The keybag that a first login founds, but that a password costs less to try."""
-    return founding.keybag(PASSWORD)
+    """The keybag that a first login creates, but that a password costs less to try."""
+    return creation.keybag(PASSWORD)
 
 
 @pytest.fixture
 def resident(login, new_keybag):
     """A person who has a vault."""
-    login.founded_before(new_keybag)
+    login.created_before(new_keybag)
     return login

@@ -13,7 +13,7 @@ import time
 import pytest
 from support import standin
 from support.derive import (
-    AUTHENTICATE, CLOSE, CLOSED, DAEMON_SILENT, DAMAGED, FOUNDED, HOME_UNAVAILABLE, INTERNAL_ERROR, NO_DAEMON, NO_FOUND,
+    AUTHENTICATE, CLOSE, CLOSED, DAEMON_SILENT, DAMAGED, CREATED, HOME_UNAVAILABLE, INTERNAL_ERROR, NO_DAEMON, NO_FOUND,
     NO_VAULT, NOTHING_NEEDED, OPEN, PASSWORD, PERSON, REFUSED, UNLOCKED, WRONG_PASSWORD, as_root,
 )
 from support.pace import seconds
@@ -22,7 +22,7 @@ from support.standin import (
     declined,
 )
 
-# In the keybag: magic, version, vault, generation, time of founding, number of protectors, kind; then the state.
+# In the keybag: magic, version, vault, generation, time of creation, number of protectors, kind; then the state.
 GENERATION, STATE = 28, 46
 UNPROVEN, PROVEN = 0, 1
 
@@ -118,9 +118,9 @@ def test_authenticate_founds_nothing(login):
 # ---- open and close ----
 
 
-def test_founding_with_the_daemon(login):
+def test_creating_with_the_daemon(login):
     daemon = login.daemon()
-    assert login.run(OPEN) == FOUNDED
+    assert login.run(OPEN) == CREATED
     assert daemon.hellos == [("openSession", "login", "tty1", "")]
     (delivery,) = daemon.deliveries
     keybag = login.keybag.read_bytes()
@@ -133,10 +133,10 @@ def test_founding_with_the_daemon(login):
 
 
 @pytest.mark.parametrize("need, outcome, expected", [
-    (NOTHING, LIVE, FOUNDED), (NEED_REFUSED, LIVE, FOUNDED), (SILENT, LIVE, FOUNDED), (HANG_UP, LIVE, FOUNDED),
-    (KEYS, STAGED, FOUNDED), (KEYS, UNLOCK_REFUSED, FOUNDED), (KEYS, SILENT, FOUNDED), (KEYS, WRONG_KEYS, DAMAGED),
+    (NOTHING, LIVE, CREATED), (NEED_REFUSED, LIVE, CREATED), (SILENT, LIVE, CREATED), (HANG_UP, LIVE, CREATED),
+    (KEYS, STAGED, CREATED), (KEYS, UNLOCK_REFUSED, CREATED), (KEYS, SILENT, CREATED), (KEYS, WRONG_KEYS, DAMAGED),
     (KEYS, UNUSABLE, DAMAGED)])  # fmt: skip
-def test_founding_whatever_the_daemon_says(login, need, outcome, expected):
+def test_creating_whatever_the_daemon_says(login, need, outcome, expected):
     daemon = login.daemon()
     daemon.need, daemon.outcome = need, outcome
     assert login.run(OPEN) == expected
@@ -144,13 +144,13 @@ def test_founding_whatever_the_daemon_says(login, need, outcome, expected):
     assert generation(login.keybag.read_bytes()) == (2 if need == KEYS and outcome in (LIVE, STAGED) else 1)
 
 
-def test_founding_without_the_daemon(login):
+def test_creating_without_the_daemon(login):
     run = login.start(OPEN, runtime=login.folder / "nowhere")
-    assert run.result() == FOUNDED
+    assert run.result() == CREATED
     assert stat.S_IMODE(login.keybag.stat().st_mode) == 0o600
     first = login.keybag.read_bytes()
     daemon = login.daemon()
-    assert login.run(AUTHENTICATE) == UNLOCKED, "the password waits for nobody: it opens what was founded"
+    assert login.run(AUTHENTICATE) == UNLOCKED, "the password waits for nobody: it opens what was created"
     assert daemon.deliveries[0].flags == 1, "the database has still to be made"
     assert login.keybag.read_bytes() == first
 
@@ -209,11 +209,11 @@ def test_open_waits_for_the_socket(resident):
     assert run.seconds < seconds(0.3)
 
 
-def test_two_foundings_at_once_give_one_vault(login):
+def test_two_creations_at_once_give_one_vault(login):
     daemon = login.daemon()
     runs = [login.start(OPEN) for _ in range(3)]
     results = [run.result() for run in runs]
-    assert sorted(results) == [UNLOCKED, UNLOCKED, FOUNDED]
+    assert sorted(results) == [UNLOCKED, UNLOCKED, CREATED]
     assert len({(d.vault, d.unlocked, d.session) for d in daemon.deliveries}) == 1 and len(daemon.deliveries) == 3
     assert daemon.deliveries[0].vault == login.keybag.read_bytes()[12:28]
 
@@ -316,7 +316,7 @@ def test_a_keybag_that_is_no_file_of_the_user(resident, new_keybag, kind):
 
 @pytest.mark.parametrize("daemon_is_up", [True, False])
 def test_a_database_without_a_keybag_founds_no_other(login, daemon_is_up):
-    login.founded_before(b"")
+    login.created_before(b"")
     login.keybag.unlink()
     login.write(login.vault / "vault.db", b"SQLite format 3\0")
     if daemon_is_up:
@@ -349,7 +349,7 @@ def test_a_home_of_another_user(login, new_keybag):
     assert login.run(OPEN, runtime="/nowhere") == HOME_UNAVAILABLE
     assert list(login.home.iterdir()) == []
     os.chown(login.home, PERSON.pw_uid, PERSON.pw_gid)
-    login.founded_before(new_keybag)
+    login.created_before(new_keybag)
     os.chown(login.vault, 0, 0)
     login.vault.chmod(0o777)
     daemon = login.daemon()
@@ -369,7 +369,7 @@ def test_the_lock_of_another_user(resident, new_keybag):
 
 @pytest.mark.parametrize("kind", ["link", "fifo"])
 def test_a_lock_that_is_no_file(login, kind):
-    login.founded_before(b"")
+    login.created_before(b"")
     login.keybag.unlink()
     outside = login.folder / "outside"
     if kind == "link":
@@ -401,7 +401,7 @@ def test_read_only_and_full_file_systems(login, new_keybag):
         assert not login.keybag.exists() and not list(login.home.rglob("*.new"))
         (login.home / "filler").unlink()
         (login.home / "rest").unlink()
-        assert login.run(OPEN, runtime="/nowhere") == FOUNDED, "with room again"
+        assert login.run(OPEN, runtime="/nowhere") == CREATED, "with room again"
         login.write(login.keybag, new_keybag)
         mount("-o", "remount,ro")
         daemon = login.daemon()
@@ -440,7 +440,7 @@ def test_a_user_cannot_become_another(login):
     for user in ("root", "daemon"):
         assert login.run(OPEN, user=user, options=options) == INTERNAL_ERROR
     daemon = login.daemon()
-    assert login.run(OPEN, options=options) == FOUNDED, "but be oneself, as a screen locker's user is"
+    assert login.run(OPEN, options=options) == CREATED, "but be oneself, as a screen locker's user is"
     assert len(daemon.deliveries) == 1
 
 

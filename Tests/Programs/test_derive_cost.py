@@ -4,8 +4,8 @@ import struct
 import time
 
 import pytest
-from support import founding
-from support.derive import AUTHENTICATE, CHANGE_PASSWORD, FOUNDED, OPEN, PASSWORD, ROTATE, UNLOCKED
+from support import creation
+from support.derive import AUTHENTICATE, CHANGE_PASSWORD, CREATED, OPEN, PASSWORD, ROTATE, UNLOCKED
 from support.standin import SLOW_PASSWORD
 
 # Of the first protector: behind its kind, state, id, two times and salt.
@@ -24,7 +24,7 @@ def fits(keybag):
 
 def test_a_new_password_costs_what_fits_this_machine(login):
     login.daemon()
-    assert login.run(OPEN) == FOUNDED
+    assert login.run(OPEN) == CREATED
     assert fits(login.keybag.read_bytes())
 
 
@@ -43,7 +43,7 @@ def test_a_password_that_takes_too_long_here_is_noted(login):
         pytest.skip("it takes more memory than there is")
     daemon = login.daemon()
     begun = time.thread_time()
-    login.founded_before(founding.keybag(PASSWORD, passes=10, memory=448 << 20))
+    login.created_before(creation.keybag(PASSWORD, passes=10, memory=448 << 20))
     if time.thread_time() - begun < 2.3:
         pytest.skip("this machine is fast enough for that")
     assert login.run(AUTHENTICATE) == UNLOCKED

@@ -102,7 +102,7 @@ def test_other_words_do_no_harm(resident, word):
 
 
 def test_the_daemon_hears_of_it_before_it_derives(login):
-    """Also where the vault is founded: a lock that comes after that is later than the password."""
+    """Also where the vault is created: a lock that comes after that is later than the password."""
     daemon = login.daemon()
     said = []
     daemon.on_request = lambda operation: said.append((operation, login.keybag.exists()))
@@ -153,7 +153,7 @@ def test_it_ends_when_the_daemon_wants_nothing_any_more(resident):
 
 
 def test_a_home_that_was_unmounted_meanwhile_is_left_alone(login):
-    """Nothing is founded below the place where it was mounted."""
+    """Nothing is created below the place where it was mounted."""
     daemon = login.daemon()
     away = login.home.with_name("away")
 

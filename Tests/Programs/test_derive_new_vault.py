@@ -4,7 +4,7 @@ import os
 
 import pytest
 from support.derive import (
-    AUTHENTICATE, BAD_REQUEST, CREATE_VAULT, DAEMON_SILENT, DAMAGED, FOUNDED, HOME_UNAVAILABLE, NO_DAEMON, NO_FOUND,
+    AUTHENTICATE, BAD_REQUEST, CREATE_VAULT, DAEMON_SILENT, DAMAGED, CREATED, HOME_UNAVAILABLE, NO_DAEMON, NO_FOUND,
     NO_VAULT, NOTHING_NEEDED, PASSWORD, REFUSED, UNLOCKED, WRONG_PASSWORD, as_root,
 )
 from support.standin import (
@@ -22,7 +22,7 @@ def create(login, **fields):
 
 def test_it_is_created_and_opened(login):
     daemon = login.daemon()
-    assert create(login) == FOUNDED
+    assert create(login) == CREATED
     assert daemon.hellos == [("authenticate", UNLOCK, "tty1", "")], "no session began"
     (delivery,) = daemon.deliveries
     assert delivery.flags & 1 and delivery.generation == 1
@@ -109,5 +109,5 @@ def test_four_at_once_create_one(login):
     daemon = login.daemon()
     runs = [login.start(CREATE_VAULT, service=UNLOCK) for _ in range(4)]
     results = [run.result() for run in runs]
-    assert results.count(FOUNDED) == 1 and set(results) <= {FOUNDED, UNLOCKED, NOTHING_NEEDED}
+    assert results.count(CREATED) == 1 and set(results) <= {CREATED, UNLOCKED, NOTHING_NEEDED}
     assert {delivery.vault for delivery in daemon.deliveries} == {login.keybag.read_bytes()[12:28]}

@@ -227,7 +227,7 @@ def test_at_most_four(changed):
 def test_without_a_vault_or_with_a_damaged_one(login, new_keybag):
     assert change(login) == NO_VAULT
     assert list(login.home.iterdir()) == []
-    login.founded_before(new_keybag[:-1] + bytes([new_keybag[-1] ^ 1]))
+    login.created_before(new_keybag[:-1] + bytes([new_keybag[-1] ^ 1]))
     assert change(login) == DAMAGED
 
 

@@ -1,11 +1,11 @@
-"""latchkey-derive and a login without a password: founding, the first password, its removal, and commands without one."""
+"""latchkey-derive and a login without a password: creating, the first password, its removal, and commands without one."""
 
 import os
 import signal
 
 import pytest
 from support.derive import (
-    ANYWHERE, AUTHENTICATE, BAD_REQUEST, BEGUN, CHECK_CODE, CREATE_CODE, DAEMON_SILENT, DAMAGED, FOUNDED, NO_DAEMON,
+    ANYWHERE, AUTHENTICATE, BAD_REQUEST, BEGUN, CHECK_CODE, CREATE_CODE, DAEMON_SILENT, DAMAGED, CREATED, NO_DAEMON,
     NO_FOUND, NO_VAULT, NOTHING_NEEDED, OPEN, PASSWORD, PASSWORDLESS, PERSON, RECOVER, REFUSED, REMOVE_CODE,
     REMOVE_PASSWORD, ROTATE, TOO_MANY_EPOCHS, UNLOCKED, WRONG_PASSWORD, as_root,
 )
@@ -49,7 +49,7 @@ def nobody(login):
 def passwordless(nobody):
     """The same with a vault. The daemon is there, and its device key."""
     daemon = nobody.daemon()
-    assert nobody.run(OPEN, token="") == FOUNDED
+    assert nobody.run(OPEN, token="") == CREATED
     for seen in (daemon.hellos, daemon.answered, daemon.wanted, daemon.deliveries, daemon.packets):
         seen.clear()
     return nobody, daemon
@@ -62,13 +62,13 @@ def closing(resident):
     return resident, resident.daemon()
 
 
-# ---- founding ----
+# ---- creating ----
 
 
 @pytest.mark.parametrize("token", ["", PASSWORD])
 def test_founded_on_the_device_key_alone(nobody, token):
     daemon = nobody.daemon()
-    assert nobody.run(OPEN, token=token) == FOUNDED
+    assert nobody.run(OPEN, token=token) == CREATED
     keybag = nobody.keybag.read_bytes()
     assert bag(nobody).kinds == [DEVICE_KIND] and generation(keybag) == 2, "there is a database"
     assert operations(daemon) == [DEVICE_SECRET, HELLO, UNLOCK]
@@ -102,7 +102,7 @@ def test_without_the_device_key_nothing_is_founded(nobody, answer, expected):
     told = [] if answer is SILENT else [("openSession", "login", "tty1", "")]
     assert daemon.hellos == told, "a session began all the same"
     daemon.device_secret = None
-    assert nobody.run(OPEN, token="") == FOUNDED
+    assert nobody.run(OPEN, token="") == CREATED
 
 
 def test_without_a_daemon_nothing_is_founded(nobody):
@@ -111,7 +111,7 @@ def test_without_a_daemon_nothing_is_founded(nobody):
 
 
 @pytest.mark.parametrize("need, outcome, expected", [
-    (NOTHING, LIVE, FOUNDED), (NEED_REFUSED, LIVE, FOUNDED), (KEYS, SILENT, FOUNDED), (KEYS, UNLOCK_REFUSED, FOUNDED),
+    (NOTHING, LIVE, CREATED), (NEED_REFUSED, LIVE, CREATED), (KEYS, SILENT, CREATED), (KEYS, UNLOCK_REFUSED, CREATED),
     (KEYS, UNUSABLE, DAMAGED)])  # fmt: skip
 def test_what_the_daemon_says_once_it_is_founded(nobody, need, outcome, expected):
     daemon = nobody.daemon()
@@ -125,7 +125,7 @@ def test_what_the_daemon_says_once_it_is_founded(nobody, need, outcome, expected
 def test_only_an_empty_field_is_no_password(login, field, token):
     shadow(login, field)
     daemon = login.daemon()
-    assert login.run(OPEN, token=token) == (FOUNDED if token else NOTHING_NEEDED)
+    assert login.run(OPEN, token=token) == (CREATED if token else NOTHING_NEEDED)
     assert login.keybag.exists() == bool(token)
     assert daemon.wanted == [] and daemon.destructions == [] and len(daemon.hellos) == 1
     if token:
@@ -143,7 +143,7 @@ def test_where_none_is_founded(nobody, fields):
 def test_several_first_logins_at_once(nobody):
     daemon = nobody.daemon()
     results = [run.result() for run in [nobody.start(OPEN, token="") for _ in range(4)]]
-    assert sorted(results) == [FOUNDED, PASSWORDLESS, PASSWORDLESS, PASSWORDLESS]
+    assert sorted(results) == [CREATED, PASSWORDLESS, PASSWORDLESS, PASSWORDLESS]
     assert len(daemon.deliveries) == 1 and daemon.deliveries[0].vault == nobody.keybag.read_bytes()[12:28]
     assert len(daemon.hellos) == 4
 
@@ -220,7 +220,7 @@ def test_the_first_password_comes_with_new_keys(passwordless):
     assert keybag[STATE] == UNPROVEN and keybag[12:28] == old[12:28]
     (first,) = daemon.deliveries
     assert [number for number, *_ in first.former] == [1] and len({first.unlocked, *first.former[0]}) == 4
-    # The second login proves it, as after any founding; the device's secret opens nothing any more.
+    # The second login proves it, as after any creation; the device's secret opens nothing any more.
     daemon.needed = needed(2)
     assert person.run(OPEN) == UNLOCKED
     assert bag(person).epochs == [2] and person.keybag.read_bytes()[STATE] != UNPROVEN
@@ -418,7 +418,7 @@ def test_a_removal_without_a_device_key_keeps_the_old_password(closing, new_keyb
 def test_a_removal_without_a_vault_or_a_daemon(nobody, new_keybag):
     assert nobody.run(REMOVE_PASSWORD, runtime="/nowhere") == NO_VAULT
     assert list(nobody.home.iterdir()) == []
-    nobody.founded_before(new_keybag)
+    nobody.created_before(new_keybag)
     assert nobody.run(REMOVE_PASSWORD, runtime="/nowhere") == NO_DAEMON
     assert nobody.keybag.read_bytes() == new_keybag
     daemon = nobody.daemon()

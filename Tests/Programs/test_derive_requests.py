@@ -7,7 +7,7 @@ import struct
 
 import pytest
 from support.derive import (
-    AUTHENTICATE, BAD_REQUEST, CLOSE, FOUNDED, INTERNAL_ERROR, IS_ROOT, NO_DAEMON, NO_FOUND, NO_VAULT, OPEN, PASSPHRASE,
+    AUTHENTICATE, BAD_REQUEST, CLOSE, CREATED, INTERNAL_ERROR, IS_ROOT, NO_DAEMON, NO_FOUND, NO_VAULT, OPEN, PASSPHRASE,
     Run, memory_of,
 )
 from support.helper import GO_ON, MEMORY_SIZE, REQUEST
@@ -160,6 +160,6 @@ def test_mutated_requests(login):
         data = mutated(source, wholes[turn % 4])
         result = Run(login.program, data).result()
         counts[result] = counts.get(result, 0) + 1
-    # A flag that changed may let a vault be founded, in the test's home.
-    assert counts.keys() <= {BAD_REQUEST, INTERNAL_ERROR, NO_DAEMON, NO_VAULT, FOUNDED}, counts
+    # A flag that changed may let a vault be created, in the test's home.
+    assert counts.keys() <= {BAD_REQUEST, INTERNAL_ERROR, NO_DAEMON, NO_VAULT, CREATED}, counts
     assert counts[BAD_REQUEST] > 1000 and len(counts) > 1

@@ -107,7 +107,7 @@ def test_nothing_is_changed_where_it_cannot_be(resident, new_keybag):
 def test_without_a_vault_or_with_a_damaged_one(login, new_keybag):
     login.daemon()
     assert login.run(ROTATE) == NO_VAULT
-    login.founded_before(new_keybag[:-1] + bytes([new_keybag[-1] ^ 1]))
+    login.created_before(new_keybag[:-1] + bytes([new_keybag[-1] ^ 1]))
     for operation in (ROTATE, CREATE_CODE, REMOVE_CODE):
         assert login.run(operation, flags=ANYWHERE) == DAMAGED
 

@@ -16,7 +16,7 @@ from support.derive import (
     CREATE_CODE,
     DAEMON_SILENT,
     DAMAGED,
-    FOUNDED,
+    CREATED,
     IS_ROOT,
     NO_DEVICE_KEY,
     NOTHING_NEEDED,
@@ -59,7 +59,7 @@ def arrive(person, **fields):
 
 @pytest.fixture(scope="module")
 def good_service():
-    """A service to which no test does anything: keybags that hang on it are good for all."""
+    """A service to which no test does anything: keybags that depend on it are good for all."""
     started = Service().start()
     yield started
     started.close()
@@ -71,7 +71,7 @@ def good_keybag(folder, programs, new_keybag, good_service):
     place = folder / "good"
     place.mkdir()
     person = Login(place, programs / "latchkey-derive")
-    person.founded_before(new_keybag)
+    person.created_before(new_keybag)
     person.device = good_service.path
     assert person.run(ADD_SESSION) == UNLOCKED
     return person.keybag.read_bytes()
@@ -453,7 +453,7 @@ def test_a_vault_without_a_password_gets_none(login, service):  # noqa: F811
     login.shadow.write_text(f"{PERSON.pw_name}::20000:0:99999:7:::\n")
     if not IS_ROOT:
         pytest.skip("needs root")
-    assert login.run(OPEN, token="") == FOUNDED
+    assert login.run(OPEN, token="") == CREATED
     before = login.keybag.read_bytes()
     assert bag(login).kinds == [DEVICE]
     for operation in (ADD_SESSION, REMOVE_SESSION):

@@ -127,7 +127,7 @@ def test_another_place_for_the_secret_changes_nothing_of_it(sealed):
 
 
 def test_it_needs_no_device_secret(service):
-    """An unlock is not to wait for a chip, nor to hang on one."""
+    """An unlock is not to wait for a chip, nor to depend on one."""
     with service.peer() as peer:
         peer.identity()
         peer.note(vault(1), 5, 5)

@@ -45,7 +45,7 @@ import Testing
     let owner = Daemon()
     let queue = PromptQueue(loop: loop, delegate: owner)
     let vault = try Vault(inMemoryWithLabel: "Login")
-    vault.evict()
+    vault.lock()
     var bus: Bus? = try daemon.connect(loop)
     let name = try #require(bus).name(loop)
     var service: SecretService? = try SecretService(

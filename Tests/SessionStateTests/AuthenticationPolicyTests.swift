@@ -10,7 +10,7 @@ private typealias Decision = AuthenticationPolicy.Decision
   private static let greeterScreen = PeerProcess.session(
     uid: 115, sessionClass: "greeter", type: "x11", isRemote: false)
 
-  private static var evicted: SessionMachine {
+  private static var lockedByCommand: SessionMachine {
     var m = unlocked(x(1))
     _ = m.handle(.lockCommand)
     return m
@@ -45,7 +45,7 @@ private typealias Decision = AuthenticationPolicy.Decision
     "systemd-user", "doas", "ksu", "systemd-run0", "chfn", "chsh",
   ])
   func servicesOfPeopleAlreadyInNeverUnlock(service: String) {
-    for machine in [machine(x(1)), unlocked(x(1)), Self.evicted, Self.locked] {
+    for machine in [machine(x(1)), unlocked(x(1)), Self.lockedByCommand, Self.locked] {
       for stage in [AuthenticationPolicy.Stage.authenticate, .openSession] {
         #expect(isRefused(decide(service, stage: stage, peer: Self.graphical, machine)))
       }
@@ -65,7 +65,7 @@ private typealias Decision = AuthenticationPolicy.Decision
   }
 
   @Test func theUsersOwnScreenLifts() {
-    for machine in [Self.evicted, Self.locked] {
+    for machine in [Self.lockedByCommand, Self.locked] {
       #expect(decide("swaylock", peer: Self.graphical, machine) == .keys(mayLift: true))
       #expect(decide("vlock", peer: Self.terminal, machine) == .keys(mayLift: true))
       #expect(decide("kde", peer: .userManager(uid: 1000), machine) == .keys(mayLift: true))
@@ -76,7 +76,7 @@ private typealias Decision = AuthenticationPolicy.Decision
   }
 
   @Test func aLockerMayNameThisMachineAsItsHost() {
-    for machine in [Self.evicted, Self.locked] {
+    for machine in [Self.lockedByCommand, Self.locked] {
       for peer in [Self.graphical, Self.terminal, .userManager(uid: 1000)] {
         #expect(decide("common-auth", rhost: "localhost", peer: peer, machine) == .keys(mayLift: true))
         #expect(isRefused(decide("common-auth", rhost: "localhost.example", peer: peer, machine)))
@@ -95,7 +95,7 @@ private typealias Decision = AuthenticationPolicy.Decision
     let stranger = PeerProcess.session(uid: 1001, sessionClass: "user", type: "x11", isRemote: false)
     let background = PeerProcess.session(uid: 1000, sessionClass: "background", type: "tty", isRemote: false)
     let untyped = PeerProcess.session(uid: 1000, sessionClass: "user", type: "unspecified", isRemote: false)
-    for machine in [Self.evicted, Self.locked] {
+    for machine in [Self.lockedByCommand, Self.locked] {
       for peer in [
         remote, stranger, background, untyped, .userManager(uid: 1001), .systemService(startedByRoot: false),
       ] {
@@ -113,7 +113,7 @@ private typealias Decision = AuthenticationPolicy.Decision
   }
 
   @Test func openingASessionLiftsNothing() {
-    for machine in [Self.evicted, Self.locked] {
+    for machine in [Self.lockedByCommand, Self.locked] {
       #expect(decide("login", stage: .openSession, peer: .rootsService, machine) == .nothing)
       #expect(decide("sshd", stage: .openSession, rhost: "::1", peer: .rootsService, machine) == .nothing)
     }
@@ -123,7 +123,7 @@ private typealias Decision = AuthenticationPolicy.Decision
     let remote = PeerProcess.session(uid: 1000, sessionClass: "user", type: "tty", isRemote: true)
     for peer in [Self.terminal, remote, .userManager(uid: 1000), .unknown] {
       #expect(decide("latchkey-unlock", peer: peer, machine(x(1))) == .keys(mayLift: true))
-      #expect(decide("latchkey-unlock", peer: peer, Self.evicted) == .keys(mayLift: true))
+      #expect(decide("latchkey-unlock", peer: peer, Self.lockedByCommand) == .keys(mayLift: true))
       #expect(decide("latchkey-unlock", peer: peer, Self.locked) == .refused("unlock the screen instead"))
       #expect(
         decide("latchkey-unlock", peer: peer, machine(x(1, hint: true))) == .refused("unlock the screen instead"))

@@ -13,7 +13,7 @@ import Testing
       #expect(m.handle(.sessions([t(2), x(1, active: false), greeter()])) == [])
       #expect(m.handle(.sessions([t(2), x(1), greeter(active: false)])) == [])
       #expect(m.state == .unlocked && !m.lockerUp)
-      #expect(m.handle(.sessions([t(2), x(1, active: false), greeter()])).first == .evict(.greeter))
+      #expect(m.handle(.sessions([t(2), x(1, active: false), greeter()])).first == .lock(.greeter))
     }
   }
 
@@ -22,7 +22,7 @@ import Testing
     _ = m.handle(.screenSaver(peer: ":1.7", active: true))
     _ = m.keysArrived(mayLift: true)
     #expect(m.handle(.sessions([x(1, active: false), greeter()])).first == .dropStaged)
-    #expect(m.state == .evicted(.screenSaver))
+    #expect(m.state == .locked(.screenSaver))
   }
 
   @Test func everyLockIsNewerThanKeysOnTheirWay() {
@@ -56,6 +56,6 @@ import Testing
     #expect(m.handle(.screenSaver(peer: ":1.8", active: false)).first == .goLive)
     // What is open is erased all the same.
     m = unlocked(x(1))
-    #expect(m.handle(.screenSaverFound(peer: ":1.7")) == [.evict(.screenSaver), .stateChanged])
+    #expect(m.handle(.screenSaverFound(peer: ":1.7")) == [.lock(.screenSaver), .stateChanged])
   }
 }

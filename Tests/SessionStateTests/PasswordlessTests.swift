@@ -105,7 +105,7 @@ private func passwordless(_ start: SessionMachine = machine(x(1))) -> SessionMac
     var m = passwordless()
     #expect(m.handle(.passwordless(false)) == [.stateChanged])
     #expect(m.state == .unlocked && !m.isPasswordless)
-    #expect(m.handle(.lockCommand) == [.evict(.command), .stateChanged])
+    #expect(m.handle(.lockCommand) == [.lock(.command), .stateChanged])
     #expect(m.keysArrived(mayLift: true) == [.install(.live), .stateChanged])
     #expect(m.handle(.sessions([])) == [.seal(.sessionsEnded), .stateChanged])
   }
@@ -124,8 +124,8 @@ private func passwordless(_ start: SessionMachine = machine(x(1))) -> SessionMac
     var m = passwordless()
     for event in events { _ = m.handle(event) }
     let (wasUp, before) = (m.lockerUp, m.lockers)
-    #expect(m.handle(.passwordless(false)) == [.evict(reason), .stateChanged])
-    #expect(m.state == .evicted(reason) && m.lockerUp == wasUp && m.lockers == before)
+    #expect(m.handle(.passwordless(false)) == [.lock(reason), .stateChanged])
+    #expect(m.state == .locked(reason) && m.lockerUp == wasUp && m.lockers == before)
   }
 
   @Test func aLockThatIsOverDoesNot() {
@@ -201,7 +201,7 @@ private func passwordless(_ start: SessionMachine = machine(x(1))) -> SessionMac
     #expect(m.handle(.keysFailed) == [])
     #expect(m.handle(.passwordless(true)) == [.firstUnlock, .stateChanged])
     _ = m.handle(.passwordless(false))
-    #expect(m.handle(.lockCommand) == [.evict(.command), .stateChanged])
+    #expect(m.handle(.lockCommand) == [.lock(.command), .stateChanged])
   }
 
   // MARK: A vault that was put aside

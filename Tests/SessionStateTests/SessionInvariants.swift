@@ -75,7 +75,7 @@ enum SessionInvariant: CaseIterable, Sendable {
     switch machine.state {
     case .sealed: expected = (false, false)
     case .unlocked: expected = (true, true)
-    case .evicted: expected = (false, true)
+    case .locked: expected = (false, true)
     }
     if expected != (keys.a, keys.c) { return "the state is \(machine.state), the keys are \(keys)" }
     let opens = step.before.machine.state == .sealed && machine.state != .sealed
@@ -170,7 +170,7 @@ enum Fault: Sendable {
     case (.aScreenSaverThatCrashesUnlocks, .screenSaverVanished):
       effects.map { $0 == .dropStaged ? .goLive : $0 }
     case (.stagedKeysAreLost, _): effects.filter { $0 != .goLive }
-    case (.hibernationKeepsC, .hibernate): effects.map { $0 == .seal(.hibernation) ? .evict(.sleep) : $0 }
+    case (.hibernationKeepsC, .hibernate): effects.map { $0 == .seal(.hibernation) ? .lock(.sleep) : $0 }
     default: effects
     }
   }

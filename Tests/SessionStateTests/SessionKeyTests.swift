@@ -15,7 +15,7 @@ private func opened(_ sessions: SessionFacts...) -> SessionMachine {
   @Test func itOpensWhatIsSealedAndIsTheFirstUnlock() {
     var m = machine(x(1))
     #expect(m.sessionKeyArrived() == [.install(.firstUnlockOnly), .firstUnlock, .stateChanged])
-    #expect(m.state == .evicted(.withoutPassword) && m.isOpenedWithoutPassword && !m.lockerUp)
+    #expect(m.state == .locked(.withoutPassword) && m.isOpenedWithoutPassword && !m.lockerUp)
     #expect(m.sessionKeyArrived() == [.install(.notNeeded)])
   }
 
@@ -44,7 +44,7 @@ private func opened(_ sessions: SessionFacts...) -> SessionMachine {
   @Test func behindALockerItSaysSo() {
     var m = machine(x(1, hint: true))
     #expect(m.sessionKeyArrived().first == .install(.firstUnlockOnly))
-    #expect(m.state == .evicted(.lockedHint) && m.isOpenedWithoutPassword)
+    #expect(m.state == .locked(.lockedHint) && m.isOpenedWithoutPassword)
     // From then on it is a lock as any other.
     #expect(m.keysArrived(mayLift: false) == [.install(.refused("this login does not lift a lock"))])
     #expect(m.keysArrived(mayLift: true).first == .install(.staged))
@@ -57,7 +57,7 @@ private func opened(_ sessions: SessionFacts...) -> SessionMachine {
     var m = opened(x(1))
     #expect(m.keysArrived(mayLift: mayLift) == [.install(.live), .stateChanged])
     #expect(m.state == .unlocked && !m.isOpenedWithoutPassword)
-    #expect(m.handle(.lockCommand) == [.evict(.command), .stateChanged])
+    #expect(m.handle(.lockCommand) == [.lock(.command), .stateChanged])
     #expect(!m.isOpenedWithoutPassword)
   }
 
@@ -68,15 +68,15 @@ private func opened(_ sessions: SessionFacts...) -> SessionMachine {
   ])
   func aLockIsALock(event: SessionEvent, reason: LockReason) {
     var m = opened(x(1))
-    #expect(m.handle(event).first == .evict(reason), "what was given to items ends with it")
-    #expect(m.state == .evicted(reason) && m.isOpenedWithoutPassword)
+    #expect(m.handle(event).first == .lock(reason), "what was given to items ends with it")
+    #expect(m.state == .locked(reason) && m.isOpenedWithoutPassword)
     for undo: SessionEvent in [
       .sessions([x(1)]), .prepareForSleep(false), .screenSaver(peer: ":1.7", active: false),
       .unlockSignal(session: "1"),
     ] {
       _ = m.handle(undo)
     }
-    #expect(m.state == .evicted(reason))
+    #expect(m.state == .locked(reason))
     #expect(m.keysArrived(mayLift: false) == [.install(.refused("this login does not lift a lock"))])
     #expect(m.keysArrived(mayLift: true).first == .install(.live))
   }
@@ -92,7 +92,7 @@ private func opened(_ sessions: SessionFacts...) -> SessionMachine {
     let before = m.locks
     _ = m.handle(.lockCommand)
     #expect(m.sessionKeyArrived(locksBefore: before).first == .install(.firstUnlockOnly))
-    #expect(m.state == .evicted(.command) && m.isOpenedWithoutPassword)
+    #expect(m.state == .locked(.command) && m.isOpenedWithoutPassword)
   }
 
   @Test func theEndOfTheSessionSeals() {

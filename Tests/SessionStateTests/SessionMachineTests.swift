@@ -36,7 +36,7 @@ func unlocked(_ sessions: SessionFacts...) -> SessionMachine {
   return machine
 }
 
-/// Evicted by LockedHint, with the locker up and keys set aside.
+/// Locked by LockedHint, with the locker up and keys set aside.
 func staged() -> SessionMachine {
   var machine = unlocked(x(1))
   _ = machine.handle(.sessions([x(1, hint: true)]))
@@ -64,7 +64,7 @@ func staged() -> SessionMachine {
   @Test func aLoginBehindALockerOpensCAndStagesA() {
     var m = machine(x(1, hint: true))
     #expect(m.keysArrived(mayLift: true) == [.install(.staged), .startStagingTimer, .firstUnlock, .stateChanged])
-    #expect(m.state == .evicted(.lockedHint))
+    #expect(m.state == .locked(.lockedHint))
     #expect(m.handle(.sessions([x(1)])) == [.goLive, .cancelStagingTimer, .stateChanged])
     #expect(m.state == .unlocked)
   }
@@ -74,7 +74,7 @@ func staged() -> SessionMachine {
     #expect(m.keysArrived(mayLift: false) == [.install(.firstUnlockOnly), .firstUnlock, .stateChanged])
     #expect(!m.hasStagedKeys)
     _ = m.handle(.sessions([x(1)]))
-    #expect(m.state == .evicted(.lockedHint))
+    #expect(m.state == .locked(.lockedHint))
   }
 
   @Test func keysWithoutASessionDoNotStay() {
@@ -91,7 +91,7 @@ func staged() -> SessionMachine {
     #expect(m.state == .unlocked)
   }
 
-  // MARK: What evicts
+  // MARK: What locks
 
   @Test(arguments: [
     (SessionEvent.sessions([x(1, hint: true)]), LockReason.lockedHint),
@@ -103,10 +103,10 @@ func staged() -> SessionMachine {
     (.sessions([t(2)]), .sessionEnded),
     (.lockCommand, .command),
   ])
-  func locksEvictAtOnce(event: SessionEvent, reason: LockReason) {
+  func locksEraseAtOnce(event: SessionEvent, reason: LockReason) {
     var m = unlocked(x(1), t(2))
-    #expect(m.handle(event) == [.evict(reason), .stateChanged])
-    #expect(m.state == .evicted(reason))
+    #expect(m.handle(event) == [.lock(reason), .stateChanged])
+    #expect(m.state == .locked(reason))
   }
 
   @Test func theReasonOfTheFirstLockStays() {
@@ -114,10 +114,10 @@ func staged() -> SessionMachine {
     _ = m.handle(.prepareForSleep(true))
     _ = m.handle(.prepareForSleep(false))
     #expect(m.handle(.sessions([x(1, hint: true)])) == [.stateChanged])
-    #expect(m.state == .evicted(.sleep))
+    #expect(m.state == .locked(.sleep))
   }
 
-  @Test func nothingIsEvictedWhileSealed() {
+  @Test func nothingIsLockedWhileSealed() {
     for event: SessionEvent in [.lockCommand, .prepareForSleep(true), .lockSignal(session: "1"), .hibernate] {
       var m = machine(x(1))
       #expect(m.handle(event) == [])
@@ -125,18 +125,18 @@ func staged() -> SessionMachine {
     }
   }
 
-  @Test func ofSeveralDesktopsTheLastToLockEvicts() {
+  @Test func ofSeveralDesktopsTheLastToLockLocks() {
     var m = unlocked(x(1), x(2, type: "wayland"))
     #expect(m.handle(.sessions([x(1, hint: true), x(2, type: "wayland")])) == [])
     #expect(!m.lockerUp)
     let both = [x(1, hint: true), x(2, hint: true, type: "wayland")]
-    #expect(m.handle(.sessions(both)) == [.evict(.lockedHint), .stateChanged])
+    #expect(m.handle(.sessions(both)) == [.lock(.lockedHint), .stateChanged])
     #expect(m.lockerUp)
 
     m = unlocked(x(1), x(2))
     #expect(m.handle(.lockSignal(session: "1")) == [])
     #expect(m.handle(.lockSignal(session: "1")) == [])
-    #expect(m.handle(.lockSignal(session: "2")) == [.evict(.lockSignal), .stateChanged])
+    #expect(m.handle(.lockSignal(session: "2")) == [.lock(.lockSignal), .stateChanged])
 
     // Unlocked again in between: one is open still.
     m = unlocked(x(1), x(2))
@@ -150,26 +150,26 @@ func staged() -> SessionMachine {
     #expect(m.handle(.lockSignal(session: "2")) == [])
   }
 
-  @Test func theLastOpenDesktopEndingEvicts() {
+  @Test func theLastOpenDesktopEndingLocks() {
     var m = unlocked(x(1), x(2))
     _ = m.handle(.sessions([x(1, hint: true), x(2)]))
-    #expect(m.handle(.sessions([x(1, hint: true)])) == [.evict(.sessionEnded), .stateChanged])
+    #expect(m.handle(.sessions([x(1, hint: true)])) == [.lock(.sessionEnded), .stateChanged])
     // A desktop that is closing has ended, whatever processes are left in it.
     m = unlocked(x(1), t(2))
-    #expect(m.handle(.sessions([x(1, state: "closing"), t(2)])) == [.evict(.sessionEnded), .stateChanged])
+    #expect(m.handle(.sessions([x(1, state: "closing"), t(2)])) == [.lock(.sessionEnded), .stateChanged])
   }
 
-  @Test func anyScreenSaverEvictsWhateverDesktopsThereAre() {
+  @Test func anyScreenSaverLocksWhateverDesktopsThereAre() {
     var m = unlocked(x(1), x(2))
-    #expect(m.handle(.screenSaver(peer: ":1.7", active: true)) == [.evict(.screenSaver), .stateChanged])
+    #expect(m.handle(.screenSaver(peer: ":1.7", active: true)) == [.lock(.screenSaver), .stateChanged])
   }
 
-  @Test func ofTerminalsAnyLockEvicts() {
+  @Test func ofTerminalsAnyLockLocks() {
     var m = unlocked(t(1), t(2))
-    #expect(m.handle(.lockSignal(session: "2")) == [.evict(.lockSignal), .stateChanged])
+    #expect(m.handle(.lockSignal(session: "2")) == [.lock(.lockSignal), .stateChanged])
     #expect(!m.lockerUp)
     m = unlocked(t(1), t(2))
-    #expect(m.handle(.sessions([t(1), t(2, hint: true)])) == [.evict(.lockedHint), .stateChanged])
+    #expect(m.handle(.sessions([t(1), t(2, hint: true)])) == [.lock(.lockedHint), .stateChanged])
   }
 
   @Test func aTerminalDoesNotLockTheDesktop() {
@@ -180,9 +180,9 @@ func staged() -> SessionMachine {
     #expect(!m.lockerUp)
   }
 
-  @Test func aLockOfASessionNotKnownYetEvicts() {
+  @Test func aLockOfASessionNotKnownYetLocks() {
     var m = unlocked(x(1))
-    #expect(m.handle(.lockSignal(session: "99")) == [.evict(.lockSignal), .stateChanged])
+    #expect(m.handle(.lockSignal(session: "99")) == [.lock(.lockSignal), .stateChanged])
   }
 
   @Test func onlyAGreeterInFrontCountsAsLock() {
@@ -205,7 +205,7 @@ func staged() -> SessionMachine {
     #expect(m.lockerUp)
     #expect(m.handle(.sessions([x(1)])) == [.stateChanged])
     #expect(!m.lockerUp)
-    #expect(m.state == .evicted(.greeter))
+    #expect(m.state == .locked(.greeter))
   }
 
   @Test func aGreeterLetsStagedKeysGoLiveByShowingTheDesktop() {
@@ -233,7 +233,7 @@ func staged() -> SessionMachine {
     _ = m.keysArrived(mayLift: true)
     #expect(m.handle(.sessions([x(1), t(2)])) == [])
     #expect(m.state == .unlocked)
-    #expect(m.handle(.lockSignal(session: "1")).first == .evict(.lockSignal))
+    #expect(m.handle(.lockSignal(session: "1")).first == .lock(.lockSignal))
   }
 
   @Test func aLoginThatMayNotLiftDoesNot() {
@@ -249,7 +249,7 @@ func staged() -> SessionMachine {
 
   @Test func stagedKeysGoLiveWithTheLocker() {
     var m = staged()
-    #expect(m.state == .evicted(.lockedHint))
+    #expect(m.state == .locked(.lockedHint))
     #expect(m.handle(.sessions([x(1)])) == [.goLive, .cancelStagingTimer, .stateChanged])
     #expect(m.state == .unlocked)
     #expect(!m.hasStagedKeys)
@@ -258,9 +258,9 @@ func staged() -> SessionMachine {
   @Test func stagedKeysAreErasedWhenTheLockerStays() {
     var m = staged()
     #expect(m.handle(.stagingTimerFired) == [.dropStaged, .cancelStagingTimer, .stateChanged])
-    #expect(m.state == .evicted(.lockedHint))
+    #expect(m.state == .locked(.lockedHint))
     #expect(m.handle(.sessions([x(1)])) == [.stateChanged])
-    #expect(m.state == .evicted(.lockedHint))
+    #expect(m.state == .locked(.lockedHint))
   }
 
   @Test func keysThatComeAgainCountAnew() {
@@ -298,7 +298,7 @@ func staged() -> SessionMachine {
     _ = m.handle(.sessions([x(1, hint: true), t(2)]))
     _ = m.keysArrived(mayLift: true)
     #expect(m.handle(.sessions([t(2)])) == [.dropStaged, .cancelStagingTimer, .stateChanged])
-    #expect(m.state == .evicted(.lockedHint))
+    #expect(m.state == .locked(.lockedHint))
   }
 
   @Test func unlockedByItselfOpensNothing() {
@@ -310,7 +310,7 @@ func staged() -> SessionMachine {
       .screenSaver(peer: ":1.8", active: false), .prepareForSleep(false),
     ] {
       #expect(!m.handle(event).contains { $0 == .goLive || $0 == .install(.live) })
-      #expect(m.state == .evicted(.lockedHint))
+      #expect(m.state == .locked(.lockedHint))
     }
     #expect(!m.lockerUp)
   }
@@ -329,16 +329,16 @@ func staged() -> SessionMachine {
     #expect(m.lockerUp)
     #expect(m.handle(.screenSaverVanished(peer: ":1.7")) == [.stateChanged])
     #expect(!m.lockerUp)
-    #expect(m.state == .evicted(.screenSaver))
+    #expect(m.state == .locked(.screenSaver))
 
     // Nor do keys go live by a crash.
     _ = m.handle(.screenSaver(peer: ":1.7", active: true))
     _ = m.keysArrived(mayLift: true)
     #expect(m.handle(.screenSaverVanished(peer: ":1.7")).first == .dropStaged)
-    #expect(m.state == .evicted(.screenSaver))
+    #expect(m.state == .locked(.screenSaver))
   }
 
-  @Test func evictionAloneIsNoLocker() {
+  @Test func aLockAloneIsNoLocker() {
     // Terminal session locked by loginctl; suspend without a locker: a prompt must be possible.
     var m = unlocked(t(1))
     _ = m.handle(.lockSignal(session: "1"))
@@ -457,7 +457,7 @@ func staged() -> SessionMachine {
     var m = SessionMachine(uid: user)
     _ = m.handle(.logindAbsent)
     _ = m.keysArrived(mayLift: true)
-    #expect(m.handle(.screenSaver(peer: ":1.7", active: true)).first == .evict(.screenSaver))
+    #expect(m.handle(.screenSaver(peer: ":1.7", active: true)).first == .lock(.screenSaver))
     #expect(m.keysArrived(mayLift: true).first == .install(.staged))
     #expect(m.handle(.screenSaver(peer: ":1.7", active: false)).first == .goLive)
   }

@@ -234,7 +234,7 @@ import Testing
         try scene.logind.prepareForSleep(false)
       } == .refused("the machine is going to sleep"))
     try scene.loop.run(until: "awake") { !scene.watch.machine.isGoingToSleep }
-    #expect(scene.watch.machine.state == .evicted(.command))
+    #expect(scene.watch.machine.state == .locked(.command))
     #expect(try outcome {} == .live)
   }
 
@@ -351,7 +351,7 @@ import Testing
     scene.watch.lock()
     try scene.loop.run(until: "keys") { outcome != nil }
     #expect(outcome == .firstUnlockOnly)
-    #expect(scene.watch.machine.state == .evicted(.command))
+    #expect(scene.watch.machine.state == .locked(.command))
     #expect(scene.daemon.done.contains("first unlock"))
   }
 
@@ -411,7 +411,7 @@ import Testing
     try scene.loop.run(until: "locker") { scene.watch.machine.lockerUp }
     scene.saver.close()
     try scene.loop.run(until: "no locker") { !scene.watch.machine.lockerUp }
-    #expect(scene.watch.machine.state == .evicted(.screenSaver))
+    #expect(scene.watch.machine.state == .locked(.screenSaver))
   }
 
   @Test func stagedKeysAreErasedInTime() throws {

@@ -307,7 +307,7 @@ struct Situation {
   /// What the daemon does.
   private mutating func perform(_ effect: SessionEffect) {
     switch effect {
-    case .evict: keys.a = false
+    case .lock: keys.a = false
     case .seal: keys = Keys()
     case .dropStaged: keys.staged = false
     case .install(.live): (keys.a, keys.c) = (true, true)
@@ -374,8 +374,8 @@ struct Situation {
     switch machine.state {
     case .sealed: bits.add(0, width: 2)
     case .unlocked: bits.add(1, width: 2)
-    case .evicted(.withoutPassword): bits.add(2, width: 2)
-    case .evicted: bits.add(3, width: 2)
+    case .locked(.withoutPassword): bits.add(2, width: 2)
+    case .locked: bits.add(3, width: 2)
     }
     bits.add(machine.isPasswordless, machine.hasStagedKeys, machine.isOpenedWithoutPassword, machine.isGoingToSleep)
     bits.add(machine.awaitsSession, stagingTimer, sessionTimer, inFlightIsStale)

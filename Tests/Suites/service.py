@@ -8,7 +8,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 REPOSITORY = HERE.parents[1]
 
 from support import subject
-from support.founding import found
+from support.creation import found
 from support.portal import give_pinentry
 from support.session import Session, wait_until
 

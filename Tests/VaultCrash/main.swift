@@ -4,7 +4,7 @@
 //     VaultCrash store HOME COUNT FROM   unlocks, then stores, replaces and deletes items, numbered from FROM
 //     VaultCrash hold HOME               unlocks, stores one and waits
 //     VaultCrash restore HOME COUNT      unlocks, then restores so many items, half of them into a new collection
-//     VaultCrash found HOME              founds a vault with the password on standard input
+//     VaultCrash found HOME              creates a vault with the password on standard input
 //     VaultCrash replace HOME COUNT      rewrites the keybag, the password on standard input
 //     VaultCrash move HOME               unlocks where there is a device key service
 //     VaultCrash rotate HOME COUNT       gives the vault new keys and stores COUNT items meanwhile, the same
@@ -90,8 +90,8 @@ func restore(_ home: String, _ count: Int) throws {
 
 func found(_ home: String) throws {
   let password = try input()
-  _ = try KeybagFile.found(home: home, owner: getuid(), password: password.span.bytes, cost: .compiledIn)
-  say("founded")
+  _ = try KeybagFile.create(home: home, owner: getuid(), password: password.span.bytes, cost: .compiledIn)
+  say("created")
 }
 
 func replace(_ home: String, _ count: Int) throws {

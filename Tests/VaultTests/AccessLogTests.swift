@@ -84,7 +84,7 @@ struct AccessLogTests {
     write([1])
     vault.settle()
     #expect(!home.contents.values.contains { contains($0, Array("Bank".utf8)) || contains($0, Array("mail".utf8)) })
-    vault.evict()
+    vault.lock()
     #expect(throws: VaultError.isLocked) { try read() }
     #expect(throws: VaultError.isLocked) { try vault.accessLog.clear(for: "") }
     vault.seal()
@@ -94,7 +94,7 @@ struct AccessLogTests {
 
   @Test("is written behind the locked screen; before the first unlock a few entries wait")
   func waiting() throws {
-    vault.evict()
+    vault.lock()
     write([1])
     #expect(try rows().count == 1)
     vault.seal()
@@ -177,7 +177,7 @@ struct AccessLogTests {
     let again = try copy.unlocked()
     #expect(try items(again) == [1, 2, nil, 4, 5, 6])
     #expect(try read(again).allSatisfy { $0.missing == 0 })
-    // Nothing else hangs on it.
+    // Nothing else depends on it.
     #expect(try again.secretText(secret) == "secret")
     again.verifyToEnd()
     #expect(again.problems.isEmpty)

@@ -88,7 +88,7 @@ struct AccessTests {
   func locked() throws {
     let id = try add("a", flags: AccessTests.passphrase, passphrase: 1)
     let granted = try grant(id, 1)
-    vault.evict()
+    vault.lock()
     #expect(try vault.reader.readability(ofItem: id) == .locked)
     #expect(throws: VaultError.isLocked) { try read(id, granted) }
     #expect(throws: VaultError.isLocked) { try read(id) }
@@ -98,7 +98,7 @@ struct AccessTests {
 
   @Test("it can be stored behind the locked screen, and opens after it")
   func storedWhileLocked() throws {
-    vault.evict()
+    vault.lock()
     let guarded = try add("a", flags: AccessTests.presence)
     let sealed = try add("b", flags: AccessTests.passphrase, passphrase: 1)
     try home.unlock(vault)

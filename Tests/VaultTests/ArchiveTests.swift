@@ -158,10 +158,10 @@ struct ArchiveTests {
     // The vault was lost, the device key was not.
     let fresh = try Home()
     fresh.write(FileDeviceKey.name, home.read(FileDeviceKey.name))
-    let founded = fresh.vault()
-    try founded.unlock(fresh.tiers, opening: .everything, liftingMarks: true, mayCreate: true)
-    #expect(try tape.restore(into: founded).added == 9)
-    #expect(Set(try founded.contents()) == all)
+    let created = fresh.vault()
+    try created.unlock(fresh.tiers, opening: .everything, liftingMarks: true, mayCreate: true)
+    #expect(try tape.restore(into: created).added == 9)
+    #expect(Set(try created.contents()) == all)
 
     // The same files on another machine are another device.
     let stolen = try Home(copying: fresh)
@@ -308,7 +308,7 @@ struct ArchiveTests {
   func locked() throws {
     let tape = try Tape(vault)
     #expect(throws: VaultError.isLocked) {
-      _ = try Tape(vault) { if $0 == 4 { vault.evict() } }
+      _ = try Tape(vault) { if $0 == 4 { vault.lock() } }
     }
     #expect(throws: VaultError.isLocked) { _ = try Tape(vault) }
     #expect(throws: VaultError.isLocked) { try tape.restore(into: vault) }
@@ -317,7 +317,7 @@ struct ArchiveTests {
     let (otherHome, there) = try other()
     there.settleWhole()
     let before = otherHome.contents
-    #expect(throws: VaultError.isLocked) { try tape.restore(into: there, beforeEnd: { there.evict() }) }
+    #expect(throws: VaultError.isLocked) { try tape.restore(into: there, beforeEnd: { there.lock() }) }
     #expect(otherHome.contents == before)
   }
 

@@ -21,7 +21,7 @@ struct AsideTests {
     #expect(!vault.isThere && !vault.hasKeybag && !vault.hasDatabase && !vault.isUnlocked && vault.problems.isEmpty)
     #expect(vault.collections.isEmpty && namesInFolder(home.folder).isEmpty)
     #expect(Set(before).subtracting(namesInFolder(place)).isSubset(of: ["vault.db-wal", "vault.db-shm"]))
-    #expect(throws: VaultError.notFounded) { try home.unlock(vault) }
+    #expect(throws: VaultError.notCreated) { try home.unlock(vault) }
 
     // Another one takes its place, with the same object.
     let other = try Home()

@@ -45,7 +45,7 @@ struct CollectionTests {
     #expect(try vault.isReadable(try vault.add(["n": "more"], "more", in: second)))
 
     // The screen is locked and unlocked: the mark stays.
-    vault.evict()
+    vault.lock()
     try home.unlock(vault, liftingMarks: false)
     try expectLocked(vault)
     #expect(try vault.secretText(other) == "other")

@@ -231,7 +231,7 @@ struct CrashTests {
       try #require(status == -SIGKILL)
       points = call
     }
-    // Founding the database, six stores and a deletion: fewer would mean that the shim saw nothing.
+    // Creating the database, six stores and a deletion: fewer would mean that the shim saw nothing.
     #expect(points > 40)
   }
 
@@ -253,7 +253,7 @@ struct CrashTests {
     #expect(told.complaint(in: try Self.afterCut(home, durable, .lost, seed: 1)) != nil)
   }
 
-  /// Where in a founding or replacing of the keybag the power goes.
+  /// Where in a creation or replacement of the keybag the power goes.
   private func keybagCut(
     _ arguments: [String], _ home: Home, _ folder: String, dieAt: Int
   ) throws -> (status: Int32, lines: [String], keybag: [UInt8]?) {
@@ -300,25 +300,25 @@ struct CrashTests {
     #expect(finished)
   }
 
-  @Test("while a vault is founded leave none or a whole one")
-  func founding() throws {
+  @Test("while a vault is created leave none or a whole one")
+  func creating() throws {
     var finished = false
     for call in 1...12 where !finished {
       let home = try Home()
       for name in home.names { home.remove(name) }
       let cut = try keybagCut(["found", home.path], home, home.folder, dieAt: call)
-      if cut.lines == ["founded"] || cut.keybag != nil {
+      if cut.lines == ["created"] || cut.keybag != nil {
         let keybag = try Keybag(decoding: try #require(cut.keybag))
         _ = try Home.open(keybag)
       }
       finished = cut.status == 0
-      if finished { #expect(cut.lines == ["founded"]) }
-      // After a kill the next login founds, or finds what is there.
+      if finished { #expect(cut.lines == ["created"]) }
+      // After a kill the next login creates, or finds what is there.
       if home.names.contains("keybag") {
         _ = try Home.open(try Keybag(decoding: home.read("keybag")))
       } else {
         let password = Home.password
-        _ = try KeybagFile.found(home: home.path, owner: getuid(), password: password.span.bytes, cost: .compiledIn)
+        _ = try KeybagFile.create(home: home.path, owner: getuid(), password: password.span.bytes, cost: .compiledIn)
       }
     }
     #expect(finished)

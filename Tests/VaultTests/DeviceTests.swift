@@ -44,8 +44,8 @@ struct DeviceTests {
 
   private var hasFile: Bool { home.names.contains("device.key") }
 
-  @Test("comes later where the service could not be used when the vault was founded")
-  func foundedWithout() throws {
+  @Test("comes later where the service could not be used when the vault was created")
+  func createdWithout() throws {
     do {
       let vault = vault(nil, failure: .unavailable("it does not answer"))
       try home.unlock(vault)
@@ -60,7 +60,7 @@ struct DeviceTests {
   }
 
   @Test("is the service's from the first unlock on, where there is one")
-  func founded() throws {
+  func created() throws {
     let ids = try fill(vault(device))
     #expect(!hasFile)
     let again = vault(device)
@@ -105,7 +105,7 @@ struct DeviceTests {
     var service: StandInDevice?
     let vault = Vault(home: home.path, owner: getuid(), machine: Home.machine) { () throws(DeviceKeyError) in service }
     let ids = try fill(vault)
-    vault.evict()
+    vault.lock()
     service = device
     try home.unlock(vault)
     #expect(vault.deviceBackend == .host)
@@ -147,7 +147,7 @@ struct DeviceTests {
     try home.unlock(vault)
     try check(vault, ids, except: Self.bound.filter { $0 != .always })
     failure = nil
-    vault.evict()
+    vault.lock()
     try home.unlock(vault)
     try check(vault, ids)
     #expect(vault.problems == [])
@@ -186,18 +186,18 @@ struct DeviceTests {
   }
 
   @Test("is asked for again where the service failed halfway", arguments: [false, true])
-  func failsHalfway(atFounding: Bool) throws {
-    device.failure = atFounding ? .unavailable("no memory") : nil
+  func failsHalfway(atCreation: Bool) throws {
+    device.failure = atCreation ? .unavailable("no memory") : nil
     var ids: [AccessibilityClass: Int64] = [:]
     do {
       let vault = vault(device)
       try home.unlock(vault)
-      if atFounding {
+      if atCreation {
         #expect(vault.deviceIsMissing)
         let id = try vault.add(["class": "any"], "free")
         #expect(try vault.secretText(id) == "free")
         device.failure = nil
-        vault.evict()
+        vault.lock()
       }
       ids = try fill(vault)
       #expect(vault.problems == [])
@@ -208,7 +208,7 @@ struct DeviceTests {
     #expect(again.problems == ["device key service: no memory"])
     try home.unlock(again)
     device.failure = nil
-    again.evict()
+    again.lock()
     try home.unlock(again)
     try check(again, ids)
     #expect(again.problems == [])
@@ -227,7 +227,7 @@ struct DeviceTests {
     try vault.meetDevice()
     #expect(vault.waitsForDevice)
     device.failure = nil
-    vault.evict()
+    vault.lock()
     #expect(!vault.waitsForDevice)
     try home.unlock(vault)
     #expect(vault.deviceBackend == .host)

@@ -139,13 +139,13 @@ struct ForeignFileTests {
     try expectRefused("vault.db")
   }
 
-  @Test("a missing database between founding and first unlock is none yet, and is then made")
+  @Test("a missing database between creation and first unlock is none yet, and is then made")
   func notYet() throws {
     let home = try Home()
     let vault = home.vault()
     #expect(vault.problems == [])
-    #expect(throws: VaultError.notFounded) { try vault.ids(["a": "1"]) }
-    #expect(throws: VaultError.notFounded) { try vault.secretText(1) }
+    #expect(throws: VaultError.notCreated) { try vault.ids(["a": "1"]) }
+    #expect(throws: VaultError.notCreated) { try vault.secretText(1) }
     #expect(home.names == ["keybag"])
     try home.unlock(vault)
     #expect(try vault.alias("default") == 1)
@@ -158,7 +158,7 @@ struct ForeignFileTests {
     for name in home.names { home.remove(name) }
     let vault = home.vault()
     #expect(vault.problems == [])
-    #expect(throws: VaultError.notFounded) { try home.unlock(vault) }
+    #expect(throws: VaultError.notCreated) { try home.unlock(vault) }
     #expect(home.names == [])
   }
 

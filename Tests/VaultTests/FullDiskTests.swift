@@ -64,7 +64,7 @@ struct FullDiskTests {
       // Not damage, and nothing to tell a person about the files.
       #expect(!vault.isDamaged && vault.problems == [])
       // Locking and unlocking needs no room.
-      vault.evict()
+      vault.lock()
       try home.unlock(vault, liftingMarks: false)
       #expect(try vault.secretText(first) == "first")
 
@@ -123,7 +123,7 @@ struct FullDiskTests {
         } catch { return error as? VaultError }
       }
       if let refusal = tryOnce() {
-        #expect(refusal == .diskFull || refusal == .notFounded, "\(rest)")
+        #expect(refusal == .diskFull || refusal == .notCreated, "\(rest)")
         #expect(!home.names.contains("vault.db"), "\(rest)")
       }
       disk.free()

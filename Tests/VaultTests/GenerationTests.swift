@@ -58,7 +58,7 @@ struct GenerationTests {
     #expect(memory.notes.map(\.database) == [0, 1, 1, 2, 2, 3])
     #expect(remembered == VaultGenerations(keybag: 1, database: 3))
     try session { vault in
-      vault.evict()
+      vault.lock()
       try home.unlock(vault, opening: .session)
       #expect(vault.generation == 4)
       try home.unlock(vault)
@@ -80,7 +80,7 @@ struct GenerationTests {
       #expect(vault.olderFiles == .database)
       #expect(vault.problems == [])
       #expect(try vault.secretText(id) == "first")
-      vault.evict()
+      vault.lock()
       try home.unlock(vault)
       #expect(vault.olderFiles == .database)
       vault.forgetOlderFiles()
@@ -191,7 +191,7 @@ struct GenerationTests {
     // Damage found later than that is written to no more, and noted no more.
     vault.database.note(.damaged("vault.db: a test"))
     let count = memory.notes.count
-    vault.evict()
+    vault.lock()
     try home.unlock(vault)
     #expect(memory.notes.count == count)
     #expect(vault.olderFiles == .database)

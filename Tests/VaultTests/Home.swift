@@ -5,7 +5,7 @@ import LatchkeySodium
 @testable import LatchkeyKeybag
 @testable import LatchkeyVault
 
-/// A home folder of one test's own, with a keybag that is founded at the least cost. Removed when the value ends.
+/// A home folder of one test's own, with a keybag that is created at the least cost. Removed when the value ends.
 final class Home: @unchecked Sendable {
   static let password = Array("correct horse battery staple".utf8)
   static let machine = [UInt8](repeating: 7, count: 16)
@@ -22,7 +22,7 @@ final class Home: @unchecked Sendable {
     try Sodium.initialize()
     path = Home.newFolder(below: place)
     let cost = PasswordCost(passes: 3, memory: 32 << 20)
-    let opened = try Keybag.found(password: Home.password.span.bytes, cost: cost)
+    let opened = try Keybag.create(password: Home.password.span.bytes, cost: cost)
     tiers = try opened.tiers()
     keybag = opened.keybag
     let folder = try Folder.create(KeybagFile.folderNames, below: path, owner: getuid())

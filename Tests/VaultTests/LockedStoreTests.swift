@@ -16,7 +16,7 @@ struct LockedStoreTests {
   func neverReplaced() throws {
     let vault = try home.unlocked()
     let id = try vault.add(["key": "chromium"], "the old key")
-    vault.evict()
+    vault.lock()
     #expect(throws: VaultError.isLocked) { try vault.secretText(id) }
     #expect(throws: VaultError.isLocked) {
       try vault.add(["key": "chromium"], "a new key", replacing: true)
@@ -39,7 +39,7 @@ struct LockedStoreTests {
     do {
       let vault = try home.unlocked()
       old = try vault.add(["n": "old"], "old", accessibility)
-      vault.evict()
+      vault.lock()
       new = try vault.add(["n": "new"], "new", accessibility)
       #expect(try vault.isReadable(new) == false)
       #expect(throws: VaultError.isLocked) { try vault.secretText(new) }
@@ -85,7 +85,7 @@ struct LockedStoreTests {
   @Test("Behind a locked screen nothing of an item that waits is opened, so nothing is found damaged")
   func waiting() throws {
     let vault = try home.unlocked()
-    vault.evict()
+    vault.lock()
     let id = try vault.add(["n": "new"], "new", .whenUnlocked)
     try vault.database.writing { store throws(VaultError) in
       guard var row = try store.item(id) else { throw .noSuchItem }
@@ -104,7 +104,7 @@ struct LockedStoreTests {
     let bad: Int64
     do {
       let vault = try home.unlocked()
-      vault.evict()
+      vault.lock()
       good = try vault.add(["n": "good"], "good")
       bad = try vault.add(["n": "bad"], "bad")
     }
@@ -146,7 +146,7 @@ struct LockedStoreTests {
     let victim: Int64
     do {
       let vault = try home.unlocked()
-      vault.evict()
+      vault.lock()
       victim = try vault.add(["n": "1"], "mine")
     }
     // He knows the public key and every column, but not tier key C.
@@ -188,7 +188,7 @@ struct LockedStoreTests {
   func batches() throws {
     let vault = try home.unlocked()
     let second = try vault.createCollection(label: "Second")
-    vault.evict()
+    vault.lock()
     // Twenty in a collection that stays locked come first, and hold nobody up.
     let waiting = try (0..<20).map { try vault.add(["w": "\($0)"], "w\($0)") }
     let ids = try (0..<40).map { try vault.add(["n": "\($0)"], "s\($0)", in: second) }

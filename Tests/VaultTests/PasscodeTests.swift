@@ -48,7 +48,7 @@ struct PasscodeTests {
       home.contents.values.count { contains($0, row.secret) || contains($0, row.itemKey) || contains($0, row.metadata) }
     }
     #expect(rows.allSatisfy { traces($0) == 1 })
-    vault.evict()
+    vault.lock()
     try vault.destroyPasscodeItems()
     #expect(vault.takeDestroyed().map(\.id).sorted() == doomed.sorted() && vault.takeDestroyed().isEmpty)
     vault.settleWhole()

@@ -71,7 +71,7 @@ struct PassphraseTests {
     #expect(try vault.state(of: collection) == .closed)
     try expectClosed(vault)
     // No login and no screen unlock brings it back.
-    vault.evict()
+    vault.lock()
     try home.unlock(vault, liftingMarks: true)
     try expectClosed(vault)
     #expect(try vault.openCollection(collection, passphraseKey: try key(1)))
@@ -82,10 +82,10 @@ struct PassphraseTests {
   }
 
   @Test("a locked screen takes tier A away from it as from others, and the passphrase is not asked again")
-  func evicted() throws {
+  func lockedSession() throws {
     try protect()
-    vault.evict()
-    #expect(try vault.state(of: collection) == .evicted)
+    vault.lock()
+    #expect(try vault.state(of: collection) == .locked)
     #expect(try vault.isReadable(try #require(ids[.afterFirstUnlock])))
     #expect(try vault.isReadable(try #require(ids[.whenUnlocked])) == false)
     // Given behind the locked screen, it opens what is not tier A's.
@@ -165,7 +165,7 @@ struct PassphraseTests {
     let copy = try Home(copying: home)
     let other = try copy.unlocked()
     // Also where tier A, and with it the private key, is not there.
-    other.evict()
+    other.lock()
     #expect(throws: VaultError.self) { try other.openCollection(collection, passphraseKey: try key(1)) }
     #expect(throws: VaultError.isLocked) { try other.add(["n": "new"], "s", in: collection) }
     try copy.unlock(other)
@@ -186,7 +186,7 @@ struct PassphraseTests {
       let copy = try Home(copying: home)
       let other = try copy.unlocked()
       if let change { #expect(try other.openCollection(collection, passphraseKey: try key(change))) }
-      other.evict()
+      other.lock()
       let id = try other.add(["n": "new"], "new", in: collection)
       #expect(try other.isReadable(id) == false)
       try copy.unlock(other, liftingMarks: false)

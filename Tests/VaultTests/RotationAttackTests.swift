@@ -34,7 +34,7 @@ struct RotationAttackTests {
   init() throws { home = try Home() }
 
   @Test(
-    "do not go on with a class that hangs on former ones: who had those could have put it back",
+    "do not go on with a class that depends on former ones: who had those could have put it back",
     arguments: [(.whenUnlocked, false), (.afterFirstUnlock, false), (.afterFirstUnlock, true)]
       as [(AccessibilityClass, Bool)])
   func plantedClass(_ accessibility: AccessibilityClass, withoutNewest: Bool) throws {
@@ -108,7 +108,7 @@ struct RotationAttackTests {
     #expect(throws: VaultError.self) { try home.unlock(vault, try home.keys(), opening: .session) }
   }
 
-  @Test("bring nothing back that hung on an erasable secret which was erased meanwhile")
+  @Test("bring nothing back that depended on an erasable secret which was erased meanwhile")
   func erasedMeanwhile() throws {
     let service = StandInDevice(seed: 3)
     func vault() -> Vault {

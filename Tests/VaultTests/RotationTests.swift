@@ -123,7 +123,7 @@ struct RotationTests {
       let late = try vault.add(["n": "late"], "late")
       let other = try vault.createCollection(label: "Other")
       #expect(try vault.secretText(try vault.add(["n": "there"], "there", in: other)) == "there")
-      vault.evict()
+      vault.lock()
       try home.unlock(vault, try home.keys())
       #expect(try vault.secretText(late) == "late")
       vault.settle()
@@ -189,11 +189,11 @@ struct RotationTests {
     do {
       let vault = try home.unlocked()
       vault.verifyToEnd()
-      vault.evict()
+      vault.lock()
       id = try vault.add(["n": "late"], "late")
       try home.unlock(vault)
       try home.unlock(vault, try home.rotateKeybag())
-      // Its tag still hangs on them.
+      // Its tag still depends on them.
       #expect(vault.neededEpoch == 1)
       try vault.writer.update(item: id) { $0.label = "renamed" }
       while try vault.rotateItems() {}
@@ -319,7 +319,7 @@ struct RotationTests {
     }
     vault.verifyToEnd()
     try vault.checkMayRotate()
-    vault.evict()
+    vault.lock()
     #expect(throws: VaultError.isLocked) { try vault.checkMayRotate() }
   }
 
@@ -375,7 +375,7 @@ struct RotationCrashTests {
       let vault = try template.unlocked()
       vault.verifyToEnd()
       for number in 0..<8 { try vault.add(["n": "\(number)", "app": "crash"], "secret \(number)") }
-      vault.evict()
+      vault.lock()
       try vault.add(["n": "8", "app": "crash"], "secret 8")
     }
     let before = template.read("keybag")

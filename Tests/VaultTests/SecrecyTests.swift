@@ -27,7 +27,7 @@ struct SecrecyTests {
         accessibility: accessibility, replacing: false)
     }
     for accessibility in AccessibilityClass.allCases { try item(accessibility, in: collection) }
-    vault.evict()
+    vault.lock()
     try item(.whenUnlocked, in: 1)
   }
 

@@ -86,7 +86,7 @@ struct SessionKeyTests {
     #expect(try vault.recognises(session))
     try vault.unlock(session)
     try expectSessionOnly(vault, ids)
-    #expect(try vault.state(of: 1) == .evicted)
+    #expect(try vault.state(of: 1) == .locked)
     #expect(error { _ = try vault.createCollection(label: "New") } == .isLocked)
     let late = try vault.add(["late": "yes"], "late", .afterFirstUnlock)
     let sealed = try vault.add(["sealed": "yes"], "sealed", .whenUnlocked)
@@ -145,8 +145,8 @@ struct SessionKeyTests {
     #expect(!vault.hasKey(.afterFirstUnlock))
   }
 
-  @Test("founds nothing")
-  func founding() throws {
+  @Test("creates nothing")
+  func creating() throws {
     let vault = try admitting()
     let session = try home.sessionKey()
     #expect(try vault.recognises(session))
@@ -246,7 +246,7 @@ struct SessionKeyTests {
     try home.unlock(opened)
     #expect(told.count == 1 && opened.olderFiles == [.keybag, .database] && memory.known != known)
     opened.forgetOlderFiles()
-    opened.evict()
+    opened.lock()
     try home.unlock(opened)
     #expect(told.count == 1 && opened.olderFiles == [])
   }
@@ -318,7 +318,7 @@ struct SessionKeyTests {
     for (accessibility, id) in ids { #expect(try vault.secretText(id) == accessibility.name) }
   }
 
-  @Test("opens what hangs on it while a change of keys goes on, lets go of no former keys, and calls nothing damaged")
+  @Test("opens what depends on it while a change of keys goes on, lets go of no former keys, and calls nothing damaged")
   func underWay() throws {
     let ids: [AccessibilityClass: Int64]
     let closed: Int64
@@ -372,7 +372,7 @@ struct SessionKeyTests {
     #expect(entries.map(\.event?.label) == ["after", "before"])
   }
 
-  @Test("leaves what hangs on former keys to the password, class by class")
+  @Test("leaves what depends on former keys to the password, class by class")
   func former() throws {
     let device: Int64
     let ids: [AccessibilityClass: Int64]
@@ -396,7 +396,7 @@ struct SessionKeyTests {
       try expectSessionOnly(vault, ids)
       #expect(error { _ = try vault.secretText(device) } != nil)
       #expect(vault.problems == [] && vault.neededEpoch == 1)
-      // The log is empty: nothing in it hangs on former keys.
+      // The log is empty: nothing in it depends on former keys.
       vault.accessLog.add(AccessEvent(.open, .ended(.granted), label: "first"))
       vault.accessLog.write()
       #expect(vault.accessLog.unwritten.all.isEmpty && vault.neededEpoch == 1)

@@ -12,7 +12,7 @@ enum Openness: String, CaseIterable, Sendable {
   case sealedAgain
   case unlocked
   /// The screen was locked.
-  case evicted
+  case locked
   /// Only tier key C was ever taken over.
   case sessionOnly
 }
@@ -25,7 +25,7 @@ private struct Expected {
 
   init(_ accessibility: AccessibilityClass, _ state: Openness) {
     let unlocked = state == .unlocked
-    let session = unlocked || state == .evicted || state == .sessionOnly
+    let session = unlocked || state == .locked || state == .sessionOnly
     switch accessibility {
     case .whenUnlocked, .whenUnlockedThisDeviceOnly: (readable, metadata, acceptsNew) = (unlocked, session, session)
     case .whenPasscodeSetThisDeviceOnly: (readable, metadata, acceptsNew) = (unlocked, unlocked, unlocked)
@@ -50,9 +50,9 @@ struct StateTests {
       try home.unlock(vault)
       vault.seal()
     case .unlocked: try home.unlock(vault)
-    case .evicted:
+    case .locked:
       try home.unlock(vault)
-      vault.evict()
+      vault.lock()
     case .sessionOnly: try home.unlock(vault, opening: .session)
     }
     return vault
@@ -154,7 +154,7 @@ struct StateTests {
       switch state {
       case .sealed, .sealedAgain: .sealed
       case .unlocked: .unlocked
-      case .evicted, .sessionOnly: .evicted
+      case .locked, .sessionOnly: .locked
       }
     #expect(try vault.state(of: 1) == expected)
     #expect(try vault.info(of: 1).label == "Login")

@@ -25,7 +25,7 @@ struct StrangeKeysTests {
     #expect(try !vault.recognises(strange.tiers, former: strange.former))
     #expect(try vault.recognises(mine.tiers, former: mine.former))
     #expect(try vault.secretText(id) == "kept")
-    vault.evict()
+    vault.lock()
     vault.refresh()
     #expect(try !vault.recognises(strange.tiers, former: strange.former))
     // Put back, it is read again.
@@ -76,7 +76,7 @@ struct StrangeKeysTests {
         vault: vault.database.ready().vault)
     }
     #expect(try collection.session?.key.tag(.classWrap) == before)
-    vault.evict()
+    vault.lock()
     #expect(try vault.secretText(id) == "kept")
     let later = try vault.add(["n": "2"], "stored while locked", .whenUnlocked)
     try home.unlock(vault)

@@ -21,7 +21,7 @@ import Testing
     init() throws {
       try Sodium.initialize()
       scratch = try ScratchFolder()
-      let opened = try Keybag.found(
+      let opened = try Keybag.create(
         password: Array("password".utf8).span.bytes, cost: PasswordCost(passes: 3, memory: 32 << 20))
       tiers = try opened.tiers()
       keybag = opened.keybag
@@ -165,7 +165,7 @@ import Testing
     vault = nil
     let other = try home.unlocked(on: [UInt8](repeating: 8, count: 16))
     #expect(try other.isReadable(id))
-    other.evict()
+    other.lock()
     #expect(try other.isReadable(id))
     other.seal()
     #expect(try !other.isReadable(id))

@@ -27,7 +27,7 @@ CLASSES = [
 ]
 # Locked without a locker on the screen; before the first login or after the last logout. Who asks is told at once that
 # there is nobody to be asked.
-LOCKED = ["evicted", "sealed"]
+LOCKED = ["locked", "sealed"]
 BEHIND = "behind a locker"
 # And by Lock(collection), while the session stays unlocked.
 EVERY_LOCK = [*LOCKED, "collection locked"]
@@ -64,7 +64,7 @@ def open_peer(shared_peer):
 
 def bring_to(state, session, peer):
     """Out of the unlocked state; `peer` is the locker where there is one."""
-    if state == "evicted":
+    if state == "locked":
         session.lock()
     elif state == BEHIND:
         peer.activate_screen_saver(True)

@@ -18,7 +18,7 @@ import time
 import typing
 
 from support.clients import bring_back, bring_to
-from support.founding import found
+from support.creation import found
 from support.peer import Peer
 from support.portal import give_pinentry
 from support.program import NOT_AVAILABLE, SUCCESS, Program, merged
@@ -28,7 +28,7 @@ UNLOCKED = "unlocked"
 # With a locker on the screen, behind which nobody is asked.
 SCREEN = "behind a locker"
 # Without one: the person can be asked.
-LOCKED = "evicted"
+LOCKED = "locked"
 # The daemon was started, and nobody logged in.
 FIRST = "before the first login"
 # A login without one, in a session of its own.

@@ -159,9 +159,9 @@ class Login:
 
     def found(self):
         """A vault, as the first login leaves it."""
-        assert self.run(OPEN, runtime=self.folder / "nowhere") == FOUNDED
+        assert self.run(OPEN, runtime=self.folder / "nowhere") == CREATED
 
-    def founded_before(self, keybag):
+    def created_before(self, keybag):
         """The vault of another test, as Argon2id takes its time."""
         folder = self.home
         for name in (".local", "share", "latchkey"):

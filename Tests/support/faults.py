@@ -59,7 +59,7 @@ def machine():
 
 
 class QuickSession(Session):
-    """A session in which only the founding costs an Argon2id: then the tests bring the keys."""
+    """A session in which only the creation costs an Argon2id: then the tests bring the keys."""
 
     def __init__(self, stage, below):
         super().__init__(stage, below)
@@ -70,7 +70,7 @@ class QuickSession(Session):
         assert self.login().returncode == 0
 
     def prepare(self):
-        """Before the vault is founded."""
+        """Before the vault is created."""
 
     def close(self):
         self._leave()

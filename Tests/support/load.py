@@ -225,7 +225,7 @@ class Load:
         # A client may have had the bus start another daemon, and the person may have brought it keys.
         self.session.process = self.session.daemon_pid() or self.session.process
         self.session.begin(bringing_keys=False)
-        # The real login also takes out of the keybag what nothing hangs on any more.
+        # The real login also takes out of the keybag what nothing depends on any more.
         if len(self.session.keybag().tiers) > 4 or self.random.random() < 0.1:
             assert self.session.login().returncode == 0
         else:

@@ -15,7 +15,7 @@ import tempfile
 import time
 
 import pytest
-from support.founding import found
+from support.creation import found
 from support.pace import Limit, seconds
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]

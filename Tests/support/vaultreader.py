@@ -403,7 +403,7 @@ class Vault:
         self, folder, password, machine=None, keybag=None, device=None, erased=False, passphrases=None
     ):
         """`keybag`: the content of another keybag than the one in the folder, or one that was opened already. `device`:
-        the ServiceKey that it hangs on. `erased`: what hangs on the device's erasable secret must not open.
+        the ServiceKey that it depends on. `erased`: what depends on the device's erasable secret must not open.
         `passphrases`: those of items with one of their own, by label."""
         self.collections = {}
         self.items = {}
@@ -527,7 +527,7 @@ class Vault:
 
     def _open_erasable(self, row):
         if not self._erased:
-            require(self._device.erasable is not None, "erasable share: what it hangs on is gone")
+            require(self._device.erasable is not None, "erasable share: what it depends on is gone")
             return self._unseal(self._device.erasable_wrap, row["erasable"], self.id, "erasable share")
         # Nothing that is left opens it.
         wraps = [self._device.bound_wrap] + ([self._device.erasable_wrap] if self._device.erasable else [])

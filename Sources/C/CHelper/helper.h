@@ -50,7 +50,7 @@
   entry(NothingNeeded, 1)       /* the daemon needs no keys */                                     \
   entry(NoDaemon, 2)            /* nobody listens at the control socket */                         \
   entry(NoVault, 3)             /* there is no vault, and none was to be created */                \
-  entry(Founded, 4)             /* a vault was created */                                          \
+  entry(Created, 4)             /* a vault was created */                                          \
   entry(WrongPassword, 5)       /* no protector opens with it; of a passphrase: it is another */   \
   entry(Refused, 6)             /* the daemon may not be unlocked by this authentication */        \
   entry(Damaged, 7)             /* the vault's files cannot be used */                             \

@@ -182,7 +182,7 @@ package final class Daemon {
 
   /// - Parameter reason: what a backup or a restore that is under way is told.
   private func eraseUnlockedKeys(telling reason: String) {
-    vault.evict()
+    vault.lock()
     dropGrants()
     prompts.archives.cancel(reason)
   }

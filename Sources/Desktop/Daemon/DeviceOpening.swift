@@ -140,7 +140,7 @@ final class DeviceOpening {
       if !passwordRemoved { try vault.startPasscodeItemsAnew() }
     } catch {
       upkeep.tellDestroyed()
-      Journal.log(.error, "what hangs on a password of the login's cannot be destroyed: \(error.explanation)")
+      Journal.log(.error, "what depends on a password of the login's cannot be destroyed: \(error.explanation)")
       throw Refusal(reason: error.explanation)
     }
     return UInt64(upkeep.tellDestroyed())

@@ -13,7 +13,7 @@ final class SessionReference {
     switch machine.state {
     case .sealed: .sealed
     case .unlocked: .unlocked
-    case .evicted: .locked
+    case .locked: .locked
     }
   }
 }

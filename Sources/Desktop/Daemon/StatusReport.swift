@@ -42,7 +42,7 @@ final class StatusReport {
     status.firstUnlocked = status.state != .sealed
     switch machine.state {
     case .sealed: status.lockReasons = [machine.sealReason.description]
-    case .evicted(let reason): status.lockReasons = [reason.description]
+    case .locked(let reason): status.lockReasons = [reason.description]
     case .unlocked: break
     }
     status.lockerUp = machine.lockerUp

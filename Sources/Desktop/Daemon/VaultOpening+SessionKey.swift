@@ -13,7 +13,7 @@ private final class ArrivedSessionKey {
 
 // A login in which nobody gave a password, and whose user has a protector for that.
 extension VaultOpening {
-  /// Opens what is readable behind the locked screen. Nothing that is open already is touched by it, and nothing is founded:
+  /// Opens what is readable behind the locked screen. Nothing that is open already is touched by it, and nothing is created:
   /// who brings this key has not seen whether the rest of the keybag is genuine.
   func unlock(
     _ delivery: consuming SessionDelivery, _ hello: Hello, by claim: Claim?, from peer: LocalSocket.Peer,

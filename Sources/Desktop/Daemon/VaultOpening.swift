@@ -11,14 +11,14 @@ import LatchkeyVault
 private final class ArrivedKeys {
   let tiers: TierKeys
   let former: [FormerTiers]
-  let founded: Bool
+  let created: Bool
   /// Whether collections that were locked by themselves open as well.
   let liftsMarks: Bool
   /// Which of them; nil for all.
   let marked: Set<Int64>?
 
   init(_ delivery: consuming TierDelivery, liftsMarks: Bool, of marked: Set<Int64>?) {
-    founded = delivery.founded
+    created = delivery.created
     former = delivery.former
     tiers = delivery.takeTiers()
     self.liftsMarks = liftsMarks
@@ -145,10 +145,10 @@ final class VaultOpening {
     // With the login's first password all keys change.
     if stage == .openSession, watch.machine.isPasswordless { return .keys(mayLift: false) }
     // A session that is unlocked has no need of keys, but what was locked by itself has, and a password
-    // that founded the vault is proven only when a second login opens the keybag with it.
+    // that created the vault is proven only when a second login opens the keybag with it.
     let hasUnproven = vault.keybag?.protectors.contains { $0.state == .unproven } ?? false
     let proves = stage == .openSession && hasUnproven
-    // Nor has it of the keys of a generation that the keybag still has, and nothing hangs on any more.
+    // Nor has it of the keys of a generation that the keybag still has, and nothing depends on any more.
     let epochs = vault.keybag?.epochs ?? []
     let drops = epochs.count > 1 && vault.neededEpoch == epochs.last?.number
     // Nor does the state say that the password opens nothing, which the person can fix now.
@@ -174,7 +174,7 @@ final class VaultOpening {
       }
     } catch { return answer(.unusable(error.explanation)) }
     password.noteMemory(of: delivery)
-    do { try vault.check(delivery.tiers, former: delivery.former, mayCreate: delivery.founded) } catch {
+    do { try vault.check(delivery.tiers, former: delivery.former, mayCreate: delivery.created) } catch {
       Journal.log(.error, "the vault does not open: \(error.explanation)")
       return answer(.unusable(error.explanation))
     }
@@ -223,7 +223,7 @@ final class VaultOpening {
   private func open(_ keys: ArrivedKeys, _ opening: Vault.Opening) throws(VaultError) {
     try vault.unlock(
       keys.tiers, former: keys.former, opening: opening, liftingMarks: keys.liftsMarks, of: keys.marked,
-      mayCreate: keys.founded)
+      mayCreate: keys.created)
     password.forget()
     observer.keysCame()
   }

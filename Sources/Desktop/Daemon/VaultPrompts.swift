@@ -108,7 +108,7 @@ final class VaultPrompts: PromptQueueDelegate {
       }
     case .collection(let id):
       guard let state = try? vault.state(of: id) else { return true }
-      return state == .unlocked || state == .evicted
+      return state == .unlocked || state == .locked
     case .item(let id, let client):
       // One that is gone, or asks for nothing any more, needs nobody.
       guard (try? vault.reader.readability(ofItem: id)) == .guarded else { return true }

@@ -70,7 +70,7 @@ final class VaultUpkeep {
     guard !destroyed.isEmpty else { return 0 }
     Journal.log(
       .warning,
-      "destroyed for good, as they hang on a password of the login's: \(destroyed.count) items of class "
+      "destroyed for good, as they depend on a password of the login's: \(destroyed.count) items of class "
         + AccessibilityClass.whenPasscodeSetThisDeviceOnly.name)
     presence.service?.deleted(destroyed)
     // Out of the log as well, and not only when all is quiet.

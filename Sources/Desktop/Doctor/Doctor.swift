@@ -1,4 +1,4 @@
-/// Looks at everything outside the vault that it hangs on. Changes nothing, starts nothing, and needs no privilege: it goes
+/// Looks at everything outside the vault that it depends on. Changes nothing, starts nothing, and needs no privilege: it goes
 /// by the files of a system, and by facts of the session that were gathered before.
 public struct Doctor: Sendable {
   private let root: SystemRoot

@@ -25,7 +25,7 @@ extension BusError {
     switch error {
     case .isLocked: self = .isLocked("it is locked: unlock the session with your password")
     case .isLockedByItself: self = .isLocked(error.explanation)
-    case .notFounded: self = .isLocked(error.explanation)
+    case .notCreated: self = .isLocked(error.explanation)
     case .noSuchItem, .noSuchCollection: self = .noSuchObject("")
     case .needsGrant: self = .isLocked(error.explanation)
     case .unknownClass, .unknownControlAttribute, .badAccessControl: self = .invalidArguments(error.explanation)

@@ -69,7 +69,7 @@ extension SecretService {
   /// looked at: a damaged index could hide it.
   func store(_ new: NewItem, _ call: MethodCall) throws(BusError) {
     // Its client has the collection unlocked first; nobody chooses a passphrase in vain.
-    if new.collection == CollectionTree.firstPlace && vault.hasNoDatabaseYet { throw BusError(.notFounded) }
+    if new.collection == CollectionTree.firstPlace && vault.hasNoDatabaseYet { throw BusError(.notCreated) }
     // Before it waits for anything: what no vault keeps is not to be kept in memory either.
     try BusError.vault { () throws(VaultError) in try new.metadata.checkSize() }
     guard new.replaces || new.unique != nil else { return try storeVerified(new, call) }

@@ -53,7 +53,7 @@ extension SecretService {
     // Aliases could not be read before, where the vault was locked.
     if id == portalCollection { return nil }
     return switch try? vault.state(of: id) {
-    case .sealed, .evicted: (.login, [])
+    case .sealed, .locked: (.login, [])
     case .marked: (.login, [id])
     case .closed: (.collection(id), [])
     case .unlocked: (.newPassphrase(id), [])

@@ -117,7 +117,7 @@ extension SecretService {
         request.deliver(secret, on: loop) { [weak self, key = request.key] in self?.end(key, $0) }
       } catch {
         if isForWantOfKeys(error) {
-          return portalWaits(request, canBeAsked: error != .notFounded || vault.awaitsPassword)
+          return portalWaits(request, canBeAsked: error != .notCreated || vault.awaitsPassword)
         }
         Journal.log(.warning, "an application did not get its secret from the portal: \(error.explanation)")
         end(request.key, .other)
@@ -164,7 +164,7 @@ extension SecretService {
   /// Whether a login or unlock can fix it.
   private func isForWantOfKeys(_ error: VaultError) -> Bool {
     switch error {
-    case .isLocked, .notFounded: true
+    case .isLocked, .notCreated: true
     // Without its device's index key the vault cannot even be searched, until tier key C brings it.
     case .unavailable: !vault.hasKey(.afterFirstUnlock)
     default: false

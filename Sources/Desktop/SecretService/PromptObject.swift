@@ -286,7 +286,7 @@ extension SecretService {
     let isLockedByItself = item.map(vault.reader.isLockedByItself) ?? vault.hasLockedItems(in: id)
     return switch state {
     case .marked: (.login, id)
-    case .sealed, .evicted: (.login, isLockedByItself ? id : nil)
+    case .sealed, .locked: (.login, isLockedByItself ? id : nil)
     case .unlocked where isLockedByItself: (.login, id)
     case .closed: (.collection(id), nil)
     case .unlocked:

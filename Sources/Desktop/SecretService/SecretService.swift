@@ -195,13 +195,13 @@ public final class SecretService {
   // MARK: - state
 
   /// Whether clients are to see a collection as locked. Behind a locker nobody could answer a prompt, so a collection
-  /// that is merely evicted then counts as open, and each item says for itself whether it can be read.
+  /// that is merely locked then counts as open, and each item says for itself whether it can be read.
   func isLocked(_ place: CollectionPlace) throws(BusError) -> Bool {
     if place == CollectionTree.firstPlace && vault.hasNoDatabaseYet { return true }
     let (vault, collection) = tree.holder(place)
     return switch try BusError.vault({ () throws(VaultError) in try vault.state(of: collection) }) {
     case .sealed, .marked, .closed: true
-    case .evicted: !delegate.isLockerUp
+    case .locked: !delegate.isLockerUp
     case .unlocked: false
     }
   }

@@ -62,10 +62,10 @@ public enum AuthenticationPolicy {
     case .unlocked:
       return .nothing
     // Nobody locked it: who brings the password is the first one to do so.
-    case .sealed, .evicted(.withoutPassword):
+    case .sealed, .locked(.withoutPassword):
       if request.service == commandService, let refusal { return .refused(refusal) }
       return .keys(mayLift: refusal == nil)
-    case .evicted:
+    case .locked:
       // The same login asked before, in its authenticate stage.
       if request.stage == .openSession { return .nothing }
       if let refusal { return .refused(refusal) }

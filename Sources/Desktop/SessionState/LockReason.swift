@@ -55,7 +55,7 @@ public enum SealReason: Equatable, Sendable, CustomStringConvertible {
     case .noSession: "no session after login"
     case .keysFailed: "the vault's files cannot be used"
     case .hibernation: "hibernation"
-    case .putAside: "the vault was put aside; the next login founds another one"
+    case .putAside: "the vault was put aside; the next login creates another one"
     }
   }
 }

@@ -85,7 +85,7 @@ public final class LogindWatch {
     }
   }
 
-  /// Whether sleep waits for this program. False means that eviction before sleep is a race.
+  /// Whether sleep waits for this program. False means that the lock before sleep is a race.
   public var holdsSleepInhibitor: Bool { inhibitor.isHeld }
 
   /// Reads all sessions anew; `completion` gets whether logind answered, after a report of what it said. A known

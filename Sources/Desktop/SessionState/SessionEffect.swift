@@ -1,7 +1,7 @@
 /// What has to be done, in this order: what erases keys stands before everything else.
 public enum SessionEffect: Equatable, Sendable {
   /// Erase A, in every form it has in memory. C stays.
-  case evict(LockReason)
+  case lock(LockReason)
   /// Erase all keys.
   case seal(SealReason)
   /// Erase the keys that were set aside.
@@ -24,7 +24,7 @@ public enum SessionEffect: Equatable, Sendable {
   /// Whether keys are erased by it.
   public var erases: Bool {
     switch self {
-    case .evict, .seal, .dropStaged: true
+    case .lock, .seal, .dropStaged: true
     default: false
     }
   }

@@ -11,7 +11,7 @@ public struct SessionMachine: Sendable {
     /// A and C are live.
     case unlocked
     /// C is live, A was erased.
-    case evicted(LockReason)
+    case locked(LockReason)
   }
 
   /// Whether logind can be asked.
@@ -92,7 +92,7 @@ public struct SessionMachine: Sendable {
 
   // MARK: Facts
 
-  /// Whether a locker is up. Only this holds prompts back; an eviction alone does not.
+  /// Whether a locker is up. Only this holds prompts back; a lock alone does not.
   public var lockerUp: Bool { !screenSavers.isEmpty || sessionsAreBehindLocker }
 
   /// What is up, for `latchkey status`.
@@ -165,22 +165,22 @@ public struct SessionMachine: Sendable {
       return [.install(.notNeeded)]
     case .sealed:
       if wasLockedMeanwhile {
-        state = .evicted(lastLock)
+        state = .locked(lastLock)
         effects.append(.install(.firstUnlockOnly))
       } else if !lockerUp {
         becomeUnlocked(&effects, with: .install(.live))
       } else if mayLift {
         stage(&effects)
       } else {
-        state = .evicted(lockerReason)
+        state = .locked(lockerReason)
         effects.append(.install(.firstUnlockOnly))
       }
       effects.append(.firstUnlock)
       awaitSession(&effects)
-    case .evicted(.withoutPassword) where !lockerUp && !wasLockedMeanwhile:
+    case .locked(.withoutPassword) where !lockerUp && !wasLockedMeanwhile:
       // There is no lock to lift: any login that unseals does this as well.
       becomeUnlocked(&effects, with: .install(.live))
-    case .evicted:
+    case .locked:
       if !mayLift { return [.install(.refused("this login does not lift a lock"))] }
       if wasLockedMeanwhile { return [.install(.refused("it was locked meanwhile"))] }
       if lockerUp { stage(&effects) } else { becomeUnlocked(&effects, with: .install(.live)) }
@@ -197,7 +197,7 @@ public struct SessionMachine: Sendable {
     if let reason = refusal(since: endingsBefore, in: session) { return [.install(.refused(reason))] }
     guard state == .sealed else { return [.install(.notNeeded)] }
     let wasLockedMeanwhile = locksBefore.map { $0 != locks } ?? false
-    state = .evicted(wasLockedMeanwhile ? lastLock : lockerUp ? lockerReason : .withoutPassword)
+    state = .locked(wasLockedMeanwhile ? lastLock : lockerUp ? lockerReason : .withoutPassword)
     isOpenedWithoutPassword = true
     var effects: [SessionEffect] = [.install(.firstUnlockOnly), .firstUnlock]
     awaitSession(&effects)
@@ -216,7 +216,7 @@ public struct SessionMachine: Sendable {
   }
 
   private mutating func stage(_ effects: inout [SessionEffect]) {
-    if case .sealed = state { state = .evicted(lockerReason) }
+    if case .sealed = state { state = .locked(lockerReason) }
     hasStagedKeys = true
     effects += [.install(.staged), .startStagingTimer]
   }
@@ -248,7 +248,7 @@ public struct SessionMachine: Sendable {
       // A saver that says again what it said before is no new lock: keys it let somebody stage stay.
       if screenSavers.insert(peer).inserted { lock(.screenSaver, &effects) }
     case .screenSaverFound(let peer):
-      if screenSavers.insert(peer).inserted { evictUnlocked(.screenSaver, &effects) }
+      if screenSavers.insert(peer).inserted { lockLiveKeys(.screenSaver, &effects) }
     case .screenSaver(let peer, active: false):
       screenSavers.remove(peer)
       releaseStaged(&effects)
@@ -292,11 +292,11 @@ public struct SessionMachine: Sendable {
     guard isPasswordless else { return }
     isPasswordless = false
     if isGoingToSleep {
-      evict(.sleep, &effects)
+      lockKeys(.sleep, &effects)
     } else if lockerUp {
-      evict(lockerReason, &effects)
+      lockKeys(lockerReason, &effects)
     } else if sessionsAreLocked {
-      evict(.lockSignal, &effects)
+      lockKeys(.lockSignal, &effects)
     }
     awaitSession(&effects)
   }
@@ -367,7 +367,7 @@ public struct SessionMachine: Sendable {
     if hadUnlockedGraphical, !hasGraphicalSession || (ended && sessionsAreLocked) {
       lock(.sessionEnded, &effects)
     } else if sessionsAreLocked {
-      evictUnlocked(sessionsAreBehindLocker ? sessionLockerReason : .lockSignal, &effects)
+      lockLiveKeys(sessionsAreBehindLocker ? sessionLockerReason : .lockSignal, &effects)
     }
     if newLocker {
       // A locker that was up before anybody told of sessions is older than keys on their way.
@@ -394,7 +394,7 @@ public struct SessionMachine: Sendable {
   /// A lock that keys on their way are to be told of, whatever is left of it when they come.
   private mutating func lock(_ reason: LockReason, _ effects: inout [SessionEffect]) {
     noteLock(reason)
-    evict(reason, &effects)
+    lockKeys(reason, &effects)
   }
 
   private mutating func noteLock(_ reason: LockReason) {
@@ -406,16 +406,16 @@ public struct SessionMachine: Sendable {
   mutating func forgetLocks() { (locks, endings) = (0, 0) }
 
   /// Erases A and whatever was set aside.
-  private mutating func evict(_ reason: LockReason, _ effects: inout [SessionEffect]) {
-    evictUnlocked(reason, &effects)
+  private mutating func lockKeys(_ reason: LockReason, _ effects: inout [SessionEffect]) {
+    lockLiveKeys(reason, &effects)
     dropStaged(&effects)
   }
 
-  private mutating func evictUnlocked(_ reason: LockReason, _ effects: inout [SessionEffect]) {
-    guard state == .unlocked || state == .evicted(.withoutPassword), !isPasswordless else { return }
+  private mutating func lockLiveKeys(_ reason: LockReason, _ effects: inout [SessionEffect]) {
+    guard state == .unlocked || state == .locked(.withoutPassword), !isPasswordless else { return }
     // Also where there is no A to erase: from now on it is a lock, which not every login lifts.
-    state = .evicted(reason)
-    effects.insert(.evict(reason), at: 0)
+    state = .locked(reason)
+    effects.insert(.lock(reason), at: 0)
   }
 
   private mutating func seal(_ reason: SealReason, _ effects: inout [SessionEffect]) {

@@ -276,7 +276,7 @@ public final class SessionWatch {
   private func perform(_ effects: [SessionEffect], install: (KeyOutcome) -> Void) {
     for effect in effects {
       switch effect {
-      case .evict(let reason): delegate?.eraseUnlockedKeys(reason)
+      case .lock(let reason): delegate?.eraseUnlockedKeys(reason)
       case .seal(let reason): delegate?.eraseAllKeys(reason)
       case .dropStaged: delegate?.eraseStagedKeys()
       case .install(let outcome): install(outcome)

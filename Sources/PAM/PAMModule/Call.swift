@@ -104,12 +104,12 @@ struct Call {
     let user = Item.user.text(of: handle)
     var token = Token.kept(of: user, in: handle)
     let before = Token.keptBefore(of: user, in: handle)
-    var mayFound = !Token.isFormer(in: handle)
+    var mayCreate = !Token.isFormer(in: handle)
     // The home folder that has the vault may be there only now. Where it still takes nothing, the former one opens it.
     if !before.isEmpty, !(change(to: token, from: before)?.takesNewPassword ?? false) {
-      (token, mayFound) = (before, false)
+      (token, mayCreate) = (before, false)
     }
-    runWithinBudget(.openSession, token: token, mayFound: mayFound)
+    runWithinBudget(.openSession, token: token, mayCreate: mayCreate)
   }
 
   func closeSession() {
@@ -131,7 +131,7 @@ struct Call {
     let before = former.isEmpty ? kept : former
     let outcome = change(to: new, from: before)
     guard !kept.isEmpty else { return }
-    // The session opens with the one that the vault knows, and only the new one founds any.
+    // The session opens with the one that the vault knows, and only the new one creates any.
     guard let outcome, outcome.takesNewPassword || outcome.mayBeOtherLater else {
       return Token.becomesFormer(in: handle)
     }
@@ -205,7 +205,7 @@ struct Call {
   }
 
   private func runWithinBudget(
-    _ operation: HelperOperation, token: Text, mayFound: Bool = true, of budget: Budget = .login
+    _ operation: HelperOperation, token: Text, mayCreate: Bool = true, of budget: Budget = .login
   ) {
     guard let left = budget.take(from: handle) else {
       Log.write(LOG_ERR, "no memory", to: handle)
@@ -219,7 +219,7 @@ struct Call {
     }
     let deadline = Deadline(after: left &- reserve)
     _ = run(
-      operation, prompt: .empty, token: token, mayFound: mayFound, until: deadline,
+      operation, prompt: .empty, token: token, mayCreate: mayCreate, until: deadline,
       // Nobody may set a password meanwhile.
       mayGoOn: operation != .removePassword)
     budget.giveBack(deadline.left &+ reserve, to: handle)
@@ -227,10 +227,10 @@ struct Call {
 
   /// What the helper answered; nil where it did not.
   private func run(
-    _ operation: HelperOperation, prompt: Text, token: Text, mayFound: Bool = true, until deadline: Deadline,
+    _ operation: HelperOperation, prompt: Text, token: Text, mayCreate: Bool = true, until deadline: Deadline,
     mayGoOn: Bool
   ) -> Outcome? {
-    guard var request = beginRequest(operation, prompt: prompt, mayFound: mayFound) else { return nil }
+    guard var request = beginRequest(operation, prompt: prompt, mayCreate: mayCreate) else { return nil }
     request.append(field: token)
     guard let ending = send(request, until: deadline, mayGoOn: mayGoOn) else { return nil }
     report(ending)
@@ -239,10 +239,10 @@ struct Call {
   }
 
   /// A request up to the token; nil when there is no memory or nobody to ask for.
-  private func beginRequest(_ operation: HelperOperation, prompt: Text, mayFound: Bool = true) -> Request? {
+  private func beginRequest(_ operation: HelperOperation, prompt: Text, mayCreate: Bool = true) -> Request? {
     let user = Item.user.text(of: handle)
     guard !user.isEmpty else { return nil }
-    guard var request = Request(operation, flags: options.flags(mayFound: mayFound)) else {
+    guard var request = Request(operation, flags: options.flags(mayCreate: mayCreate)) else {
       Log.write(LOG_ERR, "latchkey-derive cannot be given a request: ", error: latchkey_errno(), to: handle)
       return nil
     }

@@ -74,10 +74,10 @@ struct Options {
 
   /// The flags of a request.
   ///
-  /// - Parameter mayFound: whether the token may found a vault, where the options let it.
-  func flags(mayFound: Bool) -> HelperFlags {
+  /// - Parameter mayCreate: whether the token may found a vault, where the options let it.
+  func flags(mayCreate: Bool) -> HelperFlags {
     HelperFlags(
-      rawValue: (noFound || !mayFound ? HelperFlags.noFound.rawValue : 0) | (debug ? HelperFlags.debug.rawValue : 0))
+      rawValue: (noFound || !mayCreate ? HelperFlags.noFound.rawValue : 0) | (debug ? HelperFlags.debug.rawValue : 0))
   }
 
   private static func isPassphrase(_ argument: UnsafePointer<CChar>) -> Bool {

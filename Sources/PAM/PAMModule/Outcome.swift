@@ -15,7 +15,7 @@ extension HelperResult {
   /// Everyday outcomes are for `debug` only; a password that does not fit is normal after a change by an administrator.
   var priority: Int32 {
     switch self {
-    case .unlocked, .nothingNeeded, .noDaemon, .noVault, .founded, .closed, .passwordless, .sessionOpened: LOG_DEBUG
+    case .unlocked, .nothingNeeded, .noDaemon, .noVault, .created, .closed, .passwordless, .sessionOpened: LOG_DEBUG
     case .wrongPassword, .goesOn: LOG_NOTICE
     case .refused, .daemonSilent, .noMemory, .homeUnavailable, .tooManyEpochs, .begun: LOG_WARNING
     case .noDeviceKey, .servicesUnbelieved, .overtaken, .late: LOG_WARNING
@@ -92,7 +92,7 @@ extension HelperResult {
   var creationText: Literal {
     switch self {
     case .noVault: "no vault created: not for this account, or no_found forbids it"
-    case .founded: "new vault created"
+    case .created: "new vault created"
     default: text
     }
   }
@@ -102,8 +102,8 @@ extension HelperResult {
     case .unlocked: "vault unlocked"
     case .nothingNeeded: "vault needs no keys"
     case .noDaemon: "latchkeyd is not there yet"
-    case .noVault: "no vault, and none founded"
-    case .founded: "new vault founded"
+    case .noVault: "no vault, and none created"
+    case .created: "new vault created"
     case .wrongPassword: "the login password does not open the vault"
     case .refused: "latchkeyd does not let this service unlock the vault"
     case .damaged: "the vault's files are damaged or newer than this version; see latchkey status"

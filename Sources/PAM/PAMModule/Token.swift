@@ -3,7 +3,7 @@ import CLatchkeyPAMModule
 
 /// The password between authenticate and open_session, in locked pages that the PAM handle owns.
 ///
-/// libpam drops PAM_AUTHTOK when pam_authenticate returns, yet the vault may be founded only once the whole stack has
+/// libpam drops PAM_AUTHTOK when pam_authenticate returns, yet the vault may be created only once the whole stack has
 /// accepted the password, and a home folder may be mounted only in the session. So a copy waits here.
 ///
 /// A process that authenticates in a child (sshd with keyboard-interactive) loses it, as PAM data does not come back

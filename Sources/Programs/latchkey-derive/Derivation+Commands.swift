@@ -6,7 +6,7 @@ import LatchkeySodium
 
 /// What the command line asks for. Each changes the keybag in one step, which happens as a whole or not at all.
 extension Derivation {
-  /// Gives the vault new keys. The keybag has them first, beside those that the database still hangs on: whatever happens
+  /// Gives the vault new keys. The keybag has them first, beside those that the database still depends on: whatever happens
   /// after that, the next unlock brings both.
   borrowing func rotate() throws -> DeriveResult {
     let daemon = try ControlClient(runtime: runtime, uid: account.uid)
@@ -33,7 +33,7 @@ extension Derivation {
     try KeybagFile.replace(with: next.keybag, in: folder)
     do {
       let delivery = TierDelivery(
-        vault: next.keybag.vault, generation: next.keybag.generation, founded: false,
+        vault: next.keybag.vault, generation: next.keybag.generation, created: false,
         leftMemory: WorkingMemory.wasLeft, tiers: try next.tiers(), former: try next.formerTiers())
       guard try daemon.deliver(Rotate(delivery), until: deadline()) == .live else { return .begun }
       let oldest = try daemon.ask(GetNeededEpoch(), until: deadline())

@@ -5,12 +5,12 @@ import LatchkeySodium
 
 /// A login without a password, and one that gets or loses it.
 extension Derivation {
-  /// The first login of somebody who has no password: the vault hangs on the device key, which only the daemon has.
+  /// The first login of somebody who has no password: the vault depends on the device key, which only the daemon has.
   borrowing func foundWithoutPassword() throws -> DeriveResult {
     let vault = Sodium.randomBytes(16)
     let secret = try secretToFound(vault)
-    return try found { () throws(KeybagError) in
-      try Keybag.found(vault: vault, device: secret)
+    return try create { () throws(KeybagError) in
+      try Keybag.create(vault: vault, device: secret)
     }
   }
 
@@ -27,7 +27,7 @@ extension Derivation {
     }
   }
 
-  /// Tells the daemon that a session begins in which nobody gave a password because there is none. What hangs on the
+  /// Tells the daemon that a session begins in which nobody gave a password because there is none. What depends on the
   /// password ends with that. A vault that had one waits for it, or for its recovery code: nobody here can open it.
   borrowing func openWithoutPassword() throws -> DeriveResult {
     let daemon = try connect()
@@ -58,7 +58,7 @@ extension Derivation {
     let next: Keybag.Opened
     do throws(KeybagError) { next = try opened.rotated(password: password, cost: .measured()) } catch {
       guard error == .tooManyEpochs else { throw error }
-      // New keys wait for what still hangs on former ones. The password does not, or the vault would stand open for ever.
+      // New keys wait for what still depends on former ones. The password does not, or the vault would stand open for ever.
       try KeybagFile.replace(with: try opened.settingPassword(password, cost: .measured()), in: folder)
       // The daemon reads the keybag again when it is asked how things are.
       _ = try? daemon.ask(GetStatus(), until: deadline())
@@ -68,7 +68,7 @@ extension Derivation {
   }
 
   /// The password is being removed: from now on the device key opens the vault, where the old password still can; and
-  /// what hangs on the password ends. It is believed unless the system says that there still is one.
+  /// what depends on the password ends. It is believed unless the system says that there still is one.
   borrowing func removePassword() throws -> DeriveResult {
     guard login != .some else { return .nothingNeeded }
     guard try vault() == .present else { return .noVault }
@@ -77,7 +77,7 @@ extension Derivation {
     if request.token.count > 0 {
       do { try standOnDevice(daemon) } catch { failure = error }
     }
-    // What hangs on the password ends all the same.
+    // What depends on the password ends all the same.
     _ = try daemon.ask(DestroyPasscodeItems(passwordRemoved: true), until: deadline())
     if let failure { throw failure }
     return .passwordless

@@ -40,7 +40,7 @@ extension Derivation {
   /// The login password, which PAM has accepted, opens nothing: the former one does, or the recovery code. From now on the
   /// present one does as well, until a login shows that it stays: what PAM left here may be a code that serves once.
   borrowing func rewrap() throws -> DeriveResult {
-    guard request.mayFound else { return .refused }
+    guard request.mayCreate else { return .refused }
     let daemon = try ControlClient(runtime: runtime, uid: account.uid)
     if let result = try greet(daemon, .authenticate) { return result }
     let folder = try folder()

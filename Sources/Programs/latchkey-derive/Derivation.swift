@@ -80,14 +80,14 @@ struct Derivation: ~Copyable {
 
   // MARK: - operations
 
-  /// Only tries to unlock: nothing is founded by it, and nothing changed but that keys go that nothing hangs on, and that
+  /// Only tries to unlock: nothing is created by it, and nothing changed but that keys go that nothing depends on, and that
   /// one of two passwords is proven where no session will follow that does.
   private borrowing func authenticate() throws -> DeriveResult {
     let daemon = try ControlClient(runtime: runtime, uid: account.uid)
     if let result = try greet(daemon, .authenticate) { return result }
     let keybag = try load(from: try folder())
     // Of a single password only a second login says that it stays. A daemon that does not say how it is stops no unlock.
-    let proves = request.mayFound && keybag.passwordCount > 1 && (try? isLastStep()) ?? false
+    let proves = request.mayCreate && keybag.passwordCount > 1 && (try? isLastStep()) ?? false
     return try unlock(keybag, at: daemon, proving: proves)
   }
 
@@ -98,7 +98,7 @@ struct Derivation: ~Copyable {
     return try ControlClient(runtime: runtime, uid: account.uid).ask(GetStatus(), until: deadline()).state == .locked
   }
 
-  /// The whole stack has accepted the password: founds the vault where there is none, and unlocks.
+  /// The whole stack has accepted the password: creates the vault where there is none, and unlocks.
   private borrowing func openSession() throws -> DeriveResult {
     let isPasswordless = login == .none
     guard request.token.count > 0 || isPasswordless else {
@@ -114,7 +114,7 @@ struct Derivation: ~Copyable {
       announce()
       return .noVault
     }
-    return isPasswordless ? try foundWithoutPassword() : try found()
+    return isPasswordless ? try foundWithoutPassword() : try create()
   }
 
   /// The whole stack has accepted the password that a person was asked for because there is no vault: creates it, and
@@ -129,7 +129,7 @@ struct Derivation: ~Copyable {
       guard try vault() == .absent else { throw .alreadyThere }
       opened = try write { () throws(KeybagError) in
         try daemon.derive { () throws(KeybagError) in
-          try Keybag.found(password: request.token.bytes, cost: .measured())
+          try Keybag.create(password: request.token.bytes, cost: .measured())
         }
       }
     } catch {
@@ -141,11 +141,11 @@ struct Derivation: ~Copyable {
     guard result == .unlocked else { return result }
     // From the second generation on a missing database is a loss.
     try? KeybagFile.replace(with: try opened.confirming(), in: try folder())
-    return .founded
+    return .created
   }
 
   /// Whether what this login authenticated with may open the vault from now on.
-  private var mayTrustToken: Bool { request.mayFound && FoundingPolicy.allows(account, service: request.service) }
+  private var mayTrustToken: Bool { request.mayCreate && CreationPolicy.allows(account, service: request.service) }
 
   private borrowing func closeSession() throws -> DeriveResult {
     _ = try greet(try ControlClient(runtime: runtime, uid: account.uid), .closeSession)
@@ -179,39 +179,39 @@ struct Derivation: ~Copyable {
     let keybag = try load(from: try folder())
     // What may be no login password proves none.
     guard keybag.isPasswordless else {
-      return try unlock(keybag, at: daemon, proving: request.mayFound)
+      return try unlock(keybag, at: daemon, proving: request.mayCreate)
     }
     return mayTrustToken ? try setFirstPassword(keybag, of: try folder(), at: daemon) : .nothingNeeded
   }
 
-  private borrowing func found() throws -> DeriveResult {
-    try found { () throws(KeybagError) in try Keybag.found(password: request.token.bytes, cost: .measured()) }
+  private borrowing func create() throws -> DeriveResult {
+    try create { () throws(KeybagError) in try Keybag.create(password: request.token.bytes, cost: .measured()) }
   }
 
   /// Writes the first keybag, and lets the daemon make the database.
   ///
   /// The daemon hears of the login before anything is derived: a lock or a logout that comes meanwhile is later than this.
-  borrowing func found(_ make: () throws(KeybagError) -> Keybag.Opened) throws -> DeriveResult {
+  borrowing func create(_ make: () throws(KeybagError) -> Keybag.Opened) throws -> DeriveResult {
     let daemon: ControlClient
     do throws(ControlError) { daemon = try connect() } catch {
-      // The next authentication unlocks what is founded here.
+      // The next authentication unlocks what is created here.
       do throws(KeybagError) { _ = try write(make) } catch {
         guard error == .alreadyThere, (try? vault()) == .present else { throw error }
         return login == .none ? try openWithoutPassword() : try openVault()
       }
-      return .founded
+      return .created
     }
-    return try found(at: daemon, make)
+    return try create(at: daemon, make)
   }
 
-  private borrowing func found(
+  private borrowing func create(
     at daemon: borrowing ControlClient, _ make: () throws(KeybagError) -> Keybag.Opened
   ) throws -> DeriveResult {
     var need: DeriveResult? = .refused
     do throws(ControlError) { need = try greet(daemon, .openSession) } catch {}
     let opened: Keybag.Opened
     do throws(KeybagError) {
-      // A daemon that wants no keys ends the connection soon: the vault is founded all the same.
+      // A daemon that wants no keys ends the connection soon: the vault is created all the same.
       let isWanted = need == nil
       opened = try write { () throws(KeybagError) in isWanted ? try daemon.derive(make) : try make() }
     } catch {
@@ -220,15 +220,15 @@ struct Derivation: ~Copyable {
       if let need { return need }
       return login == .none ? try endPasscodeItems(at: daemon) : try openVault(at: daemon)
     }
-    guard need == nil else { return .founded }
+    guard need == nil else { return .created }
     do {
       let result = try deliver(opened, to: daemon)
       // Keys that were taken made a database: from the second generation on a missing one is a loss.
       if result == .unlocked { try? KeybagFile.replace(with: try opened.confirming(), in: try folder()) }
-      return result == .damaged ? .damaged : .founded
+      return result == .damaged ? .damaged : .created
     } catch is ControlError {
       // The vault is there; the next authentication unlocks it.
-      return .founded
+      return .created
     }
   }
 
@@ -240,7 +240,7 @@ struct Derivation: ~Copyable {
     _ = try KeybagFile.makeFolder(home: home, owner: account.uid)
     var made: Keybag.Opened? = try make()
     try checkPlace()
-    return try KeybagFile.found(home: home, owner: account.uid) { () throws(KeybagError) in
+    return try KeybagFile.create(home: home, owner: account.uid) { () throws(KeybagError) in
       guard let opened = made.take() else { throw .damaged }
       return opened
     }
@@ -297,7 +297,7 @@ struct Derivation: ~Copyable {
     let keybag = opened.keybag
     // Until the first keybag is replaced, the daemon may never have got its keys, and so have no database yet.
     let delivery = TierDelivery(
-      vault: keybag.vault, generation: keybag.generation, founded: keybag.generation == 1,
+      vault: keybag.vault, generation: keybag.generation, created: keybag.generation == 1,
       leftMemory: WorkingMemory.wasLeft, tiers: try opened.tiers(), former: try opened.formerTiers())
     return switch try daemon.deliver(UnlockWithTiers(delivery), until: deadline()) {
     case .live, .staged: .unlocked
@@ -308,7 +308,7 @@ struct Derivation: ~Copyable {
 
   // MARK: - the vault
 
-  /// What there is of a vault. One without its keybag is damaged, and no other is founded in its place.
+  /// What there is of a vault. One without its keybag is damaged, and no other is created in its place.
   enum Presence {
     case absent
     case present
@@ -374,7 +374,7 @@ struct Derivation: ~Copyable {
   /// Tells the daemon that a password opens nothing. Where none may found a vault, others than the login password are
   /// expected, and say nothing of it.
   borrowing func note(to daemon: borrowing ControlClient) {
-    if request.mayFound { try? daemon.ask(NoteOtherPassword(), until: deadline()) }
+    if request.mayCreate { try? daemon.ask(NoteOtherPassword(), until: deadline()) }
   }
 
   /// Held for no longer than a file is read or written: an open folder keeps a home from being unmounted.
@@ -383,7 +383,7 @@ struct Derivation: ~Copyable {
     return try KeybagFile.folder(home: home, owner: account.uid)
   }
 
-  /// What is founded or written late must not land below the place where a home was mounted.
+  /// What is created or written late must not land below the place where a home was mounted.
   borrowing func checkPlace() throws(KeybagError) {
     let present = Folder.Identity(path: home)
     let before: Folder.Identity? = place.identity ?? present

@@ -7,8 +7,8 @@ import LatchkeySodium
 /// through descriptor 0. It carries the password, so it never leaves locked memory.
 struct DeriveRequest: ~Copyable {
   let operation: HelperOperation
-  /// Whether a vault may be founded at all.
-  let mayFound: Bool
+  /// Whether a vault may be created at all.
+  let mayCreate: Bool
   /// Whether a recovery code may be written to what is no terminal.
   let mayWriteAnywhere: Bool
   let user: String
@@ -77,7 +77,7 @@ struct DeriveRequest: ~Copyable {
     else { return nil }
     self.operation = operation
     let flags = HelperFlags(rawValue: bytes.unsafeLoad(fromByteOffset: 2, as: UInt8.self))
-    mayFound = !flags.contains(.noFound)
+    mayCreate = !flags.contains(.noFound)
     mayWriteAnywhere = flags.contains(.anywhere)
     (user, service, tty, remoteHost) = (text(.user), text(.service), text(.TTY), text(.remoteHost))
     (home, runtime, shadow) = (text(.home), text(.runtime), text(.shadow))

@@ -192,7 +192,7 @@ public struct BackupItem: ~Copyable {
 
 extension AccessibilityClass {
   /// What of an item of the class is sealed for its device in a backup; nil for a class that no backup has. Labels and
-  /// attributes travel where the vault's do: they hang on the device for one class only.
+  /// attributes travel where the vault's do: they depend on the device for one class only.
   public var backupSealing: BackupItem.Sealing? {
     switch self {
     case .whenUnlocked, .afterFirstUnlock, .always: BackupItem.Sealing.none

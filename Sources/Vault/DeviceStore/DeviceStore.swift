@@ -108,7 +108,7 @@ public final class DeviceStore {
     let known: [String]
     do { known = try users.names() } catch { throw .unavailable("the service's state: \(error)") }
     guard known.isEmpty else {
-      throw .unavailable("the file device of the service's state is missing, although users have keys that hang on it")
+      throw .unavailable("the file device of the service's state is missing, although keys of users depend on it")
     }
     let key: Key
     do { key = try Key.random() } catch { throw .unavailable("not enough memory") }
@@ -142,7 +142,7 @@ public final class DeviceStore {
   private static func sealed(_ key: borrowing Key, _ seal: any DeviceSeal) throws(DeviceKeyError) -> SecureBytes {
     let sealed = try seal.seal(key)
     let again = try seal.open(sealed.bytes)
-    // Nothing hangs on what cannot be read back.
+    // Nothing depends on what cannot be read back.
     guard Sodium.equal(again.bytes, key.bytes) else {
       throw .unavailable("the device secret was read back as another one")
     }
@@ -281,7 +281,7 @@ public final class DeviceStore {
     }
   }
 
-  /// Erases a user's erasable secret for good. What hangs on it is lost; the next wrap of that kind makes another one.
+  /// Erases a user's erasable secret for good. What depends on it is lost; the next wrap of that kind makes another one.
   ///
   /// - Returns: whether there was one.
   public func eraseErasable(of user: uid_t) throws(DeviceKeyError) -> Bool {

@@ -26,7 +26,7 @@ public enum AccessibilityClass: UInt8, CaseIterable, Sendable {
     case device
   }
 
-  /// Which tier key the class key hangs on.
+  /// Which tier key the class key depends on.
   public var tier: Tier {
     switch self {
     case .whenUnlocked, .whenUnlockedThisDeviceOnly, .whenPasscodeSetThisDeviceOnly: .unlocked
@@ -35,7 +35,7 @@ public enum AccessibilityClass: UInt8, CaseIterable, Sendable {
     }
   }
 
-  /// Which tier key the labels and attributes hang on: searches must work behind the locked screen, so for most
+  /// Which tier key the labels and attributes depend on: searches must work behind the locked screen, so for most
   /// classes one that is there longer than the secret's.
   public var metadataTier: Tier {
     self == .whenPasscodeSetThisDeviceOnly ? .unlocked : tier == .device ? .device : .session

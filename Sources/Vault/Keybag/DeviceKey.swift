@@ -40,7 +40,7 @@ public enum DeviceKeyBackend: String, Sendable {
   case tpm
 }
 
-/// Which secret of the device a share hangs on.
+/// Which secret of the device a share depends on.
 public enum DeviceShareKind: UInt8, Sendable {
   /// The device key itself.
   case bound = 1

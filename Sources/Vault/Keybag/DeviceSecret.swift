@@ -1,6 +1,6 @@
 import LatchkeySodium
 
-/// The key of a protector that hangs on the device key, of a vault without a password or of a session: 32 random bytes that only
+/// The key of a protector that depends on the device key, of a vault without a password or of a session: 32 random bytes that only
 /// the device key gives back.
 public struct DeviceSecret: ~Copyable {
   /// The name of its protector: 16 random bytes.

@@ -68,7 +68,7 @@ extension Keybag.Opened {
   }
 
   /// The keybag with the password that opened in front, and its time begun again, one generation later; nil where that
-  /// has no end: it is proven, or it founded the vault.
+  /// has no end: it is proven, or it created the vault.
   public borrowing func renewing(now: UInt64 = Process.time) throws(KeybagError) -> Keybag? {
     let opener = keybag.protectors[protector]
     guard opener.state == .unproven, opener.retireAfter != 0 else { return nil }

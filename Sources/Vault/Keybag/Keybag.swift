@@ -24,13 +24,13 @@ public struct Keybag: Equatable, Sendable {
 
   /// 16 random bytes that keybag and database share.
   public let vault: [UInt8]
-  /// Counts every rewrite; 1 at founding.
+  /// Counts every rewrite; 1 at creation.
   public private(set) var generation: UInt64
-  /// When the vault was founded, in seconds since 1970.
-  public let founded: UInt64
+  /// When the vault was created, in seconds since 1970.
+  public let created: UInt64
   /// The ways to the root key: 1...16.
   public internal(set) var protectors: [Protector]
-  /// The tier keys, wrapped: the newest generation last, and before it those that something still hangs on.
+  /// The tier keys, wrapped: the newest generation last, and before it those that something still depends on.
   public private(set) var epochs: [TierEpoch]
   private var tag: [UInt8]
 
@@ -43,7 +43,7 @@ public struct Keybag: Equatable, Sendable {
   /// Whether the device key alone opens it: the login has no password, and the vault counts as always unlocked.
   public var isPasswordless: Bool { deviceProtector != nil }
 
-  /// The protector that hangs on the device key alone; nil without one.
+  /// The protector that depends on the device key alone; nil without one.
   public var deviceProtector: Protector? { protectors.first { $0.kind == .device } }
 
   /// A keybag that was opened: the only place where the root key is.
@@ -105,7 +105,7 @@ public struct Keybag: Equatable, Sendable {
     }
 
     /// New keys throughout, one generation later: another root key, a newest generation of tier keys, and `password` as
-    /// the only password. The former tier keys stay until nothing hangs on them; the recovery code stays, as the new root
+    /// the only password. The former tier keys stay until nothing depends on them; the recovery code stays, as the new root
     /// key can be sealed to it. With the first password only the code stays that opened: any other may be of whoever came by
     /// while the vault stood open.
     ///
@@ -248,45 +248,45 @@ public struct Keybag: Equatable, Sendable {
   /// A new vault's keybag with one password protector, unproven, and its tier keys.
   ///
   /// - Throws: ``KeybagError/noMemory``.
-  public static func found(
+  public static func create(
     password: RawSpan, cost: PasswordCost
   ) throws(KeybagError) -> Opened {
     let vault = Sodium.randomBytes(16)
     let root = try KeybagError.sodium { () throws(SodiumError) in try Key.random() }
     let protector = try Protector.make(password: password, root: root, vault: vault, state: .unproven, cost: cost)
-    return try found(vault: vault, root: root, protector)
+    return try create(vault: vault, root: root, protector)
   }
 
   /// The keybag of a new vault that the device key alone opens.
   ///
   /// - Parameter vault: its 16 random bytes, which the secret is bound to.
   /// - Throws: ``KeybagError/noMemory``.
-  public static func found(
+  public static func create(
     vault: [UInt8], device secret: borrowing DeviceSecret
   ) throws(KeybagError) -> Opened {
     let root = try KeybagError.sodium { () throws(SodiumError) in try Key.random() }
     let protector = try KeybagError.sodium { () throws(SodiumError) in
       try Protector.make(device: secret, root: root, vault: vault)
     }
-    return try found(vault: vault, root: root, protector)
+    return try create(vault: vault, root: root, protector)
   }
 
-  private static func found(
+  private static func create(
     vault: [UInt8], root: consuming Key, _ protector: Protector
   ) throws(KeybagError) -> Opened {
     var keybag: Keybag
     do throws(SodiumError) {
       let epoch = try TierEpoch(number: 1, tiers: try .random(), root: root, vault: vault)
-      keybag = Keybag(vault: vault, founded: Process.time, protectors: [protector], epochs: [epoch])
+      keybag = Keybag(vault: vault, created: Process.time, protectors: [protector], epochs: [epoch])
       try keybag.sign(root: root)
     } catch { throw KeybagError(error) }
     return Opened(keybag: keybag, root: root, protector: 0)
   }
 
-  private init(vault: [UInt8], founded: UInt64, protectors: [Protector], epochs: [TierEpoch]) {
+  private init(vault: [UInt8], created: UInt64, protectors: [Protector], epochs: [TierEpoch]) {
     self.vault = vault
     generation = 1
-    self.founded = founded
+    self.created = created
     self.protectors = protectors
     self.epochs = epochs
     tag = []
@@ -368,7 +368,7 @@ public struct Keybag: Equatable, Sendable {
     out.number(Keybag.version)
     out.put(vault)
     out.number(generation)
-    out.number(founded)
+    out.number(created)
     out.number(UInt8(protectors.count))
     for protector in protectors { protector.encode(into: &out) }
     out.number(UInt8(epochs.count))
@@ -399,7 +399,7 @@ public struct Keybag: Equatable, Sendable {
       generation = try input.number()
       // The next generation must exist: a file is not to be able to stop the program that counts on.
       guard (1..<UInt64.max).contains(generation) else { throw KeybagError.unreasonable }
-      founded = try input.number()
+      created = try input.number()
       let protectorCount: UInt8 = try input.number()
       guard (1...Keybag.protectorLimit).contains(Int(protectorCount)) else { throw KeybagError.unreasonable }
       var protectors: [Protector] = []

@@ -1,7 +1,7 @@
 import LatchkeyPosix
 import LatchkeySodium
 
-/// Why a keybag could not be read, opened or founded.
+/// Why a keybag could not be read, opened or created.
 public enum KeybagError: Error, Equatable, Sendable {
   /// There is none.
   case missing
@@ -21,7 +21,7 @@ public enum KeybagError: Error, Equatable, Sendable {
   case unreasonable
   /// No protector opens with this password.
   case wrongPassword
-  /// Something in the vault hangs on each of as many generations of keys as a keybag can have.
+  /// Something in the vault depends on each of as many generations of keys as a keybag can have.
   case tooManyEpochs
   /// Argon2id's memory could not be had. Never tried again with less.
   case noMemory

@@ -1,7 +1,7 @@
 import Glibc
 import LatchkeyPosix
 
-/// The files of one user's vault that hold keys: where they are, and the rules by which they are founded and replaced.
+/// The files of one user's vault that hold keys: where they are, and the rules by which they are created and replaced.
 public enum KeybagFile {
   /// The keybag's name in the vault's folder.
   public static let name = "keybag"
@@ -61,14 +61,14 @@ public enum KeybagFile {
     return try Keybag(decoding: bytes)
   }
 
-  /// Founds a vault: writes the keybag of a user who has neither keybag nor database.
+  /// Creates a vault: writes the keybag of a user who has neither keybag nor database.
   ///
   /// Two logins at once found one vault: the second finds the first one's.
   ///
   /// - Parameter make: makes the keybag; called only when it will be written.
   /// - Throws: ``KeybagError/alreadyThere``; ``KeybagError/file(_:)`` when nothing could be written: then nothing is
   ///   left behind.
-  public static func found(
+  public static func create(
     home: String, owner: uid_t, _ make: () throws(KeybagError) -> Keybag.Opened
   ) throws(KeybagError) -> Keybag.Opened {
     let folder = try makeFolder(home: home, owner: owner)
@@ -83,10 +83,10 @@ public enum KeybagFile {
   }
 
   /// The same, with one password that opens it.
-  public static func found(
+  public static func create(
     home: String, owner: uid_t, password: RawSpan, cost: PasswordCost
   ) throws(KeybagError) -> Keybag.Opened {
-    try found(home: home, owner: owner) { () throws(KeybagError) in try Keybag.found(password: password, cost: cost) }
+    try create(home: home, owner: owner) { () throws(KeybagError) in try Keybag.create(password: password, cost: cost) }
   }
 
   /// Opens the folder of a vault, which is made where it is missing.

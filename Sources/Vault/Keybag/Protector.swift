@@ -18,7 +18,7 @@ public struct Protector: Equatable, Sendable {
 
   /// How far a protector is to be believed.
   public enum State: UInt8, Sendable {
-    /// Made at founding, or by a change of the password; no login has shown yet that the password stays.
+    /// Made at creation, or by a change of the password; no login has shown yet that the password stays.
     case unproven = 0
     /// A later login opened it.
     case proven = 1
@@ -104,7 +104,7 @@ public struct Protector: Equatable, Sendable {
   static let keyCost = PasswordCost(passes: 0, memory: 0)
   private static let deviceSealedSize = DeviceSecret.Wrapping.wrappedSize + Key.size + AEAD.overhead
 
-  /// A new protector that hangs on the device key alone.
+  /// A new protector that depends on the device key alone.
   static func make(
     device secret: borrowing DeviceSecret, root: borrowing Key, vault: [UInt8]
   ) throws(SodiumError) -> Protector {
@@ -157,7 +157,7 @@ public struct Protector: Equatable, Sendable {
     return made
   }
 
-  /// Whoever reads the keybag can seal to the public key, and the keybag's own tag hangs on the root key: a stranger could
+  /// Whoever reads the keybag can seal to the public key, and the keybag's own tag depends on the root key: a stranger could
   /// put a vault of his own in the place of this one, and the code would open it. So there is a proof of the root key that
   /// takes the code, or a root key from before.
   private mutating func seal(

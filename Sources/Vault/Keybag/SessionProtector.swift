@@ -17,7 +17,7 @@ public struct SessionKey: ~Copyable {
 }
 
 /// The protector of a session: the device key gives its secret back at a login of a service that the administrator named,
-/// and tier key C of the newest generation hangs on that. Neither tier key A nor the root key does.
+/// and tier key C of the newest generation depends on that. Neither tier key A nor the root key does.
 ///
 /// So the keybag's tag says nothing to whoever opens by it. What is sealed is bound to all that counts here: vault, protector,
 /// generation, and that generation's commitment to C. With another one of these it does not open.
@@ -95,7 +95,7 @@ extension Keybag {
   public var sessionProtector: Protector? { protectors.first { $0.kind == .restricted } }
 
   /// Opens with what the device key gave back of the secret of a session's protector. Only tier key C of the newest
-  /// generation: what hangs on former ones waits for a password.
+  /// generation: what depends on former ones waits for a password.
   ///
   /// The keybag's tag is not looked at, as only the root key could: nothing else in this keybag is to be believed for it.
   ///

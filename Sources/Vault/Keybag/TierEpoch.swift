@@ -1,7 +1,7 @@
 import LatchkeyBytes
 import LatchkeySodium
 
-/// One generation of tier keys. A keybag has one, and each former one for as long as something still hangs on it.
+/// One generation of tier keys. A keybag has one, and each former one for as long as something still depends on it.
 public struct TierEpoch: Equatable, Sendable {
   /// Which generation; collections in the database name the oldest that they need.
   public let number: UInt32

@@ -1,6 +1,6 @@
 import LatchkeySodium
 
-/// The two keys that a password gives: everything in the vault hangs on one of them, or on the device key.
+/// The two keys that a password gives: everything in the vault depends on one of them, or on the device key.
 public struct TierKeys: ~Copyable {
   /// Tier key A: lives while the session is unlocked.
   public let unlocked: Key
@@ -24,7 +24,7 @@ public struct TierKeys: ~Copyable {
   }
 }
 
-/// The tier keys of a generation before the newest, which something in the database still hangs on.
+/// The tier keys of a generation before the newest, which something in the database still depends on.
 public final class FormerTiers {
   /// Which generation.
   public let number: UInt32

@@ -73,7 +73,7 @@ struct AccessLogSeal {
   }
 }
 
-/// The table `access_log`. A row that is damaged is no error: it is nil, and the rest of the vault does not hang on it.
+/// The table `access_log`. A row that is damaged is no error: it is nil, and the rest of the vault does not depend on it.
 extension Store {
   /// The log's bounds. The oldest entries go first.
   static let accessLogLimit = (entries: 1000, bytes: 256 << 10)

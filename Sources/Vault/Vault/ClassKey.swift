@@ -14,7 +14,7 @@ final class ClassKey {
   /// Whether the public key in the row was made by whoever had tier key C, and the secret of the collection's passphrase
   /// where there is one. Kept while those are.
   private(set) var publicKeyIsGenuine = false
-  /// The oldest generation of tier keys that something of it opened by; 0 while nothing did, or it hangs on none.
+  /// The oldest generation of tier keys that something of it opened by; 0 while nothing did, or it depends on none.
   private(set) var epoch: UInt32 = 0
   /// Whether a key came from a copy under tier key C, as on another device than the class's.
   private var cameFromSession = false
@@ -23,7 +23,7 @@ final class ClassKey {
     self.row = row
   }
 
-  /// The keys that a class's own key hangs on.
+  /// The keys that a class's own key depends on.
   struct Above {
     /// The generation of the two tier keys.
     let epoch: UInt32
@@ -97,7 +97,7 @@ final class ClassKey {
 
   /// Opens whatever of the class the keys above it allow. What is open already stays.
   ///
-  /// - Parameter all: the keys above it of each generation that it may hang on, newest first.
+  /// - Parameter all: the keys above it of each generation that it may depend on, newest first.
   func open(vault: [UInt8], collection: [UInt8], above all: [Above]) throws(VaultError) {
     let context = ClassKey.context(
       vault: vault, collection: collection, accessibility: row.accessibility, uuid: row.uuid)
@@ -121,7 +121,7 @@ final class ClassKey {
         if wasTried { throw .decryptionFailed }
         return nil
       }
-      /// By the keys that the class really hangs on, or by its copy.
+      /// By the keys that the class really depends on, or by its copy.
       func unwrap(_ sealed: [UInt8], copy: [UInt8]?, _ label: KeyLabel) throws(SodiumError) -> HeldKey? {
         let key = try unwrap(sealed) { above throws(SodiumError) in
           let usable = row.device == nil || row.device == above.share?.row
@@ -262,14 +262,14 @@ final class ClassKey {
   }
 
   /// Erases what a locked session must not have: for a class of tier A its key and private key.
-  func evict() {
+  func lock() {
     if row.accessibility.tier == .unlocked { (secretKey, privateKey) = (nil, nil) }
     if row.accessibility.metadataTier == .unlocked { metadataKey = nil }
   }
 
   /// Erases what nobody may have before the first login: everything but the device's own classes.
   func seal() {
-    evict()
+    lock()
     if row.accessibility.tier == .session { secretKey = nil }
     if row.accessibility.metadataTier == .session { metadataKey = nil }
     if cameFromSession { (secretKey, metadataKey, cameFromSession) = (nil, nil, false) }

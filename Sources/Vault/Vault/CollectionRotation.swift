@@ -1,7 +1,7 @@
 import LatchkeyKeybag
 import LatchkeySodium
 
-/// What new tier keys change in one collection: every class gets new keys, and what its former ones hang on is wrapped
+/// What new tier keys change in one collection: every class gets new keys, and what its former ones depend on is wrapped
 /// under the newest tier keys, so that nothing but other devices' classes needs the former ones.
 struct CollectionRotation {
   let collection: OpenCollection
@@ -45,7 +45,7 @@ extension OpenCollection {
     key.row.device != nil && key.row.device != share?.row
   }
 
-  /// Whether anything in the collection hangs on former tier keys.
+  /// Whether anything in the collection depends on former tier keys.
   func needsFormer(_ store: Store, share: DeviceShare?) throws(VaultError) -> Bool {
     if isClosed || isBehind || session == nil || unlocked == nil || !keysUnderFormer(share).isEmpty { return true }
     for key in classes where key.row.accessibility.tier != .device && isOutdated(key) {

@@ -51,7 +51,7 @@ struct DeviceShare {
     }
   }
 
-  /// The row of this share, wrapped by another device key: nothing that hangs on the share changes.
+  /// The row of this share, wrapped by another device key: nothing that depends on the share changes.
   func moved(_ row: DeviceRow, to device: any DeviceKey, vault: [UInt8]) throws(DeviceKeyError) -> DeviceRow {
     var next = row
     next.identity = device.identity
@@ -61,7 +61,7 @@ struct DeviceShare {
     return next
   }
 
-  /// Whether what hangs on the login's password was destroyed, and no password was seen since.
+  /// Whether what depends on the login's password was destroyed, and no password was seen since.
   var isErased: Bool { erasable == nil }
 
   /// The share without its erasable secret.

@@ -15,9 +15,9 @@ final class OpenCollection {
   private(set) var classes: [ClassKey] = []
   /// The generation that the two belong to.
   private(set) var epoch: UInt32 = 0
-  /// Its keys of former generations that something in it hangs on, newest first.
+  /// Its keys of former generations that something in it depends on, newest first.
   private var former: [FormerKeys] = []
-  /// Whether something in it may hang on a former generation whose keys were not given.
+  /// Whether something in it may depend on a former generation whose keys were not given.
   private var lacksFormer = false
 
   /// What ``unlocked`` and ``session`` were in a former generation.
@@ -87,7 +87,7 @@ final class OpenCollection {
     guard !needsPassphrase else { return }
     for key in classes {
       do throws(VaultError) { try key.open(vault: vault, collection: row.uuid, above: all) } catch {
-        // Damage it is only if the keys are there that it hangs on: until then it waits for those.
+        // Damage it is only if the keys are there that it depends on: until then it waits for those.
         guard lacksFormer, case .damaged = error else { throw error }
         key.erase()
       }
@@ -206,7 +206,7 @@ final class OpenCollection {
     classes.removeAll { key in removed.contains { $0 === key } }
   }
 
-  /// Takes over a row that is on the disk now. With the newest epoch in it, nothing hangs on former keys.
+  /// Takes over a row that is on the disk now. With the newest epoch in it, nothing depends on former keys.
   func adopt(_ next: CollectionRow) {
     row = next
     if row.epoch >= UInt64(epoch) { former = [] }
@@ -219,14 +219,14 @@ final class OpenCollection {
     }
   }
 
-  func evict() {
+  func lock() {
     unlocked = nil
     for index in former.indices { former[index].unlocked = nil }
-    for key in classes { key.evict() }
+    for key in classes { key.lock() }
   }
 
   func seal() {
-    evict()
+    lock()
     session = nil
     former = []
     for key in classes { key.seal() }

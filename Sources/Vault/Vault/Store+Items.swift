@@ -171,21 +171,21 @@ extension Store {
     }
   }
 
-  /// Up to `limit` items whose keys hang on the class key `classKey`, but not those that are quarantined.
+  /// Up to `limit` items whose keys depend on the class key `classKey`, but not those that are quarantined.
   func items(classKey: Int64, limit: Int) throws(VaultError) -> [Int64] {
     try numbers(
       "SELECT id FROM item WHERE class_key = ? AND form <> 2 ORDER BY id LIMIT ?"
     ) { s throws(SQLiteError) in try s.bind(1, classKey).bind(2, Int64(limit)) }
   }
 
-  /// Whether any item's keys hang on the class key `classKey`.
+  /// Whether any item's keys depend on the class key `classKey`.
   func hasItems(classKey: Int64) throws(VaultError) -> Bool {
     try !numbers("SELECT 1 FROM item WHERE class_key = ? LIMIT 1") { s throws(SQLiteError) in
       try s.bind(1, classKey)
     }.isEmpty
   }
 
-  /// How many items hang on the class key `classKey`, those that are quarantined, or those that are not.
+  /// How many items depend on the class key `classKey`, those that are quarantined, or those that are not.
   func count(classKey: Int64, quarantined: Bool) throws(VaultError) -> Int64 {
     try numbers("SELECT count(*) FROM item WHERE class_key = ? AND (form = 2) = ?") { s throws(SQLiteError) in
       try s.bind(1, classKey).bind(2, quarantined ? 1 : 0)

@@ -2,7 +2,7 @@ import Glibc
 import LatchkeyKeybag
 import LatchkeyPosix
 
-/// A vault that is put aside, so that the next login founds another one.
+/// A vault that is put aside, so that the next login creates another one.
 extension Vault {
   /// Whether there is anything of a vault, be it damaged.
   public var isThere: Bool {
@@ -32,7 +32,7 @@ extension Vault {
   }
 
   /// Whether nobody gave a password yet: there is no vault, or a keybag that still waits for its database.
-  public var hasNoDatabaseYet: Bool { database.store == nil && database.problem == .notFounded }
+  public var hasNoDatabaseYet: Bool { database.store == nil && database.problem == .notCreated }
 
   /// Whether the login password creates what is missing, once it is given. System accounts get no vault.
   public var awaitsPassword: Bool {

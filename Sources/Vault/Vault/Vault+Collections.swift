@@ -24,7 +24,7 @@ public enum CollectionState: Sendable {
   /// Its own passphrase was not given.
   case closed
   /// The session is past its first unlock, but tier A is erased.
-  case evicted
+  case locked
   /// Everything.
   case unlocked
 }
@@ -47,7 +47,7 @@ extension Vault {
     if collection.row.locked { return .marked }
     if collection.session == nil { return .sealed }
     if collection.needsPassphrase { return .closed }
-    return collection.unlocked == nil ? .evicted : .unlocked
+    return collection.unlocked == nil ? .locked : .unlocked
   }
 
   /// The collection's label and times. The first one has its label before there is a vault.

@@ -3,7 +3,7 @@ import LatchkeyKeybag
 import LatchkeyPosix
 import LatchkeySodium
 
-/// Which device key the vault hangs on: the system service's where there is one, else a file beside the vault. One that
+/// Which device key the vault depends on: the system service's where there is one, else a file beside the vault. One that
 /// was in a file moves to the service; none moves back, and none is made in the place of one that is merely absent.
 extension Vault {
   /// Where the device key is kept; nil without one.
@@ -47,7 +47,7 @@ extension Vault {
     if isKnown(served) { return served }
     let mark: Bool
     do throws(DeviceKeyError) { mark = try ServiceMark(in: folder)?.isOf(machine) ?? false } catch { mark = true }
-    // A key in a file that shares in the database hang on: these first, whatever else there is.
+    // A key in a file that shares in the database depend on: these first, whatever else there is.
     var file: FileDeviceKey?
     let hasFile = folder.contains(FileDeviceKey.name)
     if hasFile || (mayCreate && served == nil && failure == nil && !mark) {
@@ -95,13 +95,13 @@ extension Vault {
   /// Gives the vault its place on this device, at an unlock: with the service, where there is one now.
   func settleDevice() throws(VaultError) {
     guard !home.isEmpty, !isDamaged, let folder = try? KeybagFile.folder(home: home, owner: owner) else { return }
-    // The service may keep its secret elsewhere by now. Asked at logins only: a TPM is slow, and nothing hangs on it.
+    // The service may keep its secret elsewhere by now. Asked at logins only: a TPM is slow, and nothing depends on it.
     if keys.chains.session == nil, keys.share != nil, let device, device.backend != .file,
       let served = try? service(), served.identity == device.identity
     {
       self.device = served
     }
-    // The device key is gone or another device's: what hangs on it stays as it is, and this device starts its own.
+    // The device key is gone or another device's: what depends on it stays as it is, and this device starts its own.
     if keys.share == nil, device == nil || keys.deviceProblem != nil { try openDevice(folder, mayCreate: true) }
     try adoptDevice(folder)
     try moveToService(folder)
@@ -190,7 +190,7 @@ extension Vault {
     }
   }
 
-  /// Moves a share that hangs on the key in a file to the service. The share stays the same, and so does all that hangs on
+  /// Moves a share that depends on the key in a file to the service. The share stays the same, and so does all that depends on
   /// it. Whenever this is interrupted, one of the two opens it: the file goes last.
   private func moveToService(_ folder: borrowing Folder) throws(VaultError) {
     guard device?.backend == .file, let share = keys.share, let store = database.store else { return }

@@ -66,7 +66,7 @@ extension Vault {
     keys.index = index
     var unlockedChain = try chain(tiers.unlocked)
     var sessionChain = try chain(tiers.session)
-    // A vault is founded whether its device key can be had now or not.
+    // A vault is created whether its device key can be had now or not.
     try whereThereIsService { () throws(VaultError) in
       if !home.isEmpty, let folder = try? KeybagFile.folder(home: home, owner: owner) { try adoptDevice(folder) }
     }

@@ -79,7 +79,7 @@ extension Vault {
   }
 
   private func raiseGeneration(_ wrap: HeldKey) throws(VaultError) {
-    // While a change of keys is not through, the row hangs on former ones.
+    // While a change of keys is not through, the row depends on former ones.
     guard indexEpoch == epoch, generation < .max, let index = keys.index else { return }
     let next = SealedIndex(index, generation: generation + 1)
     try database.writing { store throws(VaultError) in

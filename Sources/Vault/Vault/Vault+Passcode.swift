@@ -2,7 +2,7 @@ import LatchkeyKeybag
 import LatchkeyPosix
 
 /// The end of whenPasscodeSetThisDeviceOnly, which comes with the end of the login's password. It is one of keys: what the
-/// class hangs on is erased from the device first, so that copies of the vault from before stay dead as well.
+/// class depends on is erased from the device first, so that copies of the vault from before stay dead as well.
 extension Vault {
   /// Destroys every item of whenPasscodeSetThisDeviceOnly of this device: the device's erasable secret, then keys in memory,
   /// then rows. What SQLite's log still has goes with the next ``settle()``.
@@ -34,7 +34,7 @@ extension Vault {
     try destroyPasscodeItems()
   }
 
-  /// Where the erasable secret may be that the items of this device hang on.
+  /// Where the erasable secret may be that the items of this device depend on.
   private func devicesOfPasscodeItems(_ folder: borrowing Folder) throws(VaultError) -> [any DeviceKey] {
     guard database.store == nil else {
       // A key in a file that this database does not know may be another device's: its secret stays.
@@ -52,7 +52,7 @@ extension Vault {
     do throws(DeviceKeyError) {
       devices.append(try FileDeviceKey(folder: folder, machine: machine, mayCreate: false))
     } catch {
-      // A file that somebody laid there is not to save what hangs on the service.
+      // A file that somebody laid there is not to save what depends on the service.
       if devices.isEmpty { throw .unavailable("\(FileDeviceKey.name): \(error.explanation)") }
     }
     return devices
@@ -66,7 +66,7 @@ extension Vault {
     try makeMissingClasses()
   }
 
-  /// Whether the device may still have what the items of the class hang on, or there is something left to remove. What the
+  /// Whether the device may still have what the items of the class depend on, or there is something left to remove. What the
   /// database says of the device is not believed: whoever writes into the vault's folder could have it say that nothing is.
   public var mayHavePasscodeItems: Bool {
     guard passcodeItemsAreDead else { return true }
@@ -85,7 +85,7 @@ extension Vault {
     return destroyed
   }
 
-  /// Lets go of the share's erasable secret, and of every key that hangs on it.
+  /// Lets go of the share's erasable secret, and of every key that depends on it.
   private func forgetErasable() {
     keys.share = keys.share?.withoutErasable
     for key in keys.collections.flatMap(\.classes) where key.row.accessibility == .whenPasscodeSetThisDeviceOnly {
@@ -93,8 +93,8 @@ extension Vault {
     }
   }
 
-  /// Asks the device whether the erasable secret that the share hangs on is still there: before what hangs on it gets
-  /// another one, which would bring back what was destroyed. What hangs on one that is gone is removed.
+  /// Asks the device whether the erasable secret that the share depends on is still there: before what depends on it gets
+  /// another one, which would bring back what was destroyed. What depends on one that is gone is removed.
   func noticeErasure() throws(VaultError) {
     if let device, let share = keys.share, !share.isErased {
       let vault = try database.ready().vault
@@ -108,7 +108,7 @@ extension Vault {
     try finishDestruction()
   }
 
-  /// Removes what hangs on an erasable secret of this device that is gone.
+  /// Removes what depends on an erasable secret of this device that is gone.
   func finishDestruction() throws(VaultError) {
     guard let share = keys.share, share.isErased else { return }
     let dead = keys.collections.map { $0.classes.filter { Vault.isPasscodeKey($0, of: share) } }
@@ -128,7 +128,7 @@ extension Vault {
     destroyed += removed
   }
 
-  /// Gives the device's share a new erasable secret, once nothing hangs on the one that is gone: with a password there may
+  /// Gives the device's share a new erasable secret, once nothing depends on the one that is gone: with a password there may
   /// be items of the class again.
   func renewErasable() throws(VaultError) {
     guard let store = database.store, let device, let share = keys.share, share.isErased, !isDamaged,

@@ -2,7 +2,7 @@ import LatchkeyKeybag
 import LatchkeyPosix
 import LatchkeySodium
 
-/// A login without a password: its vault hangs on the device key alone, which opens it without anybody.
+/// A login without a password: its vault depends on the device key alone, which opens it without anybody.
 extension Vault {
   /// Whether there is a keybag that can be read.
   public var hasKeybag: Bool { keybag != nil }
@@ -19,7 +19,7 @@ extension Vault {
       let secret = try presentDeviceSecret()
       let opened = try openBySecret(secret, liftingMarksOf: marked)
       passwordlessProblem = nil
-      // It is open. Where the protector could not follow, the key that it hangs on stays.
+      // It is open. Where the protector could not follow, the key that it depends on stays.
       do throws(VaultError) { try follow(opened) } catch { passwordlessProblem = error.explanation }
     } catch {
       passwordlessProblem = error.explanation
@@ -30,7 +30,7 @@ extension Vault {
   private func openBySecret(
     _ secret: borrowing DeviceSecret, liftingMarksOf marked: Set<Int64>
   ) throws(VaultError) -> Keybag.Opened {
-    guard let keybag else { throw database.problem ?? .notFounded }
+    guard let keybag else { throw database.problem ?? .notCreated }
     let opened: Keybag.Opened
     do throws(KeybagError) { opened = try keybag.open(deviceSecret: secret.key) } catch {
       throw .unavailable("keybag: \(error.explanation)")

@@ -18,7 +18,7 @@ public struct RotationProgress: Equatable, Sendable {
 /// collection that is open new class keys and wraps what is above them anew; then item keys follow, a few at a time.
 /// Whenever that is interrupted, the next unlock finds the keys of both generations, and goes on.
 extension Vault {
-  /// The oldest generation of tier keys that something hangs on.
+  /// The oldest generation of tier keys that something depends on.
   public var neededEpoch: UInt32 {
     keys.collections.reduce(min(indexEpoch, epoch, accessLog.epoch)) { min($0, UInt32(clamping: $1.row.epoch)) }
   }
@@ -76,7 +76,7 @@ extension Vault {
         row.indexKey = try SealedIndex(index, generation: generation).sealed(under: wrap.key, vault: store.vault)
         try store.update(row)
       }
-      // What hangs on the device's share elsewhere could not be wrapped anew.
+      // What depends on the device's share elsewhere could not be wrapped anew.
       var next = keys.share
       if let share = keys.share, let deviceKey, behind.count == keys.collections.count {
         let (made, row) = try DeviceShare.make(
@@ -95,7 +95,7 @@ extension Vault {
     try forgetFormerKeys()
   }
 
-  /// Notes of every collection that has nothing left that hangs on former tier keys that it needs the newest only.
+  /// Notes of every collection that has nothing left that depends on former tier keys that it needs the newest only.
   private func forgetFormerKeys() throws(VaultError) {
     for collection in keys.collections where collection.row.epoch < UInt64(epoch) {
       let needsFormer = try database.reading { store throws(VaultError) in
@@ -131,7 +131,7 @@ extension Vault {
   /// Whether there are item keys that can be wrapped under newer class keys now.
   public var isRotating: Bool { !outdated.isEmpty }
 
-  /// Whether something hangs on former tier keys, as far as that is known before the first unlock.
+  /// Whether something depends on former tier keys, as far as that is known before the first unlock.
   public var needsFormerKeys: Bool {
     (keybag?.epochs.count ?? 1) > 1 && neededEpoch < keybag?.epoch.number ?? 1
   }

@@ -11,10 +11,10 @@ extension Vault {
   /// Whether ``unlock(_:)`` could use this key, without taking anything over: there is a database, and the key opens
   /// something of it.
   ///
-  /// - Throws: ``VaultError/isLocked`` where the database may still hang on former keys, which a password brings.
+  /// - Throws: ``VaultError/isLocked`` where the database may still depend on former keys, which a password brings.
   public func check(_ session: borrowing SessionKey) throws(VaultError) {
     refresh()
-    guard let store = database.store else { throw database.problem ?? .notFounded }
+    guard let store = database.store else { throw database.problem ?? .notCreated }
     do throws(VaultError) { _ = try openIndex(session.key, [], store) } catch {
       guard case .damaged = error else { throw error }
       if keybag?.epochs.count ?? 1 > 1 { throw .isLocked }

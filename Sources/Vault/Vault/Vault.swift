@@ -6,7 +6,7 @@ import LatchkeySodium
 /// One user's vault: the files, and the keys that are in memory now.
 ///
 /// It knows no session and no bus. Whoever owns it says when to ``unlock(_:former:opening:liftingMarks:of:mayCreate:)``, to
-/// ``evict()`` (screen locked) and to ``seal()`` (session ended); every call then answers by the keys that are there.
+/// ``lock()`` (screen locked) and to ``seal()`` (session ended); every call then answers by the keys that are there.
 ///
 /// A vault whose files are damaged is never written to. It says so in ``problems`` and by ``VaultError/damaged(_:)``.
 public final class Vault {
@@ -58,7 +58,7 @@ public final class Vault {
   var indexEpoch: UInt32 = 1
   /// Items of whenPasscodeSetThisDeviceOnly that were destroyed; see ``takeDestroyed()``.
   var destroyed: [FoundItem] = []
-  /// Whether this program had the device erase what they hung on, and gave it nothing new since.
+  /// Whether this program had the device erase what they depended on, and gave it nothing new since.
   var passcodeItemsAreDead = false
   /// The database's own generation, as the last keys found it.
   var generation: UInt64 = 0
@@ -119,7 +119,7 @@ public final class Vault {
     if let passwordlessProblem { lines.append(passwordlessProblem) }
     if let problem = keys.deviceProblem { lines.append(problem) }
     if let noteProblem { lines.append(noteProblem) }
-    if let problem = database.problem, problem != .notFounded { lines.append(problem.explanation) }
+    if let problem = database.problem, problem != .notCreated { lines.append(problem.explanation) }
     if let damage = database.damage { lines.append(damage) }
     // A keybag that cannot be read is why there is no store, too.
     return lines.enumerated().filter { !lines[..<$0.offset].contains($0.element) }.map(\.element)
@@ -135,7 +135,7 @@ public final class Vault {
     do { folder = try KeybagFile.folder(home: home, owner: owner) } catch {
       keybag = nil
       keybagProblem = error == .missing ? nil : error.explanation
-      database.problem = error == .missing ? .notFounded : .unavailable("the vault's folder: \(error.explanation)")
+      database.problem = error == .missing ? .notCreated : .unavailable("the vault's folder: \(error.explanation)")
       return
     }
     let hasDatabase = folder.contains(KeybagFile.database)
@@ -152,7 +152,7 @@ public final class Vault {
       keybag = nil
       keybagProblem = error == .missing && !hasDatabase ? nil : error.explanation
       if database.store == nil {
-        database.problem = error == .missing && !hasDatabase ? .notFounded : .damaged("keybag: \(error.explanation)")
+        database.problem = error == .missing && !hasDatabase ? .notCreated : .damaged("keybag: \(error.explanation)")
       }
       return
     }
@@ -162,8 +162,8 @@ public final class Vault {
     }
     guard database.store == nil, let keybag else { return }
     guard hasDatabase else {
-      // Between founding and the first unlock there is no database yet; later, a missing one is a loss.
-      database.problem = keybag.generation == 1 ? .notFounded : .unavailable("vault.db: the file is missing")
+      // Between creation and the first unlock there is no database yet; later, a missing one is a loss.
+      database.problem = keybag.generation == 1 ? .notCreated : .unavailable("vault.db: the file is missing")
       return
     }
     openDatabase(folder)
@@ -277,8 +277,8 @@ public final class Vault {
   ) throws(VaultError) {
     refresh()
     guard let store = database.store else {
-      guard let keybag, database.problem == .notFounded, mayCreate || keybag.generation == 1 else {
-        throw database.problem ?? .notFounded
+      guard let keybag, database.problem == .notCreated, mayCreate || keybag.generation == 1 else {
+        throw database.problem ?? .notCreated
       }
       return
     }
@@ -291,12 +291,12 @@ public final class Vault {
   /// Takes keys over into memory. They must be this vault's: ``recognises(_:)``.
   ///
   /// - Parameters:
-  ///   - former: the keys of former generations that the keybag still has, oldest first. What hangs on them moves to the
+  ///   - former: the keys of former generations that the keybag still has, oldest first. What depends on them moves to the
   ///     newest where everything is opened: a change of keys begins, or goes on, here.
   ///   - liftingMarks: whether collections that were locked by themselves open as well. A login does that, a screen
   ///     unlock does not.
   ///   - marked: which of them; nil for all.
-  ///   - mayCreate: whether a missing database is made: only right after founding.
+  ///   - mayCreate: whether a missing database is made: only right after creation.
   public func unlock(
     _ tiers: borrowing TierKeys, former: [FormerTiers] = [], opening: Opening, liftingMarks: Bool,
     of marked: Set<Int64>? = nil, mayCreate: Bool
@@ -328,7 +328,7 @@ public final class Vault {
     do throws(VaultError) {
       try takeOverAll(tier, unlocked: unlocked, former: former, liftingMarksOf: lifted)
     } catch {
-      if wasSealed { seal() } else { evict() }
+      if wasSealed { seal() } else { lock() }
       throw error
     }
     // Keys that are staged come twice.
@@ -432,7 +432,7 @@ public final class Vault {
   public var isUnlocked: Bool { keys.isUnlocked }
 
   /// Erases tier A: what may be read while the session is unlocked only. Touches no file.
-  public func evict() { keys.evict() }
+  public func lock() { keys.lock() }
 
   /// Erases tier C as well: only the device's own classes stay.
   public func seal() {

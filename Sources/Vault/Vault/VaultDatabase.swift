@@ -36,7 +36,7 @@ final class VaultDatabase {
 
   /// The rows, or why there are none.
   func ready() throws(VaultError) -> Store {
-    guard let store else { throw problem ?? .notFounded }
+    guard let store else { throw problem ?? .notCreated }
     return store
   }
 

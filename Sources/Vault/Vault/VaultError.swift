@@ -19,7 +19,7 @@ public enum VaultError: Error, Equatable, Sendable {
   /// A secret, attributes or a label are larger than a vault keeps, or there are too many collections.
   case tooLarge
   /// There is no vault yet: nobody gave a password.
-  case notFounded
+  case notCreated
   /// A file of the vault is damaged; the text names it. Nothing is written any more.
   case damaged(String)
   /// A file of the vault cannot be used; the text names it and says why.
@@ -41,7 +41,7 @@ public enum VaultError: Error, Equatable, Sendable {
   case badAccessControl(AccessControl.Mistake)
   /// An item that asks for the enrolled fingers cannot be stored; the text says why.
   case noFingers(String)
-  /// The class hangs on the login's password, and the login has none.
+  /// The class depends on the login's password, and the login has none.
   case noPasscode
   /// The item is bound to a device, and this one's key cannot be used.
   case deviceMissing
@@ -91,7 +91,7 @@ extension VaultError {
     case .unknownControlAttribute:
       "the only attributes that begin with latchkey: are latchkey:accessible and latchkey:require"
     case .tooLarge: "that is more than a vault keeps"
-    case .notFounded: "there is no vault yet: 'latchkey unlock', or a login with your password, creates it"
+    case .notCreated: "there is no vault yet: 'latchkey unlock', or a login with your password, creates it"
     case .damaged(let text), .unavailable(let text): text
     case .diskFull: "the disk is full"
     case .foreignItem(let id): "item \(id) was put into the vault by somebody else, so it is not opened"

@@ -4,7 +4,7 @@ import LatchkeyKeybag
 final class VaultKeys {
   /// Every collection, oldest first, with whatever keys of it there are.
   var collections: [OpenCollection] = []
-  /// The links behind the last collection: new collections get their keys from these. ``evict()`` drops the one,
+  /// The links behind the last collection: new collections get their keys from these. ``lock()`` drops the one,
   /// ``seal()`` both.
   var chains: (unlocked: KeyChain?, session: KeyChain?)
   /// Nil where this device's key cannot be used.
@@ -55,14 +55,14 @@ final class VaultKeys {
   }
 
   /// Erases tier A: what may be read while the session is unlocked only. Touches no file.
-  func evict() {
+  func lock() {
     chains.unlocked = nil
-    for collection in collections { collection.evict() }
+    for collection in collections { collection.lock() }
   }
 
   /// Erases tier C as well: only the device's own classes stay.
   func seal() {
-    evict()
+    lock()
     chains.session = nil
     ownLocks.liftAll()
     for collection in collections { collection.seal() }

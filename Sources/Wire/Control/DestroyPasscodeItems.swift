@@ -1,6 +1,6 @@
 import LatchkeyBytes
 
-/// Destroys the items that hang on the login's password; how many there were. Declined where the device key cannot be had:
+/// Destroys the items that depend on the login's password; how many there were. Declined where the device key cannot be had:
 /// nothing was destroyed then.
 package struct DestroyPasscodeItems: ControlMessage {
   package typealias Answer = UInt64

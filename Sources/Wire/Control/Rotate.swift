@@ -28,7 +28,7 @@ package struct CheckMayRotate: FieldlessMessage {
   package init() {}
 }
 
-/// Asks for the oldest generation of tier keys that something in the vault hangs on.
+/// Asks for the oldest generation of tier keys that something in the vault depends on.
 package struct GetNeededEpoch: FieldlessMessage {
   package typealias Answer = UInt32
   package static let operation: UInt8 = 23

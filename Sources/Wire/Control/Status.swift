@@ -87,7 +87,7 @@ public struct Status: ControlFields, Equatable, Sendable {
     public var otherDevice: UInt64 = 0
     /// Items that somebody else put into the vault, which are never opened.
     public var quarantined: UInt64 = 0
-    /// Whether something still hangs on former tier keys.
+    /// Whether something still depends on former tier keys.
     public var needsFormerKeys = false
 
     /// Nothing left to do.

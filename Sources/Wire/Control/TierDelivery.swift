@@ -8,8 +8,8 @@ public struct TierDelivery: ~Copyable {
   public let vault: [UInt8]
   /// The keybag's generation.
   public let generation: UInt64
-  /// Whether the vault was founded just now, so that a missing database may be made.
-  public let founded: Bool
+  /// Whether the vault was created just now, so that a missing database may be made.
+  public let created: Bool
   /// Whether the sender's Argon2id left its memory as it was, so that the keys can be found in freed pages.
   public let leftMemory: Bool
   /// The keys.
@@ -17,7 +17,7 @@ public struct TierDelivery: ~Copyable {
   /// Those of former generations that the keybag still has, oldest first.
   public let former: [FormerTiers]
 
-  private static let foundedFlag: UInt8 = 1
+  private static let createdFlag: UInt8 = 1
   private static let leftMemoryFlag: UInt8 = 2
   // vault, generation, flags; in front of the two keys
   private static let headSize = 16 + 8 + 1
@@ -27,12 +27,12 @@ public struct TierDelivery: ~Copyable {
 
   /// Puts them together.
   public init(
-    vault: [UInt8], generation: UInt64, founded: Bool, leftMemory: Bool = false, tiers: consuming TierKeys,
+    vault: [UInt8], generation: UInt64, created: Bool, leftMemory: Bool = false, tiers: consuming TierKeys,
     former: [FormerTiers] = []
   ) {
     self.vault = vault
     self.generation = generation
-    self.founded = founded
+    self.created = created
     self.leftMemory = leftMemory
     self.tiers = tiers
     self.former = former
@@ -47,7 +47,7 @@ public struct TierDelivery: ~Copyable {
     out.put(head)
     out.put(vault)
     out.number(generation)
-    out.number((founded ? TierDelivery.foundedFlag : 0) | (leftMemory ? TierDelivery.leftMemoryFlag : 0))
+    out.number((created ? TierDelivery.createdFlag : 0) | (leftMemory ? TierDelivery.leftMemoryFlag : 0))
     let size = TierDelivery.size + former.count * TierDelivery.formerSize
     var packet = try SecureBytes(count: head.count + size)
     packet.write(out.bytes.span.bytes, at: 0)
@@ -89,7 +89,7 @@ public struct TierDelivery: ~Copyable {
             tiers: try TierDelivery.tiers(one.extracting(droppingFirst: 4))))
       }
       self.init(
-        vault: vault, generation: generation, founded: flags & TierDelivery.foundedFlag != 0,
+        vault: vault, generation: generation, created: flags & TierDelivery.createdFlag != 0,
         leftMemory: flags & TierDelivery.leftMemoryFlag != 0, tiers: try TierDelivery.tiers(keys), former: former)
     } catch { return nil }
   }

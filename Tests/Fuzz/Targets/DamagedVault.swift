@@ -128,7 +128,7 @@ final class DamagedVault {
         _ = try? vault.info(of: collection)
       }
       _ = try? vault.alias("default")
-      vault.evict()
+      vault.lock()
       _ = try? vault.add(["name": "locked"], "locked")
       vault.seal()
     }

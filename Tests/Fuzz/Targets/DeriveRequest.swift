@@ -1,1 +1,124 @@
-../../../Sources/Programs/latchkey-derive/DeriveRequest.swift
+import CLatchkeyHelper
+import Glibc
+import LatchkeyPosix
+import LatchkeySodium
+
+/// What the PAM module or the command line asks: fixed fields (FORMAT.md, "Module and helper"), in memory whose descriptor comes
+/// through descriptor 0. It carries the password, so it never leaves locked memory.
+struct DeriveRequest: ~Copyable {
+  let operation: HelperOperation
+  /// Whether a vault may be created at all.
+  let mayCreate: Bool
+  /// Whether a recovery code may be written to what is no terminal.
+  let mayWriteAnywhere: Bool
+  let user: String
+  let service: String
+  let tty: String
+  let remoteHost: String
+  /// In the place of the user's home folder; empty for none.
+  let home: String
+  /// In the place of the user's runtime folder; empty for none.
+  let runtime: String
+  /// In the place of `/etc/shadow`; empty for that.
+  let shadow: String
+  /// The number of the daemon's prompt that this answers; 0 for none.
+  let prompt: UInt64
+  /// In the place of `/etc/latchkey/services`; empty for that.
+  let services: String
+  /// In the place of the device key service's socket; empty for that.
+  let device: String
+  /// The password, the passphrase that the prompt is about, or a recovery code; empty for a login without one, and
+  /// before the password is removed the one until now. Where it is changed, the new one.
+  let token: SecureBytes
+  /// With `recover` the login password that is to open the vault from now on; with `changePassword` the former one, and
+  /// with `rewrap` that or a recovery code; else empty.
+  let second: SecureBytes
+
+  /// Whether a prompt for the login password, or `latchkey unlock`, asked for it.
+  var isUnlock: Bool { operation == .authenticate && service == "latchkey-unlock" }
+
+  private static let tokenLimit = Int(HELPER_TOKEN_LIMIT)
+
+  /// Reads one request; nil for anything that the module would not send.
+  static func receive(from input: borrowing FileDescriptor) -> DeriveRequest? {
+    // From here on there may be a password.
+    Sodium.eraseWhenEnded()
+    guard let memory = RequestMemory.receive(from: input), let body = memory.take() else { return nil }
+    return DeriveRequest(decoding: body.bytes)
+  }
+
+  init?(decoding bytes: RawSpan) {
+    guard bytes.byteCount >= 3, bytes.unsafeLoad(as: UInt8.self) == UInt8(HELPER_VERSION) else { return nil }
+    let number = bytes.unsafeLoad(fromByteOffset: 1, as: UInt8.self)
+    guard helper_has_operation(number), let operation = HelperOperation(rawValue: number) else { return nil }
+    var texts: [String] = []
+    var position = 3
+    // The texts, then the token.
+    for _ in 0..<Int(helper_field_count) {
+      guard let end = DeriveRequest.fieldEnd(bytes, position) else { return nil }
+      let field = bytes.extracting((position + 2)..<end).withUnsafeBytes { Array($0) }
+      guard !field.contains(0), let text = String(validating: field, as: UTF8.self) else { return nil }
+      texts.append(text)
+      position = end
+    }
+    func text(_ field: HelperField) -> String { texts[Int(field.rawValue)] }
+    // A relative path would be below `/`, and no one's.
+    for field in [HelperField.home, .runtime, .shadow, .services, .device] {
+      guard text(field).isEmpty || text(field).hasPrefix("/") else { return nil }
+    }
+    guard let prompt = DeriveRequest.promptNumber(text(.prompt)), prompt > 0 || operation != .passphrase,
+      let end = DeriveRequest.fieldEnd(bytes, position),
+      let last = operation.hasSecond ? DeriveRequest.fieldEnd(bytes, end) : end, last == bytes.byteCount,
+      !operation.needsToken || end - position > 2,
+      end - position - 2 <= DeriveRequest.tokenLimit,
+      !operation.hasSecond || (3...DeriveRequest.tokenLimit + 2).contains(last - end),
+      let token = try? SecureBytes(copying: bytes.extracting((position + 2)..<end)),
+      let second = try? SecureBytes(copying: bytes.extracting(min(end + 2, last)..<last))
+    else { return nil }
+    self.operation = operation
+    let flags = HelperFlags(rawValue: bytes.unsafeLoad(fromByteOffset: 2, as: UInt8.self))
+    mayCreate = !flags.contains(.noFound)
+    mayWriteAnywhere = flags.contains(.anywhere)
+    (user, service, tty, remoteHost) = (text(.user), text(.service), text(.TTY), text(.remoteHost))
+    (home, runtime, shadow) = (text(.home), text(.runtime), text(.shadow))
+    (services, device) = (text(.services), text(.device))
+    self.prompt = prompt
+    self.token = token
+    self.second = second
+  }
+
+  /// A decimal number of 1 to 2^63 - 1 as the module writes it, or 0 for an empty text; nil for all else.
+  private static func promptNumber(_ text: String) -> UInt64? {
+    if text.isEmpty { return 0 }
+    guard text.utf8.first != UInt8(ascii: "0"), text.utf8.allSatisfy((UInt8(ascii: "0")...UInt8(ascii: "9")).contains),
+      let number = UInt64(text), number <= UInt64(Int64.max)
+    else { return nil }
+    return number
+  }
+
+  /// Where a field that begins at `position` with its length as 16 bits ends; nil where it does not fit.
+  private static func fieldEnd(_ bytes: RawSpan, _ position: Int) -> Int? {
+    guard position + 2 <= bytes.byteCount else { return nil }
+    let length = Int(UInt16(littleEndian: bytes.unsafeLoadUnaligned(fromByteOffset: position, as: UInt16.self)))
+    let end = position + 2 + length
+    return end <= bytes.byteCount ? end : nil
+  }
+}
+
+extension HelperOperation {
+  /// Nobody authenticates with an empty password here. Whoever changes keys of a vault without a password gives none.
+  var needsToken: Bool {
+    switch self {
+    case .authenticate, .passphrase, .checkRecoveryCode, .recover, .changePassword, .rewrap, .createVault: true
+    case .openSession, .closeSession, .rotate, .createRecoveryCode, .removeRecoveryCode, .removePassword, .addSession,
+      .removeSession:
+      false
+    }
+  }
+
+  /// Whether a second secret comes behind the token.
+  var hasSecond: Bool { self == .recover || self == .changePassword || self == .rewrap }
+
+  /// Whether it matters if the login has a password. Others do not look into the system's file of them.
+  var asksForLogin: Bool { self == .openSession || self == .removePassword }
+}

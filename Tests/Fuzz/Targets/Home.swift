@@ -1,1 +1,200 @@
-../../VaultTests/Home.swift
+import Glibc
+import LatchkeyPosix
+import LatchkeySodium
+
+@testable import LatchkeyKeybag
+@testable import LatchkeyVault
+
+/// A home folder of one test's own, with a keybag that is created at the least cost. Removed when the value ends.
+final class Home: @unchecked Sendable {
+  static let password = Array("correct horse battery staple".utf8)
+  static let machine = [UInt8](repeating: 7, count: 16)
+  static let otherMachine = [UInt8](repeating: 8, count: 16)
+
+  let path: String
+  let tiers: TierKeys
+  let keybag: Keybag
+
+  /// In memory, where the machine allows it: these tests are not about the disk's speed.
+  static let place = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp"
+
+  init(below place: String = Home.place) throws {
+    try Sodium.initialize()
+    path = Home.newFolder(below: place)
+    let cost = PasswordCost(passes: 3, memory: 32 << 20)
+    let opened = try Keybag.create(password: Home.password.span.bytes, cost: cost)
+    tiers = try opened.tiers()
+    keybag = opened.keybag
+    let folder = try Folder.create(KeybagFile.folderNames, below: path, owner: getuid())
+    try folder.write(KeybagFile.name, keybag.encoded.span.bytes, replacing: false)
+  }
+
+  /// A second home with the same vault: its files, at the moment.
+  init(copying other: Home) throws {
+    path = Home.newFolder(below: Home.place)
+    tiers = TierKeys(unlocked: try other.tiers.unlocked.duplicate(), session: try other.tiers.session.duplicate())
+    keybag = other.keybag
+    _ = try Folder.create(KeybagFile.folderNames, below: path, owner: getuid())
+    for name in other.names { write(name, other.read(name)) }
+  }
+
+  deinit { removeTree(path) }
+
+  private static func newFolder(below place: String) -> String {
+    var template = Array((place + "/latchkey-vault-XXXXXX").utf8CString)
+    let made = template.withUnsafeMutableBufferPointer { buffer in
+      buffer.baseAddress.flatMap { mkdtemp($0) }.map { String(cString: $0) }
+    }
+    guard let made else { fatalError("no folder for tests below \(place)") }
+    return made
+  }
+
+  /// The vault's folder.
+  var folder: String { KeybagFile.folderPath(home: path) }
+
+  /// The vault of these files, as a newly started daemon has it.
+  func vault(on machine: [UInt8]? = Home.machine) -> Vault {
+    Vault(home: path, owner: getuid(), machine: machine)
+  }
+
+  /// The same, unlocked as after a login.
+  func unlocked(on machine: [UInt8]? = Home.machine) throws -> Vault {
+    let vault = vault(on: machine)
+    try unlock(vault)
+    return vault
+  }
+
+  func unlock(_ vault: Vault, opening: Vault.Opening = .everything, liftingMarks: Bool = true) throws {
+    try vault.unlock(tiers, opening: opening, liftingMarks: liftingMarks, mayCreate: false)
+  }
+
+  // MARK: - files
+
+  /// Opens a keybag with the password.
+  static func open(_ keybag: Keybag) throws -> Keybag.Opened {
+    let password = Home.password
+    return try keybag.open(password: password.span.bytes)
+  }
+
+  /// What is in the vault's folder, sorted.
+  var names: [String] { namesInFolder(folder) }
+
+  func read(_ name: String) -> [UInt8] {
+    readFile(folder + "/" + name) ?? []
+  }
+
+  func write(_ name: String, _ bytes: [UInt8]) { writeFile(folder + "/" + name, bytes) }
+
+  func remove(_ name: String) { unlink(folder + "/" + name) }
+
+  /// Every file with its content, to see that nothing changed.
+  var contents: [String: [UInt8]] {
+    Dictionary(uniqueKeysWithValues: names.map { ($0, read($0)) })
+  }
+}
+
+func namesInFolder(_ path: String) -> [String] {
+  guard let stream = opendir(path) else { return [] }
+  defer { closedir(stream) }
+  var names: [String] = []
+  while let entry = readdir(stream) {
+    let name = withUnsafePointer(to: &entry.pointee.d_name) {
+      $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+    }
+    if name != "." && name != ".." { names.append(name) }
+  }
+  return names.sorted()
+}
+
+func removeTree(_ path: String) {
+  for name in namesInFolder(path) { removeTree(path + "/" + name) }
+  if rmdir(path) != 0 { unlink(path) }
+}
+
+/// The bytes of a file; nil when it is not there.
+func readFile(_ path: String) -> [UInt8]? {
+  guard let file = try? FileDescriptor.open(path, flags: O_RDONLY), let status = try? file.status() else { return nil }
+  return try? file.readAll(limit: Int(status.st_size) + 4096)
+}
+
+func writeFile(_ path: String, _ bytes: [UInt8]) {
+  do {
+    let file = try FileDescriptor.open(path, flags: O_WRONLY | O_CREAT | O_TRUNC, mode: 0o600)
+    try file.writeAll(bytes.span.bytes)
+  } catch {
+    fatalError("cannot write \(path): \(error)")
+  }
+}
+
+/// Whether `needle` is anywhere in `bytes`.
+func contains(_ bytes: [UInt8], _ needle: [UInt8]) -> Bool {
+  bytes.withUnsafeBytes { hay in
+    needle.withUnsafeBytes { wanted in
+      guard let start = hay.baseAddress, let pattern = wanted.baseAddress, let first = wanted.first else {
+        return false
+      }
+      var position = 0
+      while hay.count - position >= wanted.count {
+        guard let next = memchr(start + position, Int32(first), hay.count - position) else { return false }
+        position = UnsafeRawPointer(next) - start
+        guard hay.count - position >= wanted.count else { return false }
+        if memcmp(start + position, pattern, wanted.count) == 0 { return true }
+        position += 1
+      }
+      return false
+    }
+  }
+}
+
+/// Plain bytes of a secret, which only a test may have.
+func plain(_ secret: borrowing SecureBytes) -> [UInt8] { secret.bytes.withUnsafeBytes { Array($0) } }
+func plain(_ key: borrowing Key) -> [UInt8] { key.bytes.withUnsafeBytes { Array($0) } }
+
+func secure(_ bytes: [UInt8]) throws -> SecureBytes { try SecureBytes(copying: bytes.span.bytes) }
+
+extension Vault {
+  /// Stores an item whose secret the test knows.
+  @discardableResult
+  func add(
+    _ attributes: [String: String], _ secret: String, _ accessibility: AccessibilityClass? = nil,
+    label: String = "item", in collection: Int64 = 1, replacing: Bool = false
+  ) throws -> Int64 {
+    try add(
+      attributes, Array(secret.utf8), accessibility, label: label, in: collection, replacing: replacing
+    ).id
+  }
+
+  func add(
+    _ attributes: [String: String], _ secret: [UInt8], _ accessibility: AccessibilityClass? = nil,
+    label: String = "item", in collection: Int64 = 1, replacing: Bool = false
+  ) throws -> (id: Int64, isNew: Bool) {
+    try writer.createItem(
+      in: collection, ItemMetadata(label: label, attributes: attributes, contentType: "text/plain"),
+      secret: try secure(secret), accessibility: accessibility, replacing: replacing)
+  }
+
+  func set(_ id: Int64, _ secret: String) throws {
+    try writer.setSecret(ofItem: id, try secure(Array(secret.utf8)), contentType: "text/plain")
+  }
+
+  /// A secret as plain bytes, which only a test may do.
+  func secretBytes(_ id: Int64) throws -> [UInt8] {
+    let opened = try reader.secret(ofItem: id)
+    return plain(opened.secret)
+  }
+
+  func secretText(_ id: Int64) throws -> String { String(decoding: try secretBytes(id), as: UTF8.self) }
+
+  func ids(_ attributes: [String: String], in collection: Int64? = nil) throws -> [Int64] {
+    try reader.search(.attributes(attributes), in: collection).map(\.id)
+  }
+
+  /// Everything in its place in the database, the log empty.
+  func settleWhole() {
+    verifyToEnd()
+    settle()
+  }
+
+  /// Runs the walk through the whole database to its end.
+  func verifyToEnd() { while verifyStep() {} }
+}

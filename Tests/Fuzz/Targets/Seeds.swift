@@ -27,12 +27,12 @@ extension Target {
     case .keybag:
       let password = Home.password
       let cost = PasswordCost(passes: 3, memory: 32 << 20)
-      let keybag = try Keybag.found(password: password.span.bytes, cost: cost).keybag.encoded
-      let opened = try Keybag.found(password: password.span.bytes, cost: cost)
+      let keybag = try Keybag.create(password: password.span.bytes, cost: cost).keybag.encoded
+      let opened = try Keybag.create(password: password.span.bytes, cost: cost)
       let recoverable = try opened.settingRecoveryCode(try .random()).encoded
       let rotated = try opened.rotated(password: password.span.bytes, cost: cost).keybag.encoded
       let vault = Sodium.randomBytes(16)
-      let passwordless = try Keybag.found(vault: vault, device: try Target.deviceSecret())
+      let passwordless = try Keybag.create(vault: vault, device: try Target.deviceSecret())
       let both = try passwordless.settingRecoveryCode(try .random()).encoded
       let session = try opened.settingSession(try Target.deviceSecret()).encoded
       let all = [keybag, recoverable, rotated, passwordless.keybag.encoded, both, session]
@@ -79,11 +79,11 @@ extension Target {
     case .controlRequest:
       let hello = Hello(stage: .openSession, service: "login", tty: "tty1", remoteHost: "")
       let delivery = TierDelivery(
-        vault: [UInt8](repeating: 7, count: 16), generation: 1, founded: true, tiers: try TierKeys.random())
+        vault: [UInt8](repeating: 7, count: 16), generation: 1, created: true, tiers: try TierKeys.random())
       let keys = try UnlockWithTiers(delivery).packet()
       let former = [FormerTiers(number: 1, tiers: try TierKeys.random())]
       let rotation = TierDelivery(
-        vault: [UInt8](repeating: 7, count: 16), generation: 2, founded: false, tiers: try TierKeys.random(),
+        vault: [UInt8](repeating: 7, count: 16), generation: 2, created: false, tiers: try TierKeys.random(),
         former: former)
       let more = try Rotate(rotation).packet()
       let publicKey = SealedBox.publicKey(of: try Key.random())

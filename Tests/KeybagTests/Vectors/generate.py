@@ -164,8 +164,8 @@ def epoch(vault, root, number):
     return u32(number) + sealed + commitments, keys
 
 
-def keybag(vault, generation, founded, root, protectors, epochs):
-    body = b"LATCHKEY" + u32(1) + vault + u64(generation) + u64(founded)
+def keybag(vault, generation, created, root, protectors, epochs):
+    body = b"LATCHKEY" + u32(1) + vault + u64(generation) + u64(created)
     body += u8(len(protectors)) + b"".join(protectors) + u8(len(epochs)) + b"".join(epochs)
     signed = body + kdf(root, "keybag-tag", body)
     return signed + blake2b(signed, digest_size=32).digest()
@@ -176,7 +176,7 @@ def founded_keybag():
     one, values = protector(vault, root, "founded", "correct horse é".encode(), 0, 1700000000, 0, 3, 32 * MIB)
     tiers, keys = epoch(vault, root, 1)
     return {
-        "name": "as founded", "vault": vault.hex(), "generation": 1, "founded": 1700000000, "root": root.hex(),
+        "name": "as created", "vault": vault.hex(), "generation": 1, "created": 1700000000, "root": root.hex(),
         "tierA": keys["A"], "tierC": keys["C"], "passwords": [dict(values, protector=0)],
         "file": keybag(vault, 1, 1700000000, root, [one], [tiers]).hex(),
     }
@@ -191,7 +191,7 @@ def rotating_keybag():
     passwordless, fourth = session(vault, "session", 1700000003, 1000, 2, bytes.fromhex(tiers[1][1]["C"]))
     return {
         "name": "two passwords, a recovery code, a session's protector, two epochs", "vault": vault.hex(), "generation": 7,
-        "founded": 1600000000, "root": root.hex(), "tierA": tiers[1][1]["A"], "tierC": tiers[1][1]["C"],
+        "created": 1600000000, "root": root.hex(), "tierA": tiers[1][1]["A"], "tierC": tiers[1][1]["C"],
         "passwords": [dict(first, protector=0), dict(second, protector=3)], "codes": [dict(third, protector=1)],
         "session": dict(fourth, protector=2), "formerA": tiers[0][1]["A"], "formerC": tiers[0][1]["C"],
         "file": keybag(
@@ -208,7 +208,7 @@ def passwordless_keybag():
     tiers = [epoch(vault, root, 3), epoch(vault, root, 4)]
     return {
         "name": "the device key alone, a recovery code, two epochs", "vault": vault.hex(), "generation": 4,
-        "founded": 1700000000, "root": root.hex(), "tierA": tiers[1][1]["A"], "tierC": tiers[1][1]["C"],
+        "created": 1700000000, "root": root.hex(), "tierA": tiers[1][1]["A"], "tierC": tiers[1][1]["C"],
         "passwords": [], "codes": [dict(second, protector=1)], "device": dict(first, protector=0),
         "formerA": tiers[0][1]["A"], "formerC": tiers[0][1]["C"],
         "file": keybag(vault, 4, 1700000000, root, [one, code], [encoded for encoded, _ in tiers]).hex(),
