@@ -9,14 +9,14 @@ from support.manual import PAGES, Page, calls
 PATHS = command_paths()
 # Words that readers stumble over; each message names the plain one.
 WORDS = {
-    r"\b(creates|created|creating)\b|\b(to|may|must|can|never|not) found\b": "create",
+    r"\b(founds|founded|founding)\b|\b(to|may|must|can|never|not) found\b": "create",
     r"\b(hangs?|hung|hanging) on\b": "depends on",
     r"\bevict\w*": "locked",
     r"\b(vaults?|items?|collections?|keys?|secrets?|it|they|such) (is|are|stays?|remains?|was|were) (closed|open)\b": "locked, unlocked",
     r"\b(stays?|remains?) (closed|open)\b": "locked, unlocked",
     r"\bitems? (that|which) asks? for\b": "requires",
     r"\b(gives?|given|gave|giving) out\b|\b(tells?|told|telling) of\b": "reveals, returns",
-    r"\b(fixes?|fixed|mending)\b|\bamiss\b": "fix",
+    r"\b(mends?|mended|mending)\b|\bamiss\b": "fix",
     r"\bill\b|broken in itself": "damaged",
     r"(?<!-)\bpatience\b": "timeout",
     r"\b(is|are) (none|not there|no YAML|no name=value)\b": "is missing, does not exist, is invalid",
