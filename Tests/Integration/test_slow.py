@@ -42,3 +42,13 @@ def test_a_wrong_item_passphrase_is_called_wrong_and_the_right_one_opens(opened,
     move(opened.daemon_pid(), quota(percent))
     person = lookup(opened, "k", "v").expect("assphrase").type("close sesame").expect("Checking").expect("not right")
     assert person.expect("assphrase").type("open sesame").last_line() == "the secret"
+
+
+def test_a_prompt_that_is_withdrawn_while_the_passphrase_is_checked_says_so(opened, quota):  # noqa: F811
+    store(opened, "the secret", "open sesame", "k", "v")
+    move(opened.daemon_pid(), quota(5))
+    person = lookup(opened, "k", "v").expect("assphrase").type("open sesame").expect("Checking...")
+    opened.lock()
+    # The vault is locked now: that is another question.
+    person.expect("The prompt was withdrawn").expect("login password").press("c")
+    assert "the secret" not in person.output()

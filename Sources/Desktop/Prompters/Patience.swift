@@ -22,6 +22,12 @@ public final class Patience {
     deadline = Process.now + Patience.milliseconds(limit)
   }
 
+  /// Takes in what came while something waited that does not serve the loop, as PAM does for the helper.
+  public func catchUp() {
+    guard !isOver else { return }
+    do { try loop.runOnce(timeout: .zero) } catch { isOver = true }
+  }
+
   /// Waits no longer for anything.
   public func giveUp() { isOver = true }
 

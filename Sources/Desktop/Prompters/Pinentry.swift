@@ -84,6 +84,8 @@ final class Pinentry: Prompter {
   /// On a terminal only: a window is gone with its answer.
   func check() { terminal?.say(TerminalConversation.checking) }
 
+  func tellWithdrawn() { terminal?.say(TerminalPrompter.withdrawn) }
+
   func end() { clear() }
 
   /// Makes the terminal silent. What was typed before the question is no answer to it: the Enter of an answer that was

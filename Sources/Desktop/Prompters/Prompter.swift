@@ -13,6 +13,9 @@ public protocol Prompter: AnyObject {
   /// Says that the answer is being checked, which may take a minute on a slow machine.
   func check()
 
+  /// Says that nobody waits any more for the answer that is being checked.
+  func tellWithdrawn()
+
   /// Takes away what is on the screen. Nothing is asked afterwards.
   func end()
 
@@ -26,6 +29,9 @@ extension Prompter {
 
   /// Its window stays, and says so by itself, or is gone.
   public func check() {}
+
+  /// Its window goes.
+  public func tellWithdrawn() {}
 
   /// It does not.
   public var repeatsNew: Bool { false }

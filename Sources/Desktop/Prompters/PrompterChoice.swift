@@ -4,6 +4,8 @@ public final class PrompterChoice: Prompter {
   private let patience: Patience
   private var candidates: ArraySlice<() -> (any Prompter)?> = []
   private var current: (any Prompter)?
+  /// Whether the person was told that the answer is being checked, and has heard nothing since.
+  private var isChecking = false
   private let terminal: String
   private let hasWindows: Bool
   /// The caller's terminal, line by line.
@@ -39,6 +41,7 @@ public final class PrompterChoice: Prompter {
 
   /// Asks by the first that works; see ``Prompter/ask(_:)``.
   public func ask(_ question: Question) -> Answer {
+    isChecking = false
     while !patience.isOver {
       guard let prompter = current else {
         guard let next = candidates.popFirst() else { return .unavailable }
@@ -65,7 +68,13 @@ public final class PrompterChoice: Prompter {
   }
 
   /// As that which asked.
-  public func check() { current?.check() }
+  public func check() {
+    isChecking = true
+    current?.check()
+  }
+
+  /// As that which asked, where the person waits to hear of the answer.
+  public func tellWithdrawn() { if isChecking { current?.tellWithdrawn() } }
 
   /// Takes away what is on the screen.
   public func end() {

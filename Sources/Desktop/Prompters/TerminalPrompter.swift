@@ -52,6 +52,11 @@ final class TerminalPrompter: Prompter {
 
   func check() { terminal.say(TerminalConversation.checking) }
 
+  func tellWithdrawn() { terminal.say(TerminalPrompter.withdrawn) }
+
+  /// What follows "Checking..." where no answer is wanted any more.
+  static let withdrawn = "The prompt was withdrawn: the vault was locked, or the program that asked has ended.\n"
+
   func end() {
     silence?.restore()
     silence = nil

@@ -60,6 +60,7 @@ private func authenticate(
       environment: wording.environment.merging(["LATCHKEY_PROMPT": "\(options.number)"]) { $1 },
       createsVault: request.purpose == .newVault,
       conversation: conversation)
+    patience.catchUp()
     switch conversation.end {
     case .unavailable: return .unavailable
     case .dismissed: return .dismissed
@@ -98,6 +99,7 @@ private func serve(_ options: Options) throws {
     desktop: Desktop { getenv($0).map { String(cString: $0) } }, terminal: request.terminal, windowID: request.window,
     patience: patience)
   let outcome = withExtendedLifetime((signals, end)) { authenticate(request, given, options, prompter, patience) }
+  if patience.isOver, outcome != .granted { prompter.tellWithdrawn() }
   prompter.end()
   if outcome == .unavailable { Journal.log(.warning, "nobody can be asked for prompt \(options.number)") }
   // A daemon that withdrew the prompt does not listen any more.
