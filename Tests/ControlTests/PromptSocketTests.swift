@@ -47,6 +47,7 @@ import Testing
           switch connection.receive() {
           case .nothing: return
           case .malformed: return
+          case .otherVersion: return
           case .ended: return
           case .packet(let packet): answer(packet, outcome)
           }
@@ -197,10 +198,20 @@ import Testing
     let long = [0, 1] + [UInt8](repeating: 0x61, count: 256)
     for bytes in [
       [1, 6, 4], [1, 6, 255], [1, 9, 0] + name, [1, 9, 200] + name, [1, 9, 1] + long, [1, 10] + long,
-      [1, 16], [1, 20], [1, 0], [1, 255], [2, 5] + [UInt8](repeating: 0, count: 8),
+      [1, 16], [1, 20], [1, 0], [1, 255],
     ] {
       try client.send(bytes)
       try #require(connection.receive() == .malformed, "\(bytes)")
+    }
+  }
+
+  @Test func requestsOfAnotherVersionAreNoOthers() throws {
+    let (client, connection) = try bare()
+    for (bytes, isToOpen) in [
+      ([2, 5] + [UInt8](repeating: 0, count: 8), true), ([0, 1], true), ([2, 3], false), ([255, 200, 7], false),
+    ] as [([UInt8], Bool)] {
+      try client.send(bytes)
+      try #require(connection.receive() == .otherVersion(isToOpen: isToOpen), "\(bytes)")
     }
   }
 
@@ -214,7 +225,7 @@ import Testing
       bytes.removeLast(.random(in: 0..<bytes.count, using: &random))
       try client.send(bytes)
       let arrived = connection.receive()
-      try #require(arrived == .message || arrived == .malformed)
+      try #require(arrived != .nothing && arrived != .ended)
     }
   }
 
@@ -260,12 +271,16 @@ import Testing
     private var connection: ControlConnection
     init(_ connection: consuming ControlConnection) { self.connection = connection }
 
-    enum Arrived { case nothing, ended, malformed, message }
+    enum Arrived: Equatable {
+      case nothing, ended, malformed, message
+      case otherVersion(isToOpen: Bool)
+    }
 
     func receive() -> Arrived {
       switch connection.receive() {
       case .nothing: return .nothing
       case .malformed: return .malformed
+      case .otherVersion(let isToOpen): return .otherVersion(isToOpen: isToOpen)
       case .ended: return .ended
       case .packet(let packet):
         let isMessage = Reading.messages.contains { reads(packet, $0) }

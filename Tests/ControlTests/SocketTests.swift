@@ -168,6 +168,7 @@ private final class Pair {
     switch connection.receive() {
     case .nothing: return .nothing
     case .malformed: return .malformed
+    case .otherVersion: return .malformed
     case .ended: return .ended
     case .packet(let packet): return take(packet)
     }

@@ -1,5 +1,8 @@
-"""A daemon that is killed comes back sealed and has lost nothing that it acknowledged."""
+"""A daemon that is killed comes back sealed and has lost nothing that it acknowledged; one that was upgraded gives way."""
 
+from types import SimpleNamespace
+
+from support.control import HELLO, OTHER_VERSION, STATUS, VERSION, Control, packet
 from support.machine import eventually
 
 KILL = "systemctl --user kill -s KILL latchkeyd.service"
@@ -63,3 +66,26 @@ def test_daemon_does_not_stop_by_itself(alice):
         old = alice.daemon()
         session.run("sleep 35")  # longer than the usual idle exit of a service
         assert alice.daemon() == old
+
+
+def test_a_daemon_gives_way_to_the_installed_one_where_a_password_brings_back_all_that_it_has(alice):
+    """Only where a helper or a prompt of another version asks: without it nobody would open the vault."""
+    ours = SimpleNamespace(runtime=alice.machine.path(f"/run/user/{alice.uid}"))
+
+    def ask(operation):
+        control = Control(ours, user=False)
+        assert control.ask(packet(operation, version=VERSION + 1)) == packet(OTHER_VERSION)
+        control.close()
+
+    with alice.login() as session:
+        old = alice.daemon()
+        ask(HELLO)
+        assert session.status()["state"] == "unlocked"
+        session.run("latchkey lock")
+        ask(STATUS)
+        assert session.status()["state"] == "locked" and alice.daemon() == old
+        ask(HELLO)
+        eventually(lambda: session.status()["state"] == "sealed", what="the new daemon")
+        assert alice.daemon() != old
+        with alice.login():
+            assert session.status()["state"] == "unlocked"

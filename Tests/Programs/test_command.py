@@ -12,7 +12,7 @@ import pexpect
 import pytest
 from support.derive import ENVIRONMENT, IS_ROOT, PASSWORD, PERSON, as_root
 from support.pace import Limit, seconds
-from support.standin import CLOSED, SILENT, STATUS, VERSION, declined, status
+from support.standin import CLOSED, OTHER_VERSION, SILENT, STATUS, VERSION, declined, status
 
 SEALED, UNLOCKED, LOCKED = 0, 1, 2
 DONE, FAILED, NO_VAULT, USAGE = 0, 1, 3, 64
@@ -227,6 +227,15 @@ def test_lock(person):
     assert daemon.packets == [b"\1\4"]
     daemon.lock = CLOSED
     assert person.run("lock").returncode == NO_VAULT
+
+
+@pytest.mark.parametrize("command", [["status"], ["lock"], ["unlock", "--stdin"], ["rotate", "--stdin"]])
+def test_a_service_of_another_version_is_named_with_what_helps(person, command):
+    """It was started before an upgrade, and has the keys."""
+    daemon = person.daemon()
+    daemon.status = daemon.lock = daemon.may_rotate = daemon.need = bytes([VERSION + 1, OTHER_VERSION])
+    done = person.run(*command, input=PASSWORD + "\n")
+    assert done.returncode == NO_VAULT and "systemctl --user restart latchkeyd && latchkey unlock" in done.stderr
 
 
 def test_a_vault_without_a_password_is_not_locked_and_nobody_is_asked_to_unlock_it(person):

@@ -13,13 +13,13 @@ import time
 import pytest
 from support import standin
 from support.derive import (
-    AUTHENTICATE, CLOSE, CLOSED, DAEMON_SILENT, DAMAGED, CREATED, HOME_UNAVAILABLE, INTERNAL_ERROR, NO_DAEMON, NO_FOUND,
-    NO_VAULT, NOTHING_NEEDED, OPEN, PASSWORD, PERSON, REFUSED, UNLOCKED, WRONG_PASSWORD, as_root,
+    AUTHENTICATE, BEGUN, CLOSE, CLOSED, DAEMON_SILENT, DAMAGED, CREATED, HOME_UNAVAILABLE, INTERNAL_ERROR, NO_DAEMON, NO_FOUND,
+    NO_VAULT, NOTHING_NEEDED, OPEN, OTHER_VERSION as DAEMON_OF_OTHER_VERSION, PASSWORD, PERSON, REFUSED, ROTATE, UNLOCKED, WRONG_PASSWORD, as_root,
 )
 from support.pace import seconds
 from support.standin import (
-    CLOSED as HANG_UP, KEYS, LIVE, NOTHING, REFUSED as NEED_REFUSED, SILENT, STAGED, UNLOCK_REFUSED, UNUSABLE, WRONG_KEYS,
-    declined,
+    CLOSED as HANG_UP, KEYS, LIVE, NOTHING, OTHER_VERSION, REFUSED as NEED_REFUSED, SILENT, STAGED, UNLOCK_REFUSED, UNUSABLE,
+    VERSION, WRONG_KEYS, declined,
 )
 
 # In the keybag: magic, version, vault, generation, time of creation, number of protectors, kind; then the state.
@@ -88,6 +88,33 @@ def test_without_need_of_keys_no_password_is_worked_on(resident, new_keybag, ope
     assert run.result() == expected
     assert daemon.deliveries == []
     assert need == SILENT or run.seconds < seconds(0.3)
+
+
+OTHER = bytes([VERSION + 1, OTHER_VERSION])
+
+
+@pytest.mark.parametrize("operation", [AUTHENTICATE, OPEN, ROTATE])
+def test_a_daemon_of_another_version_that_is_replaced(resident, operation):
+    """It has ended by the second try, and the service manager has started the one that is installed."""
+    daemon = resident.daemon()
+    daemon.need, daemon.may_rotate = [OTHER, HANG_UP, KEYS], [OTHER, HANG_UP, daemon.may_rotate]
+    assert resident.run(operation) in (UNLOCKED, BEGUN)
+    assert len(daemon.deliveries) == 1
+
+
+@pytest.mark.parametrize("operation", [AUTHENTICATE, OPEN, ROTATE])
+def test_a_daemon_of_another_version_that_stays(resident, new_keybag, operation):
+    daemon = resident.daemon()
+    daemon.need = daemon.may_rotate = OTHER
+    assert resident.run(operation) == DAEMON_OF_OTHER_VERSION
+    assert daemon.deliveries == [] and resident.keybag.read_bytes() == new_keybag
+
+
+def test_a_first_vault_waits_until_a_daemon_of_another_version_is_replaced(login):
+    daemon = login.daemon()
+    daemon.need = [OTHER, KEYS]
+    assert login.run(OPEN) == CREATED
+    assert len(daemon.deliveries) == 1
 
 
 def test_wrong_password(resident):

@@ -29,6 +29,9 @@ import Testing
       case .claimed(let isUnwanted): unwanted += claims.count { isUnwanted($0) }
       }
     }
+    /// How often it was told of a lock.
+    var locks = 0
+    func wasLocked() { locks += 1 }
     func stagedKeysGoLive() { done.append("go live") }
     func firstUnlockHappened() { done.append("first unlock") }
     func sessionStateChanged() { done.append("changed") }
@@ -275,6 +278,20 @@ import Testing
     try scene.loop.run(until: "awake") { !scene.watch.machine.isGoingToSleep }
     gone()
     #expect(scene.watch.holdsSleepInhibitor && scene.logind.heldInhibitors == 1)
+  }
+
+  /// What a person answered behind a lock, and what waits for an answer there, does not sleep in memory.
+  @Test(arguments: [true, false]) func sleepIsALockAlsoWhereNoKeyIsLeftToErase(isSealed: Bool) throws {
+    let scene = try Scene(sessions: x(1))
+    if !isSealed {
+      #expect(try scene.keysArrive() == .live)
+      scene.watch.lock()
+    }
+    let (locks, done) = (scene.daemon.locks, scene.daemon.done)
+    try scene.logind.prepareForSleep(true)
+    try scene.loop.run(until: "the sleep") { scene.watch.machine.isGoingToSleep }
+    #expect(scene.daemon.locks == locks + 1)
+    #expect(!scene.daemon.done.dropFirst(done.count).contains { $0.hasPrefix("erase A") })
   }
 
   /// Every reading of the sessions says again that the machine goes to sleep. Helpers that leave already may not be found then.

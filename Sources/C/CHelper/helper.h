@@ -68,7 +68,8 @@
   entry(ServicesUnbelieved, 22) /* others than root could have written the list of services */     \
   entry(Overtaken, 23)          /* a login of the same moment changed the keybag, again and again */ \
   entry(GoesOn, 24)             /* the caller waits no longer; the work goes on */                 \
-  entry(Late, 25)               /* a lock or a logout could be later than the password */
+  entry(Late, 25)               /* a lock or a logout could be later than the password */             \
+  entry(OtherVersion, 26)       /* the daemon is of another version of the package */
 
 // Bits of a request's third byte.
 #define HELPER_FLAGS(entry)                                                           \

@@ -23,6 +23,8 @@ final class ControlPeer: PromptConnection {
   var claim: Claim?
   /// Called when its helper begins to work on a password.
   var willDerive: ((ControlPeer) -> Void)?
+  /// Called for a packet of another version; with whether a helper or a prompt sent it.
+  var metOtherVersion: ((Bool) -> Void)?
   /// Whether its helper works on one, in silence; also while it leaves, until it has erased the password.
   private(set) var isDeriving = false
   /// Whether its helper may still have a password or keys in memory: it began to work, and has not ended.
@@ -145,6 +147,10 @@ final class ControlPeer: PromptConnection {
     switch connection.receive() {
     case .nothing: return
     case .ended: end()
+    case .otherVersion(let isToOpen):
+      send(ControlPacket.ofOtherVersion)
+      end()
+      metOtherVersion?(isToOpen)
     case .malformed: end()
     case .packet(let packet):
       // One at a time: the next is read when this one is answered.

@@ -15,6 +15,8 @@ final class ControlServer {
   private let table: ControlTable
   /// Called when the connection of a prompt has ended; with nil where nothing else was said.
   private let promptEnded: (any PromptConnection, PromptEnd?) -> Void
+  /// Called when a program of another version asked; with whether that was a helper or a prompt.
+  var metOtherVersion: ((_ isToOpen: Bool) -> Void)?
   private var source: EventSource?
   private var peers: [Int32: ControlPeer] = [:]
 
@@ -47,6 +49,7 @@ final class ControlServer {
         source?.resume()
       }
       peer?.willDerive = { [unowned self] in makeRoom(for: $0) }
+      peer?.metOtherVersion = { [unowned self] in metOtherVersion?($0) }
       if let peer { peers[number] = peer }
     }
     source?.pause()

@@ -14,6 +14,9 @@ public protocol SessionWatchDelegate: AnyObject {
   ///
   /// - Parameter gone: to be called once, at once or soon: when they have erased their memory, or take too long.
   func endDerivations(_ which: UnwantedDerivations, gone: @escaping () -> Void)
+  /// It was locked, perhaps once more, with no key left to erase: what a person answered before counts no more, and what waits
+  /// for an answer goes.
+  func wasLocked()
   /// The A that was set aside becomes live.
   func stagedKeysGoLive()
   /// C became live, for the first time since it was sealed.
@@ -257,9 +260,10 @@ public final class SessionWatch {
   // MARK: Effects
 
   private func handle(_ event: SessionEvent) {
-    let (endings, sessions) = (machine.endings, machine.sessionNumbers)
+    let (locks, endings, sessions) = (machine.locks, machine.endings, machine.sessionNumbers)
     let effects = machine.handle(event)
     perform(effects) { _ in preconditionFailure("keys are installed only when some arrived") }
+    if machine.locks != locks { delegate?.wasLocked() }
     let isUnwanted =
       switch event {
       case .hibernate, .lockCommand: true

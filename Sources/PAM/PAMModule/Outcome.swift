@@ -18,7 +18,7 @@ extension HelperResult {
     case .unlocked, .nothingNeeded, .noDaemon, .noVault, .created, .closed, .passwordless, .sessionOpened: LOG_DEBUG
     case .wrongPassword, .goesOn: LOG_NOTICE
     case .refused, .daemonSilent, .noMemory, .homeUnavailable, .tooManyEpochs, .begun: LOG_WARNING
-    case .noDeviceKey, .servicesUnbelieved, .overtaken, .late: LOG_WARNING
+    case .noDeviceKey, .servicesUnbelieved, .overtaken, .late, .otherVersion: LOG_WARNING
     case .damaged, .badRequest, .internalError: LOG_ERR
     @unknown default: LOG_ERR
     }
@@ -121,6 +121,8 @@ extension HelperResult {
     case .overtaken: "a login of the same moment changed the vault's keybag"
     case .late: "the vault stays as it is, as it took too long to begin: unlock it with 'latchkey unlock'"
     case .goesOn: "this takes longer than a login waits: latchkey-derive goes on in the background"
+    case .otherVersion:
+      "latchkeyd is of another version: 'systemctl --user restart latchkeyd && latchkey unlock' changes to the installed one"
     case .servicesUnbelieved: "not believed, as others than root could have written it: "
     @unknown default: "latchkey-derive failed"
     }

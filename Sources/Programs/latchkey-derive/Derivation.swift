@@ -36,6 +36,8 @@ struct Derivation: ~Copyable {
   private static let greetingLimit = 3000
   /// How much of its time is kept for telling the daemon, in milliseconds.
   static let deliveryTime = 300
+  /// How long a daemon of another version may take to be replaced, in milliseconds.
+  private static let replacementLimit = 2000
   /// How long a login waits for the user's service manager to open the control socket, in milliseconds.
   private static let socketLimit = 1000
 
@@ -55,26 +57,37 @@ struct Derivation: ~Copyable {
   }
 
   borrowing func run() -> DeriveResult {
-    do {
-      return switch request.operation {
-      case .authenticate: try authenticate()
-      case .openSession: try openSession()
-      case .createVault: try createVault()
-      case .closeSession: try closeSession()
-      case .passphrase: try passphrase()
-      case .rotate: try rotate()
-      case .createRecoveryCode: try createRecoveryCode()
-      case .checkRecoveryCode: try checkRecoveryCode()
-      case .recover: try recover()
-      case .removeRecoveryCode: try removeRecoveryCode()
-      case .removePassword: try removePassword()
-      case .changePassword: try changePassword()
-      case .rewrap: try rewrap()
-      case .addSession: try addSession()
-      case .removeSession: try removeSession()
-      }
-    } catch {
-      return Derivation.result(of: error)
+    var mayBeReplaced = false
+    let limit = min(Process.now + Derivation.replacementLimit, end)
+    while true {
+      do { return try serve() } catch let error as ControlError {
+        // A daemon of another version ends where it holds no keys, and hangs up. The service manager starts the installed one.
+        mayBeReplaced = mayBeReplaced || error == .otherVersion
+        guard mayBeReplaced, error == .otherVersion || error == .broken, Process.now < limit else {
+          return Derivation.result(of: error)
+        }
+        usleep(50_000)
+      } catch { return Derivation.result(of: error) }
+    }
+  }
+
+  private borrowing func serve() throws -> DeriveResult {
+    switch request.operation {
+    case .authenticate: try authenticate()
+    case .openSession: try openSession()
+    case .createVault: try createVault()
+    case .closeSession: try closeSession()
+    case .passphrase: try passphrase()
+    case .rotate: try rotate()
+    case .createRecoveryCode: try createRecoveryCode()
+    case .checkRecoveryCode: try checkRecoveryCode()
+    case .recover: try recover()
+    case .removeRecoveryCode: try removeRecoveryCode()
+    case .removePassword: try removePassword()
+    case .changePassword: try changePassword()
+    case .rewrap: try rewrap()
+    case .addSession: try addSession()
+    case .removeSession: try removeSession()
     }
   }
 
@@ -208,7 +221,9 @@ struct Derivation: ~Copyable {
     at daemon: borrowing ControlClient, _ make: () throws(KeybagError) -> Keybag.Opened
   ) throws -> DeriveResult {
     var need: DeriveResult? = .refused
-    do throws(ControlError) { need = try greet(daemon, .openSession) } catch {}
+    do throws(ControlError) { need = try greet(daemon, .openSession) } catch {
+      if error == .otherVersion { throw error }
+    }
     let opened: Keybag.Opened
     do throws(KeybagError) {
       // A daemon that wants no keys ends the connection soon: the vault is created all the same.
@@ -395,6 +410,7 @@ struct Derivation: ~Copyable {
     switch error {
     case ControlError.noDaemon: .noDaemon
     case ControlError.silent, ControlError.broken: .daemonSilent
+    case ControlError.otherVersion: .otherVersion
     case ControlError.strangeDaemon, ControlError.declined: .refused
     case KeybagError.missing: .noVault
     case KeybagError.wrongPassword: .wrongPassword

@@ -9,6 +9,7 @@ enum Failure: Error {
   case noDaemon(String)
   case strangeDaemon(String)
   case silent
+  case otherVersion
   case noTerminal
   case cancelled
   case refused(String)
@@ -29,7 +30,7 @@ enum Failure: Error {
   /// 0 done, 1 could not be done, 2 there is no such item, 3 no vault is running (64, wrong usage, is ArgumentParser's).
   private var status: Int32 {
     switch self {
-    case .noDaemon, .strangeDaemon, .silent, .noService: 3
+    case .noDaemon, .strangeDaemon, .silent, .otherVersion, .noService: 3
     case .noItem: 2
     case .noTerminal, .cancelled, .refused, .unavailable, .stillLocked, .declined, .wrongPassphrase,
       .wrongBackupPassphrase, .backup, .file, .notTaken, .rules, .deviceService, .locked:
@@ -48,6 +49,11 @@ enum Failure: Error {
       "another user's program listens at \(path), so nothing was sent to it. Find out who created that file."
     case .silent:
       "the vault does not answer. See 'systemctl --user status latchkeyd' for what it is doing."
+    case .otherVersion:
+      """
+      the vault's service is of another version of Latchkey than this command, as it was started before an upgrade.
+      Change to the installed one with 'systemctl --user restart latchkeyd && latchkey unlock'.
+      """
     case .noTerminal:
       "there is no terminal to ask for the password on. In a script, give it as a line of input with --stdin."
     case .cancelled:
@@ -132,6 +138,6 @@ enum Failure: Error {
   static func telling<Result: ~Copyable>(_ body: () throws -> Result) throws -> Result {
     do { return try body() } catch let failure as Failure { failure.end() } catch let error as BusError {
       Failure(error).end()
-    } catch is ControlError { Failure.silent.end() }
+    } catch ControlError.otherVersion { Failure.otherVersion.end() } catch is ControlError { Failure.silent.end() }
   }
 }

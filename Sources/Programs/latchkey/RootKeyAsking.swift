@@ -139,6 +139,7 @@ extension HelperResult? {
     switch self {
     case .wrongPassword: .declined(wrong)
     case .noDaemon, .daemonSilent: .silent
+    case .otherVersion: .otherVersion
     case .noVault: .declined("there is no vault yet: 'latchkey unlock' creates it.")
     case .refused: .declined("the vault does not allow that now. See 'latchkey status'.")
     case .damaged: .declined("the vault's files cannot be used. See 'latchkey status'.")

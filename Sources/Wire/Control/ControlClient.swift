@@ -74,6 +74,7 @@ public struct ControlClient: ~Copyable {
           try socket.receive(into: UnsafeMutableRawBufferPointer(buffer))
         } ?? 0
     } catch { throw error.code == ETIMEDOUT ? .silent : .broken }
+    guard count != ControlPacket.headSize || bytes[1] != ControlPacket.otherVersion else { throw .otherVersion }
     return Array(bytes.prefix(count))
   }
 

@@ -10,4 +10,6 @@ public enum ControlError: Error, Equatable, Sendable {
   case broken
   /// It cannot be done; the text says why.
   case declined(String)
+  /// The daemon is of another version, as it was started before the package was upgraded.
+  case otherVersion
 }

@@ -2,9 +2,13 @@ import LatchkeyBytes
 
 /// What all packets of the control socket have in common: version, operation, fields. FORMAT.md has them byte by byte.
 public enum ControlPacket {
+  /// From the first release on it changes with whatever a program of the version before would not understand.
   static let version: UInt8 = 1
   /// In the place of an operation in an answer: it cannot be done.
   static let declined: UInt8 = 255
+  /// In the place of an operation in an answer: the message is of another version than this answer, which has no more than this. It
+  /// stays what it is in every version, as the numbers of ``Hello`` and ``ShowPrompt`` do.
+  static let otherVersion: UInt8 = 254
   /// The largest packet, in bytes.
   public static let sizeLimit = 32768
   /// The longest path of a folder, in bytes.
@@ -22,6 +26,9 @@ public enum ControlPacket {
     out.number(operation)
     return out
   }
+
+  /// The answer to a message of another version.
+  public static var ofOtherVersion: [UInt8] { begin(otherVersion).bytes }
 
   /// The answer that it cannot be done.
   ///
