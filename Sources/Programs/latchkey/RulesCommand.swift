@@ -80,7 +80,7 @@ struct RulesCheckCommand: ParsableCommand {
       for (path, outcome) in try place.load() {
         guard case .success(let file) = outcome else { continue }
         guard let file else {
-          print("\(path): not there, which is all right")
+          print("\(path): does not exist, and need not")
           continue
         }
         print("\(path): \(file.rules.count) rule\(file.rules.count == 1 ? "" : "s")")

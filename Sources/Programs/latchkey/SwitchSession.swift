@@ -14,7 +14,7 @@ struct SwitchSession {
   private static let own = ["latchkeyd.socket", "latchkeyd.service"]
   private static let root = SystemRoot()
   /// How long a program may take to end or to start, in milliseconds.
-  private static let patience = 20_000
+  private static let timeout = 20_000
 
   private var agent: SSHAgent { SSHAgent(runtime: runtime) }
 
@@ -69,7 +69,7 @@ struct SwitchSession {
   /// Why a program cannot be ended now; nil where it can.
   private func whyItStays(_ holder: Holder) -> String? {
     guard let provider = holder.provider else {
-      return "latchkey does not know this program. Have it not offer the Secret Service, and end it"
+      return "latchkey does not know this program. Turn its Secret Service off, and end it"
     }
     guard provider.id == "gnome-keyring" else { return nil }
     let lost = agent.keysWithoutFile(root: Self.root, home: home).count
@@ -124,7 +124,7 @@ struct SwitchSession {
     let command = "exec gnome-keyring-daemon --start --components=\(parts.joined(separator: ",")) >/dev/null 2>&1"
     guard let child = try? ChildProcess("/bin/sh", ["-c", command]) else { return }
     var item = pollfd(fd: child.descriptor, events: Int16(POLLIN), revents: 0)
-    poll(&item, 1, Int32(Self.patience))
+    poll(&item, 1, Int32(Self.timeout))
     child.reap()
     if parts.contains("ssh") { _ = waitUntil { agent.isRunning } }
   }
@@ -190,7 +190,7 @@ struct SwitchSession {
   }
 
   private func waitUntil(_ isTrue: () -> Bool) -> Bool {
-    let end = LatchkeyPosix.Process.now + Self.patience
+    let end = LatchkeyPosix.Process.now + Self.timeout
     while !isTrue() {
       if LatchkeyPosix.Process.now >= end { return false }
       usleep(100_000)
