@@ -10,10 +10,10 @@ private final class Scene {
   var fprintd: FakeFprintd?
   let fingers: EnrolledFingers
 
-  init(_ readers: FakeFprintd.Reader..., exists: Bool = true, patience: Duration = .seconds(10)) throws {
+  init(_ readers: FakeFprintd.Reader..., exists: Bool = true, timeout: Duration = .seconds(10)) throws {
     daemon = try PrivateBus()
     loop = try EventLoop()
-    fingers = EnrolledFingers(loop: loop, address: .address(daemon.address), patience: patience)
+    fingers = EnrolledFingers(loop: loop, address: .address(daemon.address), timeout: timeout)
     if exists { fprintd = try FakeFprintd(daemon, loop, readers) }
   }
 
@@ -79,7 +79,7 @@ private func error(_ name: String) -> BusError {
 
   @Test("are not waited for without end")
   func silence() throws {
-    let scene = try Scene(.init(name: "Reader", answer: nil), patience: .milliseconds(200))
+    let scene = try Scene(.init(name: "Reader", answer: nil), timeout: .milliseconds(200))
     #expect(try scene.ask() == .failure(.silent))
     scene.fprintd?.listing = nil
     #expect(try scene.ask() == .failure(.silent))

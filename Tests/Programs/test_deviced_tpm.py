@@ -161,7 +161,7 @@ def test_a_tpm_that_does_not_answer_ends_the_process_and_nothing_else(sealed):
     with socket.socket() as first, socket.socket() as second:
         ports = bind_neighbours(first, second)
         sealed.tcti = f"swtpm:host=127.0.0.1,port={ports[0]}"
-        sealed.restart("--tpm-patience", "1")
+        sealed.restart("--tpm-timeout", "1")
         with sealed.peer() as peer:
             assert peer.raw(bytes([1, 1])) == b""
         assert sealed.process.wait(seconds(20)) == -signal.SIGALRM

@@ -18,7 +18,7 @@ WORDS = {
     r"\b(gives?|given|gave|giving) out\b|\b(tells?|told|telling) of\b": "reveals, returns",
     r"\b(mends?|mended|mending)\b|\bamiss\b": "fix",
     r"\bill\b|broken in itself": "damaged",
-    r"(?<!-)\bpatience\b": "timeout",
+    r"\bpatience\b": "timeout",
     r"\b(is|are) (none|not there|no YAML|no name=value)\b": "is missing, does not exist, is invalid",
     r"\btill\b": "until",
     r"\bservice that keeps\b": "device key service",

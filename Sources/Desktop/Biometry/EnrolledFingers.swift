@@ -31,27 +31,27 @@ public final class EnrolledFingers {
   }
 
   /// How long one answer may take, fprintd's start included.
-  public static let patience = Duration.seconds(5)
+  public static let timeout = Duration.seconds(5)
 
   private let loop: EventLoop
   private let address: Bus.Address
-  private let patience: Duration
+  private let timeout: Duration
   private var rounds: [ObjectIdentifier: FingerRound] = [:]
 
   /// Asks on the bus at `address`.
-  public init(loop: EventLoop, address: Bus.Address = .system, patience: Duration = EnrolledFingers.patience) {
+  public init(loop: EventLoop, address: Bus.Address = .system, timeout: Duration = EnrolledFingers.timeout) {
     self.loop = loop
     self.address = address
-    self.patience = patience
+    self.timeout = timeout
   }
 
-  /// Asks anew. `answer` is called once, never before this returns, and after the patience at the latest; not at all
+  /// Asks anew. `answer` is called once, never before this returns, and after the timeout at the latest; not at all
   /// when this object is gone before. It gets every reader that is there, which are those that pam_fprintd chooses from.
   public func ask(_ answer: @escaping (Result<[Reader], Unknown>) -> Void) {
     let round = FingerRound()
     let id = ObjectIdentifier(round)
     rounds[id] = round
-    round.start(loop, address, patience) { [weak self] result in
+    round.start(loop, address, timeout) { [weak self] result in
       // It is called from within the round.
       withExtendedLifetime(self?.rounds.removeValue(forKey: id)) { answer(result) }
     }
@@ -70,18 +70,18 @@ private final class FingerRound {
 
   private var bus: Bus?
   private var timer: EventSource?
-  private var patience = EnrolledFingers.patience
+  private var timeout = EnrolledFingers.timeout
   private var ended: ((Result<[EnrolledFingers.Reader], EnrolledFingers.Unknown>) -> Void)?
   private var names: [Int: String] = [:]
   private var fingers: [Int: [String]] = [:]
 
   func start(
-    _ loop: EventLoop, _ address: Bus.Address, _ patience: Duration,
+    _ loop: EventLoop, _ address: Bus.Address, _ timeout: Duration,
     ended: @escaping (Result<[EnrolledFingers.Reader], EnrolledFingers.Unknown>) -> Void
   ) {
-    self.patience = patience
+    self.timeout = timeout
     self.ended = ended
-    timer = try? loop.addTimer(after: patience) { [weak self] in self?.end(.failure(.silent)) }
+    timer = try? loop.addTimer(after: timeout) { [weak self] in self?.end(.failure(.silent)) }
     do {
       let bus = try Bus(address, loop: loop)
       self.bus = bus
@@ -99,7 +99,7 @@ private final class FingerRound {
   ) throws(BusError) {
     guard let bus else { throw .disconnected("no bus") }
     try bus.callAsync(
-      destination: Self.service, path: path, interface: interface, member: member, timeout: patience
+      destination: Self.service, path: path, interface: interface, member: member, timeout: timeout
     ) { (out: inout MessageWriter) throws(BusError) in
       for argument in arguments { try out.appendString(argument) }
     } reply: {

@@ -3,15 +3,15 @@ import LatchkeySystemd
 /// The session bus, on which desktops have their prompters.
 final class DesktopBus {
   let bus: Bus
-  let patience: Patience
+  let deadline: PromptDeadline
   /// Whether the connection was lost: nobody on it answers any more.
   private(set) var isLost = false
 
   /// Nil where there is no bus.
-  init?(patience: Patience) {
-    guard let bus = try? Bus(.session, loop: patience.loop) else { return nil }
+  init?(deadline: PromptDeadline) {
+    guard let bus = try? Bus(.session, loop: deadline.loop) else { return nil }
     self.bus = bus
-    self.patience = patience
+    self.deadline = deadline
     try? bus.onDisconnect { [weak self] in self?.isLost = true }
   }
 
@@ -30,7 +30,7 @@ final class DesktopBus {
   /// The unique name behind a name, whose program is started where it does not run.
   func start(_ name: String) -> String? {
     if let owner = owner(of: name) { return owner }
-    let limit = Patience.programLimit
+    let limit = PromptDeadline.programLimit
     let started: Void? = ask { done throws(BusError) in try bus.startService(name, timeout: limit, completion: done) }
     return started == nil ? nil : owner(of: name)
   }
@@ -41,7 +41,7 @@ final class DesktopBus {
   ) -> Value? {
     var answer: Result<Value, BusError>?
     do throws(BusError) { try call { answer = $0 } } catch { return nil }
-    guard patience.wait(atMost: Patience.programLimit, until: { answer != nil || isLost }) else { return nil }
+    guard deadline.wait(atMost: PromptDeadline.programLimit, until: { answer != nil || isLost }) else { return nil }
     return try? answer?.get()
   }
 }

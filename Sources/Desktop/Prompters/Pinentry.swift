@@ -8,7 +8,7 @@ import LatchkeySodium
 final class Pinentry: Prompter {
   private let process: PinentryProcess
   private let terminal: CallerTerminal?
-  private let patience: Patience
+  private let deadline: PromptDeadline
   /// The terminal between the questions, and while they stand: without echo, and without keys that would end or stop the
   /// program whose terminal it is, while pinentry goes on reading there.
   private var silence: TerminalEcho?
@@ -24,13 +24,13 @@ final class Pinentry: Prompter {
   private static let dismissals: Set<UInt32> = [62, 99, 114, 198]
 
   /// Nil where there is none that works there.
-  init?(terminal: CallerTerminal?, patience: Patience) {
-    guard let process = PinentryProcess(without: terminal == nil ? [] : Self.displays, patience: patience),
+  init?(terminal: CallerTerminal?, deadline: PromptDeadline) {
+    guard let process = PinentryProcess(without: terminal == nil ? [] : Self.displays, deadline: deadline),
       process.response() == .done
     else { return nil }
     self.process = process
     self.terminal = terminal
-    self.patience = patience
+    self.deadline = deadline
     // Without it, or with that of no language, letters beside ASCII are left out of the answer, and nobody is told.
     _ = process.run("OPTION lc-ctype=\(Assuan.escape(Self.locale))")
     if let terminal {
@@ -103,8 +103,8 @@ final class Pinentry: Prompter {
   /// Waits until pinentry has the terminal as it wants it.
   private func watchTerminal(since before: termios?) {
     guard let terminal, screen == nil, let before else { return }
-    for _ in 0..<500 where screen == nil && !process.hasInput && !patience.isOver {
-      _ = patience.wait(atMost: .milliseconds(20)) { process.hasInput }
+    for _ in 0..<500 where screen == nil && !process.hasInput && !deadline.isOver {
+      _ = deadline.wait(atMost: .milliseconds(20)) { process.hasInput }
       if let now = terminal.settings, !now.isSame(as: before) { screen = now }
     }
   }

@@ -9,7 +9,7 @@ final class PinentryProcess {
   private var process: pid_t = 0
   private let socket: FileDescriptor
   private let reader: AssuanReader
-  private let patience: Patience
+  private let deadline: PromptDeadline
   private var source: EventSource?
   /// Whether something may have come that nobody has read.
   private(set) var hasInput = false
@@ -17,7 +17,7 @@ final class PinentryProcess {
   /// Starts one, without a terminal of its own.
   ///
   /// - Parameter hidden: variables of the environment that it does not get.
-  init?(without hidden: Set<String>, patience: Patience) {
+  init?(without hidden: Set<String>, deadline: PromptDeadline) {
     var ends: [Int32] = [-1, -1]
     guard let reader = try? AssuanReader(),
       // Not pipes: a write to a pinentry that is gone must not be a signal.
@@ -26,10 +26,10 @@ final class PinentryProcess {
     let theirs = FileDescriptor(owning: ends[1])
     socket = FileDescriptor(owning: ends[0])
     self.reader = reader
-    self.patience = patience
+    self.deadline = deadline
     guard let process = PinentryProcess.spawn(theirs.number, without: hidden) else { return nil }
     self.process = process
-    source = try? patience.loop.addIO(fd: socket.number, events: .readable) { [weak self] _ in self?.hasInput = true }
+    source = try? deadline.loop.addIO(fd: socket.number, events: .readable) { [weak self] _ in self?.hasInput = true }
   }
 
   deinit { stop() }
@@ -37,14 +37,14 @@ final class PinentryProcess {
   /// Waits for the end of a command: the greeting is that of none.
   ///
   /// - Returns: nil when it took too long, or the program ended.
-  func response(atMost limit: Duration? = Patience.programLimit) -> Assuan.End? {
+  func response(atMost limit: Duration? = PromptDeadline.programLimit) -> Assuan.End? {
     while true {
       while let end = reader.next() {
         guard end == .asksQuality else { return end }
         sendQuality()
       }
       hasInput = false
-      guard patience.wait(atMost: limit, until: { hasInput }) else { return nil }
+      guard deadline.wait(atMost: limit, until: { hasInput }) else { return nil }
       let number = socket.number
       let count = reader.fill { recv(number, $0.baseAddress, $0.count, Int32(MSG_DONTWAIT)) }
       guard count > 0 || (count < 0 && (errno == EAGAIN || errno == EINTR)) else { return nil }

@@ -51,11 +51,11 @@ final class PlasmaPrompter: Prompter {
       judge(.keep)
     } else {
       judge(.close)
-      guard open(question) else { return desktop.patience.isOver ? .dismissed : .unavailable }
+      guard open(question) else { return desktop.deadline.isOver ? .dismissed : .unavailable }
       if !question.warning.isEmpty { retry(question.warning) }
     }
     asked = question.message
-    guard desktop.patience.wait(until: { stage != .waiting || desktop.isLost }), stage == .accepted else {
+    guard desktop.deadline.wait(until: { stage != .waiting || desktop.isLost }), stage == .accepted else {
       return .dismissed
     }
     guard let secret = read() else { return .unavailable }
@@ -89,7 +89,8 @@ final class PlasmaPrompter: Prompter {
       if name.last == "." { name.removeLast() }
       try desktop.bus.callAsync(
         destination: owner, path: Self.path, interface: Self.name,
-        member: question.isNew ? "CreateCollectionPrompt" : "UnlockCollectionPrompt", timeout: Patience.programLimit,
+        member: question.isNew ? "CreateCollectionPrompt" : "UnlockCollectionPrompt",
+        timeout: PromptDeadline.programLimit,
         autoStart: false
       ) { (writer: inout MessageWriter) throws(BusError) in
         try writer.appendObjectPath(request)
@@ -101,7 +102,7 @@ final class PlasmaPrompter: Prompter {
       }
     } catch { return false }
     // It answers once the window is there, and may be called back before.
-    let isDone = desktop.patience.wait { isOpen != nil || stage != .waiting || desktop.isLost }
+    let isDone = desktop.deadline.wait { isOpen != nil || stage != .waiting || desktop.isLost }
     if isOpen == true || stage == .accepted || stage == .rejected { return true }
     if !isDone || stage == .waiting { dismiss() }
     return false
@@ -130,13 +131,13 @@ final class PlasmaPrompter: Prompter {
     var isReadable = false
     let arrived = { (_: IOEvents) in isReadable = true }
     guard var bytes = try? SecureBytes(count: Self.answerLimit),
-      let source = try? desktop.patience.loop.addIO(fd: descriptor.number, events: .readable, handler: arrived)
+      let source = try? desktop.deadline.loop.addIO(fd: descriptor.number, events: .readable, handler: arrived)
     else { return nil }
     defer { source.cancel() }
     var filled = 0
     while filled < Self.answerLimit {
       isReadable = false
-      guard desktop.patience.wait(atMost: Patience.programLimit, until: { isReadable }) else { return nil }
+      guard desktop.deadline.wait(atMost: PromptDeadline.programLimit, until: { isReadable }) else { return nil }
       let start = filled
       let count = bytes.withUnsafeMutableBytes { bytes in
         let room = UnsafeMutableRawBufferPointer(rebasing: bytes[start...])

@@ -1,7 +1,7 @@
 /// Asks by what the person sees: the desktop's own prompter, else another on the display, else the caller's terminal. What
 /// turns out not to be there, or not to work, is left for the next; where none is left, nobody can be asked.
 public final class PrompterChoice: Prompter {
-  private let patience: Patience
+  private let deadline: PromptDeadline
   private var candidates: ArraySlice<() -> (any Prompter)?> = []
   private var current: (any Prompter)?
   /// Whether the person was told that the answer is being checked, and has heard nothing since.
@@ -9,16 +9,16 @@ public final class PrompterChoice: Prompter {
   private let terminal: String
   private let hasWindows: Bool
   /// The caller's terminal, line by line.
-  private lazy var terminalPrompter = CallerTerminal(path: terminal).map { TerminalPrompter($0, patience: patience) }
-  private lazy var bus = DesktopBus(patience: patience)
+  private lazy var terminalPrompter = CallerTerminal(path: terminal).map { TerminalPrompter($0, deadline: deadline) }
+  private lazy var bus = DesktopBus(deadline: deadline)
 
   /// Looks for nothing yet.
   ///
   /// - Parameters:
   ///   - terminal: the path of the caller's terminal; may be empty.
   ///   - windowID: what the caller gave as its window; may be empty.
-  public init(desktop: Desktop, terminal: String, windowID: String, patience: Patience) {
-    self.patience = patience
+  public init(desktop: Desktop, terminal: String, windowID: String, deadline: PromptDeadline) {
+    self.deadline = deadline
     self.terminal = terminal
     hasWindows = desktop.hasDisplay
     let gnome = { [unowned self] () -> (any Prompter)? in
@@ -30,9 +30,9 @@ public final class PrompterChoice: Prompter {
       guard let bus, bus.offers(PlasmaPrompter.name) else { return nil }
       return PlasmaPrompter(bus, window: windowID)
     }
-    let window = { () -> (any Prompter)? in desktop.hasDisplay ? Pinentry(terminal: nil, patience: patience) : nil }
+    let window = { () -> (any Prompter)? in desktop.hasDisplay ? Pinentry(terminal: nil, deadline: deadline) : nil }
     let screen = { () -> (any Prompter)? in
-      CallerTerminal(path: terminal).flatMap { Pinentry(terminal: $0, patience: patience) }
+      CallerTerminal(path: terminal).flatMap { Pinentry(terminal: $0, deadline: deadline) }
     }
     let lines = { [unowned self] () -> (any Prompter)? in terminalPrompter }
     // Beside Plasma, GNOME's may be installed as well.
@@ -42,7 +42,7 @@ public final class PrompterChoice: Prompter {
   /// Asks by the first that works; see ``Prompter/ask(_:)``.
   public func ask(_ question: Question) -> Answer {
     isChecking = false
-    while !patience.isOver {
+    while !deadline.isOver {
       guard let prompter = current else {
         guard let next = candidates.popFirst() else { return .unavailable }
         current = next()

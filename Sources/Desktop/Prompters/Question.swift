@@ -48,7 +48,7 @@ extension Answer {
 public enum Answer: ~Copyable {
   /// What the person gave, without an end.
   case given(SecureBytes)
-  /// The person wants to give nothing, or had no time to: see ``Patience/isOver``.
+  /// The person wants to give nothing, or had no time to: see ``PromptDeadline/isOver``.
   case dismissed
   /// This way nobody can be asked.
   case unavailable

@@ -33,7 +33,7 @@ final class SystemPrompter: Prompter {
   }
 
   func ask(_ question: Question) -> Answer {
-    if stage == .idle && !begin() { return desktop.patience.isOver ? .dismissed : .unavailable }
+    if stage == .idle && !begin() { return desktop.deadline.isOver ? .dismissed : .unavailable }
     guard stage == .ready, let exchange else { return .unavailable }
     stage = .waiting
     var isShown = false
@@ -48,7 +48,7 @@ final class SystemPrompter: Prompter {
         isRefused = error != nil
       }
     } catch { return .unavailable }
-    guard desktop.patience.wait(until: { stage != .waiting || isRefused || desktop.isLost }) else { return .dismissed }
+    guard desktop.deadline.wait(until: { stage != .waiting || isRefused || desktop.isLost }) else { return .dismissed }
     guard stage == .ready else { return isShown ? .dismissed : .unavailable }
     // On the locked screen the shell answers so by itself, at once.
     guard received.reply == "yes" else { return .dismissed }
@@ -77,7 +77,7 @@ final class SystemPrompter: Prompter {
       callbacks = try desktop.bus.export(callbackInterface, below: Self.callback) { $0 == Self.callback }
       try desktop.bus.callAsync(
         destination: Self.name, path: Self.path, interface: Self.interface, member: "BeginPrompting",
-        timeout: Patience.programLimit
+        timeout: PromptDeadline.programLimit
       ) { (writer: inout MessageWriter) throws(BusError) in
         try writer.appendObjectPath(Self.callback)
       } reply: { [weak self] result in
@@ -86,7 +86,7 @@ final class SystemPrompter: Prompter {
         isBegun = self?.prompter != nil
       }
     } catch { return false }
-    guard desktop.patience.wait(atMost: Patience.programLimit, until: { isBegun != nil || desktop.isLost }),
+    guard desktop.deadline.wait(atMost: PromptDeadline.programLimit, until: { isBegun != nil || desktop.isLost }),
       let prompter
     else {
       // What comes late finds nobody here, and is taken back.
@@ -94,7 +94,7 @@ final class SystemPrompter: Prompter {
       return false
     }
     watch = try? desktop.bus.watchPeer(prompter) { [weak self] in self?.stage = .gone }
-    guard watch != nil, desktop.patience.wait(until: { stage != .waiting || desktop.isLost }), stage == .ready else {
+    guard watch != nil, desktop.deadline.wait(until: { stage != .waiting || desktop.isLost }), stage == .ready else {
       return false
     }
     exchange = try? SecretExchange(answering: received.exchange)
@@ -107,7 +107,7 @@ final class SystemPrompter: Prompter {
     guard let prompter else { throw .failed("no prompter") }
     try desktop.bus.callAsync(
       destination: prompter, path: Self.path, interface: Self.interface, member: member,
-      timeout: Patience.programLimit, autoStart: false
+      timeout: PromptDeadline.programLimit, autoStart: false
     ) { (writer: inout MessageWriter) throws(BusError) in
       try writer.appendObjectPath(Self.callback)
       try build(&writer)

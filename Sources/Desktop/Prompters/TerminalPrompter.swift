@@ -8,36 +8,36 @@ import LatchkeySystemd
 /// go to the caller. Ctrl-C and Ctrl-D dismiss the prompt.
 final class TerminalPrompter: Prompter {
   private let terminal: CallerTerminal
-  private let patience: Patience
+  private let deadline: PromptDeadline
   /// What was said already.
   private var head = ""
   /// Between the questions nothing is shown of what is typed: somebody may type the next answer while PAM takes its time.
   private var silence: TerminalEcho?
 
-  init(_ terminal: CallerTerminal, patience: Patience) {
+  init(_ terminal: CallerTerminal, deadline: PromptDeadline) {
     self.terminal = terminal
-    self.patience = patience
+    self.deadline = deadline
   }
 
   func ask(_ question: Question) -> Answer {
     var isReadable = false
     let arrived = { (_: IOEvents) in isReadable = true }
     if silence == nil { silence = try? TerminalEcho(of: terminal.number, isOn: false, interrupt: false) }
-    guard let source = try? patience.loop.addIO(fd: terminal.number, events: .readable, handler: arrived),
+    guard let source = try? deadline.loop.addIO(fd: terminal.number, events: .readable, handler: arrived),
       let echo = try? TerminalEcho(of: terminal.number, isOn: question.isVisible, interrupt: false)
     else { return .unavailable }
     defer {
       // Where the answer is seen, so is the end of its line, but not that of one that was dismissed.
-      if !question.isVisible || patience.isOver { terminal.say("\n") }
+      if !question.isVisible || deadline.isOver { terminal.say("\n") }
       echo.restore()
       // No other question follows, but a PAM module may take its time to notice.
-      if patience.isOver { end() }
+      if deadline.isOver { end() }
     }
     say(question)
     let answer = try? withExtendedLifetime(source) {
       try SecretLine.read(from: terminal.number) {
         isReadable = false
-        guard patience.wait(until: { isReadable }) else { throw SecretLine.Cancelled() }
+        guard deadline.wait(until: { isReadable }) else { throw SecretLine.Cancelled() }
       }
     }
     guard let answer else { return .dismissed }

@@ -18,7 +18,7 @@ extension SecretService {
   private static let portalSchema = "org.freedesktop.portal.Secret"
   private static let portalSecretSize = 64
   /// How long an application waits for the vault to be opened, and we for the application to read.
-  private static let portalPatience = Duration.seconds(60)
+  private static let portalTimeout = Duration.seconds(60)
   /// How long an application has nobody asked again for whom somebody was asked in vain.
   private static let portalSilence = Duration.seconds(60)
   /// Each request holds open descriptors, so a sandboxed application must not be able to cause any number of them.
@@ -157,7 +157,7 @@ extension SecretService {
   private func limit(_ request: PortalRequest) {
     let key = request.key
     do throws(SystemdError) {
-      try request.limit(to: Self.portalPatience, on: loop) { [weak self] in self?.end(key, .other) }
+      try request.limit(to: Self.portalTimeout, on: loop) { [weak self] in self?.end(key, .other) }
     } catch { end(key, .other) }
   }
 

@@ -57,7 +57,7 @@ public final class LogindWatch {
 
   /// How long logind may take for one answer before it counts as silent. A refresh asks twice in a row, and the PAM
   /// stack behind it waits three seconds for everything.
-  static let patience = Duration.seconds(1)
+  static let timeout = Duration.seconds(1)
 
   /// Watches for the vault of user `uid`; `handler` gets every report.
   public init(
@@ -99,7 +99,7 @@ public final class LogindWatch {
     guard waitingTimer == nil else { return }
     do {
       // The first answer may be under way: this program is often started by the login that brings the keys.
-      waitingTimer = try loop.addTimer(after: isAbsent ? .zero : Self.patience * 2) { [weak self] in
+      waitingTimer = try loop.addTimer(after: isAbsent ? .zero : Self.timeout * 2) { [weak self] in
         self?.answerWaiting(self?.isAbsent ?? false)
       }
     } catch {

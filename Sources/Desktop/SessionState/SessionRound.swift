@@ -72,7 +72,7 @@ final class SessionRound {
     do throws(BusError) {
       try bus.callAsync(
         destination: LogindWatch.name, path: path, interface: interface, member: member,
-        timeout: LogindWatch.patience
+        timeout: LogindWatch.timeout
       ) { (writer) throws(BusError) in
         for argument in arguments { try writer.appendString(argument) }
       } reply: { reply in

@@ -157,7 +157,7 @@ struct Helper: ~Copyable {
         recv(socket, $0.baseAddress, 2, Int32(truncatingIfNeeded: MSG_DONTWAIT))
       }
       if count < 0 && (latchkey_errno() == EAGAIN || latchkey_errno() == EINTR) { continue }
-      // It exits by itself after an answer, and has exited where the stream ended; a little patience is enough.
+      // It exits by itself after an answer, and has exited where the stream ended; a short timeout is enough.
       let signal = reap(grace: deadline.orSooner(200))
       if count > 0 {
         guard count == 1, let outcome = Outcome(answer: answer.0) else { return .garbled }
@@ -188,7 +188,7 @@ struct Helper: ~Copyable {
   /// SIGCHLD is ignored or the caller has collected it already, the answer is ECHILD, and all is done.
   private func reap(grace: Deadline) -> Int32 {
     var wasKilled = false
-    var patience = 20
+    var timeout = 20
     while true {
       var status: Int32 = 0
       let found = waitpid(process, &status, WNOHANG)
@@ -196,8 +196,8 @@ struct Helper: ~Copyable {
       if found == process { return wasKilled ? 0 : latchkey_terminating_signal(status) }
       if found < 0 && latchkey_errno() != EINTR { return 0 }
       if wasKilled {
-        patience = patience &- 1
-        if patience < 0 { return 0 }
+        timeout = timeout &- 1
+        if timeout < 0 { return 0 }
       } else if found == 0 && grace.left == 0 {
         _ = kill(process, SIGKILL)
         wasKilled = true

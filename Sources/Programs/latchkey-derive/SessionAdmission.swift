@@ -17,7 +17,7 @@ enum SessionAdmission: ~Copyable {
   case granted(LoginConnection)
 
   /// How long the service may take, in milliseconds: it may have to be started first.
-  private static let patience = 800
+  private static let timeout = 800
 
   init(_ request: borrowing DeriveRequest, account: Account, login: LoginPassword) {
     guard request.operation == .openSession, request.token.count == 0, login != .none, account.uid != 0,
@@ -40,7 +40,7 @@ enum SessionAdmission: ~Copyable {
       self = .granted(
         try LoginConnection(
           of: account.uid, at: request.device.isEmpty ? ServiceDeviceKey.path : request.device,
-          until: Process.now + SessionAdmission.patience))
+          until: Process.now + SessionAdmission.timeout))
     } catch { self = .unavailable }
   }
 

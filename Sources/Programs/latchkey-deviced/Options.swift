@@ -10,18 +10,18 @@ struct Options {
   /// How the TPM is reached; nil for none.
   var tcti: String? = access("/dev/tpmrm0", F_OK) == 0 ? "device:/dev/tpmrm0" : nil
   /// For how many seconds a TPM may be silent.
-  var patience: UInt32 = 30
+  var timeout: UInt32 = 30
   /// After how many seconds without a peer it ends; 0 for never.
   var idle = 60
 
   static let usage = """
-    usage: latchkey-deviced [--state DIR] [--socket PATH] [--tcti NAME] [--tpm-patience SECONDS] [--idle SECONDS]
+    usage: latchkey-deviced [--state DIR] [--socket PATH] [--tcti NAME] [--tpm-timeout SECONDS] [--idle SECONDS]
 
     The device key service of Latchkey: wraps and unwraps keys for the vaults of this machine's users.
       --state DIR    where its secret is (default: /var/lib/latchkey)
       --socket PATH  where it listens, unless the service manager passed a socket (default: /run/latchkey/device.sock)
       --tcti NAME    how tpm2-tss reaches the TPM, or 'none' (default: device:/dev/tpmrm0, where that is there)
-      --tpm-patience SECONDS
+      --tpm-timeout SECONDS
                      ends when the TPM does not answer for so long (default: 30)
       --idle SECONDS ends when nobody was connected for so long; 0 for never (default: 60)
     """
@@ -41,9 +41,9 @@ struct Options {
       case "--state" where value.hasPrefix("/"): state = value
       case "--socket" where value.hasPrefix("/"): socket = value
       case "--tcti" where !value.isEmpty: tcti = value == "none" ? nil : value
-      case "--tpm-patience":
+      case "--tpm-timeout":
         guard let seconds = UInt32(value), (1...600).contains(seconds) else { throw .usage }
-        patience = seconds
+        timeout = seconds
       case "--idle":
         guard let seconds = Int(value), (0...86400).contains(seconds) else { throw .usage }
         idle = seconds

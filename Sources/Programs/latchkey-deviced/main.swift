@@ -25,7 +25,7 @@ private func serve(_ options: Options) throws -> Int32 {
   try Sodium.initialize()
   let loop = try EventLoop()
   var seals: [any DeviceSeal] = [HostSeal()]
-  if let tcti = options.tcti { seals.insert(TPMSeal(tcti: tcti, patience: options.patience), at: 0) }
+  if let tcti = options.tcti { seals.insert(TPMSeal(tcti: tcti, timeout: options.timeout), at: 0) }
   let accounts = Accounts()
   let store = try DeviceStore(path: options.state, seals: seals, hasAccount: { accounts.contains($0) }) {
     Journal.log(.notice, $0)

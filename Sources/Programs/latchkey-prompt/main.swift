@@ -19,7 +19,7 @@ private let attempts = 3
 /// Runs every step of the prompt; the first that is not accepted ends it.
 private func authenticate(
   _ request: PromptRequest, _ given: GivenPassphrase?, _ options: Options, _ prompter: PrompterChoice,
-  _ patience: Patience
+  _ deadline: PromptDeadline
 ) -> PromptEnd {
   if request.purpose == .loginAdvice {
     let conversation = PromptConversation(prompter: prompter, wording: Wording(request, at: .unlock))
@@ -38,7 +38,7 @@ private func authenticate(
       let wording = Wording(request, at: service, mark: own == nil ? nil : Base64.encode(Sodium.randomBytes(18)))
       let conversation = PromptConversation(prompter: prompter, wording: wording, given: own)
       outcome = authenticate(
-        service, conversation, wording, request, options, patience, attempts: own == nil ? attempts : 1)
+        service, conversation, wording, request, options, deadline, attempts: own == nil ? attempts : 1)
       wasSeen = wasSeen || conversation.wasSeen
     }
     guard outcome == .granted else { return outcome }
@@ -51,7 +51,7 @@ private func authenticate(
 /// Runs one PAM service until it accepts, or there is no more answer.
 private func authenticate(
   _ service: PromptStep.Service, _ conversation: PromptConversation, _ wording: Wording, _ request: PromptRequest,
-  _ options: Options, _ patience: Patience, attempts: Int
+  _ options: Options, _ deadline: PromptDeadline, attempts: Int
 ) -> PromptEnd {
   for attempt in 1...attempts {
     let outcome = Authentication.run(
@@ -60,14 +60,14 @@ private func authenticate(
       environment: wording.environment.merging(["LATCHKEY_PROMPT": "\(options.number)"]) { $1 },
       createsVault: request.purpose == .newVault,
       conversation: conversation)
-    patience.catchUp()
+    deadline.catchUp()
     switch conversation.end {
     case .unavailable: return .unavailable
     case .dismissed: return .dismissed
     case nil: break
     }
     if outcome == .accepted { return .granted }
-    if patience.isOver { return .dismissed }
+    if deadline.isOver { return .dismissed }
     switch outcome {
     case .refused where conversation.hasAnswer:
       if attempt < attempts { conversation.retry() }
@@ -88,18 +88,18 @@ private func serve(_ options: Options) throws {
   try Sodium.initialize()
   try Gcrypt.initialize()
   let loop = try EventLoop()
-  let patience = Patience(loop: loop, limit: personLimit)
-  let signals = try [SIGTERM, SIGINT, SIGHUP].map { try loop.addSignal($0) { patience.giveUp() } }
+  let deadline = PromptDeadline(loop: loop, limit: personLimit)
+  let signals = try [SIGTERM, SIGINT, SIGHUP].map { try loop.addSignal($0) { deadline.giveUp() } }
   let client = try ControlClient(runtime: options.runtime, uid: options.account.uid)
   let request = try client.ask(ShowPrompt(options.number), until: Process.now + daemonLimit)
   let given = request.hasPassphrase ? try client.takePassphrase(until: Process.now + daemonLimit) : nil
   // The daemon says nothing more on this connection but its end, which withdraws the prompt.
-  let end = try loop.addIO(fd: client.number, events: .readable) { _ in patience.giveUp() }
+  let end = try loop.addIO(fd: client.number, events: .readable) { _ in deadline.giveUp() }
   let prompter = PrompterChoice(
     desktop: Desktop { getenv($0).map { String(cString: $0) } }, terminal: request.terminal, windowID: request.window,
-    patience: patience)
-  let outcome = withExtendedLifetime((signals, end)) { authenticate(request, given, options, prompter, patience) }
-  if patience.isOver, outcome != .granted { prompter.tellWithdrawn() }
+    deadline: deadline)
+  let outcome = withExtendedLifetime((signals, end)) { authenticate(request, given, options, prompter, deadline) }
+  if deadline.isOver, outcome != .granted { prompter.tellWithdrawn() }
   prompter.end()
   if outcome == .unavailable { Journal.log(.warning, "nobody can be asked for prompt \(options.number)") }
   // A daemon that withdrew the prompt does not listen any more.

@@ -23,7 +23,7 @@ struct RotateCommand: ParsableCommand {
 
   private static let stepTime: UInt32 = 100_000
   /// How long nothing may follow while something is wrong with the vault, which may be why, or may have no part in it.
-  private static let patience = Duration.seconds(10)
+  private static let timeout = Duration.seconds(10)
 
   private struct Report: Encodable {
     let epoch: UInt32
@@ -85,7 +85,7 @@ struct RotateCommand: ParsableCommand {
     let total = status.rotation.left
     var lastStep = ContinuousClock.now
     while status.rotation.left > 0 && status.state == .unlocked
-      && (status.problems.isEmpty || ContinuousClock.now - lastStep < Self.patience)
+      && (status.problems.isEmpty || ContinuousClock.now - lastStep < Self.timeout)
     {
       if isShown { show("\rItem keys: \(total - min(status.rotation.left, total)) of \(total)") }
       usleep(Self.stepTime)

@@ -11,7 +11,7 @@ struct SessionQuestions {
   let home: String
 
   /// How long one answer may take, in milliseconds.
-  private static let patience = 5000
+  private static let timeout = 5000
   private static let secrets = "org.freedesktop.secrets"
 
   func facts() -> SessionFacts {
@@ -44,7 +44,7 @@ struct SessionQuestions {
     }
     do throws(ControlError) {
       let client = try ControlClient(runtime: place.folder, uid: getuid())
-      let status = try client.ask(GetStatus(), until: LatchkeyPosix.Process.now + Self.patience)
+      let status = try client.ask(GetStatus(), until: LatchkeyPosix.Process.now + Self.timeout)
       return .known(
         SessionFacts.Vault(
           deviceKey: status.deviceKey, isMemoryLocked: status.memoryLocked && status.swappableSecrets == 0,

@@ -38,15 +38,15 @@ public final class TPMSeal: DeviceSeal {
   /// Always ``DeviceKeyBackend/tpm``.
   public let backend = DeviceKeyBackend.tpm
   private let tcti: String
-  private let patience: UInt32
+  private let timeout: UInt32
 
   /// - Parameters:
   ///   - tcti: how tpm2-tss reaches the chip: "device:/dev/tpmrm0".
-  ///   - patience: for how many seconds. A chip that does not answer would hold up everybody: the process ends then
+  ///   - timeout: for how many seconds. A chip that does not answer would hold up everybody: the process ends then
   ///     (SIGALRM), and the next request starts another one.
-  public init(tcti: String, patience: UInt32) {
+  public init(tcti: String, timeout: UInt32) {
     self.tcti = tcti
-    self.patience = patience
+    self.timeout = timeout
   }
 
   /// Begins the time limit. The event loop's own signals, which end nothing, do not come within it: it is the same timer.
@@ -56,7 +56,7 @@ public final class TPMSeal: DeviceSeal {
     var before = sigaction()
     alarm(0)
     sigaction(SIGALRM, &deadly, &before)
-    alarm(patience)
+    alarm(timeout)
     return before
   }
 

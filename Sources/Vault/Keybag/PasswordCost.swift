@@ -29,7 +29,7 @@ public struct PasswordCost: Equatable, Sendable {
   static let ceiling = 1000.0
   /// How long a login may take, in milliseconds, before a person is told that this machine is too slow for its cost. A login
   /// waits for the helper for 3 s.
-  static let patience = 2000.0
+  static let timeout = 2000.0
 
   /// What is measured: a little of what a login takes.
   private static let probe = PasswordCost(passes: 3, memory: 32 * mebibyte)
@@ -73,7 +73,7 @@ public struct PasswordCost: Equatable, Sendable {
 
   /// Whether this machine, on which a try took so many microseconds, is too slow for this cost, and would do with less.
   func isTooMuch(taking microseconds: Int) -> Bool {
-    guard Double(microseconds) > PasswordCost.patience * 1000 else { return false }
+    guard Double(microseconds) > PasswordCost.timeout * 1000 else { return false }
     return PasswordCost.fitting(speed: speed(taking: microseconds), available: .max).work < work
   }
 

@@ -6,7 +6,7 @@ import LatchkeySodium
 /// who puts all of them back puts back whatever they say. So the device key service remembers their generations.
 extension Vault {
   /// How long that may take together, in milliseconds.
-  private static let notePatience = 2000
+  private static let noteTimeout = 2000
 
   /// Asks what is remembered of the vault, and notes how far it is now. Never stands in the way of an unlock.
   ///
@@ -28,7 +28,7 @@ extension Vault {
       let store = database.store,
       let folder = try? KeybagFile.folder(home: home, owner: owner)
     else { return }
-    let deadline = Process.now + Vault.notePatience
+    let deadline = Process.now + Vault.noteTimeout
     var present = VaultGenerations(keybag: keybag.generation, database: generation)
     do {
       // What is remembered must outlive a power cut in the files as well. The database's commits do.
@@ -58,7 +58,7 @@ extension Vault {
     do {
       let remembered = try memory.note(
         VaultGenerations(keybag: 0, database: 0), of: store.vault, isBeginning: false,
-        until: Process.now + Vault.notePatience)
+        until: Process.now + Vault.noteTimeout)
       let present = VaultGenerations(keybag: keybag.generation, database: generation)
       let older = remembered.map { OlderFiles(present, remembered: $0) } ?? []
       tell(older, besides: comparedFiles)

@@ -3,7 +3,7 @@ import LatchkeySystemd
 
 /// How long a prompt waits: for a person a limit in all, and no longer than anybody wants the answer. Whoever waits for
 /// something serves the event loop meanwhile.
-public final class Patience {
+public final class PromptDeadline {
   /// The loop that is served.
   public let loop: EventLoop
 
@@ -19,7 +19,7 @@ public final class Patience {
   /// Begins to wait.
   public init(loop: EventLoop, limit: Duration) {
     self.loop = loop
-    deadline = Process.now + Patience.milliseconds(limit)
+    deadline = Process.now + PromptDeadline.milliseconds(limit)
   }
 
   /// Takes in what came while something waited that does not serve the loop, as PAM does for the helper.
@@ -35,7 +35,7 @@ public final class Patience {
   ///
   /// - Returns: whether it is done.
   func wait(atMost limit: Duration? = nil, until done: () -> Bool) -> Bool {
-    let end = limit.map { min(deadline, Process.now + Patience.milliseconds($0)) } ?? deadline
+    let end = limit.map { min(deadline, Process.now + PromptDeadline.milliseconds($0)) } ?? deadline
     while !done() {
       if Process.now >= deadline { isOver = true }
       let rest = end - Process.now

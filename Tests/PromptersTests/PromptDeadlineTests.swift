@@ -1,0 +1,47 @@
+import LatchkeySystemd
+import Testing
+
+@testable import LatchkeyPrompters
+
+@Suite("How long a prompt waits")
+struct PromptDeadlineTests {
+  @Test("until it is done, as the loop's handlers say")
+  func done() throws {
+    let loop = try EventLoop()
+    let deadline = PromptDeadline(loop: loop, limit: .seconds(600))
+    var turns = 0
+    let idle = try loop.addIdle {
+      turns += 1
+      return true
+    }
+    #expect(deadline.wait { turns == 3 })
+    #expect(deadline.wait(atMost: .zero) { true } && !deadline.isOver)
+    idle.cancel()
+  }
+
+  @Test("for a program until its limit, and then for others")
+  func limit() throws {
+    let deadline = PromptDeadline(loop: try EventLoop(), limit: .seconds(600))
+    #expect(!deadline.wait(atMost: .milliseconds(1)) { false })
+    #expect(!deadline.isOver && deadline.wait { true })
+  }
+
+  @Test("for a person until the time is up, and then for nobody")
+  func end() throws {
+    let deadline = PromptDeadline(loop: try EventLoop(), limit: .milliseconds(1))
+    #expect(!deadline.wait { false } && deadline.isOver)
+    #expect(!deadline.wait(atMost: .seconds(600)) { false })
+  }
+
+  @Test("no longer once nobody wants the answer")
+  func giveUp() throws {
+    let loop = try EventLoop()
+    let deadline = PromptDeadline(loop: loop, limit: .seconds(600))
+    let idle = try loop.addIdle {
+      deadline.giveUp()
+      return false
+    }
+    #expect(!deadline.wait { false } && deadline.isOver)
+    idle.cancel()
+  }
+}
