@@ -59,6 +59,37 @@ import Testing
     #expect(portals == "[preferred]\ndefault=gnome;gtk;\norg.freedesktop.impl.portal.Secret=latchkey\n")
   }
 
+  @Test func aMaskOfThePersonsOwnIsAnObstacle() throws {
+    let home = try system { try $0.installAll() }
+    try home.link("\(FakeHome.home)/.config/systemd/user/latchkeyd.socket", to: "/dev/null")
+    let before = try home.everything()
+    let obstacles = try home.providers.plan(.toLatchkey).obstacles
+    #expect(obstacles == ["you turned Latchkey off. To allow it again: systemctl --user unmask latchkeyd.socket"])
+    #expect(try home.everything() == before)
+  }
+
+  @Test func aUnitThatDoesNotSayItsPartsIsAnObstacle() throws {
+    let home = try system { try $0.installGNOMEKeyring() }
+    let unit = "[Service]\nExecStart=/usr/bin/gnome-keyring-daemon --foreground\n"
+    try home.put("/usr/lib/systemd/user/gnome-keyring-daemon.service", unit)
+    let obstacles = try home.providers.plan(.toLatchkey).obstacles
+    #expect(obstacles.count == 1 && obstacles.first?.contains("--components=pkcs11,ssh") == true)
+  }
+
+  @Test func linesThatWereTurnedOnAgainGoBackWithTheOthers() throws {
+    let home = try system { try $0.installAll() }
+    let text = "[org.freedesktop.secrets]\napiEnabled=true\n\n[KSecretD]\nEnabled=true\n"
+    try home.own(".config/kwalletrc", text)
+    try run(.toLatchkey, home)
+    let off = try #require(home.text(".config/kwalletrc"))
+    #expect(!off.contains("=true"))
+    try home.own(".config/kwalletrc", off.replacingOccurrences(of: "apiEnabled=false", with: "apiEnabled=true"))
+    try run(.toLatchkey, home)
+    #expect(home.text(".config/kwalletrc") == off)
+    try run(.back, home)
+    #expect(home.text(".config/kwalletrc") == text)
+  }
+
   @Test func aSecondRunChangesNothing() throws {
     let home = try system { try $0.installAll() }
     try run(.toLatchkey, home)

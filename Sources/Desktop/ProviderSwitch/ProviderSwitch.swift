@@ -38,6 +38,7 @@ public struct ProviderSwitch {
   public func plan(_ side: FileChange.Side) throws(SwitchError) -> SwitchPlan {
     let putBack = try switcher.toPutBack(side)
     var wanted = WantedChanges(root: root, person: person, files: files)
+    wanted.returning = Set(putBack.filter { !$0.isLeft }.map(\.change.path))
     let hasRecord = try !SwitchRecord.read(files, home: person.home).isEmpty
     switch side {
     case .toLatchkey: wanted.takeOver()

@@ -58,6 +58,12 @@ struct Switcher {
     let known = record.changes[place]
     guard known.before != change.before || known.after != change.after else { return }
     record.changes[place] = change
+    // Lines that this command has written before, and that are still so: what was there before them goes back.
+    var kept = known
+    kept.settings.removeAll { old in change.settings.contains { $0.section == old.section && $0.key == old.key } }
+    guard !kept.settings.isEmpty, let before = kept.puttingBackSettings(in: change.before) else { return }
+    record.changes[place].before = change.before == known.after ? known.before : before
+    record.changes[place].settings = kept.settings + change.settings
   }
 
   private func make(_ change: FileChange) throws(SwitchError) {

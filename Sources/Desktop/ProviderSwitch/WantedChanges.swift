@@ -8,6 +8,8 @@ struct WantedChanges {
   let person: ProviderSwitch.Person
   let files: UserFiles
 
+  /// The files that the record puts back first.
+  var returning: Set<String> = []
   private(set) var changes: [FileChange] = []
   private(set) var obstacles: [String] = []
   private(set) var notes: [String] = []
@@ -46,6 +48,10 @@ struct WantedChanges {
       if let mask = system.mask(unit) {
         obstacles.append(
           "your administrator turned Latchkey off for all users (\(mask) masks \(unit)). To allow it: sudo rm \(mask)")
+      } else if case .link("/dev/null") = state("\(config)/systemd/user/\(unit)"),
+        !returning.contains("\(config)/systemd/user/\(unit)")
+      {
+        obstacles.append("you turned Latchkey off. To allow it again: systemctl --user unmask \(unit)")
       } else if system.path(unit) == nil, UnitFiles(root: root, home: person.home).path(unit) == nil {
         obstacles.append("Latchkey is not installed: there is no unit \(unit). Install it, then run this again.")
       }
@@ -95,6 +101,13 @@ struct WantedChanges {
       add(
         "\(own).d/latchkey-switch.conf", "\(provider.title) runs on, without its part for secrets",
         new: "[Service]\nExecStart=\nExecStart=\(rest)\n")
+      return
+    }
+    if provider.id == "gnome-keyring", unit.hasSuffix(".service") {
+      // Masked, it would take its ssh agent along.
+      obstacles.append(
+        "\(short(sources.first ?? unit)) does not say which parts \(provider.title) has. Add --components=pkcs11,ssh to its"
+          + " ExecStart=, then run this again.")
       return
     }
     // The service of this socket goes on.

@@ -21,8 +21,8 @@ struct SwitchCommand: ParsableCommand {
       Both change your own files only, and note in ~/.local/state/latchkey/switch.json what was there before. After an \
       interruption, run either again. Run it as yourself, not with sudo.
 
-      Exit status: 0 done, or nothing to do; 1 nothing was changed, for the reason that is printed; 4 done, but something \
-      is left to you.
+      Exit status: 0 done, or nothing to do; 1 not done, for the reason that is printed; 4 done, but something is left to \
+      you.
 
       Examples:
         latchkey switch --to latchkey --dry-run
@@ -93,12 +93,18 @@ struct SwitchCommand: ParsableCommand {
     guard !dryRun, report.refused.isEmpty else { return }
     switch plan.side {
     case .toLatchkey:
+      report.isBegun = true
       report.left += Self.words(try change.perform(plan), home: home)
       report.left += session?.takeOver() ?? []
     case .back:
       let isSteppingAside = !plan.changes.isEmpty
       if isSteppingAside { session?.stopLatchkey() }
-      report.left += Self.words(try change.perform(plan), home: home)
+      report.isBegun = true
+      do throws(SwitchError) { report.left += Self.words(try change.perform(plan), home: home) } catch {
+        // Nobody else takes its place.
+        if isSteppingAside { session?.startLatchkey() }
+        throw error
+      }
       if isSteppingAside { report.left += session?.handBack(former: change.formerProviders) ?? [] }
     }
     report.isDone = true

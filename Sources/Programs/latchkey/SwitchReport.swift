@@ -9,6 +9,8 @@ struct SwitchReport: Encodable {
   var refused: [String] = []
   var left: [String] = []
   var owners: [String] = []
+  /// Whether files were about to be changed, or were.
+  var isBegun = false
   var isDone = false
 
   init(side: FileChange.Side, isDryRun: Bool) { (self.side, self.isDryRun) = (side, isDryRun) }
@@ -29,7 +31,7 @@ struct SwitchReport: Encodable {
   var status: Int32 { refused.isEmpty ? (left.isEmpty ? 0 : 4) : 1 }
 
   private var state: String {
-    if !refused.isEmpty { return "refused" }
+    if !refused.isEmpty { return isBegun ? "interrupted" : "refused" }
     if !left.isEmpty { return "left" }
     return isDryRun ? "planned" : "done"
   }
@@ -37,7 +39,7 @@ struct SwitchReport: Encodable {
   var text: String {
     var lines: [String] = []
     if !refused.isEmpty {
-      lines.append("Nothing was changed:")
+      lines.append(isBegun ? "It was interrupted. Files may be changed, and are noted:" : "Nothing was changed:")
       lines += refused.map { "  - \($0)" }
     } else if changes.isEmpty {
       lines.append(

@@ -62,7 +62,10 @@ struct SwitchSession {
       return lines
     case .back:
       guard holders().contains(where: \.isLatchkey), !plan.changes.isEmpty else { return [] }
-      return ["stop latchkeyd, which seals the vault", "start the provider that takes the name again"]
+      return [
+        "stop latchkeyd, which seals the vault and ends the items of this session",
+        "start the provider that takes the name again",
+      ]
     }
   }
 
@@ -90,7 +93,7 @@ struct SwitchSession {
         end(holder)
       }
     }
-    for unit in Self.own { manage("StartUnit", unit) }
+    startLatchkey()
     guard left.isEmpty else { return left }
     let isDone = waitUntil { holders().allSatisfy(\.isLatchkey) && !holders().isEmpty }
     if isDone { return [] }
@@ -127,6 +130,10 @@ struct SwitchSession {
     poll(&item, 1, Int32(Self.timeout))
     child.reap()
     if parts.contains("ssh") { _ = waitUntil { agent.isRunning } }
+  }
+
+  func startLatchkey() {
+    for unit in Self.own { manage("StartUnit", unit) }
   }
 
   /// Stops Latchkey, before its units are masked: a masked unit no longer knows what to do at its end.
