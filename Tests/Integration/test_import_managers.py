@@ -57,6 +57,12 @@ def test_pass(unlocked, gnupg):
     assert seen(unlocked) == sorted(PASS_ITEMS)
     assert counts(run(unlocked, "pass", store, "--json")) == {"items": 6, "same": 6}
     assert [state(folder) for folder in (store / "web",)] == before
+    # What is no entry may be all that somebody has of it.
+    for other in ("notes.txt", ".hidden/vpn.gpg"):
+        place(unlocked, f".password-store/{other}", "x")
+        done = run(unlocked, "pass")
+        assert "no entries, which were left there: 1" in done.stdout and "rm -r" not in done.stdout
+        (store / other).unlink()
     # A file that gpg cannot read stays behind, and the store is still needed.
     place(unlocked, ".password-store/zz.gpg", "none")
     done = run(unlocked, "pass")

@@ -37,7 +37,7 @@ struct ImportKeePassCommand: ParsableCommand {
       var importer = try choice.importer(into: VaultConnection(choice.place))
       let read = try export()
       for label in read.empty { importer.leave("login", label, "it has no password, note or other secret") }
-      if read.discarded > 0 { importer.note("Entries in the recycle bin, which were left there: \(read.discarded).") }
+      if read.discarded > 0 { importer.keep("Entries in the recycle bin, which were left there: \(read.discarded).") }
       // "login" is the collection that everything comes into where --into names no other.
       try importer.take([ForeignCollection(name: "login", label: "", items: read.items)], standard: nil)
       importer.read(file)

@@ -35,6 +35,8 @@ struct ImportPassCommand: ParsableCommand {
       let items = try read(names, of: folder, &importer)
       // "login" is the collection that everything comes into where --into names no other.
       try importer.take([ForeignCollection(name: "login", label: "", items: items)], standard: nil)
+      let others = others(in: folder)
+      if others > 0 { importer.keep("Files of the folder that are no entries, which were left there: \(others).") }
       if importer.report.isWhole { importer.read(folder) }
       return importer
     }
@@ -53,6 +55,19 @@ struct ImportPassCommand: ParsableCommand {
       throw Failure.file("there is no file that ends with .gpg in \(folder), so nothing was imported.")
     }
     return found.map { String($0.dropLast(4)) }.sorted()
+  }
+
+  /// How many files the folder has that are neither entries nor pass's and Git's own.
+  private func others(in folder: String) -> Int {
+    let names = (try? FileManager.default.subpathsOfDirectory(atPath: folder)) ?? []
+    return names.count { name in
+      let parts = name.split(separator: "/").map(String.init)
+      guard let last = parts.last, parts.first != ".git", parts.first != ".extensions" else { return false }
+      let isEntry = name.hasSuffix(".gpg") && !parts.contains { $0.hasPrefix(".") }
+      guard !isEntry, ![".gpg-id", ".gpg-id.sig", ".gitattributes", ".gitignore"].contains(last) else { return false }
+      var isFolder = false
+      return FileManager.default.fileExists(atPath: "\(folder)/\(name)", isDirectory: &isFolder) && !isFolder
+    }
   }
 
   private func read(
