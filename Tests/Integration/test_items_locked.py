@@ -27,7 +27,7 @@ from support.person import Person, ask_on_terminals
 from support.session import BUS, PATIENCE, wait_until
 
 EVERY_STATE = ["locked", BEHIND, "sealed", "collection locked"]
-REASONS = {"locked": "command", BEHIND: "screen saver", "sealed": "last session ended", "collection locked": "its collection"}
+REASONS = {"locked": "latchkey lock", BEHIND: "screen saver", "sealed": "last session ended", "collection locked": "its collection"}
 AFTER, PASSCODE = "after-first-unlock", "when-passcode-set-this-device-only"
 
 
