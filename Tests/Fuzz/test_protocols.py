@@ -12,7 +12,7 @@ import time
 
 from conftest import SECONDS
 from gi.repository import GLib
-from support.control import HELLO, LOCK, STATUS, UNLOCK, VERSION, Control, hello, keys, packet, status_works
+from support.control import HELLO, LOCK, MESSAGES, OTHER_VERSION, STATUS, UNLOCK, VERSION, Control, hello, keys, packet, status_works
 from support.keychain import DUPLICATE, KEYCHAIN, TOLD_PROMPT
 from support.peer import (
     COLLECTION, ITEM, LOGIN, NOTHING, PROMPT, PROPERTIES, ROOT, SERVICE, SESSION, SESSION_COLLECTION, Failure, Peer,
@@ -29,7 +29,7 @@ ALLOWED = {SECRET + name for name in ("IsLocked", "NoSession", "NoSuchObject", "
     )
 } | {DUPLICATE}  # fmt: skip
 # What there is, as a byte that changed may make one of another: FORMAT.md, "Control socket".
-OPERATIONS = {*range(1, 16), *range(21, 34), 255}
+OPERATIONS = {*MESSAGES.values(), OTHER_VERSION, 255}
 BASIC = "ybnqiuxtdsog"
 
 

@@ -58,7 +58,10 @@ enum ObjectPath: Equatable {
     case ("collection", "login"): return .vault(1)
     case ("collection", "session"): return .session
     case ("collection", _):
-      guard text.utf8.first == UInt8(ascii: "c"), let id = number(text.dropFirst()), id != 1 else { return nil }
+      // Not by characters: a mark that combines with the letter would go with it.
+      guard text.utf8.first == UInt8(ascii: "c"), let id = number(Substring(text.utf8.dropFirst())), id != 1 else {
+        return nil
+      }
       return .vault(id)
     case ("aliases", _): return .alias(String(text))
     default: return nil

@@ -60,7 +60,13 @@ public struct ControlClient: ~Copyable {
     let packet = try ControlClient.sodium { () throws(SodiumError) in try message.packet() }
     let publicKey = try ask(MakeOneTimeKey(), until: deadline).bytes
     let sealed = try ControlClient.sodium { () throws(SodiumError) in try OneTimeKey.seal(packet, to: publicKey) }
-    return try UnlockOutcome(decodingAnswer: try exchange(sealed, until: deadline), of: UnlockOutcome.operation)
+    do throws(ControlError) {
+      return try UnlockOutcome(decodingAnswer: try exchange(sealed, until: deadline), of: UnlockOutcome.operation)
+    } catch {
+      // An outcome says itself why not.
+      if case .declined = error { throw .broken }
+      throw error
+    }
   }
 
   private borrowing func exchange(_ packet: [UInt8], until deadline: Int) throws(ControlError) -> [UInt8] {

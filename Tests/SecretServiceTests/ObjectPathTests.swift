@@ -1,0 +1,16 @@
+import Testing
+
+@testable import LatchkeySecretService
+
+@Suite("An object path") struct ObjectPathTests {
+  @Test("names a collection or an item in one spelling alone")
+  func spellings() {
+    let folder = ObjectPath.collections
+    #expect(ObjectPath(folder + "/c17") == .collection(.vault(17)))
+    #expect(ObjectPath(folder + "/c17/3") == .item(.vault(17), 3))
+    // With a mark that combines with the letter: one character for Swift.
+    for name in ["c\u{33E}17", "c017", "c+17", "c1", "c", "C17", "c17 ", "c17/0", "c17/03", "c17/3\u{33E}"] {
+      #expect(ObjectPath("\(folder)/\(name)") == .other, "\(name)")
+    }
+  }
+}
