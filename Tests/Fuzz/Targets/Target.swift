@@ -175,7 +175,7 @@ enum Target: String, CaseIterable {
     for message in Target.messages { reply(input, message) }
     guard let outcome = try? UnlockOutcome(decodingAnswer: input, of: UnlockOutcome.operation) else { return }
     let again = try? UnlockOutcome(decodingAnswer: outcome.packet, of: UnlockOutcome.operation)
-    require(again == outcome, "an outcome is written otherwise than it was read")
+    require(again?.packet == outcome.packet, "an outcome is written otherwise than it was read")
   }
 
   private static func reply<Message: ControlMessage>(_ input: [UInt8], _: Message.Type) {
