@@ -28,10 +28,10 @@ final class ArchiveService {
   /// What it serves on the control socket.
   func serve(in table: inout ControlTable) {
     table.answer(BeginBackup.self) { [unowned self] _, peer throws(Refusal) in
-      try onPrompt(peer) { () throws(Refusal) in try beginBackup(on: peer) }
+      try peer.beginPrompt { () throws(Refusal) in try beginBackup(on: peer) }
     }
     table.answer(BeginRestore.self) { [unowned self] message, peer throws(Refusal) in
-      try onPrompt(peer) { () throws(Refusal) in try beginRestore(message, on: peer) }
+      try peer.beginPrompt { () throws(Refusal) in try beginRestore(message, on: peer) }
     }
     table.answer(TakeChunk.self) { [unowned self] _, peer throws(Refusal) in try takeChunk(on: peer) }
     table.answerLater(GiveChunk.self) { [unowned self] message, peer, answer in
@@ -40,14 +40,6 @@ final class ArchiveService {
     table.answer(GetArchiveReport.self) { [unowned self] message, peer throws(Refusal) in
       try report(after: message.after, on: peer)
     }
-  }
-
-  /// Begins what a connection stands for from then on.
-  private func onPrompt(_ peer: ControlPeer, _ begin: () throws(Refusal) -> UInt64) throws(Refusal) -> UInt64 {
-    guard !peer.isPrompt else { throw Refusal(reason: "this connection shows a prompt already") }
-    let number = try begin()
-    peer.isPrompt = true
-    return number
   }
 
   /// How the passphrase of a backup that is to be restored becomes a key; nil where no restore waits for it.

@@ -166,6 +166,14 @@ final class ControlPeer: PromptConnection {
     row.serve(packet, self)
   }
 
+  /// Begins a prompt that this connection stands for from then on.
+  func beginPrompt<Prompt>(_ begin: () throws(Refusal) -> Prompt) throws(Refusal) -> Prompt {
+    guard !isPrompt else { throw Refusal(reason: "this connection shows a prompt already") }
+    let prompt = try begin()
+    isPrompt = true
+    return prompt
+  }
+
   /// A public key that the next packet is sealed to.
   func makeOneTimeKey() throws(Refusal) -> OneTimePublicKey {
     do throws(SodiumError) { return try connection.makeOneTimeKey() } catch {

@@ -33,6 +33,15 @@ struct ControlTable {
     rows[operation] = Row(keepsDeriving: keepsDeriving, serve: serve)
   }
 
+  /// The packet that answers a message, or declines it.
+  private static func packet<Message: ControlMessage>(
+    _: Message.Type, _ answer: () throws(Refusal) -> Message.Answer
+  ) -> [UInt8] {
+    do throws(Refusal) { return Message.packet(answering: try answer()) } catch {
+      return ControlPacket.declined(error.reason)
+    }
+  }
+
   /// A message that is answered at once.
   mutating func answer<Message: ControlMessage>(
     _: Message.Type, keepsDeriving: Bool = false,
@@ -40,11 +49,7 @@ struct ControlTable {
   ) {
     add(Message.operation, keepsDeriving: keepsDeriving) { packet, peer in
       guard let message = packet.message(Message.self) else { return peer.end() }
-      let answer: [UInt8]
-      do throws(Refusal) { answer = Message.packet(answering: try body(message, peer)) } catch {
-        answer = ControlPacket.declined(error.reason)
-      }
-      peer.send(answer)
+      peer.send(Self.packet(Message.self) { () throws(Refusal) in try body(message, peer) })
     }
   }
 
@@ -56,10 +61,7 @@ struct ControlTable {
     add(Message.operation) { packet, peer in
       guard let message = packet.message(Message.self) else { return peer.end() }
       body(message, peer) { [weak peer] result in
-        switch result {
-        case .success(let answer): peer?.send(Message.packet(answering: answer))
-        case .failure(let refusal): peer?.send(ControlPacket.declined(refusal.reason))
-        }
+        peer?.send(Self.packet(Message.self) { () throws(Refusal) in try result.get() })
       }
     }
   }
@@ -74,14 +76,14 @@ struct ControlTable {
       (peer.greeting, peer.claim) = (nil, nil)
       mayDerive(peer.credentials) { [weak peer] result in
         guard let peer else { return }
-        let answer: [UInt8]
-        do throws(Refusal) {
+        let packet = Self.packet(Message.self) { () throws(Refusal) in
           let claim = try result.get()
-          answer = Message.packet(answering: try body(message))
+          let answer = try body(message)
           peer.claim = claim
           peer.beginsDeriving()
-        } catch { answer = ControlPacket.declined(error.reason) }
-        peer.send(answer)
+          return answer
+        }
+        peer.send(packet)
       }
     }
   }

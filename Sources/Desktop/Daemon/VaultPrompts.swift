@@ -50,10 +50,7 @@ final class VaultPrompts: PromptQueueDelegate {
       return request
     }
     table.answer(OpenPrompt.self) { [unowned self] message, peer throws(Refusal) in
-      guard !peer.isPrompt else { throw Refusal(reason: "this connection shows a prompt already") }
-      let prompt = try open(message, on: peer)
-      peer.isPrompt = true
-      return prompt
+      try peer.beginPrompt { () throws(Refusal) in try open(message, on: peer) }
     }
     table.answer(TakePassphrase.self) { [unowned self] message, peer throws(Refusal) in
       guard let passphrase = queue.passphrase(on: peer) else { throw Refusal(reason: "no program gave a passphrase") }
