@@ -87,7 +87,7 @@ import Testing
     refuses(start + [0, 0, 0, 0] + [UInt8](repeating: 0, count: 31), .damaged)
     refuses(Array(start[..<12]) + [0, 1, 2, 0], .forGPG)
     refuses(Array(start[..<12]) + [0, 1, 9, 2], .unknownWallet)
-    // Within: a folder of many entries, an entry of a kind that is none, a text that is longer than everything.
+    // Within: a folder of many entries, an entry of an unknown kind, a text that is longer than everything.
     for content: [UInt8] in [
       [0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff], [0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0, 0],
       [0xff, 0xff, 0xff, 0xfe], [0, 0, 0],

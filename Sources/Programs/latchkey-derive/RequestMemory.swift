@@ -35,7 +35,7 @@ struct RequestMemory: ~Copyable {
     return RequestMemory(file)
   }
 
-  /// The request without its length; nil where its length is none.
+  /// The request without its length; nil where its length is invalid.
   consuming func take() -> SecureBytes? {
     guard let length = read(RequestMemory.lengthSize, at: 0) else { return nil }
     let count = Int(UInt32(littleEndian: length.bytes.unsafeLoad(as: UInt32.self)))

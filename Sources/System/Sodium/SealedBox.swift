@@ -22,7 +22,7 @@ public enum SealedBox {
 
   /// Seals `plaintext` for the owner of `publicKey` (32 bytes).
   ///
-  /// - Throws: ``SodiumError/badArgument`` for a public key that is none.
+  /// - Throws: ``SodiumError/badArgument`` for an invalid public key.
   public static func seal(_ plaintext: RawSpan, to publicKey: [UInt8]) throws(SodiumError) -> [UInt8] {
     guard publicKey.count == publicKeySize else { throw .badArgument }
     var out = [UInt8](repeating: 0, count: plaintext.byteCount + overhead)

@@ -64,7 +64,7 @@ public struct SealedDeviceSecret: ControlFields, Equatable, Sendable {
 
   /// Seals a secret.
   ///
-  /// - Throws: ``SodiumError/badArgument`` for a public key that is none.
+  /// - Throws: ``SodiumError/badArgument`` for an invalid public key.
   public init(_ secret: borrowing DeviceSecret, to publicKey: [UInt8]) throws(SodiumError) {
     wrapping = secret.wrapping
     box = try SealedBox.seal(secret.key.bytes, to: publicKey)

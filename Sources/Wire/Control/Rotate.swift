@@ -20,17 +20,3 @@ package struct Rotate: KeyMessage, ~Copyable {
   /// Gives the keys on to another owner.
   package consuming func take() -> TierDelivery { delivery }
 }
-
-/// Asks whether keys could be rotated now. Declined where not.
-package struct CheckMayRotate: FieldlessMessage {
-  package typealias Answer = Done
-  package static let operation: UInt8 = 22
-  package init() {}
-}
-
-/// Asks for the oldest generation of tier keys that something in the vault depends on.
-package struct GetNeededEpoch: FieldlessMessage {
-  package typealias Answer = UInt32
-  package static let operation: UInt8 = 23
-  package init() {}
-}

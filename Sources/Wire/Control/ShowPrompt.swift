@@ -1,5 +1,4 @@
 import LatchkeyBytes
-import LatchkeyKeybag
 
 /// Takes a prompt on: from now on this connection shows it, and the end of the connection is its end. Declined where nobody
 /// waits for it, or it is shown already.
@@ -17,27 +16,4 @@ package struct ShowPrompt: ControlMessage {
   }
 
   package func encode(into out: inout ByteWriter) { out.number(number) }
-}
-
-/// Tells how the prompt of this connection ended. There is no answer.
-package struct EndPrompt: ControlMessage {
-  package typealias Answer = NoAnswer
-  package static let operation: UInt8 = 6
-  /// How.
-  package let end: PromptEnd
-
-  /// The ends that `latchkey-prompt` tells, each at its number in a packet. Whether anything is open now is not its to say.
-  private static let told: [PromptEnd] = [.granted, .dismissed, .unavailable, .refused]
-
-  /// The message. An end that only the daemon knows of is told as ``PromptEnd/unavailable``.
-  package init(_ end: PromptEnd) { self.end = end }
-
-  package init?(decoding input: inout ByteReader) {
-    guard let number = try? input.number(UInt8.self), number < EndPrompt.told.count else { return nil }
-    end = EndPrompt.told[Int(number)]
-  }
-
-  package func encode(into out: inout ByteWriter) {
-    out.number(UInt8(EndPrompt.told.firstIndex(of: end) ?? 2))
-  }
 }

@@ -27,7 +27,7 @@ package struct SealedPassphrase: ControlFields {
 
   /// Seals a passphrase.
   ///
-  /// - Throws: ``SodiumError/badArgument`` for a public key that is none.
+  /// - Throws: ``SodiumError/badArgument`` for an invalid public key.
   package init(_ passphrase: GivenPassphrase, to publicKey: [UInt8]) throws(SodiumError) {
     let head = SealedPassphrase.head
     var packet = try SecureBytes(count: head.count + passphrase.bytes.count)

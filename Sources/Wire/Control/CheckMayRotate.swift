@@ -1,0 +1,6 @@
+/// Asks whether keys could be rotated now. Declined where not.
+package struct CheckMayRotate: FieldlessMessage {
+  package typealias Answer = Done
+  package static let operation: UInt8 = 22
+  package init() {}
+}
