@@ -283,13 +283,8 @@ import Testing
       case .otherVersion(let isToOpen): return .otherVersion(isToOpen: isToOpen)
       case .ended: return .ended
       case .packet(let packet):
-        let isMessage = Reading.messages.contains { reads(packet, $0) }
-        return isMessage ? .message : .malformed
+        return Reading.isMessage(packet) ? .message : .malformed
       }
-    }
-
-    private func reads<Message: ControlMessage>(_ packet: borrowing ArrivedPacket, _: Message.Type) -> Bool {
-      packet.message(Message.self) != nil
     }
   }
 }

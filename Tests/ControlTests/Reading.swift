@@ -28,6 +28,16 @@ enum Reading {
     messages.contains { isMessage(packet, $0) } || hasKeys(packet)
   }
 
+  /// Whether it is any message in the clear.
+  static func isMessage(_ packet: borrowing ArrivedPacket) -> Bool {
+    for one in messages where reads(packet, one) { return true }
+    return false
+  }
+
+  private static func reads<Message: ControlMessage>(_ packet: borrowing ArrivedPacket, _: Message.Type) -> Bool {
+    packet.message(Message.self) != nil
+  }
+
   private static func isMessage<Message: ControlMessage>(_ packet: [UInt8], _: Message.Type) -> Bool {
     message(packet, Message.self) != nil
   }

@@ -178,12 +178,7 @@ private final class Pair {
     guard packet.operation != UnlockWithTiers.operation else {
       return packet.keys(UnlockWithTiers.self) == nil ? .malformed : .keys
     }
-    let isMessage = Reading.messages.contains { Pair.reads(packet, $0) }
-    return isMessage ? .request : .malformed
-  }
-
-  private static func reads<Message: ControlMessage>(_ packet: borrowing ArrivedPacket, _: Message.Type) -> Bool {
-    packet.message(Message.self) != nil
+    return Reading.isMessage(packet) ? .request : .malformed
   }
 
   func sendSealed(_ packet: borrowing SecureBytes) throws {
