@@ -55,14 +55,6 @@ def shared(stage):
     opened.close()
 
 
-@pytest.fixture
-def unlocked(stage):
-    opened = Session(stage)
-    assert opened.login().returncode == 0
-    yield opened
-    opened.close()
-
-
 def stored(items):
     """As their programs stored them: of those that named no schema, gnome-keyring tells one of its own."""
     bare = {f"Label {number} " for number in range(200) if number % 3 == 2}

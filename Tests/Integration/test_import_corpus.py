@@ -8,7 +8,7 @@ import os
 import pytest
 from support.foreign import GnomeKeyring, KWallet, PASSWORD, seen
 from support.importing import (
-    DONE, carry, counts, encoded, gpg_home, keepass_database, keepass_entry, keepass_group, keepass_string, place, qt_text, run,
+    DONE, arrived, carry, counts, encoded, gpg_home, keepass_database, keepass_entry, keepass_group, keepass_string, place, qt_text, run,
     variant_keyring)  # fmt: skip
 from support.session import Session
 
@@ -19,10 +19,6 @@ LOGIN, GENERIC = "org.latchkey.Login", "org.freedesktop.Secret.Generic"
 def secret(number):
     """Texts of several scripts, lines, and long ones."""
     return [f"secret {number}", "\u00e4\u6f22\U0001f511" * (number % 50 + 1), f"line {number}\nanother <&>\"'", "x" * (number % 997 + 1)][number % 4]
-
-
-def arrived(label, attributes, value):
-    return ["Login", label, sorted([name, text] for name, text in attributes.items()), encoded(value)]
 
 
 # Each makes a place with COUNT secrets. It returns the words of the command, and what must be in the vault afterwards.

@@ -66,14 +66,6 @@ def kwallet(stage):
     session.close()
 
 
-@pytest.fixture
-def unlocked(stage):
-    opened = Session(stage)
-    assert opened.login().returncode == 0
-    yield opened
-    opened.close()
-
-
 def test_everything_arrives(kwallet, unlocked):
     kwallet.stop()
     folder = carry(unlocked, kwallet.folder.iterdir(), FOLDER)

@@ -3,23 +3,14 @@
 import pytest
 from support.foreign import PASSWORD, seen
 from support.importing import (
-    DONE, FAILED, PARTLY, counts, encoded, gpg_home, keepass_database, keepass_entry, keepass_group, keepass_string, place, run, state)  # fmt: skip
-from support.session import Session
+    DONE, FAILED, PARTLY, arrived, counts, encoded, gpg_home, keepass_database, keepass_entry, keepass_group, keepass_string, place, run, state)  # fmt: skip
 
 WIDE = "\u00e4\u6f22\U0001f511"
 LOGIN = "org.latchkey.Login"
 
 
 def item(label, secret, **attributes):
-    return ["Login", label, sorted([name, value] for name, value in ({"xdg:schema": LOGIN} | attributes).items()), encoded(secret)]
-
-
-@pytest.fixture
-def unlocked(stage):
-    opened = Session(stage)
-    assert opened.login().returncode == 0
-    yield opened
-    opened.close()
+    return arrived(label, {"xdg:schema": LOGIN} | attributes, secret)
 
 
 # pass

@@ -1,9 +1,7 @@
 """latchkey import oo7: keyrings of version 1, by libsecret's own file backend, and as oo7 writes them."""
 
-import pytest
 from support.foreign import PASSWORD, seen
-from support.importing import DONE, FAILED, PARTLY, carry, counts, encoded, place, run, state, variant_keyring
-from support.session import Session
+from support.importing import DONE, FAILED, PARTLY, arrived, carry, counts, place, run, state, variant_keyring
 
 FOLDER = ".local/share/keyrings/v1"
 APP = "org.example.App"
@@ -17,18 +15,8 @@ ITEMS = [
 ]  # fmt: skip
 
 
-def arrived(items, collection):
-    return sorted(
-        [collection, label, [list(pair) for pair in sorted(attributes.items())], encoded(secret)]
-        for label, attributes, secret, _ in items)
-
-
-@pytest.fixture
-def unlocked(stage):
-    opened = Session(stage)
-    assert opened.login().returncode == 0
-    yield opened
-    opened.close()
+def all_arrived(items, collection):
+    return sorted(arrived(label, attributes, secret, collection) for label, attributes, secret, _ in items)
 
 
 def test_everything_arrives(unlocked):
@@ -41,7 +29,7 @@ def test_everything_arrives(unlocked):
     before = state(folder)
     done = run(unlocked, "oo7")
     assert done.returncode == DONE and f"rm -- '{folder}/login.keyring'" in done.stdout, done.stderr
-    assert seen(unlocked) == sorted(arrived(ITEMS, "Login") + arrived(large, "large"))
+    assert seen(unlocked) == sorted(all_arrived(ITEMS, "Login") + all_arrived(large, "large"))
     assert counts(run(unlocked, "oo7", "--json")) == {"items": 5, "same": 5} and state(folder) == before
     shown = unlocked.run("latchkey", "get", "--json", "--show", "n=2").stdout
     assert '"content_type" : "application/octet-stream"' in shown
@@ -57,7 +45,7 @@ def test_what_libsecret_wrote(unlocked):
                      input=f"secret {number}", env=environment, check=True)  # fmt: skip
     done = run(unlocked, "oo7", file)
     assert done.returncode == DONE, done.stderr
-    assert seen(unlocked) == arrived(
+    assert seen(unlocked) == all_arrived(
         [(f"{WIDE} {number}", {"n": str(number), "empty": ""}, f"secret {number}".encode(), "") for number in range(3)], "apart")
 
 
@@ -76,7 +64,7 @@ def test_a_sandboxed_application(unlocked):
     assert run(unlocked, "oo7").returncode == DONE
     done = run(unlocked, "oo7", "--app", APP, password="nobody asks")
     assert done.returncode == DONE, done.stderr
-    assert [item for item in seen(unlocked) if item[0] == APP] == arrived(ITEMS, APP)
+    assert [item for item in seen(unlocked) if item[0] == APP] == all_arrived(ITEMS, APP)
 
 
 def test_what_cannot_be_read(unlocked):

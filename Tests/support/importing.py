@@ -57,6 +57,11 @@ def encoded(secret):
     return base64.b64encode(secret).decode()
 
 
+def arrived(label, attributes, secret, collection="Login"):
+    """An item as `seen` shows it."""
+    return [collection, label, sorted([name, value] for name, value in attributes.items()), encoded(secret)]
+
+
 def qt_text(value):
     """A string as Qt writes it."""
     wide = value.encode("utf-16-be")

@@ -255,6 +255,13 @@ def session(new_session):
     return new_session
 
 
+@pytest.fixture
+def unlocked(new_session):
+    """A session of its own for the test, whose first login has created the vault."""
+    assert new_session.login().returncode == 0
+    return new_session
+
+
 @pytest.fixture(scope="module")
 def shared_session(stage):
     """One session for all tests of the module."""
