@@ -163,7 +163,6 @@ def test_gnomes_dialog_asks_twice_for_what_is_new(prompting, gnome, screen):
     assert len(shown(gnome)) == 1
 
 
-@pytest.mark.xfail(strict=False, reason="on an idle machine the second dialog is not always shown: to be looked into")
 def test_a_prompt_waits_for_the_one_before(prompting, gnome, screen, login, programs):
     ask(prompting, gnome, screen)
     (first,) = screen.windows()

@@ -60,8 +60,10 @@ final class SystemPrompter: Prompter {
   func end() {
     callbacks = nil
     watch = nil
-    guard prompter != nil, stage != .gone, !desktop.isLost else { return }
+    guard prompter != nil, !desktop.isLost else { return }
     stage = .gone
+    // Also after PromptDone: gcr's prompter closes a dialog by itself at Escape, and does not look then whether another one
+    // waits. This call has it look.
     try? call("StopPrompting") { (_: inout MessageWriter) throws(BusError) in
     } reply: { _ in
     }
