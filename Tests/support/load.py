@@ -19,6 +19,8 @@ from support.restoring import Restoring
 WORKERS, NAMES, RESTORED = 4, 20, 30
 # The daemon died, or had died, before it answered: it may have done what it was asked for.
 IN_DOUBT = {"org.freedesktop.DBus.Error." + name for name in ("NoReply", "ServiceUnknown", "NameHasNoOwner")}
+# The same at the control socket, where there is no file for a moment while a daemon replaces its former one's.
+DIED = (ConnectionError, FileNotFoundError)
 ABSENT = None
 
 
@@ -113,7 +115,7 @@ class Person(threading.Thread):
                 try:
                     getattr(self, doing)()
                     self.load.count(doing)
-                except (Failure, ConnectionError):
+                except (Failure, *DIED):
                     return
         except BaseException as error:
             self.failure = error
@@ -152,7 +154,7 @@ class Person(threading.Thread):
         self.load.restoring_now.set()
         try:
             done = self.load.restoring.run(self.session)
-        except ConnectionError:
+        except DIED:
             done = False
         if done:
             self.names.states = {name: {state} for name, state in self.load.backed_up.items()}
