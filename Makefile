@@ -31,6 +31,8 @@ PYTEST     := $(PYTHON) -m pytest -p no:cacheprovider
 
 BUILD_PACKAGES := libsodium-dev libpam0g-dev libsystemd-dev libgcrypt20-dev libsqlite3-dev libyaml-dev libtss2-dev \
   pkg-config
+# Draws the pictures of the documents.
+PICTURE_PACKAGES := gnuplot-nox
 # For the tests of the manual pages.
 MANUAL_PACKAGES := man-db groff-base mandoc
 TEST_PACKAGES  := dbus dbus-user-session libpam-systemd systemd-container libsecret-tools pamtester libpam-wrapper \
@@ -40,16 +42,16 @@ TEST_PACKAGES  := dbus dbus-user-session libpam-systemd systemd-container libsec
   seahorse gnome-keyring at-spi2-core gir1.2-atspi-2.0 gir1.2-gtk-3.0 libatk-adaptor gcr pinentry-curses pinentry-gtk2 pinentry-qt tmux swtpm libtss2-tcti-swtpm0 \
   fprintd libpam-fprintd i3lock xss-lock xauth sway swaylock swayidle wtype mate-screensaver xsecurelock vlock libwww-perl \
   xscreensaver-data qemu-system-x86 mmdebstrap e2fsprogs python3-pip python3-jaraco.functools python3-jaraco.context meson \
-  ninja-build gettext libfuse3-dev fuse3 btrfs-progs sqlite3 strace $(MANUAL_PACKAGES)
+  ninja-build gettext libfuse3-dev fuse3 btrfs-progs sqlite3 strace $(MANUAL_PACKAGES) $(PICTURE_PACKAGES)
 # For the suites that `make test` leaves out: compilers. gnome-keyring, the control, is among the packages above.
 SUITES_PACKAGES := gir1.2-gcr-3 golang-go golang-github-docker-docker-credential-helpers-dev cargo rustc \
   librust-secret-service-dev
-BENCH_PACKAGES := gnome-keyring
+BENCH_PACKAGES := gnome-keyring $(PICTURE_PACKAGES)
 # For `make deb` and `make test-packages`.
 DEB_PACKAGES := build-essential debhelper po-debconf python3 lintian
 # All that `make check` needs: no desktop, no systemd that runs.
 CHECK_PACKAGES := $(BUILD_PACKAGES) dbus libpam-wrapper libpam-pwdfile python3-pytest python3-pytest-xdist binutils gcc \
-  libc6-dev openssl valgrind sqlite3 strace $(MANUAL_PACKAGES)
+  libc6-dev openssl valgrind sqlite3 strace $(MANUAL_PACKAGES) $(PICTURE_PACKAGES)
 PACKAGES       := $(BUILD_PACKAGES) $(TEST_PACKAGES)
 
 PROGRAMS := latchkeyd latchkey-derive latchkey-prompt latchkey-deviced latchkey
@@ -69,7 +71,7 @@ KILLS ?= 500
 # At how many power cuts `make machine` looks, for each file system.
 CUTS ?= 1250
 
-.PHONY: help deps build module deb reproducible install uninstall run check test machine test-packages bench suites table fuzz fuzz-build kills beside docs lint clean
+.PHONY: help deps build module deb reproducible install uninstall run check test machine test-packages bench suites table fuzz fuzz-build kills beside docs pictures lint clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -238,9 +240,12 @@ test-packages: ## the packages of `make deb` in booted Debian 12 and 13 (as root
 	$(PYTEST) -n $(JOBS) Tests/Packages
 
 # On a machine that does nothing else. The vaults are on the file system of /var/tmp; BENCHFLAGS=--below=DIR names another.
-bench: build ## latchkeyd beside gnome-keyring: a table of ratios; below 15 minutes
+bench: build ## latchkeyd beside gnome-keyring: a table of ratios, and plots in .build/bench; below 15 minutes
 	$(MAKE) deps PACKAGES="$(PACKAGES) $(BENCH_PACKAGES)" >&2
-	$(PYTHON) Tests/Benchmark/benchmark $(BENCHFLAGS)
+	mkdir -p .build/bench
+	$(PYTHON) Tests/Benchmark/benchmark $(BENCHFLAGS) > .build/bench/report.md
+	@cat .build/bench/report.md
+	$(PYTHON) Tests/Benchmark/plots.py .build/bench/report.md .build/bench
 
 suites: build ## other people's test suites, beside gnome-keyring as the control: prints a table
 	$(MAKE) deps PACKAGES="$(PACKAGES) $(SUITES_PACKAGES)"
@@ -261,6 +266,11 @@ beside: ## the client library and swift-certificates in one program, built twice
 	  for time in first second; do rm -rf $$scratch/debug/X509.build && \
 	  swift build $(SWIFTFLAGS) --package-path Tests/SecurityBeside --scratch-path $$scratch && \
 	  $$scratch/debug/Beside || exit 1; done
+
+pictures: ## the drawing and the plots of the documents, from docs/pictures/day.gp and docs/BENCHMARKS.md
+	$(MAKE) deps PACKAGES="$(PICTURE_PACKAGES)"
+	gnuplot docs/pictures/day.gp > docs/pictures/day.svg
+	$(PYTHON) Tests/Benchmark/plots.py docs/BENCHMARKS.md docs/pictures
 
 # The public symbols of a module and the articles beside its source. A link that leads nowhere is an error.
 docs: ## the documentation of the modules LatchkeyKeychain and Security, as archives in .build/docs
