@@ -28,6 +28,7 @@ def fill(session, *more):
 
 def readable(session, *more):
     """The classes whose items can be read, each with the right secret."""
+    session.status()  # waits until the device key service had its turn
     found = {name: session.lookup("class", name, *more) for name in (FREE, *BOUND)}
     assert all(secret in (None, "", f"of {name}") for name, secret in found.items()), found
     return {name for name, secret in found.items() if secret}

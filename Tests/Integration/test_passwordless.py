@@ -46,6 +46,7 @@ def fill(session, classes=CLASSES):
 
 
 def readable(session):
+    session.status()  # waits until the device key service had its turn
     found = {name: session.lookup("class", name) for name in CLASSES}
     assert all(secret in (None, "", f"of {name}") for name, secret in found.items()), found
     return {name for name, secret in found.items() if secret}

@@ -72,6 +72,7 @@ def bring(session, data, greeting=hello(stage=OPEN_SESSION, service="autologin")
 
 def readable(session):
     """Nobody is asked for the others."""
+    session.status()  # waits until the device key service had its turn
     with contextlib.closing(Peer(session)) as peer:
         found = {name: sum(peer.search({"class": name}), []) for name in CLASSES}
         assert all(len(items) == 1 for items in found.values())

@@ -5,6 +5,7 @@ import shutil
 import subprocess
 
 from support.machine import eventually
+from support.pace import settled
 from support.terminal import Terminal
 
 TOOLS = "/usr/local/lib/latchkey-test"
@@ -119,7 +120,7 @@ class Account:
 
     def status(self):
         """What `latchkey status --json` says outside any session."""
-        return json.loads(self.run("latchkey", "status", "--json").stdout)
+        return settled(lambda: json.loads(self.run("latchkey", "status", "--json").stdout))
 
     def find(self, **attributes):
         """As `Terminal.find`, outside any session."""

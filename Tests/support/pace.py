@@ -66,3 +66,14 @@ class Limit:
     def left(self):
         """The seconds that are left, if the machine does not get slower; never below 0."""
         return max(self._begun + self.seconds - time.monotonic(), 0)
+
+
+def settled(ask):
+    """The daemon's status, once the device key service had its turn: on a busy machine other work comes before it, and the
+    daemon says so and asks it again in a moment."""
+    limit = Limit(10)
+    while True:
+        status = ask()
+        if limit.is_over or not any("it is asked again in a moment" in problem for problem in status["problems"]):
+            return status
+        time.sleep(0.1)

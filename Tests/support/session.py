@@ -16,7 +16,7 @@ import time
 
 import pytest
 from support.creation import found
-from support.pace import Limit, seconds
+from support.pace import Limit, seconds, settled
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 BUS = ["--dest=org.freedesktop.DBus", "/org/freedesktop/DBus"]
@@ -162,7 +162,7 @@ class Session:
 
     def status(self):
         """What `latchkey status` knows."""
-        return json.loads(self.run("latchkey", "status", "--json", check=True).stdout)
+        return settled(lambda: json.loads(self.run("latchkey", "status", "--json", check=True).stdout))
 
     def daemon_pid(self):
         """The process that owns org.freedesktop.secrets, or None."""

@@ -5,7 +5,7 @@ import subprocess
 
 import pexpect
 from support.machine import eventually
-from support.pace import seconds
+from support.pace import seconds, settled
 
 PROMPT = "@@> "
 
@@ -114,7 +114,7 @@ class Terminal:
 
     def status(self):
         """What `latchkey status --json` says."""
-        return json.loads(self.run("latchkey status --json").stdout)
+        return settled(lambda: json.loads(self.run("latchkey status --json").stdout))
 
     def set_locked_hint(self, locked):
         """Says to logind what a locker says."""
