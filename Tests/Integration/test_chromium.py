@@ -18,7 +18,7 @@ from support.display import display  # noqa: F401
 from support.peer import ITEM, Peer
 from support.session import wait_until
 
-PATIENCE = 60.0
+TIMEOUT = 60.0
 KEY = {"application": "chromium"}
 
 
@@ -90,13 +90,13 @@ class Browser:
                 stderr=log,
             )
         try:
-            wait_until(lambda: "/kept" in [path for path, _ in self._site.asked], "the page", PATIENCE)
+            wait_until(lambda: "/kept" in [path for path, _ in self._site.asked], "the page", TIMEOUT)
             # As a person does: after a signal the cookies are not always written.
             self._session.run("xdotool", "search", "--sync", "--onlyvisible", "--class", "chromium", check=True)
             for _ in range(10):
                 self._display.press("ctrl+shift+w")
                 try:
-                    browser.wait(PATIENCE / 10)
+                    browser.wait(TIMEOUT / 10)
                     break
                 except subprocess.TimeoutExpired:
                     continue
@@ -185,6 +185,6 @@ def test_a_start_behind_a_locker_waits_for_the_key(session, browser, peer):
     assert session.login().returncode == 0
     assert browser("mine").visit("/set") == "kept=crumbs"
     stored = key(peer)
-    assert answer_behind_a_locker(session, peer, lambda: browser("mine").visit("/kept"), PATIENCE) == "kept=crumbs"
+    assert answer_behind_a_locker(session, peer, lambda: browser("mine").visit("/kept"), TIMEOUT) == "kept=crumbs"
     assert browser("mine").kept() == ["v11"]
     assert key(peer) == stored

@@ -24,7 +24,7 @@ from support.items import (
 from support.pace import Limit, seconds
 from support.peer import ITEM, NOTHING, ROOT, SERVICE, acting_as
 from support.person import Person, ask_on_terminals
-from support.session import BUS, PATIENCE, wait_until
+from support.session import BUS, TIMEOUT, wait_until
 
 EVERY_STATE = ["locked", BEHIND, "sealed", "collection locked"]
 REASONS = {"locked": "latchkey lock", BEHIND: "screen saver", "sealed": "last session ended", "collection locked": "its collection"}
@@ -275,7 +275,7 @@ class Waiting:
 
     def heard(self, word):
         """Waits until a message of that kind went over the bus."""
-        limit = Limit(PATIENCE)
+        limit = Limit(TIMEOUT)
         while word not in self.messages:
             if select.select([self.monitor.stdout], [], [], 0.1)[0]:
                 self.messages += os.read(self.monitor.stdout.fileno(), 65536).decode()

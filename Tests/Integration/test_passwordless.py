@@ -402,7 +402,7 @@ def test_the_vault_follows_the_device_key_to_the_service(passwordless, service):
     service.start()
     session.restart()
     assert state(session) == ("unlocked", True) and session.status()["device_key"] == "host"
-    wait_until(lambda: not (session.vault / "device.key").exists(), "the end of the file", patience=40)
+    wait_until(lambda: not (session.vault / "device.key").exists(), "the end of the file", timeout=40)
     for _ in range(2):
         session.restart()
         assert state(session) == ("unlocked", True) and readable(session) == set(OTHERS)
@@ -419,7 +419,7 @@ def test_a_service_that_comes_late(session, service):
     assert any(line.startswith("device key service: ") for line in session.status()["problems"])
     assert session.login_without_password().returncode == 0, "a login goes on"
     service.start()
-    wait_until(lambda: state(session) == ("unlocked", True), "the vault", patience=30)
+    wait_until(lambda: state(session) == ("unlocked", True), "the vault", timeout=30)
     assert readable(session) == set(OTHERS) and session.status()["problems"] == []
 
 

@@ -8,7 +8,7 @@ import time
 import pytest
 from gi.repository import Gio, GLib
 from support.clients import MAIL, MAIL_WORDS
-from support.dialog import PATIENCE, Tool, display, locker, screen  # noqa: F401
+from support.dialog import TIMEOUT, Tool, display, locker, screen  # noqa: F401
 from support.pace import Limit
 from support.peer import ABSENT, ACCESS_DENIED, COLLECTION, ITEM, LOGIN, NOTHING, PROMPT, ROOT, SECRETS, SERVICE, Peer
 from support.session import wait_until
@@ -67,7 +67,7 @@ class Asked:
 
     def end(self):
         """Whether it was dismissed, and its result with its type."""
-        wait_until(lambda: not self.is_waiting, "Completed", PATIENCE)
+        wait_until(lambda: not self.is_waiting, "Completed", TIMEOUT)
         # It is told once, and then the prompt is gone.
         assert self._client.error(self.path, PROMPT, "Prompt", "(s)", "") in ABSENT
         assert self._client.error(self.path, PROMPT, "Dismiss") in ABSENT

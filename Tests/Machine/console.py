@@ -16,9 +16,9 @@ class LoginRefused(Exception):
 class Console:
     """The line. One session at a time."""
 
-    def __init__(self, process, patience):
+    def __init__(self, process, timeout):
         self._process = process
-        self._patience = patience
+        self._timeout = timeout
 
     def await_login(self):
         """Waits until somebody may log in."""
@@ -83,7 +83,7 @@ class Console:
 
     def await_answer(self):
         """Waits until the shell answers again. What is typed while the line wakes up may be lost."""
-        for _ in range(int(self._patience // 3)):
+        for _ in range(int(self._timeout // 3)):
             self.send("echo aw''ake")
             if self._process.expect(["awake\\s+" + PROMPT, pexpect.TIMEOUT], timeout=3) == 0:
                 break
@@ -97,7 +97,7 @@ class Console:
 
     def _expect(self, pattern):
         try:
-            return self._process.expect(pattern, timeout=self._patience)
+            return self._process.expect(pattern, timeout=self._timeout)
         except pexpect.ExceptionPexpect as error:
             said = self._process.before if isinstance(self._process.before, str) else ""
             raise AssertionError(f"the console never said {pattern!r} ({type(error).__name__}), but:\n{said[-2000:]}") from None

@@ -23,12 +23,12 @@ from monitor import Monitor
 
 MEMORY = 768 << 20
 # A machine that is emulated, beside others' work: everything takes as long as it takes, but not for ever.
-PATIENCE = float(os.environ.get("LATCHKEY_MACHINE_PATIENCE", "600"))
+TIMEOUT = float(os.environ.get("LATCHKEY_MACHINE_TIMEOUT", "600"))
 
 __all__ = ["Disk", "Machine", "Unavailable", "eventually"]
 
 
-def eventually(true, timeout=PATIENCE, what="the condition"):
+def eventually(true, timeout=TIMEOUT, what="the condition"):
     """Waits until `true()` is, and returns what it returned."""
     deadline = time.monotonic() + timeout
     while not (value := true()):
@@ -101,7 +101,7 @@ class Machine:
             *(word for number, disk in enumerate(self._disks) for pair in disk.drivers(f"disk{number}") for word in pair),
         ]  # fmt: skip
         self._process = pexpect.spawn(
-            "qemu-system-x86_64", list(map(str, command)), encoding="utf-8", codec_errors="replace", timeout=PATIENCE,
+            "qemu-system-x86_64", list(map(str, command)), encoding="utf-8", codec_errors="replace", timeout=TIMEOUT,
             dimensions=(50, 400),
         )  # fmt: skip
         self._process.logfile_read = (self.folder / "console").open("w")
@@ -113,8 +113,8 @@ class Machine:
             raise Unavailable(f"QEMU does not start: {said}") from None
         self._second = socket.socket(socket.AF_UNIX)
         self._second.connect(str(second))
-        line = pexpect.fdpexpect.fdspawn(self._second, encoding="utf-8", codec_errors="replace", timeout=PATIENCE)
-        self.console, self.root = Console(self._process, PATIENCE), Console(line, PATIENCE)
+        line = pexpect.fdpexpect.fdspawn(self._second, encoding="utf-8", codec_errors="replace", timeout=TIMEOUT)
+        self.console, self.root = Console(self._process, TIMEOUT), Console(line, TIMEOUT)
         self.console.await_login()
         self.root.await_login()
         self.root.login("root", "root")
@@ -150,12 +150,12 @@ class Machine:
         self._has_slept = True
         # Nothing is on its way on a line then, which would be lost.
         self.root.run("systemd-run -q --on-active=2 systemctl suspend")
-        self.monitor.await_event("SUSPEND", PATIENCE)
+        self.monitor.await_event("SUSPEND", TIMEOUT)
 
     def wake(self):
         """Wakes it up from its sleep."""
         self.monitor.command("system_wakeup")
-        self.monitor.await_event("WAKEUP", PATIENCE)
+        self.monitor.await_event("WAKEUP", TIMEOUT)
         for console in (self.root, self.console):
             console.await_answer()
 

@@ -86,8 +86,8 @@ class LoggedDisk:
         self.place.rmdir()
 
     @staticmethod
-    def _unmount(place, patience=60):
-        end = time.monotonic() + patience
+    def _unmount(place, timeout=60):
+        end = time.monotonic() + timeout
         while os.path.ismount(place) and time.monotonic() < end:
             subprocess.run(["umount", place], stderr=subprocess.DEVNULL)
             time.sleep(0.05)

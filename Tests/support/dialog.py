@@ -12,7 +12,7 @@ from support.session import BUS, is_alive, wait_until
 
 NAME = "org.gnome.keyring.SystemPrompter"
 # Programs with windows start slowly on a busy machine.
-PATIENCE = 30
+TIMEOUT = 30
 
 
 class Dialog:
@@ -81,7 +81,7 @@ class Dialog:
             time.sleep(0.3)
             return self.display.screenshot(path, area()).read_bytes() == before
 
-        wait_until(is_still, "the window's picture", PATIENCE)
+        wait_until(is_still, "the window's picture", TIMEOUT)
 
     def windows(self):
         return self._do("search", "--onlyvisible", "--name", "Unlock Latchkey|New passphrase").stdout.split()
@@ -100,15 +100,15 @@ class Dialog:
     def expect(self):
         """Waits for the next question, and returns its texts."""
         self._expected += 1
-        wait_until(lambda: len(self.questions) >= self._expected, "the next question", PATIENCE)
+        wait_until(lambda: len(self.questions) >= self._expected, "the next question", TIMEOUT)
         assert len(self.questions) == self._expected
-        wait_until(self.windows, "the window", PATIENCE)
+        wait_until(self.windows, "the window", TIMEOUT)
         return self.questions[-1]
 
     def expect_nothing(self):
         """Waits until no window is there, nor anything that could open one."""
-        wait_until(lambda: not self.windows(), "the window's end", PATIENCE)
-        wait_until(lambda: not self.programs(), "the end of latchkey-prompt", PATIENCE)
+        wait_until(lambda: not self.windows(), "the window's end", TIMEOUT)
+        wait_until(lambda: not self.programs(), "the end of latchkey-prompt", TIMEOUT)
         assert len(self.questions) == self._expected
 
     # What the person does
@@ -122,7 +122,7 @@ class Dialog:
         self.fill(*texts)
         before = self.display.pixels()
         self._do("key", "Return")
-        wait_until(lambda: self.display.pixels() != before, "what the prompter says", PATIENCE)
+        wait_until(lambda: self.display.pixels() != before, "what the prompter says", TIMEOUT)
         self._do("key", "shift+Tab")
 
     def fill(self, *texts):
@@ -142,12 +142,12 @@ class Dialog:
     def _act(self, act):
         answers = lambda: self.heard.count("member=PromptReady") + self.heard.count("member=PromptDone")
         before = answers()
-        for patience in (3, 3, PATIENCE):
+        for timeout in (3, 3, TIMEOUT):
             act()
             try:
-                return wait_until(lambda: answers() > before, "the answer", patience)
+                return wait_until(lambda: answers() > before, "the answer", timeout)
             except AssertionError:
-                if patience == PATIENCE:
+                if timeout == TIMEOUT:
                     raise
 
     def _do(self, *words, input=""):
@@ -174,7 +174,7 @@ class Tool:
 
     def end(self):
         """What it printed, and how it ended."""
-        output, _ = self._process.communicate(timeout=seconds(PATIENCE))
+        output, _ = self._process.communicate(timeout=seconds(TIMEOUT))
         return output, self._process.returncode
 
 

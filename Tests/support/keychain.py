@@ -132,9 +132,9 @@ class ToldPrompt:
 
     def end(self, limit=3 * LIMIT):
         """Waits until it is completed: how it ended."""
-        patience = Limit(limit)
+        deadline = Limit(limit)
         while self.dismissed is None:
-            assert not patience.is_over, "the prompt does not complete"
+            assert not deadline.is_over, "the prompt does not complete"
             self.peer.listen(0.01)
         for subscription in self._subscriptions:
             self.peer.bus.signal_unsubscribe(subscription)

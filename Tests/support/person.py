@@ -5,7 +5,7 @@ import os
 import pexpect
 from support.pace import seconds
 
-PATIENCE = 20
+TIMEOUT = 20
 
 
 class Person:
@@ -16,7 +16,7 @@ class Person:
         if session.uid != 0:
             words = ["setpriv", f"--reuid={session.uid}", f"--regid={session.gid}", "--clear-groups", "--", *words]
         self._terminal = pexpect.spawn(
-            words[0], words[1:], env=session.environment, cwd=session.home, timeout=seconds(PATIENCE), encoding="utf-8",
+            words[0], words[1:], env=session.environment, cwd=session.home, timeout=seconds(TIMEOUT), encoding="utf-8",
             preexec_fn=lambda: own_terminal(session), dimensions=(24, 200),
         )
 

@@ -72,8 +72,8 @@ class Retrieval:
         self.peer.listen()
         return self.response is None and self.failure is None
 
-    def wait(self, patience=LIMIT):
-        wait_until(lambda: not self.is_pending, "a response", patience)
+    def wait(self, timeout=LIMIT):
+        wait_until(lambda: not self.is_pending, "a response", timeout)
         return self.response
 
     def read(self):

@@ -23,7 +23,7 @@ DUPLICATE = -25299
 NOT_FOUND = -25300
 NOT_ALLOWED = -25308
 # Longer than any call takes that waits for nobody.
-PATIENCE = 30.0
+TIMEOUT = 30.0
 
 FAIL = {"u_AuthUI": "u_AuthUIF"}
 SKIP = {"u_AuthUI": "u_AuthUIS"}
@@ -95,7 +95,7 @@ class Program:
         return not select.select([self._process.stdout], [], [], seconds)[0]
 
     def end(self):
-        assert not self.is_waiting(seconds(PATIENCE)), "no answer"
+        assert not self.is_waiting(seconds(TIMEOUT)), "no answer"
         answer = json.loads(self._process.stdout.readline())
         assert "mistake" not in answer, answer
         return answer

@@ -16,13 +16,13 @@ from support.derive import ENVIRONMENT, IS_ROOT, PASSWORD, PERSON
 from support.pace import Limit, seconds
 from support.standin import prompt
 
-PATIENCE = 30
+TIMEOUT = 30
 NUMBER = 7
 IDENTITY = dict(user=PERSON.pw_uid, group=PERSON.pw_gid, extra_groups=[]) if IS_ROOT else {}
 
 
 def wait_until(condition, what):
-    limit = Limit(PATIENCE)
+    limit = Limit(TIMEOUT)
     while not (value := condition()):
         assert not limit.is_over, f"waited for {what}"
         time.sleep(0.02)
@@ -79,7 +79,7 @@ class Prompting:
 
     def end(self):
         """How it ended, for the daemon."""
-        assert self.process.wait(seconds(PATIENCE)) == 0, self.said
+        assert self.process.wait(seconds(TIMEOUT)) == 0, self.said
         wait_until(lambda: self.number in self.daemon.outcomes, "the end of the connection")
         return self.daemon.outcomes[self.number]
 
@@ -127,7 +127,7 @@ class Terminal:
 
     def expect(self, text):
         """Waits until text is shown that was not waited for before."""
-        limit = Limit(PATIENCE)
+        limit = Limit(TIMEOUT)
         while (at := self.shown.find(text.encode(), self._seen)) < 0:
             assert not limit.is_over, f"waited for {text!r}, saw {self.shown[self._seen:]!r}"
             self._read(0.1)
@@ -171,7 +171,7 @@ class Screen:
 
     def do(self, *words, text=None):
         done = subprocess.run(["xdotool", *words], env={**ENVIRONMENT, "DISPLAY": self.display, "LANG": "C.UTF-8"},
-                              input=text, capture_output=True, text=True, timeout=seconds(PATIENCE))
+                              input=text, capture_output=True, text=True, timeout=seconds(TIMEOUT))
         return done.stdout.split()
 
     def windows(self):

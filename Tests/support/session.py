@@ -21,7 +21,7 @@ from support.pace import Limit, seconds, settled
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 BUS = ["--dest=org.freedesktop.DBus", "/org/freedesktop/DBus"]
 SECRETS = "org.freedesktop.secrets"
-PATIENCE = 10.0
+TIMEOUT = 10.0
 PR_SET_CHILD_SUBREAPER = 36
 
 
@@ -218,9 +218,9 @@ def is_alive(process):
     return state != "Z"
 
 
-def wait_until(condition, what, patience=PATIENCE):
-    """Returns as soon as the condition holds; fails where it does not, on a quiet machine after `patience` seconds or more."""
-    limit = Limit(patience)
+def wait_until(condition, what, timeout=TIMEOUT):
+    """Returns as soon as the condition holds; fails where it does not, on a quiet machine after `timeout` seconds or more."""
+    limit = Limit(timeout)
     while not condition():
         assert not limit.is_over, f"waited {limit.seconds:.0f} s for {what}"
         time.sleep(0.02)

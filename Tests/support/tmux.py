@@ -5,7 +5,7 @@ import time
 
 from support.pace import Limit
 
-PATIENCE = 20
+TIMEOUT = 20
 PROMPT = "at the shell>"
 
 
@@ -45,7 +45,7 @@ class Tmux:
 
     def expect(self, *texts, times=1, gone=None):
         """Waits until all of it is to be seen, so many times at least, and what is to be gone is not."""
-        limit = Limit(PATIENCE)
+        limit = Limit(TIMEOUT)
         while any((screen := self.screen).count(text) < times for text in texts) or (gone and gone in screen):
             assert not limit.is_over, f"waited for {texts} and saw:\n{screen}"
             time.sleep(0.03)
@@ -53,7 +53,7 @@ class Tmux:
 
     def wait_for_shell(self):
         """Waits until the shell asks for the next command, and that is all there is in the last line."""
-        limit = Limit(PATIENCE)
+        limit = Limit(TIMEOUT)
         while (screen := self.screen).splitlines()[-1:] != [PROMPT]:
             assert not limit.is_over, f"the shell does not come back:\n{screen}"
             time.sleep(0.03)
