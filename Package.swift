@@ -147,7 +147,7 @@ let package = Package(
     module("ForeignKeyrings", on: .imports, ["LatchkeyGcrypt", "LatchkeySecretClient", "LatchkeySodium"]),
 
     // Desktop
-    module("SessionState", on: .desktop, ["CLatchkeyHelper", "LatchkeySystemd"]),
+    module("SessionState", on: .desktop, ["CLatchkeyHelper", "LatchkeyControl", "LatchkeySystemd"]),
     module("Biometry", on: .desktop, ["LatchkeySystemd"]),
     module("Doctor", on: .desktop, ["CLatchkeyHelper", "CLatchkeyLinux", "LatchkeyPosix"]),
     module("ProviderSwitch", on: .desktop, ["LatchkeyDoctor", "LatchkeyPosix"]),
@@ -255,7 +255,8 @@ let package = Package(
     .target(
       name: "LatchkeyPrivateBus", dependencies: ["LatchkeySystemd"], path: "Tests/PrivateBus", swiftSettings: strict),
     .testTarget(
-      name: "SessionStateTests", dependencies: ["LatchkeySessionState", "LatchkeySystemd", "LatchkeyPrivateBus"],
+      name: "SessionStateTests",
+      dependencies: ["LatchkeyControl", "LatchkeySessionState", "LatchkeySystemd", "LatchkeyPrivateBus"],
       swiftSettings: strict),
     .testTarget(
       name: "BiometryTests", dependencies: ["LatchkeyBiometry", "LatchkeySystemd", "LatchkeyPrivateBus"],

@@ -46,14 +46,14 @@ import Testing
   @Test("who has what he waits for is told, whatever others still want of the same prompt")
   func partlyAnswered() throws {
     let scene = try Scene()
-    scene.daemon.marked = [3]
+    scene.daemon.lockedExplicitly = [3]
     let first = scene.ask(.login, "all of it", lifting: [3])
     let second = scene.ask(.login, "the session")
     let (screen, _) = try scene.show()
     scene.daemon.open = [.login]
     scene.queue.stateChanged()
     #expect(scene.ended == ["the session"] && !screen.wasWithdrawn)
-    scene.daemon.marked = []
+    scene.daemon.lockedExplicitly = []
     scene.queue.stateChanged()
     #expect(scene.ended == ["the session", "all of it"] && screen.wasWithdrawn)
     withExtendedLifetime((first, second)) {}

@@ -252,12 +252,12 @@ import Testing
   @Test("where the login has no password, nobody is asked for it")
   func openWithoutAsking() throws {
     let scene = try Scene()
-    scene.daemon.marked = [3, 4]
+    scene.daemon.lockedExplicitly = [3, 4]
     scene.daemon.needsNobody = true
     withExtendedLifetime(scene.ask(.login, "client", lifting: [3])) {
       for _ in 0..<10 where scene.ended.isEmpty { _ = try? scene.loop.runOnce(timeout: .seconds(1)) }
     }
-    #expect(scene.ended == ["client"] && scene.daemon.marked == [4] && scene.daemon.launched.isEmpty)
+    #expect(scene.ended == ["client"] && scene.daemon.lockedExplicitly == [4] && scene.daemon.launched.isEmpty)
     _ = scene.ask(.collection(2), "other")
     #expect(scene.daemon.launched.count == 1)
   }

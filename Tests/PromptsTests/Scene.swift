@@ -8,7 +8,7 @@ import Testing
 final class Daemon: PromptQueueDelegate {
   var isLockerUp = false
   var open: Set<Question> = []
-  var marked: Set<Int64> = []
+  var lockedExplicitly: Set<Int64> = []
   var launched: [UInt64] = []
   var cannotLaunch = false
   var needsNobody = false
@@ -22,12 +22,12 @@ final class Daemon: PromptQueueDelegate {
     if checks == nil { then(nil) } else { checks?.append(then) }
   }
   func isAnswered(_ question: Question, lifting: Set<Int64>) -> Bool {
-    open.contains(question) && lifting.isDisjoint(with: marked)
+    open.contains(question) && lifting.isDisjoint(with: lockedExplicitly)
   }
   func openWithoutAsking(_ question: Question, lifting: Set<Int64>) {
     guard needsNobody, question == .login else { return }
     open.insert(.login)
-    marked.subtract(lifting)
+    lockedExplicitly.subtract(lifting)
   }
   var reuse: UInt16 = 0
   func subject(of question: Question) -> PromptSubject {

@@ -1,3 +1,4 @@
+import LatchkeyControl
 import LatchkeySessionState
 import Testing
 
@@ -23,7 +24,7 @@ private typealias Decision = AuthenticationPolicy.Decision
   }
 
   private func decide(
-    _ service: String, stage: AuthenticationPolicy.Stage = .authenticate, rhost: String = "", peer: PeerProcess,
+    _ service: String, stage: Hello.Stage = .authenticate, rhost: String = "", peer: PeerProcess,
     _ machine: SessionMachine
   ) -> Decision {
     AuthenticationPolicy.decide(Request(stage: stage, service: service, rhost: rhost, peer: peer), machine: machine)
@@ -46,14 +47,14 @@ private typealias Decision = AuthenticationPolicy.Decision
   ])
   func servicesOfPeopleAlreadyInNeverUnlock(service: String) {
     for machine in [machine(x(1)), unlocked(x(1)), Self.lockedByCommand, Self.locked] {
-      for stage in [AuthenticationPolicy.Stage.authenticate, .openSession] {
+      for stage in [Hello.Stage.authenticate, .openSession] {
         #expect(isRefused(decide(service, stage: stage, peer: Self.graphical, machine)))
       }
     }
   }
 
   @Test func anyLoginUnseals() {
-    for stage in [AuthenticationPolicy.Stage.authenticate, .openSession] {
+    for stage in [Hello.Stage.authenticate, .openSession] {
       #expect(decide("login", stage: stage, peer: .rootsService, machine()) == .keys(mayLift: true))
       #expect(decide("gdm-password", stage: stage, peer: Self.greeterScreen, machine()) == .keys(mayLift: true))
       #expect(decide("login", stage: stage, peer: .unknown, machine()) == .keys(mayLift: true))

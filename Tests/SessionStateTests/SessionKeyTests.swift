@@ -1,3 +1,4 @@
+import LatchkeyControl
 import LatchkeySessionState
 import Testing
 
@@ -114,14 +115,14 @@ private func opened(_ sessions: SessionFacts...) -> SessionMachine {
   }
 
   @Test func whoMayBringThePassword() {
-    func decide(_ service: String, _ stage: AuthenticationPolicy.Stage, _ m: SessionMachine, rhost: String = "")
+    func decide(_ service: String, _ stage: Hello.Stage, _ m: SessionMachine, rhost: String = "")
       -> AuthenticationPolicy.Decision
     {
       let peer = PeerProcess.systemService(startedByRoot: true)
       return AuthenticationPolicy.decide(.init(stage: stage, service: service, rhost: rhost, peer: peer), machine: m)
     }
     let m = opened(x(1))
-    for stage in [AuthenticationPolicy.Stage.authenticate, .openSession] {
+    for stage in [Hello.Stage.authenticate, .openSession] {
       #expect(decide("login", stage, m) == .keys(mayLift: true))
       #expect(decide("sshd", stage, m, rhost: "::1") == .keys(mayLift: false))
     }

@@ -41,7 +41,7 @@ func secret(_ text: String) throws -> SecureBytes { try SecureBytes(copying: Arr
 func store(_ home: String, _ count: Int, from start: Int, thenWait: Bool = false) throws {
   let tiers = try tierKeys()
   let vault = Vault(home: home, owner: getuid(), machine: [UInt8](repeating: 7, count: 16))
-  try vault.unlock(tiers, opening: .everything, liftingMarks: true, mayCreate: true)
+  try vault.unlock(tiers, opening: .everything, liftingLocks: true, mayCreate: true)
   say("unlocked")
   while vault.verifyStep() {}
   for number in start..<(start + count) {
@@ -64,7 +64,7 @@ func store(_ home: String, _ count: Int, from start: Int, thenWait: Bool = false
 func restore(_ home: String, _ count: Int) throws {
   let tiers = try tierKeys()
   let vault = Vault(home: home, owner: getuid(), machine: [UInt8](repeating: 7, count: 16))
-  try vault.unlock(tiers, opening: .everything, liftingMarks: true, mayCreate: true)
+  try vault.unlock(tiers, opening: .everything, liftingLocks: true, mayCreate: true)
   say("unlocked")
   let restore = try Restore(vault, id: Sodium.randomBytes(16), takingTheirs: false, isDry: false)
   try restore.take(.beginning(BackupBeginning(vault: Sodium.randomBytes(16), device: nil)))
@@ -109,7 +109,7 @@ func move(_ home: String) throws {
   let vault = Vault(home: home, owner: getuid(), machine: [UInt8](repeating: 7, count: 16)) {
     () throws(DeviceKeyError) in StandInDevice(seed: 5)
   }
-  try vault.unlock(tiers, opening: .everything, liftingMarks: true, mayCreate: false)
+  try vault.unlock(tiers, opening: .everything, liftingLocks: true, mayCreate: false)
   say("unlocked")
   while vault.verifyStep() {}
   vault.settle()
@@ -122,7 +122,7 @@ func rotate(_ home: String, _ count: Int) throws {
   let opened = try KeybagFile.load(from: folder).open(password: password.span.bytes)
   let vault = Vault(home: home, owner: getuid(), machine: [UInt8](repeating: 7, count: 16))
   try vault.unlock(
-    try opened.tiers(), former: try opened.formerTiers(), opening: .everything, liftingMarks: true, mayCreate: false)
+    try opened.tiers(), former: try opened.formerTiers(), opening: .everything, liftingLocks: true, mayCreate: false)
   while vault.verifyStep() {}
   say("unlocked")
   let next = try opened.rotated(
@@ -131,7 +131,7 @@ func rotate(_ home: String, _ count: Int) throws {
   say("keybag")
   vault.refresh()
   try vault.unlock(
-    try next.tiers(), former: try next.formerTiers(), opening: .everything, liftingMarks: false, mayCreate: false)
+    try next.tiers(), former: try next.formerTiers(), opening: .everything, liftingLocks: false, mayCreate: false)
   say("renewed")
   for number in 0..<count {
     _ = try vault.writer.createItem(

@@ -186,7 +186,7 @@ struct AccessTests {
     let next = try keybag.rotated(password: password.span.bytes, cost: PasswordCost(passes: 3, memory: 32 << 20))
     home.write(KeybagFile.name, next.keybag.encoded)
     try vault.unlock(
-      try next.tiers(), former: try next.formerTiers(), opening: .everything, liftingMarks: false, mayCreate: false)
+      try next.tiers(), former: try next.formerTiers(), opening: .everything, liftingLocks: false, mayCreate: false)
     while try vault.rotateItems() {}
     let after = try #require(try vault.database.store?.item(id))
     #expect(before.itemKey != after.itemKey && before.classKey != after.classKey && before.access == after.access)

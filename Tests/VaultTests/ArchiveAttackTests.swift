@@ -216,7 +216,7 @@ struct ArchiveAttackTests {
     #expect(tape.report.labels(.left).contains("item 2"))
   }
 
-  /// A vault with two items, a closed collection that is empty, and a second one.
+  /// A vault with two items, a locked collection that is empty, and a second one.
   private func damaged(_ damage: (Vault, Int64) throws -> Void) throws -> (Vault, Int64) {
     let work = try vault.createCollection(label: "Work")
     let more = try vault.createCollection(label: "More")

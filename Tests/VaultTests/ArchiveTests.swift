@@ -159,7 +159,7 @@ struct ArchiveTests {
     let fresh = try Home()
     fresh.write(FileDeviceKey.name, home.read(FileDeviceKey.name))
     let created = fresh.vault()
-    try created.unlock(fresh.tiers, opening: .everything, liftingMarks: true, mayCreate: true)
+    try created.unlock(fresh.tiers, opening: .everything, liftingLocks: true, mayCreate: true)
     #expect(try tape.restore(into: created).added == 9)
     #expect(Set(try created.contents()) == all)
 
@@ -292,7 +292,7 @@ struct ArchiveTests {
     #expect(without.report.lines.filter { $0.outcome == .left }.map(\.collection) == ["Work"])
     let report = try tape.restore(into: vault)
     #expect(report.same == 6 && report.left == 3 && report.added == 0)
-    #expect(try vault.state(of: work) == .closed)
+    #expect(try vault.state(of: work) == .needsPassphrase)
     // Elsewhere it has no passphrase, and that is said.
     let there = try other().vault
     let told = try open.restore(into: there).lines.filter { $0.outcome == .notice }

@@ -27,7 +27,7 @@ struct AsideTests {
     let other = try Home()
     let share = KeybagFile.sharePath(home: home.path)
     #expect(rename(other.folder, share + "/latchkey") == 0)
-    try vault.unlock(other.tiers, opening: .everything, liftingMarks: true, mayCreate: true)
+    try vault.unlock(other.tiers, opening: .everything, liftingLocks: true, mayCreate: true)
     #expect(try vault.reader.itemCount() == 0 && vault.isUnlocked)
     _ = try vault.add(["a": "b"], "another")
     // Who still has the path of the former one's item is not to get this one.
@@ -59,7 +59,7 @@ struct AsideTests {
     let other = try Home()
     _ = try vault.setAside(as: name)
     #expect(rename(other.folder, KeybagFile.sharePath(home: home.path) + "/latchkey") == 0)
-    try vault.unlock(other.tiers, opening: .everything, liftingMarks: true, mayCreate: true)
+    try vault.unlock(other.tiers, opening: .everything, liftingLocks: true, mayCreate: true)
     _ = try vault.add(["a": "b"], "another")
     // Far from what any vault had, with as much room after it.
     #expect((1 << 51..<1 << 53).contains(try vault.reader.lastItem()))

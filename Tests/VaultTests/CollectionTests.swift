@@ -22,7 +22,7 @@ struct CollectionTests {
     try vault.lockCollection(1)
 
     func expectLocked(_ vault: Vault) throws {
-      #expect(try vault.state(of: 1) == .marked)
+      #expect(try vault.state(of: 1) == .lockedExplicitly)
       for (accessibility, id) in ids {
         #expect(try vault.isReadable(id) == false)
         #expect(throws: VaultError.isLocked) { try vault.secretText(id) }
@@ -46,7 +46,7 @@ struct CollectionTests {
 
     // The screen is locked and unlocked: the mark stays.
     vault.lock()
-    try home.unlock(vault, liftingMarks: false)
+    try home.unlock(vault, liftingLocks: false)
     try expectLocked(vault)
     #expect(try vault.secretText(other) == "other")
 
@@ -67,11 +67,11 @@ struct CollectionTests {
     let copy = try Home(copying: home)
     let vault = copy.vault()
     try expectLocked(vault)
-    try copy.unlock(vault, liftingMarks: false)
+    try copy.unlock(vault, liftingLocks: false)
     try expectLocked(vault)
     #expect(try vault.secretText(other) == "other")
     #expect(try vault.secretText(late) == "late")
-    try copy.unlock(vault, liftingMarks: true)
+    try copy.unlock(vault, liftingLocks: true)
     #expect(try vault.secretText(1) == "s")
     let again = try Home(copying: copy).unlocked()
     #expect(try again.state(of: 1) == .unlocked)
@@ -83,8 +83,8 @@ struct CollectionTests {
     let id = try vault.add(["a": "1"], "s")
     vault.database.note(.damaged("vault.db: for the test"))
     _ = try? vault.lockCollection(1)
-    #expect(try vault.state(of: 1) == .marked)
-    try home.unlock(vault, liftingMarks: false)
+    #expect(try vault.state(of: 1) == .lockedExplicitly)
+    try home.unlock(vault, liftingLocks: false)
     #expect(throws: VaultError.isLocked) { try vault.secretText(id) }
   }
 

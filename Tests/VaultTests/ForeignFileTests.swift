@@ -36,7 +36,7 @@ struct ForeignFileTests {
     #expect(vault.problems.count == 1)
     #expect(vault.problems.first?.hasPrefix(file + ": ") == true, "\(vault.problems)")
     #expect(throws: VaultError.self) {
-      try vault.unlock(home.tiers, opening: .everything, liftingMarks: true, mayCreate: true)
+      try vault.unlock(home.tiers, opening: .everything, liftingLocks: true, mayCreate: true)
     }
     #expect(throws: VaultError.self) { try vault.ids(["a": "1"]) }
     #expect(throws: VaultError.self) { try vault.ids([:]) }
@@ -93,7 +93,7 @@ struct ForeignFileTests {
     let vault = home.vault()
     #expect(vault.problems.first?.contains("keybag") == true)
     #expect(throws: VaultError.self) {
-      try vault.unlock(home.tiers, opening: .everything, liftingMarks: true, mayCreate: true)
+      try vault.unlock(home.tiers, opening: .everything, liftingLocks: true, mayCreate: true)
     }
     #expect((contents(home) == before) as Bool)
     home.write("keybag", try #require(good["keybag"]))

@@ -65,7 +65,7 @@ struct FullDiskTests {
       #expect(!vault.isDamaged && vault.problems == [])
       // Locking and unlocking needs no room.
       vault.lock()
-      try home.unlock(vault, liftingMarks: false)
+      try home.unlock(vault, liftingLocks: false)
       #expect(try vault.secretText(first) == "first")
 
       disk.free()

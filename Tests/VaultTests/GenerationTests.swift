@@ -173,7 +173,7 @@ struct GenerationTests {
     try KeybagFile.replace(with: rotated.keybag, in: try KeybagFile.folder(home: home.path, owner: getuid()))
     let vault = vault()
     try vault.unlock(
-      try rotated.tiers(), former: try rotated.formerTiers(), opening: .everything, liftingMarks: true,
+      try rotated.tiers(), former: try rotated.formerTiers(), opening: .everything, liftingLocks: true,
       mayCreate: false)
     #expect(vault.generation == 2)
     #expect(remembered == VaultGenerations(keybag: 2, database: 2))

@@ -64,8 +64,8 @@ final class Home: @unchecked Sendable {
     return vault
   }
 
-  func unlock(_ vault: Vault, opening: Vault.Opening = .everything, liftingMarks: Bool = true) throws {
-    try vault.unlock(tiers, opening: opening, liftingMarks: liftingMarks, mayCreate: false)
+  func unlock(_ vault: Vault, opening: Vault.Opening = .everything, liftingLocks: Bool = true) throws {
+    try vault.unlock(tiers, opening: opening, liftingLocks: liftingLocks, mayCreate: false)
   }
 
   // MARK: - files

@@ -26,7 +26,7 @@ struct LockedStoreTests {
     }
     #expect(throws: VaultError.isLocked) { try vault.set(id, "a new key") }
     #expect(try vault.reader.itemCount() == 1)
-    try home.unlock(vault, liftingMarks: false)
+    try home.unlock(vault, liftingLocks: false)
     #expect(try vault.secretText(id) == "the old key")
   }
 
@@ -193,7 +193,7 @@ struct LockedStoreTests {
     let waiting = try (0..<20).map { try vault.add(["w": "\($0)"], "w\($0)") }
     let ids = try (0..<40).map { try vault.add(["n": "\($0)"], "s\($0)", in: second) }
     try vault.lockCollection(1)
-    try home.unlock(vault, liftingMarks: false)
+    try home.unlock(vault, liftingLocks: false)
     var rounds = 0
     while try vault.writer.rewrapStoredWhileLocked() {
       rounds += 1

@@ -26,7 +26,7 @@ struct PasscodeTests {
   /// Two items of the class, in two collections, and one of each other class.
   func filled(_ kept: Kept) throws -> (vault: Vault, doomed: [Int64], others: [Int64]) {
     let vault = vault(kept)
-    try vault.unlock(home.tiers, opening: .everything, liftingMarks: true, mayCreate: true)
+    try vault.unlock(home.tiers, opening: .everything, liftingLocks: true, mayCreate: true)
     let second = try vault.createCollection(label: "Second")
     var doomed: [Int64] = []
     var others: [Int64] = []

@@ -55,7 +55,7 @@ struct PassphraseTests {
     #expect(throws: VaultError.isLocked) { try again.openCollection(collection, passphraseKey: try key(1)) }
     try expectClosed(again)
     try home.unlock(again)
-    #expect(try again.state(of: collection) == .closed)
+    #expect(try again.state(of: collection) == .needsPassphrase)
     try expectClosed(again)
     #expect(try again.openCollection(collection, passphraseKey: try key(2)) == false)
     try expectClosed(again)
@@ -68,11 +68,11 @@ struct PassphraseTests {
   func locked() throws {
     try protect()
     try vault.lockCollection(collection)
-    #expect(try vault.state(of: collection) == .closed)
+    #expect(try vault.state(of: collection) == .needsPassphrase)
     try expectClosed(vault)
     // No login and no screen unlock brings it back.
     vault.lock()
-    try home.unlock(vault, liftingMarks: true)
+    try home.unlock(vault, liftingLocks: true)
     try expectClosed(vault)
     #expect(try vault.openCollection(collection, passphraseKey: try key(1)))
     try expectOpen(vault)
@@ -94,7 +94,7 @@ struct PassphraseTests {
     #expect(try vault.openCollection(collection, passphraseKey: try key(1)))
     #expect(try vault.isReadable(try #require(ids[.always])))
     #expect(try vault.isReadable(try #require(ids[.whenUnlocked])) == false)
-    try home.unlock(vault, liftingMarks: false)
+    try home.unlock(vault, liftingLocks: false)
     try expectOpen(vault)
   }
 
@@ -189,7 +189,7 @@ struct PassphraseTests {
       other.lock()
       let id = try other.add(["n": "new"], "new", in: collection)
       #expect(try other.isReadable(id) == false)
-      try copy.unlock(other, liftingMarks: false)
+      try copy.unlock(other, liftingLocks: false)
       #expect(try other.secretText(id) == "new")
     }
   }

@@ -61,7 +61,7 @@ struct PasswordlessTests {
     try KeybagFile.replace(with: next.keybag, in: try KeybagFile.folder(home: home.path, owner: getuid()))
     vault.refresh()
     try vault.unlock(
-      try next.tiers(), former: try next.formerTiers(), opening: .everything, liftingMarks: false, mayCreate: false)
+      try next.tiers(), former: try next.formerTiers(), opening: .everything, liftingLocks: false, mayCreate: false)
     #expect(vault.epoch == 2 && vault.indexEpoch == 2)
     #expect(!vault.hasKey(.whenPasscodeSetThisDeviceOnly) && vault.hasKey(.whenUnlockedThisDeviceOnly))
   }

@@ -52,7 +52,7 @@ struct RotationAttackTests {
       while try vault.rotateItems() {}
       vault.settle()
     }
-    // The keybag has the former tier keys still, as it has while another device or a closed collection needs them.
+    // The keybag has the former tier keys still, as it has while another device or a locked collection needs them.
     try home.edit { store throws(VaultError) in
       try store.insert(planted.with(id: try store.nextID(.classKey)))
       // By its number it is told which classes are from before.

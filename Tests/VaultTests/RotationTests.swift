@@ -44,7 +44,7 @@ extension Home {
   func unlock(_ vault: Vault, _ keys: Rotated, opening: Vault.Opening = .everything) throws {
     vault.refresh()
     #expect(try vault.recognises(keys.tiers, former: keys.former))
-    try vault.unlock(keys.tiers, former: keys.former, opening: opening, liftingMarks: true, mayCreate: false)
+    try vault.unlock(keys.tiers, former: keys.former, opening: opening, liftingLocks: true, mayCreate: false)
   }
 
   /// A new keybag and all items under new keys, as far as that is possible.
@@ -224,14 +224,14 @@ struct RotationTests {
       try vault.lockCollection(marked)
       let keys = try home.rotateKeybag()
       vault.refresh()
-      try vault.unlock(keys.tiers, former: keys.former, opening: .everything, liftingMarks: false, mayCreate: false)
+      try vault.unlock(keys.tiers, former: keys.former, opening: .everything, liftingLocks: false, mayCreate: false)
       while try vault.rotateItems() {}
       #expect(vault.neededEpoch == 1)
       #expect(try vault.rotationProgress().closed == Int64(ids.count + 1))
       // A second time, on top of that.
       let more = try home.rotateKeybag()
       vault.refresh()
-      try vault.unlock(more.tiers, former: more.former, opening: .everything, liftingMarks: false, mayCreate: false)
+      try vault.unlock(more.tiers, former: more.former, opening: .everything, liftingLocks: false, mayCreate: false)
       #expect(vault.neededEpoch == 1)
       try home.drop(before: vault.neededEpoch)
     }

@@ -168,7 +168,7 @@ struct SessionKeyTests {
     }
     let vault = try admitting()
     try vault.unlock(try home.sessionKey())
-    #expect(try vault.state(of: marked) == .marked)
+    #expect(try vault.state(of: marked) == .lockedExplicitly)
     #expect(error { _ = try vault.secretText(item) } == .isLocked)
     try home.unlock(vault)
     #expect(try vault.secretText(item) == "marked")
@@ -333,7 +333,7 @@ struct SessionKeyTests {
       // The change is through, but for the collection that is locked by itself.
       let keys = try home.rotateKeybag()
       vault.refresh()
-      try vault.unlock(keys.tiers, former: keys.former, opening: .everything, liftingMarks: false, mayCreate: false)
+      try vault.unlock(keys.tiers, former: keys.former, opening: .everything, liftingLocks: false, mayCreate: false)
       while try vault.rotateItems() {}
       #expect(vault.neededEpoch == 1)
     }

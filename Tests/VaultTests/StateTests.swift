@@ -173,7 +173,7 @@ struct StateTests {
     #expect(try vault.recognises(stranger) == false)
     #expect(try vault.recognises(home.tiers))
     #expect(throws: VaultError.self) {
-      try vault.unlock(stranger, opening: .everything, liftingMarks: true, mayCreate: true)
+      try vault.unlock(stranger, opening: .everything, liftingLocks: true, mayCreate: true)
     }
     for accessibility in AccessibilityClass.allCases where accessibility.tier != .device {
       #expect(!vault.hasKey(accessibility))
@@ -195,7 +195,7 @@ struct StateTests {
     // The right C beside a wrong A: half of it would open.
     let mixed = TierKeys(unlocked: try .random(), session: try home.tiers.session.duplicate())
     #expect(throws: VaultError.self) {
-      try vault.unlock(mixed, opening: .everything, liftingMarks: true, mayCreate: false)
+      try vault.unlock(mixed, opening: .everything, liftingLocks: true, mayCreate: false)
     }
     for accessibility in AccessibilityClass.allCases where accessibility.tier != .device {
       #expect(!vault.hasKey(accessibility), "\(accessibility)")

@@ -34,7 +34,7 @@ import Testing
     }
 
     func unlock(_ vault: Vault) throws {
-      try vault.unlock(tiers, opening: .everything, liftingMarks: true, mayCreate: false)
+      try vault.unlock(tiers, opening: .everything, liftingLocks: true, mayCreate: false)
     }
 
     func unlocked(on machine: [UInt8] = Attacked.machine) throws -> Vault {

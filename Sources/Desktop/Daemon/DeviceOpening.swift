@@ -110,7 +110,7 @@ final class DeviceOpening {
   func openWithoutAsking(_ question: Question, lifting: Set<Int64>) {
     guard question == .login, session.machine.isPasswordless, !lifting.isEmpty else { return }
     do throws(VaultError) {
-      try vault.openByDevice(liftingMarksOf: lifting)
+      try vault.openByDevice(liftingLocksOf: lifting)
       observer.keysCame()
     } catch {
       Journal.log(.error, "a collection does not open: \(error.explanation)")

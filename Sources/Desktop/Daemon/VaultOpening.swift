@@ -13,16 +13,16 @@ private final class ArrivedKeys {
   let former: [FormerTiers]
   let created: Bool
   /// Whether collections that were locked by themselves open as well.
-  let liftsMarks: Bool
+  let liftsLocks: Bool
   /// Which of them; nil for all.
-  let marked: Set<Int64>?
+  let lockedExplicitly: Set<Int64>?
 
-  init(_ delivery: consuming TierDelivery, liftsMarks: Bool, of marked: Set<Int64>?) {
+  init(_ delivery: consuming TierDelivery, liftsLocks: Bool, of lockedExplicitly: Set<Int64>?) {
     created = delivery.created
     former = delivery.former
     tiers = delivery.takeTiers()
-    self.liftsMarks = liftsMarks
-    self.marked = marked
+    self.liftsLocks = liftsLocks
+    self.lockedExplicitly = lockedExplicitly
   }
 }
 
@@ -133,15 +133,14 @@ final class VaultOpening {
   }
 
   func decide(_ hello: Hello, _ peer: LocalSocket.Peer) -> AuthenticationPolicy.Decision {
-    guard let watch = session.watch, let stage = AuthenticationPolicy.Stage(rawValue: hello.stage.rawValue) else {
-      return .refused("the daemon is starting")
-    }
+    guard let watch = session.watch else { return .refused("the daemon is starting") }
+    let stage = hello.stage
     // Where no logind tells this daemon of sessions, a process is in none that it could know.
     let process = watch.machine.logind == .absent ? PeerProcess.unknown : PeerProcess.of(pid: peer.pid)
     let decision = watch.decide(
       AuthenticationPolicy.Request(
         stage: stage, service: hello.service, tty: hello.tty, rhost: hello.remoteHost, peer: process))
-    guard decision == .nothing, stage != .closeSession, liftsMarks(hello) else { return decision }
+    guard decision == .nothing, stage != .closeSession, liftsLocks(hello) else { return decision }
     // With the login's first password all keys change.
     if stage == .openSession, watch.machine.isPasswordless { return .keys(mayLift: false) }
     // A session that is unlocked has no need of keys, but what was locked by itself has, and a password
@@ -158,7 +157,7 @@ final class VaultOpening {
 
   /// A login, and the person who asks for it by name, open collections and items that were locked by themselves; a
   /// screen locker does not.
-  private func liftsMarks(_ hello: Hello) -> Bool {
+  private func liftsLocks(_ hello: Hello) -> Bool {
     hello.stage == .openSession || hello.service == AuthenticationPolicy.commandService
   }
 
@@ -187,7 +186,7 @@ final class VaultOpening {
     // Who answers a prompt opens what was asked for; who logs in, or asks by name, everything.
     // What was locked by itself since the password was given stays so.
     let keys = ArrivedKeys(
-      delivery, liftsMarks: liftsMarks(hello) && claim.ownLocks == vault.ownLocks,
+      delivery, liftsLocks: liftsLocks(hello) && claim.ownLocks == vault.ownLocks,
       of: hello.prompt == 0 ? nil : queue.lifting(prompt: hello.prompt) ?? [])
     watch.keysArrived(mayLift: mayLift, by: claim, after: deviceService.ask) { [weak self] outcome in
       guard let self, !isEnding else { return answer(.refused("the daemon ends")) }
@@ -199,7 +198,7 @@ final class VaultOpening {
     do throws(VaultError) {
       switch outcome {
       case .notNeeded:
-        if keys.liftsMarks { try open(keys, .everything) }
+        if keys.liftsLocks { try open(keys, .everything) }
         return .live
       case .refused(let reason): return .refused(reason)
       case .live:
@@ -222,7 +221,7 @@ final class VaultOpening {
 
   private func open(_ keys: ArrivedKeys, _ opening: Vault.Opening) throws(VaultError) {
     try vault.unlock(
-      keys.tiers, former: keys.former, opening: opening, liftingMarks: keys.liftsMarks, of: keys.marked,
+      keys.tiers, former: keys.former, opening: opening, liftingLocks: keys.liftsLocks, of: keys.lockedExplicitly,
       mayCreate: keys.created)
     password.forget()
     observer.keysCame()
@@ -260,7 +259,7 @@ final class VaultOpening {
     do throws(VaultError) {
       try vault.check(delivery.tiers, former: delivery.former, mayCreate: false)
       try vault.unlock(
-        delivery.tiers, former: delivery.former, opening: .everything, liftingMarks: false, mayCreate: false)
+        delivery.tiers, former: delivery.former, opening: .everything, liftingLocks: false, mayCreate: false)
     } catch {
       Journal.log(.error, "the keys cannot be changed: \(error.explanation)")
       observer.keysDidNotOpen()

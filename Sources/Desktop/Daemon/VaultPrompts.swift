@@ -101,7 +101,7 @@ final class VaultPrompts: PromptQueueDelegate {
       return lifting.allSatisfy { id in
         // One that was deleted meanwhile needs nobody.
         guard let state = try? vault.state(of: id) else { return true }
-        return state != .marked && !vault.hasLockedItems(in: id)
+        return state != .lockedExplicitly && !vault.hasLockedItems(in: id)
       }
     case .collection(let id):
       guard let state = try? vault.state(of: id) else { return true }
@@ -176,7 +176,7 @@ final class VaultPrompts: PromptQueueDelegate {
     case .login, .newVault, .loginAdvice: throw Refusal(reason: "the login password is no collection's")
     case .item, .itemAccess, .newItemPassphrase: throw Refusal(reason: "an item is no collection")
     case .collection:
-      guard state == .closed else {
+      guard state == .needsPassphrase else {
         throw Refusal(
           reason: state == .sealed ? "log in, or run 'latchkey unlock', first" : "it waits for no passphrase")
       }

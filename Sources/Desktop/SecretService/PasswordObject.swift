@@ -54,8 +54,8 @@ extension SecretService {
     if id == portalCollection { return nil }
     return switch try? vault.state(of: id) {
     case .sealed, .locked: (.login, [])
-    case .marked: (.login, [id])
-    case .closed: (.collection(id), [])
+    case .lockedExplicitly: (.login, [id])
+    case .needsPassphrase: (.collection(id), [])
     case .unlocked: (.newPassphrase(id), [])
     case nil: nil
     }

@@ -285,10 +285,10 @@ extension SecretService {
     guard case .vault(let id) = place, let state = try? vault.state(of: id) else { return nil }
     let isLockedByItself = item.map(vault.reader.isLockedByItself) ?? vault.hasLockedItems(in: id)
     return switch state {
-    case .marked: (.login, id)
+    case .lockedExplicitly: (.login, id)
     case .sealed, .locked: (.login, isLockedByItself ? id : nil)
     case .unlocked where isLockedByItself: (.login, id)
-    case .closed: (.collection(id), nil)
+    case .needsPassphrase: (.collection(id), nil)
     case .unlocked:
       // An item that is not readable although everything is: one that asks for something, another device's, or one that is
       // not trusted.

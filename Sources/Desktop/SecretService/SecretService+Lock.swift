@@ -21,7 +21,7 @@ extension SecretService {
           // Also where it fails: keys are erased before anything is written.
           do throws(VaultError) { try vault.lockCollection(id) } catch { failure = error }
           // What was locked before has nothing that could be taken away.
-          if state != .marked && state != .closed {
+          if state != .lockedExplicitly && state != .needsPassphrase {
             dropGrants(of: id)
             isChanged = true
           }

@@ -200,7 +200,7 @@ public final class SecretService {
     if place == CollectionTree.firstPlace && vault.hasNoDatabaseYet { return true }
     let (vault, collection) = tree.holder(place)
     return switch try BusError.vault({ () throws(VaultError) in try vault.state(of: collection) }) {
-    case .sealed, .marked, .closed: true
+    case .sealed, .lockedExplicitly, .needsPassphrase: true
     case .locked: !delegate.isLockerUp
     case .unlocked: false
     }

@@ -1,19 +1,13 @@
 import CLatchkeyHelper
+import LatchkeyControl
 
 /// Which authentication may bring keys, and which may lift a lock with them. Without these rules sudo or ssh would
 /// lift it, as they pass through common-auth.
 public enum AuthenticationPolicy {
-  /// Where in a PAM stack the module was called. The raw values are those of the control socket.
-  public enum Stage: UInt8, Sendable {
-    case authenticate = 1
-    case openSession = 2
-    case closeSession = 3
-  }
-
   /// What a PAM stack tells of itself.
   public struct Request: Equatable, Sendable {
     /// Which entry point of the module was called.
-    public let stage: Stage
+    public let stage: Hello.Stage
     /// PAM_SERVICE.
     public let service: String
     /// PAM_TTY, or empty. For log lines: anybody can set it.
@@ -24,7 +18,7 @@ public enum AuthenticationPolicy {
     public let peer: PeerProcess
 
     /// See the members.
-    public init(stage: Stage, service: String, tty: String = "", rhost: String = "", peer: PeerProcess) {
+    public init(stage: Hello.Stage, service: String, tty: String = "", rhost: String = "", peer: PeerProcess) {
       self.stage = stage
       self.service = service
       self.tty = tty

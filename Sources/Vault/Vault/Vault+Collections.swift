@@ -20,9 +20,9 @@ public enum CollectionState: Sendable {
   /// No login yet, or the session has ended.
   case sealed
   /// Locked by itself: stays so until the login password is given for it.
-  case marked
+  case lockedExplicitly
   /// Its own passphrase was not given.
-  case closed
+  case needsPassphrase
   /// The session is past its first unlock, but tier A is erased.
   case locked
   /// Everything.
@@ -44,9 +44,9 @@ extension Vault {
   /// How much of the collection can be read.
   public func state(of id: Int64) throws(VaultError) -> CollectionState {
     let collection = try collection(id)
-    if collection.row.locked { return .marked }
+    if collection.row.locked { return .lockedExplicitly }
     if collection.session == nil { return .sealed }
-    if collection.needsPassphrase { return .closed }
+    if collection.needsPassphrase { return .needsPassphrase }
     return collection.unlocked == nil ? .locked : .unlocked
   }
 
@@ -160,20 +160,20 @@ extension Vault {
   }
 
   /// Locks the collection by itself: its keys are erased, and only its passphrase brings them back; where it has none,
-  /// ``unlock(_:former:opening:liftingMarks:of:mayCreate:)`` with `liftingMarks`.
+  /// ``unlock(_:former:opening:liftingLocks:of:mayCreate:)`` with `liftingLocks`.
   public func lockCollection(_ id: Int64) throws(VaultError) {
     let collection = try collection(id)
     // Before any file is touched.
     collection.close()
     keys.ownLocks.lockCollection()
-    if collection.passphrase == nil { try setMark(collection, true) }
+    if collection.passphrase == nil { try setExplicitLock(collection, true) }
   }
 
-  func setMark(_ collection: OpenCollection, _ locked: Bool) throws(VaultError) {
+  func setExplicitLock(_ collection: OpenCollection, _ locked: Bool) throws(VaultError) {
     guard collection.row.locked != locked else { return }
     var row = collection.row
     row.locked = locked
-    // Also when the file cannot be written the mark holds in memory. Lifted in memory only, it is there again after a
+    // Also when the file cannot be written the lock holds in memory. Lifted in memory only, it is there again after a
     // restart: both are on the safe side.
     collection.row = row
     if !locked && isDamaged { return }

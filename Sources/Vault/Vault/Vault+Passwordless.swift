@@ -12,12 +12,12 @@ extension Vault {
 
   /// Opens a vault without a password.
   ///
-  /// - Parameter marked: collections that were locked by themselves and open as well.
+  /// - Parameter lockedExplicitly: collections that were locked by themselves and open as well.
   /// - Throws: ``VaultError/unavailable(_:)`` where the device key is another, or does not answer.
-  public func openByDevice(liftingMarksOf marked: Set<Int64> = []) throws(VaultError) {
+  public func openByDevice(liftingLocksOf lockedExplicitly: Set<Int64> = []) throws(VaultError) {
     do throws(VaultError) {
       let secret = try presentDeviceSecret()
-      let opened = try openBySecret(secret, liftingMarksOf: marked)
+      let opened = try openBySecret(secret, liftingLocksOf: lockedExplicitly)
       passwordlessProblem = nil
       // It is open. Where the protector could not follow, the key that it depends on stays.
       do throws(VaultError) { try follow(opened) } catch { passwordlessProblem = error.explanation }
@@ -28,7 +28,7 @@ extension Vault {
   }
 
   private func openBySecret(
-    _ secret: borrowing DeviceSecret, liftingMarksOf marked: Set<Int64>
+    _ secret: borrowing DeviceSecret, liftingLocksOf lockedExplicitly: Set<Int64>
   ) throws(VaultError) -> Keybag.Opened {
     guard let keybag else { throw database.problem ?? .notCreated }
     let opened: Keybag.Opened
@@ -38,7 +38,7 @@ extension Vault {
     do {
       let tiers = try opened.tiers()
       try unlock(
-        tiers, former: try opened.formerTiers(), opening: .everything, liftingMarks: true, of: marked,
+        tiers, former: try opened.formerTiers(), opening: .everything, liftingLocks: true, of: lockedExplicitly,
         mayCreate: false)
     } catch let error as VaultError { throw error } catch { throw .unavailable("keybag: it does not open") }
     return opened

@@ -31,7 +31,7 @@ extension Vault {
     try check(session)
     // The keybag was read again for that, and what opens is to be of the generation that it now calls the newest.
     guard (try? recognises(session)) == true else { throw .unavailable("keybag: it was changed meanwhile") }
-    try takeOver(session.key, unlocked: nil, former: [], liftingMarksOf: [], notesGenerations: false)
+    try takeOver(session.key, unlocked: nil, former: [], liftingLocksOf: [], notesGenerations: false)
     compareGenerations()
   }
 }

@@ -5,7 +5,7 @@ import LatchkeySodium
 
 /// One user's vault: the files, and the keys that are in memory now.
 ///
-/// It knows no session and no bus. Whoever owns it says when to ``unlock(_:former:opening:liftingMarks:of:mayCreate:)``, to
+/// It knows no session and no bus. Whoever owns it says when to ``unlock(_:former:opening:liftingLocks:of:mayCreate:)``, to
 /// ``lock()`` (screen locked) and to ``seal()`` (session ended); every call then answers by the keys that are there.
 ///
 /// A vault whose files are damaged is never written to. It says so in ``problems`` and by ``VaultError/damaged(_:)``.
@@ -97,7 +97,7 @@ public final class Vault {
       try fill(nil, vault: Sodium.randomBytes(16), tiers: tiers, label: label, aliases: [])
       if last > 0 { try database.writing { store throws(VaultError) in try store.beginItems(after: last) } }
       try loadCollections()
-      try takeOver(tiers.session, unlocked: try chain(tiers.unlocked), former: [], liftingMarksOf: [])
+      try takeOver(tiers.session, unlocked: try chain(tiers.unlocked), former: [], liftingLocksOf: [])
       reader.isUnused = true
     } catch let error as VaultError { throw error } catch { throw .outOfMemory }
   }
@@ -269,7 +269,7 @@ public final class Vault {
     return try keybag.recognises(former)
   }
 
-  /// Whether ``unlock(_:former:opening:liftingMarks:of:mayCreate:)`` could use these keys, without taking anything over: the files
+  /// Whether ``unlock(_:former:opening:liftingLocks:of:mayCreate:)`` could use these keys, without taking anything over: the files
   /// can be used, and the keys open something of the database. A keybag alone proves nothing: it could have been put
   /// there together with keys of its own.
   public func check(
@@ -293,20 +293,20 @@ public final class Vault {
   /// - Parameters:
   ///   - former: the keys of former generations that the keybag still has, oldest first. What depends on them moves to the
   ///     newest where everything is opened: a change of keys begins, or goes on, here.
-  ///   - liftingMarks: whether collections that were locked by themselves open as well. A login does that, a screen
+  ///   - liftingLocks: whether collections that were locked by themselves open as well. A login does that, a screen
   ///     unlock does not.
-  ///   - marked: which of them; nil for all.
+  ///   - lockedExplicitly: which of them; nil for all.
   ///   - mayCreate: whether a missing database is made: only right after creation.
   public func unlock(
-    _ tiers: borrowing TierKeys, former: [FormerTiers] = [], opening: Opening, liftingMarks: Bool,
-    of marked: Set<Int64>? = nil, mayCreate: Bool
+    _ tiers: borrowing TierKeys, former: [FormerTiers] = [], opening: Opening, liftingLocks: Bool,
+    of lockedExplicitly: Set<Int64>? = nil, mayCreate: Bool
   ) throws(VaultError) {
     try check(tiers, former: former, mayCreate: mayCreate)
     if database.store == nil, let keybag { try create(keybag, tiers) }
-    let lifted = liftingMarks ? marked ?? Set(collections) : []
+    let lifted = liftingLocks ? lockedExplicitly ?? Set(collections) : []
     try takeOver(
       tiers.session, unlocked: opening == .everything ? try chain(tiers.unlocked) : nil, former: former,
-      liftingMarksOf: lifted)
+      liftingLocksOf: lifted)
   }
 
   func chain(_ tier: borrowing Key) throws(VaultError) -> KeyChain {
@@ -321,12 +321,12 @@ public final class Vault {
   ///   - notesGenerations: whether it is noted how far the files are: whoever brings these keys has seen that the keybag as a
   ///     whole is genuine.
   func takeOver(
-    _ tier: borrowing Key, unlocked: KeyChain?, former: [FormerTiers], liftingMarksOf lifted: Set<Int64>,
+    _ tier: borrowing Key, unlocked: KeyChain?, former: [FormerTiers], liftingLocksOf lifted: Set<Int64>,
     notesGenerations: Bool = true
   ) throws(VaultError) {
     let wasSealed = keys.chains.session == nil
     do throws(VaultError) {
-      try takeOverAll(tier, unlocked: unlocked, former: former, liftingMarksOf: lifted)
+      try takeOverAll(tier, unlocked: unlocked, former: former, liftingLocksOf: lifted)
     } catch {
       if wasSealed { seal() } else { lock() }
       throw error
@@ -336,7 +336,7 @@ public final class Vault {
   }
 
   private func takeOverAll(
-    _ tier: borrowing Key, unlocked: KeyChain?, former: [FormerTiers], liftingMarksOf lifted: Set<Int64>
+    _ tier: borrowing Key, unlocked: KeyChain?, former: [FormerTiers], liftingLocksOf lifted: Set<Int64>
   ) throws(VaultError) {
     let store = try database.ready()
     let opened: SealedIndex
@@ -352,7 +352,7 @@ public final class Vault {
     isUnsettled = false
     try whereThereIsRoom { () throws(VaultError) in try settleDevice() }
     for collection in keys.collections where collection.row.locked && lifted.contains(collection.row.id) {
-      try setMark(collection, false)
+      try setExplicitLock(collection, false)
     }
     var session = try chain(tier)
     let opensEverything = unlocked != nil

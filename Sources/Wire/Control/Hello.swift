@@ -5,7 +5,7 @@ public struct Hello: ControlMessage, Equatable {
   package typealias Answer = Need
   package static let operation: UInt8 = 1
 
-  /// The point of a login at which the module was called.
+  /// The point of a login at which the module was called, for the daemon's rules as well.
   public enum Stage: UInt8, Sendable {
     /// `pam_sm_authenticate`: a login's first half, or a locker's only one.
     case authenticate = 1
