@@ -202,12 +202,12 @@ struct HeaderTests {
 
 @Suite("What a backup has for one device")
 struct DeviceSealTests {
-  private func seal(_ octet: UInt8 = 5, id: [UInt8] = Specimen.id) throws -> DeviceSeal {
-    DeviceSeal(try Specimen.key(octet), id: id)
+  private func seal(_ octet: UInt8 = 5, id: [UInt8] = Specimen.id) throws -> BackupSeal {
+    BackupSeal(try Specimen.key(octet), id: id)
   }
 
   private func opens(
-    _ sealed: borrowing SecureBytes, _ seal: DeviceSeal, number: UInt64 = 7, metadata: [UInt8] = [1],
+    _ sealed: borrowing SecureBytes, _ seal: BackupSeal, number: UInt64 = 7, metadata: [UInt8] = [1],
     _ accessibility: AccessibilityClass = .whenUnlockedThisDeviceOnly
   ) -> Bool {
     (try? seal.open(secret: sealed, accessibility, number: number, metadata: metadata).count) == 3

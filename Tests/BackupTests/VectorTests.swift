@@ -51,7 +51,7 @@ struct VectorTests {
     let isExpected = Sodium.equal(key.bytes, expected.span.bytes)
     #expect(isExpected)
     var reader = try BackupReader(header, key: key)
-    var seal: DeviceSeal?
+    var seal: BackupSeal?
     var found = 0
     var rest = file[BackupHeader.size...]
     while !rest.isEmpty {
@@ -75,17 +75,17 @@ struct VectorTests {
     #expect(isWhole)
   }
 
-  private func open(_ device: BackupDevice, _ id: [UInt8], _ vector: Vector) throws -> DeviceSeal {
+  private func open(_ device: BackupDevice, _ id: [UInt8], _ vector: Vector) throws -> BackupSeal {
     let share = try Key(copying: octets(vector.share).span.bytes)
     let wrap = try share.derive(.backupDeviceWrap, [id])
     let plain = try AEAD.open(device.byShare.span.bytes, key: wrap, associated: BackupDevice.context(id: id))
     let isExpected = Sodium.equal(plain.bytes, octets(vector.deviceKey).span.bytes)
     #expect(isExpected)
-    return DeviceSeal(try Key(copying: plain.bytes), id: id)
+    return BackupSeal(try Key(copying: plain.bytes), id: id)
   }
 
   private func check(
-    _ item: consuming BackupItem, _ expected: Vector.Item, number: UInt64, _ seal: DeviceSeal?
+    _ item: consuming BackupItem, _ expected: Vector.Item, number: UInt64, _ seal: BackupSeal?
   ) throws {
     let (collection, accessibility, sealing) = (item.collection, item.accessibility, item.sealing)
     let times = [item.created, item.modified]

@@ -42,8 +42,8 @@ import Testing
     return system
   }
 
-  static func facts() -> SessionFacts {
-    var facts = SessionFacts(uid: getuid(), home: home, runtime: runtime)
+  static func facts() -> DesktopFacts {
+    var facts = DesktopFacts(uid: getuid(), home: home, runtime: runtime)
     facts.vault = .known(vault())
     facts.secretsOwner = .known(.process(11))
     facts.busNames = .known([])
@@ -60,14 +60,14 @@ import Testing
     device: String = "tpm", locked: Bool = true, unlocked: Bool = true, problems: [String] = [],
     news: [String] = ["logind"]
   )
-    -> SessionFacts.Vault
+    -> DesktopFacts.Vault
   {
     .init(
       deviceKey: device, isMemoryLocked: locked, isFirstUnlocked: unlocked, path: "/v", problems: problems,
       lockSources: news)
   }
 
-  static func findings(_ system: FakeSystem, _ facts: SessionFacts = facts()) -> [Finding] {
+  static func findings(_ system: FakeSystem, _ facts: DesktopFacts = facts()) -> [Finding] {
     Doctor(root: system.root, facts: facts, program: "/proc/self/exe").findings()
   }
 
@@ -78,7 +78,7 @@ import Testing
 
   /// What is found where something else is known of the session.
   private func told(
-    _ id: String, _ changeFacts: (inout SessionFacts) -> Void, _ change: (FakeSystem) throws -> Void = { _ in }
+    _ id: String, _ changeFacts: (inout DesktopFacts) -> Void, _ change: (FakeSystem) throws -> Void = { _ in }
   ) throws -> Finding {
     let system = try Self.system()
     var facts = Self.facts()
@@ -243,7 +243,7 @@ import Testing
     #expect(Self.findings(try Self.system()).one(id) == nil)
     // Ours was first.
     #expect(try after(id, install).condition == .ok)
-    let nobody: (inout SessionFacts) -> Void = { $0.secretsOwner = .known(.nobody) }
+    let nobody: (inout DesktopFacts) -> Void = { $0.secretsOwner = .known(.nobody) }
     #expect(try told(id, nobody, install).condition == .warning)
     #expect(
       try told(id, nobody) {
@@ -462,7 +462,7 @@ import Testing
   }
 
   @Test func prompts() throws {
-    let display: (inout SessionFacts) -> Void = { $0.hasDisplay = true }
+    let display: (inout DesktopFacts) -> Void = { $0.hasDisplay = true }
     let found = try told("prompts", display)
     #expect(found.condition == .warning && found.fix == .command("sudo apt-get install gcr"))
     #expect(

@@ -20,21 +20,21 @@ enum ItemExample {
   static func found(
     _ written: WrittenItem, label: String? = nil, accessible: String = "when-unlocked", number: UInt8 = 1
   )
-    -> FoundItem
+    -> VaultItem
   {
-    FoundItem(
+    VaultItem(
       path: "/item", identifier: Data([number]), attributes: written.attributes, label: label ?? written.label,
       created: 1_000_000, modified: 2_000_000, accessible: accessible, require: "", state: .open, isKnown: true)
   }
 
   /// An item of another program.
-  static func foreign(_ attributes: [String: String], label: String = "") -> FoundItem {
-    FoundItem(
+  static func foreign(_ attributes: [String: String], label: String = "") -> VaultItem {
+    VaultItem(
       path: "/item", identifier: Data([1, 2, 3]), attributes: attributes, label: label, created: 1_000_000,
       modified: 2_000_000, accessible: "after-first-unlock", require: "", state: .open, isKnown: true)
   }
 
-  static func stored(_ found: FoundItem) throws -> StoredItem? { found.storedItem(foreignGroup: "TEAM.app") }
+  static func stored(_ found: VaultItem) throws -> StoredItem? { found.storedItem(foreignGroup: "TEAM.app") }
 
   /// An example of each type, with what is hard to carry.
   static let values: [AttributeValue] = [

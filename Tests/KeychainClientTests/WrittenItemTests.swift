@@ -139,7 +139,7 @@ struct WrittenItemTests {
     #expect(read.attributes[.creationDate] == .date(Date(timeIntervalSince1970: 1_000_000)))
     #expect(read.attributes[.modificationDate] == .date(Date(timeIntervalSince1970: 2_000_000)))
     #expect(read.protection == Protection(accessible: .afterFirstUnlock, control: .none))
-    found = FoundItem(
+    found = VaultItem(
       path: "/", identifier: Data(), attributes: [:], label: "", created: 0, modified: 0, accessible: "always",
       require: "", state: .locked, isKnown: false)
     #expect(try ItemExample.stored(found) == nil)

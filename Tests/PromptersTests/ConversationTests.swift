@@ -7,7 +7,7 @@ import Testing
 
 /// A person who answers by a list.
 private final class Person: Prompter {
-  var questions: [Question] = []
+  var questions: [PromptText] = []
   var answers: [String?]
   let repeatsNew: Bool
 
@@ -16,7 +16,7 @@ private final class Person: Prompter {
     self.repeatsNew = repeatsNew
   }
 
-  func ask(_ question: Question) -> Answer {
+  func ask(_ question: PromptText) -> Answer {
     questions.append(question)
     guard !answers.isEmpty else { return .unavailable }
     guard let text = answers.removeFirst(), let bytes = try? SecureBytes(copying: Array(text.utf8).span.bytes) else {

@@ -181,7 +181,7 @@ struct ArchiveTests {
     if let record = try reader.next(), case .beginning(let beginning) = consume record { device = beginning.device }
     let known = try #require(device)
     func opens(_ device: BackupDevice, in vault: Vault) throws -> Bool {
-      try vault.openDeviceSeal(device, id: header.id) != nil
+      try vault.openBackupSeal(device, id: header.id) != nil
     }
     let nothing = [UInt8](repeating: 0, count: 72)
     #expect(try opens(known, in: vault))
@@ -191,7 +191,7 @@ struct ArchiveTests {
     let there = try other().vault
     #expect(try !opens(known, in: there))
     // Of another backup.
-    #expect(try vault.openDeviceSeal(known, id: [UInt8](repeating: 0, count: 16)) == nil)
+    #expect(try vault.openBackupSeal(known, id: [UInt8](repeating: 0, count: 16)) == nil)
   }
 
   @Test("A second restore changes nothing, and a dry run never does")

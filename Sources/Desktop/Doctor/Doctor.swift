@@ -2,11 +2,11 @@
 /// by the files of a system, and by facts of the session that were gathered before.
 public struct Doctor: Sendable {
   private let root: SystemRoot
-  private let facts: SessionFacts
+  private let facts: DesktopFacts
   private let program: String
 
   /// - Parameter program: the file of a program of this machine's kind.
-  public init(root: SystemRoot, facts: SessionFacts, program: String) {
+  public init(root: SystemRoot, facts: DesktopFacts, program: String) {
     self.root = root
     self.facts = facts
     self.program = program

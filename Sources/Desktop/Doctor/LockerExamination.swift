@@ -1,7 +1,7 @@
 /// Looks at what tells the vault that the screen is locked.
 struct LockerExamination {
   let root: SystemRoot
-  let facts: SessionFacts
+  let facts: DesktopFacts
 
   /// Programs that say so themselves, by logind or the bus; cut as the kernel does.
   private static let announcers: Set<String> = [

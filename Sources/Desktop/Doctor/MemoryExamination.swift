@@ -1,7 +1,7 @@
 /// Looks at how much memory may be kept from being written to the disk.
 struct MemoryExamination {
   let root: SystemRoot
-  let facts: SessionFacts
+  let facts: DesktopFacts
 
   /// What systemd allows by itself since version 243. Less is too little for secrets of some size beside the keys.
   private static let enough: UInt64 = 8 << 20

@@ -3,7 +3,7 @@ struct NameExamination {
   static let name = "org.freedesktop.secrets"
 
   let root: SystemRoot
-  let facts: SessionFacts
+  let facts: DesktopFacts
 
   func findings() -> [Finding] { [owner()] + providers() + [activation(), policy()] }
 

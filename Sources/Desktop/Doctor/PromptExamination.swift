@@ -1,7 +1,7 @@
 /// Looks at what can ask the person.
 struct PromptExamination {
   let root: SystemRoot
-  let facts: SessionFacts
+  let facts: DesktopFacts
 
   private static let prompters = [
     ("org.kde.secretprompter", "Plasma's dialog"), ("org.gnome.keyring.SystemPrompter", "GNOME's dialog (gcr)"),

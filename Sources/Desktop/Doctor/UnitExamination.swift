@@ -1,7 +1,7 @@
 /// Looks at the units: whether what starts the vault's programs is there, enabled and running.
 struct UnitExamination {
   let root: SystemRoot
-  let facts: SessionFacts
+  let facts: DesktopFacts
 
   private static let socket = "latchkeyd.socket"
   private static let service = "latchkeyd.service"

@@ -3,7 +3,7 @@ import Glibc
 /// Looks at the vault itself: what it says is wrong, its device key, and the folders that it is in.
 struct VaultExamination {
   let root: SystemRoot
-  let facts: SessionFacts
+  let facts: DesktopFacts
 
   func findings() -> [Finding] { [vault(), device(), fileSystem(), folder()] }
 

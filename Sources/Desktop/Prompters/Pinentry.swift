@@ -45,7 +45,7 @@ final class Pinentry: Prompter {
 
   deinit { clear() }
 
-  func ask(_ question: Question) -> Answer {
+  func ask(_ question: PromptText) -> Answer {
     let texts = [
       ("SETTITLE", question.title), ("SETDESC", "\(question.message)\n\n\(question.detail)"),
       ("SETPROMPT", question.label), ("SETOK", question.button), ("SETCANCEL", "Cancel"),

@@ -42,7 +42,7 @@ final class PlasmaPrompter: Prompter {
     self.window = PlainText.name(window)
   }
 
-  func ask(_ question: Question) -> Answer {
+  func ask(_ question: PromptText) -> Answer {
     // Every window of its has a field.
     guard !question.isConfirmation else { return .unavailable }
     if pending != nil && question.message == asked && !question.warning.isEmpty {
@@ -72,7 +72,7 @@ final class PlasmaPrompter: Prompter {
   }
 
   /// Opens a new window.
-  private func open(_ question: Question) -> Bool {
+  private func open(_ question: PromptText) -> Bool {
     guard let owner = desktop.start(Self.name) else { return false }
     prompter = owner
     stage = .waiting

@@ -104,7 +104,7 @@ public final class PromptConversation: Conversation {
     }
   }
 
-  private func answer(to question: Question) -> SecureBytes? {
+  private func answer(to question: PromptText) -> SecureBytes? {
     switch prompter.ask(question) {
     case .given(let bytes):
       wasTyped = !question.isConfirmation && !question.isNew

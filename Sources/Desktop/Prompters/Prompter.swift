@@ -2,13 +2,13 @@
 public protocol Prompter: AnyObject {
   /// Asks, and waits for the answer; where it asked before and nothing ended it, in the same window. `warning` says that
   /// the answer before was not right.
-  func ask(_ question: Question) -> Answer
+  func ask(_ question: PromptText) -> Answer
 
   /// Shows what needs no answer, as "place your finger on the reader", while something else than this program waits for the
   /// person.
   ///
   /// - Returns: whether it did.
-  func show(_ notice: Question) -> Bool
+  func show(_ notice: PromptText) -> Bool
 
   /// Says that the answer is being checked, which may take a minute on a slow machine.
   func check()
@@ -25,7 +25,7 @@ public protocol Prompter: AnyObject {
 
 extension Prompter {
   /// It cannot.
-  public func show(_ notice: Question) -> Bool { false }
+  public func show(_ notice: PromptText) -> Bool { false }
 
   /// Its window stays, and says so by itself, or is gone.
   public func check() {}

@@ -40,7 +40,7 @@ public final class PrompterChoice: Prompter {
   }
 
   /// Asks by the first that works; see ``Prompter/ask(_:)``.
-  public func ask(_ question: Question) -> Answer {
+  public func ask(_ question: PromptText) -> Answer {
     isChecking = false
     while !deadline.isOver {
       guard let prompter = current else {
@@ -60,7 +60,7 @@ public final class PrompterChoice: Prompter {
   }
 
   /// Shows it by that which asked; where nobody was asked yet, on the caller's terminal, as no dialog is without an answer.
-  public func show(_ notice: Question) -> Bool {
+  public func show(_ notice: PromptText) -> Bool {
     if let current { return current.show(notice) }
     // Where there are windows, a terminal may be covered by them, or be nobody's.
     guard !hasWindows else { return false }

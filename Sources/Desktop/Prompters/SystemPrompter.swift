@@ -32,7 +32,7 @@ final class SystemPrompter: Prompter {
     self.window = window.utf8.allSatisfy { (0x30...0x39).contains($0) } ? window : ""
   }
 
-  func ask(_ question: Question) -> Answer {
+  func ask(_ question: PromptText) -> Answer {
     if stage == .idle && !begin() { return desktop.deadline.isOver ? .dismissed : .unavailable }
     guard stage == .ready, let exchange else { return .unavailable }
     stage = .waiting
@@ -118,7 +118,7 @@ final class SystemPrompter: Prompter {
     }
   }
 
-  private func append(_ question: Question, to writer: inout MessageWriter) throws(BusError) {
+  private func append(_ question: PromptText, to writer: inout MessageWriter) throws(BusError) {
     let texts = [
       ("title", question.title), ("message", question.message), ("description", question.detail),
       ("warning", question.warning), ("choice-label", ""), ("caller-window", window),

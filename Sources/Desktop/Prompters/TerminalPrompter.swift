@@ -19,7 +19,7 @@ final class TerminalPrompter: Prompter {
     self.deadline = deadline
   }
 
-  func ask(_ question: Question) -> Answer {
+  func ask(_ question: PromptText) -> Answer {
     var isReadable = false
     let arrived = { (_: IOEvents) in isReadable = true }
     if silence == nil { silence = try? TerminalEcho(of: terminal.number, isOn: false, interrupt: false) }
@@ -44,7 +44,7 @@ final class TerminalPrompter: Prompter {
     return question.isConfirmation ? .agreed : .given(answer)
   }
 
-  func show(_ notice: Question) -> Bool {
+  func show(_ notice: PromptText) -> Bool {
     sayHead(notice)
     terminal.say(notice.message + "\n")
     return true
@@ -62,13 +62,13 @@ final class TerminalPrompter: Prompter {
     silence = nil
   }
 
-  private func sayHead(_ question: Question) {
+  private func sayHead(_ question: PromptText) {
     let now = "\n\(question.title)\n\(question.detail)\n"
     if now != head { terminal.say(now) }
     head = now
   }
 
-  private func say(_ question: Question) {
+  private func say(_ question: PromptText) {
     sayHead(question)
     if !question.warning.isEmpty { terminal.say(question.warning + "\n") }
     terminal.say(question.message + (question.isConfirmation ? " (Enter, or Ctrl-C): " : ": "))

@@ -97,12 +97,12 @@ public struct Wording: Sendable {
   func isForGiven(_ asked: String) -> Bool { isMarked && service == .item && asked == ownText + ": " }
 
   /// The question for what a PAM module asks.
-  func question(_ asked: String, isVisible: Bool, warning: String) -> Question {
+  func question(_ asked: String, isVisible: Bool, warning: String) -> PromptText {
     let text = PlainText.sentence(asked)
     var bare = Substring(text)
     while let last = bare.last, last == ":" || last == " " { bare.removeLast() }
     let isUsual = bare.isEmpty || bare == ownText || Wording.usual.contains(bare.lowercased())
-    var question = Question(
+    var question = PromptText(
       title: "Unlock Latchkey", message: String(bare), detail: detail, warning: warning, label: "\(bare):",
       button: "Unlock", isVisible: isVisible, isNew: isNew && !isVisible)
     if isNew {
@@ -125,13 +125,14 @@ public struct Wording: Sendable {
   }
 
   /// What a PAM module says, shown by itself.
-  func notice(_ text: String) -> Question {
-    Question(title: isNew ? "New passphrase" : "Unlock Latchkey", message: text, detail: detail, label: "", button: "")
+  func notice(_ text: String) -> PromptText {
+    PromptText(
+      title: isNew ? "New passphrase" : "Unlock Latchkey", message: text, detail: detail, label: "", button: "")
   }
 
   /// What the person is told who wants the password of the first collection changed.
-  public func advice() -> Question {
-    var question = Question(
+  public func advice() -> PromptText {
+    var question = PromptText(
       title: "Change password",
       message: "Your login password unlocks \(subject). Change your login password, and the collection follows",
       detail: "\(detail) To do so, use your desktop's settings (Users), or type 'passwd' in a terminal.", label: "",
@@ -141,8 +142,8 @@ public struct Wording: Sendable {
   }
 
   /// What the person is to agree to where nothing is to be typed; `text` is what a PAM module says.
-  func confirmation(_ text: String = "") -> Question {
-    var question = Question(
+  func confirmation(_ text: String = "") -> PromptText {
+    var question = PromptText(
       title: "Unlock Latchkey", message: text.isEmpty ? "Allow this" : text, detail: detail, label: "",
       button: text.isEmpty ? "Allow" : "Continue")
     question.isConfirmation = true
@@ -150,7 +151,7 @@ public struct Wording: Sendable {
   }
 
   /// The second question for what is new.
-  func repetition(of question: Question) -> Question {
+  func repetition(of question: PromptText) -> PromptText {
     var second = question
     second.message = "Enter the new passphrase of \(subject) again"
     second.label = Wording.again

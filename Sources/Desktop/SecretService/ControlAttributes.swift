@@ -51,7 +51,7 @@ struct ControlAttributes: Equatable {
 
   /// What a search with these attributes is for: control attributes count only where they stand alone, so that a
   /// client which searches with all that it stored still finds its item after its class changed.
-  var query: ItemQuery {
+  var query: SearchTerms {
     guard isForControlAlone else { return .attributes(attributes) }
     if let access { return .access(access, accessibility) }
     if let accessibility { return .accessibility(accessibility) }

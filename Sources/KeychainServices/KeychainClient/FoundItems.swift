@@ -5,7 +5,7 @@ struct FoundItems {
   /// Whether a screen locker is up, behind which nobody is asked anything.
   var isScreenLocked = false
   /// The items, oldest first.
-  var items: [FoundItem] = []
+  var items: [VaultItem] = []
   /// The secrets of those that could be read, by their paths.
   var secrets: [String: Secret] = [:]
 }

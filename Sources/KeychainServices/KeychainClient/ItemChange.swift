@@ -9,7 +9,7 @@ struct ItemChange: Equatable {
 
   /// - Throws: `errSecNoAccessForItem` for an item of another program that would move to another group or become
   ///   synchronizable: it has neither.
-  init(of found: FoundItem, _ item: StoredItem, by changes: ItemChanges) throws(ItemFailure) {
+  init(of found: VaultItem, _ item: StoredItem, by changes: ItemChanges) throws(ItemFailure) {
     let new = changes.applied(to: item)
     if !found.isOwn {
       guard new.accessGroup == item.accessGroup, new.isSynchronizable == item.isSynchronizable else {

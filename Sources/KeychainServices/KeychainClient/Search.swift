@@ -7,7 +7,7 @@ struct Matches {
   /// An item that matches.
   struct Match {
     /// As the vault tells of it.
-    let found: FoundItem
+    let found: VaultItem
     /// As programs know it; nil where it could not be read.
     let stored: StoredItem?
     /// Whether it matches for certain: where it could not be read, what was not told by attributes is not known.
@@ -69,7 +69,7 @@ struct Search {
   private func attempt(_ person: Person, on access: VaultAccess) throws(ItemFailure) -> Matches {
     if let reference = query.reference {
       // One of another vault, as a program's settings may bring along.
-      guard reference.identifier.count == FoundItem.identifierSize else { return Matches() }
+      guard reference.identifier.count == VaultItem.identifierSize else { return Matches() }
       let found = try access.with(.reading) { link throws(BusError) in
         try link.read(reference.identifier, secret: wantsSecrets)
       }
@@ -112,7 +112,7 @@ struct Search {
     return matches
   }
 
-  private func match(_ item: FoundItem, _ unknown: Unknown?) -> Matches.Match? {
+  private func match(_ item: VaultItem, _ unknown: Unknown?) -> Matches.Match? {
     guard item.isKnown else {
       guard let unknown, unknown.mayMatch(item), query.accessible.map({ $0.name == item.accessible }) ?? true else {
         return nil
@@ -126,7 +126,7 @@ struct Search {
   }
 
   /// Whether an item is left out as the person would have to be asked for it.
-  private func isSkipped(_ item: FoundItem, by person: Person) -> Bool {
+  private func isSkipped(_ item: VaultItem, by person: Person) -> Bool {
     guard item.state == .asking, person.isSkipping, wantsSecrets || purpose == .updating else { return false }
     return !(item.control.map(person.canOpenAlone) ?? false)
   }
@@ -162,8 +162,8 @@ private struct Unknown {
   }
 
   /// Whether it may be one of those meant.
-  func mayMatch(_ item: FoundItem) -> Bool { own.contains(item.path) || !marked.contains(item.path) }
+  func mayMatch(_ item: VaultItem) -> Bool { own.contains(item.path) || !marked.contains(item.path) }
 
   /// Whether it is.
-  func isCertain(_ item: FoundItem) -> Bool { isExact && own.contains(item.path) }
+  func isCertain(_ item: VaultItem) -> Bool { isExact && own.contains(item.path) }
 }

@@ -84,7 +84,7 @@ final class VaultLink {
     var found = FoundItems()
     found.isScreenLocked = try answer.readBool()
     found.items = try answer.readArray("(oaya{ss}sttssyb)") { (item: Message) throws(BusError) in
-      try item.readStruct("oaya{ss}sttssyb") { (field: Message) throws(BusError) in try FoundItem(field) }
+      try item.readStruct("oaya{ss}sttssyb") { (field: Message) throws(BusError) in try VaultItem(field) }
     }
     try answer.readDictionary("o(oayays)") { (entry: Message) throws(BusError) in
       let path = try entry.readObjectPath()
@@ -179,7 +179,7 @@ extension WrittenItem {
   var unique: [String: String] { attributes.filter { $0.key == OwnName.key } }
 }
 
-extension FoundItem {
+extension VaultItem {
   /// Reads the fields of one.
   fileprivate init(_ field: Message) throws(BusError) {
     path = try field.readObjectPath()

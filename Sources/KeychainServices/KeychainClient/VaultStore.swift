@@ -115,7 +115,7 @@ struct VaultStore: ItemStore {
   }
 
   /// The secret of one item.
-  private func secret(of item: FoundItem, on access: VaultAccess) throws(ItemFailure) -> Data {
+  private func secret(of item: VaultItem, on access: VaultAccess) throws(ItemFailure) -> Data {
     let read = try access.with(.reading) { link throws(BusError) in
       try link.read(item.identifier, secret: true)
     }

@@ -23,7 +23,7 @@ struct WrittenItem: Equatable {
   ///
   /// - Parameter former: what it was found with. What has no name of Apple's stays; one that `SecItemAdd` did not store gets
   ///   none of what tells that it did.
-  init(_ item: StoredItem, former: FoundItem) {
+  init(_ item: StoredItem, former: VaultItem) {
     let own = WrittenItem(attributes: item.attributes, primaryKey: item.primaryKey)
     let itemClass = item.reference.itemClass
     let known = Set(itemClass.worldNames.values)
@@ -45,7 +45,7 @@ struct WrittenItem: Equatable {
   }
 
   /// Whether an item is just so already: byte by byte, as two spellings of an accent are one text to Swift.
-  func isSame(as item: FoundItem) -> Bool {
+  func isSame(as item: VaultItem) -> Bool {
     func same(_ one: String, _ other: String?) -> Bool { other.map { one.utf8.elementsEqual($0.utf8) } ?? false }
     return same(label, item.label) && attributes.count == item.attributes.count
       && attributes.allSatisfy { same($0.value, item.attributes[$0.key]) }

@@ -182,7 +182,7 @@ struct Call {
     guard let conversation = Conversation(of: handle) else { return PAM_CONV_ERR }
     // All but the answer is put together before the person is asked: a conversation may change what libpam holds.
     guard var request = beginRequest(.passphrase, prompt: prompt) else { return PAM_AUTHINFO_UNAVAIL }
-    let answer = Question.withText(
+    let answer = PassphrasePrompt.withText(
       label: Variable.label.string(of: handle), caller: Variable.caller.string(of: handle)
     ) { conversation.ask($0, into: &request) }
     switch answer {

@@ -3,7 +3,9 @@ import LatchkeyDoctor
 import LatchkeyPosix
 import LatchkeySystemd
 
-/// Questions to one bus, each of which waits for its answer.
+/// Questions to one bus, each of which waits for its answer, for five seconds at most.
+///
+/// A `ServiceConnection` is to one program that keeps secrets: it verifies who that is, and waits for as long as it runs.
 final class BusQuestions {
   private let loop: EventLoop
   private let bus: Bus
@@ -19,7 +21,7 @@ final class BusQuestions {
     _ = try ask("ListNames") { (answer: Message) throws(BusError) in try answer.readStrings() }
   }
 
-  func owner(of name: String) -> Known<SessionFacts.Owner> {
+  func owner(of name: String) -> Known<DesktopFacts.Owner> {
     do throws(BusError) {
       let owner = try wait { done throws(BusError) in try self.bus.nameOwner(of: name, completion: done) }
       guard let owner else { return .known(.nobody) }
@@ -71,15 +73,15 @@ final class BusQuestions {
     } catch { return .unknown("the bus does not say which names it knows: \(error.message)") }
   }
 
-  func units(_ names: [String], of title: String) -> Known<[String: SessionFacts.Unit]> {
-    var units: [String: SessionFacts.Unit] = [:]
+  func units(_ names: [String], of title: String) -> Known<[String: DesktopFacts.Unit]> {
+    var units: [String: DesktopFacts.Unit] = [:]
     do throws(BusError) {
       for name in names {
         let path = try call(
           "/org/freedesktop/systemd1", "org.freedesktop.systemd1.Manager", "LoadUnit",
           build: { (out: inout MessageWriter) throws(BusError) in try out.appendString(name) },
           read: { (answer: Message) throws(BusError) in try answer.readObjectPath() })
-        units[name] = SessionFacts.Unit(
+        units[name] = DesktopFacts.Unit(
           load: try property("LoadState", of: path), active: try property("ActiveState", of: path))
       }
     } catch { return .unknown("\(title) cannot be asked: \(error.message)") }

@@ -14,9 +14,9 @@ struct SessionQuestions {
   private static let timeout = 5000
   private static let secrets = "org.freedesktop.secrets"
 
-  func facts() -> SessionFacts {
+  func facts() -> DesktopFacts {
     let environment = ProcessInfo.processInfo.environment
-    var facts = SessionFacts(uid: getuid(), home: home, runtime: place.folder)
+    var facts = DesktopFacts(uid: getuid(), home: home, runtime: place.folder)
     if let path = environment["PATH"] { facts.searchPath = path.split(separator: ":").map(String.init) }
     facts.hasDisplay = ["WAYLAND_DISPLAY", "DISPLAY"].contains { environment[$0]?.isEmpty == false }
     do {
@@ -38,7 +38,7 @@ struct SessionQuestions {
   }
 
   /// A connection to the socket would start a daemon that does not run.
-  private func vault(_ facts: SessionFacts) -> Known<SessionFacts.Vault> {
+  private func vault(_ facts: DesktopFacts) -> Known<DesktopFacts.Vault> {
     if let units = facts.userUnits.value, units["latchkeyd.service"]?.active != "active" {
       return .unknown("latchkeyd is not running, so it cannot be asked")
     }
@@ -46,7 +46,7 @@ struct SessionQuestions {
       let client = try ControlClient(runtime: place.folder, uid: getuid())
       let status = try client.ask(GetStatus(), until: LatchkeyPosix.Process.now + Self.timeout)
       return .known(
-        SessionFacts.Vault(
+        DesktopFacts.Vault(
           deviceKey: status.deviceKey, isMemoryLocked: status.memoryLocked && status.swappableSecrets == 0,
           isFirstUnlocked: status.firstUnlocked, path: status.vaultPath, problems: status.problems,
           lockSources: status.lockSources))

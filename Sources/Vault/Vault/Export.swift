@@ -15,7 +15,7 @@ public final class Export {
 
   private let vault: Vault
   private let id: [UInt8]
-  private let seal: DeviceSeal?
+  private let seal: BackupSeal?
   private let device: BackupDevice?
   private var stage = Stage.beginning
   /// The numbers of the collections in the backup.
@@ -42,7 +42,7 @@ public final class Export {
     self.vault = vault
     self.id = id
     total = UInt64(try vault.reader.itemCount())
-    (device, seal) = try vault.makeDeviceSeal(id: id)
+    (device, seal) = try vault.makeBackupSeal(id: id)
     for collection in vault.keys.collections {
       if collection.isClosed { try leaveOut(collection) } else { waiting.append(collection.row.id) }
     }
@@ -231,7 +231,7 @@ extension Vault {
 
   /// A new key for what a backup has of this device's items, and the same wrapped by the device; none where there is no
   /// device key.
-  func makeDeviceSeal(id: [UInt8]) throws(VaultError) -> (BackupDevice?, DeviceSeal?) {
+  func makeBackupSeal(id: [UInt8]) throws(VaultError) -> (BackupDevice?, BackupSeal?) {
     guard let device, let share = keys.share else { return (nil, nil) }
     let context = BackupDevice.context(id: id)
     do {
@@ -239,24 +239,24 @@ extension Vault {
       let wrapped = BackupDevice(
         identity: device.identity, byKey: try device.wrap(key, .bound, context: context),
         byShare: AEAD.seal(key.bytes, key: try share.bound.key.derive(.backupDeviceWrap, [id]), associated: context))
-      return (wrapped, DeviceSeal(try key.duplicate(), id: id))
+      return (wrapped, BackupSeal(try key.duplicate(), id: id))
     } catch { throw .outOfMemory }
   }
 
-  /// The key that ``makeDeviceSeal(id:)`` made on this device; nil for another device's.
-  func openDeviceSeal(_ wrapped: BackupDevice, id: [UInt8]) throws(VaultError) -> DeviceSeal? {
+  /// The key that ``makeBackupSeal(id:)`` made on this device; nil for another device's.
+  func openBackupSeal(_ wrapped: BackupDevice, id: [UInt8]) throws(VaultError) -> BackupSeal? {
     let context = BackupDevice.context(id: id)
     if let share = keys.share {
       do throws(SodiumError) {
         let wrap = try share.bound.key.derive(.backupDeviceWrap, [id])
-        return DeviceSeal(try Key(try AEAD.open(wrapped.byShare.span.bytes, key: wrap, associated: context)), id: id)
+        return BackupSeal(try Key(try AEAD.open(wrapped.byShare.span.bytes, key: wrap, associated: context)), id: id)
       } catch {
         if error == .outOfMemory { throw .outOfMemory }
       }
     }
     guard let device else { return nil }
     do throws(DeviceKeyError) {
-      return DeviceSeal(try device.unwrap(wrapped.byKey, .bound, context: context), id: id)
+      return BackupSeal(try device.unwrap(wrapped.byKey, .bound, context: context), id: id)
     } catch {
       guard case .unavailable(let text) = error else { return nil }
       throw .unavailable("the device key: \(text)")

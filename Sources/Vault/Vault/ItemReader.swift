@@ -154,7 +154,7 @@ public final class ItemReader {
 
   /// The items that fit, oldest first. Never short because a key is missing, and once the database has been verified
   /// never empty because of damage: that is an error.
-  public func search(_ query: ItemQuery, in collection: Int64? = nil) throws(VaultError) -> [FoundItem] {
+  public func search(_ query: SearchTerms, in collection: Int64? = nil) throws(VaultError) -> [FoundItem] {
     if isUnused { return [] }
     let result = try database.reading { store throws(VaultError) in try search(query, in: collection, store) }
     if result.isEmpty { _ = try database.writable() }
@@ -162,7 +162,7 @@ public final class ItemReader {
   }
 
   private func search(
-    _ query: ItemQuery, in collection: Int64?, _ store: Store
+    _ query: SearchTerms, in collection: Int64?, _ store: Store
   ) throws(VaultError) -> [FoundItem] {
     var found: [Store.Place]
     switch query {

@@ -14,7 +14,7 @@ public final class Restore {
   private let isDry: Bool
   private let index: AttributeIndex
   /// Opens this device's own items; nil until it is known, and where they are another's.
-  private var seal: DeviceSeal?
+  private var seal: BackupSeal?
   private var places: [Place] = []
   private var drafts: [Draft] = []
   private var groups: [RestoreGroup.Name: RestoreGroup] = [:]
@@ -63,7 +63,7 @@ public final class Restore {
     guard vault.isUnlocked else { throw .isLocked }
     switch consume record {
     case .beginning(let beginning):
-      if let device = beginning.device { seal = try vault.openDeviceSeal(device, id: id) }
+      if let device = beginning.device { seal = try vault.openBackupSeal(device, id: id) }
     case .collection(let collection):
       try hold(collection.label.utf8.count + Restore.collectionSize)
       pending.append(collection)

@@ -3,6 +3,8 @@ import LatchkeySodium
 import LatchkeySystemd
 
 /// How secrets travel between this program and the vault: encrypted, so that the bus and its buffers see none.
+///
+/// The client's end of a session; the vault's end, `TransportSession`, answers in the event loop, and may be plain.
 public final class SecretChannel {
   private static let algorithm = "dh-ietf1024-sha256-aes128-cbc-pkcs7"
 

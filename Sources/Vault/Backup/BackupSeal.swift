@@ -4,7 +4,7 @@ import LatchkeySodium
 
 /// Seals what a backup has of ThisDeviceOnly items, under a key that only their device unwraps: whoever has nothing but
 /// the passphrase cannot read them.
-public final class DeviceSeal {
+public final class BackupSeal {
   private let key: Key
   private let id: [UInt8]
 

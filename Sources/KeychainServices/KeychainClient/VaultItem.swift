@@ -3,7 +3,7 @@ import LatchkeyItemProtection
 import Security
 
 /// An item as the vault tells of it.
-struct FoundItem: Equatable {
+struct VaultItem: Equatable {
   /// What can be done with an item by this connection, at that moment.
   enum State: UInt8 {
     /// Its secret can be read.

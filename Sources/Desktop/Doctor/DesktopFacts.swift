@@ -1,5 +1,5 @@
 /// What is known of the session that a file does not tell.
-public struct SessionFacts: Sendable {
+public struct DesktopFacts: Sendable {
   /// A unit of a service manager.
   public struct Unit: Equatable, Sendable {
     /// "loaded", "not-found", "masked" …

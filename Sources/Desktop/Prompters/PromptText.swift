@@ -1,7 +1,7 @@
 import LatchkeySodium
 
 /// One thing that a person is asked. Every text in it is safe to show: see ``PlainText``.
-public struct Question: Equatable, Sendable {
+public struct PromptText: Equatable, Sendable {
   /// The title of a window.
   public var title: String
   /// What is asked, in one sentence.

@@ -4,7 +4,7 @@ import CLatchkeyPAMModule
 ///
 /// Label and caller are strangers' words on the person's terminal: they are cut, and nothing in them moves the cursor or
 /// turns the direction of the text, so that the line cannot be made to read as another.
-struct Question {
+struct PassphrasePrompt {
   /// The longest label or caller, in bytes.
   private static let textLimit = 128
   /// Room for the longest question: 32 bytes of its own and two texts.
@@ -19,7 +19,7 @@ struct Question {
   ) -> Result {
     withUnsafeTemporaryAllocation(byteCount: size, alignment: 1) { buffer in
       guard let start = buffer.baseAddress else { return body(nil) }
-      var question = Question(start: start)
+      var question = PassphrasePrompt(start: start)
       question.append("Passphrase")
       if let label, label[0] != 0 {
         question.append(" for '")
@@ -42,7 +42,7 @@ struct Question {
 
   private mutating func append(_ bytes: UnsafeRawPointer, _ size: Int) {
     // One byte is kept for the end of the string.
-    guard size < Question.size &- count else { return }
+    guard size < PassphrasePrompt.size &- count else { return }
     memcpy(start + count, bytes, size)
     count = count &+ size
   }
@@ -50,12 +50,12 @@ struct Question {
   /// The beginning of a text, with "?" for every character that is not one to be shown.
   private mutating func append(shown string: UnsafePointer<CChar>) {
     let bytes = UnsafeRawPointer(string)
-    let length = strnlen(string, Question.textLimit)
+    let length = strnlen(string, PassphrasePrompt.textLimit)
     var position = 0
     while position < length {
       let character = ShownCharacter(bytes + position, room: length &- position)
       // Cut in the middle of a character: the whole of it is left out.
-      if character.isCut && length == Question.textLimit { return }
+      if character.isCut && length == PassphrasePrompt.textLimit { return }
       if character.isShown { append(bytes + position, character.size) } else { append("?") }
       position = position &+ character.size
     }
