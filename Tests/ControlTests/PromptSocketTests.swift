@@ -207,11 +207,12 @@ import Testing
 
   @Test func requestsOfAnotherVersionAreNoOthers() throws {
     let (client, connection) = try bare()
-    for (bytes, isToOpen) in [
-      ([2, 5] + [UInt8](repeating: 0, count: 8), true), ([0, 1], true), ([2, 3], false), ([255, 200, 7], false),
-    ] as [([UInt8], Bool)] {
+    for (bytes, message) in [
+      ([2, 5] + [UInt8](repeating: 0, count: 8), .prompt), ([0, 1], .hello), ([2, 253], .giveWay), ([2, 3], .other),
+      ([255, 200, 7], .other),
+    ] as [([UInt8], OtherVersionMessage)] {
       try client.send(bytes)
-      try #require(connection.receive() == .otherVersion(isToOpen: isToOpen), "\(bytes)")
+      try #require(connection.receive() == .otherVersion(message), "\(bytes)")
     }
   }
 
@@ -273,14 +274,14 @@ import Testing
 
     enum Arrived: Equatable {
       case nothing, ended, malformed, message
-      case otherVersion(isToOpen: Bool)
+      case otherVersion(OtherVersionMessage)
     }
 
     func receive() -> Arrived {
       switch connection.receive() {
       case .nothing: return .nothing
       case .malformed: return .malformed
-      case .otherVersion(let isToOpen): return .otherVersion(isToOpen: isToOpen)
+      case .otherVersion(let message): return .otherVersion(message)
       case .ended: return .ended
       case .packet(let packet):
         return Reading.isMessage(packet) ? .message : .malformed

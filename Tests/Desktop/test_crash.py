@@ -1,8 +1,9 @@
 """A daemon that is killed comes back sealed and has lost nothing that it acknowledged; one that was upgraded gives way."""
 
+import contextlib
 from types import SimpleNamespace
 
-from support.control import HELLO, OTHER_VERSION, STATUS, VERSION, Control, packet
+from support.control import GIVE_WAY, HELLO, OTHER_VERSION, STATUS, VERSION, Control, packet
 from support.machine import eventually
 
 KILL = "systemctl --user kill -s KILL latchkeyd.service"
@@ -69,23 +70,35 @@ def test_daemon_does_not_stop_by_itself(alice):
 
 
 def test_a_daemon_gives_way_to_the_installed_one_where_a_password_brings_back_all_that_it_has(alice):
-    """Only where a helper or a prompt of another version asks: without it nobody would open the vault."""
+    """A helper of another version that has opened the keybag asks for it, and waits for its end before it begins anew."""
     ours = SimpleNamespace(runtime=alice.machine.path(f"/run/user/{alice.uid}"))
 
-    def ask(operation):
-        control = Control(ours, user=False)
-        assert control.ask(packet(operation, version=VERSION + 1)) == packet(OTHER_VERSION)
-        control.close()
+    def ask(control, operation, answer):
+        assert control.ask(packet(operation, version=VERSION + 1)) == packet(answer)
+
+    def connect():
+        return contextlib.closing(Control(ours, user=False))
 
     with alice.login() as session:
+        session.store("of first", accessible="after-first-unlock", app="first")
         old = alice.daemon()
-        ask(HELLO)
+        with connect() as helper:
+            ask(helper, HELLO, OTHER_VERSION)
         assert session.status()["state"] == "unlocked"
         session.run("latchkey lock")
-        ask(STATUS)
-        assert session.status()["state"] == "locked" and alice.daemon() == old
-        ask(HELLO)
-        eventually(lambda: session.status()["state"] == "sealed", what="the new daemon")
-        assert alice.daemon() != old
+        with connect() as helper:
+            ask(helper, HELLO, GIVE_WAY)
+        with connect() as client:
+            ask(client, STATUS, OTHER_VERSION)
+        # No password opened anything until now.
+        assert session.secret(app="first") == "of first" and alice.daemon() == old
+        with connect() as helper:
+            ask(helper, HELLO, GIVE_WAY)
+            ask(helper, GIVE_WAY, GIVE_WAY)
+            assert helper.receive() == b""
+        # As the helper does then, at once: the service manager starts the new one.
+        with connect() as helper:
+            assert helper.ask(packet(STATUS))[:2] == packet(STATUS)
+        assert alice.daemon() != old and session.status()["state"] == "sealed"
         with alice.login():
-            assert session.status()["state"] == "unlocked"
+            assert session.status()["state"] == "unlocked" and session.secret(app="first") == "of first"

@@ -18,7 +18,7 @@ from support.derive import (
 )
 from support.pace import seconds
 from support.standin import (
-    CLOSED as HANG_UP, KEYS, LIVE, NOTHING, OTHER_VERSION, REFUSED as NEED_REFUSED, SILENT, STAGED, UNLOCK_REFUSED, UNUSABLE,
+    CLOSED as HANG_UP, GIVE_WAY, KEYS, LIVE, NOTHING, OTHER_VERSION, REFUSED as NEED_REFUSED, SILENT, STAGED, UNLOCK_REFUSED, UNUSABLE,
     VERSION, WRONG_KEYS, declined,
 )
 
@@ -90,31 +90,57 @@ def test_without_need_of_keys_no_password_is_worked_on(resident, new_keybag, ope
     assert need == SILENT or run.seconds < seconds(0.3)
 
 
-OTHER = bytes([VERSION + 1, OTHER_VERSION])
+STAYS, GIVES_WAY = (bytes([VERSION + 1, answer]) for answer in (OTHER_VERSION, GIVE_WAY))
+
+
+@pytest.mark.parametrize("operation", [AUTHENTICATE, OPEN])
+def test_a_daemon_of_another_version_that_gives_way_to_a_password(resident, operation):
+    """The service manager has started the installed one by the time of the last hello."""
+    daemon = resident.daemon()
+    daemon.need = [GIVES_WAY, GIVES_WAY, KEYS]
+    assert resident.run(operation) == UNLOCKED
+    assert daemon.given_way == 1 and len(daemon.deliveries) == 1
+
+
+@pytest.mark.parametrize("operation, fields, expected", [
+    (AUTHENTICATE, dict(token="wrong"), WRONG_PASSWORD), (OPEN, dict(token="wrong"), WRONG_PASSWORD),
+    (OPEN, dict(token=""), DAEMON_OF_OTHER_VERSION), (CLOSE, dict(token=""), DAEMON_OF_OTHER_VERSION)])  # fmt: skip
+def test_a_daemon_of_another_version_is_left_alone_where_there_are_no_keys_for_it(resident, operation, fields, expected):
+    """It has what is readable behind the locked screen, which a login by key and the end of one are not to take away."""
+    daemon = resident.daemon()
+    daemon.need = GIVES_WAY
+    assert resident.run(operation, **fields) == expected
+    assert daemon.given_way == 0 and daemon.deliveries == []
 
 
 @pytest.mark.parametrize("operation", [AUTHENTICATE, OPEN, ROTATE])
-def test_a_daemon_of_another_version_that_is_replaced(resident, operation):
-    """It has ended by the second try, and the service manager has started the one that is installed."""
+def test_a_daemon_of_another_version_that_stays_is_asked_once(resident, new_keybag, operation):
     daemon = resident.daemon()
-    daemon.need, daemon.may_rotate = [OTHER, HANG_UP, KEYS], [OTHER, HANG_UP, daemon.may_rotate]
-    assert resident.run(operation) in (UNLOCKED, BEGUN)
-    assert len(daemon.deliveries) == 1
-
-
-@pytest.mark.parametrize("operation", [AUTHENTICATE, OPEN, ROTATE])
-def test_a_daemon_of_another_version_that_stays(resident, new_keybag, operation):
-    daemon = resident.daemon()
-    daemon.need = daemon.may_rotate = OTHER
+    daemon.need = daemon.may_rotate = STAYS
     assert resident.run(operation) == DAEMON_OF_OTHER_VERSION
-    assert daemon.deliveries == [] and resident.keybag.read_bytes() == new_keybag
+    assert len(daemon.packets) == 1 and daemon.deliveries == [] and resident.keybag.read_bytes() == new_keybag
+
+
+@pytest.mark.parametrize("answer, expected", [(STAYS, DAEMON_OF_OTHER_VERSION), (HANG_UP, DAEMON_SILENT), (b"\1\3", DAEMON_SILENT)])
+def test_a_daemon_of_another_version_that_stays_after_all(resident, answer, expected):
+    daemon = resident.daemon()
+    daemon.need, daemon.give_way = GIVES_WAY, answer
+    assert resident.run(AUTHENTICATE) == expected
+    assert daemon.given_way == 1 and daemon.deliveries == []
+
+
+def test_where_the_installed_daemon_is_of_another_version_one_is_ended_and_no_more(resident):
+    daemon = resident.daemon()
+    daemon.need = GIVES_WAY
+    assert resident.run(AUTHENTICATE) == DAEMON_OF_OTHER_VERSION
+    assert daemon.given_way == 1 and daemon.deliveries == []
 
 
 def test_a_first_vault_waits_until_a_daemon_of_another_version_is_replaced(login):
     daemon = login.daemon()
-    daemon.need = [OTHER, KEYS]
+    daemon.need = [GIVES_WAY, GIVES_WAY, KEYS]
     assert login.run(OPEN) == CREATED
-    assert len(daemon.deliveries) == 1
+    assert daemon.given_way == 1 and len(daemon.deliveries) == 1
 
 
 def test_wrong_password(resident):

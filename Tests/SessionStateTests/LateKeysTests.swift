@@ -50,6 +50,36 @@ import Testing
     #expect(machine.state != .unlocked && !machine.hasStagedKeys)
   }
 
+  @Test(arguments: locks) func aDaemonDoesNotEndForAPasswordFromBeforeALock(events: [SessionEvent]) {
+    var machine = machine(Self.desktop)
+    #expect(machine.mayBeReplaced(for: Claim(process: .unknown, machine: machine)))
+    _ = machine.keysArrived(mayLift: true)
+    #expect(!machine.mayBeReplaced(for: Claim(process: .unknown, machine: machine)))
+    _ = machine.handle(.lockCommand)
+    let claim = Claim(process: .unknown, machine: machine)
+    #expect(machine.mayBeReplaced(for: claim))
+    for event in events { _ = machine.handle(event) }
+    #expect(!machine.mayBeReplaced(for: claim))
+    // The next password has it end.
+    #expect(machine.mayBeReplaced(for: Claim(process: .unknown, machine: machine)))
+  }
+
+  @Test func aDaemonEndsForNoPasswordWhileItHasOrAwaitsWhatThatOpens() {
+    var machine = machine(SessionFacts(id: "1", uid: 1000, type: "x11", lockedHint: true))
+    _ = machine.keysArrived(mayLift: true)
+    #expect(machine.hasStagedKeys)
+    #expect(!machine.mayBeReplaced(for: Claim(process: .unknown, machine: machine)))
+    _ = machine.handle(.stagingTimerFired)
+    let claim = Claim(process: .unknown, machine: machine)
+    #expect(machine.mayBeReplaced(for: claim))
+    // Keys that another daemon got would sleep in its memory, and open what has ended.
+    _ = machine.handle(.prepareForSleep(true))
+    #expect(!machine.mayBeReplaced(for: Claim(process: .unknown, machine: machine)))
+    _ = machine.handle(.prepareForSleep(false))
+    _ = machine.handle(.sessions([]))
+    #expect(!machine.mayBeReplaced(for: claim))
+  }
+
   @Test func aLogoutWins() {
     var machine = machine(Self.desktop)
     let (locks, endings) = (machine.locks, machine.endings)

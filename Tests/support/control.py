@@ -26,7 +26,7 @@ def _constant(name):
     return int(re.search(rf"static let {name}(?:: UInt8)? = (\d+)", SOURCE)[1])
 
 
-VERSION, OTHER_VERSION, SIZE_LIMIT = map(_constant, ("version", "otherVersion", "sizeLimit"))
+VERSION, OTHER_VERSION, GIVE_WAY, SIZE_LIMIT = map(_constant, ("version", "otherVersion", "giveWay", "sizeLimit"))
 HELLO, STATUS, LOCK = MESSAGES["Hello"], MESSAGES["GetStatus"], MESSAGES["LockVault"]
 UNLOCK, ROTATE, UNLOCK_SESSION = MESSAGES["UnlockWithTiers"], MESSAGES["Rotate"], MESSAGES["SessionDelivery"]
 PASSPHRASE, ONE_TIME_KEY = MESSAGES["PassphraseKey"], MESSAGES["MakeOneTimeKey"]

@@ -12,7 +12,7 @@ import threading
 
 VERSION = 1
 HELLO, UNLOCK, STATUS, LOCK, PROMPT, PROMPT_ENDED = 1, 2, 3, 4, 5, 6
-DERIVATION, PASSPHRASE, OTHER_VERSION, DECLINED = 7, 8, 254, 255
+DERIVATION, PASSPHRASE, GIVE_WAY, OTHER_VERSION, DECLINED = 7, 8, 253, 254, 255
 ROTATE, MAY_ROTATE, NEEDED_EPOCH = 21, 22, 23
 DEVICE_SECRET, DESTROY, NOTE_OTHER_PASSWORD, START_EMPTY, UNLOCK_SESSION = 24, 25, 28, 29, 30
 SLOW_PASSWORD, ONE_TIME_KEY, MAY_DERIVE = 32, 33, 34
@@ -95,6 +95,9 @@ class Daemon:
     secret, `destructions` whether the password was said to be gone. `notes` counts how often a password was said to open
     nothing, `put_aside` has the folders that were to be put aside.
 
+    `give_way` answers a helper that asks it to end, and `given_way` counts these. Where it says that it does, it ends the connection,
+    as its end would: whatever comes then reaches the one that took its place.
+
     What comes sealed is in all of these as it was before. `one_time_key` None answers the question for a key to seal to as the
     daemon does."""
 
@@ -116,6 +119,7 @@ class Daemon:
         self.secrets, self.wrapping, self.wanted, self.destructions = {}, None, [], []
         self.notes, self.put_aside = 0, []
         self.one_time_key = None
+        self.give_way, self.given_way = bytes([VERSION + 1, GIVE_WAY]), 0
         self.on_request = lambda operation: None
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._listener.bind(self.path)
@@ -183,6 +187,8 @@ class Daemon:
                     if reply != SILENT:
                         connection.send(reply)
                         self.replies += 1
+                    if packet[1] == GIVE_WAY and reply[1] == GIVE_WAY:
+                        return
             except (AssertionError, KeyError, UnicodeDecodeError, ValueError, struct.error) as error:
                 self.problems.append(repr(error))
             except OSError:
@@ -213,6 +219,10 @@ class Daemon:
             return self._next("may_derive", MAY_DERIVE)
         if operation == NEEDED_EPOCH:
             return self._next("needed", NEEDED_EPOCH)
+        if operation == GIVE_WAY:
+            assert len(packet) == 2
+            self.given_way += 1
+            return self.give_way
         if operation in (UNLOCK, ROTATE):
             self.deliveries.append(Delivery(packet))
             return self._next("outcome", UNLOCK)

@@ -23,8 +23,8 @@ final class ControlPeer: PromptConnection {
   var claim: Claim?
   /// Called when its helper begins to work on a password.
   var willDerive: ((ControlPeer) -> Void)?
-  /// Called for a packet of another version; with whether a helper or a prompt sent it.
-  var metOtherVersion: ((Bool) -> Void)?
+  /// Called for a packet of another version, which is to be answered.
+  var metOtherVersion: ((OtherVersionMessage, ControlPeer) -> Void)?
   /// Whether its helper works on one, in silence; also while it leaves, until it has erased the password.
   private(set) var isDeriving = false
   /// Whether its helper may still have a password or keys in memory: it began to work, and has not ended.
@@ -147,17 +147,20 @@ final class ControlPeer: PromptConnection {
     switch connection.receive() {
     case .nothing: return
     case .ended: end()
-    case .otherVersion(let isToOpen):
-      send(ControlPacket.ofOtherVersion)
-      end()
-      metOtherVersion?(isToOpen)
     case .malformed: end()
+    case .otherVersion(let message):
+      awaitAnswer()
+      metOtherVersion?(message, self)
     case .packet(let packet):
-      // One at a time: the next is read when this one is answered.
-      source?.pause()
-      limit?.pause()
+      awaitAnswer()
       serve(packet)
     }
+  }
+
+  /// One packet at a time: the next is read when this one is answered.
+  private func awaitAnswer() {
+    source?.pause()
+    limit?.pause()
   }
 
   private func serve(_ packet: consuming ArrivedPacket) {
@@ -203,6 +206,12 @@ final class ControlPeer: PromptConnection {
       limit?.rearm(after: isDeriving ? ControlPeer.derivingLimit : ControlPeer.silenceLimit)
     }
     source?.resume()
+  }
+
+  /// Tells a program of another version that nothing is done for it.
+  func declineOtherVersion() {
+    send(ControlPacket.ofOtherVersion)
+    end()
   }
 
   /// The answer that follows makes a helper work on a password.

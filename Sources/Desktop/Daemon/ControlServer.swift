@@ -15,8 +15,8 @@ final class ControlServer {
   private let table: ControlTable
   /// Called when the connection of a prompt has ended; with nil where nothing else was said.
   private let promptEnded: (any PromptConnection, PromptEnd?) -> Void
-  /// Called when a program of another version asked; with whether that was a helper or a prompt.
-  var metOtherVersion: ((_ isToOpen: Bool) -> Void)?
+  /// Called for a packet of another version, which is to be answered.
+  var metOtherVersion: ((OtherVersionMessage, ControlPeer) -> Void)?
   private var source: EventSource?
   private var peers: [Int32: ControlPeer] = [:]
 
@@ -49,7 +49,7 @@ final class ControlServer {
         source?.resume()
       }
       peer?.willDerive = { [unowned self] in makeRoom(for: $0) }
-      peer?.metOtherVersion = { [unowned self] in metOtherVersion?($0) }
+      peer?.metOtherVersion = metOtherVersion
       if let peer { peers[number] = peer }
     }
     source?.pause()

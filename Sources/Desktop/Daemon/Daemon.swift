@@ -35,11 +35,12 @@ package final class Daemon {
     upkeep: upkeep, observer: self)
   private lazy var report = StatusReport(
     vault, session: session, presence: presence, rules: rules, device: device, password: password, fingers: fingers)
+  private lazy var replacement = Replacement(
+    session: session, opening: opening, isStartedAgain: !endsWithBus
+  ) { [unowned self] in stop() }
   private var server: ControlServer?
   /// Whether nobody starts the program again when it is needed.
   private let endsWithBus: Bool
-  /// Whether the journal says that a program of another version asked.
-  private var hasMetOtherVersion = false
 
   private static let firstUnlockUnit = "latchkey-first-unlock.target"
   private static let wasLocked = "the vault was locked meanwhile"
@@ -80,7 +81,7 @@ package final class Daemon {
     server = try ControlServer(
       control, loop: loop, owner: owner, table: controlTable
     ) { [unowned self] in prompts.ended(on: $0, $1) }
-    server?.metOtherVersion = { [unowned self] in metOtherVersion(isToOpen: $0) }
+    server?.metOtherVersion = { [unowned self] in replacement.met($0, from: $1) }
     let watch = SessionWatch(uid: owner, loop: loop, delegate: self)
     session.watch = watch
     watch.start()
@@ -134,24 +135,6 @@ package final class Daemon {
     vault.seal()
     vault.settle()
     presence.manage(.stop, Daemon.firstUnlockUnit)
-  }
-
-  /// A program of another version asked: this one was started before an upgrade, and understands no helper any more. While tier
-  /// key A is in memory, or waits for the locker to go, it goes on, as its end would lock the vault. Else it ends: the service
-  /// manager starts the installed one at the next connection, and the password that is on its way opens all that this one has.
-  ///
-  /// - Parameter isToOpen: whether that was a helper or a prompt, without which nobody opens the vault.
-  private func metOtherVersion(isToOpen: Bool) {
-    let ends = isToOpen && !endsWithBus && session.state != .unlocked && !session.machine.hasStagedKeys
-    if ends || !hasMetOtherVersion {
-      let rest =
-        ends
-        ? "this one ends, and the installed one takes its place"
-        : "to change to the installed one: systemctl --user restart latchkeyd && latchkey unlock"
-      Journal.log(.warning, "a program of another version of Latchkey asked; \(rest)")
-    }
-    hasMetOtherVersion = true
-    if ends { stop() }
   }
 
   private func lock() throws(Refusal) {

@@ -124,6 +124,15 @@ public struct SessionMachine: Sendable {
   /// Why no keys of an authentication would open anything if they came now; nil where they may.
   public func refusal(of claim: Claim) -> String? { refusal(since: claim.endings, in: claim.session) }
 
+  /// Whether tier key A is in memory, or waits for the locker to go: then the daemon's end would lock the vault.
+  public var hasUnlockedKeys: Bool { state == .unlocked || hasStagedKeys }
+
+  /// Whether a daemon may end for an authentication that brings its keys to another one, which knows nothing of what came before: no
+  /// lock and no end of a session is later than the password.
+  public func mayBeReplaced(for claim: Claim) -> Bool {
+    !hasUnlockedKeys && refusal(of: claim) == nil && claim.locks == locks
+  }
+
   /// Graphical sessions count; without one, all.
   private var relevant: [Tracked] {
     let graphical = sessions.values.filter { $0.facts.isGraphical }

@@ -68,7 +68,7 @@ extension Derivation {
     try output.writeAll(line.bytes)
   }
 
-  private borrowing func code() throws -> RecoveryCode { try RecoveryCode(typed: request.token.bytes) }
+  borrowing func code() throws -> RecoveryCode { try RecoveryCode(typed: request.token.bytes) }
 
   /// Whether the code is this vault's. Changes nothing.
   borrowing func checkRecoveryCode() throws -> DeriveResult {

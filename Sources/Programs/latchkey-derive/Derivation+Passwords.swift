@@ -68,7 +68,7 @@ extension Derivation {
   }
 
   /// A code has a check in it, and costs no Argon2id.
-  private borrowing func openByFormer(_ keybag: Keybag) throws(KeybagError) -> Keybag.Opened {
+  borrowing func openByFormer(_ keybag: Keybag) throws(KeybagError) -> Keybag.Opened {
     if keybag.recoveryCodeCreated != nil, let code = try? RecoveryCode(typed: request.second.bytes) {
       do throws(KeybagError) { return try keybag.open(code: code) } catch {
         guard error == .wrongPassword else { throw error }

@@ -16,8 +16,7 @@ struct Derivation: ~Copyable {
   let home: String
   let runtime: String
 
-  /// When the password had been given, on the clock of `Process.sinceBoot`.
-  private let begun: Int
+  private let followed: Followed
   /// By when every answer must be there, however many there are: before the supervisor ends the process.
   let end: Int
   /// The home folder as it was at first.
@@ -29,6 +28,13 @@ struct Derivation: ~Copyable {
     var identity: Folder.Identity??
   }
 
+  /// Until when a daemon has followed what is later than the password, on the clock of `Process.sinceBoot`: at first, when it had
+  /// been given.
+  private final class Followed {
+    var until: Int
+    init(until: Int) { self.until = until }
+  }
+
   /// How long the daemon may take for one answer, in milliseconds. It may be as starved as this process.
   private static let answerLimit = 10_000
   /// How late the daemon may hear of a login, in milliseconds. What it then takes for older than the password, as a lock or
@@ -36,8 +42,6 @@ struct Derivation: ~Copyable {
   private static let greetingLimit = 3000
   /// How much of its time is kept for telling the daemon, in milliseconds.
   static let deliveryTime = 300
-  /// How long a daemon of another version may take to be replaced, in milliseconds.
-  private static let replacementLimit = 2000
   /// How long a login waits for the user's service manager to open the control socket, in milliseconds.
   private static let socketLimit = 1000
 
@@ -50,25 +54,19 @@ struct Derivation: ~Copyable {
     self.admission = admission
     home = request.home.isEmpty ? account.home : request.home
     runtime = request.runtime.isEmpty ? ControlSocket.runtimeFolder(uid: account.uid) : request.runtime
-    self.begun = begun
+    followed = Followed(until: begun)
     end = Process.now + begun + Supervisor.limit - 5000 - Process.sinceBoot
     self.request = request
     self.account = account
   }
 
   borrowing func run() -> DeriveResult {
-    var mayBeReplaced = false
-    let limit = min(Process.now + Derivation.replacementLimit, end)
-    while true {
-      do { return try serve() } catch let error as ControlError {
-        // A daemon of another version ends where it holds no keys, and hangs up. The service manager starts the installed one.
-        mayBeReplaced = mayBeReplaced || error == .otherVersion
-        guard mayBeReplaced, error == .otherVersion || error == .broken, Process.now < limit else {
-          return Derivation.result(of: error)
-        }
-        usleep(50_000)
-      } catch { return Derivation.result(of: error) }
-    }
+    do {
+      do { return try serve() } catch ControlError.givesWay {
+        // Once: where the installed one is of another version as well, nothing is gained by ending that.
+        return try replaceDaemon() ? try serve() : .otherVersion
+      }
+    } catch { return Derivation.result(of: error) }
   }
 
   private borrowing func serve() throws -> DeriveResult {
@@ -158,7 +156,7 @@ struct Derivation: ~Copyable {
   }
 
   /// Whether what this login authenticated with may open the vault from now on.
-  private var mayTrustToken: Bool { request.mayCreate && CreationPolicy.allows(account, service: request.service) }
+  var mayTrustToken: Bool { request.mayCreate && CreationPolicy.allows(account, service: request.service) }
 
   private borrowing func closeSession() throws -> DeriveResult {
     _ = try greet(try ControlClient(runtime: runtime, uid: account.uid), .closeSession)
@@ -222,7 +220,7 @@ struct Derivation: ~Copyable {
   ) throws -> DeriveResult {
     var need: DeriveResult? = .refused
     do throws(ControlError) { need = try greet(daemon, .openSession) } catch {
-      if error == .otherVersion { throw error }
+      if error == .otherVersion || error == .givesWay { throw error }
     }
     let opened: Keybag.Opened
     do throws(KeybagError) {
@@ -285,10 +283,13 @@ struct Derivation: ~Copyable {
   /// Whether this login waits no longer, perhaps, and has ended. Others wait for what they asked.
   private var isLate: Bool {
     switch request.operation {
-    case .authenticate, .openSession: !request.isUnlock && Process.sinceBoot - begun > Derivation.greetingLimit
+    case .authenticate, .openSession: !request.isUnlock && Process.sinceBoot - followed.until > Derivation.greetingLimit
     default: false
     }
   }
+
+  /// A daemon knows of this login by now, and would have ended this process at whatever is later than the password.
+  borrowing func noteFollowed() { followed.until = Process.sinceBoot }
 
   /// Tells that a session began although nothing can be unlocked in it: its end will be told as well.
   borrowing func announce() {
@@ -410,7 +411,7 @@ struct Derivation: ~Copyable {
     switch error {
     case ControlError.noDaemon: .noDaemon
     case ControlError.silent, ControlError.broken: .daemonSilent
-    case ControlError.otherVersion: .otherVersion
+    case ControlError.otherVersion, ControlError.givesWay: .otherVersion
     case ControlError.strangeDaemon, ControlError.declined: .refused
     case KeybagError.missing: .noVault
     case KeybagError.wrongPassword: .wrongPassword

@@ -80,8 +80,24 @@ public struct ControlClient: ~Copyable {
           try socket.receive(into: UnsafeMutableRawBufferPointer(buffer))
         } ?? 0
     } catch { throw error.code == ETIMEDOUT ? .silent : .broken }
-    guard count != ControlPacket.headSize || bytes[1] != ControlPacket.otherVersion else { throw .otherVersion }
-    return Array(bytes.prefix(count))
+    switch (count, bytes[1]) {
+    case (ControlPacket.headSize, ControlPacket.otherVersion): throw .otherVersion
+    case (ControlPacket.headSize, ControlPacket.giveWay): throw .givesWay
+    default: return Array(bytes.prefix(count))
+    }
+  }
+
+  /// Has a daemon end that said ``ControlError/givesWay`` on this connection, and waits until it has. The service manager starts the
+  /// installed one at the next connection.
+  ///
+  /// - Throws: ``ControlError/otherVersion`` where it goes on after all.
+  public borrowing func replaceDaemon(until deadline: Int) throws(ControlError) {
+    do throws(ControlError) { _ = try exchange(ControlPacket.thatGivesWay, until: deadline) } catch {
+      guard error == .givesWay else { throw error }
+      // It says nothing more on this connection, and keeps it until its process ends.
+      do throws(PosixError) { return try socket.waitForPacket(until: deadline) } catch { throw .silent }
+    }
+    throw .broken
   }
 
   /// Does what takes long. The process ends, by SIGTERM, when the daemon ends this connection meanwhile: it wants no keys

@@ -25,15 +25,6 @@ public struct ControlConnection: ~Copyable {
   /// Says that nothing more will be said. What the peer still says can be read, until it ends.
   public borrowing func finish() { shutdown(socket.number, Int32(SHUT_WR)) }
 
-  /// What is known of a packet of another version, which is whether nobody opens the vault without it: a helper sent it, or a prompt.
-  private static func isToOpen(_ packet: borrowing SecureBytes, size: Int) -> Bool? {
-    guard size >= ControlPacket.headSize,
-      packet.bytes.unsafeLoad(fromByteOffset: 0, as: UInt8.self) != ControlPacket.version
-    else { return nil }
-    return [Hello.operation, ShowPrompt.operation].contains(
-      packet.bytes.unsafeLoad(fromByteOffset: 1, as: UInt8.self))
-  }
-
   /// What came next.
   package enum Arrival: ~Copyable {
     /// Nothing yet.
@@ -41,7 +32,7 @@ public struct ControlConnection: ~Copyable {
     /// A packet.
     case packet(ArrivedPacket)
     /// A packet of another version.
-    case otherVersion(isToOpen: Bool)
+    case otherVersion(OtherVersionMessage)
     /// No packet.
     case malformed
     /// The peer is gone, or sent more than a packet has.
@@ -57,7 +48,7 @@ public struct ControlConnection: ~Copyable {
       let count = try buffer.withUnsafeMutableBytes { memory throws(PosixError) in try socket.receive(into: memory) }
       guard let count else { return .nothing }
       guard count > 0 else { return .ended }
-      if let isToOpen = ControlConnection.isToOpen(buffer, size: count) { return .otherVersion(isToOpen: isToOpen) }
+      if let message = OtherVersionMessage(buffer, size: count) { return .otherVersion(message) }
       guard let packet = ArrivedPacket(buffer, size: count, sealedTo: oneTimeKey.take()) else { return .malformed }
       return .packet(packet)
     } catch { return .ended }

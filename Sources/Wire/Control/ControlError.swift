@@ -12,4 +12,6 @@ public enum ControlError: Error, Equatable, Sendable {
   case declined(String)
   /// The daemon is of another version, as it was started before the package was upgraded.
   case otherVersion
+  /// The same, and it ends where a helper asks it to: ``ControlClient/replaceDaemon(until:)``.
+  case givesWay
 }

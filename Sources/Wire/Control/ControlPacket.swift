@@ -9,6 +9,9 @@ public enum ControlPacket {
   /// In the place of an operation in an answer: the message is of another version than this answer, which has no more than this. It
   /// stays what it is in every version, as the numbers of ``Hello`` and ``ShowPrompt`` do.
   static let otherVersion: UInt8 = 254
+  /// In the place of an operation, between programs of different versions. A helper that has opened the keybag asks the daemon to
+  /// end, so that the installed one takes its place. A daemon says that it does, or to a hello that it would.
+  static let giveWay: UInt8 = 253
   /// The largest packet, in bytes.
   public static let sizeLimit = 32768
   /// The longest path of a folder, in bytes.
@@ -29,6 +32,9 @@ public enum ControlPacket {
 
   /// The answer to a message of another version.
   public static var ofOtherVersion: [UInt8] { begin(otherVersion).bytes }
+
+  /// The answer of a daemon that ends for a helper of another version; from the helper, the question whether it does.
+  public static var thatGivesWay: [UInt8] { begin(giveWay).bytes }
 
   /// The answer that it cannot be done.
   ///

@@ -1,0 +1,87 @@
+import LatchkeyControl
+import LatchkeySessionState
+import LatchkeySystemd
+
+/// Gives way to the installed daemon: this one was started before an upgrade, and understands no helper any more.
+///
+/// While tier key A is in memory, or waits for the locker to go, it goes on, as its end would lock the vault. Else it ends for a
+/// helper that has opened the keybag: the service manager starts the installed daemon at the helper's next connection, and the same
+/// password opens there all that this one has. A helper that opens nothing, as by a wrong password, ends nobody.
+final class Replacement {
+  private let session: SessionReference
+  private let opening: VaultOpening
+  /// Whether a service manager starts the program again when it is needed.
+  private let isStartedAgain: Bool
+  private let end: () -> Void
+  /// Whether the journal says that a program of another version asked.
+  private var hasTold = false
+  private var hasEnded = false
+
+  /// - Parameters:
+  ///   - opening: knows which helpers may work on a password.
+  ///   - end: ends the program.
+  init(session: SessionReference, opening: VaultOpening, isStartedAgain: Bool, end: @escaping () -> Void) {
+    (self.session, self.opening, self.isStartedAgain, self.end) = (session, opening, isStartedAgain, end)
+  }
+
+  /// Answers a program of another version.
+  func met(_ message: OtherVersionMessage, from peer: ControlPeer) {
+    switch message {
+    case .hello: announce(peer)
+    case .giveWay: giveWay(to: peer)
+    case .prompt:
+      peer.declineOtherVersion()
+      // Prompts wait while a locker is up. Without this nobody could answer one.
+      if mayEnd, !session.machine.hasUnlockedKeys { giveWay() } else { tell() }
+    case .other:
+      peer.declineOtherVersion()
+      tell()
+    }
+  }
+
+  private var mayEnd: Bool { isStartedAgain && !hasEnded }
+
+  /// A helper is about to work on a password: sleep, a lock and the end of its session end it, as any other.
+  private func announce(_ peer: ControlPeer) {
+    tell()
+    check(peer) { [weak self, weak peer] claim in
+      guard let self, let peer else { return }
+      guard let claim, mayEnd, session.machine.mayBeReplaced(for: claim) else { return peer.declineOtherVersion() }
+      peer.claim = claim
+      peer.beginsDeriving()
+      peer.send(ControlPacket.thatGivesWay)
+    }
+  }
+
+  private func giveWay(to peer: ControlPeer) {
+    guard peer.isDeriving, let claim = peer.claim else { return peer.declineOtherVersion() }
+    // logind may know of a lock that was not heard of yet.
+    check(peer) { [weak self, weak peer] present in
+      guard let self, let peer else { return }
+      guard present != nil, mayEnd, session.machine.mayBeReplaced(for: claim) else { return peer.declineOtherVersion() }
+      peer.send(ControlPacket.thatGivesWay)
+      giveWay()
+    }
+  }
+
+  /// A claim of a helper, as things are now; nil where it may not work on a password.
+  private func check(_ peer: ControlPeer, _ answer: @escaping (Claim?) -> Void) {
+    opening.mayDerive(from: peer.credentials) { answer(try? $0.get()) }
+  }
+
+  private func giveWay() {
+    hasEnded = true
+    Journal.log(.warning, "\(Replacement.met); this one ends, and the installed one takes its place")
+    end()
+  }
+
+  private func tell() {
+    guard !hasTold else { return }
+    hasTold = true
+    Journal.log(
+      .warning,
+      "\(Replacement.met); to change to the installed one: systemctl --user restart latchkeyd && latchkey unlock")
+  }
+
+  private static let met = "a program of another version of Latchkey asked"
+}

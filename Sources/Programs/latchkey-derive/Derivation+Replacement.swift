@@ -1,0 +1,45 @@
+import LatchkeyControl
+import LatchkeyKeybag
+
+/// A daemon that an upgrade left behind: it understands no helper any more, and ends for one that has keys for the installed one.
+extension Derivation {
+  /// Has a daemon of another version end, which said that it would, where this run has keys to hand over: a password or a code
+  /// opens the keybag, or is to create the first one. Whatever has none, as a wrong password, a login without one, or the end of a
+  /// session, leaves the daemon as it is, with what is readable behind the locked screen.
+  ///
+  /// - Returns: whether the installed one is there now, or is started at the next connection.
+  borrowing func replaceDaemon() throws -> Bool {
+    let daemon = try ControlClient(runtime: runtime, uid: account.uid)
+    // Announced by the connection that it ends for: until then a lock or sleep ends this process, as with a daemon of this version.
+    do throws(ControlError) {
+      _ = try greet(daemon, .authenticate)
+      // Another login was faster.
+      return true
+    } catch { guard error == .givesWay else { throw error } }
+    guard try hasKeys(announcedTo: daemon) else { return false }
+    noteFollowed()
+    try daemon.replaceDaemon(until: deadline())
+    return true
+  }
+
+  /// Throws where what was given opens nothing.
+  private borrowing func hasKeys(announcedTo daemon: borrowing ControlClient) throws -> Bool {
+    guard request.token.count > 0 else { return false }
+    switch request.operation {
+    case .openSession, .createVault:
+      if try vault() == .absent { return mayTrustToken }
+    case .authenticate, .rewrap, .recover: break
+    default: return false
+    }
+    let keybag = try load(from: try folder())
+    // Only its device key opens it, which the daemon has.
+    guard !keybag.isPasswordless else { return false }
+    // All of it is done once more for the installed daemon, which hears of it first: what locks meanwhile is later there, too.
+    switch request.operation {
+    case .recover: _ = try keybag.open(code: try code())
+    case .rewrap: _ = try daemon.derive { () throws(KeybagError) in try openByFormer(keybag) }
+    default: _ = try daemon.derive { () throws(KeybagError) in try keybag.open(password: request.token.bytes) }
+    }
+    return true
+  }
+}
