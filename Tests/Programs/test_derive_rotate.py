@@ -7,12 +7,12 @@ import subprocess
 
 import pytest
 from support.derive import (
-    ADD_SESSION, ANYWHERE, AUTHENTICATE, BAD_REQUEST, BEGUN, CHECK_CODE, CREATE_CODE, DAMAGED, NO_DAEMON, NO_VAULT, NOTHING_NEEDED, OPEN, OVERTAKEN,
-    PASSWORD, RECOVER, REFUSED, REMOVE_CODE, REMOVE_SESSION, ROTATE, TOO_MANY_EPOCHS, UNLOCKED, WRONG_PASSWORD, Run, as_root,
+    ADD_SESSION, ANYWHERE, AUTHENTICATE, BAD_REQUEST, BEGUN, CHECK_CODE, CREATE_CODE, DAEMON_SILENT, DAMAGED, NO_DAEMON, NO_VAULT, NOTHING_NEEDED, OPEN, OVERTAKEN,
+    OTHER_VERSION as DAEMON_OF_OTHER_VERSION, PASSWORD, RECOVER, REFUSED, REMOVE_CODE, REMOVE_SESSION, ROTATE, TOO_MANY_EPOCHS, UNLOCKED, WRONG_PASSWORD, Run, as_root,
 )
 from support.standin import (
-    CLOSED as HANG_UP, HELLO, LIVE, MAY_DERIVE, MAY_ROTATE, NEEDED_EPOCH, NOTHING, REFUSED as NEED_REFUSED, ROTATE as ROTATE_OPERATION,
-    UNLOCK, UNLOCK_REFUSED, UNUSABLE, VERSION, WRONG_KEYS, declined,
+    CLOSED as HANG_UP, HELLO, LIVE, MAY_DERIVE, MAY_ROTATE, NEEDED_EPOCH, NOTHING, OTHER_VERSION, REFUSED as NEED_REFUSED,
+    ROTATE as ROTATE_OPERATION, UNLOCK, UNLOCK_REFUSED, UNUSABLE, VERSION, WRONG_KEYS, declined,
 )
 from test_derive_late import wait_until
 
@@ -203,9 +203,20 @@ def test_a_daemon_that_allows_no_password_to_be_worked_on_is_obeyed(resident, op
     assert [packet[1] for packet in daemon.packets] == [MAY_DERIVE] and resident.keybag.read_bytes() == before
 
 
-@pytest.mark.parametrize("answer", [HANG_UP, b"\xff"])
-def test_a_daemon_that_does_not_know_of_such_work_is_no_hindrance(resident, answer):
-    resident.daemon().may_derive = answer
+@pytest.mark.parametrize("operation", [CREATE_CODE, REMOVE_CODE, ADD_SESSION, REMOVE_SESSION])
+@pytest.mark.parametrize("answer, expected", [
+    (HANG_UP, DAEMON_SILENT), (b"\xff", DAEMON_SILENT), (bytes([VERSION + 1, OTHER_VERSION]), DAEMON_OF_OTHER_VERSION)])  # fmt: skip
+def test_no_password_is_worked_on_where_a_daemon_that_runs_does_not_know_of_it(resident, operation, answer, expected):
+    """It would not end this process before the machine sleeps."""
+    daemon = resident.daemon()
+    daemon.may_derive = answer
+    before = resident.keybag.read_bytes()
+    # Whoever tried this password would say so.
+    assert resident.run(operation, token="wrong", flags=ANYWHERE) == expected
+    assert [packet[1] for packet in daemon.packets] == [MAY_DERIVE] and resident.keybag.read_bytes() == before
+
+
+def test_where_no_daemon_runs_a_code_is_made_all_the_same(resident):
     result, text = create(resident)
     assert result == UNLOCKED and resident.run(CHECK_CODE, token=text.strip()) == UNLOCKED
 

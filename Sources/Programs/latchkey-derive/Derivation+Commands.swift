@@ -77,11 +77,12 @@ extension Derivation {
   }
 
   /// Does what takes long, where no keys follow that the daemon would wait for. It is told all the same, so that it ends this
-  /// process before the machine sleeps. A vault with a password needs no daemon: without one nobody is told.
+  /// process before the machine sleeps. A vault with a password needs no daemon: where none runs, nobody is told. One that does not
+  /// answer may still hold sleep up, for a process that it does not know: nothing is done then.
   borrowing func derive<Result: ~Copyable>(_ body: () throws(KeybagError) -> Result) throws -> Result {
     let daemon: ControlClient
     do throws(ControlError) { daemon = try announced() } catch {
-      if case .declined = error { throw error }
+      guard error == .noDaemon else { throw error }
       return try body()
     }
     return try daemon.derive(body)
