@@ -306,13 +306,19 @@ def test_a_change_that_is_killed_anywhere_leaves_the_former_one(resident, new_ke
     assert killed >= 4
 
 
+def await_argon2id(run):
+    """Waits until it computes: then it has its request, and the memory for that."""
+    limit = Limit(20)
+    while int(re.search(rb"VmRSS:\s+(\d+)", run.proc("status"))[1]) < 32 << 10:
+        assert not limit.is_over
+        time.sleep(0.002)
+
+
 def test_it_goes_on_where_the_program_is_killed_that_changes_the_password(resident):
     child = os.fork()
     if child == 0:
         run = resident.start(CHANGE_PASSWORD, token=NEW, password=PASSWORD, service="passwd")
-        # It has its request when it computes.
-        while int(re.search(rb"VmRSS:\s+(\d+)", run.proc("status"))[1]) < 32 << 10:
-            time.sleep(0.002)
+        await_argon2id(run)
         os.kill(os.getpid(), signal.SIGKILL)
     os.waitpid(child, 0)
     limit = Limit(20)
@@ -334,6 +340,22 @@ def test_a_login_that_is_killed_anywhere_leaves_the_password_that_it_used(change
     killed = kill_everywhere(
         changed, killer, lambda: changed.write(changed.keybag, both), OPEN, check, token=NEW)
     assert killed >= 4
+
+
+def test_the_daemon_ends_the_work_on_the_present_password_as_that_on_the_former_one(resident):
+    """Before the machine sleeps. A recovery code in the former one's place takes no time."""
+    daemon = resident.daemon()
+    _, code = create(resident)
+    before = resident.keybag.read_bytes()
+    run = resident.start(REWRAP, token=NEW, password=code.strip(), service=UNLOCK)
+    await_argon2id(run)
+    worker = run.worker
+    os.kill(worker, signal.SIGSTOP)
+    daemon.hang_up()
+    os.kill(worker, signal.SIGCONT)
+    run.end()
+    assert run.process.returncode == -signal.SIGTERM
+    assert daemon.deliveries == [] and resident.keybag.read_bytes() == before
 
 
 @as_root

@@ -48,13 +48,14 @@ extension Derivation {
     guard !keybag.isPasswordless else { return .nothingNeeded }
     let opened = try daemon.derive { () throws(KeybagError) in try openByFormer(keybag) }
     // All that takes time comes before the keys: who waited for those may log out at once, which ends this as well.
-    guard let next = try opened.addingPassword(request.token.bytes, opensNothing: true, cost: .measured()) else {
-      return .nothingNeeded
+    let added = try daemon.derive { () throws(KeybagError) in
+      try opened.addingPassword(request.token.bytes, opensNothing: true, cost: .measured())
     }
+    guard let next = added else { return .nothingNeeded }
     // What is written is what opens: read as the next login will read it.
     let written = try Keybag(decoding: next.encoded)
-    guard try written.recognises(try written.open(password: request.token.bytes).tiers()),
-      try written.recognises(try opened.tiers())
+    let reopened = try daemon.derive { () throws(KeybagError) in try written.open(password: request.token.bytes) }
+    guard try written.recognises(try reopened.tiers()), try written.recognises(try opened.tiers())
     else { throw KeybagError.damaged }
     // Only where its keys open the database: a keybag could have been put there together with keys of its own.
     let result = try deliver(opened, to: daemon)
