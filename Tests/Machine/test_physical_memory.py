@@ -231,11 +231,18 @@ def test_what_is_left_in_physical_memory(machine, known, password):
 
 
 def test_memory_that_is_not_erased_is_found(machine, known, password):
+    # It sleeps here as well, which it does once for each boot.
+    machine.power_off()
+    machine.boot()
+    machine.root.run("systemctl start latchkey-deviced.service")
     machine.root.run(f"{INSIDE}/unerased.py /usr/libexec/latchkey-derive")
     log_in(machine.console, password)
     assert Sight(machine, known, "not erased, unlocked").blocks > 0
     lock(machine)
     assert Sight(machine, known, "not erased, locked").blocks > 0
+    machine.suspend()
+    assert Sight(machine, known, "not erased, asleep").blocks > 0
+    machine.wake()
     log_out(machine)
     machine.root.run("sleep 60")
     assert Sight(machine, known, "not erased, 60 s after the logout").blocks > 0
