@@ -17,7 +17,8 @@ from support.session import Session, wait_until
 from support.vaultreader import Keybag, ServiceKey, Unreadable, Vault
 from workload import ASKS, Service
 
-# The reader's own Argon2id costs more than everything else in it. The same password is tried on the same keybag in every state.
+# Argon2id costs more than everything else in the readers. Each state tries the same password on the same keybag, and the same
+# passphrase on the same backup.
 vaultreader.argon2id = functools.lru_cache(maxsize=None)(vaultreader.argon2id)
 
 

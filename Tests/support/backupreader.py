@@ -12,13 +12,13 @@ import json
 import pathlib
 import sys
 
-import argon2.low_level
 import nacl.exceptions
 from nacl.bindings import (
     crypto_secretstream_xchacha20poly1305_init_pull,
     crypto_secretstream_xchacha20poly1305_pull,
     crypto_secretstream_xchacha20poly1305_state,
 )
+from support import vaultreader
 from support.vaultreader import CLASSES, DeviceKey, Unreadable, blake2b, kdf, number, require, same, text16, unseal
 
 HEADER, CHUNK, MIB = 152, 32_017, 1 << 20
@@ -82,9 +82,7 @@ class Backup:
         self.id = header[12:28]
         passes, memory = int.from_bytes(header[52:56], "little"), int.from_bytes(header[56:64], "little")
         require(3 <= passes <= 10 and 32 * MIB <= memory <= 1024 * MIB and memory % 1024 == 0, "backup: cost")
-        self.key = argon2.low_level.hash_secret_raw(
-            passphrase.encode(), header[36:52], passes, memory // 1024, 1, 32, argon2.low_level.Type.ID
-        )
+        self.key = vaultreader.argon2id(passphrase, header[36:52], passes, memory)
         same(header[64:96], kdf(self.key, "backup-commitment", header[:64]), "backup: the passphrase")
         self.stream_key = kdf(self.key, "backup-stream", self.id)
         self._read(Fields(self._plain(content, header)), device)
