@@ -1,4 +1,5 @@
 import LatchkeyKeybag
+import LatchkeyPosix
 import LatchkeySodium
 import Testing
 
@@ -44,6 +45,24 @@ struct ItemTests {
     #expect(throws: VaultError.noSuchItem) { try vault.writer.deleteItem(id) }
     #expect(try vault.ids(["service": "post"]) == [])
     #expect(try vault.reader.itemCount() == 0)
+  }
+
+  @Test("keep the times of another place, none of which is later than now")
+  func timesOfAnotherPlace() throws {
+    func times(_ given: ItemTimes) throws -> [UInt64] {
+      let metadata = ItemMetadata(label: "", attributes: [:], contentType: "")
+      let id = try vault.writer.createItem(
+        in: vault.collections[0], metadata, secret: try secure([1]), accessibility: nil, replacing: false, times: given
+      ).id
+      let info = try vault.reader.info(ofItem: id)
+      return [info.created, info.modified]
+    }
+    let before = LatchkeyPosix.Process.time
+    #expect(try times(ItemTimes(created: 5, modified: 7)) == [5, 7])
+    #expect(try times(ItemTimes(created: 7, modified: 5)) == [7, 7])
+    for given in [ItemTimes(), ItemTimes(created: .max, modified: .max)] {
+      #expect(try times(given).allSatisfy { (before...LatchkeyPosix.Process.time).contains($0) })
+    }
   }
 
   @Test("are found by all of the attributes, however many items have each of them")

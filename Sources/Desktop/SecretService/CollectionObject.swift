@@ -94,13 +94,14 @@ extension SecretService {
 
   private func createItem(_ call: MethodCall) throws(BusError) {
     let place = try tree.collection(at: call.path)
-    let (label, attributes) = try readProperties(call.message, isOpen: true)
+    let (label, attributes, times) = try readProperties(call.message, isOpen: true)
     let received = try receiveSecret(call)
     let control = try BusError.vault { () throws(VaultError) in try ControlAttributes(attributes ?? [:]) }
     let replaces = try call.message.readBool()
     try store(
       NewItem(
-        received: received, label: label ?? "", control: control, collection: place, replaces: replaces, unique: nil),
+        received: received, label: label ?? "", control: control, collection: place, replaces: replaces, unique: nil,
+        times: times),
       call)
   }
 

@@ -200,7 +200,7 @@ extension SecretService {
   // MARK: - writing
 
   private func addKeychainItem(_ call: MethodCall) throws(BusError) {
-    let (label, attributes) = try readProperties(call.message, isOpen: false)
+    let (label, attributes, _) = try readProperties(call.message, isOpen: false)
     let received = try receiveSecret(call)
     let unique = try call.message.readStringDictionary()
     let control = try BusError.vault { () throws(VaultError) in try ControlAttributes(attributes ?? [:]) }
@@ -295,7 +295,7 @@ extension SecretService {
   private func readChange(_ fields: Message) throws(BusError) -> Change {
     let item = try tree.item(at: try fields.readObjectPath())
     guard case .vault = item.collection else { throw .notSupported("the session collection is no part of the vault") }
-    let (label, attributes) = try readProperties(fields, isOpen: false)
+    let (label, attributes, _) = try readProperties(fields, isOpen: false)
     let unique = try fields.readStringDictionary()
     if !unique.isEmpty { try checkUnique(unique) }
     var control: ControlAttributes?

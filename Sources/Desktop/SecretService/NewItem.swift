@@ -12,6 +12,8 @@ struct NewItem {
   let replaces: Bool
   /// Attributes that no item of the vault may have, all of them together; nil where the call has no such rule.
   let unique: [String: String]?
+  /// When it was stored and changed elsewhere.
+  let times: ItemTimes
   /// The fingers that it is to remember.
   var fingers: FingerSet?
   /// The bytes that it holds while it waits: those of its secret, and those of its metadata.
@@ -19,10 +21,10 @@ struct NewItem {
 
   init(
     received: ReceivedSecret, label: String, control: ControlAttributes, collection: CollectionPlace, replaces: Bool,
-    unique: [String: String]?
+    unique: [String: String]?, times: ItemTimes = ItemTimes()
   ) {
     (self.received, self.label, self.control) = (received, label, control)
-    (self.collection, self.replaces, self.unique) = (collection, replaces, unique)
+    (self.collection, self.replaces, self.unique, self.times) = (collection, replaces, unique, times)
     let metadata = ItemMetadata(label: label, attributes: control.attributes, contentType: received.contentType)
     size = received.value.bytes.count + metadata.size
   }
@@ -39,14 +41,15 @@ struct NewItem {
 }
 
 extension SecretService {
-  /// Label and attributes, as an item's properties name them; nil for what is not named.
+  /// Label and attributes, as an item's properties name them, and the times of an import; nil for what is not named.
   ///
   /// - Parameter isOpen: whether other names are passed over.
   func readProperties(
     _ message: Message, isOpen: Bool
-  ) throws(BusError) -> (label: String?, attributes: [String: String]?) {
+  ) throws(BusError) -> (label: String?, attributes: [String: String]?, times: ItemTimes) {
     var label: String?
     var attributes: [String: String]?
+    var times = ItemTimes()
     try message.readDictionary("sv") { (entry: Message) throws(BusError) in
       switch try entry.readString() {
       case Self.itemName + ".Label":
@@ -55,6 +58,10 @@ extension SecretService {
         attributes = try entry.readVariant("a{ss}") { (value: Message) throws(BusError) in
           try value.readStringDictionary()
         }
+      case Self.itemAccessName + ".Created" where isOpen:
+        times.created = try entry.readVariant("t") { (value: Message) throws(BusError) in try value.readUInt64() }
+      case Self.itemAccessName + ".Modified" where isOpen:
+        times.modified = try entry.readVariant("t") { (value: Message) throws(BusError) in try value.readUInt64() }
       default:
         guard isOpen else {
           throw BusError.invalidArguments("only \(Self.itemName).Label and \(Self.itemName).Attributes can be named")
@@ -62,7 +69,7 @@ extension SecretService {
         try entry.skip()
       }
     }
-    return (label, attributes)
+    return (label, attributes, times)
   }
 
   /// Stores the item of a call, at once or later. What must not be there already cannot be told before the whole database was
@@ -145,6 +152,7 @@ extension SecretService {
       stored = try vault.writer.createItem(
         in: id, new.metadata, secret: new.received.value.bytes, accessibility: new.control.accessibility,
         defaultClass: usual, replacing: new.replaces, unique: new.unique ?? [:], passphrase: passphrase.take(),
+        times: new.times,
         granted: { [grants] item in
           if let granted { return granted.item == item ? granted : nil }
           return isKept ? grants.take(item, for: client) : nil

@@ -28,6 +28,7 @@ public final class ItemWriter {
   ///     `metadata` has flags.
   ///   - unique: attributes that no item of the vault may have, all of them together; none for no such rule.
   ///   - passphrase: what a new item's own passphrase gave, or a replaced one's new passphrase.
+  ///   - times: when a new item was stored and changed elsewhere; never later than now.
   ///   - granted: what a person gave for an item that is replaced.
   /// - Returns: the item, and whether it is a new one. It is on the disk.
   /// - Throws: ``VaultError/isLocked`` when an item would be replaced that cannot be read now, or when the class does
@@ -35,7 +36,7 @@ public final class ItemWriter {
   public func createItem(
     in collectionID: Int64, _ metadata: ItemMetadata, secret: borrowing SecureBytes,
     accessibility: AccessibilityClass?, defaultClass: AccessibilityClass = .whenUnlocked, replacing: Bool,
-    unique: [String: String] = [:], passphrase: consuming NewItemPassphrase? = nil,
+    unique: [String: String] = [:], passphrase: consuming NewItemPassphrase? = nil, times: ItemTimes = ItemTimes(),
     granted: (Int64) -> AccessGrant? = { _ in nil }
   ) throws(VaultError) -> (id: Int64, isNew: Bool) {
     let named: AccessControl
@@ -64,11 +65,12 @@ public final class ItemWriter {
     let id = try database.reading { store throws(VaultError) in try store.nextID(.item) }
     let row = ItemRow(
       id: id, uuid: Sodium.randomBytes(16), collection: collectionID, classKey: key.row.id, form: .wrapped,
-      created: now,
-      modified: now, metadata: [], itemKey: [], lockedTag: nil, access: nil, secret: [], tokens: [])
+      created: min(times.created ?? now, now),
+      modified: min(times.modified ?? now, now), metadata: [], itemKey: [], lockedTag: nil, access: nil, secret: [],
+      tokens: [])
     var item = SealedItem(vault: store.vault, row: row, collection: collection, key: key, share: keys.share)
     let passphraseKey = try bind(&item, to: named, passphrase: passphrase.take())
-    try seal(&item, metadata, secret: secret, passphraseKey: passphraseKey)
+    try seal(&item, metadata, secret: secret, modified: item.row.modified, passphraseKey: passphraseKey)
     reader.isUnused = false
     try database.writing { store throws(VaultError) in try store.insert(item.row) }
     return (id, true)
@@ -287,13 +289,14 @@ public final class ItemWriter {
   }
 
   private func seal(
-    _ item: inout SealedItem, _ metadata: ItemMetadata, secret: borrowing SecureBytes, passphraseKey: HeldKey?
+    _ item: inout SealedItem, _ metadata: ItemMetadata, secret: borrowing SecureBytes, modified: UInt64 = Process.time,
+    passphraseKey: HeldKey?
   ) throws(VaultError) {
     _ = try database.writable()
     try metadata.checkSize()
     try item.seal(
       metadata, secret: secret, tokens: try keys.readyIndex().column(for: metadata.attributes),
-      modified: max(Process.time, item.row.created), passphraseKey: passphraseKey)
+      modified: max(modified, item.row.created), passphraseKey: passphraseKey)
   }
 
   /// Wraps items that were stored while their class was locked under the class key, at most `limit` of them. An item that
