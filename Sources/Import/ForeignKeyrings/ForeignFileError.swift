@@ -9,6 +9,8 @@ public enum ForeignFileError: Error, Equatable, Sendable {
   case noColumn(String, has: [String])
   /// It is a keyring with a version or an encryption that is not known.
   case unknownVersion
+  /// It is an export of another version of Latchkey.
+  case newerExport
   /// It is a wallet with a version, cipher or hash that is not known.
   case unknownWallet
   /// It is a wallet that is encrypted for a key of GPG.
@@ -32,6 +34,7 @@ public enum ForeignFileError: Error, Equatable, Sendable {
     case .noColumn(let name, let columns): "has no column '\(name)'. It has: \(columns.joined(separator: ", "))"
     case .unknownVersion:
       "is a keyring of an unknown version; use 'latchkey import service' while its program runs"
+    case .newerExport: "was exported by a newer version of Latchkey; install that one here"
     case .unknownWallet:
       "is a wallet of an unknown version; use 'latchkey import kwallet --running' while KWallet runs"
     case .forGPG: "is encrypted with GPG; use 'latchkey import kwallet --running' while KWallet runs"

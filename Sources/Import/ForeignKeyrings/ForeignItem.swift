@@ -12,13 +12,29 @@ public struct ForeignItem {
   public let created: UInt64
   /// When it was last changed there; 0 where that is unknown.
   public let modified: UInt64
+  /// What the old place says of its protection.
+  public let protection: Protection
+
+  /// When it may be read and what that requires, in the words of the command line; empty where the old place has none.
+  public struct Protection: Equatable, Sendable {
+    /// The name of its class.
+    public let accessible: String
+    /// What each reading requires.
+    public let require: String
+
+    /// Puts it together.
+    public init(accessible: String = "", require: String = "") {
+      (self.accessible, self.require) = (accessible, require)
+    }
+  }
 
   /// Puts it together.
   public init(
-    label: String, attributes: [String: String], secret: Secret, created: UInt64 = 0, modified: UInt64 = 0
+    label: String, attributes: [String: String], secret: Secret, created: UInt64 = 0, modified: UInt64 = 0,
+    protection: Protection = Protection()
   ) {
     (self.label, self.attributes, self.secret) = (label, attributes, secret)
-    (self.created, self.modified) = (created, modified)
+    (self.created, self.modified, self.protection) = (created, modified, protection)
   }
 }
 

@@ -14,25 +14,26 @@ struct ForeignFile: ~Copyable {
     return file.lastIndex(of: ".").map { String(file[..<$0]) } ?? file
   }
 
-  init(_ path: String) throws {
+  /// - Parameter limit: how large it may be.
+  init(_ path: String, limit: Int = KeyringFile.sizeLimit) throws {
     self.path = path
     do {
       let file = try FileDescriptor.open(path, flags: O_RDONLY | O_NONBLOCK | O_NOCTTY)
       let status = try file.status()
       guard status.st_mode & S_IFMT == S_IFREG else { throw PosixError("open", code: EINVAL) }
-      guard status.st_size <= KeyringFile.sizeLimit else { throw PosixError("read", code: EFBIG) }
+      guard status.st_size <= limit else { throw PosixError("read", code: EFBIG) }
       var bytes = try SecureBytes(count: Int(status.st_size))
       let count = try bytes.withUnsafeMutableBytes { buffer throws(PosixError) in try file.read(into: buffer) }
       self.bytes = try bytes.prefix(count)
     } catch let error as PosixError {
-      throw Failure.file("\(path) \(Self.explanation(error)).")
+      throw Failure.file("\(path) \(Self.explanation(error, limit)).")
     } catch { throw Failure.file("\(path) cannot be read: there is no memory for it.") }
   }
 
-  private static func explanation(_ error: PosixError) -> String {
+  private static func explanation(_ error: PosixError, _ limit: Int) -> String {
     switch error.code {
     case EINVAL: "is not a file"
-    case EFBIG: "is larger than a keyring can be (64 MiB)"
+    case EFBIG: "is larger than such a file can be (\(limit >> 20) MiB)"
     default: "cannot be read: \(String(cString: strerror(error.code)))"
     }
   }

@@ -5,8 +5,8 @@ struct ImportCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "import", abstract: "Bring the secrets of another program into the vault.",
     discussion: """
-      Nothing is changed at the old place. Labels, attributes and secrets arrive exactly as they are; the vault notes the \
-      time of the import as an item's own. The class of each item is by the rules (latchkey rules).
+      Nothing is changed at the old place. Labels, attributes, secrets and times arrive exactly as they are, as far as the \
+      old place has them. The class of each item is by the rules (latchkey rules).
       An item that is in the vault with the same attributes and the same secret stays as it is, so a second import stores \
       nothing. Where the secrets differ, --prefer says which stays. An import that was interrupted goes on when you run it \
       again.
@@ -22,5 +22,6 @@ struct ImportCommand: ParsableCommand {
     subcommands: [
       ImportGNOMEKeyringCommand.self, ImportKWalletCommand.self, ImportOO7Command.self, ImportPassCommand.self,
       ImportKeePassCommand.self, ImportServiceCommand.self, ImportCSVCommand.self,
+      ImportJSONCommand.self,
     ])
 }

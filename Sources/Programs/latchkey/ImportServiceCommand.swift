@@ -15,16 +15,13 @@ struct ImportServiceCommand: ParsableCommand {
       """)
 
   @OptionGroup var choice: ImportChoice
-  @Option(help: ArgumentHelp("The other program's bus. By default your session bus.", valueName: "address"))
-  var bus: String?
-  @Option(help: ArgumentHelp("The name that the other program has on the bus.", valueName: "name"))
-  var owner = ServiceConnection.name
+  @OptionGroup var other: OtherProvider
 
   func run() throws {
     let importer = try Failure.telling {
       try choice.prepare()
       let vault = try VaultConnection(choice.place)
-      let provider = try connect()
+      let provider = try other.connect(choice.place)
       guard provider.ownerProcess != vault.ownerProcess else {
         throw Failure.declined(
           """
@@ -40,24 +37,6 @@ struct ImportServiceCommand: ParsableCommand {
       return importer
     }
     try importer.finish()
-  }
-
-  private func connect() throws -> VaultConnection {
-    do throws(ConnectionFailure) {
-      return try VaultConnection(provider: owner, on: bus.map(Bus.Address.address) ?? .session, choice.place)
-    } catch {
-      switch error {
-      case .noBus: throw Failure.noService("there is no bus at that address. Is it right, and does the bus run?")
-      case .notRunning:
-        throw Failure.noService(
-          "no program has the name \(owner) on that bus, and none could be started. Start the other program, then run this again."
-        )
-      case .stranger:
-        throw Failure.noService("the program that has the name \(owner) is not yours, so it was asked nothing.")
-      case .otherService: throw Failure.noService("the program that has the name \(owner) keeps no secrets.")
-      case .broken(let error): throw error
-      }
-    }
   }
 }
 
@@ -92,7 +71,7 @@ struct ForeignService {
         continue
       }
       var items: [ForeignItem] = []
-      for path in try paths(of: listed) {
+      for path in try listed.items(from: connection) {
         progress.show("\(items.count) items read from \(listed.title)")
         do throws(BusError) { items.append(try item(path, channel)) } catch {
           if error.isStandard("Disconnected") { throw error }
@@ -102,15 +81,6 @@ struct ForeignService {
       found.append(ForeignCollection(name: listed.name, label: listed.label, items: items))
     }
     return (found, standard)
-  }
-
-  private func paths(of collection: ListedCollection) throws(BusError) -> [String] {
-    var paths: [String] = []
-    try connection.properties(of: collection.path, VaultConnection.collection) { (name, entry) throws(BusError) in
-      guard name == "Items" else { return try entry.skip() }
-      paths = try entry.readVariant("ao") { (value) throws(BusError) in try value.readObjectPaths() }
-    }
-    return paths
   }
 
   private func item(_ path: String, _ channel: SecretChannel) throws(BusError) -> ForeignItem {

@@ -83,6 +83,20 @@ struct Importer {
     return try home(named: collection.label.isEmpty ? collection.name : collection.label)
   }
 
+  /// Has programs that name no collection store where they did at the old place, unless somebody chose that here already.
+  mutating func makeStandard(_ collection: ForeignCollection) throws {
+    guard choice.into == nil, !choice.dryRun, choice.takes(collection) else { return }
+    guard try ListedCollection.named(nil, from: vault).name == "login", collection.name != "login" else { return }
+    guard let path = try home(of: collection, isStandard: false).path else { return }
+    try vault.call(VaultConnection.root, VaultConnection.service, "SetAlias") {
+      (out: inout MessageWriter) throws(BusError) in
+      try out.appendString("default")
+      try out.appendObjectPath(path)
+    } read: { _ in
+    }
+    note("Programs that name no collection store in '\(collection.label)' now, as the file says.")
+  }
+
   private func existing(_ found: ListedCollection) -> Home { Home(title: found.title, path: found.path) }
 
   private func home(named name: String) throws -> Home {
@@ -168,20 +182,42 @@ struct Importer {
   }
 
   private mutating func store(_ item: ForeignItem, into home: inout Home) throws {
+    let protection = item.protection
+    if !protection.accessible.isEmpty && AccessibilityClass(name: protection.accessible) == nil {
+      return add(.left, item, home, reason: "this version does not know its class '\(protection.accessible)'")
+    }
+    if (try? AccessControl(text: protection.require)) == nil {
+      return add(.left, item, home, reason: "this version does not know what it requires, '\(protection.require)'")
+    }
     let decision = ClassRules.decision(for: item.attributes, in: rules)
-    let accessibility = decision?.rule.accessibility ?? .whenUnlocked
-    let reason = decision.map { "rule '\($0.rule.name)', \($0.path):\($0.rule.line)" } ?? ""
+    let accessibility =
+      AccessibilityClass(name: protection.accessible) ?? decision?.rule.accessibility ?? .whenUnlocked
+    let rule = decision.map { "rule '\($0.rule.name)', \($0.path):\($0.rule.line)" } ?? ""
     if !choice.dryRun {
       let path = try make(&home)
-      let refusal = try refusal {
-        try vault.opening(path, asking: choice.isAsking) {
-          _ = try vault.store(
-            item.secret, label: item.label, attributes: item.attributes, in: path, replacing: false, by: channel)
-        }
-      }
+      let refusal = try refusal { try send(item, to: path) }
       if let refusal { return add(.left, item, home, reason: refusal) }
     }
-    add(.new, item, home, accessibility, reason: reason)
+    add(.new, item, home, accessibility, reason: protection.accessible.isEmpty ? rule : "")
+  }
+
+  /// Has the vault store it. An item with a passphrase of its own gets a new one, which a prompt asks for.
+  private func send(_ item: ForeignItem, to path: String) throws {
+    var attributes = item.attributes
+    let protection = item.protection
+    if !protection.accessible.isEmpty { attributes[ItemAttributes.className] = protection.accessible }
+    if !protection.require.isEmpty { attributes[ItemAttributes.requireName] = protection.require }
+    let created = item.created > 0 ? item.created : item.modified
+    let times = ["Created": created, "Modified": item.modified].filter { $0.value > 0 }
+    let prompt = try vault.opening(path, asking: choice.isAsking) {
+      try vault.store(
+        item.secret, label: item.label, attributes: attributes, in: path, replacing: false, times: times, by: channel
+      ).prompt
+    }
+    guard let prompt else { return }
+    guard choice.isAsking, try vault.perform(prompt) != nil else {
+      throw BusError.failed("it has a passphrase of its own, and none was chosen for it here")
+    }
   }
 
   /// Decides between two secrets.
@@ -192,7 +228,8 @@ struct Importer {
       )
     }
     let isNewer = item.modified > present.item.modified
-    let age = item.modified == 0 ? "" : isNewer ? "newer there" : "newer here"
+    let isOlder = item.modified < present.item.modified
+    let age = item.modified == 0 ? "" : isNewer ? "newer there" : isOlder ? "newer here" : ""
     let takesTheirs =
       switch choice.prefer {
       case .here: false
@@ -246,7 +283,7 @@ struct Importer {
 
 extension Secret {
   /// Whether the other has the same bytes.
-  fileprivate func isEqual(to other: Secret) -> Bool {
+  func isEqual(to other: Secret) -> Bool {
     guard count == other.count else { return false }
     return withBytes { own in
       other.withBytes { theirs in

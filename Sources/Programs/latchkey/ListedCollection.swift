@@ -35,6 +35,16 @@ struct ListedCollection {
     (self.label, self.isLocked) = (label, isLocked)
   }
 
+  /// The paths of its items.
+  func items(from connection: VaultConnection) throws(BusError) -> [String] {
+    var paths: [String] = []
+    try connection.properties(of: path, VaultConnection.collection) { (name, entry) throws(BusError) in
+      guard name == "Items" else { return try entry.skip() }
+      paths = try entry.readVariant("ao") { (value) throws(BusError) in try value.readObjectPaths() }
+    }
+    return paths
+  }
+
   /// Every collection.
   static func all(from connection: VaultConnection) throws(BusError) -> [ListedCollection] {
     var paths: [String] = []

@@ -19,10 +19,11 @@ extension VaultConnection {
 
   /// Stores an item.
   ///
+  /// - Parameter times: when it was stored and changed elsewhere; other programs than Latchkey pass over them.
   /// - Returns: where it is; where a person is needed for it first, the prompt for that.
   func store(
     _ secret: Secret, label: String, attributes: [String: String], in collection: String, replacing: Bool,
-    by channel: SecretChannel
+    times: [String: UInt64] = [:], by channel: SecretChannel
   ) throws(BusError) -> (item: String, prompt: String?) {
     try call(collection, Self.collection, "CreateItem") { (out: inout MessageWriter) throws(BusError) in
       try out.appendDictionary("sv") { (all: inout MessageWriter) throws(BusError) in
@@ -35,6 +36,13 @@ extension VaultConnection {
           try entry.appendString(Self.item + ".Attributes")
           try entry.appendVariant("a{ss}") { (value: inout MessageWriter) throws(BusError) in
             try value.appendStringDictionary(attributes)
+          }
+        }
+        for (name, time) in times {
+          try all.appendEntry("sv") { (entry: inout MessageWriter) throws(BusError) in
+            try entry.appendString("\(Self.itemAccess).\(name)")
+            try entry.appendVariant("t") { (value: inout MessageWriter) throws(BusError) in try value.appendUInt64(time)
+            }
           }
         }
       }

@@ -54,6 +54,10 @@ extension Target {
         + "<String><Key>Title</Key><Value>t&amp;&#x41;</Value></String><String><Key>Password</Key><Value>p</Value></String>"
         + "<Binary><Key>f</Key><Value Ref=\"0\"/></Binary><History><Entry/></History></Entry></Group></Root></KeePassFile>"
       let table = "name,url,username,password,note\nA,https://a.org,me,\"p\"\"q\",\"two\nlines\"\n"
+      let export =
+        "{\"format\":\"latchkey-export\",\"version\":1,\"default\":\"login\",\"x\":[true,1e5,{}],\"collections\":[{\"name\":\"login\","
+        + "\"label\":\"L\",\"items\":[{\"label\":\"a\",\"attributes\":{\"n\":\"v\"},\"created\":1,\"class\":\"always\","
+        + "\"secret\":\"\\u00e4\\ud83d\\udd11\\n\"},{\"label\":\"b\",\"attributes\":{},\"secret_base64\":\"AP8=\"}]}]}"
       let header = Array("GnomeKeyring\n\r\0\n".utf8) + [UInt8](repeating: 0, count: 36) + [4, 0]
       return [
         [0] + Array(textual.utf8), [0] + header + [UInt8](repeating: 0, count: 64),
@@ -63,7 +67,8 @@ extension Target {
           + [0, 0, 0, 3, 0, 0, 0, 16, 0, 0, 0, 1] + text("k") + text("v") + text("c") + [0, 0, 0, 2, 0, 0, 0, 1, 9],
         // {"n": "v"}, "l", two times, "s".
         [5, 0x6e, 0, 0x76, 0, 2, 5, 0x6c, 0, 0, 0, 0, 0, 0, 0, 0, 0] + [UInt8](repeating: 1, count: 16) + [0x73, 8, 6],
-        [6] + Array("one\ntwo\n".utf8), [7] + Array(database.utf8),
+        [6] + Array("one\ntwo\n".utf8), [7] + Array(export.utf8),
+        [8] + Array(database.utf8),
       ]
     case .deviceKey:
       let specimen = try Specimen()

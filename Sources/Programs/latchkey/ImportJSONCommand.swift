@@ -1,0 +1,41 @@
+import ArgumentParser
+import LatchkeyForeignKeyrings
+
+/// `latchkey import json`
+struct ImportJSONCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "json", abstract: "Import what 'latchkey export json' wrote.",
+    discussion: """
+      Everything that the file has arrives: collections, labels, attributes, content types, times, classes, what items \
+      require, and which collection is the default one. Here the class comes from the file and not by the rules. An item \
+      with a passphrase of its own gets a new one, which you are asked for.
+      """)
+
+  @OptionGroup var choice: ImportChoice
+  @Argument(help: ArgumentHelp("The exported file.", valueName: "file"), completion: .file())
+  var file: String
+
+  func run() throws {
+    let importer = try Failure.telling {
+      try choice.prepare()
+      let export = try read()
+      try choice.checkNames(among: export.collections)
+      var importer = try choice.importer(into: VaultConnection(choice.place))
+      // Each collection by its own name: the default one here may be another than there.
+      try importer.take(export.collections, standard: nil)
+      if let standard = export.collections.first(where: { $0.name == export.standard }) {
+        try importer.makeStandard(standard)
+      }
+      importer.read(file)
+      return importer
+    }
+    try importer.finish()
+  }
+
+  private func read() throws -> JSONExport {
+    let opened = try ForeignFile(file, limit: JSONExport.sizeLimit)
+    do { return try JSONExport(opened.bytes) } catch {
+      throw Failure.file("\(file) \(error.explanation). Nothing was imported.")
+    }
+  }
+}

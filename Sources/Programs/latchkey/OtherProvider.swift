@@ -1,0 +1,30 @@
+import ArgumentParser
+import LatchkeySecretClient
+import LatchkeySystemd
+
+/// Another program that keeps secrets and runs, on this bus or another.
+struct OtherProvider: ParsableArguments {
+  @Option(help: ArgumentHelp("The other program's bus. By default your session bus.", valueName: "address"))
+  var bus: String?
+  @Option(help: ArgumentHelp("The name that the other program has on the bus.", valueName: "name"))
+  var owner = ServiceConnection.name
+
+  /// Connects to it.
+  func connect(_ place: Place) throws -> VaultConnection {
+    do throws(ConnectionFailure) {
+      return try VaultConnection(provider: owner, on: bus.map(Bus.Address.address) ?? .session, place)
+    } catch {
+      switch error {
+      case .noBus: throw Failure.noService("there is no bus at that address. Is it right, and does the bus run?")
+      case .notRunning:
+        throw Failure.noService(
+          "no program has the name \(owner) on that bus, and none could be started. Start the other program, then run this again."
+        )
+      case .stranger:
+        throw Failure.noService("the program that has the name \(owner) is not yours, so it was asked nothing.")
+      case .otherService: throw Failure.noService("the program that has the name \(owner) keeps no secrets.")
+      case .broken(let error): throw error
+      }
+    }
+  }
+}
