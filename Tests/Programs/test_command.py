@@ -441,7 +441,7 @@ def test_wrong_usage(person, arguments):
 
 
 def test_help_and_completions(person):
-    commands = ["status", "lock", "unlock", "find", "get", "add", "edit", "rm", "import", "doctor"]
+    commands = ["status", "lock", "unlock", "find", "get", "add", "edit", "rm", "import", "export", "doctor"]
     for arguments in ([], ["--help"], *([command, "--help"] for command in commands), ["--version"]):
         done = person.run(*arguments)
         assert done.returncode == DONE and done.stdout != ""
@@ -450,7 +450,7 @@ def test_help_and_completions(person):
     for word in ("0 done", "1 it could not be done", "2 there is no such item", "3 no vault", "something to fix (doctor)", "64 wrong usage",
                  "--generate-completion-script"):  # fmt: skip
         assert word in text
-    for command in ("find", "get", "add", "edit", "rm", "import", "doctor"):
+    for command in ("find", "get", "add", "edit", "rm", "import", "export", "doctor"):
         assert f"latchkey {command} " in person.run(command, "--help").stdout.split("Examples:")[1].split("USAGE")[0]
     for shell in ("bash", "zsh", "fish"):
         done = person.run("--generate-completion-script", shell)

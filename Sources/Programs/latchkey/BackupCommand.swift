@@ -68,16 +68,7 @@ struct BackupCommand: ParsableCommand {
 
 extension BackupCommand {
   private func writing<Result>(_ body: () throws(PosixError) -> Result) throws -> Result {
-    do throws(PosixError) { return try body() } catch {
-      let text =
-        switch error.code {
-        case EEXIST: "\(file) exists already, and was not changed. Choose another name, or give --force."
-        case ENOTSUP: "\(file) is not a regular file, and was not changed. Choose another name."
-        case EBUSY: "\(file) is being written by another backup. Run the command again when that has finished."
-        default: "\(file) cannot be written: \(String(cString: strerror(error.code)))"
-        }
-      throw Failure.file(text)
-    }
+    try Failure.writing(file, body)
   }
 }
 

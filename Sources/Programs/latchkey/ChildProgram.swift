@@ -29,10 +29,21 @@ struct ChildProgram {
   ///
   /// - Parameter input: what it reads.
   /// - Throws: a failure where there is no such program, or no memory for what it writes.
-  func run(_ input: borrowing SecureBytes) throws -> Outcome {
+  func run(_ input: borrowing SecureBytes) throws -> Outcome { try run(input, document: try SecureBytes(count: 0)) }
+
+  /// The path by which a program reads the document that it is given.
+  static let documentPath = "/dev/fd/3"
+
+  /// Runs it to its end.
+  ///
+  /// - Parameters:
+  ///   - input: what it reads.
+  ///   - document: what it reads from ``documentPath``, a pipe; empty for none.
+  func run(_ input: borrowing SecureBytes, document: borrowing SecureBytes) throws -> Outcome {
     var sockets: [Int32] = [-1, -1]
     var outputs: [Int32] = [-1, -1]
     var errors: [Int32] = [-1, -1]
+    var documents: [Int32] = [-1, -1]
     let kind = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
     guard socketpair(AF_UNIX, kind, 0, &sockets) == 0 else { throw cannotStart(errno) }
     let ours = FileDescriptor(owning: sockets[0])
@@ -43,24 +54,41 @@ struct ChildProgram {
     guard pipe(&errors) == 0 else { throw cannotStart(errno) }
     let complaint = FileDescriptor(owning: errors[0])
     let complained = FileDescriptor(owning: errors[1])
-    let child = try spawn(theirs.number, written.number, complained.number)
+    guard pipe(&documents) == 0 else { throw cannotStart(errno) }
+    let documentReader = FileDescriptor(owning: documents[0])
+    let documentWriter = FileDescriptor(owning: documents[1])
+    fcntl(documentWriter.number, F_SETFL, O_NONBLOCK)
+    // A program that ends early is no reason to end as well.
+    let former = signal(SIGPIPE, SIG_IGN)
+    defer { signal(SIGPIPE, former) }
+    let child = try spawn(
+      theirs.number, written.number, complained.number, document: document.count > 0 ? documentReader.number : nil)
     // Ours end only when the child's do.
     close(theirs.release())
     close(written.release())
     close(complained.release())
+    close(documentReader.release())
     var reader = Reader()
     defer { while waitpid(child, nil, WNOHANG) == 0 && kill(child, SIGKILL) == 0 {} }
     let sender = ours.number
     var sent = 0
     var isReading = [true, true]
     var isSending = true
+    var handed = 0
+    var writer: Int32 = documentWriter.release()
+    defer { if writer >= 0 { close(writer) } }
+    if document.count == 0 {
+      close(writer)
+      writer = -1
+    }
     while isReading.contains(true) {
       var waiting = [
         pollfd(fd: isReading[0] ? output.number : -1, events: Int16(POLLIN), revents: 0),
         pollfd(fd: isReading[1] ? complaint.number : -1, events: Int16(POLLIN), revents: 0),
         pollfd(fd: isSending ? sender : -1, events: Int16(POLLOUT), revents: 0),
+        pollfd(fd: writer, events: Int16(POLLOUT), revents: 0),
       ]
-      guard poll(&waiting, 3, -1) >= 0 || errno == EINTR else { throw cannotStart(errno) }
+      guard poll(&waiting, 4, -1) >= 0 || errno == EINTR else { throw cannotStart(errno) }
       if waiting[2].revents != 0 {
         let count = input.bytes.withUnsafeBytes { bytes in
           send(
@@ -72,6 +100,16 @@ struct ChildProgram {
         if sent == input.count || count < 0 && errno != EAGAIN && errno != EINTR {
           shutdown(sender, Int32(SHUT_WR))
           isSending = false
+        }
+      }
+      if waiting[3].revents != 0 {
+        let count = document.bytes.withUnsafeBytes { bytes in
+          Glibc.write(writer, bytes.baseAddress.map { $0 + handed }, bytes.count - handed)
+        }
+        if count >= 0 { handed += count }
+        if handed == document.count || count < 0 && errno != EAGAIN && errno != EINTR {
+          close(writer)
+          writer = -1
         }
       }
       if waiting[0].revents != 0 { isReading[0] = try reader.read(output.number, limit: Self.limit) }
@@ -88,21 +126,30 @@ struct ChildProgram {
     return .declined("the program \(name) cannot be run: \(String(cString: strerror(code))).")
   }
 
-  private func spawn(_ input: Int32, _ output: Int32, _ errors: Int32) throws -> pid_t {
+  private func spawn(_ input: Int32, _ output: Int32, _ errors: Int32, document: Int32?) throws -> pid_t {
     var actions = posix_spawn_file_actions_t()
     posix_spawn_file_actions_init(&actions)
     defer { posix_spawn_file_actions_destroy(&actions) }
     posix_spawn_file_actions_adddup2(&actions, input, 0)
     posix_spawn_file_actions_adddup2(&actions, output, 1)
     posix_spawn_file_actions_adddup2(&actions, errors, 2)
-    posix_spawn_file_actions_addclosefrom_np(&actions, 3)
+    if let document { posix_spawn_file_actions_adddup2(&actions, document, 3) }
+    posix_spawn_file_actions_addclosefrom_np(&actions, document == nil ? 3 : 4)
     // What GPG's agent asks on is the terminal of this session.
     let variables = ProcessInfo.processInfo.environment.merging(["LC_ALL": "C.UTF-8"]) { $1 }
+    var settings = posix_spawnattr_t()
+    posix_spawnattr_init(&settings)
+    defer { posix_spawnattr_destroy(&settings) }
+    var usual = sigset_t()
+    sigemptyset(&usual)
+    sigaddset(&usual, SIGPIPE)
+    posix_spawnattr_setsigdefault(&settings, &usual)
+    posix_spawnattr_setflags(&settings, Int16(POSIX_SPAWN_SETSIGDEF))
     var words = ([name] + arguments).map { strdup($0) } + [nil]
     var environment = variables.map { strdup("\($0.key)=\($0.value)") } + [nil]
     defer { for word in words + environment { free(word) } }
     var child: pid_t = 0
-    let status = posix_spawnp(&child, name, &actions, nil, &words, &environment)
+    let status = posix_spawnp(&child, name, &actions, &settings, &words, &environment)
     guard status == 0 else { throw cannotStart(status) }
     return child
   }

@@ -6,8 +6,17 @@ import LatchkeySodium
 /// What the commands print with --json: always the same keys, and nothing that commands a terminal.
 enum JSONText {
   static func of(_ value: some Encodable) throws -> String {
+    try text(of: value, [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes])
+  }
+
+  /// The same in one line.
+  static func line(of value: some Encodable) throws -> String {
+    try text(of: value, [.sortedKeys, .withoutEscapingSlashes])
+  }
+
+  private static func text(of value: some Encodable, _ formatting: JSONEncoder.OutputFormatting) throws -> String {
     let encoder = JSONEncoder()
-    encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+    encoder.outputFormatting = formatting
     var text = ""
     for scalar in String(decoding: try encoder.encode(value), as: UTF8.self).unicodeScalars {
       // Those below U+0020 are escaped already, but for the line ends of the form itself.
@@ -24,16 +33,22 @@ enum JSONText {
     struct ContentType: Encodable { let content_type: String }
     let type = try of(ContentType(content_type: secret.contentType)).dropFirst(2).dropLast(2)
     try StandardStream.output.write(try of(item).dropLast(2) + ",\n" + type + ",\n  \"secret\" : ")
+    let text = try value(of: secret)
     if secret.isText {
-      let text = try secret.withBytes { try quoted($0) }
       try StandardStream.output.write(text.bytes)
       try StandardStream.output.write(",\n  \"secret_base64\" : null\n}\n")
     } else {
-      try StandardStream.output.write("null,\n  \"secret_base64\" : \"")
-      let text = try secret.withBytes { try Base64.encode(secret: $0) }
+      try StandardStream.output.write("null,\n  \"secret_base64\" : ")
       try StandardStream.output.write(text.bytes)
-      try StandardStream.output.write("\"\n}\n")
+      try StandardStream.output.write("\n}\n")
     }
+  }
+
+  /// A secret as a string: as it is where it is text, else in Base64.
+  static func value(of secret: Secret) throws -> SecureBytes {
+    if secret.isText { return try secret.withBytes { try quoted($0) } }
+    let encoded = try secret.withBytes { try Base64.encode(secret: $0) }
+    return try quoted(encoded.bytes)
   }
 
   /// Valid UTF-8 as a string of JSON.

@@ -55,7 +55,10 @@ public final class NewFile {
   }
 
   /// Adds to its end.
-  public func append(_ bytes: [UInt8]) throws(PosixError) { try file.writeAll(bytes.span.bytes) }
+  public func append(_ bytes: [UInt8]) throws(PosixError) { try append(bytes.span.bytes) }
+
+  /// Adds bytes that may be lent from memory for secrets.
+  public func append(_ bytes: RawSpan) throws(PosixError) { try file.writeAll(bytes) }
 
   /// Gives it its name, when all of it is on the disk.
   ///

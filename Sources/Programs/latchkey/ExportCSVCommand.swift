@@ -1,0 +1,115 @@
+import ArgumentParser
+import LatchkeySecretClient
+import LatchkeySodium
+
+/// `latchkey export csv`
+struct ExportCSVCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "csv", abstract: "Export passwords as CSV, for browsers and password managers.",
+    discussion: """
+      The columns are name, url, username, password, note, totp, group, httpRealm and fields, which 'latchkey import csv', \
+      browsers and password managers know. url and username come from the attributes that have them; other attributes, \
+      classes and times are not in the file. A secret that is no text is left out. The file is not encrypted, and only you \
+      may read it (mode 0600).
+      """)
+
+  @OptionGroup var choice: ExportChoice
+  @OptionGroup var target: ExportFile
+
+  func run() throws { try target.write(CSVForm.self, choice) }
+}
+
+/// CSV by RFC 4180: a row for each login, and for each other item.
+private struct CSVForm: PlainForm {
+  static let warning = "CSV has no attributes, classes and times; 'latchkey export json' has everything."
+
+  private let output: ExportOutput
+  /// What rows say of the collection; nothing of the default one, where most items are.
+  private var group = ""
+  private var entries = ExportedEntries()
+  private let standard: String
+
+  init(_ output: ExportOutput, _ vault: VaultConnection) throws {
+    self.output = output
+    standard = try ListedCollection.named(nil, from: vault).path
+    try output.write("name,url,username,password,note,totp,group,httpRealm,fields\r\n")
+  }
+
+  mutating func begin(_ collection: ListedCollection) {
+    (group, entries) = (collection.path == standard ? "" : collection.title, ExportedEntries())
+  }
+
+  mutating func add(_ item: ListedItem, _ secret: Secret) -> (ExportReport.Outcome, String) {
+    guard secret.isText else { return (.left, "its secret is no text; 'latchkey export json' or keepass takes it") }
+    guard !output.isTerminal || secret.isPrintable else {
+      return (.left, "its secret could control the terminal; export it into a file")
+    }
+    entries.add(item, secret)
+    return (.exported, "")
+  }
+
+  mutating func end() throws {
+    for entry in entries.all {
+      let others = entry.others
+      if entry.secrets.count > others.count {
+        try row(
+          entry, entry.label, entry.secrets[.password], entry.secrets[.notes], entry.secrets[.totp],
+          entry.secrets[.fields])
+      }
+      // What no column is for has a row of its own.
+      for other in others { try row(entry, "\(entry.label) (\(other.name))", other.secret) }
+    }
+  }
+
+  func finish() {}
+
+  private func row(
+    _ entry: ExportedEntry, _ label: String, _ password: Secret?, _ notes: Secret? = nil, _ totp: Secret? = nil,
+    _ fields: Secret? = nil
+  ) throws {
+    try write(label)
+    try write(entry.url, after: ",")
+    try write(entry.user, after: ",")
+    try write(password)
+    try write(notes)
+    try write(totp)
+    try write(entry.attributes["group"] ?? group, after: ",")
+    try write(entry.attributes["realm"] ?? "", after: ",")
+    try write(fields)
+    try output.write("\r\n")
+  }
+
+  private func write(_ text: String, after separator: String = "") throws {
+    let text = output.isTerminal ? TerminalText.printable(text) : text
+    try output.write("\(separator)\"\(text.replacing("\"", with: "\"\""))\"")
+  }
+
+  private func write(_ secret: Secret?) throws {
+    try output.write(",\"")
+    if let secret {
+      let text = try secret.withBytes { try Self.doubled($0) }
+      try output.write(text.bytes)
+    }
+    try output.write("\"")
+  }
+
+  /// With each quote twice.
+  private static func doubled(_ text: RawSpan) throws(SodiumError) -> SecureBytes {
+    let quote = UInt8(ascii: "\"")
+    let quotes = text.withUnsafeBytes { $0.count { $0 == quote } }
+    var out = try SecureBytes(count: text.byteCount + quotes)
+    out.withUnsafeMutableBytes { out in
+      text.withUnsafeBytes { text in
+        var at = 0
+        for byte in text {
+          out[at] = byte
+          at += 1
+          guard byte == quote else { continue }
+          out[at] = quote
+          at += 1
+        }
+      }
+    }
+    return out
+  }
+}

@@ -1,0 +1,57 @@
+import ArgumentParser
+import Glibc
+import LatchkeyPAMClient
+import LatchkeyPosix
+import LatchkeySodium
+
+/// What every export can be told.
+struct ExportChoice: ParsableArguments {
+  @OptionGroup var place: Place
+  @OptionGroup var prompts: PromptChoice
+  @OptionGroup var asking: PresenceAsking
+  @Option(
+    help: ArgumentHelp("Only this collection, by its label or name. May be repeated.", valueName: "name"))
+  var collection: [String] = []
+  @Flag(help: "Also items whose class keeps them on this device.") var withThisDeviceOnly = false
+  @Flag(help: "Also items that require more than an unlocked session. You are asked for what each one requires.")
+  var withRequirements = false
+  @Flag(help: "Say what would be exported and what would be left out, and write nothing.") var dryRun = false
+  @Flag(help: "Report as JSON, with the same keys in every version.") var json = false
+
+  /// Whether the person may be asked for something.
+  var isAsking: Bool { !prompts.isForbidden }
+
+  /// Makes ready for secrets, which are in this process for a moment.
+  func prepare() throws {
+    try LatchkeyPosix.Process.forbidInspection()
+    try Sodium.initialize()
+  }
+
+  /// Asks for the person, so that nobody at a screen that was left unlocked takes all secrets at once. It keeps no
+  /// program of the person's out: each of those can read the same items one by one.
+  ///
+  /// - Returns: where more can be asked; nil where the login has no password, so that nobody was asked.
+  @discardableResult
+  func askForPresence() throws -> TerminalConversation? {
+    guard try !place.status().passwordless else { return nil }
+    let terminal = try asking.conversation()
+    try asking.check(terminal)
+    return terminal
+  }
+
+  /// Whether a collection was asked for.
+  func takes(_ collection: ListedCollection) -> Bool {
+    self.collection.isEmpty || self.collection.contains { $0 == collection.label || $0 == collection.name }
+  }
+
+  /// Why an item is left out unless an option says otherwise; nil where it is not.
+  func objection(to item: ListedItem) -> String? {
+    if let accessibility = item.accessibility, !accessibility.migrates, !withThisDeviceOnly {
+      return "its class, \(accessibility.name), keeps it on this device; --with-this-device-only exports it"
+    }
+    if let require = item.require, !require.isEmpty, !withRequirements {
+      return "it requires \(require); --with-requirements exports it"
+    }
+    return nil
+  }
+}

@@ -1,0 +1,185 @@
+import ArgumentParser
+import FoundationEssentials
+import Glibc
+import LatchkeyPosix
+
+/// A file without encryption that an export writes, and what has to be said before.
+struct ExportFile: ParsableArguments {
+  @Flag(help: "Write the file without encryption, without asking whether you want that.") var plain = false
+  @Flag(help: "Write into a folder that other users can list or write to.") var publicFolder = false
+  @Flag(help: "Replace the file if it exists.") var force = false
+  @Flag(help: "Show the secrets where '-' is a terminal.") var show = false
+  @Argument(
+    help: ArgumentHelp("The file to write, or '-' for standard output.", valueName: "file"), completion: .file())
+  var file: String
+
+  /// Whether the secrets go to standard output, and the report to standard error.
+  var isOutput: Bool { file == "-" }
+
+  private var url: URL { URL(fileURLWithPath: file) }
+  private var folder: String { url.deletingLastPathComponent().path }
+
+  /// Refuses what would put secrets where others see them, before anybody is asked for anything.
+  func check() throws {
+    if isOutput {
+      guard !StandardStream.output.isTerminal || show else {
+        throw Failure.declined(
+          "secrets are shown on a terminal only with --show. Or send them elsewhere: latchkey export … - | gpg …")
+      }
+      return
+    }
+    try Failure.writing(file) { () throws(PosixError) in try NewFile.check(file, replacing: force) }
+    guard publicFolder || !FolderAccess.isPublic(folder) else {
+      throw Failure.declined(
+        """
+        other users can list the folder \(folder) or write to it, so nothing was written there.
+        Choose a folder of your own, keep others out of it with 'chmod go= FOLDER', or give --public-folder.
+        """)
+    }
+  }
+
+  /// Has the person agree to a file that anybody who gets it can read.
+  func confirm(_ choice: ExportChoice) throws {
+    guard !isOutput, !plain else { return }
+    guard !choice.asking.stdin, isatty(STDIN_FILENO) == 1 else {
+      throw Failure.declined(
+        """
+        the file would not be encrypted: whoever gets it has your secrets. Give --plain if you want that.
+        'latchkey export keepass' and 'latchkey backup' write encrypted files.
+        """)
+    }
+    var answer = ""
+    let terminal = try choice.asking.conversation()
+    terminal.answer(.info("The file will not be encrypted: whoever gets it has your secrets."), { _ in })
+    terminal.answer(.visible("Write it? [y/N] ")) { given in
+      answer = given.bytes.withUnsafeBytes { String(decoding: $0, as: UTF8.self) }
+    }
+    guard ["y", "yes"].contains(answer.lowercased()) else {
+      throw Failure.declined("you did not agree, so nothing was written.")
+    }
+  }
+
+  /// Exports in a form that is written piece by piece, and prints what became of everything.
+  func write<Form: PlainForm>(_ kind: Form.Type, _ choice: ExportChoice) throws {
+    let report = try Failure.telling {
+      try check()
+      try choice.prepare()
+      if !choice.dryRun {
+        try confirm(choice)
+        try choice.askForPresence()
+      }
+      let report = try written(kind, choice)
+      // The unfinished file is gone by now.
+      if report == nil { Interruption.release() }
+      guard let report else { throw Failure.cancelled }
+      return report
+    }
+    try finish(report, json: choice.json)
+  }
+
+  private func written<Form: PlainForm>(_ kind: Form.Type, _ choice: ExportChoice) throws -> ExportReport? {
+    let vault = try VaultConnection(choice.place)
+    var source = try ExportSource(vault, choice)
+    if !Form.warning.isEmpty { source.note(Form.warning) }
+    let output = choice.dryRun ? nil : try open()
+    var form = try output.map { try Form($0, vault) }
+    guard try source.pour(into: &form) else { return nil }
+    try output?.finish()
+    if output != nil, !isOutput {
+      source.wrote(file)
+      source.note("The file is not encrypted: whoever gets it has your secrets. Delete it when you are done.")
+    }
+    return source.report
+  }
+
+  /// Begins it.
+  private func open() throws -> ExportOutput {
+    if isOutput { return ExportOutput(nil, path: file) }
+    let new = try Failure.writing(file) { () throws(PosixError) in
+      try NewFile(url.lastPathComponent, in: folder, replacing: force)
+    }
+    return ExportOutput(new, path: file)
+  }
+
+  /// Prints what became of everything, where no secrets are.
+  private func finish(_ report: ExportReport, json: Bool) throws {
+    let text = json ? try JSONText.of(report) : report.text
+    if isOutput, !report.dry_run { StandardStream.error.show(text + "\n") } else { print(text) }
+    if !report.isWhole { throw ExitCode(4) }
+  }
+}
+
+/// What is written piece by piece, without encryption.
+protocol PlainForm: ExportForm {
+  init(_ output: ExportOutput, _ vault: VaultConnection) throws
+  /// What the form cannot hold; empty where it has everything.
+  static var warning: String { get }
+}
+
+/// A file or standard output, piece by piece. A file appears under its name only when all of it is there.
+final class ExportOutput {
+  private let file: NewFile?
+  private let path: String
+  private(set) var size = 0
+  /// Whether a person sees it at once.
+  let isTerminal: Bool
+
+  init(_ file: NewFile?, path: String) {
+    (self.file, self.path) = (file, path)
+    isTerminal = file == nil && StandardStream.output.isTerminal
+  }
+
+  func write(_ bytes: RawSpan) throws {
+    size += bytes.byteCount
+    guard let file else { return try StandardStream.output.write(bytes) }
+    do throws(PosixError) { try file.append(bytes) } catch { throw Failure.writing(path, error) }
+  }
+
+  func write(_ text: String) throws { try write(Array(text.utf8).span.bytes) }
+
+  func finish() throws {
+    guard let file else { return }
+    try Failure.writing(path) { () throws(PosixError) in try file.finish() }
+  }
+}
+
+/// Who gets at a folder.
+enum FolderAccess {
+  /// Whether users beside the owner and the group can list it or write to it, and get there at all.
+  static func isPublic(_ path: String) -> Bool {
+    guard let real = realpath(path, nil) else { return false }
+    defer { free(real) }
+    var folder = String(cString: real)
+    guard let mode = mode(of: folder), mode & (S_IROTH | S_IWOTH) != 0 else { return false }
+    while folder != "/" {
+      folder = folder.lastIndex(of: "/").map { String(folder[..<$0]) } ?? ""
+      if folder.isEmpty { folder = "/" }
+      // Nobody else gets through this one.
+      if let mode = self.mode(of: folder), mode & S_IXOTH == 0 { return false }
+    }
+    return true
+  }
+
+  private static func mode(of path: String) -> mode_t? {
+    var status = stat()
+    return stat(path, &status) == 0 ? status.st_mode : nil
+  }
+}
+
+extension Failure {
+  /// Does something with a file that is written; why that failed is for a person.
+  static func writing<Result>(_ file: String, _ body: () throws(PosixError) -> Result) throws -> Result {
+    do throws(PosixError) { return try body() } catch { throw writing(file, error) }
+  }
+
+  static func writing(_ file: String, _ error: PosixError) -> Failure {
+    let text =
+      switch error.code {
+      case EEXIST: "\(file) exists already, and was not changed. Choose another name, or give --force."
+      case ENOTSUP: "\(file) is not a regular file, and was not changed. Choose another name."
+      case EBUSY: "\(file) is being written by another command. Run this one again when that has finished."
+      default: "\(file) cannot be written: \(String(cString: strerror(error.code)))"
+      }
+    return .file(text)
+  }
+}

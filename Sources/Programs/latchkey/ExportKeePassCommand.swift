@@ -1,0 +1,107 @@
+import ArgumentParser
+import FoundationEssentials
+import Glibc
+import LatchkeyPAMClient
+import LatchkeyPosix
+import LatchkeySodium
+
+/// `latchkey export keepass`
+struct ExportKeePassCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "keepass", abstract: "Export into a new database of KeePass, encrypted with a password.",
+    discussion: """
+      Writes a .kdbx file of version 4 by keepassxc-cli, which must be installed and is given the entries by a pipe. The new \
+      password is asked for twice, or is a line of standard input behind the login password (--stdin). A login becomes an \
+      entry with its notes, one-time password, fields and attached files, any other item an entry with its attributes as \
+      fields, by which KeePassXC's own Secret Service finds it. A secret that is no text becomes an attached file.
+      """)
+
+  @OptionGroup var choice: ExportChoice
+  @Flag(help: "Replace the file if it exists.") var force = false
+  @Argument(help: ArgumentHelp("The database to write.", valueName: "file"), completion: .file())
+  var file: String
+
+  func run() throws {
+    let report = try Failure.telling {
+      try Failure.writing(file) { () throws(PosixError) in try NewFile.check(file, replacing: force) }
+      try choice.prepare()
+      let password = choice.dryRun ? try SecureBytes(count: 0) : try asked()
+      let report = try written(password)
+      // The unfinished file is gone by now.
+      if report == nil { Interruption.release() }
+      guard let report else { throw Failure.cancelled }
+      return report
+    }
+    print(choice.json ? try JSONText.of(report) : report.text)
+    if !report.isWhole { throw ExitCode(4) }
+  }
+
+  /// The new password, twice in lines, as keepassxc-cli reads it.
+  private func asked() throws -> SecureBytes {
+    let terminal = try choice.askForPresence() ?? choice.asking.conversation()
+    var given: SecureBytes?
+    let question = "Password of the database: "
+    if choice.asking.stdin {
+      terminal.answer(.secret(question)) { given = try? SecureBytes(copying: $0.bytes) }
+    } else {
+      RepeatedConversation(terminal).answer(.secret(question)) { given = try? SecureBytes(copying: $0.bytes) }
+    }
+    guard let password = given.take() else { throw Failure.cancelled }
+    guard password.count > 0 else {
+      throw Failure.declined("a database without a password would not be encrypted, so nothing was written.")
+    }
+    var lines = try SecureBytes(count: 2 * password.count + 2)
+    for start in [0, password.count + 1] {
+      lines.write(password.bytes, at: start)
+      lines.write([UInt8(ascii: "\n")].span.bytes, at: start + password.count)
+    }
+    return lines
+  }
+
+  private func written(_ password: borrowing SecureBytes) throws -> ExportReport? {
+    var source = try ExportSource(VaultConnection(choice.place), choice)
+    var document = choice.dryRun ? nil : KeePassDocument()
+    guard try source.pour(into: &document) else { return nil }
+    guard var document else { return source.report }
+    // What keepassxc-cli writes is to go with it.
+    Interruption.hold()
+    let database: [UInt8]
+    do { database = try self.database(of: document.xml(), password) } catch {
+      if Interruption.hasArrived { return nil }
+      throw error
+    }
+    if Interruption.hasArrived { return nil }
+    let url = URL(fileURLWithPath: file)
+    try Failure.writing(file) { () throws(PosixError) in
+      let new = try NewFile(url.lastPathComponent, in: url.deletingLastPathComponent().path, replacing: force)
+      try new.append(database)
+      try new.finish()
+    }
+    Interruption.forget()
+    source.wrote(file)
+    return source.report
+  }
+
+  /// Has keepassxc-cli encrypt it, in a folder of its own: it writes to a name only, and not at once.
+  private func database(of xml: consuming SecureBytes, _ password: borrowing SecureBytes) throws -> [UInt8] {
+    var template = Array("\(choice.place.folder)/latchkey-export-XXXXXX".utf8CString)
+    guard mkdtemp(&template) != nil else {
+      throw Failure.declined("no folder could be made in \(choice.place.folder): \(String(cString: strerror(errno))).")
+    }
+    let folder = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    let path = folder + "/new.kdbx"
+    defer {
+      unlink(path)
+      rmdir(folder)
+    }
+    let program = ChildProgram(
+      name: "keepassxc-cli",
+      arguments: ["import", "--set-password", "--decryption-time", "1000", ChildProgram.documentPath, path])
+    let outcome = try program.run(password, document: xml)
+    guard outcome.isDone, let bytes = try? Data(contentsOf: URL(fileURLWithPath: path)), !bytes.isEmpty else {
+      let reason = outcome.complaints.filter { !$0.contains("assword") }.joined(separator: " ")
+      throw Failure.declined("keepassxc-cli did not make the database, so nothing was written. It says: \(reason)")
+    }
+    return Array(bytes)
+  }
+}

@@ -1,0 +1,96 @@
+/// What an export did, or would do.
+struct ExportReport: Encodable {
+  /// What becomes of one item.
+  enum Outcome: String, Encodable {
+    /// It is at the other place now.
+    case exported
+    /// It was there already, with the same secret.
+    case same
+    /// The other place has another secret for it, which stays.
+    case conflict
+    /// It was left out; the reason says why.
+    case left
+  }
+
+  /// One item.
+  struct Line: Encodable {
+    let outcome: Outcome
+    let collection: String
+    let label: String
+    /// Where it is in the vault.
+    let path: String
+    /// Why it has that outcome; empty where that goes without saying.
+    var reason = ""
+
+    fileprivate var text: String {
+      TerminalText.printable("  \(collection) / \(label) (\(path))\(reason.isEmpty ? "" : ": \(reason)")")
+    }
+  }
+
+  let dry_run: Bool
+  private(set) var items = 0
+  private(set) var exported = 0
+  private(set) var same = 0
+  private(set) var conflicts = 0
+  private(set) var left = 0
+  private(set) var lines: [Line] = []
+  /// What a person has to know beside the items.
+  var notices: [String] = []
+  /// The file that was written; nil for none.
+  var file: String?
+
+  init(isDry: Bool) { dry_run = isDry }
+
+  mutating func add(_ line: Line) {
+    lines.append(line)
+    items += 1
+    switch line.outcome {
+    case .exported: exported += 1
+    case .same: same += 1
+    case .conflict: conflicts += 1
+    case .left: left += 1
+    }
+  }
+
+  /// Whether all of it is at the other place.
+  var isWhole: Bool { conflicts == 0 && left == 0 }
+
+  private enum CodingKeys: String, CodingKey {
+    case dry_run, items, exported, same, conflicts, left, lines, notices, file
+  }
+
+  /// With the same keys for every export.
+  func encode(to encoder: any Encoder) throws {
+    var out = encoder.container(keyedBy: CodingKeys.self)
+    try out.encode(dry_run, forKey: .dry_run)
+    try out.encode(items, forKey: .items)
+    try out.encode(exported, forKey: .exported)
+    try out.encode(same, forKey: .same)
+    try out.encode(conflicts, forKey: .conflicts)
+    try out.encode(left, forKey: .left)
+    try out.encode(lines, forKey: .lines)
+    try out.encode(notices, forKey: .notices)
+    try out.encode(file, forKey: .file)
+  }
+
+  private func section(_ outcome: Outcome, _ title: String) -> [String] {
+    let found = lines.filter { $0.outcome == outcome }
+    return found.isEmpty ? [] : [title] + found.map(\.text)
+  }
+
+  var text: String {
+    let parts = [
+      (exported, dry_run ? "would be exported" : "exported"), (same, "there already"), (conflicts, "in conflict"),
+      (left, dry_run ? "would be left out" : "left out"),
+    ].filter { $0.0 > 0 }.map { "\($0) \($1)" }
+    let found = "\(items) item\(items == 1 ? "" : "s") found"
+    var text = [parts.isEmpty ? found + "." : "\(found): \(parts.joined(separator: ", "))."]
+    if dry_run { text += section(.exported, "Would be exported:") }
+    text += section(.conflict, "In conflict; what the other program has stays:")
+    text += section(.left, dry_run ? "Would be left out:" : "Left out:")
+    text += notices.map(TerminalText.printable)
+    if dry_run { text.append("Nothing was written.") }
+    if let file { text.append(TerminalText.printable("Written to \(file).")) }
+    return text.joined(separator: "\n")
+  }
+}

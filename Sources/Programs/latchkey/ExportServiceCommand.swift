@@ -1,0 +1,139 @@
+import ArgumentParser
+import LatchkeySecretClient
+import LatchkeySystemd
+
+/// `latchkey export service`
+struct ExportServiceCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "service", abstract: "Export into a program that keeps secrets and runs now.",
+    discussion: """
+      Stores by the Secret Service interface in gnome-keyring, oo7, KWallet or KeePassXC. While Latchkey owns the name \
+      org.freedesktop.secrets on your session bus, name the other program with --owner, by any bus name that it has, or its \
+      own bus with --bus. Items of 'login' go to its default collection, others to a collection of the same label, which is \
+      created if it does not exist. An item that is there with the same attributes and the same secret stays as it is, so a \
+      second export stores nothing. One with another secret stays too, and is listed. Classes, and what items require, are \
+      not known to other programs.
+      """)
+
+  @OptionGroup var choice: ExportChoice
+  @OptionGroup var provider: OtherProvider
+
+  func run() throws {
+    let report = try Failure.telling {
+      try choice.prepare()
+      let other = try provider.connect(choice.place)
+      try choice.askForPresence()
+      let vault = try VaultConnection(choice.place)
+      guard other.ownerProcess != vault.ownerProcess else {
+        throw Failure.declined(
+          """
+          the program that keeps the secrets there is Latchkey itself, so nothing was exported.
+          Name the other program with --owner, for example --owner org.gnome.keyring.
+          """)
+      }
+      var source = try ExportSource(vault, choice)
+      var form: ProviderForm? = choice.dryRun ? nil : try ProviderForm(other, vault, choice)
+      guard try source.pour(into: &form) else {
+        StandardStream.error.show(
+          "latchkey: stopped. What was exported stays; run the same command again for the rest.\n")
+        Interruption.release()
+        throw Failure.cancelled
+      }
+      return source.report
+    }
+    print(choice.json ? try JSONText.of(report) : report.text)
+    if !report.isWhole { throw ExitCode(4) }
+  }
+}
+
+/// The items of another program that keeps secrets.
+private struct ProviderForm: ExportForm {
+  private let other: VaultConnection
+  private let choice: ExportChoice
+  private let channel: SecretChannel
+  private let standard: String
+  private var title = ""
+  /// Where the items of a collection go; nil until there is one to store.
+  private var home: String?
+  private var labels: [String: String] = [:]
+  /// Items there that have one of the vault's by now: each stands for one, as several can have the same attributes.
+  private var taken: Set<String> = []
+
+  init(_ other: VaultConnection, _ vault: VaultConnection, _ choice: ExportChoice) throws {
+    (self.other, self.choice) = (other, choice)
+    channel = try other.openChannel()
+    standard = try ListedCollection.named(nil, from: other).path
+    for one in try ListedCollection.all(from: other) { labels[one.label] = one.path }
+  }
+
+  mutating func begin(_ collection: ListedCollection) throws {
+    title = collection.title
+    home = collection.name == "login" ? standard : labels[title]
+    if let home, try ListedCollection(home, from: other).isLocked, choice.isAsking { try other.unlock(home) }
+  }
+
+  mutating func end() {}
+  mutating func finish() {}
+
+  mutating func add(_ item: ListedItem, _ secret: Secret) throws -> (ExportReport.Outcome, String) {
+    do {
+      let attributes = item.attributes ?? [:]
+      if let home {
+        let present = try self.present(attributes, label: item.label ?? "", in: home)
+        if let same = try present.first(where: { try other.secret(of: $0, by: channel).isEqual(to: secret) }) {
+          taken.insert(same)
+          return (.same, "")
+        }
+        guard present.isEmpty else { return (.conflict, "it has another secret there") }
+      }
+      let stored = try other.store(
+        secret, label: item.label ?? "", attributes: attributes, in: try madeHome(), replacing: false, by: channel)
+      if let prompt = stored.prompt {
+        guard choice.isAsking, try other.perform(prompt) != nil else {
+          return (.left, "the other program did not take it")
+        }
+      }
+      taken.insert(stored.item)
+      return (.exported, "")
+    } catch let error as BusError {
+      if error.isStandard("Disconnected") || error.isStandard("NoReply") { throw error }
+      return (.left, "the other program said: \(error.message)")
+    }
+  }
+
+  private mutating func madeHome() throws -> String {
+    if let home { return home }
+    let made = try other.makeCollection(label: title)
+    var path: String? = made.collection
+    if let prompt = made.prompt {
+      guard choice.isAsking else { throw BusError.failed("the collection '\(title)' has to be created by a prompt") }
+      path = try other.perform(prompt)
+    }
+    guard let path, path.hasPrefix("/"), path != VaultConnection.none else {
+      throw BusError.failed("the collection '\(title)' was not created")
+    }
+    home = path
+    return path
+  }
+
+  /// The items there that have just these attributes; gnome-keyring adds a schema to those that have none.
+  private func present(_ attributes: [String: String], label: String, in home: String) throws -> [String] {
+    let prefix = home + "/"
+    return try other.search(attributes).filter { path in
+      guard path.hasPrefix(prefix), !taken.contains(path) else { return false }
+      var (theirs, theirLabel) = ([String: String](), "")
+      try other.properties(of: path, VaultConnection.item) { (name, entry) throws(BusError) in
+        switch name {
+        case "Attributes":
+          theirs = try entry.readVariant("a{ss}") { (value) throws(BusError) in try value.readStringDictionary() }
+        case "Label": theirLabel = try entry.readVariant("s") { (value) throws(BusError) in try value.readString() }
+        default: try entry.skip()
+        }
+      }
+      if attributes["xdg:schema"] == nil, theirs["xdg:schema"] == Self.genericSchema { theirs["xdg:schema"] = nil }
+      return theirs == attributes && (!attributes.isEmpty || theirLabel == label)
+    }
+  }
+
+  private static let genericSchema = "org.freedesktop.Secret.Generic"
+}

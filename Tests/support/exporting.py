@@ -1,0 +1,87 @@
+"""What the tests of latchkey export share: a vault with items of all kinds, running it, and what libsecret says of every item
+in two vaults."""
+
+import json
+import os
+import xml.etree.ElementTree as tree
+
+from support.foreign import PASSWORD
+from support.importing import encoded
+
+DONE, FAILED, PARTLY = 0, 1, 4
+WIDE = "\u00e4\u6f22\U0001f511"
+
+# Fills a vault as any program does.
+WRITER = """
+import base64, json, sys
+import secretstorage
+connection = secretstorage.dbus_init()
+for home, items in json.load(sys.stdin):
+    collection = secretstorage.get_default_collection(connection) if home is None else secretstorage.create_collection(connection, home)
+    for label, attributes, secret, content_type in items:
+        collection.create_item(label, attributes, base64.b64decode(secret), content_type=content_type)
+"""
+# Everything that libsecret and the vault's own interface say of every item.
+READER = """
+import base64, json
+import gi
+gi.require_version("Secret", "1")
+from gi.repository import Gio, GLib, Secret
+service = Secret.Service.get_sync(Secret.ServiceFlags.OPEN_SESSION | Secret.ServiceFlags.LOAD_COLLECTIONS, None)
+def call(path, interface, member, *arguments):
+    told = GLib.Variant(f"({'s' * len(arguments)})", arguments)
+    return service.get_connection().call_sync(service.get_name(), path, interface, member, told, None, 0, -1, None).unpack()[0]
+def extra(path, name):
+    return call(path, "org.freedesktop.DBus.Properties", "Get", "org.latchkey.Item", name)
+default = call("/org/freedesktop/secrets", "org.freedesktop.Secret.Service", "ReadAlias", "default")
+found = []
+for collection in service.get_collections():
+    if collection.get_object_path().endswith("/session"):
+        continue
+    for item in collection.get_items():
+        item.load_secret_sync(None)
+        value = item.get_secret()
+        path = item.get_object_path()
+        found.append([collection.get_label(), collection.get_object_path() == default, item.get_label(),
+                      sorted(item.get_attributes().items()), base64.b64encode(bytes(value.get())).decode(),
+                      value.get_content_type(), item.get_created(), item.get_modified(), extra(path, "Accessible"), extra(path, "Require")])
+print(json.dumps(sorted(found)))
+"""
+
+
+def fill(session, collections):
+    """Stores items: None for the default collection or a new collection's label, and for each item the label, attributes, secret
+    and content type."""
+    told = [[home, [[label, attributes, encoded(secret), kind] for label, attributes, secret, kind in items]] for home, items in collections]
+    session.run("/usr/bin/python3", "-c", WRITER, input=json.dumps(told), check=True, timeout=300)
+
+
+def everything(session):
+    """Every item, with all that can be told of it."""
+    return json.loads(session.run("/usr/bin/python3", "-c", READER, check=True, timeout=300).stdout)
+
+
+def export(session, *words, lines=(), password=None, timeout=120, **options):
+    """latchkey export, with the login password as the first line of its input."""
+    given = "\n".join([session.password if password is None else password, *lines]) + "\n"
+    return session.run("latchkey", "export", *words, "--stdin", input=given, timeout=timeout, **options)
+
+
+def private_folder(session, name="own"):
+    """A folder that nobody else may list."""
+    folder = session.home / name
+    folder.mkdir(mode=0o700)
+    os.chown(folder, session.uid, session.gid)
+    return folder
+
+
+def left(done):
+    """The labels of what a report says was left out, with the reasons."""
+    return {line["label"]: line["reason"] for line in json.loads(done.stdout)["lines"] if line["outcome"] == "left"}
+
+
+def database(session, file, password=PASSWORD):
+    """What the real KeePassXC finds in a database, as XML."""
+    done = session.run("keepassxc-cli", "export", "--format", "xml", file, input=password + "\n", timeout=120)
+    assert done.returncode == 0, done.stderr
+    return tree.fromstring(done.stdout)
