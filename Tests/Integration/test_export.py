@@ -73,6 +73,13 @@ def test_json_brings_everything_to_another_vault(filled, other):  # noqa: F811
     again = run(other, "json", "--json", there)
     assert again.returncode == DONE and counts(again) == {"items": 20, "same": 20}
     assert everything(other) == sorted(expected)
+    # And from there it leaves as it came.
+    back = export(other, "json", "-")
+    assert back.returncode == DONE and by_label(json.loads(back.stdout)) == by_label(json.loads(there.read_text()))
+
+
+def by_label(content):
+    return {one["label"]: one["items"] for one in content["collections"]}
 
 
 def older(content):
