@@ -8,7 +8,7 @@ import re
 
 import pytest
 from support import vaultreader
-from support.notifications import Notifications
+from support.notifications import Notifications, know_the_first
 from support.peer import Peer
 from support.person import Person, ask_on_terminals
 from support.session import wait_until
@@ -24,6 +24,7 @@ VAULT, VAULT_PATH = "org.latchkey.Vault", "/org/latchkey/vault"
 def vault(session):
     """A session in which the vault is open, by a password that was proven."""
     ask_on_terminals(session)
+    know_the_first(session)
     session.login()
     session.store("what was kept", "service", "mail")
     session.logout()

@@ -12,6 +12,14 @@ INTERFACE = """
 </method></interface></node>"""
 
 
+MARKER = ".local/state/latchkey/first-notice"
+
+
+def know_the_first(session):
+    """The person has seen what the first login shows."""
+    session.run("sh", "-c", f"mkdir -p ~/{MARKER.rpartition('/')[0]} && touch ~/{MARKER}", check=True)
+
+
 class Notifications:
     """`shown` has title and text of each that came."""
 

@@ -12,6 +12,9 @@ final class BusName {
   private var saidThatItIsTaken = false
   /// Who owns it: "latchkeyd", "nobody", or another program's bus name.
   private(set) var owner = "nobody"
+  var isOurs: Bool { owner == BusName.ourselves }
+
+  private static let ourselves = "latchkeyd"
 
   init(_ name: String, consequence: String) {
     self.name = name
@@ -47,7 +50,7 @@ final class BusName {
       guard let self else { return }
       switch result {
       case .success(.owned), .success(.alreadyOwned):
-        owner = "latchkeyd"
+        owner = BusName.ourselves
         answered(true)
       case .success:
         answered(false)

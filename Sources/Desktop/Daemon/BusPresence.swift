@@ -12,6 +12,8 @@ protocol BusPresenceDelegate: SecretServiceDelegate {
   var vaultFacts: VaultObject.Facts { get }
   /// There is a new connection, for what else listens on the bus.
   func connected(to bus: Bus)
+  /// The bus has said who owns the Secret Service's name.
+  func nameAnswered()
 }
 
 /// The daemon's place on the session bus: connects, asks for its names, and comes back when the bus or a name was lost.
@@ -37,6 +39,8 @@ final class BusPresence {
   private var hasConnected = false
   /// Who owns the Secret Service's name: "latchkeyd", "nobody", or another program's bus name.
   var nameOwner: String { secretsName.owner }
+  /// Whether programs that look for the Secret Service find this one.
+  var ownsSecretsName: Bool { secretsName.isOurs }
 
   init(loop: EventLoop, vault: Vault, address: Bus.Address, endsWithBus: Bool) {
     self.loop = loop
@@ -80,6 +84,7 @@ final class BusPresence {
     hasConnected = true
     retryDelay = .milliseconds(250)
     if isOurs { service?.stateChanged() }
+    delegate?.nameAnswered()
   }
 
   /// Tells clients what is different now.

@@ -24,6 +24,7 @@ package final class Daemon {
   private let deviceService: DeviceServiceProbe
   private let log: AccessLogService
   private let launcher: PromptLauncher
+  private let firstNotice: FirstNotice
   private lazy var device = DeviceOpening(
     vault, session: session, service: deviceService, upkeep: upkeep, loop: loop, observer: self)
   private lazy var password = LoginPassword(vault, session: session, device: device, observer: self)
@@ -48,13 +49,14 @@ package final class Daemon {
   /// Puts the parts together.
   ///
   /// - Parameters:
+  ///   - home: the folder below which the vault is.
   ///   - devicePath: where the device key service listens.
   ///   - deviceLimit: what the vault's requests to it are bounded by.
   ///   - promptProgram: what shows prompts where there is no service manager.
   ///   - endsWithBus: whether the program ends when its bus does.
   package init(
-    loop: EventLoop, vault: Vault, rules: ClassRules, owner: uid_t, devicePath: String, deviceLimit: TurnLimit,
-    promptProgram: String, bus: Bus.Address, endsWithBus: Bool
+    loop: EventLoop, vault: Vault, rules: ClassRules, owner: uid_t, home: String, devicePath: String,
+    deviceLimit: TurnLimit, promptProgram: String, bus: Bus.Address, endsWithBus: Bool
   ) {
     self.loop = loop
     self.vault = vault
@@ -67,6 +69,7 @@ package final class Daemon {
     deviceService = DeviceServiceProbe(loop: loop, path: devicePath, limit: deviceLimit)
     log = AccessLogService(vault, upkeep: upkeep, presence: presence)
     launcher = PromptLauncher(loop: loop, program: promptProgram)
+    firstNotice = FirstNotice(home: home, owner: owner)
     vault.toldOfOlderFiles = { older in
       let names = older.names.joined(separator: " and ")
       Journal.log(.warning, "an older copy of the vault was put back: \(names); 'latchkey status' says what that means")
@@ -218,8 +221,18 @@ extension Daemon: KeyObserver {
     // A lock that found no key to erase, as where the login has no password, is one all the same.
     if isLockerUp { dropGrants() }
     password.tell()
+    tellFirstNotice()
     presence.stateChanged()
     prompts.queue.stateChanged()
+  }
+
+  /// Only where it is true, and where the person can read it.
+  private func tellFirstNotice() {
+    if session.state == .unlocked, !isLockerUp, presence.ownsSecretsName {
+      firstNotice.tell(created: vault.created)
+    } else {
+      firstNotice.hold()
+    }
   }
 }
 
@@ -274,6 +287,8 @@ extension Daemon: BusPresenceDelegate {
 
   var promptQueue: PromptQueue { prompts.queue }
 
+  func nameAnswered() { tellFirstNotice() }
+
   var vaultFacts: VaultObject.Facts {
     VaultObject.Facts(
       state: session.state.name, isFirstUnlocked: session.state != .sealed, needsFormerPassword: password.needsFormer)
@@ -281,6 +296,7 @@ extension Daemon: BusPresenceDelegate {
 
   func connected(to bus: Bus) {
     password.notice.use(bus)
+    firstNotice.use(bus)
     do { try session.watch?.hearScreenSavers(on: bus) } catch {
       Journal.log(.warning, "screen savers cannot be heard: \(error)")
     }

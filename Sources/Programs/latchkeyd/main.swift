@@ -46,8 +46,9 @@ private func serve(_ options: Options) throws -> Int32 {
     user: RulesFile.userPath(home: options.home), shipped: options.rules, owner: options.account.uid
   ) { Journal.log(.warning, $0) }
   let daemon = Daemon(
-    loop: loop, vault: vault, rules: rules, owner: options.account.uid, devicePath: options.deviceSocket,
-    deviceLimit: limit, promptProgram: options.promptProgram, bus: .session, endsWithBus: !isManaged)
+    loop: loop, vault: vault, rules: rules, owner: options.account.uid, home: options.home,
+    devicePath: options.deviceSocket, deviceLimit: limit, promptProgram: options.promptProgram, bus: .session,
+    endsWithBus: !isManaged)
   let signals = try [SIGTERM, SIGINT, SIGHUP].map { try loop.addSignal($0) { daemon.stop() } }
   try daemon.start(serving: try controlSocket(options))
   ServiceManager.notify("READY=1")

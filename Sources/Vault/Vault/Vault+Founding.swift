@@ -12,6 +12,9 @@ extension Vault {
   /// The aliases that it begins with.
   public static let firstAliases = ["default", "login"]
 
+  /// When the vault was created, in seconds since 1970; nil where that cannot be read.
+  public var created: UInt64? { (try? database.store?.vaultRow())?.created }
+
   /// Makes the database of a vault that has none: under another name, which becomes its own when everything in it is on
   /// the disk. So whenever this is interrupted, there is no database or a whole one.
   func create(_ keybag: Keybag, _ tiers: borrowing TierKeys) throws(VaultError) {

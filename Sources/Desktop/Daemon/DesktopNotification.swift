@@ -1,0 +1,95 @@
+import LatchkeySystemd
+
+/// One message to the person, by the desktop's notifications. It is shown as soon as somebody shows notifications, which may be
+/// long after a login.
+final class DesktopNotification {
+  /// What the person reads.
+  struct Message: Equatable {
+    let title: String
+    let text: String
+  }
+
+  private weak var bus: Bus?
+  private var watch: BusSlot?
+  private var message: Message?
+  private var shown: () -> Void = {}
+  /// Whether an answer is still to come, and whether somebody else shows notifications since the question.
+  private var isUnderWay = false
+  private var isToBeRepeated = false
+
+  private static let name = "org.freedesktop.Notifications"
+
+  /// Whether it waits to be shown.
+  var isWaiting: Bool { message != nil }
+
+  /// Shows it on this connection from now on.
+  func use(_ bus: Bus) {
+    self.bus = bus
+    (watch, isUnderWay, isToBeRepeated) = (nil, false, false)
+    if message != nil { send() }
+  }
+
+  /// Has a message be shown. One that waits already is replaced.
+  ///
+  /// - Parameter shown: called once, when it is on the screen.
+  func show(_ message: Message, shown: @escaping () -> Void) {
+    let waits = isWaiting
+    (self.message, self.shown) = (message, shown)
+    if !waits { send() }
+  }
+
+  /// What waits is not shown any more.
+  func withdraw() { (message, watch, isToBeRepeated, shown) = (nil, nil, false, {}) }
+
+  private func send() {
+    guard let bus, bus.isOpen else { return }
+    // What is under way may reach whoever has just come: it is not to be said twice.
+    guard !isUnderWay else {
+      isToBeRepeated = true
+      return
+    }
+    if watch == nil {
+      // The bus takes the rule before it passes the call on: whoever comes after the answer is heard.
+      watch = try? bus.matchSignal(
+        sender: "org.freedesktop.DBus", interface: "org.freedesktop.DBus", member: "NameOwnerChanged", arg0: Self.name,
+        installed: { _ in }
+      ) { [weak self] message throws(BusError) in
+        _ = try message.readString()
+        _ = try message.readString()
+        if try !message.readString().isEmpty { self?.send() }
+      }
+    }
+    guard let message else { return }
+    isUnderWay = true
+    do throws(BusError) { try call(bus, message) } catch { isUnderWay = false }
+  }
+
+  private func call(_ bus: Bus, _ message: Message) throws(BusError) {
+    // Nothing is started for it, which would come before the desktop, and in its place.
+    try bus.callAsync(
+      destination: Self.name, path: "/org/freedesktop/Notifications", interface: Self.name, member: "Notify",
+      autoStart: false
+    ) { (out: inout MessageWriter) throws(BusError) in
+      try out.appendString("Latchkey")
+      try out.appendUInt32(0)
+      try out.appendString("dialog-password")
+      try out.appendString(message.title)
+      try out.appendString(message.text)
+      try out.appendStrings([])
+      try out.appendDictionary("sv") { (_: inout MessageWriter) throws(BusError) in }
+      try out.appendInt32(-1)
+    } reply: { [weak self] reply in
+      guard let self else { return }
+      isUnderWay = false
+      guard isWaiting else { return }
+      if case .success = reply {
+        let shown = shown
+        withdraw()
+        shown()
+      } else if isToBeRepeated {
+        isToBeRepeated = false
+        send()
+      }
+    }
+  }
+}

@@ -1,0 +1,75 @@
+import Glibc
+import LatchkeyPosix
+import LatchkeySystemd
+
+/// Tells the person once, and never again, that Latchkey keeps the secrets of their programs now, how to bring the former ones
+/// over, and how to go back. Where nobody shows notifications it waits, and tries again at later logins, for a month.
+final class FirstNotice {
+  private let notification = DesktopNotification()
+  private let home: String
+  private let owner: uid_t
+  /// Whether there is nothing to tell any more while this program runs.
+  private var isDone = false
+
+  /// For how long after the vault was created this is news, in seconds.
+  private static let newsTime: UInt64 = 30 * 24 * 3600
+  private static let folder = [".local", "state", "latchkey"]
+  /// Says that it was shown.
+  private static let marker = "first-notice"
+  /// What `latchkey switch` notes. Whoever has run it knows.
+  private static let switchRecord = "switch.json"
+
+  init(home: String, owner: uid_t) { (self.home, self.owner) = (home, owner) }
+
+  /// Shows it on this connection from now on.
+  func use(_ bus: Bus) { notification.use(bus) }
+
+  /// The vault is unlocked, programs reach it, and nothing is between the person and the desktop.
+  ///
+  /// - Parameter created: when the vault was created; nil where that is not known yet.
+  func tell(created: @autoclosure () -> UInt64?) {
+    // The session is unlocked a moment before a new vault has its database.
+    guard !isDone, !notification.isWaiting, let created = created() else { return }
+    guard !wasTold, Process.time < created + Self.newsTime else {
+      isDone = true
+      return
+    }
+    let stores = FormerStore.allCases.filter { $0.isThere(home: home, owner: owner) }
+    notification.show(Self.message(stores)) { [weak self] in self?.wasShown() }
+  }
+
+  /// It is not to be shown now, but perhaps later.
+  func hold() { notification.withdraw() }
+
+  /// Whether the person knows, also where that cannot be found out: rather never than at each login.
+  private var wasTold: Bool {
+    [Self.marker, Self.switchRecord].contains { name in
+      var status = stat()
+      return lstat(([home] + Self.folder + [name]).joined(separator: "/"), &status) == 0 || errno != ENOENT
+    }
+  }
+
+  private func wasShown() {
+    isDone = true
+    do throws(PosixError) {
+      let text = "The notification of the first login was shown.\n"
+      try Folder.create(Self.folder, below: home, owner: owner)
+        .write(Self.marker, Array(text.utf8).span.bytes, replacing: true)
+    } catch {
+      let path = (Self.folder + [Self.marker]).joined(separator: "/")
+      Journal.log(.warning, "the next login shows the first notification again: ~/\(path) cannot be written: \(error)")
+    }
+  }
+
+  private static func message(_ stores: [FormerStore]) -> DesktopNotification.Message {
+    var sentences = ["Programs store their passwords in Latchkey's vault, which your login unlocks."]
+    if !stores.isEmpty {
+      let titles = stores.map(\.title).joined(separator: " and ")
+      let commands = stores.map { "'\($0.command)'" }.joined(separator: " and ")
+      sentences.append("Your secrets in \(titles) are still there. To bring them over, run \(commands).")
+    }
+    sentences.append("To go back, run 'latchkey switch --back'. More is in 'man latchkey-switch'.")
+    return DesktopNotification.Message(
+      title: "Latchkey keeps your secrets now", text: sentences.joined(separator: " "))
+  }
+}

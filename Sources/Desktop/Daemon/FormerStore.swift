@@ -1,0 +1,35 @@
+import Glibc
+import LatchkeyPosix
+
+/// Another program that left secrets in the home folder, as far as names of files tell. No file is opened.
+enum FormerStore: String, CaseIterable {
+  case gnomeKeyring = "gnome-keyring"
+  case kwallet
+  case oo7
+
+  /// How people call it.
+  var title: String { self == .kwallet ? "KWallet" : rawValue }
+
+  /// What brings its secrets over.
+  var command: String { "latchkey import \(rawValue)" }
+
+  /// Where that command finds its files. `XDG_DATA_HOME` is not asked, as with the vault's own folder.
+  private var place: (folder: String, ending: String) {
+    switch self {
+    case .gnomeKeyring: ("keyrings", ".keyring")
+    case .kwallet: ("kwalletd", ".kwl")
+    case .oo7: ("keyrings/v1", ".keyring")
+    }
+  }
+
+  /// Whether a file of it is there that its owner can read.
+  func isThere(home: String, owner: uid_t) -> Bool {
+    let path = "\(home)/.local/share/\(place.folder)"
+    guard let names = try? Folder(path: path, owner: owner).names() else { return false }
+    return names.contains { name in
+      var status = stat()
+      return name.hasSuffix(place.ending) && stat("\(path)/\(name)", &status) == 0
+        && status.st_mode & S_IFMT == S_IFREG && status.st_size > 0 && access("\(path)/\(name)", R_OK) == 0
+    }
+  }
+}

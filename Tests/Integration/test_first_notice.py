@@ -1,0 +1,150 @@
+"""The notification of the first login: shown once, where somebody shows notifications, and only where it is true."""
+
+import sqlite3
+import stat
+import time
+
+import pytest
+from gi.repository import GLib
+from support.notifications import MARKER, Notifications
+from support.peer import SECRETS, Peer
+from support.session import wait_until
+from support.vaultreader import blake2b, number
+
+DRIVER = ("org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus")
+DAYS = 24 * 3600
+STORES = {
+    ".local/share/keyrings/login.keyring": "latchkey import gnome-keyring",
+    ".local/share/kwalletd/kdewallet.kwl": "latchkey import kwallet",
+    ".local/share/keyrings/v1/default.keyring": "latchkey import oo7",
+}
+
+
+@pytest.fixture
+def notifications(new_session):
+    shown = Notifications(new_session)
+    yield shown
+    shown.close()
+
+
+def leave(session, path, content="what nobody reads"):
+    """A file in the home folder, read for the last time long ago."""
+    script = 'mkdir -p "${1%/*}" && printf %s "$2" >"$1" && touch -a -d @1 "$1"'
+    session.run("sh", "-c", script, "sh", session.home / path, content, check=True)
+
+
+def the_one(notifications):
+    """Title and text of the only one that was shown."""
+    wait_until(notifications.look, "the notification")
+    ((title, text),) = notifications.shown
+    assert title == "Latchkey keeps your secrets now" and "'latchkey switch --back'" in text
+    # Where markup is understood.
+    assert not set("<>&") & set(title + text)
+    return text
+
+
+def test_once_and_never_again(new_session, notifications):
+    session = new_session
+    assert notifications.look() == [] and not (session.home / MARKER).exists()
+    assert session.login().returncode == 0
+    text = the_one(notifications)
+    assert "import" not in text and session.user not in text
+    wait_until((session.home / MARKER).exists, "the note that it was shown")
+    assert stat.S_IMODE((session.home / MARKER).stat().st_mode) == 0o600
+    session.lock()
+    session.locker()
+    session.logout()
+    assert session.login().returncode == 0
+    session.restart()
+    assert session.login().returncode == 0 and session.status()["state"] == "unlocked"
+    assert len(notifications.look()) == 1
+
+
+@pytest.mark.parametrize("paths", [[path] for path in STORES] + [list(STORES)[:2]], ids=len)
+def test_former_secrets_are_named_and_not_read(new_session, notifications, paths):
+    for path in paths:
+        leave(new_session, path)
+    # No keyring has these names, or there is nothing in it.
+    leave(new_session, ".local/share/keyrings/user.keystore")
+    leave(new_session, ".local/share/keyrings/empty.keyring", "")
+    leave(new_session, ".local/share/kwalletd/kdewallet.salt")
+    new_session.login()
+    text = the_one(notifications)
+    assert [command for command in STORES.values() if f"'{command}'" in text] == [STORES[path] for path in paths]
+    assert ("KWallet" in text) == any("kwalletd" in path for path in paths)
+    for path in paths:
+        assert (new_session.home / path).stat().st_atime == 1
+
+
+def test_a_desktop_that_comes_later(new_session):
+    session = new_session
+    session.login()
+    session.status()
+    assert not (session.home / MARKER).parent.exists()
+    session.logout()
+    # A login without a desktop was none at which it could be shown.
+    session.login()
+    notifications = Notifications(session)
+    the_one(notifications)
+    notifications.close()
+    again = Notifications(session)
+    session.logout()
+    session.login()
+    assert again.look() == []
+    again.close()
+
+
+def test_a_month_later_it_is_no_news(new_session):
+    session = new_session
+    session.login()
+    for age, is_news in ((31 * DAYS, False), (29 * DAYS, True)):
+        session.stop_daemon()
+        with sqlite3.connect(session.vault / "vault.db") as database:
+            vault, index_key = database.execute("SELECT vault, index_key FROM vault").fetchone()
+            created = int(time.time()) - age
+            content = vault + number(created, 8) + number(len(index_key), 4) + index_key
+            database.execute("UPDATE vault SET created = ?, checksum = ?", (created, blake2b(content, 16)))
+        database.close()
+        session.start_daemon()
+        notifications = Notifications(session)
+        assert session.login().returncode == 0 and session.status()["state"] == "unlocked"
+        assert bool(notifications.look()) == is_news and session.status()["problems"] == []
+        notifications.close()
+
+
+def test_who_has_run_the_switch_knows(new_session, notifications):
+    leave(new_session, ".local/state/latchkey/switch.json", "{}")
+    new_session.login()
+    assert new_session.status()["state"] == "unlocked" and notifications.look() == []
+
+
+def test_not_behind_a_locker(new_session, notifications):
+    peer = Peer(new_session)
+    peer.activate_screen_saver(True)
+    new_session.login()
+    assert notifications.look() == []
+    peer.activate_screen_saver(False)
+    new_session.login()
+    the_one(notifications)
+    peer.close()
+
+
+def test_only_where_programs_reach_the_vault(new_session, notifications, stage):
+    session = new_session
+    other = Peer(session)
+    other.bus.call_sync(*DRIVER, "RequestName", GLib.Variant("(su)", (SECRETS, 0)), None, 0, 10000, None)
+    session.stop_daemon()
+    daemon = session.start(
+        stage / "usr/libexec/latchkeyd", "--home", session.home, "--runtime", session.runtime,
+        "--rules", stage / "usr/share/latchkey/rules.yaml", "--device-socket", session.root / "device.sock")  # fmt: skip
+    try:
+        wait_until((session.runtime / "latchkey/control").exists, "the daemon")
+        assert session.login().returncode == 0 and session.status()["state"] == "unlocked"
+        other.listen()
+        assert notifications.shown == [] and session.status()["name_owner"] != "latchkeyd"
+        other.bus.call_sync(*DRIVER, "ReleaseName", GLib.Variant("(s)", (SECRETS,)), None, 0, 10000, None)
+        the_one(notifications)
+    finally:
+        daemon.terminate()
+        daemon.wait()
+        other.close()
