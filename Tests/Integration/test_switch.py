@@ -1,9 +1,12 @@
 """`latchkey switch` as a program: with the real gnome-keyring on a session bus, and killed in front of its changes. What it finds, plans
 and puts back is tested on files (ProviderSwitchTests), user managers on the booted system (Desktop)."""
 
+import fcntl
 import json
 import os
 import shutil
+import socket
+import threading
 
 import pytest
 from support.session import SECRETS, wait_until
@@ -12,7 +15,7 @@ HOME = "/home/x"
 KEYRING = "/usr/bin/gnome-keyring-daemon"
 # The calls that change what is on the disk.
 CHANGES = ("mkdir", "symlink", "rename", "unlink", "rmdir", "fsync")
-DONE = 0
+DONE, REFUSED, LEFT = 0, 1, 4
 
 
 @pytest.fixture
@@ -110,6 +113,55 @@ def test_gnome_keyring_leaves_the_queue_and_its_agent_stays(session, machine):
         keyring.kill()
         keyring.wait()
         session.run("pkill", "-u", str(session.uid), "-f", f"gnome-keyring-daemon.*{folder}")
+
+
+def test_an_agent_that_does_not_answer_is_not_taken_for_an_empty_one(session, machine):
+    session.login()
+    folder = session.runtime / "keyring"
+    keyring = session.start(KEYRING, "--foreground", "--components=secrets", "--control-directory", folder)
+    agent = socket.socket(socket.AF_UNIX)
+
+    def hang_up():
+        # Until the socket is shut down.
+        while True:
+            try:
+                agent.accept()[0].close()
+            except OSError:
+                return
+
+    server = threading.Thread(target=hang_up)
+    try:
+        wait_until(lambda: queue(session) == ["latchkeyd", "gnome-keyring-d"], "gnome-keyring, which waits for the name")
+        agent.bind(str(folder / "ssh"))
+        os.chmod(folder / "ssh", 0o666)
+        agent.listen()
+        server.start()
+        status, done = switch(session, machine, "--to", "latchkey")
+        assert (status, done["state"]) == (LEFT, "left") and "does not answer" in done["left"][0]
+        assert keyring.poll() is None and queue(session) == ["latchkeyd", "gnome-keyring-d"]
+    finally:
+        agent.shutdown(socket.SHUT_RDWR)
+        if server.ident:
+            server.join()
+        agent.close()
+        keyring.kill()
+        keyring.wait()
+
+
+@pytest.mark.parametrize("way", [("--to", "latchkey"), ("--back",)], ids=["taking over", "handing back"])
+def test_two_runs_at_once_are_kept_apart(new_session, machine, way):
+    before = state(machine)
+    # As the other run has it, at any step.
+    folder = os.open(machine / HOME.lstrip("/"), os.O_RDONLY)
+    fcntl.flock(folder, fcntl.LOCK_EX)
+    status, done = switch(new_session, machine, *way, bus=False)
+    assert (status, done["state"]) == (REFUSED, "refused") and "another 'latchkey switch'" in done["refused"][0]
+    assert state(machine) == before
+    # Looking changes nothing, so it does not wait.
+    assert switch(new_session, machine, *way, "--dry-run", bus=False)[0] == DONE
+    os.close(folder)
+    assert switch(new_session, machine, *way, bus=False)[0] == DONE
+    assert state(machine) != before
 
 
 @pytest.mark.parametrize("way", [("--to", "latchkey"), ("--back",)], ids=["taking over", "handing back"])

@@ -9,9 +9,13 @@ package struct KeyringComponents {
   /// nil where the line names none, and so starts the usual ones.
   package init?(_ command: String) {
     let options = ["--components=", "--components ", "-c "]
-    guard let start = options.compactMap({ command.firstRange(of: $0)?.upperBound }).first else { return nil }
+    // In front of it may be a shell, which has a -c of its own.
+    let program = command.firstRange(of: "gnome-keyring-daemon")?.upperBound ?? command.startIndex
+    let starts = options.compactMap { command[program...].firstRange(of: $0)?.upperBound }
+    guard let start = starts.first else { return nil }
     var list = command[start...]
-    var end: (Character) -> Bool = { $0 == " " }
+    // A quote here is the end of a command that a shell gets.
+    var end: (Character) -> Bool = { " \t;\"'".contains($0) }
     if let quote = list.first, quote == "\"" || quote == "'" {
       list = list.dropFirst()
       end = { $0 == quote }

@@ -117,7 +117,7 @@ package struct Provider: Sendable {
 
   /// Files in folders of programs that start with the session, by which it offers secrets. The person's own file takes the
   /// place of that of all users.
-  package func autostart(_ root: SystemRoot, home: String) -> [(name: String, path: String)] {
+  package func autostart(_ root: SystemRoot, home: String) -> [(name: String, path: String, command: String)] {
     guard settings.isEmpty else { return [] }
     let folders = ["\(home)/.config/autostart", "/etc/xdg/autostart"]
     return Set(folders.flatMap { root.names(in: $0) }).filter { $0.hasSuffix(".desktop") }.sorted().compactMap { name in
@@ -126,7 +126,8 @@ package struct Provider: Sendable {
       let lines = root.lines(path)
       if lines.contains(where: { $0.filter { $0 != " " } == "Hidden=true" }) { return nil }
       let commands = paths.flatMap { root.lines($0) }.filter { $0.hasPrefix("Exec=") }.map { String($0.dropFirst(5)) }
-      return commands.first.map(offersSecrets) == true ? (name, path) : nil
+      guard let command = commands.first, offersSecrets(command) else { return nil }
+      return (name, path, command)
     }
   }
 

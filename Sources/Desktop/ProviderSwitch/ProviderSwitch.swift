@@ -1,3 +1,4 @@
+import Glibc
 import LatchkeyDoctor
 import LatchkeyPosix
 
@@ -30,6 +31,16 @@ public struct ProviderSwitch {
     self.root = root
     self.person = person
     files = UserFiles(top: root.folder == "/" ? "" : root.folder, owner: person.uid)
+  }
+
+  /// Runs `body` while no other run of a switch changes this person's files.
+  public func alone(_ body: () throws(SwitchError) -> Void) throws(SwitchError) {
+    let lock: FileDescriptor?
+    do throws(PosixError) { lock = try files.lock(folder: person.home) } catch {
+      throw error.code == EWOULDBLOCK ? .busy : .file(person.home, error)
+    }
+    try body()
+    _ = consume lock
   }
 
   private var switcher: Switcher { Switcher(files: files, home: person.home) }

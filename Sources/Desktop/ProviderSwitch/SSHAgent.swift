@@ -1,33 +1,51 @@
 import FoundationEssentials
+import Glibc
 import LatchkeyDoctor
 import LatchkeyPosix
 
 /// gnome-keyring's agent for ssh, which version 42 has beside its part for secrets.
 public struct SSHAgent {
-  private let folder: String
+  /// What the agent has.
+  public enum Content: Equatable {
+    /// No agent listens.
+    case absent
+    /// One listens, and its answer did not come, or makes no sense: its keys are not known.
+    case silent
+    /// Its keys, as files of public keys have them.
+    case keys(Set<String>)
+  }
+
+  private let path: String
 
   /// The agent of a session.
-  public init(runtime: String) { folder = "\(runtime)/keyring" }
+  public init(runtime: String) { path = "\(runtime)/keyring/ssh" }
 
   /// Whether it answers.
-  public var isRunning: Bool { keys() != nil }
+  public var isRunning: Bool {
+    if case .keys = content { return true }
+    return false
+  }
 
-  /// The keys that it has, as files of public keys have them; nil where it does not answer.
-  public func keys() -> Set<String>? { try? answer() }
+  /// What it has now.
+  public var content: Content {
+    do throws(PosixError) { return .keys(try answer()) } catch {
+      return [ENOENT, ENOTDIR, ECONNREFUSED].contains(error.code) ? .absent : .silent
+    }
+  }
 
   private func answer() throws(PosixError) -> Set<String> {
-    let connection = try FileDescriptor.connect(stream: "\(folder)/ssh", seconds: 5)
+    let connection = try FileDescriptor.connect(stream: path, seconds: 5)
     // A message of one byte: the request for the keys.
     try connection.writeAll(([0, 0, 0, 1, 11] as [UInt8]).span.bytes)
     let size = Self.number(try connection.read(count: 4))
-    guard (5...(1 << 20)).contains(size) else { throw PosixError("read", code: 74 /* EBADMSG */) }
+    guard (5...(1 << 20)).contains(size) else { throw PosixError("read", code: EBADMSG) }
     var rest = try connection.read(count: size)[...]
     func take(_ count: Int) throws(PosixError) -> ArraySlice<UInt8> {
-      guard count <= rest.count else { throw PosixError("read", code: 74) }
+      guard count <= rest.count else { throw PosixError("read", code: EBADMSG) }
       defer { rest = rest.dropFirst(count) }
       return rest.prefix(count)
     }
-    guard try take(1).first == 12 else { throw PosixError("read", code: 74) }
+    guard try take(1).first == 12 else { throw PosixError("read", code: EBADMSG) }
     var keys: Set<String> = []
     for _ in 0..<Self.number(Array(try take(4))) {
       keys.insert(Data(try take(Self.number(Array(try take(4))))).base64EncodedString())
@@ -36,15 +54,22 @@ public struct SSHAgent {
     return keys
   }
 
-  /// Those that no file in `~/.ssh` has: they were added by hand, and end with the agent.
-  public func keysWithoutFile(root: SystemRoot, home: String) -> Set<String> {
-    guard var keys = keys() else { return [] }
-    for name in root.names(in: "\(home)/.ssh") where name.hasSuffix(".pub") {
-      for line in root.lines("\(home)/.ssh/\(name)") {
-        line.split(separator: " ").dropFirst().first.map { _ = keys.remove(String($0)) }
+  /// Why ending it would lose something; nil where it would not. A key that no file in `~/.ssh` has was added by hand, and ends
+  /// with the agent.
+  public func whyItStays(root: SystemRoot, home: String) -> String? {
+    switch content {
+    case .absent: return nil
+    case .silent: return "its ssh agent does not answer, and any keys in it would be lost"
+    case .keys(var keys):
+      for name in root.names(in: "\(home)/.ssh") where name.hasSuffix(".pub") {
+        for line in root.lines("\(home)/.ssh/\(name)") {
+          line.split(separator: " ").dropFirst().first.map { _ = keys.remove(String($0)) }
+        }
       }
+      let count = keys.count
+      guard count > 0 else { return nil }
+      return "its ssh agent has \(count) \(count == 1 ? "key" : "keys") from ssh-add, which would be lost"
     }
-    return keys
   }
 
   private static func number(_ bytes: [UInt8]) -> Int { bytes.reduce(0) { $0 << 8 | Int($1) } }

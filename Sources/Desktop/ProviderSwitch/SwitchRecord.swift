@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Glibc
 import LatchkeyPosix
 
 /// What a switch changed, and what was there before: written before the first change, removed with the last that was put back.
@@ -11,6 +12,9 @@ struct SwitchRecord: Codable, Equatable {
 
   var isEmpty: Bool { changes.isEmpty }
 
+  /// It has the former and the new text of each file, in Base64.
+  private static let sizeLimit = 64 * UserFiles.sizeLimit
+
   /// Where it is. XDG_STATE_HOME is not asked, as with the vault's own folder.
   static func path(home: String) -> String { "\(home)/.local/state/latchkey/switch.json" }
 
@@ -18,7 +22,7 @@ struct SwitchRecord: Codable, Equatable {
   static func read(_ files: UserFiles, home: String) throws(SwitchError) -> SwitchRecord {
     let path = path(home: home)
     do {
-      guard case .file(let bytes, _) = try files.state(path) else { return SwitchRecord() }
+      guard case .file(let bytes, _) = try files.state(path, limit: sizeLimit) else { return SwitchRecord() }
       let record = try JSONDecoder().decode(SwitchRecord.self, from: Data(bytes))
       guard record.version == 1 else { throw SwitchError.unreadableRecord(path) }
       return record
@@ -31,8 +35,11 @@ struct SwitchRecord: Codable, Equatable {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
     do {
+      let bytes = Array(try encoder.encode(self))
+      // One that could not be read again would put nothing back.
+      guard bytes.count <= Self.sizeLimit else { throw PosixError("write", code: EFBIG) }
       for folder in files.missingFolders(above: path) { try files.makeFolder(folder) }
-      try files.put(.file(bytes: Array(try encoder.encode(self)), mode: 0o600), at: path)
+      try files.put(.file(bytes: bytes, mode: 0o600), at: path)
     } catch let error as PosixError {
       throw .file(path, error)
     } catch {
@@ -57,4 +64,8 @@ public enum SwitchError: Error, Equatable {
   case file(String, PosixError)
   /// The record cannot be read.
   case unreadableRecord(String)
+  /// Another program changed a file after it was looked at.
+  case changedMeanwhile(String)
+  /// Another run has not ended.
+  case busy
 }

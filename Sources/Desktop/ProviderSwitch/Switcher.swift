@@ -67,11 +67,18 @@ struct Switcher {
   }
 
   private func make(_ change: FileChange) throws(SwitchError) {
+    let isAsPlanned: Bool
     do throws(PosixError) {
-      guard try files.state(change.path) != change.after else { return }
-      for folder in files.missingFolders(above: change.path) { try files.makeFolder(folder) }
-      try files.put(change.after, at: change.path)
+      let now = try files.state(change.path)
+      guard now != change.after else { return }
+      // Between the plan and this moment another program may have saved its settings.
+      isAsPlanned = now == change.before
+      if isAsPlanned {
+        for folder in files.missingFolders(above: change.path) { try files.makeFolder(folder) }
+        try files.put(change.after, at: change.path)
+      }
     } catch { throw .file(change.path, error) }
+    guard isAsPlanned else { throw .changedMeanwhile(change.path) }
   }
 
   /// Whether what was before is there now.

@@ -10,13 +10,13 @@ struct UserFiles {
   var beforeChange: () throws(PosixError) -> Void = {}
 
   /// Settings files are small; a larger one is none.
-  private static let sizeLimit = 1 << 20
+  static let sizeLimit = 1 << 20
 
   /// What is at a path.
   ///
   /// - Throws: ``PosixError``: `EPERM` for what belongs to somebody else, `ENOTSUP` for a folder, a device and the like,
-  ///   `EFBIG` above 1 MiB.
-  func state(_ path: String) throws(PosixError) -> FileState {
+  ///   `EFBIG` above the limit.
+  func state(_ path: String, limit: Int = sizeLimit) throws(PosixError) -> FileState {
     var status = stat()
     guard lstat(top + path, &status) == 0 else {
       if errno == ENOENT || errno == ENOTDIR { return .absent }
@@ -31,9 +31,22 @@ struct UserFiles {
       return .link(String(decoding: buffer.prefix(count), as: UTF8.self))
     case S_IFREG:
       let file = try FileDescriptor.open(top + path, flags: O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
-      return .file(bytes: try file.readAll(limit: Self.sizeLimit), mode: UInt32(status.st_mode) & 0o7777)
+      return .file(bytes: try file.readAll(limit: limit), mode: UInt32(status.st_mode) & 0o7777)
     default: throw PosixError("open", code: ENOTSUP)
     }
+  }
+
+  /// Takes the lock that keeps two runs apart: that of the folder itself, so that no file of it is left behind. It ends with the
+  /// value.
+  ///
+  /// - Returns: nil where the file system has no locks of folders, as one of a network.
+  /// - Throws: ``PosixError`` with `EWOULDBLOCK` where another process has it.
+  func lock(folder: String) throws(PosixError) -> FileDescriptor? {
+    let file = try FileDescriptor.open(top + folder, flags: O_RDONLY | O_DIRECTORY)
+    guard try file.status().st_uid == owner else { throw PosixError("lock", code: EPERM) }
+    if flock(file.number, LOCK_EX | LOCK_NB) == 0 { return file }
+    if errno == EWOULDBLOCK { throw PosixError("lock", code: EWOULDBLOCK) }
+    return nil
   }
 
   /// Has a path be in a state. Its folder exists, unless nothing is to be there.

@@ -67,11 +67,7 @@ struct WantedChanges {
     // One with a setting runs on, and does the rest of what it does.
     guard provider.settings.isEmpty else { return }
     for entry in provider.autostart(root, home: person.home) {
-      let path = "\(config)/autostart/\(entry.name)"
-      add(
-        path, "the desktop no longer starts \(provider.title) for secrets",
-        settings: [("Desktop Entry", "Hidden", "true")],
-        new: "[Desktop Entry]\nType=Application\nName=Off, by latchkey switch\nHidden=true\n")
+      turnOff(autostart: entry, of: provider)
     }
     for unit in provider.units where provider.offersSecrets(unit: unit, units) { turnOff(unit: unit, of: provider) }
     for name in provider.otherNames where root.contains("/usr/share/dbus-1/services/\(name).service") {
@@ -79,6 +75,29 @@ struct WantedChanges {
       add(
         path, "the bus no longer starts \(provider.title) for the name \(name)",
         new: "[D-BUS Service]\nName=\(name)\nExec=/bin/false\n")
+    }
+  }
+
+  private mutating func turnOff(autostart entry: (name: String, path: String, command: String), of provider: Provider) {
+    let path = "\(config)/autostart/\(entry.name)"
+    switch AutostartChange(entry.command, of: provider, hasParts: provider.id == "gnome-keyring") {
+    case .hide:
+      add(
+        path, "the desktop no longer starts \(provider.title) for secrets",
+        settings: [("Desktop Entry", "Hidden", "true")],
+        new: "[Desktop Entry]\nType=Application\nName=Off, by latchkey switch\nHidden=true\n")
+    case .command(let rest):
+      // The person's own file takes the place of that of all users, so it has all of its lines.
+      guard case .text(let former) = root.content(entry.path) else { return }
+      var text = SettingsText(former)
+      text.set("Exec", in: "Desktop Entry", to: rest)
+      add(
+        path, "the desktop starts \(provider.title) without its part for secrets",
+        settings: entry.path == path ? [("Desktop Entry", "Exec", rest)] : [], new: text.text)
+    case .unclear:
+      obstacles.append(
+        "\(short(entry.path)) starts \(provider.title) and perhaps more. Have its command say which parts to start, as"
+          + " \(AutostartChange.otherParts), then run this again.")
     }
   }
 

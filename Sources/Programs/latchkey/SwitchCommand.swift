@@ -61,6 +61,11 @@ struct SwitchCommand: ParsableCommand {
       var report = SwitchReport(side: back ? .back : .toLatchkey, isDryRun: dryRun)
       do throws(SwitchError) { try perform(&report) } catch {
         switch error {
+        case .busy:
+          report.refused.append("another 'latchkey switch' is running. Wait until it has ended, then run this again.")
+        case .changedMeanwhile(let path):
+          report.refused.append(
+            "another program changed \(path) at the same moment, so it stays as that program left it. Run this again.")
         case .file(let path, let error):
           report.refused.append("\(path) cannot be changed: \(error). Run this command again when that is put right.")
         case .unreadableRecord(let path):
@@ -87,6 +92,13 @@ struct SwitchCommand: ParsableCommand {
     person.configHome = environment["XDG_CONFIG_HOME"].flatMap { $0.isEmpty ? nil : $0 }
     person.keepsPortal = keepPortal
     let change = ProviderSwitch(root: SystemRoot(root), person: person)
+    guard !dryRun else { return try perform(change, home: home, &report) }
+    try change.alone { () throws(SwitchError) in try perform(change, home: home, &report) }
+  }
+
+  private func perform(
+    _ change: ProviderSwitch, home: String, _ report: inout SwitchReport
+  ) throws(SwitchError) {
     let plan = try change.plan(report.side)
     let session = SwitchSession(runtime: place.folder, home: home)
     report.take(plan, session?.words(plan) ?? [], home: home)

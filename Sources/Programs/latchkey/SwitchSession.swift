@@ -75,9 +75,7 @@ struct SwitchSession {
       return "latchkey does not know this program. Turn its Secret Service off, and end it"
     }
     guard provider.id == "gnome-keyring" else { return nil }
-    let lost = agent.keysWithoutFile(root: Self.root, home: home).count
-    guard lost > 0 else { return nil }
-    return "its ssh agent has \(lost) \(lost == 1 ? "key" : "keys") from ssh-add, which would be lost"
+    return agent.whyItStays(root: Self.root, home: home)
   }
 
   /// Has everybody else leave the name, and Latchkey take it.
@@ -159,6 +157,10 @@ struct SwitchSession {
     // A daemon that runs takes its part for secrets up again, and keeps its other ones.
     if holders().isEmpty, former.contains(where: { $0.id == "gnome-keyring" }) { startKeyring(["secrets"]) }
     if holders().isEmpty { activate(Self.name) }
+    // Nobody but the person starts it, who has to open the database anyway.
+    if holders().isEmpty, !former.isEmpty, former.allSatisfy({ $0.id == "keepassxc" }) {
+      return ["KeePassXC offers secrets from its next start on. If it runs, end it; then start KeePassXC again."]
+    }
     if waitUntil({ holders().first.map { !$0.isLatchkey } == true }) { return [] }
     return ["no program has the name yet. Log out and in again, or start the program that kept your secrets before."]
   }
