@@ -11,8 +11,8 @@ let lending: [SwiftSetting] = strict + [.enableExperimentalFeature("Lifetimes")]
 /// For what other packages link: what a file imports is no part of its interface unless it says so.
 let published: [SwiftSetting] = strict + [.enableUpcomingFeature("InternalImportsByDefault")]
 
-/// Whether another package depends on this one. It is the client library alone then; ARCHITECTURE.md says why. SwiftPM
-/// reads the manifest of a dependency twice: at "/" from the repository, and in a folder "checkouts" beside
+/// Whether another package depends on this one. It is the client library alone then (docs/developer/client-library.md).
+/// SwiftPM reads the manifest of a dependency twice: at "/" from the repository, and in a folder "checkouts" beside
 /// "repositories". A dependency by path looks like a clone; LATCHKEY_LIBRARY=1 tells them apart.
 let isDependency =
   Context.environment["LATCHKEY_LIBRARY"] == "1" || Context.packageDirectory == "/"

@@ -91,8 +91,14 @@ def test_readme_is_of_one_sitting():
 
 
 def test_readme_leads_to_every_page_of_the_handbook():
-    linked = {(REPOSITORY / link).resolve() for link in re.findall(r"\]\(([^)#\s]+)", README.read_text())}
+    """By itself, or by the map of the code."""
+    maps = (README, REPOSITORY / "ARCHITECTURE.md")
+    linked = {(REPOSITORY / link).resolve() for path in maps for link in re.findall(r"\]\(([^)#\s]+)", path.read_text())}
     assert set(HANDBOOK) <= linked
+
+
+def test_the_architecture_is_a_map():
+    assert len((REPOSITORY / "ARCHITECTURE.md").read_text().splitlines()) <= 200
 
 
 @pytest.mark.parametrize("path", HANDBOOK, ids=name_of)
