@@ -273,8 +273,8 @@ let package = Package(
     .testTarget(
       name: "SecretServiceTests",
       dependencies: [
-        "LatchkeyKeybag", "LatchkeyPrivateBus", "LatchkeyPrompts", "LatchkeySecretService", "LatchkeySystemd",
-        "LatchkeyVault",
+        "LatchkeyKeybag", "LatchkeyPrivateBus", "LatchkeyPrompts", "LatchkeySecretService", "LatchkeySodium",
+        "LatchkeySystemd", "LatchkeyVault",
       ],
       swiftSettings: strict),
     .testTarget(

@@ -11,6 +11,7 @@ import Testing
   private let tree: CollectionTree
 
   init() throws {
+    try Sodium.initialize()
     vault = try Vault(inMemoryWithLabel: "Login")
     tree = try CollectionTree(vault)
   }

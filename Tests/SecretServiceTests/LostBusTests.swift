@@ -1,33 +1,14 @@
-import LatchkeyKeybag
 import LatchkeyPrivateBus
 import LatchkeyPrompts
-import LatchkeySecretService
+import LatchkeySodium
 import LatchkeySystemd
 import LatchkeyVault
 import Testing
 
+@testable import LatchkeySecretService
+
 @Suite("A bus that is lost", .timeLimit(.minutes(20))) struct LostBusTests {
-  /// A daemon that starts nothing and writes down what it should start.
-  private final class Daemon: PromptQueueDelegate, SecretServiceDelegate {
-    let isLockerUp = false
-    var launched: [UInt64] = []
-    func defaultClass(for attributes: [String: String]) -> AccessibilityClass { .whenUnlocked }
-    func lookAgain() {}
-    func presentFingers(_ answer: @escaping (Result<FingerSet, VaultError>) -> Void) {
-      answer(.failure(.noFingers("")))
-    }
-    func openWithoutAsking(_ question: Question, lifting: Set<Int64>) {}
-    func isAnswered(_ question: Question, lifting: Set<Int64>) -> Bool { false }
-    func subject(of question: Question) -> PromptSubject { PromptSubject() }
-    func check(_ question: Question, then: @escaping (PromptEnd?) -> Void) { then(nil) }
-    func accepted(
-      _ question: Question, for caller: Caller, showing subject: PromptSubject, answer: AnyObject?
-    ) -> Bool { true }
-    func asked(_ question: Question) {}
-    func ended(_ question: Question, for caller: Caller, _ end: PromptEnd) {}
-    func used(_ question: Question, by caller: Caller) {}
-    func launchPrompt(_ number: UInt64, failed: @escaping () -> Void) { launched.append(number) }
-  }
+  init() throws { try Sodium.initialize() }
 
   private final class Screen: PromptConnection {
     var wasWithdrawn = false
@@ -42,7 +23,7 @@ import Testing
     let daemon = try PrivateBus()
     let loop = try EventLoop()
     let client = try daemon.connect(loop)
-    let owner = Daemon()
+    let owner = StandInDaemon()
     let queue = PromptQueue(loop: loop, delegate: owner)
     let vault = try Vault(inMemoryWithLabel: "Login")
     vault.lock()
@@ -51,6 +32,8 @@ import Testing
     var service: SecretService? = try SecretService(
       bus: try #require(bus), loop: loop, vault: vault, promptQueue: queue, delegate: owner)
     weak let left = service
+    // The parts too, which the interfaces on the bus hold.
+    weak let tree = service?.tree
 
     let answer = try client.call(
       loop, name, "/org/freedesktop/secrets", "org.freedesktop.Secret.Service", "Unlock"
@@ -76,6 +59,6 @@ import Testing
     #expect(screen.wasWithdrawn)
     // Replies that failed with the bus hold it for one more turn.
     for _ in 0..<10 { try loop.runOnce(timeout: .zero) }
-    #expect(left == nil)
+    #expect(left == nil && tree == nil)
   }
 }

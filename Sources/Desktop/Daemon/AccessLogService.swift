@@ -53,10 +53,10 @@ final class AccessLogService {
     case .item(let id, _): return vault.accessLog.event(.open, outcome, item: id, caller: caller.name)
     case .itemAccess(let id, _, _): return vault.accessLog.event(.change, outcome, item: id, caller: caller.name)
     case .newItemPassphrase:
-      if let id = presence.service?.changingItem(question) {
+      if let id = presence.service?.answers.changingItem(question) {
         return vault.accessLog.event(.change, outcome, item: id, caller: caller.name)
       }
-      guard let item = presence.service?.waitingItem(question) else { return nil }
+      guard let item = presence.service?.answers.waitingItem(question) else { return nil }
       if let id = item.item { return vault.accessLog.event(.store, outcome, item: id, caller: caller.name) }
       var event = AccessEvent(.store, outcome, collection: UInt64(clamping: item.collection), caller: caller.name)
       if vault.accessLog.mayHaveLabels(of: item.accessibility ?? .whenUnlocked, in: item.collection) {

@@ -40,7 +40,7 @@ final class FingerCheck {
       }
     let remembers = id.flatMap { try? vault.reader.remembersFingers(ofItem: $0) } ?? false
     // What waits is not to remember fingers that are others by now: it could not be read when it is stored.
-    let waiting = presence.service?.fingers(ofWaiting: question)
+    let waiting = presence.service?.answers.fingers(ofWaiting: question)
     guard remembers || waiting != nil else { return then(nil) }
     presentFingers { [weak self] present in
       guard waiting == nil || waiting == (try? present.get()) else { return then(.fingers) }
@@ -59,8 +59,8 @@ final class FingerCheck {
       guard let change = try vault.reader.changeOfFingers(ofItem: id, to: try present.get()) else { return .outdated }
       problem = change.explanation
     } catch { problem = "\(error.explanation): see 'systemctl status fprintd.service', then try again" }
-    let before = service.fingerProblems[id]
-    service.fingerProblems[id] = problem
+    let before = service.answers.fingerProblems[id]
+    service.answers.fingerProblems[id] = problem
     guard let problem else { return nil }
     if before != problem {
       Journal.log(.notice, "no finger opens \(SecretService.pathName(ofItem: id, in: vault)): \(problem)")
@@ -70,14 +70,14 @@ final class FingerCheck {
 
   /// What an item asks for where its fingers do not count; nil where nothing else would do.
   func otherConditions(ofItem id: Int64) -> AccessControl? {
-    guard presence.service?.fingerProblems[id] != nil else { return nil }
+    guard presence.service?.answers.fingerProblems[id] != nil else { return nil }
     return (try? vault.reader.info(ofItem: id))?.access?.withoutCurrentSet
   }
 
   /// What `latchkey status` says of items that wait for fingers.
   var problems: [String] {
     guard let service = presence.service else { return [] }
-    return service.fingerProblems.sorted { $0.key < $1.key }.compactMap { id, problem in
+    return service.answers.fingerProblems.sorted { $0.key < $1.key }.compactMap { id, problem in
       // It may have been deleted since.
       guard (try? vault.reader.remembersFingers(ofItem: id)) ?? false else { return nil }
       return "no finger opens \(SecretService.pathName(ofItem: id, in: vault)): \(problem)"

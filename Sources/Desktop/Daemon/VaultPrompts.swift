@@ -109,8 +109,8 @@ final class VaultPrompts: PromptQueueDelegate {
     case .item(let id, let client):
       // One that is gone, or asks for nothing any more, needs nobody.
       guard (try? vault.reader.readability(ofItem: id)) == .guarded else { return true }
-      return presence.service?.isGranted(id, for: client) ?? false
-    case .itemAccess, .newItemPassphrase: return presence.service?.subject(ofWaiting: question) == nil
+      return presence.service?.answers.isGranted(id, for: client) ?? false
+    case .itemAccess, .newItemPassphrase: return presence.service?.answers.subject(ofWaiting: question) == nil
     case .newPassphrase, .newBackup, .backup, .loginAdvice: return false
     }
   }
@@ -118,9 +118,9 @@ final class VaultPrompts: PromptQueueDelegate {
   func subject(of question: Question) -> PromptSubject {
     switch question {
     case .collection(let id), .newPassphrase(let id): PromptSubject(label: (try? vault.info(of: id).label) ?? "")
-    case .item(let id, let client): itemSubject(id, reuse: presence.service?.reuse(of: client) ?? 0)
-    case .itemAccess(let id, _, _): itemSubject(id, change: presence.service?.change(for: question) ?? "")
-    case .newItemPassphrase: PromptSubject(label: presence.service?.subject(ofWaiting: question) ?? "")
+    case .item(let id, let client): itemSubject(id, reuse: presence.service?.answers.reuse(of: client) ?? 0)
+    case .itemAccess(let id, _, _): itemSubject(id, change: presence.service?.answers.change(for: question) ?? "")
+    case .newItemPassphrase: PromptSubject(label: presence.service?.answers.subject(ofWaiting: question) ?? "")
     case .login: PromptSubject(createsVault: vault.isMissing)
     case .loginAdvice: PromptSubject(label: (try? vault.info(of: Vault.firstCollection).label) ?? "")
     case .newBackup, .backup: PromptSubject()
@@ -140,15 +140,15 @@ final class VaultPrompts: PromptQueueDelegate {
     switch question {
     case .item(let id, let client):
       guard let grant = grant(item: id, showing: subject, answer) else { return false }
-      service.add(grant, for: client, caller, reuse: subject.reuse)
+      service.answers.add(grant, for: client, caller, reuse: subject.reuse)
       return true
     case .itemAccess(let id, _, _):
       guard let grant = grant(item: id, showing: subject, answer) else { return false }
-      return service.give(grant, to: question, showing: subject.access)
+      return service.answers.give(grant, to: question, showing: subject.access)
     case .newItemPassphrase:
       // Only now: a stack that refuses after the passphrase was typed stores nothing.
       guard let passphrase = (answer as? ChosenPassphrase)?.take() else { return false }
-      do throws(BusError) { try service.give(passphrase, to: question) } catch {
+      do throws(BusError) { try service.answers.give(passphrase, to: question) } catch {
         Journal.log(.warning, "an item was not written after its passphrase was chosen: \(error.message)")
         return false
       }
@@ -185,8 +185,8 @@ final class VaultPrompts: PromptQueueDelegate {
       }
       return queue.opened(.collection(id), on: connection)
     case .newPassphrase:
-      guard id != SecretService.portalCollection(of: vault) else {
-        throw Refusal(reason: SecretService.portalTakesNoPassphrase)
+      guard id != PortalCollection.id(in: vault) else {
+        throw Refusal(reason: PortalCollection.takesNoPassphrase)
       }
       try Refusal.vault { () throws(VaultError) in try vault.checkPassphraseMayChange(ofCollection: id) }
       return queue.opened(.newPassphrase(id), on: connection)

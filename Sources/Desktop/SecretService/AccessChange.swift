@@ -3,11 +3,11 @@ import LatchkeyPrompts
 import LatchkeySystemd
 import LatchkeyVault
 
-/// What an item is to ask for from now on, which waits for what it asks for until now, or for a new passphrase.
+/// What an item is to require from now on, which waits for what it requires until then, or for a new passphrase.
 final class AccessChange {
   let item: ItemPlace
   let control: AccessControl
-  /// What it asks for until now.
+  /// What it requires until then.
   let present: AccessControl
   /// Another class; nil for the one it has.
   let accessibility: AccessibilityClass?
@@ -15,7 +15,7 @@ final class AccessChange {
   let needsNewPassphrase: Bool
   /// The fingers that are enrolled now, where it is to remember them.
   let fingers: FingerSet?
-  /// What a person is asked first; nil where the item asks for nothing until now.
+  /// What a person is asked first; nil where the item requires nothing until then.
   let question: Question?
   /// What a person is asked then, where there is a passphrase to choose.
   let passphraseQuestion: Question

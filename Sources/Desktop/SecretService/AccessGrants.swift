@@ -2,6 +2,11 @@ import LatchkeyPrompts
 import LatchkeySystemd
 import LatchkeyVault
 
+/// Who is told when a grant comes or goes.
+protocol GrantObserver: AnyObject {
+  func grantChanged(_ item: Int64, for client: String)
+}
+
 /// What clients may read or write because a person answered for it: each grant is one client's, for one item, and not for
 /// long. It is for one use, unless its client asked beforehand for a time to read again in, which the person was shown.
 final class AccessGrants {
@@ -23,14 +28,17 @@ final class AccessGrants {
 
   private let loop: EventLoop
   /// Told when a client uses a grant.
-  private let used: (Question, Caller) -> Void
-  /// Told when a grant comes or goes, with its item and its client.
-  private let changed: (Int64, String) -> Void
+  private let queue: PromptQueue
+  weak var observer: (any GrantObserver)?
   private var entries: [Key: Entry] = [:] {
     didSet {
-      for key in Set(oldValue.keys).symmetricDifference(entries.keys) { changed(key.item, key.client) }
+      for key in Set(oldValue.keys).symmetricDifference(entries.keys) {
+        observer?.grantChanged(key.item, for: key.client)
+      }
     }
   }
+  /// Why no finger opens an item, as was found for whoever asked for it last.
+  var fingerProblems: [Int64: String] = [:]
   /// The seconds for which a client wants to read again without asking.
   private var reuse: [String: UInt16] = [:]
 
@@ -39,12 +47,9 @@ final class AccessGrants {
   /// The longest time in which a client may read again without asking, in seconds.
   static let longestReuse: UInt32 = 300
 
-  init(
-    loop: EventLoop, used: @escaping (Question, Caller) -> Void, changed: @escaping (Int64, String) -> Void
-  ) {
+  init(loop: EventLoop, queue: PromptQueue) {
     self.loop = loop
-    self.used = used
-    self.changed = changed
+    self.queue = queue
   }
 
   /// From now on the client's prompts are for so many seconds of reading; 0 for one use.
@@ -66,13 +71,22 @@ final class AccessGrants {
   /// Whether `client` may read the item now.
   func allow(_ item: Int64, for client: String) -> Bool { entries[Key(item: item, client: client)] != nil }
 
-  /// A grant for a read, which uses up one that is not reusable; nil where there is none.
-  func read(_ item: Int64, for client: String) -> AccessGrant? {
+  /// A grant for a read, which uses up one that is not reusable; nil where there is none, and in the session's collection,
+  /// where no item requires anything.
+  func read(_ item: ItemPlace, for client: String) -> AccessGrant? {
+    guard case .vault = item.collection else { return nil }
+    let item = item.id
     let key = Key(item: item, client: client)
     guard let entry = entries[key] else { return nil }
-    if !entry.wasRead { used(.item(item, client: client), entry.caller) }
+    if !entry.wasRead { queue.used(.item(item, client: client), by: entry.caller) }
     if entry.isReusable { entries[key]?.wasRead = true } else { entries[key] = nil }
     return entry.grant
+  }
+
+  /// Uses a grant up for a write; nil where there is none, and in the session's collection.
+  func take(_ item: ItemPlace, for client: String?) -> AccessGrant? {
+    guard case .vault = item.collection, let client else { return nil }
+    return take(item.id, for: client)
   }
 
   /// Uses a grant up for a write; nil where there is none, or only one to read again with.
@@ -80,7 +94,7 @@ final class AccessGrants {
     let key = Key(item: item, client: client)
     guard let entry = entries[key], !entry.wasRead else { return nil }
     entries[key] = nil
-    used(.item(item, client: client), entry.caller)
+    queue.used(.item(item, client: client), by: entry.caller)
     return entry.grant
   }
 

@@ -1,3 +1,4 @@
+import LatchkeyKeybag
 import LatchkeySystemd
 import LatchkeyVault
 
@@ -77,6 +78,16 @@ final class CollectionTree {
     switch place {
     case .vault(let id): (vault, id)
     case .session(let id): (sessionVault, id)
+    }
+  }
+
+  /// Refuses what no item of that collection can require.
+  func checkMayRequire(_ control: AccessControl, in place: CollectionPlace) throws(BusError) {
+    guard control.asksForAnything else { return }
+    guard case .vault(let id) = place else { throw .notSupported("items of the session collection ask for nothing") }
+    // Sandboxed applications read there by the portal, which asks nobody.
+    guard id != PortalCollection.id(in: vault) else {
+      throw .notSupported("items of the portal's collection ask for nothing")
     }
   }
 

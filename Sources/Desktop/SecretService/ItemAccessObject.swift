@@ -2,35 +2,31 @@ import LatchkeyKeybag
 import LatchkeySystemd
 import LatchkeyVault
 
-/// The interface `org.latchkey.Item` of items: when they may be read, and what they ask for then.
-extension SecretService {
-  static let itemAccessName = "org.latchkey.Item"
+/// The interface `org.latchkey.Item` of items: when they may be read, and what they require then.
+final class ItemAccessObject {
+  static let name = "org.latchkey.Item"
 
-  var itemAccessInterface: ObjectInterface {
+  private let tree: CollectionTree
+  private let waits: PendingWrites
+  private let prompts: PromptTable
+  private let writer: AccessWriter
+
+  init(_ tree: CollectionTree, waits: PendingWrites, prompts: PromptTable, writer: AccessWriter) {
+    self.tree = tree
+    self.waits = waits
+    self.prompts = prompts
+    self.writer = writer
+  }
+
+  var interface: ObjectInterface {
     ObjectInterface(
-      Self.itemAccessName,
+      Self.name,
       methods: [
         .init("SetAccess", input: [.init("a{sv}", "access")], output: [.init("o", "prompt")], handler: setAccess)
       ],
       properties: [
-        .init("Accessible", "s", getter: itemAccessible), .init("Require", "s", getter: itemRequire),
+        .init("Accessible", "s", getter: accessible), .init("Require", "s", getter: require),
       ])
-  }
-
-  /// The interface `org.latchkey.Service` of the service's object: what a client wants of its own prompts.
-  var clientInterface: ObjectInterface {
-    ObjectInterface(
-      "org.latchkey.Service", methods: [.init("SetReuse", input: [.init("u", "seconds")], handler: setReuse)])
-  }
-
-  private func setReuse(_ call: MethodCall) throws(BusError) {
-    let seconds = try call.message.readUInt32()
-    guard seconds <= AccessGrants.longestReuse else {
-      throw .invalidArguments("an item may be read again for \(AccessGrants.longestReuse) seconds at most")
-    }
-    watch(call.sender)
-    grants.setReuse(UInt16(seconds), for: call.sender)
-    call.reply()
   }
 
   private func accessInfo(_ path: String) throws(BusError) -> ItemInfo {
@@ -39,12 +35,12 @@ extension SecretService {
     return try BusError.vault { () throws(VaultError) in try vault.reader.info(ofItem: item.id) }
   }
 
-  private func itemAccessible(_ path: String, _ out: inout MessageWriter) throws(BusError) {
+  private func accessible(_ path: String, _ out: inout MessageWriter) throws(BusError) {
     try out.appendString(try accessInfo(path).accessibility.name)
   }
 
   /// Empty also while it cannot be told, as the label is.
-  private func itemRequire(_ path: String, _ out: inout MessageWriter) throws(BusError) {
+  private func require(_ path: String, _ out: inout MessageWriter) throws(BusError) {
     try out.appendString(try accessInfo(path).access?.text ?? "")
   }
 
@@ -82,14 +78,14 @@ extension SecretService {
     let info = try accessInfo(call.path)
     guard let present = info.access, info.readability != .locked else { throw BusError(.isLocked) }
     let control = wanted.control ?? present
-    try checkMayAsk(control, in: item.collection)
+    try tree.checkMayRequire(control, in: item.collection)
     guard control.needsPassphrase || !wanted.newPassphrase else {
       throw .invalidArguments("'new-passphrase' is for items that require application-password")
     }
     guard wanted.control?.conditions.contains(.biometryCurrentSet) ?? false else {
       return try begin(wanted, from: present, to: control, of: item, fingers: nil, call)
     }
-    try whenFingersAreKnown(nil, call) { [weak self] fingers throws(BusError) in
+    try waits.whenFingersAreKnown(nil, call) { [weak self] fingers throws(BusError) in
       try self?.begin(wanted, from: present, to: control, of: item, fingers: fingers, call)
     }
   }
@@ -105,31 +101,10 @@ extension SecretService {
         fingers: fingers, from: present, number: number, client: call.sender)
     }
     guard present.asksForAnything || needsNewPassphrase else {
-      try apply(change(0), passphrase: nil)
+      try writer.apply(change(0), passphrase: nil)
       return call.reply { (out: inout MessageWriter) throws(BusError) in try out.appendObjectPath(ObjectPath.none) }
     }
-    let prompt = makePrompt(for: call.sender) { .change(change($0)) }
+    let prompt = prompts.make(for: call.sender) { .change(change($0)) }
     call.reply { (out: inout MessageWriter) throws(BusError) in try out.appendObjectPath(prompt.path) }
-  }
-
-  /// Refuses what no item of that collection can ask for.
-  func checkMayAsk(_ control: AccessControl, in place: CollectionPlace) throws(BusError) {
-    guard control.asksForAnything else { return }
-    guard case .vault(let id) = place else { throw .notSupported("items of the session collection ask for nothing") }
-    // Sandboxed applications read there by the portal, which asks nobody.
-    guard id != portalCollection else { throw .notSupported("items of the portal's collection ask for nothing") }
-  }
-
-  /// Writes what an item asks for from now on.
-  func apply(_ change: AccessChange, passphrase: consuming NewItemPassphrase?) throws(BusError) {
-    let vault = tree.holder(change.item.collection).vault
-    do throws(VaultError) {
-      try vault.writer.setAccess(
-        ofItem: change.item.id, change.control, accessibility: change.accessibility, passphrase: passphrase.take(),
-        fingers: change.fingers, granted: change.granted)
-    } catch { throw BusError(error) }
-    change.isDone = true
-    if let accessibility = change.accessibility { warnIfDeprecated(accessibility, of: change.item) }
-    itemChanged(change.item, properties: ["Modified"])
   }
 }

@@ -68,6 +68,9 @@ enum ObjectPath: Equatable {
     }
   }
 
+  /// The path of the session or prompt of this number.
+  static func numbered(_ number: UInt64, below prefix: String) -> String { prefix + "/s\(number)" }
+
   /// The path without its last part.
   static func parent(of path: String) -> Substring {
     path[..<(path.lastIndex(of: "/") ?? path.startIndex)]

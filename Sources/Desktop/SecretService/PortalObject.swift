@@ -7,24 +7,41 @@ import LatchkeyVault
 
 /// The interface `org.freedesktop.impl.portal.Secret`, by which the portals' frontend gets the one secret of each
 /// sandboxed application. The application makes the key of its files from it, so it is the same for ever.
-extension SecretService {
-  /// The well-known name that the frontend finds in our .portal file.
-  public static let portalBusName = "org.freedesktop.impl.portal.desktop.latchkey"
+final class PortalObject {
+  private let vault: Vault
+  private let signals: Signals
+  private let gate: VerificationGate
+  private let clients: Clients
+  private let queue: PromptQueue
+  private let loop: EventLoop
+  private var requests: [PortalRequest.Key: PortalRequest] = [:]
+  /// The applications for which somebody was asked in vain, and when, since keys last came or went.
+  private var refusals: [String: ContinuousClock.Instant] = [:]
+  /// Which keys were there when applications were served last.
+  private var keys = (session: false, unlocked: false)
 
-  /// What names the collection of these secrets. It is not to be locked or changed by its alias.
-  static let portalAlias = "portal"
-  private static let portalLabel = "Flatpak apps"
   private static let applicationAttribute = "app_id"
-  private static let portalSchema = "org.freedesktop.portal.Secret"
-  private static let portalSecretSize = 64
+  private static let schema = "org.freedesktop.portal.Secret"
+  private static let secretSize = 64
   /// How long an application waits for the vault to be opened, and we for the application to read.
-  private static let portalTimeout = Duration.seconds(60)
+  private static let timeout = Duration.seconds(60)
   /// How long an application has nobody asked again for whom somebody was asked in vain.
-  private static let portalSilence = Duration.seconds(60)
+  private static let silence = Duration.seconds(60)
   /// Each request holds open descriptors, so a sandboxed application must not be able to cause any number of them.
-  private static let portalRequestLimit = (each: 8, all: 128)
+  private static let requestLimit = (each: 8, all: 128)
 
-  var portalInterface: ObjectInterface {
+  init(
+    _ vault: Vault, signals: Signals, gate: VerificationGate, clients: Clients, queue: PromptQueue, loop: EventLoop
+  ) {
+    self.vault = vault
+    self.signals = signals
+    self.gate = gate
+    self.clients = clients
+    self.queue = queue
+    self.loop = loop
+  }
+
+  var interface: ObjectInterface {
     ObjectInterface(
       "org.freedesktop.impl.portal.Secret",
       methods: [
@@ -40,19 +57,13 @@ extension SecretService {
       ])
   }
 
-  var portalRequestInterface: ObjectInterface {
-    ObjectInterface("org.freedesktop.impl.portal.Request", methods: [.init("Close", handler: closePortalRequest)])
+  /// That of each request.
+  var requestInterface: ObjectInterface {
+    ObjectInterface("org.freedesktop.impl.portal.Request", methods: [.init("Close", handler: close)])
   }
 
-  /// The collection of these secrets; nil before the first one, and while aliases cannot be read.
-  var portalCollection: Int64? { Self.portalCollection(of: vault) }
-
-  /// The same of any vault.
-  public static func portalCollection(of vault: Vault) -> Int64? { try? vault.alias(portalAlias) }
-
-  /// Why the portal's collection gets no passphrase.
-  public static let portalTakesNoPassphrase =
-    "sandboxed applications keep their secrets in it, and would hang until you give the passphrase: it opens with your login"
+  /// Whether a path is a request's.
+  func hasRequest(at path: String) -> Bool { requests.keys.contains { $0.handle == path } }
 
   // MARK: - requests
 
@@ -68,56 +79,67 @@ extension SecretService {
     guard PortalRequest.isHandle(key.handle) else {
       throw .invalidArguments("the handle is the path of another object of this service")
     }
-    guard portalRequests[key] == nil else { throw .alreadyExists("that handle is in use") }
+    guard requests[key] == nil else { throw .alreadyExists("that handle is in use") }
     guard PortalRequest.isApplicationID(application) else { throw .invalidArguments("that is no application id") }
-    guard portalRequests.count < Self.portalRequestLimit.all,
-      portalRequests.values.count(where: { $0.application == application }) < Self.portalRequestLimit.each
+    guard requests.count < Self.requestLimit.all,
+      requests.values.count(where: { $0.application == application }) < Self.requestLimit.each
     else { throw .limitsExceeded("there are too many requests") }
     let request = PortalRequest(key, application: application, call: call, outlet: outlet)
-    portalRequests[key] = request
-    watch(call.sender)
+    requests[key] = request
+    clients.watch(call.sender)
     serve(request)
   }
 
-  private func closePortalRequest(_ call: MethodCall) throws(BusError) {
+  private func close(_ call: MethodCall) throws(BusError) {
     let key = PortalRequest.Key(owner: call.sender, handle: call.path)
-    guard portalRequests[key] != nil else { throw .accessDenied("that request is not yours") }
+    guard requests[key] != nil else { throw .accessDenied("that request is not yours") }
     call.reply()
     end(key, .cancelled)
   }
 
   private func end(_ key: PortalRequest.Key, _ response: PortalRequest.Response) {
-    guard let request = portalRequests.removeValue(forKey: key) else { return }
+    guard let request = requests.removeValue(forKey: key) else { return }
     request.end(response)
     drop(request)
   }
 
   /// Nobody need be asked for it any more.
-  func drop(_ request: PortalRequest) {
-    if let ticket = request.ticket { promptQueue.cancel(ticket) }
+  private func drop(_ request: PortalRequest) {
+    if let ticket = request.ticket { queue.cancel(ticket) }
     request.ticket = nil
   }
 
+  /// Takes out the requests of a client that is gone, or of all.
+  ///
+  /// - Returns: their places in the queue, which are to be cancelled.
+  func removeAll(of client: String? = nil) -> [PromptTicket] {
+    let gone = requests.values.filter { client == nil || $0.key.owner == client }
+    for request in gone { requests[request.key] = nil }
+    let tickets = gone.compactMap(\.ticket)
+    for request in gone { request.ticket = nil }
+    return tickets
+  }
+
   /// Serves the applications that wait, after keys came or went.
-  func servePortal() {
+  func stateChanged() {
     // A client that locks a collection must not have the person asked again and again.
-    let keys = (session: vault.hasKey(.afterFirstUnlock), unlocked: vault.isUnlocked)
-    if keys != portalKeys { portalRefusals = [:] }
-    portalKeys = keys
-    for request in portalRequests.values { serve(request) }
+    let present = (session: vault.hasKey(.afterFirstUnlock), unlocked: vault.isUnlocked)
+    if present != keys { refusals = [:] }
+    keys = present
+    for request in requests.values { serve(request) }
   }
 
   private func serve(_ request: PortalRequest) {
     // An index that is damaged could hide the secret that there is.
-    whenVerified { [weak self, weak request] in
+    gate.whenVerified { [weak self, weak request] in
       guard let self, let request, request.isWaiting else { return }
       do throws(VaultError) {
-        let secret = try portalSecret(of: request.application)
+        let found = try secret(of: request.application)
         limit(request)
-        request.deliver(secret, on: loop) { [weak self, key = request.key] in self?.end(key, $0) }
+        request.deliver(found, on: loop) { [weak self, key = request.key] in self?.end(key, $0) }
       } catch {
         if isForWantOfKeys(error) {
-          return portalWaits(request, canBeAsked: error != .notCreated || vault.awaitsPassword)
+          return wait(request, canBeAsked: error != .notCreated || vault.awaitsPassword)
         }
         Journal.log(.warning, "an application did not get its secret from the portal: \(error.explanation)")
         end(request.key, .other)
@@ -127,37 +149,37 @@ extension SecretService {
 
   /// The one place where an application begins, or goes on, to wait for keys. ``stateChanged()`` serves it when they
   /// come; its time limit ends it when they do not, and so does a person who does not want to give the password.
-  private func portalWaits(_ request: PortalRequest, canBeAsked: Bool) {
+  private func wait(_ request: PortalRequest, canBeAsked: Bool) {
     limit(request)
-    guard canBeAsked, !request.wasAsked, portalRequests[request.key] === request else { return }
+    guard canBeAsked, !request.wasAsked, requests[request.key] === request else { return }
     // Or an application could have one window after the other shown, until the person gives in.
-    if let refusal = portalRefusals[request.application], .now - refusal < Self.portalSilence {
+    if let refusal = refusals[request.application], .now - refusal < Self.silence {
       return end(request.key, .cancelled)
     }
     request.wasAsked = true
-    request.ticket = promptQueue.ask(
+    request.ticket = queue.ask(
       .login, lifting: [], for: Caller(application: request.application)
     ) { [weak self, weak request] in
       guard let self, let request else { return }
       request.ticket = nil
       // Keys may have come without anybody noticing yet.
       if vault.hasKey(.afterFirstUnlock) { return serve(request) }
-      notePortalRefusal(request.application)
+      noteRefusal(request.application)
       end(request.key, .cancelled)
     }
   }
 
-  private func notePortalRefusal(_ application: String) {
+  private func noteRefusal(_ application: String) {
     let now = ContinuousClock.now
-    portalRefusals = portalRefusals.filter { now - $0.value < Self.portalSilence }
-    portalRefusals[application] = now
+    refusals = refusals.filter { now - $0.value < Self.silence }
+    refusals[application] = now
   }
 
   /// Gives the request its time limit, where it has none yet.
   private func limit(_ request: PortalRequest) {
     let key = request.key
     do throws(SystemdError) {
-      try request.limit(to: Self.portalTimeout, on: loop) { [weak self] in self?.end(key, .other) }
+      try request.limit(to: Self.timeout, on: loop) { [weak self] in self?.end(key, .other) }
     } catch { end(key, .other) }
   }
 
@@ -177,32 +199,32 @@ extension SecretService {
   ///
   /// Other providers keep theirs in any collection, and that is where an import brings them: the portal's own goes first,
   /// else the oldest.
-  private func portalSecret(of application: String) throws(VaultError) -> OpenedSecret {
-    let collection = try vault.alias(Self.portalAlias)
+  private func secret(of application: String) throws(VaultError) -> OpenedSecret {
+    let collection = try vault.alias(PortalCollection.alias)
     let found = try vault.reader.search(.attributes([Self.applicationAttribute: application]))
     if let item = found.first(where: { $0.collection == collection }) ?? found.first {
       return try vault.reader.secret(ofItem: item.id)
     }
-    let home = if let collection { collection } else { try makePortalCollection() }
+    let home = if let collection { collection } else { try makeCollection() }
     let secret: SecureBytes
-    do throws(SodiumError) { secret = try SecureBytes.random(count: Self.portalSecretSize) } catch {
+    do throws(SodiumError) { secret = try SecureBytes.random(count: Self.secretSize) } catch {
       throw .outOfMemory
     }
     let made = try vault.writer.createItem(
       in: home,
       ItemMetadata(
         label: application.isEmpty ? "Programs outside a sandbox" : application,
-        attributes: [Self.applicationAttribute: application, "xdg:schema": Self.portalSchema],
+        attributes: [Self.applicationAttribute: application, "xdg:schema": Self.schema],
         contentType: "application/octet-stream"),
       secret: secret, accessibility: .afterFirstUnlock, replacing: false)
-    contentsChanged(ItemPlace(collection: .vault(home), id: made.id), "ItemCreated")
-    // What is given out is what the vault will give out for ever.
+    signals.itemCreated(ItemPlace(collection: .vault(home), id: made.id))
+    // What the application gets now is what it will get for ever.
     return try vault.reader.secret(ofItem: made.id)
   }
 
-  private func makePortalCollection() throws(VaultError) -> Int64 {
-    let made = try vault.createCollection(label: Self.portalLabel, alias: Self.portalAlias)
-    collectionAdded(.vault(made))
+  private func makeCollection() throws(VaultError) -> Int64 {
+    let made = try vault.createCollection(label: PortalCollection.label, alias: PortalCollection.alias)
+    signals.collectionAdded(.vault(made))
     return made
   }
 }

@@ -1,9 +1,11 @@
+import LatchkeySystemd
+
 /// The transport sessions of all clients.
 ///
 /// Their number is bounded, because the keys of encrypted ones are in locked memory: where it is reached, the client
 /// that has the most loses its oldest. So one client, or many, can only ever drive out sessions of their own kind: who
 /// opens few keeps them.
-struct TransportSessions {
+final class TransportSessions {
   private var sessions: [String: TransportSession] = [:]
   /// The paths of each client's sessions, oldest first.
   private var paths: [String: [String]] = [:]
@@ -13,14 +15,33 @@ struct TransportSessions {
   /// How many there may be of all clients.
   static let limit = 12_288
 
-  /// The session at a path; nil where there is none.
-  subscript(path: String) -> TransportSession? { sessions[path] }
+  /// Whether there is a session at a path.
+  func contains(_ path: String) -> Bool { sessions[path] != nil }
 
   /// Every path.
   var allPaths: [String] { Array(sessions.keys) }
 
+  /// The session at a path, which must be the caller's.
+  func session(_ path: String, of client: String) throws(BusError) -> TransportSession {
+    guard let session = sessions[path], session.owner == client else { throw .noSession() }
+    return session
+  }
+
+  /// Reads the structure Secret of a call; its session must be the caller's.
+  func receiveSecret(_ call: MethodCall) throws(BusError) -> ReceivedSecret {
+    try receiveSecret(call.message, of: call.sender)
+  }
+
+  /// The same at the place where a message is read.
+  func receiveSecret(_ message: Message, of client: String) throws(BusError) -> ReceivedSecret {
+    try message.readStruct("oayays") { [self] (fields: Message) throws(BusError) in
+      let session = try session(try fields.readObjectPath(), of: client)
+      return try session.read(from: fields)
+    }
+  }
+
   /// Takes in a new session.
-  mutating func insert(_ session: TransportSession) {
+  func insert(_ session: TransportSession) {
     if paths[session.owner, default: []].count >= TransportSessions.limitPerClient {
       removeOldest(of: session.owner)
     } else if sessions.count >= TransportSessions.limit,
@@ -32,19 +53,19 @@ struct TransportSessions {
     paths[session.owner, default: []].append(session.path)
   }
 
-  private mutating func removeOldest(of owner: String) {
+  private func removeOldest(of owner: String) {
     if let path = paths[owner]?.first { remove(path) }
   }
 
   /// Ends the session at a path.
-  mutating func remove(_ path: String) {
+  func remove(_ path: String) {
     guard let session = sessions.removeValue(forKey: path) else { return }
     paths[session.owner]?.removeAll { $0 == path }
     if paths[session.owner]?.isEmpty == true { paths[session.owner] = nil }
   }
 
   /// Ends every session of a client.
-  mutating func removeAll(of owner: String) {
+  func removeAll(of owner: String) {
     for path in paths.removeValue(forKey: owner) ?? [] { sessions[path] = nil }
   }
 }

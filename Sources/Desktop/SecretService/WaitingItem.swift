@@ -4,7 +4,7 @@ import LatchkeyVault
 
 /// An item that a client wants stored, and that waits for its passphrase.
 final class WaitingItem {
-  let new: NewItem
+  let new: ItemToCreate
   /// What a person is asked: for this item and no other.
   let question: Question
   /// What a person answered for the item that it replaces.
@@ -14,7 +14,7 @@ final class WaitingItem {
   /// Why it was not, although it has its passphrase.
   var failure: BusError?
 
-  init(_ new: NewItem, granted: AccessGrant?, number: UInt64, client: String) {
+  init(_ new: ItemToCreate, granted: AccessGrant?, number: UInt64, client: String) {
     self.new = new
     self.granted = granted
     question = .newItemPassphrase(number, client: client)

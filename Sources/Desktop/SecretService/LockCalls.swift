@@ -1,8 +1,41 @@
 import LatchkeySystemd
 import LatchkeyVault
 
-/// `Lock` of the service's object.
-extension SecretService {
+/// Who is told that a client locked something.
+protocol LockObserver: AnyObject {
+  func stateChanged()
+}
+
+/// `Lock` of the service's object, and `LockService`, by which clients of gnome-keyring lock everything at once.
+final class LockCalls {
+  private let tree: CollectionTree
+  private let effects: LockEffects
+  private let announcer: StateAnnouncer
+  private unowned let observer: any LockObserver
+  private var vault: Vault { tree.vault }
+
+  /// - Parameter observer: must live as long.
+  init(_ tree: CollectionTree, effects: LockEffects, announcer: StateAnnouncer, observer: any LockObserver) {
+    self.tree = tree
+    self.effects = effects
+    self.announcer = announcer
+    self.observer = observer
+  }
+
+  /// `LockService`. No specification has it, so introspection does not show it.
+  func lockService(_ call: MethodCall) throws(BusError) {
+    var failure: VaultError?
+    let portal = PortalCollection.id(in: vault)
+    for id in vault.collections where id != portal {
+      // Also where it fails: keys are erased before anything is written.
+      do throws(VaultError) { try vault.lockCollection(id) } catch { failure = error }
+      effects.locked(collection: id)
+    }
+    observer.stateChanged()
+    if let failure { throw BusError(failure) }
+    call.reply()
+  }
+
   func lock(_ call: MethodCall) throws(BusError) {
     let requested = try call.message.readObjectPaths()
     var locked: [String] = []
@@ -11,7 +44,7 @@ extension SecretService {
     // Whether anything was taken away. A client that locks nothing is to start no work for others.
     var isChanged = false
     var seen: Set<String> = []
-    let portal = portalCollection
+    let portal = PortalCollection.id(in: vault)
     // Where something fails, the rest is to be locked all the same.
     for path in requested where seen.insert(path).inserted {
       do throws(BusError) {
@@ -22,7 +55,7 @@ extension SecretService {
           do throws(VaultError) { try vault.lockCollection(id) } catch { failure = error }
           // What was locked before has nothing that could be taken away.
           if state != .lockedExplicitly && state != .needsPassphrase {
-            dropGrants(of: id)
+            effects.locked(collection: id)
             isChanged = true
           }
         case .nothing: break
@@ -33,11 +66,11 @@ extension SecretService {
       } catch { obstacle = obstacle ?? error }
     }
     // Before the reply, as what a call changes is told before it.
-    if isChanged { stateChanged() }
+    if isChanged { observer.stateChanged() }
     if let failure { throw BusError(failure) }
     // "Lock everything" names what cannot be locked as well. A client that named nothing else is told why.
     if locked.isEmpty, let obstacle { throw obstacle }
-    tell(locked, to: call.sender)
+    announcer.tell(locked, to: call.sender)
     call.reply { (out: inout MessageWriter) throws(BusError) in
       try out.appendObjectPaths(locked)
       try out.appendObjectPath(ObjectPath.none)
@@ -48,7 +81,7 @@ extension SecretService {
   private enum Lockable {
     case collection(Int64)
     case item(Int64)
-    /// The collection that a vault begins with, while there is none or it cannot be read: nothing of it is open.
+    /// The collection that a vault begins with, while there is none or it cannot be read: all of it is locked.
     case nothing
   }
 
@@ -76,18 +109,18 @@ extension SecretService {
     return item.map { .item($0) } ?? .collection(id)
   }
 
-  /// Locks an item. One that asks for something is locked by taking away what was given for it, whoever it was given to.
+  /// Locks an item. One that requires something is locked by taking away what was given for it, whoever it was given to.
   ///
   /// - Returns: whether a key of the vault's was taken away.
   private func lockItem(_ id: Int64) throws(VaultError) -> Bool {
     if try vault.reader.readability(ofItem: id) == .guarded {
-      dropGrants(ofItem: id)
+      effects.locked(item: id)
       return false
     }
     // What was locked before has nothing that could be taken away.
     guard !vault.reader.isLockedByItself(item: id) else { return false }
     try vault.writer.lockItem(id)
-    dropGrants(ofItem: id)
+    effects.locked(item: id)
     return true
   }
 }

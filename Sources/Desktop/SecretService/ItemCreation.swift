@@ -3,7 +3,7 @@ import LatchkeySystemd
 import LatchkeyVault
 
 /// An item that a client wants stored.
-struct NewItem {
+struct ItemToCreate {
   let received: ReceivedSecret
   let label: String
   let control: ControlAttributes
@@ -29,7 +29,7 @@ struct NewItem {
     size = received.value.bytes.count + metadata.size
   }
 
-  /// What it asks for.
+  /// What it requires.
   var access: AccessControl { control.access ?? .none }
 
   /// What it has beside its secret.
@@ -40,83 +40,110 @@ struct NewItem {
   }
 }
 
-extension SecretService {
-  /// Label and attributes, as an item's properties name them, and the times of an import; nil for what is not named.
-  ///
+/// Label and attributes, as an item's properties name them, and the times of an import; nil for what is not named.
+struct ItemProperties {
+  let label: String?
+  let attributes: [String: String]?
+  let times: ItemTimes
+
   /// - Parameter isOpen: whether other names are passed over.
-  func readProperties(
-    _ message: Message, isOpen: Bool
-  ) throws(BusError) -> (label: String?, attributes: [String: String]?, times: ItemTimes) {
-    var label: String?
-    var attributes: [String: String]?
+  init(_ message: Message, isOpen: Bool) throws(BusError) {
+    var (label, attributes): (String?, [String: String]?) = (nil, nil)
     var times = ItemTimes()
     try message.readDictionary("sv") { (entry: Message) throws(BusError) in
       switch try entry.readString() {
-      case Self.itemName + ".Label":
+      case ItemObject.name + ".Label":
         label = try entry.readVariant("s") { (value: Message) throws(BusError) in try value.readString() }
-      case Self.itemName + ".Attributes":
+      case ItemObject.name + ".Attributes":
         attributes = try entry.readVariant("a{ss}") { (value: Message) throws(BusError) in
           try value.readStringDictionary()
         }
-      case Self.itemAccessName + ".Created" where isOpen:
+      case ItemAccessObject.name + ".Created" where isOpen:
         times.created = try entry.readVariant("t") { (value: Message) throws(BusError) in try value.readUInt64() }
-      case Self.itemAccessName + ".Modified" where isOpen:
+      case ItemAccessObject.name + ".Modified" where isOpen:
         times.modified = try entry.readVariant("t") { (value: Message) throws(BusError) in try value.readUInt64() }
       default:
         guard isOpen else {
-          throw BusError.invalidArguments("only \(Self.itemName).Label and \(Self.itemName).Attributes can be named")
+          throw BusError.invalidArguments(
+            "only \(ItemObject.name).Label and \(ItemObject.name).Attributes can be named")
         }
         try entry.skip()
       }
     }
-    return (label, attributes, times)
+    self.label = label
+    self.attributes = attributes
+    self.times = times
+  }
+}
+
+/// Stores new items, at once or when a person has chosen a passphrase.
+final class ItemCreation {
+  private let tree: CollectionTree
+  private let grants: AccessGrants
+  private let prompts: PromptTable
+  private let waits: PendingWrites
+  private let signals: Signals
+  private let deprecations: DeprecationLog
+  private unowned let delegate: any SecretServiceDelegate
+
+  init(
+    _ tree: CollectionTree, grants: AccessGrants, prompts: PromptTable, waits: PendingWrites, signals: Signals,
+    deprecations: DeprecationLog, delegate: any SecretServiceDelegate
+  ) {
+    self.tree = tree
+    self.grants = grants
+    self.prompts = prompts
+    self.waits = waits
+    self.signals = signals
+    self.deprecations = deprecations
+    self.delegate = delegate
   }
 
   /// Stores the item of a call, at once or later. What must not be there already cannot be told before the whole database was
   /// looked at: a damaged index could hide it.
-  func store(_ new: NewItem, _ call: MethodCall) throws(BusError) {
+  func store(_ new: ItemToCreate, _ call: MethodCall) throws(BusError) {
     // Its client has the collection unlocked first; nobody chooses a passphrase in vain.
-    if new.collection == CollectionTree.firstPlace && vault.hasNoDatabaseYet { throw BusError(.notCreated) }
+    if new.collection == CollectionTree.firstPlace && tree.vault.hasNoDatabaseYet { throw BusError(.notCreated) }
     // Before it waits for anything: what no vault keeps is not to be kept in memory either.
     try BusError.vault { () throws(VaultError) in try new.metadata.checkSize() }
     guard new.replaces || new.unique != nil else { return try storeVerified(new, call) }
-    try whenVerified(new.size, call) { [weak self] () throws(BusError) in try self?.storeVerified(new, call) }
+    try waits.whenVerified(new.size, call) { [weak self] () throws(BusError) in try self?.storeVerified(new, call) }
   }
 
-  private func storeVerified(_ new: NewItem, _ call: MethodCall) throws(BusError) {
-    try checkMayAsk(new.access, in: new.collection)
+  private func storeVerified(_ new: ItemToCreate, _ call: MethodCall) throws(BusError) {
+    try tree.checkMayRequire(new.access, in: new.collection)
     guard new.access.conditions.contains(.biometryCurrentSet) else { return try storeOrAsk(new, call) }
-    try whenFingersAreKnown(new.size, call) { [weak self] fingers throws(BusError) in
+    try waits.whenFingersAreKnown(new.size, call) { [weak self] fingers throws(BusError) in
       var new = new
       new.fingers = fingers
       try self?.storeOrAsk(new, call)
     }
   }
 
-  private func storeOrAsk(_ new: NewItem, _ call: MethodCall) throws(BusError) {
+  private func storeOrAsk(_ new: ItemToCreate, _ call: MethodCall) throws(BusError) {
     guard new.access.needsPassphrase else {
       let item = try store(new, for: call.sender)
       return try answer(call, new, stored: item)
     }
-    try checkRoom(for: new.size, of: call.sender)
+    try waits.checkRoom(for: new.size, of: call.sender)
     var granted: AccessGrant?
     // Before a person chooses a passphrase in vain.
     if let unique = new.unique {
-      try BusError.vault { () throws(VaultError) in try vault.writer.checkIsNew(unique) }
+      try BusError.vault { () throws(VaultError) in try tree.vault.writer.checkIsNew(unique) }
     }
     if new.replaces, case .vault(let id) = new.collection {
       let guarded = try BusError.vault { () throws(VaultError) in
-        try vault.reader.guardedItem(toReplace: new.control.attributes, in: id)
+        try tree.vault.reader.guardedItem(toReplace: new.control.attributes, in: id)
       }
       if let guarded {
-        let info = try BusError.vault { () throws(VaultError) in try vault.reader.info(ofItem: guarded) }
+        let info = try BusError.vault { () throws(VaultError) in try tree.vault.reader.info(ofItem: guarded) }
         guard info.access == new.control.access, new.control.accessibility ?? info.accessibility == info.accessibility
         else { throw BusError(.keepsItsAccess) }
         granted = grants.take(guarded, for: call.sender)
         guard granted != nil else { throw BusError(.needsGrant) }
       }
     }
-    let prompt = makePrompt(for: call.sender) { number in
+    let prompt = prompts.make(for: call.sender) { number in
       .store(WaitingItem(new, granted: granted, number: number, client: call.sender))
     }
     try answer(call, new, prompt: prompt)
@@ -124,12 +151,12 @@ extension SecretService {
 
   /// Tells the client where its item is, or what has to be asked first.
   private func answer(
-    _ call: MethodCall, _ new: NewItem, stored item: ItemPlace? = nil, prompt: Prompt? = nil
+    _ call: MethodCall, _ new: ItemToCreate, stored item: ItemPlace? = nil, prompt: Prompt? = nil
   ) throws(BusError) {
     var identifier: [UInt8] = []
     if new.unique != nil, let item {
       identifier = try BusError.vault { () throws(VaultError) in
-        ItemIdentifier(item.id, uuid: try vault.reader.info(ofItem: item.id).uuid).bytes
+        ItemIdentifier(item.id, uuid: try tree.vault.reader.info(ofItem: item.id).uuid).bytes
       }
     }
     call.reply { (out: inout MessageWriter) throws(BusError) in
@@ -141,7 +168,7 @@ extension SecretService {
 
   /// Stores an item whose passphrase, where it needs one, is there.
   func store(
-    _ new: NewItem, passphrase: consuming NewItemPassphrase? = nil, granted: AccessGrant? = nil, for client: String
+    _ new: ItemToCreate, passphrase: consuming NewItemPassphrase? = nil, granted: AccessGrant? = nil, for client: String
   ) throws(BusError) -> ItemPlace {
     let (vault, id) = tree.holder(new.collection)
     // The session collection has its keys as long as the session lasts: no class makes a difference there.
@@ -159,11 +186,11 @@ extension SecretService {
         })
     } catch { throw BusError(error) }
     let item = ItemPlace(collection: new.collection, id: stored.id)
-    if isKept { warnIfDeprecated(new.control.accessibility ?? usual, of: item) }
+    if isKept { deprecations.note(new.control.accessibility ?? usual, of: item) }
     if stored.isNew {
-      contentsChanged(item, "ItemCreated")
+      signals.itemCreated(item)
     } else {
-      itemChanged(item, properties: ["Label", "Attributes", "Modified"])
+      signals.itemChanged(item, properties: ["Label", "Attributes", "Modified"])
     }
     return item
   }

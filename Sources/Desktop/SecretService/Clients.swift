@@ -1,0 +1,24 @@
+import LatchkeySystemd
+
+/// Who is told of clients that are gone.
+protocol ClientObserver: AnyObject {
+  func clientVanished(_ client: String)
+}
+
+/// The clients that own something here, which ends when they are gone.
+final class Clients {
+  private let bus: Bus
+  private var slots: [String: BusSlot] = [:]
+  weak var observer: (any ClientObserver)?
+
+  init(_ bus: Bus) { self.bus = bus }
+
+  /// Remembers that `client`, a unique bus name, owns something.
+  func watch(_ client: String) {
+    guard slots[client] == nil else { return }
+    slots[client] = try? bus.watchPeer(client) { [weak self] in
+      self?.slots[client] = nil
+      self?.observer?.clientVanished(client)
+    }
+  }
+}

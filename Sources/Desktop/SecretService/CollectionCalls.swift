@@ -1,0 +1,149 @@
+import LatchkeySystemd
+import LatchkeyVault
+
+/// The calls of the service's object by which clients create collections, and name them.
+final class CollectionCalls {
+  private let tree: CollectionTree
+  private let locks: LockStates
+  private let gate: VerificationGate
+  private let prompts: PromptTable
+  private let signals: Signals
+  private var vault: Vault { tree.vault }
+
+  init(
+    _ tree: CollectionTree, locks: LockStates, gate: VerificationGate, prompts: PromptTable, signals: Signals
+  ) {
+    self.tree = tree
+    self.locks = locks
+    self.gate = gate
+    self.prompts = prompts
+    self.signals = signals
+  }
+
+  // MARK: - CreateCollection
+
+  func create(_ call: MethodCall) throws(BusError) {
+    var label: String?
+    try call.message.readDictionary("sv") { (entry: Message) throws(BusError) in
+      if try entry.readString() == CollectionObject.name + ".Label" {
+        label = try entry.readVariant("s") { (value: Message) throws(BusError) in try value.readString() }
+      } else {
+        try entry.skip()
+      }
+    }
+    let alias = try call.message.readString()
+    // Before it waits for anything: a prompt would keep them for as long as the person thinks.
+    guard label?.utf8.count ?? 0 <= Vault.labelLimit, alias.utf8.count <= Vault.labelLimit else {
+      throw BusError(.tooLarge)
+    }
+    if !alias.isEmpty && !gate.isVerified {
+      // An alias that damage hides would be given to another collection.
+      return gate.whenVerified { [weak self] in
+        guard let self else { return }
+        do throws(BusError) { try create(label, alias, call) } catch { call.fail(error) }
+      }
+    }
+    try create(label, alias, call)
+  }
+
+  private func create(_ label: String?, _ alias: String, _ call: MethodCall) throws(BusError) {
+    if alias != "session", alias != PortalCollection.alias, !vault.hasDatabase {
+      locks.lookAgain()
+      if vault.awaitsPassword {
+        let prompt = prompts.make(for: call.sender) { _ in
+          .create(WaitingCollection(label: label ?? "", alias: alias))
+        }
+        return call.reply { (out: inout MessageWriter) throws(BusError) in
+          try out.appendObjectPath(ObjectPath.none)
+          try out.appendObjectPath(prompt.path)
+        }
+      }
+    }
+    if let present = try collection(alias: alias) {
+      let (vault, id) = tree.holder(present)
+      if let label {
+        try BusError.vault { () throws(VaultError) in
+          // A client that only looks for its collection names the label that this has.
+          if try vault.info(of: id).label == label { return }
+          try vault.checkMayChange(collection: id)
+          try vault.setLabel(ofCollection: id, label)
+        }
+      }
+      if label != nil { signals.collectionChanged(present, properties: ["Label", "Modified"]) }
+      return answer(call, with: present)
+    }
+    guard alias != PortalCollection.alias else { throw .notSupported("the alias portal is made by Latchkey") }
+    let made = try BusError.vault { () throws(VaultError) -> CollectionPlace in
+      .vault(try vault.createCollection(label: label ?? "", alias: alias.isEmpty ? nil : alias))
+    }
+    signals.collectionAdded(made)
+    answer(call, with: made)
+  }
+
+  private func answer(_ call: MethodCall, with collection: CollectionPlace) {
+    call.reply { (out: inout MessageWriter) throws(BusError) in
+      try out.appendObjectPath(collection.path)
+      try out.appendObjectPath(ObjectPath.none)
+    }
+  }
+
+  // MARK: - aliases
+
+  /// The collection that an alias names; nil for none.
+  private func collection(alias: String) throws(BusError) -> CollectionPlace? {
+    if alias.isEmpty { return nil }
+    if alias == "session" { return try tree.place(.session) }
+    return try BusError.vault { () throws(VaultError) in try vault.alias(alias) }.map { .vault($0) }
+  }
+
+  func readAlias(_ call: MethodCall) throws(BusError) {
+    let name = try call.message.readString()
+    let path = try path(alias: name)
+    if path == ObjectPath.none && !gate.isVerified {
+      // As with a search that finds nothing: clients then make a collection.
+      return gate.whenVerified { [weak self] in
+        guard let self else { return }
+        do throws(BusError) {
+          let path = try self.path(alias: name)
+          call.reply { (out: inout MessageWriter) throws(BusError) in try out.appendObjectPath(path) }
+        } catch { call.fail(error) }
+      }
+    }
+    call.reply { (out: inout MessageWriter) throws(BusError) in try out.appendObjectPath(path) }
+  }
+
+  /// Where an alias leads.
+  private func path(alias: String) throws(BusError) -> String {
+    if alias != "session" && vault.collections.isEmpty {
+      locks.lookAgain()
+      if vault.hasNoDatabaseYet {
+        return Vault.firstAliases.contains(alias) ? CollectionTree.firstPlace.path : ObjectPath.none
+      }
+      // One that cannot be read cannot be asked.
+      if vault.collections.isEmpty { return ObjectPath.none }
+    }
+    return try collection(alias: alias)?.path ?? ObjectPath.none
+  }
+
+  func setAlias(_ call: MethodCall) throws(BusError) {
+    let name = try call.message.readString()
+    let path = try call.message.readObjectPath()
+    guard name != "session", name != PortalCollection.alias else {
+      throw .notSupported("the alias \(name) cannot be changed")
+    }
+    guard !name.isEmpty else { throw .invalidArguments("an alias has a name") }
+    var target: Int64?
+    if path != ObjectPath.none {
+      guard case .vault(let id) = try tree.collection(at: path) else {
+        throw .notSupported("the session collection has no other alias")
+      }
+      target = id
+    }
+    try BusError.vault { () throws(VaultError) in
+      // Clients would write elsewhere what belongs into a collection that is locked.
+      if let present = try vault.alias(name), present != target { try vault.checkMayChange(collection: present) }
+      try vault.setAlias(name, to: target)
+    }
+    call.reply()
+  }
+}

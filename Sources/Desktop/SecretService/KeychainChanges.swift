@@ -1,0 +1,164 @@
+import LatchkeyPrompts
+import LatchkeySystemd
+import LatchkeyVault
+
+/// `Add`, `Update` and `Delete` of `org.latchkey.Keychain`.
+final class KeychainChanges {
+  /// How many attributes what no other item may have is told by.
+  private static let uniqueLimit = 16
+  /// How many items may change, or be deleted, at once.
+  private static let updateLimit = 4096
+
+  private let tree: CollectionTree
+  private let sessions: TransportSessions
+  private let grants: AccessGrants
+  private let creation: ItemCreation
+  private let waits: PendingWrites
+  private let signals: Signals
+  private let deprecations: DeprecationLog
+  private let queue: PromptQueue
+
+  init(
+    _ tree: CollectionTree, sessions: TransportSessions, grants: AccessGrants, creation: ItemCreation,
+    waits: PendingWrites, signals: Signals, deprecations: DeprecationLog, queue: PromptQueue
+  ) {
+    self.tree = tree
+    self.sessions = sessions
+    self.grants = grants
+    self.creation = creation
+    self.waits = waits
+    self.signals = signals
+    self.deprecations = deprecations
+    self.queue = queue
+  }
+
+  func add(_ call: MethodCall) throws(BusError) {
+    let named = try ItemProperties(call.message, isOpen: false)
+    let received = try sessions.receiveSecret(call)
+    let unique = try call.message.readStringDictionary()
+    let control = try BusError.vault { () throws(VaultError) in try ControlAttributes(named.attributes ?? [:]) }
+    try checkUnique(unique)
+    try checkHas(control.attributes, unique)
+    try creation.store(
+      ItemToCreate(
+        received: received, label: named.label ?? "", control: control, collection: try tree.place(.alias("default")),
+        replaces: false, unique: unique),
+      call)
+  }
+
+  /// Refuses what is too much to tell items apart by.
+  private func checkUnique(_ attributes: [String: String]) throws(BusError) {
+    try KeychainObject.checkFindable(attributes)
+    guard attributes.count <= Self.uniqueLimit else {
+      throw .limitsExceeded("items are told apart by \(Self.uniqueLimit) attributes at most")
+    }
+  }
+
+  /// Refuses an item that would not be found by what it alone may have.
+  private func checkHas(_ attributes: [String: String], _ unique: [String: String]) throws(BusError) {
+    guard unique.allSatisfy({ attributes[$0.key] == $0.value }) else {
+      throw .invalidArguments("what no other item may have is not among the item's attributes")
+    }
+  }
+
+  /// One item's change, as a client wants it.
+  private struct Change {
+    let item: ItemPlace
+    let update: ItemUpdate
+
+    /// The bytes of its label and attributes.
+    var size: Int {
+      ItemMetadata(label: update.label ?? "", attributes: update.attributes ?? [:], contentType: "").size
+    }
+
+    /// The properties that are others afterwards.
+    var properties: [String] {
+      (update.label == nil ? [] : ["Label"]) + (update.attributes == nil ? [] : ["Attributes"]) + ["Modified"]
+    }
+  }
+
+  func update(_ call: MethodCall) throws(BusError) {
+    let changes = try call.message.readArray("(oa{sv}a{ss})") { [self] (message: Message) throws(BusError) in
+      try message.readStruct("oa{sv}a{ss}") { (fields: Message) throws(BusError) in try readChange(fields) }
+    }
+    let hasSecret = try call.message.readBool()
+    let received = hasSecret ? try sessions.receiveSecret(call) : nil
+    guard !changes.isEmpty else { throw .invalidArguments("no item is named") }
+    guard changes.count <= Self.updateLimit else {
+      throw .limitsExceeded("\(Self.updateLimit) items may change at once")
+    }
+    guard Set(changes.map(\.item)).count == changes.count else {
+      throw .invalidArguments("an item is named twice")
+    }
+    guard changes.contains(where: { !$0.update.unique.isEmpty }) else { return try write(changes, received, call) }
+    // A damaged index could hide the other one.
+    let size = changes.reduce(received?.value.bytes.count ?? 0) { $0 + $1.size }
+    try waits.whenVerified(size, call) { [weak self] () throws(BusError) in try self?.write(changes, received, call) }
+  }
+
+  /// Deletes items, locked or not, as `SecItemDelete` does on Apple's systems. Those that are gone already count as not deleted.
+  func delete(_ call: MethodCall) throws(BusError) {
+    let paths = try call.message.readObjectPaths()
+    guard !paths.isEmpty else { throw .invalidArguments("no item is named") }
+    guard paths.count <= Self.updateLimit else {
+      throw .limitsExceeded("\(Self.updateLimit) items may be deleted at once")
+    }
+    var named: [Int64: ItemPlace] = [:]
+    for path in paths {
+      guard let item = try itemIfPresent(at: path) else { continue }
+      guard case .vault = item.collection else {
+        throw .notSupported("the session collection is no part of the vault")
+      }
+      named[item.id] = item
+    }
+    let deleted = try BusError.vault { () throws(VaultError) in try tree.vault.writer.deleteItems(named.keys.sorted()) }
+    for item in deleted.compactMap({ named[$0] }) { signals.itemDeleted(item) }
+    call.reply { (out: inout MessageWriter) throws(BusError) in try out.appendUInt32(UInt32(deleted.count)) }
+    // Whoever is asked for one of them would answer in vain.
+    queue.stateChanged()
+  }
+
+  private func itemIfPresent(at path: String) throws(BusError) -> ItemPlace? {
+    do throws(BusError) { return try tree.item(at: path) } catch {
+      guard error.isNoSuchObject else { throw error }
+      return nil
+    }
+  }
+
+  private func readChange(_ fields: Message) throws(BusError) -> Change {
+    let item = try tree.item(at: try fields.readObjectPath())
+    guard case .vault = item.collection else { throw .notSupported("the session collection is no part of the vault") }
+    let properties = try ItemProperties(fields, isOpen: false)
+    let unique = try fields.readStringDictionary()
+    if !unique.isEmpty { try checkUnique(unique) }
+    var control: ControlAttributes?
+    if let attributes = properties.attributes {
+      let named = try BusError.vault { () throws(VaultError) in try ControlAttributes(attributes) }
+      guard named.access == nil else {
+        throw .notSupported("what an item asks for is changed by \(ItemAccessObject.name).SetAccess")
+      }
+      try checkHas(named.attributes, unique)
+      control = named
+    }
+    return Change(
+      item: item,
+      update: ItemUpdate(
+        item: item.id, label: properties.label, attributes: control?.attributes, accessibility: control?.accessibility,
+        unique: unique))
+  }
+
+  private func write(_ changes: [Change], _ received: ReceivedSecret?, _ call: MethodCall) throws(BusError) {
+    let updates = changes.map(\.update)
+    let granted = { [grants] (item: Int64) in grants.take(item, for: call.sender) }
+    try BusError.vault { () throws(VaultError) in
+      guard let received else { return try tree.vault.writer.write(updates, granted: granted) }
+      try tree.vault.writer.write(
+        updates, secret: received.value.bytes, contentType: received.contentType, granted: granted)
+    }
+    for change in changes {
+      if let accessibility = change.update.accessibility { deprecations.note(accessibility, of: change.item) }
+      signals.itemChanged(change.item, properties: change.properties)
+    }
+    call.reply()
+  }
+}

@@ -1,0 +1,173 @@
+import LatchkeySystemd
+import LatchkeyVault
+
+/// `Find` and `Read` of `org.latchkey.Keychain`.
+final class KeychainSearch {
+  /// Path, identifier, attributes, label, created, modified, class, what it requires, state, and whether it is known.
+  static let itemType = "oaya{ss}sttssyb"
+  /// How many sets of attributes one search may have.
+  private static let alternativeLimit = 64
+  /// How many attributes all of them may have together: a lock waits for the whole search.
+  private static let searchLimit = 1024
+  /// How many bytes of labels and attributes one answer may have.
+  private static let answerLimit = 64 << 20
+
+  /// Whether a client can have an item's secret.
+  private enum State: UInt8 {
+    case readable = 0
+    case locked = 1
+    /// It requires something that nobody gave for this client.
+    case asks = 2
+  }
+
+  /// An item, as a client is told of it.
+  private struct KeychainItem {
+    let id: Int64
+    let collection: Int64
+    let info: ItemInfo
+    let state: State
+    var place: ItemPlace { ItemPlace(collection: .vault(collection), id: id) }
+  }
+
+  private let vault: Vault
+  private let sessions: TransportSessions
+  private let locks: LockStates
+  private let grants: AccessGrants
+  private let gate: VerificationGate
+
+  init(
+    _ vault: Vault, sessions: TransportSessions, locks: LockStates, grants: AccessGrants, gate: VerificationGate
+  ) {
+    self.vault = vault
+    self.sessions = sessions
+    self.locks = locks
+    self.grants = grants
+    self.gate = gate
+  }
+
+  func find(_ call: MethodCall) throws(BusError) {
+    let sets = try call.message.readArray("a{ss}") { (message: Message) throws(BusError) in
+      try message.readStringDictionary()
+    }
+    let limit = try call.message.readUInt32()
+    let session = try readSession(call)
+    guard !sets.isEmpty, sets.count <= Self.alternativeLimit else {
+      throw .invalidArguments("a search is for 1 to \(Self.alternativeLimit) sets of attributes")
+    }
+    for set in sets { try KeychainObject.checkFindable(set) }
+    guard sets.reduce(0, { $0 + $1.count }) <= Self.searchLimit else {
+      throw .limitsExceeded("a search is for \(Self.searchLimit) attributes at most")
+    }
+    try answer(call, limit: Int(limit), session) { [vault] () throws(VaultError) -> [FoundItem] in
+      if sets.count == 1 { return try vault.reader.search(.attributes(sets[0])) }
+      var found: [Int64: FoundItem] = [:]
+      for set in sets {
+        for item in try vault.reader.search(.attributes(set)) { found[item.id] = item }
+      }
+      return found.values.sorted { $0.id < $1.id }
+    }
+  }
+
+  func read(_ call: MethodCall) throws(BusError) {
+    let bytes = try call.message.withBytes { (bytes: UnsafeRawBufferPointer) throws(BusError) in Array(bytes) }
+    guard let identifier = ItemIdentifier(bytes) else {
+      throw .invalidArguments("an identifier has \(ItemIdentifier.size) bytes")
+    }
+    let session = try readSession(call)
+    try answer(call, limit: 1, session) { [vault] () throws(VaultError) -> [FoundItem] in
+      try vault.reader.item(identifier.item, uuid: identifier.uuid).map { [$0] } ?? []
+    }
+  }
+
+  /// The session for secrets; nil where none are wanted.
+  private func readSession(_ call: MethodCall) throws(BusError) -> TransportSession? {
+    let path = try call.message.readObjectPath()
+    return path == ObjectPath.none ? nil : try sessions.session(path, of: call.sender)
+  }
+
+  /// Tells of what `search` finds. An empty answer waits until the whole database was looked at, as of any search.
+  private func answer(
+    _ call: MethodCall, limit: Int, _ session: TransportSession?,
+    _ search: @escaping () throws(VaultError) -> [FoundItem]
+  ) throws(BusError) {
+    let found = locks.isVaultMissing ? [] : try BusError.vault(search)
+    guard found.isEmpty, !gate.isVerified else { return try answer(call, found, limit: limit, session) }
+    gate.whenVerified { [weak self] in
+      guard let self else { return }
+      do throws(BusError) { try answer(call, try BusError.vault(search), limit: limit, session) } catch {
+        call.fail(error)
+      }
+    }
+  }
+
+  private func answer(
+    _ call: MethodCall, _ found: [FoundItem], limit: Int, _ session: TransportSession?
+  ) throws(BusError) {
+    let client = call.sender
+    let items = try told(found, limit: limit, to: client)
+    let isScreenLocked = locks.isScreenLocked
+    call.reply(sensitive: true) { [self] (out: inout MessageWriter) throws(BusError) in
+      try out.appendBool(isScreenLocked)
+      try out.appendArray("(\(Self.itemType))", of: items) {
+        (out: inout MessageWriter, item: KeychainItem) throws(BusError) in
+        try write(item, to: &out)
+      }
+      try out.open("a", "{o(oayays)}")
+      if let session {
+        for item in items where item.state == .readable { try writeSecret(of: item, session, for: client, to: &out) }
+      }
+      try out.close()
+    }
+  }
+
+  /// The first of them, with what is known of each. One that is damaged keeps no other from being found.
+  private func told(_ found: [FoundItem], limit: Int, to client: String) throws(BusError) -> [KeychainItem] {
+    var items: [KeychainItem] = []
+    var size = 0
+    var failure: VaultError?
+    for item in found {
+      if limit > 0 && items.count == limit { break }
+      do throws(VaultError) {
+        let state: State =
+          locks.mayRead(item.id, item.readability, for: client)
+          ? .readable : item.readability == .guarded ? .asks : .locked
+        let info = try vault.reader.info(ofItem: item.id)
+        size += info.metadata?.size ?? 0
+        items.append(KeychainItem(id: item.id, collection: item.collection, info: info, state: state))
+      } catch { failure = failure ?? error }
+      guard size <= Self.answerLimit else { throw .limitsExceeded("what is found is too large for one answer") }
+    }
+    if items.isEmpty, let failure { throw BusError(failure) }
+    return items
+  }
+
+  private func write(_ item: KeychainItem, to out: inout MessageWriter) throws(BusError) {
+    let info = item.info
+    try out.open("r", Self.itemType)
+    try out.appendObjectPath(item.place.path)
+    try out.appendBytes(ItemIdentifier(item.id, uuid: info.uuid).bytes)
+    try out.appendStringDictionary(info.metadata?.attributes ?? [:])
+    try out.appendString(info.metadata?.label ?? "")
+    try out.appendUInt64(info.created)
+    try out.appendUInt64(info.modified)
+    try out.appendString(info.accessibility.name)
+    try out.appendString(info.access?.text ?? "")
+    try out.appendByte(item.state.rawValue)
+    try out.appendBool(info.metadata != nil)
+    try out.close()
+  }
+
+  private func writeSecret(
+    of item: KeychainItem, _ session: TransportSession, for client: String, to out: inout MessageWriter
+  ) throws(BusError) {
+    let granted = grants.read(item.place, for: client)
+    let opened: OpenedSecret? = try BusError.vault { () throws(VaultError) in
+      try vault.reader.secretIfReadable(ofItem: item.id, in: item.collection, granted: granted)
+    }
+    guard let opened else { return }
+    try out.open("e", "o(oayays)")
+    try out.appendObjectPath(item.place.path)
+    try session.write(opened.secret, contentType: opened.contentType, to: &out)
+    try out.close()
+  }
+}

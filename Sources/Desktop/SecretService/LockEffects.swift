@@ -1,0 +1,40 @@
+import LatchkeyPrompts
+import LatchkeyVault
+
+/// What ends at a lock, whether it erases keys or not: what a person answered for does not outlive it, and neither does what
+/// waits for an answer.
+final class LockEffects {
+  private let vault: Vault
+  private let waits: PendingWrites
+  private let prompts: PromptTable
+  private let grants: AccessGrants
+  private let queue: PromptQueue
+
+  init(_ vault: Vault, waits: PendingWrites, prompts: PromptTable, grants: AccessGrants, queue: PromptQueue) {
+    self.vault = vault
+    self.waits = waits
+    self.prompts = prompts
+    self.grants = grants
+    self.queue = queue
+  }
+
+  /// - Parameter collection: which one was locked by itself; nil for all.
+  func locked(collection: Int64? = nil) {
+    waits.drop()
+    // Before anything else: what was brought is worth nothing behind the locked screen.
+    prompts.forgetGiven(of: collection)
+    let isLocked = { [vault] (item: Int64) in
+      collection == nil || (try? vault.reader.collection(ofItem: item)) == collection
+    }
+    grants.removeAll(where: isLocked)
+    prompts.endWaiting(of: collection)
+    queue.locked(where: isLocked)
+  }
+
+  /// The same at the lock of one item.
+  func locked(item: Int64) {
+    grants.forget(item: item)
+    prompts.endWaiting(forItem: item)
+    queue.locked { $0 == item }
+  }
+}

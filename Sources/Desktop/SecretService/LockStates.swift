@@ -1,0 +1,90 @@
+import LatchkeySystemd
+import LatchkeyVault
+
+/// What clients see as locked, by the keys that the vault has at the moment.
+final class LockStates {
+  /// How a path that a client wants unlocked is.
+  enum State {
+    case unlocked
+    case locked
+    case absent
+  }
+
+  private let tree: CollectionTree
+  private let grants: AccessGrants
+  private unowned let delegate: any SecretServiceDelegate
+  private var vault: Vault { tree.vault }
+
+  init(_ tree: CollectionTree, grants: AccessGrants, delegate: any SecretServiceDelegate) {
+    self.tree = tree
+    self.grants = grants
+    self.delegate = delegate
+  }
+
+  /// Whether a locker is on the screen.
+  var isScreenLocked: Bool { delegate.isLockerUp }
+
+  /// Looks at the vault's files again, where it has no database.
+  func lookAgain() { delegate.lookAgain() }
+
+  /// Whether there is no vault, as the files are now. Then nothing is stored, and nothing can be missed.
+  var isVaultMissing: Bool {
+    guard !vault.hasDatabase else { return false }
+    delegate.lookAgain()
+    return vault.isMissing
+  }
+
+  /// Whether clients are to see a collection as locked. Behind a locker nobody could answer a prompt, so a collection
+  /// that is merely locked then counts as open, and each item says for itself whether it can be read.
+  func isLocked(_ place: CollectionPlace) throws(BusError) -> Bool {
+    if place == CollectionTree.firstPlace && vault.hasNoDatabaseYet { return true }
+    let (vault, collection) = tree.holder(place)
+    return switch try BusError.vault({ () throws(VaultError) in try vault.state(of: collection) }) {
+    case .sealed, .lockedExplicitly, .needsPassphrase: true
+    case .locked: !delegate.isLockerUp
+    case .unlocked: false
+    }
+  }
+
+  /// Whether a client may read an item now; one that requires something only after a person answered for that client.
+  func mayRead(_ item: Int64, _ readability: Readability, for client: String) -> Bool {
+    switch readability {
+    case .locked: false
+    case .guarded: grants.allow(item, for: client)
+    case .open: true
+    }
+  }
+
+  /// Whether a collection or item is open for its client. The path is echoed as it was asked for, so it may be an
+  /// alias's.
+  ///
+  /// - Throws: the reason, where it cannot be told what an alias stands for.
+  func state(of path: String, for client: String) throws(BusError) -> State {
+    do throws(BusError) {
+      switch ObjectPath(path) {
+      case .other: return .absent
+      case .collection(let name):
+        if isUnknown(name) { return vault.isMissing && !tree.isFirst(name) ? .absent : .locked }
+        let place = try tree.place(name)
+        // Whoever has a collection unlocked wants what is in it.
+        if case .vault(let id) = place, vault.hasLockedItems(in: id) { return .locked }
+        return try isLocked(place) ? .locked : .unlocked
+      case .item(let name, _):
+        if isUnknown(name) { return vault.isMissing ? .absent : .locked }
+        let item = try tree.item(at: path)
+        let vault = tree.holder(item.collection).vault
+        let readability = try BusError.vault { () throws(VaultError) in try vault.reader.readability(ofItem: item.id) }
+        return mayRead(item.id, readability, for: client) ? .unlocked : .locked
+      }
+    } catch {
+      guard error.isNoSuchObject else { throw error }
+      return .absent
+    }
+  }
+
+  /// Whether a collection can be neither found nor missed: there is no vault yet, or one that cannot be read. Then it is
+  /// locked, so that its client is not told that it may read, nor that there is nothing.
+  private func isUnknown(_ name: ObjectPath.CollectionName) -> Bool {
+    !vault.hasDatabase && name != .session && name != .alias("session")
+  }
+}

@@ -1,0 +1,119 @@
+import LatchkeySystemd
+import LatchkeyVault
+
+/// Writes that wait for something else than a person, and how much may wait at all: until the whole database was looked at,
+/// or until it is known which fingers are enrolled.
+final class PendingWrites {
+  private let gate: VerificationGate
+  private let prompts: PromptTable
+  private let clients: Clients
+  private unowned let delegate: any SecretServiceDelegate
+  private var fingerWaits: [FingerWait] = []
+  private var verificationWaits: [VerificationWait] = []
+
+  /// How many wait for one answer of fprintd's.
+  private static let fingerWaitLimit = 64
+  /// How many writes of one client, and of all, may wait for the database. More than may wait for a person: a program that
+  /// starts with the session may bring many at once, and none of them waits for long.
+  private static let verificationWaitLimit = (own: 64, all: 256)
+  /// How many items of one client, and of all, may wait for a person, and how many bytes they may have with their secrets
+  /// and metadata. Each is held for as long as the person thinks, its secret in locked memory.
+  private static let waitingLimit = (own: 8, all: 32, bytes: 64 << 20)
+
+  init(
+    _ gate: VerificationGate, prompts: PromptTable, clients: Clients, delegate: any SecretServiceDelegate
+  ) {
+    self.gate = gate
+    self.prompts = prompts
+    self.clients = clients
+    self.delegate = delegate
+  }
+
+  /// Writes when the whole database was looked at: at once, where it was.
+  func whenVerified(
+    _ size: Int, _ call: MethodCall, write: @escaping () throws(BusError) -> Void
+  ) throws(BusError) {
+    guard !gate.isVerified else { return try write() }
+    let own = verificationWaits.count { $0.call.sender == call.sender }
+    guard own < Self.verificationWaitLimit.own, verificationWaits.count < Self.verificationWaitLimit.all else {
+      throw .limitsExceeded("too many items wait until the database was looked at")
+    }
+    try checkRoom(for: size, of: call.sender)
+    let wait = VerificationWait(size, call, write: write)
+    verificationWaits.append(wait)
+    clients.watch(call.sender)
+    gate.whenVerified { [weak self, weak wait] in
+      guard let self, let wait, verificationWaits.contains(where: { $0 === wait }) else { return }
+      verificationWaits.removeAll { $0 === wait }
+      do throws(BusError) { try wait.write() } catch { wait.call.fail(error) }
+    }
+  }
+
+  /// Goes on with `proceed` when it is known which fingers are enrolled; the client hears where that cannot be told.
+  ///
+  /// - Parameter size: the bytes of the item that waits; nil where none does.
+  func whenFingersAreKnown(
+    _ size: Int?, _ call: MethodCall, proceed: @escaping (FingerSet) throws(BusError) -> Void
+  ) throws(BusError) {
+    guard fingerWaits.count < Self.fingerWaitLimit else { throw .limitsExceeded("too many items wait for an answer") }
+    if let size { try checkRoom(for: size, of: call.sender) }
+    let wait = FingerWait(size, call, proceed: proceed)
+    fingerWaits.append(wait)
+    clients.watch(call.sender)
+    delegate.presentFingers { [weak self, weak wait] answer in
+      guard let self, let wait, fingerWaits.contains(where: { $0 === wait }) else { return }
+      fingerWaits.removeAll { $0 === wait }
+      do throws(BusError) {
+        let fingers = try BusError.vault { () throws(VaultError) in
+          let fingers = try answer.get()
+          // Before a person chooses a passphrase in vain.
+          guard !fingers.isEmpty else { throw .noFingerEnrolled }
+          return fingers
+        }
+        try wait.proceed(fingers)
+      } catch { wait.call.fail(error) }
+    }
+  }
+
+  /// Refuses an item that would have to wait where too much waits already.
+  func checkRoom(for size: Int, of client: String) throws(BusError) {
+    var waiting = prompts.withItem
+    let held = fingerWaits.compactMap { wait in
+      wait.size.map { (bytes: $0, owner: wait.call.sender) }
+    }
+    // Their number has a limit of its own.
+    let written = verificationWaits.reduce(size) { $0 + $1.size }
+    let own = waiting.count { $0.owner == client } + held.count { $0.owner == client }
+    let bytes = {
+      waiting.reduce(held.reduce(written) { $0 + $1.bytes }) { $0 + ($1.item?.new.size ?? 0) }
+    }
+    while waiting.count + held.count >= Self.waitingLimit.all || bytes() > Self.waitingLimit.bytes {
+      // Names cost nothing: whoever has the most of what nobody was asked for yet makes room.
+      let owners = Dictionary(grouping: waiting, by: \.owner)
+      guard let most = owners.values.max(by: { $0.count < $1.count }), most.count > own,
+        let oldest = most.filter(\.isNew).min(by: { $0.number < $1.number })
+      else { break }
+      prompts.end(oldest)
+      waiting.removeAll { $0 === oldest }
+    }
+    guard own < Self.waitingLimit.own, waiting.count + held.count < Self.waitingLimit.all,
+      bytes() <= Self.waitingLimit.bytes
+    else { throw .limitsExceeded("too many items wait for an answer") }
+  }
+
+  /// What waits is not written: the keys were erased meanwhile.
+  func drop() {
+    let calls = fingerWaits.map(\.call) + verificationWaits.map(\.call)
+    disconnect()
+    for call in calls { call.fail(.isLocked("it was locked meanwhile: nothing was written")) }
+  }
+
+  /// The client is gone.
+  func forget(client: String) {
+    fingerWaits.removeAll { $0.call.sender == client }
+    verificationWaits.removeAll { $0.call.sender == client }
+  }
+
+  /// The bus is lost: nobody waits any more.
+  func disconnect() { (fingerWaits, verificationWaits) = ([], []) }
+}

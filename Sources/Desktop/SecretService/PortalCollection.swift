@@ -1,0 +1,15 @@
+import LatchkeyVault
+
+/// The collection of the secrets that sandboxed applications get by the portal.
+public enum PortalCollection {
+  /// What names it. It is not to be locked or changed by its alias.
+  static let alias = "portal"
+  static let label = "Flatpak apps"
+
+  /// Its number; nil before the first secret, and while aliases cannot be read.
+  public static func id(in vault: Vault) -> Int64? { try? vault.alias(alias) }
+
+  /// Why it gets no passphrase.
+  public static let takesNoPassphrase =
+    "sandboxed applications keep their secrets in it, and would hang until you give the passphrase: it opens with your login"
+}

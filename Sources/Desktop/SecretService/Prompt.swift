@@ -1,0 +1,104 @@
+import LatchkeyControl
+import LatchkeyKeybag
+import LatchkeyPrompts
+import LatchkeySystemd
+
+/// Something that a person would have to be asked for, as its client sees it. It belongs to the client that caused it,
+/// is asked once, and is gone when it is completed.
+final class Prompt {
+  /// What is wanted.
+  enum Purpose {
+    /// These paths, as the client named them.
+    case unlock([String])
+    /// An item that waits for a passphrase.
+    case store(WaitingItem)
+    /// An item that is to require something else.
+    case change(AccessChange)
+    /// A collection, before there is a vault.
+    case create(WaitingCollection)
+    /// Another passphrase for the collection of this number.
+    case password(Int64)
+  }
+
+  /// How far it is.
+  enum Phase {
+    /// Its client has not asked yet.
+    case new
+    /// It was asked for, at this moment.
+    case asked(at: ContinuousClock.Instant)
+    /// The signal is on its way.
+    case completing(EventSource?)
+  }
+
+  let path: String
+  let number: UInt64
+  /// The unique bus name of its client.
+  let owner: String
+  let purpose: Purpose
+  var phase = Phase.new
+  var isNew: Bool { if case .new = phase { true } else { false } }
+  /// Its place in the queue, while a person is asked.
+  var ticket: PromptTicket?
+  /// Ends it where its client never asks, and what waits should not wait for long.
+  var unusedEnd: EventSource?
+  /// The item that waits for a passphrase, where it is one.
+  var item: WaitingItem? { if case .store(let item) = purpose { item } else { nil } }
+  /// The collection of what waits in it; nil for nothing.
+  var collection: Int64? {
+    let place: CollectionPlace
+    switch purpose {
+    case .unlock, .create, .password: return nil
+    case .store(let item): place = item.new.collection
+    case .change(let change): place = change.item.collection
+    }
+    return if case .vault(let id) = place { id } else { nil }
+  }
+  /// Whether something waits in it that no lock may outlast.
+  var endsAtLock: Bool {
+    switch purpose {
+    case .unlock, .create, .password: false
+    case .store, .change: true
+    }
+  }
+  /// Whether something waits in it that is about this item of the vault, and that no lock of the item may outlast.
+  func waits(forItem id: Int64) -> Bool {
+    switch purpose {
+    case .unlock, .create, .password: return false
+    case .store(let item): return item.granted?.item == id
+    case .change(let change):
+      guard case .vault = change.item.collection else { return false }
+      return change.item.id == id
+    }
+  }
+  /// What was asked already. What was asked in vain is not asked again.
+  var asked: Set<Question> = []
+  /// The passphrase of the item, which its client gave; until it is completed.
+  var given: GivenPassphrase?
+  /// Whether its client is told how it ended.
+  var tellsOutcome = false
+  /// How the last question ended, or what took the prompt away.
+  var lastEnd: PromptEnd?
+
+  init(path: String, number: UInt64, owner: String, purpose: Purpose) {
+    self.path = path
+    self.number = number
+    self.owner = owner
+    self.purpose = purpose
+  }
+
+  /// What the client gave for a question of its prompt: the passphrase of the item that is to open, or the one that a new item
+  /// gets. Where both would be asked it is the former.
+  func passphrase(for question: Question) -> GivenPassphrase? {
+    switch (purpose, question) {
+    case (.unlock, .item), (.store, .newItemPassphrase): given
+    case (.change(let change), .itemAccess): change.present.needsPassphrase ? given : nil
+    case (.change(let change), .newItemPassphrase): change.present.needsPassphrase ? nil : given
+    default: nil
+    }
+  }
+
+  /// Whether it gave its collection another passphrase.
+  func hasChangedPassword(of id: Int64) -> Bool {
+    asked.contains(.newPassphrase(id)) && lastEnd == .granted
+  }
+}

@@ -1,0 +1,136 @@
+import LatchkeyKeybag
+import LatchkeyPrompts
+import LatchkeySystemd
+import LatchkeyVault
+
+/// Brings together what a person answered and what waits for it: items that are to be stored, what items are to require, and
+/// clients that may use an item then.
+public final class PromptAnswers {
+  private let tree: CollectionTree
+  private let prompts: PromptTable
+  private let creation: ItemCreation
+  private let access: AccessWriter
+  private let grants: AccessGrants
+  private let announcer: StateAnnouncer
+
+  init(
+    _ tree: CollectionTree, prompts: PromptTable, creation: ItemCreation, access: AccessWriter, grants: AccessGrants,
+    announcer: StateAnnouncer
+  ) {
+    self.tree = tree
+    self.prompts = prompts
+    self.creation = creation
+    self.access = access
+    self.grants = grants
+    self.announcer = announcer
+  }
+
+  // MARK: - items that clients may use
+
+  /// Lets a client use an item, because a person answered for it: once, or read it for so many seconds.
+  ///
+  /// - Parameter caller: who was named to the person.
+  public func add(_ grant: AccessGrant, for client: String, _ caller: Caller, reuse: UInt16) {
+    grants.add(grant, for: client, caller, reuse: reuse)
+    announcer.tell(grant.item, to: client)
+  }
+
+  /// For how many seconds a client's next prompt lets it read; 0 for one use.
+  public func reuse(of client: String) -> UInt16 { grants.reuse(of: client) }
+
+  /// Whether a person's answer for that client stands.
+  public func isGranted(_ item: Int64, for client: String) -> Bool { grants.allow(item, for: client) }
+
+  /// Why no finger opens an item, as was found for whoever asked for it last.
+  public var fingerProblems: [Int64: String] {
+    get { grants.fingerProblems }
+    set { grants.fingerProblems = newValue }
+  }
+
+  // MARK: - items and changes that wait
+
+  /// The label of the item that a question about a new passphrase, or about another access control, is for; nil where nobody
+  /// waits for it any more.
+  public func subject(ofWaiting question: Question) -> String? {
+    guard let prompt = waiting(question) else { return nil }
+    switch prompt.purpose {
+    case .store(let item): return item.new.label
+    case .change(let change):
+      let vault = tree.holder(change.item.collection).vault
+      return (try? vault.reader.info(ofItem: change.item.id))?.metadata?.label
+    case .unlock, .create, .password: return nil
+    }
+  }
+
+  /// What is known of an item that waits for this passphrase, or was just stored with it: its collection in the vault, its
+  /// number once it has one, its label, and the class that its maker named.
+  public func waitingItem(
+    _ question: Question
+  ) -> (collection: Int64, item: Int64?, label: String, accessibility: AccessibilityClass?)? {
+    guard let item = waiting(question)?.item, case .vault(let collection) = item.new.collection else { return nil }
+    return (collection, item.stored?.id, item.new.label, item.new.control.accessibility)
+  }
+
+  /// The item that is to require something else, where the question is about one; nil for every other one.
+  public func changingItem(_ question: Question) -> Int64? {
+    if case .change(let change)? = waiting(question)?.purpose { change.item.id } else { nil }
+  }
+
+  /// What a question before a change is to lead to, in words; empty where nobody waits for it any more.
+  public func change(for question: Question) -> String {
+    if case .change(let change)? = waiting(question)?.purpose { change.words } else { "" }
+  }
+
+  /// Writes the item that waits for this passphrase.
+  public func give(_ passphrase: consuming NewItemPassphrase, to question: Question) throws(BusError) {
+    guard let prompt = waiting(question) else { throw .noSuchObject("") }
+    switch prompt.purpose {
+    case .store(let item):
+      guard item.stored == nil else { return }
+      do throws(BusError) {
+        item.stored = try creation.store(item.new, passphrase: passphrase, granted: item.granted, for: prompt.owner)
+      } catch {
+        item.failure = error
+        throw error
+      }
+    case .change(let change):
+      guard !change.isDone else { return }
+      try access.apply(change, passphrase: passphrase)
+    case .unlock, .create, .password: return
+    }
+  }
+
+  /// What an item requires was given, so that it may require something else.
+  ///
+  /// - Parameter shown: what the person was shown that it requires.
+  /// - Returns: false where nobody waits for it any more, or what they were told of the change went out from something else.
+  public func give(_ grant: AccessGrant, to question: Question, showing shown: AccessControl) -> Bool {
+    guard case .change(let change)? = waiting(question)?.purpose, change.present == shown else { return false }
+    change.granted = grant
+    return true
+  }
+
+  /// The fingers that an item which waits is to remember; nil where it is to remember none.
+  public func fingers(ofWaiting question: Question) -> FingerSet? {
+    switch waiting(question)?.purpose {
+    case .store(let item): item.new.fingers
+    case .change(let change): change.fingers
+    case .unlock, .create, .password, nil: nil
+    }
+  }
+
+  private func waiting(_ question: Question) -> Prompt? {
+    let number: UInt64
+    switch question {
+    case .itemAccess(_, let asked, _), .newItemPassphrase(let asked, _): number = asked
+    default: return nil
+    }
+    guard let prompt = prompts[number] else { return nil }
+    switch prompt.purpose {
+    case .store(let item): return item.question == question ? prompt : nil
+    case .change(let change):
+      return change.question == question || change.passphraseQuestion == question ? prompt : nil
+    case .unlock, .create, .password: return nil
+    }
+  }
+}

@@ -1,0 +1,76 @@
+import LatchkeyControl
+import LatchkeySystemd
+
+/// Tells clients how their prompts ended.
+final class PromptCompletion {
+  private let bus: Bus
+  private let locks: LockStates
+  private let announcer: StateAnnouncer
+
+  init(_ bus: Bus, locks: LockStates, announcer: StateAnnouncer) {
+    self.bus = bus
+    self.locks = locks
+    self.announcer = announcer
+  }
+
+  /// Emits `Completed`.
+  ///
+  /// - Parameter dismissed: whether the person, or a lock, ended it.
+  func tell(_ prompt: Prompt, dismissed: Bool) {
+    // The result has its type also when the prompt was dismissed: clients read it all the same.
+    switch prompt.purpose {
+    case .unlock(let wanted):
+      // What was opened by other means counts as well.
+      let open = wanted.filter { (try? locks.state(of: $0, for: prompt.owner)) == .unlocked }
+      announcer.tell(open, to: prompt.owner)
+      let dismissed = open.isEmpty || (dismissed && open.count < wanted.count)
+      emit(prompt, isDone: !dismissed, "ao") { (result: inout MessageWriter) throws(BusError) in
+        try result.appendObjectPaths(dismissed ? [] : open)
+      }
+    case .password(let id):
+      emit(prompt, isDone: prompt.hasChangedPassword(of: id), "s") { (result: inout MessageWriter) throws(BusError) in
+        try result.appendString("")
+      }
+    case .store(let item): emit(prompt, object: item.stored?.path)
+    case .change(let change): emit(prompt, object: change.isDone ? change.item.path : nil)
+    case .create(let collection): emit(prompt, object: collection.made?.path)
+    }
+  }
+
+  /// - Parameter path: what was made or changed; nil for nothing.
+  private func emit(_ prompt: Prompt, object path: String?) {
+    emit(prompt, isDone: path != nil, "o") { (result: inout MessageWriter) throws(BusError) in
+      try result.appendObjectPath(path ?? ObjectPath.none)
+    }
+  }
+
+  /// - Parameter isDone: whether the client has what it wanted.
+  private func emit(
+    _ prompt: Prompt, isDone: Bool, _ type: String, _ result: (inout MessageWriter) throws(BusError) -> Void
+  ) {
+    if prompt.tellsOutcome {
+      let outcome = isDone ? "accepted" : outcome(of: prompt)
+      try? bus.emitSignal(
+        path: prompt.path, interface: ToldPromptObject.name, member: "Ended", to: prompt.owner
+      ) { (out: inout MessageWriter) throws(BusError) in try out.appendString(outcome) }
+    }
+    try? bus.emitSignal(
+      path: prompt.path, interface: PromptObject.name, member: "Completed", to: prompt.owner
+    ) { (out: inout MessageWriter) throws(BusError) in
+      try out.appendBool(!isDone)
+      try out.appendVariant(type, result)
+    }
+  }
+
+  private func outcome(of prompt: Prompt) -> String {
+    if prompt.item?.failure?.name == BusError.duplicateName { return "duplicate" }
+    return switch prompt.lastEnd {
+    case .refused: "refused"
+    case .dismissed: "dismissed"
+    // Nothing was left to be asked, or what was answered was not enough.
+    case nil, .granted, .unavailable, .broken, .expired: "unavailable"
+    case .outdated, .withdrawn, .locked: "withdrawn"
+    case .fingers: "fingers"
+    }
+  }
+}

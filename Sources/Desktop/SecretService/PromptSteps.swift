@@ -1,0 +1,136 @@
+import LatchkeyPrompts
+import LatchkeySystemd
+import LatchkeyVault
+
+/// What stands between a client and what it wants of a prompt. What needs nobody any more is done here.
+final class PromptSteps {
+  /// What comes next.
+  enum Step {
+    /// A person is asked. The login password then lifts the explicit locks of some collections as well.
+    case ask(Question, lifting: Set<Int64> = [])
+    /// Nobody can add anything.
+    case complete(dismissed: Bool)
+  }
+
+  private let tree: CollectionTree
+  private let locks: LockStates
+  private let access: AccessWriter
+  private let signals: Signals
+  private var vault: Vault { tree.vault }
+
+  init(_ tree: CollectionTree, locks: LockStates, access: AccessWriter, signals: Signals) {
+    self.tree = tree
+    self.locks = locks
+    self.access = access
+    self.signals = signals
+  }
+
+  /// The next step of a prompt.
+  func next(of prompt: Prompt) -> Step {
+    switch prompt.purpose {
+    case .unlock(let paths): return nextToUnlock(paths, for: prompt.owner)
+    case .create(let collection):
+      if let question = make(collection) { return .ask(question) }
+      return .complete(dismissed: collection.made == nil)
+    case .password(let id):
+      if prompt.hasChangedPassword(of: id) { return .complete(dismissed: false) }
+      return nextToChangePassword(of: id, for: prompt.owner)
+    case .store(let item): return item.stored == nil ? .ask(item.question) : .complete(dismissed: false)
+    case .change(let change):
+      if !change.isDone && change.nextQuestion == nil {
+        do throws(BusError) { try access.apply(change, passphrase: nil) } catch {
+          Journal.log(.warning, "what an item asks for was not changed: \(error.message)")
+        }
+      }
+      if let question = change.nextQuestion { return .ask(question) }
+      return .complete(dismissed: !change.isDone)
+    }
+  }
+
+  // MARK: - Unlock
+
+  private func nextToUnlock(_ paths: [String], for client: String) -> Step {
+    var lifting: Set<Int64> = []
+    var questions: [Question] = []
+    for path in paths where (try? locks.state(of: path, for: client)) == .locked {
+      guard let (question, lockedExplicitly) = question(for: path, of: client) else { continue }
+      questions.append(question)
+      if let lockedExplicitly { lifting.insert(lockedExplicitly) }
+    }
+    return questions.first.map { .ask($0, lifting: lifting) } ?? .complete(dismissed: false)
+  }
+
+  /// What a person would have to be asked so that a path opens, and the collection whose own lock the login password
+  /// lifts; nil where no answer would help.
+  private func question(for path: String, of client: String) -> (question: Question, lifting: Int64?)? {
+    let place: CollectionPlace?
+    var item: Int64?
+    switch ObjectPath(path) {
+    case .collection(let name): place = try? tree.place(name)
+    case .item(let name, let id):
+      place = try? tree.place(name)
+      item = id
+    case .other: return nil
+    }
+    if place == CollectionTree.firstPlace && vault.hasNoDatabaseYet {
+      return vault.awaitsPassword ? (.login, nil) : nil
+    }
+    guard case .vault(let id) = place, let state = try? vault.state(of: id) else { return nil }
+    let isLockedByItself = item.map(vault.reader.isLockedByItself) ?? vault.hasLockedItems(in: id)
+    return switch state {
+    case .lockedExplicitly: (.login, id)
+    case .sealed, .locked: (.login, isLockedByItself ? id : nil)
+    case .unlocked where isLockedByItself: (.login, id)
+    case .needsPassphrase: (.collection(id), nil)
+    case .unlocked:
+      // An item that is not readable although everything is: one that requires something, another device's, or one that is
+      // not trusted.
+      if let item {
+        (try? vault.reader.readability(ofItem: item)) == .guarded ? (.item(item, client: client), nil) : nil
+      } else {
+        (.login, nil)
+      }
+    }
+  }
+
+  // MARK: - CreateCollection
+
+  /// Makes a collection that waits, where that can be done now.
+  ///
+  /// - Returns: what a person has to be asked first; nil where it was made, or cannot be.
+  private func make(_ waiting: WaitingCollection) -> Question? {
+    guard waiting.made == nil else { return nil }
+    if vault.hasNoDatabaseYet { return vault.awaitsPassword ? .login : nil }
+    do throws(VaultError) {
+      if !waiting.alias.isEmpty, let present = try vault.alias(waiting.alias) {
+        waiting.made = .vault(present)
+      } else {
+        let made = try vault.createCollection(
+          label: waiting.label, alias: waiting.alias.isEmpty ? nil : waiting.alias)
+        waiting.made = .vault(made)
+        signals.collectionAdded(.vault(made))
+      }
+      return nil
+    } catch {
+      if error == .isLocked { return .login }
+      Journal.log(.warning, "a collection was not made after its prompt: \(error.explanation)")
+      return nil
+    }
+  }
+
+  // MARK: - ChangeWithPrompt
+
+  /// What a person is asked next before a collection has another passphrase; of the login's, what they are told.
+  private func nextToChangePassword(of id: Int64, for client: String) -> Step {
+    if id == Vault.firstCollection { return .ask(.loginAdvice(client: client)) }
+    // Aliases could not be read before, where the vault was locked.
+    if id == PortalCollection.id(in: vault) { return .complete(dismissed: true) }
+    return switch try? vault.state(of: id) {
+    case .sealed, .locked: .ask(.login)
+    case .lockedExplicitly: .ask(.login, lifting: [id])
+    case .needsPassphrase: .ask(.collection(id))
+    case .unlocked: .ask(.newPassphrase(id))
+    case nil: .complete(dismissed: true)
+    }
+  }
+}

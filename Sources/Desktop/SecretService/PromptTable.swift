@@ -1,0 +1,130 @@
+import LatchkeyPrompts
+import LatchkeySystemd
+
+/// The open prompts of all clients.
+final class PromptTable {
+  private let loop: EventLoop
+  private let queue: PromptQueue
+  private let clients: Clients
+  private let completion: PromptCompletion
+  private var prompts: [String: Prompt] = [:]
+  private var numbers = FreshNumbers()
+
+  /// How long what waits in a prompt is kept for a client that does not ask.
+  private static let unusedTime = Duration.seconds(60)
+  /// How many prompts one client may have; with one more the oldest goes.
+  private static let promptLimit = 256
+
+  init(loop: EventLoop, queue: PromptQueue, clients: Clients, completion: PromptCompletion) {
+    self.loop = loop
+    self.queue = queue
+    self.clients = clients
+    self.completion = completion
+  }
+
+  // MARK: - finding
+
+  /// The prompt at a path.
+  subscript(path: String) -> Prompt? { prompts[path] }
+
+  /// The prompt of this number.
+  subscript(number: UInt64) -> Prompt? { prompts[ObjectPath.numbered(number, below: ObjectPath.prompts)] }
+
+  /// Every path.
+  var allPaths: [String] { Array(prompts.keys) }
+
+  /// Those in which an item waits for its passphrase.
+  var withItem: [Prompt] { prompts.values.filter { $0.item != nil } }
+
+  /// The prompt of a call, which must be the caller's.
+  func own(_ call: MethodCall) throws(BusError) -> Prompt {
+    guard let prompt = prompts[call.path] else { throw .noSuchObject(call.path) }
+    guard prompt.owner == call.sender else { throw .accessDenied("that prompt is not yours") }
+    return prompt
+  }
+
+  /// The same, which was not asked for yet.
+  func new(_ call: MethodCall) throws(BusError) -> Prompt {
+    let prompt = try own(call)
+    guard prompt.isNew else { throw .alreadyExists("that prompt is being answered already") }
+    return prompt
+  }
+
+  // MARK: - coming and going
+
+  /// - Parameter purpose: what is wanted, with the prompt's number in its own questions.
+  func make(for client: String, _ purpose: (UInt64) -> Prompt.Purpose) -> Prompt {
+    let own = prompts.values.filter { $0.owner == client }
+    if own.count >= Self.promptLimit, let oldest = own.min(by: { $0.number < $1.number }) { end(oldest) }
+    let number = numbers.take()
+    let path = ObjectPath.numbered(number, below: ObjectPath.prompts)
+    let prompt = Prompt(path: path, number: number, owner: client, purpose: purpose(number))
+    prompts[prompt.path] = prompt
+    clients.watch(client)
+    if prompt.endsAtLock {
+      prompt.unusedEnd = try? loop.addTimer(after: Self.unusedTime) { [weak self, weak prompt] in
+        if let prompt, prompt.isNew { self?.end(prompt) }
+      }
+    }
+    return prompt
+  }
+
+  /// Takes a prompt out, which is complete.
+  ///
+  /// - Returns: whether it was there.
+  func remove(_ prompt: Prompt) -> Bool { prompts.removeValue(forKey: prompt.path) != nil }
+
+  /// Takes a prompt away, whatever it waits for; its client hears that it was dismissed, where it has asked.
+  func end(_ prompt: Prompt) {
+    guard remove(prompt) else { return }
+    if let ticket = prompt.ticket { queue.cancel(ticket) }
+    (prompt.ticket, prompt.given) = (nil, nil)
+    if prompt.isNew { return }
+    prompt.lastEnd = .withdrawn
+    completion.tell(prompt, dismissed: true)
+  }
+
+  /// Takes every prompt away: there is no vault that an answer could open.
+  func endAll() {
+    for prompt in Array(prompts.values) { end(prompt) }
+  }
+
+  /// Tells all who wait that nobody is asked any more, as the program ends: libsecret waits for ever for a prompt whose
+  /// service only vanishes.
+  func dismissAll() {
+    for prompt in prompts.values where !prompt.isNew {
+      prompt.lastEnd = .withdrawn
+      completion.tell(prompt, dismissed: true)
+    }
+  }
+
+  /// Takes out the prompts of a client that is gone, or of all.
+  ///
+  /// - Returns: their places in the queue, which are to be cancelled.
+  func removeAll(of client: String? = nil) -> [PromptTicket] {
+    let gone = prompts.values.filter { client == nil || $0.owner == client }
+    for prompt in gone { prompts[prompt.path] = nil }
+    let tickets = gone.compactMap(\.ticket)
+    for prompt in gone { (prompt.ticket, prompt.given, prompt.lastEnd) = (nil, nil, .withdrawn) }
+    return tickets
+  }
+
+  // MARK: - locks
+
+  /// Forgets the passphrases that clients gave: those of what waits in a collection that was locked by itself, or all.
+  func forgetGiven(of collection: Int64?) {
+    for prompt in prompts.values where collection == nil || prompt.endsAtLock { prompt.given = nil }
+  }
+
+  /// Ends those in which something waits that no lock may outlast, of one collection or of all.
+  func endWaiting(of collection: Int64?) {
+    for prompt in prompts.values where prompt.endsAtLock && (collection == nil || prompt.collection == collection) {
+      end(prompt)
+    }
+  }
+
+  /// The same for one item.
+  func endWaiting(forItem id: Int64) {
+    for prompt in prompts.values where prompt.waits(forItem: id) { end(prompt) }
+  }
+}

@@ -1,0 +1,172 @@
+import LatchkeySystemd
+import LatchkeyVault
+
+/// Tells clients what is locked or unlocked, when keys came or went: of every collection, and of the items that they have
+/// read, which may show their labels now.
+final class StateAnnouncer {
+  private let bus: Bus
+  private let tree: CollectionTree
+  private let locks: LockStates
+  private let signals: Signals
+  private let clients: Clients
+  private var vault: Vault { tree.vault }
+  /// What was told of each collection last.
+  private var announcedLocks: [CollectionPlace: Bool] = [:]
+  /// What clients know of items, the idle work that tells them what is different, and how many it told since keys last came
+  /// or went.
+  private var known = KnownItems()
+  private var announcement: EventSource?
+  private var toldItems = 0
+
+  /// How many items are looked at in one idle turn: a lock waits for no more.
+  private static let lookedAtOnce = 16
+  /// The most items of one change of state for which `ItemChanged` is sent as well: libsecret answers each by reading the
+  /// item again, which `PropertiesChanged` saves it.
+  private static let toldTwice = 256
+  /// The most items of a restore that programs hear of each by itself.
+  private static let toldOneByOne = 256
+
+  init(
+    _ bus: Bus, loop: EventLoop, tree: CollectionTree, locks: LockStates, signals: Signals, clients: Clients
+  ) throws(SystemdError) {
+    self.bus = bus
+    self.tree = tree
+    self.locks = locks
+    self.signals = signals
+    self.clients = clients
+    announcement = try loop.addIdle { [unowned self] in announceItems() }
+  }
+
+  /// The bus is lost.
+  func disconnect() { (announcement, known) = (nil, KnownItems()) }
+
+  /// The client is gone.
+  func forget(client: String) { known.forget(client: client) }
+
+  // MARK: - collections
+
+  /// Keys came or went: of collections clients are told at once. What they know of items is looked at again when nothing else
+  /// is to be done. A lock has erased its keys by then.
+  func stateChanged() {
+    for place in tree.places {
+      guard let locked = try? locks.isLocked(place), announcedLocks[place] != locked else { continue }
+      announcedLocks[place] = locked
+      signals.collectionChanged(place, properties: ["Locked"])
+    }
+    toldItems = 0
+    known.doubtAll()
+    announcement?.resume()
+  }
+
+  /// Tells programs what a restore brought. Of very many items only that there are some.
+  func restored(_ changes: Restore.Changes) {
+    for id in changes.collections {
+      announcedLocks[.vault(id)] = try? locks.isLocked(.vault(id))
+      signals.collectionAdded(.vault(id))
+    }
+    guard changes.added.count + changes.replaced.count <= Self.toldOneByOne else {
+      for id in Set((changes.added + changes.replaced).map(\.collection)) { signals.collectionChanged(.vault(id)) }
+      return
+    }
+    for (collection, item) in changes.added {
+      signals.itemCreated(ItemPlace(collection: .vault(collection), id: item))
+    }
+    for (collection, item) in changes.replaced {
+      signals.itemChanged(
+        ItemPlace(collection: .vault(collection), id: item), properties: ["Label", "Attributes", "Modified"])
+    }
+  }
+
+  // MARK: - items
+
+  /// A client reads an item's properties.
+  func note(_ info: ItemInfo, of item: ItemPlace, isLocked: Bool, by client: String) {
+    // The session's are never locked.
+    guard case .vault = item.collection else { return }
+    clients.watch(client)
+    known.note(.init(isLocked: isLocked, hasMetadata: info.metadata != nil), of: item.id, by: client)
+  }
+
+  /// - Returns: whether there is more to look at.
+  private func announceItems() -> Bool {
+    for _ in 0..<Self.lookedAtOnce {
+      guard let (item, client) = known.takeDoubt() else { return false }
+      tell(item, to: client)
+    }
+    return true
+  }
+
+  /// Tells a client before the answer that it gets now: libsecret reads the secrets of what it believes unlocked only.
+  func tell(_ paths: [String], to client: String) {
+    for path in paths {
+      if case .item(_, let item) = ObjectPath(path) { tell(item, to: client) }
+    }
+  }
+
+  /// The same for what a search found.
+  func tell(found: [ItemSearch.Found], to client: String) {
+    // Of very many, in idle turns.
+    guard known.hasDoubts(client), found.count <= Self.toldTwice else { return }
+    tell(found.map(\.path), to: client)
+  }
+
+  /// Tells a client what is different of an item since it was told of it.
+  func tell(_ item: Int64, to client: String) {
+    guard let before = known.knowledge(of: item, by: client) else { return }
+    guard let readability = try? vault.reader.readability(ofItem: item) else { return known.forget(item, by: client) }
+    let isLocked = !locks.mayRead(item, readability, for: client)
+    // What was told once stays true while nobody may change it.
+    let info = before.hasMetadata ? nil : try? vault.reader.info(ofItem: item)
+    let appeared = info?.metadata
+    guard isLocked != before.isLocked || appeared != nil else { return }
+    guard let collection = try? vault.reader.collection(ofItem: item) else { return known.forget(item, by: client) }
+    known.note(.init(isLocked: isLocked, hasMetadata: before.hasMetadata || appeared != nil), of: item, by: client)
+    let place = CollectionPlace.vault(collection)
+    // To this client alone: what it was given of an item is no other's.
+    try? bus.emitSignal(
+      path: place.path(item: item), interface: "org.freedesktop.DBus.Properties", member: "PropertiesChanged",
+      to: client
+    ) { (out: inout MessageWriter) throws(BusError) in
+      try out.appendString(ItemObject.name)
+      try out.open("a", "{sv}")
+      try out.appendProperty("Locked", "b") { (value: inout MessageWriter) throws(BusError) in
+        try value.appendBool(isLocked)
+      }
+      if let appeared {
+        try out.appendProperty("Label", "s") { (value: inout MessageWriter) throws(BusError) in
+          try value.appendString(appeared.label)
+        }
+        try out.appendProperty("Attributes", "a{ss}") { (value: inout MessageWriter) throws(BusError) in
+          try value.appendStringDictionary(appeared.attributes)
+        }
+      }
+      try out.close()
+      try out.open("a", "s")
+      try out.close()
+    }
+    toldItems += 1
+    guard toldItems <= Self.toldTwice else { return }
+    try? bus.emitSignal(
+      path: place.path, interface: CollectionObject.name, member: "ItemChanged", to: client
+    ) { (out: inout MessageWriter) throws(BusError) in try out.appendObjectPath(place.path(item: item)) }
+  }
+}
+
+extension StateAnnouncer: GrantObserver {
+  /// The item may be locked or unlocked for this client now.
+  func grantChanged(_ item: Int64, for client: String) {
+    known.doubt(item, by: client)
+    announcement?.resume()
+  }
+}
+
+extension MessageWriter {
+  fileprivate mutating func appendProperty(
+    _ name: String, _ type: String, _ value: (inout MessageWriter) throws(BusError) -> Void
+  ) throws(BusError) {
+    try open("e", "sv")
+    try appendString(name)
+    try appendVariant(type, value)
+    try close()
+  }
+}

@@ -1,0 +1,12 @@
+/// A collection that a client wanted before there was a vault.
+final class WaitingCollection {
+  let label: String
+  let alias: String
+  /// Where it is, once it is made.
+  var made: CollectionPlace?
+
+  init(label: String, alias: String) {
+    self.label = label
+    self.alias = alias
+  }
+}

@@ -1,0 +1,64 @@
+import LatchkeyKeybag
+import LatchkeyPrompts
+import LatchkeySodium
+import LatchkeySystemd
+import LatchkeyVault
+import Testing
+
+@testable import LatchkeySecretService
+
+/// What clients see as locked, over a vault in memory and without a bus.
+@Suite("What is locked") struct LockStatesTests {
+  private let vault: Vault
+  private let tree: CollectionTree
+  private let daemon = StandInDaemon()
+  private let queue: PromptQueue
+  private let grants: AccessGrants
+  private let locks: LockStates
+  private let login = "/org/freedesktop/secrets/collection/login"
+  private let client = ":1.1"
+
+  init() throws {
+    try Sodium.initialize()
+    vault = try Vault(inMemoryWithLabel: "Login")
+    tree = try CollectionTree(vault)
+    let loop = try EventLoop()
+    queue = PromptQueue(loop: loop, delegate: daemon)
+    grants = AccessGrants(loop: loop, queue: queue)
+    locks = LockStates(tree, grants: grants, delegate: daemon)
+  }
+
+  private func add() throws -> String {
+    let (id, _) = try vault.writer.createItem(
+      in: 1, ItemMetadata(label: "a", attributes: ["a": "b"], contentType: "text/plain"),
+      secret: try SecureBytes(copying: [1].span.bytes), accessibility: nil, replacing: false)
+    return "\(login)/\(id)"
+  }
+
+  @Test("A locked session locks the collection and its items")
+  func session() throws {
+    let item = try add()
+    for path in [login, item] { #expect(try locks.state(of: path, for: client) == .unlocked) }
+    vault.lock()
+    for path in [login, item] { #expect(try locks.state(of: path, for: client) == .locked) }
+  }
+
+  @Test("Behind a locker the collection counts as unlocked, as nobody could answer, and its items do not")
+  func locker() throws {
+    let item = try add()
+    vault.lock()
+    daemon.isLockerUp = true
+    #expect(try locks.state(of: login, for: client) == .unlocked)
+    #expect(try locks.state(of: item, for: client) == .locked)
+  }
+
+  @Test("What does not exist is neither", arguments: ["/77", "/../c2", "x"])
+  func absent(end: String) throws {
+    #expect(try locks.state(of: login + end, for: client) == .absent)
+  }
+
+  @Test("An item that requires something is locked for a client without a grant")
+  func guarded() {
+    #expect(!locks.mayRead(1, .guarded, for: client) && locks.mayRead(1, .open, for: client))
+  }
+}
