@@ -4,15 +4,11 @@ import json
 
 import pytest
 from support.account import TOOLS, Account
-from support.machine import Machine, eventually, or_skip
+from support.machine import Machine, eventually, make, or_skip
+from support.switching import ASIDE, await_owner, files, queue, switch
 
 LOGINS = 2
 AGENT = "SSH_AUTH_SOCK=$XDG_RUNTIME_DIR/keyring/ssh"
-QUEUE = (
-    "busctl --user call org.freedesktop.DBus / org.freedesktop.DBus ListQueuedOwners s org.freedesktop.secrets"
-    r""" | grep -o '":[^"]*"' | tr -d '"' | while read name; do"""
-    " busctl --user status $name | sed -n 's/^Comm=//p'; done"
-)
 
 
 @pytest.fixture(scope="module")
@@ -43,36 +39,9 @@ def alice(keyring_machine):
     return account
 
 
-def queue(session):
-    """The programs that own the name or wait for it."""
-    return session.run(QUEUE, check=False).stdout.split()
-
-
 def keys(session):
     """What the agent for ssh has."""
     return session.run(f"{AGENT} ssh-add -l", check=False).stdout
-
-
-def files(account):
-    """The person's settings: for each file its mode and content, or where it leads."""
-    found = {}
-    for top in (".config", ".local"):
-        for path in sorted(account.machine.path(f"{account.home}/{top}").rglob("*")):
-            name = str(path).partition(account.home)[2]
-            if "/.local/share/latchkey" in name or "/.local/share/keyrings" in name or "/.config/dconf" in name:
-                continue
-            if path.is_symlink():
-                found[name] = str(path.readlink())
-            elif path.is_file():
-                found[name] = (path.stat().st_mode, path.read_bytes())
-    return found
-
-
-def switch(session, account, *options, status=0):
-    done = session.run(f"latchkey switch {' '.join(options)} --json >/tmp/switch.json", timeout=90, check=False)
-    report = json.loads(account.machine.path("/tmp/switch.json").read_text())
-    assert done.returncode == status, report
-    return report
 
 
 def logins(account, owner, agent):
@@ -80,7 +49,7 @@ def logins(account, owner, agent):
     for _ in range(LOGINS):
         with account.login() as session:
             session.run(f"{TOOLS}/autostart")
-            eventually(lambda: queue(session) == [owner], what=f"{owner} alone, not {queue(session)}")
+            await_owner(session, owner)
             assert keys(session) == agent
         account.await_end()
 
@@ -107,7 +76,7 @@ def test_there_and_back(alice):
 
         # Whatever ends it, it is the owner again.
         session.run("pkill -KILL -x latchkeyd")
-        eventually(lambda: queue(session) == ["latchkeyd"], what="latchkeyd, again")
+        await_owner(session, "latchkeyd")
     alice.await_end()
     logins(alice, "latchkeyd", agent)
 
@@ -116,9 +85,7 @@ def test_there_and_back(alice):
         done = switch(session, alice, "--back")
         assert queue(session) == ["gnome-keyring-d"] and keys(session) == agent, done
         aside = {name for name, state in files(alice).items() if state != before.get(name)}
-        assert aside == {
-            "/.config/systemd/user/latchkeyd.socket", "/.config/systemd/user/latchkeyd.service",
-            "/.local/share/dbus-1/services/org.freedesktop.secrets.service", "/.local/state/latchkey/switch.json"}  # fmt: skip
+        assert aside == ASIDE
         assert before.items() <= files(alice).items()
     alice.await_end()
     logins(alice, "gnome-keyring-d", agent)
@@ -142,4 +109,27 @@ def test_an_agent_with_keys_that_would_be_lost_stays(alice):
     alice.await_end()
     with alice.login() as session:
         session.run(f"{TOOLS}/autostart")
-        eventually(lambda: queue(session) == ["latchkeyd"], what="latchkeyd alone")
+        await_owner(session, "latchkeyd")
+
+
+def test_installed_again(alice):
+    """The person's choice outlives the programs: Latchkey is the only one as soon as it is there again, and goes as it came."""
+    machine = alice.machine
+    with alice.login() as session:
+        session.run(f"{TOOLS}/autostart")
+        eventually(lambda: "gnome-keyring-d" in queue(session), what="gnome-keyring, which waits for the name")
+        agent, before = keys(session), files(alice)
+        switch(session, alice, "--to latchkey")
+    alice.await_end()
+    make("uninstall", machine.path("/"))
+    try:
+        logins(alice, None, agent)
+    finally:
+        make("install", machine.path("/"))
+    logins(alice, "latchkeyd", agent)
+    with alice.login() as session:
+        session.run(f"{TOOLS}/autostart")
+        switch(session, alice, "--back")
+        await_owner(session, "gnome-keyring-d")
+        assert keys(session) == agent
+        assert {name for name, state in files(alice).items() if state != before.get(name)} == ASIDE
