@@ -57,7 +57,7 @@ struct ChildProgram {
     guard pipe(&documents) == 0 else { throw cannotStart(errno) }
     let documentReader = FileDescriptor(owning: documents[0])
     let documentWriter = FileDescriptor(owning: documents[1])
-    fcntl(documentWriter.number, F_SETFL, O_NONBLOCK)
+    _ = fcntl(documentWriter.number, F_SETFL, O_NONBLOCK)
     // A program that ends early is no reason to end as well.
     let former = signal(SIGPIPE, SIG_IGN)
     defer { signal(SIGPIPE, former) }
