@@ -398,28 +398,40 @@ def test_one_that_is_locked_leaves_all(session, peer):
 @pytest.mark.parametrize("state", [*EVERY_LOCK, BEHIND])
 def test_deleting_needs_no_key(session, peer, state):
     """As on Apple's systems, and for its clients alone."""
-    item = add(peer, "one", attributes := fresh())[0]
+    add(peer, "one", attributes := fresh())
     bring_to(state, session, peer)
-    assert peer.error(item, ITEM, "Delete") == IS_LOCKED
+    [item] = find(peer, attributes).items
+    assert peer.error(item.path, ITEM, "Delete") == IS_LOCKED
     assert delete(peer, item) == 1
-    assert peer.wait_for_member("ItemDeleted", LOGIN) == (item,)
+    assert peer.wait_for_member("ItemDeleted", LOGIN) == (item.path,)
     assert delete(peer, item) == 0
     assert peer.search(attributes) == ([], [])
 
 
 def test_many_are_deleted_at_once(open_peer):
     peer, common = open_peer, fresh()
-    items = [peer.create("x", {**common, "n": str(number)}) for number in range(5)]
-    own = peer.create("x", fresh(), collection=SESSION_COLLECTION)
+    for number in range(5):
+        peer.create("x", {**common, "n": str(number)})
+    items = find(peer, common).items
+    paths = [item.path for item in items]
+    own = peer.create("x", fresh(), collection=SESSION_COLLECTION), bytes(24)
     for wrong, error in (
-        ((), INVALID), ((own,), NOT_SUPPORTED), ((items[0], own), NOT_SUPPORTED), ((items[0],) * 4097, LIMITS)
+        ((), INVALID), ((own,), NOT_SUPPORTED), ((items[0], own), NOT_SUPPORTED), ((items[0],) * 4097, LIMITS),
+        ((items[0], (paths[1], bytes(23))), INVALID),
     ):  # fmt: skip
         assert refused(delete, peer, *wrong) == error
-    assert find(peer, common).paths == items
+    # Another vault's items may have these paths and numbers.
+    for at in (0, 7, 8, 23):
+        other = bytearray(items[0].identifier)
+        other[at] ^= 1
+        assert delete(peer, (paths[0], bytes(other))) == 0
+    assert delete(peer, (paths[0], items[1].identifier)) == 0
+    assert find(peer, common).paths == paths
     # What is not there, and what is there already, counts for nothing.
-    assert delete(peer, *items[1:4], items[1], LOGIN, NOTHING, f"{LOGIN}/987654321") == 3
-    assert find(peer, common).paths == [items[0], items[4]]
-    for item in items[1:4]:
+    nothing = [(path, items[0].identifier) for path in (LOGIN, NOTHING, f"{LOGIN}/987654321")]
+    assert delete(peer, *items[1:4], items[1], *nothing) == 3
+    assert find(peer, common).paths == [paths[0], paths[4]]
+    for item in paths[1:4]:
         peer.wait_for(lambda signal, item=item: signal[2] == "ItemDeleted" and signal[3] == (item,), "ItemDeleted")
 
 
@@ -561,14 +573,16 @@ def test_faults_while_several_are_deleted(stage, fault):
             peer = faulty.peer
             for path in sum(peer.search({"deleted": "yes"}), []):
                 peer.call(path, ITEM, "Delete")
-            return [peer.create("x", {"deleted": "yes", "n": str(n)}) for n in range(3)]
+            for n in range(3):
+                peer.create("x", {"deleted": "yes", "n": str(n)})
+            return find(peer, {"deleted": "yes"}).items
 
         def act(items):
             assert delete(faulty.peer, *items) == 3
             return True
 
         def check(items, acknowledged):
-            left = find(faulty.peer, {"deleted": "yes"}).paths
+            left = find(faulty.peer, {"deleted": "yes"}).items
             assert left in ([], items)
             assert not acknowledged or left == []
 

@@ -6,7 +6,7 @@ import secrets
 import pytest
 from gi.repository import GLib
 from support.access import PASSPHRASE, PRESENCE, REQUIRE
-from support.keychain import ASKS, DUPLICATE, TOLD_PROMPT, ToldPrompt, Windows, add, find, prompt, read, refused
+from support.keychain import ASKS, DUPLICATE, TOLD_PROMPT, ToldPrompt, Windows, add, delete, find, prompt, read, refused
 from support.memory import scan
 from support.peer import ACCESS_DENIED, INVALID, LOGIN, NO_SESSION, NOTHING, PROMPT, ROOT, Peer
 from support.session import wait_until
@@ -230,7 +230,7 @@ def test_it_is_taken_away(peer, windows, session):
     session.lock()
     assert told.end() == "withdrawn"
     told = ToldPrompt(peer, peer.unlock(item)[1], BANK)
-    peer.call(ROOT, "org.latchkey.Keychain", "Delete", "(ao)", [item])
+    assert delete(peer, *find(peer, KIND).items) == 1
     assert session.locker().returncode == 0
     peer.activate_screen_saver(False)
     assert told.end() == "withdrawn"

@@ -3,7 +3,7 @@
 import pytest
 from support.clients import BEHIND, CLASS, CLASSES, bring_back, bring_to
 from support.items import FAILED, latchkey, place, told
-from support.keychain import KEYCHAIN, LOCKED, find
+from support.keychain import LOCKED, delete, find
 from support.peer import (
     COLLECTION,
     DEFAULT,
@@ -184,5 +184,5 @@ def test_on_the_command_line(session, peer):
 def test_a_deletion_by_primary_key_needs_no_unlock(session, peer):
     item = peer.create("secret", {"lock": "1"})
     assert lock(peer, item) == ([item], NOTHING)
-    peer.call(ROOT, KEYCHAIN, "Delete", "(ao)", [item])
+    assert delete(peer, *find(peer, {"lock": "1"}).items) == 1
     assert peer.search({"lock": "1"}) == ([], [])

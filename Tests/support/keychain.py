@@ -57,9 +57,10 @@ def read(peer, identifier, session=NOTHING):
     return found(peer.raw(ROOT, KEYCHAIN, "Read", parameters))
 
 
-def delete(peer, *paths):
-    """How many of them were there."""
-    return peer.call(ROOT, KEYCHAIN, "Delete", "(ao)", list(paths))
+def delete(peer, *items):
+    """How many of them were there: each as it was found, or a path and an identifier."""
+    pairs = [item if isinstance(item, tuple) and len(item) == 2 else (item.path, item.identifier) for item in items]
+    return peer.call(ROOT, KEYCHAIN, "Delete", "(a(oay))", pairs)
 
 
 def properties(label=None, attributes=None):

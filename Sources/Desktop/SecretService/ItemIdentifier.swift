@@ -1,3 +1,5 @@
+import LatchkeySystemd
+
 /// By what a client may keep an item of the vault: for as long as the item is there, and for no other one, also in a vault that
 /// began anew and has the same numbers.
 struct ItemIdentifier: Equatable {
@@ -24,4 +26,11 @@ struct ItemIdentifier: Equatable {
 
   /// The number, the largest byte first, then the rest.
   var bytes: [UInt8] { withUnsafeBytes(of: item.bigEndian) { Array($0) } + uuid }
+
+  /// Reads one from a message.
+  static func read(_ message: Message) throws(BusError) -> ItemIdentifier {
+    let bytes = try message.withBytes { (bytes: UnsafeRawBufferPointer) throws(BusError) in Array(bytes) }
+    guard let identifier = ItemIdentifier(bytes) else { throw .invalidArguments("an identifier has \(size) bytes") }
+    return identifier
+  }
 }

@@ -98,21 +98,28 @@ final class KeychainChanges {
 
   /// Deletes items, locked or not, as `SecItemDelete` does on Apple's systems. Those that are gone already count as not deleted.
   func delete(_ call: MethodCall) throws(BusError) {
-    let paths = try call.message.readObjectPaths()
-    guard !paths.isEmpty else { throw .invalidArguments("no item is named") }
-    guard paths.count <= Self.updateLimit else {
+    let items = try call.message.readArray("(oay)") { (message: Message) throws(BusError) in
+      try message.readStruct("oay") { (fields: Message) throws(BusError) in
+        (path: try fields.readObjectPath(), identifier: try ItemIdentifier.read(fields))
+      }
+    }
+    guard !items.isEmpty else { throw .invalidArguments("no item is named") }
+    guard items.count <= Self.updateLimit else {
       throw .limitsExceeded("\(Self.updateLimit) items may be deleted at once")
     }
-    var named: [Int64: ItemPlace] = [:]
-    for path in paths {
-      guard let item = try itemIfPresent(at: path) else { continue }
-      guard case .vault = item.collection else {
+    var named: [Int64: (place: ItemPlace, uuid: [UInt8])] = [:]
+    for item in items {
+      guard let place = try itemIfPresent(at: item.path) else { continue }
+      guard case .vault = place.collection else {
         throw .notSupported("the session collection is no part of the vault")
       }
-      named[item.id] = item
+      // An item of another vault may have had the number that this one has.
+      guard place.id == item.identifier.item else { continue }
+      named[place.id] = (place, item.identifier.uuid)
     }
-    let deleted = try BusError.vault { () throws(VaultError) in try tree.vault.writer.deleteItems(named.keys.sorted()) }
-    for item in deleted.compactMap({ named[$0] }) { signals.itemDeleted(item) }
+    let wanted = named.sorted { $0.key < $1.key }.map { (id: $0.key, uuid: Optional($0.value.uuid)) }
+    let deleted = try BusError.vault { () throws(VaultError) in try tree.vault.writer.deleteItems(wanted) }
+    for item in deleted.compactMap({ named[$0]?.place }) { signals.itemDeleted(item) }
     call.reply { (out: inout MessageWriter) throws(BusError) in try out.appendUInt32(UInt32(deleted.count)) }
     // Whoever is asked for one of them would answer in vain.
     queue.stateChanged()

@@ -33,7 +33,7 @@ final class KeychainObject {
           "Update",
           input: [.init("a(oa{sv}a{ss})", "changes"), .init("b", "has_secret"), .init("(oayays)", "secret")],
           flags: .sensitive, handler: changes.update),
-        .init("Delete", input: [.init("ao", "items")], output: [.init("u", "deleted")], handler: changes.delete),
+        .init("Delete", input: [.init("a(oay)", "items")], output: [.init("u", "deleted")], handler: changes.delete),
       ])
   }
 

@@ -69,10 +69,7 @@ final class KeychainSearch {
   }
 
   func read(_ call: MethodCall) throws(BusError) {
-    let bytes = try call.message.withBytes { (bytes: UnsafeRawBufferPointer) throws(BusError) in Array(bytes) }
-    guard let identifier = ItemIdentifier(bytes) else {
-      throw .invalidArguments("an identifier has \(ItemIdentifier.size) bytes")
-    }
+    let identifier = try ItemIdentifier.read(call.message)
     let session = try readSession(call)
     try answer(call, limit: 1, session) { [vault] () throws(VaultError) -> [FoundItem] in
       try vault.reader.item(identifier.item, uuid: identifier.uuid).map { [$0] } ?? []

@@ -165,9 +165,14 @@ final class VaultLink {
   /// Deletes items, locked or not.
   ///
   /// - Returns: how many were there.
-  func delete(_ paths: ArraySlice<String>) throws(BusError) -> Int {
+  func delete(_ items: ArraySlice<VaultItem>) throws(BusError) -> Int {
     try connection.call(Self.root, Self.interface, "Delete") { (out: inout MessageWriter) throws(BusError) in
-      try out.appendObjectPaths(Array(paths))
+      try out.appendArray("(oay)", of: items) { (out: inout MessageWriter, item: VaultItem) throws(BusError) in
+        try out.open("r", "oay")
+        try out.appendObjectPath(item.path)
+        try out.appendBytes(Array(item.identifier))
+        try out.close()
+      }
     } read: { (answer: Message) throws(BusError) in
       Int(try answer.readUInt32())
     }

@@ -198,10 +198,10 @@ struct VaultStore: ItemStore {
 
   func delete(_ query: ItemQuery) throws(ItemFailure) -> Int {
     let person = Person(query.authentication)
-    let paths = try Search(query, groups: groups, .deleting).matches(person, on: shared).all.map(\.found.path)
+    let items = try Search(query, groups: groups, .deleting).matches(person, on: shared).all.map(\.found)
     var count = 0
-    for start in stride(from: 0, to: paths.count, by: VaultLink.deletionLimit) {
-      let part = paths[start..<min(start + VaultLink.deletionLimit, paths.count)]
+    for start in stride(from: 0, to: items.count, by: VaultLink.deletionLimit) {
+      let part = items[start..<min(start + VaultLink.deletionLimit, items.count)]
       count += try shared.with(.writing) { link throws(BusError) in try link.delete(part) }
     }
     return count

@@ -328,16 +328,17 @@ public final class ItemWriter {
 
   /// Deletes an item. Needs no key; ``checkMayChange(item:)`` says whether a client may.
   public func deleteItem(_ id: Int64) throws(VaultError) {
-    guard try !deleteItems([id]).isEmpty else { throw .noSuchItem }
+    guard try !deleteItems([(id, nil)]).isEmpty else { throw .noSuchItem }
   }
 
   /// Deletes items, all or none. Needs no key.
   ///
-  /// - Returns: those that were there.
-  public func deleteItems(_ ids: [Int64]) throws(VaultError) -> [Int64] {
+  /// - Parameter items: their numbers, and what each must have: another vault has other items of these numbers. Any will do for nil.
+  /// - Returns: the numbers of those that were there.
+  public func deleteItems(_ items: [(id: Int64, uuid: [UInt8]?)]) throws(VaultError) -> [Int64] {
     let deleted = try database.writing { store throws(VaultError) in
       var deleted: [Int64] = []
-      for id in ids where try store.deleteItem(id) { deleted.append(id) }
+      for item in items where try store.deleteItem(item.id, uuid: item.uuid) { deleted.append(item.id) }
       return deleted
     }
     for id in deleted { keys.ownLocks.forget(item: id) }

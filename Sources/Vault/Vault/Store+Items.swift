@@ -66,9 +66,13 @@ extension Store {
 
   /// Deletes an item. No key is needed.
   ///
+  /// - Parameter uuid: what it must have; nil for any.
   /// - Returns: whether it was there.
-  func deleteItem(_ id: Int64) throws(VaultError) -> Bool {
-    guard try collection(ofItem: id) != nil else { return false }
+  func deleteItem(_ id: Int64, uuid: [UInt8]? = nil) throws(VaultError) -> Bool {
+    let found = try numbers("SELECT id FROM item WHERE id = ?1 AND uuid = coalesce(?2, uuid)") {
+      s throws(SQLiteError) in try s.bind(1, id).bind(2, uuid)
+    }
+    guard !found.isEmpty else { return false }
     try VaultError.store { () throws(SQLiteError) in
       try database.statement("DELETE FROM item WHERE id = ?").bind(1, id).run()
     }
