@@ -67,6 +67,13 @@ static inline int linux_open_cached(int folder, const char *name, int flags) {
   return (int)syscall(SYS_openat2, folder, name, &how, sizeof how);
 }
 
+/// Opens `path` in a folder without leaving its file system and without following a link. A descriptor, or -1 with errno.
+static inline int linux_open_local(int folder, const char *path, int flags) {
+  struct open_how how = {
+    .flags = flags, .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV};
+  return (int)syscall(SYS_openat2, folder, path, &how, sizeof how);
+}
+
 /// Opens `path` as if `folder` were the root folder, for links too. A descriptor, or -1 with errno.
 static inline int linux_open_in_root(int folder, const char *path, int flags) {
   struct open_how how = {.flags = flags, .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};

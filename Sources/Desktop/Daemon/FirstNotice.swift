@@ -30,7 +30,9 @@ final class FirstNotice {
   func tell(created: @autoclosure () -> UInt64?) {
     // The session is unlocked a moment before a new vault has its database.
     guard !isDone, !notification.isWaiting, let created = created() else { return }
-    guard !wasTold, Process.time < created + Self.newsTime else {
+    // Whoever writes into the vault's folder chooses that number.
+    let now = Process.time
+    guard !wasTold, created > now || now - created < Self.newsTime else {
       isDone = true
       return
     }

@@ -22,14 +22,19 @@ enum FormerStore: String, CaseIterable {
     }
   }
 
-  /// Whether a file of it is there that its owner can read.
+  /// Whether a file of it is there that its owner can read. No link is followed: the daemon must not wait for another disk.
   func isThere(home: String, owner: uid_t) -> Bool {
-    let path = "\(home)/.local/share/\(place.folder)"
-    guard let names = try? Folder(path: path, owner: owner).names() else { return false }
-    return names.contains { name in
+    guard let folder = try? Folder.local(".local/share/\(place.folder)", below: home, owner: owner),
+      let names = try? folder.names()
+    else { return false }
+    for name in names where name.hasSuffix(place.ending) {
       var status = stat()
-      return name.hasSuffix(place.ending) && stat("\(path)/\(name)", &status) == 0
-        && status.st_mode & S_IFMT == S_IFREG && status.st_size > 0 && access("\(path)/\(name)", R_OK) == 0
+      if fstatat(folder.number, name, &status, AT_SYMLINK_NOFOLLOW) == 0, status.st_mode & S_IFMT == S_IFREG,
+        status.st_size > 0, faccessat(folder.number, name, R_OK, 0) == 0
+      {
+        return true
+      }
     }
+    return false
   }
 }

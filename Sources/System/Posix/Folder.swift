@@ -19,6 +19,19 @@ public struct Folder: ~Copyable {
     self.owner = owner
   }
 
+  /// Opens the folder `path` below the one at `top`, by no link and on the same file system: a disk or a server that is gone, and
+  /// that somebody put in its place, is not waited for.
+  ///
+  /// - Throws: ``PosixError``: `ENOENT`, `ELOOP` for a link, `EXDEV` for another file system, `EPERM` for another owner's.
+  public static func local(_ path: String, below top: String, owner: uid_t) throws(PosixError) -> Folder {
+    let top = try Folder(path: top, owner: owner)
+    let number = top.number
+    let descriptor = FileDescriptor(
+      owning: try retrying("open") { linux_open_local(number, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) })
+    guard try descriptor.status().st_uid == owner else { throw PosixError("folder", code: EPERM) }
+    return Folder(descriptor: descriptor, owner: owner)
+  }
+
   /// Which folder is at a path now. Another one is there when something is mounted over it, or that ends.
   public struct Identity: Equatable, Sendable {
     private let device: dev_t
