@@ -61,7 +61,7 @@ public enum PasswordTable {
   public static func read(
     _ bytes: borrowing SecureBytes, named: [Column: String] = [:]
   ) throws(ForeignFileError) -> Contents {
-    guard bytes.bytes.withUnsafeBytes({ String(validating: $0, as: UTF8.self) != nil }) else { throw .notText }
+    guard bytes.isText else { throw .notText }
     let table = try CSVTable(bytes)
     guard let header = table.rows.first else { throw .unknownFormat }
     var contents = Contents()

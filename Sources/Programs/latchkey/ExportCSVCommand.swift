@@ -21,7 +21,8 @@ struct ExportCSVCommand: ParsableCommand {
 
 /// CSV by RFC 4180: a row for each login, and for each other item.
 private struct CSVForm: PlainForm {
-  static let warning = "CSV has no attributes, classes and times; 'latchkey export json' has everything."
+  static let warning = 
+    "CSV has no attributes, classes and times, and no secrets that are not text; 'latchkey export json' has everything."
 
   private let output: ExportOutput
   /// What rows say of the collection; nothing of the default one, where most items are.

@@ -79,7 +79,7 @@ struct ExportFile: ParsableArguments {
 
   private func written<Form: PlainForm>(_ kind: Form.Type, _ choice: ExportChoice) throws -> ExportReport? {
     let vault = try VaultConnection(choice.place)
-    var source = try ExportSource(vault, choice)
+    var source = try ExportSource(vault, choice, showsProgress: !(isOutput && StandardStream.output.isTerminal))
     if !Form.warning.isEmpty { source.note(Form.warning) }
     let output = choice.dryRun ? nil : try open()
     var form = try output.map { try Form($0, vault) }

@@ -23,6 +23,9 @@ struct ExportKeePassCommand: ParsableCommand {
 
   func run() throws {
     let report = try Failure.telling {
+      guard file != "-" else {
+        throw Failure.declined("a database is written to a file only: give its name, such as Passwords.kdbx.")
+      }
       try Failure.writing(file) { () throws(PosixError) in try NewFile.check(file, replacing: force) }
       try choice.prepare()
       let password = choice.dryRun ? try SecureBytes(count: 0) : try asked()

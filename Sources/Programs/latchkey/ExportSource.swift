@@ -15,11 +15,12 @@ struct ExportSource {
   let vault: VaultConnection
   private let choice: ExportChoice
   private let channel: SecretChannel
-  private let progress = Progress()
+  private let progress: Progress
   private(set) var report: ExportReport
 
-  init(_ vault: VaultConnection, _ choice: ExportChoice) throws {
+  init(_ vault: VaultConnection, _ choice: ExportChoice, showsProgress: Bool = true) throws {
     (self.vault, self.choice) = (vault, choice)
+    progress = Progress(isWanted: showsProgress)
     channel = try vault.openChannel()
     report = ExportReport(isDry: choice.dryRun)
   }

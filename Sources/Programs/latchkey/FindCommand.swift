@@ -34,6 +34,8 @@ struct FindCommand: ParsableCommand {
     _ = try ItemAttributes(attributes)
   }
 
+  private var isForAll: Bool { attributes.isEmpty && className == nil && collection == nil }
+
   func run() throws {
     try Failure.telling {
       let wanted = try AccessibilityClass.option(className)
@@ -47,7 +49,10 @@ struct FindCommand: ParsableCommand {
       } else if !found.isEmpty {
         print(found.map(\.text).joined(separator: "\n"))
       }
-      if found.isEmpty { throw Failure.noItem("no item matches. 'latchkey find' without arguments lists all.") }
+      guard !found.isEmpty else {
+        throw Failure.noItem(
+          isForAll ? "the vault has no items." : "no item matches. 'latchkey find' without arguments lists all.")
+      }
     }
   }
 }

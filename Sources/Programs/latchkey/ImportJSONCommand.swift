@@ -35,7 +35,8 @@ struct ImportJSONCommand: ParsableCommand {
   private func read() throws -> JSONExport {
     let opened = try ForeignFile(file, limit: JSONExport.sizeLimit)
     do { return try JSONExport(opened.bytes) } catch {
-      throw Failure.file("\(file) \(error.explanation). Nothing was imported.")
+      let reason = error == .unknownFormat ? "was not written by 'latchkey export json'" : error.explanation
+      throw Failure.file("\(file) \(reason). Nothing was imported.")
     }
   }
 }

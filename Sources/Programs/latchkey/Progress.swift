@@ -2,16 +2,20 @@ import Glibc
 
 /// A line on the terminal that says how far a command is; nothing where standard error is no terminal.
 final class Progress {
-  private let isShown = StandardStream.error.isTerminal
+  private let isShown: Bool
   private var last = ContinuousClock.now - .seconds(1)
   private var hasShown = false
+
+  /// - Parameter isWanted: false where the command writes to the same terminal meanwhile.
+  init(isWanted: Bool = true) { isShown = isWanted && StandardStream.error.isTerminal }
 
   /// Shows the line, ten times a second at most.
   func show(_ text: @autoclosure () -> String) {
     guard isShown, ContinuousClock.now - last >= .milliseconds(100) else { return }
     last = .now
     hasShown = true
-    StandardStream.error.show("\r\u{1B}[K\(text())")
+    // Labels in it could command the terminal.
+    StandardStream.error.show("\r\u{1B}[K\(TerminalText.printable(text()))")
   }
 
   /// Takes the line away.
