@@ -36,7 +36,7 @@ public struct SSHAgent {
   private func answer() throws(PosixError) -> Set<String> {
     let connection = try FileDescriptor.connect(stream: path, seconds: 5)
     // A message of one byte: the request for the keys.
-    try connection.writeAll(([0, 0, 0, 1, 11] as [UInt8]).span.bytes)
+    try connection.sendAll(([0, 0, 0, 1, 11] as [UInt8]).span.bytes)
     let size = Self.number(try connection.read(count: 4))
     guard (5...(1 << 20)).contains(size) else { throw PosixError("read", code: EBADMSG) }
     var rest = try connection.read(count: size)[...]

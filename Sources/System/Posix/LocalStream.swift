@@ -20,6 +20,22 @@ extension FileDescriptor {
     return descriptor
   }
 
+  /// Writes all of `bytes` to a socket. An end of the other side is an error, and no signal.
+  ///
+  /// - Throws: ``PosixError`` with `EPIPE` where nobody reads any more.
+  public borrowing func sendAll(_ bytes: RawSpan) throws(PosixError) {
+    var sent = 0
+    while sent < bytes.byteCount {
+      let number = self.number
+      sent += try retrying("send") {
+        bytes.withUnsafeBytes { buffer in
+          let rest = UnsafeRawBufferPointer(rebasing: buffer[sent...])
+          return send(number, rest.baseAddress, rest.count, Int32(MSG_NOSIGNAL))
+        }
+      }
+    }
+  }
+
   /// The next `count` bytes. Not for secrets.
   ///
   /// - Throws: ``PosixError`` with `EPIPE` where there are fewer.
