@@ -21,7 +21,7 @@ struct ExportCSVCommand: ParsableCommand {
 
 /// CSV by RFC 4180: a row for each login, and for each other item.
 private struct CSVForm: PlainForm {
-  static let warning = 
+  static let warning =
     "CSV has no attributes, classes and times, and no secrets that are not text; 'latchkey export json' has everything."
 
   private let output: ExportOutput
