@@ -16,9 +16,21 @@ public struct SSHAgent {
   }
 
   private let path: String
+  /// The socket of the ssh-agent that does its work.
+  private let innerPath: String
 
   /// The agent of a session.
-  public init(runtime: String) { path = "\(runtime)/keyring/ssh" }
+  public init(runtime: String) { (path, innerPath) = ("\(runtime)/keyring/ssh", "\(runtime)/keyring/.ssh") }
+
+  /// Whether nobody listens any more, neither it nor the ssh-agent behind it.
+  public var hasEnded: Bool {
+    [path, innerPath].allSatisfy { path in
+      do throws(PosixError) { _ = try FileDescriptor.connect(stream: path, seconds: 5) } catch {
+        return [ENOENT, ENOTDIR, ECONNREFUSED].contains(error.code)
+      }
+      return false
+    }
+  }
 
   /// Whether it answers.
   public var isRunning: Bool {

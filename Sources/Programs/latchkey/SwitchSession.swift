@@ -105,6 +105,7 @@ struct SwitchSession {
     // What its parts were, to start those again that have nothing to do with secrets.
     let hadAgent = holder.provider?.id == "gnome-keyring" && agent.isRunning
     let hadModules = access("\(runtime)/keyring/pkcs11", F_OK) == 0
+    let process = holder.unit == nil ? RunningProcess(pid: holder.process) : nil
     if let unit = holder.unit {
       manage(isMasked(unit) ? "StopUnit" : "RestartUnit", unit)
     } else if let ending = holder.provider?.ending {
@@ -116,6 +117,8 @@ struct SwitchSession {
     guard isGone, holder.provider?.id == "gnome-keyring" else { return }
     let parts = (hadAgent ? ["ssh"] : []) + (hadModules && holder.unit == nil ? ["pkcs11"] : [])
     guard !parts.isEmpty else { return }
+    // Its successor would find the sockets in use, or lose them to its last acts. gnome-keyring 42 then turns in circles.
+    _ = waitUntil { process?.hasEnded != false && (!parts.contains("ssh") || agent.hasEnded) }
     startKeyring(parts)
   }
 
