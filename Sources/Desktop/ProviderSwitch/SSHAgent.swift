@@ -32,6 +32,11 @@ public struct SSHAgent {
     }
   }
 
+  /// Takes away the socket of an ssh-agent that has ended, on which the next one could not listen.
+  public func removeLeftover() {
+    if hasEnded { unlink(innerPath) }
+  }
+
   /// Whether it answers.
   public var isRunning: Bool {
     if case .keys = content { return true }

@@ -119,6 +119,7 @@ struct SwitchSession {
     guard !parts.isEmpty else { return }
     // Its successor would find the sockets in use, or lose them to its last acts. gnome-keyring 42 then turns in circles.
     _ = waitUntil { process?.hasEnded != false && (!parts.contains("ssh") || agent.hasEnded) }
+    agent.removeLeftover()
     startKeyring(parts)
   }
 
