@@ -32,6 +32,15 @@ public struct SSHAgent {
     }
   }
 
+  /// Ends the ssh-agent behind it. gnome-keyring leaves that running when it is ended at the wrong moment; the next one could not
+  /// listen then.
+  public func endInner() {
+    do throws(PosixError) {
+      let other = try FileDescriptor.connect(stream: innerPath, seconds: 5).peer()
+      if other.uid == getuid(), other.pid > 1 { kill(other.pid, SIGTERM) }
+    } catch {}
+  }
+
   /// Takes away the socket of an ssh-agent that has ended, on which the next one could not listen.
   public func removeLeftover() {
     if hasEnded { unlink(innerPath) }

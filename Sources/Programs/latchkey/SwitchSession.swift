@@ -118,8 +118,12 @@ struct SwitchSession {
     let parts = (hadAgent ? ["ssh"] : []) + (hadModules && holder.unit == nil ? ["pkcs11"] : [])
     guard !parts.isEmpty else { return }
     // Its successor would find the sockets in use, or lose them to its last acts. gnome-keyring 42 then turns in circles.
-    _ = waitUntil { process?.hasEnded != false && (!parts.contains("ssh") || agent.hasEnded) }
-    agent.removeLeftover()
+    _ = waitUntil { process?.hasEnded != false }
+    if parts.contains("ssh") {
+      agent.endInner()
+      _ = waitUntil { agent.hasEnded }
+      agent.removeLeftover()
+    }
     startKeyring(parts)
   }
 

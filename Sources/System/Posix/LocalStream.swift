@@ -20,6 +20,14 @@ extension FileDescriptor {
     return descriptor
   }
 
+  /// The process at the other end of a local socket, as it was when the connection was made or that process began to listen.
+  public borrowing func peer() throws(PosixError) -> LocalSocket.Peer {
+    var pid: pid_t = 0
+    var uid: uid_t = 0
+    guard linux_peer(number, &pid, &uid) == 0 else { throw PosixError("peer") }
+    return LocalSocket.Peer(pid: pid, uid: uid)
+  }
+
   /// Writes all of `bytes` to a socket. An end of the other side is an error, and no signal.
   ///
   /// - Throws: ``PosixError`` with `EPIPE` where nobody reads any more.
