@@ -22,6 +22,8 @@ struct RotateCommand: ParsableCommand {
   var json = false
 
   private static let stepTime: UInt32 = 100_000
+  /// After that long without a step nobody waits any more, as with a full disk: the vault goes on by itself.
+  private static let standstill = Duration.seconds(30)
   /// How long nothing may follow while something is wrong with the vault, which may be why, or may have no part in it.
   private static let timeout = Duration.seconds(10)
 
@@ -85,7 +87,7 @@ struct RotateCommand: ParsableCommand {
     let total = status.rotation.left
     var lastStep = ContinuousClock.now
     while status.rotation.left > 0 && status.state == .unlocked
-      && (status.problems.isEmpty || ContinuousClock.now - lastStep < Self.timeout)
+      && ContinuousClock.now - lastStep < (status.problems.isEmpty ? Self.standstill : Self.timeout)
     {
       if isShown { show("\rItem keys: \(total - min(status.rotation.left, total)) of \(total)") }
       usleep(Self.stepTime)
