@@ -64,14 +64,18 @@ public struct FileDescriptor: ~Copyable {
 
   /// Writes all of `bytes`.
   public borrowing func writeAll(_ bytes: RawSpan) throws(PosixError) {
-    var written = 0
-    while written < bytes.byteCount {
+    try passAll(bytes, "write") { number, rest in Glibc.write(number, rest.baseAddress, rest.count) }
+  }
+
+  /// Hands all of `bytes` to a call that may take a part of them at a time.
+  borrowing func passAll(
+    _ bytes: RawSpan, _ call: StaticString, _ body: (Int32, UnsafeRawBufferPointer) -> Int
+  ) throws(PosixError) {
+    var passed = 0
+    while passed < bytes.byteCount {
       let number = self.number
-      written += try retrying("write") {
-        bytes.withUnsafeBytes { buffer in
-          let rest = UnsafeRawBufferPointer(rebasing: buffer[written...])
-          return Glibc.write(number, rest.baseAddress, rest.count)
-        }
+      passed += try retrying(call) {
+        bytes.withUnsafeBytes { body(number, UnsafeRawBufferPointer(rebasing: $0[passed...])) }
       }
     }
   }

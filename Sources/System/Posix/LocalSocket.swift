@@ -134,12 +134,7 @@ public struct LocalSocket: ~Copyable {
   }
 
   /// Who is at the other end.
-  public borrowing func peer() throws(PosixError) -> Peer {
-    var pid: pid_t = 0
-    var uid: uid_t = 0
-    guard linux_peer(descriptor.number, &pid, &uid) == 0 else { throw PosixError("peer") }
-    return Peer(pid: pid, uid: uid)
-  }
+  public borrowing func peer() throws(PosixError) -> Peer { try descriptor.peer() }
 
   /// Keeps the connection until this process ends, whatever becomes of this value: the other end hears of the process's end.
   public borrowing func keepUntilProcessEnds() { _ = fcntl(descriptor.number, F_DUPFD_CLOEXEC, 0) }

@@ -32,16 +32,7 @@ extension FileDescriptor {
   ///
   /// - Throws: ``PosixError`` with `EPIPE` where nobody reads any more.
   public borrowing func sendAll(_ bytes: RawSpan) throws(PosixError) {
-    var sent = 0
-    while sent < bytes.byteCount {
-      let number = self.number
-      sent += try retrying("send") {
-        bytes.withUnsafeBytes { buffer in
-          let rest = UnsafeRawBufferPointer(rebasing: buffer[sent...])
-          return send(number, rest.baseAddress, rest.count, Int32(MSG_NOSIGNAL))
-        }
-      }
-    }
+    try passAll(bytes, "send") { number, rest in send(number, rest.baseAddress, rest.count, Int32(MSG_NOSIGNAL)) }
   }
 
   /// The next `count` bytes. Not for secrets.
