@@ -20,7 +20,7 @@ public struct JSONExport {
 
   /// Reads all of it. Names that this version does not know are passed over.
   public init(_ bytes: borrowing SecureBytes) throws(ForeignFileError) {
-    guard bytes.isText else { throw .notText }
+    guard Secret.isText(bytes.bytes) else { throw .notText }
     var seen: Set<String> = []
     do throws(ForeignFileError) { try reader.begin("{", bytes) } catch { throw .unknownFormat }
     while let name = try reader.nextName(bytes) {

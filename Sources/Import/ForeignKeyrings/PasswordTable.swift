@@ -61,7 +61,7 @@ public enum PasswordTable {
   public static func read(
     _ bytes: borrowing SecureBytes, named: [Column: String] = [:]
   ) throws(ForeignFileError) -> Contents {
-    guard bytes.isText else { throw .notText }
+    guard Secret.isText(bytes.bytes) else { throw .notText }
     let table = try CSVTable(bytes)
     guard let header = table.rows.first else { throw .unknownFormat }
     var contents = Contents()

@@ -47,7 +47,8 @@ public final class Secret {
     bytes.bytes.withUnsafeBytes { $0.last == 0x0a }
   }
 
-  private static func isText(_ bytes: RawSpan) -> Bool {
+  /// Whether bytes are text in UTF-8. They are looked at in place: a `String` would be a copy that nobody erases.
+  public static func isText(_ bytes: RawSpan) -> Bool {
     bytes.withUnsafeBytes { buffer in
       (try? UTF8Span(validating: buffer.bindMemory(to: UInt8.self).span)) != nil
     }
