@@ -25,9 +25,7 @@ public struct SSHAgent {
   /// Whether nobody listens any more, neither it nor the ssh-agent behind it.
   public var hasEnded: Bool {
     [path, innerPath].allSatisfy { path in
-      do throws(PosixError) { _ = try FileDescriptor.connect(stream: path, seconds: 5) } catch {
-        return [ENOENT, ENOTDIR, ECONNREFUSED].contains(error.code)
-      }
+      do throws(PosixError) { _ = try Self.connect(to: path) } catch { return Self.saysThatNobodyListens(error) }
       return false
     }
   }
@@ -36,15 +34,13 @@ public struct SSHAgent {
   /// listen then.
   public func endInner() {
     do throws(PosixError) {
-      let other = try FileDescriptor.connect(stream: innerPath, seconds: 5).peer()
+      let other = try Self.connect(to: innerPath).peer()
       if other.uid == getuid(), other.pid > 1 { kill(other.pid, SIGTERM) }
     } catch {}
   }
 
   /// Takes away the socket of an ssh-agent that has ended, on which the next one could not listen.
-  public func removeLeftover() {
-    if hasEnded { unlink(innerPath) }
-  }
+  public func removeLeftover() { unlink(innerPath) }
 
   /// Whether it answers.
   public var isRunning: Bool {
@@ -55,12 +51,12 @@ public struct SSHAgent {
   /// What it has now.
   public var content: Content {
     do throws(PosixError) { return .keys(try answer()) } catch {
-      return [ENOENT, ENOTDIR, ECONNREFUSED].contains(error.code) ? .absent : .silent
+      return Self.saysThatNobodyListens(error) ? .absent : .silent
     }
   }
 
   private func answer() throws(PosixError) -> Set<String> {
-    let connection = try FileDescriptor.connect(stream: path, seconds: 5)
+    let connection = try Self.connect(to: path)
     // A message of one byte: the request for the keys.
     try connection.sendAll(([0, 0, 0, 1, 11] as [UInt8]).span.bytes)
     let size = Self.number(try connection.read(count: 4))
@@ -96,6 +92,14 @@ public struct SSHAgent {
       guard count > 0 else { return nil }
       return "its ssh agent has \(count) \(count == 1 ? "key" : "keys") from ssh-add, which would be lost"
     }
+  }
+
+  private static func connect(to path: String) throws(PosixError) -> FileDescriptor {
+    try FileDescriptor.connect(stream: path, seconds: 5)
+  }
+
+  private static func saysThatNobodyListens(_ error: PosixError) -> Bool {
+    [ENOENT, ENOTDIR, ECONNREFUSED].contains(error.code)
   }
 
   private static func number(_ bytes: [UInt8]) -> Int { bytes.reduce(0) { $0 << 8 | Int($1) } }

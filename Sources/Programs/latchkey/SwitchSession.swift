@@ -119,10 +119,9 @@ struct SwitchSession {
     guard !parts.isEmpty else { return }
     // Its successor would find the sockets in use, or lose them to its last acts. gnome-keyring 42 then turns in circles.
     _ = waitUntil { process?.hasEnded != false }
-    if parts.contains("ssh") {
+    if hadAgent {
       agent.endInner()
-      _ = waitUntil { agent.hasEnded }
-      agent.removeLeftover()
+      if waitUntil({ agent.hasEnded }) { agent.removeLeftover() }
     }
     startKeyring(parts)
   }
