@@ -74,17 +74,18 @@ struct ExportReport: Encodable {
   }
 
   private func section(_ outcome: Outcome, _ title: String) -> [String] {
-    let found = lines.filter { $0.outcome == outcome }
-    return found.isEmpty ? [] : [title] + found.map(\.text)
+    ItemTally.section(title, lines.filter { $0.outcome == outcome }.map(\.text))
   }
 
   var text: String {
-    let parts = [
-      (exported, dry_run ? "would be exported" : "exported"), (same, "there already"), (conflicts, "in conflict"),
-      (left, dry_run ? "would be left out" : "left out"),
-    ].filter { $0.0 > 0 }.map { "\($0) \($1)" }
-    let found = "\(items) item\(items == 1 ? "" : "s") found"
-    var text = [parts.isEmpty ? found + "." : "\(found): \(parts.joined(separator: ", "))."]
+    var text = [
+      ItemTally.summary(
+        items,
+        [
+          (exported, dry_run ? "would be exported" : "exported"), (same, "there already"), (conflicts, "in conflict"),
+          (left, dry_run ? "would be left out" : "left out"),
+        ])
+    ]
     if dry_run { text += section(.exported, "Would be exported:") }
     text += section(.conflict, "In conflict; what the other program has stays:")
     text += section(.left, dry_run ? "Would be left out:" : "Left out:")

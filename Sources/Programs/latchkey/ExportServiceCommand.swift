@@ -24,13 +24,7 @@ struct ExportServiceCommand: ParsableCommand {
       let other = try provider.connect(choice.place)
       try choice.askForPresence()
       let vault = try VaultConnection(choice.place)
-      guard other.ownerProcess != vault.ownerProcess else {
-        throw Failure.declined(
-          """
-          the program that keeps the secrets there is Latchkey itself, so nothing was exported.
-          Name the other program with --owner, for example --owner org.gnome.keyring.
-          """)
-      }
+      try provider.check(other, isNot: vault, so: "nothing was exported")
       var source = try ExportSource(vault, choice)
       var form: ProviderForm? = choice.dryRun ? nil : try ProviderForm(other, vault, choice)
       guard try source.pour(into: &form) else {

@@ -66,18 +66,19 @@ struct ImportReport: Encodable {
   var isWhole: Bool { conflicts == 0 && left == 0 }
 
   private func section(_ outcome: Outcome, _ title: String) -> [String] {
-    let found = lines.filter { $0.outcome == outcome }
-    return found.isEmpty ? [] : [title] + found.map(\.text)
+    ItemTally.section(title, lines.filter { $0.outcome == outcome }.map(\.text))
   }
 
   var text: String {
-    let parts = [
-      (added, dry_run ? "would come" : "imported"), (same, "there already"),
-      (replaced, dry_run ? "would replace another" : "replaced another"), (conflicts, "in conflict"),
-      (left, dry_run ? "would stay behind" : "stayed behind"),
-    ].filter { $0.0 > 0 }.map { "\($0) \($1)" }
-    let found = "\(items) item\(items == 1 ? "" : "s") found"
-    var text = [parts.isEmpty ? found + "." : "\(found): \(parts.joined(separator: ", "))."]
+    var text = [
+      ItemTally.summary(
+        items,
+        [
+          (added, dry_run ? "would come" : "imported"), (same, "there already"),
+          (replaced, dry_run ? "would replace another" : "replaced another"), (conflicts, "in conflict"),
+          (left, dry_run ? "would stay behind" : "stayed behind"),
+        ])
+    ]
     if dry_run {
       text += section(.new, "Would come:")
       text += section(.same, "There already:")

@@ -22,13 +22,7 @@ struct ImportServiceCommand: ParsableCommand {
       try choice.prepare()
       let vault = try VaultConnection(choice.place)
       let provider = try other.connect(choice.place)
-      guard provider.ownerProcess != vault.ownerProcess else {
-        throw Failure.declined(
-          """
-          the program that keeps the secrets there is Latchkey itself, so there is nothing to import.
-          Name the other program with --owner, for example --owner org.gnome.keyring.
-          """)
-      }
+      try other.check(provider, isNot: vault, so: "there is nothing to import")
       var importer = try choice.importer(into: vault)
       let service = ForeignService(provider, isAsking: choice.isAsking)
       let read = try service.collections(choice) { importer.leave($0, $1, $2) }

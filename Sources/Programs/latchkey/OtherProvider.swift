@@ -9,6 +9,19 @@ struct OtherProvider: ParsableArguments {
   @Option(help: ArgumentHelp("The name that the other program has on the bus.", valueName: "name"))
   var owner = ServiceConnection.name
 
+  /// Refuses Latchkey itself as the other program.
+  ///
+  /// - Parameter consequence: what follows of that, for a person.
+  func check(_ other: VaultConnection, isNot vault: VaultConnection, so consequence: String) throws {
+    guard other.ownerProcess != vault.ownerProcess else {
+      throw Failure.declined(
+        """
+        the program that keeps the secrets there is Latchkey itself, so \(consequence).
+        Name the other program with --owner, for example --owner org.gnome.keyring.
+        """)
+    }
+  }
+
   /// Connects to it.
   func connect(_ place: Place) throws -> VaultConnection {
     do throws(ConnectionFailure) {

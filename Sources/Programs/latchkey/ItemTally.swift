@@ -1,0 +1,12 @@
+/// How reports of imports and exports say what became of items.
+enum ItemTally {
+  /// The sentence that counts them: how many were found, and of each kind that there is, how many.
+  static func summary(_ items: Int, _ kinds: [(count: Int, text: String)]) -> String {
+    let found = "\(items) item\(items == 1 ? "" : "s") found"
+    let parts = kinds.filter { $0.count > 0 }.map { "\($0.count) \($0.text)" }
+    return parts.isEmpty ? found + "." : "\(found): \(parts.joined(separator: ", "))."
+  }
+
+  /// A title and the lines below it; nothing where there are none.
+  static func section(_ title: String, _ lines: [String]) -> [String] { lines.isEmpty ? [] : [title] + lines }
+}
