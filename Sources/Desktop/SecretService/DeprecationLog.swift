@@ -2,7 +2,7 @@ import LatchkeyKeybag
 import LatchkeySystemd
 import LatchkeyVault
 
-/// Tells of deprecated classes. One line in the log for each class, not for each item: a program may store any number.
+/// Warns of deprecated classes. One line in the log for each class, not for each item: a program may store any number.
 final class DeprecationLog {
   private var told: Set<AccessibilityClass> = []
 

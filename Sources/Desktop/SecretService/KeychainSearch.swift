@@ -82,7 +82,7 @@ final class KeychainSearch {
     return path == ObjectPath.none ? nil : try sessions.session(path, of: call.sender)
   }
 
-  /// Tells of what `search` finds. An empty answer waits until the whole database was looked at, as of any search.
+  /// Replies with what `search` finds. An empty answer waits until the whole database was looked at, as of any search.
   private func answer(
     _ call: MethodCall, limit: Int, _ session: TransportSession?,
     _ search: @escaping () throws(VaultError) -> [FoundItem]
