@@ -437,6 +437,11 @@ def test_what_was_refused_costs_the_login_nothing(changed, counter):
 def overtake(resident, run):
     """Writes another keybag between what the run has read and what it writes."""
     present = resident.keybag.read_bytes()
+    generation = struct.unpack_from("<Q", present, 28)[0]
+    # As a login would leave it: the same, one generation later. No other program can sign it. Made before, as the run waits
+    # for the lock for a limited time.
+    other = next_generation(resident, present)
+    assert struct.unpack_from("<Q", other, 28)[0] == generation + 1
     # Another process holds the lock while this one waits for it, and writes meanwhile.
     with open(resident.vault / "keybag.lock", "r+b") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -446,10 +451,6 @@ def overtake(resident, run):
         limit = Limit(10)
         while not waits() and not limit.is_over:
             time.sleep(0.005)
-        generation = struct.unpack_from("<Q", present, 28)[0]
-        # As a login would leave it: the same, one generation later. No other program can sign it.
-        other = next_generation(resident, present)
-        assert struct.unpack_from("<Q", other, 28)[0] == generation + 1
         resident.write(resident.keybag, other)
     return other
 

@@ -90,7 +90,7 @@ def test_without_its_tpm_nothing_is_replaced(sealed, tpm):
     here, sealed.tcti = sealed.tcti, "none"
     sealed.restart()
     with sealed.peer() as peer:
-        assert refusal(peer.identity).text == "there is no TPM to be used"
+        assert refusal(peer.identity).text == "there is no usable TPM"
     sealed.tcti = "swtpm:host=127.0.0.1,port=1"
     sealed.restart()
     with sealed.peer() as peer:
