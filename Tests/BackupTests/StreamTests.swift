@@ -118,19 +118,19 @@ struct RecordTests {
   @Test("An item needs its collection, and everything a beginning")
   func order() throws {
     #expect(
-      try outcome { $0.put(.collection(Specimen.collection)) } == .malformed("its records are not in their order"))
+      try outcome { $0.put(.collection(Specimen.collection)) } == .malformed("its records are out of order"))
     #expect(
       try outcome {
         $0.put(.beginning(Specimen.beginning))
         _ = $0.chunk()
         $0.put(.beginning(Specimen.beginning))
-      } == .malformed("its records are not in their order"))
+      } == .malformed("its records are out of order"))
     #expect(
       try outcome {
         $0.put(.beginning(Specimen.beginning))
         _ = $0.chunk()
         $0.put(.item(try Specimen.item(3)))
-      } == .malformed("a record has not the form of its kind"))
+      } == .malformed("a record is malformed"))
   }
 
   @Test("Numbers at the end must be true")
@@ -140,7 +140,7 @@ struct RecordTests {
         $0.put(.beginning(Specimen.beginning))
         _ = $0.chunk()
         $0.put(.end(items: 1, collections: 0))
-      } == .malformed("it has not as many items as it says"))
+      } == .malformed("its number of items is wrong"))
   }
 
   @Test("An item of the class that never travels is refused")
@@ -152,7 +152,7 @@ struct RecordTests {
         $0.put(.collection(Specimen.collection))
         _ = $0.chunk()
         $0.put(.item(try Specimen.item(3, .whenPasscodeSetThisDeviceOnly)))
-      } == .malformed("a record has not the form of its kind"))
+      } == .malformed("a record is malformed"))
   }
 }
 

@@ -30,7 +30,7 @@ final class FakeFprintd {
       guard let self else { return }
       guard let listing else { return unanswered.append(call) }
       try listing.get()
-      call.reply { (out) throws(BusError) in try out.appendObjectPaths(self.readers.indices.map(FakeFprintd.path)) }
+      call.reply { $0.appendObjectPaths(self.readers.indices.map(FakeFprintd.path)) }
     }
     let fingers = ObjectInterface.Method(
       "ListEnrolledFingers", input: [.init("s", "username")], output: [.init("as", "enrolled_fingers")]
@@ -39,12 +39,10 @@ final class FakeFprintd {
       users.append(try call.message.readString())
       guard let answer = reader(call.path)?.answer else { return unanswered.append(call) }
       let names = try answer.get()
-      call.reply { (out) throws(BusError) in
-        try out.appendArray("s", of: names) { (out, name) throws(BusError) in try out.appendString(name) }
-      }
+      call.reply { $0.appendArray("s", of: names) { $0.appendString($1) } }
     }
-    let name = ObjectInterface.Property("name", "s") { [weak self] (path, out) throws(BusError) in
-      try out.appendString(self?.reader(path)?.name ?? "")
+    let name = ObjectInterface.Property("name", "s") { [weak self] path, out in
+      out.appendString(self?.reader(path)?.name ?? "")
     }
     let manager = "/net/reactivated/Fprint/Manager"
     slots = [

@@ -139,7 +139,7 @@ extension Bus {
   /// Calls a method and serves the loop until the reply is there.
   public func call(
     _ loop: EventLoop, _ destination: String, _ path: String, _ interface: String, _ member: String,
-    build: (inout MessageWriter) throws(BusError) -> Void = { (_: inout MessageWriter) throws(BusError) in }
+    build: (inout MessageWriter) throws(BusError) -> Void = { _ in }
   ) throws -> Message {
     var outcome: Result<Message, BusError>?
     try callAsync(

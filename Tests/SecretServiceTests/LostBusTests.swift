@@ -37,14 +37,12 @@ import Testing
 
     let answer = try client.call(
       loop, name, "/org/freedesktop/secrets", "org.freedesktop.Secret.Service", "Unlock"
-    ) { (out: inout MessageWriter) throws(BusError) in
-      try out.appendObjectPaths(["/org/freedesktop/secrets/collection/login"])
-    }
+    ) { $0.appendObjectPaths(["/org/freedesktop/secrets/collection/login"]) }
     _ = try answer.readObjectPaths()
     let prompt = try answer.readObjectPath()
     _ = try client.call(
       loop, name, prompt, "org.freedesktop.Secret.Prompt", "Prompt"
-    ) { (out: inout MessageWriter) throws(BusError) in try out.appendString("") }
+    ) { $0.appendString("") }
     try loop.run(until: "prompt") { !owner.launched.isEmpty }
     let screen = Screen()
     _ = try #require(queue.show(owner.launched[0], on: screen))

@@ -2,7 +2,6 @@ import LatchkeyControl
 import LatchkeySessionState
 import Testing
 
-private typealias Request = AuthenticationPolicy.Request
 private typealias Decision = AuthenticationPolicy.Decision
 
 @Suite struct AuthenticationPolicyTests {
@@ -27,7 +26,8 @@ private typealias Decision = AuthenticationPolicy.Decision
     _ service: String, stage: Hello.Stage = .authenticate, rhost: String = "", peer: PeerProcess,
     _ machine: SessionMachine
   ) -> Decision {
-    AuthenticationPolicy.decide(Request(stage: stage, service: service, rhost: rhost, peer: peer), machine: machine)
+    AuthenticationPolicy.decide(
+      Hello(stage: stage, service: service, tty: "", remoteHost: rhost), from: peer, machine: machine)
   }
 
   private func isRefused(_ decision: Decision) -> Bool {
@@ -111,6 +111,61 @@ private typealias Decision = AuthenticationPolicy.Decision
     var terminals = unlocked(t(1))
     _ = terminals.handle(.lockCommand)
     #expect(isRefused(decide("login", peer: .userManager(uid: 1000), terminals)))
+  }
+
+  /// A desktop that gdm opened over the network, with its screen locked.
+  private static func remoteDesktop(and others: SessionFacts...) -> SessionMachine {
+    func desktop(hint: Bool) -> SessionFacts {
+      SessionFacts(id: "7", uid: 1000, type: "wayland", lockedHint: hint, isRemote: true, service: "gdm-password")
+    }
+    var m = unlocked(desktop(hint: false))
+    _ = m.handle(.sessions([desktop(hint: true)] + others))
+    return m
+  }
+
+  @Test func theScreenOfARemoteDesktopLifts() {
+    let machine = Self.remoteDesktop()
+    #expect(machine.state == .locked(.lockedHint))
+    #expect(decide("gdm-password", rhost: "0.0.0.0", peer: .rootsService, machine) == .keys(mayLift: true))
+    // gdm's own process for it is in the session, and names the remote host as well.
+    let locker = PeerProcess.session(id: "7", uid: 1000, sessionClass: "user", type: "wayland", isRemote: true)
+    #expect(decide("gdm-password", rhost: "0.0.0.0", peer: locker, machine) == .keys(mayLift: true))
+    #expect(decide("xfce4-screensaver", peer: locker, machine) == .keys(mayLift: true))
+  }
+
+  @Test func nobodyElseLiftsBesideARemoteDesktop() {
+    let machine = Self.remoteDesktop()
+    // Other programs that serve networks.
+    #expect(isRefused(decide("sshd", rhost: "192.0.2.1", peer: .rootsService, machine)))
+    #expect(isRefused(decide("login", rhost: "192.0.2.1", peer: .rootsService, machine)))
+    #expect(isRefused(decide("gdm-password", rhost: "0.0.0.0", peer: .unknown, machine)))
+    let desktop = PeerProcess.session(id: "7", uid: 1000, sessionClass: "user", type: "wayland", isRemote: true)
+    #expect(isRefused(decide("login", rhost: "192.0.2.1", peer: desktop, machine)))
+    #expect(isRefused(decide("gdm-password", rhost: "0.0.0.0", peer: .systemService(startedByRoot: false), machine)))
+    let terminal = PeerProcess.session(id: "8", uid: 1000, sessionClass: "user", type: "tty", isRemote: true)
+    #expect(isRefused(decide("login", peer: terminal, machine)))
+  }
+
+  @Test func aRemoteDesktopLiftsNothingBesideADesktopAtThisMachine() {
+    let machine = Self.remoteDesktop(and: x(1, hint: true))
+    #expect(isRefused(decide("gdm-password", rhost: "0.0.0.0", peer: .rootsService, machine)))
+    let locker = PeerProcess.session(id: "7", uid: 1000, sessionClass: "user", type: "wayland", isRemote: true)
+    #expect(isRefused(decide("gdm-password", rhost: "0.0.0.0", peer: locker, machine)))
+    #expect(isRefused(decide("xfce4-screensaver", peer: locker, machine)))
+  }
+
+  /// What SECURITY.md says of lockers and desktops that cannot be told apart.
+  @Test func whereARemoteDesktopCannotBeTold() {
+    // A unit of the user's manager may belong to either desktop.
+    let both = Self.remoteDesktop(and: x(1, hint: true))
+    #expect(decide("kde", peer: .userManager(uid: 1000), both) == .keys(mayLift: true))
+    // A text login that was left open may have been a startx.
+    let terminal = SessionFacts(id: "2", uid: 1000, type: "tty", service: "login", seat: "seat0")
+    let beside = Self.remoteDesktop(and: terminal)
+    #expect(decide("gdm-password", rhost: "0.0.0.0", peer: .rootsService, beside) == .keys(mayLift: true))
+    // A desktop over the network of which nobody said so.
+    let silent = PeerProcess.session(id: "7", uid: 1000, sessionClass: "user", type: "x11", isRemote: false)
+    #expect(decide("xfce4-screensaver", peer: silent, Self.locked) == .keys(mayLift: true))
   }
 
   @Test func openingASessionLiftsNothing() {

@@ -75,7 +75,7 @@ final class FakeLogind {
     isPreparingForSleep = starts
     try bus.emitSignal(
       path: "/org/freedesktop/login1", interface: "org.freedesktop.login1.Manager", member: "PrepareForSleep",
-      build: { (w) throws(BusError) in try w.appendBool(starts) })
+      build: { $0.appendBool(starts) })
   }
 
   func answerAll() {
@@ -94,9 +94,9 @@ final class FakeLogind {
   private func emit(_ member: String, _ id: String) throws {
     try bus.emitSignal(
       path: "/org/freedesktop/login1", interface: "org.freedesktop.login1.Manager", member: member,
-      build: { (w) throws(BusError) in
-        try w.appendString(id)
-        try w.appendObjectPath(Self.path(id))
+      build: { w in
+        w.appendString(id)
+        w.appendObjectPath(Self.path(id))
       })
   }
 
@@ -108,14 +108,14 @@ final class FakeLogind {
       listings += 1
       if isSilent { return unanswered.append(call) }
       let sessions = sessions.values.sorted { $0.id < $1.id }
-      call.reply { (w) throws(BusError) in
-        try w.appendArray("(susso)", of: sessions) { (w, facts) throws(BusError) in
-          try w.appendStruct("susso") { (w) throws(BusError) in
-            try w.appendString(facts.id)
-            try w.appendUInt32(facts.uid)
-            try w.appendString("name")
-            try w.appendString(facts.seat)
-            try w.appendObjectPath(Self.path(facts.id))
+      call.reply { w in
+        w.appendArray("(susso)", of: sessions) { w, facts in
+          w.appendStruct("susso") { w in
+            w.appendString(facts.id)
+            w.appendUInt32(facts.uid)
+            w.appendString("name")
+            w.appendString(facts.seat)
+            w.appendObjectPath(Self.path(facts.id))
           }
         }
       }
@@ -135,11 +135,11 @@ final class FakeLogind {
       var ends: [Int32] = [-1, -1]
       guard pipe(&ends) == 0 else { throw .failed("no pipe") }
       inhibitors.append(ends[1])
-      call.reply { (w) throws(BusError) in try w.appendUnixFD(ends[0]) }
+      call.reply { $0.appendUnixFD(ends[0]) }
       close(ends[0])
     }
-    let sleep = ObjectInterface.Property("PreparingForSleep", "b") { [weak self] (_, w) throws(BusError) in
-      try w.appendBool(self?.isPreparingForSleep ?? false)
+    let sleep = ObjectInterface.Property("PreparingForSleep", "b") { [weak self] _, w in
+      w.appendBool(self?.isPreparingForSleep ?? false)
     }
     return try bus.export(
       ObjectInterface("org.freedesktop.login1.Manager", methods: [list, inhibit], properties: [sleep]),
@@ -149,25 +149,25 @@ final class FakeLogind {
 
   private func exportSessions() throws -> BusSlot {
     func text(_ name: String, _ value: @escaping (SessionFacts) -> String) -> ObjectInterface.Property {
-      .init(name, "s") { [weak self] (path, w) throws(BusError) in try w.appendString(value(try self.facts(path))) }
+      .init(name, "s") { [weak self] (path, w) throws(BusError) in w.appendString(value(try self.facts(path))) }
     }
     func flag(_ name: String, _ value: @escaping (SessionFacts) -> Bool) -> ObjectInterface.Property {
       .init(name, "b", flags: .emitsChange) { [weak self] (path, w) throws(BusError) in
-        try w.appendBool(value(try self.facts(path)))
+        w.appendBool(value(try self.facts(path)))
       }
     }
     let user = ObjectInterface.Property("User", "(uo)") { [weak self] (path, w) throws(BusError) in
       let uid = try self.facts(path).uid
-      try w.appendStruct("uo") { (w) throws(BusError) in
-        try w.appendUInt32(uid)
-        try w.appendObjectPath("/org/freedesktop/login1/user/_\(uid)")
+      w.appendStruct("uo") { w in
+        w.appendUInt32(uid)
+        w.appendObjectPath("/org/freedesktop/login1/user/_\(uid)")
       }
     }
     let seat = ObjectInterface.Property("Seat", "(so)") { [weak self] (path, w) throws(BusError) in
       let seat = try self.facts(path).seat
-      try w.appendStruct("so") { (w) throws(BusError) in
-        try w.appendString(seat)
-        try w.appendObjectPath("/")
+      w.appendStruct("so") { w in
+        w.appendString(seat)
+        w.appendObjectPath("/")
       }
     }
     let properties = [
@@ -185,7 +185,7 @@ final class FakeLogind {
 extension FakeLogind? {
   fileprivate func facts(_ path: String) throws(BusError) -> SessionFacts {
     guard let facts = self?.sessions.values.first(where: { FakeLogind.path($0.id) == path }) else {
-      throw .unknownObject("no such session")
+      throw BusError(name: "org.freedesktop.DBus.Error.UnknownObject", message: "no such session")
     }
     return facts
   }

@@ -99,25 +99,25 @@ private final class Scene {
       try? forger.emitSignal(
         path: FakeLogind.path("1"), interface: "org.freedesktop.DBus.Properties", member: "PropertiesChanged",
         to: target,
-        build: { (w) throws(BusError) in
-          try w.appendString("org.freedesktop.login1.Session")
-          try w.appendDictionary("sv") { (w) throws(BusError) in
-            try w.appendEntry("sv") { (w) throws(BusError) in
-              try w.appendString("LockedHint")
-              try w.appendVariant("b") { (w) throws(BusError) in try w.appendBool(false) }
+        build: { w in
+          w.appendString("org.freedesktop.login1.Session")
+          w.appendDictionary("sv") { w in
+            w.appendEntry("sv") { w in
+              w.appendString("LockedHint")
+              w.appendVariant("b") { $0.appendBool(false) }
             }
           }
-          try w.appendStrings([])
+          w.appendStrings([])
         })
       try? forger.emitSignal(
         path: "/org/freedesktop/login1", interface: "org.freedesktop.login1.Manager", member: "PrepareForSleep",
-        to: target, build: { (w) throws(BusError) in try w.appendBool(false) })
+        to: target, build: { $0.appendBool(false) })
       try? forger.emitSignal(
         path: "/org/freedesktop/login1", interface: "org.freedesktop.login1.Manager", member: "SessionRemoved",
         to: target,
-        build: { (w) throws(BusError) in
-          try w.appendString("1")
-          try w.appendObjectPath(FakeLogind.path("1"))
+        build: { w in
+          w.appendString("1")
+          w.appendObjectPath(FakeLogind.path("1"))
         })
     }
     try scene.loop.run(for: .milliseconds(100))

@@ -29,7 +29,7 @@ import Testing
   private func say(_ saver: Bus, _ interface: String, _ active: Bool) throws {
     try saver.emitSignal(
       path: "/any/path", interface: interface, member: "ActiveChanged",
-      build: { (w) throws(BusError) in try w.appendBool(active) })
+      build: { $0.appendBool(active) })
   }
 
   @Test(arguments: [
@@ -90,7 +90,7 @@ import Testing
         "org.gnome.ScreenSaver",
         methods: [
           .init("GetActive", output: [.init("b", "active")]) { call in
-            call.reply { (w) throws(BusError) in try w.appendBool(true) }
+            call.reply { $0.appendBool(true) }
           }
         ]),
       below: "/org/gnome/ScreenSaver"

@@ -119,7 +119,8 @@ private func opened(_ sessions: SessionFacts...) -> SessionMachine {
       -> AuthenticationPolicy.Decision
     {
       let peer = PeerProcess.systemService(startedByRoot: true)
-      return AuthenticationPolicy.decide(.init(stage: stage, service: service, rhost: rhost, peer: peer), machine: m)
+      return AuthenticationPolicy.decide(
+        Hello(stage: stage, service: service, tty: "", remoteHost: rhost), from: peer, machine: m)
     }
     let m = opened(x(1))
     for stage in [Hello.Stage.authenticate, .openSession] {

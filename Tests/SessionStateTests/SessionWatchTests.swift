@@ -417,7 +417,7 @@ import Testing
     func say(_ active: Bool) throws {
       try scene.saver.emitSignal(
         path: "/", interface: "org.gnome.ScreenSaver", member: "ActiveChanged",
-        build: { (w) throws(BusError) in try w.appendBool(active) })
+        build: { $0.appendBool(active) })
     }
     try say(true)
     try scene.run(until: "erase A: screen locked (screen saver)")

@@ -24,7 +24,7 @@ struct Pair {
 
   func call(
     _ member: String, at path: String = "/test/one", interface: String = "test.Interface",
-    build: (inout MessageWriter) throws(BusError) -> Void = { (_: inout MessageWriter) throws(BusError) in }
+    build: (inout MessageWriter) throws(BusError) -> Void = { _ in }
   ) throws -> Message {
     try client.call(loop, serviceName, path, interface, member, build: build)
   }
@@ -140,22 +140,20 @@ let standard = "org.freedesktop.DBus.Error."
       )
     }
     try pair.loop.run(until: "matches") { installed == 2 }
-    try pair.service.emitSignal(path: "/test", interface: "test.Interface", member: "All") {
-      (writer: inout MessageWriter) throws(BusError) in try writer.appendString("x")
-    }
+    try pair.service.emitSignal(path: "/test", interface: "test.Interface", member: "All") { $0.appendString("x") }
     try pair.loop.run(until: "broadcast") { heard.count == 2 }
     #expect(heard.sorted() == ["client All x", "third All x"])
     heard = []
     try pair.service.emitSignal(
       path: "/test", interface: "test.Interface", member: "One", to: pair.clientName,
-      build: { (writer: inout MessageWriter) throws(BusError) in try writer.appendString("y") })
+      build: { $0.appendString("y") })
     try pair.loop.run(for: .milliseconds(50))
     #expect(heard == ["client One y"])
     // Malformed: no string in it. Dropped, and the match lives on.
     try pair.service.emitSignal(path: "/test", interface: "test.Interface", member: "Bad")
     try pair.service.emitSignal(
       path: "/test", interface: "test.Interface", member: "Good",
-      build: { (writer: inout MessageWriter) throws(BusError) in try writer.appendString("z") })
+      build: { $0.appendString("z") })
     try pair.loop.run(until: "good signal") { heard.contains("third Good z") }
     #expect(!heard.contains { $0.contains("Bad") })
     withExtendedLifetime(slots) {}
@@ -195,9 +193,7 @@ let standard = "org.freedesktop.DBus.Error."
     try forger.emitSignal(
       path: "/org/freedesktop/DBus", interface: "org.freedesktop.DBus", member: "NameOwnerChanged",
       to: pair.clientName,
-      build: { (writer: inout MessageWriter) throws(BusError) in
-        for text in ["org.example.Never", ":1.1", ""] { try writer.appendString(text) }
-      })
+      build: { for text in ["org.example.Never", ":1.1", ""] { $0.appendString(text) } })
     try forger.emitSignal(path: "/test", interface: "test.Interface", member: "Told", to: pair.clientName)
     try pair.loop.run(for: .milliseconds(50))
     #expect(heard == 0)
@@ -253,21 +249,21 @@ let standard = "org.freedesktop.DBus.Error."
     defer { close(passed) }
     try pair.client.callAsync(
       destination: pair.serviceName, path: "/test/one", interface: "test.Interface", member: "Tell"
-    ) { (out: inout MessageWriter) throws(BusError) in
-      try out.open("a", "{sv}")
+    ) { out in
+      out.open("a", "{sv}")
       for (name, type) in [("UnixUserID", "u"), ("ProcessID", "u"), ("ProcessFD", "h"), ("Other", "s")] {
-        try out.open("e", "sv")
-        try out.appendString(name)
-        try out.appendVariant(type) { (value: inout MessageWriter) throws(BusError) in
+        out.open("e", "sv")
+        out.appendString(name)
+        out.appendVariant(type) { value in
           switch type {
-          case "u": try value.appendUInt32(7)
-          case "h": try value.appendUnixFD(passed)
-          default: try value.appendString("")
+          case "u": value.appendUInt32(7)
+          case "h": value.appendUnixFD(passed)
+          default: value.appendString("")
           }
         }
-        try out.close()
+        out.close()
       }
-      try out.close()
+      out.close()
     } reply: { _ in
     }
     try pair.loop.run(until: "credentials") { found != nil }

@@ -36,61 +36,61 @@ import Testing
         let v = try m.readVariant(held) { (m) throws(BusError) in try m.readString() }
         let map = try m.readStringDictionary()
         let list = try m.readStrings()
-        call.reply { (w) throws(BusError) in
-          try w.appendString(s)
-          try w.appendObjectPath(o)
-          try w.appendByte(y)
-          try w.appendBool(b)
-          try w.appendInt32(-3)
-          try w.appendUInt32(u)
-          try w.appendUInt64(t)
-          try w.appendBytes(count: bytes.count) { (space) throws(BusError) in space.copyBytes(from: bytes) }
-          try w.appendStruct("oayays") { (w) throws(BusError) in
-            try w.appendObjectPath(secret.0)
-            try w.appendBytes(count: secret.1.count) { (space) throws(BusError) in space.copyBytes(from: secret.1) }
-            try w.appendBytes(count: secret.2.count) { (space) throws(BusError) in space.copyBytes(from: secret.2) }
-            try w.appendString(secret.3)
+        call.reply { w in
+          w.appendString(s)
+          w.appendObjectPath(o)
+          w.appendByte(y)
+          w.appendBool(b)
+          w.appendInt32(-3)
+          w.appendUInt32(u)
+          w.appendUInt64(t)
+          w.appendBytes(count: bytes.count) { $0.copyBytes(from: bytes) }
+          w.appendStruct("oayays") { w in
+            w.appendObjectPath(secret.0)
+            w.appendBytes(count: secret.1.count) { $0.copyBytes(from: secret.1) }
+            w.appendBytes(count: secret.2.count) { $0.copyBytes(from: secret.2) }
+            w.appendString(secret.3)
           }
-          try w.appendDictionary("sv") { (w) throws(BusError) in
+          w.appendDictionary("sv") { w in
             for (key, value) in dictionary.sorted(by: { $0.key < $1.key }) {
-              try w.appendEntry("sv") { (w) throws(BusError) in
-                try w.appendString(key)
-                try w.appendVariant("u") { (w) throws(BusError) in try w.appendUInt32(value) }
+              w.appendEntry("sv") { w in
+                w.appendString(key)
+                w.appendVariant("u") { $0.appendUInt32(value) }
               }
             }
           }
-          try w.appendObjectPaths(paths)
-          try w.appendVariant("s") { (w) throws(BusError) in try w.appendString(v) }
-          try w.appendStringDictionary(map)
-          try w.appendStrings(list)
+          w.appendObjectPaths(paths)
+          w.appendVariant("s") { $0.appendString(v) }
+          w.appendStringDictionary(map)
+          w.appendStrings(list)
         }
       }
     ])
-    let reply = try pair.call("Echo") { (w) throws(BusError) in
-      try w.appendString("grüße")
-      try w.appendObjectPath("/a/b")
-      try w.appendByte(255)
-      try w.appendBool(true)
-      try w.appendInt32(-3)
-      try w.appendUInt32(.max)
-      try w.appendUInt64(.max)
-      try w.appendBytes(count: 0) { (_) throws(BusError) in }
-      try w.appendStruct("oayays") { (w) throws(BusError) in
-        try w.appendObjectPath("/s")
-        try w.appendBytes(count: 0) { (_) throws(BusError) in }
-        try w.appendBytes(count: 3) { (space) throws(BusError) in space.copyBytes(from: [1, 2, 3]) }
-        try w.appendString("text/plain")
+    let reply = try pair.call("Echo") { w in
+      w.appendString("grüße")
+      w.appendObjectPath("/a/b")
+      w.appendByte(255)
+      w.appendBool(true)
+      w.appendInt32(-3)
+      w.appendUInt32(.max)
+      w.appendUInt64(.max)
+      w.appendBytes(count: 0) { _ in }
+      w.appendStruct("oayays") { w in
+        w.appendObjectPath("/s")
+        w.appendBytes(count: 0) { _ in }
+        w.appendBytes(count: 3) { $0.copyBytes(from: [1, 2, 3]) }
+        w.appendString("text/plain")
       }
-      try w.appendDictionary("sv") { (w) throws(BusError) in
-        try w.appendEntry("sv") { (w) throws(BusError) in
-          try w.appendString("k")
-          try w.appendVariant("u") { (w) throws(BusError) in try w.appendUInt32(7) }
+      w.appendDictionary("sv") { w in
+        w.appendEntry("sv") { w in
+          w.appendString("k")
+          w.appendVariant("u") { $0.appendUInt32(7) }
         }
       }
-      try w.appendObjectPaths(["/x", "/y"])
-      try w.appendVariant("s") { (w) throws(BusError) in try w.appendString("inside") }
-      try w.appendStringDictionary(["b": "2", "a": "1"])
-      try w.appendStrings([])
+      w.appendObjectPaths(["/x", "/y"])
+      w.appendVariant("s") { $0.appendString("inside") }
+      w.appendStringDictionary(["b": "2", "a": "1"])
+      w.appendStrings([])
     }
     #expect(reply.signature == types.joined())
     #expect(try reply.readString() == "grüße")
@@ -128,9 +128,7 @@ import Testing
       }
     ])
     let pipe = Pipe()
-    _ = try pair.call("Write") { (w) throws(BusError) in
-      try w.appendUnixFD(pipe.fileHandleForWriting.fileDescriptor)
-    }
+    _ = try pair.call("Write") { $0.appendUnixFD(pipe.fileHandleForWriting.fileDescriptor) }
     #expect(pipe.fileHandleForReading.availableData == Data("hello".utf8))
     withExtendedLifetime(slot) {}
   }
@@ -183,10 +181,10 @@ import Testing
     try pair.loop.run(until: "match") { installed }
     try pair.client.emitSignal(
       path: "/", interface: "test.Interface", member: "Shape", to: pair.serviceName,
-      build: { (w) throws(BusError) in
-        try w.appendStruct("ii") { (w) throws(BusError) in
-          try w.appendInt32(1)
-          try w.appendInt32(2)
+      build: { w in
+        w.appendStruct("ii") { w in
+          w.appendInt32(1)
+          w.appendInt32(2)
         }
       })
     try pair.loop.run(until: "all readers") { outcomes.last == "done" }
@@ -204,9 +202,7 @@ import Testing
     ])
     #expect(
       errorName {
-        _ = try pair.call("Take") { (w) throws(BusError) in
-          try w.appendVariant("u") { (w) throws(BusError) in try w.appendUInt32(1) }
-        }
+        _ = try pair.call("Take") { $0.appendVariant("u") { $0.appendUInt32(1) } }
       } == standard + "InvalidArgs")
     // The bus itself refuses a call whose signature is another than the declared one.
     #expect(errorName { _ = try pair.call("Take") } == standard + "InvalidArgs")
@@ -217,18 +213,18 @@ import Testing
   @Test func whatCannotBeWrittenThrows() throws {
     let pair = try Pair()
     #expect(
-      errorName { _ = try pair.call("X") { (w) throws(BusError) in try w.appendString("a\0b") } }
+      errorName { _ = try pair.call("X") { $0.appendString("a\0b") } }
         == standard + "InvalidArgs")
     #expect(
-      errorName { _ = try pair.call("X") { (w) throws(BusError) in try w.appendObjectPath("no/path") } }
+      errorName { _ = try pair.call("X") { $0.appendObjectPath("no/path") } }
         == standard + "Failed")
     let slot = try pair.export(methods: [
       .init("Wrong", output: [Argument("s", "out")]) { call in
-        call.reply { (w) throws(BusError) in try w.appendUInt32(1) }
+        call.reply { $0.appendUInt32(1) }
       },
       .init("Throwing", output: [Argument("s", "out")]) { call in
         call.reply { (w) throws(BusError) in
-          try w.appendString("half")
+          w.appendString("half")
           throw BusError(name: "test.Error.Late", message: "no")
         }
       },
@@ -245,7 +241,7 @@ import Testing
     let slot = try pair.export(methods: [
       .init("Now", output: [Argument("s", "sender")]) { call in
         let sender = call.sender
-        call.reply { (w) throws(BusError) in try w.appendString(sender) }
+        call.reply { $0.appendString(sender) }
         call.fail(.failed("a second answer is ignored"))
       },
       .init("Throws") { _ throws(BusError) in throw BusError(name: "test.Error.Own", message: "why") },
@@ -263,7 +259,7 @@ import Testing
     // Others are served meanwhile.
     #expect(try pair.call("Now").readString() == pair.clientName)
     #expect(answer == nil)
-    kept?.reply { (w) throws(BusError) in try w.appendUInt32(5) }
+    kept?.reply { $0.appendUInt32(5) }
     #expect(kept?.isAnswered == true)
     try pair.loop.run(until: "late answer") { answer == 5 }
     withExtendedLifetime(slot) {}
@@ -274,7 +270,7 @@ import Testing
     var slot: BusSlot? = try pair.export(methods: [
       .init("Where", output: [Argument("s", "path")]) { call in
         let path = call.path
-        call.reply { (w) throws(BusError) in try w.appendString(path) }
+        call.reply { $0.appendString(path) }
       }
     ])
     #expect(try pair.call("Where", at: "/test/one").readString() == "/test/one")
@@ -307,7 +303,7 @@ import Testing
     let slot = try pair.export(properties: [
       .init(
         "Label", "s", flags: .emitsChange,
-        getter: { (_, w) throws(BusError) in try w.appendString(label) },
+        getter: { _, w in w.appendString(label) },
         setter: { (_, m) throws(BusError) in
           let new = try m.readString()
           guard !new.isEmpty else { throw BusError(name: "test.Error.Empty", message: "") }
@@ -316,22 +312,22 @@ import Testing
         }),
       .init(
         "Items", "ao", flags: .invalidates,
-        getter: { (path, w) throws(BusError) in try w.appendObjectPaths([path]) }),
+        getter: { path, w in w.appendObjectPaths([path]) }),
       .init(
         "Secret", "s", flags: .explicit,
         getter: { (_, _) throws(BusError) in throw BusError(name: "test.Error.IsLocked", message: "locked") }),
     ])
     func get(_ name: String) throws -> Message {
-      try pair.properties("Get") { (w) throws(BusError) in
-        try w.appendString("test.Interface")
-        try w.appendString(name)
+      try pair.properties("Get") { w in
+        w.appendString("test.Interface")
+        w.appendString(name)
       }
     }
     func set(_ name: String, _ value: String) throws {
-      _ = try pair.properties("Set") { (w) throws(BusError) in
-        try w.appendString("test.Interface")
-        try w.appendString(name)
-        try w.appendVariant("s") { (w) throws(BusError) in try w.appendString(value) }
+      _ = try pair.properties("Set") { w in
+        w.appendString("test.Interface")
+        w.appendString(name)
+        w.appendVariant("s") { $0.appendString(value) }
       }
     }
     let first = try get("Label").readVariant("s") { (m) throws(BusError) in try m.readString() }
@@ -344,7 +340,7 @@ import Testing
     #expect(errorName { _ = try get("Secret") } == "test.Error.IsLocked")
     #expect(errorName { _ = try get("Nothing") } == standard + "UnknownProperty")
 
-    let all = try pair.properties("GetAll") { (w) throws(BusError) in try w.appendString("test.Interface") }
+    let all = try pair.properties("GetAll") { $0.appendString("test.Interface") }
     var names: [String] = []
     try all.readDictionary("sv") { (m) throws(BusError) in
       names.append(try m.readString())
@@ -385,7 +381,7 @@ import Testing
         .init("Old", flags: .deprecated) { $0.reply() },
       ],
       properties: [
-        .init("Locked", "b", flags: .emitsChange, getter: { (_, w) throws(BusError) in try w.appendBool(true) })
+        .init("Locked", "b", flags: .emitsChange, getter: { _, w in w.appendBool(true) })
       ],
       signals: [.init("Changed", [Argument("o", "item")])])
     let nodes = try pair.service.addNodeEnumerator(below: "/test") { _ in ["/test/one", "/test/two/deep", "not a path"]

@@ -15,7 +15,7 @@ import Testing
       .init(name, input: [.init("ay", "in")], output: [.init("ay", "out")], flags: flags) { call throws(BusError) in
         if flags.isEmpty { kept.append(call) }
         received = try call.message.withBytes { (bytes) throws(BusError) in
-          call.reply { (w) throws(BusError) in try w.appendBytes(bytes) }
+          call.reply { $0.appendBytes(bytes) }
           return bytes.count
         }
       }

@@ -1,6 +1,9 @@
 #pragma once
 #include <gcrypt.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 // gcry_control() takes a variable number of arguments, which Swift cannot call.
 
@@ -12,8 +15,20 @@ static inline void latchkey_gcry_suspend_secmem_warning(void) {
   gcry_control(GCRYCTL_SUSPEND_SECMEM_WARN);
 }
 
-static inline gcry_error_t latchkey_gcry_init_secmem(unsigned int size) {
-  return gcry_control(GCRYCTL_INIT_SECMEM, size, 0);
+// Secret memory that libgcrypt does not lock itself: it would lock all of it at once, used or not, and so keep it in RAM.
+static inline void latchkey_gcry_init_secmem(unsigned int size) {
+  gcry_control(GCRYCTL_DISABLE_LOCKED_SECMEM);
+  gcry_control(GCRYCTL_INIT_SECMEM, size, 0);
+}
+
+// Locks that memory, each page as soon as it is used. libgcrypt does not say where it is, but for each address whether that is in
+// it: the first allocation is in its first page.
+static inline int latchkey_gcry_lock_secmem(void *first, size_t size) {
+  char *begin = (char *)((unsigned long)first & ~((unsigned long)sysconf(_SC_PAGESIZE) - 1));
+  if (!gcry_is_secure(begin) || !gcry_is_secure(begin + size - 1)) return -1;
+  // MLOCK_ONFAULT, which <sys/mman.h> has for _GNU_SOURCE alone.
+  if (syscall(SYS_mlock2, begin, size, 1) == 0) return 0;
+  return mlock(begin, size);
 }
 
 static inline gcry_error_t latchkey_gcry_finish_initialization(void) {

@@ -100,8 +100,8 @@ private final class FingerRound {
     guard let bus else { throw .disconnected("no bus") }
     try bus.callAsync(
       destination: Self.service, path: path, interface: interface, member: member, timeout: timeout
-    ) { (out: inout MessageWriter) throws(BusError) in
-      for argument in arguments { try out.appendString(argument) }
+    ) {
+      for argument in arguments { $0.appendString(argument) }
     } reply: {
       reply($0)
     }

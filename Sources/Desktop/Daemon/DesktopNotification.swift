@@ -69,15 +69,15 @@ final class DesktopNotification {
     try bus.callAsync(
       destination: Self.name, path: "/org/freedesktop/Notifications", interface: Self.name, member: "Notify",
       autoStart: false
-    ) { (out: inout MessageWriter) throws(BusError) in
-      try out.appendString("Latchkey")
-      try out.appendUInt32(0)
-      try out.appendString("dialog-password")
-      try out.appendString(message.title)
-      try out.appendString(message.text)
-      try out.appendStrings([])
-      try out.appendDictionary("sv") { (_: inout MessageWriter) throws(BusError) in }
-      try out.appendInt32(-1)
+    ) { out in
+      out.appendString("Latchkey")
+      out.appendUInt32(0)
+      out.appendString("dialog-password")
+      out.appendString(message.title)
+      out.appendString(message.text)
+      out.appendStrings([])
+      out.appendDictionary("sv") { _ in }
+      out.appendInt32(-1)
     } reply: { [weak self] reply in
       guard let self else { return }
       isUnderWay = false

@@ -92,11 +92,11 @@ final class PlasmaPrompter: Prompter {
         member: question.isNew ? "CreateCollectionPrompt" : "UnlockCollectionPrompt",
         timeout: PromptDeadline.programLimit,
         autoStart: false
-      ) { (writer: inout MessageWriter) throws(BusError) in
-        try writer.appendObjectPath(request)
-        try writer.appendString(window)
-        try writer.appendString("")
-        try writer.appendString(name)
+      ) { writer in
+        writer.appendObjectPath(request)
+        writer.appendString(window)
+        writer.appendString("")
+        writer.appendString(name)
       } reply: {
         if case .success = $0 { isOpen = true } else { isOpen = false }
       }
@@ -109,13 +109,13 @@ final class PlasmaPrompter: Prompter {
   }
 
   private func judge(_ action: Action) {
-    pending?.reply { (writer: inout MessageWriter) throws(BusError) in try writer.appendInt32(action.rawValue) }
+    pending?.reply { $0.appendInt32(action.rawValue) }
     pending = nil
   }
 
   private func retry(_ reason: String) {
     try? desktop.bus.emitSignal(path: request, interface: Self.interface, member: "Retry", to: prompter) {
-      (writer: inout MessageWriter) throws(BusError) in try writer.appendString(reason)
+      $0.appendString(reason)
     }
   }
 
@@ -167,9 +167,7 @@ final class PlasmaPrompter: Prompter {
           guard let self else { return }
           try self.check(call)
           self.stage = .rejected
-          call.reply { (writer: inout MessageWriter) throws(BusError) in
-            try writer.appendInt32(Action.close.rawValue)
-          }
+          call.reply { $0.appendInt32(Action.close.rawValue) }
         },
         .init("Dismissed") { [weak self] call throws(BusError) in
           guard let self, call.sender == self.prompter else { throw .accessDenied("this is not your prompt") }

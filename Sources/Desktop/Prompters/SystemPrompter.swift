@@ -39,10 +39,10 @@ final class SystemPrompter: Prompter {
     var isShown = false
     var isRefused = false
     do throws(BusError) {
-      try call("PerformPrompt") { (writer: inout MessageWriter) throws(BusError) in
-        try writer.appendString(question.isConfirmation ? "confirm" : "password")
-        try self.append(question, to: &writer)
-        try writer.appendString(exchange.text)
+      try call("PerformPrompt") { writer in
+        writer.appendString(question.isConfirmation ? "confirm" : "password")
+        self.append(question, to: &writer)
+        writer.appendString(exchange.text)
       } reply: { error in
         isShown = error == nil
         isRefused = error != nil
@@ -64,7 +64,7 @@ final class SystemPrompter: Prompter {
     stage = .gone
     // Also after PromptDone: gcr's prompter closes a dialog by itself at Escape, and does not look then whether another one
     // waits. This call has it look.
-    try? call("StopPrompting") { (_: inout MessageWriter) throws(BusError) in
+    try? call("StopPrompting") { _ in
     } reply: { _ in
     }
     // The program may end now.
@@ -80,8 +80,8 @@ final class SystemPrompter: Prompter {
       try desktop.bus.callAsync(
         destination: Self.name, path: Self.path, interface: Self.interface, member: "BeginPrompting",
         timeout: PromptDeadline.programLimit
-      ) { (writer: inout MessageWriter) throws(BusError) in
-        try writer.appendObjectPath(Self.callback)
+      ) {
+        $0.appendObjectPath(Self.callback)
       } reply: { [weak self] result in
         // Before PromptReady, which the prompter sends after this.
         if case .success(let message) = result { self?.prompter = message.sender }
@@ -104,40 +104,38 @@ final class SystemPrompter: Prompter {
   }
 
   private func call(
-    _ member: String, build: (inout MessageWriter) throws(BusError) -> Void, reply: @escaping (BusError?) -> Void
+    _ member: String, build: (inout MessageWriter) -> Void, reply: @escaping (BusError?) -> Void
   ) throws(BusError) {
     guard let prompter else { throw .failed("no prompter") }
     try desktop.bus.callAsync(
       destination: prompter, path: Self.path, interface: Self.interface, member: member,
       timeout: PromptDeadline.programLimit, autoStart: false
-    ) { (writer: inout MessageWriter) throws(BusError) in
-      try writer.appendObjectPath(Self.callback)
-      try build(&writer)
+    ) { writer in
+      writer.appendObjectPath(Self.callback)
+      build(&writer)
     } reply: { result in
       if case .failure(let error) = result { reply(error) } else { reply(nil) }
     }
   }
 
-  private func append(_ question: PromptText, to writer: inout MessageWriter) throws(BusError) {
+  private func append(_ question: PromptText, to writer: inout MessageWriter) {
     let texts = [
       ("title", question.title), ("message", question.message), ("description", question.detail),
       ("warning", question.warning), ("choice-label", ""), ("caller-window", window),
       ("continue-label", question.button), ("cancel-label", "Cancel"),
     ]
-    try writer.open("a", "{sv}")
+    writer.open("a", "{sv}")
     for (name, text) in texts {
-      try writer.appendEntry("sv") { (entry: inout MessageWriter) throws(BusError) in
-        try entry.appendString(name)
-        try entry.appendVariant("s") { (value: inout MessageWriter) throws(BusError) in try value.appendString(text) }
+      writer.appendEntry("sv") { entry in
+        entry.appendString(name)
+        entry.appendVariant("s") { $0.appendString(text) }
       }
     }
-    try writer.appendEntry("sv") { (entry: inout MessageWriter) throws(BusError) in
-      try entry.appendString("password-new")
-      try entry.appendVariant("b") { (value: inout MessageWriter) throws(BusError) in
-        try value.appendBool(question.isNew)
-      }
+    writer.appendEntry("sv") { entry in
+      entry.appendString("password-new")
+      entry.appendVariant("b") { $0.appendBool(question.isNew) }
     }
-    try writer.close()
+    writer.close()
   }
 
   // MARK: Called by the prompter

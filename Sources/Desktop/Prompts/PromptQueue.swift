@@ -319,7 +319,7 @@ public final class PromptQueue {
   public func wasWrong(prompt number: UInt64) {
     guard let prompt = prompts.first(where: { $0.number == number }), let target = prompt.target else { return }
     guard wrongAnswers.add(target, at: now()) else { return }
-    Journal.log(.warning, "too many wrong passphrases came: nobody is asked for that one for a while")
+    Journal.log(.warning, "after too many wrong passphrases, prompts for that one pause for a while")
     let ended = prompts.filter { $0.target == target }
     for prompt in ended { remove(prompt, .refused) }
     for prompt in ended { prompt.endTickets(.refused) }

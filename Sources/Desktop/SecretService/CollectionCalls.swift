@@ -53,9 +53,9 @@ final class CollectionCalls {
         let prompt = prompts.make(for: call.sender) { _ in
           .create(WaitingCollection(label: label ?? "", alias: alias))
         }
-        return call.reply { (out: inout MessageWriter) throws(BusError) in
-          try out.appendObjectPath(ObjectPath.none)
-          try out.appendObjectPath(prompt.path)
+        return call.reply { out in
+          out.appendObjectPath(ObjectPath.none)
+          out.appendObjectPath(prompt.path)
         }
       }
     }
@@ -81,9 +81,9 @@ final class CollectionCalls {
   }
 
   private func answer(_ call: MethodCall, with collection: CollectionPlace) {
-    call.reply { (out: inout MessageWriter) throws(BusError) in
-      try out.appendObjectPath(collection.path)
-      try out.appendObjectPath(ObjectPath.none)
+    call.reply { out in
+      out.appendObjectPath(collection.path)
+      out.appendObjectPath(ObjectPath.none)
     }
   }
 
@@ -105,11 +105,11 @@ final class CollectionCalls {
         guard let self else { return }
         do throws(BusError) {
           let path = try self.path(alias: name)
-          call.reply { (out: inout MessageWriter) throws(BusError) in try out.appendObjectPath(path) }
+          call.reply { $0.appendObjectPath(path) }
         } catch { call.fail(error) }
       }
     }
-    call.reply { (out: inout MessageWriter) throws(BusError) in try out.appendObjectPath(path) }
+    call.reply { $0.appendObjectPath(path) }
   }
 
   /// Where an alias leads.
@@ -131,7 +131,7 @@ final class CollectionCalls {
     guard name != "session", name != PortalCollection.alias else {
       throw .notSupported("the alias \(name) cannot be changed")
     }
-    guard !name.isEmpty else { throw .invalidArguments("an alias has a name") }
+    guard !name.isEmpty else { throw .invalidArguments("an alias must not be empty") }
     var target: Int64?
     if path != ObjectPath.none {
       guard case .vault(let id) = try tree.collection(at: path) else {

@@ -60,14 +60,14 @@ final class CollectionObject {
 
   private func items(_ path: String, _ out: inout MessageWriter) throws(BusError) {
     let place = try tree.collection(at: path)
-    if place == CollectionTree.firstPlace && locks.isVaultMissing { return try out.appendObjectPaths([]) }
+    if place == CollectionTree.firstPlace && locks.isVaultMissing { return out.appendObjectPaths([]) }
     let (vault, id) = tree.holder(place)
     let items = try BusError.vault { () throws(VaultError) in try vault.reader.items(in: id) }
-    try out.appendObjectPaths(items.map { place.path(item: $0) })
+    out.appendObjectPaths(items.map { place.path(item: $0) })
   }
 
   private func label(_ path: String, _ out: inout MessageWriter) throws(BusError) {
-    try out.appendString(try info(path).label)
+    out.appendString(try info(path).label)
   }
 
   private func setLabel(_ path: String, _ value: Message) throws(BusError) {
@@ -82,15 +82,15 @@ final class CollectionObject {
   }
 
   private func locked(_ path: String, _ out: inout MessageWriter) throws(BusError) {
-    try out.appendBool(try locks.isLocked(try tree.collection(at: path)))
+    out.appendBool(try locks.isLocked(try tree.collection(at: path)))
   }
 
   private func created(_ path: String, _ out: inout MessageWriter) throws(BusError) {
-    try out.appendUInt64(try info(path).created)
+    out.appendUInt64(try info(path).created)
   }
 
   private func modified(_ path: String, _ out: inout MessageWriter) throws(BusError) {
-    try out.appendUInt64(try info(path).modified)
+    out.appendUInt64(try info(path).modified)
   }
 
   private func delete(_ call: MethodCall) throws(BusError) {
@@ -101,7 +101,7 @@ final class CollectionObject {
       try tree.vault.deleteCollection(id)
     }
     signals.collectionDeleted(place)
-    call.reply { (out: inout MessageWriter) throws(BusError) in try out.appendObjectPath(ObjectPath.none) }
+    call.reply { $0.appendObjectPath(ObjectPath.none) }
     signals.collectionsChanged()
     queue.stateChanged()
   }
@@ -109,10 +109,7 @@ final class CollectionObject {
   private func search(_ call: MethodCall) throws(BusError) {
     let place = try tree.collection(at: call.path)
     let attributes = try call.message.readStringDictionary()
-    try itemSearch.search(attributes, in: place, call) {
-      (out: inout MessageWriter, found: [ItemSearch.Found]) throws(BusError) in
-      try out.appendObjectPaths(found.map(\.path))
-    }
+    try itemSearch.search(attributes, in: place, call) { $0.appendObjectPaths($1.map(\.path)) }
   }
 
   private func createItem(_ call: MethodCall) throws(BusError) {

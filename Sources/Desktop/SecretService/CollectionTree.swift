@@ -84,10 +84,10 @@ final class CollectionTree {
   /// Refuses what no item of that collection can require.
   func checkMayRequire(_ control: AccessControl, in place: CollectionPlace) throws(BusError) {
     guard control.asksForAnything else { return }
-    guard case .vault(let id) = place else { throw .notSupported("items of the session collection ask for nothing") }
+    guard case .vault(let id) = place else { throw .notSupported("session items have no requirements") }
     // Sandboxed applications read there by the portal, which asks nobody.
     guard id != PortalCollection.id(in: vault) else {
-      throw .notSupported("items of the portal's collection ask for nothing")
+      throw .notSupported("items of the portal's collection have no requirements")
     }
   }
 

@@ -36,12 +36,12 @@ final class ItemAccessObject {
   }
 
   private func accessible(_ path: String, _ out: inout MessageWriter) throws(BusError) {
-    try out.appendString(try accessInfo(path).accessibility.name)
+    out.appendString(try accessInfo(path).accessibility.name)
   }
 
   /// Empty also while it cannot be told, as the label is.
   private func require(_ path: String, _ out: inout MessageWriter) throws(BusError) {
-    try out.appendString(try accessInfo(path).access?.text ?? "")
+    out.appendString(try accessInfo(path).access?.text ?? "")
   }
 
   /// What a client wants of an item's access; what it does not name stays.
@@ -102,9 +102,9 @@ final class ItemAccessObject {
     }
     guard present.asksForAnything || needsNewPassphrase else {
       try writer.apply(change(0), passphrase: nil)
-      return call.reply { (out: inout MessageWriter) throws(BusError) in try out.appendObjectPath(ObjectPath.none) }
+      return call.reply { $0.appendObjectPath(ObjectPath.none) }
     }
     let prompt = prompts.make(for: call.sender) { .change(change($0)) }
-    call.reply { (out: inout MessageWriter) throws(BusError) in try out.appendObjectPath(prompt.path) }
+    call.reply { $0.appendObjectPath(prompt.path) }
   }
 }

@@ -159,10 +159,10 @@ final class ItemCreation {
         ItemIdentifier(item.id, uuid: try tree.vault.reader.info(ofItem: item.id).uuid).bytes
       }
     }
-    call.reply { (out: inout MessageWriter) throws(BusError) in
-      try out.appendObjectPath(item?.path ?? ObjectPath.none)
-      if new.unique != nil { try out.appendBytes(identifier) }
-      try out.appendObjectPath(prompt?.path ?? ObjectPath.none)
+    call.reply { out in
+      out.appendObjectPath(item?.path ?? ObjectPath.none)
+      if new.unique != nil { out.appendBytes(identifier) }
+      out.appendObjectPath(prompt?.path ?? ObjectPath.none)
     }
   }
 

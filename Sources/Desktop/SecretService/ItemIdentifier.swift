@@ -30,7 +30,7 @@ struct ItemIdentifier: Equatable {
   /// Reads one from a message.
   static func read(_ message: Message) throws(BusError) -> ItemIdentifier {
     let bytes = try message.withBytes { (bytes: UnsafeRawBufferPointer) throws(BusError) in Array(bytes) }
-    guard let identifier = ItemIdentifier(bytes) else { throw .invalidArguments("an identifier has \(size) bytes") }
+    guard let identifier = ItemIdentifier(bytes) else { throw .invalidArguments("identifiers have \(size) bytes") }
     return identifier
   }
 }

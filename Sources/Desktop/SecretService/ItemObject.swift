@@ -62,26 +62,26 @@ final class ItemObject {
     let vault = tree.holder(item.collection).vault
     let info = try BusError.vault { () throws(VaultError) in try vault.reader.info(ofItem: item.id) }
     // Of an item that requires something, each client sees what was given for it: libsecret reads what is not locked only.
-    guard let client = out.recipient else { return try out.appendBool(info.readability != .open) }
+    guard let client = out.recipient else { return out.appendBool(info.readability != .open) }
     let isLocked = !locks.mayRead(item.id, info.readability, for: client)
     announcer.note(info, of: item, isLocked: isLocked, by: client)
-    try out.appendBool(isLocked)
+    out.appendBool(isLocked)
   }
 
   private func attributes(_ path: String, _ out: inout MessageWriter) throws(BusError) {
-    try out.appendStringDictionary(try info(path).metadata?.attributes ?? [:])
+    out.appendStringDictionary(try info(path).metadata?.attributes ?? [:])
   }
 
   private func label(_ path: String, _ out: inout MessageWriter) throws(BusError) {
-    try out.appendString(try info(path).metadata?.label ?? "")
+    out.appendString(try info(path).metadata?.label ?? "")
   }
 
   private func created(_ path: String, _ out: inout MessageWriter) throws(BusError) {
-    try out.appendUInt64(try info(path).created)
+    out.appendUInt64(try info(path).created)
   }
 
   private func modified(_ path: String, _ out: inout MessageWriter) throws(BusError) {
-    try out.appendUInt64(try info(path).modified)
+    out.appendUInt64(try info(path).modified)
   }
 
   private func setAttributes(_ path: String, _ value: Message) throws(BusError) {
@@ -89,7 +89,7 @@ final class ItemObject {
     let vault = tree.holder(item.collection).vault
     let attributes = try value.readStringDictionary()
     guard attributes["latchkey:require"] == nil else {
-      throw .notSupported("what an item asks for is changed by \(ItemAccessObject.name).SetAccess")
+      throw .notSupported("only \(ItemAccessObject.name).SetAccess changes what an item requires")
     }
     let granted = grants.take(item, for: value.sender)
     let named = try BusError.vault { () throws(VaultError) in
@@ -122,7 +122,7 @@ final class ItemObject {
       try vault.writer.deleteItem(item.id)
     }
     signals.itemDeleted(item)
-    call.reply { (out: inout MessageWriter) throws(BusError) in try out.appendObjectPath(ObjectPath.none) }
+    call.reply { $0.appendObjectPath(ObjectPath.none) }
     // Whoever is asked for it would answer in vain.
     queue.stateChanged()
   }
@@ -131,7 +131,7 @@ final class ItemObject {
     let item = try tree.item(at: call.path)
     let session = try sessions.session(try call.message.readObjectPath(), of: call.sender)
     let client = call.sender
-    call.reply(sensitive: true) { [self] (out: inout MessageWriter) throws(BusError) in
+    call.reply(sensitive: true) { [self] out throws(BusError) in
       try write(item, session, for: client, to: &out)
     }
   }

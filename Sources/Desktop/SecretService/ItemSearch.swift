@@ -26,7 +26,7 @@ final class ItemSearch {
   /// leave to make a new secret.
   func search(
     _ attributes: [String: String], in place: CollectionPlace?, _ call: MethodCall,
-    _ answer: @escaping (inout MessageWriter, [Found]) throws(BusError) -> Void
+    _ answer: @escaping (inout MessageWriter, [Found]) -> Void
   ) throws(BusError) {
     let client = call.sender
     let found = try findItems(attributes, in: place, for: client)
@@ -35,13 +35,13 @@ final class ItemSearch {
         guard let self else { return }
         do throws(BusError) {
           let found = try findItems(attributes, in: place, for: client)
-          call.reply { (out: inout MessageWriter) throws(BusError) in try answer(&out, found) }
+          call.reply { answer(&$0, found) }
         } catch { call.fail(error) }
       }
       return
     }
     announcer.tell(found: found, to: client)
-    call.reply { (out: inout MessageWriter) throws(BusError) in try answer(&out, found) }
+    call.reply { answer(&$0, found) }
   }
 
   private func findItems(

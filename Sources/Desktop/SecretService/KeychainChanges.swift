@@ -50,14 +50,14 @@ final class KeychainChanges {
   private func checkUnique(_ attributes: [String: String]) throws(BusError) {
     try KeychainObject.checkFindable(attributes)
     guard attributes.count <= Self.uniqueLimit else {
-      throw .limitsExceeded("items are told apart by \(Self.uniqueLimit) attributes at most")
+      throw .limitsExceeded("at most \(Self.uniqueLimit) attributes can tell items apart")
     }
   }
 
   /// Refuses an item that would not be found by what it alone may have.
   private func checkHas(_ attributes: [String: String], _ unique: [String: String]) throws(BusError) {
     guard unique.allSatisfy({ attributes[$0.key] == $0.value }) else {
-      throw .invalidArguments("what no other item may have is not among the item's attributes")
+      throw .invalidArguments("the item lacks an attribute that no other item may have")
     }
   }
 
@@ -85,7 +85,7 @@ final class KeychainChanges {
     let received = hasSecret ? try sessions.receiveSecret(call) : nil
     guard !changes.isEmpty else { throw .invalidArguments("no item is named") }
     guard changes.count <= Self.updateLimit else {
-      throw .limitsExceeded("\(Self.updateLimit) items may change at once")
+      throw .limitsExceeded("\(Self.updateLimit) items can change at once")
     }
     guard Set(changes.map(\.item)).count == changes.count else {
       throw .invalidArguments("an item is named twice")
@@ -105,13 +105,13 @@ final class KeychainChanges {
     }
     guard !items.isEmpty else { throw .invalidArguments("no item is named") }
     guard items.count <= Self.updateLimit else {
-      throw .limitsExceeded("\(Self.updateLimit) items may be deleted at once")
+      throw .limitsExceeded("\(Self.updateLimit) items can be deleted at once")
     }
     var named: [Int64: (place: ItemPlace, uuid: [UInt8])] = [:]
     for item in items {
       guard let place = try itemIfPresent(at: item.path) else { continue }
       guard case .vault = place.collection else {
-        throw .notSupported("the session collection is no part of the vault")
+        throw .notSupported("the session collection is not part of the vault")
       }
       // An item of another vault may have had the number that this one has.
       guard place.id == item.identifier.item else { continue }
@@ -120,7 +120,7 @@ final class KeychainChanges {
     let wanted = named.sorted { $0.key < $1.key }.map { (id: $0.key, uuid: Optional($0.value.uuid)) }
     let deleted = try BusError.vault { () throws(VaultError) in try tree.vault.writer.deleteItems(wanted) }
     for item in deleted.compactMap({ named[$0]?.place }) { signals.itemDeleted(item) }
-    call.reply { (out: inout MessageWriter) throws(BusError) in try out.appendUInt32(UInt32(deleted.count)) }
+    call.reply { $0.appendUInt32(UInt32(deleted.count)) }
     // Whoever is asked for one of them would answer in vain.
     queue.stateChanged()
   }
@@ -134,7 +134,7 @@ final class KeychainChanges {
 
   private func readChange(_ fields: Message) throws(BusError) -> Change {
     let item = try tree.item(at: try fields.readObjectPath())
-    guard case .vault = item.collection else { throw .notSupported("the session collection is no part of the vault") }
+    guard case .vault = item.collection else { throw .notSupported("the session collection is not part of the vault") }
     let properties = try ItemProperties(fields, isOpen: false)
     let unique = try fields.readStringDictionary()
     if !unique.isEmpty { try checkUnique(unique) }
@@ -142,7 +142,7 @@ final class KeychainChanges {
     if let attributes = properties.attributes {
       let named = try BusError.vault { () throws(VaultError) in try ControlAttributes(attributes) }
       guard named.access == nil else {
-        throw .notSupported("what an item asks for is changed by \(ItemAccessObject.name).SetAccess")
+        throw .notSupported("only \(ItemAccessObject.name).SetAccess changes what an item requires")
       }
       try checkHas(named.attributes, unique)
       control = named

@@ -41,7 +41,7 @@ final class KeychainObject {
   static func checkFindable(_ attributes: [String: String]) throws(BusError) {
     guard !attributes.isEmpty else { throw .invalidArguments("a set of attributes must not be empty") }
     guard !attributes.keys.contains(where: { $0.hasPrefix(ItemMetadata.reservedPrefix) }) else {
-      throw .invalidArguments("attributes \(ItemMetadata.reservedPrefix)… are not for searches")
+      throw .invalidArguments("attributes \(ItemMetadata.reservedPrefix)… cannot be used in searches")
     }
   }
 }

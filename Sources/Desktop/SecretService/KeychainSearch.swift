@@ -52,11 +52,11 @@ final class KeychainSearch {
     let limit = try call.message.readUInt32()
     let session = try readSession(call)
     guard !sets.isEmpty, sets.count <= Self.alternativeLimit else {
-      throw .invalidArguments("a search is for 1 to \(Self.alternativeLimit) sets of attributes")
+      throw .invalidArguments("a search takes 1 to \(Self.alternativeLimit) sets of attributes")
     }
     for set in sets { try KeychainObject.checkFindable(set) }
     guard sets.reduce(0, { $0 + $1.count }) <= Self.searchLimit else {
-      throw .limitsExceeded("a search is for \(Self.searchLimit) attributes at most")
+      throw .limitsExceeded("a search takes \(Self.searchLimit) attributes at most")
     }
     try answer(call, limit: Int(limit), session) { [vault] () throws(VaultError) -> [FoundItem] in
       if sets.count == 1 { return try vault.reader.search(.attributes(sets[0])) }
@@ -103,17 +103,18 @@ final class KeychainSearch {
     let client = call.sender
     let items = try told(found, limit: limit, to: client)
     let isScreenLocked = locks.isScreenLocked
-    call.reply(sensitive: true) { [self] (out: inout MessageWriter) throws(BusError) in
-      try out.appendBool(isScreenLocked)
-      try out.appendArray("(\(Self.itemType))", of: items) {
-        (out: inout MessageWriter, item: KeychainItem) throws(BusError) in
-        try write(item, to: &out)
-      }
-      try out.open("a", "{o(oayays)}")
+    call.reply(sensitive: true) { [self] out throws(BusError) in
+      out.appendBool(isScreenLocked)
+      out.appendArray("(\(Self.itemType))", of: items) { write($1, to: &$0) }
+      out.open("a", "{o(oayays)}")
       if let session {
-        for item in items where item.state == .readable { try writeSecret(of: item, session, for: client, to: &out) }
+        for item in items where item.state == .readable {
+          // No more secrets are opened for an answer that is not sent.
+          guard out.failure == nil else { return }
+          try writeSecret(of: item, session, for: client, to: &out)
+        }
       }
-      try out.close()
+      out.close()
     }
   }
 
@@ -132,26 +133,26 @@ final class KeychainSearch {
         size += info.metadata?.size ?? 0
         items.append(KeychainItem(id: item.id, collection: item.collection, info: info, state: state))
       } catch { failure = failure ?? error }
-      guard size <= Self.answerLimit else { throw .limitsExceeded("what is found is too large for one answer") }
+      guard size <= Self.answerLimit else { throw .limitsExceeded("the result is too large for one reply") }
     }
     if items.isEmpty, let failure { throw BusError(failure) }
     return items
   }
 
-  private func write(_ item: KeychainItem, to out: inout MessageWriter) throws(BusError) {
+  private func write(_ item: KeychainItem, to out: inout MessageWriter) {
     let info = item.info
-    try out.open("r", Self.itemType)
-    try out.appendObjectPath(item.place.path)
-    try out.appendBytes(ItemIdentifier(item.id, uuid: info.uuid).bytes)
-    try out.appendStringDictionary(info.metadata?.attributes ?? [:])
-    try out.appendString(info.metadata?.label ?? "")
-    try out.appendUInt64(info.created)
-    try out.appendUInt64(info.modified)
-    try out.appendString(info.accessibility.name)
-    try out.appendString(info.access?.text ?? "")
-    try out.appendByte(item.state.rawValue)
-    try out.appendBool(info.metadata != nil)
-    try out.close()
+    out.appendStruct(Self.itemType) { fields in
+      fields.appendObjectPath(item.place.path)
+      fields.appendBytes(ItemIdentifier(item.id, uuid: info.uuid).bytes)
+      fields.appendStringDictionary(info.metadata?.attributes ?? [:])
+      fields.appendString(info.metadata?.label ?? "")
+      fields.appendUInt64(info.created)
+      fields.appendUInt64(info.modified)
+      fields.appendString(info.accessibility.name)
+      fields.appendString(info.access?.text ?? "")
+      fields.appendByte(item.state.rawValue)
+      fields.appendBool(info.metadata != nil)
+    }
   }
 
   private func writeSecret(
@@ -162,9 +163,9 @@ final class KeychainSearch {
       try vault.reader.secretIfReadable(ofItem: item.id, in: item.collection, granted: granted)
     }
     guard let opened else { return }
-    try out.open("e", "o(oayays)")
-    try out.appendObjectPath(item.place.path)
+    out.open("e", "o(oayays)")
+    out.appendObjectPath(item.place.path)
     try session.write(opened.secret, contentType: opened.contentType, to: &out)
-    try out.close()
+    out.close()
   }
 }

@@ -71,9 +71,9 @@ final class LockCalls {
     // "Lock everything" names what cannot be locked as well. A client that named nothing else is told why.
     if locked.isEmpty, let obstacle { throw obstacle }
     announcer.tell(locked, to: call.sender)
-    call.reply { (out: inout MessageWriter) throws(BusError) in
-      try out.appendObjectPaths(locked)
-      try out.appendObjectPath(ObjectPath.none)
+    call.reply { out in
+      out.appendObjectPaths(locked)
+      out.appendObjectPath(ObjectPath.none)
     }
   }
 

@@ -54,6 +54,6 @@ final class PasswordObject {
       }
     }
     let prompt = prompts.make(for: call.sender) { _ in .password(id) }
-    call.reply { (out: inout MessageWriter) throws(BusError) in try out.appendObjectPath(prompt.path) }
+    call.reply { $0.appendObjectPath(prompt.path) }
   }
 }

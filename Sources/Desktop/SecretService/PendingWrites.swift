@@ -36,7 +36,7 @@ final class PendingWrites {
     guard !gate.isVerified else { return try write() }
     let own = verificationWaits.count { $0.call.sender == call.sender }
     guard own < Self.verificationWaitLimit.own, verificationWaits.count < Self.verificationWaitLimit.all else {
-      throw .limitsExceeded("too many items wait until the database was looked at")
+      throw .limitsExceeded("too many items wait for the check of the database")
     }
     try checkRoom(for: size, of: call.sender)
     let wait = VerificationWait(size, call, write: write)

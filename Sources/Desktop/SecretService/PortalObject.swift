@@ -53,7 +53,7 @@ final class PortalObject {
       properties: [
         .init(
           "version", "u", flags: .constant,
-          getter: { (_, out: inout MessageWriter) throws(BusError) in try out.appendUInt32(1) })
+          getter: { $1.appendUInt32(1) })
       ])
   }
 
@@ -74,13 +74,13 @@ final class PortalObject {
     let outlet: Outlet
     let passed = try call.message.readUnixFD()
     do throws(PosixError) { outlet = try Outlet(FileDescriptor(owning: passed)) } catch {
-      throw .invalidArguments("a secret is written to a pipe of the user's, or to a socket of this machine")
+      throw .invalidArguments("the secret can only be written to a pipe of the user's or a local socket")
     }
     guard PortalRequest.isHandle(key.handle) else {
       throw .invalidArguments("the handle is the path of another object of this service")
     }
     guard requests[key] == nil else { throw .alreadyExists("that handle is in use") }
-    guard PortalRequest.isApplicationID(application) else { throw .invalidArguments("that is no application id") }
+    guard PortalRequest.isApplicationID(application) else { throw .invalidArguments("invalid application id") }
     guard requests.count < Self.requestLimit.all,
       requests.values.count(where: { $0.application == application }) < Self.requestLimit.each
     else { throw .limitsExceeded("there are too many requests") }

@@ -106,10 +106,10 @@ final class PortalRequest {
   /// Closes where the secret went, and answers.
   func end(_ response: Response) {
     release()
-    call.reply { (out: inout MessageWriter) throws(BusError) in
-      try out.appendUInt32(response.rawValue)
-      try out.open("a", "{sv}")
-      try out.close()
+    call.reply { out in
+      out.appendUInt32(response.rawValue)
+      out.open("a", "{sv}")
+      out.close()
     }
   }
 

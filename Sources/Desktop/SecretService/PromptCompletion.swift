@@ -24,13 +24,9 @@ final class PromptCompletion {
       let open = wanted.filter { (try? locks.state(of: $0, for: prompt.owner)) == .unlocked }
       announcer.tell(open, to: prompt.owner)
       let dismissed = open.isEmpty || (dismissed && open.count < wanted.count)
-      emit(prompt, isDone: !dismissed, "ao") { (result: inout MessageWriter) throws(BusError) in
-        try result.appendObjectPaths(dismissed ? [] : open)
-      }
+      emit(prompt, isDone: !dismissed, "ao") { $0.appendObjectPaths(dismissed ? [] : open) }
     case .password(let id):
-      emit(prompt, isDone: prompt.hasChangedPassword(of: id), "s") { (result: inout MessageWriter) throws(BusError) in
-        try result.appendString("")
-      }
+      emit(prompt, isDone: prompt.hasChangedPassword(of: id), "s") { $0.appendString("") }
     case .store(let item): emit(prompt, object: item.stored?.path)
     case .change(let change): emit(prompt, object: change.isDone ? change.item.path : nil)
     case .create(let collection): emit(prompt, object: collection.made?.path)
@@ -39,26 +35,24 @@ final class PromptCompletion {
 
   /// - Parameter path: what was made or changed; nil for nothing.
   private func emit(_ prompt: Prompt, object path: String?) {
-    emit(prompt, isDone: path != nil, "o") { (result: inout MessageWriter) throws(BusError) in
-      try result.appendObjectPath(path ?? ObjectPath.none)
-    }
+    emit(prompt, isDone: path != nil, "o") { $0.appendObjectPath(path ?? ObjectPath.none) }
   }
 
   /// - Parameter isDone: whether the client has what it wanted.
   private func emit(
-    _ prompt: Prompt, isDone: Bool, _ type: String, _ result: (inout MessageWriter) throws(BusError) -> Void
+    _ prompt: Prompt, isDone: Bool, _ type: String, _ result: (inout MessageWriter) -> Void
   ) {
     if prompt.tellsOutcome {
       let outcome = isDone ? "accepted" : outcome(of: prompt)
       try? bus.emitSignal(
         path: prompt.path, interface: ToldPromptObject.name, member: "Ended", to: prompt.owner
-      ) { (out: inout MessageWriter) throws(BusError) in try out.appendString(outcome) }
+      ) { $0.appendString(outcome) }
     }
     try? bus.emitSignal(
       path: prompt.path, interface: PromptObject.name, member: "Completed", to: prompt.owner
-    ) { (out: inout MessageWriter) throws(BusError) in
-      try out.appendBool(!isDone)
-      try out.appendVariant(type, result)
+    ) { out in
+      out.appendBool(!isDone)
+      out.appendVariant(type, result)
     }
   }
 

@@ -39,7 +39,7 @@ final class PromptSteps {
     case .change(let change):
       if !change.isDone && change.nextQuestion == nil {
         do throws(BusError) { try access.apply(change, passphrase: nil) } catch {
-          Journal.log(.warning, "what an item asks for was not changed: \(error.message)")
+          Journal.log(.warning, "the requirements of an item were not changed: \(error.message)")
         }
       }
       if let question = change.nextQuestion { return .ask(question) }
@@ -113,7 +113,7 @@ final class PromptSteps {
       return nil
     } catch {
       if error == .isLocked { return .login }
-      Journal.log(.warning, "a collection was not made after its prompt: \(error.explanation)")
+      Journal.log(.warning, "a collection was not created after its prompt: \(error.explanation)")
       return nil
     }
   }

@@ -20,7 +20,7 @@ public final class SecretService {
   let tree: CollectionTree
   private let sessions: TransportSessions
   private let sessionObject: SessionObject
-  private let grants: AccessGrants
+  let grants: AccessGrants
   private let signals: Signals
   private let announcer: StateAnnouncer
   private let gate: VerificationGate

@@ -59,9 +59,7 @@ final class ServiceObject {
         .init(
           // With its value: libsecret crashes at the next CollectionCreated when it was invalidated.
           "Collections", "ao", flags: .emitsChange,
-          getter: { [tree] (_, out: inout MessageWriter) throws(BusError) in
-            try out.appendObjectPaths(tree.places.map(\.path))
-          })
+          getter: { [tree] in $1.appendObjectPaths(tree.places.map(\.path)) })
       ],
       signals: [
         .init("CollectionCreated", [.init("o", "collection")]),
@@ -74,10 +72,12 @@ final class ServiceObject {
     let paths = try call.message.readObjectPaths()
     let session = try sessions.session(try call.message.readObjectPath(), of: call.sender)
     let client = call.sender
-    call.reply(sensitive: true) { [self] (out: inout MessageWriter) throws(BusError) in
-      try out.open("a", "{o(oayays)}")
+    call.reply(sensitive: true) { [self] out throws(BusError) in
+      out.open("a", "{o(oayays)}")
       var answered: Set<String> = []
       for path in paths where answered.insert(path).inserted {
+        // No more secrets are opened for an answer that is not sent.
+        guard out.failure == nil else { return }
         // What is gone or locked is left out; the rest is still wanted.
         guard case .item(let name, let id) = ObjectPath(path), let place = try? tree.place(name) else { continue }
         let (vault, collection) = tree.holder(place)
@@ -86,21 +86,20 @@ final class ServiceObject {
           try vault.reader.secretIfReadable(ofItem: id, in: collection, granted: granted)
         }
         guard let opened else { continue }
-        try out.open("e", "o(oayays)")
-        try out.appendObjectPath(path)
+        out.open("e", "o(oayays)")
+        out.appendObjectPath(path)
         try session.write(opened.secret, contentType: opened.contentType, to: &out)
-        try out.close()
+        out.close()
       }
-      try out.close()
+      out.close()
     }
   }
 
   private func searchItems(_ call: MethodCall) throws(BusError) {
     let attributes = try call.message.readStringDictionary()
-    try itemSearch.search(attributes, in: nil, call) {
-      (out: inout MessageWriter, found: [ItemSearch.Found]) throws(BusError) in
-      try out.appendObjectPaths(found.filter(\.isReadable).map(\.path))
-      try out.appendObjectPaths(found.filter { !$0.isReadable }.map(\.path))
+    try itemSearch.search(attributes, in: nil, call) { out, found in
+      out.appendObjectPaths(found.filter(\.isReadable).map(\.path))
+      out.appendObjectPaths(found.filter { !$0.isReadable }.map(\.path))
     }
   }
 
@@ -119,9 +118,9 @@ final class ServiceObject {
     }
     announcer.tell(unlocked, to: call.sender)
     let prompt = locked.isEmpty ? nil : prompts.make(for: call.sender) { _ in .unlock(locked) }
-    call.reply { (out: inout MessageWriter) throws(BusError) in
-      try out.appendObjectPaths(unlocked)
-      try out.appendObjectPath(prompt?.path ?? ObjectPath.none)
+    call.reply { out in
+      out.appendObjectPaths(unlocked)
+      out.appendObjectPath(prompt?.path ?? ObjectPath.none)
     }
   }
 }

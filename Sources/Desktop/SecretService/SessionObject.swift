@@ -52,29 +52,27 @@ final class SessionObject {
         try input.withBytes { (bytes: UnsafeRawBufferPointer) throws(BusError) in
           do throws(GcryptError) { return try KeyAgreement.respond(to: bytes, with: takeAgreement()) } catch {
             throw error == .outOfSecureMemory
-              ? .limitsExceeded("there are too many sessions") : .invalidArguments("that is no public key")
+              ? .limitsExceeded("there are too many sessions") : .invalidArguments("invalid public key")
           }
         }
       }
       (cipher, publicKey) = (agreed.cipher, agreed.publicKey)
     default:
       // Clients fall back to `plain` on this name only.
-      throw .notSupported("the algorithms are \(TransportSession.plain) and \(TransportSession.encrypted)")
+      throw .notSupported("supported algorithms: \(TransportSession.plain) and \(TransportSession.encrypted)")
     }
     let isPlain = cipher == nil
     let path = ObjectPath.numbered(numbers.take(), below: ObjectPath.sessions)
     // Some clients open one for each secret and close none: they have forgotten the oldest.
     sessions.insert(TransportSession(path: path, owner: call.sender, cipher: cipher))
     clients.watch(call.sender)
-    call.reply { (out: inout MessageWriter) throws(BusError) in
+    call.reply { out in
       if isPlain {
-        try out.appendVariant("s") { (inner: inout MessageWriter) throws(BusError) in try inner.appendString("") }
+        out.appendVariant("s") { $0.appendString("") }
       } else {
-        try out.appendVariant("ay") { (inner: inout MessageWriter) throws(BusError) in
-          try inner.appendBytes(publicKey)
-        }
+        out.appendVariant("ay") { $0.appendBytes(publicKey) }
       }
-      try out.appendObjectPath(path)
+      out.appendObjectPath(path)
     }
   }
 

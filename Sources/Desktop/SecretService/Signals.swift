@@ -24,7 +24,7 @@ final class Signals {
   private func emit(_ path: String, _ interface: String, _ member: String, _ object: String) {
     try? bus.emitSignal(
       path: path, interface: interface, member: member
-    ) { (out: inout MessageWriter) throws(BusError) in try out.appendObjectPath(object) }
+    ) { $0.appendObjectPath(object) }
   }
 
   /// The list of all collections is another.

@@ -126,29 +126,23 @@ final class StateAnnouncer {
     try? bus.emitSignal(
       path: place.path(item: item), interface: "org.freedesktop.DBus.Properties", member: "PropertiesChanged",
       to: client
-    ) { (out: inout MessageWriter) throws(BusError) in
-      try out.appendString(ItemObject.name)
-      try out.open("a", "{sv}")
-      try out.appendProperty("Locked", "b") { (value: inout MessageWriter) throws(BusError) in
-        try value.appendBool(isLocked)
-      }
+    ) { out in
+      out.appendString(ItemObject.name)
+      out.open("a", "{sv}")
+      out.appendProperty("Locked", "b") { $0.appendBool(isLocked) }
       if let appeared {
-        try out.appendProperty("Label", "s") { (value: inout MessageWriter) throws(BusError) in
-          try value.appendString(appeared.label)
-        }
-        try out.appendProperty("Attributes", "a{ss}") { (value: inout MessageWriter) throws(BusError) in
-          try value.appendStringDictionary(appeared.attributes)
-        }
+        out.appendProperty("Label", "s") { $0.appendString(appeared.label) }
+        out.appendProperty("Attributes", "a{ss}") { $0.appendStringDictionary(appeared.attributes) }
       }
-      try out.close()
-      try out.open("a", "s")
-      try out.close()
+      out.close()
+      out.open("a", "s")
+      out.close()
     }
     toldItems += 1
     guard toldItems <= Self.toldTwice else { return }
     try? bus.emitSignal(
       path: place.path, interface: CollectionObject.name, member: "ItemChanged", to: client
-    ) { (out: inout MessageWriter) throws(BusError) in try out.appendObjectPath(place.path(item: item)) }
+    ) { $0.appendObjectPath(place.path(item: item)) }
   }
 }
 
@@ -162,11 +156,11 @@ extension StateAnnouncer: GrantObserver {
 
 extension MessageWriter {
   fileprivate mutating func appendProperty(
-    _ name: String, _ type: String, _ value: (inout MessageWriter) throws(BusError) -> Void
-  ) throws(BusError) {
-    try open("e", "sv")
-    try appendString(name)
-    try appendVariant(type, value)
-    try close()
+    _ name: String, _ type: String, _ value: (inout MessageWriter) -> Void
+  ) {
+    open("e", "sv")
+    appendString(name)
+    appendVariant(type, value)
+    close()
   }
 }

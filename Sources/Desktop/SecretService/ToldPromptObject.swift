@@ -55,7 +55,7 @@ final class ToldPromptObject {
       throw .limitsExceeded("there is not enough memory")
     }
     guard let given else {
-      throw .invalidArguments("a passphrase has 1 to \(GivenPassphrase.limit) bytes, none of them 0")
+      throw .invalidArguments("a passphrase must have 1 to \(GivenPassphrase.limit) bytes, none of them 0")
     }
     return given
   }

@@ -26,21 +26,21 @@ final class TransportSession {
   func write(
     _ secret: borrowing SecureBytes, contentType: String, to writer: inout MessageWriter
   ) throws(BusError) {
-    try writer.open("r", "oayays")
-    try writer.appendObjectPath(path)
+    writer.open("r", "oayays")
+    writer.appendObjectPath(path)
     if let cipher {
       let sealed = try TransportSession.encrypt(secret, with: cipher)
-      try writer.appendBytes(sealed.iv)
-      try writer.appendBytes(sealed.ciphertext)
+      writer.appendBytes(sealed.iv)
+      writer.appendBytes(sealed.ciphertext)
     } else {
-      try writer.appendBytes([UInt8]())
+      writer.appendBytes([UInt8]())
       let bytes = secret.bytes
-      try writer.appendBytes(count: secret.count) { (space: UnsafeMutableRawBufferPointer) throws(BusError) in
+      writer.appendBytes(count: secret.count) { space in
         bytes.withUnsafeBytes { space.copyMemory(from: $0) }
       }
     }
-    try writer.appendString(contentType)
-    try writer.close()
+    writer.appendString(contentType)
+    writer.close()
   }
 
   private static func encrypt(

@@ -37,15 +37,13 @@ public final class VaultObject {
         properties: [
           .init(
             "State", "s", flags: .emitsChange,
-            getter: { (_, out: inout MessageWriter) throws(BusError) in try out.appendString(facts().state) }),
+            getter: { $1.appendString(facts().state) }),
           .init(
             "FirstUnlocked", "b", flags: .emitsChange,
-            getter: { (_, out: inout MessageWriter) throws(BusError) in try out.appendBool(facts().isFirstUnlocked) }),
+            getter: { $1.appendBool(facts().isFirstUnlocked) }),
           .init(
             "NeedsFormerPassword", "b", flags: .emitsChange,
-            getter: { (_, out: inout MessageWriter) throws(BusError) in
-              try out.appendBool(facts().needsFormerPassword)
-            }),
+            getter: { $1.appendBool(facts().needsFormerPassword) }),
         ]), below: Self.path
     ) { $0 == Self.path }
   }

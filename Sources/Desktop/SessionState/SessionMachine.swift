@@ -106,6 +106,14 @@ public struct SessionMachine: Sendable {
   /// Whether the user has a desktop, locked or not.
   public var hasGraphicalSession: Bool { sessions.values.contains { $0.facts.isGraphical } }
 
+  /// The PAM services that opened the user's desktops over the network. Empty if a desktop is at this machine: what is typed
+  /// elsewhere must not unlock behind its locked screen. A text login is none, even where `startx` made it one: it may have been
+  /// left open by somebody who works over the network.
+  public var remoteDesktopServices: Set<String> {
+    let desktops = sessions.values.map(\.facts).filter(\.isGraphical)
+    return desktops.allSatisfy(\.isRemote) ? Set(desktops.map(\.service)) : []
+  }
+
   /// The user's sessions that count, by logind's names; nil when logind has not told any.
   public var knownSessions: [String]? { logind == .present ? sessions.keys.sorted() : nil }
 

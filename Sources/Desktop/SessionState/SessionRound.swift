@@ -73,8 +73,8 @@ final class SessionRound {
       try bus.callAsync(
         destination: LogindWatch.name, path: path, interface: interface, member: member,
         timeout: LogindWatch.timeout
-      ) { (writer) throws(BusError) in
-        for argument in arguments { try writer.appendString(argument) }
+      ) {
+        for argument in arguments { $0.appendString(argument) }
       } reply: { reply in
         switch reply {
         case .failure(let error):

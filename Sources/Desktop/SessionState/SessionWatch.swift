@@ -1,3 +1,4 @@
+import LatchkeyControl
 import LatchkeySystemd
 
 /// Does what the machine says. All calls come from the event loop; those that erase keys come first, and must not
@@ -133,14 +134,14 @@ public final class SessionWatch {
     for arrival in refused { arrival.completion.take()?(SessionWatch.ended) }
   }
 
-  /// Whether sleep waits until keys are erased, for `latchkey status`.
+  /// Whether sleep waits until keys are erased.
   public var holdsSleepInhibitor: Bool { logind?.holdsSleepInhibitor ?? false }
 
   // MARK: Asked by the daemon
 
   /// What to answer to a PAM stack, before any key is derived.
-  public func decide(_ request: AuthenticationPolicy.Request) -> AuthenticationPolicy.Decision {
-    AuthenticationPolicy.decide(request, machine: machine)
+  public func decide(_ hello: Hello, from process: PeerProcess) -> AuthenticationPolicy.Decision {
+    AuthenticationPolicy.decide(hello, from: process, machine: machine)
   }
 
   /// An authentication begins that keys are wanted of. What counts is how things are when this is called, and what logind

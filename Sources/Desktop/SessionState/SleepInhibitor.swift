@@ -30,8 +30,8 @@ final class SleepInhibitor {
     do throws(BusError) {
       try bus.callAsync(
         destination: LogindWatch.name, path: LogindWatch.path, interface: LogindWatch.manager, member: "Inhibit"
-      ) { (writer) throws(BusError) in
-        for text in ["sleep", "latchkeyd", "Erase keys before sleep", "delay"] { try writer.appendString(text) }
+      ) {
+        for text in ["sleep", "latchkeyd", "Erase keys before sleep", "delay"] { $0.appendString(text) }
       } reply: { [weak self] reply in
         let fd = reply.reading { message throws(BusError) in try message.readUnixFD() }
         self?.answered(request, fd)

@@ -33,8 +33,7 @@ extension VaultLink {
   /// Asks that an object is opened for this connection.
   func unlock(_ paths: [String], _ words: PromptWords) throws(BusError) -> PromptEnd {
     let prompt = try connection.call(ServiceConnection.root, ServiceConnection.service, "Unlock") {
-      (out: inout MessageWriter) throws(BusError) in
-      try out.appendObjectPaths(paths)
+      $0.appendObjectPaths(paths)
     } read: { (answer: Message) throws(BusError) in
       _ = try answer.readObjectPaths()
       return try answer.readObjectPath()
@@ -64,18 +63,18 @@ extension VaultLink {
       ]
     } catch { throw .failed(error.description) }
     return try withExtendedLifetime(slots) { () throws(BusError) in
-      try connection.call(prompt, Self.prompt, "Prompt") { (out: inout MessageWriter) throws(BusError) in
-        try out.open("a", "{sv}")
-        if let reason = words.reason?.fitForPrompt { try out.appendText("reason", reason) }
+      try connection.call(prompt, Self.prompt, "Prompt") { out throws(BusError) in
+        out.open("a", "{sv}")
+        if let reason = words.reason?.fitForPrompt { out.appendText("reason", reason) }
         if let passphrase = words.passphrase {
-          try out.open("e", "sv")
-          try out.appendString("passphrase")
-          try out.open("v", "(oayays)")
+          out.open("e", "sv")
+          out.appendString("passphrase")
+          out.open("v", "(oayays)")
           try channel.write(passphrase, to: &out)
-          try out.close()
-          try out.close()
+          out.close()
+          out.close()
         }
-        try out.close()
+        out.close()
       } read: { _ in
       }
       try connection.serveForPerson { isDismissed != nil || isGone }

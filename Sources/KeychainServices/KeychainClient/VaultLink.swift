@@ -28,8 +28,7 @@ final class VaultLink {
       channel = try SecretChannel(connection)
       guard reuse > 0 else { return }
       try connection.call(Self.root, "org.latchkey.Service", "SetReuse") {
-        (out: inout MessageWriter) throws(BusError) in
-        try out.appendUInt32(reuse)
+        $0.appendUInt32(reuse)
       } read: { _ in
       }
     } catch { throw .broken(error) }
@@ -59,12 +58,12 @@ final class VaultLink {
   }
 
   private func ask(_ sets: [[String: String]], limit: UInt32, secrets: Bool) throws(BusError) -> FoundItems {
-    try connection.call(Self.root, Self.interface, "Find") { (out: inout MessageWriter) throws(BusError) in
-      try out.open("a", "a{ss}")
-      for set in sets { try out.appendStringDictionary(set) }
-      try out.close()
-      try out.appendUInt32(limit)
-      try out.appendObjectPath(secrets ? channel.path : ServiceConnection.none)
+    try connection.call(Self.root, Self.interface, "Find") { out in
+      out.open("a", "a{ss}")
+      for set in sets { out.appendStringDictionary(set) }
+      out.close()
+      out.appendUInt32(limit)
+      out.appendObjectPath(secrets ? channel.path : ServiceConnection.none)
     } read: { (answer: Message) throws(BusError) in
       try readFound(answer)
     }
@@ -72,9 +71,9 @@ final class VaultLink {
 
   /// One item.
   func read(_ identifier: Data, secret: Bool) throws(BusError) -> FoundItems {
-    try connection.call(Self.root, Self.interface, "Read") { (out: inout MessageWriter) throws(BusError) in
-      try out.appendBytes(Array(identifier))
-      try out.appendObjectPath(secret ? channel.path : ServiceConnection.none)
+    try connection.call(Self.root, Self.interface, "Read") { out in
+      out.appendBytes(Array(identifier))
+      out.appendObjectPath(secret ? channel.path : ServiceConnection.none)
     } read: { (answer: Message) throws(BusError) in
       try readFound(answer)
     }
@@ -102,10 +101,10 @@ final class VaultLink {
     var attributes = item.attributes
     attributes[WrittenItem.accessibleName] = protection.accessible.name
     if protection.control.asksForAnything { attributes[WrittenItem.requireName] = protection.control.text }
-    return try connection.call(Self.root, Self.interface, "Add") { (out: inout MessageWriter) throws(BusError) in
-      try out.appendProperties(label: item.label, attributes: attributes)
+    return try connection.call(Self.root, Self.interface, "Add") { out throws(BusError) in
+      out.appendProperties(label: item.label, attributes: attributes)
       try channel.write(secret, to: &out)
-      try out.appendStringDictionary(item.unique)
+      out.appendStringDictionary(item.unique)
     } read: { (answer: Message) throws(BusError) in
       try answer.skip()
       let identifier = try answer.withBytes { Data($0) }
@@ -128,19 +127,19 @@ final class VaultLink {
     // Where there is none, something of that shape stands in its place.
     let sent: Secret
     if let secret { sent = secret } else { sent = try Secret(copying: UnsafeRawBufferPointer(start: nil, count: 0)) }
-    try connection.call(Self.root, Self.interface, "Update") { (out: inout MessageWriter) throws(BusError) in
-      try out.open("a", "(oa{sv}a{ss})")
+    try connection.call(Self.root, Self.interface, "Update") { out throws(BusError) in
+      out.open("a", "(oa{sv}a{ss})")
       for change in changes {
-        try out.open("r", "oa{sv}a{ss}")
-        try out.appendObjectPath(change.path)
+        out.open("r", "oa{sv}a{ss}")
+        out.appendObjectPath(change.path)
         var attributes = change.item?.attributes
         if let accessible = change.accessible { attributes?[WrittenItem.accessibleName] = accessible.name }
-        try out.appendProperties(label: change.item?.label, attributes: attributes)
-        try out.appendStringDictionary(change.item?.unique ?? [:])
-        try out.close()
+        out.appendProperties(label: change.item?.label, attributes: attributes)
+        out.appendStringDictionary(change.item?.unique ?? [:])
+        out.close()
       }
-      try out.close()
-      try out.appendBool(secret != nil)
+      out.close()
+      out.appendBool(secret != nil)
       try channel.write(sent, to: &out)
     } read: { _ in
     }
@@ -150,11 +149,10 @@ final class VaultLink {
   ///
   /// - Returns: the prompt that has to come first.
   func setAccess(of path: String, to protection: Protection) throws(BusError) -> String? {
-    try connection.call(path, ServiceConnection.itemAccess, "SetAccess") {
-      (out: inout MessageWriter) throws(BusError) in
-      try out.appendDictionary("sv") { (all: inout MessageWriter) throws(BusError) in
-        try all.appendText("accessible", protection.accessible.name)
-        try all.appendText("require", protection.control.text)
+    try connection.call(path, ServiceConnection.itemAccess, "SetAccess") { out in
+      out.appendDictionary("sv") { all in
+        all.appendText("accessible", protection.accessible.name)
+        all.appendText("require", protection.control.text)
       }
     } read: { (answer: Message) throws(BusError) in
       let prompt = try answer.readObjectPath()
@@ -166,12 +164,12 @@ final class VaultLink {
   ///
   /// - Returns: how many were there.
   func delete(_ items: ArraySlice<VaultItem>) throws(BusError) -> Int {
-    try connection.call(Self.root, Self.interface, "Delete") { (out: inout MessageWriter) throws(BusError) in
-      try out.appendArray("(oay)", of: items) { (out: inout MessageWriter, item: VaultItem) throws(BusError) in
-        try out.open("r", "oay")
-        try out.appendObjectPath(item.path)
-        try out.appendBytes(Array(item.identifier))
-        try out.close()
+    try connection.call(Self.root, Self.interface, "Delete") { out in
+      out.appendArray("(oay)", of: items) { out, item in
+        out.open("r", "oay")
+        out.appendObjectPath(item.path)
+        out.appendBytes(Array(item.identifier))
+        out.close()
       }
     } read: { (answer: Message) throws(BusError) in
       Int(try answer.readUInt32())
@@ -203,28 +201,28 @@ extension VaultItem {
 
 extension MessageWriter {
   /// `a{sv}` with an item's properties.
-  fileprivate mutating func appendProperties(label: String?, attributes: [String: String]?) throws(BusError) {
-    try open("a", "{sv}")
-    if let label { try appendText(ServiceConnection.item + ".Label", label) }
+  fileprivate mutating func appendProperties(label: String?, attributes: [String: String]?) {
+    open("a", "{sv}")
+    if let label { appendText(ServiceConnection.item + ".Label", label) }
     if let attributes {
-      try open("e", "sv")
-      try appendString(ServiceConnection.item + ".Attributes")
-      try open("v", "a{ss}")
-      try appendStringDictionary(attributes)
-      try close()
-      try close()
+      open("e", "sv")
+      appendString(ServiceConnection.item + ".Attributes")
+      open("v", "a{ss}")
+      appendStringDictionary(attributes)
+      close()
+      close()
     }
-    try close()
+    close()
   }
 
   /// An entry of an `a{sv}` that is text.
-  mutating func appendText(_ name: String, _ text: String) throws(BusError) {
-    try open("e", "sv")
-    try appendString(name)
-    try open("v", "s")
-    try appendString(text)
-    try close()
-    try close()
+  mutating func appendText(_ name: String, _ text: String) {
+    open("e", "sv")
+    appendString(name)
+    open("v", "s")
+    appendString(text)
+    close()
+    close()
   }
 }
 

@@ -40,7 +40,7 @@ public struct SecAccessControlCreateFlags: OptionSet, Hashable, Sendable {
   /// Which of Apple's rules the flags break; nil for none.
   var brokenRule: String? {
     guard isSubset(of: .all) else { return "there is an access control flag that has no meaning" }
-    guard !isSuperset(of: [.or, .and]) else { return "'or' and 'and' do not go together" }
+    guard !isSuperset(of: [.or, .and]) else { return "'or' and 'and' cannot be combined" }
     guard !isSuperset(of: [.biometryAny, .biometryCurrentSet]) else {
       return "biometryAny and biometryCurrentSet do not go together"
     }

@@ -42,8 +42,8 @@ final class BusQuestions {
   func queue(for name: String) -> Known<[Holder]> {
     let connections: [String]
     do throws(BusError) {
-      connections = try ask("ListQueuedOwners") { (out: inout MessageWriter) throws(BusError) in
-        try out.appendString(name)
+      connections = try ask("ListQueuedOwners") {
+        $0.appendString(name)
       } read: { (answer: Message) throws(BusError) in
         try answer.readStrings()
       }
@@ -79,7 +79,7 @@ final class BusQuestions {
       for name in names {
         let path = try call(
           "/org/freedesktop/systemd1", "org.freedesktop.systemd1.Manager", "LoadUnit",
-          build: { (out: inout MessageWriter) throws(BusError) in try out.appendString(name) },
+          build: { $0.appendString(name) },
           read: { (answer: Message) throws(BusError) in try answer.readObjectPath() })
         units[name] = DesktopFacts.Unit(
           load: try property("LoadState", of: path), active: try property("ActiveState", of: path))
@@ -91,9 +91,9 @@ final class BusQuestions {
   private func property(_ name: String, of path: String) throws(BusError) -> String {
     try call(
       path, "org.freedesktop.DBus.Properties", "Get",
-      build: { (out: inout MessageWriter) throws(BusError) in
-        try out.appendString("org.freedesktop.systemd1.Unit")
-        try out.appendString(name)
+      build: { out in
+        out.appendString("org.freedesktop.systemd1.Unit")
+        out.appendString(name)
       },
       read: { (answer: Message) throws(BusError) in
         try answer.readVariant("s") { (value: Message) throws(BusError) in try value.readString() }
@@ -102,7 +102,7 @@ final class BusQuestions {
 
   func ask<Value>(
     _ member: String,
-    build: (inout MessageWriter) throws(BusError) -> Void = { (_: inout MessageWriter) throws(BusError) in },
+    build: (inout MessageWriter) -> Void = { _ in },
     read: (Message) throws(BusError) -> Value
   ) throws(BusError) -> Value {
     let answer = try wait { done throws(BusError) in
@@ -115,7 +115,7 @@ final class BusQuestions {
 
   func call<Value>(
     _ path: String, _ interface: String, _ member: String, of destination: String = manager,
-    build: (inout MessageWriter) throws(BusError) -> Void = { (_: inout MessageWriter) throws(BusError) in },
+    build: (inout MessageWriter) -> Void = { _ in },
     read: (Message) throws(BusError) -> Value
   ) throws(BusError) -> Value {
     let answer = try wait { done throws(BusError) in

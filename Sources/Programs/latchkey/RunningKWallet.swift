@@ -80,18 +80,18 @@ struct RunningKWallet {
 
   private func call<Value>(
     _ member: String,
-    build: (inout MessageWriter) throws(BusError) -> Void = { (_: inout MessageWriter) throws(BusError) in },
+    build: (inout MessageWriter) -> Void = { _ in },
     read: (Message) throws(BusError) -> Value
   ) throws(BusError) -> Value {
     try connection.call(path, Self.interface, member, build: build, read: read)
   }
 
   private func open(_ wallet: String) throws(BusError) -> Int32 {
-    try call("open") { (out: inout MessageWriter) throws(BusError) in
-      try out.appendString(wallet)
+    try call("open") { out in
+      out.appendString(wallet)
       // No window.
-      try out.appendInt64(0)
-      try out.appendString(Self.ownName)
+      out.appendInt64(0)
+      out.appendString(Self.ownName)
     } read: { (answer: Message) throws(BusError) in
       try answer.readInt32()
     }
@@ -99,18 +99,18 @@ struct RunningKWallet {
 
   /// It forgets that we had it open; for other programs it stays open.
   private func close(_ handle: Int32) {
-    _ = try? call("close") { (out: inout MessageWriter) throws(BusError) in
-      try out.appendInt32(handle)
-      try out.appendBool(false)
-      try out.appendString(Self.ownName)
+    _ = try? call("close") { out in
+      out.appendInt32(handle)
+      out.appendBool(false)
+      out.appendString(Self.ownName)
     } read: { _ in
     }
   }
 
   private func folders(_ handle: Int32) throws(BusError) -> [String] {
-    try call("folderList") { (out: inout MessageWriter) throws(BusError) in
-      try out.appendInt32(handle)
-      try out.appendString(Self.ownName)
+    try call("folderList") { out in
+      out.appendInt32(handle)
+      out.appendString(Self.ownName)
     } read: { (answer: Message) throws(BusError) in
       try answer.readStrings()
     }
@@ -118,10 +118,10 @@ struct RunningKWallet {
 
   /// The values of a folder's entries, as Qt writes them; nil where there was no memory for one.
   private func entries(_ handle: Int32, _ folder: String) throws(BusError) -> [(name: String, value: Secret?)] {
-    try call("entriesList") { (out: inout MessageWriter) throws(BusError) in
-      try out.appendInt32(handle)
-      try out.appendString(folder)
-      try out.appendString(Self.ownName)
+    try call("entriesList") { out in
+      out.appendInt32(handle)
+      out.appendString(folder)
+      out.appendString(Self.ownName)
     } read: { (answer: Message) throws(BusError) in
       var found: [(name: String, value: Secret?)] = []
       try answer.readDictionary("sv") { (entry: Message) throws(BusError) in
@@ -139,11 +139,11 @@ struct RunningKWallet {
   }
 
   private func kind(_ handle: Int32, _ folder: String, _ entry: String) throws(BusError) -> Int32 {
-    try call("entryType") { (out: inout MessageWriter) throws(BusError) in
-      try out.appendInt32(handle)
-      try out.appendString(folder)
-      try out.appendString(entry)
-      try out.appendString(Self.ownName)
+    try call("entryType") { out in
+      out.appendInt32(handle)
+      out.appendString(folder)
+      out.appendString(entry)
+      out.appendString(Self.ownName)
     } read: { (answer: Message) throws(BusError) in
       try answer.readInt32()
     }

@@ -11,36 +11,30 @@ public enum Gcrypt {
   ///
   /// Everything else in this module calls it; a program calls it early to learn about failure at its start and
   /// to have the memory locked before it drops the right to. If another library in the process was first,
-  /// its settings stay. Where the system refuses to lock the memory, this goes on without the lock (see
-  /// `memoryIsLocked`); the memory is erased at release all the same.
+  /// its settings stay. Where the system refuses to lock the memory, this goes on without the lock; the memory is erased at
+  /// release all the same.
   ///
   /// - Throws: `unusableLibrary`.
   public static func initialize() throws(GcryptError) {
-    _ = try start.get()
+    try start.get()
   }
 
-  /// Whether the system lets the secret memory be locked into RAM; false where RLIMIT_MEMLOCK was too small. Also
-  /// false where another library started libgcrypt, as it cannot be asked afterwards.
-  public static var memoryIsLocked: Bool {
-    guard case .success(let locked) = start else { return false }
-    return locked
-  }
-
-  /// Evaluated once, whoever comes first: whether the memory is locked.
-  private static let start: Result<Bool, GcryptError> = {
+  /// Evaluated once, whoever comes first.
+  private static let start: Result<Void, GcryptError> = {
     // 1.10 is what Debian 12 ships, and the first release we tested. The call is also what starts the library.
     guard gcry_check_version("1.10.0") != nil else { return .failure(.unusableLibrary) }
-    if latchkey_gcry_initialized() != 0 { return .success(false) }
+    if latchkey_gcry_initialized() != 0 { return .success(()) }
     // Never resumed: its warnings would go to stderr, and nobody there could act on them.
     latchkey_gcry_suspend_secmem_warning()
-    // An error here means that the memory is there, but could not be locked.
-    let locked = latchkey_gcry_init_secmem(secureMemorySize) == 0
+    latchkey_gcry_init_secmem(secureMemorySize)
     guard latchkey_gcry_finish_initialization() == 0, latchkey_gcry_initialized() != 0,
       // Whether it is there at all shows by using it.
       let probe = gcry_malloc_secure(1), gcry_is_secure(probe) != 0
     else { return .failure(.unusableLibrary) }
+    // Before anything secret is in it. Where it cannot be locked, it is there all the same.
+    _ = latchkey_gcry_lock_secmem(probe, Int(secureMemorySize))
     gcry_free(probe)
-    return .success(locked)
+    return .success(())
   }()
 
   /// Turns libgcrypt's answer into an error.

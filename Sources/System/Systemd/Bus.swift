@@ -128,7 +128,7 @@ public final class Bus {
   public func callAsync(
     destination: String, path: String, interface: String, member: String, timeout: Duration? = nil,
     sensitive: Bool = false, autoStart: Bool = true,
-    build: (inout MessageWriter) throws(BusError) -> Void = { (_: inout MessageWriter) throws(BusError) in },
+    build: (inout MessageWriter) throws(BusError) -> Void = { _ in },
     reply: @escaping (Result<Message, BusError>) -> Void
   ) throws(BusError) {
     var call: OpaquePointer?
@@ -138,8 +138,7 @@ public final class Bus {
     defer { sd_bus_message_unref(call) }
     if sensitive { sd_bus_message_sensitive(call) }
     if !autoStart { sd_bus_message_set_auto_start(call, 0) }
-    var writer = MessageWriter(call)
-    try build(&writer)
+    try MessageWriter.write(call, build)
     do {
       try BusSlot.float(box: ReplyBox(sensitive: sensitive, reply), "call \(member)") { slot, userdata in
         sd_bus_call_async(pointer, &slot, call, ReplyBox.arrived, userdata, timeout?.microseconds ?? 0)
@@ -152,7 +151,7 @@ public final class Bus {
   /// Sends a signal to everybody who asked for it, or to `destination` only.
   public func emitSignal(
     path: String, interface: String, member: String, to destination: String? = nil, sensitive: Bool = false,
-    build: (inout MessageWriter) throws(BusError) -> Void = { (_: inout MessageWriter) throws(BusError) in }
+    build: (inout MessageWriter) throws(BusError) -> Void = { _ in }
   ) throws(BusError) {
     var signal: OpaquePointer?
     try BusError.check(
@@ -163,8 +162,7 @@ public final class Bus {
     if let destination {
       try BusError.check(sd_bus_message_set_destination(signal, destination), writing: "a destination")
     }
-    var writer = MessageWriter(signal)
-    try build(&writer)
+    try MessageWriter.write(signal, build)
     try BusError.check(sd_bus_send(pointer, signal, nil), writing: "a signal")
   }
 
@@ -193,9 +191,9 @@ public final class Bus {
   ) throws(BusError) {
     // DBUS_NAME_FLAG_ALLOW_REPLACEMENT 1, REPLACE_EXISTING 2, DO_NOT_QUEUE 4.
     let flags: UInt32 = (allowReplacement ? 1 : 0) | (replaceExisting ? 2 : 0) | 4
-    try callDriver("RequestName") { (writer: inout MessageWriter) throws(BusError) in
-      try writer.appendString(name)
-      try writer.appendUInt32(flags)
+    try callDriver("RequestName") { writer in
+      writer.appendString(name)
+      writer.appendUInt32(flags)
     } reply: { reply in
       completion(
         reply.reading { message throws(BusError) in
@@ -211,7 +209,7 @@ public final class Bus {
 
   /// Calls the bus driver itself.
   func callDriver(
-    _ member: String, build: (inout MessageWriter) throws(BusError) -> Void,
+    _ member: String, build: (inout MessageWriter) -> Void,
     reply: @escaping (Result<Message, BusError>) -> Void
   ) throws(BusError) {
     try callAsync(

@@ -2,7 +2,7 @@
 extension Bus {
   /// Asks the bus which names it would start a program for.
   public func activatableNames(completion: @escaping (Result<[String], BusError>) -> Void) throws(BusError) {
-    try callDriver("ListActivatableNames") { (_: inout MessageWriter) throws(BusError) in
+    try callDriver("ListActivatableNames") { _ in
     } reply: { reply in
       completion(reply.reading { message throws(BusError) in try message.readStrings() })
     }
@@ -15,9 +15,9 @@ extension Bus {
     try callAsync(
       destination: Self.driverName, path: Self.driverPath, interface: Self.driverName, member: "StartServiceByName",
       timeout: timeout
-    ) { (writer: inout MessageWriter) throws(BusError) in
-      try writer.appendString(name)
-      try writer.appendUInt32(0)
+    ) { writer in
+      writer.appendString(name)
+      writer.appendUInt32(0)
     } reply: {
       completion($0.map { _ in })
     }

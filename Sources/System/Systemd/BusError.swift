@@ -28,8 +28,6 @@ public struct BusError: Error, Equatable, CustomStringConvertible {
   public static func notSupported(_ message: String) -> BusError { standard("NotSupported", message) }
   /// `org.freedesktop.DBus.Error.LimitsExceeded`.
   public static func limitsExceeded(_ message: String) -> BusError { standard("LimitsExceeded", message) }
-  /// `org.freedesktop.DBus.Error.UnknownObject`.
-  public static func unknownObject(_ message: String) -> BusError { standard("UnknownObject", message) }
   /// `org.freedesktop.DBus.Error.NoReply`.
   public static func noReply(_ message: String) -> BusError { standard("NoReply", message) }
   /// `org.freedesktop.DBus.Error.Disconnected`.

@@ -57,8 +57,8 @@ extension Bus {
   public func peerCredentials(
     of name: String, completion: @escaping (Result<PeerCredentials, BusError>) -> Void
   ) throws(BusError) {
-    try callDriver("GetConnectionCredentials") { (writer: inout MessageWriter) throws(BusError) in
-      try writer.appendString(name)
+    try callDriver("GetConnectionCredentials") {
+      $0.appendString(name)
     } reply: { reply in
       completion(reply.reading { message throws(BusError) in try PeerCredentials(name: name, from: message) })
     }
@@ -68,8 +68,8 @@ extension Bus {
   public func nameOwner(
     of name: String, completion: @escaping (Result<String?, BusError>) -> Void
   ) throws(BusError) {
-    try callDriver("GetNameOwner") { (writer: inout MessageWriter) throws(BusError) in
-      try writer.appendString(name)
+    try callDriver("GetNameOwner") {
+      $0.appendString(name)
     } reply: { reply in
       if case .failure(let error) = reply, error.isStandard("NameHasNoOwner") { return completion(.success(nil)) }
       completion(reply.reading { message throws(BusError) in try message.readString() })
@@ -142,10 +142,11 @@ private final class MatchBox {
     if let expected = box.sender {
       guard let sender = sd_bus_message_get_sender(message), strcmp(sender, expected) == 0 else { return 0 }
     }
+    let signal = Message(retaining: message)
     // Several matches may read one message: each starts at its beginning.
-    sd_bus_message_rewind(message, 1)
+    signal.rewind()
     withExtendedLifetime(box) {
-      do throws(BusError) { try box.handler(Message(retaining: message)) } catch {}
+      do throws(BusError) { try box.handler(signal) } catch {}
     }
     return 0
   }

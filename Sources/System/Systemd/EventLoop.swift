@@ -115,8 +115,6 @@ public struct IOEvents: OptionSet, Sendable {
   public static let writable = IOEvents(rawValue: 0x004)  // EPOLLOUT
   /// Reported without being asked for.
   public static let failed = IOEvents(rawValue: 0x008)  // EPOLLERR
-  /// The other side is gone. Reported without being asked for.
-  public static let hungUp = IOEvents(rawValue: 0x010)  // EPOLLHUP
 }
 
 extension Duration {

@@ -65,12 +65,6 @@ public final class EventSource {
     isEnabled = true
   }
 
-  /// Changes what a descriptor is watched for. Nothing happens to sources of other kinds.
-  public func watch(for events: IOEvents) {
-    guard let source, case .io = box.kind else { return }
-    sd_event_source_set_io_events(source, events.rawValue)
-  }
-
   /// Sources of a lower number are served first; 0 is the default, 100 that of idle work.
   public func setPriority(_ priority: Int64) throws(SystemdError) {
     guard let source else { return }

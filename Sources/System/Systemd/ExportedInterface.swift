@@ -117,8 +117,7 @@ final class ExportedInterface {
       let property = box.properties[String(cString: name)]
     else { return -EINVAL }
     do throws(BusError) {
-      var writer = MessageWriter(reply)
-      try property.getter(String(cString: path), &writer)
+      try MessageWriter.write(reply) { out throws(BusError) in try property.getter(String(cString: path), &out) }
       return 1
     } catch {
       return error.store(in: target)

@@ -53,12 +53,6 @@ public struct LoginSession: Equatable, Sendable {
   /// `x11`, `wayland`, `mir`, `tty`, `web`, `unspecified`.
   public var type: String? { Self.text { sd_session_get_type(id, $0) } }
 
-  /// The PAM service that opened it.
-  public var service: String? { Self.text { sd_session_get_service(id, $0) } }
-
-  /// The terminal, such as `tty2` or `pts/0`.
-  public var tty: String? { Self.text { sd_session_get_tty(id, $0) } }
-
   /// Whose session it is.
   public var uid: UInt32? {
     var uid: uid_t = 0

@@ -2,10 +2,16 @@ import CLatchkeySystemd
 import Glibc
 
 /// Appends to a message that is being built. Exists only inside the closure that builds it.
+///
+/// It remembers its first error, as sd-bus does of a message that ran out of memory: from then on it appends nothing and calls
+/// no closure. Whoever has the message built throws that error instead of sending. A loop that does more than append looks at
+/// ``failure`` in each turn.
 public struct MessageWriter: ~Copyable {
   private let pointer: OpaquePointer
   /// How much was appended, rather too high than too low.
   private var size = 0
+  /// The first error; nil while all was appended.
+  public private(set) var failure: BusError?
 
   /// The most that is appended to one message, in bytes. D-Bus allows an array of this size at most, and a bus closes the
   /// connection of whoever sends a larger one.
@@ -13,183 +19,184 @@ public struct MessageWriter: ~Copyable {
   /// What lengths and padding take at most, beside each value.
   private static let overhead = 16
 
-  init(_ pointer: OpaquePointer) { self.pointer = pointer }
+  private init(_ pointer: OpaquePointer) { self.pointer = pointer }
+
+  /// Has `build` write a message. Throws the first error, the writer's or that of `build`: then the message is not to be sent.
+  static func write(
+    _ message: OpaquePointer, _ build: (inout MessageWriter) throws(BusError) -> Void
+  ) throws(BusError) {
+    var writer = MessageWriter(message)
+    do throws(BusError) { try build(&writer) } catch { throw writer.failure ?? error }
+    if let failure = writer.failure { throw failure }
+  }
 
   /// Whom the message is for: the unique name of a call's sender in its answer; nil for what goes to all.
   public var recipient: String? { sd_bus_message_get_destination(pointer).map { String(cString: $0) } }
 
-  /// Throws `LimitsExceeded` where the message would become larger than a message may be.
-  private mutating func count(_ bytes: Int) throws(BusError) {
+  /// Counts what is to be appended. Says no after an error, and where the message would become larger than a message may be.
+  private mutating func count(_ bytes: Int) -> Bool {
+    guard failure == nil else { return false }
     guard bytes >= 0, bytes <= Self.sizeLimit - Self.overhead - size else {
-      throw .limitsExceeded("that is more than a message may carry")
+      failure = .limitsExceeded("that is more than a message may carry")
+      return false
     }
     size += bytes + Self.overhead
+    return true
+  }
+
+  /// Remembers what went wrong in sd-bus.
+  private mutating func check(_ result: Int32, writing what: @autoclosure () -> String) {
+    do throws(BusError) { try BusError.check(result, writing: what()) } catch { failure = error }
   }
 
   // MARK: Basic types
 
-  /// Throws when the text holds a NUL, which D-Bus cannot carry.
-  public mutating func appendString(_ value: String) throws(BusError) { try appendText("s", value, "a string") }
+  /// Fails when the text holds a NUL, which D-Bus cannot carry.
+  public mutating func appendString(_ value: String) { appendText("s", value, "a string") }
 
-  /// Throws when `value` is no valid object path.
-  public mutating func appendObjectPath(_ value: String) throws(BusError) {
-    try appendText("o", value, "an object path")
-  }
+  /// Fails when `value` is no valid object path.
+  public mutating func appendObjectPath(_ value: String) { appendText("o", value, "an object path") }
 
   /// A `b`.
-  public mutating func appendBool(_ value: Bool) throws(BusError) { try appendBasic("b", Int32(value ? 1 : 0)) }
+  public mutating func appendBool(_ value: Bool) { appendBasic("b", Int32(value ? 1 : 0)) }
   /// A `y`.
-  public mutating func appendByte(_ value: UInt8) throws(BusError) { try appendBasic("y", value) }
+  public mutating func appendByte(_ value: UInt8) { appendBasic("y", value) }
   /// An `i`.
-  public mutating func appendInt32(_ value: Int32) throws(BusError) { try appendBasic("i", value) }
+  public mutating func appendInt32(_ value: Int32) { appendBasic("i", value) }
   /// A `u`.
-  public mutating func appendUInt32(_ value: UInt32) throws(BusError) { try appendBasic("u", value) }
+  public mutating func appendUInt32(_ value: UInt32) { appendBasic("u", value) }
   /// An `x`.
-  public mutating func appendInt64(_ value: Int64) throws(BusError) { try appendBasic("x", value) }
+  public mutating func appendInt64(_ value: Int64) { appendBasic("x", value) }
   /// A `t`.
-  public mutating func appendUInt64(_ value: UInt64) throws(BusError) { try appendBasic("t", value) }
+  public mutating func appendUInt64(_ value: UInt64) { appendBasic("t", value) }
   /// Appends a duplicate of the descriptor, which stays the caller's.
-  public mutating func appendUnixFD(_ value: Int32) throws(BusError) { try appendBasic("h", value) }
+  public mutating func appendUnixFD(_ value: Int32) { appendBasic("h", value) }
 
   // MARK: Bytes
 
   /// An `ay` with a copy of the bytes.
-  public mutating func appendBytes(_ bytes: UnsafeRawBufferPointer) throws(BusError) {
-    try count(bytes.count)
-    try BusError.check(
+  public mutating func appendBytes(_ bytes: UnsafeRawBufferPointer) {
+    guard count(bytes.count) else { return }
+    check(
       sd_bus_message_append_array(pointer, Message.code("y"), bytes.baseAddress, bytes.count), writing: "bytes")
   }
 
   /// An `ay` with a copy of bytes that are no secret.
-  public mutating func appendBytes(_ bytes: [UInt8]) throws(BusError) {
-    try count(bytes.count)
-    try BusError.check(
-      sd_bus_message_append_array(pointer, Message.code("y"), bytes, bytes.count), writing: "bytes")
+  public mutating func appendBytes(_ bytes: [UInt8]) {
+    bytes.withUnsafeBytes { appendBytes($0) }
   }
 
   /// An `ay` of `count` bytes, which `fill` writes straight into the message. The space is not zeroed before; if
   /// `fill` throws, the message is not sent.
-  public mutating func appendBytes(
-    count: Int, fill: (UnsafeMutableRawBufferPointer) throws(BusError) -> Void
-  ) throws(BusError) {
+  public mutating func appendBytes<E: Error>(
+    count: Int, fill: (UnsafeMutableRawBufferPointer) throws(E) -> Void
+  ) throws(E) {
+    guard self.count(count) else { return }
     var start: UnsafeMutableRawPointer?
-    try self.count(count)
-    try BusError.check(
-      sd_bus_message_append_array_space(pointer, Message.code("y"), count, &start), writing: "bytes")
+    check(sd_bus_message_append_array_space(pointer, Message.code("y"), count, &start), writing: "bytes")
+    guard failure == nil else { return }
     try fill(UnsafeMutableRawBufferPointer(start: count == 0 ? nil : start, count: count))
   }
 
   // MARK: Containers
 
-  /// An array whose elements `body` appends. `contents` is the signature of one element.
-  public mutating func appendArray(
-    _ contents: String, _ body: (inout MessageWriter) throws(BusError) -> Void
-  ) throws(BusError) {
-    try container("a", contents, body)
-  }
-
-  /// An array with one element for each of `values`, appended by `element`.
-  public mutating func appendArray<Values: Sequence>(
-    _ contents: String, of values: Values,
-    _ element: (inout MessageWriter, Values.Element) throws(BusError) -> Void
-  ) throws(BusError) {
-    try open("a", contents)
-    for value in values { try element(&self, value) }
-    try close()
+  /// An array with one element for each of `values`, appended by `element`. `contents` is the signature of one element.
+  public mutating func appendArray<Values: Sequence, E: Error>(
+    _ contents: String, of values: Values, _ element: (inout MessageWriter, Values.Element) throws(E) -> Void
+  ) throws(E) {
+    open("a", contents)
+    for value in values {
+      guard failure == nil else { return }
+      try element(&self, value)
+    }
+    close()
   }
 
   /// A dictionary; `body` calls `appendEntry` on it. `contents` is the signature of key and value, such as `sv`.
-  public mutating func appendDictionary(
-    _ contents: String, _ body: (inout MessageWriter) throws(BusError) -> Void
-  ) throws(BusError) {
+  public mutating func appendDictionary<E: Error>(
+    _ contents: String, _ body: (inout MessageWriter) throws(E) -> Void
+  ) throws(E) {
     try container("a", "{\(contents)}", body)
   }
 
   /// One entry of a dictionary: `body` appends key and value.
-  public mutating func appendEntry(
-    _ contents: String, _ body: (inout MessageWriter) throws(BusError) -> Void
-  ) throws(BusError) {
+  public mutating func appendEntry<E: Error>(
+    _ contents: String, _ body: (inout MessageWriter) throws(E) -> Void
+  ) throws(E) {
     try container("e", contents, body)
   }
 
   /// A structure. `contents` is the signature of its fields, without parentheses.
-  public mutating func appendStruct(
-    _ contents: String, _ body: (inout MessageWriter) throws(BusError) -> Void
-  ) throws(BusError) {
+  public mutating func appendStruct<E: Error>(
+    _ contents: String, _ body: (inout MessageWriter) throws(E) -> Void
+  ) throws(E) {
     try container("r", contents, body)
   }
 
   /// A variant that holds one complete type, `contents`.
-  public mutating func appendVariant(
-    _ contents: String, _ body: (inout MessageWriter) throws(BusError) -> Void
-  ) throws(BusError) {
+  public mutating func appendVariant<E: Error>(
+    _ contents: String, _ body: (inout MessageWriter) throws(E) -> Void
+  ) throws(E) {
     try container("v", contents, body)
   }
 
   /// `a{ss}`, in the order of the keys.
-  public mutating func appendStringDictionary(_ values: [String: String]) throws(BusError) {
-    try open("a", "{ss}")
-    for (key, value) in values.sorted(by: { $0.key < $1.key }) {
-      try open("e", "ss")
-      try appendString(key)
-      try appendString(value)
-      try close()
+  public mutating func appendStringDictionary(_ values: [String: String]) {
+    appendArray("{ss}", of: values.sorted { $0.key < $1.key }) { out, entry in
+      out.open("e", "ss")
+      out.appendString(entry.key)
+      out.appendString(entry.value)
+      out.close()
     }
-    try close()
   }
 
   /// `ao`.
-  public mutating func appendObjectPaths(_ paths: some Sequence<String>) throws(BusError) {
-    try open("a", "o")
-    for path in paths { try appendObjectPath(path) }
-    try close()
+  public mutating func appendObjectPaths(_ paths: some Sequence<String>) {
+    appendArray("o", of: paths) { $0.appendObjectPath($1) }
   }
 
   /// `as`.
-  public mutating func appendStrings(_ strings: some Sequence<String>) throws(BusError) {
-    try open("a", "s")
-    for string in strings { try appendString(string) }
-    try close()
+  public mutating func appendStrings(_ strings: some Sequence<String>) {
+    appendArray("s", of: strings) { $0.appendString($1) }
   }
 
   /// Opens a container, for code where closures are in the way. Each `open` needs its `close`.
-  public mutating func open(_ type: Unicode.Scalar, _ contents: String) throws(BusError) {
-    try count(0)
-    try BusError.check(
+  public mutating func open(_ type: Unicode.Scalar, _ contents: String) {
+    guard count(0) else { return }
+    check(
       sd_bus_message_open_container(pointer, Message.code(type), contents), writing: "a container of \(contents)")
   }
 
   /// Closes the container opened last.
-  public mutating func close() throws(BusError) {
-    try BusError.check(sd_bus_message_close_container(pointer), writing: "the end of a container")
+  public mutating func close() {
+    // After an error it is not known which containers are open.
+    guard failure == nil else { return }
+    check(sd_bus_message_close_container(pointer), writing: "the end of a container")
   }
 
-  private mutating func container(
-    _ type: Unicode.Scalar, _ contents: String, _ body: (inout MessageWriter) throws(BusError) -> Void
-  ) throws(BusError) {
-    try open(type, contents)
+  private mutating func container<E: Error>(
+    _ type: Unicode.Scalar, _ contents: String, _ body: (inout MessageWriter) throws(E) -> Void
+  ) throws(E) {
+    open(type, contents)
+    guard failure == nil else { return }
     try body(&self)
-    try close()
+    close()
   }
 
-  private mutating func appendText(
-    _ type: Unicode.Scalar, _ value: String, _ what: String
-  ) throws(BusError) {
-    try count(value.utf8.count)
+  private mutating func appendText(_ type: Unicode.Scalar, _ value: String, _ what: String) {
+    guard count(value.utf8.count) else { return }
     var hasNUL = false
     let result = value.withCString { text in
       hasNUL = strlen(text) != value.utf8.count
       return hasNUL ? 0 : sd_bus_message_append_basic(pointer, Message.code(type), text)
     }
-    guard !hasNUL else { throw .invalidArguments("a text holds a NUL") }
-    try BusError.check(result, writing: what)
+    guard !hasNUL else { return failure = .invalidArguments("a text holds a NUL") }
+    check(result, writing: what)
   }
 
-  private mutating func appendBasic<Value: BitwiseCopyable>(
-    _ type: Unicode.Scalar, _ value: Value
-  ) throws(BusError) {
-    try count(0)
+  private mutating func appendBasic<Value: BitwiseCopyable>(_ type: Unicode.Scalar, _ value: Value) {
+    guard count(0) else { return }
     let result = withUnsafePointer(to: value) { sd_bus_message_append_basic(pointer, Message.code(type), $0) }
-    try BusError.check(result, writing: "a value of type \(type)")
+    check(result, writing: "a value of type \(type)")
   }
 }

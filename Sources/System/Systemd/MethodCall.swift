@@ -25,7 +25,7 @@ public final class MethodCall {
   /// Answers with what `build` writes; if it throws, with that error. The answer to a sensitive call is sensitive.
   public func reply(
     sensitive: Bool = false,
-    _ build: (inout MessageWriter) throws(BusError) -> Void = { (_: inout MessageWriter) throws(BusError) in }
+    _ build: (inout MessageWriter) throws(BusError) -> Void = { _ in }
   ) {
     guard !isAnswered else { return }
     var answer: OpaquePointer?
@@ -35,8 +35,7 @@ public final class MethodCall {
     defer { sd_bus_message_unref(answer) }
     if sensitive { sd_bus_message_sensitive(answer) }
     do throws(BusError) {
-      var writer = MessageWriter(answer)
-      try build(&writer)
+      try MessageWriter.write(answer, build)
       // Nobody is left to be told if this fails: the caller or the connection is gone, or (a bug in `build`) the
       // answer does not fit the declared signature, which sd-bus refuses to send.
       try BusError.check(sd_bus_message_send(answer), writing: "an answer")

@@ -45,8 +45,8 @@ public final class ServiceDeviceKey: DeviceKey, GenerationMemory {
   }
 
   static let silent = DeviceKeyError.unavailable("it does not answer")
-  static let brokenOff = DeviceKeyError.unavailable("other work came first; it is asked again in a moment")
-  static let strange = DeviceKeyError.unavailable("its answer is not understood")
+  static let brokenOff = DeviceKeyError.unavailable("other requests came first; Latchkey tries again in a moment")
+  static let strange = DeviceKeyError.unavailable("it returned an invalid reply")
 
   static func packet(
     _ make: () throws(SodiumError) -> SecureBytes
@@ -213,7 +213,7 @@ public final class ServiceDeviceKey: DeviceKey, GenerationMemory {
     case .otherDevice: throw .otherDevice
     case .unavailable, .refused:
       var input = ByteReader(fields.withUnsafeBytes { Array($0) })
-      throw .unavailable((try? input.text()) ?? "for a reason that is not understood")
+      throw .unavailable((try? input.text()) ?? "for an unknown reason")
     }
   }
 

@@ -18,9 +18,9 @@ public final class SecretChannel {
     let ours = agreement?.publicKey ?? []
     let (theirs, path) = try connection.call(
       ServiceConnection.root, ServiceConnection.service, "OpenSession"
-    ) { (out: inout MessageWriter) throws(BusError) in
-      try out.appendString(SecretChannel.algorithm)
-      try out.appendVariant("ay") { (key: inout MessageWriter) throws(BusError) in try key.appendBytes(ours) }
+    ) { out in
+      out.appendString(SecretChannel.algorithm)
+      out.appendVariant("ay") { $0.appendBytes(ours) }
     } read: { (answer: Message) throws(BusError) in
       let key = try answer.readVariant("ay") { (key: Message) throws(BusError) in try key.withBytes { Array($0) } }
       return (key, try answer.readObjectPath())
@@ -28,12 +28,12 @@ public final class SecretChannel {
     self.path = path
     var agreed: SessionCipher?
     theirs.withUnsafeBytes { theirs in agreed = try? agreement.take()?.agree(peerPublicKey: theirs) }
-    guard let agreed else { throw .failed("no key for secrets was agreed on") }
+    guard let agreed else { throw .failed("no session key was agreed on") }
     cipher = agreed
   }
 
   private static func draw() throws(BusError) -> KeyAgreement? {
-    do { return try KeyAgreement() } catch { throw .failed("no key for secrets could be made") }
+    do { return try KeyAgreement() } catch { throw .failed("no session key could be made") }
   }
 
   /// Writes a secret with all that belongs to it.
@@ -49,12 +49,12 @@ public final class SecretChannel {
         }
       }
     } catch { throw .failed("the secret could not be encrypted") }
-    try out.open("r", "oayays")
-    try out.appendObjectPath(path)
-    try out.appendBytes(iv)
-    try out.appendBytes(sealed)
-    try out.appendString(secret.contentType)
-    try out.close()
+    out.open("r", "oayays")
+    out.appendObjectPath(path)
+    out.appendBytes(iv)
+    out.appendBytes(sealed)
+    out.appendString(secret.contentType)
+    out.close()
   }
 
   /// Reads a secret with all that belongs to it.

@@ -30,7 +30,7 @@ public final class ServiceConnection {
   public private(set) var owner = ""
   /// Who that is.
   private var ownerCredentials: PeerCredentials?
-  /// How long a call waits before it looks whether the vault's program is stopped.
+  /// How long a call waits before it looks whether latchkeyd is stopped.
   private static let lookInterval = 2000
   /// Whether the bus is gone.
   public private(set) var isLost = false
@@ -86,9 +86,9 @@ public final class ServiceConnection {
 
   /// "sealed", "unlocked" or "locked". Only Latchkey tells it, and no other program that keeps secrets.
   public func vaultState() throws(BusError) -> String {
-    try call("/org/latchkey/vault", Self.properties, "Get") { (out: inout MessageWriter) throws(BusError) in
-      try out.appendString("org.latchkey.Vault")
-      try out.appendString("State")
+    try call("/org/latchkey/vault", Self.properties, "Get") { out in
+      out.appendString("org.latchkey.Vault")
+      out.appendString("State")
     } read: { (answer: Message) throws(BusError) in
       try answer.readVariant("s") { (value: Message) throws(BusError) in try value.readString() }
     }
@@ -99,7 +99,7 @@ public final class ServiceConnection {
   /// Calls, and reads the answer.
   public func call<Value>(
     _ path: String, _ interface: String, _ member: String,
-    build: (inout MessageWriter) throws(BusError) -> Void = { (_: inout MessageWriter) throws(BusError) in },
+    build: (inout MessageWriter) throws(BusError) -> Void = { _ in },
     read: (Message) throws(BusError) -> Value
   ) throws(BusError) -> Value {
     let answer = try wait { done throws(BusError) in
@@ -114,8 +114,8 @@ public final class ServiceConnection {
   public func properties(
     of path: String, _ interface: String, _ read: (String, Message) throws(BusError) -> Void
   ) throws(BusError) {
-    try call(path, Self.properties, "GetAll") { (out: inout MessageWriter) throws(BusError) in
-      try out.appendString(interface)
+    try call(path, Self.properties, "GetAll") {
+      $0.appendString(interface)
     } read: { (answer: Message) throws(BusError) in
       try answer.readDictionary("sv") { (entry: Message) throws(BusError) in try read(try entry.readString(), entry) }
     }
@@ -124,12 +124,12 @@ public final class ServiceConnection {
   /// Sets a property of an item.
   public func set(
     _ property: String, of path: String, _ signature: String,
-    _ build: (inout MessageWriter) throws(BusError) -> Void
+    _ build: (inout MessageWriter) -> Void
   ) throws(BusError) {
-    try call(path, Self.properties, "Set") { (out: inout MessageWriter) throws(BusError) in
-      try out.appendString(Self.item)
-      try out.appendString(property)
-      try out.appendVariant(signature, build)
+    try call(path, Self.properties, "Set") { out in
+      out.appendString(Self.item)
+      out.appendString(property)
+      out.appendVariant(signature, build)
     } read: { _ in
     }
   }
@@ -170,7 +170,7 @@ public final class ServiceConnection {
     }
   }
 
-  private static let isStopped = BusError.noReply("the vault's program is stopped")
+  private static let isStopped = BusError.noReply("latchkeyd is stopped")
 
   /// Takes what has come since the last call, so that a bus which is gone shows before something is sent.
   public func catchUp() throws(BusError) {
