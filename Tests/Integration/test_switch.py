@@ -4,8 +4,10 @@ and puts back is tested on files (ProviderSwitchTests), user managers on the boo
 import fcntl
 import json
 import os
+import pathlib
 import shutil
 import socket
+import subprocess
 import threading
 
 import pytest
@@ -13,6 +15,7 @@ from support.session import SECRETS, wait_until
 
 HOME = "/home/x"
 KEYRING = "/usr/bin/gnome-keyring-daemon"
+DEBIAN = pathlib.Path(__file__).resolve().parents[2] / "debian"
 # The calls that change what is on the disk.
 CHANGES = ("mkdir", "symlink", "rename", "unlink", "rmdir", "fsync")
 DONE, REFUSED, LEFT = 0, 1, 4
@@ -60,16 +63,15 @@ def switch(session, root, *options, before=(), bus=True):
 
 
 def state(root):
-    """Each file of the person's, but the record: mode and content, or where it leads."""
+    """Each file of the machine, but the record: mode and content, or where it leads."""
     found = {}
-    top = root / HOME.lstrip("/")
-    for path in top.rglob("*"):
+    for path in root.rglob("*"):
         if path.name == "switch.json":
             continue
         if path.is_symlink():
-            found[path.relative_to(top)] = str(path.readlink())
+            found[path.relative_to(root)] = str(path.readlink())
         else:
-            found[path.relative_to(top)] = (path.stat().st_mode, path.read_bytes() if path.is_file() else None)
+            found[path.relative_to(root)] = (path.stat().st_mode, path.read_bytes() if path.is_file() else None)
     return found
 
 
@@ -91,6 +93,93 @@ def queue(session):
 def test_usage(session):
     for options in ((), ("--to", "latchkey", "--back"), ("--to", "gnome-keyring")):
         assert session.run("latchkey", "switch", *options).returncode == 64
+
+
+def test_for_whom_has_to_be_said(session, machine):
+    done = session.run("latchkey", "switch", "--to", "latchkey", "--all-users")
+    assert done.returncode == REFUSED and "sudo latchkey switch --to latchkey --all-users" in done.stdout
+    if os.getuid() == 0:
+        program = session.run("sh", "-c", "command -v latchkey").stdout.strip()
+        for way in (["--back"], ["--to", "latchkey"]):
+            done = subprocess.run([program, "switch", *way, "--root", machine, "--home", HOME], capture_output=True, text=True)
+            assert done.returncode == REFUSED and f"sudo latchkey switch {' '.join(way)} --all-users" in done.stdout
+
+
+def test_all_users(session, machine):
+    """Their own files stay, and no session is touched."""
+    home = machine / HOME.lstrip("/")
+    session.login()
+    before = state(machine)
+    status, planned = switch(session, machine, "--to", "latchkey", "--all-users", "--dry-run")
+    assert (status, planned["state"], planned["all_users"]) == (DONE, "planned", True) and state(machine) == before
+    status, done = switch(session, machine, "--to", "latchkey", "--all-users")
+    assert (status, done["state"], done["owners"]) == (DONE, "done", []) and done["changes"] == planned["changes"]
+    changed = {path for path, now in state(machine).items() if now != before.get(path)}
+    assert changed and not any(machine / path == home or home in (machine / path).parents for path in changed)
+    assert queue(session) == ["latchkeyd"]
+    status, done = switch(session, machine, "--back")
+    assert (status, done["all_users"]) == (REFUSED, False) and "sudo latchkey switch --back --all-users" in done["refused"][0]
+    assert switch(session, machine, "--back", "--all-users")[0] == DONE
+    assert before.items() <= state(machine).items()
+    # Where somebody else could put a link in the way, nothing is written.
+    (machine / "etc/xdg/autostart").chmod(0o777)
+    now = state(machine)
+    status, done = switch(session, machine, "--to", "latchkey", "--all-users")
+    assert status == REFUSED and "ls -ld /etc/xdg/autostart" in done["refused"][0] and state(machine) == now
+
+
+def maintain(machine, script, action):
+    """Runs a script of the Debian package with the machine's /etc and /usr/local; what it says."""
+    sandbox = ["bwrap", "--die-with-parent", "--ro-bind", "/usr", "/usr", "--bind", machine / "usr/local", "/usr/local"]
+    sandbox += ["--bind", machine / "etc", "/etc", "--ro-bind", DEBIAN, "/run/debian", "--dev", "/dev"]
+    for folder in ("bin", "lib", "lib64"):
+        sandbox += ["--symlink", f"usr/{folder}", f"/{folder}"]
+    done = subprocess.run([*sandbox, "--", "sh", f"/run/debian/latchkey.{script}", action], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stderr
+
+
+def test_purging_the_package_after_a_switch(session, machine):
+    before = state(machine)
+    masks = [machine / f"etc/systemd/user/latchkeyd.{kind}" for kind in ("socket", "service")]
+    record = machine / "etc/latchkey/switch.json"
+    assert switch(session, machine, "--to", "latchkey", "--all-users")[0] == DONE
+    # Somebody masks Latchkey by hand. The record still has what turns the others on again.
+    for mask in masks:
+        mask.symlink_to("/dev/null")
+    now, noted = state(machine), record.read_bytes()
+    for script, action in (("prerm", "remove"), ("postrm", "purge")):
+        assert "sudo latchkey switch --back --all-users" in maintain(machine, script, action)
+        assert state(machine) == now and record.read_bytes() == noted
+    for mask in masks:
+        mask.unlink()
+    # Handed back, the masks are the command's own.
+    assert switch(session, machine, "--back", "--all-users")[0] == DONE
+    assert all(mask.is_symlink() for mask in masks) and record.exists()
+    assert "switch" not in maintain(machine, "prerm", "remove")
+    assert "switch" not in maintain(machine, "postrm", "purge")
+    assert not record.parent.exists()
+    left = {path: facts for path, facts in state(machine).items() if not (machine / path).is_dir() or (machine / path).is_symlink()}
+    assert left == {path: before[path] for path in left} and left.keys() >= {path for path in before if (machine / path).is_file()}
+
+
+def test_a_private_file_is_not_copied_for_all_users(session, machine):
+    """Not only root may write to /usr/local/share: a link there could lead root to any file."""
+    portals = "/usr/share/xdg-desktop-portal/portals"
+    put(machine, f"{portals}/latchkey.portal", "[portal]\n")
+    put(machine, f"{portals}/kwallet.portal", "[portal]\n")
+    private = machine / "etc/private"
+    put(machine, "/etc/private", "[preferred]\norg.freedesktop.impl.portal.Secret=kwallet\nhash=$y$j9T\n")
+    private.chmod(0o600)
+    place = machine / "usr/local/share/xdg-desktop-portal/kde-portals.conf"
+    place.parent.mkdir(parents=True)
+    place.symlink_to("/etc/private")
+    hand_over(session, machine)
+    before = state(machine)
+    status, done = switch(session, machine, "--to", "latchkey", "--all-users")
+    assert status == REFUSED and "kde-portals.conf'" in done["refused"][0] and state(machine) == before
+    assert switch(session, machine, "--to", "latchkey", "--all-users", "--keep-portal")[0] == DONE
+    assert [path for path in machine.rglob("*") if path.is_file() and b"$y$j9T" in path.read_bytes()] == [private]
 
 
 def test_gnome_keyring_leaves_the_queue_and_its_agent_stays(session, machine):
@@ -165,7 +254,8 @@ def test_two_runs_at_once_are_kept_apart(new_session, machine, way):
 
 
 @pytest.mark.parametrize("way", [("--to", "latchkey"), ("--back",)], ids=["taking over", "handing back"])
-def test_killed_in_front_of_each_change(new_session, machine, way):
+@pytest.mark.parametrize("scope", [(), ("--all-users",)], ids=["one", "all"])
+def test_killed_in_front_of_each_change(new_session, machine, way, scope):
     """Whatever is killed, handing back leaves the files as one that was not."""
     session = new_session
     kept = machine.with_name("kept")
@@ -176,12 +266,12 @@ def test_killed_in_front_of_each_change(new_session, machine, way):
         hand_over(session, machine)
 
     shutil.copytree(machine, kept, symlinks=True)
-    assert switch(session, machine, "--to", "latchkey", bus=False)[0] == DONE
+    assert switch(session, machine, "--to", "latchkey", *scope, bus=False)[0] == DONE
     taken = state(machine)
     if way == ("--back",):
         shutil.rmtree(kept)
         shutil.copytree(machine, kept, symlinks=True)
-    assert switch(session, machine, "--back", bus=False)[0] == DONE
+    assert switch(session, machine, "--back", *scope, bus=False)[0] == DONE
     back = state(machine)
     again()
     before = state(machine)
@@ -191,14 +281,14 @@ def test_killed_in_front_of_each_change(new_session, machine, way):
         while True:
             number += 1
             inject = ("strace", "-f", "-qq", "-o", "/dev/null", "-e", f"inject={call}:signal=KILL:when={number}")
-            status, _ = switch(session, machine, *way, before=inject, bus=False)
+            status, _ = switch(session, machine, *way, *scope, before=inject, bus=False)
             if status == DONE:
                 again()
                 break
             for name, now in state(machine).items():
                 if not name.name.endswith(".latchkey-new"):
                     assert now in (before.get(name), taken.get(name), back.get(name)), (call, number, name)
-            assert switch(session, machine, "--back", bus=False)[0] == DONE
+            assert switch(session, machine, "--back", *scope, bus=False)[0] == DONE
             assert state(machine) == back, (call, number)
             again()
             kills += 1

@@ -9,6 +9,7 @@ from support.machine import REPOSITORY
 
 BUILT = REPOSITORY / ".build/deb"
 NAMES = ("latchkey", "libpam-latchkey")
+APT = ("env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-y", "-q", "--no-install-recommends")
 PROGRAMS = ("usr/bin/*", "usr/libexec/*")
 
 

@@ -3,8 +3,8 @@
 import os
 
 import pytest
+from packages import APT
 
-APT = ("env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-y", "-q", "--no-install-recommends")
 STACKS = ("common-auth", "common-account", "common-session", "common-session-noninteractive", "common-password")
 SECRET = "correct horse"
 

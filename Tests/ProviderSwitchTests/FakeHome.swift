@@ -9,7 +9,7 @@ import LatchkeyScratch
 final class FakeHome {
   static let home = "/home/anna"
   private let scratch: ScratchFolder
-  var person = ProviderSwitch.Person(uid: getuid(), home: FakeHome.home)
+  var person = ProviderSwitch.Person(uid: getuid(), scope: .person(home: FakeHome.home))
 
   /// Latchkey is installed, and nothing else.
   init() throws {
@@ -43,17 +43,19 @@ final class FakeHome {
       atPath: ((path + name) as NSString).deletingLastPathComponent, withIntermediateDirectories: true)
   }
 
-  func text(_ name: String) -> String? {
-    FileManager.default.contents(atPath: "\(path)\(FakeHome.home)/\(name)").map { String(decoding: $0, as: UTF8.self) }
+  func text(_ name: String) -> String? { text(ofAll: "\(FakeHome.home)/\(name)") }
+
+  func text(ofAll name: String) -> String? {
+    FileManager.default.contents(atPath: path + name).map { String(decoding: $0, as: UTF8.self) }
   }
 
   func remove(_ name: String) throws { try FileManager.default.removeItem(atPath: "\(path)\(FakeHome.home)/\(name)") }
 
-  /// All that is below the home: for each path its kind, mode and content.
-  func everything() throws -> [String: String] {
+  /// All that is below the home, or another folder: for each path its kind, mode and content.
+  func everything(below top: String = FakeHome.home) throws -> [String: String] {
     var found: [String: String] = [:]
-    for name in try FileManager.default.subpathsOfDirectory(atPath: path + FakeHome.home) {
-      let file = "\(path)\(FakeHome.home)/\(name)"
+    for name in try FileManager.default.subpathsOfDirectory(atPath: path + top) {
+      let file = "\(path)\(top)/\(name)"
       let facts = try FileManager.default.attributesOfItem(atPath: file)
       let mode = String((facts[.posixPermissions] as? Int) ?? 0, radix: 8)
       switch facts[.type] as? FileAttributeType {
@@ -100,4 +102,9 @@ final class FakeHome {
       "/usr/share/xdg-desktop-portal/gnome-portals.conf",
       "[preferred]\ndefault=gnome;gtk;\norg.freedesktop.impl.portal.Secret=oo7-portal;gnome-keyring;\n")
   }
+}
+
+extension SwitchPlan {
+  /// Whether no file changes.
+  var changesNothing: Bool { changes.isEmpty && puttingBack.isEmpty }
 }

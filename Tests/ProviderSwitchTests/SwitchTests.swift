@@ -213,6 +213,11 @@ import Testing
       let plan = try home.providers.plan(.toLatchkey)
       #expect(plan.obstacles == [] && !plan.changes.contains { $0.path.contains("portal") })
     }
+    // What the desktop's package chose stays as well.
+    let home = try system { try $0.installAll() }
+    home.person.keepsPortal = true
+    let plan = try home.providers.plan(.toLatchkey)
+    #expect(!plan.changesNothing && !plan.changes.contains { $0.path.contains("portal") })
   }
 
   // MARK: Interruptions

@@ -49,7 +49,7 @@ import Testing
 
   @Test func aHomeOfSomebodyElseIsNotLocked() throws {
     let home = try system()
-    home.person = ProviderSwitch.Person(uid: getuid() + 1, home: FakeHome.home)
+    home.person = ProviderSwitch.Person(uid: getuid() + 1, scope: .person(home: FakeHome.home))
     #expect(throws: SwitchError.file(FakeHome.home, PosixError("lock", code: EPERM))) {
       try home.providers.alone { () throws(SwitchError) in }
     }
@@ -66,6 +66,21 @@ import Testing
     #expect(try home.providers.plan(.toLatchkey).changesNothing)
     #expect(try home.providers.perform(try home.providers.plan(.back)) == [])
     for (name, state) in before { #expect(try home.everything()[name] == state) }
+  }
+
+  @Test(arguments: [true, false])
+  func aRecordThatIsALinkIsNotReplaced(_ leadsSomewhere: Bool) throws {
+    let home = try system()
+    _ = try home.providers.perform(try home.providers.plan(.toLatchkey))
+    let record = ".local/state/latchkey/switch.json"
+    if leadsSomewhere { try home.own("record.json", try #require(home.text(record)), mode: 0o600) }
+    try home.remove(record)
+    try home.link("\(FakeHome.home)/\(record)", to: "\(home.path)\(FakeHome.home)/record.json")
+    let before = try home.everything()
+    for side in [FileChange.Side.toLatchkey, .back] {
+      #expect(throws: SwitchError.unreadableRecord("\(FakeHome.home)/\(record)")) { try home.providers.plan(side) }
+    }
+    #expect(try home.everything() == before)
   }
 
   @Test func anAgentWithoutAnAnswerIsNotEmpty() throws {

@@ -21,6 +21,10 @@ int getresuid(uid_t *, uid_t *, uid_t *);
 
 int posix_spawn_file_actions_addclosefrom_np(posix_spawn_file_actions_t *, int);
 int accept4(int, struct sockaddr *, socklen_t *, int);
+int sync_file_range(int, __off64_t, __off64_t, unsigned int);
+
+/// Begins to write a file to the disk, and waits for nothing (SYNC_FILE_RANGE_WRITE).
+static inline int linux_begin_writing(int file) { return sync_file_range(file, 0, 0, 2); }
 
 /// The next connection, close-on-exec and not blocking. Its descriptor, or -1 with errno.
 static inline int linux_accept(int socket) { return accept4(socket, 0, 0, SOCK_CLOEXEC | SOCK_NONBLOCK); }

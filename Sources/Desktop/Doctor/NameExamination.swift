@@ -32,7 +32,7 @@ struct NameExamination {
         "\(known?.title ?? process.name) (process \(number)) owns \(NameExamination.name), so programs do not reach"
           + " this vault",
         fix: known != nil
-          ? Provider.fix : .advice("Turn the Secret Service off in \(process.name), quit it, and log in again."))
+          ? Provider.fix(root) : .advice("Turn the Secret Service off in \(process.name), quit it, and log in again."))
     }
   }
 
@@ -46,7 +46,7 @@ struct NameExamination {
       id, .warning,
       "latchkeyd owns \(NameExamination.name), but \(known?.title ?? next.name) (process \(next.id)) waits for the name"
         + " and gets it as soon as latchkeyd ends",
-      fix: known != nil ? Provider.fix : .advice("Turn the Secret Service off in \(next.name), and quit it."))
+      fix: known != nil ? Provider.fix(root) : .advice("Turn the Secret Service off in \(next.name), and quit it."))
   }
 
   private func providers() -> [Finding] {
@@ -62,7 +62,8 @@ struct NameExamination {
         return .ok(id, "\(provider.title) is enabled too (\(by)), but Latchkey started first and owns the name")
       }
       return Finding(
-        id, .warning, "\(provider.title) is enabled (\(by)), and takes the name if it starts first", fix: Provider.fix)
+        id, .warning, "\(provider.title) is enabled (\(by)), and takes the name if it starts first",
+        fix: Provider.fix(root))
     }
   }
 

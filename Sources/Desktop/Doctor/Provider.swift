@@ -4,6 +4,8 @@ package struct Provider: Sendable {
   package struct Setting: Sendable {
     /// Below the home folder.
     package let file: String
+    /// The file that counts for users who have no such line in their own; nil where the program reads none.
+    package let machineFile: String?
     package let section: String
     package let key: String
     /// The value with which it offers none.
@@ -12,6 +14,18 @@ package struct Provider: Sendable {
     package let isOnByDefault: Bool
     /// The program that reads the line, where older versions have none.
     package let reader: String?
+
+    /// Its value in effect: the person's, else that of all users; nil where neither has one.
+    func value(_ root: SystemRoot, home: String?) -> String? {
+      let files = [home.map { "\($0)/\(file)" }, machineFile].compactMap { $0 }
+      return files.lazy.compactMap { SettingsText(root.lines($0).joined(separator: "\n")).value(key, in: section) }
+        .first
+    }
+
+    /// Whether the program offers secrets.
+    package func isOn(_ root: SystemRoot, home: String?) -> Bool {
+      value(root, home: home).map { $0 != off } ?? isOnByDefault
+    }
   }
 
   /// A method without arguments that ends it, after it has saved what it has to.
@@ -43,7 +57,9 @@ package struct Provider: Sendable {
   }
 
   /// What makes Latchkey the only one. One command for all of them: who keeps two is asked twice.
-  static let fix = Finding.Fix.command("latchkey switch --to latchkey")
+  static func fix(_ root: SystemRoot) -> Finding.Fix {
+    .command(MachineSwitch(root: root).isHandedBack ? MachineSwitch.takeOver : "latchkey switch --to latchkey")
+  }
 
   package static let all: [Provider] = [
     Provider(
@@ -54,12 +70,12 @@ package struct Provider: Sendable {
       "kwallet", "KWallet", processes: ["kwalletd5", "kwalletd6", "ksecretd"],
       settings: [
         Setting(
-          file: ".config/kwalletrc", section: "org.freedesktop.secrets", key: "apiEnabled", off: "false",
-          isOnByDefault: true, reader: nil),
+          file: ".config/kwalletrc", machineFile: "/etc/xdg/kwalletrc", section: "org.freedesktop.secrets",
+          key: "apiEnabled", off: "false", isOnByDefault: true, reader: nil),
         // Without it, KDE's programs go on in files of their own, past the session's secrets.
         Setting(
-          file: ".config/kwalletrc", section: "KSecretD", key: "Enabled", off: "false", isOnByDefault: true,
-          reader: "ksecretd"),
+          file: ".config/kwalletrc", machineFile: "/etc/xdg/kwalletrc", section: "KSecretD", key: "Enabled",
+          off: "false", isOnByDefault: true, reader: "ksecretd"),
       ],
       programs: ["kwalletd5", "kwalletd6", "ksecretd"],
       ending: Ending(path: "/MainApplication", interface: "org.qtproject.Qt.QCoreApplication", member: "quit")),
@@ -67,11 +83,11 @@ package struct Provider: Sendable {
       "keepassxc", "KeePassXC", processes: ["keepassxc"],
       settings: [
         Setting(
-          file: ".config/keepassxc/keepassxc.ini", section: "FdoSecrets", key: "Enabled", off: "false",
-          isOnByDefault: false, reader: nil),
+          file: ".config/keepassxc/keepassxc.ini", machineFile: nil, section: "FdoSecrets", key: "Enabled",
+          off: "false", isOnByDefault: false, reader: nil),
         Setting(
-          file: ".var/app/org.keepassxc.KeePassXC/config/keepassxc/keepassxc.ini", section: "FdoSecrets",
-          key: "Enabled", off: "false", isOnByDefault: false, reader: nil),
+          file: ".var/app/org.keepassxc.KeePassXC/config/keepassxc/keepassxc.ini", machineFile: nil,
+          section: "FdoSecrets", key: "Enabled", off: "false", isOnByDefault: false, reader: nil),
       ],
       programs: ["keepassxc"],
       ending: Ending(path: "/keepassxc", interface: "org.keepassxc.KeePassXC.MainWindow", member: "appExit")),
@@ -117,9 +133,11 @@ package struct Provider: Sendable {
 
   /// Files in folders of programs that start with the session, by which it offers secrets. The person's own file takes the
   /// place of that of all users.
-  package func autostart(_ root: SystemRoot, home: String) -> [(name: String, path: String, command: String)] {
+  ///
+  /// - Parameter home: the person's home folder; nil for the files of all users alone.
+  package func autostart(_ root: SystemRoot, home: String?) -> [(name: String, path: String, command: String)] {
     guard settings.isEmpty else { return [] }
-    let folders = ["\(home)/.config/autostart", "/etc/xdg/autostart"]
+    let folders = (home.map { ["\($0)/.config/autostart"] } ?? []) + ["/etc/xdg/autostart"]
     return Set(folders.flatMap { root.names(in: $0) }).filter { $0.hasSuffix(".desktop") }.sorted().compactMap { name in
       let paths = folders.map { "\($0)/\(name)" }.filter { root.contains($0) }
       guard let path = paths.first else { return nil }
@@ -147,8 +165,7 @@ package struct Provider: Sendable {
     found += autostart(root, home: home).map(\.path)
     for setting in settings(root, searchPath: searchPath) where isInstalled(root, searchPath: searchPath) {
       let path = "\(home)/\(setting.file)"
-      let value = SettingsText(root.lines(path).joined(separator: "\n")).value(setting.key, in: setting.section)
-      if value.map({ $0 != setting.off }) ?? setting.isOnByDefault, !found.contains(path) { found.append(path) }
+      if setting.isOn(root, home: home), !found.contains(path) { found.append(path) }
     }
     return found
   }

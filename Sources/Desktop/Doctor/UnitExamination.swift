@@ -22,7 +22,12 @@ struct UnitExamination {
     guard let path = files.mask(unit) else { return nil }
     let isOwn = path.hasPrefix(facts.home + "/")
     if isOwn && root.contains("\(facts.home)/.local/state/latchkey/switch.json") {
-      return Finding(id, .broken, "masked by \(path), since 'latchkey switch --back'", fix: Provider.fix)
+      return Finding(id, .broken, "masked by \(path), since 'latchkey switch --back'", fix: Provider.fix(root))
+    }
+    if !isOwn && MachineSwitch(root: root).isHandedBack {
+      return Finding(
+        id, .broken, "masked by \(path) for all users, since 'latchkey switch --back --all-users'",
+        fix: .command(MachineSwitch.takeOver))
     }
     return Finding(
       id, .broken, "masked by \(path)",

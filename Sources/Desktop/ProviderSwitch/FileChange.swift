@@ -1,4 +1,4 @@
-/// One file of the person's that a switch changes, with what puts it back.
+/// One file that a switch changes, with what puts it back.
 public struct FileChange: Codable, Equatable, Sendable {
   /// Which way of a switch made it.
   public enum Side: String, Codable, Sendable {
@@ -30,7 +30,7 @@ public struct FileChange: Codable, Equatable, Sendable {
   var settings: [Setting] = []
 
   /// What is done, for a person, as part of a list.
-  public func words(home: String) -> String {
+  public func words(home: String?) -> String {
     let place = Self.short(path, home: home)
     switch after {
     case .absent: return "remove \(place): \(purpose)"
@@ -43,7 +43,7 @@ public struct FileChange: Codable, Equatable, Sendable {
   }
 
   /// What putting it back does, for a person, as part of a list.
-  public func backWords(home: String) -> String {
+  public func backWords(home: String?) -> String {
     let place = Self.short(path, home: home)
     switch before {
     case .absent: return "remove \(place), which did not exist before"
@@ -53,7 +53,8 @@ public struct FileChange: Codable, Equatable, Sendable {
   }
 
   /// A path with `~` for the home folder.
-  static func short(_ path: String, home: String) -> String {
-    path.hasPrefix(home + "/") ? "~" + path.dropFirst(home.count) : path
+  static func short(_ path: String, home: String?) -> String {
+    guard let home, path.hasPrefix(home + "/") else { return path }
+    return "~" + path.dropFirst(home.count)
   }
 }

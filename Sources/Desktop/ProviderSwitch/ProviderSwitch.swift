@@ -2,15 +2,15 @@ import Glibc
 import LatchkeyDoctor
 import LatchkeyPosix
 
-/// Makes Latchkey the only provider of secrets for one person, or hands that back to the provider that there was before. It
-/// changes files of the person's only, and each of them can be put back as it was.
+/// Makes Latchkey the only provider of secrets for one person or for all users, or hands that back to the provider that there
+/// was before. Each file that it changes can be put back as it was.
 public struct ProviderSwitch {
-  /// Whose files they are, and what the session says of them.
+  /// Who runs it, for whom, and what the session says of them.
   public struct Person: Sendable {
     /// The user's number.
     public let uid: UInt32
-    /// The home folder.
-    public let home: String
+    /// Whose providers are switched.
+    public let scope: SwitchScope
     /// The folders in which programs are looked for.
     public var searchPath = ["/usr/local/bin", "/usr/bin", "/bin"]
     /// XDG_CONFIG_HOME, where it is set.
@@ -19,38 +19,39 @@ public struct ProviderSwitch {
     public var keepsPortal = false
 
     /// A person of whom nothing else is known.
-    public init(uid: UInt32, home: String) { (self.uid, self.home) = (uid, home) }
+    public init(uid: UInt32, scope: SwitchScope) { (self.uid, self.scope) = (uid, scope) }
   }
 
   let root: SystemRoot
   let person: Person
-  var files: UserFiles
+  var files: OwnedFiles
 
   /// - Parameter root: the system whose files are looked at and changed.
   public init(root: SystemRoot, person: Person) {
     self.root = root
     self.person = person
-    files = UserFiles(top: root.folder == "/" ? "" : root.folder, owner: person.uid)
+    files = OwnedFiles(
+      top: root.folder == "/" ? "" : root.folder, owner: person.uid, areForAll: person.scope == .allUsers)
   }
 
-  /// Runs `body` while no other run of a switch changes this person's files.
+  /// Runs `body` while no other run of a switch changes the same files.
   public func alone(_ body: () throws(SwitchError) -> Void) throws(SwitchError) {
     let lock: FileDescriptor?
-    do throws(PosixError) { lock = try files.lock(folder: person.home) } catch {
-      throw error.code == EWOULDBLOCK ? .busy : .file(person.home, error)
+    do throws(PosixError) { lock = try files.lock(folder: person.scope.lockFolder) } catch {
+      throw error.code == EWOULDBLOCK ? .busy : .file(person.scope.lockFolder, error)
     }
     try body()
     _ = consume lock
   }
 
-  private var switcher: Switcher { Switcher(files: files, home: person.home) }
+  private var switcher: Switcher { Switcher(files: files, scope: person.scope) }
 
   /// What a switch would do. Changes nothing.
   public func plan(_ side: FileChange.Side) throws(SwitchError) -> SwitchPlan {
     let putBack = try switcher.toPutBack(side)
     var wanted = WantedChanges(root: root, person: person, files: files)
     wanted.returning = Set(putBack.filter { !$0.isLeft }.map(\.change.path))
-    let hasRecord = try !SwitchRecord.read(files, home: person.home).isEmpty
+    let hasRecord = try !SwitchRecord.read(files, person.scope).isEmpty
     switch side {
     case .toLatchkey: wanted.takeOver()
     case .back: wanted.stepAside(isTakenOver: hasRecord)
@@ -62,9 +63,10 @@ public struct ProviderSwitch {
 
   /// The other providers that are set up to keep secrets.
   package var formerProviders: [Provider] {
-    Provider.all.filter { provider in
+    guard let home = person.scope.home else { return [] }
+    return Provider.all.filter { provider in
       provider.isInstalled(root, searchPath: person.searchPath)
-        && !provider.enabling(root, home: person.home, searchPath: person.searchPath).isEmpty
+        && !provider.enabling(root, home: home, searchPath: person.searchPath).isEmpty
     }
   }
 
@@ -90,7 +92,4 @@ public struct SwitchPlan: Sendable {
   public let obstacles: [String]
   /// What else the person has to know.
   public let notes: [String]
-
-  /// Whether no file changes.
-  public var changesNothing: Bool { changes.isEmpty && puttingBack.isEmpty }
 }

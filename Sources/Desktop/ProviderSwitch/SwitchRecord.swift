@@ -13,16 +13,16 @@ struct SwitchRecord: Codable, Equatable {
   var isEmpty: Bool { changes.isEmpty }
 
   /// It has the former and the new text of each file, in Base64.
-  private static let sizeLimit = 64 * UserFiles.sizeLimit
+  private static let sizeLimit = 64 * OwnedFiles.sizeLimit
 
-  /// Where it is. XDG_STATE_HOME is not asked, as with the vault's own folder.
-  static func path(home: String) -> String { "\(home)/.local/state/latchkey/switch.json" }
-
-  /// The record of a person; an empty one where there is none.
-  static func read(_ files: UserFiles, home: String) throws(SwitchError) -> SwitchRecord {
-    let path = path(home: home)
+  /// The record of a person or of the machine; an empty one where there is none.
+  static func read(_ files: OwnedFiles, _ scope: SwitchScope) throws(SwitchError) -> SwitchRecord {
+    let path = scope.record
     do {
-      guard case .file(let bytes, _) = try files.state(path, limit: sizeLimit) else { return SwitchRecord() }
+      let state = try files.state(path, limit: sizeLimit)
+      if state == .absent { return SwitchRecord() }
+      // A link is none of ours. Taken for no record, it would be replaced, and what it leads to forgotten.
+      guard case .file(let bytes, _) = state else { throw SwitchError.unreadableRecord(path) }
       let record = try JSONDecoder().decode(SwitchRecord.self, from: Data(bytes))
       guard record.version == 1 else { throw SwitchError.unreadableRecord(path) }
       return record
@@ -30,8 +30,8 @@ struct SwitchRecord: Codable, Equatable {
   }
 
   /// Puts it on the disk.
-  func write(_ files: UserFiles, home: String) throws(SwitchError) {
-    let path = Self.path(home: home)
+  func write(_ files: OwnedFiles, _ scope: SwitchScope) throws(SwitchError) {
+    let path = scope.record
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
     do {
@@ -48,8 +48,8 @@ struct SwitchRecord: Codable, Equatable {
   }
 
   /// Takes it from the disk, with the folders that were made for it.
-  func remove(_ files: UserFiles, home: String) throws(SwitchError) {
-    let path = Self.path(home: home)
+  func remove(_ files: OwnedFiles, _ scope: SwitchScope) throws(SwitchError) {
+    let path = scope.record
     do throws(PosixError) {
       try files.removeLeftover(of: path)
       try files.put(.absent, at: path)

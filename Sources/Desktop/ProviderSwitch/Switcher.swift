@@ -4,16 +4,16 @@ import LatchkeyPosix
 
 /// Makes the changes of a switch and puts them back. Whatever ends it, running it again in either direction goes on from there.
 struct Switcher {
-  let files: UserFiles
-  let home: String
+  let files: OwnedFiles
+  let scope: SwitchScope
 
   /// Puts back what the other side changed, and makes `changes`, those of this side that are still to be made.
   ///
   /// - Returns: what was not put back, as somebody changed it since.
   func run(_ side: FileChange.Side, _ changes: [FileChange]) throws(SwitchError) -> [FileChange] {
-    var record = try SwitchRecord.read(files, home: home)
+    var record = try SwitchRecord.read(files, scope)
     let former = record
-    let path = SwitchRecord.path(home: home)
+    let path = scope.record
     if !changes.isEmpty && record.folders.isEmpty { record.folders = files.missingFolders(above: path) }
     for change in changes {
       try add(change, to: &record)
@@ -21,7 +21,7 @@ struct Switcher {
         record.folders.append(folder)
       }
     }
-    if record != former { try record.write(files, home: home) }
+    if record != former { try record.write(files, scope) }
     var left: [FileChange] = []
     for change in record.changes.reversed() where change.side != side {
       if try !putBack(change) { left.append(change) }
@@ -36,7 +36,7 @@ struct Switcher {
     let former = record
     record.changes.removeAll { change in change.side != side && !left.contains(change) }
     if record.isEmpty {
-      try record.remove(files, home: home)
+      try record.remove(files, scope)
       return left
     }
     // Folders that the other side needed go now; the record's own and those of changes that stay hold what is in them.
@@ -44,8 +44,8 @@ struct Switcher {
       for folder in record.folders.sorted(by: { $0.utf8.count > $1.utf8.count }) {
         try files.removeEmptyFolder(folder)
       }
-    } catch { throw .file(SwitchRecord.path(home: home), error) }
-    if record != former { try record.write(files, home: home) }
+    } catch { throw .file(scope.record, error) }
+    if record != former { try record.write(files, scope) }
     return left
   }
 
@@ -105,7 +105,7 @@ struct Switcher {
 
   /// What putting back the other side's changes would do; `isLeft` where somebody changed the file since.
   func toPutBack(_ side: FileChange.Side) throws(SwitchError) -> [(change: FileChange, isLeft: Bool)] {
-    let record = try SwitchRecord.read(files, home: home)
+    let record = try SwitchRecord.read(files, scope)
     return record.changes.reversed().filter { $0.side != side }.compactMap { change in
       guard let now = try? files.state(change.path) else { return (change, true) }
       if now == change.before { return nil }

@@ -6,7 +6,7 @@ import LatchkeyPosix
 struct WantedChanges {
   let root: SystemRoot
   let person: ProviderSwitch.Person
-  let files: UserFiles
+  let files: OwnedFiles
 
   /// The files that the record puts back first.
   var returning: Set<String> = []
@@ -17,10 +17,10 @@ struct WantedChanges {
   private var side = FileChange.Side.toLatchkey
 
   private static let name = "org.freedesktop.secrets"
-  private var config: String { "\(person.home)/.config" }
-  private var units: UnitFiles { UnitFiles(root: root, home: person.home) }
+  private var scope: SwitchScope { person.scope }
+  private var units: UnitFiles { UnitFiles(root: root, home: scope.home) }
 
-  init(root: SystemRoot, person: ProviderSwitch.Person, files: UserFiles) {
+  init(root: SystemRoot, person: ProviderSwitch.Person, files: OwnedFiles) {
     (self.root, self.person, self.files) = (root, person, files)
   }
 
@@ -33,26 +33,32 @@ struct WantedChanges {
       keepFromStarting(provider)
       turnOff(provider)
     }
-    PortalRouting(root: root, home: person.home).addChanges(to: &self)
+    PortalRouting(root: root, scope: scope).addChanges(to: &self)
+    if scope == .allUsers, !changes.isEmpty {
+      note(
+        "It counts from each user's next login on. Files in home folders stay as they are: a user whose own settings start"
+          + " another program runs 'latchkey switch --to latchkey' too.")
+    }
   }
 
   /// What must hold before anything is worth changing.
   private mutating func checkGround() {
-    if let folder = person.configHome, folder != config {
+    if let home = scope.home, let folder = person.configHome, folder != "\(home)/.config" {
       obstacles.append(
         "XDG_CONFIG_HOME is \(folder); this command changes ~/.config only. Unset XDG_CONFIG_HOME, or change the files by"
           + " hand.")
     }
     let system = UnitFiles(root: root, home: nil)
     for unit in ["latchkeyd.socket", "latchkeyd.service"] {
-      if let mask = system.mask(unit) {
-        obstacles.append(
-          "your administrator turned Latchkey off for all users (\(mask) masks \(unit)). To allow it: sudo rm \(mask)")
-      } else if case .link("/dev/null") = state("\(config)/systemd/user/\(unit)"),
-        !returning.contains("\(config)/systemd/user/\(unit)")
-      {
+      let own = "\(scope.units)/\(unit)"
+      if let mask = system.mask(unit), !returning.contains(mask) {
+        let who = scope == .allUsers ? "you" : "your administrator"
+        let command =
+          scope != .allUsers && MachineSwitch(root: root).isHandedBack ? MachineSwitch.takeOver : "sudo rm \(mask)"
+        obstacles.append("\(who) turned Latchkey off for all users (\(mask) masks \(unit)). To allow it: \(command)")
+      } else if scope != .allUsers, case .link("/dev/null") = state(own), !returning.contains(own) {
         obstacles.append("you turned Latchkey off. To allow it again: systemctl --user unmask \(unit)")
-      } else if system.path(unit) == nil, UnitFiles(root: root, home: person.home).path(unit) == nil {
+      } else if system.path(unit) == nil, units.path(unit) == nil {
         obstacles.append("Latchkey is not installed: there is no unit \(unit). Install it, then run this again.")
       }
     }
@@ -66,20 +72,22 @@ struct WantedChanges {
   private mutating func keepFromStarting(_ provider: Provider) {
     // One with a setting runs on, and does the rest of what it does.
     guard provider.settings.isEmpty else { return }
-    for entry in provider.autostart(root, home: person.home) {
+    for entry in provider.autostart(root, home: scope.home) {
       turnOff(autostart: entry, of: provider)
     }
     for unit in provider.units where provider.offersSecrets(unit: unit, units) { turnOff(unit: unit, of: provider) }
     for name in provider.otherNames where root.contains("/usr/share/dbus-1/services/\(name).service") {
-      let path = "\(person.home)/.local/share/dbus-1/services/\(name).service"
+      let text = "[D-BUS Service]\nName=\(name)\nExec=/bin/false\n"
+      // Where it is off for all users, no user needs a file.
+      if root.content("\(SwitchScope.allUsers.busServices)/\(name).service") == .text(text) { continue }
       add(
-        path, "the bus no longer starts \(provider.title) for the name \(name)",
-        new: "[D-BUS Service]\nName=\(name)\nExec=/bin/false\n")
+        "\(scope.busServices)/\(name).service", "the bus no longer starts \(provider.title) for the name \(name)",
+        new: text)
     }
   }
 
   private mutating func turnOff(autostart entry: (name: String, path: String, command: String), of provider: Provider) {
-    let path = "\(config)/autostart/\(entry.name)"
+    let path = "\(scope.autostart)/\(entry.name)"
     switch AutostartChange(entry.command, of: provider, hasParts: provider.id == "gnome-keyring") {
     case .hide:
       add(
@@ -103,7 +111,7 @@ struct WantedChanges {
 
   /// gnome-keyring's unit goes on without its part for secrets; what has no other part is masked.
   private mutating func turnOff(unit: String, of provider: Provider) {
-    let own = "\(config)/systemd/user/\(unit)"
+    let own = "\(scope.units)/\(unit)"
     if let state = state(own), state != .absent, !isAlias(state) {
       obstacles.append(
         "you have a unit of your own that starts \(provider.title): \(short(own)). Take it away, then run this again.")
@@ -147,11 +155,15 @@ struct WantedChanges {
 
   private mutating func turnOff(_ provider: Provider) {
     let settings = provider.settings(root, searchPath: person.searchPath)
-    for file in Set(settings.map(\.file)).sorted() {
-      let wanted = settings.filter { $0.file == file }
-      let path = "\(person.home)/\(file)"
+    if !settings.isEmpty, settings.allSatisfy({ scope.file(of: $0) == nil }) {
+      note(
+        "\(provider.title) has no setting for all users, so it stays as each user has it. A user whose \(provider.title) offers"
+          + " secrets runs 'latchkey switch --to latchkey' too.")
+    }
+    for path in Set(settings.compactMap { scope.file(of: $0) }).sorted() {
+      let wanted = settings.filter { scope.file(of: $0) == path }
       for one in wanted {
-        for owner in ["/etc/xdg/\(Self.lastName(file))", path]
+        for owner in Set([one.machineFile ?? path, path]).sorted()
         where SettingsText(lines(owner)).isImmutable(one.key, in: one.section) {
           obstacles.append(
             "\(short(owner)) keeps [\(one.section)] \(one.key) from being changed ([$i]), so \(provider.title) goes on."
@@ -160,16 +172,13 @@ struct WantedChanges {
       }
       // What is off where nothing is said needs no file.
       if wanted.allSatisfy({ !$0.isOnByDefault }), !root.contains(path) { continue }
-      let on = wanted.filter { setting in
-        SettingsText(lines(path)).value(setting.key, in: setting.section).map { $0 != setting.off }
-          ?? setting.isOnByDefault
-      }
+      let on = wanted.filter { $0.isOn(root, home: scope.home) }
       guard !on.isEmpty else { continue }
       add(
         path, "\(provider.title) no longer offers secrets to other programs",
         settings: on.map { ($0.section, $0.key, $0.off) })
       if wanted.contains(where: { $0.reader != nil }) {
-        notes.append(
+        note(
           "KDE's programs keep their passwords in Latchkey from now on. Those in KWallet stay there: import them first."
         )
       }
@@ -181,20 +190,26 @@ struct WantedChanges {
   /// What has Latchkey step aside, where another provider can take its place.
   mutating func stepAside(isTakenOver: Bool) {
     side = .back
+    if scope != .allUsers, MachineSwitch(root: root).isTakenOver {
+      obstacles.append(
+        "your administrator made Latchkey the only one for all users, so no other program would take its place. To undo that"
+          + " for all: \(MachineSwitch.handBack)")
+      return
+    }
     let other = "/usr/share/dbus-1/services/\(Self.name).service"
     let hasOther =
       isTakenOver || root.contains(other)
       || Provider.all.contains { provider in
         provider.isInstalled(root, searchPath: person.searchPath)
           && (provider.units.contains { provider.offersSecrets(unit: $0, units) }
-            || !provider.autostart(root, home: person.home).isEmpty)
+            || !provider.autostart(root, home: scope.home).isEmpty)
       }
     guard hasOther else {
       notes.append("No other program on this machine keeps secrets, so Latchkey stays.")
       return
     }
     for unit in ["latchkeyd.socket", "latchkeyd.service"] {
-      let path = "\(config)/systemd/user/\(unit)"
+      let path = "\(scope.units)/\(unit)"
       if let state = state(path), state != .absent, !isAlias(state) {
         obstacles.append("you have a unit of your own, \(short(path)). Take it away, then run this again.")
         continue
@@ -202,7 +217,7 @@ struct WantedChanges {
       addLink(path, to: "/dev/null", "systemd no longer starts Latchkey")
     }
     // Both files are in one folder, where the bus takes either.
-    let path = "\(person.home)/.local/share/dbus-1/services/\(Self.name).service"
+    let path = "\(scope.busServices)/\(Self.name).service"
     if root.contains(other), state(path) == .absent {
       addLink(path, to: other, "the bus starts the former provider for the name")
     }
@@ -249,7 +264,7 @@ struct WantedChanges {
         text.set(one.key, in: one.section, to: one.value)
         change.settings.append(.init(section: one.section, key: one.key, value: one.value, former: nil))
       }
-      change.after = .text(text.text, mode: 0o600)
+      change.after = .text(text.text, mode: scope.settingsMode)
     }
     append(change)
   }
@@ -270,6 +285,12 @@ struct WantedChanges {
 
   /// What is at a path; nil, with an obstacle, where this command must not touch it.
   private mutating func state(_ path: String) -> FileState? {
+    if let place = files.stranger(onTheWayTo: path) {
+      obstacles.append(
+        "not only root can change what \(place) is, so \(path) is not written as root. Look at it with 'ls -ld \(place)': it has"
+          + " to be root's own folder, no link, and closed to others with 'sudo chmod go-w'.")
+      return nil
+    }
     do throws(PosixError) { return try files.state(path) } catch {
       obstacles.append("\(short(path)) cannot be changed: \(error).")
       return nil
@@ -278,7 +299,5 @@ struct WantedChanges {
 
   private func lines(_ path: String) -> String { root.lines(path).joined(separator: "\n") }
 
-  private func short(_ path: String) -> String { FileChange.short(path, home: person.home) }
-
-  private static func lastName(_ path: String) -> Substring { path.split(separator: "/").last ?? "" }
+  private func short(_ path: String) -> String { FileChange.short(path, home: scope.home) }
 }

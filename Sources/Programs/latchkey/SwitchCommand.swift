@@ -21,6 +21,9 @@ struct SwitchCommand: ParsableCommand {
       Both change your own files only, and note in ~/.local/state/latchkey/switch.json what was there before. After an \
       interruption, run either again. Run it as yourself, not with sudo.
 
+      With --all-users and sudo, both do the same for all users of the machine: by files in /etc and /usr/local/share, noted in \
+      /etc/latchkey/switch.json. Nothing in home folders is touched, and running sessions go on as they are.
+
       Exit status: 0 done, or nothing to do; 1 not done, for the reason that is printed; 4 done, but something is left to \
       you.
 
@@ -28,6 +31,7 @@ struct SwitchCommand: ParsableCommand {
         latchkey switch --to latchkey --dry-run
         latchkey switch --to latchkey
         latchkey switch --back
+        sudo latchkey switch --to latchkey --all-users
       """)
 
   /// Who is to keep the secrets.
@@ -44,6 +48,8 @@ struct SwitchCommand: ParsableCommand {
   var dryRun = false
   @Flag(help: "Leave the Secret portal of sandboxed applications as it is.")
   var keepPortal = false
+  @Flag(help: "Do it for all users of this machine. Needs root.")
+  var allUsers = false
   @Flag(help: "As JSON, with the same keys in every version.")
   var json = false
 
@@ -58,7 +64,8 @@ struct SwitchCommand: ParsableCommand {
 
   func run() throws {
     try Failure.telling {
-      var report = SwitchReport(side: back ? .back : .toLatchkey, isDryRun: dryRun)
+      var report = SwitchReport(
+        side: back ? .back : .toLatchkey, isForAll: allUsers, isDryRun: dryRun)
       do throws(SwitchError) { try perform(&report) } catch {
         switch error {
         case .busy:
@@ -69,7 +76,9 @@ struct SwitchCommand: ParsableCommand {
         case .file(let path, let error):
           report.refused.append("\(path) cannot be changed: \(error). Run this command again when that is put right.")
         case .unreadableRecord(let path):
-          report.refused.append("\(path) cannot be read, and it says what was there before. Look at it, or restore it.")
+          report.refused.append(
+            "\(path) cannot be read, and it says what was there before. It has to be a file of its own, no link. Look at it, or"
+              + " restore it.")
         }
       }
       print(json ? try JSONText.of(report) : report.text)
@@ -78,41 +87,59 @@ struct SwitchCommand: ParsableCommand {
   }
 
   private func perform(_ report: inout SwitchReport) throws(SwitchError) {
-    guard getuid() != 0 || ProcessInfo.processInfo.environment["SUDO_UID"] == nil else {
-      report.refused.append("sudo would change root's files, not yours. Run it without sudo.")
-      return
-    }
-    guard let home = home ?? Account(uid: getuid())?.home else {
-      report.refused.append("you have no account.")
-      return
-    }
+    guard let scope = scope(&report) else { return }
     let environment = ProcessInfo.processInfo.environment
-    var person = ProviderSwitch.Person(uid: getuid(), home: home)
+    var person = ProviderSwitch.Person(uid: getuid(), scope: scope)
     if let path = environment["PATH"] { person.searchPath = path.split(separator: ":").map(String.init) }
     person.configHome = environment["XDG_CONFIG_HOME"].flatMap { $0.isEmpty ? nil : $0 }
     person.keepsPortal = keepPortal
     let change = ProviderSwitch(root: SystemRoot(root), person: person)
-    guard !dryRun else { return try perform(change, home: home, &report) }
-    try change.alone { () throws(SwitchError) in try perform(change, home: home, &report) }
+    guard !dryRun else { return try perform(change, scope, &report) }
+    try change.alone { () throws(SwitchError) in try perform(change, scope, &report) }
+  }
+
+  /// For whom it is; nil, with a refusal, where that cannot be.
+  private func scope(_ report: inout SwitchReport) -> SwitchScope? {
+    let command = "latchkey switch \(back ? "--back" : "--to latchkey")"
+    if allUsers {
+      guard getuid() == 0 || root != "/" else {
+        report.refused.append("only root changes what counts for all users. Run: sudo \(command) --all-users")
+        return nil
+      }
+      return .allUsers
+    }
+    guard getuid() != 0 else {
+      report.refused.append(
+        "root keeps no secrets in a desktop session. For yourself, run it without sudo: \(command). For all users of this"
+          + " machine: sudo \(command) --all-users")
+      return nil
+    }
+    guard let home = home ?? Account(uid: getuid())?.home else {
+      report.refused.append("you have no account.")
+      return nil
+    }
+    return .person(home: home)
   }
 
   private func perform(
-    _ change: ProviderSwitch, home: String, _ report: inout SwitchReport
+    _ change: ProviderSwitch, _ scope: SwitchScope, _ report: inout SwitchReport
   ) throws(SwitchError) {
     let plan = try change.plan(report.side)
-    let session = SwitchSession(runtime: place.folder, home: home)
-    report.take(plan, session?.words(plan) ?? [], home: home)
+    // The sessions of all users go on as they are: what runs in them may have work of theirs.
+    var session: SwitchSession?
+    if case .person(let home) = scope { session = SwitchSession(runtime: place.folder, home: home) }
+    report.take(plan, session?.words(plan) ?? [], scope)
     guard !dryRun, report.refused.isEmpty else { return }
     switch plan.side {
     case .toLatchkey:
       report.isBegun = true
-      report.left += Self.words(try change.perform(plan), home: home)
+      report.left += SwitchReport.words(left: try change.perform(plan))
       report.left += session?.takeOver() ?? []
     case .back:
       let isSteppingAside = !plan.changes.isEmpty
       if isSteppingAside { session?.stopLatchkey() }
       report.isBegun = true
-      do throws(SwitchError) { report.left += Self.words(try change.perform(plan), home: home) } catch {
+      do throws(SwitchError) { report.left += SwitchReport.words(left: try change.perform(plan)) } catch {
         // Nobody else takes its place.
         if isSteppingAside { session?.startLatchkey() }
         throw error
@@ -121,9 +148,5 @@ struct SwitchCommand: ParsableCommand {
     }
     report.isDone = true
     report.sawSession(session)
-  }
-
-  private static func words(_ left: [FileChange], home: String) -> [String] {
-    left.map { "\($0.path) was changed since, so it stays as it is. Look at it: \($0.purpose)." }
   }
 }

@@ -3,6 +3,8 @@ import LatchkeyProviderSwitch
 /// What `latchkey switch` says: what it does or would do, why it does not, and what is left to the person.
 struct SwitchReport: Encodable {
   let side: FileChange.Side
+  /// Whether it is for all users of the machine.
+  let isForAll: Bool
   let isDryRun: Bool
   var changes: [String] = []
   var notes: [String] = []
@@ -13,16 +15,25 @@ struct SwitchReport: Encodable {
   var isBegun = false
   var isDone = false
 
-  init(side: FileChange.Side, isDryRun: Bool) { (self.side, self.isDryRun) = (side, isDryRun) }
+  init(side: FileChange.Side, isForAll: Bool, isDryRun: Bool) {
+    (self.side, self.isForAll, self.isDryRun) = (side, isForAll, isDryRun)
+  }
 
   /// What a plan says.
-  mutating func take(_ plan: SwitchPlan, _ session: [String], home: String) {
-    changes = plan.puttingBack.map { $0.backWords(home: home) } + plan.changes.map { $0.words(home: home) } + session
+  mutating func take(_ plan: SwitchPlan, _ session: [String], _ scope: SwitchScope) {
+    changes =
+      plan.puttingBack.map { $0.backWords(home: scope.home) } + plan.changes.map { $0.words(home: scope.home) }
+      + session
     notes = plan.notes
     refused = plan.obstacles
     if isDryRun {
-      left = plan.left.map { "\($0.path) was changed since, so it stays as it is. Look at it: \($0.purpose)." }
+      left = Self.words(left: plan.left)
     }
+  }
+
+  /// Files that were not put back.
+  static func words(left: [FileChange]) -> [String] {
+    left.map { "\($0.path) was changed since, so it stays as it is. Look at it: \($0.purpose)." }
   }
 
   /// Who has the name at the end, and who waits for it.
@@ -44,7 +55,8 @@ struct SwitchReport: Encodable {
     } else if changes.isEmpty {
       lines.append(
         side == .toLatchkey
-          ? "Nothing to do: no other program is set up to keep your secrets." : "Nothing to do: nothing was taken over."
+          ? "Nothing to do: no other program is set up to keep \(isForAll ? "all users'" : "your") secrets."
+          : "Nothing to do: nothing was taken over."
       )
     } else {
       lines.append(isDryRun ? "This would be done:" : "Done:")
@@ -55,22 +67,30 @@ struct SwitchReport: Encodable {
       lines.append("Left to you:")
       lines += left.map { "  - \($0)" }
     }
-    if isDone, !changes.isEmpty {
-      lines.append(
-        side == .toLatchkey
-          ? "Bring your secrets over with 'latchkey import'; go back with 'latchkey switch --back'."
-          : "Your vault stays on the disk. To use it again: latchkey switch --to latchkey")
-    }
+    if isDone, !changes.isEmpty { lines.append(next) }
     return lines.map(TerminalText.printable).joined(separator: "\n")
   }
 
+  /// What can be done then.
+  private var next: String {
+    switch (side, isForAll) {
+    case (.toLatchkey, false): "Bring your secrets over with 'latchkey import'; go back with 'latchkey switch --back'."
+    case (.toLatchkey, true):
+      "Each user brings their secrets over with 'latchkey import'. Go back with 'sudo latchkey switch --back --all-users'."
+    case (.back, false): "Your vault stays on the disk. To use it again: latchkey switch --to latchkey"
+    case (.back, true):
+      "All vaults stay on the disk. To use them again: sudo latchkey switch --to latchkey --all-users"
+    }
+  }
+
   private enum CodingKeys: String, CodingKey {
-    case to, dry_run, state, changes, notes, refused, left, owners
+    case to, all_users, dry_run, state, changes, notes, refused, left, owners
   }
 
   func encode(to encoder: any Encoder) throws {
     var out = encoder.container(keyedBy: CodingKeys.self)
     try out.encode(side == .toLatchkey ? "latchkey" : "back", forKey: .to)
+    try out.encode(isForAll, forKey: .all_users)
     try out.encode(isDryRun, forKey: .dry_run)
     try out.encode(state, forKey: .state)
     try out.encode(changes, forKey: .changes)

@@ -183,9 +183,9 @@ struct SwitchSession {
   }
 
   private func activate(_ name: String) {
-    try? bus.ask("StartServiceByName") { (out: inout MessageWriter) throws(BusError) in
-      try out.appendString(name)
-      try out.appendUInt32(0)
+    try? bus.ask("StartServiceByName") { out in
+      out.appendString(name)
+      out.appendUInt32(0)
     } read: { _ in
     }
   }
@@ -197,10 +197,9 @@ struct SwitchSession {
   }
 
   private func manage(_ member: String, _ unit: String) {
-    try? bus.call("/org/freedesktop/systemd1", "\(BusQuestions.manager).Manager", member) {
-      (out: inout MessageWriter) throws(BusError) in
-      try out.appendString(unit)
-      try out.appendString("replace")
+    try? bus.call("/org/freedesktop/systemd1", "\(BusQuestions.manager).Manager", member) { out in
+      out.appendString(unit)
+      out.appendString("replace")
     } read: { _ in
     }
   }

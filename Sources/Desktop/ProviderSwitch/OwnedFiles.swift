@@ -1,11 +1,14 @@
 import Glibc
 import LatchkeyPosix
 
-/// The files of one person, each changed whole or not at all: a kill or a power cut leaves the old or the new state.
-struct UserFiles {
+/// The files of one person, or root's that count for all users. Each is changed whole or not at all: a kill or a power cut leaves
+/// the old or the new state.
+struct OwnedFiles {
   /// What stands in front of every path: empty, or the folder of a system that a test made.
   let top: String
   let owner: uid_t
+  /// Whether they count for all users: then others read them, and nobody but the owner may have a hand in the way to them.
+  var areForAll = false
   /// Called in front of each change of the disk. A test ends there as a kill would.
   var beforeChange: () throws(PosixError) -> Void = {}
 
@@ -17,6 +20,7 @@ struct UserFiles {
   /// - Throws: ``PosixError``: `EPERM` for what belongs to somebody else, `ENOTSUP` for a folder, a device and the like,
   ///   `EFBIG` above the limit.
   func state(_ path: String, limit: Int = sizeLimit) throws(PosixError) -> FileState {
+    guard stranger(onTheWayTo: path) == nil else { throw PosixError("open", code: EPERM) }
     var status = stat()
     guard lstat(top + path, &status) == 0 else {
       if errno == ENOENT || errno == ENOTDIR { return .absent }
@@ -34,6 +38,21 @@ struct UserFiles {
       return .file(bytes: try file.readAll(limit: limit), mode: UInt32(status.st_mode) & 0o7777)
     default: throw PosixError("open", code: ENOTSUP)
     }
+  }
+
+  /// The first folder above a path that somebody but the owner could replace, or where a link leads elsewhere; nil where there is
+  /// none. What is written there as root could otherwise end up anywhere. A person's own folders are the person's business.
+  func stranger(onTheWayTo path: String) -> String? {
+    guard areForAll else { return nil }
+    var folders = [Self.folder(path)]
+    while let last = folders.last, last != "/" { folders.append(Self.folder(last)) }
+    for folder in folders.reversed() {
+      var status = stat()
+      guard lstat(folder == "/" && !top.isEmpty ? top : top + folder, &status) == 0 else { return nil }
+      let isOpen = status.st_mode & 0o002 != 0 || status.st_mode & 0o020 != 0 && status.st_gid != 0
+      guard status.st_uid == owner, status.st_mode & S_IFMT == S_IFDIR, !isOpen else { return folder }
+    }
+    return nil
   }
 
   /// Takes the lock that keeps two runs apart: that of the folder itself, so that no file of it is left behind. It ends with the
@@ -68,12 +87,24 @@ struct UserFiles {
       let file = try FileDescriptor.open(
         top + temporary, flags: O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode: 0o600)
       try file.writeAll(bytes.span.bytes)
+      try keepGroup(of: path, in: file, mode: mode)
       guard fchmod(file.number, mode) == 0 else { throw PosixError("chmod") }
       try file.synchronize()
     }
     try beforeChange()
     guard rename(top + temporary, top + path) == 0 else { throw PosixError("rename") }
     try synchronize(Self.folder(path))
+  }
+
+  /// Gives a file the group of the one that it replaces. A person can only give groups of their own; any other is kept where the
+  /// mode gives its members nothing of their own.
+  private func keepGroup(of path: String, in file: borrowing FileDescriptor, mode: UInt32) throws(PosixError) {
+    var former = stat()
+    guard lstat(top + path, &former) == 0, former.st_mode & S_IFMT == S_IFREG,
+      try file.status().st_gid != former.st_gid, fchown(file.number, uid_t.max, former.st_gid) != 0
+    else { return }
+    let ofGroup = mode >> 3 & 0o7
+    guard errno == EPERM, ofGroup & ~mode == 0 else { throw PosixError("chown") }
   }
 
   /// Removes what a change of this path that was killed left beside it.
@@ -97,10 +128,12 @@ struct UserFiles {
     return missing
   }
 
-  /// Makes a folder as programs make theirs below a home: nobody else looks in.
+  /// Makes a folder as programs make theirs below a home, where nobody else looks in; for all users, one that they can read.
   func makeFolder(_ path: String) throws(PosixError) {
     try beforeChange()
-    guard mkdir(top + path, 0o700) == 0 || errno == EEXIST else { throw PosixError("mkdir") }
+    let mask = umask(areForAll ? 0o022 : 0o077)
+    defer { umask(mask) }
+    guard mkdir(top + path, 0o777) == 0 || errno == EEXIST else { throw PosixError("mkdir") }
     try synchronize(Self.folder(path))
   }
 

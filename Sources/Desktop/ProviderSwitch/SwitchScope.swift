@@ -1,0 +1,38 @@
+import LatchkeyDoctor
+
+/// For whom a switch is, and so which files it changes.
+public enum SwitchScope: Equatable, Sendable {
+  /// The person with this home folder, by files in it.
+  case person(home: String)
+  /// All users of the machine, by files of root's. Nothing in a home folder is touched.
+  case allUsers
+
+  /// The home folder; nil where it is for all users.
+  public var home: String? {
+    guard case .person(let home) = self else { return nil }
+    return home
+  }
+
+  /// Files by which desktops start programs with each session.
+  var autostart: String { place("/.config/autostart", or: "/etc/xdg/autostart") }
+  /// Units of the user managers.
+  var units: String { place("/.config/systemd/user", or: "/etc/systemd/user") }
+  /// Files by which the session bus starts programs. Those of packages are in /usr/share, which is read after this one.
+  var busServices: String { place("/.local/share/dbus-1/services", or: "/usr/local/share/dbus-1/services") }
+  /// Which backend each desktop's portals have.
+  var portals: String { place("/.config/xdg-desktop-portal", or: "/etc/xdg/xdg-desktop-portal") }
+
+  /// What is noted of the changes. XDG_STATE_HOME is not asked, as with the vault's own folder. That of all users is beside the
+  /// other files of /etc, so that a copy of /etc has the changes and what puts them back.
+  var record: String { place("/.local/state/latchkey/switch.json", or: MachineSwitch.record) }
+  /// The folder whose lock keeps two runs apart.
+  var lockFolder: String { home ?? "/etc" }
+
+  /// The settings file of a provider; nil where it reads none for all users.
+  func file(of setting: Provider.Setting) -> String? { home.map { "\($0)/\(setting.file)" } ?? setting.machineFile }
+
+  /// The mode of a new settings file.
+  var settingsMode: UInt32 { home == nil ? 0o644 : 0o600 }
+
+  private func place(_ own: String, or shared: String) -> String { home.map { $0 + own } ?? shared }
+}

@@ -1,0 +1,64 @@
+"""Root file systems of Debian releases, made once by mmdebstrap and kept."""
+
+import fcntl
+import hashlib
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+from support.machine import INSIDE, Unavailable
+
+# What a login needs, and what the packages depend on: a running system has no network to fetch it from.
+SYSTEM = (
+    "systemd systemd-sysv dbus dbus-user-session libpam-systemd libpam-runtime init-system-helpers debconf login passwd "
+    "mawk procps openssh-server openssh-client pamtester libsecret-tools "
+    "libgcrypt20 libpam0g libsodium23 libsqlite3-0 libstdc++6 libsystemd0 libyaml-0-2"
+).split()
+PREPARE = r"""
+set -eu
+rm -f "$1/var/lib/dbus/machine-id"
+: >"$1/etc/machine-id"
+ln -sf /lib/systemd/system/multi-user.target "$1/etc/systemd/system/default.target"
+# A container has no modules to load, and Debian 13 reports that as a failure.
+ln -sf /dev/null "$1/etc/systemd/system/systemd-modules-load.service"
+mkdir -p "$1/etc/systemd/logind.conf.d" "$1/etc/ssh/sshd_config.d"
+printf '[Login]\nUserStopDelaySec=0\n' >"$1/etc/systemd/logind.conf.d/test.conf"
+printf '%s\n' 'Port 2222' 'ListenAddress 127.0.0.1' 'UsePAM yes' >"$1/etc/ssh/sshd_config.d/test.conf"
+mkdir -p "$1/usr/local/lib/latchkey-test"
+cp "$2" "$1/usr/local/lib/latchkey-test/"
+"""
+
+
+def root_of(release, packages, cache, name=None):
+    """The folder of a release's root file system with packages. The first time takes some minutes."""
+    if os.geteuid() != 0:
+        raise Unavailable("making a root file system needs root")
+    if not shutil.which("mmdebstrap"):
+        raise Unavailable("mmdebstrap is missing (`make deps`)")
+    name, cache, included = name or release, Path(cache), [*SYSTEM, *packages]
+    reset_user = INSIDE / "reset-user"
+    digest = hashlib.sha256(repr((included, PREPARE, reset_user.read_text())).encode()).hexdigest()[:16]
+    folder = cache / f"{name}-{digest}"
+    cache.mkdir(parents=True, exist_ok=True)
+    with (cache / f"{name}.lock").open("w") as lock:
+        # Test processes beside each other make one root, not two.
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not folder.is_dir():
+            # It gets its name when it is complete. Others of the name go.
+            for old in cache.glob(f"{name}-*"):
+                shutil.rmtree(old)
+            partial = cache / f"{name}-partial"
+            run("mmdebstrap", "--variant=apt", f"--include={','.join(included)}", release, partial)
+            run("sh", "-c", PREPARE, "prepare", partial, reset_user)
+            partial.rename(folder)
+    return folder
+
+
+def run(*command):
+    done = subprocess.run(
+        list(map(str, command)), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        text=True, timeout=3600,
+    )  # fmt: skip
+    if done.returncode != 0:
+        raise Unavailable(f"{command[0]} ended with {done.returncode} (is there a network?):\n{done.stdout[-4000:]}")

@@ -1,0 +1,172 @@
+"""Other programs that keep secrets, in a booted system: how a session starts each, and `latchkey switch` beside it, there and back."""
+
+import contextlib
+
+from support.account import TOOLS
+from support.machine import eventually
+from support.switching import ASIDE, await_owner, files, queue, switch
+
+GNOME_KEYRING = (
+    "/usr/bin/gnome-keyring-daemon", "/etc/xdg/autostart/gnome-keyring-*.desktop", "/usr/lib/systemd/user/gnome-keyring-daemon.*",
+    "/usr/share/dbus-1/services/org.gnome.keyring.service", "/usr/share/dbus-1/services/org.freedesktop.secrets.service",
+)  # fmt: skip
+KWALLET = ("/usr/bin/kwalletd[56]", "/usr/share/dbus-1/services/org.kde.kwalletd*.service")
+KEEPASSXC = ("/usr/bin/keepassxc",)
+# There is no screen.
+SCREENLESS = "dbus-update-activation-environment --systemd QT_QPA_PLATFORM=offscreen"
+START_KEEPASSXC = "(QT_QPA_PLATFORM=offscreen setsid keepassxc >/dev/null 2>&1 &)"
+HAS_KEEPASSXC = "busctl --user status org.keepassxc.KeePassXC.MainWindow >/dev/null"
+END_KEEPASSXC = (
+    "busctl --user call org.keepassxc.KeePassXC.MainWindow /keepassxc org.keepassxc.KeePassXC.MainWindow appExit 2>/dev/null;"
+    " while pgrep -u $USER -x keepassxc >/dev/null; do sleep 0.1; done"
+)
+# gnome-keyring's agent for ssh, and its successor of gcr.
+AGENTS = "for agent in keyring/ssh gcr/ssh; do SSH_AUTH_SOCK=$XDG_RUNTIME_DIR/$agent ssh-add -l; done"
+# What `latchkey switch` leaves to the person who goes back to KeePassXC.
+START_AGAIN = "start KeePassXC again"
+
+
+class Former:
+    """The provider from before: its process, how a session starts it, what ends it at logout, what handing back to it leaves to the
+    person, whether it waits for the name that another program has, and whether it keeps its settings then."""
+
+    def __init__(self, program, begin, end="true", left="", waits=False, bears_others=True, without=frozenset()):
+        self.program, self.begin, self.end, self.left = program, begin, end, left
+        self.waits, self.bears_others = waits, bears_others
+        # What handing back does not add.
+        self.without = without
+
+    @contextlib.contextmanager
+    def running(self, account, begins=True):
+        """A login in which it runs."""
+        with account.login() as session:
+            if begins:
+                self.begin(session)
+            yield session
+            session.run(self.end)
+        account.await_end()
+
+
+# The link to the file by which the bus starts gnome-keyring, where that is away.
+BUS_LINK = {"/.local/share/dbus-1/services/org.freedesktop.secrets.service"}
+
+
+def gnome_keyring():
+    return Former("gnome-keyring-d", lambda session: session.run(f"{TOOLS}/autostart"), waits=True)
+
+
+def kwallet(version):
+    """A program of KDE's asks for its wallet, and so has the bus start it."""
+
+    def begin(session):
+        session.run(SCREENLESS)
+        session.run(
+            f"busctl --user call org.kde.kwalletd{version} /modules/kwalletd{version} org.kde.KWallet networkWallet >/tmp/wallet")
+
+    return Former(f"kwalletd{version}", begin, without=BUS_LINK)
+
+
+def keepassxc():
+    def begin(session):
+        session.run(START_KEEPASSXC)
+        session.run(f"until {HAS_KEEPASSXC}; do sleep 0.1; done", timeout=60)
+
+    return Former("keepassxc", begin, END_KEEPASSXC, left=START_AGAIN, bears_others=False, without=BUS_LINK)
+
+
+def nobody():
+    return Former(None, lambda session: None)
+
+
+def own(account, path, text):
+    """A settings file of the person's."""
+    script = f"mkdir -p ~/{path.rpartition('/')[0]} && printf '{text}' >~/{path} && chmod 600 ~/{path}"
+    account.run("sh", "-c", f"HOME={account.home}; {script}")
+
+
+def kwallet_settings(account):
+    """As of somebody who uses it."""
+    own(account, ".config/kwalletrc", "[Wallet]\\nEnabled=true\\nFirst Use=false\\n")
+
+
+def keepassxc_settings(account, former):
+    """As of somebody who turned its part for secrets on. Its first start writes settings of its own. Where another program has the
+    name, it turns its part for secrets off."""
+    settings = ".config/keepassxc/keepassxc.ini"
+    own(account, settings, "[General]\\nConfigVersion=2\\nUpdateCheckMessageShown=true\\n\\n[FdoSecrets]\\nEnabled=true\\n")
+    with former.running(account, begins=False) as session:
+        session.run("systemctl --user stop latchkeyd.socket latchkeyd.service")
+        former.begin(session)
+        await_owner(session, "keepassxc")
+
+
+def agents(session):
+    """What the agents for ssh have, and whether there are any."""
+    return session.run(AGENTS, check=False).stdout
+
+
+def logins(account, owner, former, count, look=lambda session: None):
+    """So many logins, each with one owner of the name and the same keys in the agents; `look` looks at more."""
+    seen = set()
+    for _ in range(count):
+        with former.running(account) as session:
+            await_owner(session, owner)
+            seen.add(agents(session))
+            look(session)
+    assert len(seen) == 1, seen
+    return seen.pop()
+
+
+def take_over(account, former, first=True):
+    """Makes Latchkey the only one, and returns the files before and after. The first time, a provider that does not bear another
+    owner of the name is not running."""
+    with former.running(account, begins=former.bears_others or not first) as session:
+        if former.waits and first:
+            eventually(lambda: former.program in queue(session), 20, f"{former.program}, which wants the name")
+        keys, before = agents(session), files(account)
+        switch(session, account, "--to latchkey")
+        await_owner(session, "latchkeyd")
+        assert agents(session) == keys
+        taken = files(account)
+        assert switch(session, account, "--to latchkey")["changes"] == []
+    return before, taken
+
+
+def hand_back(account, former, before):
+    """Hands back, and compares the files with those before."""
+    with former.running(account) as session:
+        done = switch(session, account, "--back", status=4 if former.left else 0)
+        assert all(former.left in line for line in done["left"])
+        now = files(account)
+        assert {name for name, state in now.items() if state != before.get(name)} == ASIDE - former.without
+        assert before.items() <= now.items()
+
+
+def there_and_back(account, former, count):
+    """Both ways with some logins after each, and the first one again while the other provider has the name."""
+    before, taken = take_over(account, former)
+    assert taken != before
+    keys = logins(account, "latchkeyd", former, count)
+    hand_back(account, former, before)
+    assert logins(account, former.program, former, count) == keys
+    _, again = take_over(account, former, first=False)
+    # The record also says which folders were made.
+    for name, state in again.items():
+        assert state == taken[name] or name.endswith("switch.json")
+    assert again.keys() == taken.keys()
+    assert logins(account, "latchkeyd", former, count) == keys
+
+
+def with_nobody(account, count):
+    """Both ways where no other program keeps secrets: nothing changes."""
+    former = nobody()
+    with former.running(account) as session:
+        await_owner(session, "latchkeyd")
+        before = files(account)
+        for way in ("--to latchkey", "--back"):
+            done = switch(session, account, way)
+            assert (done["changes"], done["state"]) == ([], "done") and files(account) == before
+            assert queue(session) == ["latchkeyd"]
+        assert any("Latchkey stays" in note for note in done["notes"])
+    logins(account, "latchkeyd", former, count)
+    assert files(account) == before
