@@ -71,7 +71,7 @@ KILLS ?= 500
 # At how many power cuts `make machine` looks, for each file system.
 CUTS ?= 1250
 
-.PHONY: help deps build module deb reproducible install uninstall run check test machine test-packages bench suites table fuzz fuzz-build kills beside docs pictures lint clean
+.PHONY: help deps build module deb reproducible install uninstall run check test machine test-packages test-desktops bench suites table fuzz fuzz-build kills beside docs pictures lint clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -238,6 +238,10 @@ test-packages: ## the packages of `make deb` in booted Debian 12 and 13 (as root
 	@$(MAKE) -s deps
 	test -e $(DEB)/*.changes || $(MAKE) deb
 	$(PYTEST) -n $(JOBS) Tests/Packages
+
+# One desktop after the other: each of them draws by the processor.
+test-desktops: deps build ## GNOME and Plasma of Debian 13, booted (as root) and typed into; needs 5 GB below /var/tmp
+	$(PYTEST) Tests/RealDesktops
 
 # On a machine that does nothing else. The vaults are on the file system of /var/tmp; BENCHFLAGS=--below=DIR names another.
 bench: build ## latchkeyd beside gnome-keyring: a table of ratios, and plots in .build/bench; below 15 minutes

@@ -51,7 +51,15 @@ def test_the_day_is_drawn_from_its_text():
 
 def test_every_picture_is_shown_by_a_document():
     shown = {
-        name for path in [REPOSITORY / "README.md", *(REPOSITORY / "docs").rglob("*.md")]
-        for name in re.findall(r"!\[[^\]]+\]\([^)]*?([\w-]+\.svg)\)", path.read_text())
+        (path.parent / link).resolve() for path in [REPOSITORY / "README.md", *(REPOSITORY / "docs").rglob("*.md")]
+        for link in re.findall(r"!\[[^\]]+\]\(([^)]+)\)", path.read_text())
     }
-    assert shown == {path.name for path in FOLDER.glob("*.svg")}
+    assert {path for path in shown if path.parent == FOLDER} == {*FOLDER.glob("*.svg"), *FOLDER.glob("*.png")}
+    assert all(path.is_file() for path in shown)
+
+
+@pytest.mark.parametrize("path", sorted(FOLDER.glob("*.png")), ids=lambda path: path.name)
+def test_a_photograph_is_small(path):
+    """What `make test-desktops` took, cut to the window."""
+    content = path.read_bytes()
+    assert content.startswith(b"\x89PNG") and len(content) < 150_000

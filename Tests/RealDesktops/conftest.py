@@ -1,0 +1,80 @@
+"""Desktops in booted systems, and what is shown of them where a test fails."""
+
+import shutil
+from pathlib import Path
+
+import gnome
+import plasma
+import pytest
+from support.account import Account
+from support.debianroot import root_of
+from support.machine import INSIDE, Machine, make, or_skip
+
+FOLDER = Path(__file__).parent
+CACHE = "/var/tmp/latchkey-desktops"
+
+
+def boot(name, release, packages, prepare):
+    """A running system with a desktop's packages and the project's own files."""
+    ground = Machine(root=root_of(release, packages, CACHE, name))
+    shutil.copytree(INSIDE, ground.top / "usr/local/lib/latchkey-test", dirs_exist_ok=True)
+    shutil.copytree(FOLDER / "inside", ground.top / "usr/local/lib/latchkey-test", dirs_exist_ok=True)
+    prepare(ground.top)
+    make("install", ground.top)
+    ground.change("pam-auth-update", "--package", "--enable", "latchkey")
+    return ground.boot()
+
+
+@pytest.fixture(scope="session")
+def gnome_machine():
+    """Debian 13 with GNOME 48."""
+    machine = or_skip(lambda: boot("gnome", "trixie", gnome.PACKAGES, lambda top: gnome.prepare(top, FOLDER / "norhost.c")))
+    yield machine
+    machine.close()
+
+
+@pytest.fixture(scope="module")
+def gnome_desktop(gnome_machine):
+    desktop = gnome.GNOME(Account(gnome_machine, "alice", 2001, "sesame-1"))
+    yield desktop
+    desktop.close()
+
+
+@pytest.fixture(scope="session")
+def plasma_machine():
+    """Debian 13 with Plasma 6.3."""
+    machine = or_skip(lambda: boot("plasma", "trixie", plasma.PACKAGES, plasma.prepare))
+    yield machine
+    machine.close()
+
+
+@pytest.fixture(scope="module")
+def plasma_desktop(plasma_machine):
+    desktop = plasma.Plasma(Account(plasma_machine, "alice", 2001, "sesame-1"))
+    yield desktop
+    desktop.close()
+
+
+@pytest.fixture(scope="module", params=["gnome", "plasma"])
+def any_desktop(request):
+    return request.getfixturevalue(f"{request.param}_desktop")
+
+
+@pytest.fixture
+def desktop(any_desktop):
+    """A desktop with an open screen, and an open vault behind it."""
+    if any_desktop.is_locked():
+        any_desktop.unlock()
+    any_desktop.await_state("unlocked")
+    return any_desktop
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item, call):
+    """Puts a picture of the screen and the machine's journal beside a failure."""
+    report = (yield).get_result()
+    shown = item.funcargs.get("any_desktop")
+    if report.when != "teardown" and report.failed and shown is not None:
+        report.sections.append(("the screen", shown.picture(f"failed-{item.originalname}")))
+        lines = shown.machine.root("journalctl", "-q", "--no-pager", "-n", "200", check=False).stdout
+        report.sections.append(("journal", lines))

@@ -1,0 +1,207 @@
+"""A person in a real desktop: what all desktops have in common."""
+
+import contextlib
+import json
+import subprocess
+import time
+
+from support.account import TOOLS
+from support.machine import CLEAN, REPOSITORY, eventually
+from support.pace import seconds
+
+PICTURES = REPOSITORY / ".build/pictures"
+NAME = "org.freedesktop.secrets"
+
+
+class Desktop:
+    """The desktop of an account that is logged in. Which one it is a subclass knows: it types, and takes pictures."""
+
+    # In the names of its pictures.
+    name = ""
+    # The command by which its own menu or key locks the screen.
+    own_lock = ()
+
+    def __init__(self, account):
+        self.account = account
+        self.machine = account.machine
+
+    # What programs of the session do
+
+    def _application(self, *command):
+        """As the desktop starts an application: in a unit of the user manager, with what the desktop told that."""
+        return ["systemd-run", "--user", "-q", "--pipe", "--wait", "--collect", "--", *map(str, command)]
+
+    def run(self, *command, check=True, **options):
+        """Runs a program as the desktop starts one."""
+        return self.account.run(*self._application(*command), check=check, **options)
+
+    def start(self, *command):
+        """The same without waiting for its end."""
+        folder = f"/run/user/{self.account.uid}"
+        unit = self.machine._unit(
+            "--pipe", f"--uid={self.account.name}", f"--setenv=XDG_RUNTIME_DIR={folder}",
+            f"--setenv=DBUS_SESSION_BUS_ADDRESS=unix:path={folder}/bus", "--",
+        )  # fmt: skip
+        return subprocess.Popen(
+            [*unit, *self._application(*command)], env=CLEAN, text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )  # fmt: skip
+
+    def store(self, secret, *words, **attributes):
+        """Stores an item with secret-tool."""
+        pairs = [word for pair in attributes.items() for word in pair]
+        store = f"printf %s '{secret}' | secret-tool store --label='{attributes['app']}' \"$@\""
+        self.run("sh", "-c", store, "store", *pairs, *words)
+
+    def start_lookup(self, **attributes):
+        """A lookup with secret-tool that may raise a prompt, and so is not waited for."""
+        pairs = [word for pair in attributes.items() for word in pair]
+        return self.start("timeout", seconds(120), "secret-tool", "lookup", *pairs)
+
+    def lookup(self, **attributes):
+        """The secret that secret-tool prints; None where it prints none."""
+        lookup = self.start_lookup(**attributes)
+        output, _ = lookup.communicate(timeout=seconds(150))
+        return output if lookup.returncode == 0 and output else None
+
+    def secret(self, **attributes):
+        """The secret of the one item with the attributes, or the error that reading it gives. Never raises a prompt."""
+        pairs = [f"{name}={value}" for name, value in attributes.items()]
+        found = json.loads(self.run(f"{TOOLS}/items", "find", *pairs).stdout)
+        (item,) = found["items"].values()
+        return item.get("secret", item.get("error"))
+
+    def status(self):
+        return self.account.status()
+
+    def doctor(self):
+        """The exit status of `latchkey doctor`, and what each check found that is not ok."""
+        done = self.run("latchkey", "doctor", "--json", check=False)
+        checks = json.loads(done.stdout)["checks"]
+        return done.returncode, {check["id"]: check["found"] for check in checks if check["state"] != "ok"}
+
+    # The bus
+
+    def bus(self, method, *arguments):
+        """Calls the session bus itself. What it answers, or None for an error."""
+        command = ["busctl", "--user", "--json=short", "call", "org.freedesktop.DBus", "/", "org.freedesktop.DBus", method]
+        done = self.account.run(*command, *arguments, check=False)
+        if done.returncode != 0:
+            return None
+        return json.loads(done.stdout)["data"][0] if done.stdout else True
+
+    def owners(self):
+        """The programs that own the name or wait for it, the owner first."""
+        found = []
+        for connection in self.bus("ListQueuedOwners", "s", NAME) or []:
+            pid = self.bus("GetConnectionUnixProcessID", "s", connection)
+            if pid is not None:
+                comm = self.machine.path(f"/proc/{pid}/comm")
+                with contextlib.suppress(OSError):
+                    found.append(comm.read_text().strip())
+        return found
+
+    # The session
+
+    def session(self):
+        """The number of the graphical session."""
+        show = lambda number: self.machine.root("loginctl", "show-session", number, "-p", "Name", "-p", "Class", check=False).stdout
+        listed = self.machine.root("loginctl", "list-sessions", "--no-legend").stdout
+        found = [line.split()[0] for line in listed.splitlines()]
+        (number,) = [n for n in found if {f"Name={self.account.name}", "Class=user"} <= set(show(n).splitlines())]
+        return number
+
+    def session_property(self, name):
+        return self.machine.root("loginctl", "show-session", self.session(), "-P", name).stdout.strip()
+
+    def is_locked(self):
+        """Whether the desktop says that its screen is locked."""
+        return self.session_property("LockedHint") == "yes"
+
+    def lock(self, means="own"):
+        """Locks the screen, by the desktop's own means or by logind's."""
+        if means == "own":
+            self.run(*self.own_lock)
+        else:
+            self.machine.root("loginctl", "lock-session", self.session())
+        eventually(self.is_locked, 20, "the locked screen")
+        # The locker fades in.
+        time.sleep(seconds(1))
+
+    def await_state(self, state):
+        eventually(lambda: self.status()["state"] == state, 30, f"a vault that is {state}")
+
+    def unlock(self, password=None):
+        """Types the password at the locked screen until it opens."""
+        for _ in range(3):
+            self.enter_at_lock(password or self.account.password)
+            with contextlib.suppress(AssertionError):
+                eventually(lambda: not self.is_locked(), 10, "the open screen")
+                return
+        self.picture("unlock-failed")
+        raise AssertionError(f"the screen stays locked: see {PICTURES}")
+
+    def refuse(self, password):
+        """Types a wrong password at the locked screen, which stays locked. Leaves a picture of it."""
+        cursor = self.machine.cursor()
+        self.wake()
+        self.type(password)
+        self.picture("locked")
+        self.press("Return")
+        refused = lambda: "authentication failure" in self.machine.journal(cursor)
+        eventually(refused, 20, "the refusal of a wrong password")
+        assert self.is_locked()
+
+    # The person
+
+    def type(self, text):
+        raise NotImplementedError
+
+    def press(self, *keys):
+        raise NotImplementedError
+
+    def camera(self, path):
+        """Writes what is on the screen to a file, as PNG."""
+        raise NotImplementedError
+
+    def picture(self, name):
+        """Keeps a picture of the screen; the path of it, or why there is none."""
+        PICTURES.mkdir(parents=True, exist_ok=True)
+        path = PICTURES / f"{self.name}-{name}.png"
+        try:
+            self.camera(path)
+        except (AssertionError, OSError) as error:
+            return f"no picture: {error}"
+        return str(path)
+
+    def wake(self):
+        """Has the locked screen ask for the password."""
+        raise NotImplementedError
+
+    def enter_at_lock(self, password):
+        """Types a line at the locked screen."""
+        self.wake()
+        self.type(password)
+        self.press("Return")
+
+    def await_prompt(self):
+        """Waits for a prompt of the vault's, and until the desktop shows it."""
+        eventually(self.prompts, 20, "a prompt")
+        time.sleep(seconds(1.5))
+
+    def prompts(self):
+        """The units of prompts that run."""
+        listed = ("systemctl", "--user", "list-units", "--plain", "--no-legend", "latchkey-prompt@*")
+        return self.account.run(*listed).stdout.splitlines()
+
+    def enter_new_passphrase(self, text):
+        """Types a passphrase twice, as a prompt for a new one wants it."""
+        self.type(text)
+        self.press("Tab")
+        self.type(text)
+        self.press("Return")
+
+    def answer(self, text):
+        """Types a line into the prompt."""
+        self.type(text)
+        self.press("Return")

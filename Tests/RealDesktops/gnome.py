@@ -1,0 +1,175 @@
+"""GNOME Shell: gdm logs in, the shell locks the screen and shows the prompts. There is no screen, so mutter draws by software and
+makes one for a remote desktop, which is also how the person types."""
+
+import subprocess
+import time
+
+from desktop import Desktop
+from support.account import TOOLS
+from support.machine import CLEAN, eventually
+from support.pace import seconds
+
+PACKAGES = (
+    "python3 python3-gi libgl1-mesa-dri libegl-mesa0 fonts-dejavu-core adwaita-icon-theme "
+    "gnome-shell gdm3 gnome-session gnome-settings-daemon gnome-keyring libpam-gnome-keyring xdg-desktop-portal-gnome "
+    "pipewire wireplumber gstreamer1.0-pipewire gstreamer1.0-plugins-base gstreamer1.0-plugins-good gstreamer1.0-tools"
+).split()
+FACTORY = ("org.gnome.DisplayManager", "/org/gnome/DisplayManager/RemoteDisplayFactory", "org.gnome.DisplayManager.RemoteDisplayFactory")
+# In front of all, so that pam_systemd and the vault see the same.
+LOCAL = {"@include common-auth": "auth required pam_norhost.so", "@include common-session": "session required pam_norhost.so"}
+
+
+def prepare(top, shared):
+    """Changes the files of a system, whose root is seen at `top`, before it boots."""
+    (top / "etc/gdm3/daemon.conf").write_text("[daemon]\nWaylandEnable=true\n")
+    # Of its own gdm shows a greeter on the seat, which has no screen. Without a session for X it aborts when that fails.
+    sessions = top / "usr/share/xsessions"
+    sessions.mkdir(exist_ok=True)
+    gnome = (top / "usr/share/wayland-sessions/gnome.desktop").read_text()
+    (sessions / "gnome-xorg.desktop").write_text(gnome)
+    # Each of the greeters that fail starts a user manager, too many for systemd: the one that comes would have no sound server, and
+    # mutter makes no pictures without that.
+    manager = top / "etc/systemd/system/user@.service.d/test.conf"
+    manager.parent.mkdir()
+    manager.write_text("[Unit]\nStartLimitIntervalSec=0\n")
+    # A screen that nobody touches locks by itself.
+    settings = top / "usr/share/glib-2.0/schemas/99_test.gschema.override"
+    settings.write_text("[org.gnome.desktop.session]\nidle-delay=0\n")
+    subprocess.run(["glib-compile-schemas", settings.parent], check=True)
+    modules = next((top / "usr/lib").glob("*-linux-*/security"))
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", modules / "pam_norhost.so", shared], check=True)
+
+
+def shells(machine, user):
+    """The processes of the user's gnome-shell."""
+    return machine.root("pgrep", "-u", user, "-x", "gnome-shell", check=False).stdout.split()
+
+
+class Shell:
+    """The keyboard and the screen of a user's gnome-shell."""
+
+    def __init__(self, machine, user):
+        self.machine, self.user = machine, user
+        # A shell that still starts has no such interfaces yet.
+        eventually(self._attach, 60, f"the control of {user}'s gnome-shell")
+
+    def _attach(self):
+        # The greeter's bus is one of its own.
+        pid = max(map(int, shells(self.machine, self.user)))
+        environment = self.machine.path(f"/proc/{pid}/environ").read_text().split("\0")
+        needed = [f"--setenv={e}" for e in environment if e.startswith(("DBUS_SESSION_BUS_ADDRESS=", "XDG_RUNTIME_DIR="))]
+        unit = self.machine._unit("--pipe", f"--uid={self.user}", *needed, "--", f"{TOOLS}/mutter-control")
+        self.process = subprocess.Popen(unit, env=CLEAN, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        return self.process.stdout.readline().strip() == "ready"
+
+    def _expect(self, wanted):
+        answer = self.process.stdout.readline().strip()
+        assert answer == wanted, f"mutter-control answered {answer!r}"
+
+    def say(self, line):
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+        self._expect("done")
+
+    def picture(self, path):
+        inside = f"/tmp/picture-of-{self.user}.png"
+        self.say(f"picture {inside}")
+        path.write_bytes(self.machine.path(inside).read_bytes())
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait(seconds(20))
+
+
+class GNOME(Desktop):
+    """A session that gdm opened for a password that was typed into its greeter."""
+
+    name = "gnome"
+    own_lock = (
+        "busctl", "--user", "call", "org.gnome.ScreenSaver", "/org/gnome/ScreenSaver", "org.gnome.ScreenSaver", "Lock"
+    )  # fmt: skip
+
+    def __init__(self, account, remote=False):
+        super().__init__(account)
+        self._choose_place(remote)
+        self._await_display_manager()
+        self._log_in()
+        self.shell = Shell(self.machine, account.name)
+
+    def _choose_place(self, remote):
+        """Has the session that comes be a remote one, as gdm makes it, or one at this machine."""
+        file = self.machine.path("/etc/pam.d/gdm-password")
+        lines = [line for line in file.read_text().splitlines() if "pam_norhost" not in line]
+        if not remote:
+            lines = [part for line in lines for part in ([LOCAL[line]] if line in LOCAL else []) + [line]]
+            assert len([line for line in lines if "pam_norhost" in line]) == len(LOCAL), lines
+        file.write_text("\n".join(lines) + "\n")
+
+    def _await_display_manager(self):
+        """Starts gdm, and waits until it has given up the seat's screen."""
+        if self.machine.root("systemctl", "is-active", "gdm", check=False).returncode == 0:
+            return
+        cursor = self.machine.cursor()
+        self.machine.root("systemctl", "start", "gdm")
+        given_up = lambda: "maximum number of" in self.machine.journal(cursor)
+        eventually(given_up, 60, "the end of gdm's tries to start a greeter on the seat")
+        # A session that begins while the user manager of the one before still stops fails.
+        nothing_runs = lambda: self.machine.root("pgrep", "-u", "Debian-gdm", check=False).returncode != 0
+        eventually(nothing_runs, 30, "the end of those greeters")
+
+    def _log_in(self):
+        known = set(shells(self.machine, "Debian-gdm"))
+        for tries_left in (2, 1, 0):
+            self.machine.root("busctl", "call", *FACTORY, "CreateRemoteDisplay", "o", f"/test/{time.monotonic_ns()}")
+            try:
+                eventually(lambda: set(shells(self.machine, "Debian-gdm")) - known, 20, "gdm's greeter")
+                break
+            except AssertionError:
+                # gdm has given up the display, and says so only in its log.
+                if tries_left == 0:
+                    raise
+        runs = lambda user: self.machine.root("pgrep", "-u", user, "-x", "gsd-housekeepin", check=False).returncode == 0
+        eventually(lambda: runs("Debian-gdm"), 60, "the end of the greeter's start")
+        time.sleep(seconds(1))
+        greeter = Shell(self.machine, "Debian-gdm")
+        has_come = lambda: shells(self.machine, self.account.name)
+        for tries_left in (2, 1, 0):
+            time.sleep(seconds(1))
+            # Back to the list of people, whose first one is chosen already.
+            greeter.say("press Escape")
+            time.sleep(seconds(1))
+            greeter.say("press Return")
+            time.sleep(seconds(1))
+            greeter.say(f"type {self.account.password}")
+            greeter.say("press Return")
+            try:
+                eventually(has_come, 15, "the session")
+                break
+            except AssertionError:
+                # A greeter that is still being drawn drops keys.
+                if tries_left == 0:
+                    raise
+        eventually(lambda: runs(self.account.name), 60, "the end of the session's start")
+        time.sleep(seconds(1))
+        greeter.close()
+
+    def type(self, text):
+        self.shell.say(f"type {text}")
+
+    def press(self, *keys):
+        self.shell.say(f"press {' '.join(keys)}")
+
+    def camera(self, path):
+        # The pictures come five times a second.
+        time.sleep(0.5)
+        self.shell.picture(path)
+
+    def wake(self):
+        # The first key lights the screen, or takes the clock away; Escape brings the clock back, a letter does not.
+        self.press("BackSpace")
+        time.sleep(seconds(1))
+
+    def close(self):
+        self.shell.close()
+        self.machine.root("loginctl", "terminate-user", self.account.name)
+        self.account.await_end()

@@ -1,0 +1,140 @@
+"""Latchkey in real desktops: their display manager or PAM service logs in, their own locker locks, their own prompter asks, and a
+person types. Pictures are kept in `.build/pictures`."""
+
+import pytest
+from support.machine import eventually
+from support.pace import seconds
+
+LOCKED = "org.freedesktop.Secret.Error.IsLocked"
+PRESENCE = ("latchkey:require", "user-presence")
+PASSPHRASE = ("latchkey:require", "application-password")
+
+
+def output(process):
+    """What a lookup printed at its end; None where it printed no secret."""
+    printed, _ = process.communicate(timeout=seconds(150))
+    return printed if process.returncode == 0 and printed else None
+
+
+def test_the_login_unlocked_the_vault(desktop):
+    assert desktop.status()["state"] == "unlocked"
+    desktop.store("horse", app="mail")
+    assert desktop.lookup(app="mail") == "horse"
+    assert desktop.owners()[0] == "latchkeyd"
+
+
+def test_doctor_is_content_after_the_switch(desktop):
+    others = desktop.owners()[1:]
+    status, amiss = desktop.doctor()
+    assert (status, set(amiss)) == ((4, {"name"}) if others else (0, set()))
+    desktop.run("latchkey", "switch", "--to", "latchkey")
+    assert desktop.owners() == ["latchkeyd"]
+    status, amiss = desktop.doctor()
+    assert (status, amiss) == (0, {})
+
+
+@pytest.mark.parametrize("means", ["own", "logind"])
+def test_the_screen_locks_the_vault_and_the_password_unlocks_it(desktop, means):
+    desktop.store("of unlocked", app="unlocked")
+    desktop.store("of first", "latchkey:accessible", "after-first-unlock", app="first")
+
+    desktop.lock(means)
+    desktop.await_state("locked")
+    assert desktop.secret(app="unlocked") == LOCKED
+    assert desktop.secret(app="first") == "of first"
+    desktop.refuse("wrong")
+    assert desktop.status()["state"] == "locked"
+    assert desktop.secret(app="unlocked") == LOCKED
+
+    desktop.unlock()
+    desktop.await_state("unlocked")
+    assert desktop.secret(app="unlocked") == "of unlocked"
+
+
+def test_presence_is_proven_in_the_desktops_prompt(desktop):
+    desktop.store("at home", *PRESENCE, app="presence")
+    reading = desktop.start_lookup(app="presence")
+    desktop.await_prompt()
+    desktop.type(desktop.account.password)
+    desktop.picture("presence")
+    desktop.press("Return")
+    assert output(reading) == "at home"
+
+
+def test_a_wrong_answer_is_asked_again(desktop):
+    desktop.store("at home", *PRESENCE, app="wrong")
+    reading = desktop.start_lookup(app="wrong")
+    desktop.await_prompt()
+    desktop.answer("wrong")
+    desktop.await_prompt()
+    assert reading.poll() is None
+    desktop.picture("wrong")
+    desktop.answer(desktop.account.password)
+    assert output(reading) == "at home"
+
+
+def test_a_passphrase_is_given_in_the_desktops_prompt(desktop):
+    storing = desktop.start("sh", "-c", 'printf bank | secret-tool store --label=Bank app bank "$@"', "store", *PASSPHRASE)
+    desktop.await_prompt()
+    desktop.picture("new-passphrase")
+    desktop.enter_new_passphrase("two words")
+    storing.communicate(timeout=seconds(150))
+    assert storing.returncode == 0
+
+    reading = desktop.start_lookup(app="bank")
+    desktop.await_prompt()
+    desktop.picture("passphrase")
+    desktop.answer("two words")
+    assert output(reading) == "bank"
+
+
+def test_a_prompt_is_cancelled(desktop):
+    desktop.store("at home", *PRESENCE, app="cancelled")
+    reading = desktop.start_lookup(app="cancelled")
+    desktop.await_prompt()
+    desktop.press("Escape")
+    assert output(reading) is None
+    eventually(lambda: not desktop.prompts(), 20, "the end of the prompt")
+
+
+def test_the_vault_is_unlocked_by_a_prompt(desktop):
+    desktop.store("horse", app="mail")
+    desktop.run("latchkey", "lock")
+    desktop.await_state("locked")
+    reading = desktop.start_lookup(app="mail")
+    desktop.await_prompt()
+    desktop.picture("vault")
+    desktop.answer(desktop.account.password)
+    assert output(reading) == "horse"
+    assert desktop.status()["state"] == "unlocked"
+
+
+def test_a_daemon_that_was_killed_owns_the_name_again(desktop):
+    desktop.run("latchkey", "switch", "--to", "latchkey")
+    former = desktop.account.daemon()
+    desktop.machine.root("pkill", "-KILL", "-x", "latchkeyd")
+    seen = []
+
+    def is_back():
+        seen.append(desktop.owners())
+        return seen[-1][:1] == ["latchkeyd"] and desktop.account.daemon() != former
+
+    eventually(is_back, 30, "latchkeyd as the owner of the name")
+    assert {name for names in seen for name in names} == {"latchkeyd"}
+    # A restart costs one unlock.
+    desktop.lock()
+    desktop.unlock()
+    desktop.await_state("unlocked")
+
+
+def test_the_bus_starts_the_daemon(desktop):
+    # Beside gnome-keyring's file for the same name, the bus needs the link in the run-time folder. It ignores a folder that others
+    # can write to, as the umask of Debian 13's user managers would make it.
+    folders = [f"/run/user/{desktop.account.uid}/dbus-1", f"/run/user/{desktop.account.uid}/dbus-1/services"]
+    assert desktop.run("stat", "-c", "%A", *folders).stdout.split() == ["drwxr-xr-x"] * 2
+    desktop.account.run("systemctl", "--user", "stop", "latchkeyd.service")
+    assert desktop.bus("StartServiceByName", "su", "org.freedesktop.secrets", "0") is not None
+    eventually(lambda: desktop.owners()[:1] == ["latchkeyd"], 20, "latchkeyd as the owner of the name")
+    desktop.lock()
+    desktop.unlock()
+    desktop.await_state("unlocked")
