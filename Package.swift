@@ -130,10 +130,13 @@ let package = Package(
     module("ItemProtection", on: .vault),
     module("Keybag", on: .vault, ["LatchkeyBytes", "LatchkeyItemProtection", "LatchkeyPosix", "LatchkeySodium"]),
     module("Backup", on: .vault, ["LatchkeyBytes", "LatchkeyKeybag", "LatchkeySodium"]),
+    module("ClassRules", on: .vault, ["LatchkeyKeybag", "LatchkeyPosix", "LatchkeyYAML"]),
     module(
       "Vault", on: .vault,
-      ["LatchkeyBackup", "LatchkeyBytes", "LatchkeyKeybag", "LatchkeyPosix", "LatchkeySQLite", "LatchkeySodium"]),
-    module("ClassRules", on: .vault, ["LatchkeyKeybag", "LatchkeyPosix", "LatchkeyYAML"]),
+      [
+        "LatchkeyBackup", "LatchkeyBytes", "LatchkeyClassRules", "LatchkeyKeybag", "LatchkeyPosix", "LatchkeySQLite",
+        "LatchkeySodium", "LatchkeyYAML",
+      ]),
     module(
       "DeviceStore", on: .vault, ["LatchkeyBytes", "LatchkeyKeybag", "LatchkeyPosix", "LatchkeySodium", "LatchkeyTSS"]),
 
@@ -141,6 +144,9 @@ let package = Package(
     module("Control", on: .wire, ["LatchkeyBytes", "LatchkeyKeybag", "LatchkeyPosix", "LatchkeySodium"]),
     // Not in Control: no program that handles passwords needs the format of backups.
     module("BackupControl", on: .wire, ["LatchkeyBackup", "LatchkeyBytes", "LatchkeyControl", "LatchkeyKeybag"]),
+    module(
+      "HistoryControl", on: .wire,
+      ["LatchkeyBackup", "LatchkeyBackupControl", "LatchkeyBytes", "LatchkeyControl", "LatchkeyKeybag"]),
     module("DeviceService", on: .wire, ["LatchkeyBytes", "LatchkeyKeybag", "LatchkeyPosix", "LatchkeySodium"]),
     // A client's way to the vault, as every program has it.
     module("SecretClient", on: .wire, ["LatchkeyGcrypt", "LatchkeySodium", "LatchkeySystemd"]),
@@ -172,8 +178,8 @@ let package = Package(
       "Daemon", on: .desktop,
       [
         "LatchkeyBackup", "LatchkeyBackupControl", "LatchkeyBiometry", "LatchkeyClassRules", "LatchkeyControl",
-        "LatchkeyDeviceService", "LatchkeyKeybag", "LatchkeyPosix", "LatchkeyPrompts", "LatchkeySecretService",
-        "LatchkeySessionState", "LatchkeySodium", "LatchkeySystemd", "LatchkeyVault",
+        "LatchkeyDeviceService", "LatchkeyHistoryControl", "LatchkeyKeybag", "LatchkeyPosix", "LatchkeyPrompts",
+        "LatchkeySecretService", "LatchkeySessionState", "LatchkeySodium", "LatchkeySystemd", "LatchkeyVault",
       ]),
 
     // KeychainServices: for other packages. All modules of a build see each other, and packages that know nothing of us
@@ -220,7 +226,8 @@ let package = Package(
       [
         "LatchkeyBackup", "LatchkeyBackupControl", "CLatchkeyHelper", "CLatchkeyLinux", "LatchkeyClassRules",
         "LatchkeyControl",
-        "LatchkeyDeviceService", "LatchkeyDoctor", "LatchkeyForeignKeyrings", "LatchkeyKeybag", "LatchkeyPAMClient",
+        "LatchkeyDeviceService", "LatchkeyDoctor", "LatchkeyForeignKeyrings", "LatchkeyHistoryControl",
+        "LatchkeyKeybag", "LatchkeyPAMClient",
         "LatchkeyPosix", "LatchkeyProviderSwitch", "LatchkeySecretClient", "LatchkeySodium", "LatchkeySystemd",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ]),
@@ -266,8 +273,8 @@ let package = Package(
     .testTarget(
       name: "ControlTests",
       dependencies: [
-        "LatchkeyBackup", "LatchkeyBackupControl", "LatchkeyBytes", "LatchkeyControl", "LatchkeyKeybag",
-        "LatchkeyPosix", "LatchkeySodium",
+        "LatchkeyBackup", "LatchkeyBackupControl", "LatchkeyBytes", "LatchkeyControl", "LatchkeyHistoryControl",
+        "LatchkeyKeybag", "LatchkeyPosix", "LatchkeySodium",
       ],
       swiftSettings: strict),
     .testTarget(
@@ -380,7 +387,7 @@ if Context.environment["LATCHKEY_FUZZ"] != nil {
       dependencies: [
         "CLatchkeyHelper", "LatchkeyBackup", "LatchkeyBackupControl", "LatchkeyBytes", "CLatchkeyFuzzer",
         "LatchkeyControl",
-        "LatchkeyDeviceService", "LatchkeyForeignKeyrings",
+        "LatchkeyDeviceService", "LatchkeyForeignKeyrings", "LatchkeyHistoryControl",
         "LatchkeyKeybag", "LatchkeyPosix", "LatchkeyPrompters", "LatchkeyPrompts", "LatchkeySQLite",
         "LatchkeySecretService", "LatchkeySodium", "LatchkeyVault",
       ],

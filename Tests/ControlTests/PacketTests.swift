@@ -277,6 +277,8 @@ extension Status {
     status.protectors = [.init(kind: 1, state: 2, created: 3), .init(kind: 3, state: 1, created: .max)]
     status.needsFormerPassword = true
     status.swappableSecrets = 3
+    (status.history.isOn, status.history.count, status.history.newest) = (true, 24, 1_700_000_000)
+    status.history.problem = "the disk is full"
     return status
   }
 }

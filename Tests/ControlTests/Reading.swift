@@ -1,4 +1,5 @@
 import LatchkeyBackupControl
+import LatchkeyHistoryControl
 import LatchkeySodium
 
 @testable import LatchkeyControl
@@ -12,7 +13,9 @@ enum Reading {
     CheckMayRotate.self, CheckMayDerive.self, GetNeededEpoch.self, DeviceSecretRequest.self, DestroyPasscodeItems.self,
     GetAccessLog.self,
     ClearAccessLog.self, NoteOtherPassword.self, PutVaultAside.self, TakePassphrase.self, NoteSlowPassword.self,
-    MakeOneTimeKey.self,
+    MakeOneTimeKey.self, ListGenerations.self, MakeGeneration.self, CompareGeneration.self,
+    RestoreFromGeneration.self, GoThroughGeneration.self, GetComparison.self, GetRestoreReport.self,
+    FindInGenerations.self, GetFoundItems.self, ForgetEverywhere.self, GetForgetting.self,
   ]
 
   /// The message of a packet in the clear; nil where it is none of that kind.

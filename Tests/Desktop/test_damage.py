@@ -8,6 +8,14 @@ import pytest
 from support.pace import seconds
 
 
+@pytest.fixture(autouse=True)
+def without_generations(alice):
+    """A database that could heal would."""
+    folder = f"{alice.home}/.config/latchkey"
+    alice.machine.root("install", "-d", "-m", "700", "-o", alice.name, f"{alice.home}/.config", folder)
+    alice.machine.root("sh", "-c", f"umask 022; echo 'generations: off' > {folder}/history.yaml")
+
+
 def truncated(_, content):
     return content[: len(content) // 2]
 

@@ -24,7 +24,7 @@ def test_first_login_ever_stores_and_reads_at_once(alice):
 def test_vault_belongs_to_the_user_alone(alice):
     with alice.login() as session:
         session.store(SECRET, app="one")
-    for file in [alice.vault, *alice.vault.iterdir()]:
+    for file in [alice.vault, *alice.vault.rglob("*")]:
         found = file.stat()
         assert (found.st_uid, found.st_mode & 0o077) == (alice.uid, 0), file
 

@@ -166,7 +166,7 @@ def test_a_named_service_opens_what_is_readable_behind_the_locked_screen(guest, 
         assert readable(session) == OPENED
         eventually(lambda: guest.run(*TARGET, check=False).stdout.strip() == "active", what="the target")
         told = machine.journal(cursor)
-        assert "opened without a password, at a login by login" in told
+        assert "a login by login unlocked the after-first-unlock items without a password" in told
         assert f"a login of user {guest.uid} in which nobody gave a password got its key" in told
         assert "by a login without a password" in session.run("latchkey status").stdout
         session.store("new", "after-first-unlock", app="new")
@@ -254,7 +254,7 @@ def test_greetds_automatic_login_opens_the_same(guest, services):
     cursor = machine.cursor()
     machine.root("systemd-run", "--unit=greetd-test", "greetd", "--config", "/run/greetd-test.toml")
     try:
-        told = "opened without a password, at a login by greetd"
+        told = "a login by greetd unlocked the after-first-unlock items without a password"
         eventually(lambda: told in machine.journal(cursor), 20, "the automatic login")
         # One by a service that is not named looks at it.
         with automatic(guest) as session:

@@ -58,7 +58,8 @@ extension Keybag {
 
 extension KeybagFile {
   static func create(home: String, owner: uid_t, with password: [UInt8]) throws(KeybagError) -> Keybag.Opened {
-    try create(
-      home: home, owner: owner, password: password.span.bytes, cost: PasswordCost(passes: 3, memory: 32 << 20))
+    try create(home: home, owner: owner) { () throws(KeybagError) in
+      try Keybag.create(with: password, cost: PasswordCost(passes: 3, memory: 32 << 20))
+    }
   }
 }

@@ -8,6 +8,8 @@
 //     VaultCrash replace HOME COUNT      rewrites the keybag, the password on standard input
 //     VaultCrash move HOME               unlocks where there is a device key service
 //     VaultCrash rotate HOME COUNT       gives the vault new keys and stores COUNT items meanwhile, the same
+//     VaultCrash heal HOME               unlocks a vault whose database is damaged
+//     VaultCrash keep HOME               unlocks, then makes a generation
 
 import Glibc
 import LatchkeyBackup
@@ -90,7 +92,9 @@ func restore(_ home: String, _ count: Int) throws {
 
 func found(_ home: String) throws {
   let password = try input()
-  _ = try KeybagFile.create(home: home, owner: getuid(), password: password.span.bytes, cost: .compiledIn)
+  _ = try KeybagFile.create(home: home, owner: getuid()) { () throws(KeybagError) in
+    try Keybag.create(password: password.span.bytes, cost: .compiledIn)
+  }
   say("created")
 }
 
@@ -114,6 +118,20 @@ func move(_ home: String) throws {
   while vault.verifyStep() {}
   vault.settle()
   say("settled")
+}
+
+func heal(_ home: String) throws {
+  let vault = Vault(home: home, owner: getuid(), machine: [UInt8](repeating: 7, count: 16))
+  vault.toldOfHealing = { _ in say("healed") }
+  try vault.unlock(try tierKeys(), opening: .everything, liftingLocks: true, mayCreate: false)
+}
+
+func keep(_ home: String) throws {
+  let vault = Vault(home: home, owner: getuid(), machine: [UInt8](repeating: 7, count: 16))
+  try vault.unlock(try tierKeys(), opening: .everything, liftingLocks: true, mayCreate: false)
+  while vault.verifyStep() {}
+  while vault.hasHistoryWork, vault.keepHistory() {}
+  say("kept \(vault.history.generations.count)")
 }
 
 func rotate(_ home: String, _ count: Int) throws {
@@ -157,6 +175,8 @@ do {
   case "restore": try restore(arguments[2], count)
   case "found": try found(arguments[2])
   case "move": try move(arguments[2])
+  case "heal": try heal(arguments[2])
+  case "keep": try keep(arguments[2])
   case "rotate": try rotate(arguments[2], count)
   case "replace": try replace(arguments[2], count)
   default: exit(2)

@@ -142,7 +142,7 @@ struct ArchiveAttackTests {
     }
     #expect(try vault.ids([:]) == [id])
     let report = try tape.restore(into: vault, theirs: true)
-    #expect(report.lines.allSatisfy { $0.reason == "its collection here is locked by itself" } && report.left == 2)
+    #expect(report.lines.allSatisfy { $0.reason == "its collection here is locked explicitly" } && report.left == 2)
   }
 
   @Test("Collections without number do not make a vault that no memory has room for")

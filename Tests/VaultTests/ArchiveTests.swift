@@ -342,7 +342,7 @@ struct ArchiveTests {
     #expect(try there.secretText(try #require(try there.ids(["n": "large"]).first)) == "small now")
     #expect(try there.ids(["n": "when-unlocked"]).map { try there.secretText($0) } == ["of a program"])
     let third = try other().vault
-    #expect(throws: VaultError.unavailable("a program made a collection meanwhile; run the command again")) {
+    #expect(throws: VaultError.unavailable("a program created a collection meanwhile; run the command again")) {
       try tape.restore(into: third) { _ = try third.createCollection(label: "Third") }
     }
     #expect(try third.ids([:]) == [] && third.collections.count == 2)

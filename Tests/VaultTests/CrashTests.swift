@@ -318,7 +318,9 @@ struct CrashTests {
         _ = try Home.open(try Keybag(decoding: home.read("keybag")))
       } else {
         let password = Home.password
-        _ = try KeybagFile.create(home: home.path, owner: getuid(), password: password.span.bytes, cost: .compiledIn)
+        _ = try KeybagFile.create(home: home.path, owner: getuid()) { () throws(KeybagError) in
+          try Keybag.create(password: password.span.bytes, cost: .compiledIn)
+        }
       }
     }
     #expect(finished)

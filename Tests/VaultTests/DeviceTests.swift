@@ -219,7 +219,7 @@ struct DeviceTests {
   func movesAtTheNextUnlock() throws {
     let ids = try filled()
     let vault = vault(device)
-    device.failure = .unavailable("other work came first")
+    device.failure = .unavailable("other requests came first")
     try home.unlock(vault)
     #expect(vault.deviceBackend == .file)
     #expect(vault.waitsForDevice)
@@ -239,7 +239,7 @@ struct DeviceTests {
   func movesInTheSession() throws {
     let ids = try filled()
     let vault = vault(device)
-    device.failure = .unavailable("other work came first")
+    device.failure = .unavailable("other requests came first")
     try home.unlock(vault)
     device.failure = nil
     try vault.meetDevice()

@@ -35,7 +35,12 @@ final class Home: @unchecked Sendable {
     tiers = TierKeys(unlocked: try other.tiers.unlocked.duplicate(), session: try other.tiers.session.duplicate())
     keybag = other.keybag
     _ = try Folder.create(KeybagFile.folderNames, below: path, owner: getuid())
-    for name in other.names { write(name, other.read(name)) }
+    for name in other.names where name != History.folderName { write(name, other.read(name)) }
+    guard other.names.contains(History.folderName) else { return }
+    mkdir(generations, 0o700)
+    for name in namesInFolder(other.generations) {
+      writeFile(generations + "/" + name, readFile(other.generations + "/" + name) ?? [])
+    }
   }
 
   deinit { removeTree(path) }
@@ -51,6 +56,9 @@ final class Home: @unchecked Sendable {
 
   /// The vault's folder.
   var folder: String { KeybagFile.folderPath(home: path) }
+
+  /// The folder of its generations.
+  var generations: String { folder + "/" + History.folderName }
 
   /// The vault of these files, as a newly started daemon has it.
   func vault(on machine: [UInt8]? = Home.machine) -> Vault {
@@ -104,6 +112,13 @@ func namesInFolder(_ path: String) -> [String] {
     if name != "." && name != ".." { names.append(name) }
   }
   return names.sorted()
+}
+
+/// The files of a folder with their content.
+func contentsOfFolder(_ path: String) -> [String: [UInt8]] {
+  var files: [String: [UInt8]] = [:]
+  for name in namesInFolder(path) { files[name] = readFile(path + "/" + name) }
+  return files
 }
 
 func removeTree(_ path: String) {

@@ -146,7 +146,7 @@ final class RestoreWork {
 
   /// Takes a chunk, and answers when all that is in it was looked at: whether the backup is whole with it.
   func give(_ chunk: [UInt8], answer: @escaping (Result<Bool, Refusal>) -> Void) {
-    guard self.answer == nil else { return answer(.failure(Refusal(reason: "one chunk after the other"))) }
+    guard self.answer == nil else { return answer(.failure(Refusal(reason: "chunks must come in their order"))) }
     do throws(BackupError) { try reader.take(chunk.span.bytes) } catch {
       return answer(.failure(Refusal(reason: error.explanation)))
     }
@@ -186,7 +186,7 @@ final class RestoreWork {
 
   /// Writes everything, once, and tells `changed` what.
   func report(_ changed: (Restore.Changes) -> Void) throws(Refusal) -> ArchiveReport {
-    guard reader.isWhole else { throw Refusal(reason: "the backup has not come to its end") }
+    guard reader.isWhole else { throw Refusal(reason: "the backup is not complete") }
     if !isDone {
       let changes = try Refusal.vault { () throws(VaultError) in try restore.finish() }
       isDone = true

@@ -76,7 +76,7 @@ final class ArchiveService {
     guard vault.isUnlocked else {
       throw Refusal(
         reason: vault.hasDatabase
-          ? "the vault is locked: run 'latchkey unlock' first" : "there is no vault that is open: log in first")
+          ? "the vault is locked: run 'latchkey unlock' first" : "no vault is unlocked: log in first")
     }
   }
 
@@ -90,7 +90,7 @@ final class ArchiveService {
 
   /// The key of its passphrase came: the work can begin.
   func start(prompt number: UInt64, _ key: borrowing Key) -> UnlockOutcome {
-    guard let archive, archive.prompt == number else { return .refused("nobody waits for that passphrase") }
+    guard let archive, archive.prompt == number else { return .refused("no backup or restore waits for a passphrase") }
     if case .failed(let reason) = archive.work { return .refused(reason) }
     do throws(VaultError) {
       guard try archive.start(key, queue.newDerivation(ofPrompt: number), vault: vault, loop: loop) else {
@@ -111,7 +111,7 @@ final class ArchiveService {
   func ended(on connection: any PromptConnection) {
     guard let ended = archive, ended.connection === connection else { return }
     archive = nil
-    ended.cancel("its connection has ended")
+    ended.cancel("the connection that it came by has ended")
   }
 
   /// What is under way on a connection.
@@ -153,7 +153,7 @@ final class ArchiveService {
     switch try work(on: connection) {
     case .waiting, .failed: throw Refusal(reason: "its passphrase was not given")
     case .backup(let backup):
-      guard let report = backup.report else { throw Refusal(reason: "the backup has not come to its end") }
+      guard let report = backup.report else { throw Refusal(reason: "the backup is not complete") }
       return ArchivePage(of: report, after: line)
     case .restore(let restore):
       let report = try restore.report { presence.service?.restored($0) }

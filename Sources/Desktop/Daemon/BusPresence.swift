@@ -105,9 +105,9 @@ final class BusPresence {
     try bus.callAsync(
       destination: "org.freedesktop.systemd1", path: "/org/freedesktop/systemd1",
       interface: "org.freedesktop.systemd1.Manager", member: operation.rawValue, autoStart: false
-    ) { (out: inout MessageWriter) throws(BusError) in
-      try out.appendString(unit)
-      try out.appendString("replace")
+    ) { out in
+      out.appendString(unit)
+      out.appendString("replace")
     } reply: { reply in
       if case .failure = reply { failed() }
     }

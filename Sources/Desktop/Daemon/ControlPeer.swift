@@ -25,6 +25,8 @@ final class ControlPeer: PromptConnection {
   var willDerive: ((ControlPeer) -> Void)?
   /// Called for a packet of another version, which is to be answered.
   var metOtherVersion: ((OtherVersionMessage, ControlPeer) -> Void)?
+  /// Called when the connection ends, by what goes on for it from one request to the next.
+  var workEnded: (() -> Void)?
   /// Whether its helper works on one, in silence; also while it leaves, until it has erased the password.
   private(set) var isDeriving = false
   /// Whether its helper may still have a password or keys in memory: it began to work, and has not ended.
@@ -88,6 +90,7 @@ final class ControlPeer: PromptConnection {
     isOver = true
     (source, limit, delay) = (nil, nil, nil)
     ended()
+    workEnded?()
     tellAwaiting()
     if isPrompt { promptEnded(self, outcome) }
   }
@@ -134,6 +137,7 @@ final class ControlPeer: PromptConnection {
     let told = leaving
     leaving = []
     ended()
+    workEnded?()
     for gone in told { gone() }
     tellAwaiting()
   }
@@ -171,7 +175,7 @@ final class ControlPeer: PromptConnection {
 
   /// Begins a prompt that this connection stands for from then on.
   func beginPrompt<Prompt>(_ begin: () throws(Refusal) -> Prompt) throws(Refusal) -> Prompt {
-    guard !isPrompt else { throw Refusal(reason: "this connection shows a prompt already") }
+    guard !isPrompt else { throw Refusal(reason: "this connection already shows a prompt") }
     let prompt = try begin()
     isPrompt = true
     return prompt
@@ -180,7 +184,7 @@ final class ControlPeer: PromptConnection {
   /// A public key that the next packet is sealed to.
   func makeOneTimeKey() throws(Refusal) -> OneTimePublicKey {
     do throws(SodiumError) { return try connection.makeOneTimeKey() } catch {
-      throw Refusal(reason: "there is no memory for a key")
+      throw Refusal(reason: "there is not enough memory for a key")
     }
   }
 

@@ -19,6 +19,7 @@ package final class Daemon {
   private let owner: uid_t
   private let session = SessionReference()
   private let presence: BusPresence
+  private let history: HistoryKeeper
   private let upkeep: VaultUpkeep
   private let fingers: FingerCheck
   private let deviceService: DeviceServiceProbe
@@ -34,8 +35,11 @@ package final class Daemon {
   private lazy var opening = VaultOpening(
     vault, session: session, deviceService: deviceService, device: device, password: password, queue: prompts.queue,
     upkeep: upkeep, observer: self)
+  private lazy var generations = HistoryService(
+    vault, keeper: history, session: session, presence: presence, upkeep: upkeep)
   private lazy var report = StatusReport(
-    vault, session: session, presence: presence, rules: rules, device: device, password: password, fingers: fingers)
+    vault, session: session, presence: presence, rules: rules, device: device, password: password, fingers: fingers,
+    history: history)
   private lazy var replacement = Replacement(
     session: session, opening: opening, isStartedAgain: !endsWithBus
   ) { [unowned self] in stop() }
@@ -64,7 +68,8 @@ package final class Daemon {
     self.owner = owner
     self.endsWithBus = endsWithBus
     presence = BusPresence(loop: loop, vault: vault, address: bus, endsWithBus: endsWithBus)
-    upkeep = VaultUpkeep(vault, presence: presence)
+    history = HistoryKeeper(vault, home: home, owner: owner)
+    upkeep = VaultUpkeep(vault, presence: presence, history: history)
     fingers = FingerCheck(vault, presence: presence, loop: loop)
     deviceService = DeviceServiceProbe(loop: loop, path: devicePath, limit: deviceLimit)
     log = AccessLogService(vault, upkeep: upkeep, presence: presence)
@@ -74,6 +79,7 @@ package final class Daemon {
       let names = older.names.joined(separator: " and ")
       Journal.log(.warning, "an older copy of the vault was put back: \(names); 'latchkey status' says what that means")
     }
+    vault.toldOfHealing = { Journal.log(.warning, $0.explanation) }
     presence.delegate = self
   }
 
@@ -107,6 +113,7 @@ package final class Daemon {
     password.serve(in: &table)
     log.serve(in: &table)
     report.serve(in: &table)
+    generations.serve(in: &table)
     table.answer(LockVault.self) { [unowned self] _, _ throws(Refusal) in
       try lock()
       return Done()
@@ -157,7 +164,7 @@ package final class Daemon {
       throw Refusal(reason: "there is no vault: the next login, or 'latchkey unlock', creates one")
     }
     guard !isLockerUp else { throw Refusal(reason: "the screen is locked: unlock it first") }
-    prompts.archives.cancel("the vault was put aside")
+    cancelArchives("the vault was put aside")
     dropGrants()
     presence.service?.endPrompts()
     defer {
@@ -174,7 +181,7 @@ package final class Daemon {
     session.watch?.vaultPutAside()
     password.forget()
     device.forgetProblem()
-    Journal.log(.warning, "the vault was put aside by command, and is \(place) now")
+    Journal.log(.warning, "'latchkey start-empty' renamed the vault to \(place)")
     return place
   }
 
@@ -194,7 +201,13 @@ package final class Daemon {
   private func eraseUnlockedKeys(telling reason: String) {
     vault.lock()
     dropGrants()
+    cancelArchives(reason)
+  }
+
+  /// Ends what needs an unlocked vault for long.
+  private func cancelArchives(_ reason: String) {
     prompts.archives.cancel(reason)
+    generations.cancel(reason)
   }
 
   /// What a person answered for does not outlive a lock.
@@ -212,7 +225,7 @@ extension Daemon: KeyObserver {
 
   func keysDidNotOpen() {
     vault.seal()
-    prompts.archives.cancel(Daemon.wasLocked)
+    cancelArchives(Daemon.wasLocked)
     opening.eraseStagedKeys()
     session.watch?.keysFailed()
   }
@@ -251,7 +264,7 @@ extension Daemon: SessionWatchDelegate {
     // The person who is to read it has not gone.
     case .started, .keysFailed, .hibernation, .putAside: break
     }
-    prompts.archives.cancel(Daemon.wasLocked)
+    cancelArchives(Daemon.wasLocked)
     presence.service?.sessionEnded()
     presence.manage(.stop, Daemon.firstUnlockUnit)
   }
@@ -298,7 +311,7 @@ extension Daemon: BusPresenceDelegate {
     password.notice.use(bus)
     firstNotice.use(bus)
     do { try session.watch?.hearScreenSavers(on: bus) } catch {
-      Journal.log(.warning, "screen savers cannot be heard: \(error)")
+      Journal.log(.warning, "locks that a screen saver announces go unnoticed: \(error)")
     }
   }
 }

@@ -80,7 +80,7 @@ final class DeviceOpening {
       // It is tried again and again: one line for each reason is enough.
       guard problem != error.explanation else { return }
       problem = error.explanation
-      Journal.log(.error, "the vault of this login without a password does not open: \(error.explanation)")
+      Journal.log(.error, "the vault cannot be unlocked without a password: \(error.explanation)")
     }
   }
 
@@ -91,7 +91,7 @@ final class DeviceOpening {
       guard let self, !service.isSilent, vault.waitsForDevice else { return }
       service.forgetBreakingOff()
       do throws(VaultError) { try vault.meetDevice() } catch {
-        return Journal.log(.error, "what needs this device's key does not open: \(error.explanation)")
+        return Journal.log(.error, "secrets that are bound to this device cannot be read: \(error.explanation)")
       }
       upkeep.goOn()
       upkeep.tellDestroyed()
@@ -113,7 +113,7 @@ final class DeviceOpening {
       try vault.openByDevice(liftingLocksOf: lifting)
       observer.keysCame()
     } catch {
-      Journal.log(.error, "a collection does not open: \(error.explanation)")
+      Journal.log(.error, "a collection cannot be unlocked: \(error.explanation)")
       // What failed took the keys that were there with it. It is said to be open again when it is.
       if !vault.isUnlocked { observer.keysDidNotOpen() }
     }
@@ -140,7 +140,7 @@ final class DeviceOpening {
       if !passwordRemoved { try vault.startPasscodeItemsAnew() }
     } catch {
       upkeep.tellDestroyed()
-      Journal.log(.error, "what depends on a password of the login's cannot be destroyed: \(error.explanation)")
+      Journal.log(.error, "the when-passcode-set items cannot be destroyed: \(error.explanation)")
       throw Refusal(reason: error.explanation)
     }
     return UInt64(upkeep.tellDestroyed())

@@ -19,6 +19,9 @@ final class FirstNotice {
   /// What `latchkey switch` notes. Whoever has run it knows.
   private static let switchRecord = "switch.json"
 
+  /// What it notes for all users.
+  private static let machineRecord = "/etc/latchkey/switch.json"
+
   init(home: String, owner: uid_t) { (self.home, self.owner) = (home, owner) }
 
   /// Shows it on this connection from now on.
@@ -70,7 +73,10 @@ final class FirstNotice {
       let commands = stores.map { "'\($0.command)'" }.joined(separator: " and ")
       sentences.append("Your secrets in \(titles) are still there. To bring them over, run \(commands).")
     }
-    sentences.append("To go back, run 'latchkey switch --back'. More is in 'man latchkey-switch'.")
+    sentences.append(
+      access(machineRecord, F_OK) == 0
+        ? "Your administrator chose that for all users." : "To go back, run 'latchkey switch --back'.")
+    sentences.append("More is in 'man latchkey-switch'.")
     return DesktopNotification.Message(
       title: "Latchkey keeps your secrets now", text: sentences.joined(separator: " "))
   }

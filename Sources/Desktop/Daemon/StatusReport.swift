@@ -14,10 +14,12 @@ final class StatusReport {
   private let device: DeviceOpening
   private let password: LoginPassword
   private let fingers: FingerCheck
+  private let history: HistoryKeeper
 
   init(
     _ vault: Vault, session: SessionReference, presence: BusPresence, rules: ClassRules, device: DeviceOpening,
-    password: LoginPassword, fingers: FingerCheck
+    password: LoginPassword, fingers: FingerCheck,
+    history: HistoryKeeper
   ) {
     self.vault = vault
     self.session = session
@@ -26,6 +28,7 @@ final class StatusReport {
     self.device = device
     self.password = password
     self.fingers = fingers
+    self.history = history
   }
 
   /// What it serves on the control socket.
@@ -49,7 +52,8 @@ final class StatusReport {
     status.staged = machine.hasStagedKeys
     status.classes = AccessibilityClass.allCases.map { .init(name: $0.name, isPresent: vault.hasKey($0)) }
     status.problems = vault.problems + rules.problems + fingers.problems
-    status.problems += password.problems
+    status.problems += password.problems + (history.problem.map { [$0] } ?? [])
+    status.problems += vault.healing.map { [$0.explanation] } ?? []
     status.needsFormerPassword = password.needsFormer
     status.vaultPath = vault.path
     status.generation = vault.keybag?.generation ?? 0
@@ -72,6 +76,11 @@ final class StatusReport {
     status.protectors = (vault.keybag?.protectors ?? []).map {
       Status.Protector(kind: $0.kind.rawValue, state: $0.state.rawValue, created: $0.created)
     }
+    let generations = vault.history.generations
+    status.history.isOn = vault.history.policy.isOn
+    status.history.count = UInt32(clamping: generations.count)
+    status.history.newest = generations.first?.time ?? 0
+    status.history.problem = vault.history.problem ?? ""
     status.hasOlderKeybag = vault.olderFiles.contains(.keybag)
     status.hasOlderDatabase = vault.olderFiles.contains(.database)
     return status

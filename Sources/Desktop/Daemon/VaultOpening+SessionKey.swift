@@ -22,12 +22,12 @@ extension VaultOpening {
     device.refresh()
     let service = hello.service
     guard let watch = session.watch, watch.machine.state == .sealed else {
-      return answer(.refused("it is open already"))
+      return answer(.refused("it is already unlocked"))
     }
     guard hello.stage == .openSession, let claim, PeerProcess.of(pid: peer.pid) == claim.process,
       case .keys = decide(hello, peer)
     else {
-      return answer(refusal(.refused("this is no login that opens anything"), of: service))
+      return answer(refusal(.refused("this login unlocks nothing"), of: service))
     }
     let isThisVaults = delivery.vault == vault.keybag?.vault
     let arrived = ArrivedSessionKey(delivery.takeKey())
@@ -50,9 +50,9 @@ extension VaultOpening {
   private func refusal(_ outcome: UnlockOutcome, of service: String) -> UnlockOutcome {
     switch outcome {
     case .refused(let reason):
-      Journal.log(.notice, "a key without a password, from \(service), opens nothing: \(reason)")
-    case .wrongKeys: Journal.log(.warning, "a key without a password, from \(service), is none of this keybag's")
-    case .unusable(let reason): Journal.log(.error, "the vault does not open: \(reason)")
+      Journal.log(.notice, "the session key from \(service) unlocks nothing: \(reason)")
+    case .wrongKeys: Journal.log(.warning, "the session key from \(service) belongs to another keybag")
+    case .unusable(let reason): Journal.log(.error, "the vault cannot be unlocked: \(reason)")
     case .live, .staged: break
     }
     return outcome
@@ -62,7 +62,7 @@ extension VaultOpening {
     switch outcome {
     case .firstUnlockOnly: break
     case .refused(let reason): return refusal(.refused(reason), of: service)
-    case .live, .staged, .notNeeded: return .refused("it is open already")
+    case .live, .staged, .notNeeded: return .refused("it is already unlocked")
     }
     do throws(VaultError) {
       try vault.unlock(arrived.key)
@@ -72,7 +72,7 @@ extension VaultOpening {
       return refusal(.unusable(error.explanation), of: service)
     }
     Journal.log(
-      .notice, "what is readable behind the locked screen was opened without a password, at a login by \(service)")
+      .notice, "a login by \(service) unlocked the after-first-unlock items without a password")
     return .live
   }
 }

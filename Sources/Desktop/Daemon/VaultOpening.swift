@@ -101,7 +101,7 @@ final class VaultOpening {
     guard let keys = staged else { return }
     staged = nil
     do throws(VaultError) { try open(keys, .everything) } catch {
-      Journal.log(.error, "the vault does not open: \(error.explanation)")
+      Journal.log(.error, "the vault cannot be unlocked: \(error.explanation)")
       observer.keysDidNotOpen()
     }
   }
@@ -137,9 +137,7 @@ final class VaultOpening {
     let stage = hello.stage
     // Where no logind tells this daemon of sessions, a process is in none that it could know.
     let process = watch.machine.logind == .absent ? PeerProcess.unknown : PeerProcess.of(pid: peer.pid)
-    let decision = watch.decide(
-      AuthenticationPolicy.Request(
-        stage: stage, service: hello.service, tty: hello.tty, rhost: hello.remoteHost, peer: process))
+    let decision = watch.decide(hello, from: process)
     guard decision == .nothing, stage != .closeSession, liftsLocks(hello) else { return decision }
     // With the login's first password all keys change.
     if stage == .openSession, watch.machine.isPasswordless { return .keys(mayLift: false) }
@@ -168,13 +166,13 @@ final class VaultOpening {
     device.refresh()
     do {
       guard try vault.recognises(delivery.tiers, former: delivery.former) else {
-        Journal.log(.warning, "keys from \(hello.service) are not this vault's")
+        Journal.log(.warning, "the keys from \(hello.service) belong to another vault")
         return answer(.wrongKeys)
       }
     } catch { return answer(.unusable(error.explanation)) }
     password.noteMemory(of: delivery)
     do { try vault.check(delivery.tiers, former: delivery.former, mayCreate: delivery.created) } catch {
-      Journal.log(.error, "the vault does not open: \(error.explanation)")
+      Journal.log(.error, "the vault cannot be unlocked: \(error.explanation)")
       return answer(.unusable(error.explanation))
     }
     guard !isEnding else { return answer(.refused("the daemon ends")) }
@@ -213,7 +211,7 @@ final class VaultOpening {
         return .live
       }
     } catch {
-      Journal.log(.error, "the vault does not open: \(error.explanation)")
+      Journal.log(.error, "the vault cannot be unlocked: \(error.explanation)")
       observer.keysDidNotOpen()
       return .unusable(error.explanation)
     }

@@ -44,7 +44,7 @@ final class VaultPrompts: PromptQueueDelegate {
   func serve(in table: inout ControlTable) {
     table.answer(ShowPrompt.self) { [unowned self] message, peer throws(Refusal) in
       guard !peer.isPrompt, let request = queue.show(message.number, on: peer) else {
-        throw Refusal(reason: "nobody waits for that prompt")
+        throw Refusal(reason: "no client waits for that prompt")
       }
       peer.isPrompt = true
       return request
@@ -173,15 +173,15 @@ final class VaultPrompts: PromptQueueDelegate {
     guard !isLockerUp else { throw Refusal(reason: "the screen is locked: unlock it first") }
     let state = try Refusal.vault { () throws(VaultError) in try vault.state(of: id) }
     switch message.purpose {
-    case .login, .newVault, .loginAdvice: throw Refusal(reason: "the login password is no collection's")
-    case .item, .itemAccess, .newItemPassphrase: throw Refusal(reason: "an item is no collection")
+    case .login, .newVault, .loginAdvice: throw Refusal(reason: "the login password is not a passphrase")
+    case .item, .itemAccess, .newItemPassphrase: throw Refusal(reason: "that is an item, not a collection")
     case .collection:
       guard state == .needsPassphrase else {
         throw Refusal(
           reason: state == .sealed ? "log in, or run 'latchkey unlock', first" : "it waits for no passphrase")
       }
       guard !queue.isPaused(.collection(id)) else {
-        throw Refusal(reason: "too many wrong passphrases came: wait half a minute, then try again")
+        throw Refusal(reason: "after too many wrong passphrases, prompts pause for 30 seconds: try again after that")
       }
       return queue.opened(.collection(id), on: connection)
     case .newPassphrase:
@@ -262,10 +262,10 @@ final class VaultPrompts: PromptQueueDelegate {
       let info = try Refusal.vault { () throws(VaultError) in try vault.info(of: id) }
       if info.label == name { found.append(id) }
     }
-    guard let id = found.first else { throw Refusal(reason: "there is no collection of that name") }
+    guard let id = found.first else { throw Refusal(reason: "no collection has that name") }
     guard found.count == 1 else {
       let names = found.map { SecretService.pathName(ofCollection: $0) }.joined(separator: ", ")
-      throw Refusal(reason: "\(found.count) collections have that name; say which: \(names)")
+      throw Refusal(reason: "\(found.count) collections have that name; name one of these: \(names)")
     }
     return id
   }

@@ -4,10 +4,11 @@ import LatchkeySystemd
 import LatchkeyVault
 
 /// The work that waits until nobody asks for anything: looking at the whole database, wrapping what was stored while locked,
-/// and all keys anew after a change of keys; and what the journal and clients hear of it.
+/// and all keys anew after a change of keys, and copying the database to a generation; and what the journal and clients hear of it.
 final class VaultUpkeep {
   private let vault: Vault
   private let presence: BusPresence
+  private let history: HistoryKeeper
   private var idle: EventSource?
   private var settling: EventSource?
   /// What the journal has of the vault's problems.
@@ -16,9 +17,10 @@ final class VaultUpkeep {
   /// How long the vault must be quiet before its log is emptied.
   static let settleTime = Duration.seconds(20)
 
-  init(_ vault: Vault, presence: BusPresence) {
+  init(_ vault: Vault, presence: BusPresence, history: HistoryKeeper) {
     self.vault = vault
     self.presence = presence
+    self.history = history
     vault.damageNoted = { [weak self] in self?.tellProblems() }
   }
 
@@ -33,7 +35,7 @@ final class VaultUpkeep {
       vault.settle()
       settled()
       // What a full disk stopped goes on.
-      if vault.isRotating { goOn() }
+      if vault.isRotating || history.hasWork { goOn() }
     }
   }
 
@@ -54,8 +56,9 @@ final class VaultUpkeep {
     }
     do throws(VaultError) {
       if try vault.writer.rewrapStoredWhileLocked() { return true }
-      return try vault.rotateItems()
+      if try vault.rotateItems() { return true }
     } catch { return false }
+    return history.work()
   }
 
   /// Writes down what is wrong with the vault's files: each line once, whenever it is found.

@@ -92,7 +92,7 @@ extension Derivation {
     let wrapped = try device.wrap(
       key, .session, context: DeviceSecret.context(vault: vault, protector: protector))
     guard let wrapping = DeviceSecret.Wrapping(identity: device.identity, wrapped: wrapped) else {
-      throw DeviceKeyError.unavailable("its answer is not understood")
+      throw DeviceKeyError.unavailable("it returned an invalid reply")
     }
     return DeviceSecret(protector: protector, wrapping: wrapping, key: key)
   }

@@ -13,7 +13,8 @@ extension ArchiveReport {
       let `class`: String?
       let reason: String
     }
-    let file: String
+    let file: String?
+    let generation: UInt32?
     let dry_run: Bool?
     let items: UInt64
     let added: UInt64
@@ -25,12 +26,15 @@ extension ArchiveReport {
     let lines: [Line]
   }
 
-  /// - Parameter isDry: nil for a backup.
-  func json(file: String, isDry: Bool?) throws -> String {
+  /// - Parameters:
+  ///   - file: nil for what comes from a generation of the vault, as `generation` is for a backup.
+  ///   - isDry: nil for a backup.
+  func json(file: String? = nil, generation: UInt32? = nil, isDry: Bool?) throws -> String {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
     let report = Report(
-      file: file, dry_run: isDry, items: items, added: added, same: same, replaced: replaced, conflicts: conflicts,
+      file: file, generation: generation, dry_run: isDry, items: items, added: added, same: same, replaced: replaced,
+      conflicts: conflicts,
       left: left, excluded: excluded,
       lines: lines.map {
         .init(
@@ -55,9 +59,10 @@ extension ArchiveReport {
     return text.joined(separator: "\n")
   }
 
-  func restoreText(isDry: Bool) -> String {
+  /// - Parameter source: where the items come from.
+  func restoreText(from source: String = "the backup", isDry: Bool) -> String {
     var text = [
-      "\(count(items)) in the backup: \(added) \(isDry ? "would come" : "restored"), \(same) there already, "
+      "\(count(items)) in \(source): \(added) \(isDry ? "would come" : "restored"), \(same) there already, "
         + "\(replaced) \(isDry ? "would replace another" : "replaced another"), \(conflicts) in conflict, "
         + "\(left) \(isDry ? "would stay" : "stayed") behind."
     ]
@@ -65,7 +70,7 @@ extension ArchiveReport {
       text += section(.added, "Would come:")
       text += section(.replaced, "Would take the place of an item with another secret:")
     }
-    text += section(.conflict, "In conflict; what is here stays (--theirs takes the backup's):")
+    text += section(.conflict, "In conflict; what is here stays (--theirs takes \(source)'s):")
     text += section(.left, isDry ? "Would stay behind:" : "Stayed behind:")
     text += section(.notice, "Collections:")
     if isDry { text.append("Nothing was changed.") }

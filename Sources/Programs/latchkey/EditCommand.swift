@@ -92,9 +92,7 @@ struct EditCommand: ParsableCommand {
         }
         if let label {
           try connection.opening(item.path, asking: !prompts.isForbidden) {
-            try connection.set("Label", of: item.path, "s") { (out: inout MessageWriter) throws(BusError) in
-              try out.appendString(label)
-            }
+            try connection.set("Label", of: item.path, "s") { $0.appendString(label) }
           }
           changed.append("label")
         }
@@ -144,9 +142,7 @@ struct EditCommand: ParsableCommand {
     do {
       // The keys of another class may be away while the item can be read: its collection has to be opened for them.
       try connection.opening(className == nil ? item.path : item.collectionPath, asking: asking) {
-        try connection.set("Attributes", of: item.path, "a{ss}") { (out: inout MessageWriter) throws(BusError) in
-          try out.appendStringDictionary(sent)
-        }
+        try connection.set("Attributes", of: item.path, "a{ss}") { $0.appendStringDictionary(sent) }
       }
     } catch Failure.locked where className != nil {
       throw Failure.stillLocked(
@@ -161,21 +157,19 @@ struct EditCommand: ParsableCommand {
   /// Has the item ask for something else, and gives it another class or passphrase.
   private func changeAccess(of item: ListedItem, on connection: VaultConnection) throws -> [String] {
     let prompt = try connection.opening(item.collectionPath, asking: !prompts.isForbidden) {
-      try connection.call(item.path, VaultConnection.itemAccess, "SetAccess") {
-        (out: inout MessageWriter) throws(BusError) in
-        try out.appendDictionary("sv") { (all: inout MessageWriter) throws(BusError) in
+      try connection.call(item.path, VaultConnection.itemAccess, "SetAccess") { out in
+        out.appendDictionary("sv") { all in
           for (name, value) in [("accessible", className), ("require", require == "none" ? "" : require)] {
             guard let value else { continue }
-            try all.appendEntry("sv") { (entry: inout MessageWriter) throws(BusError) in
-              try entry.appendString(name)
-              try entry.appendVariant("s") { (out: inout MessageWriter) throws(BusError) in try out.appendString(value)
-              }
+            all.appendEntry("sv") { entry in
+              entry.appendString(name)
+              entry.appendVariant("s") { $0.appendString(value) }
             }
           }
           guard newPassphrase else { return }
-          try all.appendEntry("sv") { (entry: inout MessageWriter) throws(BusError) in
-            try entry.appendString("new-passphrase")
-            try entry.appendVariant("b") { (out: inout MessageWriter) throws(BusError) in try out.appendBool(true) }
+          all.appendEntry("sv") { entry in
+            entry.appendString("new-passphrase")
+            entry.appendVariant("b") { $0.appendBool(true) }
           }
         }
       } read: { (answer: Message) throws(BusError) in
@@ -202,7 +196,7 @@ struct EditCommand: ParsableCommand {
     }
     let (new, wasCut) = try input.read(contentType: old.contentType)
     try connection.opening(item.path, asking: !prompts.isForbidden) {
-      try connection.call(item.path, VaultConnection.item, "SetSecret") { (out: inout MessageWriter) throws(BusError) in
+      try connection.call(item.path, VaultConnection.item, "SetSecret") { out throws(BusError) in
         try channel.write(new, to: &out)
       } read: { _ in
       }

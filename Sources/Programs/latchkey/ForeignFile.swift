@@ -14,6 +14,29 @@ struct ForeignFile: ~Copyable {
     return file.lastIndex(of: ".").map { String(file[..<$0]) } ?? file
   }
 
+  /// The argument that names standard input.
+  static let input = "-"
+
+  /// The file at a path, or standard input.
+  ///
+  /// - Parameter limit: how large it may be.
+  init(orInput path: String, limit: Int = KeyringFile.sizeLimit) throws {
+    guard path == Self.input else {
+      try self.init(path, limit: limit)
+      return
+    }
+    guard isatty(STDIN_FILENO) != 1 else {
+      throw Failure.file("standard input is a terminal. Name a file, or send one: gpg -d FILE | latchkey import … -")
+    }
+    let tooLarge = "standard input \(Self.explanation(PosixError("read", code: EFBIG), limit)). Nothing was imported."
+    self.init(path: "standard input", bytes: try StandardInput.read(limit: limit, orThrow: .file(tooLarge)))
+  }
+
+  private init(path: String, bytes: consuming SecureBytes) {
+    self.path = path
+    self.bytes = bytes
+  }
+
   /// - Parameter limit: how large it may be.
   init(_ path: String, limit: Int = KeyringFile.sizeLimit) throws {
     self.path = path

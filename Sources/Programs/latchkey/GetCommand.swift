@@ -73,8 +73,8 @@ struct GetCommand: ParsableCommand {
 extension VaultConnection {
   /// An item's secret.
   func secret(of path: String, by channel: SecretChannel) throws(BusError) -> Secret {
-    try call(path, Self.item, "GetSecret") { (out: inout MessageWriter) throws(BusError) in
-      try out.appendObjectPath(channel.path)
+    try call(path, Self.item, "GetSecret") {
+      $0.appendObjectPath(channel.path)
     } read: { (answer: Message) throws(BusError) in
       try channel.read(from: answer)
     }

@@ -17,7 +17,7 @@ struct ImportCSVCommand: ParsableCommand {
     help: ArgumentHelp(
       "What a column is called: \(Self.kinds). May be repeated.", valueName: "what=name"))
   var column: [String] = []
-  @Argument(help: ArgumentHelp("The exported file.", valueName: "file"), completion: .file())
+  @Argument(help: ArgumentHelp("The exported file, or '-' for standard input.", valueName: "file"), completion: .file())
   var file: String
 
   func validate() throws {
@@ -65,15 +65,15 @@ struct ImportCSVCommand: ParsableCommand {
   }
 
   private func read() throws -> PasswordTable.Contents {
-    let opened = try ForeignFile(file)
+    let opened = try ForeignFile(orInput: file)
     do { return try PasswordTable.read(opened.bytes, named: try columns()) } catch ForeignFileError.unknownFormat {
       throw Failure.file(
         """
-        \(file) has no column of passwords that is known. Nothing was imported.
+        \(opened.path) has no column of passwords that is known. Nothing was imported.
         Name the columns, for example --column password=Kennwort --column user=Name --column url=Adresse.
         """)
     } catch let error as ForeignFileError {
-      throw Failure.file("\(file) \(error.explanation). Nothing was imported.")
+      throw Failure.file("\(opened.path) \(error.explanation). Nothing was imported.")
     }
   }
 }

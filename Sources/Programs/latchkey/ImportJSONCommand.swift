@@ -12,7 +12,7 @@ struct ImportJSONCommand: ParsableCommand {
       """)
 
   @OptionGroup var choice: ImportChoice
-  @Argument(help: ArgumentHelp("The exported file.", valueName: "file"), completion: .file())
+  @Argument(help: ArgumentHelp("The exported file, or '-' for standard input.", valueName: "file"), completion: .file())
   var file: String
 
   func run() throws {
@@ -33,10 +33,10 @@ struct ImportJSONCommand: ParsableCommand {
   }
 
   private func read() throws -> JSONExport {
-    let opened = try ForeignFile(file, limit: JSONExport.sizeLimit)
+    let opened = try ForeignFile(orInput: file, limit: JSONExport.sizeLimit)
     do { return try JSONExport(opened.bytes) } catch {
       let reason = error == .unknownFormat ? "was not written by 'latchkey export json'" : error.explanation
-      throw Failure.file("\(file) \(reason). Nothing was imported.")
+      throw Failure.file("\(opened.path) \(reason). Nothing was imported.")
     }
   }
 }

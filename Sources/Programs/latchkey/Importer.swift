@@ -61,6 +61,7 @@ struct Importer {
   }
   /// Notes a file that was read, by a path that holds in every folder.
   mutating func read(_ file: String) {
+    guard file != ForeignFile.input else { return }
     let folder = FileManager.default.currentDirectoryPath
     report.files.append(file.hasPrefix("/") ? file : folder + (folder == "/" ? "" : "/") + file)
   }
@@ -88,10 +89,9 @@ struct Importer {
     guard choice.into == nil, !choice.dryRun, choice.takes(collection) else { return }
     guard try ListedCollection.named(nil, from: vault).name == "login", collection.name != "login" else { return }
     guard let path = try home(of: collection, isStandard: false).path else { return }
-    try vault.call(VaultConnection.root, VaultConnection.service, "SetAlias") {
-      (out: inout MessageWriter) throws(BusError) in
-      try out.appendString("default")
-      try out.appendObjectPath(path)
+    try vault.call(VaultConnection.root, VaultConnection.service, "SetAlias") { out in
+      out.appendString("default")
+      out.appendObjectPath(path)
     } read: { _ in
     }
     note("Programs that name no collection store in '\(collection.label)' now, as the file says.")
@@ -241,7 +241,7 @@ struct Importer {
       let refusal = try refusal {
         try vault.opening(present.item.path, asking: choice.isAsking) {
           try vault.call(present.item.path, VaultConnection.item, "SetSecret") {
-            (out: inout MessageWriter) throws(BusError) in
+            out throws(BusError) in
             try channel.write(item.secret, to: &out)
           } read: { _ in
           }

@@ -47,6 +47,12 @@ enum ItemSelector {
     }
   }
 
+  /// Those that there are, also where a place has none any more.
+  func presentItems(from connection: VaultConnection) throws -> [ListedItem] {
+    guard case .paths(let paths) = self else { return try items(from: connection) }
+    return try Self.items(Array(Set(paths)), from: connection)
+  }
+
   /// What is at these paths, and was not deleted meanwhile, in the order in which it was stored.
   static func items(_ paths: [String], from connection: VaultConnection) throws -> [ListedItem] {
     let found = try paths.compactMap { path in
@@ -63,13 +69,15 @@ enum ItemSelector {
   func item(from connection: VaultConnection) throws -> ListedItem {
     let found = try items(from: connection)
     guard let first = found.first else { throw Self.nothing }
-    guard found.count == 1 else { throw Self.several(found, advice: "Name one by where it is, or by more attributes.") }
+    guard found.count == 1 else {
+      throw Self.several(found.map(\.title), advice: "Name one by where it is, or by more attributes.")
+    }
     return first
   }
 
   static let nothing = Failure.noItem("no item has these attributes. 'latchkey find' lists what there is.")
 
-  static func several(_ items: [ListedItem], advice: String) -> Failure {
-    .declined("\(items.count) items fit:\n" + items.map { "  " + $0.title }.joined(separator: "\n") + "\n" + advice)
+  static func several(_ titles: [String], advice: String) -> Failure {
+    .declined("\(titles.count) items fit:\n" + titles.map { "  " + $0 }.joined(separator: "\n") + "\n" + advice)
   }
 }

@@ -15,7 +15,7 @@ struct Latchkey: ParsableCommand {
     abstract: "The credential vault of your desktop session.",
     discussion: """
       Exit status: 0 done; 1 it could not be done (a wrong password, a refusal, an error in a file); 2 there is no such \
-      item; 3 no vault is running; 4 done, but not all of it (backup, restore, import, export), \
+      item; 3 no vault is running; 4 done, but not all of it (backup, restore, history, rm, import, export), \
       or there is something to fix (doctor) or left to you (switch); 64 wrong usage.
       Completions: latchkey --generate-completion-script bash (or zsh, fish).
       """,
@@ -23,7 +23,7 @@ struct Latchkey: ParsableCommand {
     subcommands: [
       StatusCommand.self, LockCommand.self, UnlockCommand.self, FindCommand.self, GetCommand.self, AddCommand.self,
       EditCommand.self, RemoveCommand.self, PassphraseCommand.self, BackupCommand.self, RestoreCommand.self,
-      ImportCommand.self, ExportCommand.self,
+      HistoryCommand.self, ImportCommand.self, ExportCommand.self,
       RotateCommand.self, RecoveryCommand.self, ProtectorCommand.self, RulesCommand.self, DeviceCommand.self,
       LogCommand.self, StartEmptyCommand.self, AsideCommand.self, DoctorCommand.self,
       SwitchCommand.self,

@@ -35,6 +35,11 @@ struct ListedCollection {
     (self.label, self.isLocked) = (label, isLocked)
   }
 
+  /// Where an item is, in the words of the command line.
+  static func place(ofItem item: UInt64, in collection: UInt64) -> String {
+    (collection == 1 ? "login" : "c\(collection)") + "/\(item)"
+  }
+
   /// The paths of its items.
   func items(from connection: VaultConnection) throws(BusError) -> [String] {
     var paths: [String] = []
@@ -65,19 +70,18 @@ struct ListedCollection {
     let found = all.filter { $0.label == name }
     guard let first = found.first else {
       let titles = all.map { "'\($0.title)' (\($0.name))" }.joined(separator: ", ")
-      throw Failure.declined(TerminalText.printable("there is no collection of that name. There are: \(titles)."))
+      throw Failure.declined(TerminalText.printable("no collection has that name. There are: \(titles)."))
     }
     guard found.count == 1 else {
       let names = found.map(\.name).joined(separator: ", ")
-      throw Failure.declined("\(found.count) collections have that name; say which: \(names).")
+      throw Failure.declined("\(found.count) collections have that name; name one of these: \(names).")
     }
     return first
   }
 
   private static func standard(from connection: VaultConnection) throws -> ListedCollection {
     let path = try connection.call(VaultConnection.root, VaultConnection.service, "ReadAlias") {
-      (out: inout MessageWriter) throws(BusError) in
-      try out.appendString("default")
+      $0.appendString("default")
     } read: { (answer: Message) throws(BusError) in
       try answer.readObjectPath()
     }

@@ -133,8 +133,8 @@ private struct Obstacles {
       try Sodium.initialize()
       let channel = try self.channel ?? connection.openChannel()
       self.channel = channel
-      try connection.call(path, VaultConnection.item, "GetSecret") { (out: inout MessageWriter) throws(BusError) in
-        try out.appendObjectPath(channel.path)
+      try connection.call(path, VaultConnection.item, "GetSecret") {
+        $0.appendObjectPath(channel.path)
       } read: { _ in
       }
     } catch let error as BusError {

@@ -61,7 +61,7 @@ struct LoggedAccess: Encodable {
   /// Where the item is, in the words of the command line; nil for none.
   private var item: String? {
     guard let event = line.event, event.action != .log, event.item > 0, event.collection > 0 else { return nil }
-    return (event.collection == 1 ? "login" : "c\(event.collection)") + "/\(event.item)"
+    return ListedCollection.place(ofItem: event.item, in: event.collection)
   }
 
   private enum CodingKeys: String, CodingKey {

@@ -1,24 +1,31 @@
 import ArgumentParser
+import LatchkeyHistoryControl
 import LatchkeySecretClient
 import LatchkeySystemd
 
 /// `latchkey rm`
 struct RemoveCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "rm", abstract: "Delete items. A deleted item cannot be brought back.",
+    commandName: "rm", abstract: "Delete items.",
     discussion: """
       If an item is locked, you are asked to unlock it first. Attributes must name one item unless you give --all. Several \
       items can be named by their places.
+      The generations of the vault keep a deleted item for 31 days or as the settings say, so 'latchkey history restore' can \
+      bring it back. With --everywhere it goes from them at once, and nothing brings it back. That works too for items that \
+      were deleted before. Exit status 4: a generation cannot be read, and may still have the item.
 
       Examples:
         latchkey rm service=mail user=me
         latchkey rm login/5 login/7
         latchkey rm --all --dry-run service=mail
+        latchkey rm --everywhere service=mail user=me
       """)
 
   @OptionGroup var place: Place
   @OptionGroup var prompts: PromptChoice
   @Flag(help: "Delete every item that has these attributes.") var all = false
+  @Flag(help: "Remove the items from all generations of the vault too, also items that only generations have.")
+  var everywhere = false
   @Flag(name: [.long, .customShort("n")], help: "Say what would be deleted, and delete nothing.") var dryRun = false
   @Flag(help: "Report as JSON, with the same keys in every version.") var json = false
   @Argument(help: ItemSelector.help) var items: [String]
@@ -28,23 +35,61 @@ struct RemoveCommand: ParsableCommand {
   private struct Report: Encodable {
     let dry_run: Bool
     let removed: [ListedItem]
+    /// Without --everywhere nothing is said of generations.
+    let generations: Generations
+
+    struct Generations: Encodable {
+      let items: Int
+      let changed: UInt32
+      let unreadable: [UInt32]
+    }
   }
 
   func run() throws {
     try Failure.telling {
       let connection = try VaultConnection(place)
       let selector = try ItemSelector(items)
-      let found = try selector.items(from: connection)
-      if found.isEmpty { throw ItemSelector.nothing }
-      if case .attributes = selector, found.count > 1 && !all {
-        throw ItemSelector.several(found, advice: "Nothing was deleted. Name one by where it is, or use --all.")
+      let found = try everywhere ? selector.presentItems(from: connection) : selector.items(from: connection)
+      let past = try everywhere ? PastItems(selector, present: found, place) : nil
+      let pastTitles = past?.titles ?? []
+      if found.isEmpty && pastTitles.isEmpty { throw ItemSelector.nothing }
+      if case .attributes = selector, found.count + pastTitles.count > 1 && !all {
+        throw ItemSelector.several(
+          found.map(\.title) + pastTitles, advice: "Nothing was deleted. Name one by where it is, or use --all.")
       }
       // Told before it goes: afterwards nobody knows its class.
       let told = json ? try ListedItem.described(found, from: connection) : found
-      if !json && dryRun { return print(found.map { "Would delete " + $0.title }.joined(separator: "\n")) }
+      if !json && dryRun {
+        return print((found.map(\.title) + pastTitles).map { "Would delete " + $0 }.joined(separator: "\n"))
+      }
       let gone = dryRun ? told : try told.filter { try delete($0, on: connection) }
-      if json { print(try JSONText.of(Report(dry_run: dryRun, removed: gone))) }
+      let forgotten = try dryRun ? nil : past?.forget()
+      if json {
+        let generations = Report.Generations(
+          items: pastTitles.count, changed: forgotten?.changed ?? 0, unreadable: forgotten?.unreadable ?? [])
+        print(try JSONText.of(Report(dry_run: dryRun, removed: gone, generations: generations)))
+      }
+      if let forgotten { try tell(forgotten, pastTitles) }
     }
+  }
+
+  private func tell(_ forgotten: Forgetting, _ titles: [String]) throws {
+    if !json {
+      for title in titles { print("Deleted " + title) }
+      let count = forgotten.changed
+      print(
+        count == 0
+          ? "No generation that can be read had them." : "Removed from \(count) generation\(count == 1 ? "" : "s").")
+    }
+    guard !forgotten.unreadable.isEmpty else { return }
+    let numbers = forgotten.unreadable.map { String($0) }.joined(separator: ", ")
+    StandardStream.error.show(
+      """
+      latchkey: what cannot be read may still have them, generation \(numbers).
+      Delete the files that begin with such a number in ~/.local/share/latchkey/generations.
+
+      """)
+    throw ExitCode(4)
   }
 
   /// Whether the item was still there.

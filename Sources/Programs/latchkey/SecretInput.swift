@@ -48,28 +48,7 @@ struct SecretInput: ParsableArguments {
   }
 
   private static func input() throws -> SecureBytes {
-    var bytes = try SecureBytes(count: 64 << 10)
-    var count = 0
-    while true {
-      let got = bytes.withUnsafeMutableBytes { all in
-        let rest = UnsafeMutableRawBufferPointer(rebasing: all[count...])
-        return Glibc.read(STDIN_FILENO, rest.baseAddress, rest.count)
-      }
-      if got == 0 { break }
-      if got < 0 {
-        guard StandardStream.waits(for: STDIN_FILENO, Int16(POLLIN)) else {
-          throw Failure.declined("the input could not be read: \(String(cString: strerror(errno))).")
-        }
-        continue
-      }
-      count += got
-      if count < bytes.count { continue }
-      guard count <= limit else { break }
-      var larger = try SecureBytes(count: bytes.count * 2)
-      larger.write(bytes.bytes, at: 0)
-      bytes = larger
-    }
-    guard count <= limit else { throw Failure.declined("that is more than a vault keeps: a secret has up to 32 MiB.") }
-    return try bytes.prefix(count)
+    try StandardInput.read(
+      limit: limit, orThrow: .declined("it is too large for the vault: a secret has up to \(limit >> 20) MiB."))
   }
 }

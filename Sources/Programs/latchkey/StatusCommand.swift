@@ -52,6 +52,14 @@ struct StatusCommand: ParsableCommand {
     let opened_without_password: Bool
     let protectors: [ListedProtector]
     let login_passwords: Int
+    let history: History
+
+    struct History: Encodable {
+      let on: Bool
+      let generations: UInt32
+      let newest: UInt64
+      let problem: String
+    }
 
     struct Rotation: Encodable {
       let epoch: UInt32
@@ -82,7 +90,10 @@ struct StatusCommand: ParsableCommand {
       passwordless: status.passwordless,
       older_files: (status.hasOlderKeybag ? ["keybag"] : []) + (status.hasOlderDatabase ? ["vault.db"] : []),
       needs_former_password: status.needsFormerPassword, opened_without_password: status.openedWithoutPassword,
-      protectors: status.protectors.map(ListedProtector.init), login_passwords: Self.passwordCount(status))
+      protectors: status.protectors.map(ListedProtector.init), login_passwords: Self.passwordCount(status),
+      history: Report.History(
+        on: status.history.isOn, generations: status.history.count, newest: status.history.newest,
+        problem: status.history.problem))
     return String(decoding: try encoder.encode(report), as: UTF8.self)
   }
 
@@ -98,7 +109,10 @@ struct StatusCommand: ParsableCommand {
     lines.append(("First unlocked", status.firstUnlocked ? "yes" + withoutPassword : "not yet"))
     if status.lockerUp { lines.append(("Screen locker", "up" + (status.staged ? ", keys wait until it is gone" : ""))) }
     lines.append(("Vault", status.vaultPath + (status.generation == 0 ? " (not created yet)" : "")))
-    if status.generation > 0 { lines.append(("Holds", Self.content(status))) }
+    if status.generation > 0 {
+      lines.append(("Holds", Self.content(status)))
+      lines.append(("Generations", Self.history(status.history)))
+    }
     if status.rotation.left > 0 || status.rotation.needsFormerKeys {
       let remarks = RotateCommand.remarks(status.rotation)
       lines.append(
@@ -163,6 +177,13 @@ struct StatusCommand: ParsableCommand {
     let foreign = status.otherDeviceItems == 0 ? "" : "; \(status.otherDeviceItems) stored on another device"
     return count(status.items, "item") + lockedItems + " in " + count(status.collections, "collection") + locked
       + foreign
+  }
+
+  private static func history(_ history: Status.History) -> String {
+    let problem = history.problem.isEmpty ? "" : "; no other was made: \(history.problem)"
+    guard history.count > 0 else { return (history.isOn ? "none yet" : "off") + problem }
+    return "\(history.count), the last of \(LocalTime(history.newest).minute)" + (history.isOn ? "" : ", and off now")
+      + problem
   }
 
   private static func memory(_ status: Status) -> String {

@@ -25,29 +25,25 @@ extension VaultConnection {
     _ secret: Secret, label: String, attributes: [String: String], in collection: String, replacing: Bool,
     times: [String: UInt64] = [:], by channel: SecretChannel
   ) throws(BusError) -> (item: String, prompt: String?) {
-    try call(collection, Self.collection, "CreateItem") { (out: inout MessageWriter) throws(BusError) in
-      try out.appendDictionary("sv") { (all: inout MessageWriter) throws(BusError) in
-        try all.appendEntry("sv") { (entry: inout MessageWriter) throws(BusError) in
-          try entry.appendString(Self.item + ".Label")
-          try entry.appendVariant("s") { (value: inout MessageWriter) throws(BusError) in try value.appendString(label)
-          }
+    try call(collection, Self.collection, "CreateItem") { out throws(BusError) in
+      out.appendDictionary("sv") { all in
+        all.appendEntry("sv") { entry in
+          entry.appendString(Self.item + ".Label")
+          entry.appendVariant("s") { $0.appendString(label) }
         }
-        try all.appendEntry("sv") { (entry: inout MessageWriter) throws(BusError) in
-          try entry.appendString(Self.item + ".Attributes")
-          try entry.appendVariant("a{ss}") { (value: inout MessageWriter) throws(BusError) in
-            try value.appendStringDictionary(attributes)
-          }
+        all.appendEntry("sv") { entry in
+          entry.appendString(Self.item + ".Attributes")
+          entry.appendVariant("a{ss}") { $0.appendStringDictionary(attributes) }
         }
         for (name, time) in times {
-          try all.appendEntry("sv") { (entry: inout MessageWriter) throws(BusError) in
-            try entry.appendString("\(Self.itemAccess).\(name)")
-            try entry.appendVariant("t") { (value: inout MessageWriter) throws(BusError) in try value.appendUInt64(time)
-            }
+          all.appendEntry("sv") { entry in
+            entry.appendString("\(Self.itemAccess).\(name)")
+            entry.appendVariant("t") { $0.appendUInt64(time) }
           }
         }
       }
       try channel.write(secret, to: &out)
-      try out.appendBool(replacing)
+      out.appendBool(replacing)
     } read: { (answer: Message) throws(BusError) in
       try answer.readMade()
     }
@@ -57,15 +53,14 @@ extension VaultConnection {
   ///
   /// - Returns: where it is; where a person is needed for it first, the prompt for that.
   func makeCollection(label: String) throws(BusError) -> (collection: String, prompt: String?) {
-    try call(Self.root, Self.service, "CreateCollection") { (out: inout MessageWriter) throws(BusError) in
-      try out.appendDictionary("sv") { (all: inout MessageWriter) throws(BusError) in
-        try all.appendEntry("sv") { (entry: inout MessageWriter) throws(BusError) in
-          try entry.appendString(Self.collection + ".Label")
-          try entry.appendVariant("s") { (value: inout MessageWriter) throws(BusError) in try value.appendString(label)
-          }
+    try call(Self.root, Self.service, "CreateCollection") { out in
+      out.appendDictionary("sv") { all in
+        all.appendEntry("sv") { entry in
+          entry.appendString(Self.collection + ".Label")
+          entry.appendVariant("s") { $0.appendString(label) }
         }
       }
-      try out.appendString("")
+      out.appendString("")
     } read: { (answer: Message) throws(BusError) in
       let made = try answer.readMade()
       return (made.item, made.prompt)

@@ -50,7 +50,7 @@ final class VaultConnection {
   /// Calls, and reads the answer.
   func call<Value>(
     _ path: String, _ interface: String, _ member: String,
-    build: (inout MessageWriter) throws(BusError) -> Void = { (_: inout MessageWriter) throws(BusError) in },
+    build: (inout MessageWriter) throws(BusError) -> Void = { _ in },
     read: (Message) throws(BusError) -> Value
   ) throws(BusError) -> Value {
     try connection.call(path, interface, member, build: build, read: read)
@@ -66,15 +66,15 @@ final class VaultConnection {
   /// Sets a property of an item.
   func set(
     _ property: String, of path: String, _ signature: String,
-    _ build: (inout MessageWriter) throws(BusError) -> Void
+    _ build: (inout MessageWriter) -> Void
   ) throws(BusError) {
     try connection.set(property, of: path, signature, build)
   }
 
   /// The paths of the items that have these attributes, all of them where there are none.
   func search(_ attributes: [String: String]) throws(BusError) -> [String] {
-    try call(Self.root, Self.service, "SearchItems") { (out: inout MessageWriter) throws(BusError) in
-      try out.appendStringDictionary(attributes)
+    try call(Self.root, Self.service, "SearchItems") {
+      $0.appendStringDictionary(attributes)
     } read: { (answer: Message) throws(BusError) in
       try answer.readObjectPaths() + answer.readObjectPaths()
     }
@@ -95,12 +95,18 @@ final class VaultConnection {
         }
         throw Failure.stillLocked(
           """
-          it is still locked: the question was not answered, or there was nobody to ask.
-          Run 'latchkey unlock' (with --collection, where it has a passphrase of its own), then this again.
+          it is still locked: the prompt was not answered, or no prompt could be shown.
+          \(lockReason() == nil ? Self.advice : "Run 'latchkey unlock', then this again.")
           """)
       }
     }
   }
+
+  /// What to do for an item or a collection that is locked while the vault is not.
+  private static let advice = """
+    Run this again, and answer the prompt. If the item's collection is locked, 'latchkey unlock' (with --collection, where \
+    it has a passphrase of its own) asks on the terminal.
+    """
 
   /// How the vault begins to say why no finger opens an item.
   private static let waitsForFingers = "no finger opens it: "
@@ -109,7 +115,7 @@ final class VaultConnection {
     if let reason = lockReason() { return .locked(reason) }
     return .stillLocked(
       """
-      it was locked by itself, or its collection was.
+      it was locked explicitly, or its collection was.
       Run 'latchkey unlock' (with --collection, where it has a passphrase of its own), then this again.
       """)
   }
@@ -128,8 +134,8 @@ final class VaultConnection {
   /// - Returns: whether a person was needed for it.
   @discardableResult
   func unlock(_ path: String) throws -> Bool {
-    let prompt = try call(Self.root, Self.service, "Unlock") { (out: inout MessageWriter) throws(BusError) in
-      try out.appendObjectPaths([path])
+    let prompt = try call(Self.root, Self.service, "Unlock") {
+      $0.appendObjectPaths([path])
     } read: { (answer: Message) throws(BusError) in
       _ = try answer.readObjectPaths()
       return try answer.readObjectPath()
@@ -163,9 +169,9 @@ final class VaultConnection {
       made = try? message.readMadeObject()
     }
     return try withExtendedLifetime((sources, watch, slot)) {
-      try call(prompt, ServiceConnection.prompt, "Prompt") { (out: inout MessageWriter) throws(BusError) in
+      try call(prompt, ServiceConnection.prompt, "Prompt") { out in
         // No window: the vault finds the terminal by itself.
-        try out.appendString("")
+        out.appendString("")
       } read: { _ in
       }
       try connection.serveForPerson { isCompleted || isGone || arrived != nil }

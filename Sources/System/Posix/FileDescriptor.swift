@@ -1,3 +1,4 @@
+import CLatchkeyLinux
 import Glibc
 
 /// The owner of one open descriptor; closed when the value ends.
@@ -78,6 +79,12 @@ public struct FileDescriptor: ~Copyable {
         bytes.withUnsafeBytes { body(number, UnsafeRawBufferPointer(rebasing: $0[passed...])) }
       }
     }
+  }
+
+  /// Has the system begin to write to the disk what was written, and does not wait for it.
+  public borrowing func beginWriting() {
+    // A file system that does not know how does it when it is synchronised.
+    _ = linux_begin_writing(number)
   }
 
   /// Waits until what was written is on the disk.

@@ -39,7 +39,12 @@ extension Folder {
       let status = try file.status()
       if status.st_mode & S_IFMT == S_IFREG, status.st_nlink == 1 {
         let zeros = [UInt8](repeating: 0, count: Int(min(status.st_size, 65536)))
-        try file.writeAll(zeros.span.bytes)
+        var left = Int(status.st_size)
+        while left > 0 {
+          let count = min(left, zeros.count)
+          try file.writeAll(zeros.span.bytes.extracting(0..<count))
+          left -= count
+        }
         try file.synchronize()
       }
     }

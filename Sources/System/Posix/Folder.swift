@@ -138,6 +138,13 @@ public struct Folder: ~Copyable {
     try descriptor.synchronize()
   }
 
+  /// Puts the file `other` in the place of the file `name`, which goes, and waits until that is on the disk.
+  public borrowing func replace(_ name: String, by other: String) throws(PosixError) {
+    let folder = descriptor.number
+    _ = try retrying("rename") { renameat(folder, other, folder, name) }
+    try descriptor.synchronize()
+  }
+
   /// Removes the file `name`, where it is there.
   public borrowing func remove(_ name: String) {
     unlinkat(descriptor.number, name, 0)

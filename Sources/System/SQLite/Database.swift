@@ -5,7 +5,7 @@ import CLatchkeySQLite
 /// What the connection promises: in write-ahead mode with `synchronous=FULL`, so a transaction that was committed is on
 /// the disk; exclusive, so no second process opens the file meanwhile; deleted content is overwritten with zeros.
 public final class Database {
-  fileprivate let handle: OpaquePointer
+  let handle: OpaquePointer
   /// By where their text lies: a literal's does not move.
   private var statements: [UnsafePointer<UInt8>: Statement] = [:]
 
@@ -17,6 +17,8 @@ public final class Database {
     case creating
     /// In memory only; gone with the connection.
     case memory
+    /// The file must be there, and nobody changes it: neither this connection, which makes no log beside it, nor another.
+    case unchanging
   }
 
   /// Opens the database at `path`.
@@ -29,9 +31,11 @@ public final class Database {
       case .existing: SQLITE_OPEN_READWRITE
       case .creating: SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
       case .memory: SQLITE_OPEN_READWRITE | SQLITE_OPEN_MEMORY
+      case .unchanging: SQLITE_OPEN_READONLY | SQLITE_OPEN_URI
       }
     let status = sqlite3_open_v2(
-      path, &opened, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_EXRESCODE, nil)
+      mode == .unchanging ? Database.unchanging(path) : path, &opened,
+      flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_EXRESCODE, nil)
     guard status == SQLITE_OK, let opened else {
       let error = SQLiteError(
         code: status, message: opened.map { String(cString: sqlite3_errmsg($0)) } ?? "out of memory")
@@ -49,7 +53,7 @@ public final class Database {
     try execute("PRAGMA secure_delete = ON")
     try execute("PRAGMA foreign_keys = ON")
     try execute("PRAGMA cell_size_check = ON")
-    if mode != .memory {
+    if mode != .memory && mode != .unchanging {
       let journal = try statement("PRAGMA journal_mode = WAL")
       defer { journal.reset() }
       guard try journal.step(), journal.text(0) == "wal" else {
@@ -64,6 +68,24 @@ public final class Database {
   deinit {
     statements.removeAll()
     sqlite3_close_v2(handle)
+  }
+
+  /// What tells SQLite that nobody changes the file at `path` (https://sqlite.org/uri.html).
+  private static func unchanging(_ path: String) -> String {
+    let digits = Array("0123456789ABCDEF".unicodeScalars)
+    var text = "file:"
+    for byte in path.utf8 {
+      switch byte {
+      case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+        UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "/"), UInt8(ascii: "."), UInt8(ascii: "-"):
+        text.unicodeScalars.append(Unicode.Scalar(byte))
+      default:
+        text += "%"
+        text.unicodeScalars.append(digits[Int(byte >> 4)])
+        text.unicodeScalars.append(digits[Int(byte & 15)])
+      }
+    }
+    return text + "?immutable=1"
   }
 
   var error: SQLiteError {

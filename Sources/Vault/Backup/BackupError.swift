@@ -31,7 +31,7 @@ public enum BackupError: Error, Equatable, Sendable {
     case .notABackup: "the file is not a backup of a vault"
     case .newer(let version): "the backup has format \(version), which is newer than this program"
     case .damagedHeader: "the backup is damaged within its first \(BackupHeader.size) bytes"
-    case .unreasonable: "the backup asks for more work with the passphrase than this program ever does"
+    case .unreasonable: "the backup's passphrase costs more than this program accepts"
     case .wrongPassphrase: "that is not the backup's passphrase"
     case .damagedChunk(let number): "the backup is damaged in chunk \(number)"
     case .malformed(let text): "the backup is whole, but cannot be read: \(text)"

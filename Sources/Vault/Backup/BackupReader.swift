@@ -52,9 +52,6 @@ public struct BackupReader: ~Copyable {
   /// Whether the last chunk was read, and every record in it.
   public var isWhole: Bool { opener.isOver && hasEnded && position == available }
 
-  /// How many items were read.
-  public var itemCount: UInt64 { items }
-
   /// Takes the next chunk, without its length in front. Only after ``next()`` gave nil.
   public mutating func take(_ chunk: RawSpan) throws(BackupError) {
     chunks += 1
@@ -77,7 +74,7 @@ public struct BackupReader: ~Copyable {
 
   private mutating func readPrefix() throws(BackupError) -> Bool {
     if prefix.count == BackupReader.prefixSize { return true }
-    if position < available, hasEnded { throw .malformed("something follows its end") }
+    if position < available, hasEnded { throw .malformed("there is data behind its end") }
     prefix += plain(BackupReader.prefixSize - prefix.count)
     guard prefix.count == BackupReader.prefixSize else { return false }
     var input = ByteReader(prefix)
@@ -86,7 +83,7 @@ public struct BackupReader: ~Copyable {
     else { throw .malformed("a record of an unknown kind") }
     guard headSize <= BackupReader.headLimit, secretSize <= BackupReader.secretLimit,
       kind == .item || secretSize == 0
-    else { throw .malformed("a record is larger than a vault keeps") }
+    else { throw .malformed("a record is too large for a vault") }
     self.kind = kind
     (head, self.headSize) = ([], Int(headSize))
     secret = try BackupError.sodium { () throws(SodiumError) in try SecureBytes(count: Int(secretSize)) }
@@ -115,7 +112,7 @@ public struct BackupReader: ~Copyable {
   }
 
   private mutating func record() throws(BackupError) -> BackupRecord {
-    guard hasBegun != (kind == .beginning) else { throw .malformed("its records are not in their order") }
+    guard hasBegun != (kind == .beginning) else { throw .malformed("its records are out of order") }
     var input = ByteReader(head)
     switch kind {
     case .beginning:
@@ -138,7 +135,7 @@ public struct BackupReader: ~Copyable {
     case .end:
       guard let allItems = try? input.number(UInt64.self), let allCollections = try? input.number(UInt32.self),
         input.remaining == 0, allItems == items, allCollections == collections
-      else { throw .malformed("it has not as many items as it says") }
+      else { throw .malformed("its number of items is wrong") }
       hasEnded = true
       return .end(items: items, collections: collections)
     }
@@ -146,5 +143,5 @@ public struct BackupReader: ~Copyable {
 }
 
 extension BackupError {
-  fileprivate static var badRecord: BackupError { .malformed("a record has not the form of its kind") }
+  fileprivate static var badRecord: BackupError { .malformed("a record is malformed") }
 }

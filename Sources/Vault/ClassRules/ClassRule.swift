@@ -29,7 +29,7 @@ public struct ClassRule: Equatable, Sendable {
       guard ["name", "match", "class"].contains(entry.key) else {
         throw RulesError(
           path: path, line: entry.line,
-          text: "unknown key \(RulesError.quote(entry.key)); a rule has name:, match: and class:")
+          text: "unknown key \(RulesError.quote(entry.key)); a rule can have name:, match: and class:")
       }
       found[entry.key] = entry.value
     }
@@ -70,7 +70,7 @@ public struct ClassRule: Equatable, Sendable {
       guard !entry.key.hasPrefix(reservedPrefix) else {
         throw RulesError(
           path: path, line: entry.line,
-          text: "\(RulesError.quote(entry.key)) is not an attribute of items, so no rule can ask for it")
+          text: "\(RulesError.quote(entry.key)) is not an attribute of items, so no rule can match it")
       }
       guard let pattern = entry.value.scalar, !pattern.isEmpty else {
         throw RulesError(

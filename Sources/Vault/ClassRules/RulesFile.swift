@@ -37,7 +37,12 @@ public struct RulesFile: Equatable, Sendable {
   ///
   /// - Returns: nil where there is no such file.
   public static func load(_ path: String, owner: uid_t) throws(RulesError) -> RulesFile? {
-    let text: [UInt8]
+    guard let text = try text(of: path, owner: owner) else { return nil }
+    return try RulesFile(path: path, text: text)
+  }
+
+  /// The text of a file in YAML that decides something for the user; see ``load(_:owner:)``.
+  public static func text(of path: String, owner: uid_t) throws(RulesError) -> [UInt8]? {
     do {
       let file = try FileDescriptor.open(path, flags: O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
       let status = try file.status()
@@ -48,7 +53,7 @@ public struct RulesFile: Equatable, Sendable {
       guard !isWritableByOthers(status) else {
         throw RulesError(path: path, text: "others can write it; 'chmod go-w' it")
       }
-      text = try file.readAll(limit: YAMLNode.sizeLimit)
+      return try file.readAll(limit: YAMLNode.sizeLimit)
     } catch let error as RulesError {
       throw error
     } catch let error as PosixError {
@@ -62,7 +67,6 @@ public struct RulesFile: Equatable, Sendable {
       default: throw RulesError(path: path, text: "it cannot be read (\(error))")
       }
     } catch { return nil }
-    return try RulesFile(path: path, text: text)
   }
 
   /// Many systems make files writable for a group that has the user's number and nobody else in it.

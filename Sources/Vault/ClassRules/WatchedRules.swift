@@ -30,7 +30,7 @@ struct WatchedRules {
       problem = file == nil && mustExist ? "\(path): the file is missing; install Latchkey again" : nil
     } catch {
       let rest = file == nil ? "no rule of this file is in force" : "the rules that it had before stay in force"
-      problem = "\(error). Until that is put right, \(rest)."
+      problem = "\(error). Until the file is corrected, \(rest)."
     }
     return true
   }

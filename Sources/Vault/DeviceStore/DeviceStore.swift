@@ -98,7 +98,7 @@ public final class DeviceStore {
   private func seal(_ backend: DeviceKeyBackend) throws(DeviceKeyError) -> any DeviceSeal {
     guard let seal = seals.first(where: { $0.backend == backend }) else {
       throw .unavailable(
-        backend == .tpm ? "there is no TPM to be used" : "there is no such place for the device secret")
+        backend == .tpm ? "there is no usable TPM" : "the device secret cannot be kept there")
     }
     return seal
   }
@@ -165,7 +165,7 @@ public final class DeviceStore {
     guard moved else { return }
     secret = nil
     do throws(PosixError) { try folder.finishErasing(StateFile.device.name) } catch {
-      throw .unavailable("the device secret was moved, but where it was it cannot be erased: \(error)")
+      throw .unavailable("the device secret was moved, but its former copy cannot be erased: \(error)")
     }
     log("the device secret was moved; it is kept by: \(backend.rawValue)")
   }
@@ -191,7 +191,7 @@ public final class DeviceStore {
 
   private func make(_ file: StateFile, of user: uid_t) throws(DeviceKeyError) -> Key {
     guard let hasAccount = hasAccount(user) else {
-      throw .unavailable("the look-up of user \(user) takes long; try again in a moment")
+      throw .unavailable("looking up user \(user) takes long; try again in a moment")
     }
     guard hasAccount else { throw .unavailable("user \(user) has no account on this machine") }
     var head = ByteWriter()

@@ -117,13 +117,13 @@ extension AccessControl.Mistake {
   /// For a person: which rule is broken.
   public var explanation: String {
     switch self {
-    case .unknownFlag: "there is an access control flag that has no meaning here"
+    case .unknownFlag: "unknown access control flag"
     case .unknownName(let name):
       "'\(name)' is none of " + "user-presence, device-passcode, biometry-any, biometry-current-set, "
         + "application-password, or, and"
-    case .orWithAnd: "'or' and 'and' do not go together"
-    case .bothBiometries: "biometry-any and biometry-current-set do not go together"
-    case .presenceWithOthers: "user-presence goes with application-password alone: it chooses by itself"
+    case .orWithAnd: "'or' and 'and' cannot be combined"
+    case .bothBiometries: "biometry-any and biometry-current-set cannot be combined"
+    case .presenceWithOthers: "user-presence can only be combined with application-password"
     case .nothingToCombine: "'or' and 'and' need a condition to combine"
     }
   }

@@ -29,7 +29,7 @@ public final class FileDeviceKey: DeviceKey {
   ///
   /// - Parameters:
   ///   - machine: 16 bytes that are this machine's, or nil where it has no identity.
-  ///   - mayCreate: false where a vault is there already, whose device key should be there too.
+  ///   - mayCreate: false where a vault already exists, whose device key should be there too.
   /// - Throws: ``DeviceKeyError/unavailable(_:)`` with what is wrong with the file; it is not touched.
   public init(folder: borrowing Folder, machine: [UInt8]?, mayCreate: Bool) throws(DeviceKeyError) {
     do {

@@ -32,13 +32,13 @@ public enum KeybagError: Error, Equatable, Sendable {
   public var explanation: String {
     switch self {
     case .missing: "the file is missing"
-    case .alreadyThere: "a vault is there already"
+    case .alreadyThere: "a vault already exists"
     case .overtaken: "another process has written the file meanwhile"
-    case .truncated: "the file is truncated or has bytes too many"
+    case .truncated: "the file is truncated, or too long"
     case .foreign: "the file is not a keybag"
     case .newerFormat(let version): "the file has format \(version), which is newer than this program"
-    case .damaged: "the file is damaged: its check sum does not fit"
-    case .unreasonable: "the file has numbers in it that no keybag has"
+    case .damaged: "the file is damaged: its check sum is wrong"
+    case .unreasonable: "the file is damaged: it has numbers that no keybag has"
     case .wrongPassword: "the password does not open it"
     case .tooManyEpochs: "too many generations of keys are still needed"
     case .noMemory: "there is not enough memory to check the password"

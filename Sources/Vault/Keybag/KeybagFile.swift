@@ -82,13 +82,6 @@ public enum KeybagFile {
     return opened
   }
 
-  /// The same, with one password that opens it.
-  public static func create(
-    home: String, owner: uid_t, password: RawSpan, cost: PasswordCost
-  ) throws(KeybagError) -> Keybag.Opened {
-    try create(home: home, owner: owner) { () throws(KeybagError) in try Keybag.create(password: password, cost: cost) }
-  }
-
   /// Opens the folder of a vault, which is made where it is missing.
   public static func makeFolder(home: String, owner: uid_t) throws(KeybagError) -> Folder {
     try KeybagError.file { () throws(PosixError) in try Folder.create(folderNames, below: home, owner: owner) }

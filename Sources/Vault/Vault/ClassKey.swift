@@ -283,7 +283,7 @@ final class ClassKey {
     return share == nil ? .deviceMissing : .otherDevice
   }
 
-  /// Erases everything: the collection is locked by itself.
+  /// Erases everything: the collection is locked explicitly.
   func erase() {
     (secretKey, metadataKey, privateKey, publicKeyIsGenuine) = (nil, nil, nil, false)
     cameFromSession = false

@@ -51,7 +51,7 @@ public final class Export {
   private func leaveOut(_ collection: OpenCollection) throws(VaultError) {
     let count = try vault.database.reading { store throws(VaultError) in try store.items(in: collection.row.id) }.count
     let label = try label(of: collection) ?? fallback(collection)
-    let reason = collection.row.locked ? "the collection is locked by itself" : "its passphrase was not given"
+    let reason = collection.row.locked ? "the collection is locked explicitly" : "its passphrase was not given"
     leftOut.insert(collection.row.id)
     report.left += UInt64(count)
     report.lines.append(
@@ -167,7 +167,7 @@ public final class Export {
       case .noSuchItem: return nil
       case .isLocked, .outOfMemory: throw error
       case .needsGrant:
-        report.add(line(.left, id, collection, reason: "what it asks for keeps it out of backups"))
+        report.add(line(.left, id, collection, reason: "its requirements keep it out of backups"))
         return nil
       default:
         report.add(line(.left, id, collection, reason: error.explanation))

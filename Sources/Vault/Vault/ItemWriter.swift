@@ -10,6 +10,8 @@ public final class ItemWriter {
   private let reader: ItemReader
   /// Where the wrapping of items that were stored while locked goes on.
   private var rewrapPosition: Int64 = 0
+  /// Told of each item, by its uuid, whose former versions opened with less than it asks for from now on.
+  var tightened: ([UInt8]) -> Void = { _ in }
 
   init(_ database: VaultDatabase, _ keys: VaultKeys, _ reader: ItemReader) {
     self.database = database
@@ -171,6 +173,7 @@ public final class ItemWriter {
   private func write(_ updates: SealedUpdates) throws(VaultError) {
     let claims = updates.rows.map(\.unique).filter { !$0.isEmpty }
     guard Set(claims).count == claims.count else { throw .duplicate }
+    for (row, _) in updates.rows where try isTightening(row) { tightened(row.uuid) }
     try database.writing { store throws(VaultError) in
       for (row, _) in updates.rows { try store.update(row) }
       for (row, unique) in updates.rows where !unique.isEmpty {
@@ -181,8 +184,23 @@ public final class ItemWriter {
     }
   }
 
-  private func write(_ row: ItemRow) throws(VaultError) {
+  /// - Parameter isTightening: whether it asks for something else than before, which its row does not tell.
+  private func write(_ row: ItemRow, isTightening: Bool = false) throws(VaultError) {
+    // Before it is written: a former version that is not kept is the smaller loss.
+    let asksForMore = try self.isTightening(row)
+    if isTightening || asksForMore { tightened(row.uuid) }
     try database.writing { store throws(VaultError) in try store.update(row) }
+  }
+
+  /// Whether a row asks for more, or for something else, than the one in whose place it comes.
+  private func isTightening(_ row: ItemRow) throws(VaultError) -> Bool {
+    let old = try database.reading { store throws(VaultError) in try store.protection(uuid: row.uuid) }
+    guard let old else { return false }
+    if row.access != nil, row.access != old.access { return true }
+    guard old.classKey != row.classKey, let before = keys.classKey(old.classKey)?.1.row.accessibility,
+      let after = keys.classKey(row.classKey)?.1.row.accessibility
+    else { return false }
+    return before.joined(with: after) != before
   }
 
   private func tokens(of unique: [String: String]) throws(VaultError) -> [[UInt8]] {
@@ -208,7 +226,9 @@ public final class ItemWriter {
     next.flags = control.rawValue
     if let fingers { next.fingers = fingers }
     let held = try bind(&item, to: control, passphrase: passphrase.take(), kept: granted?.passphraseKey)
-    try write(try rewritten(item, next, secret: secret, accessibility: accessibility, passphraseKey: held))
+    try write(
+      try rewritten(item, next, secret: secret, accessibility: accessibility, passphraseKey: held),
+      isTightening: control.asksForAnything)
   }
 
   /// Puts access control into a row that is about to be sealed.
@@ -336,6 +356,11 @@ public final class ItemWriter {
   /// - Parameter items: their numbers, and what each must have: another vault has other items of these numbers. Any will do for nil.
   /// - Returns: the numbers of those that were there.
   public func deleteItems(_ items: [(id: Int64, uuid: [UInt8]?)]) throws(VaultError) -> [Int64] {
+    // Its lock is forgotten with it: nothing else would keep a former version closed.
+    for item in items where keys.ownLocks.contains(item: item.id) {
+      let uuid = try database.reading { store throws(VaultError) in try store.item(item.id)?.uuid }
+      if let uuid, item.uuid == nil || item.uuid == uuid { tightened(uuid) }
+    }
     let deleted = try database.writing { store throws(VaultError) in
       var deleted: [Int64] = []
       for item in items where try store.deleteItem(item.id, uuid: item.uuid) { deleted.append(item.id) }

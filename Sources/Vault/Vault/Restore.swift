@@ -126,8 +126,8 @@ public final class Restore {
   }
 
   private func obstacle(_ collection: OpenCollection) -> String {
-    if collection.row.locked { return "its collection here is locked by itself" }
-    return collection.isClosed ? "the passphrase of its collection here was not given" : ""
+    if collection.row.locked { return "its collection here is locked explicitly" }
+    return collection.isClosed ? "its collection here waits for its passphrase" : ""
   }
 
   private func place(_ theirs: BackupCollection, in found: OpenCollection) throws(VaultError) {
@@ -138,7 +138,7 @@ public final class Restore {
   /// Why a collection cannot be made here; nil where it can.
   private func obstacle(new theirs: BackupCollection) -> String? {
     if theirs.label.utf8.contains(0) { return "no program could have made it" }
-    if theirs.label.utf8.count > Vault.labelLimit { return "its label is longer than a vault keeps" }
+    if theirs.label.utf8.count > Vault.labelLimit { return "its label is too long for a vault" }
     let count = vault.keys.collections.count + newUUIDs.count
     guard count < Vault.collectionLimit, let firstOrdinal, firstOrdinal + UInt64(newUUIDs.count) < Store.collectionLimit
     else { return "a vault has up to \(Vault.collectionLimit) collections" }
@@ -233,10 +233,10 @@ public final class Restore {
       return leave("item \(number + 1) of the backup", "its label cannot be read")
     }
     guard (try? metadata.checkSize()) != nil, secret.count <= SealedItem.secretLimit else {
-      return leave(metadata.label, "it is more than a vault keeps")
+      return leave(metadata.label, "it is too large for a vault")
     }
     guard metadata.isPossible else { return leave(metadata.label, "no program could have stored it") }
-    guard metadata.flags == 0 else { return leave(metadata.label, "no backup has items that ask for something") }
+    guard metadata.flags == 0 else { return leave(metadata.label, "no backup has items with requirements") }
     guard let collection = place.isNew ? try draft(place) : place.collection else {
       return leave(metadata.label, place.obstacle)
     }
@@ -396,7 +396,7 @@ public final class Restore {
     }
     let isDrafting = !newUUIDs.isEmpty
     guard !isDrafting || vault.keys.chains.session?.ordinal == firstOrdinal else {
-      throw .unavailable("a program made a collection meanwhile; run the command again")
+      throw .unavailable("a program created a collection meanwhile; run the command again")
     }
     let isThere = { (place: Place) in
       place.isNew || place.collection.map { theirs in self.vault.keys.collections.contains { $0 === theirs } } ?? true

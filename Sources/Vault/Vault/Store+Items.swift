@@ -79,7 +79,7 @@ extension Store {
     return true
   }
 
-  private func numbers(
+  func numbers(
     _ sql: StaticString, _ bind: (Statement) throws(SQLiteError) -> Void
   ) throws(VaultError) -> [Int64] {
     try VaultError.store { () throws(SQLiteError) in
@@ -314,6 +314,29 @@ extension Store {
       """
     ) { _ throws(SQLiteError) in }
     return Set(counts).count == 1
+  }
+
+  /// An item's number, and the check sum that its row says it has.
+  struct Sum: Equatable {
+    let item: Int64
+    let checksum: [UInt8]
+  }
+
+  /// Up to `limit` items with a number above `id`, each with its check sum: by these, two databases are compared.
+  func sums(after id: Int64, limit: Int) throws(VaultError) -> [Sum] {
+    try VaultError.store { () throws(SQLiteError) in
+      let statement = try database.statement("SELECT id, checksum FROM item WHERE id > ? ORDER BY id LIMIT ?")
+      defer { statement.reset() }
+      try statement.bind(1, id).bind(2, Int64(limit))
+      var found: [Sum] = []
+      while try statement.step() { found.append(Sum(item: statement.integer(0), checksum: statement.blob(1))) }
+      return found
+    }
+  }
+
+  /// The number of the item with this uuid; nil where there is none.
+  func item(uuid: [UInt8]) throws(VaultError) -> Int64? {
+    try numbers("SELECT id FROM item WHERE uuid = ?") { s throws(SQLiteError) in try s.bind(1, uuid) }.first
   }
 
   /// How many items there are.

@@ -1,5 +1,7 @@
+import Glibc
 import LatchkeyBytes
 import LatchkeyKeybag
+import LatchkeyPosix
 import LatchkeySQLite
 import LatchkeySodium
 
@@ -13,8 +15,8 @@ final class Store {
   ///
   /// - Throws: ``VaultError/damaged(_:)`` for a file that is no vault's database, or cut, or of a newer format;
   ///   ``VaultError/unavailable(_:)`` when it cannot be opened or belongs to another vault. The file is not changed.
-  init(path: String, vault: [UInt8]) throws(VaultError) {
-    let database = try VaultError.store { () throws(SQLiteError) in try Database(path: path, mode: .existing) }
+  init(path: String, vault: [UInt8], mode: Database.Mode = .existing) throws(VaultError) {
+    let database = try VaultError.store { () throws(SQLiteError) in try Database(path: path, mode: mode) }
     let format = try VaultError.store { () throws(SQLiteError) in
       (try database.pragma("PRAGMA application_id"), try database.pragma("PRAGMA user_version"))
     }
@@ -28,8 +30,11 @@ final class Store {
     self.database = database
     self.vault = vault
     let row = try vaultRow()
-    guard row.vault == vault else { throw .unavailable("vault.db: it belongs to another keybag") }
+    guard row.vault == vault else { throw Store.foreign }
   }
+
+  /// The database is another vault's.
+  static let foreign = VaultError.unavailable("vault.db: it belongs to another keybag")
 
   /// What ``schema(of:)`` gives for a vault's database; nil where there is no memory to ask SQLite.
   private static let expectedSchema: [[String]]? = {
@@ -80,6 +85,28 @@ final class Store {
     }
   }
 
+  /// Whether the file is a vault's database that a newer program made.
+  static func isOfNewerProgram(_ folder: borrowing Folder) -> Bool {
+    guard
+      let file = try? FileDescriptor.open(
+        KeybagFile.database, at: folder.number, flags: O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
+    else { return false }
+    var header = [UInt8](repeating: 0, count: 72)
+    let count = try? header.withUnsafeMutableBufferPointer { buffer throws(PosixError) in
+      try file.read(into: UnsafeMutableRawBufferPointer(buffer))
+    }
+    guard count == 72, header.starts(with: Array("SQLite format 3\0".utf8)) else { return false }
+    func number(_ position: Int) -> Int64 { header[position..<position + 4].reduce(0) { $0 << 8 | Int64($1) } }
+    return number(68) == Schema.applicationID && number(60) > Schema.version
+  }
+
+  /// Whether all of it is right: its structure, and every row.
+  var isWhole: Bool {
+    var walk = Verification(self)
+    do throws(VaultError) { while !walk.isFinished { try walk.step() } } catch { return false }
+    return true
+  }
+
   /// Makes a new database with its first row. `path` nil: in memory only.
   init(creating path: String?, first row: VaultRow) throws(VaultError) {
     database = try VaultError.store { () throws(SQLiteError) in
@@ -95,12 +122,25 @@ final class Store {
     }
   }
 
+  /// Reads a database that may be damaged: of its small tables it gives the rows that can be read, and ``skipped`` says whether
+  /// there are others.
+  init(salvaging database: Database, vault: [UInt8]) {
+    (self.database, self.vault, skipsDamage) = (database, vault, true)
+  }
+
+  private var skipsDamage = false
+  /// Whether rows were left out since this was set to false.
+  var skipped = false
+
   /// Whether there were writes since the write-ahead log was emptied.
   private(set) var hasLog = true
+  /// How many changes were begun since it was opened.
+  private(set) var changes = 0
 
   /// Runs `body` in a transaction, in which `VaultError` undoes everything.
   func transaction<Result>(_ body: () throws(VaultError) -> Result) throws(VaultError) -> Result {
     hasLog = true
+    changes += 1
     return try database.transaction(mapping: VaultError.init, body)
   }
 
@@ -128,8 +168,16 @@ final class Store {
     }
     defer { statement.reset() }
     var result: [Row] = []
-    while try VaultError.store({ () throws(SQLiteError) in try statement.step() }) {
-      result.append(try read(statement))
+    do throws(VaultError) {
+      while try VaultError.store({ () throws(SQLiteError) in try statement.step() }) {
+        do throws(VaultError) { result.append(try read(statement)) } catch {
+          guard skipsDamage else { throw error }
+          skipped = true
+        }
+      }
+    } catch {
+      guard skipsDamage else { throw error }
+      skipped = true
     }
     return result
   }
@@ -233,6 +281,14 @@ final class Store {
   enum Numbered: CaseIterable {
     case collection, classKey, item
 
+    var name: String {
+      switch self {
+      case .collection: "collection"
+      case .classKey: "class_key"
+      case .item: "item"
+      }
+    }
+
     fileprivate var query: StaticString {
       switch self {
       case .collection:
@@ -256,6 +312,17 @@ final class Store {
     return last.counter + 1
   }
 
+  /// Lets the numbers of a table's rows go on behind `last`, where they are not there yet.
+  func goOn(_ table: Numbered, after last: Int64) throws(VaultError) {
+    guard try nextID(table) <= last else { return }
+    try VaultError.store { () throws(SQLiteError) in
+      let name = Array(table.name.utf8)
+      try database.statement("DELETE FROM sqlite_sequence WHERE name = CAST(? AS TEXT)").bind(1, name).run()
+      try database.statement("INSERT INTO sqlite_sequence (name, seq) VALUES (CAST(? AS TEXT), ?)")
+        .bind(1, name).bind(2, last).run()
+    }
+  }
+
   /// Lets the numbers of items begin behind `last`: for a store without any that takes another's place.
   func beginItems(after last: Int64) throws(VaultError) {
     try VaultError.store { () throws(SQLiteError) in
@@ -272,8 +339,11 @@ final class Store {
   }
 
   /// Looks at every alias.
-  func checkAliases() throws(VaultError) {
-    _ = try rows("SELECT token, collection, checksum FROM alias") { s throws(VaultError) in
+  func checkAliases() throws(VaultError) { _ = try aliases() }
+
+  /// Every alias.
+  func aliases() throws(VaultError) -> [AliasRow] {
+    try rows("SELECT token, collection, checksum FROM alias ORDER BY token") { s throws(VaultError) in
       try checked(AliasRow(token: s.blob(0), collection: s.integer(1)), s.blob(2), "alias")
     }
   }

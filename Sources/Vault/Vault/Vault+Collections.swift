@@ -86,7 +86,7 @@ extension Vault {
       associated: Vault.labelAssociated(try database.ready().vault, uuid))
   }
 
-  private func openLabel(_ row: CollectionRow, index: AttributeIndex) throws(VaultError) -> SecureBytes {
+  func openLabel(_ row: CollectionRow, index: AttributeIndex) throws(VaultError) -> SecureBytes {
     let vault = try database.ready().vault
     let key = try index.collectionLabelKey()
     return try VaultError.sodium("a collection's label") { () throws(SodiumError) in

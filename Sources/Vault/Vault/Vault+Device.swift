@@ -206,7 +206,7 @@ extension Vault {
       next = try share.moved(row, to: served, vault: store.vault)
       // What cannot be read back is not to be the only copy.
       let again = try DeviceShare(next, vault: store.vault, device: served)
-      guard again.isSame(as: share) else { throw .unavailable("it does not give back what it was given") }
+      guard again.isSame(as: share) else { throw .unavailable("it returned another secret than it was given") }
       try markMoved(row, folder)
     } catch {
       keys.deviceProblem = "\(DeviceKeyBackend.host.title): \(error.explanation)"

@@ -78,7 +78,7 @@ extension Vault {
       "\(DeviceKeyBackend.host.title): \(text); so it is not known whether an older copy of the vault was put back"
   }
 
-  private func raiseGeneration(_ wrap: HeldKey) throws(VaultError) {
+  func raiseGeneration(_ wrap: HeldKey) throws(VaultError) {
     // While a change of keys is not through, the row depends on former ones.
     guard indexEpoch == epoch, generation < .max, let index = keys.index else { return }
     let next = SealedIndex(index, generation: generation + 1)
@@ -91,5 +91,5 @@ extension Vault {
   }
 
   /// Ends what is said of older copies: the session is over.
-  public func forgetOlderFiles() { (olderFiles, comparedFiles) = ([], []) }
+  public func forgetOlderFiles() { (olderFiles, comparedFiles, healing, healingProblem) = ([], [], nil, nil) }
 }

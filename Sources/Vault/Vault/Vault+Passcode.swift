@@ -126,6 +126,8 @@ extension Vault {
     }
     for (collection, keys) in zip(keys.collections, dead) { collection.drop(keys) }
     destroyed += removed
+    // Generations have the rows as well. One that cannot be removed has only what nothing opens.
+    try? history.removeAll()
   }
 
   /// Gives the device's share a new erasable secret, once nothing depends on the one that is gone: with a password there may

@@ -62,13 +62,15 @@ extension Vault {
 
   /// The first collection is the login's: programs that nobody looks at keep their secrets there.
   private func protectable(_ id: Int64) throws(VaultError) -> OpenCollection {
-    guard id != 1 else { throw .unavailable("the login collection is opened by the login, and has no passphrase") }
+    guard id != 1 else { throw .unavailable("the login unlocks the login collection, so it has no passphrase") }
     let collection = try collection(id)
     guard !collection.isClosed, collection.unlocked != nil else { throw .isLocked }
     return collection
   }
 
   private func protect(_ collection: OpenCollection, _ protection: OpenCollection.Protection) throws(VaultError) {
+    // Generations have the same keys, wrapped as before. First, as an interruption between the two would leave them.
+    if protection.row.passphrase != nil { try history.removeAll() }
     try database.writing { store throws(VaultError) in
       try store.update(protection.row)
       for row in protection.classes { try store.update(row) }

@@ -87,7 +87,7 @@ extension Vault {
       wrapped = try device.wrap(key, .bound, context: DeviceSecret.context(vault: vault, protector: protector))
     } catch { throw .unavailable("\(device.backend.title): \(error.explanation)") }
     guard let wrapping = DeviceSecret.Wrapping(identity: device.identity, wrapped: wrapped) else {
-      throw .unavailable("\(device.backend.title): it wraps in a way that is not understood")
+      throw .unavailable("\(device.backend.title): it returned an unknown kind of wrapped key")
     }
     return DeviceSecret(protector: protector, wrapping: wrapping, key: key)
   }

@@ -24,6 +24,8 @@ public final class Vault {
   public let writer: ItemWriter
   /// What became of questions about items that require something.
   public let accessLog: AccessLog
+  /// What the vault was before.
+  public let history: History
   let database = VaultDatabase()
   let keys = VaultKeys()
 
@@ -32,6 +34,16 @@ public final class Vault {
   let machine: [UInt8]?
   /// Asks for the device key of the system service; nil where there is none.
   let service: DeviceKeyService
+  /// The name of the database's file.
+  let databaseName: String
+  /// What became of a database that had to be healed; until ``forgetOlderFiles()``.
+  public internal(set) var healing: Healing?
+  /// Why it could not be.
+  var healingProblem: String?
+  /// The generations that there were when it could not be healed.
+  var failedGenerations: [PastGeneration]?
+  /// Called once for each database that was healed.
+  public var toldOfHealing: (Healing) -> Void = { _ in }
 
   /// The keybag, as far as it can be read.
   public private(set) var keybag: Keybag? {
@@ -77,12 +89,22 @@ public final class Vault {
   /// - Parameters:
   ///   - machine: 16 bytes of this machine's identity, or nil.
   ///   - service: asks for the device key of the system service.
-  public init(home: String, owner: uid_t, machine: [UInt8]?, service: @escaping DeviceKeyService = { nil }) {
+  public convenience init(
+    home: String, owner: uid_t, machine: [UInt8]?, service: @escaping DeviceKeyService = { nil }
+  ) {
+    self.init(home: home, owner: owner, machine: machine, service: service, databaseName: KeybagFile.database)
+  }
+
+  /// The same with a database of another name.
+  init(home: String, owner: uid_t, machine: [UInt8]?, service: @escaping DeviceKeyService, databaseName: String) {
     self.home = home
     self.owner = owner
     self.machine = machine
     self.service = service
+    self.databaseName = databaseName
+    history = History(database, home: home, owner: owner)
     (reader, writer, accessLog) = Vault.parts(database, keys)
+    writer.tightened = { [history] in history.tighten($0) }
     refresh()
   }
 
@@ -90,7 +112,8 @@ public final class Vault {
   ///
   /// - Parameter last: the number behind which those of its items begin.
   public init(inMemoryWithLabel label: String, itemsAfter last: Int64 = 0) throws(VaultError) {
-    (home, owner, machine, service) = ("", 0, nil, { nil })
+    (home, owner, machine, service, databaseName) = ("", 0, nil, { nil }, "")
+    history = History(database, home: home, owner: owner)
     (reader, writer, accessLog) = Vault.parts(database, keys)
     do {
       let tiers = try TierKeys.random()
@@ -119,6 +142,7 @@ public final class Vault {
     if let passwordlessProblem { lines.append(passwordlessProblem) }
     if let problem = keys.deviceProblem { lines.append(problem) }
     if let noteProblem { lines.append(noteProblem) }
+    if let healingProblem { lines.append(healingProblem) }
     if let problem = database.problem, problem != .notCreated { lines.append(problem.explanation) }
     if let damage = database.damage { lines.append(damage) }
     // A keybag that cannot be read is why there is no store, too.
@@ -138,7 +162,9 @@ public final class Vault {
       database.problem = error == .missing ? .notCreated : .unavailable("the vault's folder: \(error.explanation)")
       return
     }
-    let hasDatabase = folder.contains(KeybagFile.database)
+    // What a crash cut off goes on before anything is opened.
+    if database.store == nil, databaseName == KeybagFile.database { try? finishHealing(folder) }
+    let hasDatabase = folder.contains(databaseName)
     do {
       let found = try KeybagFile.load(from: folder)
       // Whoever wrote that has none of the keys that this session has: it stays with the keybag that they came with.
@@ -163,7 +189,8 @@ public final class Vault {
     guard database.store == nil, let keybag else { return }
     guard hasDatabase else {
       // Between creation and the first unlock there is no database yet; later, a missing one is a loss.
-      database.problem = keybag.generation == 1 ? .notCreated : .unavailable("vault.db: the file is missing")
+      let isNew = keybag.generation == 1 && history.generations.isEmpty
+      database.problem = isNew ? .notCreated : .unavailable("vault.db: the file is missing")
       return
     }
     openDatabase(folder)
@@ -175,11 +202,11 @@ public final class Vault {
       var header = [UInt8](repeating: 0, count: 100)
       do {
         _ = try header.withUnsafeMutableBufferPointer { buffer throws(PosixError) in
-          try folder.read(KeybagFile.database, into: UnsafeMutableRawBufferPointer(buffer))
+          try folder.read(databaseName, into: UnsafeMutableRawBufferPointer(buffer))
         }
       } catch { throw VaultError.unavailable("vault.db: \(error.description)") }
       try Store.checkHeader(header)
-      let store = try Store(path: path + "/" + KeybagFile.database, vault: keybag.vault)
+      let store = try Store(path: path + "/" + databaseName, vault: keybag.vault)
       try adopt(store, folder: folder)
       database.problem = nil
     } catch let error as VaultError {
@@ -212,6 +239,7 @@ public final class Vault {
 
   /// Drops the database, which was found damaged, and every key. The file stays as it is.
   private func abandon() {
+    history.rest()
     database.abandon()
     forget()
   }
@@ -224,12 +252,15 @@ public final class Vault {
     (device, keys.deviceProblem, passwordlessProblem, noteProblem) = (nil, nil, nil, nil)
     (movedKeyIsGone, passcodeItemsAreDead) = (false, false)
     (epoch, indexEpoch, generation, destroyed) = (1, 1, 0, [])
+    failedGenerations = nil
     writer.forget()
+    history.forget()
     accessLog.forget()
     forgetOlderFiles()
   }
 
   func forget() {
+    history.rest()
     database.close()
     keys.forget()
     (heldEpochs, waitingNote, isUnsettled) = ([], nil, false)
@@ -277,12 +308,14 @@ public final class Vault {
   ) throws(VaultError) {
     refresh()
     guard let store = database.store else {
+      if canHeal(tiers, former) { return }
       guard let keybag, database.problem == .notCreated, mayCreate || keybag.generation == 1 else {
         throw database.problem ?? .notCreated
       }
       return
     }
     do throws(VaultError) { _ = try openIndex(tiers.session, former, store) } catch {
+      if canHeal(tiers, former) { return }
       if case .damaged = error { throw .unavailable("keybag and vault.db do not belong together") }
       throw error
     }
@@ -302,7 +335,12 @@ public final class Vault {
     of lockedExplicitly: Set<Int64>? = nil, mayCreate: Bool
   ) throws(VaultError) {
     try check(tiers, former: former, mayCreate: mayCreate)
-    if database.store == nil, let keybag { try create(keybag, tiers) }
+    // Behind a locked screen not all keys may be in memory.
+    if opening == .everything { heal(tiers, former) }
+    if database.store == nil, let keybag {
+      guard database.problem == .notCreated else { throw database.problem ?? .notCreated }
+      try create(keybag, tiers)
+    }
     let lifted = liftingLocks ? lockedExplicitly ?? Set(collections) : []
     try takeOver(
       tiers.session, unlocked: opening == .everything ? try chain(tiers.unlocked) : nil, former: former,

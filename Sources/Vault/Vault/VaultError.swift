@@ -83,23 +83,23 @@ extension VaultError {
   public var explanation: String {
     switch self {
     case .isLocked: "it is locked"
-    case .isLockedByItself: "it was locked by itself: run 'latchkey unlock'"
+    case .isLockedByItself: "it was locked explicitly: run 'latchkey unlock'"
     case .noSuchItem: "there is no such item"
     case .noSuchCollection: "there is no such collection"
     case .unknownClass:
       "latchkey:accessible must be one of " + AccessibilityClass.allCases.map(\.name).joined(separator: ", ")
     case .unknownControlAttribute:
       "the only attributes that begin with latchkey: are latchkey:accessible and latchkey:require"
-    case .tooLarge: "that is more than a vault keeps"
+    case .tooLarge: "it is too large for the vault"
     case .notCreated: "there is no vault yet: 'latchkey unlock', or a login with your password, creates it"
     case .damaged(let text), .unavailable(let text): text
     case .diskFull: "the disk is full"
     case .foreignItem(let id): "item \(id) was put into the vault by somebody else, so it is not opened"
     case .otherDevice: "it was stored on another device"
-    case .needsGrant: "it asks for you: unlock this item first"
+    case .needsGrant: "it has requirements: unlock this item first, and answer the prompt"
     case .keepsItsAccess:
-      "an item that asks for something keeps that, and its class, when it is written; 'latchkey edit' changes them"
-    case .duplicate: "there is an item with these attributes already"
+      "writing an item changes neither its requirements nor its class; 'latchkey edit' changes them"
+    case .duplicate: "an item with these attributes already exists"
     case .badAccessControl(let mistake): mistake.explanation
     case .noFingers(let text): text
     case .noPasscode:

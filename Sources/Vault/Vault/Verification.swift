@@ -15,8 +15,10 @@ struct Verification {
   /// After how many bytes a step ends.
   private static let stepSize = 1 << 20
 
-  init(_ store: Store) {
+  /// - Parameter structure: whether SQLite's own look at the whole file comes first. That is one step, however large the file is.
+  init(_ store: Store, structure: Bool = true) {
     self.store = store
+    structureChecked = !structure
   }
 
   /// One step: the structure first, then a few items.

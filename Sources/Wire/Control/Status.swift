@@ -92,9 +92,6 @@ public struct Status: ControlFields, Equatable, Sendable {
 
     /// Nothing left to do.
     public init() {}
-
-    /// Whether it goes on by itself.
-    public var isUnderWay: Bool { left > 0 }
   }
 
   /// How far a change of keys is.
@@ -133,6 +130,24 @@ public struct Status: ControlFields, Equatable, Sendable {
   public var hasOlderDatabase = false
   /// Whether the login password was changed without Latchkey, and the vault waits for the former one.
   public var needsFormerPassword = false
+
+  /// The generations of the vault.
+  public struct History: Equatable, Sendable {
+    /// Whether any are made.
+    public var isOn = false
+    /// How many there are.
+    public var count: UInt32 = 0
+    /// When the newest was made, in seconds since 1970; 0 without one.
+    public var newest: UInt64 = 0
+    /// Why the last one was not made; empty where it was.
+    public var problem = ""
+
+    /// None.
+    public init() {}
+  }
+
+  /// The generations of the vault.
+  public var history = History()
 
   /// A status with nothing in it.
   public init() {}
@@ -185,6 +200,10 @@ public struct Status: ControlFields, Equatable, Sendable {
       out.number(protector.created)
     }
     out.number(swappableSecrets)
+    out.number(UInt8(history.isOn ? 1 : 0))
+    out.number(history.count)
+    out.number(history.newest)
+    out.text(history.problem, limit: Status.textLimit)
   }
 
   package init?(decoding input: inout ByteReader) {
@@ -228,6 +247,10 @@ public struct Status: ControlFields, Equatable, Sendable {
           Protector(kind: try input.number(), state: try input.number(), created: try input.number()))
       }
       swappableSecrets = try input.number()
+      history.isOn = try input.number(UInt8.self) == 1
+      history.count = try input.number()
+      history.newest = try input.number()
+      history.problem = try input.text()
     } catch { return nil }
   }
 

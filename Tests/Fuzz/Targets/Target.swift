@@ -1,5 +1,6 @@
 import Glibc
 import LatchkeyBytes
+import LatchkeyHistoryControl
 import LatchkeyPosix
 import LatchkeyPrompters
 import LatchkeySodium
@@ -127,7 +128,9 @@ enum Target: String, CaseIterable {
     CheckMayRotate.self, CheckMayDerive.self, GetNeededEpoch.self, DeviceSecretRequest.self, DestroyPasscodeItems.self,
     GetAccessLog.self,
     ClearAccessLog.self, NoteOtherPassword.self, PutVaultAside.self, TakePassphrase.self, NoteSlowPassword.self,
-    MakeOneTimeKey.self,
+    MakeOneTimeKey.self, ListGenerations.self, MakeGeneration.self, CompareGeneration.self,
+    RestoreFromGeneration.self, GoThroughGeneration.self, GetComparison.self, GetRestoreReport.self,
+    FindInGenerations.self, GetFoundItems.self, ForgetEverywhere.self, GetForgetting.self,
   ]
 
   /// Whatever is read can be written and read again. Bytes that are no text were replaced, so that it may be another packet.

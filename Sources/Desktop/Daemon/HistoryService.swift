@@ -1,0 +1,283 @@
+import LatchkeyBackupControl
+import LatchkeyControl
+import LatchkeyHistoryControl
+import LatchkeyKeybag
+import LatchkeySecretService
+import LatchkeySystemd
+import LatchkeyVault
+
+/// The generations of the vault over the control socket: what there is, one that is made now, what differs, and items that come
+/// back. One comparison or restore at a time, a moment for each request; it ends with its connection, and when the vault is
+/// locked.
+final class HistoryService {
+  private enum Work {
+    case comparison(HistoryComparison, of: UInt32)
+    case restore(HistoryRestore)
+    case search(HistorySearch)
+    case forgetting(HistoryForgetting, of: Int)
+    /// The text says why.
+    case failed(String)
+  }
+
+  private let vault: Vault
+  private let keeper: HistoryKeeper
+  private let session: SessionReference
+  private let presence: BusPresence
+  private let upkeep: VaultUpkeep
+  /// What is under way, and for whom.
+  private var work: Work?
+  private weak var peer: ControlPeer?
+  private var isWalkOver = false
+  private var isWritten = false
+  /// Who waits for a generation.
+  private var waiting: [(Result<MadeGeneration, Refusal>) -> Void] = []
+  /// The newest generation when the first of them came.
+  private var newest: UInt32 = 0
+
+  init(
+    _ vault: Vault, keeper: HistoryKeeper, session: SessionReference, presence: BusPresence, upkeep: VaultUpkeep
+  ) {
+    self.vault = vault
+    self.keeper = keeper
+    self.session = session
+    self.presence = presence
+    self.upkeep = upkeep
+    keeper.worked = { [weak self] in self?.worked(hasMore: $0) }
+  }
+
+  /// What it serves on the control socket.
+  func serve(in table: inout ControlTable) {
+    table.answer(ListGenerations.self) { [unowned self] message, _ throws(Refusal) in
+      try page(below: message.below)
+    }
+    table.answerLater(MakeGeneration.self) { [unowned self] _, _, answer in make(answer) }
+    table.answer(CompareGeneration.self) { [unowned self] message, peer throws(Refusal) in
+      let number = try existing(message.number)
+      return try begin(on: peer) { () throws(VaultError) in
+        .comparison(try HistoryComparison(vault, with: number), of: number)
+      }
+    }
+    table.answer(RestoreFromGeneration.self) { [unowned self] message, peer throws(Refusal) in
+      // Whoever sits at the screen is not known to be the one who types.
+      guard !session.machine.lockerUp else { throw Refusal(reason: "the screen is locked: unlock it first") }
+      return try begin(on: peer) { () throws(VaultError) in
+        .restore(
+          try HistoryRestore(
+            vault, from: message.number, selection(message.selection), replacing: message.takesTheirs,
+            isDry: message.isDry))
+      }
+    }
+    table.answer(GoThroughGeneration.self) { [unowned self] _, peer throws(Refusal) in try goOn(on: peer) }
+    table.answer(GetComparison.self) { [unowned self] message, peer throws(Refusal) in
+      try comparison(after: message.after, on: peer)
+    }
+    table.answer(FindInGenerations.self) { [unowned self] message, peer throws(Refusal) in
+      try begin(on: peer) { () throws(VaultError) in
+        .search(
+          try HistorySearch(
+            vault, selection(message.selection), present: Set(message.present.map { Int64(clamping: $0) })))
+      }
+    }
+    table.answer(GetFoundItems.self) { [unowned self] message, peer throws(Refusal) in
+      try found(after: message.after, on: peer)
+    }
+    table.answer(ForgetEverywhere.self) { [unowned self] message, peer throws(Refusal) in
+      try forget(message.items, on: peer)
+    }
+    table.answer(GetForgetting.self) { [unowned self] _, peer throws(Refusal) in
+      guard case .forgetting(let forgetting, _) = try work(on: peer), isWalkOver else {
+        throw Refusal(reason: "not all generations were looked at")
+      }
+      return Forgetting(changed: UInt32(clamping: forgetting.changed), unreadable: forgetting.unreadable)
+    }
+    table.answer(GetRestoreReport.self) { [unowned self] message, peer throws(Refusal) in
+      try report(after: message.after, on: peer)
+    }
+  }
+
+  /// Ends what is under way, as the vault is locked. Whoever asked for it hears why with the next answer.
+  func cancel(_ reason: String) {
+    // Taking items out of generations needs no key.
+    if case .forgetting = work {} else if work != nil { work = .failed(reason) }
+    vault.history.wantNone()
+    tellWaiting(.failure(Refusal(reason: reason)))
+  }
+
+  // MARK: - list
+
+  private func page(below number: UInt32) throws(Refusal) -> GenerationPage {
+    _ = keeper.hasWork
+    let entries = try Refusal.vault { () throws(VaultError) in
+      try vault.historyEntries(below: number == 0 ? .max : number, limit: GenerationPage.lineLimit + 1)
+    }
+    return GenerationPage(
+      isOn: vault.history.policy.isOn, settings: keeper.path, problem: problem,
+      lines: entries.map { entry in
+        GenerationPage.Line(
+          number: entry.generation.number, time: entry.generation.time, size: UInt64(clamping: entry.generation.size),
+          items: UInt64(clamping: entry.items ?? 0), problem: entry.problem ?? "")
+      }, hasMore: false)
+  }
+
+  private var problem: String { keeper.problem ?? vault.history.problem ?? "" }
+
+  /// The number of a generation; 0 stands for the newest.
+  private func existing(_ number: UInt32) throws(Refusal) -> UInt32 {
+    guard number == 0 else { return number }
+    _ = try Refusal.vault { () throws(VaultError) in try vault.reader.itemCount() }
+    guard let newest = vault.history.generations.first?.number else {
+      throw Refusal(reason: "there is no generation yet: 'latchkey history make' makes one")
+    }
+    return newest
+  }
+
+  // MARK: - make
+
+  private func make(_ answer: @escaping (Result<MadeGeneration, Refusal>) -> Void) {
+    _ = keeper.hasWork
+    if let refusal { return answer(.failure(Refusal(reason: refusal))) }
+    if waiting.isEmpty {
+      newest = vault.history.generations.first?.number ?? 0
+      vault.history.want()
+    }
+    waiting.append(answer)
+    upkeep.goOn()
+  }
+
+  /// Why no generation can be made now; nil where one can.
+  private var refusal: String? {
+    if !vault.history.policy.isOn { return "generations are off in \(keeper.path)" }
+    if !vault.isUnlocked {
+      return vault.hasDatabase
+        ? "it is locked: run 'latchkey unlock' first" : "there is no vault that is open: log in first"
+    }
+    if vault.isDamaged { return "the vault is damaged; 'latchkey status' says how" }
+    return vault.isRotating
+      ? "the vault is being given new keys; try again when 'latchkey status' says no more of it" : nil
+  }
+
+  private func worked(hasMore: Bool) {
+    guard !waiting.isEmpty else { return }
+    if vault.history.isWanted {
+      guard !hasMore else { return }
+      vault.history.wantNone()
+      return tellWaiting(.failure(Refusal(reason: refusal ?? "the vault is busy; try again")))
+    }
+    if let problem = vault.history.problem { return tellWaiting(.failure(Refusal(reason: problem))) }
+    let last = vault.history.generations.first?.number ?? 0
+    tellWaiting(.success(MadeGeneration(number: last, isNew: last != newest)))
+  }
+
+  private func tellWaiting(_ result: Result<MadeGeneration, Refusal>) {
+    let told = waiting
+    waiting = []
+    for answer in told { answer(result) }
+  }
+
+  // MARK: - compare and restore
+
+  private func begin(on peer: ControlPeer, _ body: () throws(VaultError) -> Work) throws(Refusal) -> Done {
+    guard work == nil || self.peer === peer else {
+      throw Refusal(reason: "another command works with the generations; try again when it has ended")
+    }
+    (work, isWalkOver, isWritten) = (nil, false, false)
+    work = try Refusal.vault(body)
+    self.peer = peer
+    peer.workEnded = { [weak self] in self?.work = nil }
+    return Done()
+  }
+
+  private func selection(_ wanted: GenerationSelection) -> HistorySelection {
+    switch wanted {
+    case .everything: .everything
+    case .collection(let name):
+      .collection(name, id: vault.collections.first { SecretService.pathName(ofCollection: $0) == name })
+    case .attributes(let attributes): .attributes(attributes)
+    case .items(let numbers): .numbers(Set(numbers.map { Int64(clamping: $0) }))
+    }
+  }
+
+  /// What is under way on a connection.
+  private func work(on peer: ControlPeer) throws(Refusal) -> Work {
+    guard let work, self.peer === peer else { throw Refusal(reason: "nothing was begun") }
+    if case .failed(let reason) = work { throw Refusal(reason: reason) }
+    return work
+  }
+
+  private func goOn(on peer: ControlPeer) throws(Refusal) -> GenerationProgress {
+    let work = try work(on: peer)
+    do throws(VaultError) {
+      switch work {
+      case .comparison(let comparison, _):
+        if !isWalkOver { isWalkOver = try !comparison.step() }
+        return GenerationProgress(hasMore: !isWalkOver, done: comparison.done, total: comparison.total)
+      case .restore(let restore):
+        if !isWalkOver { isWalkOver = try !restore.step() }
+        return GenerationProgress(hasMore: !isWalkOver, done: restore.done, total: restore.total)
+      case .search(let search):
+        if !isWalkOver { isWalkOver = try !search.step() }
+        return GenerationProgress(hasMore: !isWalkOver, done: search.done, total: 0)
+      case .forgetting(let forgetting, let total):
+        if !isWalkOver {
+          isWalkOver = try !forgetting.step()
+          // Out of the log as well, and not only when all is quiet.
+          if isWalkOver { vault.settle() }
+        }
+        return GenerationProgress(
+          hasMore: !isWalkOver, done: UInt64(total - forgetting.left), total: UInt64(total))
+      case .failed(let reason): throw .unavailable(reason)
+      }
+    } catch {
+      self.work = .failed(error.explanation)
+      throw Refusal(reason: error.explanation)
+    }
+  }
+
+  private func comparison(after line: UInt64, on peer: ControlPeer) throws(Refusal) -> ComparisonPage {
+    guard case .comparison(let comparison, let number) = try work(on: peer), isWalkOver else {
+      throw Refusal(reason: "not everything was compared")
+    }
+    let lines = comparison.lines.map { line in
+      ComparisonPage.Line(
+        ComparisonPage.Change(rawValue: line.change.rawValue) ?? .changed, item: UInt64(clamping: line.item),
+        collection: UInt64(clamping: line.home), home: line.collection, label: line.label,
+        accessibility: line.accessibility, obstacle: line.obstacle)
+    }
+    return ComparisonPage(
+      number: number, same: comparison.same, damaged: comparison.damaged, all: lines, after: line)
+  }
+
+  private func found(after line: UInt64, on peer: ControlPeer) throws(Refusal) -> FoundItemsPage {
+    guard case .search(let search) = try work(on: peer), isWalkOver else {
+      throw Refusal(reason: "not everything was looked at")
+    }
+    let lines = search.lines.map { line in
+      FoundItemsPage.Line(
+        uuid: line.uuid, isPresent: line.isPresent, item: UInt64(clamping: line.item),
+        collection: UInt64(clamping: line.home), home: line.collection, label: line.label)
+    }
+    return FoundItemsPage(all: lines, after: line)
+  }
+
+  private func forget(_ items: [[UInt8]], on peer: ControlPeer) throws(Refusal) -> Done {
+    guard !session.machine.lockerUp else { throw Refusal(reason: "the screen is locked: unlock it first") }
+    let isThere = try Refusal.vault { () throws(VaultError) in try vault.hasItems(items) }
+    guard !isThere else { throw Refusal(reason: "the vault has such an item: delete it first") }
+    return try begin(on: peer) { () throws(VaultError) in
+      let forgetting = try vault.history.forgetEverywhere(items)
+      return .forgetting(forgetting, of: forgetting.left)
+    }
+  }
+
+  private func report(after line: UInt64, on peer: ControlPeer) throws(Refusal) -> ArchivePage {
+    guard case .restore(let restore) = try work(on: peer), isWalkOver else {
+      throw Refusal(reason: "not everything was looked at")
+    }
+    if !isWritten {
+      let changes = try Refusal.vault { () throws(VaultError) in try restore.finish() }
+      isWritten = true
+      presence.service?.restored(changes)
+    }
+    return ArchivePage(of: restore.report, after: line)
+  }
+}

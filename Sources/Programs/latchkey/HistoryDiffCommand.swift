@@ -1,0 +1,121 @@
+import ArgumentParser
+import LatchkeyControl
+import LatchkeyHistoryControl
+import LatchkeyKeybag
+import LatchkeyPosix
+
+/// `latchkey history diff`
+struct HistoryDiffCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "diff", abstract: "List the items that differ between the vault and a generation.",
+    discussion: """
+      Without a number it compares with the newest generation. It lists the items that were deleted, changed and stored since. \
+      It never prints a secret, and changes nothing.
+
+      Examples:
+        latchkey history diff
+        latchkey history diff 12 --json
+      """)
+
+  @OptionGroup var place: Place
+  @Flag(help: "As JSON, with the same keys in every version.") var json = false
+  @Argument(help: "The number of the generation, as 'latchkey history' lists it.") var number: UInt32?
+
+  func validate() throws {
+    if number == 0 { throw ValidationError("Generations are numbered from 1.") }
+  }
+
+  func run() throws {
+    let found = try Failure.history {
+      let client = try place.connect()
+      try client.ask(CompareGeneration(number: number ?? 0), until: LatchkeyPosix.Process.now + HistoryLimits.answer)
+      try client.goThroughGeneration()
+      return try client.comparison(until: LatchkeyPosix.Process.now + HistoryLimits.answer)
+    }
+    print(json ? try JSONText.of(ListedDifferences(found)) : ListedDifferences(found).text)
+  }
+}
+
+extension ControlClient {
+  /// Goes through all of what was begun, and says how far it is. A signal ends the program, and the work with the connection.
+  ///
+  /// - Parameter unit: what is counted.
+  borrowing func goThroughGeneration(_ unit: String = "items") throws {
+    let progress = Progress()
+    defer { progress.end() }
+    while true {
+      let state = try ask(GoThroughGeneration(), until: LatchkeyPosix.Process.now + HistoryLimits.answer)
+      guard state.hasMore else { return }
+      progress.show(
+        state.total == 0 ? "\(state.done) \(unit)" : "\(state.done) of \(max(state.done, state.total)) \(unit)")
+    }
+  }
+}
+
+/// What differs, for a person and as JSON.
+struct ListedDifferences: Encodable {
+  struct Item: Encodable {
+    let change: String
+    let path: String
+    let collection: String
+    let label: String?
+    let `class`: String?
+    let reason: String?
+
+    private enum CodingKeys: String, CodingKey { case change, path, collection, label, `class`, reason }
+
+    init(_ line: ComparisonPage.Line) {
+      change = "\(line.change)"
+      path = ListedCollection.place(ofItem: line.item, in: line.collection)
+      collection = line.home
+      label = line.label.isEmpty ? nil : line.label
+      `class` = line.accessibility?.name
+      reason = line.obstacle.isEmpty ? nil : line.obstacle
+    }
+
+    /// With the same keys for every item.
+    func encode(to encoder: any Encoder) throws {
+      var out = encoder.container(keyedBy: CodingKeys.self)
+      try out.encode(change, forKey: .change)
+      try out.encode(path, forKey: .path)
+      try out.encode(collection, forKey: .collection)
+      try out.encode(label, forKey: .label)
+      try out.encode(`class`, forKey: .class)
+      try out.encode(reason, forKey: .reason)
+    }
+
+    fileprivate var text: String {
+      var text =
+        "  \(path)  \(collection.isEmpty ? "?" : collection) / \(label ?? "(no label, or it cannot be read now)")"
+      if let kind = `class` { text += " (\(kind))" }
+      if let reason { text += "; it cannot be brought back: \(reason)" }
+      return text
+    }
+  }
+
+  let generation: UInt32
+  let same: UInt64
+  let damaged: UInt64
+  let items: [Item]
+
+  init(_ page: ComparisonPage) {
+    (generation, same, damaged) = (page.number, page.same, page.damaged)
+    items = page.lines.map(Item.init)
+  }
+
+  var text: String {
+    var lines: [String] = []
+    for (change, title) in [
+      ("deleted", "Deleted since generation \(generation):"), ("changed", "Changed since generation \(generation):"),
+      ("new", "Not in generation \(generation):"),
+    ] {
+      let found = items.filter { $0.change == change }
+      if !found.isEmpty { lines += [title] + found.map(\.text) }
+    }
+    lines.append("\(same) item\(same == 1 ? " is" : "s are") the same in generation \(generation).")
+    if damaged > 0 {
+      lines.append("Damaged in the generation, and not compared: \(damaged). An older generation may have them.")
+    }
+    return lines.map(TerminalText.printable).joined(separator: "\n")
+  }
+}

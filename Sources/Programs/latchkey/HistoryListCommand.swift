@@ -1,0 +1,123 @@
+import ArgumentParser
+import LatchkeyControl
+import LatchkeyHistoryControl
+import LatchkeyPosix
+
+/// `latchkey history list`
+struct HistoryListCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "list", abstract: "List the generations of the vault, the newest first.",
+    discussion: "A generation that cannot be read is listed with the reason. No secret is read.")
+
+  @OptionGroup var place: Place
+  @Flag(help: "As JSON, with the same keys in every version.") var json = false
+
+  func run() throws {
+    let all = try Failure.history {
+      try place.connect().generations(until: LatchkeyPosix.Process.now + HistoryLimits.answer)
+    }
+    print(json ? try JSONText.of(ListedHistory(all)) : ListedHistory(all).text)
+  }
+}
+
+/// The generations as a list for a person and as JSON.
+struct ListedHistory: Encodable {
+  struct Generation: Encodable {
+    let number: UInt32
+    let time: UInt64
+    let size: UInt64
+    let items: UInt64?
+    let problem: String?
+
+    private enum CodingKeys: String, CodingKey { case number, time, size, items, problem }
+
+    /// With the same keys for every one.
+    func encode(to encoder: any Encoder) throws {
+      var out = encoder.container(keyedBy: CodingKeys.self)
+      try out.encode(number, forKey: .number)
+      try out.encode(time, forKey: .time)
+      try out.encode(size, forKey: .size)
+      try out.encode(items, forKey: .items)
+      try out.encode(problem, forKey: .problem)
+    }
+  }
+
+  let on: Bool
+  let settings: String
+  let problem: String
+  let generations: [Generation]
+
+  init(_ page: GenerationPage) {
+    (on, settings, problem) = (page.isOn, page.settings, page.problem)
+    generations = page.lines.map { line in
+      let isReadable = line.problem.isEmpty
+      return Generation(
+        number: line.number, time: line.time, size: line.size, items: isReadable ? line.items : nil,
+        problem: isReadable ? nil : line.problem)
+    }
+  }
+
+  var text: String {
+    let rows = generations.map { one in
+      [
+        String(one.number), LocalTime(one.time).minute, one.items.map { String($0) } ?? "?", Self.size(one.size),
+        one.problem ?? "",
+      ]
+    }
+    var lines: [String] = []
+    if rows.isEmpty {
+      lines.append("There is no generation yet.")
+    } else {
+      lines += Self.table([["Number", "Made", "Items", "Size", ""]] + rows)
+    }
+    if !on {
+      lines.append("Generations are off in \(settings).")
+    } else {
+      if rows.isEmpty {
+        lines.append("One is made within an hour of a change; 'latchkey history make' makes one now.")
+      }
+      lines.append("Settings: \(settings)")
+    }
+    if !problem.isEmpty { lines.append("Problem: \(problem)") }
+    return lines.map(TerminalText.printable).joined(separator: "\n")
+  }
+
+  private static func table(_ rows: [[String]]) -> [String] {
+    let widths = (0..<4).map { column in rows.reduce(0) { max($0, $1[column].count) } }
+    return rows.map { row in
+      var line = ""
+      for column in 0..<4 {
+        let cell = row[column]
+        // Numbers stand at the right.
+        line +=
+          column == 1
+          ? cell.filling(column: widths[1]) : String(repeating: " ", count: widths[column] - cell.count) + cell
+        line += "  "
+      }
+      line += row[4]
+      while line.last == " " { line.removeLast() }
+      return line
+    }
+  }
+
+  private static func size(_ bytes: UInt64) -> String {
+    bytes < 1 << 20 ? "\((bytes + 1023) >> 10) KiB" : "\(bytes >> 20).\((bytes % (1 << 20)) * 10 >> 20) MiB"
+  }
+}
+
+/// How long the daemon may take, in milliseconds.
+enum HistoryLimits {
+  /// For one answer.
+  static let answer = 30_000
+  /// For a generation, or for writing what comes back.
+  static let writing = 600_000
+}
+
+extension Failure {
+  /// Runs a command that works with generations.
+  static func history<Result: ~Copyable>(_ body: () throws -> Result) throws -> Result {
+    try telling {
+      do { return try body() } catch ControlError.declined(let reason) { throw Failure.declined(reason + ".") }
+    }
+  }
+}

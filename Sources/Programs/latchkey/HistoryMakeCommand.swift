@@ -1,0 +1,33 @@
+import ArgumentParser
+import LatchkeyControl
+import LatchkeyHistoryControl
+import LatchkeyPosix
+
+/// `latchkey history make`
+struct HistoryMakeCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "make", abstract: "Make a generation of the vault now, before you change much.",
+    discussion: """
+      The vault must be unlocked. If nothing changed since the newest generation, no other one is made. Of the generations of \
+      one hour, the last one stays.
+      """)
+
+  @OptionGroup var place: Place
+  @Flag(help: "As JSON, with the same keys in every version.") var json = false
+
+  private struct Report: Encodable {
+    let number: UInt32
+    let new: Bool
+  }
+
+  func run() throws {
+    let made = try Failure.history {
+      try place.connect().ask(MakeGeneration(), until: LatchkeyPosix.Process.now + HistoryLimits.writing)
+    }
+    if json { return print(try JSONText.of(Report(number: made.number, new: made.isNew))) }
+    print(
+      made.isNew
+        ? "Made generation \(made.number)."
+        : "Nothing changed since generation \(made.number), so no other one was made.")
+  }
+}

@@ -1,0 +1,76 @@
+import Glibc
+
+extension Folder {
+  /// Copies the file at `path`, which must be a regular file of the folder's owner, to the new file `name`. The copy is not
+  /// synchronised.
+  public borrowing func copy(_ path: String, to name: String) throws(PosixError) {
+    let source = try FileDescriptor.open(path, flags: O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
+    let status = try source.status()
+    guard status.st_mode & S_IFMT == S_IFREG, try owns(status) else { throw PosixError("open", code: EPERM) }
+    let target = try FileDescriptor.open(
+      name, at: number, flags: O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode: 0o600)
+    var piece = [UInt8](repeating: 0, count: 1 << 18)
+    while true {
+      let count = try piece.withUnsafeMutableBufferPointer { buffer throws(PosixError) in
+        try source.read(into: UnsafeMutableRawBufferPointer(buffer))
+      }
+      if count == 0 { return }
+      try target.writeAll(piece.span.bytes.extracting(0..<count))
+    }
+  }
+
+  /// Copies as ``copy(_:to:)`` does, with zeros for each block that the disk cannot read.
+  ///
+  /// - Returns: whether all of it could be read.
+  public borrowing func copyReadable(_ path: String, to name: String) throws(PosixError) -> Bool {
+    let source = try FileDescriptor.open(path, flags: O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
+    let status = try source.status()
+    guard status.st_mode & S_IFMT == S_IFREG, try owns(status) else { throw PosixError("open", code: EPERM) }
+    let target = try FileDescriptor.open(
+      name, at: number, flags: O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode: 0o600)
+    var block = [UInt8](repeating: 0, count: 4096)
+    var (position, isWhole) = (0, true)
+    while position < Int(status.st_size) {
+      let wanted = min(block.count, Int(status.st_size) - position)
+      let file = source.number
+      var count = wanted
+      do throws(PosixError) {
+        count = try block.withUnsafeMutableBufferPointer { buffer throws(PosixError) in
+          try retrying("read") { pread(file, buffer.baseAddress, wanted, off_t(position)) }
+        }
+        if count == 0 { break }
+      } catch {
+        guard error.code == EIO else { throw error }
+        isWhole = false
+        for index in block.indices { block[index] = 0 }
+      }
+      try target.writeAll(block.span.bytes.extracting(0..<count))
+      position += count
+    }
+    return isWhole
+  }
+
+  private borrowing func owns(_ status: stat) throws(PosixError) -> Bool {
+    var own = stat()
+    let folder = number
+    _ = try retrying("stat") { fstat(folder, &own) }
+    return own.st_uid == status.st_uid
+  }
+
+  /// Gives the file `name` one more name, where it has not that one already.
+  public borrowing func link(_ name: String, to other: String) throws(PosixError) {
+    let folder = number
+    do throws(PosixError) { _ = try retrying("link") { linkat(folder, name, folder, other, 0) } } catch {
+      guard error.code == EEXIST else { throw error }
+    }
+  }
+
+  /// Whether two names are of one file.
+  public borrowing func areSame(_ name: String, _ other: String) -> Bool {
+    var (one, two) = (stat(), stat())
+    let folder = number
+    guard fstatat(folder, name, &one, AT_SYMLINK_NOFOLLOW) == 0, fstatat(folder, other, &two, AT_SYMLINK_NOFOLLOW) == 0
+    else { return false }
+    return one.st_dev == two.st_dev && one.st_ino == two.st_ino
+  }
+}

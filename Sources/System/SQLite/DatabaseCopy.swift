@@ -1,0 +1,59 @@
+import CLatchkeySQLite
+
+/// A copy of a database that is made a few pages at a time, by SQLite's backup API.
+///
+/// The database may be changed meanwhile, but only by the connection that is copied: what that writes goes to the copy as
+/// well, and the copy is what the database is when the last step returns. The copy's file is not synchronised.
+public final class DatabaseCopy {
+  private let source: Database
+  private let target: OpaquePointer
+  private var backup: OpaquePointer?
+
+  /// Begins. Between two steps nothing of the source is locked.
+  ///
+  /// - Parameter path: the copy's file, which must be there and empty.
+  public init(of source: Database, to path: String) throws(SQLiteError) {
+    var opened: OpaquePointer?
+    let status = sqlite3_open_v2(
+      path, &opened,
+      SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_EXRESCODE, nil)
+    guard status == SQLITE_OK, let opened else {
+      let error = SQLiteError(code: status, message: "the copy cannot be opened")
+      sqlite3_close_v2(opened)
+      throw error
+    }
+    self.source = source
+    target = opened
+    // Whoever makes the copy throws it away after any failure, and synchronises it at the end. What it keeps in memory is little.
+    for pragma in ["journal_mode = OFF", "synchronous = OFF", "locking_mode = EXCLUSIVE", "cache_size = 64"] {
+      guard sqlite3_exec(target, "PRAGMA " + pragma, nil, nil, nil) == SQLITE_OK else { throw error }
+    }
+    backup = sqlite3_backup_init(target, "main", source.handle, "main")
+    guard backup != nil else { throw error }
+  }
+
+  deinit {
+    sqlite3_backup_finish(backup)
+    sqlite3_close_v2(target)
+  }
+
+  private var error: SQLiteError {
+    SQLiteError(code: sqlite3_extended_errcode(target), message: String(cString: sqlite3_errmsg(target)))
+  }
+
+  /// Copies up to `pages` more.
+  ///
+  /// - Returns: whether there are more.
+  /// - Throws: ``SQLiteError``. There is no copy then, and none to go on with.
+  public func step(pages: Int32) throws(SQLiteError) -> Bool {
+    switch sqlite3_backup_step(backup, pages) {
+    case SQLITE_OK: return true
+    case SQLITE_DONE:
+      let status = sqlite3_backup_finish(backup)
+      backup = nil
+      guard status == SQLITE_OK else { throw SQLiteError(code: status, message: "the copy cannot be finished") }
+      return false
+    case let status: throw SQLiteError(code: status, message: String(cString: sqlite3_errstr(status)))
+    }
+  }
+}

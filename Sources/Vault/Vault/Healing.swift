@@ -1,0 +1,61 @@
+/// What became of a database that was damaged or missing, and was made again from a generation.
+public struct Healing: Equatable, Sendable {
+  /// What was wrong with it.
+  public enum Loss: Sendable {
+    /// The file was missing.
+    case missing
+    /// The file was damaged.
+    case damaged
+    /// The file was another vault's.
+    case foreign
+  }
+
+  /// What was wrong.
+  public let loss: Loss
+  /// The generation that it was made from.
+  public let generation: PastGeneration
+  /// How many items came from the damaged file, as they are newer there.
+  public internal(set) var newer = 0
+  /// The labels of the items that are as the generation has them, as the damaged file's could not be read; empty for those whose
+  /// label cannot be read now. They may have been changed or deleted since.
+  public internal(set) var older: [String] = []
+  /// The numbers of the items that only the generation has, and that the damaged file shows as deleted since: they are not in the
+  /// new database.
+  public internal(set) var dropped: [Int64] = []
+  /// The numbers of the collections of which the same holds.
+  public internal(set) var droppedCollections: [Int64] = []
+  /// How many items are gone.
+  public internal(set) var lost: Int64 = 0
+  /// Whether that is known. Where not, items that were stored since the generation may be missing, and deleted ones may be back.
+  public internal(set) var isCounted = true
+  /// Where the damaged file is now; nil where there was none.
+  public internal(set) var aside: String?
+
+  /// For a person, in one line: what happened, and what may be missing.
+  public var explanation: String {
+    let what =
+      switch loss {
+      case .missing: "was missing"
+      case .damaged: "was damaged"
+      case .foreign: "was another vault's"
+      }
+    var text =
+      "vault.db \(what), and was made again from generation \(generation.number) and what could be read of the file"
+    if newer > 0 { text += "; newer items that could be read: \(newer)" }
+    if !older.isEmpty { text += "; items that are as they were in the generation: \(older.count)" }
+    if !dropped.isEmpty { text += "; items that were deleted since the generation: \(Self.list(dropped))" }
+    if !droppedCollections.isEmpty {
+      text += "; collections that were deleted since the generation: \(Self.list(droppedCollections))"
+    }
+    if lost > 0 { text += "; items that are gone: \(lost)" }
+    if !isCounted { text += "; items stored since then may be missing, and deleted ones may be back" }
+    if let aside { text += "; the damaged file is \(aside)" }
+    return text
+  }
+
+  /// How many, and which: the generation still has them.
+  private static func list(_ numbers: [Int64]) -> String {
+    let shown = numbers.prefix(20).map { "\($0)" }.joined(separator: ", ")
+    return "\(numbers.count) (\(numbers.count == 1 ? "number" : "numbers") \(shown)\(numbers.count > 20 ? ", …" : ""))"
+  }
+}

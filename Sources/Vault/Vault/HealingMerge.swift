@@ -1,0 +1,218 @@
+/// Puts what can be read of a damaged database into a copy of a generation, which has everything that was not changed since.
+struct HealingMerge {
+  private let draft: Store
+  private let salvage: Salvage
+
+  /// What became of the items.
+  struct Outcome {
+    /// Items whose rows came from the damaged database.
+    var taken: [Int64] = []
+    /// Items that are as the generation has them, as their rows in the damaged database cannot be read.
+    var older: [Int64] = []
+    /// How many items there were that nothing is left of.
+    var lost: Int64 = 0
+    /// The items that only the generation has, and that were deleted since.
+    var dropped: [Int64] = []
+    /// The collections of which the same holds.
+    var droppedCollections: [Int64] = []
+  }
+
+  /// How the damaged database and the generation follow each other, as far as their counters and sealed numbers say.
+  enum Order {
+    /// The damaged one shows a moment before the generation's.
+    case older
+    /// Nobody knows.
+    case unknown
+    /// The damaged one shows the generation's moment or a later one: what it has not any more was deleted.
+    case notOlder
+  }
+
+  private let order: Order
+  /// What became of them so far.
+  private(set) var outcome = Outcome()
+
+  /// How many numbers of items are tried where the table does not say which it has.
+  private static let guesses: Int64 = 100_000
+  /// How many numbers are left out where it is not known which were used.
+  private static let gap: Int64 = 1 << 20
+
+  init(into draft: Store, from salvage: Salvage, order: Order) {
+    (self.draft, self.salvage, self.order) = (draft, salvage, order)
+  }
+
+  /// Compares the counters, and the numbers that are sealed with the index keys.
+  ///
+  /// - Parameters:
+  ///   - generations: that of the damaged database, nil where it does not open; and that of the generation.
+  static func order(
+    of salvage: Salvage, and base: Store, generations: (damaged: UInt64?, base: UInt64)
+  ) throws(VaultError) -> Order {
+    var order = salvage.hasWholeLog ? Order.notOlder : .unknown
+    if let damaged = generations.damaged {
+      if damaged < generations.base { return .older }
+    } else {
+      order = .unknown
+    }
+    for table in Store.Numbered.allCases {
+      let last = try base.nextID(table) - 1
+      guard let theirs = salvage.last(table) else {
+        order = .unknown
+        continue
+      }
+      if theirs < last { return .older }
+    }
+    return order
+  }
+
+  /// Merges, in one transaction.
+  ///
+  /// - Parameter keys: whether what collections and classes are comes from the damaged database, too.
+  mutating func run(keys: Bool) throws(VaultError) {
+    var merge = self
+    try draft.transaction { () throws(VaultError) in
+      if keys { try merge.mergeKeys() }
+      try merge.mergeItems()
+      if keys { try merge.dropKeys() }
+      for table in Store.Numbered.allCases {
+        if let last = merge.salvage.last(table) {
+          try merge.draft.goOn(table, after: last)
+        } else {
+          try merge.draft.goOn(table, after: try merge.draft.nextID(table) + Self.gap)
+        }
+      }
+    }
+    self = merge
+  }
+
+  // MARK: - keys
+
+  private func mergeKeys() throws(VaultError) {
+    if let row = salvage.rows({ store throws(VaultError) in [try store.vaultRow()] }).found.first {
+      guard row.vault == draft.vault else { throw Store.foreign }
+      if order != .older { try draft.update(row) }
+    }
+    try mergeDevices()
+    let collections = salvage.rows { store throws(VaultError) in try store.collections() }
+    let classes = salvage.rows { store throws(VaultError) in try store.classKeys() }
+    let past = (collections: try draft.collections(), classes: try draft.classKeys())
+    for row in collections.found {
+      let theirs = classes.found.filter { $0.collection == row.id }
+      guard let before = past.collections.first(where: { $0.id == row.id }) else {
+        try draft.insert(row)
+        for key in theirs { try draft.insert(key) }
+        continue
+      }
+      let ours = past.classes.filter { $0.collection == row.id }
+      // A passphrase and the keys that depend on it belong together.
+      let isWhole = classes.isWhole || ours.allSatisfy { key in theirs.contains { $0.uuid == key.uuid } }
+      guard order != .older, before.uuid == row.uuid, before.modified <= row.modified,
+        isWhole || before.passphrase == row.passphrase
+      else { continue }
+      var next = row
+      // What depends on an older epoch in either depends on it in both.
+      next = next.withEpoch(min(before.epoch, row.epoch))
+      try draft.update(next)
+      for key in theirs {
+        if ours.contains(where: { $0.uuid == key.uuid }) { try draft.update(key) } else { try draft.insert(key) }
+      }
+    }
+    try mergeAliases()
+  }
+
+  /// Drops the collections and class keys of the generation that were deleted since. Where anything still refers to one, it stays.
+  private mutating func dropKeys() throws(VaultError) {
+    guard order == .notOlder, salvage.agrees else { return }
+    let theirs = salvage.references()
+    if salvage.agrees(.classKey), let last = salvage.last(.classKey) {
+      let found = Set(salvage.rows { store throws(VaultError) in try store.classKeys() }.found.map(\.uuid))
+      for key in try draft.classKeys() where key.id <= last && !found.contains(key.uuid) {
+        if theirs.classKeys.contains(key.id) { continue }
+        if try draft.places(classKey: key.id).isEmpty { try draft.deleteClassKey(key.id) }
+      }
+    }
+    guard salvage.agrees(.collection), salvage.agrees(.classKey), let last = salvage.last(.collection) else { return }
+    let found = Set(salvage.rows { store throws(VaultError) in try store.collections() }.found.map(\.id))
+    for row in try draft.collections() where row.id <= last && !found.contains(row.id) {
+      if theirs.collections.contains(row.id) { continue }
+      guard try draft.places(in: row.id).isEmpty else { continue }
+      try draft.deleteCollection(row.id)
+      outcome.droppedCollections.append(row.id)
+    }
+  }
+
+  private func mergeDevices() throws(VaultError) {
+    let past = try draft.devices()
+    for row in salvage.rows({ store throws(VaultError) in try store.devices() }).found {
+      if !past.contains(where: { $0.id == row.id }) {
+        try draft.insert(row)
+      } else if order != .older {
+        try draft.update(row)
+      }
+    }
+  }
+
+  private func mergeAliases() throws(VaultError) {
+    let aliases = salvage.rows { store throws(VaultError) in try store.aliases() }
+    let present = Set(try draft.collections().map(\.id))
+    guard order != .older else { return }
+    for row in aliases.found where present.contains(row.collection) { try draft.setAlias(row.token, row.collection) }
+    guard aliases.isWhole, order == .notOlder, salvage.agrees(.collection) else { return }
+    for row in try draft.aliases() where !aliases.found.contains(where: { $0.token == row.token }) {
+      try draft.setAlias(row.token, nil)
+    }
+  }
+
+  // MARK: - items
+
+  private mutating func mergeItems() throws(VaultError) {
+    let classes = Dictionary(try draft.classKeys().map { ($0.id, $0.collection) }) { first, _ in first }
+    let last = try draft.nextID(.item) - 1
+    var candidates = salvage.named.union(try draft.items(after: 0, limit: .max))
+    // Those that no index names: between the newest item of the generation and the newest that ever was.
+    let end = min(salvage.last(.item) ?? last + 1000, last + Self.guesses)
+    if !salvage.hasAllItems, end > last { candidates.formUnion(last + 1...end) }
+    for id in candidates.sorted() {
+      let ours = try draft.item(id)
+      if let theirs = salvage.item(id), classes[theirs.classKey] == theirs.collection {
+        try take(theirs, over: ours)
+      } else if ours != nil {
+        if order == .notOlder, salvage.agrees, !salvage.named.contains(id), id <= salvage.last(.item) ?? 0 {
+          _ = try draft.deleteItem(id)
+          outcome.dropped.append(id)
+        } else {
+          outcome.older.append(id)
+        }
+      } else if salvage.named.contains(id) {
+        outcome.lost += 1
+      }
+    }
+  }
+
+  private mutating func take(_ row: ItemRow, over ours: ItemRow?) throws(VaultError) {
+    guard let ours else {
+      try draft.insert(row)
+      outcome.taken.append(row.id)
+      return
+    }
+    guard ours.checksum != row.checksum else { return }
+    // A page that went back to what it was shows versions before the generation's.
+    guard ours.uuid == row.uuid, ours.modified <= row.modified else {
+      outcome.older.append(row.id)
+      // Two items of one number: a copy from before was used for a while.
+      if ours.uuid != row.uuid { outcome.lost += 1 }
+      return
+    }
+    if ours.collection == row.collection {
+      try draft.update(row)
+      outcome.taken.append(row.id)
+    }
+  }
+}
+
+extension CollectionRow {
+  fileprivate func withEpoch(_ epoch: UInt64) -> CollectionRow {
+    var row = self
+    row.epoch = epoch
+    return row
+  }
+}

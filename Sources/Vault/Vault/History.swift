@@ -1,0 +1,377 @@
+import Glibc
+import LatchkeyKeybag
+import LatchkeyPosix
+import LatchkeySQLite
+
+/// The generations of a vault: copies of its database in a folder beside it, made while nobody asks for anything, thinned, and
+/// erased.
+///
+/// A generation is a file under its own name only when all of it is on the disk and its rows were looked at. Whatever goes wrong
+/// with one, the vault goes on: ``problem`` says what it was.
+public final class History {
+  /// The folder's name in the vault's own.
+  public static let folderName = "generations"
+  /// How much time lies between two generations, in milliseconds.
+  static let interval = 3600 * 1000
+  /// How much room a generation leaves on the disk beside as much as the database has, in bytes.
+  static let usualSpareRoom = 32 << 20
+  /// How long a step takes, in milliseconds.
+  static let stepTime = 10
+
+  let database: VaultDatabase
+  let home: String
+  let owner: uid_t
+  /// What is kept.
+  public var policy = HistoryPolicy()
+  /// See ``usualSpareRoom``.
+  var spareRoom = History.usualSpareRoom
+  /// For how long a step copies, in milliseconds.
+  var copyTime = History.stepTime
+  /// Why the last generation was not made, for a person; nil where it was.
+  public private(set) var problem: String?
+  private var stage = Stage.resting
+  /// When it was last looked whether a generation is to be made, by ``Process.sinceBoot``; nil for not at all.
+  private var lookedAt: Int?
+  /// How many changes the database had then.
+  private var changesSeen: Int?
+  /// When a generation last went for its age alone, by the same clock.
+  private var expiredAt: Int?
+  private var erasure: HistoryErasure?
+  /// Whether one was asked for, however old the last one is.
+  public private(set) var isWanted = false
+  /// Items that are better protected now than generations have them: these are to lose them, and none comes back before.
+  private var tightened: Set<[UInt8]> = []
+  /// Takes these out, and only those that there were when it began.
+  private var loosening: (forgetting: HistoryForgetting, items: Set<[UInt8]>)?
+  /// What a user has taken out now. Two at once would undo each other.
+  private weak var asked: HistoryForgetting?
+  /// Looks which items a process that ended left in generations; nil when that is done.
+  private var protectionWalk: HistoryProtection?
+  private var isProtectionKnown = false
+  /// Whether a generation that cannot be read keeps some of them.
+  private var isStuck = false
+  /// What time it is: in seconds since 1970, and in milliseconds since the machine started.
+  var clock: () -> (time: UInt64, uptime: Int) = { (Process.time, Process.sinceBoot) }
+
+  private enum Stage {
+    case resting
+    case comparing(HistoryDifference)
+    case copying(HistoryDraft)
+    /// A draft that is whole, and the newest key epoch at the moment that it shows.
+    case checking(HistoryDraft, Verification, epoch: UInt32)
+  }
+
+  init(_ database: VaultDatabase, home: String, owner: uid_t) {
+    (self.database, self.home, self.owner) = (database, home, owner)
+  }
+
+  // MARK: - files
+
+  var path: String { KeybagFile.folderPath(home: home) + "/" + History.folderName }
+
+  /// Opens the folder.
+  func folder() throws(PosixError) -> Folder { try Folder(path: path, owner: owner) }
+
+  /// The generations that there are, the newest first. Whether they can be read is not looked at.
+  public var generations: [PastGeneration] {
+    guard !home.isEmpty, let folder = try? folder() else { return [] }
+    return generations(in: folder)
+  }
+
+  private func generations(in folder: borrowing Folder) -> [PastGeneration] {
+    let number = folder.number
+    let found = ((try? folder.names()) ?? []).compactMap { name -> PastGeneration? in
+      var status = stat()
+      guard fstatat(number, name, &status, AT_SYMLINK_NOFOLLOW) == 0, status.st_mode & S_IFMT == S_IFREG,
+        status.st_uid == owner
+      else { return nil }
+      return PastGeneration(name: name, size: Int(status.st_size))
+    }
+    return found.sorted { $0.number > $1.number }
+  }
+
+  /// The rows of a generation.
+  func open(_ generation: PastGeneration, vault: [UInt8]) throws(VaultError) -> Store {
+    try Store(path: path + "/" + generation.name, vault: vault, mode: .unchanging)
+  }
+
+  /// Takes a generation away: at once under its name, and for good when ``step(epoch:mayMake:)`` has overwritten it.
+  func remove(_ generation: PastGeneration, in folder: borrowing Folder) throws(PosixError) {
+    let name = generation.name
+    do throws(PosixError) { try folder.rename(name, to: name + HistoryErasure.suffix) } catch {
+      guard error.code == EEXIST else { throw error }
+      // What was left of a former file has that name.
+      try folder.rename(name, to: "\(name).\(clock().uptime)\(HistoryErasure.suffix)")
+    }
+  }
+
+  /// Takes all generations away, as what they have opens with less than the vault asks for from now on. The next one is made as soon
+  /// as one may be.
+  func removeAll() throws(VaultError) {
+    rest()
+    loosening = nil
+    try remove(generations)
+    (lookedAt, changesSeen) = (nil, nil)
+  }
+
+  // MARK: - items that are better protected now
+
+  /// Has an item taken out of all generations. From now on it does not come back from any.
+  func tighten(_ uuid: [UInt8]) {
+    guard !home.isEmpty else { return }
+    // What is being copied may have it as it was.
+    rest()
+    tightened.insert(uuid)
+    isStuck = false
+  }
+
+  /// Whether an item is better protected, or was when it was deleted, than generations have it.
+  func isTightened(_ uuid: [UInt8]) -> Bool { tightened.contains(uuid) }
+
+  /// A small piece of the work on such items.
+  ///
+  /// - Returns: whether there is more to do.
+  private func loosen(_ store: Store) throws(VaultError) -> Bool {
+    guard asked == nil else { return false }
+    if !isProtectionKnown {
+      if protectionWalk == nil, let folder = try? folder() {
+        // What a process left that ended in the middle.
+        for name in [HistoryDraft.newName, HistoryForgetting.draftName] { HistoryDraft.remove(name, in: folder) }
+      }
+      if protectionWalk == nil { protectionWalk = HistoryProtection(self, store) }
+      guard try protectionWalk?.step() ?? false else {
+        for uuid in protectionWalk?.weaker ?? [] { tightened.insert(uuid) }
+        (protectionWalk, isProtectionKnown) = (nil, true)
+        return !tightened.isEmpty
+      }
+      return true
+    }
+    guard let (forgetting, items) = loosening else {
+      guard !tightened.isEmpty else { return false }
+      loosening = (HistoryForgetting(self, vault: store.vault, items: Array(tightened)), tightened)
+      return true
+    }
+    do throws(VaultError) { if try forgetting.step() { return true } } catch {
+      loosening = nil
+      throw error
+    }
+    loosening = nil
+    // One that cannot be read may have them, and may be read another time: until this process ends they stay refused.
+    if forgetting.unreadable.isEmpty { tightened.subtract(items) } else { isStuck = true }
+    return !tightened.isEmpty && !isStuck
+  }
+
+  /// Begins to take items away from every generation, by their uuids.
+  public func forgetEverywhere(_ items: [[UInt8]]) throws(VaultError) -> HistoryForgetting {
+    // What is being copied may have them.
+    rest()
+    loosening = nil
+    let forgetting = HistoryForgetting(self, vault: try database.ready().vault, items: items)
+    asked = forgetting
+    return forgetting
+  }
+
+  // MARK: - work
+
+  /// Asks for a generation now. ``isWanted`` ends when it is made, when nothing changed since the last one, and when it cannot be
+  /// made: ``problem`` says why.
+  public func want() {
+    // What is being copied is of a moment before.
+    rest()
+    (isWanted, changesSeen, problem) = (true, nil, nil)
+  }
+
+  /// Asks for none any more.
+  public func wantNone() { isWanted = false }
+
+  /// Ends what is under way, as the database is closed.
+  func rest() {
+    guard case .resting = stage else {
+      stage = .resting
+      if let folder = try? folder() { HistoryDraft.remove(HistoryDraft.newName, in: folder) }
+      return
+    }
+  }
+
+  /// Forgets what it saw of the database, too.
+  func forget() {
+    rest()
+    (lookedAt, changesSeen, problem, erasure, isWanted) = (nil, nil, nil, nil, false)
+    (tightened, loosening, protectionWalk, isProtectionKnown, isStuck) = ([], nil, nil, false, false)
+  }
+
+  /// Whether a step has anything to do: a generation to make, to go on with, or to remove.
+  ///
+  /// - Parameters:
+  ///   - epoch: the newest key epoch.
+  ///   - mayMake: whether the vault is in a state that is worth keeping.
+  func hasWork(epoch: UInt32, mayMake: Bool) -> Bool {
+    guard !home.isEmpty, let store = database.store else { return false }
+    if case .resting = stage {} else { return true }
+    if erasure != nil || mustLoosen { return true }
+    let present = generations
+    if present.contains(where: { $0.epoch < epoch }) && mayMake { return true }
+    if !removals(of: present).isEmpty || hasRemnants { return true }
+    return mayMake && isDue(present, store)
+  }
+
+  private var mustLoosen: Bool {
+    guard asked == nil else { return false }
+    return tightened.isEmpty || isStuck ? !isProtectionKnown && !generations.isEmpty : true
+  }
+
+  private var hasRemnants: Bool {
+    guard let folder = try? folder(), let names = try? folder.names() else { return false }
+    return names.contains { $0.hasSuffix(HistoryErasure.suffix) }
+  }
+
+  private func isDue(_ present: [PastGeneration], _ store: Store) -> Bool {
+    guard policy.isOn, changesSeen != store.changes else { return false }
+    if isWanted { return true }
+    if let lookedAt, clock().uptime - lookedAt < History.interval { return false }
+    let now = clock().time
+    guard let newest = present.first, newest.time <= now else { return true }
+    return now - newest.time >= UInt64(History.interval / 1000)
+  }
+
+  private func removals(of present: [PastGeneration]) -> [PastGeneration] {
+    let mayExpire = expiredAt.map { clock().uptime - $0 >= History.interval } ?? true
+    return HistoryThinning(policy: policy, now: clock().time, databaseSize: databaseSize)
+      .removals(of: present, expiring: mayExpire ? 1 : 0)
+  }
+
+  private var databaseSize: Int {
+    var status = stat()
+    guard stat(KeybagFile.folderPath(home: home) + "/" + KeybagFile.database, &status) == 0 else { return 0 }
+    return Int(status.st_size)
+  }
+
+  /// One small piece of the work.
+  ///
+  /// - Parameters: as ``hasWork(epoch:mayMake:)``.
+  /// - Returns: whether there is more to do now.
+  func step(epoch: UInt32, mayMake: Bool) -> Bool {
+    do throws(VaultError) { return try goOn(epoch: epoch, mayMake: mayMake) } catch {
+      rest()
+      // Tried again in an hour, and not at once.
+      noteLook()
+      isWanted = false
+      problem = error.explanation
+      // Those that may not stay go all the same.
+      if mayMake { try? removeFormer(epoch: epoch) }
+      return false
+    }
+  }
+
+  private func noteLook() { (lookedAt, changesSeen) = (clock().uptime, database.store?.changes) }
+
+  private func goOn(epoch: UInt32, mayMake: Bool) throws(VaultError) -> Bool {
+    guard !home.isEmpty, let store = database.store else { return false }
+    switch stage {
+    case .resting: return try begin(store, epoch: epoch, mayMake: mayMake)
+    case .comparing(var walk):
+      let isDifferent: Bool?
+      // A generation that cannot be read is no reason to have none.
+      do throws(VaultError) { isDifferent = try walk.step() } catch { isDifferent = true }
+      switch isDifferent {
+      case nil: stage = .comparing(walk)
+      case false?:
+        stage = .resting
+        isWanted = false
+        noteLook()
+      case true?: try beginCopy(store)
+      }
+    case .copying(let draft):
+      guard mayMake else {
+        rest()
+        return false
+      }
+      if try draft.step(for: copyTime) { return true }
+      noteLook()
+      let copied = try Store(path: draft.path, vault: store.vault, mode: .unchanging)
+      stage = .checking(draft, Verification(copied, structure: false), epoch: epoch)
+    case .checking(let draft, var walk, let copied):
+      try walk.step()
+      stage = .checking(draft, walk, epoch: copied)
+      if walk.isFinished { try finish(draft, epoch: copied) }
+    }
+    return true
+  }
+
+  private func begin(_ store: Store, epoch: UInt32, mayMake: Bool) throws(VaultError) -> Bool {
+    if let erasure {
+      if !erasure.step() { self.erasure = nil }
+      return true
+    }
+    if mustLoosen, try loosen(store) { return true }
+    let present = generations
+    if mayMake, policy.isOn, present.contains(where: { $0.epoch < epoch }) {
+      // There is one already where the former ones could not be removed.
+      let hasNewer = present.first.map { $0.epoch >= epoch } ?? false
+      if hasNewer { try removeFormer(epoch: epoch) } else { try beginCopy(store) }
+      return true
+    }
+    if mayMake, isDue(present, store) {
+      guard let newest = present.first, let past = try? open(newest, vault: store.vault) else {
+        try beginCopy(store)
+        return true
+      }
+      stage = .comparing(HistoryDifference(store, past))
+      return true
+    }
+    return try thin(present)
+  }
+
+  private func beginCopy(_ store: Store) throws(VaultError) {
+    let folder: Folder
+    do throws(PosixError) {
+      folder = try Folder.create(KeybagFile.folderNames + [History.folderName], below: home, owner: owner)
+    } catch { throw VaultError(error, "the folder of the generations") }
+    // What programs store comes first.
+    guard folder.freeSpace - 2 * databaseSize > spareRoom else { throw .diskFull }
+    stage = .copying(try HistoryDraft(HistoryDraft.newName, of: store.database, in: folder, path: path))
+  }
+
+  private func finish(_ draft: HistoryDraft, epoch: UInt32) throws(VaultError) {
+    let folder: Folder
+    do throws(PosixError) { folder = try self.folder() } catch {
+      throw VaultError(error, "the folder of the generations")
+    }
+    let last = generations(in: folder).first?.number ?? 0
+    guard last < .max else { throw .unavailable("generations: their numbers are at the end") }
+    let made = PastGeneration(number: last + 1, time: clock().time, epoch: epoch, size: draft.size)
+    try draft.finish(as: made.name, in: folder, replacing: false)
+    (stage, problem, isWanted) = (.resting, nil, false)
+    try removeFormer(epoch: epoch)
+  }
+
+  /// Removes those from before the last change of keys.
+  private func removeFormer(epoch: UInt32) throws(VaultError) {
+    try remove(generations.filter { $0.epoch < epoch })
+  }
+
+  private func remove(_ unwanted: [PastGeneration]) throws(VaultError) {
+    guard !unwanted.isEmpty else { return }
+    do throws(PosixError) {
+      let folder = try folder()
+      var failure: PosixError?
+      for one in unwanted { do throws(PosixError) { try remove(one, in: folder) } catch { failure = error } }
+      try folder.synchronize()
+      if let failure { throw failure }
+    } catch { throw VaultError(error, "generations") }
+  }
+
+  /// Removes what is not kept any more, and overwrites what was removed.
+  ///
+  /// - Returns: whether there is more to do.
+  private func thin(_ present: [PastGeneration]) throws(VaultError) -> Bool {
+    let unwanted = removals(of: present)
+    if !unwanted.isEmpty {
+      expiredAt = clock().uptime
+      try remove(unwanted)
+    }
+    guard hasRemnants, let folder = try? folder() else { return false }
+    erasure = HistoryErasure.next(in: folder)
+    return erasure != nil
+  }
+}

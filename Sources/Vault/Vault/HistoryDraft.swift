@@ -1,0 +1,80 @@
+import Glibc
+import LatchkeyPosix
+import LatchkeySQLite
+
+/// A copy of a database that is being made, under a name that is none of a generation's.
+final class HistoryDraft {
+  /// What the name of a file ends with that is not whole yet.
+  static let suffix = ".new"
+  /// The name of a new generation's.
+  static let newName = "generation" + suffix
+  /// How many pages are copied before the clock is looked at.
+  private static let batch: Int32 = 16
+
+  let path: String
+  private let name: String
+  private let file: FileDescriptor
+  private var copy: DatabaseCopy?
+
+  /// Begins a copy in the folder of the generations.
+  init(
+    _ name: String, of source: Database, in folder: borrowing Folder, path: String
+  ) throws(VaultError) {
+    Self.remove(name, in: folder)
+    self.name = name
+    self.path = path + "/" + name
+    do throws(PosixError) {
+      // SQLite would let others read it.
+      file = try FileDescriptor.open(
+        name, at: folder.number, flags: O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, mode: 0o600)
+    } catch { throw VaultError(error, "a generation") }
+    let path = self.path
+    copy = try VaultError.store { () throws(SQLiteError) in try DatabaseCopy(of: source, to: path) }
+  }
+
+  /// Copies for so many milliseconds.
+  ///
+  /// - Returns: whether there is more to copy.
+  func step(for time: Int) throws(VaultError) -> Bool {
+    let end = Process.now + time
+    guard let copy else { return false }
+    repeat {
+      guard try VaultError.store({ () throws(SQLiteError) in try copy.step(pages: Self.batch) }) else {
+        self.copy = nil
+        break
+      }
+    } while Process.now < end
+    // The disk begins now with what the end waits for.
+    file.beginWriting()
+    return self.copy != nil
+  }
+
+  /// Gives the finished copy the name of a generation, when all of it is on the disk.
+  ///
+  /// - Parameter replacing: whether a file of that name is there.
+  func finish(as other: String, in folder: borrowing Folder, replacing: Bool) throws(VaultError) {
+    do throws(PosixError) {
+      try file.synchronize()
+      if replacing { try folder.replace(other, by: name) } else { try folder.rename(name, to: other) }
+    } catch { throw VaultError(error, "a generation") }
+  }
+
+  /// Removes one that is not to be finished. It may have items that are deleted by now, so it is overwritten as a generation is.
+  static func remove(_ name: String, in folder: borrowing Folder) {
+    if folder.contains(name) {
+      let isRenamed = (try? folder.rename(name, to: name + HistoryErasure.suffix)) != nil
+      // What was left of a former one has that name.
+      if !isRenamed { try? folder.rename(name, to: "\(name).\(Process.sinceBoot)\(HistoryErasure.suffix)") }
+    }
+    for suffix in ["", "-wal", "-shm", "-journal"] { folder.remove(name + suffix) }
+  }
+
+  /// The size of the file in bytes.
+  var size: Int { (try? file.status()).map { Int($0.st_size) } ?? 0 }
+}
+
+extension VaultError {
+  init(_ error: PosixError, _ what: String) {
+    self = error.code == ENOSPC || error.code == EDQUOT ? .diskFull : .unavailable("\(what): \(error.description)")
+  }
+}

@@ -1,0 +1,57 @@
+import Glibc
+import LatchkeyPosix
+
+/// A file of a generation that is to be gone: overwritten a piece at a time, then removed.
+final class HistoryErasure {
+  /// What the name of such a file ends with.
+  static let suffix = ".erased"
+  private static let piece = [UInt8](repeating: 0, count: 256 << 10)
+
+  private let folder: Folder
+  private let name: String
+  private let file: FileDescriptor
+  private var left: Int
+
+  private init(_ folder: consuming Folder, _ name: String, _ file: consuming FileDescriptor, _ left: Int) {
+    self.folder = folder
+    self.name = name
+    self.file = file
+    self.left = left
+  }
+
+  /// The next one in the folder; nil where there is none.
+  static func next(in folder: consuming Folder) -> HistoryErasure? {
+    for name in (try? folder.names()) ?? [] where name.hasSuffix(suffix) {
+      do {
+        let file = try FileDescriptor.open(name, at: folder.number, flags: O_WRONLY | O_NOFOLLOW | O_NONBLOCK)
+        let status = try file.status()
+        if status.st_mode & S_IFMT == S_IFREG {
+          // What has another name still is not to be overwritten: only this name goes.
+          return HistoryErasure(folder, name, file, status.st_nlink == 1 ? Int(status.st_size) : 0)
+        }
+      } catch {}
+      folder.remove(name)
+    }
+    return nil
+  }
+
+  /// Overwrites for a moment.
+  ///
+  /// - Returns: whether there is more of this file. Where not, its name is gone.
+  func step() -> Bool {
+    let end = Process.now + History.stepTime
+    while left > 0 {
+      let count = min(left, Self.piece.count)
+      // A disk that cannot be written to keeps no name from going.
+      guard (try? file.writeAll(Self.piece.span.bytes.extracting(0..<count))) != nil else { break }
+      left -= count
+      if Process.now >= end {
+        file.beginWriting()
+        return true
+      }
+    }
+    try? file.synchronize()
+    folder.remove(name)
+    return false
+  }
+}

@@ -1,0 +1,101 @@
+import LatchkeyKeybag
+import LatchkeyPosix
+import LatchkeySQLite
+
+/// A walk along all generations for items that are better protected in the vault than there. It needs no key.
+struct HistoryProtection {
+  /// What protects an item, by its row.
+  struct Row {
+    let id: Int64
+    let uuid: [UInt8]
+    let access: [UInt8]?
+    let classKey: Int64
+
+    /// Whether it comes with less than another row of the same item has.
+    func isWeaker(_ accessibility: AccessibilityClass, than other: Row, _ others: AccessibilityClass) -> Bool {
+      (other.access != nil && access != other.access) || accessibility.joined(with: others) != accessibility
+    }
+  }
+
+  private let history: History
+  private let present: Store
+  private var waiting: [PastGeneration]
+  private var past: (store: Store, classes: [Int64: AccessibilityClass])?
+  private var position: Int64 = 0
+  /// The uuids of what was found so far.
+  private(set) var weaker: Set<[UInt8]> = []
+
+  private static let batch = 64
+
+  init(_ history: History, _ present: Store) {
+    (self.history, self.present) = (history, present)
+    waiting = history.generations
+  }
+
+  /// Looks for a moment.
+  ///
+  /// - Returns: whether there is more.
+  mutating func step() throws(VaultError) -> Bool {
+    let classes = try present.classes()
+    let end = Process.now + History.stepTime
+    repeat {
+      guard let (store, pastClasses) = past else {
+        guard let next = waiting.popLast() else { return false }
+        // From one that cannot be read nothing comes back.
+        if let store = try? history.open(next, vault: present.vault), let classes = try? store.classes() {
+          (past, position) = ((store, classes), 0)
+        }
+        continue
+      }
+      let rows = (try? store.protections(after: position, limit: Self.batch)) ?? []
+      for row in rows {
+        position = row.id
+        guard let now = try present.protection(uuid: row.uuid), let nowClass = classes[now.classKey],
+          let pastClass = pastClasses[row.classKey]
+        else { continue }
+        if row.isWeaker(pastClass, than: now, nowClass) { weaker.insert(row.uuid) }
+      }
+      if rows.isEmpty { past = nil }
+    } while Process.now < end
+    return true
+  }
+}
+
+extension Store {
+  /// The class of each class key.
+  func classes() throws(VaultError) -> [Int64: AccessibilityClass] {
+    Dictionary(try classKeys().map { ($0.id, $0.accessibility) }) { first, _ in first }
+  }
+
+  /// What protects up to `limit` items with a number above `id`.
+  func protections(after id: Int64, limit: Int) throws(VaultError) -> [HistoryProtection.Row] {
+    try protections(
+      "SELECT id, uuid, passphrase, class_key FROM item WHERE id > ? ORDER BY id LIMIT ?"
+    ) { s throws(SQLiteError) in try s.bind(1, id).bind(2, Int64(limit)) }
+  }
+
+  /// What protects the item with this uuid; nil where there is none.
+  func protection(uuid: [UInt8]) throws(VaultError) -> HistoryProtection.Row? {
+    try protections("SELECT id, uuid, passphrase, class_key FROM item WHERE uuid = ?") { s throws(SQLiteError) in
+      try s.bind(1, uuid)
+    }.first
+  }
+
+  private func protections(
+    _ sql: StaticString, _ bind: (Statement) throws(SQLiteError) -> Void
+  ) throws(VaultError) -> [HistoryProtection.Row] {
+    try VaultError.store { () throws(SQLiteError) in
+      let statement = try database.statement(sql)
+      defer { statement.reset() }
+      try bind(statement)
+      var found: [HistoryProtection.Row] = []
+      while try statement.step() {
+        found.append(
+          HistoryProtection.Row(
+            id: statement.integer(0), uuid: statement.blob(1), access: statement.optionalBlob(2),
+            classKey: statement.integer(3)))
+      }
+      return found
+    }
+  }
+}

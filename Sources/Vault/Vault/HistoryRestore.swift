@@ -1,0 +1,269 @@
+import LatchkeyBackup
+import LatchkeyKeybag
+import LatchkeyPosix
+import LatchkeySodium
+
+/// Brings items back from a generation into the unlocked vault. What becomes of each is decided a few at a time; until
+/// ``finish()`` nothing is written, and what it writes is one transaction.
+///
+/// A row comes back as it is, with what it requires, so no secret is decrypted for that. Only where an item is written in the place of
+/// another one, or of a stricter class, it is sealed anew.
+public final class HistoryRestore {
+  /// What is to be written.
+  private struct Draft {
+    var row: ItemRow
+    /// The item whose place it takes; nil for none.
+    let counterpart: Int64?
+    /// That item's key, which each write changes.
+    let expected: [UInt8]?
+    /// Where its attributes are looked for again.
+    let token: [UInt8]
+    let line: Int
+  }
+
+  private let vault: Vault
+  private let past: OpenedGeneration
+  private let selected: SelectedItems
+  private let replaces: Bool
+  private let isDry: Bool
+  private let epoch: UInt32
+  private var position: Int64 = 0
+  private var drafts: [Draft] = []
+  private var held = 0
+  private let heldLimit: Int
+  /// The items of the vault that have an item of the generation already.
+  private var taken: Set<Int64> = []
+
+  /// How many items were looked at, of how many.
+  public private(set) var done: UInt64 = 0
+  /// See ``done``.
+  public let total: UInt64
+
+  /// What was decided so far.
+  public private(set) var report = ArchiveReport()
+
+  private static let batch = 32
+
+  /// Begins.
+  ///
+  /// - Parameters:
+  ///   - replacing: whether an item that changed since becomes what it was. An item that requires something now is never replaced.
+  ///   - isDry: whether nothing is to be written.
+  /// - Throws: ``VaultError/isLocked`` unless the vault is unlocked; where there is no such generation, or it cannot be read.
+  public init(
+    _ vault: Vault, from number: UInt32, _ selection: HistorySelection, replacing: Bool, isDry: Bool
+  ) throws(VaultError) {
+    _ = try vault.database.writable()
+    guard vault.isUnlocked else { throw .isLocked }
+    self.vault = vault
+    past = try OpenedGeneration(vault, number: number)
+    selected = try SelectedItems(selection, vault)
+    (replaces, self.isDry, epoch) = (replacing, isDry, vault.epoch)
+    heldLimit = Int(clamping: Memory.available / 2)
+    total = UInt64(clamping: try past.itemCount())
+  }
+
+  /// Decides about a few items.
+  ///
+  /// - Returns: whether there are more. Where not, ``finish()`` writes.
+  public func step() throws(VaultError) -> Bool {
+    guard vault.isUnlocked else { throw .isLocked }
+    let end = Process.now + History.stepTime
+    repeat {
+      let batch = try past.items(after: position, limit: Self.batch)
+      for id in batch {
+        position = id
+        done += 1
+        try take(id)
+      }
+      if batch.isEmpty { return false }
+    } while Process.now < end
+    return true
+  }
+
+  private func take(_ id: Int64) throws(VaultError) {
+    let item: PastItem
+    do throws(VaultError) { item = try past.item(id) } catch {
+      guard case .damaged(let text) = error else { throw error }
+      // Nobody knows which item it was.
+      guard case .everything = selected.selection else { return }
+      report.items += 1
+      return report.add(.init(.left, collection: "", label: "item \(id) of the generation", reason: text))
+    }
+    guard selected.includes(item, of: past) else { return }
+    report.items += 1
+    try decide(item)
+  }
+
+  private func line(_ item: PastItem, _ outcome: ArchiveReport.Outcome, _ reason: String = "") -> ArchiveReport.Line {
+    .init(
+      outcome, collection: past.label(of: item.collection),
+      label: item.opened?.metadata.label ?? "item \(item.row.id) of the generation", accessibility: item.accessibility,
+      reason: reason)
+  }
+
+  private func decide(_ item: PastItem) throws(VaultError) {
+    let (row, present) = (item.row, try presentRow(item))
+    if let present, present.hasContent(of: row) {
+      report.same += 1
+      return
+    }
+    if let obstacle = item.obstacle { return report.add(line(item, .left, obstacle)) }
+    guard let home = past.home(of: item), var sealed = item.sealed, let opened = item.opened else { return }
+    guard let present else {
+      // Deleting it must not take away what protected it.
+      if vault.history.isTightened(row.uuid) {
+        return report.add(line(item, .left, OpenedGeneration.tightened))
+      }
+      // While a change of keys is under way its class may have newer keys.
+      if home.isOutdated(sealed.key) {
+        guard let newer = home.current(item.accessibility, share: vault.keys.share),
+          try sealed.rewrap(opened, under: newer)
+        else { return report.add(line(item, .left, "the keys of its class are gone")) }
+      }
+      report.add(line(item, .added))
+      sealed.row.collection = home.row.id
+      sealed.row.classKey = home.isOutdated(sealed.key) ? sealed.row.classKey : sealed.key.row.id
+      return try keep(sealed.row, row, nil)
+    }
+    try decide(item, sealed, opened, in: home, over: present)
+  }
+
+  /// Decides about an item in whose place there is something else now.
+  private func decide(
+    _ item: PastItem, _ sealed: SealedItem, _ opened: OpenedMetadata, in home: OpenCollection, over present: ItemRow
+  ) throws(VaultError) {
+    let now = try vault.reader.locate(present)
+    let isGuarded = present.access != nil || item.row.access != nil
+    if !isGuarded, try hasSameContent(sealed, opened, as: now) {
+      report.same += 1
+      return
+    }
+    let isOther = present.uuid != item.row.uuid
+    guard replaces else {
+      return report.add(
+        line(
+          item, .conflict,
+          isOther ? "an item with the same attributes and another secret is there" : "it was changed since"))
+    }
+    guard present.access == nil, !(isOther && isGuarded) else {
+      return report.add(line(item, .conflict, "what asks for something is not replaced: nobody was asked"))
+    }
+    guard now.key.secretKey != nil, !vault.reader.isLockedByItself(item: present.id), taken.insert(present.id).inserted
+    else { return report.add(line(item, .conflict, "the item that is there now is locked")) }
+    // No item becomes less protected than it is.
+    let both = now.accessibility.joined(with: item.accessibility)
+    if !isOther, both == item.accessibility, !home.isOutdated(sealed.key) {
+      var row = item.row
+      (row.id, row.collection, row.classKey) = (present.id, home.row.id, sealed.key.row.id)
+      report.add(line(item, .replaced))
+      return try keep(row, item.row, present)
+    }
+    guard !isGuarded, let key = home.current(both, share: vault.keys.share), key.secretKey != nil else {
+      return report.add(line(item, .conflict, "it is of the class \(both.name) now"))
+    }
+    let secret = try sealed.openSecret(opened, sealed.itemKey(opened), passphraseKey: nil)
+    var next = SealedItem(
+      vault: sealed.vault, row: present, collection: home, key: key, share: vault.keys.share)
+    (next.row.form, next.row.lockedTag, next.row.classKey) = (.wrapped, nil, key.row.id)
+    try next.seal(
+      opened.metadata, secret: secret, tokens: item.row.tokens, modified: max(item.row.modified, present.created),
+      passphraseKey: nil)
+    report.add(line(item, .replaced))
+    try keep(next.row, item.row, present)
+  }
+
+  /// The item of the vault that is this one, or has just its attributes; nil for none.
+  private func presentRow(_ item: PastItem) throws(VaultError) -> ItemRow? {
+    let home = past.home(of: item)?.row.id
+    return try vault.database.reading { store throws(VaultError) in
+      if let id = try store.item(uuid: item.row.uuid) { return try store.item(id) }
+      guard let home, let id = try counterpart(Self.token(of: item.row), in: home, store) else { return nil }
+      return try store.item(id)
+    }
+  }
+
+  private static func token(of row: ItemRow) -> [UInt8] { Array(row.tokens.suffix(AttributeIndex.tokenSize)) }
+
+  private func counterpart(_ token: [UInt8], in home: Int64, _ store: Store) throws(VaultError) -> Int64? {
+    try store.places(withTokens: [token]).first { $0.collection == home }?.item
+  }
+
+  private func hasSameContent(
+    _ item: SealedItem, _ opened: OpenedMetadata, as now: SealedItem
+  ) throws(VaultError) -> Bool {
+    guard now.row.form != .quarantined, now.key.secretKey != nil, let present = try vault.reader.metadata(now) else {
+      return false
+    }
+    var (first, second) = (opened.metadata, present.metadata)
+    // Of another item with the same attributes only the secret counts, as in a restore of a backup.
+    if now.row.uuid != item.row.uuid { (first.label, second.label) = ("", "") }
+    guard first == second else { return false }
+    let theirs = try item.openSecret(opened, item.itemKey(opened), passphraseKey: nil)
+    let ours = try now.openSecret(present, now.itemKey(present), passphraseKey: nil)
+    return Sodium.equal(theirs.bytes, ours.bytes)
+  }
+
+  private func keep(_ row: ItemRow, _ original: ItemRow, _ present: ItemRow?) throws(VaultError) {
+    guard !isDry else { return }
+    held += row.secret.count + row.metadata.count + row.tokens.count + 512
+    guard held <= heldLimit else {
+      throw .unavailable("the generation is larger than the memory that this machine can spare")
+    }
+    drafts.append(
+      Draft(
+        row: row, counterpart: present?.id, expected: present?.itemKey, token: Self.token(of: original),
+        line: report.lines.count - 1))
+  }
+
+  /// Writes everything in one transaction: all of it is on the disk when this returns, or nothing of it happened. An item that a
+  /// program stored or changed meanwhile stays. Only when ``step()`` says that there is no more.
+  public func finish() throws(VaultError) -> Restore.Changes {
+    guard !isDry, !drafts.isEmpty else { return Restore.Changes() }
+    guard vault.isUnlocked else { throw .isLocked }
+    guard vault.epoch == epoch else {
+      throw .unavailable("the vault was given new keys meanwhile; run the command again")
+    }
+    for home in Set(drafts.map(\.row.collection)) {
+      guard let collection = try? vault.keys.collection(home), !collection.isClosed else {
+        throw .unavailable("a program locked or deleted a collection meanwhile; run the command again")
+      }
+    }
+    var changes = Restore.Changes()
+    var stale: [Int] = []
+    try vault.database.writing { store throws(VaultError) in
+      (changes, stale) = (Restore.Changes(), [])
+      var next = try store.nextID(.item)
+      // All of them first: a generation may have several items with the same attributes.
+      var current: [Draft] = []
+      for draft in drafts {
+        if try isCurrent(draft, store) { current.append(draft) } else { stale.append(draft.line) }
+      }
+      for draft in current {
+        var row = draft.row
+        if draft.counterpart != nil {
+          try store.update(row)
+          changes.replaced.append((row.collection, row.id))
+          continue
+        }
+        row.id = next
+        next += 1
+        try store.insert(row)
+        changes.added.append((row.collection, row.id))
+      }
+    }
+    for draft in drafts where draft.counterpart != nil && draft.row.access != nil {
+      vault.history.tighten(draft.row.uuid)
+    }
+    for line in stale { report.turnIntoConflict(line, reason: "a program changed it meanwhile") }
+    drafts = []
+    return changes
+  }
+
+  /// Whether the vault still has what a decision was about.
+  private func isCurrent(_ draft: Draft, _ store: Store) throws(VaultError) -> Bool {
+    if let counterpart = draft.counterpart { return try store.item(counterpart)?.itemKey == draft.expected }
+    guard try store.item(uuid: draft.row.uuid) == nil else { return false }
+    return try counterpart(draft.token, in: draft.row.collection, store) == nil
+  }
+}

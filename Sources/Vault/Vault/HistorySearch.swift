@@ -1,0 +1,85 @@
+import LatchkeyBackup
+import LatchkeyPosix
+
+/// A search of all generations for items that are to go, a few at a time. It changes nothing.
+public final class HistorySearch {
+  /// An item.
+  public struct Line: Equatable, Sendable {
+    /// By this it is named to ``History/forgetEverywhere(_:)``: 16 bytes.
+    public let uuid: [UInt8]
+    /// Whether the vault has it now. Then nothing else is said of it.
+    public let isPresent: Bool
+    /// The number that it had.
+    public let item: Int64
+    /// The number of its collection.
+    public let home: Int64
+    /// The label of its collection; empty where it cannot be read now.
+    public let collection: String
+    /// Its label; empty where it cannot be read now.
+    public let label: String
+  }
+
+  private let vault: Vault
+  private let selected: SelectedItems
+  /// Those that were not looked at yet, the newest last: an item is told as its newest generation has it.
+  private var waiting: [UInt32]
+  private var past: OpenedGeneration?
+  private var position: Int64 = 0
+  private var seen: Set<[UInt8]> = []
+
+  /// What was found so far.
+  public private(set) var lines: [Line] = []
+  /// How many items were looked at.
+  public private(set) var done: UInt64 = 0
+
+  private static let batch = 32
+
+  /// Begins.
+  ///
+  /// - Parameter present: items of the vault that are meant as well, by their numbers.
+  public init(_ vault: Vault, _ selection: HistorySelection, present: Set<Int64>) throws(VaultError) {
+    guard vault.isUnlocked else { throw .isLocked }
+    self.vault = vault
+    selected = try SelectedItems(selection, vault)
+    waiting = vault.history.generations.map(\.number).reversed()
+    seen = try vault.uuids(ofItems: present)
+    for uuid in seen { lines.append(Line(uuid: uuid, isPresent: true, item: 0, home: 0, collection: "", label: "")) }
+  }
+
+  /// Looks for a moment.
+  ///
+  /// - Returns: whether there is more.
+  public func step() throws(VaultError) -> Bool {
+    guard vault.isUnlocked else { throw .isLocked }
+    let end = Process.now + History.stepTime
+    repeat {
+      guard let past else {
+        guard let next = waiting.popLast() else { return false }
+        // One that cannot be read is named when the items are to go from it.
+        past = try? OpenedGeneration(vault, number: next)
+        position = 0
+        continue
+      }
+      let batch = (try? past.items(after: position, limit: Self.batch)) ?? []
+      for id in batch {
+        position = id
+        done += 1
+        if let item = try? past.item(id) { try take(item, of: past) }
+      }
+      if batch.isEmpty { self.past = nil }
+    } while Process.now < end
+    return true
+  }
+
+  private func take(_ item: PastItem, of past: OpenedGeneration) throws(VaultError) {
+    // An item that the vault has was asked for by its number, or has other attributes by now.
+    guard !seen.contains(item.row.uuid), selected.includes(item, of: past), try !vault.hasItems([item.row.uuid])
+    else { return }
+    seen.insert(item.row.uuid)
+    lines.append(
+      Line(
+        uuid: item.row.uuid, isPresent: false, item: item.row.id, home: item.row.collection,
+        collection: ArchiveReport.Line.cut(past.label(of: item.collection)),
+        label: ArchiveReport.Line.cut(item.opened?.metadata.label ?? "")))
+  }
+}

@@ -1,0 +1,56 @@
+/// Which items of a generation are meant.
+public enum HistorySelection: Sendable {
+  /// Whatever the generation has.
+  case everything
+  /// The items of the collections with this label in the generation, or with this number.
+  case collection(String, id: Int64? = nil)
+  /// The items that have all these attributes in the generation.
+  case attributes([String: String])
+  /// The items with these numbers, in the generation or in the vault. No two items ever have the same one.
+  case numbers(Set<Int64>)
+  /// The items with these uuids.
+  case items([[UInt8]])
+}
+
+/// A selection, with what the vault knows of it.
+struct SelectedItems {
+  let selection: HistorySelection
+  /// The uuids of the items that the vault has under the numbers of the selection.
+  private var chosen: Set<[UInt8]> = []
+
+  init(_ selection: HistorySelection, _ vault: Vault) throws(VaultError) {
+    self.selection = selection
+    if case .numbers(let numbers) = selection { chosen = try vault.uuids(ofItems: numbers) }
+  }
+
+  func includes(_ item: PastItem, of past: OpenedGeneration) -> Bool {
+    switch selection {
+    case .everything: true
+    case .collection(let label, let id):
+      past.label(of: item.collection) == label || (id != nil && past.home(of: item)?.row.id == id)
+    case .attributes(let wanted):
+      item.opened.map { opened in wanted.allSatisfy { opened.metadata.attributes[$0.key] == $0.value } } ?? false
+    case .numbers(let numbers): numbers.contains(item.row.id) || chosen.contains(item.row.uuid)
+    case .items(let uuids): uuids.contains(item.row.uuid)
+    }
+  }
+}
+
+extension Vault {
+  /// The uuids of those of these items that there are.
+  func uuids(ofItems ids: Set<Int64>) throws(VaultError) -> Set<[UInt8]> {
+    try database.reading { store throws(VaultError) in
+      var found: Set<[UInt8]> = []
+      for id in ids { if let row = try store.item(id) { found.insert(row.uuid) } }
+      return found
+    }
+  }
+
+  /// Whether the vault has any of these items.
+  public func hasItems(_ uuids: [[UInt8]]) throws(VaultError) -> Bool {
+    try database.reading { store throws(VaultError) in
+      for uuid in uuids where try store.item(uuid: uuid) != nil { return true }
+      return false
+    }
+  }
+}

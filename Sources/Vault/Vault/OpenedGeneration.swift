@@ -1,0 +1,104 @@
+import LatchkeyKeybag
+import LatchkeySodium
+
+/// An item as a generation has it.
+struct PastItem {
+  let sealed: SealedItem?
+  let row: ItemRow
+  /// Of its collection, as the generation has it.
+  let collection: CollectionRow
+  let accessibility: AccessibilityClass
+  /// Its label and attributes; nil while their key is not in memory.
+  let opened: OpenedMetadata?
+  /// Why it cannot be brought back now; nil where it can.
+  let obstacle: String?
+}
+
+/// A generation that is read with the keys that the vault has in memory. What is damaged in it is no damage of the vault.
+struct OpenedGeneration {
+  let store: Store
+  private let vault: Vault
+  private let collections: [Int64: CollectionRow]
+  private let classes: [Int64: ClassKeyRow]
+  /// The collections of the vault that those of the generation are, by their numbers in the generation.
+  private let homes: [Int64: OpenCollection]
+
+  /// Why an item does not come back that is about to be taken out of the generations.
+  static let tightened = "it was better protected when it was deleted than it was then"
+
+  /// Opens the generation of that number.
+  init(_ vault: Vault, number: UInt32) throws(VaultError) {
+    guard let generation = vault.history.generations.first(where: { $0.number == number }) else {
+      throw .unavailable("there is no generation \(number)")
+    }
+    self.vault = vault
+    do throws(VaultError) {
+      store = try vault.history.open(generation, vault: try vault.database.ready().vault)
+      let rows = try store.collections()
+      let classes = try store.classKeys()
+      var homes: [Int64: OpenCollection] = [:]
+      for row in rows { homes[row.id] = vault.keys.collections.first { $0.row.uuid == row.uuid } }
+      self.homes = homes
+      collections = Dictionary(rows.map { ($0.id, $0) }) { first, _ in first }
+      self.classes = Dictionary(classes.map { ($0.id, $0) }) { first, _ in first }
+    } catch { throw error.inGeneration(number) }
+  }
+
+  /// How many items it has.
+  func itemCount() throws(VaultError) -> Int64 { try store.itemCount() }
+
+  /// Up to `limit` items with a number above `id`.
+  func items(after id: Int64, limit: Int) throws(VaultError) -> [Int64] { try store.items(after: id, limit: limit) }
+
+  /// The collection's label; empty where it cannot be read.
+  func label(of collection: CollectionRow) -> String {
+    guard let index = vault.keys.index, let plain = try? vault.openLabel(collection, index: index) else { return "" }
+    return plain.bytes.withUnsafeBytes { String(decoding: $0, as: UTF8.self) }
+  }
+
+  /// The collection of the vault that an item belongs into; nil where that is not there.
+  func home(of item: PastItem) -> OpenCollection? { homes[item.row.collection] }
+
+  /// Reads an item.
+  ///
+  /// - Throws: ``VaultError/damaged(_:)`` where its row is damaged, or stands alone.
+  func item(_ id: Int64) throws(VaultError) -> PastItem {
+    guard let row = try store.item(id), let collection = collections[row.collection],
+      let classRow = classes[row.classKey], classRow.collection == row.collection
+    else { throw .damaged("item \(id) of the generation is damaged") }
+    let accessibility = classRow.accessibility
+    func result(_ obstacle: String?, _ sealed: SealedItem? = nil, _ opened: OpenedMetadata? = nil) -> PastItem {
+      PastItem(
+        sealed: sealed, row: row, collection: collection, accessibility: accessibility, opened: opened,
+        obstacle: obstacle)
+    }
+    guard let home = homes[row.collection] else { return result("its collection was deleted") }
+    if home.row.locked { return result("its collection is locked by itself") }
+    if home.needsPassphrase { return result("the passphrase of its collection was not given") }
+    guard let key = home.classes.first(where: { $0.row.uuid == classRow.uuid }) else {
+      return result(
+        accessibility == .whenPasscodeSetThisDeviceOnly
+          ? "it was destroyed for good with the password that it depended on" : "the keys of its class are gone")
+    }
+    // What the generation says of the class nobody has authenticated.
+    guard key.row.accessibility == accessibility else { throw .damaged("item \(id) of the generation is damaged") }
+    let sealed = SealedItem(vault: store.vault, row: row, collection: home, key: key, share: vault.keys.share)
+    guard let opened = try sealed.openMetadata(vault.keys.index) else {
+      return result(sealed.absence.explanation, sealed)
+    }
+    do throws(VaultError) { _ = try sealed.itemKey(opened) } catch {
+      return result(error.explanation, sealed, opened)
+    }
+    return result(nil, sealed, opened)
+  }
+}
+
+extension VaultError {
+  /// The same about a file of another name.
+  func inGeneration(_ number: UInt32) -> VaultError {
+    switch self {
+    case .damaged, .unavailable: .unavailable("generation \(number) cannot be read: \(explanation)")
+    default: self
+    }
+  }
+}

@@ -1,0 +1,32 @@
+/// A generation of the vault: what `vault.db` was at one moment, as a file of its own.
+public struct PastGeneration: Equatable, Sendable {
+  /// Its number. A later one has a higher one, whatever the clock said.
+  public let number: UInt32
+  /// When it was made, in seconds since 1970, by the clock of that moment.
+  public let time: UInt64
+  /// The newest key epoch at that moment.
+  public let epoch: UInt32
+  /// The size of its file in bytes.
+  public let size: Int
+
+  static let suffix = ".db"
+
+  /// The name of its file.
+  var name: String { "\(number)-\(time)-\(epoch)\(Self.suffix)" }
+
+  init(number: UInt32, time: UInt64, epoch: UInt32, size: Int) {
+    (self.number, self.time, self.epoch, self.size) = (number, time, epoch, size)
+  }
+
+  /// What the name of a file says; nil where it is no generation's.
+  init?(name: String, size: Int) {
+    guard name.hasSuffix(Self.suffix) else { return nil }
+    let parts = name.dropLast(Self.suffix.count).split(separator: "-", omittingEmptySubsequences: false)
+    guard parts.count == 3, let number = UInt32(parts[0]), let time = UInt64(parts[1]), let epoch = UInt32(parts[2])
+    else {
+      return nil
+    }
+    self.init(number: number, time: time, epoch: epoch, size: size)
+    guard self.name == name else { return nil }
+  }
+}

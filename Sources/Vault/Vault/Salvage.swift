@@ -1,0 +1,210 @@
+import Glibc
+import LatchkeyPosix
+import LatchkeySQLite
+
+/// What can still be read of a damaged database. It is read from a copy, so the file itself stays as it is.
+struct Salvage {
+  static let name = "vault.db.salvage"
+
+  let store: Store
+  /// The items that the table or an index of it names.
+  let named: Set<Int64>
+  /// Whether these are all that the file has.
+  let hasAllItems: Bool
+  /// Whether the table of items can be walked whole, and every index of it names the same items.
+  let agrees: Bool
+  /// Whether each change that the log has can be read: a log that is damaged or cut shows a moment before the last one.
+  let hasWholeLog: Bool
+
+  /// Looks at the database `name` in the folder, with its log.
+  ///
+  /// - Parameter sound: a database with the same tables. Where the first page is damaged, that one's takes its place.
+  /// - Returns: nil where nothing of it can be read.
+  /// - Throws: where the copy cannot be made: that says nothing of the file.
+  init?(of name: String, in folder: borrowing Folder, path: String, vault: [UInt8], sound: String) throws(VaultError) {
+    Self.remove(in: folder)
+    var opened: (database: Database, copiedLog: Bool)?
+    do throws(PosixError) {
+      _ = try folder.copyReadable(path + "/" + name, to: Self.name)
+      opened = try Self.open(name, in: folder, path: path)
+      if opened == nil, Self.repairFirstPage(path + "/" + Self.name, by: sound) {
+        opened = try Self.open(name, in: folder, path: path)
+      }
+    } catch { throw VaultError(error, "vault.db") }
+    guard let (database, copiedLog) = opened else { return nil }
+    hasWholeLog = copiedLog && Self.hasWholeLog(path + "/" + name + "-wal", database)
+    store = Store(salvaging: database, vault: vault)
+    let walks = Self.walks.map { Self.numbers(database, $0) }
+    func isWhole(_ first: Int) -> Bool {
+      walks[first].isWhole && walks[first].found.count == walks[first + 1].found.count
+    }
+    let sets = walks.map { Set($0.found) }
+    let table = sets[0].union(sets[1])
+    let named = sets.reduce(table) { $0.union($1) }
+    self.named = named
+    // Each by itself could have lost a part and not show it. The table is checked by its structure, the indexes by each other.
+    let isSound = isWhole(0) && named == table && Self.isSound(database, "PRAGMA quick_check(item)")
+    let indexesAgree = isWhole(2) && isWhole(4) && sets[2] == named && sets[4] == named
+    hasAllItems = isSound || indexesAgree
+    // A page that went back to what it was is well-formed: it shows only where another one names what it has not.
+    agrees =
+      isSound && indexesAgree
+      && Self.otherIndexes.allSatisfy { sql in
+        let walk = Self.numbers(database, sql)
+        return walk.isWhole && walk.found.count == named.count && Set(walk.found) == named
+      }
+  }
+
+  static func remove(in folder: borrowing Folder) {
+    for suffix in ["", "-wal", "-shm", "-journal"] { folder.remove(name + suffix) }
+  }
+
+  private static let walks: [StaticString] = [
+    "SELECT id FROM item NOT INDEXED ORDER BY id", "SELECT id FROM item NOT INDEXED ORDER BY id DESC",
+    "SELECT id FROM item INDEXED BY item_collection ORDER BY collection, id",
+    "SELECT id FROM item INDEXED BY item_collection ORDER BY collection DESC, id DESC",
+    "SELECT id FROM item INDEXED BY item_class_key ORDER BY class_key, id",
+    "SELECT id FROM item INDEXED BY item_class_key ORDER BY class_key DESC, id DESC",
+  ]
+
+  /// By the uuids, and by the tokens: every item has at least one.
+  private static let otherIndexes: [StaticString] = [
+    "SELECT id FROM item INDEXED BY sqlite_autoindex_item_1 ORDER BY uuid",
+    "SELECT DISTINCT item FROM token INDEXED BY token_item ORDER BY item",
+  ]
+
+  private static func open(
+    _ name: String, in folder: borrowing Folder, path: String
+  ) throws(PosixError) -> (database: Database, copiedLog: Bool)? {
+    // One that does not open may take its log away.
+    folder.remove(Self.name + "-wal")
+    var copiedLog = true
+    if folder.contains(name + "-wal") {
+      copiedLog = try folder.copyReadable(path + "/" + name + "-wal", to: Self.name + "-wal")
+    }
+    guard let database = try? Database(path: path + "/" + Self.name, mode: .existing), hasTables(database) else {
+      return nil
+    }
+    return (database, copiedLog)
+  }
+
+  /// Whether SQLite reads as many pages of the log as there are with the numbers of its beginning
+  /// (https://sqlite.org/fileformat.html, "The Write-Ahead Log"). Others are of before the log was last begun again.
+  ///
+  /// - Parameter database: what the log was copied with.
+  private static func hasWholeLog(_ path: String, _ database: Database) -> Bool {
+    var information = stat()
+    guard lstat(path, &information) == 0 else { return errno == ENOENT }
+    guard information.st_size > 0 else { return true }
+    guard let file = try? FileDescriptor.open(path, flags: O_RDONLY | O_NOFOLLOW) else { return false }
+    var header = [UInt8](repeating: 0, count: 32)
+    var frame = [UInt8](repeating: 0, count: 24 + pageSize)
+    func fill(_ bytes: inout [UInt8]) -> Bool {
+      let count = try? bytes.withUnsafeMutableBufferPointer { buffer throws(PosixError) in
+        try file.read(into: UnsafeMutableRawBufferPointer(buffer))
+      }
+      return count == bytes.count
+    }
+    guard fill(&header) else { return false }
+    var pages: Int64 = 0
+    while fill(&frame) { if frame[8..<16] == header[16..<24] { pages += 1 } }
+    guard let statement = try? database.statement("PRAGMA wal_checkpoint(PASSIVE)"),
+      (try? statement.step()) == true
+    else { return false }
+    defer { statement.reset() }
+    return statement.integer(0) == 0 && statement.integer(1) == pages
+  }
+
+  /// The first page says where the tables begin, which is the same from a vault's creation on.
+  private static func repairFirstPage(_ path: String, by sound: String) -> Bool {
+    guard let file = try? FileDescriptor.open(path, flags: O_RDWR | O_NOFOLLOW),
+      let other = try? FileDescriptor.open(sound, flags: O_RDONLY | O_NOFOLLOW), let status = try? file.status()
+    else { return false }
+    var page = [UInt8](repeating: 0, count: pageSize)
+    let count = try? page.withUnsafeMutableBufferPointer { buffer throws(PosixError) in
+      try other.read(into: UnsafeMutableRawBufferPointer(buffer))
+    }
+    guard count == pageSize else { return false }
+    let pages = UInt32(clamping: (Int(status.st_size) + pageSize - 1) / pageSize)
+    withUnsafeBytes(of: pages.bigEndian) { page.replaceSubrange(28..<32, with: $0) }
+    // What the other one says of free pages is not so here.
+    for position in 32..<40 { page[position] = 0 }
+    return (try? file.writeAll(page.span.bytes)) != nil
+  }
+
+  private static let pageSize = 4096
+
+  private static func hasTables(_ database: Database) -> Bool {
+    (try? database.statement("SELECT id FROM item LIMIT 0").run()) != nil
+      && (try? database.statement("SELECT id FROM collection LIMIT 0").run()) != nil
+  }
+
+  /// The numbers that a query gives before the first damage.
+  private static func numbers(_ database: Database, _ sql: StaticString) -> (found: [Int64], isWhole: Bool) {
+    var found: [Int64] = []
+    do {
+      let statement = try database.statement(sql)
+      defer { statement.reset() }
+      while try statement.step() { found.append(statement.integer(0)) }
+      return (found, true)
+    } catch { return (found, false) }
+  }
+
+  private static func isSound(_ database: Database, _ sql: StaticString) -> Bool {
+    guard let statement = try? database.statement(sql), (try? statement.step()) == true else { return false }
+    defer { statement.reset() }
+    return statement.text(0) == "ok"
+  }
+
+  /// Whether all rows of a small table are there: by its structure, by a walk through it, and by its index of uuids.
+  func agrees(_ table: Store.Numbered) -> Bool {
+    let queries: (check: StaticString, rows: StaticString, uuids: StaticString)
+    switch table {
+    case .collection:
+      queries = (
+        "PRAGMA quick_check(collection)", "SELECT id FROM collection NOT INDEXED ORDER BY id",
+        "SELECT id FROM collection INDEXED BY sqlite_autoindex_collection_1 ORDER BY uuid"
+      )
+    case .classKey:
+      queries = (
+        "PRAGMA quick_check(class_key)", "SELECT id FROM class_key NOT INDEXED ORDER BY id",
+        "SELECT id FROM class_key INDEXED BY sqlite_autoindex_class_key_1 ORDER BY uuid"
+      )
+    case .item: return agrees
+    }
+    let walk = Self.numbers(store.database, queries.rows)
+    let uuids = Self.numbers(store.database, queries.uuids)
+    return walk.isWhole && uuids.isWhole && walk.found == uuids.found.sorted()
+      && Self.isSound(store.database, queries.check)
+  }
+
+  /// The collections and class keys that items refer to, as far as rows and indexes can be read.
+  func references() -> (collections: Set<Int64>, classKeys: Set<Int64>) {
+    let collections: [StaticString] = [
+      "SELECT collection FROM item NOT INDEXED",
+      "SELECT collection FROM item INDEXED BY item_collection ORDER BY collection",
+      "SELECT collection FROM class_key NOT INDEXED", "SELECT collection FROM alias",
+    ]
+    let classKeys: [StaticString] = [
+      "SELECT class_key FROM item NOT INDEXED",
+      "SELECT class_key FROM item INDEXED BY item_class_key ORDER BY class_key",
+    ]
+    func all(_ queries: [StaticString]) -> Set<Int64> {
+      queries.reduce(into: []) { $0.formUnion(Self.numbers(store.database, $1).found) }
+    }
+    return (all(collections), all(classKeys))
+  }
+
+  /// The rows of a small table that can be read, and whether those are all.
+  func rows<Row>(_ read: (Store) throws(VaultError) -> [Row]) -> (found: [Row], isWhole: Bool) {
+    store.skipped = false
+    let found = try? read(store)
+    return (found ?? [], found != nil && !store.skipped)
+  }
+
+  /// The row of an item; nil where it is damaged or is not there.
+  func item(_ id: Int64) -> ItemRow? { try? store.item(id) }
+
+  /// The highest number that a row of the table had; nil where that is damaged.
+  func last(_ table: Store.Numbered) -> Int64? { (try? store.nextID(table)).map { $0 - 1 } }
+}

@@ -1,0 +1,310 @@
+import Glibc
+import LatchkeyKeybag
+import LatchkeyPosix
+import LatchkeySodium
+
+/// Making a database again that is damaged or missing: from the newest generation that is whole and opens with the keys that come,
+/// and whatever of the damaged file can still be read.
+///
+/// All work is done on a copy, which is opened with the keys before it takes the file's place. Until then nothing of the vault is
+/// changed; from then on whoever opens the vault finishes the exchange.
+extension Vault {
+  private static let draftName = KeybagFile.database + ".healing"
+  /// What the name of a healed database begins with that is to take the place of the damaged one. The rest is the time.
+  private static let healedPrefix = KeybagFile.database + ".healed-"
+  /// What the name of a damaged database begins with that was put aside.
+  static let damagedPrefix = KeybagFile.database + ".damaged-"
+
+  /// The most bytes that the damaged file and a generation may each have. Healing is not divided: a lock or the machine's sleep waits
+  /// for its end.
+  private static let sizeLimit = 64 << 20
+
+  /// What is wrong with the database; nil where nothing is that a generation could heal.
+  private var loss: Healing.Loss? {
+    guard !home.isEmpty, databaseName == KeybagFile.database, keybag != nil else { return nil }
+    guard database.store == nil else { return database.isDamaged ? .damaged : nil }
+    guard let folder = try? KeybagFile.folder(home: home, owner: owner) else { return nil }
+    guard folder.contains(KeybagFile.database) else { return .missing }
+    if database.problem == Store.foreign { return .foreign }
+    guard case .damaged = database.problem else { return nil }
+    return Store.isOfNewerProgram(folder) ? nil : .damaged
+  }
+
+  /// Whether a generation opens with these keys, and the database needs one.
+  func canHeal(_ tiers: borrowing TierKeys, _ former: [FormerTiers]) -> Bool {
+    guard loss != nil, let vault = keybag?.vault, !hasFailedToHeal, !isTooLarge() else { return false }
+    for generation in history.generations where generation.size <= Vault.sizeLimit {
+      guard let store = try? history.open(generation, vault: vault) else { continue }
+      if (try? openIndex(tiers.session, former, store)) != nil { return true }
+    }
+    return false
+  }
+
+  /// Whether the damaged file, its log or the newest generation has more than can be worked on at once. That is noted.
+  private func isTooLarge() -> Bool {
+    var sizes = [history.generations.first?.size ?? 0]
+    for suffix in ["", "-wal"] {
+      var information = stat()
+      if lstat(path + "/" + KeybagFile.database + suffix, &information) == 0 { sizes.append(Int(information.st_size)) }
+    }
+    guard sizes.contains(where: { $0 > Vault.sizeLimit }) else { return false }
+    healingProblem = "vault.db: it has more than \(Vault.sizeLimit >> 20) MiB, so it is not healed from its generations"
+    return true
+  }
+
+  /// Whether it was tried in vain with the generations that there are. What failed once would take its time at every unlock.
+  private var hasFailedToHeal: Bool { history.generations == failedGenerations }
+
+  /// Heals the database, where it needs that and a generation is there; else everything stays as it is.
+  func heal(_ tiers: borrowing TierKeys, _ former: [FormerTiers]) {
+    guard let loss, let vault = keybag?.vault, !hasFailedToHeal,
+      let folder = try? KeybagFile.folder(home: home, owner: owner)
+    else { return }
+    guard !isTooLarge() else { return }
+    let generations = history.generations
+    let damage = database.damage
+    for generation in generations where generation.size <= Vault.sizeLimit {
+      guard let base = try? history.open(generation, vault: vault), base.isWhole,
+        (try? openIndex(tiers.session, former, base)) != nil
+      else { continue }
+      history.rest()
+      forget()
+      var healing = Healing(loss: loss, generation: generation)
+      do throws(VaultError) {
+        try heal(&healing, from: base, tiers, former, folder)
+        database.forget()
+        openDatabase(folder)
+        (self.healing, healingProblem) = (healing, nil)
+        toldOfHealing(healing)
+      } catch {
+        // As it was before.
+        database.forget()
+        openDatabase(folder)
+        // What was found is still there: nothing is written into it until the walk has found it again.
+        if let damage { database.note(.damaged(damage)) }
+        if error.isOfContent { failedGenerations = generations }
+        healingProblem = "vault.db: it cannot be healed: \(error.explanation)"
+      }
+      Vault.removeDrafts(folder)
+      return
+    }
+  }
+
+  private static func removeDrafts(_ folder: borrowing Folder) {
+    Salvage.remove(in: folder)
+    for suffix in ["", "-wal", "-shm", "-journal"] { folder.remove(draftName + suffix) }
+  }
+
+  private func heal(
+    _ healing: inout Healing, from base: Store, _ tiers: borrowing TierKeys, _ former: [FormerTiers],
+    _ folder: borrowing Folder
+  ) throws(VaultError) {
+    Vault.removeDrafts(folder)
+    let sound = history.path + "/" + healing.generation.name
+    let salvage =
+      healing.loss == .damaged
+      ? try Salvage(of: KeybagFile.database, in: folder, path: path, vault: base.vault, sound: sound) : nil
+    let order = try order(of: salvage, and: base, tiers, former)
+    healing.isCounted = (salvage?.hasAllItems ?? false) && salvage?.hasWholeLog == true && order != .older
+    var merge: HealingMerge.Outcome?
+    var draft: Vault?
+    // With as much as the damaged file has; but keys that are not the vault's, which nobody finds by a check sum, open nothing.
+    for step in salvage == nil ? [2] : [0, 1, 2] where draft == nil {
+      Vault.removeDraft(folder)
+      do throws(PosixError) { try folder.copy(sound, to: Vault.draftName) } catch {
+        throw VaultError(error, "vault.db")
+      }
+      merge = nil
+      if step < 2, let salvage {
+        let store = try Store(path: path + "/" + Vault.draftName, vault: base.vault)
+        var attempt = HealingMerge(into: store, from: salvage, order: order)
+        do throws(VaultError) { try attempt.run(keys: step == 0) } catch {
+          guard error.isOfContent else { throw error }
+          continue
+        }
+        // The draft is closed with it.
+        merge = attempt.outcome
+      }
+      draft = try unlockedDraft(tiers, former)
+      if draft == nil, step == 2 { throw .unavailable("the generation does not open") }
+    }
+    guard let draft else { throw .unavailable("the generation does not open") }
+    if let merge { try draft.check(merge, against: base, &healing) } else { healing.isCounted = false }
+    try draft.catchUp(tiers.session)
+    try draft.close()
+    let stamp = Vault.stamp
+    healing.aside = folder.contains(KeybagFile.database) ? path + "/" + Vault.damagedPrefix + stamp : nil
+    try Vault.publish(folder, as: stamp)
+    try finishHealing(folder)
+  }
+
+  /// How the damaged database and the generation follow each other.
+  private func order(
+    of salvage: Salvage?, and base: Store, _ tiers: borrowing TierKeys, _ former: [FormerTiers]
+  ) throws(VaultError) -> HealingMerge.Order {
+    guard let salvage else { return .unknown }
+    let generations = (
+      damaged: try? openIndex(tiers.session, former, salvage.store).index.generation,
+      base: try openIndex(tiers.session, former, base).index.generation
+    )
+    return try HealingMerge.order(of: salvage, and: base, generations: generations)
+  }
+
+  private static func removeDraft(_ folder: borrowing Folder) {
+    for suffix in ["", "-wal", "-shm", "-journal"] { folder.remove(draftName + suffix) }
+  }
+
+  /// The draft as a vault that is unlocked; nil where these keys do not open it.
+  private func unlockedDraft(_ tiers: borrowing TierKeys, _ former: [FormerTiers]) throws(VaultError) -> Vault? {
+    let draft = Vault(
+      home: home, owner: owner, machine: machine, service: service, databaseName: Vault.draftName)
+    guard draft.hasDatabase else { return nil }
+    do throws(VaultError) {
+      try draft.takeOver(
+        tiers.session, unlocked: try draft.chain(tiers.unlocked), former: former, liftingLocksOf: [],
+        notesGenerations: false)
+      return draft.isDamaged ? nil : draft
+    } catch {
+      guard error.isOfContent else { throw error }
+      return nil
+    }
+  }
+
+  /// In the draft: looks at all of it, and leaves one file with everything in its place.
+  private func close() throws(VaultError) {
+    guard try database.ready().isWhole else { throw .damaged("vault.db: the copy is damaged") }
+    try database.ready().emptyLog()
+    try database.ready().database.trust()
+    forget()
+  }
+
+  /// In the draft: holds what came from the damaged file against the keys. What they do not open is what the generation has of it, or
+  /// goes.
+  private func check(
+    _ merge: HealingMerge.Outcome, against base: Store, _ healing: inout Healing
+  ) throws(VaultError) {
+    var older = merge.older
+    healing.lost = merge.lost
+    (healing.dropped, healing.droppedCollections) = (merge.dropped, merge.droppedCollections)
+    for id in merge.taken {
+      guard let row = try database.ready().item(id), let item = try? reader.locate(row) else { continue }
+      if try item.isGenuine(keys.index) {
+        healing.newer += 1
+      } else if let before = try base.item(id), keys.classKey(before.classKey) != nil {
+        try database.writing { store throws(VaultError) in try store.update(before) }
+        older.append(id)
+      } else {
+        try database.writing { store throws(VaultError) in _ = try store.deleteItem(id) }
+        healing.lost += 1
+      }
+    }
+    for id in older {
+      guard let row = try database.ready().item(id), let item = try? reader.locate(row) else { continue }
+      healing.older.append((try? item.openMetadata(keys.index))?.metadata.label ?? "")
+    }
+  }
+
+  /// In the draft: gives it a generation that is newer than what is remembered of the vault, as it is no older copy.
+  private func catchUp(_ tier: borrowing Key) throws(VaultError) {
+    let store = try database.ready()
+    guard
+      let remembered = try? device?.memory?.note(
+        VaultGenerations(keybag: 0, database: 0), of: store.vault, isBeginning: false, until: Process.now + 2000)
+    else { return }
+    generation = max(generation, remembered.database)
+    try raiseGeneration(HeldKey(try wrapOfIndex(tier)))
+  }
+
+  /// Lets the draft be the database from now on, whatever happens.
+  private static func publish(_ folder: borrowing Folder, as stamp: String) throws(VaultError) {
+    do throws(PosixError) {
+      try FileDescriptor.open(draftName, at: folder.number, flags: O_RDWR | O_NOFOLLOW).synchronize()
+      try folder.synchronize()
+      try folder.rename(draftName, to: healedPrefix + stamp)
+    } catch { throw VaultError(error, "vault.db") }
+  }
+
+  /// Puts a healed database in the place of the damaged one, which goes aside. Whenever this is interrupted, the next opening of the
+  /// vault does the rest.
+  func finishHealing(_ folder: borrowing Folder) throws(VaultError) {
+    do throws(PosixError) {
+      let names = try folder.names()
+      if names.contains(where: { $0.hasPrefix(Vault.draftName) || $0.hasPrefix(Salvage.name) }) {
+        Vault.removeDrafts(folder)
+      }
+      let candidates = names.filter { $0.hasPrefix(Vault.healedPrefix) }
+      var found: String?
+      for name in candidates.sorted(by: >) where found == nil && isSound(name, folder) { found = name }
+      guard let healed = found else { return }
+      let aside = Vault.damagedPrefix + healed.dropFirst(Vault.healedPrefix.count)
+      for suffix in ["", "-wal"] where folder.contains(KeybagFile.database + suffix) {
+        try folder.link(KeybagFile.database + suffix, to: aside + suffix)
+        // Another file of that name is not what is to be kept.
+        guard folder.areSame(KeybagFile.database + suffix, aside + suffix) else {
+          throw PosixError("link", code: EEXIST)
+        }
+      }
+      try folder.synchronize()
+      // The log of the damaged database must not be taken for the healed one's.
+      for suffix in ["-wal", "-shm"] { folder.remove(KeybagFile.database + suffix) }
+      try folder.synchronize()
+      try folder.replace(KeybagFile.database, by: healed)
+    } catch { throw VaultError(error, "vault.db") }
+  }
+
+  /// Whether the file is a whole database of this vault.
+  private func isSound(_ name: String, _ folder: borrowing Folder) -> Bool {
+    var header = [UInt8](repeating: 0, count: 100)
+    let count = try? header.withUnsafeMutableBufferPointer { buffer throws(PosixError) in
+      try folder.read(name, into: UnsafeMutableRawBufferPointer(buffer))
+    }
+    guard count != nil, (try? Store.checkHeader(header)) != nil, let keybag = try? KeybagFile.load(from: folder),
+      let store = try? Store(path: path + "/" + name, vault: keybag.vault, mode: .unchanging)
+    else { return false }
+    return store.isWhole
+  }
+
+  /// The time as a part of a name, in UTC.
+  private static var stamp: String {
+    var now = time(nil)
+    var parts = tm()
+    gmtime_r(&now, &parts)
+    return withUnsafeTemporaryAllocation(of: CChar.self, capacity: 32) { buffer in
+      guard let start = buffer.baseAddress, strftime(start, buffer.count, "%Y%m%d-%H%M%S", &parts) > 0 else {
+        return ""
+      }
+      return String(cString: start)
+    }
+  }
+}
+
+extension SealedItem {
+  /// Whether the keys that are in memory open it, as far as they are.
+  ///
+  /// - Throws: whatever says nothing of the item, as that there is no memory.
+  func isGenuine(_ index: AttributeIndex?) throws(VaultError) -> Bool {
+    do throws(VaultError) {
+      guard let opened = try openMetadata(index) else { return true }
+      _ = try control(opened.metadata)
+      let itemKey = try itemKey(opened)
+      if try !control(opened.metadata).needsPassphrase {
+        _ = try openSecret(opened, itemKey, passphraseKey: nil).count
+      }
+      return true
+    } catch {
+      if case .damaged = error { return false }
+      guard error.isOfContent else { throw error }
+      return true
+    }
+  }
+}
+
+extension VaultError {
+  /// Whether it says something of what was read. Where not, the same could go well another time.
+  fileprivate var isOfContent: Bool {
+    switch self {
+    case .outOfMemory, .diskFull: false
+    default: true
+    }
+  }
+}

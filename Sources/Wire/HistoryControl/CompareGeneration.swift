@@ -1,0 +1,20 @@
+import LatchkeyBytes
+import LatchkeyControl
+
+/// Begins to compare the vault with a generation, on this connection, whose end is the comparison's. ``GoThroughGeneration``
+/// goes on with it.
+package struct CompareGeneration: ControlMessage {
+  package typealias Answer = Done
+  package static let operation: UInt8 = 37
+  /// The generation; 0 for the newest.
+  package let number: UInt32
+
+  package init(number: UInt32) { self.number = number }
+
+  package init?(decoding input: inout ByteReader) {
+    guard let number = UInt32(decoding: &input) else { return nil }
+    self.number = number
+  }
+
+  package func encode(into out: inout ByteWriter) { out.number(number) }
+}

@@ -1,0 +1,109 @@
+import LatchkeyBytes
+import LatchkeyControl
+import LatchkeyKeybag
+
+/// A part of a comparison: all its numbers, and as many of its lines as a packet has room for.
+package struct ComparisonPage: ControlFields, Equatable, Sendable {
+  /// What became of an item since the generation.
+  package enum Change: UInt8, Sendable {
+    case deleted = 1
+    case changed = 2
+    case new = 3
+  }
+
+  /// An item that is not in both in the same way.
+  package struct Line: Equatable, Sendable {
+    /// What became of it.
+    package let change: Change
+    /// Its number; for one that is not in the vault any more, that in the generation.
+    package let item: UInt64
+    /// The number of its collection, likewise.
+    package let collection: UInt64
+    /// The label of its collection; empty where it cannot be read now.
+    package let home: String
+    /// Its label; empty where it cannot be read now.
+    package let label: String
+    /// Its class.
+    package let accessibility: AccessibilityClass?
+    /// Why it cannot be brought back now; empty where it can.
+    package let obstacle: String
+
+    /// Puts them together.
+    package init(
+      _ change: Change, item: UInt64, collection: UInt64, home: String, label: String,
+      accessibility: AccessibilityClass?, obstacle: String
+    ) {
+      (self.change, self.item, self.collection) = (change, item, collection)
+      (self.home, self.label) = (home, label)
+      (self.accessibility, self.obstacle) = (accessibility, obstacle)
+    }
+  }
+
+  /// The generation.
+  package let number: UInt32
+  /// How many items are the same.
+  package let same: UInt64
+  /// How many rows of the generation are damaged.
+  package let damaged: UInt64
+  /// What differs.
+  package let lines: [Line]
+  /// Whether there are more lines.
+  package let hasMore: Bool
+
+  private static let textLimit = 255
+  /// So many lines fit, however long their texts are.
+  private static let lineLimit = 36
+
+  /// The lines behind the first `offset`.
+  package init(number: UInt32, same: UInt64, damaged: UInt64, all lines: [Line], after offset: UInt64) {
+    (self.number, self.same, self.damaged) = (number, same, damaged)
+    let rest = lines.dropFirst(Int(clamping: offset))
+    self.lines = Array(rest.prefix(Self.lineLimit))
+    hasMore = rest.count > self.lines.count
+  }
+
+  private init(_ other: ComparisonPage, all lines: [Line]) {
+    (number, same, damaged) = (other.number, other.same, other.damaged)
+    (self.lines, hasMore) = (lines, false)
+  }
+
+  /// The same with all lines.
+  func with(_ lines: [Line]) -> ComparisonPage { ComparisonPage(self, all: lines) }
+
+  package func encode(into out: inout ByteWriter) {
+    hasMore.encode(into: &out)
+    out.number(number)
+    out.number(same)
+    out.number(damaged)
+    out.number(UInt8(lines.count))
+    for line in lines {
+      out.number(line.change.rawValue)
+      out.number(line.accessibility?.rawValue ?? 0)
+      out.number(line.collection)
+      out.number(line.item)
+      for text in [line.home, line.label, line.obstacle] { out.text(text, limit: Self.textLimit) }
+    }
+  }
+
+  package init?(decoding input: inout ByteReader) {
+    var lines: [Line] = []
+    do {
+      guard let hasMore = Bool(decoding: &input) else { return nil }
+      let number = try input.number(UInt32.self)
+      let (same, damaged): (UInt64, UInt64) = (try input.number(), try input.number())
+      for _ in 0..<(try input.number(UInt8.self)) {
+        guard let change = Change(rawValue: try input.number()) else { return nil }
+        let accessibility = AccessibilityClass(rawValue: try input.number())
+        let (collection, item): (UInt64, UInt64) = (try input.number(), try input.number())
+        guard let home = input.text(limit: Self.textLimit), let label = input.text(limit: Self.textLimit),
+          let obstacle = input.text(limit: Self.textLimit)
+        else { return nil }
+        lines.append(
+          Line(
+            change, item: item, collection: collection, home: home, label: label, accessibility: accessibility,
+            obstacle: obstacle))
+      }
+      (self.hasMore, self.number, self.same, self.damaged, self.lines) = (hasMore, number, same, damaged, lines)
+    } catch { return nil }
+  }
+}

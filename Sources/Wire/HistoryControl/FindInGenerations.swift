@@ -1,0 +1,37 @@
+import LatchkeyBytes
+import LatchkeyControl
+
+/// Begins to look for items in all generations, on this connection, whose end is the search's. ``GoThroughGeneration`` goes on
+/// with it, and ``GetFoundItems`` tells what was found.
+package struct FindInGenerations: ControlMessage, Equatable {
+  package typealias Answer = Done
+  package static let operation: UInt8 = 42
+  package static let sizeLimit = ControlPacket.sizeLimit
+
+  /// Items that the vault has, by their numbers.
+  package let present: [UInt64]
+  /// What to look for beside them: attributes or items.
+  package let selection: GenerationSelection
+
+  /// Puts them together.
+  package init(present: [UInt64], selection: GenerationSelection) {
+    (self.present, self.selection) = (present, selection)
+  }
+
+  package init?(decoding input: inout ByteReader) {
+    guard let count = try? input.number(UInt16.self), count <= GenerationSelection.itemLimit else { return nil }
+    var present: [UInt64] = []
+    for _ in 0..<count {
+      guard let number = UInt64(decoding: &input) else { return nil }
+      present.append(number)
+    }
+    guard let selection = GenerationSelection(decoding: &input) else { return nil }
+    self.init(present: present, selection: selection)
+  }
+
+  package func encode(into out: inout ByteWriter) {
+    out.number(UInt16(clamping: present.count))
+    for number in present { out.number(number) }
+    selection.encode(into: &out)
+  }
+}

@@ -1,0 +1,60 @@
+import LatchkeyBytes
+import LatchkeyControl
+
+/// Begins to take items out of all generations, on this connection. ``GoThroughGeneration`` goes on with it, and
+/// ``GetForgetting`` tells what came of it. Declined while the vault has one of them: it is deleted first.
+package struct ForgetEverywhere: ControlMessage, Equatable {
+  package typealias Answer = Done
+  package static let operation: UInt8 = 44
+  package static let sizeLimit = ControlPacket.sizeLimit
+  /// The uuids of the items, at least one: 16 bytes each.
+  package let items: [[UInt8]]
+
+  package init(items: [[UInt8]]) { self.items = items }
+
+  package init?(decoding input: inout ByteReader) {
+    guard input.remaining > 0, input.remaining % 16 == 0, input.remaining / 16 <= GenerationSelection.itemLimit else {
+      return nil
+    }
+    var items: [[UInt8]] = []
+    while let uuid = try? input.take(16) { items.append(uuid) }
+    self.init(items: items)
+  }
+
+  package func encode(into out: inout ByteWriter) { for uuid in items { out.put(uuid) } }
+}
+
+/// Asks what came of ``ForgetEverywhere``. Declined before it is done.
+package struct GetForgetting: FieldlessMessage {
+  package typealias Answer = Forgetting
+  package static let operation: UInt8 = 45
+  package init() {}
+}
+
+/// What came of it.
+package struct Forgetting: ControlFields, Equatable, Sendable {
+  /// How many generations had one of the items.
+  package let changed: UInt32
+  /// The generations that cannot be read, so that they may have them still.
+  package let unreadable: [UInt32]
+
+  /// Puts them together.
+  package init(changed: UInt32, unreadable: [UInt32]) { (self.changed, self.unreadable) = (changed, unreadable) }
+
+  package init?(decoding input: inout ByteReader) {
+    guard let changed = UInt32(decoding: &input), let count = try? input.number(UInt16.self) else { return nil }
+    var unreadable: [UInt32] = []
+    for _ in 0..<count {
+      guard let number = UInt32(decoding: &input) else { return nil }
+      unreadable.append(number)
+    }
+    self.init(changed: changed, unreadable: unreadable)
+  }
+
+  package func encode(into out: inout ByteWriter) {
+    out.number(changed)
+    let some = unreadable.prefix(ControlPacket.messageLimit / 4)
+    out.number(UInt16(clamping: some.count))
+    for number in some { out.number(number) }
+  }
+}

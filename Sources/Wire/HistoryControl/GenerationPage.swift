@@ -1,0 +1,88 @@
+import LatchkeyBytes
+import LatchkeyControl
+
+/// A part of the list of generations, and what the settings say of all.
+package struct GenerationPage: ControlFields, Equatable, Sendable {
+  /// A generation.
+  package struct Line: Equatable, Sendable {
+    /// Its name for people.
+    package let number: UInt32
+    /// When it was made, in seconds since 1970.
+    package let time: UInt64
+    /// Its size in bytes.
+    package let size: UInt64
+    /// How many items it has; 0 where it cannot be read.
+    package let items: UInt64
+    /// Why it cannot be read; empty where it can.
+    package let problem: String
+
+    /// Puts them together.
+    package init(number: UInt32, time: UInt64, size: UInt64, items: UInt64, problem: String) {
+      (self.number, self.time, self.size) = (number, time, size)
+      (self.items, self.problem) = (items, problem)
+    }
+  }
+
+  /// Whether any are made.
+  package let isOn: Bool
+  /// Where the settings are.
+  package let settings: String
+  /// Why the last one was not made, or what is wrong with the settings; empty for nothing.
+  package let problem: String
+  /// The newest first.
+  package let lines: [Line]
+  /// Whether there are older ones.
+  package let hasMore: Bool
+
+  /// So many lines fit, however long their texts are.
+  package static let lineLimit = 40
+  private static let textLimit = 400
+  private static let pathLimit = 4000
+
+  /// Puts them together; what is more than ``lineLimit`` lines is left out.
+  package init(isOn: Bool, settings: String, problem: String, lines: [Line], hasMore: Bool) {
+    (self.isOn, self.settings, self.problem) = (isOn, settings, problem)
+    self.lines = Array(lines.prefix(Self.lineLimit))
+    self.hasMore = hasMore || lines.count > Self.lineLimit
+  }
+
+  private init(_ other: GenerationPage, all lines: [Line]) {
+    (isOn, settings, problem) = (other.isOn, other.settings, other.problem)
+    (self.lines, hasMore) = (lines, false)
+  }
+
+  /// The same with all lines.
+  func with(_ lines: [Line]) -> GenerationPage { GenerationPage(self, all: lines) }
+
+  package func encode(into out: inout ByteWriter) {
+    out.number(UInt8((hasMore ? 1 : 0) | (isOn ? 2 : 0)))
+    out.text(settings, limit: Self.pathLimit)
+    out.text(problem, limit: Self.textLimit)
+    out.number(UInt8(lines.count))
+    for line in lines {
+      out.number(line.number)
+      for number in [line.time, line.size, line.items] { out.number(number) }
+      out.text(line.problem, limit: Self.textLimit)
+    }
+  }
+
+  package init?(decoding input: inout ByteReader) {
+    var lines: [Line] = []
+    do {
+      let flags = try input.number(UInt8.self)
+      guard flags <= 3, let settings = input.text(limit: Self.pathLimit),
+        let problem = input.text(limit: Self.textLimit)
+      else { return nil }
+      let count = try input.number(UInt8.self)
+      guard count <= Self.lineLimit else { return nil }
+      for _ in 0..<count {
+        let number = try input.number(UInt32.self)
+        let (time, size, items): (UInt64, UInt64, UInt64) = (try input.number(), try input.number(), try input.number())
+        guard let problem = input.text(limit: Self.textLimit) else { return nil }
+        lines.append(Line(number: number, time: time, size: size, items: items, problem: problem))
+      }
+      (isOn, hasMore) = (flags & 2 != 0, flags & 1 != 0)
+      (self.settings, self.problem, self.lines) = (settings, problem, lines)
+    } catch { return nil }
+  }
+}

@@ -1,0 +1,22 @@
+import LatchkeyControl
+
+/// Asks for what differs, a page at a time. Declined before all was looked at.
+package struct GetComparison: PageMessage {
+  package typealias Answer = ComparisonPage
+  package static let operation: UInt8 = 40
+  package let after: UInt64
+
+  package init(after: UInt64) { self.after = after }
+}
+
+extension ControlClient {
+  /// All that differs.
+  package borrowing func comparison(until deadline: Int) throws(ControlError) -> ComparisonPage {
+    var lines: [ComparisonPage.Line] = []
+    while true {
+      let page = try ask(GetComparison(after: UInt64(lines.count)), until: deadline)
+      lines += page.lines
+      guard page.hasMore, !page.lines.isEmpty else { return page.with(lines) }
+    }
+  }
+}

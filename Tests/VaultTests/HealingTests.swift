@@ -1,0 +1,363 @@
+import Glibc
+import LatchkeyKeybag
+import LatchkeyPosix
+import LatchkeySodium
+import LatchkeyStandInDevice
+import Testing
+
+@testable import LatchkeyVault
+
+/// A vault with a generation, after which more was stored, changed and deleted; and all of what it must have.
+final class Patient {
+  let home: Home
+  /// By label: the secret at the end.
+  let wanted: [String: String]
+  /// By label: the secret in the generation.
+  let former: [String: String]
+  let deleted: Set<String>
+  let database: [UInt8]
+
+  init(padding: Int = 300) throws {
+    home = try Home()
+    let vault = try home.unlocked()
+    let second = try vault.createCollection(label: "Second")
+    var wanted: [String: String] = [:]
+    func text(_ what: String, _ number: Int) -> String { what + " \(number) " + String(repeating: "x", count: padding) }
+    for number in 0..<40 {
+      let accessibility = AccessibilityClass.allCases[number % AccessibilityClass.allCases.count]
+      let label = "item \(number)"
+      wanted[label] = text("old", number)
+      try vault.add(
+        ["n": "\(number)", "app": "all"], text("old", number), accessibility, label: label,
+        in: number % 3 == 0 ? second : 1)
+    }
+    vault.settleWhole()
+    try #require(vault.keepWholeHistory().count == 1)
+    former = wanted
+    for number in 40..<70 {
+      let label = "item \(number)"
+      wanted[label] = text("late", number)
+      try vault.add(["n": "\(number)", "app": "all"], text("late", number), label: label)
+    }
+    for number in [1, 8, 15] {
+      try vault.set(Int64(number + 1), text("changed", number))
+      wanted["item \(number)"] = text("changed", number)
+    }
+    var deleted: Set<String> = []
+    for number in [2, 9, 16, 45] {
+      try vault.writer.deleteItem(Int64(number + 1))
+      deleted.insert("item \(number)")
+      wanted["item \(number)"] = nil
+    }
+    let third = try vault.createCollection(label: "Third")
+    try vault.add(["n": "third", "app": "all"], "in third", label: "third", in: third)
+    wanted["third"] = "in third"
+    vault.settleWhole()
+    (self.wanted, self.deleted) = (wanted, deleted)
+    database = home.read("vault.db")
+  }
+
+  /// Opens a vault with these files as a login does, and once more when damage was found meanwhile.
+  static func opened(_ copy: Home) throws -> Vault {
+    let vault = copy.vault()
+    try copy.unlock(vault)
+    vault.verifyToEnd()
+    if vault.isDamaged { try copy.unlock(vault) }
+    vault.verifyToEnd()
+    return vault
+  }
+
+  /// What is wrong with a vault that was opened; nil where everything is there but what the outcome names.
+  func complaint(_ vault: Vault, _ healing: Healing?) throws -> String? {
+    if vault.isDamaged || !vault.problems.isEmpty { return "problems: \(vault.problems)" }
+    var found: [String: String] = [:]
+    for id in try vault.ids(["app": "all"]) {
+      let label = try vault.reader.info(ofItem: id).metadata?.label ?? "?"
+      if found[label] != nil { return "\(label) is there twice" }
+      found[label] = try vault.secretText(id)
+    }
+    let older = Set(healing?.older ?? [])
+    var missing = 0
+    for (label, secret) in wanted {
+      if found[label] == secret { continue }
+      if let present = found[label] {
+        guard former[label] == present, older.contains(label) || healing?.isCounted == false else {
+          return "\(label) is an older one, which nobody says"
+        }
+      } else {
+        if former[label] != nil { return "\(label) is gone, and the generation has it" }
+        missing += 1
+      }
+    }
+    if missing > Int(healing?.lost ?? 0), healing?.isCounted != false {
+      return "\(missing) are gone, which nobody says"
+    }
+    for label in deleted where found[label] != nil {
+      guard healing?.isCounted == false || older.contains(label) else { return "\(label) came back" }
+    }
+    if let strange = found.keys.first(where: { wanted[$0] == nil && !deleted.contains($0) }) { return "\(strange)?" }
+    _ = try vault.add(["after": "healing"], "x")
+    return nil
+  }
+}
+
+@Suite("A damaged database")
+struct HealingTests {
+  @Test(
+    "heals whichever page of it is damaged, and loses nothing that it does not name", arguments: ["zeros", "noise"])
+  func pages(_ kind: String) throws {
+    let patient = try Patient()
+    var (healed, missing, counted) = (0, 0, 0)
+    for page in stride(from: 0, to: patient.database.count, by: 4096) {
+      var bytes = patient.database
+      for position in page..<(page + 4096) {
+        bytes[position] = kind == "zeros" ? 0 : bytes[position] ^ UInt8(position % 255 + 1)
+      }
+      guard bytes != patient.database else { continue }
+      let copy = try Home(copying: patient.home)
+      copy.write("vault.db", bytes)
+      copy.remove("vault.db-wal")
+      let vault = try Patient.opened(copy)
+      let healing = vault.healing
+      if healing != nil { healed += 1 }
+      missing += Int(healing?.lost ?? 0) + (healing?.older.count ?? 0)
+      if healing?.isCounted == true, healing?.newer ?? 0 > 20 { counted += 1 }
+      if let complaint = try patient.complaint(vault, healing) { Issue.record("page \(page / 4096): \(complaint)") }
+      guard let healing else { continue }
+      #expect(healing.loss == .damaged && healing.generation.number == 1)
+      let aside = try #require(healing.aside)
+      #expect((readFile(aside) == bytes) as Bool, "the damaged file is kept as it was")
+      #expect(copy.names.filter { $0.contains(".healing") || $0.contains(".salvage") || $0.contains(".healed") } == [])
+    }
+    #expect(healed > 20)
+    // Each page has some items: what is not on it must come from the damaged file.
+    #expect(missing < 12 * healed && missing > 0)
+    #expect(counted * 3 > healed * 2, "\(counted) of \(healed)")
+  }
+
+  @Test("heals where it is cut, deleted, or another user's")
+  func lost() throws {
+    let patient = try Patient()
+    let other = try Patient(padding: 10)
+    let size = patient.database.count
+    let cuts = [0, 1, 99, 100, 512, 4096, 5000, size / 2, size - 4096].map { Array(patient.database.prefix($0)) }
+    for bytes in cuts.map(Optional.some) + [nil, other.database] {
+      let copy = try Home(copying: patient.home)
+      copy.remove("vault.db-wal")
+      if let bytes { copy.write("vault.db", bytes) } else { copy.remove("vault.db") }
+      let vault = try Patient.opened(copy)
+      let healing = try #require(vault.healing, "\(bytes?.count ?? -1) bytes")
+      #expect(healing.loss == (bytes == nil ? .missing : bytes?.count == other.database.count ? .foreign : .damaged))
+      if let complaint = try patient.complaint(vault, healing) {
+        Issue.record("\(bytes?.count ?? -1) bytes: \(complaint)")
+      }
+      // The next login has nothing to heal.
+      vault.settle()
+      let again = try Home(copying: copy)
+      let later = try Patient.opened(again)
+      #expect(later.healing == nil && later.problems == [])
+    }
+  }
+
+  @Test("takes what is only in the log, and no log that is not its own")
+  func log() throws {
+    let patient = try Patient()
+    let crashed: Home
+    do {
+      let vault = try patient.home.unlocked()
+      vault.verifyToEnd()
+      try vault.add(["n": "log", "app": "log"], "in the log", label: "log")
+      crashed = try Home(copying: patient.home)
+    }
+    #expect(crashed.read("vault.db-wal").count > 4096)
+    var bytes = crashed.read("vault.db")
+    for position in 0..<4096 { bytes[position] = 0 }
+    crashed.write("vault.db", bytes)
+    let vault = try Patient.opened(crashed)
+    #expect(try vault.ids(["n": "log"]).count == 1, "\(vault.healing.map(\.explanation) ?? "not healed")")
+    #expect(try patient.complaint(vault, vault.healing) == nil)
+    let aside = try #require(vault.healing?.aside)
+    #expect(readFile(aside + "-wal") != nil)
+  }
+
+  @Test("stays as it is where there is no generation, where none opens, and where the file is a newer program's")
+  func notHealed() throws {
+    let patient = try Patient()
+    var damaged = patient.database
+    for position in 0..<4096 { damaged[position] = 0 }
+    var newer = patient.database
+    newer[63] = 9
+    for (bytes, generation) in [(damaged, nil), (damaged, [UInt8](repeating: 3, count: 40_000)), (newer, [])] {
+      let copy = try Home(copying: patient.home)
+      copy.write("vault.db", bytes)
+      copy.remove("vault.db-wal")
+      let path = copy.generations + "/" + (namesInFolder(copy.generations).first ?? "")
+      if let generation { if !generation.isEmpty { writeFile(path, generation) } } else { unlink(path) }
+      let vault = copy.vault()
+      #expect(throws: VaultError.self) { try copy.unlock(vault) }
+      #expect(vault.healing == nil && vault.problems.contains { $0.hasPrefix("vault.db: ") })
+      #expect((copy.read("vault.db") == bytes) as Bool)
+      #expect(copy.names.filter { $0.hasPrefix("vault.db.") } == [])
+    }
+  }
+
+  @Test("heals behind no locked screen, and with no keys but the vault's")
+  func keys() throws {
+    let patient = try Patient()
+    let copy = try Home(copying: patient.home)
+    copy.remove("vault.db")
+    let vault = copy.vault()
+    #expect(throws: VaultError.self) { try copy.unlock(vault, opening: .session) }
+    #expect(throws: VaultError.self) {
+      try vault.unlock(try TierKeys.random(), opening: .everything, liftingLocks: true, mayCreate: false)
+    }
+    #expect(vault.healing == nil && !copy.names.contains("vault.db"))
+    try copy.unlock(vault)
+    #expect(vault.healing?.loss == .missing)
+  }
+
+  @Test("brings back nothing that was destroyed with the login's password")
+  func passcode() throws {
+    let patient = try Patient()
+    let vault = try patient.home.unlocked()
+    vault.verifyToEnd()
+    let former = contentsOfFolder(patient.home.generations)
+    try vault.destroyPasscodeItems()
+    #expect(vault.history.generations.isEmpty)
+    vault.settle()
+    try patient.home.unlock(vault)
+    try vault.startPasscodeItemsAnew()
+    vault.settle()
+    // A copy of them comes from a backup of the folder.
+    for (name, bytes) in former { writeFile(patient.home.generations + "/" + name, bytes) }
+    for page in [-1, 0, 3, 5, 8] {
+      let copy = try Home(copying: patient.home)
+      copy.remove("vault.db-wal")
+      var bytes = copy.read("vault.db")
+      if page < 0 {
+        copy.remove("vault.db")
+      } else {
+        for position in page * 4096..<(page + 1) * 4096 { bytes[position] = 0 }
+        copy.write("vault.db", bytes)
+      }
+      let healed = try Patient.opened(copy)
+      #expect(healed.problems == [])
+      for id in try healed.ids([:]) {
+        #expect(try healed.reader.info(ofItem: id).accessibility != .whenPasscodeSetThisDeviceOnly)
+      }
+    }
+  }
+
+  @Test("is not taken for an older copy; an older copy is")
+  func older() throws {
+    let service = StandInDevice(seed: 11)
+    service.memory = StandInMemory()
+    let home = try Home()
+    func open(_ home: Home) throws -> Vault {
+      let vault = Vault(home: home.path, owner: getuid(), machine: Home.machine) { () throws(DeviceKeyError) in service
+      }
+      try vault.unlock(home.tiers, opening: .everything, liftingLocks: true, mayCreate: true)
+      vault.verifyToEnd()
+      return vault
+    }
+    do {
+      let vault = try open(home)
+      try vault.add(["n": "1"], "first")
+      vault.settle()
+      vault.keepWholeHistory()
+    }
+    let before = try Home(copying: home)
+    for _ in 0..<3 { try open(home).settle() }
+    let missing = try Home(copying: home)
+    missing.remove("vault.db")
+    missing.remove("vault.db-wal")
+    let healed = try open(missing)
+    #expect(healed.healing != nil && healed.olderFiles == [])
+    healed.settle()
+    #expect(try open(try Home(copying: missing)).olderFiles == [])
+    let old = try open(before)
+    #expect(
+      old.olderFiles == [.database],
+      "\(old.healing.map(\.explanation) ?? "not healed") \(old.generation) \(healed.generation)")
+  }
+
+  @Test("heals whole or not at all, whichever file operation a kill comes before")
+  func killed() throws {
+    let shim = try #require(CrashTests.shim, "no C compiler")
+    let patient = try Patient()
+    var damaged = patient.database
+    for position in 5 * 4096..<6 * 4096 { damaged[position] = 0 }
+    for position in 0..<4096 { damaged[position] = 0 }
+    var points = 0
+    for call in 1... {
+      let copy = try Home(copying: patient.home)
+      copy.write("vault.db", damaged)
+      copy.remove("vault.db-wal")
+      let durable = CrashTests.newFolder()
+      defer { removeTree(durable) }
+      let process = try Command(
+        Command.crashing, ["heal", copy.path], input: plain(copy.tiers.unlocked) + plain(copy.tiers.session),
+        environment: CrashTests.environment(shim, copy, durable, dieAt: call))
+      let lines = process.lines()
+      let status = process.wait()
+      let vault = try Patient.opened(copy)
+      // Told before the end, or told now; but for the moment between the exchange and the telling.
+      let wasExchanged = vault.healing == nil
+      #expect(wasExchanged || vault.healing?.newer ?? 0 > 20, "call \(call)")
+      if !wasExchanged, let complaint = try patient.complaint(vault, vault.healing) {
+        Issue.record("call \(call): \(complaint)")
+      }
+      let asides = copy.names.filter { $0.hasPrefix("vault.db.damaged-") }
+      #expect(asides.count == 1 && readFile(copy.folder + "/" + asides[0]) == damaged, "call \(call)")
+      #expect(try vault.ids(["app": "all"]).count >= patient.wanted.count - 8)
+      #expect(
+        copy.names.filter { $0.contains(".healing") || $0.contains(".salvage") || $0.contains(".healed") } == [],
+        "call \(call)")
+      if status == 0 {
+        #expect(lines == ["healed"])
+        break
+      }
+      try #require(status == -SIGKILL, "\(lines)")
+      points = call
+    }
+    #expect(points > 20)
+  }
+
+  @Test("has a whole generation or none, whichever file operation of making one a kill comes before")
+  func killedMaking() throws {
+    let shim = try #require(CrashTests.shim, "no C compiler")
+    let template = try Home()
+    do {
+      let vault = try template.unlocked()
+      for number in 0..<60 { try vault.add(["n": "\(number)"], String(repeating: "x", count: 900)) }
+      vault.settleWhole()
+    }
+    var points = 0
+    for call in 1... {
+      let copy = try Home(copying: template)
+      let durable = CrashTests.newFolder()
+      defer { removeTree(durable) }
+      let process = try Command(
+        Command.crashing, ["keep", copy.path], input: plain(copy.tiers.unlocked) + plain(copy.tiers.session),
+        environment: CrashTests.environment(shim, copy, durable, dieAt: call))
+      _ = process.lines()
+      let status = process.wait()
+      let vault = try copy.unlocked()
+      vault.verifyToEnd()
+      #expect(vault.problems == [], "call \(call)")
+      for generation in vault.history.generations {
+        #expect(try vault.history.open(generation, vault: copy.keybag.vault).isWhole, "call \(call)")
+        #expect(try vault.past(generation).count == 60, "call \(call)")
+      }
+      vault.passHours(2)
+      try vault.add(["n": "more"], "more")
+      let kept = vault.keepWholeHistory()
+      #expect(try vault.past(try #require(kept.first)).count == 61)
+      #expect(namesInFolder(copy.generations) == kept.map(\.name).sorted(), "call \(call)")
+      if status == 0 { break }
+      try #require(status == -SIGKILL)
+      points = call
+    }
+    #expect(points > 20)
+  }
+}
