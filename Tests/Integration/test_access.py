@@ -84,7 +84,7 @@ def test_a_backup_leaves_it_behind_and_says_so(opened):
     opened.store("free", "a", "b")
     done = opened.run("latchkey", "backup", "--passphrase-stdin", str(opened.home / "b"), input="backup\n")
     assert done.returncode == 4, done.stderr
-    assert (done.stdout + done.stderr).count("what it asks for keeps it out of backups") == 2
+    assert (done.stdout + done.stderr).count("its requirements keep it out of backups") == 2
 
 
 # MARK: conditions
@@ -147,7 +147,7 @@ def test_the_command_line_stores_such_items(opened):
     assert "Added login/1" in person.output() and person.status == 0
     assert lookup(opened, "k", "v").expect("assphrase").type("open sesame").last_line() == "the secret"
     opened.run("latchkey", "add", "--label", "Key", "--require", PRESENCE, "k=w", input="x", check=True)
-    assert "it asks for you" in opened.run("latchkey", "find", "k=w").stdout
+    assert "it has requirements" in opened.run("latchkey", "find", "k=w").stdout
 
 
 def test_the_command_line_says_what_is_wrong(opened):

@@ -97,6 +97,7 @@ def alter(session, label, column, value, fix=True):
     names = session.numbers
     if session.daemon_pid():
         session.stop_daemon()
+    session.remove_generations()
     for log in session.vault.glob("vault.db-*"):
         log.unlink()
     (session.vault / "vault.db").write_bytes(session.pristine)

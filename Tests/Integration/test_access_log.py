@@ -285,7 +285,7 @@ def test_it_is_sealed_and_what_format_says(present):
         assert present.lookup("k", "v") == "the secret"
     told = log(present)
     present.restart()
-    files = b"".join(path.read_bytes() for path in present.vault.iterdir())
+    files = b"".join(path.read_bytes() for path in present.vault.rglob("*") if path.is_file())
     assert b"secret-tool" not in files and b"Bank" not in files
     vault = reader(present)
     assert [(one.number, one.created, one.action, one.outcome, one.label, one.program) for one in vault.log] == [

@@ -14,7 +14,7 @@ from test_floods import memory
 
 SOURCE = pathlib.Path(__file__).with_name("Shims") / "pam_callback.c"
 DENY, PERMIT = "auth required pam_deny.so\n", "auth required pam_permit.so\n"
-STILL_LOCKED = "it is still locked: the question was not answered, or there was nobody to ask."
+STILL_LOCKED = "it is still locked: the prompt was not answered, or no prompt could be shown."
 
 
 def stack(session, service, text):
@@ -156,13 +156,13 @@ def test_a_module_that_asks_for_what_it_is_to_allow(opened, peer, callback):
 
 
 MISTAKES = {
-    "or,and,device-passcode": "'or' and 'and' do not go together",
-    "biometry-any,biometry-current-set": "biometry-any and biometry-current-set do not go together",
-    "biometry-any,biometry-current-set,or": "biometry-any and biometry-current-set do not go together",
-    "user-presence,device-passcode": "user-presence goes with application-password alone",
-    "user-presence,biometry-any,or": "user-presence goes with application-password alone",
-    "user-presence,or": "user-presence goes with application-password alone",
-    "user-presence,and,application-password": "user-presence goes with application-password alone",
+    "or,and,device-passcode": "'or' and 'and' cannot be combined",
+    "biometry-any,biometry-current-set": "biometry-any and biometry-current-set cannot be combined",
+    "biometry-any,biometry-current-set,or": "biometry-any and biometry-current-set cannot be combined",
+    "user-presence,device-passcode": "user-presence can only be combined with application-password",
+    "user-presence,biometry-any,or": "user-presence can only be combined with application-password",
+    "user-presence,or": "user-presence can only be combined with application-password",
+    "user-presence,and,application-password": "user-presence can only be combined with application-password",
     "or": "need a condition to combine", "and,application-password": "need a condition to combine",
     "presence": "is none of user-presence, device-passcode", "user-presence,": "is none of user-presence",
     "User-Presence": "is none of user-presence", "1": "is none of user-presence", " ": "is none of user-presence"}  # fmt: skip

@@ -186,7 +186,7 @@ def test_a_collection_with_a_passphrase(unlocked, other):
     assert "Private: the collection had a passphrase of its own, and has none here until you set one" in done.stdout
     # Into the one that is closed: nothing, and it says why.
     done = restore(unlocked)
-    assert done.returncode == PARTLY and "the passphrase of its collection here was not given" in done.stdout
+    assert done.returncode == PARTLY and "its collection here waits for its passphrase" in done.stdout
 
 
 # ---- files ----

@@ -12,7 +12,7 @@ import tempfile
 import pytest
 from support.archive import opened, other  # noqa: F401 (a fixture)
 from support.exporting import DONE, FAILED, PARTLY, WIDE, everything, export, fill, left, private_folder
-from support.importing import counts, place, run
+from support.importing import counts, place, report, run
 from support.pace import seconds
 from support.peer import COLLECTION, ROOT, SERVICE, Peer
 from support.person import Person
@@ -73,6 +73,8 @@ def test_json_brings_everything_to_another_vault(filled, other):  # noqa: F811
     again = run(other, "json", "--json", there)
     assert again.returncode == DONE and counts(again) == {"items": 20, "same": 20}
     assert everything(other) == sorted(expected)
+    sent = other.run("latchkey", "import", "json", "--json", "-", input=there.read_text())
+    assert sent.returncode == DONE and counts(sent) == {"items": 20, "same": 20} and report(sent)["files"] == []
     # And from there it leaves as it came.
     back = export(other, "json", "-")
     assert back.returncode == DONE and by_label(json.loads(back.stdout)) == by_label(json.loads(there.read_text()))
@@ -103,6 +105,14 @@ def test_parts_and_rehearsals(filled):
     assert {line["label"] for line in json.loads(done.stdout)["lines"]} == {"Bare", "app"}
     wrong = export(filled, "json", "--plain", "--collection", "None", filled.out / "n.json")
     assert wrong.returncode == FAILED and "There are: Login" in wrong.stderr and not (filled.out / "n.json").exists()
+
+
+def test_standard_input_that_cannot_be_read(filled):
+    done = filled.run("latchkey", "import", "json", "-", input="{}")
+    assert done.returncode == FAILED and "standard input was not written by 'latchkey export json'" in done.stderr
+    person = Person(filled, "latchkey", "import", "csv", "-").expect("standard input is a terminal")
+    person.output()
+    assert person.status == FAILED
 
 
 def test_standard_output(filled):

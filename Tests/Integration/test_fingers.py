@@ -376,7 +376,7 @@ def test_another_item_may_begin_to_ask_for_them(opened, fprintd, peer):
 
 def test_no_backup_has_it(opened, fprintd, peer, item):
     done = opened.run("latchkey", "backup", "--passphrase-stdin", str(opened.home / "b"), input="backup\n")
-    assert done.returncode == 4 and "what it asks for keeps it out of backups" in done.stdout + done.stderr
+    assert done.returncode == 4 and "its requirements keep it out of backups" in done.stdout + done.stderr
 
 
 def test_it_is_deleted_without_a_finger(opened, fprintd, peer, item):

@@ -231,7 +231,7 @@ def test_collections(session, open_peer, other):
     assert len(told(session, "find", "--json", *words)) == 2
     for command in (["find"], ["add", "--label", "L"]):
         done = latchkey(session, *command, "--collection", "nowhere", *words, code=FAILED)
-        assert "no collection of that name" in done.stderr and label in done.stderr
+        assert "no collection has that name" in done.stderr and label in done.stderr
 
 
 def test_two_collections_of_one_label(session, open_peer, other):

@@ -87,9 +87,9 @@ def test_nobody_is_there_to_be_asked(session, peer, state):
     bring_to(state, session, peer)
     for command in (["get"], ["edit", "--secret"], ["edit", "--class", AFTER], ["add", "--replace", "--label", "L"]):
         done = latchkey(session, *command, *words, input=b"new", code=FAILED)
-        assert "nobody to ask" in done.stderr and "latchkey unlock" in done.stderr
+        assert "no prompt could be shown" in done.stderr and "latchkey unlock" in done.stderr
         done = latchkey(session, *command, "--no-prompt", *words, input=b"new", code=FAILED)
-        assert "nobody to ask" not in done.stderr and "latchkey unlock" in done.stderr
+        assert "no prompt could be shown" not in done.stderr and "latchkey unlock" in done.stderr
     assert peer.prompts() == []
     bring_back(state, session, peer)
     assert peer.read(item) == b"old" and class_of(peer, item) == ["when-unlocked"]
@@ -127,7 +127,7 @@ def test_a_passphrase_of_its_own(terminal, peer):
     [one] = told(terminal, "find", "--json", *words)
     assert one["reason"] == "its collection is locked" and one["label"] is None
     done = latchkey(terminal, "add", "--label", "L", "--collection", "Private", *fresh()[1], code=FAILED, input=b"x")
-    assert "nobody to ask" in done.stderr
+    assert "no prompt could be shown" in done.stderr
     person = Person(terminal, "latchkey", "get", "--show", *words).expect("Private").type("sesame")
     assert person.last_line() == "hidden"
 
@@ -213,7 +213,7 @@ def test_a_locked_item_is_not_deleted(session, peer, state):
         assert done.stdout == b"" and "latchkey unlock" in done.stderr
         assert state == "collection locked" or REASONS[state] in done.stderr
         if state != BEHIND and name == "when-unlocked":
-            assert "nobody to ask" in latchkey(session, "rm", place(path), code=FAILED).stderr
+            assert "no prompt could be shown" in latchkey(session, "rm", place(path), code=FAILED).stderr
     left = sum(peer.search(attributes), [])
     assert items["when-unlocked"] in left
     bring_back(state, session, peer)

@@ -36,7 +36,7 @@ TABLE = [
             update({"class": "genp", "m_ItemList": []}, {"labl": "L"}).is_(UNIMPLEMENTED)),
         row("all are deleted", *(add(genp(acct=str(n)), secret(b"x")) for n in range(20)),
             delete({"class": "genp"}, ALL), copy({"class": "genp"}).is_(NOT_FOUND)),
-        row("the vault's program is stopped", silent, says(NOT_AVAILABLE, "No keychain is available.", "does not answer"),
+        row("latchkeyd is stopped", silent, says(NOT_AVAILABLE, "No keychain is available.", "does not answer"),
             given=STORED),
     ),
     *rows(SCREEN, row("behind a locker", reads(), says(NOT_ALLOWED, NO_KEY, "The session is locked."), given=STORED)),

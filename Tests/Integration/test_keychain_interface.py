@@ -203,6 +203,7 @@ def test_a_damaged_item_keeps_no_other_from_being_found(session, peer):
     common = fresh()
     items = [add(peer, f"secret {n}", {**common, "n": str(n)})[:2] for n in range(3)]
     session.stop_daemon()
+    session.remove_generations()
     with contextlib.closing(sqlite3.connect(session.vault / "vault.db")) as database, database:
         database.execute("UPDATE item SET metadata = x'00' WHERE id = ?", (int(items[1][0].rpartition("/")[2]),))
     session.start_daemon()

@@ -169,10 +169,10 @@ def test_on_the_command_line(session, peer):
     item = peer.create("secret", {"lock": "1"}, label="L")
     assert lock(peer, item) == ([item], NOTHING)
     [one] = told(session, "find", "--json", "lock=1")
-    assert one["state"] == "locked" and "locked by itself" in one["reason"]
+    assert one["state"] == "locked" and "locked explicitly" in one["reason"]
     for command in (["get"], ["edit", "--label", "New"], ["rm"]):
         done = latchkey(session, *command, "--no-prompt", place(item), code=FAILED)
-        assert "locked by itself" in done.stderr and "latchkey unlock" in done.stderr
+        assert "locked explicitly" in done.stderr and "latchkey unlock" in done.stderr
     # A backup is what could be read.
     done = session.run("latchkey", "unlock", "--stdin", input=session.password + "\n")
     assert done.returncode == 0, done.stderr

@@ -74,7 +74,7 @@ def copy_of(session, to):
 def put_back(session, copy, *names):
     """Files of an earlier copy of the vault, in the place of what is there."""
     session.stop_daemon()
-    for name in names or [file.name for file in copy.iterdir()]:
+    for name in names or [file.name for file in copy.iterdir() if file.is_file()]:
         for old in session.vault.glob(f"{name}*") if name == "vault.db" else [session.vault / name]:
             old.unlink(missing_ok=True)
         shutil.copy(copy / name, session.vault / name)

@@ -147,6 +147,7 @@ def test_a_large_secret_goes_through_the_pipe_as_the_application_reads(session, 
 def test_a_secret_that_damage_may_hide_is_not_made_anew(session, peer):
     retrieve(peer, ONE)
     session.stop_daemon()
+    session.remove_generations()
     with contextlib.closing(sqlite3.connect(session.vault / "vault.db")) as database:
         database.execute("DELETE FROM token")
         database.commit()

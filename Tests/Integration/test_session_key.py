@@ -111,7 +111,7 @@ def test_without_a_protector_for_it_nobody_is_believed(session):
     cursor = len(session.log())
     assert bring(session, Keys(session).packet()) == WRONG_KEYS
     assert state(session) == ("sealed", False)
-    assert "a key without a password, from autologin, is none of this keybag's" in session.log()[cursor:]
+    assert "the session key from autologin belongs to another keybag" in session.log()[cursor:]
     # Nor by one of another generation.
     admit(session, 2)
     assert bring(session, Keys(session).packet()) == WRONG_KEYS

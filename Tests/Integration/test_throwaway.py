@@ -126,3 +126,22 @@ def test_the_daemon_goes_with_a_session_that_was_killed(stage):
     # It took the bus with it, and a daemon without its bus ends.
     wait_until(lambda: not is_alive(daemon), "the daemon's end")
     shutil.rmtree(session.root)
+
+
+def test_a_prompt_can_open_the_terminal(stage):
+    control, terminal = os.openpty()
+    owner = os.fstat(terminal).st_uid
+    command = 'test "$(stat -c %u "$(tty)")" = "$(id -u)" && : >>"$(tty)"'
+    done = subprocess.run(
+        [THROWAWAY, "--stage", stage, "--", "sh", "-c", command],
+        stdin=terminal,
+        stdout=terminal,
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=seconds(30),
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    # Afterwards it is again whose it was.
+    assert os.fstat(terminal).st_uid == owner
+    os.close(control)
+    os.close(terminal)

@@ -20,7 +20,7 @@ KEYS = {
     "state", "first_unlocked", "lock_reasons", "locker_up", "staged", "classes", "problems", "vault", "generation",
     "device_key", "memory_locked", "swappable_secrets", "name_owner", "lock_sources", "items", "collections", "locked_collections",
     "other_device_items", "rotation", "recovery_code", "passwordless", "older_files", "needs_former_password",
-    "opened_without_password", "protectors", "login_passwords", "version",
+    "opened_without_password", "protectors", "login_passwords", "version", "history",
 }  # fmt: skip
 PROMPT = "Password: "
 
@@ -113,7 +113,7 @@ def test_status_as_json(person):
         problems=["keybag: the file is damaged"], sources=["logind", "org.gnome.ScreenSaver"],
         classes=[("when-unlocked", False), ("always", True)], vault="/home/ä/x", generation=7, device="file",
         owner=":1.5", items=12, collections=2, locked_collections=1, foreign=8, rotation=(3, 4, 5, 6), former=1,
-        epoch=2, code=1700000000, passwordless=1, older=7, without_password=1,
+        epoch=2, code=1700000000, passwordless=1, older=7, without_password=1, history=(True, 24, 1700000000, "the disk is full"),
         protectors=[(1, 2, 1700000000), (2, 1, 0), (3, 1, 1700000001), (4, 0, 2**64 - 1), (9, 9, 0)]))  # fmt: skip
     done = person.run("status", "--json")
     assert (done.returncode, done.stderr) == (DONE, "")
@@ -129,6 +129,7 @@ def test_status_as_json(person):
         "problems": ["keybag: the file is damaged"], "vault": "/home/ä/x", "generation": 7, "device_key": "file",
         "memory_locked": False, "swappable_secrets": 0, "name_owner": ":1.5", "lock_sources": ["logind", "org.gnome.ScreenSaver"], "items": 12,
         "collections": 2, "locked_collections": 1, "other_device_items": 8, "recovery_code": True,
+        "history": {"on": True, "generations": 24, "newest": 1700000000, "problem": "the disk is full"},
         "passwordless": True, "older_files": ["keybag", "vault.db"], "needs_former_password": True,
         "opened_without_password": True,
         "rotation": {"epoch": 2, "left": 3, "closed": 4, "other_device": 5, "quarantined": 6, "former_keys_needed": True},
@@ -144,6 +145,15 @@ def test_status_ends_with_0_whatever_the_state_is(person, state, name):
     assert "vault.db: the file is damaged" in done.stdout
     done = person.run("status", "--json")
     assert done.returncode == DONE and json.loads(done.stdout)["state"] == name
+
+
+def test_status_says_what_generations_there_are(person):
+    daemon = person.daemon()
+    for history, line in (
+            ((True, 24, 1700000000, ""), r"24, the last of 2023-11-1\d \d\d:\d\d"), ((False, 0, 0, ""), "off"),
+            ((True, 0, 0, "the disk is full"), "none yet; no other was made: the disk is full")):
+        daemon.status = status(history=history)
+        assert re.search(rf"^Generations +{line}$", person.run("status").stdout, re.M), line
 
 
 def test_status_says_what_an_older_copy_means(person):

@@ -56,7 +56,7 @@ class Latchkeyd(Service):
             assert self.session.login().returncode == 0, self.session.log()
             if self.session.status()["state"] == "unlocked":
                 return
-        raise AssertionError(f"the vault does not open: {self.session.log()}")
+        raise AssertionError(f"the vault cannot be unlocked: {self.session.log()}")
 
     def close(self):
         self.session.close()

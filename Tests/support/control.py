@@ -16,7 +16,7 @@ from support.peer import acting_as
 from support.sealing import seal
 
 WIRE = Path(__file__).parents[2] / "Sources/Wire"
-SOURCE = "".join(file.read_text() for folder in ("Control", "BackupControl") for file in (WIRE / folder).glob("*.swift"))
+SOURCE = "".join(file.read_text() for folder in ("Control", "BackupControl", "HistoryControl") for file in (WIRE / folder).glob("*.swift"))
 MESSAGES = {
     name: int(number) for name, number in re.findall(
         r"struct (\w+): \w+Message\b.*?static let operation: UInt8 = (\d+)", SOURCE, re.S)}

@@ -9,6 +9,7 @@ import ctypes
 import json
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -183,6 +184,10 @@ class Session:
         assert process is not None, "no daemon"
         os.kill(process, number)
         wait_until(lambda: not is_alive(process) and self.daemon_pid() != process, "the daemon's end")
+
+    def remove_generations(self):
+        """Removes them while no daemon runs, so that a damaged database has nothing to heal from."""
+        shutil.rmtree(self.vault / "generations", ignore_errors=True)
 
     def restart(self, number=signal.SIGTERM):
         """Stops the daemon with the signal, starts it, and returns its new process."""
