@@ -3,6 +3,7 @@
 import fcntl
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -46,13 +47,27 @@ def root_of(release, packages, cache, name=None):
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not folder.is_dir():
             # It gets its name when it is complete. Others of the name go.
-            for old in cache.glob(f"{name}-*"):
-                shutil.rmtree(old)
+            for old in cache.iterdir():
+                if is_of(name, old.name):
+                    remove(old)
             partial = cache / f"{name}-partial"
             run("mmdebstrap", "--variant=apt", f"--include={','.join(included)}", release, partial)
             run("sh", "-c", PREPARE, "prepare", partial, reset_user)
             partial.rename(folder)
     return folder
+
+
+def is_of(name, folder):
+    """Whether a folder of the cache is a root of the name, complete or not; one of a longer name that begins so is not."""
+    return re.fullmatch(rf"{re.escape(name)}-([0-9a-f]{{16}}|partial)", folder) is not None
+
+
+def remove(folder):
+    """Removes a root. One that was not completed may still have the outside's /proc, /sys and /dev mounted in it."""
+    mounted = [line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines()]
+    for place in sorted((place for place in mounted if Path(place).is_relative_to(folder)), reverse=True):
+        run("umount", place)
+    shutil.rmtree(folder)
 
 
 def run(*command):
