@@ -44,6 +44,7 @@ enum Failure: Error {
       """
       no vault is running: no program listens at \(path).
       Start it with 'systemctl --user start latchkeyd.socket', or log in again.
+      After 'latchkey switch --back', run 'latchkey switch --to latchkey'.
       """
     case .strangeDaemon(let path):
       "another user's program listens at \(path), so nothing was sent to it. Find out who created that file."
