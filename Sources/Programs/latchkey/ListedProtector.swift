@@ -33,7 +33,7 @@ struct ListedProtector: Encodable {
   /// A few words, for a line with all of them.
   var text: String {
     switch kind {
-    case "password": state == "proven" ? "login password" : "login password (\(state))"
+    case "password": state == "retiring" ? "former login password" : "login password"
     case "recovery-code": "recovery code"
     case "session": "logins without a password (after-first-unlock only)"
     case "device": "device key"

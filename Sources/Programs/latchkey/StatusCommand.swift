@@ -103,8 +103,9 @@ struct StatusCommand: ParsableCommand {
 
   static func text(_ status: Status) -> String {
     var lines: [(String, String)] = []
-    let reasons = status.lockReasons.isEmpty ? "" : ": " + status.lockReasons.joined(separator: ", ")
-    lines.append(("State", status.state.name + reasons))
+    let reasons = status.lockReasons.map { $0 == "command" ? "by 'latchkey lock'" : $0 }
+    lines.append(("State", status.state.name + (reasons.isEmpty ? "" : ": " + reasons.joined(separator: ", "))))
+    if status.state != .unlocked { lines.append(("To unlock", Self.wayToUnlock(status))) }
     let withoutPassword = status.openedWithoutPassword ? ", by a login without a password" : ""
     lines.append(("First unlocked", status.firstUnlocked ? "yes" + withoutPassword : "not yet"))
     if status.lockerUp { lines.append(("Screen locker", "up" + (status.staged ? ", keys wait until it is gone" : ""))) }
@@ -150,6 +151,12 @@ struct StatusCommand: ParsableCommand {
       text += status.problems.map { "  " + $0 }
     }
     return text.map(TerminalText.printable).joined(separator: "\n")
+  }
+
+  /// What a person does to unlock it.
+  private static func wayToUnlock(_ status: Status) -> String {
+    if status.lockerUp { return "unlock the screen" }
+    return "run 'latchkey unlock'" + (status.generation == 0 ? ", which creates the vault" : "")
   }
 
   /// What it means that an older copy of the vault was put back, and what to do.
