@@ -13,6 +13,8 @@ PAMDIR     ?= $(LIBDIR)/security
 UNITDIR    ?= $(PREFIX)/lib/systemd/user
 SYSTEMDIR  ?= $(PREFIX)/lib/systemd/system
 MANDIR     ?= $(PREFIX)/share/man
+# The programs look here, whatever this says: share/locale above the folder that they are in.
+LOCALEDIR  := $(PREFIX)/share/locale
 # Debian's zsh looks in $(PREFIX)/share/zsh/vendor-completions instead.
 ZSHDIR     ?= $(PREFIX)/share/zsh/site-functions
 
@@ -30,7 +32,7 @@ PYTHON     ?= /usr/bin/python3
 PYTEST     := $(PYTHON) -m pytest -p no:cacheprovider
 
 BUILD_PACKAGES := libsodium-dev libpam0g-dev libsystemd-dev libgcrypt20-dev libsqlite3-dev libyaml-dev libtss2-dev \
-  pkg-config
+  gettext pkg-config
 # Draws the pictures of the documents.
 PICTURE_PACKAGES := gnuplot-nox
 # For the tests of the manual pages.
@@ -42,7 +44,7 @@ TEST_PACKAGES  := dbus dbus-user-session libpam-systemd systemd-container libsec
   seahorse gnome-keyring at-spi2-core gir1.2-atspi-2.0 gir1.2-gtk-3.0 libatk-adaptor gcr pinentry-curses pinentry-gtk2 pinentry-qt tmux swtpm libtss2-tcti-swtpm0 \
   fprintd libpam-fprintd i3lock xss-lock xauth sway swaylock swayidle wtype mate-screensaver xsecurelock vlock libwww-perl \
   xscreensaver-data qemu-system-x86 mmdebstrap e2fsprogs python3-pip python3-jaraco.functools python3-jaraco.context meson \
-  ninja-build gettext libfuse3-dev fuse3 btrfs-progs sqlite3 strace $(MANUAL_PACKAGES) $(PICTURE_PACKAGES)
+  ninja-build libfuse3-dev fuse3 btrfs-progs sqlite3 strace $(MANUAL_PACKAGES) $(PICTURE_PACKAGES)
 # For the suites that `make test` leaves out: compilers. gnome-keyring, the control, is among the packages above.
 SUITES_PACKAGES := gir1.2-gcr-3 golang-go golang-github-docker-docker-credential-helpers-dev cargo rustc \
   librust-secret-service-dev
@@ -53,6 +55,10 @@ DEB_PACKAGES := build-essential debhelper po-debconf python3 lintian
 CHECK_PACKAGES := $(BUILD_PACKAGES) dbus libpam-wrapper libpam-pwdfile python3-pytest python3-pytest-xdist binutils gcc \
   libc6-dev openssl valgrind sqlite3 strace $(MANUAL_PACKAGES) $(PICTURE_PACKAGES)
 PACKAGES       := $(BUILD_PACKAGES) $(TEST_PACKAGES)
+
+# Each has a file po/LANGUAGE.po.
+LANGUAGES  := $(shell cat po/LINGUAS)
+CATALOGUES := $(LANGUAGES:%=.build/locale/%/LC_MESSAGES/latchkey.mo)
 
 PROGRAMS := latchkeyd latchkey-derive latchkey-prompt latchkey-deviced latchkey
 # Tests with parts of their own run three at a time; a booted system mostly waits, and five of them do. Programs have time limits to keep: beside
@@ -71,7 +77,7 @@ KILLS ?= 500
 # At how many power cuts `make machine` looks, for each file system.
 CUTS ?= 1250
 
-.PHONY: help deps build module deb reproducible install uninstall run check test machine test-packages test-desktops bench suites table fuzz fuzz-build kills beside docs pictures lint clean
+.PHONY: help deps build module deb reproducible install uninstall translations run check test machine test-packages test-desktops bench suites table fuzz fuzz-build kills beside docs pictures lint clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -89,7 +95,7 @@ deps: ## Debian packages for building and testing: installs them (root) or names
 # No run path: SwiftPM's own would be $$ORIGIN, which a module that setuid programs load must not have.
 RELEASE = swift build -c release $(SWIFTFLAGS) --static-swift-stdlib --disable-local-rpath --product
 
-build: module ## the programs and the PAM module, for release
+build: module $(CATALOGUES) ## the programs, the PAM module and the translations, for release
 	for p in $(PROGRAMS); do $(RELEASE) $$p || exit 1; done
 
 module:
@@ -97,6 +103,17 @@ module:
 	mkdir -p $(dir $(PAM_MODULE))
 	cp $(BUILT)/libpam_latchkey.so $(PAM_MODULE:.so=.unstripped.so)
 	strip --strip-unneeded -o $(PAM_MODULE) $(PAM_MODULE:.so=.unstripped.so)
+
+# A translation with wrong placeholders is an error.
+$(CATALOGUES): .build/locale/%/LC_MESSAGES/latchkey.mo: po/%.po
+	mkdir -p $(@D)
+	msgfmt --check-format --check-domain -o $@ $<
+
+translations: ## po/latchkey.pot from the texts in the sources, and what is new or gone in each po/*.po
+	$(PYTHON) po/extract >po/latchkey.pot
+	for language in $(LANGUAGES); do msgmerge -q -U --backup=none --no-fuzzy-matching --no-wrap po/$$language.po po/latchkey.pot && \
+	  msgattrib --no-obsolete --no-wrap -o po/$$language.po po/$$language.po && \
+	  msgfmt --check-format --statistics -o /dev/null po/$$language.po || exit 1; done
 
 # Without prerequisites: what is built already is installed as it is, also by a root that has no Swift.
 $(PROGRAMS:%=$(BUILT)/%) $(PAM_MODULE):
@@ -126,8 +143,8 @@ reproducible: ## the packages built twice, in two folders at two times: the same
 # The templates' places, filled in.
 FILL = sed -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@LIBEXECDIR@|$(LIBEXECDIR)|g'
 
-# The command prints what a shell needs to complete its arguments.
-COMPLETIONS = $(BUILT)/latchkey --generate-completion-script
+# The command prints what a shell needs to complete its arguments: in English, whoever installs it.
+COMPLETIONS = LC_ALL=C $(BUILT)/latchkey --generate-completion-script
 
 # D-Bus interfaces, under names of our own: another package may lay org.freedesktop.*.
 INTERFACES = Secrets Vault Item Keychain Prompt
@@ -155,9 +172,10 @@ INSTALLED = $(PREFIX)/bin/latchkey $(LIBEXECDIR)/latchkeyd $(LIBEXECDIR)/latchke
   $(PREFIX)/share/bash-completion/completions/latchkey $(ZSHDIR)/_latchkey \
   $(PREFIX)/share/fish/vendor_completions.d/latchkey.fish \
   $(foreach page,$(MANUALS),$(MANDIR)/$(call MANUAL,$(page))) \
+  $(LANGUAGES:%=$(LOCALEDIR)/%/LC_MESSAGES/latchkey.mo) \
   $(addprefix $(SYSCONFDIR)/pam.d/,$(PAM_SERVICES))
 
-install: $(PROGRAMS:%=$(BUILT)/%) $(PAM_MODULE) ## lay the files under DESTDIR and PREFIX
+install: $(PROGRAMS:%=$(BUILT)/%) $(PAM_MODULE) $(CATALOGUES) ## lay the files under DESTDIR and PREFIX
 	install -d $(sort $(dir $(INSTALLED:%=$(DESTDIR)%)))
 	install -m 755 $(STRIP) $(BUILT)/latchkey $(DESTDIR)$(PREFIX)/bin/
 	install -m 755 $(STRIP) $(BUILT)/latchkeyd $(BUILT)/latchkey-derive $(BUILT)/latchkey-prompt \
@@ -182,6 +200,8 @@ install: $(PROGRAMS:%=$(BUILT)/%) $(PAM_MODULE) ## lay the files under DESTDIR a
 	install -m 644 rules/rules.yaml $(DESTDIR)$(PREFIX)/share/latchkey/rules.yaml
 	install -m 644 pam/pam-configs/latchkey $(DESTDIR)$(PREFIX)/share/pam-configs/latchkey
 	install -m 644 $(addprefix pam/,$(PAM_SERVICES)) $(DESTDIR)$(SYSCONFDIR)/pam.d/
+	for language in $(LANGUAGES); do \
+	  install -m 644 .build/locale/$$language/LC_MESSAGES/latchkey.mo $(DESTDIR)$(LOCALEDIR)/$$language/LC_MESSAGES/ || exit 1; done
 	for section in 1 5 8; do install -m 644 docs/man/*.$$section $(DESTDIR)$(MANDIR)/man$$section/ || exit 1; done
 	$(COMPLETIONS) bash >$(DESTDIR)$(PREFIX)/share/bash-completion/completions/latchkey
 	sed -i '1{/^#!/d}' $(DESTDIR)$(PREFIX)/share/bash-completion/completions/latchkey

@@ -111,6 +111,8 @@ let package = Package(
     library("Gcrypt", apt: "libgcrypt20-dev"),
     // Header files only: the library is opened while the program runs.
     library("TSS", apt: "libtss2-dev"),
+    // A part of libc.
+    library("Gettext"),
     library("YAML", pkgConfig: "yaml-0.1", apt: "libyaml-dev"),
 
     // System: one thin typed layer over each.
@@ -122,9 +124,13 @@ let package = Package(
     module("SQLite", on: .system, ["CLatchkeySQLite"]),
     module("Gcrypt", on: .system, ["CLatchkeyGcrypt"]),
     module("Systemd", on: .system, ["CLatchkeySystemd"]),
+    // Not for the programs that run as root, nor for the PAM module: catalogues are no input of theirs.
+    module("Gettext", on: .system, ["CLatchkeyGettext"]),
     module("YAML", on: .system, ["CLatchkeyYAML"]),
     module("TSS", on: .system, ["LatchkeyBytes", "CLatchkeyTSS", "LatchkeySodium"]),
-    module("PAMClient", on: .system, ["CLatchkeyLinux", "CLatchkeyPAM", "LatchkeyPosix", "LatchkeySodium"]),
+    module(
+      "PAMClient", on: .system,
+      ["CLatchkeyLinux", "CLatchkeyPAM", "LatchkeyGettext", "LatchkeyPosix", "LatchkeySodium"]),
 
     // Vault
     module("ItemProtection", on: .vault),
@@ -165,8 +171,8 @@ let package = Package(
     module(
       "Prompters", on: .desktop,
       [
-        "LatchkeyControl", "LatchkeyGcrypt", "LatchkeyKeybag", "LatchkeyPAMClient", "LatchkeyPosix", "LatchkeySodium",
-        "LatchkeySystemd",
+        "LatchkeyControl", "LatchkeyGcrypt", "LatchkeyGettext", "LatchkeyKeybag", "LatchkeyPAMClient", "LatchkeyPosix",
+        "LatchkeySodium", "LatchkeySystemd",
       ]),
     module(
       "SecretService", on: .desktop,
@@ -178,7 +184,8 @@ let package = Package(
       "Daemon", on: .desktop,
       [
         "LatchkeyBackup", "LatchkeyBackupControl", "LatchkeyBiometry", "LatchkeyClassRules", "LatchkeyControl",
-        "LatchkeyDeviceService", "LatchkeyHistoryControl", "LatchkeyKeybag", "LatchkeyPosix", "LatchkeyPrompts",
+        "LatchkeyDeviceService", "LatchkeyGettext", "LatchkeyHistoryControl", "LatchkeyKeybag", "LatchkeyPosix",
+        "LatchkeyPrompts",
         "LatchkeySecretService", "LatchkeySessionState", "LatchkeySodium", "LatchkeySystemd", "LatchkeyVault",
       ]),
 
@@ -242,8 +249,8 @@ let package = Package(
     program(
       "latchkey-prompt",
       [
-        "LatchkeyControl", "LatchkeyGcrypt", "LatchkeyItemProtection", "LatchkeyPAMClient", "LatchkeyPosix",
-        "LatchkeyPrompters",
+        "LatchkeyControl", "LatchkeyGcrypt", "LatchkeyGettext", "LatchkeyItemProtection", "LatchkeyPAMClient",
+        "LatchkeyPosix", "LatchkeyPrompters",
         "LatchkeySodium", "LatchkeySystemd",
       ]),
     program(
@@ -263,6 +270,7 @@ let package = Package(
     .target(name: "LatchkeyScratch", path: "Tests/Scratch", swiftSettings: strict),
     .target(
       name: "LatchkeyPrivateBus", dependencies: ["LatchkeySystemd"], path: "Tests/PrivateBus", swiftSettings: strict),
+    .testTarget(name: "GettextTests", dependencies: ["LatchkeyGettext"], swiftSettings: strict),
     .testTarget(
       name: "SessionStateTests",
       dependencies: ["LatchkeyControl", "LatchkeySessionState", "LatchkeySystemd", "LatchkeyPrivateBus"],

@@ -11,7 +11,8 @@ final class DesktopNotification {
 
   private weak var bus: Bus?
   private var watch: BusSlot?
-  private var message: Message?
+  /// Composed when it is shown, in the language that the desktop has by then.
+  private var message: (() -> Message)?
   private var shown: () -> Void = {}
   /// Whether an answer is still to come, and whether somebody else shows notifications since the question.
   private var isUnderWay = false
@@ -32,7 +33,7 @@ final class DesktopNotification {
   /// Has a message be shown. One that waits already is replaced.
   ///
   /// - Parameter shown: called once, when it is on the screen.
-  func show(_ message: Message, shown: @escaping () -> Void) {
+  func show(_ message: @autoclosure @escaping () -> Message, shown: @escaping () -> Void) {
     let waits = isWaiting
     (self.message, self.shown) = (message, shown)
     if !waits { send() }
@@ -59,9 +60,18 @@ final class DesktopNotification {
         if try !message.readString().isEmpty { self?.send() }
       }
     }
-    guard let message else { return }
+    guard message != nil else { return }
     isUnderWay = true
-    do throws(BusError) { try call(bus, message) } catch { isUnderWay = false }
+    do throws(BusError) {
+      try SessionLanguage.take(from: bus) { [weak self, weak bus] in
+        guard let self, let bus, self.bus === bus else { return }
+        guard let message, bus.isOpen else {
+          isUnderWay = false
+          return
+        }
+        do throws(BusError) { try call(bus, message()) } catch { isUnderWay = false }
+      }
+    } catch { isUnderWay = false }
   }
 
   private func call(_ bus: Bus, _ message: Message) throws(BusError) {

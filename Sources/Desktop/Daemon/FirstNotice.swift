@@ -1,4 +1,5 @@
 import Glibc
+import LatchkeyGettext
 import LatchkeyPosix
 import LatchkeySystemd
 
@@ -67,17 +68,22 @@ final class FirstNotice {
   }
 
   private static func message(_ stores: [FormerStore]) -> DesktopNotification.Message {
-    var sentences = ["Programs store their passwords in Latchkey's vault, which your login unlocks."]
+    var sentences = [translated("Programs store their passwords in Latchkey's vault, which your login unlocks.")]
     if !stores.isEmpty {
-      let titles = stores.map(\.title).joined(separator: " and ")
-      let commands = stores.map { "'\($0.command)'" }.joined(separator: " and ")
-      sentences.append("Your secrets in \(titles) are still there. To bring them over, run \(commands).")
+      let (titles, commands) = (list(stores.map(\.title)), list(stores.map { "'\($0.command)'" }))
+      sentences.append(
+        translated("Your secrets in \(titles) are still there. To bring them over, run \(commands)."))
     }
     sentences.append(
       access(machineRecord, F_OK) == 0
-        ? "Your administrator chose that for all users." : "To go back, run 'latchkey switch --back'.")
-    sentences.append("More is in 'man latchkey-switch'.")
+        ? translated("Your administrator chose that for all users.")
+        : translated("To go back, run 'latchkey switch --back'."))
+    sentences.append(translated("More is in 'man latchkey-switch'."))
     return DesktopNotification.Message(
-      title: "Latchkey keeps your secrets now", text: sentences.joined(separator: " "))
+      title: translated("Latchkey keeps your secrets now"), text: sentences.joined(separator: " "))
+  }
+
+  private static func list(_ names: [String]) -> String {
+    names.dropFirst().reduce(names.first ?? "") { translated("\($0) and \($1)") }
   }
 }

@@ -1,3 +1,4 @@
+import LatchkeyGettext
 import LatchkeySystemd
 
 /// Tells the person once in a session, by the desktop's notifications, that the vault waits for the former login password.
@@ -6,18 +7,24 @@ final class FormerPasswordNotice {
   private var wasSaid = false
 
   /// No name of a program or of a person is in it: others may look at the screen.
-  private static let message = DesktopNotification.Message(
-    title: "The vault stays locked",
-    text: """
-      The login password was changed without Latchkey. The next program that needs the vault, or 'latchkey unlock', asks \
-      you once for the former password or the recovery code.
-      """)
-  private static let openMessage = DesktopNotification.Message(
-    title: "The vault does not know your login password",
-    text: """
-      The login password was changed without Latchkey. The vault is unlocked now, but your password will not unlock it after \
-      the next lock. Run 'latchkey unlock': it asks once for the former password or the recovery code.
-      """)
+  private static var message: DesktopNotification.Message {
+    DesktopNotification.Message(
+      title: translated("The vault stays locked"),
+      text: translated(
+        """
+        The login password was changed without Latchkey. The next program that needs the vault, or 'latchkey unlock', asks \
+        you once for the former password or the recovery code.
+        """))
+  }
+  private static var openMessage: DesktopNotification.Message {
+    DesktopNotification.Message(
+      title: translated("The vault does not know your login password"),
+      text: translated(
+        """
+        The login password was changed without Latchkey. The vault is unlocked now, but your password will not unlock it \
+        after the next lock. Run 'latchkey unlock': it asks once for the former password or the recovery code.
+        """))
+  }
 
   /// Says it on this connection from now on.
   func use(_ bus: Bus) { notification.use(bus) }

@@ -48,7 +48,7 @@ final class Pinentry: Prompter {
   func ask(_ question: PromptText) -> Answer {
     let texts = [
       ("SETTITLE", question.title), ("SETDESC", "\(question.message)\n\n\(question.detail)"),
-      ("SETPROMPT", question.label), ("SETOK", question.button), ("SETCANCEL", "Cancel"),
+      ("SETPROMPT", question.label), ("SETOK", question.button), ("SETCANCEL", Wording.cancel),
     ]
     for (command, text) in texts {
       guard process.run("\(command) \(Assuan.escape(text))") else { return .unavailable }

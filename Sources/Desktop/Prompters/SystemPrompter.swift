@@ -122,7 +122,7 @@ final class SystemPrompter: Prompter {
     let texts = [
       ("title", question.title), ("message", question.message), ("description", question.detail),
       ("warning", question.warning), ("choice-label", ""), ("caller-window", window),
-      ("continue-label", question.button), ("cancel-label", "Cancel"),
+      ("continue-label", question.button), ("cancel-label", Wording.cancel),
     ]
     writer.open("a", "{sv}")
     for (name, text) in texts {

@@ -1,4 +1,5 @@
 import Glibc
+import LatchkeyGettext
 import LatchkeyPAMClient
 import LatchkeyPosix
 import LatchkeySodium
@@ -55,7 +56,9 @@ final class TerminalPrompter: Prompter {
   func tellWithdrawn() { terminal.say(TerminalPrompter.withdrawn) }
 
   /// What follows "Checking..." where no answer is wanted any more.
-  static let withdrawn = "The prompt was withdrawn: the vault was locked, or the program that asked has ended.\n"
+  static var withdrawn: String {
+    translated("The prompt was withdrawn: the vault was locked, or the program that asked has ended.") + "\n"
+  }
 
   func end() {
     silence?.restore()
@@ -71,6 +74,7 @@ final class TerminalPrompter: Prompter {
   private func say(_ question: PromptText) {
     sayHead(question)
     if !question.warning.isEmpty { terminal.say(question.warning + "\n") }
-    terminal.say(question.message + (question.isConfirmation ? " (Enter, or Ctrl-C): " : ": "))
+    terminal.say(
+      question.isConfirmation ? translated("\(question.message) (Enter, or Ctrl-C): ") : question.message + ": ")
   }
 }

@@ -1,4 +1,5 @@
 import LatchkeyControl
+import LatchkeyGettext
 
 /// What a prompt says: the person's question in plain words. Labels, names and what PAM modules say are made safe to show.
 public struct Wording: Sendable {
@@ -23,8 +24,7 @@ public struct Wording: Sendable {
     purpose = request.purpose
     self.service = service
     let label = PlainText.name(request.label)
-    let kind = service == .collection || request.purpose == .loginAdvice ? "collection" : "item"
-    subject = label.isEmpty ? "the \(kind)" : "the \(kind) \"\(label)\""
+    subject = Wording.subject(label, isCollection: service == .collection || request.purpose == .loginAdvice)
     let caller = PlainText.name(request.caller)
     if let mark {
       ownText = "Passphrase for '\(mark)'"
@@ -36,57 +36,89 @@ public struct Wording: Sendable {
     isMarked = mark != nil
     // Its own words, and said to be that.
     let reason = PlainText.name(request.reason)
-    let says = reason.isEmpty ? "" : " It says: \"\(reason)\""
-    let application = caller.isEmpty ? "An application" : "The application \"\(caller)\" (as far as can be told)"
-    let wish: String
+    // The subject of the sentences that follow.
+    let application =
+      caller.isEmpty
+      ? translated("An application") : translated("The application \"\(caller)\" (as far as can be told)")
+    var sentences: [String]
     switch request.purpose {
-    case .item: wish = "to read or change \(subject)\(Wording.again(request.reuse))"
-    case .itemAccess: wish = "\(subject) \(PlainText.sentence(request.change)) from now on"
-    case .newItemPassphrase: wish = "\(subject) to have a passphrase"
-    case .loginAdvice: wish = "\(subject) to have another password"
-    case .login, .collection, .newPassphrase, .newVault: wish = "access to your secrets"
+    case .item: sentences = [Wording.reading(application, subject, again: request.reuse)]
+    case .itemAccess:
+      let change = ChangeWords.clauses(PlainText.sentence(request.change))
+      sentences = [translated("\(application) wants \(subject) \(change) from now on.")]
+    case .newItemPassphrase: sentences = [translated("\(application) wants \(subject) to have a passphrase.")]
+    case .loginAdvice: sentences = [translated("\(application) wants \(subject) to have another password.")]
+    case .login, .collection, .newPassphrase, .newVault:
+      sentences = [translated("\(application) wants access to your secrets.")]
     }
-    let brings = request.hasPassphrase ? " It has the passphrase already." : ""
-    let creates = request.purpose == .newVault ? " \(Wording.creation)" : ""
-    detail = "\(application) wants \(wish).\(creates)\(brings)\(says)"
+    if request.purpose == .newVault { sentences.append(Wording.creation) }
+    if request.hasPassphrase { sentences.append(translated("It has the passphrase already.")) }
+    if !reason.isEmpty { sentences.append(translated("It says: \"\(reason)\"")) }
+    detail = sentences.joined(separator: " ")
   }
 
-  /// What is said of a client that will not ask again for a while.
-  private static func again(_ seconds: UInt16) -> String {
-    switch seconds {
-    case 0: ""
-    case 1: ", and to read it again for a second without asking"
-    case 60: ", and to read it again for a minute without asking"
-    case let seconds where seconds.isMultiple(of: 60):
-      ", and to read it again for \(seconds / 60) minutes without asking"
-    default: ", and to read it again for \(seconds) seconds without asking"
+  /// The collection or item, as a part of a sentence.
+  private static func subject(_ label: String, isCollection: Bool) -> String {
+    switch (isCollection, label.isEmpty) {
+    case (true, true): translated("the collection")
+    case (true, false): translated("the collection \"\(label)\"")
+    case (false, true): translated("the item")
+    case (false, false): translated("the item \"\(label)\"")
     }
   }
+
+  /// What is said of a client that wants to read an item, and will not ask again for a while.
+  private static func reading(_ application: String, _ subject: String, again seconds: UInt16) -> String {
+    if seconds == 0 { return translated("\(application) wants to read or change \(subject).") }
+    let minutes = seconds / 60
+    return seconds.isMultiple(of: 60)
+      ? translated(
+        minutes,
+        one:
+          "\(application) wants to read or change \(subject), and to read it again for a minute without asking.",
+        other:
+          "\(application) wants to read or change \(subject), and to read it again for \(minutes) minutes without asking."
+      )
+      : translated(
+        seconds,
+        one:
+          "\(application) wants to read or change \(subject), and to read it again for a second without asking.",
+        other:
+          "\(application) wants to read or change \(subject), and to read it again for \(seconds) seconds without asking."
+      )
+  }
+
+  /// The title of most.
+  private static var unlocking: String { translated("Unlock Latchkey") }
 
   /// Whether something new is chosen.
   private var isNew: Bool { purpose == .newPassphrase || purpose == .newItemPassphrase }
 
   /// What is said when an answer was refused.
   public var refusal: String {
-    if isNew { return "That passphrase was not accepted. Try again." }
+    if isNew { return translated("That passphrase was not accepted. Try again.") }
     return switch service {
-    case .unlock, .presence: "That password is not right. Try again."
-    case .biometry: "That was not recognised. Try again."
-    case .collection, .item: "That passphrase is not right. Try again."
+    case .unlock, .presence: translated("That password is not right. Try again.")
+    case .biometry: translated("That was not recognised. Try again.")
+    case .collection, .item: translated("That passphrase is not right. Try again.")
     }
   }
 
   /// What is said where there is no vault yet.
-  public static let creation = "You have no vault yet: your login password creates it, and unlocks it from then on."
+  public static var creation: String {
+    translated("You have no vault yet: your login password creates it, and unlocks it from then on.")
+  }
 
   /// What is said of two answers that differ.
-  static let difference = "The two passphrases were not the same. Try again."
+  static var difference: String { translated("The two passphrases were not the same. Try again.") }
   /// What stands before the field for the second time.
-  private static let again = "New passphrase again:"
+  private static var again: String { translated("New passphrase again:") }
   /// What stands before a bar that shows how hard a new passphrase is to guess.
-  static let strength = "Strength:"
+  static var strength: String { translated("Strength:") }
   /// What is said of an empty new passphrase.
-  static let emptiness = "The passphrase must not be empty."
+  static var emptiness: String { translated("The passphrase must not be empty.") }
+  /// What the button says that gives no answer.
+  static var cancel: String { translated("Cancel") }
 
   /// What PAM modules say when they ask for nothing but the password, without the colon at its end. Everything else
   /// is shown: a code, another device, or in which language ever.
@@ -103,22 +135,24 @@ public struct Wording: Sendable {
     while let last = bare.last, last == ":" || last == " " { bare.removeLast() }
     let isUsual = bare.isEmpty || bare == ownText || Wording.usual.contains(bare.lowercased())
     var question = PromptText(
-      title: "Unlock Latchkey", message: String(bare), detail: detail, warning: warning, label: "\(bare):",
-      button: "Unlock", isVisible: isVisible, isNew: isNew && !isVisible)
+      title: Wording.unlocking, message: String(bare), detail: detail, warning: warning, label: "\(bare):",
+      button: translated("Unlock"), isVisible: isVisible, isNew: isNew && !isVisible)
     if isNew {
-      question.title = "New passphrase"
-      question.button = "Continue"
+      question.title = translated("New passphrase")
+      question.button = translated("Continue")
     }
     // The module names who wants it, as for one that is there already; a new one is the person's to choose.
     guard isUsual || (purpose == .newItemPassphrase && !isVisible) else { return question }
     switch service {
     case .unlock, .presence, .biometry:
       question.message =
-        service == .unlock ? "Enter your login password" : "Enter your login password to unlock \(subject)"
-      question.label = "Login password:"
+        service == .unlock
+        ? translated("Enter your login password") : translated("Enter your login password to unlock \(subject)")
+      question.label = translated("Login password:")
     case .collection, .item:
-      question.message = isNew ? "Choose a passphrase for \(subject)" : "Enter the passphrase of \(subject)"
-      question.label = isNew ? "New passphrase:" : "Passphrase:"
+      question.message =
+        isNew ? translated("Choose a passphrase for \(subject)") : translated("Enter the passphrase of \(subject)")
+      question.label = isNew ? translated("New passphrase:") : translated("Passphrase:")
       question.repeatLabel = isNew ? Wording.again : ""
     }
     return question
@@ -127,16 +161,19 @@ public struct Wording: Sendable {
   /// What a PAM module says, shown by itself.
   func notice(_ text: String) -> PromptText {
     PromptText(
-      title: isNew ? "New passphrase" : "Unlock Latchkey", message: text, detail: detail, label: "", button: "")
+      title: isNew ? translated("New passphrase") : Wording.unlocking, message: text, detail: detail, label: "",
+      button: "")
   }
 
   /// What the person is told who wants the password of the first collection changed.
   public func advice() -> PromptText {
     var question = PromptText(
-      title: "Change password",
-      message: "Your login password unlocks \(subject). Change your login password, and the collection follows",
-      detail: "\(detail) To do so, use your desktop's settings (Users), or type 'passwd' in a terminal.", label: "",
-      button: "Close")
+      title: translated("Change password"),
+      message: translated(
+        "Your login password unlocks \(subject). Change your login password, and the collection follows"),
+      detail: detail + " "
+        + translated("To do so, use your desktop's settings (Users), or type 'passwd' in a terminal."),
+      label: "", button: translated("Close"))
     question.isConfirmation = true
     return question
   }
@@ -144,8 +181,8 @@ public struct Wording: Sendable {
   /// What the person is to agree to where nothing is to be typed; `text` is what a PAM module says.
   func confirmation(_ text: String = "") -> PromptText {
     var question = PromptText(
-      title: "Unlock Latchkey", message: text.isEmpty ? "Allow this" : text, detail: detail, label: "",
-      button: text.isEmpty ? "Allow" : "Continue")
+      title: Wording.unlocking, message: text.isEmpty ? translated("Allow this") : text, detail: detail, label: "",
+      button: text.isEmpty ? translated("Allow") : translated("Continue"))
     question.isConfirmation = true
     return question
   }
@@ -153,7 +190,7 @@ public struct Wording: Sendable {
   /// The second question for what is new.
   func repetition(of question: PromptText) -> PromptText {
     var second = question
-    second.message = "Enter the new passphrase of \(subject) again"
+    second.message = translated("Enter the new passphrase of \(subject) again")
     second.label = Wording.again
     second.repeatLabel = ""
     second.warning = ""

@@ -2,6 +2,7 @@
 import Glibc
 import LatchkeyControl
 import LatchkeyGcrypt
+import LatchkeyGettext
 import LatchkeyItemProtection
 import LatchkeyPAMClient
 import LatchkeyPosix
@@ -82,6 +83,7 @@ private func authenticate(
 }
 
 private func serve(_ options: Options) throws {
+  Language.begin()
   try Process.forbidInspection()
   Process.overwriteFreedMemory()
   umask(0o077)

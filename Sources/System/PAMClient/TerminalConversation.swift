@@ -1,4 +1,5 @@
 import Glibc
+import LatchkeyGettext
 import LatchkeyPosix
 import LatchkeySodium
 
@@ -48,7 +49,7 @@ public final class TerminalConversation: Conversation {
   public func check() { if isTerminal { say(Self.checking) } }
 
   /// The sign that an answer is being checked.
-  public static let checking = "Checking...\n"
+  public static var checking: String { translated("Checking...") + "\n" }
 
   private func ask(_ question: String, silently: Bool, _ body: (borrowing SecureBytes) -> Void) {
     do {

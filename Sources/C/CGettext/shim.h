@@ -1,0 +1,42 @@
+#ifndef LATCHKEY_GETTEXT_SHIM_H
+#define LATCHKEY_GETTEXT_SHIM_H
+
+#include <libintl.h>
+#include <locale.h>
+
+#define LATCHKEY_DOMAIN "latchkey"
+
+// Counts changes of the locale; gettext forgets what it found when it grows (gettext manual, "Being a gettext grok").
+// gettext does not notice a changed LANGUAGE by itself.
+extern int _nl_msg_cat_cntr;
+
+// A locale that has the language of `name`, and is "C" in everything else. Null where the system has no such locale.
+static inline locale_t gettext_language(const char *name) {
+  return newlocale(LC_MESSAGES_MASK, name, (locale_t)0);
+}
+
+// Where the catalogues are. Texts are UTF-8 whatever the locale says.
+static inline int gettext_open(const char *folder) {
+  _nl_msg_cat_cntr++;
+  return bindtextdomain(LATCHKEY_DOMAIN, folder) && bind_textdomain_codeset(LATCHKEY_DOMAIN, "UTF-8") ? 0 : -1;
+}
+
+// The translation of a text, or that text itself. The language holds for this call alone: the system's own error texts,
+// which also go into logs, stay as they are.
+static inline const char *gettext_find(locale_t language, const char *text) {
+  locale_t before = uselocale(language);
+  const char *found = dgettext(LATCHKEY_DOMAIN, text);
+  uselocale(before);
+  return found;
+}
+
+// The same for a text that depends on a number.
+static inline const char *gettext_find_plural(
+    locale_t language, const char *one, const char *other, unsigned long count) {
+  locale_t before = uselocale(language);
+  const char *found = dngettext(LATCHKEY_DOMAIN, one, other, count);
+  uselocale(before);
+  return found;
+}
+
+#endif

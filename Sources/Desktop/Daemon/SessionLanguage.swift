@@ -1,0 +1,39 @@
+import Glibc
+import LatchkeyGettext
+import LatchkeySystemd
+
+/// The language of the person's desktop. The daemon starts with the login, before the desktop tells the user's service
+/// manager its environment, so that manager is asked each time that there is something to say.
+enum SessionLanguage {
+  private static let variables: Set = ["LANGUAGE", "LC_ALL", "LC_MESSAGES", "LANG"]
+
+  /// Takes that language, or that of this process where no manager answers.
+  ///
+  /// - Parameter then: called once it is taken.
+  static func take(from bus: Bus, then: @escaping () -> Void) throws(BusError) {
+    try bus.callAsync(
+      destination: "org.freedesktop.systemd1", path: "/org/freedesktop/systemd1",
+      interface: "org.freedesktop.DBus.Properties", member: "Get", autoStart: false
+    ) { out in
+      out.appendString("org.freedesktop.systemd1.Manager")
+      out.appendString("Environment")
+    } reply: { reply in
+      if case .success(let answer) = reply, let values = try? environment(answer) {
+        Language.use { values[$0] }
+      } else {
+        Language.begin()
+      }
+      then()
+    }
+  }
+
+  private static func environment(_ answer: Message) throws(BusError) -> [String: String] {
+    let lines = try answer.readVariant("as") { (value) throws(BusError) in try value.readStrings() }
+    var values: [String: String] = [:]
+    for line in lines {
+      guard let equals = line.firstIndex(of: "="), variables.contains(String(line[..<equals])) else { continue }
+      values[String(line[..<equals])] = String(line[equals...].dropFirst())
+    }
+    return values
+  }
+}

@@ -1,0 +1,156 @@
+"""latchkey-prompt in other languages: nothing is left in English, nothing is lost on the way to the screen."""
+
+import re
+
+import pytest
+from support.derive import PASSWORD
+from support.languages import IDEOGRAPHIC, MARKED, REPOSITORY, RIGHT_TO_LEFT, compile_catalogue, english, install, speaking, translation
+from support.prompting import prompting, terminal, wait_until  # noqa: F401
+from support.standin import (
+    ACCEPTED, COLLECTION, DISMISSED, ITEM, ITEM_ACCESS, LOGIN, NEW_ITEM_PASSPHRASE, NEW_PASSPHRASE,
+)
+
+NEW_VAULT, LOGIN_ADVICE = 7, 8
+PASSPHRASE = 1 << 31
+CTRL_C = "\x03"
+# Values of the daemon's, which are names and no language.
+CHANGE = "to require user-presence, with the fingers that are enrolled now, to get another passphrase, to have the class always"
+VALUES = ["mailer", "Bank", "why-it-asks", "user-presence", "always"]
+KINDS = {
+    "login": dict(purpose=LOGIN),
+    "nobody": dict(purpose=LOGIN, caller=""),
+    "vault": dict(purpose=NEW_VAULT),
+    "collection": dict(purpose=COLLECTION, label="Bank"),
+    "collection without a name": dict(purpose=COLLECTION),
+    "new passphrase": dict(purpose=NEW_PASSPHRASE, label="Bank"),
+    "item": dict(purpose=ITEM, label="Bank", access=PASSPHRASE),
+    "for a minute": dict(purpose=ITEM, label="Bank", access=PASSPHRASE, reuse=60),
+    "for minutes": dict(purpose=ITEM, label="Bank", access=PASSPHRASE, reuse=300),
+    "for a second": dict(purpose=ITEM, label="Bank", access=PASSPHRASE, reuse=1),
+    "for seconds": dict(purpose=ITEM, label="Bank", access=PASSPHRASE, reuse=17),
+    "change": dict(purpose=ITEM_ACCESS, label="Bank", access=PASSPHRASE, change=CHANGE),
+    "nothing": dict(purpose=ITEM_ACCESS, label="", access=PASSPHRASE, change="to require nothing"),
+    "new item": dict(purpose=NEW_ITEM_PASSPHRASE, label="Bank"),
+    "advice": dict(purpose=LOGIN_ADVICE, label="Bank"),
+}
+
+
+@pytest.fixture(scope="module")
+def prefix(folder, programs):
+    """Where the programs look for catalogues: above themselves, beside the rules."""
+    rules = folder / "share/latchkey/rules.yaml"
+    rules.parent.mkdir(parents=True)
+    rules.touch()
+    install(folder, MARKED, RIGHT_TO_LEFT, IDEOGRAPHIC)
+    return folder
+
+
+@pytest.fixture
+def speaks(prompting, prefix):
+    def speak(language):
+        prompting.environment |= speaking(language)
+
+    return speak
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_nothing_is_left_in_english(prompting, terminal, speaks, kind):
+    speaks(MARKED)
+    prompting.start(terminal=terminal.path, **{"caller": "mailer", "reason": "why-it-asks"} | KINDS[kind])
+    # The last thing that a question shows.
+    wait_until(lambda: terminal.everything().endswith(": "), "the question")
+    shown = terminal.everything()
+    assert len(shown) > 60 and english(shown, *VALUES) == []
+    terminal.type(CTRL_C)
+    assert prompting.end() == DISMISSED
+
+
+def test_answers_that_are_wrong(prompting, terminal, speaks):
+    speaks(MARKED)
+    prompting.start(terminal=terminal.path, caller="mailer")
+    asked = translation("Enter your login password", MARKED)
+    terminal.expect(asked)
+    terminal.type("wrong\n")
+    for text in ("Checking...", "That password is not right. Try again.", "Enter your login password"):
+        terminal.expect(translation(text, MARKED))
+    terminal.type(PASSWORD + "\n")
+    assert prompting.end() == ACCEPTED
+    assert english(terminal.everything(), "mailer") == []
+
+
+def test_a_new_passphrase_that_is_wrong(prompting, terminal, speaks):
+    speaks(MARKED)
+    prompting.start(terminal=terminal.path, caller="mailer", purpose=NEW_PASSPHRASE, label="Bank")
+    choose = translation("Choose a passphrase for %1$s", MARKED).partition("%1$s")[0]
+    terminal.expect(choose)
+    terminal.type("\n")
+    terminal.expect(translation("The passphrase must not be empty.", MARKED))
+    terminal.expect(choose)
+    terminal.type("one\n")
+    terminal.expect(translation("Enter the new passphrase of %1$s again", MARKED).partition("%1$s")[0])
+    terminal.type("two\n")
+    terminal.expect(translation("The two passphrases were not the same. Try again.", MARKED))
+    terminal.type(CTRL_C)
+    assert prompting.end() == DISMISSED
+    assert english(terminal.everything(), "mailer", "Bank") == []
+
+
+@pytest.mark.parametrize("language", [RIGHT_TO_LEFT, IDEOGRAPHIC], ids=["right to left", "ideographic"])
+@pytest.mark.parametrize("way", ["lines", "pinentry-curses"])
+def test_other_scripts_on_the_terminal(prompting, terminal, speaks, language, way):
+    if way != "lines":
+        (prompting.programs / "pinentry").symlink_to("/usr/bin/pinentry-curses")
+    speaks(language)
+    prompting.start(terminal=terminal.path, caller="mailer", purpose=COLLECTION, label="Bank")
+    sentences = ["%1$s wants access to your secrets.", "Enter the passphrase of %1$s", "the collection \"%1$s\""]
+    words = [word for one in sentences for word in re.findall(r"[^\x00-\x7f]+", translation(one, language))]
+    wait_until(lambda: all(word in terminal.everything() for word in words), words)
+    # What draws the screen has question marks of its own.
+    shown = re.sub(r"\x1b(?:\[[0-9;?]*[A-Za-z]|\(.|.)", "", terminal.everything())
+    assert "Bank" in shown and "mailer" in shown and "?" not in shown and "\ufffd" not in shown
+    terminal.type(PASSWORD + "\n")
+    assert prompting.end() == ACCEPTED
+
+
+BROKEN = ("%1$s und %2$s", "%2$s", "%s", "%n%n%n", "%99$s", "%1$d", "%")
+
+
+@pytest.mark.parametrize("text", BROKEN)
+def test_a_translation_with_wrong_values_is_english(prompting, terminal, prefix, text):
+    entry = f'msgid "%1$s wants access to your secrets."\nmsgstr "{text}"\n'
+    compile_catalogue(prefix, "en_XD", 'msgid ""\nmsgstr "Content-Type: text/plain; charset=UTF-8\\n"\n\n' + entry)
+    prompting.environment |= speaking("en_XD")
+    prompting.start(terminal=terminal.path, caller="mailer")
+    terminal.expect('The application "mailer" (as far as can be told) wants access to your secrets.')
+    terminal.type(PASSWORD + "\n")
+    assert prompting.end() == ACCEPTED
+
+
+@pytest.mark.parametrize("variable", ["LANGUAGE", "LC_ALL", "LANG"])
+def test_no_catalogue_comes_from_elsewhere(prompting, terminal, prefix, variable):
+    """The environment of a session is everybody's who runs in it; what a prompt says is not theirs to choose."""
+    elsewhere = prompting.login.folder / "elsewhere"
+    install(elsewhere, MARKED)
+    path = "../" * 12 + str(elsewhere / "share/locale/en_XA").lstrip("/")
+    prompting.environment |= {"LC_ALL": "C.UTF-8", "LANGUAGE": "", "TEXTDOMAINDIR": str(elsewhere / "share/locale"),
+                              "NLSPATH": str(elsewhere), "LOCPATH": str(elsewhere)}
+    if variable == "LANG":
+        prompting.environment["LC_ALL"] = ""
+    prompting.environment[variable] = path
+    prompting.start(terminal=terminal.path, caller="mailer")
+    terminal.expect("wants access to your secrets.")
+    terminal.expect("Enter your login password: ")
+    terminal.type(PASSWORD + "\n")
+    assert prompting.end() == ACCEPTED
+
+
+@pytest.mark.parametrize("language, asked", [("de", "Geben Sie Ihr Anmeldepasswort ein: "), ("fr", "Saisissez votre mot de passe de session: "),
+                                             ("nn:fr:de", "Saisissez votre mot de passe de session: ")])
+def test_german_and_french(prompting, terminal, prefix, language, asked):
+    for name in ("de", "fr"):
+        compile_catalogue(prefix, name, (REPOSITORY / f"po/{name}.po").read_text())
+    prompting.environment |= speaking(language)
+    prompting.start(terminal=terminal.path, caller="mailer")
+    terminal.expect(asked)
+    terminal.type(PASSWORD + "\n")
+    assert prompting.end() == ACCEPTED
