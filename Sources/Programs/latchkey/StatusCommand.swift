@@ -126,7 +126,10 @@ struct StatusCommand: ParsableCommand {
     if passwords > 1 { lines.append(("Login passwords", "\(passwords), until a login with the newest one")) }
     if status.recoveryCodeCreated > 0 { lines.append(("Recovery code", "created")) }
     if status.generation > 0 {
-      lines.append(("Unlocked by", status.protectors.map { ListedProtector($0).text }.joined(separator: ", ")))
+      let ways = status.protectors.map { ListedProtector($0).text }
+      // After a change of the password there are two for a while.
+      let each = ways.indices.filter { !ways[..<$0].contains(ways[$0]) }.map { ways[$0] }
+      lines.append(("Unlocked by", each.joined(separator: ", ")))
     }
     lines.append(("Device key", Self.deviceKey(status.deviceKey)))
     lines.append(("Memory", Self.memory(status)))
