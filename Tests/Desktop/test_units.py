@@ -2,6 +2,8 @@
 
 import re
 
+from support.machine import eventually
+
 OURS = "latchkeyd.service latchkeyd.socket latchkey-first-unlock.target"
 
 
@@ -63,6 +65,6 @@ def test_daemon_that_cannot_start_is_given_up(alice):
         session.run("mkdir -p ~/.config/systemd/user/latchkeyd.service.d")
         session.run("printf '[Service]\\nExecStart=\\nExecStart=/bin/false\\n' >~/.config/systemd/user/latchkeyd.service.d/x.conf")
         session.run("systemctl --user daemon-reload; systemctl --user restart latchkeyd.service", check=False)
-        session.run("sleep 3")
-        assert session.run("systemctl --user is-failed latchkeyd.service").stdout == "failed\n"
+        is_failed = lambda: session.run("systemctl --user is-failed latchkeyd.service", check=False).stdout == "failed\n"
+        eventually(is_failed, what="the end of the attempts")
         assert int(session.run("systemctl --user show -P NRestarts latchkeyd.service").stdout) <= 10

@@ -234,7 +234,8 @@ class Machine:
         return ["nsenter", "-t", str(self.leader), "-a", "--", *map(str, command)]
 
     def _unit(self, *options):
-        return self._entering("systemd-run", "-q", "--wait", "--collect", *options)
+        # What a PAM program left to itself outlives it, as it does in the service of a display manager.
+        return self._entering("systemd-run", "-q", "--wait", "--collect", "--property=KillMode=process", *options)
 
     def root(self, *command, input=None, timeout=60, check=True):
         """Runs a command as root, in a unit of its own. Its output is text."""
