@@ -1,7 +1,6 @@
 """latchkey backup and restore of a large vault: killed, locked and stopped at every point, beside other programs, and on
 a terminal."""
 
-import contextlib
 import json
 import os
 import pathlib
@@ -15,6 +14,7 @@ from support.backupreader import Backup
 from support.client import SecretClient
 from support.pace import Limit, seconds
 from support.session import is_alive, wait_until
+from support.unfinished import as_root, unfinished
 from test_prompts import Person
 
 LARGE = 16 << 20
@@ -31,16 +31,6 @@ def stocked(stage):
                 client.store(session=plain, attributes=attributes, text=f"secret number {number}")
             client.store(session=plain, attributes={"n": "large"}, text="0123456789abcdef", size=LARGE)
         yield session
-
-
-def temporary(session, name="b"):
-    return session.home / f".{name}.latchkey-new"
-
-
-def written(session, name="b"):
-    with contextlib.suppress(FileNotFoundError):
-        return temporary(session, name).stat().st_size
-    return 0
 
 
 def at_once(condition, what):
@@ -74,52 +64,58 @@ def hash_of(session):
         return client.get(session=plain, item=client.search(attributes={"n": "large"})["unlocked"][0])["hash"]
 
 
+@as_root
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_leaves_no_file(stocked, number):
+    before = sorted(os.listdir(stocked.home))
     process = stocked.start("latchkey", "backup", "--passphrase-stdin", "s", stdin=subprocess.PIPE, text=True)
     process.stdin.write(PASSPHRASE + "\n")
     process.stdin.flush()
-    at_once(lambda: written(stocked, "s") > 200, "the first chunks")
+    at_once(lambda: unfinished(process) > 200, "the first chunks")
     process.send_signal(number)
     process.stdin.close()
     assert process.wait(seconds(10)) == -number
-    assert not (stocked.home / "s").exists() and not temporary(stocked, "s").exists()
+    assert sorted(os.listdir(stocked.home)) == before
 
 
+@as_root
 def test_a_lock_leaves_no_file(stocked):
+    before = sorted(os.listdir(stocked.home))
     process = stocked.start("latchkey", "backup", "--passphrase-stdin", "s", stdin=subprocess.PIPE,
                             stderr=subprocess.PIPE, text=True)
     process.stdin.write(PASSPHRASE + "\n")
     process.stdin.flush()
-    at_once(lambda: written(stocked, "s") > 200, "the first chunks")
+    at_once(lambda: unfinished(process) > 200, "the first chunks")
     process.send_signal(signal.SIGSTOP)
-    assert temporary(stocked, "s").exists(), "it was not through yet"
+    assert unfinished(process) > 200, "it was not through yet"
     stocked.lock()
     process.send_signal(signal.SIGCONT)
     _, errors = process.communicate(timeout=seconds(20))
     assert process.returncode == FAILED and "locked meanwhile" in errors
-    assert not (stocked.home / "s").exists() and not temporary(stocked, "s").exists()
+    assert sorted(os.listdir(stocked.home)) == before
     assert stocked.locker().returncode == 0
 
 
+@as_root
 def test_kill_at_any_point_leaves_the_old_backup(stocked):
     assert backup(stocked, "--force", file="k").returncode == DONE
-    before = (stocked.home / "k").read_bytes()
+    before, names = (stocked.home / "k").read_bytes(), sorted(os.listdir(stocked.home))
     seen = set()
     for round in range(12):
         process = stocked.start("latchkey", "backup", "--passphrase-stdin", "--force", "k", stdin=subprocess.PIPE,
                                 stdout=subprocess.DEVNULL, text=True)
         process.stdin.write(PASSPHRASE + "\n")
         process.stdin.flush()
-        at_once(lambda: written(stocked, "k") > round * (1 << 20) or process.poll() is not None, "chunks")
+        at_once(lambda: unfinished(process) > round * (1 << 20) or process.poll() is not None, "chunks")
         process.kill()
         process.stdin.close()
         process.wait(seconds(10))
         content = (stocked.home / "k").read_bytes()
         seen.add(content == before)
         assert content == before or Backup(content, PASSPHRASE).items
+        assert sorted(os.listdir(stocked.home)) == names
     assert True in seen
-    assert backup(stocked, "--force", file="k").returncode == DONE and not temporary(stocked, "k").exists()
+    assert backup(stocked, "--force", file="k").returncode == DONE and sorted(os.listdir(stocked.home)) == names
 
 
 def test_kill_of_the_daemon_in_a_restore(stocked, other):
@@ -152,12 +148,13 @@ def test_kill_of_the_daemon_in_a_restore(stocked, other):
     assert 0 in outcomes
 
 
+@as_root
 def test_others_are_served_meanwhile(stocked):
     process = stocked.start("latchkey", "backup", "--passphrase-stdin", "--force", "o", stdin=subprocess.PIPE,
                             stdout=subprocess.DEVNULL, text=True)
     process.stdin.write(PASSPHRASE + "\n")
     process.stdin.flush()
-    at_once(lambda: written(stocked, "o") > 200, "the first chunks")
+    at_once(lambda: unfinished(process) > 200, "the first chunks")
     served = 0
     with SecretClient(stocked) as client:
         while process.poll() is None:

@@ -1,6 +1,5 @@
 """latchkey export: a person takes everything along, into JSON and back, and nothing leaves that should stay."""
 
-import contextlib
 import csv
 import json
 import os
@@ -15,8 +14,9 @@ from support.exporting import DONE, FAILED, PARTLY, WIDE, everything, export, fi
 from support.importing import counts, place, report, run
 from support.pace import seconds
 from support.peer import COLLECTION, ROOT, SERVICE, Peer
-from support.person import Person
+from support.person import Person, ask_on_terminals
 from support.session import wait_until
+from support.unfinished import as_root, unfinished
 
 DEVICE_ONLY = "when-unlocked-this-device-only"
 OCTETS = "application/octet-stream"
@@ -139,6 +139,23 @@ def public(filled):
         yield pathlib.Path(folder)
 
 
+def test_a_locked_vault_asks_once(session):
+    ask_on_terminals(session)
+    assert session.login().returncode == 0
+    session.store("the secret", "k", "v")
+    file = private_folder(session) / "l.json"
+    session.lock()
+    person = Person(session, "latchkey", "export", "json", "--plain", file).expect("login password").type(session.password)
+    assert "assword" not in person.output() and person.status == DONE and "the secret" in file.read_text()
+    session.lock()
+    file.unlink()
+    (session.root / "pam.d/latchkey-unlock").write_text("auth required pam_deny.so\n")
+    person = Person(session, "latchkey", "export", "json", "--plain", file)
+    assert "so nothing was exported" in person.output() and person.status == FAILED and not file.exists()
+    # Nobody may be asked to unlock it, and so the person is asked for.
+    assert export(session, "json", "--plain", "--no-prompt", file, password="wrong").returncode == FAILED
+
+
 def test_refusals(filled, public):
     file = filled.out / "r.json"
 
@@ -216,40 +233,36 @@ def many(stage):
         yield session
 
 
-def ended_halfway(many, file, temporary, number):
+def ended_halfway(many, file, number):
     """Exports, and sends the signal when some of it is written: the exit status."""
-    with many.start("latchkey", "export", "json", "--plain", "--stdin", file, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as process:
+    words = ["latchkey", "export", "json", "--plain", "--force", "--stdin", file]
+    with many.start(*words, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as process:
         process.stdin.write(many.password + "\n")
         process.stdin.flush()
-
-        def has_begun():
-            with contextlib.suppress(FileNotFoundError):
-                return temporary.stat().st_size > 20_000
-            return False
-
-        wait_until(lambda: has_begun() or process.poll() is not None, "the first items", 60)
+        wait_until(lambda: unfinished(process) > 20_000 or process.poll() is not None, "the first items", 60)
         process.send_signal(number)
         return process.wait(seconds(60))
 
 
+@as_root
+@pytest.mark.parametrize("former", [None, "the former one"], ids=["first", "again"])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-def test_an_export_that_is_ended_leaves_no_file_of_that_name(many, number):
+def test_an_export_that_is_ended_leaves_nothing(many, number, former):
     file = many.out / f"{number.name}.json"
-    temporary = many.out / f".{file.name}.latchkey-new"
     for _ in range(20):
-        if ended_halfway(many, file, temporary, number) == -number:
+        file.unlink(missing_ok=True)
+        if former:
+            place(many, file.relative_to(many.home), former)
+        if ended_halfway(many, file, number) == -number:
             break
         # It was through before it could be ended.
-        file.unlink()
     else:
         pytest.fail("it could never be ended halfway")
-    assert not file.exists()
-    if number == signal.SIGKILL:
-        # What is left is the owner's alone, and the next export takes it away.
-        assert temporary.stat().st_mode & 0o777 == 0o600
-        assert export(many, "json", "--plain", file).returncode == DONE
-        assert len(json.loads(file.read_text())["collections"][0]["items"]) == 1500
-    assert not temporary.exists()
+    assert {one.name: one.read_text() for one in many.out.iterdir()} == ({file.name: former} if former else {})
+    assert export(many, "json", "--plain", "--force", file).returncode == DONE
+    assert len(json.loads(file.read_text())["collections"][0]["items"]) == 1500
+    assert [one.name for one in many.out.iterdir()] == [file.name]
+    file.unlink()
 
 
 def test_csv(filled, other):  # noqa: F811

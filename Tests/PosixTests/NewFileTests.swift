@@ -4,50 +4,51 @@ import Testing
 
 @testable import LatchkeyPosix
 
+/// On every file system that tests run on, files can be without a name. `isNamed` is one that knows no such files.
 @Suite("A file that appears whole or not at all")
 struct NewFileTests {
   private let scratch: ScratchFolder
 
   init() throws { scratch = try ScratchFolder() }
 
-  private func make(_ bytes: [UInt8], replacing: Bool = false, finishing: Bool = true) throws {
-    let file = try NewFile("f", in: scratch.path, replacing: replacing)
+  private func make(_ bytes: [UInt8], replacing: Bool = false, finishing: Bool = true, isNamed: Bool = false) throws {
+    let file = try NewFile("f", in: scratch.path, replacing: replacing, isNamed: isNamed)
     try file.append(Array(bytes.prefix(1)))
     try file.append(Array(bytes.dropFirst()))
     if finishing { try file.finish() }
   }
 
-  @Test("It has its name when it is finished, and is for its owner only")
-  func finished() throws {
-    let file = try NewFile("f", in: scratch.path, replacing: false)
+  @Test("It has its name when it is finished, and is for its owner only", arguments: [false, true])
+  func finished(_ isNamed: Bool) throws {
+    let file = try NewFile("f", in: scratch.path, replacing: false, isNamed: isNamed)
     try file.append([1, 2])
-    #expect(try scratch.names() == [".f.latchkey-new"])
+    #expect(try scratch.names() == (isNamed ? [".f.latchkey-new"] : []))
     try file.finish()
     #expect(try scratch.names() == ["f"] && scratch.content("f") == [1, 2])
     var status = stat()
     #expect(stat(scratch.file("f"), &status) == 0 && status.st_mode & 0o7777 == 0o600)
   }
 
-  @Test("One that is dropped leaves nothing, and what was there stays")
-  func dropped() throws {
-    try make([1], finishing: false)
+  @Test("One that is dropped leaves nothing, and what was there stays", arguments: [false, true])
+  func dropped(_ isNamed: Bool) throws {
+    try make([1], finishing: false, isNamed: isNamed)
     #expect(try scratch.names() == [])
     try make([1])
-    try make([2], replacing: true, finishing: false)
+    try make([2], replacing: true, finishing: false, isNamed: isNamed)
     #expect(try scratch.names() == ["f"] && scratch.content("f") == [1])
   }
 
-  @Test("What is there is replaced only where that was wished, also what came meanwhile")
-  func replacing() throws {
-    try make([1])
-    #expect(throws: PosixError("open", code: EEXIST)) { try make([2]) }
+  @Test("What is there is replaced only where that was wished, also what came meanwhile", arguments: [false, true])
+  func replacing(_ isNamed: Bool) throws {
+    try make([1], isNamed: isNamed)
+    #expect(throws: PosixError("open", code: EEXIST)) { try make([2], isNamed: isNamed) }
     #expect(throws: PosixError("open", code: EEXIST)) {
       try NewFile.check(scratch.file("f"), replacing: false)
     }
-    try make([2], replacing: true)
-    #expect(scratch.content("f") == [2])
+    try make([2], replacing: true, isNamed: isNamed)
+    #expect(try scratch.names() == ["f"] && scratch.content("f") == [2])
     unlink(scratch.file("f"))
-    let late = try NewFile("f", in: scratch.path, replacing: false)
+    let late = try NewFile("f", in: scratch.path, replacing: false, isNamed: isNamed)
     #expect(symlink("elsewhere", scratch.file("f")) == 0)
     #expect(throws: PosixError("rename", code: EEXIST)) { try late.finish() }
     #expect(throws: PosixError("open", code: EEXIST)) { try make([3]) }
@@ -72,18 +73,31 @@ struct NewFileTests {
     #expect(try scratch.names() == ["f"])
   }
 
-  @Test("Of two that write the same file at the same time, one comes whole and the other not at all")
+  @Test("Of two that write under a name at the same time, one comes whole and the other not at all")
   func twoAtOnce() throws {
     do {
-      let first = try NewFile("f", in: scratch.path, replacing: true)
+      let first = try NewFile("f", in: scratch.path, replacing: true, isNamed: true)
       try first.append([1, 1])
-      let second = try NewFile("f", in: scratch.path, replacing: true)
+      let second = try NewFile("f", in: scratch.path, replacing: true, isNamed: true)
       try second.append([2])
       #expect(throws: PosixError("rename", code: EBUSY)) { try first.finish() }
       #expect(scratch.content("f") == nil)
       try second.append([2])
       try second.finish()
     }
+    #expect(try scratch.names() == ["f"] && scratch.content("f") == [2, 2])
+  }
+
+  @Test("Of two that write without a name at the same time, the last one stays, and both were whole")
+  func twoUnnamed() throws {
+    let first = try NewFile("f", in: scratch.path, replacing: true)
+    try first.append([1, 1])
+    let second = try NewFile("f", in: scratch.path, replacing: true)
+    try second.append([2])
+    try first.finish()
+    #expect(scratch.content("f") == [1, 1])
+    try second.append([2])
+    try second.finish()
     #expect(try scratch.names() == ["f"] && scratch.content("f") == [2, 2])
   }
 

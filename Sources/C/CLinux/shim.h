@@ -26,6 +26,11 @@ int sync_file_range(int, __off64_t, __off64_t, unsigned int);
 /// Begins to write a file to the disk, and waits for nothing (SYNC_FILE_RANGE_WRITE).
 static inline int linux_begin_writing(int file) { return sync_file_range(file, 0, 0, 2); }
 
+/// A new file in a folder, for writing and without a name, which linkat(2) can give it later; close-on-exec. Or -1 with errno.
+static inline int linux_open_unnamed(int folder, mode_t mode) {
+  return openat(folder, ".", __O_TMPFILE | O_WRONLY | O_CLOEXEC, mode);
+}
+
 /// The next connection, close-on-exec and not blocking. Its descriptor, or -1 with errno.
 static inline int linux_accept(int socket) { return accept4(socket, 0, 0, SOCK_CLOEXEC | SOCK_NONBLOCK); }
 

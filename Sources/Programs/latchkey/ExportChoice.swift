@@ -28,12 +28,25 @@ struct ExportChoice: ParsableArguments {
   }
 
   /// Asks for the person, so that nobody at a screen that was left unlocked takes all secrets at once. It keeps no
-  /// program of the person's out: each of those can read the same items one by one.
+  /// program of the person's out: each of those can read the same items one by one. A locked vault has to be unlocked
+  /// anyway, which asks for the person as well.
   ///
-  /// - Returns: where more can be asked; nil where the login has no password, so that nobody was asked.
+  /// - Returns: where more can be asked; nil where nobody was asked on a terminal.
   @discardableResult
   func askForPresence() throws -> TerminalConversation? {
-    guard try !place.status().passwordless else { return nil }
+    let status = try place.status()
+    guard !status.passwordless else { return nil }
+    if status.state != .unlocked, isAsking, !asking.stdin {
+      try VaultConnection(place).unlock(ListedCollection.folder + "login")
+      guard try place.status().state == .unlocked else {
+        throw Failure.stillLocked(
+          """
+          the vault is locked, and the prompt was not answered or could not be shown, so nothing was exported.
+          Run 'latchkey unlock', then this again.
+          """)
+      }
+      return nil
+    }
     let terminal = try asking.conversation()
     try asking.check(terminal)
     return terminal

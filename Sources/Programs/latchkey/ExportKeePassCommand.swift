@@ -10,7 +10,7 @@ struct ExportKeePassCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "keepass", abstract: "Export into a new database of KeePass, encrypted with a password.",
     discussion: """
-      Writes a .kdbx file of version 4 by keepassxc-cli, which must be installed and is given the entries by a pipe. The new \
+      Writes a .kdbx file by keepassxc-cli, which must be installed and is given the entries by a pipe. The new \
       password is asked for twice, or is a line of standard input behind the login password (--stdin). A login becomes an \
       entry with its notes, one-time password, fields and attached files, any other item an entry with its attributes as \
       fields, by which KeePassXC's own Secret Service finds it. A secret that is no text becomes an attached file.

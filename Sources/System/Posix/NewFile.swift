@@ -1,32 +1,57 @@
 import CLatchkeyLinux
 import Glibc
 
-/// A file that appears whole under its name, or not at all: written under another name beside it, for its owner only, and
-/// renamed when all of it is on the disk.
+/// A file that appears whole under its name, or not at all. It has no name while it is written, so that nothing of it stays
+/// when the process is killed. A file system that has no such files gets a name beside it instead. The file is for its owner
+/// only.
 public final class NewFile {
   private let folder: FileDescriptor
   private let file: FileDescriptor
   private let name: String
   private let temporary: String
   private let replacing: Bool
-  private var isTemporary = true
+  /// Whether the file has its temporary name.
+  private var isTemporary: Bool
+  /// By which its process names the file where nobody else can.
+  private var ownPath: String { Self.ownPath(of: file) }
 
   /// Begins the file `name` in the folder at `path`. What an earlier one that was killed left behind is removed.
   ///
   /// - Throws: ``PosixError``: `EISDIR` for a folder of that name; `ENOTSUP` for a device, a pipe or a socket, which is
   ///   never replaced, nor is a link to one; `EEXIST` where something else of that name is there and is not to be replaced.
-  public init(_ name: String, in path: String, replacing: Bool) throws(PosixError) {
+  public convenience init(_ name: String, in path: String, replacing: Bool) throws(PosixError) {
+    try self.init(name, in: path, replacing: replacing, isNamed: false)
+  }
+
+  /// - Parameter isNamed: whether the file is to have a name while it is written, as on a file system that knows no other.
+  init(_ name: String, in path: String, replacing: Bool, isNamed: Bool) throws(PosixError) {
     let folder = try FileDescriptor.open(path, flags: O_RDONLY | O_DIRECTORY)
     try NewFile.check(name, in: folder.number, replacing: replacing)
     let temporary = ".\(name).latchkey-new"
     unlinkat(folder.number, temporary, 0)
-    file = try FileDescriptor.open(
-      temporary, at: folder.number, flags: O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode: 0o600)
+    if !isNamed, let unnamed = Self.unnamed(in: folder.number) {
+      file = unnamed
+      isTemporary = false
+    } else {
+      file = try FileDescriptor.open(
+        temporary, at: folder.number, flags: O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode: 0o600)
+      isTemporary = true
+    }
     self.folder = folder
     (self.name, self.temporary, self.replacing) = (name, temporary, replacing)
   }
 
   deinit { if isTemporary, isOurs { unlinkat(folder.number, temporary, 0) } }
+
+  /// A file without a name; nil where the file system has none, or where the name could not be given later.
+  private static func unnamed(in folder: Int32) -> FileDescriptor? {
+    let number = linux_open_unnamed(folder, 0o600)
+    guard number >= 0 else { return nil }
+    let file = FileDescriptor(owning: number)
+    return access(ownPath(of: file), F_OK) == 0 ? consume file : nil
+  }
+
+  private static func ownPath(of file: borrowing FileDescriptor) -> String { "/proc/self/fd/\(file.number)" }
 
   /// Whether the other name is this file's still: somebody who writes the same file at the same time took it over.
   private var isOurs: Bool {
@@ -65,10 +90,34 @@ public final class NewFile {
   /// - Throws: ``PosixError``: `EBUSY` where somebody else writes the same file.
   public func finish() throws(PosixError) {
     try file.synchronize()
-    guard isOurs else { throw PosixError("rename", code: EBUSY) }
-    try rename()
-    isTemporary = false
+    let isFinal = isTemporary ? false : try link()
+    if !isFinal {
+      guard isOurs else { throw PosixError("rename", code: EBUSY) }
+      try rename()
+      isTemporary = false
+    }
     try folder.synchronize()
+  }
+
+  /// Gives a file without a name the final one, or the temporary one where it replaces another: a link replaces nothing.
+  ///
+  /// - Returns: whether it has the final name.
+  private func link() throws(PosixError) -> Bool {
+    do throws(PosixError) {
+      try link(name)
+      return true
+    } catch { guard replacing, error.code == EEXIST else { throw error } }
+    unlinkat(folder.number, temporary, 0)
+    do throws(PosixError) { try link(temporary) } catch {
+      throw error.code == EEXIST ? PosixError("rename", code: EBUSY) : error
+    }
+    isTemporary = true
+    return false
+  }
+
+  private func link(_ name: String) throws(PosixError) {
+    let (path, number) = (ownPath, folder.number)
+    _ = try retrying("rename") { linkat(AT_FDCWD, path, number, name, AT_SYMLINK_FOLLOW) }
   }
 
   private func rename() throws(PosixError) {

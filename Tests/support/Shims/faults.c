@@ -154,7 +154,9 @@ int unlinkat(int folder, const char *path, int flags) {
       mode = va_arg(list, mode_t); \
       va_end(list); \
     } \
-    int makes = (flags & O_CREAT) && watched_path(folder, path) && faccessat(folder, path, F_OK, 0) != 0; \
+    int unnamed = (flags & O_TMPFILE) == O_TMPFILE; \
+    int makes = (unnamed || (flags & O_CREAT)) && watched_path(folder, path) && \
+                (unnamed || faccessat(folder, path, F_OK, 0) != 0); \
     if (makes && !change(1)) return -1; \
     return real call; \
   }
