@@ -69,6 +69,71 @@ import Testing
     #expect(throws: ForeignFileError.self) { try read(xml) }
   }
 
+  /// A header of version 4 with parameters of a key derivation, as KeePassXC reads it.
+  private func header(_ parameters: [(type: UInt8, name: String, value: [UInt8])], version: UInt8 = 4) -> [UInt8] {
+    func count(_ number: Int) -> [UInt8] { octets(UInt64(number), 4) }
+    var list: [UInt8] = [0, 1]
+    for one in parameters {
+      list += [one.type] + count(one.name.utf8.count) + Array(one.name.utf8) + count(one.value.count) + one.value
+    }
+    list += [0]
+    return Self.magic + [1, 0, version, 0, 2] + count(3) + [1, 2, 3, 11] + count(list.count) + list + [0] + count(4)
+      + [13, 10, 13, 10]
+  }
+
+  private static let magic: [UInt8] = [0x03, 0xD9, 0xA2, 0x9A, 0x67, 0xFB, 0x4B, 0xB5]
+
+  private func octets(_ number: UInt64, _ size: Int) -> [UInt8] {
+    (0..<size).map { UInt8(truncatingIfNeeded: number >> (8 * UInt64($0))) }
+  }
+
+  private func check(_ bytes: [UInt8]) throws { try KeePassHeader.check(try SecureBytes(copying: bytes.span.bytes)) }
+
+  @Test func theCostOfADatabase() throws {
+    func cost(_ numbers: [String: UInt64]) throws {
+      try check(header(numbers.map { (5, $0.key, octets($0.value, 8)) }))
+    }
+    try cost(["M": 64 << 20, "I": 10, "P": 4])
+    try cost(["M": 1 << 30, "I": 64, "P": 256])
+    try cost(["R": 1_000_000_000])
+    for numbers: [String: UInt64] in [
+      ["M": 1 << 30 + 1, "I": 1], ["M": 1 << 30, "I": 65], ["M": .max, "I": .max], ["M": 8 << 10, "I": .max],
+      ["M": 1 << 20, "I": 1, "P": 257], ["R": 1_000_000_001], ["R": .max],
+    ] { #expect(throws: ForeignFileError.tooCostly, "\(numbers)") { try cost(numbers) } }
+    // KeePassXC takes the last one of a name, and numbers in other forms.
+    #expect(throws: ForeignFileError.tooCostly) {
+      try check(header([(5, "M", octets(.max, 8)), (5, "M", octets(1, 8))]))
+    }
+    #expect(throws: ForeignFileError.tooCostly) { try check(header([(4, "M", octets(1 << 31, 4))])) }
+    #expect(throws: ForeignFileError.damaged) { try check(header([(0x18, "M", Array("99999999999".utf8))])) }
+    let rounds: [UInt8] = [6, 8, 0]
+    try check(Self.magic + [1, 0, 3, 0] + rounds + octets(6000, 8) + [0, 0, 0])
+    #expect(throws: ForeignFileError.tooCostly) {
+      try check(Self.magic + [1, 0, 3, 0] + rounds + octets(1 << 40, 8) + [0, 0, 0])
+    }
+    // Other files, and later versions, are KeePassXC's to refuse.
+    try check([1, 2, 3])
+    try check(header([(5, "M", octets(.max, 8))], version: 5))
+  }
+
+  @Test func everyCutOfAHeaderIsAnError() throws {
+    let all = header([(5, "M", octets(1 << 20, 8)), (0x42, "S", [1, 2, 3])])
+    try check(all)
+    for count in Self.magic.count..<all.count {
+      #expect(throws: ForeignFileError.damaged, "\(count)") { try check(Array(all[..<count])) }
+    }
+  }
+
+  @Test func filesThatAreAttachedTooOften() throws {
+    let entry = "<Entry><Binary><Key>f</Key><Value Ref=\"0\"/></Binary></Entry>"
+    let xml =
+      "<KeePassFile><Meta><Binaries><Binary ID=\"0\" Compressed=\"True\">AQI=</Binary></Binaries></Meta><Root><Group>"
+      + String(repeating: entry, count: 300) + "</Group></Root></KeePassFile>"
+    #expect(throws: ForeignFileError.tooLarge) {
+      try KeePassExport(try memory(xml)) { _ in try SecureBytes(count: 1 << 20) }
+    }
+  }
+
   @Test func aFileOfPass() throws {
     func items(_ content: String) throws -> [(String, String)] {
       try PasswordFile.items(try memory(content), name: "a/b", modified: 7).map { ($0.label, text($0.secret)) }

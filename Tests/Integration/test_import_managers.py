@@ -114,6 +114,24 @@ def test_keepass(unlocked):
     assert seen(unlocked) == sorted(KEEPASS_ITEMS)
 
 
+def test_a_database_that_would_take_all_memory(unlocked):
+    """KeePassXC would try: it believes what the file says of its own cost."""
+    whole = keepass_database(unlocked, XML).read_bytes()
+    # What keepassxc-cli writes is of version 3 in Debian 12, with rounds of AES.
+    at = whole.index(b"\x06\x08\x00") + 3
+    assert whole[8:12] == b"\x01\0\x03\0" and int.from_bytes(whole[at : at + 8], "little") >= 6000
+    rounds = whole[:at] + (1 << 40).to_bytes(8, "little") + whole[at + 8 :]
+    # One of version 4 asks for the memory of Argon2.
+    cost = b"\0\x01\x05\x01\0\0\0M\x08\0\0\0" + (1 << 40).to_bytes(8, "little") + b"\0"
+    memory = whole[:8] + b"\0\0\x04\0\x0b" + len(cost).to_bytes(4, "little") + cost + bytes(5)
+    for content in (rounds, memory):
+        file = place(unlocked, "hostile.kdbx", content)
+        done = run(unlocked, "keepass", file)
+        assert done.returncode == FAILED and "asks for more than 1 GiB of memory" in done.stderr, done
+        assert "Database Security" in done.stderr and "Nothing was imported" in done.stderr and "keepassxc-cli" not in done.stderr
+    assert seen(unlocked) == []
+
+
 def test_keepass_with_a_key_file(unlocked):
     key, file = unlocked.home / "my.key", unlocked.home / "keyed.kdbx"
     unlocked.run("keepassxc-cli", "db-create", "--set-key-file", key, file, check=True, timeout=120)

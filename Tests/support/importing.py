@@ -107,7 +107,7 @@ def variant_keyring(password, items):
 
 
 def keepass_database(session, xml, name="Passwords.kdbx"):
-    """A database of version 4 by KeePassXC's own import of XML."""
+    """A database by KeePassXC's own import of XML."""
     source = place(session, "source.xml", xml)
     file = session.home / name
     session.run("keepassxc-cli", "import", "--set-password", source, file, input=f"{PASSWORD}\n{PASSWORD}\n", check=True, timeout=120)

@@ -23,6 +23,8 @@ public enum ForeignFileError: Error, Equatable, Sendable {
   case damaged
   /// It has more of something than a vault would take.
   case tooLarge
+  /// It is a database that costs more memory or time to open than any that a person uses.
+  case tooCostly
   /// There was no locked memory for it, or the system forbids a function that it needs.
   case noMemory
 
@@ -42,6 +44,11 @@ public enum ForeignFileError: Error, Equatable, Sendable {
     case .wrongPassword: "does not open with that password"
     case .damaged: "is damaged or cut off"
     case .tooLarge: "is larger than a vault takes"
+    case .tooCostly:
+      """
+      asks for more than 1 GiB of memory, or for minutes of work, to be opened. If it is your own, open it in KeePassXC, \
+      lower the settings in 'Database Security', and save it
+      """
     case .noMemory: "could not be decrypted: no memory, or the system forbids what it is encrypted with"
     }
   }

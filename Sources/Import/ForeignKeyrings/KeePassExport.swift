@@ -14,8 +14,12 @@ public struct KeePassExport {
   /// What a field is called in the attributes, where KeePass has it by itself.
   private static let fields = ["Password": "password", "Notes": "notes", "otp": "totp"]
   private static let depthLimit = 64
+  /// How large all secrets together may be: a file can be attached to many entries, and expand to many times its size.
+  private static let sizeLimit = 256 << 20
 
   private var path: [String] = []
+  /// How large the secrets are that were read.
+  private var size = 0
   private var groups: [Group] = []
   private var entry: Entry?
   private var key = ""
@@ -62,7 +66,7 @@ public struct KeePassExport {
         text = 0..<0
       }
     }
-    guard path.isEmpty, isDatabase, items.count <= KeyringFile.itemLimit else { throw ForeignFileError.damaged }
+    guard path.isEmpty, isDatabase else { throw ForeignFileError.damaged }
   }
 
   private var parent: String { path.count > 1 ? path[path.count - 2] : "" }
@@ -124,16 +128,21 @@ public struct KeePassExport {
       ("group", groups.dropFirst().map(\.name).joined(separator: "/")),
     ] where !value.isEmpty { attributes[name] = value }
     let before = items.count
-    func item(_ label: String, _ named: [String: String], _ secret: consuming SecureBytes) -> ForeignItem {
-      ForeignItem(
-        label: label, attributes: attributes.merging(named) { $1 }, secret: Secret(secret), created: entry.created,
-        modified: entry.modified)
+    func add(
+      _ label: String, _ named: [String: String], _ secret: consuming SecureBytes
+    ) throws(ForeignFileError) {
+      size += secret.count
+      guard size <= Self.sizeLimit, items.count < KeyringFile.itemLimit else { throw .tooLarge }
+      items.append(
+        ForeignItem(
+          label: label, attributes: attributes.merging(named) { $1 }, secret: Secret(secret), created: entry.created,
+          modified: entry.modified))
     }
     for (key, value) in entry.fields where !["Title", "URL", "UserName"].contains(key) && !value.isEmpty {
       let secret = try MarkupReader.secret(bytes, value)
       let known = Self.fields[key]
       let shown = known == "password" ? label : "\(label) (\(known ?? key))"
-      items.append(item(shown, known.map { ["field": $0] } ?? ["field": "custom", "custom": key], secret))
+      try add(shown, known.map { ["field": $0] } ?? ["field": "custom", "custom": key], secret)
     }
     for (name, reference) in entry.files {
       guard let file = files[reference], let stored = try Base64.decode(secret: bytes.bytes.extracting(file.range))
@@ -141,7 +150,7 @@ public struct KeePassExport {
         throw ForeignFileError.damaged
       }
       let secret = if file.isCompressed { try expand(stored) } else { stored }
-      items.append(item("\(label) (\(name))", ["field": "attachment", "attachment": name], secret))
+      try add("\(label) (\(name))", ["field": "attachment", "attachment": name], secret)
     }
     if items.count == before { empty.append(label) }
   }

@@ -29,6 +29,14 @@ struct SecretReader {
     }
   }
 
+  /// The next unsigned number of up to 8 bytes, little-endian.
+  mutating func littleEndian(_ size: Int, _ bytes: borrowing SecureBytes) throws(ForeignFileError) -> UInt64 {
+    let place = try range(size)
+    return bytes.bytes.withUnsafeBytes { all in
+      all[place].reversed().reduce(0) { $0 << 8 | UInt64($1) }
+    }
+  }
+
   /// The next moment, in seconds since 1970.
   mutating func time(_ bytes: borrowing SecureBytes) throws(ForeignFileError) -> UInt64 {
     let high = try number(bytes)

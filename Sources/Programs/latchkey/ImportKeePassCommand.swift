@@ -33,7 +33,10 @@ struct ImportKeePassCommand: ParsableCommand {
     let importer = try Failure.telling {
       try choice.prepare()
       // KeePassXC is given a file that can be read, so that what it says is about its content.
-      _ = try ForeignFile(file)
+      let opened = try ForeignFile(file)
+      do throws(ForeignFileError) { try KeePassHeader.check(opened.bytes) } catch {
+        throw Failure.file("\(file) \(error.explanation). Nothing was imported.")
+      }
       var importer = try choice.importer(into: VaultConnection(choice.place))
       let read = try export()
       for label in read.empty { importer.leave("login", label, "it has no password, note or other secret") }

@@ -68,7 +68,10 @@ extension Target {
         // {"n": "v"}, "l", two times, "s".
         [5, 0x6e, 0, 0x76, 0, 2, 5, 0x6c, 0, 0, 0, 0, 0, 0, 0, 0, 0] + [UInt8](repeating: 1, count: 16) + [0x73, 8, 6],
         [6] + Array("one\ntwo\n".utf8), [7] + Array(export.utf8),
-        [8] + Array(database.utf8),
+        // A parameter "M" of 1 MiB.
+        [8, 3, 0xD9, 0xA2, 0x9A, 0x67, 0xFB, 0x4B, 0xB5, 1, 0, 4, 0, 11, 21, 0, 0, 0, 0, 1, 5, 1, 0, 0, 0, 0x4d]
+          + [8, 0, 0, 0, 0, 0, 16, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],
+        [9] + Array(database.utf8),
       ]
     case .deviceKey:
       let specimen = try Specimen()

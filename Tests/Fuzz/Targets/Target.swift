@@ -295,7 +295,8 @@ enum Target: String, CaseIterable {
   }
 
   /// The first byte says what follows: 0 a keyring as it lies on the disk, 1 one that was decrypted, 2 a table, 3 a wallet
-  /// of KDE 4, 4 one that was decrypted, 5 an item of oo7's that was decrypted, 6 a file of pass, 7 an export of ours, else a database of KeePass.
+  /// of KDE 4, 4 one that was decrypted, 5 an item of oo7's that was decrypted, 6 a file of pass, 7 an export of ours, 8 the header of a .kdbx,
+  /// else a database of KeePass.
   private static func foreignFile(_ input: [UInt8]) {
     let rest = Array(input.dropFirst())
     guard let bytes = try? SecureBytes(copying: rest.span.bytes), let none = try? SecureBytes(count: 0) else {
@@ -311,10 +312,11 @@ enum Target: String, CaseIterable {
       case 5: (try? VariantKeyring.content(bytes)).map { [$0] }
       case 6: try? PasswordFile.items(bytes, name: "a", modified: 0)
       case 7: (try? JSONExport(bytes))?.collections.flatMap(\.items)
+      case 8: (try? KeePassHeader.check(bytes)).map { [] }
       default: try? KeePassExport(bytes) { try SecureBytes(copying: $0.bytes) }.items
       }
     // An attached file can belong to many entries.
-    if input.first ?? 8 > 7 { return }
+    if input.first ?? 9 > 8 { return }
     let secrets = (items ?? []).reduce(0) { $0 + $1.secret.count }
     // A map of a wallet becomes JSON, and a stream Base64.
     let isWallet = input.first == 3 || input.first == 4

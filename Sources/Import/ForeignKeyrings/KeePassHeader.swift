@@ -1,0 +1,71 @@
+import LatchkeySodium
+
+/// The clear part of a .kdbx file, for one question: what it costs to try a password. KeePassXC believes any cost that it
+/// finds there, so that a file from elsewhere could take all memory, or never come to an end.
+public enum KeePassHeader {
+  /// How much memory may be asked for. KeePassXC itself proposes 64 MiB.
+  static let memoryLimit: UInt64 = 1 << 30
+  /// How much memory may be gone through in all passes, about a minute's work.
+  static let workLimit: UInt64 = 64 << 30
+  /// How many threads may be asked for.
+  static let laneLimit: UInt64 = 256
+  /// How many rounds of AES may be asked for, about a minute's work.
+  static let roundLimit: UInt64 = 1_000_000_000
+
+  private static let magic: [UInt8] = [0x03, 0xD9, 0xA2, 0x9A, 0x67, 0xFB, 0x4B, 0xB5]
+
+  /// Looks at the cost. What is no such file is left to KeePassXC, which says so.
+  ///
+  /// - Throws: ``ForeignFileError/tooCostly``, or ``ForeignFileError/damaged`` where the header cannot be followed.
+  public static func check(_ bytes: borrowing SecureBytes) throws(ForeignFileError) {
+    guard bytes.bytes.withUnsafeBytes({ $0.starts(with: magic) }) else { return }
+    var reader = SecretReader(0..<bytes.count)
+    _ = try reader.range(magic.count)
+    // The minor version.
+    _ = try reader.littleEndian(2, bytes)
+    let version = try reader.littleEndian(2, bytes)
+    // KeePassXC knows no later one.
+    guard version <= 4 else { return }
+    while true {
+      let field = try reader.littleEndian(1, bytes)
+      guard let size = Int(exactly: try reader.littleEndian(version == 4 ? 4 : 2, bytes)) else { throw .damaged }
+      let content = try reader.range(size)
+      switch (field, version) {
+      case (0, _): return
+      case (6, _):
+        var content = SecretReader(content)
+        try require(try content.littleEndian(8, bytes), roundLimit)
+      case (11, 4): try checkDerivation(bytes, content)
+      default: break
+      }
+    }
+  }
+
+  /// The parameters of version 4: names with values of several types.
+  private static func checkDerivation(_ bytes: borrowing SecureBytes, _ place: Range<Int>) throws(ForeignFileError) {
+    var reader = SecretReader(place)
+    // The version of the list.
+    _ = try reader.littleEndian(2, bytes)
+    var numbers: [String: UInt64] = [:]
+    while true {
+      let type = try reader.littleEndian(1, bytes)
+      if type == 0 { break }
+      let name = bytes.text(try reader.range(Int(try reader.littleEndian(4, bytes))))
+      let value = try reader.range(Int(try reader.littleEndian(4, bytes)))
+      guard let name, ["M", "I", "P", "R"].contains(name) else { continue }
+      // KeePassXC would make a number of other types too, such as text.
+      guard let size = [0x04: 4, 0x05: 8][type], value.count == size else { throw .damaged }
+      var content = SecretReader(value)
+      numbers[name] = max(numbers[name] ?? 0, try content.littleEndian(size, bytes))
+    }
+    try require(numbers["M"] ?? 0, memoryLimit)
+    try require(numbers["P"] ?? 0, laneLimit)
+    try require(numbers["R"] ?? 0, roundLimit)
+    let (work, isTooMuch) = (numbers["M"] ?? 0).multipliedReportingOverflow(by: numbers["I"] ?? 0)
+    try require(isTooMuch ? .max : work, workLimit)
+  }
+
+  private static func require(_ number: UInt64, _ limit: UInt64) throws(ForeignFileError) {
+    guard number <= limit else { throw .tooCostly }
+  }
+}
