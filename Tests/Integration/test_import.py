@@ -97,6 +97,15 @@ def test_two_secrets_of_one_item(unlocked):
     dry = run(unlocked, "gnome-keyring", file, "--prefer", "there", "--dry-run")
     assert dry.returncode == DONE and "1 would replace another" in dry.stdout and seen(unlocked) == mine
     assert run(unlocked, "gnome-keyring", file, "--prefer", "there").returncode == DONE and seen(unlocked) == theirs
+    # A label goes with its secret, and alone.
+    for words, secret in ((("--secret", "--label", "Mine"), "changed here"), (("--label", "Mine"), "")):
+        unlocked.run("latchkey", "edit", "n=lines", *words, input=secret, check=True)
+        assert counts(run(unlocked, "gnome-keyring", file, "--json", "--dry-run", "--prefer", "there")) == {"items": 2, "same": 1, "replaced": 1}
+        assert run(unlocked, "gnome-keyring", file, "--prefer", "there").returncode == DONE and seen(unlocked) == theirs
+        assert counts(run(unlocked, "gnome-keyring", file, "--json", "--prefer", "there")) == {"items": 2, "same": 2}
+    unlocked.run("latchkey", "edit", "n=lines", "--label", "Mine", check=True)
+    assert counts(run(unlocked, "gnome-keyring", file, "--json")) == {"items": 2, "same": 2}
+    unlocked.run("latchkey", "edit", "n=lines", "--label", "Lines", check=True)
     # The other way round, and what nobody asked for.
     place(unlocked, "Plain.keyring", TEXTUAL.replace("second=2", "third=3").replace("mtime=17", "mtime=71"))
     assert "newer there" in run(unlocked, "gnome-keyring", file).stdout
@@ -221,6 +230,19 @@ def test_a_part_leaves_the_files_needed(unlocked):
     assert "not looked at, by --collection or --since: 2" in done.stdout
     done = run(unlocked, "gnome-keyring", file, "--collection", "nosuch")
     assert done.returncode == FAILED and "There are: Plain ring" in done.stderr
+
+
+def test_one_keyring_of_several(keyring, unlocked):
+    """The others are not read: they may have another password, or be damaged."""
+    carry(unlocked, keyring.folder.glob("*.keyring"), FOLDER)
+    place(unlocked, f"{FOLDER}/Plain.keyring", TEXTUAL)
+    place(unlocked, f"{FOLDER}/Cut.keyring", (unlocked.home / FOLDER / "login.keyring").read_bytes()[:200])
+    for name in ("Plain", "Plain ring"):
+        done = run(unlocked, "gnome-keyring", "--collection", name, password="")
+        assert done.returncode == DONE and "Files that were not read, by --collection: 2." in done.stdout, done
+    assert "Keep the files" in done.stdout and [one[0] for one in seen(unlocked)] == ["Plain ring"] * 2
+    nobody = run(unlocked, "gnome-keyring", "--collection", "nosuch")
+    assert nobody.returncode == FAILED and "There are: " in nobody.stderr and "Plain ring" in nobody.stderr
 
 
 def test_a_textual_keyring(unlocked):

@@ -62,6 +62,8 @@ def test_a_sandboxed_application(unlocked):
     place(unlocked, f"{FOLDER}/login.keyring",
           variant_keyring(PASSWORD.encode(), [("portal", {"app_id": APP}, secret, "application/octet-stream")]))
     assert run(unlocked, "oo7").returncode == DONE
+    # What lies beside it is none of the application's secret.
+    place(unlocked, f"{folder}/login.keyring", variant_keyring(b"another", ITEMS))
     done = run(unlocked, "oo7", "--app", APP, password="nobody asks")
     assert done.returncode == DONE, done.stderr
     assert [item for item in seen(unlocked) if item[0] == APP] == all_arrived(ITEMS, APP)

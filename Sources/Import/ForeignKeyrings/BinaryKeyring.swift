@@ -16,14 +16,26 @@ enum BinaryKeyring {
     bytes.bytes.withUnsafeBytes { $0.starts(with: magic) }
   }
 
+  /// The label, which is in the clear.
+  static func label(of bytes: borrowing SecureBytes) throws(ForeignFileError) -> String {
+    var reader = SecretReader(0..<bytes.count)
+    return try label(bytes, &reader)
+  }
+
+  private static func label(
+    _ bytes: borrowing SecureBytes, _ reader: inout SecretReader
+  ) throws(ForeignFileError) -> String {
+    _ = try reader.range(magic.count)
+    // Version 0.0, AES, MD5.
+    guard try reader.number(bytes) == 0 else { throw .unknownVersion }
+    return try reader.text(bytes)
+  }
+
   static func read(
     _ bytes: borrowing SecureBytes, name: String, password: borrowing SecureBytes
   ) throws(ForeignFileError) -> ForeignCollection {
     var reader = SecretReader(0..<bytes.count)
-    _ = try reader.range(magic.count)
-    // Version 0.0, AES, MD5.
-    guard try reader.number(bytes) == 0 else { throw .unknownVersion }
-    let label = try reader.text(bytes)
+    let label = try label(bytes, &reader)
     // The collection's times, flags and time limit.
     _ = try reader.range(8 + 8 + 4 + 4)
     let rounds = Int(try reader.number(bytes))

@@ -46,6 +46,17 @@ public enum KeyringFile {
     }
   }
 
+  /// What people see of the keyring, as far as it can be told without a password.
+  ///
+  /// - Parameter name: the file's name without its ending.
+  public static func label(of bytes: borrowing SecureBytes, name: String) throws(ForeignFileError) -> String {
+    switch try form(of: bytes) {
+    case .binary: try BinaryKeyring.label(of: bytes)
+    case .variant: name
+    case .textual: try TextualKeyring.read(bytes, name: name).label
+    }
+  }
+
   /// The schema that gnome-keyring tells its clients for an item that names none, by the item's type. None for the usual type:
   /// its program stored it without one, and would not find it again to replace it.
   static func schema(ofType type: UInt32) -> String? {

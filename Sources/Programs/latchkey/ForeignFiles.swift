@@ -47,17 +47,28 @@ struct ForeignFiles {
     return home + standard
   }
 
-  /// Reads each file. What was named alone is a failure where it cannot be read; of several, the others come.
+  /// Reads each file that is wanted. What was named alone is a failure where it cannot be read; of several, the others come.
   ///
-  /// - Parameter open: makes a collection of a file.
+  /// - Parameters:
+  ///   - choice: which collections are wanted. A file of another one is not opened, so that its password does not matter.
+  ///   - listing: tells the name and the label of the collection in a file without opening it.
+  ///   - open: makes a collection of a file.
+  /// - Returns: the collections; those of files that were not opened have no items.
   func read(
-    _ importer: inout Importer, what: String,
+    _ importer: inout Importer, what: String, _ choice: ImportChoice,
+    listing: (borrowing ForeignFile) throws(ForeignFileError) -> ForeignCollection,
     _ open: (borrowing ForeignFile) throws(ForeignFileError) -> ForeignCollection
   ) throws -> [ForeignCollection] {
     var collections: [ForeignCollection] = []
+    var unwanted: [ForeignCollection] = []
     for path in paths {
       let file = try ForeignFile(path)
       do throws(ForeignFileError) {
+        let listed = try listing(file)
+        guard choice.takes(listed) else {
+          unwanted.append(listed)
+          continue
+        }
         collections.append(try open(file))
         importer.read(path)
       } catch {
@@ -65,7 +76,8 @@ struct ForeignFiles {
         importer.leave(ForeignFile.name(path), "all of its items", "the file \(error.explanation)")
       }
     }
-    guard collections.isEmpty else { return collections }
+    if !unwanted.isEmpty { importer.keep("Files that were not read, by --collection: \(unwanted.count).") }
+    guard collections.isEmpty, unwanted.count < paths.count else { return collections + unwanted }
     throw Failure.file(
       """
       no \(what) could be read, so nothing was imported. Was it the right password?

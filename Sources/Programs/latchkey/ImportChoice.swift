@@ -16,8 +16,8 @@ struct ImportChoice: ParsableArguments {
   @Flag(help: "Say what would come and what would stay behind, and change nothing.") var dryRun = false
   @Option(
     help: """
-      Which secret stays where an item has the same attributes and another secret: the vault's (here), the one that is \
-      imported (there), or the one that was changed last (newer).
+      Which secret and label stay where an item has the same attributes and another secret or label: the vault's (here), \
+      the imported ones (there), or those that were changed last (newer).
       """)
   var prefer = Preference.here
   @Option(

@@ -23,7 +23,10 @@ struct ImportGNOMEKeyringCommand: ParsableCommand {
       let files = try ForeignFiles(paths, folder: folder, ending: ".keyring", what: "keyring")
       var importer = try choice.importer(into: VaultConnection(choice.place))
       let password = try ImportPassword("Password of the keyring: ")
-      let read = try files.read(&importer, what: "keyring") { file throws(ForeignFileError) in
+      let read = try files.read(&importer, what: "keyring", choice) { file throws(ForeignFileError) in
+        let name = ForeignFile.name(file.path)
+        return ForeignCollection(name: name, label: try KeyringFile.label(of: file.bytes, name: name), items: [])
+      } _: { file throws(ForeignFileError) in
         try password.open { given throws(ForeignFileError) in
           try KeyringFile.read(file.bytes, name: ForeignFile.name(file.path), password: given)
         }

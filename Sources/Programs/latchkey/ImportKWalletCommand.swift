@@ -64,7 +64,10 @@ struct ImportKWalletCommand: ParsableCommand {
     let files = try ForeignFiles(
       paths, folder: ForeignFiles.dataFolder + "/kwalletd", ending: ".kwl", what: "wallet")
     let password = try ImportPassword("Password of the wallet: ")
-    return try files.read(&importer, what: "wallet") { file throws(ForeignFileError) in
+    return try files.read(&importer, what: "wallet", choice) { file throws(ForeignFileError) in
+      let name = Self.decoded(ForeignFile.name(file.path))
+      return ForeignCollection(name: name, label: name, items: [])
+    } _: { file throws(ForeignFileError) in
       let stem = file.path.hasSuffix(".kwl") ? String(file.path.dropLast(4)) : file.path
       let name = Self.decoded(ForeignFile.name(file.path))
       let served = Self.served(of: stem)

@@ -26,13 +26,18 @@ struct ImportOO7Command: ParsableCommand {
   func run() throws {
     let importer = try Failure.telling {
       try choice.prepare()
-      let folder = app.map { "\(ForeignFiles.home)/.var/app/\($0)/data/keyrings" }
+      // Other files beside it are none of the secret that the portal gave.
+      let own = app.map { ["\(ForeignFiles.home)/.var/app/\($0)/data/keyrings/default.keyring"] } ?? []
       let files = try ForeignFiles(
-        paths, folder: folder ?? ForeignFiles.dataFolder + "/keyrings/v1", ending: ".keyring", what: "keyring")
+        paths.isEmpty ? own : paths, folder: ForeignFiles.dataFolder + "/keyrings/v1", ending: ".keyring",
+        what: "keyring")
       let vault = try VaultConnection(choice.place)
       var importer = try choice.importer(into: vault)
       let password = try password(vault)
-      let read = try files.read(&importer, what: "keyring") { file throws(ForeignFileError) in
+      let read = try files.read(&importer, what: "keyring", choice) { file throws(ForeignFileError) in
+        let name = app ?? ForeignFile.name(file.path)
+        return ForeignCollection(name: name, label: try KeyringFile.label(of: file.bytes, name: name), items: [])
+      } _: { file throws(ForeignFileError) in
         try password.open { given throws(ForeignFileError) in
           try KeyringFile.read(file.bytes, name: app ?? ForeignFile.name(file.path), password: given)
         }

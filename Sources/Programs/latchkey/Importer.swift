@@ -135,6 +135,8 @@ struct Importer {
   private struct Present {
     let item: ListedItem
     let secret: Secret?
+
+    func has(_ other: Secret) -> Bool { secret?.isEqual(to: other) ?? false }
   }
 
   private func present(_ first: ForeignItem, in path: String?) throws -> [Present] {
@@ -160,14 +162,22 @@ struct Importer {
     }
     var present = try present(first, in: home.path)
     var others: [ForeignItem] = []
+    var relabelled: [(ForeignItem, Present)] = []
+    // Those that also have the same label first: each of the others has another label for certain.
     for item in group {
-      if let index = present.firstIndex(where: { $0.secret?.isEqual(to: item.secret) ?? false }) {
+      if let index = present.firstIndex(where: { $0.item.label == item.label && $0.has(item.secret) }) {
         present.remove(at: index)
         add(.same, item, home)
       } else {
         others.append(item)
       }
     }
+    others = others.filter { item in
+      guard let index = present.firstIndex(where: { $0.has(item.secret) }) else { return true }
+      relabelled.append((item, present.remove(at: index)))
+      return false
+    }
+    for (item, mine) in relabelled { try relabel(item, mine, home) }
     if let mine = present.first, others.count > 1 || present.count > 1 && !others.isEmpty {
       // Which of them takes the place of which is not known.
       let reason =
@@ -220,6 +230,35 @@ struct Importer {
     }
   }
 
+  /// How old the imported item is beside the vault's, for a person, and whether it takes the vault's place.
+  private func comparison(_ item: ForeignItem, with present: Present) -> (age: String, takesTheirs: Bool) {
+    let isNewer = item.modified > present.item.modified
+    let isOlder = item.modified < present.item.modified
+    let age = item.modified == 0 ? "" : isNewer ? "newer there" : isOlder ? "newer here" : ""
+    return switch choice.prefer {
+    case .here: (age, false)
+    case .there: (age, true)
+    case .newer: (age, isNewer)
+    }
+  }
+
+  /// Decides between two labels of the same secret.
+  private mutating func relabel(_ item: ForeignItem, _ present: Present, _ home: Home) throws {
+    guard present.item.label != nil, comparison(item, with: present).takesTheirs else { return add(.same, item, home) }
+    if !choice.dryRun {
+      let refusal = try refusal { try setLabel(of: present, to: item.label) }
+      if let refusal { return add(.left, item, home, reason: refusal) }
+    }
+    add(.replaced, item, home, present.item.accessibility, reason: "the label alone")
+  }
+
+  private func setLabel(of present: Present, to label: String) throws {
+    guard let own = present.item.label, own != label else { return }
+    try vault.opening(present.item.path, asking: choice.isAsking) {
+      try vault.set("Label", of: present.item.path, "s") { $0.appendString(label) }
+    }
+  }
+
   /// Decides between two secrets.
   private mutating func settle(_ item: ForeignItem, with present: Present, _ home: Home) throws {
     guard present.secret != nil else {
@@ -227,15 +266,7 @@ struct Importer {
         .conflict, item, home, reason: "the vault's item requires \(present.item.require ?? ""), so it was not compared"
       )
     }
-    let isNewer = item.modified > present.item.modified
-    let isOlder = item.modified < present.item.modified
-    let age = item.modified == 0 ? "" : isNewer ? "newer there" : isOlder ? "newer here" : ""
-    let takesTheirs =
-      switch choice.prefer {
-      case .here: false
-      case .there: true
-      case .newer: isNewer
-      }
+    let (age, takesTheirs) = comparison(item, with: present)
     guard takesTheirs else { return add(.conflict, item, home, present.item.accessibility, reason: age) }
     if !choice.dryRun {
       let refusal = try refusal {
@@ -246,6 +277,7 @@ struct Importer {
           } read: { _ in
           }
         }
+        try setLabel(of: present, to: item.label)
       }
       if let refusal { return add(.left, item, home, reason: refusal) }
     }
