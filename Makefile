@@ -274,7 +274,7 @@ bench: build ## latchkeyd beside gnome-keyring: a table of ratios, and plots in 
 suites: build ## other people's test suites, beside gnome-keyring as the control: prints a table
 	$(MAKE) deps PACKAGES="$(PACKAGES) $(SUITES_PACKAGES)"
 	LATCHKEY_SUITES=all $(PYTEST) Tests/Suites
-	LATCHKEY_CORPUS=2000 $(PYTEST) Tests/Integration/test_import_corpus.py
+	LATCHKEY_CORPUS=2000 $(PYTEST) Tests/Integration/test_import_corpus.py Tests/Integration/test_export_corpus.py
 
 fuzz: deps build fuzz-build ## bad input for FUZZ_SECONDS (600): bus, control socket, every parser; damage of every byte
 	FUZZ_SECONDS=$(FUZZ_SECONDS) $(PYTEST) -s Tests/Fuzz

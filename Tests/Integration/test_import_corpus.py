@@ -3,34 +3,27 @@ items from each."""
 
 import csv
 import io
-import os
 
 import pytest
+from support.archive import opened
+from support.corpus import COUNT, TIMEOUT, attributes, items, secret
+from support.exporting import everything, export, fill, private_folder
 from support.foreign import GnomeKeyring, KWallet, PASSWORD, seen
 from support.importing import (
     DONE, arrived, carry, counts, encoded, gpg_home, keepass_database, keepass_entry, keepass_group, keepass_string, place, qt_text, run,
     variant_keyring)  # fmt: skip
 from support.session import Session
 
-COUNT = int(os.environ.get("LATCHKEY_CORPUS", "60"))
-LOGIN, GENERIC = "org.latchkey.Login", "org.freedesktop.Secret.Generic"
-
-
-def secret(number):
-    """Texts of several scripts, lines, and long ones."""
-    return [f"secret {number}", "\u00e4\u6f22\U0001f511" * (number % 50 + 1), f"line {number}\nanother <&>\"'", "x" * (number % 997 + 1)][number % 4]
+LOGIN = "org.latchkey.Login"
 
 
 # Each makes a place with COUNT secrets. It returns the words of the command, and what must be in the vault afterwards.
 
 
 def gnome_keyring(session):
-    attributes = [{"xdg:schema": "org.example.Corpus", "n": str(number)} for number in range(COUNT)]
     keyring = GnomeKeyring(session)
-    keyring.write([["Login", f"Label {number}", one["xdg:schema"], {"n": one["n"]}, encoded(secret(number).encode())]
-                   for number, one in enumerate(attributes)], timeout=600)  # fmt: skip
-    expected = [arrived(f"Label {number}", one, secret(number).encode()) for number, one in enumerate(attributes)]
-    return keyring, expected
+    keyring.write([["Login", label, None, named, encoded(value)] for label, named, value, _ in items()], timeout=TIMEOUT)
+    return keyring, [arrived(label, named, value) for label, named, value, _ in items()]
 
 
 def from_gnome_keyring(session):
@@ -70,9 +63,8 @@ def from_running_kwallet(session):
 
 
 def from_oo7(session):
-    items = [(f"Label {number}", {"n": str(number), "xdg:schema": GENERIC}, secret(number).encode(), "text/plain") for number in range(COUNT)]
-    place(session, ".local/share/keyrings/v1/login.keyring", variant_keyring(PASSWORD.encode(), items))
-    yield ("oo7",), [arrived(label, attributes, value) for label, attributes, value, _ in items]
+    place(session, ".local/share/keyrings/v1/login.keyring", variant_keyring(PASSWORD.encode(), items()))
+    yield ("oo7",), [arrived(label, named, value) for label, named, value, _ in items()]
 
 
 def from_pass(session):
@@ -81,7 +73,7 @@ def from_pass(session):
         folder = session.home / ".password-store/web"
         # As pass does it: a thousand starts of pass itself take minutes.
         script = 'mkdir -p "$1" && for n in $(seq 0 $2); do printf "secret %s" $n | gpg -q -e -r me@example.org -o "$1/$n.gpg"; done'
-        session.run("sh", "-c", script, "sh", folder, str(COUNT - 1), check=True, timeout=600)
+        session.run("sh", "-c", script, "sh", folder, str(COUNT - 1), check=True, timeout=TIMEOUT)
         yield ("pass",), [
             arrived(f"web/{number}", {"xdg:schema": LOGIN, "name": f"web/{number}", "field": "password"}, f"secret {number}".encode())
             for number in range(COUNT)]  # fmt: skip
@@ -102,14 +94,25 @@ def from_csv(session):
     rows = csv.writer(text)
     rows.writerow(["name", "url", "username", "password"])
     rows.writerows([f"name {number}", f"https://{number}.org/", "me", secret(number)] for number in range(COUNT))
-    attributes = [
+    logins = [
         {"xdg:schema": LOGIN, "url": f"https://{number}.org/", "server": f"{number}.org", "user": "me", "field": "password"}
         for number in range(COUNT)]
     yield ("csv", place(session, "corpus.csv", text.getvalue())), [
-        arrived(f"name {number}", one, secret(number).encode()) for number, one in enumerate(attributes)]
+        arrived(f"name {number}", one, secret(number).encode()) for number, one in enumerate(logins)]
 
 
-PROVIDERS = [from_gnome_keyring, from_service, from_kwallet, from_running_kwallet, from_oo7, from_pass, from_keepass, from_csv]
+def from_json(session):
+    """Another vault, with times, classes and content types."""
+    with opened(session.stage) as source:
+        fill(source, [(None, items())])
+        file = private_folder(source) / "vault.json"
+        assert export(source, "json", "--plain", file, timeout=TIMEOUT).returncode == DONE
+        whole, text = everything(source), file.read_bytes()
+    yield ("json", place(session, "vault.json", text)), [arrived(label, named, value) for label, named, value, _ in items()]
+    assert everything(session) == whole
+
+
+PROVIDERS = [from_gnome_keyring, from_service, from_kwallet, from_running_kwallet, from_oo7, from_pass, from_keepass, from_csv, from_json]
 
 
 @pytest.mark.parametrize("provider", PROVIDERS, ids=lambda provider: provider.__name__.removeprefix("from_"))
@@ -118,11 +121,11 @@ def test_all_of_it_arrives_once(stage, provider):
     try:
         assert session.login().returncode == 0
         for words, expected in provider(session):
-            done = run(session, *words, "--json", timeout=900)
+            done = run(session, *words, "--json", timeout=TIMEOUT)
             assert done.returncode == DONE, done.stderr
             assert counts(done) == {"items": COUNT, "added": COUNT}
             assert seen(session) == sorted(expected)
-            again = run(session, *words, "--json", timeout=900)
+            again = run(session, *words, "--json", timeout=TIMEOUT)
             assert again.returncode == DONE and counts(again) == {"items": COUNT, "same": COUNT}
             assert seen(session) == sorted(expected)
     finally:

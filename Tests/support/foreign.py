@@ -1,5 +1,5 @@
-"""gnome-keyring and KWallet as the places that secrets come from: the real daemons, each on a bus of its own, and what
-libsecret sees of any provider."""
+"""gnome-keyring, KWallet and KeePassXC as the places that secrets come from and go to: the real programs, each on a bus of its
+own, and what libsecret sees of any provider."""
 
 import hashlib
 import json
@@ -190,6 +190,52 @@ class KWallet(OtherHome):
     def write_entries(self, entries):
         """Stores entries: folder, entry, kind, and the value as Qt writes it in Base64."""
         self.run("/usr/bin/python3", "-c", KWALLET_WRITER, input=json.dumps(entries), check=True, timeout=300)
+
+
+# A database whose second group is a collection of the Secret Service. An identifier is in Base64 here, and in braces there.
+KEEPASSXC_XML = """<?xml version="1.0" encoding="UTF-8"?><KeePassFile><Meta><CustomData><Item><Key>FDO_SECRETS_EXPOSED_GROUP</Key>
+<Value>{01010101-0101-0101-0101-010101010101}</Value></Item></CustomData></Meta><Root><Group><UUID>AgICAgICAgICAgICAgICAg==</UUID>
+<Name>Passwords</Name><Group><UUID>AQEBAQEBAQEBAQEBAQEBAQ==</UUID><Name>Programs</Name></Group></Group></Root></KeePassFile>"""
+# It asks nobody whether a program may read.
+KEEPASSXC_SETTINGS = """[General]
+ConfigVersion=2
+UpdateCheckMessageShown=true
+AutoSaveAfterEveryChange=true
+
+[GUI]
+CheckForUpdates=false
+
+[FdoSecrets]
+Enabled=true
+ShowNotification=false
+ConfirmDeleteItem=false
+ConfirmAccessItem=false
+UnlockBeforeSearch=false
+"""
+
+
+class KeePassXC(OtherHome):
+    """KeePassXC without a screen, with a database that is open."""
+
+    def __init__(self, session, name="keepassxc"):
+        super().__init__(session, name)
+        for file, content in ((".config/keepassxc/keepassxc.ini", KEEPASSXC_SETTINGS), ("source.xml", KEEPASSXC_XML)):
+            path = self.home / file
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            path.write_text(content)
+            for one in (path.parent, path):
+                os.chown(one, session.uid, session.gid)
+        self.database = self.folder / "Passwords.kdbx"
+        self.run("keepassxc-cli", "import", "--set-password", self.home / "source.xml", self.database,
+                 input=f"{PASSWORD}\n{PASSWORD}\n", check=True, timeout=120)  # fmt: skip
+        self.process = session.start("keepassxc", "--pw-stdin", self.database, stdin=subprocess.PIPE, **self.quiet)
+        self.process.stdin.write(PASSWORD.encode() + b"\n")
+        self.process.stdin.close()
+        wait_until(lambda: self.owns(NAME), "KeePassXC's start", 60)
+
+    @property
+    def folder(self):
+        return self.home / "databases"
 
 
 def seen(runner):

@@ -30,6 +30,7 @@ class Session:
     """A throw-away session. Its processes are children of a `throwaway` command, which ends with `close`."""
 
     def __init__(self, stage, below="/tmp"):
+        self.stage = stage
         # What goes on after its login, as it waits no longer, becomes this process's child.
         ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
         # `throwaway` cleans up when its command ends, and that ends with its standard input: also when the tests are

@@ -1,0 +1,60 @@
+"""latchkey export, a corpus into each kind of place: all of it gets there, read by another program. `make suites` takes 2,000
+items."""
+
+import csv
+
+import pytest
+from support.archive import opened
+from support.corpus import COUNT, TIMEOUT, items
+from support.exporting import DONE, FAILED, database, export, fill, private_folder
+from support.foreign import PASSWORD, GnomeKeyring, KeePassXC, KWallet, seen
+from support.importing import counts
+
+
+@pytest.fixture(scope="module")
+def full(stage):
+    """A vault with the corpus. No test changes it."""
+    with opened(stage) as session:
+        fill(session, [(None, items())])
+        session.out = private_folder(session)
+        yield session
+
+
+def without_home(items):
+    """Each program has a label of its own for its default collection."""
+    return sorted(item[1:] for item in items)
+
+
+@pytest.mark.parametrize("program", [GnomeKeyring, KWallet, KeePassXC])
+def test_into_a_running_program(full, program):
+    other = program(full)
+    try:
+        for outcome in ("exported", "same"):
+            done = export(full, "service", "--bus", other.bus, "--json", timeout=TIMEOUT)
+            assert done.returncode == DONE and counts(done) == {"items": COUNT, outcome: COUNT}, done.stdout + done.stderr
+            assert without_home(seen(other)) == without_home(seen(full))
+    finally:
+        other.close()
+
+
+def test_into_a_database(full):
+    file = full.out / "all.kdbx"
+    done = export(full, "keepass", "--json", file, lines=[PASSWORD], timeout=TIMEOUT)
+    assert done.returncode == DONE and counts(done) == {"items": COUNT, "exported": COUNT}, done.stderr
+    found = []
+    for entry in database(full, file).iter("Entry"):
+        fields = {one.findtext("Key"): one.findtext("Value") or "" for one in entry.findall("String")}
+        named = {name: fields[name] for name in ("xdg:schema", "n")}
+        found.append((fields["Title"], named, fields["Password"].encode(), "text/plain"))
+    assert sorted(found, key=str) == sorted(items(), key=str)
+    before = file.read_bytes()
+    assert export(full, "keepass", file, lines=[PASSWORD], timeout=TIMEOUT).returncode == FAILED and file.read_bytes() == before
+
+
+def test_into_csv(full):
+    file = full.out / "all.csv"
+    done = export(full, "csv", "--plain", "--json", file, timeout=TIMEOUT)
+    assert done.returncode == DONE and counts(done) == {"items": COUNT, "exported": COUNT}, done.stderr
+    with file.open(newline="") as rows:
+        found = [(row["name"], row["password"]) for row in csv.DictReader(rows)]
+    assert sorted(found) == sorted((label, value.decode()) for label, _, value, _ in items())
