@@ -48,6 +48,8 @@ def test_a_stack_that_denies(opened, service, words):
     told = person.output()
     asked, _, refusal = told.partition("latchkey: ")
     assert person.status == 1 and STILL_LOCKED in refusal and "assword" not in asked and "assphrase" not in asked
+    # The vault is unlocked, and so is the collection.
+    assert f"The item requires {words}" in refusal and "does not open it" in refusal and "--collection" not in refusal
     assert lookup(opened, "k", "v").output() == ""
     # One prompt for each of the two, which asked nobody.
     assert opened.log().count("PAM asks nobody") == 2 and prompters(opened) == []

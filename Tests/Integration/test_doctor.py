@@ -75,6 +75,11 @@ def test_what_it_prints(session, machine):
     assert len({re.match(r"\S+ +\S+ +", line).end() for line in lines}) == 1, "columns"
 
 
+def test_a_throwaway_session_says_what_it_looks_at(session):
+    done = session.run("latchkey", "doctor", "--json")
+    assert done.stderr.startswith("What follows is about this machine") and json.loads(done.stdout)["checks"]
+
+
 @pytest.mark.skipif(os.getuid() != 0, reason="a module is root's")
 def test_the_exit_status(session, machine):
     # Without the daemon, which hears of no logind here, nothing is amiss but what cannot be asked.

@@ -7,6 +7,8 @@ from support.peer import Peer
 KIB = 1024
 LARGE = b"x" * (2048 * KIB)
 
+KEPT = "keys and secrets are kept out of swap"
+
 
 def limit(session, process, kib):
     """Sets how much the process may lock; nobody can have more than before."""
@@ -31,15 +33,15 @@ def peer(session):
 
 def test_the_daemon_counts_what_was_not_locked(session, peer):
     small, large = peer.create("small", MAIL), peer.create(LARGE, {"size": "large"})
-    assert told(session) == (True, 0, "locked")
+    assert told(session) == (True, 0, KEPT)
     # There is room for what is small: only a large secret does not fit.
     limit(session, session.daemon_pid(), 1536)
     assert peer.read(small) == b"small"
-    assert told(session) == (True, 0, "locked")
+    assert told(session) == (True, 0, KEPT)
     assert peer.read(large) == LARGE
     locked, count, text = told(session)
     assert locked and count > 0
-    assert text.startswith(f"locked, but {count} secret") and "latchkey doctor" in text
+    assert text.startswith(f"{KEPT}, but {count} secret") and "latchkey doctor" in text
     assert peer.read(large) == LARGE
     assert told(session)[1] > count
 

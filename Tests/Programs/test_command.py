@@ -175,6 +175,12 @@ def test_status_of_nothing_has_every_key(person):
     assert "owned by no program" in person.run("status").stdout
 
 
+def test_status_names_passwords_in_plain_words(person):
+    person.daemon(status(protectors=[(1, 0, 1700000000), (1, 1, 1600000000), (1, 2, 1500000000)]))
+    line = next(line for line in person.run("status").stdout.splitlines() if line.startswith("Unlocked by"))
+    assert line.split("  ")[-1].strip() == "login password, login password, former login password"
+
+
 def test_status_for_people_is_aligned_and_cannot_command_the_terminal(person):
     person.daemon(status(problems=["\x1b[2Jgone\x07", "line\nbreak"], vault="/home/\x9b1mx", owner=":1.\x1b]0;title\x07"))
     done = person.run("status")

@@ -12,8 +12,9 @@ final class FormerPasswordNotice {
       title: translated("The vault stays locked"),
       text: translated(
         """
-        The login password was changed without Latchkey. The next program that needs the vault, or 'latchkey unlock', asks \
-        you once for the former password or the recovery code.
+        The password that was just given does not unlock it. If you mistyped it, give the right one. If the login \
+        password was changed without Latchkey, the next program that needs the vault, or 'latchkey unlock', asks you once \
+        for the former password or the recovery code.
         """))
   }
   private static var openMessage: DesktopNotification.Message {
@@ -21,8 +22,9 @@ final class FormerPasswordNotice {
       title: translated("The vault does not know your login password"),
       text: translated(
         """
-        The login password was changed without Latchkey. The vault is unlocked now, but your password will not unlock it \
-        after the next lock. Run 'latchkey unlock': it asks once for the former password or the recovery code.
+        The password that was just given does not unlock the vault, which is unlocked now. If you mistyped it, nothing is \
+        wrong. If the login password was changed without Latchkey, it will not unlock the vault after the next lock. Run \
+        'latchkey unlock': it asks once for the former password or the recovery code.
         """))
   }
 

@@ -11,7 +11,8 @@ final class LoginPassword {
   private let device: DeviceOpening
   private unowned let observer: any KeyObserver
   let notice = FormerPasswordNotice()
-  /// Whether it was changed without Latchkey, as far as a login has shown since.
+  /// Whether it was changed without Latchkey, as far as a login has shown since. Where a PAM stack goes on after a wrong
+  /// password, a slip of the fingers looks the same until the right one follows.
   private(set) var needsFormer = false
   /// How long it took to check at the last unlock, in milliseconds, where this machine is too slow for it.
   private var time: UInt32?
@@ -19,8 +20,9 @@ final class LoginPassword {
   private var leavesMemory = false
 
   private static let formerProblem =
-    "the login password was changed without Latchkey: the next prompt, or 'latchkey unlock', asks once for the former one "
-    + "or the recovery code"
+    "a login gave a password that does not unlock the vault. Either it was mistyped, and the next right one clears this; or "
+    + "the login password was changed without Latchkey, and the next prompt, or 'latchkey unlock', asks once for the former "
+    + "one or the recovery code"
   // latchkey-derive takes the place of two of libc's functions for libsodium. Should another libsodium not call them, all works
   // as before, but for the erasing: that is to be seen.
   private static let memoryProblem =

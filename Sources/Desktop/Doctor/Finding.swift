@@ -38,14 +38,14 @@ public struct Finding: Equatable, Sendable {
   public let condition: Condition
   /// What was found, for a person.
   public let found: String
-  /// What fixes it; nil where nothing is to be fixed, or nothing is known to.
+  /// What fixes it; nil where nothing is to be fixed, or nothing is known to. A check that is well has none.
   public let fix: Fix?
 
   init(_ id: String, _ condition: Condition, _ found: String, fix: Fix? = nil) {
     self.id = id
     self.condition = condition
     self.found = found
-    self.fix = fix
+    self.fix = condition == .ok ? nil : fix
   }
 
   static func ok(_ id: String, _ found: String) -> Finding { Finding(id, .ok, found) }

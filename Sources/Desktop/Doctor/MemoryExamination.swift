@@ -51,10 +51,10 @@ struct MemoryExamination {
   private func freed() -> Finding {
     let id = "memory.freed"
     if clearsFreedPages { return .ok(id, "the kernel clears freed memory") }
-    return Finding(
-      id, .ok,
-      "the kernel does not clear freed memory, so other programs can leave copies of a typed password there",
-      fix: clearing)
+    return .ok(
+      id,
+      "the kernel does not clear freed memory, as is usual, so other programs can leave copies of a typed password there"
+    )
   }
 
   /// What the command line says, or else what the kernel was built with. A kernel whose configuration is not in /boot has
@@ -71,15 +71,5 @@ struct MemoryExamination {
       case .text(let configuration) = root.content("/boot/config-\(release)", limit: 1 << 20)
     else { return false }
     return configuration.split(separator: "\n").contains("CONFIG_INIT_ON_FREE_DEFAULT_ON=y")
-  }
-
-  private var clearing: Finding.Fix {
-    let name = MemoryExamination.option
-    guard root.contains("/etc/default/grub.d"), root.contains("/usr/sbin/update-grub") else {
-      return .advice("Add \(name)=1 to the kernel's command line in your boot loader.")
-    }
-    return .command(
-      "echo 'GRUB_CMDLINE_LINUX_DEFAULT=\"$GRUB_CMDLINE_LINUX_DEFAULT \(name)=1\"' |"
-        + " sudo tee /etc/default/grub.d/latchkey.cfg >/dev/null && sudo update-grub && echo 'Now restart.'")
   }
 }

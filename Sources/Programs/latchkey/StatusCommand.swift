@@ -197,12 +197,15 @@ struct StatusCommand: ParsableCommand {
   }
 
   private static func memory(_ status: Status) -> String {
-    guard status.memoryLocked else { return "not locked: secrets could be swapped out" }
+    guard status.memoryLocked else {
+      return "keys and secrets could be swapped out; run 'latchkey doctor' for what fixes it"
+    }
+    let kept = "keys and secrets are kept out of swap"
     let advice = "run 'latchkey doctor' for a larger limit"
     return switch status.swappableSecrets {
-    case 0: "locked"
-    case 1: "locked, but 1 secret was too large for the limit and could be swapped out; \(advice)"
-    case let count: "locked, but \(count) secrets were too large for the limit and could be swapped out; \(advice)"
+    case 0: kept
+    case 1: "\(kept), but 1 secret was too large for the limit and could be swapped out; \(advice)"
+    case let count: "\(kept), but \(count) secrets were too large for the limit and could be swapped out; \(advice)"
     }
   }
 

@@ -96,17 +96,25 @@ final class VaultConnection {
         throw Failure.stillLocked(
           """
           it is still locked: the prompt was not answered, or no prompt could be shown.
-          \(lockReason() == nil ? Self.advice : "Run 'latchkey unlock', then this again.")
+          \(lockReason() == nil ? advice(on: path) : "Run 'latchkey unlock', then this again.")
           """)
       }
     }
   }
 
   /// What to do for an item or a collection that is locked while the vault is not.
-  private static let advice = """
-    Run this again, and answer the prompt. If the item's collection is locked, 'latchkey unlock' (with --collection, where \
-    it has a passphrase of its own) asks on the terminal.
-    """
+  private func advice(on path: String) -> String {
+    if let item = try? ListedItem(path, from: self), let require = item.require, !require.isEmpty {
+      return """
+        The item requires \(require) each time that it is read, so 'latchkey unlock' does not open it. Run this again, and \
+        answer the prompt. Where there is no desktop to show it, run this in a terminal.
+        """
+    }
+    return """
+      Run this again, and answer the prompt. If the item's collection is locked, 'latchkey unlock' (with --collection, where \
+      it has a passphrase of its own) asks on the terminal.
+      """
+  }
 
   /// How the vault begins to say why no finger opens an item.
   private static let waitsForFingers = "no finger opens it: "
