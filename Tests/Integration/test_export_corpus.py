@@ -7,7 +7,7 @@ import pytest
 from support.archive import opened
 from support.corpus import COUNT, TIMEOUT, items
 from support.exporting import DONE, FAILED, database, export, fill, private_folder
-from support.foreign import PASSWORD, GnomeKeyring, KeePassXC, KWallet, seen
+from support.foreign import PASSWORD, GnomeKeyring, seen
 from support.importing import counts
 
 
@@ -25,7 +25,7 @@ def without_home(items):
     return sorted(item[1:] for item in items)
 
 
-@pytest.mark.parametrize("program", [GnomeKeyring, KWallet, KeePassXC])
+@pytest.mark.parametrize("program", [GnomeKeyring])
 def test_into_a_running_program(full, program):
     other = program(full)
     try:
