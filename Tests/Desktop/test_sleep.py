@@ -11,7 +11,7 @@ import pytest
 from support.control import MAY_DERIVE, STATUS, Control, packet
 from support.machine import eventually
 
-SHIM = Path(__file__).parent / "Shims/power.c"
+SHIM = Path(__file__).resolve().parents[1] / "support/Shims/power.c"
 
 # All of the daemon's is frozen while the machine sleeps, as by the kernel.
 SLEEP = """#!/bin/sh
