@@ -5,9 +5,11 @@ import re
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 README = REPOSITORY / "README.md"
-# Not what was fetched or built.
+# Not what was fetched or built, below .build or in a build folder of another package; .build is not even entered, as a root file
+# system that is being made there has /proc in it.
 DOCUMENTS = sorted(
-    path for path in REPOSITORY.rglob("*.md") if not any(part.startswith(".") for part in path.relative_to(REPOSITORY).parts)
+    path for top in REPOSITORY.iterdir() if not top.name.startswith(".") for path in ([top] if top.is_file() else top.rglob("*"))
+    if path.suffix == ".md" and not any(part.startswith(".") for part in path.relative_to(REPOSITORY).parts)
 )
 HANDBOOK = [path for path in DOCUMENTS if path.is_relative_to(REPOSITORY / "docs")]
 COMMANDS = REPOSITORY / "Sources/Programs/latchkey"
