@@ -260,7 +260,7 @@ test-packages: ## the packages of `make deb` in booted Debian 12 and 13 (as root
 	$(PYTEST) -n $(JOBS) Tests/Packages
 
 # One desktop after the other: each of them draws by the processor.
-test-desktops: deps build ## GNOME and Plasma of Debian 13, booted (as root) and typed into; needs 5 GB below /var/tmp
+test-desktops: deps build ## GNOME, Plasma, Xfce and MATE, booted (as root) and typed into; needs 7 GB below /var/tmp
 	$(PYTEST) Tests/RealDesktops
 
 # On a machine that does nothing else. The vaults are on the file system of /var/tmp; BENCHFLAGS=--below=DIR names another.

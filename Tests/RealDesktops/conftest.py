@@ -6,6 +6,7 @@ from pathlib import Path
 import gnome
 import plasma
 import pytest
+import xsessions
 from support.account import Account
 from support.debianroot import root_of
 from support.machine import INSIDE, Machine, make, or_skip
@@ -55,7 +56,27 @@ def plasma_desktop(plasma_machine):
     desktop.close()
 
 
-@pytest.fixture(scope="module", params=["gnome", "plasma"])
+def of_x(kind, release):
+    """The fixture of a desktop that draws on an X server. No two desktops run at a time."""
+
+    @pytest.fixture(scope="module", name=f"{kind.name}_desktop")
+    def fixture():
+        machine = or_skip(lambda: boot(kind.name, release, kind.packages, xsessions.prepare))
+        try:
+            desktop = kind(Account(machine, "alice", 2001, "sesame-1"))
+            yield desktop
+            desktop.close()
+        finally:
+            machine.close()
+
+    return fixture
+
+
+xfce_desktop = of_x(xsessions.Xfce, "trixie")
+mate_desktop = of_x(xsessions.MATE, "bookworm")
+
+
+@pytest.fixture(scope="module", params=["gnome", "plasma", "xfce", "mate"])
 def any_desktop(request):
     return request.getfixturevalue(f"{request.param}_desktop")
 

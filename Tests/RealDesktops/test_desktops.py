@@ -4,6 +4,7 @@ person types. Pictures are kept in `.build/pictures`."""
 import pytest
 from support.machine import eventually
 from support.pace import seconds
+from support.sleeping import Sleep, await_inhibitor
 
 LOCKED = "org.freedesktop.Secret.Error.IsLocked"
 PRESENCE = ("latchkey:require", "user-presence")
@@ -49,6 +50,28 @@ def test_the_screen_locks_the_vault_and_the_password_unlocks_it(desktop, means):
     desktop.unlock()
     desktop.await_state("unlocked")
     assert desktop.secret(app="unlocked") == "of unlocked"
+
+
+@pytest.mark.parametrize("any_desktop", ["xfce", "mate"], indirect=True)
+def test_sleep_as_logind_announces_it_locks_the_vault(desktop):
+    """logind really waits and tells the vault; what the kernel does then is a script. The programs that lock these desktops for sleep,
+    their power managers, are not installed, so the vault alone asks for the password."""
+    desktop.store("of unlocked", app="unlocked")
+    desktop.store("of first", "latchkey:accessible", "after-first-unlock", app="first")
+    await_inhibitor(desktop.machine)
+    sleep = Sleep(desktop.account)
+    sleep.begin()
+    sleep.end()
+    desktop.await_state("locked")
+    assert desktop.secret(app="unlocked") == LOCKED
+    assert desktop.secret(app="first") == "of first"
+    assert not desktop.is_locked()
+
+    reading = desktop.start_lookup(app="unlocked")
+    desktop.await_prompt()
+    desktop.answer(desktop.account.password)
+    assert output(reading) == "of unlocked"
+    assert desktop.status()["state"] == "unlocked"
 
 
 def test_presence_is_proven_in_the_desktops_prompt(desktop):

@@ -1,0 +1,59 @@
+"""Xfce and MATE: lightdm's PAM service opens the session, and Xsession starts it, as lightdm does."""
+
+from support import sleeping
+from xdesktop import PACKAGES as SERVER
+from xdesktop import XDesktop
+
+# Without lightdm nothing would bring its PAM service. Recommends are not installed, and each desktop needs some of them: without
+# polkitd, logind lets no program of a person's hold up the machine's sleep.
+SESSION = [
+    *SERVER,
+    *"lightdm lightdm-gtk-greeter polkitd dbus-x11 x11-xserver-utils adwaita-icon-theme libpam-gnome-keyring gnome-keyring".split(),
+]
+XFCE_PACKAGES = [*SESSION, *"xfce4-session xfwm4 xfce4-panel xfdesktop4 xfce4-settings xfce4-screensaver gcr".split()]
+MATE_PACKAGES = [*SESSION, *"mate-session-manager marco mate-panel mate-settings-daemon caja mate-screensaver gcr".split()]
+
+
+def prepare(top):
+    """Changes the files of a system, whose root is seen at `top`, before it boots."""
+    # The session is opened as lightdm does it, by lightdm's PAM service.
+    (top / "etc/pam.d/greeter").write_text((top / "etc/pam.d/lightdm").read_text())
+    sleeping.prepare(top)
+
+
+class XSession(XDesktop):
+    """A session for X, of a name that its desktop file has."""
+
+    program = ""
+    # What its desktop file names, for programs that ask which desktop they are in.
+    desktops = ""
+    # The locker's own command. Not all of these lockers tell logind that the screen is locked.
+    locker = ""
+
+    @property
+    def command(self):
+        named = f"XDG_CURRENT_DESKTOP={self.desktops} XDG_SESSION_DESKTOP={self.name} DESKTOP_SESSION={self.name}"
+        return f"DISPLAY=:7 {named} /etc/X11/Xsession {self.program}"
+
+    @property
+    def own_lock(self):
+        return (self.locker, "--lock")
+
+    def is_locked(self):
+        return "is active" in self.run(self.locker, "--query", check=False).stdout
+
+
+class Xfce(XSession):
+    """Xfce with xfce4-screensaver."""
+
+    name, desktops, packages = "xfce", "XFCE", XFCE_PACKAGES
+    program, sign = "startxfce4", "xfce4-panel"
+    locker = "xfce4-screensaver-command"
+
+
+class MATE(XSession):
+    """MATE with mate-screensaver."""
+
+    name, desktops, packages = "mate", "MATE", MATE_PACKAGES
+    program, sign = "mate-session", "mate-panel"
+    locker = "mate-screensaver-command"
