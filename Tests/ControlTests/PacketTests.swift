@@ -98,10 +98,11 @@ import Testing
     status.classes = Array(repeating: .init(name: long, isPresent: true), count: 300)
     (status.vaultPath, status.deviceKey, status.nameOwner) = (long, long, long)
     status.protectors = Array(repeating: .init(kind: 1, state: 1, created: .max), count: 300)
+    (status.history.problem, status.damagedFiles) = (long, status.lockReasons)
     let packet = GetStatus.packet(answering: status)
     #expect(packet.count <= ControlPacket.sizeLimit)
     let read = try #require(GetStatus.read(packet))
-    #expect(read.protectors.count == 16)
+    #expect(read.protectors.count == 16 && read.damagedFiles.count == 8)
     #expect(read.problems.count == 16 && read.problems.last == "and 285 more")
     #expect(read.classes.count == 16 && read.classes.allSatisfy(\.isPresent))
     // Cut between characters: nothing had to be replaced, and it is a beginning of what was sent.
@@ -279,6 +280,7 @@ extension Status {
     status.swappableSecrets = 3
     (status.history.isOn, status.history.count, status.history.newest) = (true, 24, 1_700_000_000)
     status.history.problem = "the disk is full"
+    status.damagedFiles = ["keybag.damaged-20261123-141303", "vault.db.damaged-20261123-141303"]
     return status
   }
 }

@@ -181,7 +181,7 @@ def test_creating_with_the_daemon(login):
     assert keybag[STATE] == UNPROVEN
     for path in (login.vault, login.vault.parent, login.vault.parents[1]):
         assert path.stat().st_mode & 0o7777 == 0o700 and path.stat().st_uid == PERSON.pw_uid
-    assert {path.name for path in login.vault.iterdir()} == {"keybag", "keybag.lock"}
+    assert {path.name for path in login.vault.iterdir()} == {"keybag", "keybag.copy", "keybag.lock"}
     assert all(path.stat().st_mode & 0o7777 == 0o600 for path in login.vault.iterdir())
 
 

@@ -297,7 +297,7 @@ def test_a_change_that_is_killed_anywhere_leaves_the_former_one(resident, new_ke
             # What was left behind is in nobody's way.
             assert change(resident) == UNLOCKED
         assert opens(resident, PASSWORD, NEW) == [True, True]
-        assert {path.name for path in resident.vault.iterdir()} <= {"keybag", "keybag.lock"}
+        assert {path.name for path in resident.vault.iterdir()} <= {"keybag", "keybag.copy", "keybag.lock"}
 
     killed = kill_everywhere(
         resident, killer, lambda: resident.write(resident.keybag, new_keybag), CHANGE_PASSWORD, check, token=NEW,

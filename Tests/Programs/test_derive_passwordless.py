@@ -77,7 +77,7 @@ def test_founded_on_the_device_key_alone(nobody, token):
     assert daemon.hellos == [("openSession", "login", "tty1", "")] and daemon.destructions == []
     (delivery,) = daemon.deliveries
     assert delivery.flags == 1 and delivery.vault == keybag[12:28] and len({delivery.unlocked, delivery.session}) == 2
-    assert {path.name for path in nobody.vault.iterdir()} == {"keybag", "keybag.lock"}
+    assert {path.name for path in nobody.vault.iterdir()} == {"keybag", "keybag.copy", "keybag.lock"}
     secret = daemon.secrets[daemon.wrapping]
     for key in (secret, delivery.unlocked, delivery.session):
         assert key not in keybag

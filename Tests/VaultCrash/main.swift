@@ -9,6 +9,7 @@
 //     VaultCrash move HOME               unlocks where there is a device key service
 //     VaultCrash rotate HOME COUNT       gives the vault new keys and stores COUNT items meanwhile, the same
 //     VaultCrash heal HOME               unlocks a vault whose database is damaged
+//     VaultCrash mend HOME               opens a vault whose keybag is damaged
 //     VaultCrash keep HOME               unlocks, then makes a generation
 
 import Glibc
@@ -126,6 +127,11 @@ func heal(_ home: String) throws {
   try vault.unlock(try tierKeys(), opening: .everything, liftingLocks: true, mayCreate: false)
 }
 
+func mend(_ home: String) throws {
+  let vault = Vault(home: home, owner: getuid(), machine: [UInt8](repeating: 7, count: 16))
+  if vault.keybagHealing != nil { say("healed") }
+}
+
 func keep(_ home: String) throws {
   let vault = Vault(home: home, owner: getuid(), machine: [UInt8](repeating: 7, count: 16))
   try vault.unlock(try tierKeys(), opening: .everything, liftingLocks: true, mayCreate: false)
@@ -176,6 +182,7 @@ do {
   case "found": try found(arguments[2])
   case "move": try move(arguments[2])
   case "heal": try heal(arguments[2])
+  case "mend": try mend(arguments[2])
   case "keep": try keep(arguments[2])
   case "rotate": try rotate(arguments[2], count)
   case "replace": try replace(arguments[2], count)

@@ -153,7 +153,7 @@ struct SessionKeyTests {
     let missing = VaultError.unavailable("vault.db: the file is missing")
     #expect(refusal(vault, session) == missing)
     #expect(error { try vault.unlock(session) } == missing)
-    #expect(home.names == ["keybag", "keybag.lock"])
+    #expect(home.names == ["keybag", "keybag.copy", "keybag.lock"])
   }
 
   @Test("leaves collections that were locked by themselves, and that have a passphrase, closed")

@@ -26,6 +26,7 @@ package final class Daemon {
   private let log: AccessLogService
   private let launcher: PromptLauncher
   private let firstNotice: FirstNotice
+  private let healingNotice: HealingNotice
   private lazy var device = DeviceOpening(
     vault, session: session, service: deviceService, upkeep: upkeep, loop: loop, observer: self)
   private lazy var password = LoginPassword(vault, session: session, device: device, observer: self)
@@ -75,11 +76,21 @@ package final class Daemon {
     log = AccessLogService(vault, upkeep: upkeep, presence: presence)
     launcher = PromptLauncher(loop: loop, program: promptProgram)
     firstNotice = FirstNotice(home: home, owner: owner)
+    healingNotice = HealingNotice(vault, home: home, owner: owner)
     vault.toldOfOlderFiles = { older in
       let names = older.names.joined(separator: " and ")
       Journal.log(.warning, "an older copy of the vault was put back: \(names); 'latchkey status' says what that means")
     }
-    vault.toldOfHealing = { Journal.log(.warning, $0.explanation) }
+    vault.toldOfHealing = { [healingNotice] in
+      Journal.log(.warning, $0.explanation)
+      healingNotice.wasHealed()
+    }
+    vault.toldOfKeybagHealing = { [healingNotice] in
+      Journal.log(.warning, $0.explanation)
+      healingNotice.wasHealed()
+    }
+    // As the daemon began.
+    if let healing = vault.keybagHealing { vault.toldOfKeybagHealing(healing) }
     presence.delegate = self
   }
 
@@ -234,18 +245,19 @@ extension Daemon: KeyObserver {
     // A lock that found no key to erase, as where the login has no password, is one all the same.
     if isLockerUp { dropGrants() }
     password.tell()
-    tellFirstNotice()
+    tellNotices()
     presence.stateChanged()
     prompts.queue.stateChanged()
   }
 
   /// Only where it is true, and where the person can read it.
-  private func tellFirstNotice() {
+  private func tellNotices() {
     if session.state == .unlocked, !isLockerUp, presence.ownsSecretsName {
       firstNotice.tell(created: vault.created)
     } else {
       firstNotice.hold()
     }
+    if session.state == .unlocked, !isLockerUp { healingNotice.tell() } else { healingNotice.hold() }
   }
 }
 
@@ -300,7 +312,7 @@ extension Daemon: BusPresenceDelegate {
 
   var promptQueue: PromptQueue { prompts.queue }
 
-  func nameAnswered() { tellFirstNotice() }
+  func nameAnswered() { tellNotices() }
 
   var vaultFacts: VaultObject.Facts {
     VaultObject.Facts(
@@ -310,6 +322,7 @@ extension Daemon: BusPresenceDelegate {
   func connected(to bus: Bus) {
     password.notice.use(bus)
     firstNotice.use(bus)
+    healingNotice.use(bus)
     do { try session.watch?.hearScreenSavers(on: bus) } catch {
       Journal.log(.warning, "locks that a screen saver announces go unnoticed: \(error)")
     }

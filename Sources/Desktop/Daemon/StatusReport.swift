@@ -53,7 +53,9 @@ final class StatusReport {
     status.classes = AccessibilityClass.allCases.map { .init(name: $0.name, isPresent: vault.hasKey($0)) }
     status.problems = vault.problems + rules.problems + fingers.problems
     status.problems += password.problems + (history.problem.map { [$0] } ?? [])
+    status.problems += vault.keybagHealing.map { [$0.explanation] } ?? []
     status.problems += vault.healing.map { [$0.explanation] } ?? []
+    status.damagedFiles = vault.damagedFiles
     status.needsFormerPassword = password.needsFormer
     status.vaultPath = vault.path
     status.generation = vault.keybag?.generation ?? 0

@@ -42,6 +42,8 @@ struct Derivation: ~Copyable {
   private static let greetingLimit = 3000
   /// How much of its time is kept for telling the daemon, in milliseconds.
   static let deliveryTime = 300
+  /// How long a daemon may take to heal the keybag, in milliseconds.
+  private static let healingLimit = 500
   /// How long a login waits for the user's service manager to open the control socket, in milliseconds.
   private static let socketLimit = 1000
 
@@ -333,7 +335,7 @@ struct Derivation: ~Copyable {
   borrowing func vault() throws(KeybagError) -> Presence {
     do throws(KeybagError) {
       let folder = try folder()
-      if folder.contains(KeybagFile.name) { return .present }
+      if folder.contains(KeybagFile.name) || KeybagFile.isMissing(butCopiedIn: folder) { return .present }
       guard !folder.contains(KeybagFile.database) else { throw KeybagError.alreadyThere }
       return .absent
     } catch {
@@ -344,8 +346,20 @@ struct Derivation: ~Copyable {
 
   borrowing func load(from folder: borrowing Folder) throws(KeybagError) -> Keybag {
     do { return try KeybagFile.load(from: folder) } catch {
+      if let healed = heal(folder) { return healed }
       throw error == .missing && folder.contains(KeybagFile.database) ? .alreadyThere : error
     }
+  }
+
+  /// The keybag with its copy in the place of a damaged or missing one; nil where that cannot be.
+  private borrowing func heal(_ folder: borrowing Folder) -> Keybag? {
+    guard folder.contains(KeybagFile.copyName) else { return nil }
+    // A daemon that is asked how things are looks at the files, does the same, and tells the person.
+    if let daemon = try? ControlClient(runtime: runtime, uid: account.uid) {
+      _ = try? daemon.ask(GetStatus(), until: min(Process.now + Derivation.healingLimit, end))
+    }
+    _ = KeybagFile.heal(in: folder)
+    return try? KeybagFile.load(from: folder)
   }
 
   /// Opens the keybag with the password, and hands the keys over.
@@ -383,6 +397,8 @@ struct Derivation: ~Copyable {
       epochsBefore: oldest, proving: proving && (mayEndOthers || !request.isUnlock))
     {
       try? KeybagFile.replace(with: next, in: folder)
+    } else {
+      KeybagFile.keepCopy(of: opened.keybag, in: folder)
     }
     return result
   }

@@ -53,6 +53,7 @@ struct StatusCommand: ParsableCommand {
     let protectors: [ListedProtector]
     let login_passwords: Int
     let history: History
+    let damaged_files: [String]
 
     struct History: Encodable {
       let on: Bool
@@ -93,7 +94,7 @@ struct StatusCommand: ParsableCommand {
       protectors: status.protectors.map(ListedProtector.init), login_passwords: Self.passwordCount(status),
       history: Report.History(
         on: status.history.isOn, generations: status.history.count, newest: status.history.newest,
-        problem: status.history.problem))
+        problem: status.history.problem), damaged_files: status.damagedFiles)
     return String(decoding: try encoder.encode(report), as: UTF8.self)
   }
 
@@ -149,6 +150,7 @@ struct StatusCommand: ParsableCommand {
           + (one.isPresent ? "present" : "erased"))
     }
     text += Self.olderFiles(status)
+    text += Self.damagedFiles(status)
     if !status.problems.isEmpty {
       text.append("Problems")
       text += status.problems.map { "  " + $0 }
@@ -178,6 +180,17 @@ struct StatusCommand: ParsableCommand {
     return lines + [
       "  If you did not restore it, somebody else wrote into \(status.vaultPath), or the disk lost what was written."
     ]
+  }
+
+  /// The damaged files that healing put aside, and what to do with them.
+  private static func damagedFiles(_ status: Status) -> [String] {
+    guard !status.damagedFiles.isEmpty else { return [] }
+    let isOne = status.damagedFiles.count == 1
+    return ["The vault was repaired. \(isOne ? "This damaged file was" : "These damaged files were") kept"]
+      + status.damagedFiles.map { "  \(status.vaultPath)/\($0)" } + [
+        "  The vault does not need \(isOne ? "it" : "them"). Check your items, then delete \(isOne ? "it" : "them"): "
+          + "the content is as secret as the vault."
+      ]
   }
 
   private static func content(_ status: Status) -> String {

@@ -57,6 +57,16 @@ extension Folder {
     return own.st_uid == status.st_uid
   }
 
+  /// Whether `name` is a regular file of the folder's owner, whatever can be read of it.
+  public borrowing func hasOwnFile(_ name: String) -> Bool {
+    var status = stat()
+    let folder = number
+    guard fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) == 0, status.st_mode & S_IFMT == S_IFREG else {
+      return false
+    }
+    return (try? owns(status)) ?? false
+  }
+
   /// Gives the file `name` one more name, where it has not that one already.
   public borrowing func link(_ name: String, to other: String) throws(PosixError) {
     let folder = number

@@ -38,13 +38,9 @@ extension Folder {
       let file = try FileDescriptor.open(remnant, at: number, flags: O_WRONLY | O_NOFOLLOW | O_NONBLOCK)
       let status = try file.status()
       if status.st_mode & S_IFMT == S_IFREG, status.st_nlink == 1 {
-        let zeros = [UInt8](repeating: 0, count: Int(min(status.st_size, 65536)))
-        var left = Int(status.st_size)
-        while left > 0 {
-          let count = min(left, zeros.count)
-          try file.writeAll(zeros.span.bytes.extracting(0..<count))
-          left -= count
-        }
+        let zeros = [UInt8](repeating: 0, count: 65536)
+        var place = 0
+        while let next = try file.overwriteBlocks(from: place, with: zeros) { place = next }
         try file.synchronize()
       }
     }
@@ -52,9 +48,52 @@ extension Folder {
     try synchronize()
   }
 
+  /// Removes the files of these names, those that are there, and waits until that is on the disk.
+  public borrowing func remove(_ names: [String]) throws(PosixError) {
+    let folder = number
+    for name in names {
+      do throws(PosixError) { _ = try retrying("unlink") { unlinkat(folder, name, 0) } } catch {
+        guard error.code == ENOENT else { throw error }
+      }
+    }
+    // One that is gone already may have been removed by a process that was killed before it waited.
+    try synchronize()
+  }
+
+  /// Takes the file `name` away, overwritten where that can be done.
+  public borrowing func discard(_ name: String) {
+    let own = name.hasSuffix(Folder.suffix) ? String(name.dropLast(Folder.suffix.count)) : name
+    do throws(PosixError) { try erase(own) } catch { for one in [own, own + Folder.suffix] { remove(one) } }
+  }
+
   /// Waits until names that were given or taken are on the disk.
   public borrowing func synchronize() throws(PosixError) {
     let folder = number
     _ = try retrying("fsync") { fsync(folder) }
+  }
+}
+
+extension FileDescriptor {
+  /// Overwrites some of what the file has on the disk. A part without blocks, as most of a huge file may be, is left out.
+  ///
+  /// - Parameters:
+  ///   - position: where to begin to look.
+  ///   - piece: what is written, or its beginning.
+  /// - Returns: where to go on; nil where there is nothing more.
+  public borrowing func overwriteBlocks(from position: Int, with piece: [UInt8]) throws(PosixError) -> Int? {
+    let file = number
+    do throws(PosixError) {
+      let start = try retrying("seek") { lseek(file, off_t(position), 3 /* SEEK_DATA */) }
+      let end = try retrying("seek") { lseek(file, start, 4 /* SEEK_HOLE */) }
+      _ = try retrying("seek") { lseek(file, start, SEEK_SET) }
+      let count = min(Int(end - start), piece.count)
+      guard count > 0 else { return nil }
+      try writeAll(piece.span.bytes.extracting(0..<count))
+      return Int(start) + count
+    } catch {
+      // Behind the last block.
+      guard error.code == ENXIO else { throw error }
+      return nil
+    }
   }
 }

@@ -65,6 +65,19 @@ public enum Process {
     signal(SIGPIPE, SIG_IGN)
   }
 
+  /// The time as a part of a file's name: in UTC, `YYYYMMDD-HHMMSS`.
+  public static var stamp: String {
+    var now = Glibc.time(nil)
+    var parts = tm()
+    gmtime_r(&now, &parts)
+    return withUnsafeTemporaryAllocation(of: CChar.self, capacity: 32) { buffer in
+      guard let start = buffer.baseAddress, strftime(start, buffer.count, "%Y%m%d-%H%M%S", &parts) > 0 else {
+        return ""
+      }
+      return String(cString: start)
+    }
+  }
+
   /// Milliseconds of the monotonic clock, for deadlines.
   public static var now: Int {
     var time = timespec()

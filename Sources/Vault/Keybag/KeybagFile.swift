@@ -9,7 +9,7 @@ public enum KeybagFile {
   public static let database = "vault.db"
   private static let lockName = "keybag.lock"
   /// How long a second process waits for the first, in milliseconds.
-  private static let lockDeadline = 1000
+  public static let lockDeadline = 1000
 
   /// The folder of a vault below a home folder. `XDG_DATA_HOME` is not asked: module, helper and daemon must agree, and
   /// two of them have no environment to believe.
@@ -44,12 +44,18 @@ public enum KeybagFile {
   }
 
   /// Takes the lock that whoever writes a file of the vault's keys holds.
-  static func lock(_ folder: borrowing Folder) throws(PosixError) -> FileDescriptor {
-    try folder.lock(lockName, deadline: lockDeadline)
+  static func lock(
+    _ folder: borrowing Folder, deadline: Int = lockDeadline
+  ) throws(PosixError) -> FileDescriptor {
+    try folder.lock(lockName, deadline: deadline)
   }
 
   /// Reads the keybag.
   public static func load(from folder: borrowing Folder) throws(KeybagError) -> Keybag {
+    try load(name, from: folder)
+  }
+
+  static func load(_ name: String, from folder: borrowing Folder) throws(KeybagError) -> Keybag {
     let bytes: [UInt8]
     do { bytes = try folder.read(name, limit: Keybag.sizeLimit) } catch {
       switch error.code {
@@ -74,11 +80,15 @@ public enum KeybagFile {
     let folder = try makeFolder(home: home, owner: owner)
     let lock = try KeybagError.file { () throws(PosixError) in try KeybagFile.lock(folder) }
     defer { extendLifetime(lock) }
-    guard !folder.contains(name), !folder.contains(database) else { throw .alreadyThere }
-    let opened = try make()
-    do { try folder.write(name, opened.keybag.encoded.span.bytes, replacing: false) } catch {
-      throw error.code == EEXIST ? .alreadyThere : .file(error)
+    guard !folder.contains(name), !folder.contains(database), !isMissing(butCopiedIn: folder) else {
+      throw .alreadyThere
     }
+    let opened = try make()
+    do throws(PosixError) {
+      try removeCopy(folder)
+      try folder.write(name, opened.keybag.encoded.span.bytes, replacing: false)
+    } catch { throw error.code == EEXIST ? .alreadyThere : .file(error) }
+    makeCopy(of: opened.keybag, folder)
     return opened
   }
 
@@ -110,7 +120,10 @@ public enum KeybagFile {
     let present = try load(from: folder)
     guard present.vault == next.vault, present.generation == next.generation - 1 else { throw .overtaken }
     try KeybagError.file { () throws(PosixError) in
+      try removeCopy(folder)
       try folder.write(name, next.encoded.span.bytes, replacing: true)
     }
+    makeCopy(of: next, folder)
+    eraseDamaged(folder, unless: next, hasAllOf: present)
   }
 }

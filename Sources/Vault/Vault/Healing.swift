@@ -24,12 +24,19 @@ public struct Healing: Equatable, Sendable {
   public internal(set) var dropped: [Int64] = []
   /// The numbers of the collections of which the same holds.
   public internal(set) var droppedCollections: [Int64] = []
+  /// Their numbers.
+  public internal(set) var olderNumbers: [Int64] = []
+  /// The numbers of the items that are gone, as far as anything names them.
+  public internal(set) var lostNumbers: [Int64] = []
   /// How many items are gone.
-  public internal(set) var lost: Int64 = 0
+  public var lost: Int64 { Int64(lostNumbers.count) }
   /// Whether that is known. Where not, items that were stored since the generation may be missing, and deleted ones may be back.
   public internal(set) var isCounted = true
   /// Where the damaged file is now; nil where there was none.
   public internal(set) var aside: String?
+
+  /// Whether items may be missing, or be as they were before.
+  public var mayMissItems: Bool { !isCounted || !lostNumbers.isEmpty || !olderNumbers.isEmpty }
 
   /// For a person, in one line: what happened, and what may be missing.
   public var explanation: String {
@@ -42,12 +49,12 @@ public struct Healing: Equatable, Sendable {
     var text =
       "vault.db \(what), and was made again from generation \(generation.number) and what could be read of the file"
     if newer > 0 { text += "; newer items that could be read: \(newer)" }
-    if !older.isEmpty { text += "; items that are as they were in the generation: \(older.count)" }
+    if !olderNumbers.isEmpty { text += "; items that are as they were in the generation: \(Self.list(olderNumbers))" }
     if !dropped.isEmpty { text += "; items that were deleted since the generation: \(Self.list(dropped))" }
     if !droppedCollections.isEmpty {
       text += "; collections that were deleted since the generation: \(Self.list(droppedCollections))"
     }
-    if lost > 0 { text += "; items that are gone: \(lost)" }
+    if !lostNumbers.isEmpty { text += "; items that are gone: \(Self.list(lostNumbers))" }
     if !isCounted { text += "; items stored since then may be missing, and deleted ones may be back" }
     if let aside { text += "; the damaged file is \(aside)" }
     return text

@@ -9,8 +9,8 @@ struct HealingMerge {
     var taken: [Int64] = []
     /// Items that are as the generation has them, as their rows in the damaged database cannot be read.
     var older: [Int64] = []
-    /// How many items there were that nothing is left of.
-    var lost: Int64 = 0
+    /// The items that nothing is left of.
+    var lost: [Int64] = []
     /// The items that only the generation has, and that were deleted since.
     var dropped: [Int64] = []
     /// The collections of which the same holds.
@@ -183,7 +183,7 @@ struct HealingMerge {
           outcome.older.append(id)
         }
       } else if salvage.named.contains(id) {
-        outcome.lost += 1
+        outcome.lost.append(id)
       }
     }
   }
@@ -199,7 +199,7 @@ struct HealingMerge {
     guard ours.uuid == row.uuid, ours.modified <= row.modified else {
       outcome.older.append(row.id)
       // Two items of one number: a copy from before was used for a while.
-      if ours.uuid != row.uuid { outcome.lost += 1 }
+      if ours.uuid != row.uuid { outcome.lost.append(row.id) }
       return
     }
     if ours.collection == row.collection {

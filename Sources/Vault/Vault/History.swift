@@ -10,13 +10,15 @@ import LatchkeySQLite
 /// with one, the vault goes on: ``problem`` says what it was.
 public final class History {
   /// The folder's name in the vault's own.
-  public static let folderName = "generations"
+  public static let folderName = KeybagFile.generations
   /// How much time lies between two generations, in milliseconds.
   static let interval = 3600 * 1000
   /// How much room a generation leaves on the disk beside as much as the database has, in bytes.
   static let usualSpareRoom = 32 << 20
   /// How long a step takes, in milliseconds.
   static let stepTime = 10
+  /// A number that no generation of ours reaches: one an hour takes 240,000 years.
+  static let numberLimit: UInt32 = 1 << 31
 
   let database: VaultDatabase
   let home: String
@@ -337,12 +339,14 @@ public final class History {
     do throws(PosixError) { folder = try self.folder() } catch {
       throw VaultError(error, "the folder of the generations")
     }
-    let last = generations(in: folder).first?.number ?? 0
-    guard last < .max else { throw .unavailable("generations: their numbers are at the end") }
+    let present = generations(in: folder)
+    let last = present.first { $0.number < History.numberLimit }?.number ?? 0
     let made = PastGeneration(number: last + 1, time: clock().time, epoch: epoch, size: draft.size)
     try draft.finish(as: made.name, in: folder, replacing: false)
     (stage, problem, isWanted) = (.resting, nil, false)
     try removeFormer(epoch: epoch)
+    // Somebody else gave them such numbers, behind which this one would never be the newest.
+    try remove(present.filter { $0.number >= History.numberLimit })
   }
 
   /// Removes those from before the last change of keys.

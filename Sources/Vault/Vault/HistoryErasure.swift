@@ -10,13 +10,14 @@ final class HistoryErasure {
   private let folder: Folder
   private let name: String
   private let file: FileDescriptor
-  private var left: Int
+  /// Where to go on; nil where nothing is to be overwritten any more.
+  private var position: Int?
 
-  private init(_ folder: consuming Folder, _ name: String, _ file: consuming FileDescriptor, _ left: Int) {
+  private init(_ folder: consuming Folder, _ name: String, _ file: consuming FileDescriptor, isToBeOverwritten: Bool) {
     self.folder = folder
     self.name = name
     self.file = file
-    self.left = left
+    position = isToBeOverwritten ? 0 : nil
   }
 
   /// The next one in the folder; nil where there is none.
@@ -27,7 +28,7 @@ final class HistoryErasure {
         let status = try file.status()
         if status.st_mode & S_IFMT == S_IFREG {
           // What has another name still is not to be overwritten: only this name goes.
-          return HistoryErasure(folder, name, file, status.st_nlink == 1 ? Int(status.st_size) : 0)
+          return HistoryErasure(folder, name, file, isToBeOverwritten: status.st_nlink == 1)
         }
       } catch {}
       folder.remove(name)
@@ -40,12 +41,10 @@ final class HistoryErasure {
   /// - Returns: whether there is more of this file. Where not, its name is gone.
   func step() -> Bool {
     let end = Process.now + History.stepTime
-    while left > 0 {
-      let count = min(left, Self.piece.count)
+    while let place = position {
       // A disk that cannot be written to keeps no name from going.
-      guard (try? file.writeAll(Self.piece.span.bytes.extracting(0..<count))) != nil else { break }
-      left -= count
-      if Process.now >= end {
+      position = (try? file.overwriteBlocks(from: place, with: Self.piece)) ?? nil
+      if position != nil, Process.now >= end {
         file.beginWriting()
         return true
       }

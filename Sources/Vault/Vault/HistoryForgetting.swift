@@ -9,7 +9,7 @@ public final class HistoryForgetting {
 
   private let history: History
   private let vault: [UInt8]
-  private let items: [[UInt8]]
+  private let items: Set<[UInt8]>
   private var waiting: [PastGeneration]
   private var draft: (of: PastGeneration, HistoryDraft)?
   private var erasure: HistoryErasure?
@@ -21,7 +21,7 @@ public final class HistoryForgetting {
   public var left: Int { waiting.count + (draft == nil ? 0 : 1) }
 
   init(_ history: History, vault: [UInt8], items: [[UInt8]]) {
-    (self.history, self.vault, self.items) = (history, vault, items)
+    (self.history, self.vault, self.items) = (history, vault, Set(items))
     waiting = history.generations
   }
 
@@ -60,8 +60,7 @@ public final class HistoryForgetting {
   }
 
   private func has(_ store: Store) throws(VaultError) -> Bool {
-    for uuid in items where try store.item(uuid: uuid) != nil { return true }
-    return false
+    try !store.items(uuids: items).isEmpty
   }
 
   private func finish(_ draft: HistoryDraft, _ past: PastGeneration, _ folder: borrowing Folder) throws(VaultError) {
@@ -76,9 +75,7 @@ public final class HistoryForgetting {
     let store = try Store(path: path, vault: vault)
     let items = items
     try store.transaction { () throws(VaultError) in
-      for uuid in items {
-        if let id = try store.item(uuid: uuid) { _ = try store.deleteItem(id) }
-      }
+      for id in try store.items(uuids: items) { _ = try store.deleteItem(id) }
     }
     try store.emptyLog()
     store.database.trust()

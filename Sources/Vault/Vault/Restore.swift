@@ -196,6 +196,8 @@ public final class Restore {
     var row: ItemRow
     /// The item whose place it takes.
     let replaces: Bool
+    /// Whether it is better protected than that item.
+    let isStricter: Bool
     /// Those that were looked at for it; nil in a new collection.
     let group: RestoreGroup?
     /// Its line in the report.
@@ -365,7 +367,9 @@ public final class Restore {
     try hold(row.secret.count + row.metadata.count + row.tokens.count)
     drafts.append(
       Draft(
-        place: item.place, key: item.key, row: row, replaces: old != nil, group: group, line: report.lines.count - 1))
+        place: item.place, key: item.key, row: row, replaces: old != nil,
+        isStricter: old.map { $0.accessibility != item.key.row.accessibility } ?? false, group: group,
+        line: report.lines.count - 1))
   }
 
   // MARK: - the end
@@ -415,6 +419,8 @@ public final class Restore {
     }
     let isStale = { (draft: Draft) in draft.group.map { stale.contains(ObjectIdentifier($0)) } ?? false }
     for place in places where place.isNew { _ = try draft(place) }
+    // Before they are written, as with any other item that is better protected from now on.
+    for draft in drafts where draft.isStricter && !isStale(draft) { vault.history.tighten(draft.row.uuid) }
     var changes = Changes()
     let made = try vault.database.writing { store throws(VaultError) in
       changes = Changes()

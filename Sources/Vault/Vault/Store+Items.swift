@@ -334,6 +334,17 @@ extension Store {
     }
   }
 
+  /// The numbers of the items with these uuids, by the rows themselves: an index that is damaged hides none.
+  func items(uuids: Set<[UInt8]>) throws(VaultError) -> [Int64] {
+    try VaultError.store { () throws(SQLiteError) in
+      let statement = try database.statement("SELECT id, uuid FROM item NOT INDEXED")
+      defer { statement.reset() }
+      var found: [Int64] = []
+      while try statement.step() { if uuids.contains(statement.blob(1)) { found.append(statement.integer(0)) } }
+      return found
+    }
+  }
+
   /// The number of the item with this uuid; nil where there is none.
   func item(uuid: [UInt8]) throws(VaultError) -> Int64? {
     try numbers("SELECT id FROM item WHERE uuid = ?") { s throws(SQLiteError) in try s.bind(1, uuid) }.first

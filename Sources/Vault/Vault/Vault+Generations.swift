@@ -90,6 +90,10 @@ extension Vault {
     generation = next.generation
   }
 
-  /// Ends what is said of older copies: the session is over.
-  public func forgetOlderFiles() { (olderFiles, comparedFiles, healing, healingProblem) = ([], [], nil, nil) }
+  /// Ends what is said of older copies and of healing: the session is over.
+  public func forgetOlderFiles() {
+    // Nobody has logged in since a keybag was healed for which no key came.
+    if keys.index != nil || healing != nil || generation > 0 { keybagHealing = nil }
+    (olderFiles, comparedFiles, healing, healingProblem) = ([], [], nil, nil)
+  }
 }

@@ -32,12 +32,24 @@ extension Vault {
 
   /// Whether a generation opens with these keys, and the database needs one.
   func canHeal(_ tiers: borrowing TierKeys, _ former: [FormerTiers]) -> Bool {
-    guard loss != nil, let vault = keybag?.vault, !hasFailedToHeal, !isTooLarge() else { return false }
+    remedy(tiers.session, former) != nil
+  }
+
+  /// Says that an unlock with the password heals the database, where that is so: tier key C alone does not look into all items.
+  func noteRemedy(_ session: borrowing Key) {
+    guard let generation = remedy(session, []) else { return }
+    healingProblem =
+      "vault.db: the next unlock with the password makes it again from generation \(generation.number)"
+  }
+
+  /// The newest generation that opens with these keys, where the database needs one.
+  private func remedy(_ session: borrowing Key, _ former: [FormerTiers]) -> PastGeneration? {
+    guard loss != nil, let vault = keybag?.vault, !hasFailedToHeal, !isTooLarge() else { return nil }
     for generation in history.generations where generation.size <= Vault.sizeLimit {
       guard let store = try? history.open(generation, vault: vault) else { continue }
-      if (try? openIndex(tiers.session, former, store)) != nil { return true }
+      if (try? openIndex(session, former, store)) != nil { return generation }
     }
-    return false
+    return nil
   }
 
   /// Whether the damaged file, its log or the newest generation has more than can be worked on at once. That is noted.
@@ -132,7 +144,7 @@ extension Vault {
     if let merge { try draft.check(merge, against: base, &healing) } else { healing.isCounted = false }
     try draft.catchUp(tiers.session)
     try draft.close()
-    let stamp = Vault.stamp
+    let stamp = Process.stamp
     healing.aside = folder.contains(KeybagFile.database) ? path + "/" + Vault.damagedPrefix + stamp : nil
     try Vault.publish(folder, as: stamp)
     try finishHealing(folder)
@@ -184,7 +196,7 @@ extension Vault {
     _ merge: HealingMerge.Outcome, against base: Store, _ healing: inout Healing
   ) throws(VaultError) {
     var older = merge.older
-    healing.lost = merge.lost
+    healing.lostNumbers = merge.lost
     (healing.dropped, healing.droppedCollections) = (merge.dropped, merge.droppedCollections)
     for id in merge.taken {
       guard let row = try database.ready().item(id), let item = try? reader.locate(row) else { continue }
@@ -195,12 +207,13 @@ extension Vault {
         older.append(id)
       } else {
         try database.writing { store throws(VaultError) in _ = try store.deleteItem(id) }
-        healing.lost += 1
+        healing.lostNumbers.append(id)
       }
     }
     for id in older {
       guard let row = try database.ready().item(id), let item = try? reader.locate(row) else { continue }
       healing.older.append((try? item.openMetadata(keys.index))?.metadata.label ?? "")
+      healing.olderNumbers.append(id)
     }
   }
 
@@ -262,19 +275,6 @@ extension Vault {
       let store = try? Store(path: path + "/" + name, vault: keybag.vault, mode: .unchanging)
     else { return false }
     return store.isWhole
-  }
-
-  /// The time as a part of a name, in UTC.
-  private static var stamp: String {
-    var now = time(nil)
-    var parts = tm()
-    gmtime_r(&now, &parts)
-    return withUnsafeTemporaryAllocation(of: CChar.self, capacity: 32) { buffer in
-      guard let start = buffer.baseAddress, strftime(start, buffer.count, "%Y%m%d-%H%M%S", &parts) > 0 else {
-        return ""
-      }
-      return String(cString: start)
-    }
   }
 }
 

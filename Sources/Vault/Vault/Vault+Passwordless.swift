@@ -21,6 +21,9 @@ extension Vault {
       passwordlessProblem = nil
       // It is open. Where the protector could not follow, the key that it depends on stays.
       do throws(VaultError) { try follow(opened) } catch { passwordlessProblem = error.explanation }
+      if let folder = try? KeybagFile.folder(home: home, owner: owner) {
+        KeybagFile.keepCopy(of: opened.keybag, in: folder, deadline: 0)
+      }
     } catch {
       passwordlessProblem = error.explanation
       throw error

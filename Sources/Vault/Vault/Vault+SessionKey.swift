@@ -14,7 +14,10 @@ extension Vault {
   /// - Throws: ``VaultError/isLocked`` where the database may still depend on former keys, which a password brings.
   public func check(_ session: borrowing SessionKey) throws(VaultError) {
     refresh()
-    guard let store = database.store else { throw database.problem ?? .notCreated }
+    guard let store = database.store else {
+      noteRemedy(session.key)
+      throw database.problem ?? .notCreated
+    }
     do throws(VaultError) { _ = try openIndex(session.key, [], store) } catch {
       guard case .damaged = error else { throw error }
       if keybag?.epochs.count ?? 1 > 1 { throw .isLocked }

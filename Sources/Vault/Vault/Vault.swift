@@ -38,12 +38,16 @@ public final class Vault {
   let databaseName: String
   /// What became of a database that had to be healed; until ``forgetOlderFiles()``.
   public internal(set) var healing: Healing?
-  /// Why it could not be.
+  /// What became of a keybag that had to be healed; until the session ends in which that was said.
+  public internal(set) var keybagHealing: KeybagHealing?
+  /// Why the database could not be healed.
   var healingProblem: String?
   /// The generations that there were when it could not be healed.
   var failedGenerations: [PastGeneration]?
   /// Called once for each database that was healed.
   public var toldOfHealing: (Healing) -> Void = { _ in }
+  /// Called once for each keybag that was healed, but for one that was as the vault was looked at first.
+  public var toldOfKeybagHealing: (KeybagHealing) -> Void = { _ in }
 
   /// The keybag, as far as it can be read.
   public private(set) var keybag: Keybag? {
@@ -162,11 +166,12 @@ public final class Vault {
       database.problem = error == .missing ? .notCreated : .unavailable("the vault's folder: \(error.explanation)")
       return
     }
+    let loaded = readKeybag(folder)
     // What a crash cut off goes on before anything is opened.
     if database.store == nil, databaseName == KeybagFile.database { try? finishHealing(folder) }
     let hasDatabase = folder.contains(databaseName)
     do {
-      let found = try KeybagFile.load(from: folder)
+      let found = try loaded.get()
       // Whoever wrote that has none of the keys that this session has: it stays with the keybag that they came with.
       guard found.hasKeys(of: heldEpochs) else {
         keybagProblem = "its keys are not those of this session: put the right file back, or log out to use this one"
@@ -252,7 +257,7 @@ public final class Vault {
     (device, keys.deviceProblem, passwordlessProblem, noteProblem) = (nil, nil, nil, nil)
     (movedKeyIsGone, passcodeItemsAreDead) = (false, false)
     (epoch, indexEpoch, generation, destroyed) = (1, 1, 0, [])
-    failedGenerations = nil
+    (failedGenerations, keybagHealing) = (nil, nil)
     writer.forget()
     history.forget()
     accessLog.forget()

@@ -149,6 +149,9 @@ public struct Status: ControlFields, Equatable, Sendable {
   /// The generations of the vault.
   public var history = History()
 
+  /// The damaged files that were put aside and are still there: names in the vault's folder.
+  public var damagedFiles: [String] = []
+
   /// A status with nothing in it.
   public init() {}
 
@@ -156,6 +159,8 @@ public struct Status: ControlFields, Equatable, Sendable {
   private static let listLimit = 16
   private static let textLimit = 400
   private static let pathLimit = 4096
+  private static let damagedLimit = 8
+  private static let nameLimit = 64
 
   package func encode(into out: inout ByteWriter) {
     func list(_ lines: [String]) {
@@ -204,6 +209,9 @@ public struct Status: ControlFields, Equatable, Sendable {
     out.number(history.count)
     out.number(history.newest)
     out.text(history.problem, limit: Status.textLimit)
+    let damaged = damagedFiles.prefix(Status.damagedLimit)
+    out.number(UInt8(damaged.count))
+    for name in damaged { out.text(name, limit: Status.nameLimit) }
   }
 
   package init?(decoding input: inout ByteReader) {
@@ -251,6 +259,7 @@ public struct Status: ControlFields, Equatable, Sendable {
       history.count = try input.number()
       history.newest = try input.number()
       history.problem = try input.text()
+      damagedFiles = try Status.list(&input)
     } catch { return nil }
   }
 

@@ -1,0 +1,72 @@
+import Glibc
+import LatchkeyPosix
+import LatchkeySystemd
+import LatchkeyVault
+
+/// Tells the person once, by the desktop's notifications, that a file of the vault was damaged or missing and was made again.
+///
+/// What was told is noted by the names of the damaged files, so that no later login says it again, and so that it is said of a file that
+/// was healed while no daemon ran.
+final class HealingNotice {
+  private let notification = DesktopNotification()
+  private let vault: Vault
+  private let home: String
+  private let owner: uid_t
+  /// Whether a file without anything in its place was made again since the last notification.
+  private var hasNews = false
+
+  private static let folder = [".local", "state", "latchkey"]
+  /// Has the names of the damaged files of which the person was told, one in each line.
+  private static let record = "healing-notice"
+
+  init(_ vault: Vault, home: String, owner: uid_t) { (self.vault, self.home, self.owner) = (vault, home, owner) }
+
+  /// Shows it on this connection from now on.
+  func use(_ bus: Bus) { notification.use(bus) }
+
+  /// A file was made again.
+  func wasHealed() { hasNews = true }
+
+  /// The vault is unlocked, and nothing is between the person and the desktop.
+  func tell() {
+    guard !notification.isWaiting else { return }
+    let damaged = vault.damagedFiles
+    guard hasNews || !Set(damaged).isSubset(of: told) else { return }
+    notification.show(Self.message(damaged, mayMiss: vault.healing?.mayMissItems ?? false)) { [weak self] in
+      self?.wasShown(damaged)
+    }
+  }
+
+  /// It is not to be shown now, but perhaps later.
+  func hold() { notification.withdraw() }
+
+  private var told: Set<String> {
+    guard let folder = try? Folder(path: ([home] + Self.folder).joined(separator: "/"), owner: owner),
+      let bytes = try? folder.read(Self.record, limit: 65536)
+    else { return [] }
+    return Set(String(decoding: bytes, as: UTF8.self).split(separator: "\n").map(String.init))
+  }
+
+  private func wasShown(_ damaged: [String]) {
+    hasNews = false
+    guard damaged.contains(where: { !told.contains($0) }) else { return }
+    do throws(PosixError) {
+      // Those that are gone need no line any more.
+      let text = damaged.map { $0 + "\n" }.joined()
+      try Folder.create(Self.folder, below: home, owner: owner)
+        .write(Self.record, Array(text.utf8).span.bytes, replacing: true)
+    } catch {
+      let path = (Self.folder + [Self.record]).joined(separator: "/")
+      Journal.log(.warning, "the next login shows this notification again: ~/\(path) cannot be written: \(error)")
+    }
+  }
+
+  /// No label is in it: others may look at the screen.
+  private static func message(_ damaged: [String], mayMiss: Bool) -> DesktopNotification.Message {
+    var sentences = ["A file of the vault was damaged or missing. Latchkey made it again from a copy."]
+    if mayMiss { sentences.append("Some items may be missing, or be as they were before.") }
+    if !damaged.isEmpty { sentences.append("The damaged file is kept.") }
+    sentences.append("'latchkey status' says what happened, and what to do.")
+    return DesktopNotification.Message(title: "The vault was repaired", text: sentences.joined(separator: " "))
+  }
+}

@@ -1,0 +1,147 @@
+import Glibc
+import LatchkeyPosix
+
+/// The copy of the keybag, which takes its place where it is damaged or missing.
+///
+/// The copy has the bytes of the newest keybag, or there is none: it is gone from the disk before another keybag is written, and is
+/// made again after that. So no password, code or key that ended comes back by it, and whenever the power goes one of the two is whole.
+extension KeybagFile {
+  /// The copy's name in the vault's folder.
+  public static let copyName = "keybag.copy"
+  /// The name of the folder with former states of the database.
+  public static let generations = "generations"
+  /// What the name of a damaged keybag begins with that was put aside. The rest is the time.
+  public static let damagedPrefix = name + ".damaged-"
+
+  /// Reads the copy.
+  public static func copy(in folder: borrowing Folder) throws(KeybagError) -> Keybag {
+    try load(copyName, from: folder)
+  }
+
+  /// Takes the copy away, before the keybag becomes another one.
+  static func removeCopy(_ folder: borrowing Folder) throws(PosixError) {
+    try folder.remove([copyName, copyName + ".new"])
+  }
+
+  /// Makes the copy of a keybag that was written just now. Where that fails, as on a full disk, the next login makes it.
+  static func makeCopy(of keybag: Keybag, _ folder: borrowing Folder) {
+    try? folder.write(copyName, keybag.encoded.span.bytes, replacing: true)
+  }
+
+  /// Makes the copy of a keybag that opened, where there is none, a damaged one or another.
+  ///
+  /// A copy of a later generation stays until the keybag is written again: then an older keybag was put in the place of the newest,
+  /// and the copy is what is left of that.
+  ///
+  /// - Parameter deadline: how long another process that writes is waited for, in milliseconds.
+  public static func keepCopy(of keybag: Keybag, in folder: borrowing Folder, deadline: Int = lockDeadline) {
+    let former = try? copy(in: folder)
+    guard former != keybag, let lock = try? lock(folder, deadline: deadline) else { return }
+    defer { extendLifetime(lock) }
+    guard (try? load(from: folder)) == keybag else { return }
+    if let former, former.vault == keybag.vault, former.generation > keybag.generation { return }
+    makeCopy(of: keybag, folder)
+  }
+
+  /// Whether the keybag is missing, and its copy can take its place: there is a database, or a former state of one.
+  public static func isMissing(butCopiedIn folder: borrowing Folder) -> Bool {
+    guard !folder.contains(name), folder.contains(copyName) else { return false }
+    return folder.contains(database) || hasGenerations(folder)
+  }
+
+  private static func hasGenerations(_ folder: borrowing Folder) -> Bool {
+    let number = folder.number
+    guard
+      let generations = try? FileDescriptor.open(generations, at: number, flags: O_RDONLY | O_DIRECTORY | O_NOFOLLOW),
+      let names = try? generations.names()
+    else { return false }
+    return names.contains { $0.hasSuffix(".db") }
+  }
+
+  /// Puts the copy in the place of a keybag that is damaged or missing. What was there stays, under another name.
+  ///
+  /// Whenever this is interrupted, the copy is whole and the next call does the rest. It proves nothing: a copy is believed as a
+  /// keybag is, by its tag, and is an older one by its generation.
+  ///
+  /// - Parameters:
+  ///   - deadline: how long another process that writes is waited for, in milliseconds.
+  ///   - isForeign: whether a keybag that can be read is not of this folder's database, and the other one is.
+  /// - Returns: what was done; nil where nothing was.
+  public static func heal(
+    in folder: borrowing Folder, deadline: Int = lockDeadline,
+    isForeign: (_ keybag: Keybag, _ copy: Keybag) -> Bool = { _, _ in false }
+  ) -> KeybagHealing? {
+    guard (try? copy(in: folder)) != nil, let lock = try? lock(folder, deadline: deadline) else { return nil }
+    defer { extendLifetime(lock) }
+    // Another process may have written both meanwhile.
+    guard let copy = try? copy(in: folder) else { return nil }
+    let loss: String
+    do throws(KeybagError) {
+      guard isForeign(try load(from: folder), copy) else { return nil }
+      loss = "it was another vault's"
+    } catch {
+      guard isDamage(error, folder) else { return nil }
+      loss = error.explanation
+    }
+    var aside: String?
+    if folder.contains(name) {
+      guard let free = setDamagedAside(folder) else { return nil }
+      aside = free
+    }
+    do throws(PosixError) { try folder.write(name, copy.encoded.span.bytes, replacing: false) } catch {
+      // A full disk has no room for another one, but has this one.
+      guard (try? folder.rename(copyName, to: name)) != nil else { return nil }
+    }
+    return KeybagHealing(loss: loss, aside: aside)
+  }
+
+  /// Gives the damaged keybag another name.
+  private static func setDamagedAside(_ folder: borrowing Folder) -> String? {
+    let stamp = damagedPrefix + Process.stamp
+    for free in [stamp] + (2...10).map({ "\(stamp)-\($0)" }) {
+      do throws(PosixError) {
+        try folder.rename(name, to: free)
+        return free
+      } catch {
+        // One more within the same second.
+        guard error.code == EEXIST else { return nil }
+      }
+    }
+    return nil
+  }
+
+  /// Whether what keeps the keybag from being read is wrong with the file, and not with who reads it or with when.
+  private static func isDamage(_ error: KeybagError, _ folder: borrowing Folder) -> Bool {
+    switch error {
+    case .missing: isMissing(butCopiedIn: folder)
+    case .truncated, .foreign, .damaged, .unreasonable: true
+    case .file(let error) where error.code == EIO: true
+    case .file: folder.contains(name) && !folder.hasOwnFile(name)
+    case .alreadyThere, .overtaken, .newerFormat, .wrongPassword, .tooManyEpochs, .noMemory: false
+    }
+  }
+
+  /// Erases the damaged keybags that were put aside, once a password, a code or a key ended that one of them may have.
+  static func eraseDamaged(_ folder: borrowing Folder, unless next: Keybag, hasAllOf present: Keybag) {
+    let protectors = Set(next.protectors.map(\.id))
+    let epochs = Set(next.epochs.map(\.number))
+    guard
+      !present.protectors.allSatisfy({ protectors.contains($0.id) })
+        || !present.epochs.allSatisfy({ epochs.contains($0.number) })
+    else { return }
+    for file in (try? folder.names()) ?? [] where file.hasPrefix(damagedPrefix) { folder.discard(file) }
+  }
+}
+
+/// What became of a keybag that was damaged or missing, and has its copy in its place.
+public struct KeybagHealing: Equatable, Sendable {
+  /// What was wrong with it, for a person.
+  public let loss: String
+  /// The name of the damaged file now, in the vault's folder; nil where there was none.
+  public let aside: String?
+
+  /// For a person, in one line.
+  public var explanation: String {
+    "keybag: \(loss), and its copy took its place" + (aside.map { "; the damaged file is \($0)" } ?? "")
+  }
+}

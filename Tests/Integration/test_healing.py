@@ -1,0 +1,127 @@
+"""A damaged keybag or database of a real daemon: it heals at the next unlock, by whatever opens the vault, and the person is told once."""
+
+import pytest
+from support.notifications import Notifications, know_the_first
+from support.session import wait_until
+from test_generations import generations, kept  # noqa: F401
+from test_session_key import Keys, admit, bring
+
+REPAIRED = "The vault was repaired"
+RECORD = ".local/state/latchkey/healing-notice"
+
+
+def damage(session, name, content=b"damaged"):
+    """Puts something else in the place of a file, or nothing; no daemon runs meanwhile."""
+    session.stop_daemon()
+    if content is None:
+        (session.vault / name).unlink()
+    else:
+        (session.vault / name).write_bytes(content)
+    session.start_daemon()
+
+
+def asides(session, name):
+    return [path for path in session.vault.iterdir() if path.name.startswith(f"{name}.damaged-")]
+
+
+@pytest.mark.parametrize("content", [None, b"", b"damaged", bytes(4096)], ids=["missing", "empty", "foreign", "zeros"])
+def test_a_damaged_keybag_heals_and_says_so_once(session, content):
+    assert session.login().returncode == 0
+    session.store("first", "n", "1")
+    whole = (session.vault / "keybag").read_bytes()
+    assert (session.vault / "keybag.copy").read_bytes() == whole
+    damage(session, "keybag", content)
+    assert session.login().returncode == 0
+    assert session.lookup("n", "1") == "first"
+    assert (session.vault / "keybag").read_bytes() == whole == (session.vault / "keybag.copy").read_bytes()
+    assert [path.read_bytes() for path in asides(session, "keybag")] == ([] if content is None else [content])
+    (problem,) = session.status()["problems"]
+    assert problem.startswith("keybag: ") and "its copy took its place" in problem
+    assert session.log().count("its copy took its place") == 1
+    assert session.status()["damaged_files"] == [path.name for path in asides(session, "keybag")]
+    text = session.run("latchkey", "status").stdout
+    assert (REPAIRED in text) == (content is not None)
+    session.logout()
+    session.restart()
+    assert session.login().returncode == 0
+    assert session.status()["problems"] == [] and session.log().count("its copy took its place") == 1
+    assert len(session.status()["damaged_files"]) == (content is not None)
+
+
+def test_it_heals_in_a_session_and_locks_and_unlocks(session):
+    assert session.login().returncode == 0
+    session.store("first", "n", "1")
+    (session.vault / "keybag").write_bytes(b"")
+    session.lock()
+    assert session.locker().returncode == 0
+    assert session.status()["state"] == "unlocked" and session.lookup("n", "1") == "first"
+
+
+def test_the_person_is_told_once(session):
+    know_the_first(session)
+    assert session.login().returncode == 0
+    session.store("first", "n", "1")
+    damage(session, "keybag")
+    notifications = Notifications(session)
+    assert notifications.look() == []
+    assert session.login().returncode == 0
+    wait_until(notifications.look, "the notification")
+    ((title, text),) = notifications.shown
+    assert title == REPAIRED and "'latchkey status'" in text and "first" not in text
+    wait_until((session.home / RECORD).exists, "the note that it was shown")
+    session.lock()
+    assert session.locker().returncode == 0
+    session.logout()
+    session.restart()
+    assert session.login().returncode == 0 and session.status()["state"] == "unlocked"
+    assert len(notifications.look()) == 1
+    # Another one is said again.
+    damage(session, "keybag")
+    assert session.login().returncode == 0
+    wait_until(lambda: len(notifications.look()) == 2, "the second notification")
+    notifications.close()
+
+
+def test_the_person_is_told_of_a_database(kept):  # noqa: F811
+    know_the_first(kept)
+    damage(kept, "vault.db", None)
+    notifications = Notifications(kept)
+    assert kept.login().returncode == 0
+    wait_until(notifications.look, "the notification")
+    ((title, text),) = notifications.shown
+    # There is nothing to read what is newer than the generation from.
+    assert title == REPAIRED and "may be missing" in text
+    notifications.close()
+
+
+@pytest.mark.parametrize("names", [["keybag"], ["vault.db"], ["keybag", "vault.db"]], ids=" and ".join)
+def test_a_vault_without_a_password_heals_by_itself(new_session, names):
+    session = new_session
+    session.shadow("")
+    assert session.login_without_password().returncode == 0
+    session.store("first", "n", "1")
+    wait_until(lambda: any(name.endswith(".db") for name in generations(session)), "a generation", 60)
+    assert (session.vault / "keybag.copy").read_bytes() == (session.vault / "keybag").read_bytes()
+    session.stop_daemon()
+    for name in names:
+        (session.vault / name).write_bytes(b"damaged")
+    session.start_daemon()
+    assert session.login_without_password().returncode == 0
+    assert session.lookup("n", "1") == "first"
+    for name in names:
+        assert [path.read_bytes() for path in asides(session, name)] == [b"damaged"]
+    assert session.status()["damaged_files"] == sorted(path.name for name in names for path in asides(session, name))
+
+
+def test_a_session_key_heals_no_database_and_status_says_what_does(kept):  # noqa: F811
+    kept.logout()
+    admit(kept, 1)
+    damage(kept, "vault.db", None)
+    keys = Keys(kept)
+    bring(kept, keys.packet())
+    (problem,) = [line for line in kept.status()["problems"] if "vault.db" in line]
+    assert "the file is missing" in problem and "the next unlock with the password" in problem
+    assert not (kept.vault / "vault.db").exists()
+    assert kept.login().returncode == 0
+    assert kept.lookup("n", "1") == "first"
+    assert not [line for line in kept.status()["problems"] if "next unlock" in line]
