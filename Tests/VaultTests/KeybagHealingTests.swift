@@ -26,8 +26,9 @@ struct KeybagHealingTests {
   /// What is wrong with a vault whose keybag was healed; nil where everything is there.
   private func complaint(_ home: Home) throws -> String? {
     let vault = home.vault()
-    if vault.problems != [] { return "\(vault.problems)" }
+    if vault.problems.contains(where: { $0.hasPrefix("keybag") }) { return "\(vault.problems)" }
     try home.unlock(vault)
+    if vault.problems != [] { return "\(vault.problems)" }
     guard try vault.ids(["n": "1"]).count == 1 else { return "the item is not there" }
     guard home.read("keybag") == home.keybag.encoded else { return "another keybag" }
     return nil
@@ -38,14 +39,17 @@ struct KeybagHealingTests {
     for bytes in [nil, [], Array(home.keybag.encoded.prefix(300)), [UInt8](repeating: 0, count: 4096)] as [[UInt8]?] {
       let copy = try Home(copying: home)
       if let bytes { copy.write("keybag", bytes) } else { copy.remove("keybag") }
-      let vault = copy.vault()
-      let healing = try #require(vault.keybagHealing)
-      #expect(vault.problems == [] && (healing.aside == nil) == (bytes == nil))
-      #expect(vault.damagedFiles == (healing.aside.map { [$0] } ?? []))
+      let aside: String?
+      do {
+        let vault = copy.vault()
+        let healing = try #require(vault.keybagHealing)
+        #expect(vault.problems == [] && (healing.aside == nil) == (bytes == nil))
+        aside = healing.aside
+      }
       #expect(try complaint(copy) == nil)
-      if let aside = healing.aside { #expect(copy.read(aside) == bytes) }
+      if let aside { #expect(copy.read(aside) == bytes) }
       let later = copy.vault()
-      #expect(later.keybagHealing == nil && later.damagedFiles == vault.damagedFiles)
+      #expect(later.keybagHealing == nil && later.damagedFiles == (aside.map { [$0] } ?? []))
     }
   }
 
@@ -117,20 +121,20 @@ struct KeybagHealingTests {
     let folder = try KeybagFile.folder(home: home.path, owner: getuid())
     try KeybagFile.replace(with: try Home.open(home.keybag).confirming(), in: folder)
     let newest = home.read("keybag")
-    try home.unlock(vault(home))
+    do { try home.unlock(vault(home)) }
     home.write("keybag", old)
-    let opened = vault(home)
-    try home.unlock(opened)
-    #expect(opened.keybagHealing == nil && opened.olderFiles == .keybag && home.read("keybag") == old)
+    do {
+      let opened = vault(home)
+      try home.unlock(opened)
+      #expect(opened.keybagHealing == nil && opened.olderFiles == .keybag && home.read("keybag") == old)
+    }
     #expect(home.read("keybag.copy") == newest)
     // The same where it comes by a copy.
-    let planted = try Home(copying: home)
-    try home.unlock(vault(planted))
-    planted.write("keybag", [])
-    planted.write("keybag.copy", old)
-    try KeybagFile.replace(with: try Home.open(home.keybag).confirming(), in: folder)
-    try home.unlock(vault(home))
-    let healed = vault(planted)
+    home.write("keybag", newest)
+    do { try home.unlock(vault(home)) }
+    home.write("keybag", [])
+    home.write("keybag.copy", old)
+    let healed = vault(home)
     try home.unlock(healed)
     #expect(healed.keybagHealing != nil && healed.olderFiles == .keybag)
   }

@@ -48,6 +48,7 @@ struct RemoveCommand: ParsableCommand {
   func run() throws {
     try Failure.telling {
       let connection = try VaultConnection(place)
+      try unlock(connection)
       let selector = try ItemSelector(items)
       let found = try everywhere ? selector.presentItems(from: connection) : selector.items(from: connection)
       let past = try everywhere ? PastItems(selector, present: found, place) : nil
@@ -71,6 +72,12 @@ struct RemoveCommand: ParsableCommand {
       }
       if let forgotten { try tell(forgotten, pastTitles) }
     }
+  }
+
+  /// Generations are read with all keys of the vault, so a person is asked first.
+  private func unlock(_ connection: VaultConnection) throws {
+    guard everywhere, !prompts.isForbidden, try place.status().state != .unlocked else { return }
+    try connection.unlock("/org/freedesktop/secrets/aliases/default")
   }
 
   private func tell(_ forgotten: Forgetting, _ titles: [String]) throws {

@@ -121,7 +121,7 @@ extension KeybagFile {
     }
   }
 
-  /// Erases the damaged keybags that were put aside, once a password, a code or a key ended that one of them may have.
+  /// Erases the damaged keybags that were put aside, before a password, a code or a key ends that one of them may have.
   static func eraseDamaged(_ folder: borrowing Folder, unless next: Keybag, hasAllOf present: Keybag) {
     let protectors = Set(next.protectors.map(\.id))
     let epochs = Set(next.epochs.map(\.number))

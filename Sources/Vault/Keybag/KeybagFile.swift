@@ -121,9 +121,9 @@ public enum KeybagFile {
     guard present.vault == next.vault, present.generation == next.generation - 1 else { throw .overtaken }
     try KeybagError.file { () throws(PosixError) in
       try removeCopy(folder)
+      eraseDamaged(folder, unless: next, hasAllOf: present)
       try folder.write(name, next.encoded.span.bytes, replacing: true)
     }
     makeCopy(of: next, folder)
-    eraseDamaged(folder, unless: next, hasAllOf: present)
   }
 }

@@ -39,7 +39,11 @@ public final class HistoryForgetting {
     if let (past, draft) = draft {
       if try draft.step(for: History.stepTime) { return true }
       self.draft = nil
-      try finish(draft, past, folder)
+      do throws(VaultError) { try finish(draft, past, folder) } catch {
+        guard case .damaged = error else { throw error }
+        HistoryDraft.remove(Self.draftName, in: folder)
+        unreadable.append(past.number)
+      }
       return true
     }
     if let past = waiting.popLast() {
@@ -73,11 +77,19 @@ public final class HistoryForgetting {
   /// Deletes the rows, and leaves one file with everything in its place.
   private func forget(in path: String) throws(VaultError) {
     let store = try Store(path: path, vault: vault)
+    do throws(VaultError) { try delete(from: store) } catch {
+      // A damaged index does not have what is to be deleted.
+      try VaultError.store { () throws(SQLiteError) in try store.database.execute("REINDEX") }
+      try delete(from: store)
+    }
+    try store.emptyLog()
+    store.database.trust()
+  }
+
+  private func delete(from store: Store) throws(VaultError) {
     let items = items
     try store.transaction { () throws(VaultError) in
       for id in try store.items(uuids: items) { _ = try store.deleteItem(id) }
     }
-    try store.emptyLog()
-    store.database.trust()
   }
 }

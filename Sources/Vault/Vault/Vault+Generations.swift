@@ -92,8 +92,8 @@ extension Vault {
 
   /// Ends what is said of older copies and of healing: the session is over.
   public func forgetOlderFiles() {
-    // Nobody has logged in since a keybag was healed for which no key came.
-    if keys.index != nil || healing != nil || generation > 0 { keybagHealing = nil }
+    // A keybag that healed before a login is news in the session that begins with it.
+    if wasUnlocked { (keybagHealing, wasUnlocked) = (nil, false) }
     (olderFiles, comparedFiles, healing, healingProblem) = ([], [], nil, nil)
   }
 }

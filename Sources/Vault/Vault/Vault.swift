@@ -40,6 +40,8 @@ public final class Vault {
   public internal(set) var healing: Healing?
   /// What became of a keybag that had to be healed; until the session ends in which that was said.
   public internal(set) var keybagHealing: KeybagHealing?
+  /// Whether keys came since ``forgetOlderFiles()``.
+  var wasUnlocked = false
   /// Why the database could not be healed.
   var healingProblem: String?
   /// The generations that there were when it could not be healed.
@@ -374,6 +376,7 @@ public final class Vault {
       if wasSealed { seal() } else { lock() }
       throw error
     }
+    wasUnlocked = true
     // Keys that are staged come twice.
     if notesGenerations, wasSealed || unlocked != nil { noteGenerations(tier) }
   }

@@ -1,0 +1,88 @@
+import Glibc
+import LatchkeyPosix
+import LatchkeySQLite
+import Testing
+
+@testable import LatchkeyVault
+
+@Suite("Odd files among the generations")
+struct HistoryOddFilesTests {
+  private let home: Home
+  private let vault: Vault
+
+  init() throws {
+    home = try Home()
+    vault = try home.unlocked()
+    try vault.add(["n": "1"], "first")
+    vault.settleWhole()
+    vault.keepWholeHistory()
+  }
+
+  @Test("with the highest number there is keep no new generation from being made, and go then")
+  func numbers() throws {
+    let own = try #require(vault.history.generations.first)
+    for number in [UInt32.max, .max - 1, 1 << 31] {
+      let planted = "\(number)-\(own.time)-\(own.epoch).db"
+      writeFile(home.generations + "/" + planted, readFile(home.generations + "/" + own.name) ?? [])
+      try vault.add(["n": "\(number)"], "more")
+      let kept = vault.keepWholeHistory(hours: 2)
+      #expect(vault.history.problem == nil)
+      #expect(!kept.contains { $0.number >= 1 << 31 })
+      #expect(try vault.past(try #require(kept.first))["\(number)"] == "more")
+      #expect(!namesInFolder(home.generations).contains { $0.hasPrefix("\(number)") })
+    }
+  }
+
+  @Test("that are huge and empty are removed without a write for each of their blocks")
+  func sparse() throws {
+    let path = home.generations + "/9-9-1.db.erased"
+    writeFile(path, Array("secret".utf8))
+    #expect(truncate(path, 1 << 42) == 0)
+    let folder = try vault.history.folder()
+    let free = folder.freeSpace
+    vault.keepWholeHistory()
+    #expect(!namesInFolder(home.generations).contains { $0.hasSuffix(".erased") })
+    #expect(folder.freeSpace > free - (64 << 20))
+    // Its own blocks are overwritten first.
+    writeFile(path, Array("secret".utf8))
+    let file = try FileDescriptor.open(path, flags: O_RDONLY)
+    #expect(truncate(path, 1 << 42) == 0)
+    vault.keepWholeHistory()
+    var beginning = [UInt8](repeating: 1, count: 6)
+    _ = try beginning.withUnsafeMutableBufferPointer { buffer throws(PosixError) in
+      try file.read(into: UnsafeMutableRawBufferPointer(buffer))
+    }
+    #expect(beginning == [0, 0, 0, 0, 0, 0])
+  }
+
+  @Test("whose index of uuids is damaged lose an item that is to go from everywhere")
+  func damagedIndex() throws {
+    let uuid = try #require(try vault.database.ready().item(1)).uuid
+    let generation = try #require(vault.history.generations.first)
+    let path = home.generations + "/" + generation.name
+    // The index's root page, without any entry.
+    let page = try rootPage(path)
+    var bytes = readFile(path) ?? []
+    let start = (page - 1) * 4096
+    for position in start..<start + 4096 { bytes[position] = 0 }
+    bytes[start] = 10
+    (bytes[start + 5], bytes[start + 6]) = (0x10, 0)
+    writeFile(path, bytes)
+    #expect(try vault.history.open(generation, vault: home.keybag.vault).item(uuid: uuid) == nil)
+    try vault.writer.deleteItem(1)
+    let forgetting = try vault.history.forgetEverywhere([uuid])
+    while try forgetting.step() {}
+    #expect(forgetting.changed + forgetting.unreadable.count == 1)
+    #expect(forgetting.changed == 1)
+    #expect(try vault.past(generation) == [:])
+  }
+
+  private func rootPage(_ path: String) throws -> Int {
+    let database = try Database(path: path, mode: .unchanging)
+    let statement = try database.statement(
+      "SELECT rootpage FROM sqlite_schema WHERE name = 'sqlite_autoindex_item_1'")
+    defer { statement.reset() }
+    try #require(try statement.step())
+    return Int(statement.integer(0))
+  }
+}
