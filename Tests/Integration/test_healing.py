@@ -2,6 +2,8 @@
 
 import pytest
 from support.notifications import Notifications, know_the_first
+from support.peer import Peer
+from support.portal import ONE, retrieve
 from support.session import wait_until
 from test_generations import generations, kept  # noqa: F401
 from test_session_key import Keys, admit, bring
@@ -125,3 +127,16 @@ def test_a_session_key_heals_no_database_and_status_says_what_does(kept):  # noq
     assert kept.login().returncode == 0
     assert kept.lookup("n", "1") == "first"
     assert not [line for line in kept.status()["problems"] if "next unlock" in line]
+
+
+def test_an_application_has_the_same_secret_after_healing(session):
+    assert session.login().returncode == 0
+    peer = Peer(session)
+    before = retrieve(peer, ONE)
+    peer.close()
+    wait_until(lambda: any(name.endswith(".db") for name in generations(session)), "a generation", 60)
+    damage(session, "vault.db", None)
+    assert session.login().returncode == 0
+    peer = Peer(session)
+    assert retrieve(peer, ONE) == before
+    peer.close()

@@ -6,7 +6,9 @@ import json
 import shutil
 import signal
 import sqlite3
+import subprocess
 import tempfile
+import time
 from pathlib import Path
 
 import pytest
@@ -401,6 +403,19 @@ def test_a_locked_vault_forgets_nothing(kept):
     assert done.returncode == FAILED and "latchkey unlock" in done.stderr
     assert kept.locker().returncode == 0
     assert kept.lookup("n", "gone") == "second version" and len(files_with(kept, *kept.traces)) >= 2
+
+
+@pytest.mark.parametrize("moment", range(6))
+def test_a_daemon_that_is_killed_meanwhile_leaves_nothing_that_the_next_command_cannot_remove(kept, moment):
+    command = kept.start("latchkey", "rm", "--everywhere", "n=gone", stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    time.sleep(moment / 50)
+    kept.stop_daemon(signal.SIGKILL)
+    command.wait()
+    kept.start_daemon()
+    assert kept.login().returncode == 0
+    assert remove(kept, "--everywhere", "n=gone").returncode in (DONE, NO_ITEM)
+    wait_until(lambda: files_with(kept, *kept.traces) == set(), "the end of what is left")
+    is_whole(kept)
 
 
 # ---- status ----

@@ -200,6 +200,14 @@ def test_another_class_by_the_password(terminal, peer):
     assert "Changed" in person.type(terminal.password).output() and class_of(peer, item) == ["when-unlocked"]
 
 
+def test_everywhere_is_unlocked_first(terminal, peer):
+    attributes, words = fresh()
+    peer.create("x", attributes)
+    terminal.lock()
+    person = Person(terminal, "latchkey", "rm", "--everywhere", *words).expect("login password")
+    assert "Deleted" in person.type(terminal.password).output()
+
+
 @pytest.mark.parametrize("state", EVERY_STATE)
 def test_a_locked_item_is_not_deleted(session, peer, state):
     items, attributes, words = stored(peer)
