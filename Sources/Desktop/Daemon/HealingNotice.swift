@@ -1,4 +1,5 @@
 import Glibc
+import LatchkeyGettext
 import LatchkeyPosix
 import LatchkeySystemd
 import LatchkeyVault
@@ -63,10 +64,13 @@ final class HealingNotice {
 
   /// No label is in it: others may look at the screen.
   private static func message(_ damaged: [String], mayMiss: Bool) -> DesktopNotification.Message {
-    var sentences = ["A file of the vault was damaged or missing. Latchkey made it again from a copy."]
-    if mayMiss { sentences.append("Some items may be missing, or be as they were before.") }
-    if !damaged.isEmpty { sentences.append("The damaged file is kept.") }
-    sentences.append("'latchkey status' says what happened, and what to do.")
-    return DesktopNotification.Message(title: "The vault was repaired", text: sentences.joined(separator: " "))
+    var sentences = [
+      translated("A file of the vault was damaged or missing. Latchkey made it again from a copy.")
+    ]
+    if mayMiss { sentences.append(translated("Some items may be missing, or be as they were before.")) }
+    if !damaged.isEmpty { sentences.append(translated("The damaged file is kept.")) }
+    sentences.append(translated("'latchkey status' says what happened, and what to do."))
+    return DesktopNotification.Message(
+      title: translated("The vault was repaired"), text: sentences.joined(separator: " "))
   }
 }
