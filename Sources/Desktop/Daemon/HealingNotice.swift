@@ -33,7 +33,8 @@ final class HealingNotice {
     guard !notification.isWaiting else { return }
     let damaged = vault.damagedFiles
     guard hasNews || !Set(damaged).isSubset(of: told) else { return }
-    notification.show(Self.message(damaged, mayMiss: vault.healing?.mayMissItems ?? false)) { [weak self] in
+    let mayMiss = vault.healing?.mayMissItems ?? false
+    notification.show(Self.message(damaged, mayMiss: mayMiss)) { [weak self] in
       self?.wasShown(damaged)
     }
   }
