@@ -21,7 +21,7 @@ struct HistoryOddFilesTests {
   @Test("with the highest number there is keep no new generation from being made, and go then")
   func numbers() throws {
     let own = try #require(vault.history.generations.first)
-    for number in [UInt32.max, .max - 1, 1 << 31] {
+    for number in [UInt32.max, UInt32.max - 1, 1 << 31] as [UInt32] {
       let planted = "\(number)-\(own.time)-\(own.epoch).db"
       writeFile(home.generations + "/" + planted, readFile(home.generations + "/" + own.name) ?? [])
       try vault.add(["n": "\(number)"], "more")
@@ -29,8 +29,7 @@ struct HistoryOddFilesTests {
       #expect(vault.history.problem == nil)
       #expect(!kept.contains { $0.number >= 1 << 31 })
       #expect(try vault.past(try #require(kept.first))["\(number)"] == "more")
-      // What is left of it is overwritten when nothing else is to be done.
-      #expect(!namesInFolder(home.generations).contains(planted), "\(namesInFolder(home.generations))")
+      #expect(!namesInFolder(home.generations).contains { $0.hasPrefix("\(number)") })
     }
   }
 
