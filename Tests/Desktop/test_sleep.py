@@ -1,71 +1,28 @@
 """Sleep, as the real logind announces it: it waits until the keys are erased, and for nothing else. The kernel's part, to sleep,
 is played by a script."""
 
-import subprocess
 import threading
 import time
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from support.control import MAY_DERIVE, STATUS, Control, packet
-from support.machine import eventually
-
-SHIM = Path(__file__).resolve().parents[1] / "support/Shims/power.c"
-
-# All of the daemon's is frozen while the machine sleeps, as by the kernel.
-SLEEP = """#!/bin/sh
-kill -STOP $(cat /run/test-sleep/daemon)
-touch /run/test-sleep/asleep
-while [ -e /run/test-sleep/asleep ]; do sleep 0.1; done
-kill -CONT $(cat /run/test-sleep/daemon)
-"""
-FILES = {
-    # Longer than any test waits: who holds sleep up has to let go by itself.
-    "/etc/systemd/logind.conf.d/test-sleep.conf": "[Login]\nInhibitDelayMaxSec=600\n",
-    "/run/systemd/system/systemd-suspend.service.d/test.conf": "[Service]\nExecStart=\nExecStart=/bin/sh /run/test-sleep/sleep\n",
-    "/run/systemd/system/systemd-logind.service.d/test.conf": "[Service]\nEnvironment=LD_PRELOAD=/run/test-sleep/power.so\n",
-    "/run/test-sleep/sleep": SLEEP,
-    "/run/test-sleep/state": "freeze mem\n",
-}
+from support.sleeping import Sleep, await_inhibitor, prepare, undo
 
 
-class Sleep:
-    """The machine's sleep."""
-
-    def __init__(self, account):
-        self.account, self.machine = account, account.machine
-        self.asleep = self.machine.path("/run/test-sleep/asleep")
-
-    def begin(self):
-        """Has the machine go to sleep, and returns when all has been done that comes before."""
-        shown = self.account.run("systemctl", "--user", "show", "-P", "MainPID", "latchkeyd.service").stdout
-        self.machine.path("/run/test-sleep/daemon").write_text(shown)
-        self.machine.root("systemctl", "suspend")
-        eventually(self.asleep.exists, 60, "the machine's sleep")
-
-    def end(self):
-        """Wakes it up."""
-        self.asleep.unlink()
-        active = lambda: self.machine.root("systemctl", "is-active", "sleep.target", check=False).stdout.strip() == "active"
-        eventually(lambda: not active(), 30, "the machine's waking up")
+def start_anew(machine):
+    machine.root("systemctl", "daemon-reload")
+    machine.root("systemctl", "restart", "systemd-logind.service")
 
 
 @pytest.fixture(scope="module")
 def sleepy(machine):
     """A machine that can sleep, as far as its logind sees."""
-    for name, text in FILES.items():
-        machine.path(name).parent.mkdir(exist_ok=True)
-        machine.path(name).write_text(text)
-    library = machine.path("/run/test-sleep/power.so")
-    subprocess.run(["cc", "-D_GNU_SOURCE", "-shared", "-fPIC", "-O1", "-o", library, SHIM, "-ldl"], check=True)
-    machine.root("systemctl", "daemon-reload")
-    machine.root("systemctl", "restart", "systemd-logind.service")
+    prepare(machine.path("/"))
+    start_anew(machine)
     yield machine
-    for name in FILES:
-        machine.path(name).unlink()
-    machine.root("systemctl", "daemon-reload")
-    machine.root("systemctl", "restart", "systemd-logind.service")
+    undo(machine.path("/"))
+    start_anew(machine)
 
 
 @pytest.fixture
@@ -74,12 +31,6 @@ def sleep(sleepy, alice):
     sleep = Sleep(alice)
     yield sleep
     sleep.asleep.unlink(missing_ok=True)
-
-
-def await_inhibitor(machine):
-    """Without one, sleep waits for nothing, and shows nothing."""
-    held = lambda: "latchkeyd" in machine.root("systemd-inhibit", "--list", "--no-legend", "--no-pager").stdout
-    eventually(held, what="latchkeyd's delay lock")
 
 
 @pytest.fixture

@@ -39,6 +39,12 @@ def prepare(top):
     subprocess.run(["cc", *defined, "-shared", "-fPIC", "-O1", "-o", library, SHIM, "-ldl"], check=True)
 
 
+def undo(top):
+    """Takes it away again."""
+    for name in FILES:
+        (top / name.lstrip("/")).unlink()
+
+
 class Sleep:
     """The sleep of an account's machine."""
 

@@ -6,10 +6,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#ifndef STATE
-#define STATE "/run/test-sleep/state"
-#endif
-
 static const char *shown(const char *path) {
   return path && strcmp(path, "/sys/power/state") == 0 ? STATE : path;
 }
