@@ -29,6 +29,8 @@ class XSession(XDesktop):
     desktops = ""
     # The locker's own command. Not all of these lockers tell logind that the screen is locked.
     locker = ""
+    # Whether the locker locks the screen when logind announces sleep. Elsewhere a power manager does, which is not installed here.
+    locks_for_sleep = False
 
     @property
     def command(self):
@@ -49,6 +51,7 @@ class Xfce(XSession):
     name, desktops, packages = "xfce", "XFCE", XFCE_PACKAGES
     program, sign = "startxfce4", "xfce4-panel"
     locker = "xfce4-screensaver-command"
+    locks_for_sleep = True
 
 
 class MATE(XSession):
