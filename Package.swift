@@ -233,7 +233,8 @@ let package = Package(
       [
         "LatchkeyBackup", "LatchkeyBackupControl", "CLatchkeyHelper", "CLatchkeyLinux", "LatchkeyClassRules",
         "LatchkeyControl",
-        "LatchkeyDeviceService", "LatchkeyDoctor", "LatchkeyForeignKeyrings", "LatchkeyHistoryControl",
+        "LatchkeyDeviceService", "LatchkeyDoctor", "LatchkeyForeignKeyrings", "LatchkeyGettext",
+        "LatchkeyHistoryControl",
         "LatchkeyKeybag", "LatchkeyPAMClient",
         "LatchkeyPosix", "LatchkeyProviderSwitch", "LatchkeySecretClient", "LatchkeySodium", "LatchkeySystemd",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),

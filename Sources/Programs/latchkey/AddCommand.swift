@@ -1,6 +1,7 @@
 import ArgumentParser
 import FoundationEssentials
 import Glibc
+import LatchkeyGettext
 import LatchkeyKeybag
 import LatchkeyPosix
 import LatchkeySecretClient
@@ -10,7 +11,7 @@ import LatchkeySystemd
 /// `latchkey add`
 struct AddCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "add", abstract: "Store a new item, or replace one with --replace.",
+    commandName: "add", abstract: translated("Store a new item, or replace one with --replace."),
     discussion: """
       \(SecretInput.explanation)
       Without --class, the class rules choose the class of a new item (latchkey rules).
@@ -24,30 +25,31 @@ struct AddCommand: ParsableCommand {
   @OptionGroup var place: Place
   @OptionGroup var prompts: PromptChoice
   @OptionGroup var input: SecretInput
-  @Option(help: ArgumentHelp("The label that people see.", valueName: "text")) var label: String
+  @Option(help: ArgumentHelp(translated("The label that people see."), valueName: "text")) var label: String
   @Option(
     name: .customLong("class"), help: ArgumentHelp(AccessibilityClass.help, valueName: "class"),
     completion: AccessibilityClass.completion)
   var className: String?
   @Option(
     help: ArgumentHelp(
-      "What each reading of it requires.",
+      translated("What each reading of it requires."),
       discussion: AccessControl.help, valueName: "what"))
   var require: String?
   @Option(
     help: ArgumentHelp(
-      "Where it is stored: a collection's label, or the first part of where its items are. By default 'login'.",
+      translated(
+        "Where it is stored: a collection's label, or the first part of where its items are. By default 'login'."),
       valueName: "name"))
   var collection: String?
   @Option(
     help: ArgumentHelp(
-      "What kind of data the secret is.",
+      translated("What kind of data the secret is."),
       discussion: "By default text/plain, or application/octet-stream for binary data.",
       valueName: "type"))
   var contentType: String?
-  @Flag(help: "Replace the item that has just these attributes, if there is one.") var replace = false
-  @Flag(help: "Report as JSON, with the same keys in every version.") var json = false
-  @Argument(help: ArgumentHelp("The attributes by which it is found.", valueName: "name=value"))
+  @Flag(help: .translated("Replace the item that has just these attributes, if there is one.")) var replace = false
+  @Flag(help: .translated("Report as JSON, with the same keys in every version.")) var json = false
+  @Argument(help: ArgumentHelp(translated("The attributes by which it is found."), valueName: "name=value"))
   var attributes: [String]
 
   func validate() throws {
@@ -73,11 +75,12 @@ struct AddCommand: ParsableCommand {
       let same = try connection.items(with: values, in: home.path, asking: !prompts.isForbidden)
       if let first = same.first, !replace {
         throw Failure.declined(
-          """
-          there is an item with just these attributes:
-            \(first.title)
-          Use --replace to store the new secret in its place, or give the new item another attribute.
-          """)
+          translated(
+            """
+            there is an item with just these attributes:
+              \(first.title)
+            Use --replace to store the new secret in its place, or give the new item another attribute.
+            """))
       }
       let (secret, wasCut) = try input.read(contentType: contentType)
       let channel = try connection.openChannel()
@@ -94,20 +97,26 @@ struct AddCommand: ParsableCommand {
       if let prompt {
         guard !prompts.isForbidden else {
           throw Failure.declined(
-            "it needs a passphrase, which only a prompt can ask for. Run the command without --no-prompt.")
+            translated("it needs a passphrase, which only a prompt can ask for. Run the command without --no-prompt."))
         }
         guard let made = try connection.perform(prompt) else {
-          throw Failure.declined("no passphrase was chosen. Nothing was stored.")
+          throw Failure.declined(translated("no passphrase was chosen. Nothing was stored."))
         }
         path = made
       }
       let place = String(path.dropFirst(ListedCollection.folder.count))
       let replaced = same.contains { $0.path == path }
       if json { return print(try JSONText.of(Report(path: place, replaced: replaced, newline_removed: wasCut))) }
-      var words = (replaced ? "Replaced the secret of \(place)" : "Added \(place)") + " in \(home.title)"
-      if wasCut { words += ", without the line end behind it" }
-      if secret.count == 0 { words += ". The secret is empty: the input was" }
-      print(TerminalText.printable(words + "."))
+      var words: String
+      switch (replaced, wasCut) {
+      case (true, true):
+        words = translated("Replaced the secret of \(place) in \(home.title), without the line end behind it.")
+      case (true, false): words = translated("Replaced the secret of \(place) in \(home.title).")
+      case (false, true): words = translated("Added \(place) in \(home.title), without the line end behind it.")
+      case (false, false): words = translated("Added \(place) in \(home.title).")
+      }
+      if secret.count == 0 { words += " " + translated("The secret is empty: the input was.") }
+      print(TerminalText.printable(words))
     }
   }
 }

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Glibc
 import LatchkeyControl
+import LatchkeyGettext
 import LatchkeyKeybag
 import LatchkeyPAMClient
 import LatchkeyPosix
@@ -8,10 +9,10 @@ import LatchkeySodium
 
 /// Asking for the passphrase of a backup, by PAM: latchkey-derive makes a key of it, and hands that to the daemon.
 struct ArchivePassphrase: ParsableArguments {
-  @Flag(help: "Take the passphrase from a line of standard input instead of the terminal.")
+  @Flag(help: .translated("Take the passphrase from a line of standard input instead of the terminal."))
   var passphraseStdin = false
 
-  @Option(help: ArgumentHelp("A folder of PAM services in the place of /etc/pam.d.", visibility: .hidden))
+  @Option(help: ArgumentHelp(translated("A folder of PAM services in the place of /etc/pam.d."), visibility: .hidden))
   var pamFolder: String?
 
   /// What a person is shown; before anything is asked of the daemon, which would wait for it.
@@ -26,7 +27,7 @@ struct ArchivePassphrase: ParsableArguments {
   ///
   /// - Parameter cost: what a try of it costs; nil for a new one.
   func ask(_ terminal: TerminalConversation, prompt: UInt64, name: String, cost: PasswordCost?) throws {
-    guard let account = Account(uid: getuid()) else { throw Failure.unavailable("you have no account") }
+    guard let account = Account(uid: getuid()) else { throw Failure.unavailable(translated("you have no account")) }
     let outcome = Authentication.run(
       service: "latchkey-collection", user: account.name, terminal: ttyname(0).map { String(cString: $0) },
       folder: pamFolder, environment: ["LATCHKEY_PROMPT": "\(prompt)", "LATCHKEY_LABEL": name],
@@ -37,8 +38,12 @@ struct ArchivePassphrase: ParsableArguments {
     case .refused where cost != nil: throw Failure.wrongBackupPassphrase
     case .unavailable(let text):
       let hint = cost.map {
-        "\nThis backup needs \($0.memory >> 20) MiB of memory and \($0.passes) passes for it. Where this machine has not so "
-          + "much to spare, or takes more than 90 seconds, restore it on another one."
+        "\n"
+          + translated(
+            """
+            This backup needs \($0.memory >> 20) MiB of memory and \($0.passes) passes for it. Where this machine has not so \
+            much to spare, or takes more than 90 seconds, restore it on another one.
+            """)
       }
       throw Failure.notTaken(text, hint: hint ?? "")
     case .refused(let text): throw Failure.notTaken(text)

@@ -1,6 +1,7 @@
 import FoundationEssentials
 import Glibc
 import LatchkeyBackup
+import LatchkeyGettext
 import LatchkeyKeybag
 
 /// What a backup or a restore did, in words and as JSON.
@@ -44,7 +45,9 @@ extension ArchiveReport {
     return String(decoding: try encoder.encode(report), as: UTF8.self)
   }
 
-  private func count(_ number: UInt64) -> String { "\(number) item\(number == 1 ? "" : "s")" }
+  private func count(_ number: UInt64) -> String {
+    translated(number, one: "\(number) item", other: "\(number) items")
+  }
 
   private func section(_ outcome: Outcome, _ title: String) -> [String] {
     let found = lines.filter { $0.outcome == outcome }
@@ -53,27 +56,35 @@ extension ArchiveReport {
   }
 
   func backupText(_ file: String) -> String {
-    var text = ["\(TerminalText.printable(file)) has \(count(items)) now."]
-    text += section(.left, "Left out:")
-    text += section(.excluded, "Never in a backup:")
+    var text = [translated("\(TerminalText.printable(file)) has \(count(items)) now.")]
+    text += section(.left, translated("Left out:"))
+    text += section(.excluded, translated("Never in a backup:"))
     return text.joined(separator: "\n")
   }
 
   /// - Parameter source: where the items come from.
-  func restoreText(from source: String = "the backup", isDry: Bool) -> String {
+  func restoreText(from source: String = translated("the backup"), isDry: Bool) -> String {
     var text = [
-      "\(count(items)) in \(source): \(added) \(isDry ? "would come" : "restored"), \(same) there already, "
-        + "\(replaced) \(isDry ? "would replace another" : "replaced another"), \(conflicts) in conflict, "
-        + "\(left) \(isDry ? "would stay" : "stayed") behind."
+      isDry
+        ? translated(
+          """
+          \(count(items)) in \(source): \(added) would come, \(same) there already, \(replaced) would replace another, \
+          \(conflicts) in conflict, \(left) would stay behind.
+          """)
+        : translated(
+          """
+          \(count(items)) in \(source): \(added) restored, \(same) there already, \(replaced) replaced another, \
+          \(conflicts) in conflict, \(left) stayed behind.
+          """)
     ]
     if isDry {
-      text += section(.added, "Would come:")
-      text += section(.replaced, "Would take the place of an item with another secret:")
+      text += section(.added, translated("Would come:"))
+      text += section(.replaced, translated("Would take the place of an item with another secret:"))
     }
-    text += section(.conflict, "In conflict; what is here stays (--theirs takes \(source)'s):")
-    text += section(.left, isDry ? "Would stay behind:" : "Stayed behind:")
-    text += section(.notice, "Collections:")
-    if isDry { text.append("Nothing was changed.") }
+    text += section(.conflict, translated("In conflict; what is here stays (--theirs takes \(source)'s):"))
+    text += section(.left, isDry ? translated("Would stay behind:") : translated("Stayed behind:"))
+    text += section(.notice, translated("Collections:"))
+    if isDry { text.append(translated("Nothing was changed.")) }
     return text.joined(separator: "\n")
   }
 }

@@ -1,17 +1,18 @@
 import ArgumentParser
 import FoundationEssentials
 import Glibc
+import LatchkeyGettext
 import LatchkeyKeybag
 import LatchkeyPosix
 
 /// `latchkey aside`
 struct AsideCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "aside", abstract: "List the vaults that were put aside.",
+    commandName: "aside", abstract: translated("List the vaults that were put aside."),
     discussion: "Each folder holds a whole vault. The password that the vault had then unlocks it.")
 
   @OptionGroup var place: Place
-  @Flag(help: "As JSON, with the same keys in every version.")
+  @Flag(help: .translated("As JSON, with the same keys in every version."))
   var json = false
 
   func run() throws {
@@ -21,7 +22,7 @@ struct AsideCommand: ParsableCommand {
       encoder.outputFormatting = [.prettyPrinted, .withoutEscapingSlashes]
       return print(String(decoding: try encoder.encode(["aside": folders]), as: UTF8.self))
     }
-    guard !folders.isEmpty else { return print("No vault was put aside.") }
+    guard !folders.isEmpty else { return print(translated("No vault was put aside.")) }
     for folder in folders { print(TerminalText.printable(folder)) }
   }
 
@@ -37,7 +38,7 @@ struct AsideCommand: ParsableCommand {
       return try folder.names().filter { $0.hasPrefix(KeybagFile.asidePrefix) }.sorted().map { "\(share)/\($0)" }
     } catch {
       guard error.code != ENOENT else { return [] }
-      throw Failure.file("\(share) cannot be read: \(error)")
+      throw Failure.file(translated("\(share) cannot be read: \(error)"))
     }
   }
 }

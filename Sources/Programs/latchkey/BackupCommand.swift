@@ -4,12 +4,14 @@ import Glibc
 import LatchkeyBackup
 import LatchkeyBackupControl
 import LatchkeyControl
+import LatchkeyGettext
 import LatchkeyPosix
 
 /// `latchkey backup`
 struct BackupCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "backup", abstract: "Write the vault into one encrypted file, with a passphrase of its own.",
+    commandName: "backup",
+    abstract: translated("Write the vault into one encrypted file, with a passphrase of its own."),
     discussion: """
       The vault must be unlocked. Whoever has the file and its passphrase has the secrets, but for those of the classes \
       …-this-device-only, which this device alone can restore; when-passcode-set-this-device-only is in no backup. \
@@ -20,11 +22,11 @@ struct BackupCommand: ParsableCommand {
 
   @OptionGroup var place: Place
   @OptionGroup var passphrase: ArchivePassphrase
-  @Flag(help: "Replace the file if it exists.")
+  @Flag(help: .translated("Replace the file if it exists."))
   var force = false
-  @Flag(help: "Report as JSON, with the same keys in every version.")
+  @Flag(help: .translated("Report as JSON, with the same keys in every version."))
   var json = false
-  @Argument(help: ArgumentHelp("The file to write.", valueName: "file"), completion: .file())
+  @Argument(help: ArgumentHelp(translated("The file to write."), valueName: "file"), completion: .file())
   var file: String
 
   func run() throws {
@@ -50,7 +52,7 @@ struct BackupCommand: ParsableCommand {
         while !Interruption.hasArrived {
           let chunk = try client.ask(TakeChunk(), until: ArchiveLimits.answer)
           try writing { () throws(PosixError) in try new.append(chunk.bytes) }
-          progress.show("\(chunk.done) of \(max(chunk.done, chunk.total)) items")
+          progress.show(translated("\(chunk.done) of \(max(chunk.done, chunk.total)) items"))
           guard chunk.isLast else { continue }
           let report = try client.archiveReport(until: ArchiveLimits.answer)
           try writing { () throws(PosixError) in try new.finish() }

@@ -1,5 +1,6 @@
 import Glibc
 import LatchkeyBackup
+import LatchkeyGettext
 import LatchkeyKeybag
 import LatchkeyPosix
 
@@ -36,7 +37,8 @@ final class BackupFile {
     } catch {
       throw Failure.file(
         error.code == EINVAL
-          ? "\(path) is not a file" : "\(path) cannot be read: \(String(cString: strerror(error.code)))")
+          ? translated("\(path) is not a file")
+          : translated("\(path) cannot be read: \(String(cString: strerror(error.code)))"))
     }
     offset = header.count
     // Cut within the header: said as such, also where it is no backup at all.
@@ -58,7 +60,7 @@ final class BackupFile {
       let bytes = try BackupFile.read(count, from: file)
       offset += bytes.count
       return bytes
-    } catch { throw Failure.file("\(path) cannot be read: \(String(cString: strerror(error.code)))") }
+    } catch { throw Failure.file(translated("\(path) cannot be read: \(String(cString: strerror(error.code)))")) }
   }
 
   /// How much of the file was read.
@@ -73,8 +75,9 @@ final class BackupFile {
     let length = prefix.reversed().reduce(0) { $0 << 8 | Int($1) }
     guard length <= BackupReader.chunkLimit else {
       throw Failure.backup(
-        "\(BackupError.damagedChunk(chunks).explanation), which is at offset \(start) of the file. "
-          + "Nothing was restored.")
+        translated(
+          "\(BackupError.damagedChunk(chunks).explanation), which is at offset \(start) of the file. Nothing was restored."
+        ))
     }
     let bytes = try read(length)
     guard bytes.count == length else { throw cut() }
@@ -83,13 +86,15 @@ final class BackupFile {
 
   private func cut() -> Failure {
     .backup(
-      "the backup is cut off: it ends at offset \(offset), within or before chunk \(chunks). Nothing was restored.")
+      translated(
+        "the backup is cut off: it ends at offset \(offset), within or before chunk \(chunks). Nothing was restored."))
   }
 
   /// Nothing may follow the last chunk.
   func expectEnd() throws {
     guard try read(1).isEmpty else {
-      throw Failure.backup("something follows the backup's end, at offset \(offset - 1). Nothing was restored.")
+      throw Failure.backup(
+        translated("something follows the backup's end, at offset \(offset - 1). Nothing was restored."))
     }
   }
 }

@@ -1,5 +1,6 @@
 import Glibc
 import LatchkeyDoctor
+import LatchkeyGettext
 import LatchkeyPosix
 import LatchkeySystemd
 
@@ -27,7 +28,7 @@ final class BusQuestions {
       guard let owner else { return .known(.nobody) }
       let peer = try wait { done throws(BusError) in try self.bus.peerCredentials(of: owner, completion: done) }
       return .known(.process(peer.pid ?? 0))
-    } catch { return .unknown("the bus does not say who owns \(name): \(error.message)") }
+    } catch { return .unknown(translated("the bus does not say who owns \(name): \(error.message)")) }
   }
 
   /// A connection that owns a name or waits for it.
@@ -49,7 +50,7 @@ final class BusQuestions {
       }
     } catch {
       if error.isStandard("NameHasNoOwner") { return .known([]) }
-      return .unknown("the bus does not say who waits for \(name): \(error.message)")
+      return .unknown(translated("the bus does not say who waits for \(name): \(error.message)"))
     }
     // One that is gone meanwhile waits no longer.
     return .known(
@@ -70,7 +71,7 @@ final class BusQuestions {
       let owned = try ask("ListNames") { (answer: Message) throws(BusError) in try answer.readStrings() }
       let startable = try ask("ListActivatableNames") { (answer: Message) throws(BusError) in try answer.readStrings() }
       return .known(Set(owned + startable))
-    } catch { return .unknown("the bus does not say which names it knows: \(error.message)") }
+    } catch { return .unknown(translated("the bus does not say which names it knows: \(error.message)")) }
   }
 
   func units(_ names: [String], of title: String) -> Known<[String: DesktopFacts.Unit]> {
@@ -84,7 +85,7 @@ final class BusQuestions {
         units[name] = DesktopFacts.Unit(
           load: try property("LoadState", of: path), active: try property("ActiveState", of: path))
       }
-    } catch { return .unknown("\(title) cannot be asked: \(error.message)") }
+    } catch { return .unknown(translated("\(title) cannot be asked: \(error.message)")) }
     return .known(units)
   }
 
@@ -134,11 +135,11 @@ final class BusQuestions {
     let end = LatchkeyPosix.Process.now + 5000
     while answer == nil {
       let rest = end - LatchkeyPosix.Process.now
-      if isLost { throw .disconnected("the bus is gone") }
-      if rest <= 0 { throw .noReply("no answer in time") }
+      if isLost { throw .disconnected(translated("the bus is gone")) }
+      if rest <= 0 { throw .noReply(translated("no answer in time")) }
       do { try loop.runOnce(timeout: .milliseconds(rest)) } catch { throw .failed(error.description) }
     }
-    guard let answer else { throw .disconnected("the bus is gone") }
+    guard let answer else { throw .disconnected(translated("the bus is gone")) }
     return try answer.get()
   }
 }

@@ -1,6 +1,7 @@
 import CLatchkeyLinux
 import FoundationEssentials
 import Glibc
+import LatchkeyGettext
 import LatchkeyPosix
 import LatchkeySodium
 
@@ -122,8 +123,10 @@ struct ChildProgram {
   }
 
   private func cannotStart(_ code: Int32) -> Failure {
-    if code == ENOENT { return .declined("the program \(name) is not installed. Install it, then run this again.") }
-    return .declined("the program \(name) cannot be run: \(String(cString: strerror(code))).")
+    if code == ENOENT {
+      return .declined(translated("the program \(name) is not installed. Install it, then run this again."))
+    }
+    return .declined(translated("the program \(name) cannot be run: \(String(cString: strerror(code)))."))
   }
 
   private func spawn(_ input: Int32, _ output: Int32, _ errors: Int32, document: Int32?) throws -> pid_t {
@@ -168,7 +171,9 @@ struct ChildProgram {
     mutating func read(_ descriptor: Int32, limit: Int) throws -> Bool {
       var room = if let bytes = bytes.take() { bytes } else { try SecureBytes(count: 64 << 10) }
       if count == room.count {
-        guard count < limit else { throw Failure.file("what the other program wrote is larger than a vault takes.") }
+        guard count < limit else {
+          throw Failure.file(translated("what the other program wrote is larger than a vault takes."))
+        }
         var larger = try SecureBytes(count: 2 * count)
         larger.write(room.bytes, at: 0)
         room = larger

@@ -1,6 +1,7 @@
 import CLatchkeyHelper
 import CLatchkeyLinux
 import Glibc
+import LatchkeyGettext
 import LatchkeyPosix
 import LatchkeySodium
 
@@ -19,7 +20,7 @@ struct DeriveProgram {
     let folder = LatchkeyPosix.Process.folder
     let places = given.map { [$0] } ?? [folder + "/../libexec/latchkey-derive", folder + "/latchkey-derive"]
     guard let found = places.first(where: { access($0, X_OK) == 0 }) else {
-      throw Failure.declined("latchkey-derive is not installed beside this program.")
+      throw Failure.declined(translated("latchkey-derive is not installed beside this program."))
     }
     return found
   }
@@ -36,12 +37,13 @@ struct DeriveProgram {
     let request = try request(operation, token, password, flags: anywhere ? .anywhere : [])
     let memory: RequestMemory
     do throws(PosixError) { memory = try RequestMemory(request) } catch {
-      throw Failure.declined("latchkey-derive cannot be given a request: \(error)")
+      throw Failure.declined(translated("latchkey-derive cannot be given a request: \(error)"))
     }
     var ends: [Int32] = [-1, -1]
     let kind = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
     guard socketpair(AF_UNIX, kind, 0, &ends) == 0 else {
-      throw Failure.declined("latchkey-derive cannot be started: \(PosixError("socketpair"))")
+      let error = PosixError("socketpair")
+      throw Failure.declined(translated("latchkey-derive cannot be started: \(error)"))
     }
     let ours = FileDescriptor(owning: ends[0])
     let child: pid_t
@@ -76,7 +78,8 @@ struct DeriveProgram {
     var child: pid_t = 0
     let status = posix_spawn(&child, path, &actions, nil, &arguments, &environment)
     guard status == 0 else {
-      throw Failure.declined("latchkey-derive cannot be started: \(PosixError("posix_spawn", code: status))")
+      let error = PosixError("posix_spawn", code: status)
+      throw Failure.declined(translated("latchkey-derive cannot be started: \(error)"))
     }
     return child
   }

@@ -2,6 +2,7 @@ import ArgumentParser
 import Glibc
 import LatchkeyControl
 import LatchkeyDeviceService
+import LatchkeyGettext
 import LatchkeyKeybag
 import LatchkeyPosix
 import LatchkeySodium
@@ -9,7 +10,7 @@ import LatchkeySodium
 /// `latchkey device`
 struct DeviceCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "device", abstract: "Show, move or erase the key that binds secrets to this machine.",
+    commandName: "device", abstract: translated("Show, move or erase the key that binds secrets to this machine."),
     discussion: """
       The machine's device key service keeps it, in the TPM or in a file that only root reads. It serves every user's \
       vault; none of these commands needs a running one.
@@ -20,7 +21,7 @@ struct DeviceCommand: ParsableCommand {
 
 /// Where the service is.
 struct DevicePlace: ParsableArguments {
-  @Option(help: ArgumentHelp("Where the device key service listens.", valueName: "path"))
+  @Option(help: ArgumentHelp(translated("Where the device key service listens."), valueName: "path"))
   var socket = ServiceDeviceKey.path
 
   /// How long a command may take, in milliseconds: a TPM is slow.
@@ -34,11 +35,11 @@ struct DevicePlace: ParsableArguments {
 
   func telling<Result>(_ body: () throws(DeviceKeyError) -> Result) throws -> Result {
     try Failure.telling {
-      guard (try? Sodium.initialize()) != nil else { throw Failure.deviceService("there is no randomness") }
+      guard (try? Sodium.initialize()) != nil else { throw Failure.deviceService(translated("there is no randomness")) }
       do throws(DeviceKeyError) { return try body() } catch {
         switch error {
         case .unavailable(let text): throw Failure.deviceService(text)
-        case .otherDevice: throw Failure.deviceService("it does not know that")
+        case .otherDevice: throw Failure.deviceService(translated("it does not know that"))
         }
       }
     }
@@ -48,13 +49,13 @@ struct DevicePlace: ParsableArguments {
 /// `latchkey device show`
 struct DeviceShowCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "show", abstract: "Print where the device key is: tpm or host.")
+    commandName: "show", abstract: translated("Print where the device key is: tpm or host."))
 
   @OptionGroup var place: DevicePlace
 
   func run() throws {
     let found = try place.telling { () throws(DeviceKeyError) in try ServiceDeviceKey.find(at: place.socket) }
-    guard let found else { Failure.deviceService("nobody listens at \(place.socket)").end() }
+    guard let found else { Failure.deviceService(translated("nobody listens at \(place.socket)")).end() }
     print(found.backend.rawValue)
   }
 }
@@ -67,13 +68,13 @@ struct DeviceMoveCommand: ParsableCommand {
   }
 
   static let configuration = CommandConfiguration(
-    commandName: "move", abstract: "Move the device key (root only).",
+    commandName: "move", abstract: translated("Move the device key (root only)."),
     discussion:
       "It stays the same key, so nothing in the vaults changes. Move it to the host before you clear or replace the TPM."
   )
 
   @OptionGroup var place: DevicePlace
-  @Argument(help: "tpm or host.")
+  @Argument(help: .translated("tpm or host."))
   var target: Target
 
   func run() throws { try place.run(.move(target == .tpm ? .tpm : .host)) }
@@ -82,18 +83,19 @@ struct DeviceMoveCommand: ParsableCommand {
 /// `latchkey device erase`
 struct DeviceEraseCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "erase", abstract: "Destroy your when-passcode-set-this-device-only secrets, for good.",
+    commandName: "erase", abstract: translated("Destroy your when-passcode-set-this-device-only secrets, for good."),
     discussion: "No copy of the vault and no password brings them back.")
 
   @OptionGroup var place: DevicePlace
   @OptionGroup var vault: Place
-  @Option(help: ArgumentHelp("Destroy the items of another user, given by number (root only).", valueName: "uid"))
+  @Option(
+    help: ArgumentHelp(translated("Destroy the items of another user, given by number (root only)."), valueName: "uid"))
   var user: UInt32?
-  @Flag(help: "Confirm it. Nothing is done without this option.")
+  @Flag(help: .translated("Confirm it. Nothing is done without this option."))
   var yes = false
 
   func validate() throws {
-    guard yes else { throw ValidationError("Nothing was erased. Give --yes to confirm it.") }
+    guard yes else { throw ValidationError(translated("Nothing was erased. Give --yes to confirm it.")) }
   }
 
   func run() throws {
@@ -115,17 +117,17 @@ struct DeviceEraseCommand: ParsableCommand {
 /// `latchkey device forget`
 struct DeviceForgetCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "forget", abstract: "Erase everything that the service keeps for a user (root only).",
+    commandName: "forget", abstract: translated("Erase everything that the service keeps for a user (root only)."),
     discussion: "Use it for an account that no longer exists: all that its vault bound to this machine is lost.")
 
   @OptionGroup var place: DevicePlace
-  @Argument(help: "The user's number.")
+  @Argument(help: .translated("The user's number."))
   var user: UInt32
-  @Flag(help: "Confirm it. Nothing is done without this option.")
+  @Flag(help: .translated("Confirm it. Nothing is done without this option."))
   var yes = false
 
   func validate() throws {
-    guard yes else { throw ValidationError("Nothing was erased. Give --yes to confirm it.") }
+    guard yes else { throw ValidationError(translated("Nothing was erased. Give --yes to confirm it.")) }
   }
 
   func run() throws { try place.run(.forget(user)) }

@@ -3,13 +3,14 @@ import FoundationEssentials
 import Glibc
 import LatchkeyControl
 import LatchkeyDoctor
+import LatchkeyGettext
 import LatchkeyPosix
 
 /// `latchkey doctor`
 struct DoctorCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "doctor",
-    abstract: "Check the system settings that the vault depends on, and say what fixes each.",
+    abstract: translated("Check the system settings that the vault depends on, and say what fixes each."),
     discussion: """
       Prints one line for each check: its state (ok, warning, broken, or unknown if it could not be examined), its name, and \
       what was found. The line below has the command that fixes it, or other advice. It checks the PAM files, the bus, the \
@@ -24,7 +25,7 @@ struct DoctorCommand: ParsableCommand {
       """)
 
   @OptionGroup var place: Place
-  @Flag(help: "As JSON, with the same keys in every version.")
+  @Flag(help: .translated("As JSON, with the same keys in every version."))
   var json = false
   @Option(help: .hidden)
   var root = "/"
@@ -33,7 +34,9 @@ struct DoctorCommand: ParsableCommand {
 
   func run() throws {
     try Failure.telling {
-      guard let home = home ?? Account(uid: getuid())?.home else { throw Failure.unavailable("you have no account") }
+      guard let home = home ?? Account(uid: getuid())?.home else {
+        throw Failure.unavailable(translated("you have no account"))
+      }
       let facts = SessionQuestions(place: place, home: home).facts()
       let doctor = Doctor(root: SystemRoot(root), facts: facts, program: "/proc/self/exe")
       let findings = doctor.findings()
@@ -91,8 +94,9 @@ struct DoctorCommand: ParsableCommand {
         finding.condition.rawValue.filling(column: stateWidth)
           + finding.id.filling(column: idWidth) + finding.found)
       switch finding.fix {
-      case .command(let line): lines.append(commands.insert(line).inserted ? "  fix: \(line)" : "  fix: as above")
-      case .advice(let text): lines.append("  fix: \(text)")
+      case .command(let line):
+        lines.append("  " + (commands.insert(line).inserted ? translated("fix: \(line)") : translated("fix: as above")))
+      case .advice(let text): lines.append("  " + translated("fix: \(text)"))
       case nil: break
       }
     }

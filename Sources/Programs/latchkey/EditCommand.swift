@@ -1,6 +1,7 @@
 import ArgumentParser
 import FoundationEssentials
 import Glibc
+import LatchkeyGettext
 import LatchkeyKeybag
 import LatchkeyPosix
 import LatchkeySecretClient
@@ -10,7 +11,7 @@ import LatchkeySystemd
 /// `latchkey edit`
 struct EditCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "edit", abstract: "Change one item: what the options name, and nothing else.",
+    commandName: "edit", abstract: translated("Change one item: what the options name, and nothing else."),
     discussion: """
       To change the class or the secret, the item must be readable. If it is locked, you are asked to unlock it. With \
       --secret: \(SecretInput.explanation)
@@ -26,40 +27,43 @@ struct EditCommand: ParsableCommand {
   @OptionGroup var place: Place
   @OptionGroup var prompts: PromptChoice
   @OptionGroup var input: SecretInput
-  @Option(help: ArgumentHelp("Another label.", valueName: "text")) var label: String?
+  @Option(help: ArgumentHelp(translated("Another label."), valueName: "text")) var label: String?
   @Option(
-    help: ArgumentHelp("An attribute that is added, or gets another value. May be repeated.", valueName: "name=value"))
+    help: ArgumentHelp(
+      translated("An attribute that is added, or gets another value. May be repeated."), valueName: "name=value"))
   var set: [String] = []
-  @Option(help: ArgumentHelp("An attribute to remove. May be repeated.", valueName: "name")) var unset: [String] = []
+  @Option(help: ArgumentHelp(translated("An attribute to remove. May be repeated."), valueName: "name")) var unset:
+    [String] = []
   @Option(
     name: .customLong("class"), help: ArgumentHelp(AccessibilityClass.help, valueName: "class"),
     completion: AccessibilityClass.completion)
   var className: String?
   @Option(
     help: ArgumentHelp(
-      "What each reading of it requires from now on; none for nothing.",
+      translated("What each reading of it requires from now on; none for nothing."),
       discussion: AccessControl.help, valueName: "what"))
   var require: String?
-  @Flag(help: "Choose another passphrase, for an item that requires application-password.") var newPassphrase =
+  @Flag(help: .translated("Choose another passphrase, for an item that requires application-password."))
+  var newPassphrase =
     false
-  @Flag(help: "Another secret, from standard input or asked for.") var secret = false
-  @Flag(help: "Report as JSON, with the same keys in every version.") var json = false
+  @Flag(help: .translated("Another secret, from standard input or asked for.")) var secret = false
+  @Flag(help: .translated("Report as JSON, with the same keys in every version.")) var json = false
   @Argument(help: ItemSelector.help) var item: [String]
 
   func validate() throws {
     if case .paths(let paths) = try ItemSelector(item), paths.count > 1 {
-      throw ValidationError("One item at a time.")
+      throw ValidationError(translated("One item at a time."))
     }
     _ = try AccessibilityClass.option(className)
     let values = try ItemAttributes(set).values
     for name in unset {
       try ItemAttributes.check(name)
-      if values[name] != nil { throw ValidationError("An attribute is named by --set and by --unset.") }
+      if values[name] != nil { throw ValidationError(translated("An attribute is named by --set and by --unset.")) }
     }
     _ = try AccessControl.option(require)
     if label == nil && set.isEmpty && unset.isEmpty && className == nil && require == nil && !newPassphrase && !secret {
       throw ValidationError(
-        "Name what to change: --label, --set, --unset, --class, --require, --new-passphrase or --secret.")
+        translated("Name what to change: --label, --set, --unset, --class, --require, --new-passphrase or --secret."))
     }
   }
 
@@ -97,13 +101,16 @@ struct EditCommand: ParsableCommand {
           changed.append("label")
         }
       } catch let error where !changed.isEmpty {
-        StandardStream.error.show("latchkey: changed before it failed: \(changed.joined(separator: ", "))\n")
+        let list = changed.joined(separator: ", ")
+        StandardStream.error.show(translated("latchkey: changed before it failed: \(list)\n"))
         throw error
       }
       if json { return print(try JSONText.of(Report(path: item.place, changed: changed, newline_removed: wasCut))) }
+      let list = changed.joined(separator: ", ")
       print(
-        "Changed \(item.place): \(changed.joined(separator: ", "))\(wasCut ? " (without the line end behind it)" : "")."
-      )
+        wasCut
+          ? translated("Changed \(item.place): \(list) (without the line end behind it).")
+          : translated("Changed \(item.place): \(list)."))
     }
   }
 
@@ -116,14 +123,14 @@ struct EditCommand: ParsableCommand {
     let current = try connection.opening(item.path, asking: asking) {
       let now = try ListedItem(item.path, from: connection)
       guard let attributes = now.attributes, className == nil || !now.isLocked else {
-        throw BusError(name: BusError.lockedName, message: "it is locked")
+        throw BusError(name: BusError.lockedName, message: translated("it is locked"))
       }
       return attributes
     }
     var next = current
     for (name, value) in try ItemAttributes(set).values { next[name] = value }
     for name in unset where next.removeValue(forKey: name) == nil {
-      throw Failure.declined("the item has no attribute '\(name)', so nothing was changed.")
+      throw Failure.declined(translated("the item has no attribute '\(name)', so nothing was changed."))
     }
     if next != current {
       let same = try connection.items(with: next, in: item.collectionPath, asking: asking).filter {
@@ -131,11 +138,12 @@ struct EditCommand: ParsableCommand {
       }
       if let other = same.first {
         throw Failure.declined(
-          """
-          another item has just these attributes, so nothing was changed:
-            \(other.title)
-          Programs could not tell the two apart. Remove one, or use other attributes.
-          """)
+          translated(
+            """
+            another item has just these attributes, so nothing was changed:
+              \(other.title)
+            Programs could not tell the two apart. Remove one, or use other attributes.
+            """))
       }
     }
     let sent = className.map { next.merging([ItemAttributes.className: $0]) { _, named in named } } ?? next
@@ -145,11 +153,13 @@ struct EditCommand: ParsableCommand {
         try connection.set("Attributes", of: item.path, "a{ss}") { $0.appendStringDictionary(sent) }
       }
     } catch Failure.locked where className != nil {
+      let reason = connection.lockReason() ?? translated("its collection is locked")
       throw Failure.stillLocked(
-        """
-        an item can get another class only while the secrets of that class can be read, and now they cannot \
-        (\(connection.lockReason() ?? "its collection is locked")). Run 'latchkey unlock', then this again.
-        """)
+        translated(
+          """
+          an item can get another class only while the secrets of that class can be read, and now they cannot \
+          (\(reason)). Run 'latchkey unlock', then this again.
+          """))
     }
     return (set.isEmpty && unset.isEmpty ? [] : ["attributes"]) + (className == nil ? [] : ["class"])
   }
@@ -178,10 +188,10 @@ struct EditCommand: ParsableCommand {
     }
     if prompt != VaultConnection.none {
       guard !prompts.isForbidden else {
-        throw Failure.declined("it needs your answer to a prompt. Run the command without --no-prompt.")
+        throw Failure.declined(translated("it needs your answer to a prompt. Run the command without --no-prompt."))
       }
       guard try connection.perform(prompt) != nil else {
-        throw Failure.declined("you did not give what the item requires, so that was not changed.")
+        throw Failure.declined(translated("you did not give what the item requires, so that was not changed."))
       }
     }
     return (className == nil ? [] : ["class"]) + (require == nil ? [] : ["requirements"])

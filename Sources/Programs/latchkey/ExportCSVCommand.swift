@@ -1,11 +1,12 @@
 import ArgumentParser
+import LatchkeyGettext
 import LatchkeySecretClient
 import LatchkeySodium
 
 /// `latchkey export csv`
 struct ExportCSVCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "csv", abstract: "Export passwords as CSV, for browsers and password managers.",
+    commandName: "csv", abstract: translated("Export passwords as CSV, for browsers and password managers."),
     discussion: """
       The columns are name, url, username, password, note, totp, group, httpRealm and fields, which 'latchkey import csv', \
       browsers and password managers know. url and username come from the attributes that have them; other attributes, \
@@ -22,7 +23,9 @@ struct ExportCSVCommand: ParsableCommand {
 /// CSV by RFC 4180: a row for each login, and for each other item.
 private struct CSVForm: PlainForm {
   static let warning =
-    "CSV has no attributes, classes and times, and no secrets that are not text; 'latchkey export json' has everything."
+    translated(
+      "CSV has no attributes, classes and times, and no secrets that are not text; 'latchkey export json' has everything."
+    )
 
   private let output: ExportOutput
   /// What rows say of the collection; nothing of the default one, where most items are.
@@ -41,9 +44,11 @@ private struct CSVForm: PlainForm {
   }
 
   mutating func add(_ item: ListedItem, _ secret: Secret) -> (ExportReport.Outcome, String) {
-    guard secret.isText else { return (.left, "its secret is no text; 'latchkey export json' or keepass takes it") }
+    guard secret.isText else {
+      return (.left, translated("its secret is no text; 'latchkey export json' or keepass takes it"))
+    }
     guard !output.isTerminal || secret.isPrintable else {
-      return (.left, "its secret could control the terminal; export it into a file")
+      return (.left, translated("its secret could control the terminal; export it into a file"))
     }
     entries.add(item, secret)
     return (.exported, "")

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Glibc
+import LatchkeyGettext
 import LatchkeyPAMClient
 import LatchkeyPosix
 import LatchkeySodium
@@ -10,13 +11,16 @@ struct ExportChoice: ParsableArguments {
   @OptionGroup var prompts: PromptChoice
   @OptionGroup var asking: PresenceAsking
   @Option(
-    help: ArgumentHelp("Only this collection, by its label or name. May be repeated.", valueName: "name"))
+    help: ArgumentHelp(translated("Only this collection, by its label or name. May be repeated."), valueName: "name"))
   var collection: [String] = []
-  @Flag(help: "Also items whose class keeps them on this device.") var withThisDeviceOnly = false
-  @Flag(help: "Also items that require more than an unlocked session. You are asked for what each one requires.")
+  @Flag(help: .translated("Also items whose class keeps them on this device.")) var withThisDeviceOnly = false
+  @Flag(
+    help: .translated(
+      "Also items that require more than an unlocked session. You are asked for what each one requires."))
   var withRequirements = false
-  @Flag(help: "Say what would be exported and what would be left out, and write nothing.") var dryRun = false
-  @Flag(help: "Report as JSON, with the same keys in every version.") var json = false
+  @Flag(help: .translated("Say what would be exported and what would be left out, and write nothing.")) var dryRun =
+    false
+  @Flag(help: .translated("Report as JSON, with the same keys in every version.")) var json = false
 
   /// Whether the person may be asked for something.
   var isAsking: Bool { !prompts.isForbidden }
@@ -40,10 +44,11 @@ struct ExportChoice: ParsableArguments {
       try VaultConnection(place).unlock(ListedCollection.folder + "login")
       guard try place.status().state == .unlocked else {
         throw Failure.stillLocked(
-          """
-          the vault is locked, and the prompt was not answered or could not be shown, so nothing was exported.
-          Run 'latchkey unlock', then this again.
-          """)
+          translated(
+            """
+            the vault is locked, and the prompt was not answered or could not be shown, so nothing was exported.
+            Run 'latchkey unlock', then this again.
+            """))
       }
       return nil
     }
@@ -60,10 +65,10 @@ struct ExportChoice: ParsableArguments {
   /// Why an item is left out unless an option says otherwise; nil where it is not.
   func objection(to item: ListedItem) -> String? {
     if let accessibility = item.accessibility, !accessibility.migrates, !withThisDeviceOnly {
-      return "its class, \(accessibility.name), keeps it on this device; --with-this-device-only exports it"
+      return translated("its class, \(accessibility.name), keeps it on this device; --with-this-device-only exports it")
     }
     if let require = item.require, !require.isEmpty, !withRequirements {
-      return "it requires \(require); --with-requirements exports it"
+      return translated("it requires \(require); --with-requirements exports it")
     }
     return nil
   }

@@ -1,9 +1,11 @@
 import ArgumentParser
+import LatchkeyGettext
 
 /// `latchkey export`
 struct ExportCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "export", abstract: "Take your secrets out of the vault, to another program or into a file.",
+    commandName: "export",
+    abstract: translated("Take your secrets out of the vault, to another program or into a file."),
     discussion: """
       Nothing in the vault is changed. You are asked for your login password first, as all secrets leave at once. Items whose \
       class keeps them on this device and items that require more than an unlocked session are left out, and listed with \

@@ -1,16 +1,18 @@
 import ArgumentParser
 import FoundationEssentials
 import Glibc
+import LatchkeyGettext
 import LatchkeyPosix
 
 /// A file without encryption that an export writes, and what has to be said before.
 struct ExportFile: ParsableArguments {
-  @Flag(help: "Write the file without encryption, without asking whether you want that.") var plain = false
-  @Flag(help: "Write into a folder that other users can list or write to.") var publicFolder = false
-  @Flag(help: "Replace the file if it exists.") var force = false
-  @Flag(help: "Show the secrets where '-' is a terminal.") var show = false
+  @Flag(help: .translated("Write the file without encryption, without asking whether you want that.")) var plain = false
+  @Flag(help: .translated("Write into a folder that other users can list or write to.")) var publicFolder = false
+  @Flag(help: .translated("Replace the file if it exists.")) var force = false
+  @Flag(help: .translated("Show the secrets where '-' is a terminal.")) var show = false
   @Argument(
-    help: ArgumentHelp("The file to write, or '-' for standard output.", valueName: "file"), completion: .file())
+    help: ArgumentHelp(translated("The file to write, or '-' for standard output."), valueName: "file"),
+    completion: .file())
   var file: String
 
   /// Whether the secrets go to standard output, and the report to standard error.
@@ -24,17 +26,19 @@ struct ExportFile: ParsableArguments {
     if isOutput {
       guard !StandardStream.output.isTerminal || show else {
         throw Failure.declined(
-          "secrets are shown on a terminal only with --show. Or send them elsewhere: latchkey export … - | gpg …")
+          translated(
+            "secrets are shown on a terminal only with --show. Or send them elsewhere: latchkey export … - | gpg …"))
       }
       return
     }
     try Failure.writing(file) { () throws(PosixError) in try NewFile.check(file, replacing: force) }
     guard publicFolder || !FolderAccess.isPublic(folder) else {
       throw Failure.declined(
-        """
-        other users can list the folder \(folder) or write to it, so nothing was written there.
-        Choose a folder of your own, keep others out of it with 'chmod go= FOLDER', or give --public-folder.
-        """)
+        translated(
+          """
+          other users can list the folder \(folder) or write to it, so nothing was written there.
+          Choose a folder of your own, keep others out of it with 'chmod go= FOLDER', or give --public-folder.
+          """))
     }
   }
 
@@ -43,19 +47,20 @@ struct ExportFile: ParsableArguments {
     guard !isOutput, !plain else { return }
     guard !choice.asking.stdin, isatty(STDIN_FILENO) == 1 else {
       throw Failure.declined(
-        """
-        the file would not be encrypted: whoever gets it has your secrets. Give --plain if you want that.
-        'latchkey export keepass' and 'latchkey backup' write encrypted files.
-        """)
+        translated(
+          """
+          the file would not be encrypted: whoever gets it has your secrets. Give --plain if you want that.
+          'latchkey export keepass' and 'latchkey backup' write encrypted files.
+          """))
     }
     var answer = ""
     let terminal = try choice.asking.conversation()
-    terminal.answer(.info("The file will not be encrypted: whoever gets it has your secrets."), { _ in })
-    terminal.answer(.visible("Write it? [y/N] ")) { given in
+    terminal.answer(.info(translated("The file will not be encrypted: whoever gets it has your secrets.")), { _ in })
+    terminal.answer(.visible(translated("Write it? [y/N] "))) { given in
       answer = given.bytes.withUnsafeBytes { String(decoding: $0, as: UTF8.self) }
     }
     guard ["y", "yes"].contains(answer.lowercased()) else {
-      throw Failure.declined("you did not agree, so nothing was written.")
+      throw Failure.declined(translated("you did not agree, so nothing was written."))
     }
   }
 
@@ -87,7 +92,8 @@ struct ExportFile: ParsableArguments {
     try output?.finish()
     if output != nil, !isOutput {
       source.wrote(file)
-      source.note("The file is not encrypted: whoever gets it has your secrets. Delete it when you are done.")
+      source.note(
+        translated("The file is not encrypted: whoever gets it has your secrets. Delete it when you are done."))
     }
     return source.report
   }
@@ -175,10 +181,10 @@ extension Failure {
   static func writing(_ file: String, _ error: PosixError) -> Failure {
     let text =
       switch error.code {
-      case EEXIST: "\(file) exists already, and was not changed. Choose another name, or give --force."
-      case ENOTSUP: "\(file) is not a regular file, and was not changed. Choose another name."
-      case EBUSY: "\(file) is being written by another command. Run this one again when that has finished."
-      default: "\(file) cannot be written: \(String(cString: strerror(error.code)))"
+      case EEXIST: translated("\(file) exists already, and was not changed. Choose another name, or give --force.")
+      case ENOTSUP: translated("\(file) is not a regular file, and was not changed. Choose another name.")
+      case EBUSY: translated("\(file) is being written by another command. Run this one again when that has finished.")
+      default: translated("\(file) cannot be written: \(String(cString: strerror(error.code)))")
       }
     return .file(text)
   }

@@ -1,13 +1,15 @@
 import ArgumentParser
 import FoundationEssentials
 import LatchkeyForeignKeyrings
+import LatchkeyGettext
 import LatchkeySecretClient
 import LatchkeySodium
 
 /// `latchkey export json`
 struct ExportJSONCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "json", abstract: "Export everything into a JSON file, which 'latchkey import json' reads.",
+    commandName: "json",
+    abstract: translated("Export everything into a JSON file, which 'latchkey import json' reads."),
     discussion: """
       The file has collections, labels, attributes, content types, times, classes, what items require, and the secrets: as \
       text, or in Base64 where a secret is no text. FORMAT.md describes it. It is not encrypted, and only you may read it \
@@ -61,7 +63,9 @@ private struct JSONForm: PlainForm {
     let value = try JSONText.value(of: secret)
     // Base64 takes a third more, and a file that is too large could not be read again.
     guard output.size + known.utf8.count + value.count + 4096 <= JSONExport.sizeLimit else {
-      return (.left, "the file would be larger than \(JSONExport.sizeLimit >> 20) MiB; export it by --collection")
+      return (
+        .left, translated("the file would be larger than \(JSONExport.sizeLimit >> 20) MiB; export it by --collection")
+      )
     }
     try output.write("\(isFirstItem ? "" : ",")\n\(known),\"\(secret.isText ? "secret" : "secret_base64")\":")
     try output.write(value.bytes)

@@ -1,6 +1,7 @@
 import ArgumentParser
 import FoundationEssentials
 import Glibc
+import LatchkeyGettext
 import LatchkeyPAMClient
 import LatchkeyPosix
 import LatchkeySodium
@@ -8,7 +9,7 @@ import LatchkeySodium
 /// `latchkey export keepass`
 struct ExportKeePassCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "keepass", abstract: "Export into a new database of KeePass, encrypted with a password.",
+    commandName: "keepass", abstract: translated("Export into a new database of KeePass, encrypted with a password."),
     discussion: """
       Writes a .kdbx file by keepassxc-cli, which must be installed and is given the entries by a pipe. The new \
       password is asked for twice, or is a line of standard input behind the login password (--stdin). A login becomes an \
@@ -17,14 +18,15 @@ struct ExportKeePassCommand: ParsableCommand {
       """)
 
   @OptionGroup var choice: ExportChoice
-  @Flag(help: "Replace the file if it exists.") var force = false
-  @Argument(help: ArgumentHelp("The database to write.", valueName: "file"), completion: .file())
+  @Flag(help: .translated("Replace the file if it exists.")) var force = false
+  @Argument(help: ArgumentHelp(translated("The database to write."), valueName: "file"), completion: .file())
   var file: String
 
   func run() throws {
     let report = try Failure.telling {
       guard file != "-" else {
-        throw Failure.declined("a database is written to a file only: give its name, such as Passwords.kdbx.")
+        throw Failure.declined(
+          translated("a database is written to a file only: give its name, such as Passwords.kdbx."))
       }
       try Failure.writing(file) { () throws(PosixError) in try NewFile.check(file, replacing: force) }
       try choice.prepare()
@@ -43,7 +45,7 @@ struct ExportKeePassCommand: ParsableCommand {
   private func asked() throws -> SecureBytes {
     let terminal = try choice.askForPresence() ?? choice.asking.conversation()
     var given: SecureBytes?
-    let question = "Password of the database: "
+    let question = translated("Password of the database: ")
     if choice.asking.stdin {
       terminal.answer(.secret(question)) { given = try? SecureBytes(copying: $0.bytes) }
     } else {
@@ -51,7 +53,8 @@ struct ExportKeePassCommand: ParsableCommand {
     }
     guard let password = given.take() else { throw Failure.cancelled }
     guard password.count > 0 else {
-      throw Failure.declined("a database without a password would not be encrypted, so nothing was written.")
+      throw Failure.declined(
+        translated("a database without a password would not be encrypted, so nothing was written."))
     }
     var lines = try SecureBytes(count: 2 * password.count + 2)
     for start in [0, password.count + 1] {
@@ -89,7 +92,8 @@ struct ExportKeePassCommand: ParsableCommand {
   private func database(of xml: consuming SecureBytes, _ password: borrowing SecureBytes) throws -> [UInt8] {
     var template = Array("\(choice.place.folder)/latchkey-export-XXXXXX".utf8CString)
     guard mkdtemp(&template) != nil else {
-      throw Failure.declined("no folder could be made in \(choice.place.folder): \(String(cString: strerror(errno))).")
+      throw Failure.declined(
+        translated("no folder could be made in \(choice.place.folder): \(String(cString: strerror(errno)))."))
     }
     let folder = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
     let path = folder + "/new.kdbx"
@@ -103,7 +107,8 @@ struct ExportKeePassCommand: ParsableCommand {
     let outcome = try program.run(password, document: xml)
     guard outcome.isDone, let bytes = try? Data(contentsOf: URL(fileURLWithPath: path)), !bytes.isEmpty else {
       let reason = outcome.complaints.filter { !$0.contains("assword") }.joined(separator: " ")
-      throw Failure.declined("keepassxc-cli did not make the database, so nothing was written. It says: \(reason)")
+      throw Failure.declined(
+        translated("keepassxc-cli did not make the database, so nothing was written. It says: \(reason)"))
     }
     return Array(bytes)
   }

@@ -1,3 +1,5 @@
+import LatchkeyGettext
+
 /// What an export did, or would do.
 struct ExportReport: Encodable {
   /// What becomes of one item.
@@ -82,16 +84,17 @@ struct ExportReport: Encodable {
       ItemTally.summary(
         items,
         [
-          (exported, dry_run ? "would be exported" : "exported"), (same, "there already"), (conflicts, "in conflict"),
-          (left, dry_run ? "would be left out" : "left out"),
+          (exported, dry_run ? translated("would be exported") : translated("exported")),
+          (same, translated("there already")), (conflicts, translated("in conflict")),
+          (left, dry_run ? translated("would be left out") : translated("left out")),
         ])
     ]
-    if dry_run { text += section(.exported, "Would be exported:") }
-    text += section(.conflict, "In conflict; what the other program has stays:")
-    text += section(.left, dry_run ? "Would be left out:" : "Left out:")
+    if dry_run { text += section(.exported, translated("Would be exported:")) }
+    text += section(.conflict, translated("In conflict; what the other program has stays:"))
+    text += section(.left, dry_run ? translated("Would be left out:") : translated("Left out:"))
     text += notices.map(TerminalText.printable)
-    if dry_run { text.append("Nothing was written.") }
-    if let file { text.append(TerminalText.printable("Written to \(file).")) }
+    if dry_run { text.append(translated("Nothing was written.")) }
+    if let file { text.append(TerminalText.printable(translated("Written to \(file)."))) }
     return text.joined(separator: "\n")
   }
 }

@@ -1,11 +1,12 @@
 import ArgumentParser
+import LatchkeyGettext
 import LatchkeySecretClient
 import LatchkeySystemd
 
 /// `latchkey export service`
 struct ExportServiceCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "service", abstract: "Export into a program that keeps secrets and runs now.",
+    commandName: "service", abstract: translated("Export into a program that keeps secrets and runs now."),
     discussion: """
       Stores by the Secret Service interface in gnome-keyring, oo7, KWallet or KeePassXC. While Latchkey owns the name \
       org.freedesktop.secrets on your session bus, name the other program with --owner, by any bus name that it has, or its \
@@ -24,12 +25,12 @@ struct ExportServiceCommand: ParsableCommand {
       let other = try provider.connect(choice.place)
       try choice.askForPresence()
       let vault = try VaultConnection(choice.place)
-      try provider.check(other, isNot: vault, so: "nothing was exported")
+      try provider.check(other, isNot: vault, so: translated("nothing was exported"))
       var source = try ExportSource(vault, choice)
       var form: ProviderForm? = choice.dryRun ? nil : try ProviderForm(other, vault, choice)
       guard try source.pour(into: &form) else {
         StandardStream.error.show(
-          "latchkey: stopped. What was exported stays; run the same command again for the rest.\n")
+          translated("latchkey: stopped. What was exported stays; run the same command again for the rest.\n"))
         Interruption.release()
         throw Failure.cancelled
       }
@@ -78,20 +79,20 @@ private struct ProviderForm: ExportForm {
           taken.insert(same)
           return (.same, "")
         }
-        guard present.isEmpty else { return (.conflict, "it has another secret there") }
+        guard present.isEmpty else { return (.conflict, translated("it has another secret there")) }
       }
       let stored = try other.store(
         secret, label: item.label ?? "", attributes: attributes, in: try madeHome(), replacing: false, by: channel)
       if let prompt = stored.prompt {
         guard choice.isAsking, try other.perform(prompt) != nil else {
-          return (.left, "the other program did not take it")
+          return (.left, translated("the other program did not take it"))
         }
       }
       taken.insert(stored.item)
       return (.exported, "")
     } catch let error as BusError {
       if error.isStandard("Disconnected") || error.isStandard("NoReply") { throw error }
-      return (.left, "the other program said: \(error.message)")
+      return (.left, translated("the other program said: \(error.message)"))
     }
   }
 
@@ -100,11 +101,13 @@ private struct ProviderForm: ExportForm {
     let made = try other.makeCollection(label: title)
     var path: String? = made.collection
     if let prompt = made.prompt {
-      guard choice.isAsking else { throw BusError.failed("the collection '\(title)' has to be created by a prompt") }
+      guard choice.isAsking else {
+        throw BusError.failed(translated("the collection '\(title)' has to be created by a prompt"))
+      }
       path = try other.perform(prompt)
     }
     guard let path, path.hasPrefix("/"), path != VaultConnection.none else {
-      throw BusError.failed("the collection '\(title)' was not created")
+      throw BusError.failed(translated("the collection '\(title)' was not created"))
     }
     home = path
     return path

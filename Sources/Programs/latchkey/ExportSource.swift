@@ -1,3 +1,4 @@
+import LatchkeyGettext
 import LatchkeySecretClient
 import LatchkeySystemd
 
@@ -34,7 +35,8 @@ struct ExportSource {
     let found = all.filter(choice.takes)
     if let missing = choice.collection.first(where: { name in !all.contains { [$0.label, $0.name].contains(name) } }) {
       let names = all.map(\.title).joined(separator: ", ")
-      throw Failure.declined("there is no collection '\(missing)'. There are: \(names). Nothing was exported.")
+      throw Failure.declined(
+        translated("there is no collection '\(missing)'. There are: \(names). Nothing was exported."))
     }
     return found
   }
@@ -63,7 +65,7 @@ struct ExportSource {
     let items = try ListedItem.described(
       try ItemSelector.items(try collection.items(from: vault), from: vault), from: vault)
     for item in items where !Interruption.hasArrived {
-      progress.show("\(report.items) items, \(collection.title)")
+      progress.show(translated("\(report.items) items, \(collection.title)"))
       report.add(try line(for: item, of: collection, take))
     }
   }
@@ -77,16 +79,17 @@ struct ExportSource {
     }
     if let objection = choice.objection(to: item) { return left(objection) }
     guard item.label != nil, !item.isLocked || !(item.require ?? "").isEmpty else {
-      return left("it is locked: \(item.reason ?? "its collection is locked")")
+      let reason = item.reason ?? translated("its collection is locked")
+      return left(translated("it is locked: \(reason)"))
     }
     if choice.dryRun { return ExportReport.Line(outcome: .exported, item, in: collection) }
     let secret: Secret
     do { secret = try self.secret(of: item) } catch let error as BusError {
       if error.isStandard("Disconnected") || error.isStandard("NoReply") { throw error }
-      return left(error.isNoSuchObject ? "it was deleted meanwhile" : error.message)
+      return left(error.isNoSuchObject ? translated("it was deleted meanwhile") : error.message)
     } catch Failure.stillLocked(let reason), Failure.locked(let reason) {
       return left(reason.split(separator: "\n").first.map(String.init) ?? reason)
-    } catch Failure.cancelled where Interruption.hasArrived { return left("you stopped the export") }
+    } catch Failure.cancelled where Interruption.hasArrived { return left(translated("you stopped the export")) }
     let (outcome, reason) = try take(item, secret)
     return ExportReport.Line(outcome: outcome, item, in: collection, reason: reason)
   }
@@ -102,7 +105,7 @@ extension ExportReport.Line {
     outcome: ExportReport.Outcome, _ item: ListedItem, in collection: ListedCollection, reason: String = ""
   ) {
     self.init(
-      outcome: outcome, collection: collection.title, label: item.label ?? "(its label cannot be read now)",
+      outcome: outcome, collection: collection.title, label: item.label ?? translated("(its label cannot be read now)"),
       path: item.place, reason: reason)
   }
 }

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Glibc
 import LatchkeyControl
+import LatchkeyGettext
 import LatchkeySecretClient
 import LatchkeySystemd
 
@@ -41,60 +42,64 @@ enum Failure: Error {
   private var explanation: String {
     switch self {
     case .noDaemon(let path):
-      """
-      no vault is running: no program listens at \(path).
-      Start it with 'systemctl --user start latchkeyd.socket', or log in again.
-      After 'latchkey switch --back', run 'latchkey switch --to latchkey'.
-      """
+      translated(
+        """
+        no vault is running: no program listens at \(path).
+        Start it with 'systemctl --user start latchkeyd.socket', or log in again.
+        After 'latchkey switch --back', run 'latchkey switch --to latchkey'.
+        """)
     case .strangeDaemon(let path):
-      "another user's program listens at \(path), so nothing was sent to it. Find out who created that file."
+      translated(
+        "another user's program listens at \(path), so nothing was sent to it. Find out who created that file.")
     case .silent:
-      "the vault does not answer. See 'systemctl --user status latchkeyd' for what it is doing."
+      translated("the vault does not answer. See 'systemctl --user status latchkeyd' for what it is doing.")
     case .otherVersion:
-      """
-      the vault's service is of another version of Latchkey than this command, as it was started before an upgrade.
-      Change to the installed one with 'systemctl --user restart latchkeyd && latchkey unlock'.
-      """
+      translated(
+        """
+        the vault's service is of another version of Latchkey than this command, as it was started before an upgrade.
+        Change to the installed one with 'systemctl --user restart latchkeyd && latchkey unlock'.
+        """)
     case .noTerminal:
-      "there is no terminal to ask for the password on. In a script, give it as a line of input with --stdin."
+      translated(
+        "there is no terminal to ask for the password on. In a script, give it as a line of input with --stdin.")
     case .cancelled:
-      "you gave no answer, so nothing was done. Run the command again when you want to."
+      translated("you gave no answer, so nothing was done. Run the command again when you want to.")
     case .refused(let text):
-      "the password was not accepted (\(text)). Try again with your login password."
+      translated("the password was not accepted (\(text)). Try again with your login password.")
     case .unavailable(let text):
-      """
-      the password could not be checked: \(text).
-      Is there a PAM service 'latchkey-unlock' in /etc/pam.d?
-      """
+      translated(
+        """
+        the password could not be checked: \(text).
+        Is there a PAM service 'latchkey-unlock' in /etc/pam.d?
+        """)
     case .stillLocked(let text), .declined(let text), .noItem(let text), .noService(let text): text
     case .locked(let reason):
-      "it is locked (\(reason)). Run 'latchkey unlock', then this again."
+      translated("it is locked (\(reason)). Run 'latchkey unlock', then this again.")
     case .backup(let text), .file(let text): text
-    case .wrongBackupPassphrase: "that is not the backup's passphrase. Nothing was restored. Try again."
-    case .wrongPassphrase: "that is not the collection's passphrase. Try again."
+    case .wrongBackupPassphrase: translated("that is not the backup's passphrase. Nothing was restored. Try again.")
+    case .wrongPassphrase: translated("that is not the collection's passphrase. Try again.")
     case .notTaken(let text, let hint):
-      """
-      the passphrase was not accepted: \(text).
-      Is there a PAM service 'latchkey-collection' in /etc/pam.d? The system log has a line of pam_latchkey that says why.\(hint)
-      """
+      translated(
+        """
+        the passphrase was not accepted: \(text).
+        Is there a PAM service 'latchkey-collection' in /etc/pam.d? The system log has a line of pam_latchkey that says why.\(hint)
+        """)
     case .deviceService(let text):
-      """
-      the device key service refused: \(text).
-      See 'systemctl status latchkey-deviced.socket latchkey-deviced.service'.
-      """
+      translated(
+        """
+        the device key service refused: \(text).
+        See 'systemctl status latchkey-deviced.socket latchkey-deviced.service'.
+        """)
     case .rules(let problems):
-      """
-      the class rules have errors:
-      \(problems.map { "  " + $0 }.joined(separator: "\n"))
-      Correct the file. Until then the vault uses the rules that it read before, or none of that file.
-      """
+      translated("the class rules have errors:") + "\n" + problems.map { "  " + $0 + "\n" }.joined()
+        + translated("Correct the file. Until then the vault uses the rules that it read before, or none of that file.")
     }
   }
 
   /// What the vault answered a program. Its own words are for people.
   init(_ error: BusError) {
     if error.isNoSuchObject {
-      self = .noItem("there is no such item. 'latchkey find' lists what there is.")
+      self = .noItem(translated("there is no such item. 'latchkey find' lists what there is."))
     } else if error.isStandard("Disconnected") || error.isStandard("NoReply") {
       self = .silent
     } else {
@@ -107,23 +112,28 @@ enum Failure: Error {
     switch failure {
     case .noBus:
       self = .noService(
-        "there is no session bus, and programs reach the vault by it. Log in again, or run this in your session.")
+        translated(
+          "there is no session bus, and programs reach the vault by it. Log in again, or run this in your session."))
     case .notRunning:
       self = .noService(
-        """
-        no vault is running, and the session bus could not start it.
-        Start it with 'systemctl --user start latchkeyd.socket', or log in again.
-        """)
+        translated(
+          """
+          no vault is running, and the session bus could not start it.
+          Start it with 'systemctl --user start latchkeyd.socket', or log in again.
+          """))
     case .stranger:
       self = .noService(
-        "another user's program keeps the secrets of this session, so nothing was sent to it. Find out who started it."
+        translated(
+          "another user's program keeps the secrets of this session, so nothing was sent to it. Find out who started it."
+        )
       )
     case .otherService:
       self = .noService(
-        """
-        another program keeps the secrets of this session, not Latchkey. 'latchkey status' says which.
-        End it, and log in again.
-        """)
+        translated(
+          """
+          another program keeps the secrets of this session, not Latchkey. 'latchkey status' says which.
+          End it, and log in again.
+          """))
     case .broken(let error): self.init(error)
     }
   }

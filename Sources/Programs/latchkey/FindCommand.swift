@@ -1,11 +1,12 @@
 import ArgumentParser
+import LatchkeyGettext
 import LatchkeyKeybag
 
 /// `latchkey find`
 struct FindCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "find",
-    abstract: "List items: label, attributes, class, and whether they can be read. Never a secret.",
+    abstract: translated("List items: label, attributes, class, and whether they can be read. Never a secret."),
     discussion: """
       Without attributes it lists everything. Locked items are listed too. Before the first login, it lists only what is \
       known without your password. It never asks for anything. The exit status is 2 if no item matches.
@@ -18,15 +19,16 @@ struct FindCommand: ParsableCommand {
 
   @OptionGroup var place: Place
   @Option(
-    name: .customLong("class"), help: ArgumentHelp("Only items of this class.", valueName: "class"),
+    name: .customLong("class"), help: ArgumentHelp(translated("Only items of this class."), valueName: "class"),
     completion: AccessibilityClass.completion)
   var className: String?
   @Option(
     help: ArgumentHelp(
-      "Only items of this collection: its label, or the first part of where an item is.", valueName: "name"))
+      translated("Only items of this collection: its label, or the first part of where an item is."), valueName: "name")
+  )
   var collection: String?
-  @Flag(help: "As JSON, with the same keys in every version.") var json = false
-  @Argument(help: ArgumentHelp("Attributes that the items have.", valueName: "name=value"))
+  @Flag(help: .translated("As JSON, with the same keys in every version.")) var json = false
+  @Argument(help: ArgumentHelp(translated("Attributes that the items have."), valueName: "name=value"))
   var attributes: [String] = []
 
   func validate() throws {
@@ -51,7 +53,9 @@ struct FindCommand: ParsableCommand {
       }
       guard !found.isEmpty else {
         throw Failure.noItem(
-          isForAll ? "the vault has no items." : "no item matches. 'latchkey find' without arguments lists all.")
+          isForAll
+            ? translated("the vault has no items.")
+            : translated("no item matches. 'latchkey find' without arguments lists all."))
       }
     }
   }

@@ -1,5 +1,6 @@
 import Glibc
 import LatchkeyForeignKeyrings
+import LatchkeyGettext
 import LatchkeyPosix
 import LatchkeySodium
 
@@ -26,10 +27,13 @@ struct ForeignFile: ~Copyable {
       return
     }
     guard isatty(STDIN_FILENO) != 1 else {
-      throw Failure.file("standard input is a terminal. Name a file, or send one: gpg -d FILE | latchkey import … -")
+      throw Failure.file(
+        translated("standard input is a terminal. Name a file, or send one: gpg -d FILE | latchkey import … -"))
     }
-    let tooLarge = "standard input \(Self.explanation(PosixError("read", code: EFBIG), limit)). Nothing was imported."
-    self.init(path: "standard input", bytes: try StandardInput.read(limit: limit, orThrow: .file(tooLarge)))
+    let input = translated("standard input")
+    let tooLarge =
+      Self.sentence(about: input, PosixError("read", code: EFBIG), limit) + " " + translated("Nothing was imported.")
+    self.init(path: input, bytes: try StandardInput.read(limit: limit, orThrow: .file(tooLarge)))
   }
 
   private init(path: String, bytes: consuming SecureBytes) {
@@ -49,15 +53,17 @@ struct ForeignFile: ~Copyable {
       let count = try bytes.withUnsafeMutableBytes { buffer throws(PosixError) in try file.read(into: buffer) }
       self.bytes = try bytes.prefix(count)
     } catch let error as PosixError {
-      throw Failure.file("\(path) \(Self.explanation(error, limit)).")
-    } catch { throw Failure.file("\(path) cannot be read: there is no memory for it.") }
+      throw Failure.file(Self.sentence(about: path, error, limit))
+    } catch { throw Failure.file(translated("\(path) cannot be read: there is no memory for it.")) }
   }
 
-  private static func explanation(_ error: PosixError, _ limit: Int) -> String {
+  private static func sentence(about path: String, _ error: PosixError, _ limit: Int) -> String {
     switch error.code {
-    case EINVAL: "is not a file"
-    case EFBIG: "is larger than such a file can be (\(limit >> 20) MiB)"
-    default: "cannot be read: \(String(cString: strerror(error.code)))"
+    case EINVAL: return translated("\(path) is not a file.")
+    case EFBIG: return translated("\(path) is larger than such a file can be (\(limit >> 20) MiB).")
+    default:
+      let reason = String(cString: strerror(error.code))
+      return translated("\(path) cannot be read: \(reason).")
     }
   }
 }

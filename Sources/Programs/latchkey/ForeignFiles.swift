@@ -1,6 +1,7 @@
 import FoundationEssentials
 import Glibc
 import LatchkeyForeignKeyrings
+import LatchkeyGettext
 import LatchkeyPosix
 
 /// The files of another program that are to be read.
@@ -25,13 +26,13 @@ struct ForeignFiles {
       }
       let names: [String]
       do { names = try FileManager.default.contentsOfDirectory(atPath: path).sorted() } catch {
-        throw Failure.file("\(path) cannot be read, so nothing was imported.")
+        throw Failure.file(translated("\(path) cannot be read, so nothing was imported."))
       }
       folders.append((path, names))
       paths += names.filter { $0.hasSuffix(ending) }.map { "\(path)/\($0)" }
     }
     guard !paths.isEmpty else {
-      throw Failure.file("there is no \(what) in \(given.first ?? folder), so nothing was imported.")
+      throw Failure.file(translated("there is no \(what) in \(given.first ?? folder), so nothing was imported."))
     }
   }
 
@@ -72,16 +73,20 @@ struct ForeignFiles {
         collections.append(try open(file))
         importer.read(path)
       } catch {
-        guard paths.count > 1 else { throw Failure.file("\(path) \(error.explanation). Nothing was imported.") }
-        importer.leave(ForeignFile.name(path), "all of its items", "the file \(error.explanation)")
+        guard paths.count > 1 else {
+          throw Failure.file(translated("\(path) \(error.explanation). Nothing was imported."))
+        }
+        importer.leave(
+          ForeignFile.name(path), translated("all of its items"), translated("the file \(error.explanation)"))
       }
     }
-    if !unwanted.isEmpty { importer.keep("Files that were not read, by --collection: \(unwanted.count).") }
+    if !unwanted.isEmpty { importer.keep(translated("Files that were not read, by --collection: \(unwanted.count).")) }
     guard collections.isEmpty, unwanted.count < paths.count else { return collections + unwanted }
     throw Failure.file(
-      """
-      no \(what) could be read, so nothing was imported. Was it the right password?
-      Name a file alone to see why it could not be read.
-      """)
+      translated(
+        """
+        no \(what) could be read, so nothing was imported. Was it the right password?
+        Name a file alone to see why it could not be read.
+        """))
   }
 }

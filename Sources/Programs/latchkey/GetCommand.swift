@@ -1,5 +1,6 @@
 import ArgumentParser
 import Glibc
+import LatchkeyGettext
 import LatchkeyPosix
 import LatchkeySecretClient
 import LatchkeySodium
@@ -8,7 +9,7 @@ import LatchkeySystemd
 /// `latchkey get`
 struct GetCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "get", abstract: "Write the secret of one item to standard output, byte by byte.",
+    commandName: "get", abstract: translated("Write the secret of one item to standard output, byte by byte."),
     discussion: """
       It writes to a terminal only with --show. If the item is locked, you are asked to unlock it, as with any other program.
 
@@ -21,14 +22,15 @@ struct GetCommand: ParsableCommand {
 
   @OptionGroup var place: Place
   @OptionGroup var prompts: PromptChoice
-  @Flag(help: "Show the secret: on a terminal, or among the JSON.") var show = false
-  @Flag(help: "As JSON, with the same keys in every version; without --show everything but the secret.") var json =
+  @Flag(help: .translated("Show the secret: on a terminal, or among the JSON.")) var show = false
+  @Flag(help: .translated("As JSON, with the same keys in every version; without --show everything but the secret."))
+  var json =
     false
   @Argument(help: ItemSelector.help) var item: [String]
 
   func validate() throws {
     if case .paths(let paths) = try ItemSelector(item), paths.count > 1 {
-      throw ValidationError("One item at a time.")
+      throw ValidationError(translated("One item at a time."))
     }
   }
 
@@ -36,7 +38,8 @@ struct GetCommand: ParsableCommand {
     try Failure.telling {
       if StandardStream.output.isTerminal && !show && !json {
         throw Failure.declined(
-          "a secret is shown on a terminal only with --show. Or send it elsewhere: latchkey get … | wl-copy")
+          translated("a secret is shown on a terminal only with --show. Or send it elsewhere: latchkey get … | wl-copy")
+        )
       }
       // The secret is in this process for a moment.
       try LatchkeyPosix.Process.forbidInspection()
@@ -61,7 +64,7 @@ struct GetCommand: ParsableCommand {
       }
       guard secret.isPrintable else {
         throw Failure.declined(
-          "the secret is not text, and could control the terminal. Send it to a file, or use --json --show."
+          translated("the secret is not text, and could control the terminal. Send it to a file, or use --json --show.")
         )
       }
       try secret.withBytes { try StandardStream.output.write($0) }

@@ -1,9 +1,10 @@
 import ArgumentParser
+import LatchkeyGettext
 
 /// `latchkey history`
 struct HistoryCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "history", abstract: "List former states of the vault, and bring items back from them.",
+    commandName: "history", abstract: translated("List former states of the vault, and bring items back from them."),
     discussion: """
       The vault keeps generations: copies of itself, one for each hour, day and week in which something changed. A generation \
       is protected by the same keys as the vault.

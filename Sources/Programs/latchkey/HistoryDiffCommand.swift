@@ -1,5 +1,6 @@
 import ArgumentParser
 import LatchkeyControl
+import LatchkeyGettext
 import LatchkeyHistoryControl
 import LatchkeyKeybag
 import LatchkeyPosix
@@ -7,7 +8,7 @@ import LatchkeyPosix
 /// `latchkey history diff`
 struct HistoryDiffCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "diff", abstract: "List the items that differ between the vault and a generation.",
+    commandName: "diff", abstract: translated("List the items that differ between the vault and a generation."),
     discussion: """
       Without a number it compares with the newest generation. It lists the items that were deleted, changed and stored since. \
       It never prints a secret, and changes nothing.
@@ -18,11 +19,11 @@ struct HistoryDiffCommand: ParsableCommand {
       """)
 
   @OptionGroup var place: Place
-  @Flag(help: "As JSON, with the same keys in every version.") var json = false
-  @Argument(help: "The number of the generation, as 'latchkey history' lists it.") var number: UInt32?
+  @Flag(help: .translated("As JSON, with the same keys in every version.")) var json = false
+  @Argument(help: .translated("The number of the generation, as 'latchkey history' lists it.")) var number: UInt32?
 
   func validate() throws {
-    if number == 0 { throw ValidationError("Generations are numbered from 1.") }
+    if number == 0 { throw ValidationError(translated("Generations are numbered from 1.")) }
   }
 
   func run() throws {
@@ -47,7 +48,8 @@ extension ControlClient {
       let state = try ask(GoThroughGeneration(), until: LatchkeyPosix.Process.now + HistoryLimits.answer)
       guard state.hasMore else { return }
       progress.show(
-        state.total == 0 ? "\(state.done) \(unit)" : "\(state.done) of \(max(state.done, state.total)) \(unit)")
+        state.total == 0
+          ? "\(state.done) \(unit)" : translated("\(state.done) of \(max(state.done, state.total)) \(unit)"))
     }
   }
 }
@@ -86,9 +88,9 @@ struct ListedDifferences: Encodable {
 
     fileprivate var text: String {
       var text =
-        "  \(path)  \(collection.isEmpty ? "?" : collection) / \(label ?? "(no label, or it cannot be read now)")"
+        "  \(path)  \(collection.isEmpty ? "?" : collection) / \(label ?? translated("(no label, or it cannot be read now)"))"
       if let kind = `class` { text += " (\(kind))" }
-      if let reason { text += "; it cannot be brought back: \(reason)" }
+      if let reason { text += translated("; it cannot be brought back: \(reason)") }
       return text
     }
   }
@@ -106,15 +108,20 @@ struct ListedDifferences: Encodable {
   var text: String {
     var lines: [String] = []
     for (change, title) in [
-      ("deleted", "Deleted since generation \(generation):"), ("changed", "Changed since generation \(generation):"),
-      ("new", "Not in generation \(generation):"),
+      ("deleted", translated("Deleted since generation \(generation):")),
+      ("changed", translated("Changed since generation \(generation):")),
+      ("new", translated("Not in generation \(generation):")),
     ] {
       let found = items.filter { $0.change == change }
       if !found.isEmpty { lines += [title] + found.map(\.text) }
     }
-    lines.append("\(same) item\(same == 1 ? " is" : "s are") the same in generation \(generation).")
+    lines.append(
+      translated(
+        same, one: "\(same) item is the same in generation \(generation).",
+        other: "\(same) items are the same in generation \(generation)."))
     if damaged > 0 {
-      lines.append("Damaged in the generation, and not compared: \(damaged). An older generation may have them.")
+      lines.append(
+        translated("Damaged in the generation, and not compared: \(damaged). An older generation may have them."))
     }
     return lines.map(TerminalText.printable).joined(separator: "\n")
   }

@@ -1,16 +1,17 @@
 import ArgumentParser
 import LatchkeyControl
+import LatchkeyGettext
 import LatchkeyHistoryControl
 import LatchkeyPosix
 
 /// `latchkey history list`
 struct HistoryListCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "list", abstract: "List the generations of the vault, the newest first.",
+    commandName: "list", abstract: translated("List the generations of the vault, the newest first."),
     discussion: "A generation that cannot be read is listed with the reason. No secret is read.")
 
   @OptionGroup var place: Place
-  @Flag(help: "As JSON, with the same keys in every version.") var json = false
+  @Flag(help: .translated("As JSON, with the same keys in every version.")) var json = false
 
   func run() throws {
     let all = try Failure.history {
@@ -66,19 +67,20 @@ struct ListedHistory: Encodable {
     }
     var lines: [String] = []
     if rows.isEmpty {
-      lines.append("There is no generation yet.")
+      lines.append(translated("There is no generation yet."))
     } else {
-      lines += Self.table([["Number", "Made", "Items", "Size", ""]] + rows)
+      lines += Self.table(
+        [[translated("Number"), translated("Made"), translated("Items"), translated("Size"), ""]] + rows)
     }
     if !on {
-      lines.append("Generations are off in \(settings).")
+      lines.append(translated("Generations are off in \(settings)."))
     } else {
       if rows.isEmpty {
-        lines.append("One is made within an hour of a change; 'latchkey history make' makes one now.")
+        lines.append(translated("One is made within an hour of a change; 'latchkey history make' makes one now."))
       }
-      lines.append("Settings: \(settings)")
+      lines.append(translated("Settings: \(settings)"))
     }
-    if !problem.isEmpty { lines.append("Problem: \(problem)") }
+    if !problem.isEmpty { lines.append(translated("Problem: \(problem)")) }
     return lines.map(TerminalText.printable).joined(separator: "\n")
   }
 

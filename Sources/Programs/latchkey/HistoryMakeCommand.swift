@@ -1,19 +1,20 @@
 import ArgumentParser
 import LatchkeyControl
+import LatchkeyGettext
 import LatchkeyHistoryControl
 import LatchkeyPosix
 
 /// `latchkey history make`
 struct HistoryMakeCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "make", abstract: "Make a generation of the vault now, before you change much.",
+    commandName: "make", abstract: translated("Make a generation of the vault now, before you change much."),
     discussion: """
       The vault must be unlocked. If nothing changed since the newest generation, no other one is made. Of the generations of \
       one hour, the last one stays.
       """)
 
   @OptionGroup var place: Place
-  @Flag(help: "As JSON, with the same keys in every version.") var json = false
+  @Flag(help: .translated("As JSON, with the same keys in every version.")) var json = false
 
   private struct Report: Encodable {
     let number: UInt32
@@ -27,7 +28,7 @@ struct HistoryMakeCommand: ParsableCommand {
     if json { return print(try JSONText.of(Report(number: made.number, new: made.isNew))) }
     print(
       made.isNew
-        ? "Made generation \(made.number)."
-        : "Nothing changed since generation \(made.number), so no other one was made.")
+        ? translated("Made generation \(made.number).")
+        : translated("Nothing changed since generation \(made.number), so no other one was made."))
   }
 }

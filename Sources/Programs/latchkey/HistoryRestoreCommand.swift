@@ -2,13 +2,15 @@ import ArgumentParser
 import LatchkeyBackup
 import LatchkeyBackupControl
 import LatchkeyControl
+import LatchkeyGettext
 import LatchkeyHistoryControl
 import LatchkeyPosix
 
 /// `latchkey history restore`
 struct HistoryRestoreCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "restore", abstract: "Bring items back from a generation: some, a collection, or everything.",
+    commandName: "restore",
+    abstract: translated("Bring items back from a generation: some, a collection, or everything."),
     discussion: """
       The vault must be unlocked. Name the items by attributes that they had, or by their places, as 'latchkey history diff' \
       lists them; all that have the attributes come back. An item that was changed since stays as it is, and is listed; with \
@@ -25,23 +27,23 @@ struct HistoryRestoreCommand: ParsableCommand {
 
   @OptionGroup var place: Place
   @Option(
-    help: ArgumentHelp("All items of this collection, by its label or name.", valueName: "name"))
+    help: ArgumentHelp(translated("All items of this collection, by its label or name."), valueName: "name"))
   var collection: String?
-  @Flag(help: "All items that the generation has.") var everything = false
-  @Flag(help: "Take the generation's secret, label and attributes for an item that was changed since.")
+  @Flag(help: .translated("All items that the generation has.")) var everything = false
+  @Flag(help: .translated("Take the generation's secret, label and attributes for an item that was changed since."))
   var theirs = false
-  @Flag(help: "Say what would come back and what would not, and change nothing.") var dryRun = false
-  @Flag(help: "Report as JSON, with the same keys in every version.") var json = false
-  @Argument(help: "The number of the generation, as 'latchkey history' lists it.") var number: UInt32
+  @Flag(help: .translated("Say what would come back and what would not, and change nothing.")) var dryRun = false
+  @Flag(help: .translated("Report as JSON, with the same keys in every version.")) var json = false
+  @Argument(help: .translated("The number of the generation, as 'latchkey history' lists it.")) var number: UInt32
   @Argument(help: ItemSelector.help) var items: [String] = []
 
   func validate() throws {
-    guard number > 0 else { throw ValidationError("Generations are numbered from 1.") }
+    guard number > 0 else { throw ValidationError(translated("Generations are numbered from 1.")) }
     guard [!items.isEmpty, collection != nil, everything].count(where: { $0 }) == 1 else {
-      throw ValidationError("Say what comes back: items, --collection, or --everything.")
+      throw ValidationError(translated("Say what comes back: items, --collection, or --everything."))
     }
     guard try selection().fits else {
-      throw ValidationError("That is too much to name at once. Use --collection or --everything.")
+      throw ValidationError(translated("That is too much to name at once. Use --collection or --everything."))
     }
   }
 
@@ -56,7 +58,7 @@ struct HistoryRestoreCommand: ParsableCommand {
     print(
       json
         ? try report.json(generation: number, isDry: dryRun)
-        : report.restoreText(from: "generation \(number)", isDry: dryRun))
+        : report.restoreText(from: translated("generation \(number)"), isDry: dryRun))
     if report.left > 0 || report.conflicts > 0 { throw ExitCode(4) }
   }
 
@@ -70,8 +72,12 @@ struct HistoryRestoreCommand: ParsableCommand {
     guard report.items > 0 || everything else {
       throw Failure.noItem(
         collection == nil
-          ? "generation \(number) has no such item, or it cannot be read now. 'latchkey history diff \(number)' lists what differs."
-          : "generation \(number) has no item in a collection of that name. 'latchkey history diff \(number)' lists what differs."
+          ? translated(
+            "generation \(number) has no such item, or it cannot be read now. 'latchkey history diff \(number)' lists what differs."
+          )
+          : translated(
+            "generation \(number) has no item in a collection of that name. 'latchkey history diff \(number)' lists what differs."
+          )
       )
     }
     return report

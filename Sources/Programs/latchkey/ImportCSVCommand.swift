@@ -1,10 +1,11 @@
 import ArgumentParser
 import LatchkeyForeignKeyrings
+import LatchkeyGettext
 
 /// `latchkey import csv`
 struct ImportCSVCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "csv", abstract: "Import passwords that a browser or a password manager exported as CSV.",
+    commandName: "csv", abstract: translated("Import passwords that a browser or a password manager exported as CSV."),
     discussion: """
       Knows the columns of Chromium, Firefox, Apple Passwords, Bitwarden and KeePassXC by their names; --column names \
       others, such as --column password=Kennwort. A row becomes an item with the attributes xdg:schema=\
@@ -15,15 +16,17 @@ struct ImportCSVCommand: ParsableCommand {
   @OptionGroup var choice: ImportChoice
   @Option(
     help: ArgumentHelp(
-      "What a column is called: \(Self.kinds). May be repeated.", valueName: "what=name"))
+      translated("What a column is called: \(Self.kinds). May be repeated."), valueName: "what=name"))
   var column: [String] = []
-  @Argument(help: ArgumentHelp("The exported file, or '-' for standard input.", valueName: "file"), completion: .file())
+  @Argument(
+    help: ArgumentHelp(translated("The exported file, or '-' for standard input."), valueName: "file"),
+    completion: .file())
   var file: String
 
   func validate() throws {
     _ = try columns()
     guard choice.collection.isEmpty else {
-      throw ValidationError("A CSV file has no collections. --into names the one that its items come into.")
+      throw ValidationError(translated("A CSV file has no collections. --into names the one that its items come into."))
     }
   }
 
@@ -35,7 +38,7 @@ struct ImportCSVCommand: ParsableCommand {
       let parts = word.split(separator: "=", maxSplits: 1)
       guard parts.count == 2, let kind = PasswordTable.Column(rawValue: String(parts[0])) else {
         throw ValidationError(
-          "--column takes what=name, such as password=Kennwort. What is one of \(Self.kinds).")
+          translated("--column takes what=name, such as password=Kennwort. What is one of \(Self.kinds)."))
       }
       named[kind] = String(parts[1])
     }
@@ -52,11 +55,12 @@ struct ImportCSVCommand: ParsableCommand {
       try choice.checkNames(among: read)
       try importer.take(read, standard: nil)
       for row in table.empty {
-        importer.leave("row \(row.number)", row.label, "it has no password, note or other secret")
+        importer.leave(
+          translated("row \(row.number)"), row.label, translated("it has no password, note or other secret"))
       }
       if !table.unread.isEmpty {
-        importer.keep(
-          "Columns that were not read: \(table.unread.joined(separator: ", ")). --column gives them a meaning.")
+        let list = table.unread.joined(separator: ", ")
+        importer.keep(translated("Columns that were not read: \(list). --column gives them a meaning."))
       }
       importer.read(file)
       return importer
@@ -68,12 +72,13 @@ struct ImportCSVCommand: ParsableCommand {
     let opened = try ForeignFile(orInput: file)
     do { return try PasswordTable.read(opened.bytes, named: try columns()) } catch ForeignFileError.unknownFormat {
       throw Failure.file(
-        """
-        \(opened.path) has no column of passwords that is known. Nothing was imported.
-        Name the columns, for example --column password=Kennwort --column user=Name --column url=Adresse.
-        """)
+        translated(
+          """
+          \(opened.path) has no column of passwords that is known. Nothing was imported.
+          Name the columns, for example --column password=Kennwort --column user=Name --column url=Adresse.
+          """))
     } catch let error as ForeignFileError {
-      throw Failure.file("\(opened.path) \(error.explanation). Nothing was imported.")
+      throw Failure.file(translated("\(opened.path) \(error.explanation). Nothing was imported."))
     }
   }
 }

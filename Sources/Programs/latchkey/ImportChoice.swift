@@ -1,5 +1,6 @@
 import ArgumentParser
 import LatchkeyForeignKeyrings
+import LatchkeyGettext
 import LatchkeyPosix
 import LatchkeySodium
 
@@ -13,31 +14,35 @@ struct ImportChoice: ParsableArguments {
   @OptionGroup var place: Place
   @OptionGroup var prompts: PromptChoice
   @OptionGroup var rules: RulesPlace
-  @Flag(help: "Say what would come and what would stay behind, and change nothing.") var dryRun = false
+  @Flag(help: .translated("Say what would come and what would stay behind, and change nothing.")) var dryRun = false
   @Option(
-    help: """
+    help: .translated(
+      """
       Which secret and label stay where an item has the same attributes and another secret or label: the vault's (here), \
       the imported ones (there), or those that were changed last (newer).
-      """)
+      """))
   var prefer = Preference.here
   @Option(
     help: ArgumentHelp(
-      "Only this collection of the old place, by its label or name. May be repeated.", valueName: "name"))
+      translated("Only this collection of the old place, by its label or name. May be repeated."), valueName: "name"))
   var collection: [String] = []
   @Option(
-    help: ArgumentHelp("Put everything into this collection, which is made where it does not exist.", valueName: "name")
+    help: ArgumentHelp(
+      translated("Put everything into this collection, which is made where it does not exist."), valueName: "name")
   )
   var into: String?
   @Option(
     help: ArgumentHelp(
-      "Only items that were changed on this day or later, as far as the old place tells. In UTC.",
+      translated("Only items that were changed on this day or later, as far as the old place tells. In UTC."),
       valueName: "yyyy-mm-dd"))
   var since: String?
-  @Flag(help: "Report as JSON, with the same keys in every version.") var json = false
+  @Flag(help: .translated("Report as JSON, with the same keys in every version.")) var json = false
 
   func validate() throws {
     guard let since else { return }
-    guard CalendarTime.seconds(since) != nil else { throw ValidationError("--since takes a day, such as 2026-11-22.") }
+    guard CalendarTime.seconds(since) != nil else {
+      throw ValidationError(translated("--since takes a day, such as 2026-11-22."))
+    }
   }
 
   /// Whether the person may be asked for something.
@@ -57,7 +62,7 @@ struct ImportChoice: ParsableArguments {
   func checkNames(among collections: [ForeignCollection]) throws {
     guard !collection.isEmpty, !collections.contains(where: takes) else { return }
     let names = collections.map { $0.label.isEmpty ? $0.name : $0.label }.joined(separator: ", ")
-    throw Failure.file("none of the collections has that name. There are: \(names). Nothing was imported.")
+    throw Failure.file(translated("none of the collections has that name. There are: \(names). Nothing was imported."))
   }
 
   /// Whether a collection was asked for.

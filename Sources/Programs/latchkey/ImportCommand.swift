@@ -1,9 +1,10 @@
 import ArgumentParser
+import LatchkeyGettext
 
 /// `latchkey import`
 struct ImportCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "import", abstract: "Bring the secrets of another program into the vault.",
+    commandName: "import", abstract: translated("Bring the secrets of another program into the vault."),
     discussion: """
       Nothing is changed at the old place. Labels, attributes, secrets and times arrive exactly as they are, as far as the \
       old place has them. The class of each item is by the rules (latchkey rules).

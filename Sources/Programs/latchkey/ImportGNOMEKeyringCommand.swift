@@ -1,10 +1,11 @@
 import ArgumentParser
 import LatchkeyForeignKeyrings
+import LatchkeyGettext
 
 /// `latchkey import gnome-keyring`
 struct ImportGNOMEKeyringCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "gnome-keyring", abstract: "Import the keyring files of gnome-keyring.",
+    commandName: "gnome-keyring", abstract: translated("Import the keyring files of gnome-keyring."),
     discussion: """
       Reads every .keyring file of ~/.local/share/keyrings (of $XDG_DATA_HOME, where that is set), or the files and folders \
       that you name. gnome-keyring need not run. The password is asked for once, or is a line of standard input; it is \
@@ -13,7 +14,8 @@ struct ImportGNOMEKeyringCommand: ParsableCommand {
       """)
 
   @OptionGroup var choice: ImportChoice
-  @Argument(help: ArgumentHelp("Keyring files, or folders of them.", valueName: "path"), completion: .file())
+  @Argument(
+    help: ArgumentHelp(translated("Keyring files, or folders of them."), valueName: "path"), completion: .file())
   var paths: [String] = []
 
   func run() throws {
@@ -22,7 +24,7 @@ struct ImportGNOMEKeyringCommand: ParsableCommand {
       let folder = ForeignFiles.dataFolder + "/keyrings"
       let files = try ForeignFiles(paths, folder: folder, ending: ".keyring", what: "keyring")
       var importer = try choice.importer(into: VaultConnection(choice.place))
-      let password = try ImportPassword("Password of the keyring: ")
+      let password = try ImportPassword(translated("Password of the keyring: "))
       let read = try files.read(&importer, what: "keyring", choice) { file throws(ForeignFileError) in
         let name = ForeignFile.name(file.path)
         return ForeignCollection(name: name, label: try KeyringFile.label(of: file.bytes, name: name), items: [])
@@ -32,7 +34,7 @@ struct ImportGNOMEKeyringCommand: ParsableCommand {
         }
       }
       for (path, names) in files.folders where names.contains("user.keystore") {
-        importer.note("\(path)/user.keystore has keys and certificates, not passwords. It was left alone.")
+        importer.note(translated("\(path)/user.keystore has keys and certificates, not passwords. It was left alone."))
       }
       // One that could not be read may be the one that was named.
       if importer.report.isWhole { try choice.checkNames(among: read) }

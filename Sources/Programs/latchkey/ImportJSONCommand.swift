@@ -1,10 +1,11 @@
 import ArgumentParser
 import LatchkeyForeignKeyrings
+import LatchkeyGettext
 
 /// `latchkey import json`
 struct ImportJSONCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "json", abstract: "Import what 'latchkey export json' wrote.",
+    commandName: "json", abstract: translated("Import what 'latchkey export json' wrote."),
     discussion: """
       Everything that the file has arrives: collections, labels, attributes, content types, times, classes, what items \
       require, and which collection is the default one. Here the class comes from the file and not by the rules. An item \
@@ -12,7 +13,9 @@ struct ImportJSONCommand: ParsableCommand {
       """)
 
   @OptionGroup var choice: ImportChoice
-  @Argument(help: ArgumentHelp("The exported file, or '-' for standard input.", valueName: "file"), completion: .file())
+  @Argument(
+    help: ArgumentHelp(translated("The exported file, or '-' for standard input."), valueName: "file"),
+    completion: .file())
   var file: String
 
   func run() throws {
@@ -35,8 +38,8 @@ struct ImportJSONCommand: ParsableCommand {
   private func read() throws -> JSONExport {
     let opened = try ForeignFile(orInput: file, limit: JSONExport.sizeLimit)
     do { return try JSONExport(opened.bytes) } catch {
-      let reason = error == .unknownFormat ? "was not written by 'latchkey export json'" : error.explanation
-      throw Failure.file("\(opened.path) \(reason). Nothing was imported.")
+      let reason = error == .unknownFormat ? translated("was not written by 'latchkey export json'") : error.explanation
+      throw Failure.file(translated("\(opened.path) \(reason). Nothing was imported."))
     }
   }
 }

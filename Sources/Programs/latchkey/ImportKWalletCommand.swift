@@ -1,12 +1,13 @@
 import ArgumentParser
 import FoundationEssentials
 import LatchkeyForeignKeyrings
+import LatchkeyGettext
 import LatchkeySodium
 
 /// `latchkey import kwallet`
 struct ImportKWalletCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "kwallet", abstract: "Import the wallets of KWallet.",
+    commandName: "kwallet", abstract: translated("Import the wallets of KWallet."),
     discussion: """
       Reads every .kwl file of ~/.local/share/kwalletd (of $XDG_DATA_HOME, where that is set) with the salt beside it, or \
       the files and folders that you name. KWallet need not run. The password is asked for once, or is a line of standard \
@@ -17,16 +18,17 @@ struct ImportKWalletCommand: ParsableCommand {
       """)
 
   @OptionGroup var choice: ImportChoice
-  @Flag(help: "Ask the KWallet that runs, which opens its wallets for you, instead of reading files.")
+  @Flag(help: .translated("Ask the KWallet that runs, which opens its wallets for you, instead of reading files."))
   var running = false
-  @Option(help: ArgumentHelp("The bus that KWallet is on. By default your session bus.", valueName: "address"))
+  @Option(
+    help: ArgumentHelp(translated("The bus that KWallet is on. By default your session bus."), valueName: "address"))
   var bus: String?
-  @Argument(help: ArgumentHelp("Wallet files, or folders of them.", valueName: "path"), completion: .file())
+  @Argument(help: ArgumentHelp(translated("Wallet files, or folders of them."), valueName: "path"), completion: .file())
   var paths: [String] = []
 
   func validate() throws {
     guard running ? paths.isEmpty : bus == nil else {
-      throw ValidationError("--running takes no files, and --bus stands beside --running only.")
+      throw ValidationError(translated("--running takes no files, and --bus stands beside --running only."))
     }
   }
 
@@ -56,14 +58,14 @@ struct ImportKWalletCommand: ParsableCommand {
     let wallet = try RunningKWallet(on: bus)
     let folder = ForeignFiles.dataFolder + "/kwalletd/"
     let read = try wallet.collections(choice, notes: { Self.served(of: folder + $0) }) { importer.leave($0, $1, $2) }
-    importer.note("KWallet still has its entries. Nothing was changed there.")
+    importer.note(translated("KWallet still has its entries. Nothing was changed there."))
     return read
   }
 
   private func wallets(_ importer: inout Importer) throws -> [ForeignCollection] {
     let files = try ForeignFiles(
       paths, folder: ForeignFiles.dataFolder + "/kwalletd", ending: ".kwl", what: "wallet")
-    let password = try ImportPassword("Password of the wallet: ")
+    let password = try ImportPassword(translated("Password of the wallet: "))
     return try files.read(&importer, what: "wallet", choice) { file throws(ForeignFileError) in
       let name = Self.decoded(ForeignFile.name(file.path))
       return ForeignCollection(name: name, label: name, items: [])

@@ -1,13 +1,14 @@
 import ArgumentParser
 import Glibc
 import LatchkeyForeignKeyrings
+import LatchkeyGettext
 import LatchkeyPAMClient
 import LatchkeySodium
 
 /// `latchkey import keepass`
 struct ImportKeePassCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "keepass", abstract: "Import a database of KeePass or KeePassXC.",
+    commandName: "keepass", abstract: translated("Import a database of KeePass or KeePassXC."),
     discussion: """
       Reads a .kdbx file of version 3 or 4 by keepassxc-cli, which must be installed and hands the entries over by a pipe. \
       The password is asked for, or is a line of standard input. The password of an entry becomes an item with the \
@@ -17,15 +18,15 @@ struct ImportKeePassCommand: ParsableCommand {
       """)
 
   @OptionGroup var choice: ImportChoice
-  @Option(help: ArgumentHelp("The key file of the database.", valueName: "file"), completion: .file())
+  @Option(help: ArgumentHelp(translated("The key file of the database."), valueName: "file"), completion: .file())
   var keyFile: String?
-  @Flag(help: "The database has no password, only a key file.") var noPassword = false
-  @Argument(help: ArgumentHelp("The database.", valueName: "file"), completion: .file())
+  @Flag(help: .translated("The database has no password, only a key file.")) var noPassword = false
+  @Argument(help: ArgumentHelp(translated("The database."), valueName: "file"), completion: .file())
   var file: String
 
   func validate() throws {
     guard choice.collection.isEmpty else {
-      throw ValidationError("A database has no collections. --into names the one that its items come into.")
+      throw ValidationError(translated("A database has no collections. --into names the one that its items come into."))
     }
   }
 
@@ -35,12 +36,14 @@ struct ImportKeePassCommand: ParsableCommand {
       // KeePassXC is given a file that can be read, so that what it says is about its content.
       let opened = try ForeignFile(file)
       do throws(ForeignFileError) { try KeePassHeader.check(opened.bytes) } catch {
-        throw Failure.file("\(file) \(error.explanation). Nothing was imported.")
+        throw Failure.file(translated("\(file) \(error.explanation). Nothing was imported."))
       }
       var importer = try choice.importer(into: VaultConnection(choice.place))
       let read = try export()
-      for label in read.empty { importer.leave("login", label, "it has no password, note or other secret") }
-      if read.discarded > 0 { importer.keep("Entries in the recycle bin, which were left there: \(read.discarded).") }
+      for label in read.empty { importer.leave("login", label, translated("it has no password, note or other secret")) }
+      if read.discarded > 0 {
+        importer.keep(translated("Entries in the recycle bin, which were left there: \(read.discarded)."))
+      }
       // "login" is the collection that everything comes into where --into names no other.
       try importer.take([ForeignCollection(name: "login", label: "", items: read.items)], standard: nil)
       importer.read(file)
@@ -58,7 +61,7 @@ struct ImportKeePassCommand: ParsableCommand {
     let outcome = try ChildProgram(name: "keepassxc-cli", arguments: arguments).run(try password())
     guard outcome.isDone, outcome.output.count > 0 else {
       let reason = outcome.complaints.filter { !$0.hasPrefix("Enter password") }.joined(separator: " ")
-      throw Failure.file("\(file) was not opened, so nothing was imported. keepassxc-cli says: \(reason)")
+      throw Failure.file(translated("\(file) was not opened, so nothing was imported. keepassxc-cli says: \(reason)"))
     }
     do {
       return try KeePassExport(outcome.output) { compressed in
@@ -67,7 +70,7 @@ struct ImportKeePassCommand: ParsableCommand {
         return expanded.output
       }
     } catch let error as ForeignFileError {
-      throw Failure.file("what keepassxc-cli made of \(file) \(error.explanation). Nothing was imported.")
+      throw Failure.file(translated("what keepassxc-cli made of \(file) \(error.explanation). Nothing was imported."))
     }
   }
 
@@ -76,7 +79,7 @@ struct ImportKeePassCommand: ParsableCommand {
     if noPassword { return try SecureBytes(count: 0) }
     let terminal = try TerminalConversation.asking(standardInput: isatty(STDIN_FILENO) != 1)
     var line: SecureBytes?
-    terminal.answer(.secret("Password of the database: ")) { line = try? Self.line(of: $0) }
+    terminal.answer(.secret(translated("Password of the database: "))) { line = try? Self.line(of: $0) }
     guard let password = line.take() else { throw Failure.cancelled }
     return password
   }

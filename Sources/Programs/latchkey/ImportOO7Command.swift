@@ -1,11 +1,12 @@
 import ArgumentParser
 import LatchkeyForeignKeyrings
+import LatchkeyGettext
 import LatchkeySodium
 
 /// `latchkey import oo7`
 struct ImportOO7Command: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "oo7", abstract: "Import the keyring files of oo7, and of sandboxed applications.",
+    commandName: "oo7", abstract: translated("Import the keyring files of oo7, and of sandboxed applications."),
     discussion: """
       Reads every .keyring file of ~/.local/share/keyrings/v1 (of $XDG_DATA_HOME, where that is set), or the files and \
       folders that you name. oo7 need not run. The password is asked for once, or is a line of standard input; it is tried \
@@ -18,9 +19,11 @@ struct ImportOO7Command: ParsableCommand {
   @OptionGroup var choice: ImportChoice
   @Option(
     help: ArgumentHelp(
-      "Import the file of this sandboxed application, with the secret that your vault has for it.", valueName: "id"))
+      translated("Import the file of this sandboxed application, with the secret that your vault has for it."),
+      valueName: "id"))
   var app: String?
-  @Argument(help: ArgumentHelp("Keyring files, or folders of them.", valueName: "path"), completion: .file())
+  @Argument(
+    help: ArgumentHelp(translated("Keyring files, or folders of them."), valueName: "path"), completion: .file())
   var paths: [String] = []
 
   func run() throws {
@@ -51,14 +54,21 @@ struct ImportOO7Command: ParsableCommand {
 
   /// What opens the files: a person's password, or the secret that the portal gave an application.
   private func password(_ vault: VaultConnection) throws -> ImportPassword {
-    guard let app else { return try ImportPassword("Password of the keyring: ") }
+    guard let app else { return try ImportPassword(translated("Password of the keyring: ")) }
     let found = try vault.search(["app_id": app])
     guard let path = found.first, found.count == 1 else {
       throw Failure.noItem(
-        """
-        the vault has \(found.isEmpty ? "no item" : "several items") with the attribute app_id=\(app), so nothing was imported.
-        Import the keyrings of your session first. 'latchkey find app_id=\(app)' shows what there is.
-        """)
+        found.isEmpty
+          ? translated(
+            """
+            the vault has no item with the attribute app_id=\(app), so nothing was imported.
+            Import the keyrings of your session first. 'latchkey find app_id=\(app)' shows what there is.
+            """)
+          : translated(
+            """
+            the vault has several items with the attribute app_id=\(app), so nothing was imported.
+            Import the keyrings of your session first. 'latchkey find app_id=\(app)' shows what there is.
+            """))
     }
     let channel = try vault.openChannel()
     let secret = try vault.opening(path, asking: choice.isAsking) { try vault.secret(of: path, by: channel) }

@@ -1,13 +1,14 @@
 import ArgumentParser
 import FoundationEssentials
 import LatchkeyForeignKeyrings
+import LatchkeyGettext
 import LatchkeySecretClient
 import LatchkeySodium
 
 /// `latchkey import pass`
 struct ImportPassCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "pass", abstract: "Import the passwords of pass.",
+    commandName: "pass", abstract: translated("Import the passwords of pass."),
     discussion: """
       Reads every .gpg file of ~/.password-store (of $PASSWORD_STORE_DIR, where that is set), or of the folder that you \
       name, by gpg: its agent asks for the passphrase of your key. The first line of a file becomes an item with the \
@@ -16,12 +17,14 @@ struct ImportPassCommand: ParsableCommand {
       """)
 
   @OptionGroup var choice: ImportChoice
-  @Argument(help: ArgumentHelp("The folder of the password store.", valueName: "folder"), completion: .directory)
+  @Argument(
+    help: ArgumentHelp(translated("The folder of the password store."), valueName: "folder"), completion: .directory)
   var folder: String?
 
   func validate() throws {
     guard choice.collection.isEmpty else {
-      throw ValidationError("A password store has no collections. --into names the one that its items come into.")
+      throw ValidationError(
+        translated("A password store has no collections. --into names the one that its items come into."))
     }
   }
 
@@ -36,7 +39,9 @@ struct ImportPassCommand: ParsableCommand {
       // "login" is the collection that everything comes into where --into names no other.
       try importer.take([ForeignCollection(name: "login", label: "", items: items)], standard: nil)
       let others = others(in: folder)
-      if others > 0 { importer.keep("Files of the folder that are no entries, which were left there: \(others).") }
+      if others > 0 {
+        importer.keep(translated("Files of the folder that are no entries, which were left there: \(others)."))
+      }
       if importer.report.isWhole { importer.read(folder) }
       return importer
     }
@@ -46,13 +51,13 @@ struct ImportPassCommand: ParsableCommand {
   /// The entries, without the ending of their files. Folders whose name begins with a dot are Git's and pass's own.
   private func files(of folder: String) throws -> [String] {
     guard let names = try? FileManager.default.subpathsOfDirectory(atPath: folder) else {
-      throw Failure.file("\(folder) cannot be read, so nothing was imported.")
+      throw Failure.file(translated("\(folder) cannot be read, so nothing was imported."))
     }
     let found = names.filter { name in
       name.hasSuffix(".gpg") && !name.split(separator: "/").contains { $0.hasPrefix(".") }
     }
     guard !found.isEmpty else {
-      throw Failure.file("there is no file that ends with .gpg in \(folder), so nothing was imported.")
+      throw Failure.file(translated("there is no file that ends with .gpg in \(folder), so nothing was imported."))
     }
     return found.map { String($0.dropLast(4)) }.sorted()
   }
@@ -78,7 +83,7 @@ struct ImportPassCommand: ParsableCommand {
     defer { progress.end() }
     var items: [ForeignItem] = []
     for (index, name) in names.enumerated() {
-      progress.show("\(index) of \(names.count) files decrypted")
+      progress.show(translated("\(index) of \(names.count) files decrypted"))
       let path = "\(folder)/\(name).gpg"
       // gpg takes what begins with a dash behind these two for a file.
       let program = ChildProgram(name: "gpg", arguments: ["--quiet", "--yes", "--decrypt", "--", path])
@@ -86,9 +91,9 @@ struct ImportPassCommand: ParsableCommand {
       guard outcome.isDone else {
         // The same key is behind most of them: who does not give its passphrase is not asked a hundred times.
         if items.isEmpty {
-          throw Failure.file("\(path) was not decrypted, so nothing was imported: \(outcome.message)")
+          throw Failure.file(translated("\(path) was not decrypted, so nothing was imported: \(outcome.message)"))
         }
-        importer.leave(name, "all of it", outcome.message)
+        importer.leave(name, translated("all of it"), outcome.message)
         continue
       }
       items += try PasswordFile.items(outcome.output, name: name, modified: time(of: path))

@@ -1,4 +1,5 @@
 import Glibc
+import LatchkeyGettext
 import LatchkeyKeybag
 
 /// What an import did, or would do.
@@ -74,26 +75,28 @@ struct ImportReport: Encodable {
       ItemTally.summary(
         items,
         [
-          (added, dry_run ? "would come" : "imported"), (same, "there already"),
-          (replaced, dry_run ? "would replace another" : "replaced another"), (conflicts, "in conflict"),
-          (left, dry_run ? "would stay behind" : "stayed behind"),
+          (added, dry_run ? translated("would come") : translated("imported")), (same, translated("there already")),
+          (replaced, dry_run ? translated("would replace another") : translated("replaced another")),
+          (conflicts, translated("in conflict")),
+          (left, dry_run ? translated("would stay behind") : translated("stayed behind")),
         ])
     ]
     if dry_run {
-      text += section(.new, "Would come:")
-      text += section(.same, "There already:")
+      text += section(.new, translated("Would come:"))
+      text += section(.same, translated("There already:"))
     }
     text += section(
-      .replaced, dry_run ? "Would take the place of another secret:" : "Took the place of another secret:")
-    text += section(.conflict, "In conflict; what is here stays (--prefer there takes the other secret):")
-    text += section(.left, dry_run ? "Would stay behind:" : "Stayed behind:")
+      .replaced,
+      dry_run ? translated("Would take the place of another secret:") : translated("Took the place of another secret:"))
+    text += section(.conflict, translated("In conflict; what is here stays (--prefer there takes the other secret):"))
+    text += section(.left, dry_run ? translated("Would stay behind:") : translated("Stayed behind:"))
     text += notices.map(TerminalText.printable)
     if dry_run {
-      text.append("Nothing was changed.")
+      text.append(translated("Nothing was changed."))
     } else if !files.isEmpty, !isWhole || still_needed {
-      text.append("Keep the files: not all that they have is in your vault.")
+      text.append(translated("Keep the files: not all that they have is in your vault."))
     } else if !files.isEmpty {
-      text.append("The files stay where they are. When your programs find everything here, delete them:")
+      text.append(translated("The files stay where they are. When your programs find everything here, delete them:"))
       text += files.map { TerminalText.printable("  rm \(Self.isFolder($0) ? "-r " : "")-- \(Self.quoted($0))") }
     }
     return text.joined(separator: "\n")

@@ -1,12 +1,13 @@
 import ArgumentParser
 import LatchkeyForeignKeyrings
+import LatchkeyGettext
 import LatchkeySecretClient
 import LatchkeySystemd
 
 /// `latchkey import service`
 struct ImportServiceCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "service", abstract: "Import from a program that keeps secrets and runs now.",
+    commandName: "service", abstract: translated("Import from a program that keeps secrets and runs now."),
     discussion: """
       Reads by the Secret Service interface whatever that program lets any client read: gnome-keyring, oo7, KWallet, \
       KeePassXC. While Latchkey owns the name org.freedesktop.secrets on your session bus, name the other program with \
@@ -22,12 +23,12 @@ struct ImportServiceCommand: ParsableCommand {
       try choice.prepare()
       let vault = try VaultConnection(choice.place)
       let provider = try other.connect(choice.place)
-      try other.check(provider, isNot: vault, so: "there is nothing to import")
+      try other.check(provider, isNot: vault, so: translated("there is nothing to import"))
       var importer = try choice.importer(into: vault)
       let service = ForeignService(provider, isAsking: choice.isAsking)
       let read = try service.collections(choice) { importer.leave($0, $1, $2) }
       try importer.take(read.collections, standard: read.standard)
-      importer.note("The other program still has its items. Nothing was changed there.")
+      importer.note(translated("The other program still has its items. Nothing was changed there."))
       return importer
     }
     try importer.finish()
@@ -61,12 +62,13 @@ struct ForeignService {
       if listed.isLocked, isAsking { try connection.unlock(listed.path) }
       guard try !ListedCollection(listed.path, from: connection).isLocked else {
         leave(
-          listed.title, "all of its items", "the other program did not unlock it; unlock it there, then run this again")
+          listed.title, translated("all of its items"),
+          translated("the other program did not unlock it; unlock it there, then run this again"))
         continue
       }
       var items: [ForeignItem] = []
       for path in try listed.items(from: connection) {
-        progress.show("\(items.count) items read from \(listed.title)")
+        progress.show(translated("\(items.count) items read from \(listed.title)"))
         do throws(BusError) { items.append(try item(path, channel)) } catch {
           if error.isStandard("Disconnected") { throw error }
           leave(listed.title, path, error.message)

@@ -2,6 +2,7 @@ import ArgumentParser
 import FoundationEssentials
 import LatchkeyClassRules
 import LatchkeyForeignKeyrings
+import LatchkeyGettext
 import LatchkeyKeybag
 import LatchkeySecretClient
 import LatchkeySystemd
@@ -31,7 +32,7 @@ struct Importer {
     let wanted = collections.filter(choice.takes).map { ($0, $0.items.filter(choice.takes)) }
     count = wanted.reduce(0) { $0 + $1.1.count }
     let skipped = collections.reduce(0) { $0 + $1.items.count } - count
-    if skipped > 0 { keep("Items that were not looked at, by --collection or --since: \(skipped).") }
+    if skipped > 0 { keep(translated("Items that were not looked at, by --collection or --since: \(skipped).")) }
     Interruption.hold()
     defer { progress.end() }
     for (collection, items) in wanted where !items.isEmpty {
@@ -48,7 +49,9 @@ struct Importer {
   private func stop() {
     progress.end()
     StandardStream.error.show(
-      "latchkey: stopped after \(done) of \(count) items. What was imported stays; run the same command again for the rest.\n"
+      translated(
+        "latchkey: stopped after \(done) of \(count) items. What was imported stays; run the same command again for the rest.\n"
+      )
     )
     Interruption.release()
   }
@@ -94,7 +97,7 @@ struct Importer {
       out.appendObjectPath(path)
     } read: { _ in
     }
-    note("Programs that name no collection store in '\(collection.label)' now, as the file says.")
+    note(translated("Programs that name no collection store in '\(collection.label)' now, as the file says."))
   }
 
   private func existing(_ found: ListedCollection) -> Home { Home(title: found.title, path: found.path) }
@@ -110,7 +113,7 @@ struct Importer {
     let made = try vault.makeCollection(label: home.title)
     let path = try made.prompt.map { try vault.perform($0) ?? "" } ?? made.collection
     guard path.hasPrefix(ListedCollection.folder) else {
-      throw Failure.declined("the collection '\(home.title)' was not made, so its items were not imported.")
+      throw Failure.declined(translated("the collection '\(home.title)' was not made, so its items were not imported."))
     }
     home.path = path
     return path
@@ -156,7 +159,9 @@ struct Importer {
     guard let first = group.first else { return }
     if first.attributes.keys.contains(where: { $0.hasPrefix(ClassRule.reservedPrefix) }) {
       for item in group {
-        add(.left, item, home, reason: "attributes that begin with \(ClassRule.reservedPrefix) are the vault's own")
+        add(
+          .left, item, home,
+          reason: translated("attributes that begin with \(ClassRule.reservedPrefix) are the vault's own"))
       }
       return
     }
@@ -181,8 +186,11 @@ struct Importer {
     if let mine = present.first, others.count > 1 || present.count > 1 && !others.isEmpty {
       // Which of them takes the place of which is not known.
       let reason =
-        "\(others.count) there and \(present.count) here have the same attributes and other secrets, so none was "
-        + "replaced; --into another collection brings them beside each other"
+        translated(
+          """
+          \(others.count) there and \(present.count) here have the same attributes and other secrets, so none was \
+          replaced; --into another collection brings them beside each other
+          """)
       for item in others { add(.conflict, item, home, mine.item.accessibility, reason: reason) }
       return
     }
@@ -194,15 +202,17 @@ struct Importer {
   private mutating func store(_ item: ForeignItem, into home: inout Home) throws {
     let protection = item.protection
     if !protection.accessible.isEmpty && AccessibilityClass(name: protection.accessible) == nil {
-      return add(.left, item, home, reason: "this version does not know its class '\(protection.accessible)'")
+      return add(
+        .left, item, home, reason: translated("this version does not know its class '\(protection.accessible)'"))
     }
     if (try? AccessControl(text: protection.require)) == nil {
-      return add(.left, item, home, reason: "this version does not know what it requires, '\(protection.require)'")
+      return add(
+        .left, item, home, reason: translated("this version does not know what it requires, '\(protection.require)'"))
     }
     let decision = ClassRules.decision(for: item.attributes, in: rules)
     let accessibility =
       AccessibilityClass(name: protection.accessible) ?? decision?.rule.accessibility ?? .whenUnlocked
-    let rule = decision.map { "rule '\($0.rule.name)', \($0.path):\($0.rule.line)" } ?? ""
+    let rule = decision.map { translated("rule '\($0.rule.name)', \($0.path):\($0.rule.line)") } ?? ""
     if !choice.dryRun {
       let path = try make(&home)
       let refusal = try refusal { try send(item, to: path) }
@@ -226,7 +236,7 @@ struct Importer {
     }
     guard let prompt else { return }
     guard choice.isAsking, try vault.perform(prompt) != nil else {
-      throw BusError.failed("it has a passphrase of its own, and none was chosen for it here")
+      throw BusError.failed(translated("it has a passphrase of its own, and none was chosen for it here"))
     }
   }
 
@@ -234,7 +244,7 @@ struct Importer {
   private func comparison(_ item: ForeignItem, with present: Present) -> (age: String, takesTheirs: Bool) {
     let isNewer = item.modified > present.item.modified
     let isOlder = item.modified < present.item.modified
-    let age = item.modified == 0 ? "" : isNewer ? "newer there" : isOlder ? "newer here" : ""
+    let age = item.modified == 0 ? "" : isNewer ? translated("newer there") : isOlder ? translated("newer here") : ""
     return switch choice.prefer {
     case .here: (age, false)
     case .there: (age, true)
@@ -249,7 +259,7 @@ struct Importer {
       let refusal = try refusal { try setLabel(of: present, to: item.label) }
       if let refusal { return add(.left, item, home, reason: refusal) }
     }
-    add(.replaced, item, home, present.item.accessibility, reason: "the label alone")
+    add(.replaced, item, home, present.item.accessibility, reason: translated("the label alone"))
   }
 
   private func setLabel(of present: Present, to label: String) throws {
@@ -262,9 +272,9 @@ struct Importer {
   /// Decides between two secrets.
   private mutating func settle(_ item: ForeignItem, with present: Present, _ home: Home) throws {
     guard present.secret != nil else {
+      let require = present.item.require ?? ""
       return add(
-        .conflict, item, home, reason: "the vault's item requires \(present.item.require ?? ""), so it was not compared"
-      )
+        .conflict, item, home, reason: translated("the vault's item requires \(require), so it was not compared"))
     }
     let (age, takesTheirs) = comparison(item, with: present)
     guard takesTheirs else { return add(.conflict, item, home, present.item.accessibility, reason: age) }
@@ -301,7 +311,7 @@ struct Importer {
     reason: String = ""
   ) {
     done += 1
-    progress.show("\(done) of \(count) items")
+    progress.show(translated("\(done) of \(count) items"))
     report.add(
       .init(outcome: outcome, collection: home.title, label: item.label, class: accessibility?.name, reason: reason))
   }

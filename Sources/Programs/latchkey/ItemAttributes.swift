@@ -1,5 +1,6 @@
 import ArgumentParser
 import LatchkeyClassRules
+import LatchkeyGettext
 import LatchkeyKeybag
 
 /// The attributes of an item, as words of the command line. No message repeats a word: it may be a secret that somebody
@@ -17,13 +18,15 @@ struct ItemAttributes {
     for (index, word) in words.enumerated() {
       guard let equals = word.firstIndex(of: "="), equals != word.startIndex else {
         throw ValidationError(
-          "Word \(index + 1) of the attributes is not of the form name=value. (It is not repeated here, because it may be a secret.)"
+          translated(
+            "Word \(index + 1) of the attributes is not of the form name=value. (It is not repeated here, because it may be a secret.)"
+          )
         )
       }
       let name = String(word[..<equals])
       try Self.check(name)
       guard values.updateValue(String(word[word.index(after: equals)...]), forKey: name) == nil else {
-        throw ValidationError("The attribute '\(name)' is given twice.")
+        throw ValidationError(translated("The attribute '\(name)' is given twice."))
       }
     }
   }
@@ -32,7 +35,9 @@ struct ItemAttributes {
   static func check(_ name: String) throws {
     guard !name.hasPrefix(ClassRule.reservedPrefix) else {
       throw ValidationError(
-        "Attributes do not begin with \(ClassRule.reservedPrefix); use --class for a class, and --require for what an item requires."
+        translated(
+          "Attributes do not begin with \(ClassRule.reservedPrefix); use --class for a class, and --require for what an item requires."
+        )
       )
     }
   }
@@ -50,8 +55,10 @@ struct ItemAttributes {
 
 /// The class of an item on the command line.
 extension AccessibilityClass {
-  static let help =
-    "When the secret may be read: " + AccessibilityClass.allCases.map(\.name).joined(separator: ", ") + "."
+  static var help: String {
+    let names = AccessibilityClass.allCases.map(\.name).joined(separator: ", ")
+    return translated("When the secret may be read: \(names).")
+  }
   static let completion = CompletionKind.list(AccessibilityClass.allCases.map(\.name))
 
   /// The class that an option names.
@@ -61,7 +68,7 @@ extension AccessibilityClass {
     guard let name else { return nil }
     guard let known = AccessibilityClass(name: name) else {
       let names = AccessibilityClass.allCases.map(\.name).joined(separator: ", ")
-      throw ValidationError("That class does not exist. The classes are \(names).")
+      throw ValidationError(translated("That class does not exist. The classes are \(names)."))
     }
     return known
   }
@@ -69,10 +76,11 @@ extension AccessibilityClass {
 
 /// What an item asks for, on the command line.
 extension AccessControl {
-  static let help = """
+  static let help = translated(
+    """
     Words with commas between them: user-presence, device-passcode, biometry-any, biometry-current-set, application-password \
     (a passphrase of its own), and 'or' if one condition is enough.
-    """
+    """)
 
   /// What an option names; "none" for nothing.
   ///
@@ -80,7 +88,7 @@ extension AccessControl {
   static func option(_ text: String?) throws -> AccessControl? {
     guard let text else { return nil }
     do { return try AccessControl(text: text == "none" ? "" : text) } catch {
-      throw ValidationError("--require: \(error.explanation).")
+      throw ValidationError(translated("--require: \(error.explanation)."))
     }
   }
 }

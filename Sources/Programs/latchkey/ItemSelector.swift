@@ -1,4 +1,5 @@
 import ArgumentParser
+import LatchkeyGettext
 import LatchkeySecretClient
 import LatchkeySystemd
 
@@ -8,7 +9,8 @@ enum ItemSelector {
   case paths([String])
 
   static let help = ArgumentHelp(
-    "The item: attributes that it has, or where it is, as 'latchkey find' tells it.", valueName: "name=value|path")
+    translated("The item: attributes that it has, or where it is, as 'latchkey find' tells it."),
+    valueName: "name=value|path")
 
   /// Reads the words of the command line.
   ///
@@ -17,7 +19,8 @@ enum ItemSelector {
     if words.allSatisfy({ $0.contains("=") }) {
       self = .attributes(try ItemAttributes(words).values)
     } else if words.contains(where: { $0.contains("=") }) {
-      throw ValidationError("Say either attributes (name=value) or where the item is (as login/5), not both.")
+      throw ValidationError(
+        translated("Say either attributes (name=value) or where the item is (as login/5), not both."))
     } else {
       self = .paths(try words.map(Self.path))
     }
@@ -31,7 +34,7 @@ enum ItemSelector {
       parts.count == 2 && parts[0].utf8.allSatisfy { (0x30...0x39).contains($0) || (0x61...0x7a).contains($0) }
       && !parts[0].isEmpty && (UInt64(parts[1]).map { String($0) == parts[1] } ?? false)
     guard isPath else {
-      throw ValidationError("An item is named by attributes (name=value), or by where it is (as login/5).")
+      throw ValidationError(translated("An item is named by attributes (name=value), or by where it is (as login/5)."))
     }
     return ListedCollection.folder + rest
   }
@@ -70,14 +73,15 @@ enum ItemSelector {
     let found = try items(from: connection)
     guard let first = found.first else { throw Self.nothing }
     guard found.count == 1 else {
-      throw Self.several(found.map(\.title), advice: "Name one by where it is, or by more attributes.")
+      throw Self.several(found.map(\.title), advice: translated("Name one by where it is, or by more attributes."))
     }
     return first
   }
 
-  static let nothing = Failure.noItem("no item has these attributes. 'latchkey find' lists what there is.")
+  static let nothing = Failure.noItem(translated("no item has these attributes. 'latchkey find' lists what there is."))
 
   static func several(_ titles: [String], advice: String) -> Failure {
-    .declined("\(titles.count) items fit:\n" + titles.map { "  " + $0 }.joined(separator: "\n") + "\n" + advice)
+    let found = translated(titles.count, one: "\(titles.count) item fits:", other: "\(titles.count) items fit:")
+    return .declined(([found] + titles.map { "  " + $0 } + [advice]).joined(separator: "\n"))
   }
 }

@@ -1,10 +1,13 @@
+import LatchkeyGettext
+
 /// How reports of imports and exports say what became of items.
 enum ItemTally {
   /// The sentence that counts them: how many were found, and of each kind that there is, how many.
   static func summary(_ items: Int, _ kinds: [(count: Int, text: String)]) -> String {
-    let found = "\(items) item\(items == 1 ? "" : "s") found"
-    let parts = kinds.filter { $0.count > 0 }.map { "\($0.count) \($0.text)" }
-    return parts.isEmpty ? found + "." : "\(found): \(parts.joined(separator: ", "))."
+    let parts = kinds.filter { $0.count > 0 }.map { "\($0.count) \($0.text)" }.joined(separator: ", ")
+    return parts.isEmpty
+      ? translated(items, one: "\(items) item found.", other: "\(items) items found.")
+      : translated(items, one: "\(items) item found: \(parts).", other: "\(items) items found: \(parts).")
   }
 
   /// A title and the lines below it; nothing where there are none.

@@ -2,6 +2,7 @@ import ArgumentParser
 import FoundationEssentials
 import Glibc
 import LatchkeyControl
+import LatchkeyGettext
 import LatchkeyPosix
 
 /// The command line of the vault.
@@ -12,7 +13,7 @@ struct Latchkey: ParsableCommand {
 
   static let configuration = CommandConfiguration(
     commandName: "latchkey",
-    abstract: "The credential vault of your desktop session.",
+    abstract: translated("The credential vault of your desktop session."),
     discussion: """
       Exit status: 0 done; 1 it could not be done (a wrong password, a refusal, an error in a file); 2 there is no such \
       item; 3 no vault is running; 4 done, but not all of it (backup, restore, history, rm, import, export), \
@@ -34,6 +35,9 @@ struct Latchkey: ParsableCommand {
   /// As ArgumentParser's own, but what was typed for a command that takes secrets is not repeated in a message about
   /// wrong usage: it may be one, in the wrong place.
   static func main() {
+    // JSON and completions are for programs: the same in every language.
+    let isForPrograms = CommandLine.arguments.contains { $0 == "--json" || $0 == "--generate-completion-script" }
+    if !isForPrograms { Language.begin() }
     do {
       var command = try parseAsRoot()
       try command.run()
@@ -59,7 +63,8 @@ struct Latchkey: ParsableCommand {
 struct Place: ParsableArguments {
   @Option(
     help: ArgumentHelp(
-      "The runtime folder with the control socket.", discussion: "By default $XDG_RUNTIME_DIR, or /run/user/UID.",
+      translated("The runtime folder with the control socket."),
+      discussion: "By default $XDG_RUNTIME_DIR, or /run/user/UID.",
       valueName: "dir"))
   var runtime: String?
 

@@ -1,3 +1,4 @@
+import LatchkeyGettext
 import LatchkeySecretClient
 import LatchkeySystemd
 
@@ -70,11 +71,11 @@ struct ListedCollection {
     let found = all.filter { $0.label == name }
     guard let first = found.first else {
       let titles = all.map { "'\($0.title)' (\($0.name))" }.joined(separator: ", ")
-      throw Failure.declined(TerminalText.printable("no collection has that name. There are: \(titles)."))
+      throw Failure.declined(TerminalText.printable(translated("no collection has that name. There are: \(titles).")))
     }
     guard found.count == 1 else {
       let names = found.map(\.name).joined(separator: ", ")
-      throw Failure.declined("\(found.count) collections have that name; name one of these: \(names).")
+      throw Failure.declined(translated("\(found.count) collections have that name; name one of these: \(names)."))
     }
     return first
   }

@@ -1,5 +1,6 @@
 import FoundationEssentials
 import Glibc
+import LatchkeyGettext
 import LatchkeyKeybag
 import LatchkeySecretClient
 import LatchkeySodium
@@ -75,7 +76,7 @@ struct ListedItem: Encodable {
         let isCollections =
           (item.collection?.isLocked ?? false) && (reason == nil || (outlastsLocks && connection.state == "locked"))
         item.reason =
-          isCollections ? "its collection is locked" : reason ?? obstacles.reading(item.path)
+          isCollections ? translated("its collection is locked") : reason ?? obstacles.reading(item.path)
       }
       return item
     }
@@ -101,7 +102,7 @@ struct ListedItem: Encodable {
   }
 
   /// One line: where it is, and its label.
-  var title: String { TerminalText.printable("\(place)  \(label ?? "(its label cannot be read now)")") }
+  var title: String { TerminalText.printable("\(place)  \(label ?? translated("(its label cannot be read now)"))") }
 
   /// Everything, for a person.
   var text: String {
@@ -110,11 +111,13 @@ struct ListedItem: Encodable {
       let words = attributes.sorted { $0.key < $1.key }.map { ItemAttributes.word($0.key, $0.value) }
       lines.append("  " + words.joined(separator: " "))
     }
-    var facts = [accessibility?.name ?? "class unknown", "in \(collection?.title ?? "?")"]
-    if let require, !require.isEmpty { facts.append("requires \(require)") }
-    facts.append(isLocked ? "locked: \(reason ?? "")" : "open")
-    facts.append("stored \(LocalTime(created).minute)")
-    if modified != created { facts.append("changed \(LocalTime(modified).minute)") }
+    let home = collection?.title ?? "?"
+    var facts = [accessibility?.name ?? translated("class unknown"), translated("in \(home)")]
+    if let require, !require.isEmpty { facts.append(translated("requires \(require)")) }
+    let why = reason ?? ""
+    facts.append(isLocked ? translated("locked: \(why)") : translated("open"))
+    facts.append(translated("stored \(LocalTime(created).minute)"))
+    if modified != created { facts.append(translated("changed \(LocalTime(modified).minute)")) }
     lines.append("  " + facts.joined(separator: "; "))
     return lines.map(TerminalText.printable).joined(separator: "\n")
   }
@@ -140,6 +143,6 @@ private struct Obstacles {
     } catch let error as BusError {
       return String(error.message.prefix { $0 != ";" })
     } catch {}
-    return "it cannot be opened here; 'latchkey get' says why"
+    return translated("it cannot be opened here; 'latchkey get' says why")
   }
 }

@@ -1,5 +1,6 @@
 import Glibc
 import LatchkeyControl
+import LatchkeyGettext
 
 /// A way into the vault, as it is told to a person or a program.
 struct ListedProtector: Encodable {
@@ -33,11 +34,11 @@ struct ListedProtector: Encodable {
   /// A few words, for a line with all of them.
   var text: String {
     switch kind {
-    case "password": state == "retiring" ? "former login password" : "login password"
-    case "recovery-code": "recovery code"
-    case "session": "logins without a password (after-first-unlock only)"
-    case "device": "device key"
-    default: "something that this version does not know"
+    case "password": state == "retiring" ? translated("former login password") : translated("login password")
+    case "recovery-code": translated("recovery code")
+    case "session": translated("logins without a password (after-first-unlock only)")
+    case "device": translated("device key")
+    default: translated("something that this version does not know")
     }
   }
 }

@@ -1,11 +1,12 @@
 import ArgumentParser
 import LatchkeyControl
+import LatchkeyGettext
 import LatchkeyPosix
 
 /// `latchkey lock`
 struct LockCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "lock", abstract: "Erase the keys of WhenUnlocked secrets from memory, now.",
+    commandName: "lock", abstract: translated("Erase the keys of WhenUnlocked secrets from memory, now."),
     discussion: """
       Your password brings them back: at the screen locker, or by 'latchkey unlock'. For a screen locker that does not \
       announce itself, put this command in front of it: latchkey lock; swaylock

@@ -2,13 +2,15 @@ import ArgumentParser
 import FoundationEssentials
 import Glibc
 import LatchkeyControl
+import LatchkeyGettext
 import LatchkeyKeybag
 import LatchkeyPosix
 
 /// `latchkey log`
 struct LogCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "log", abstract: "Print the access log of items that require more than an unlocked session.",
+    commandName: "log",
+    abstract: translated("Print the access log of items that require more than an unlocked session."),
     discussion: """
       Oldest first. One line each time that a program asked for such an item: when, which item, the outcome, and which \
       program, as far as it is known. The log keeps the newest 1,000 entries, at most 256 KiB. The vault must be \
@@ -21,17 +23,17 @@ struct LogCommand: ParsableCommand {
       """)
 
   @OptionGroup var place: Place
-  @Flag(help: "As JSON, with the same keys in every version.")
+  @Flag(help: .translated("As JSON, with the same keys in every version."))
   var json = false
-  @Flag(help: "Clear the log. The clearing itself is logged.")
+  @Flag(help: .translated("Clear the log. The clearing itself is logged."))
   var clear = false
-  @Option(name: .customShort("n"), help: ArgumentHelp("Only the newest entries.", valueName: "number"))
+  @Option(name: .customShort("n"), help: ArgumentHelp(translated("Only the newest entries."), valueName: "number"))
   var limit: Int?
 
   func validate() throws {
-    guard limit ?? 1 > 0 else { throw ValidationError("-n takes a number of 1 or more.") }
+    guard limit ?? 1 > 0 else { throw ValidationError(translated("-n takes a number of 1 or more.")) }
     guard !clear || (limit == nil && !json) else {
-      throw ValidationError("--clear cannot be combined with other options.")
+      throw ValidationError(translated("--clear cannot be combined with other options."))
     }
   }
 
@@ -41,7 +43,7 @@ struct LogCommand: ParsableCommand {
       do {
         if clear {
           let count = try place.connect().ask(ClearAccessLog(), until: deadline)
-          return print("Removed \(count == 1 ? "1 entry" : "\(count) entries").")
+          return print(translated(count, one: "Removed 1 entry.", other: "Removed \(count) entries."))
         }
         let lines = try place.connect().accessLog(limit: limit ?? .max, until: deadline).reversed()
         if json {
@@ -89,22 +91,23 @@ struct LoggedAccess: Encodable {
 
   /// What came of it, in words.
   private var outcome: String {
-    guard let event = line.event else { return "this entry is damaged, or was altered" }
+    guard let event = line.event else { return translated("this entry is damaged, or was altered") }
     return switch (event.outcome, event.action) {
-    case (.ended(.granted), .store): "a passphrase was chosen"
-    case (.ended(.granted), _): "allowed"
-    case (.used, _): "used"
-    case (.ended(.refused), _): "refused: wrong answers"
-    case (.ended(.dismissed), _): "refused by you"
-    case (.ended(.unavailable), _): "refused: nobody could be asked"
-    case (.ended(.locked), _): "refused: the vault was locked meanwhile"
-    case (.ended(.outdated), _): "refused: it was changed or deleted meanwhile"
-    case (.ended(.withdrawn), _): "not wanted any more"
-    case (.ended(.expired), _): "refused: nobody answered in time"
-    case (.ended(.broken), _): "refused: what asked you ended"
-    case (.ended(.fingers), _): "refused: other fingers are enrolled than the item requires, or they are not known"
-    case (.lost, _): "entries that could not be written: \(event.count)"
-    case (.cleared, _): "the log was cleared, entries: \(event.count)"
+    case (.ended(.granted), .store): translated("a passphrase was chosen")
+    case (.ended(.granted), _): translated("allowed")
+    case (.used, _): translated("used")
+    case (.ended(.refused), _): translated("refused: wrong answers")
+    case (.ended(.dismissed), _): translated("refused by you")
+    case (.ended(.unavailable), _): translated("refused: nobody could be asked")
+    case (.ended(.locked), _): translated("refused: the vault was locked meanwhile")
+    case (.ended(.outdated), _): translated("refused: it was changed or deleted meanwhile")
+    case (.ended(.withdrawn), _): translated("not wanted any more")
+    case (.ended(.expired), _): translated("refused: nobody answered in time")
+    case (.ended(.broken), _): translated("refused: what asked you ended")
+    case (.ended(.fingers), _):
+      translated("refused: other fingers are enrolled than the item requires, or they are not known")
+    case (.lost, _): translated("entries that could not be written: \(event.count)")
+    case (.cleared, _): translated("the log was cleared, entries: \(event.count)")
     }
   }
 
@@ -112,8 +115,8 @@ struct LoggedAccess: Encodable {
     guard let event = line.event, event.action != .log else { return "" }
     // Another program chose it: nothing in it is to look like the next column, or command the terminal.
     let label = Self.plain(event.label)
-    let name = label.isEmpty ? "(label not kept)" : "\"\(label)\""
-    return item.map { "\($0) \(name)" } ?? "(new) \(name)"
+    let name = label.isEmpty ? translated("(label not kept)") : "\"\(label)\""
+    return item.map { "\($0) \(name)" } ?? translated("(new) \(name)")
   }
 
   private static func plain(_ text: String) -> String {
@@ -144,7 +147,7 @@ struct LoggedAccess: Encodable {
     for row in rows { for column in widths.indices { widths[column] = max(widths[column], row[column].count) } }
     var lines: [String] = []
     for (entry, row) in zip(entries, rows) {
-      if entry.line.missing > 0 { lines.append("-- entries that are missing here: \(entry.line.missing)") }
+      if entry.line.missing > 0 { lines.append(translated("-- entries that are missing here: \(entry.line.missing)")) }
       var text = ""
       for column in widths.indices {
         text += row[column] + String(repeating: " ", count: widths[column] + 2 - row[column].count)

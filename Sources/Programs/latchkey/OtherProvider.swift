@@ -1,12 +1,13 @@
 import ArgumentParser
+import LatchkeyGettext
 import LatchkeySecretClient
 import LatchkeySystemd
 
 /// Another program that keeps secrets and runs, on this bus or another.
 struct OtherProvider: ParsableArguments {
-  @Option(help: ArgumentHelp("The other program's bus. By default your session bus.", valueName: "address"))
+  @Option(help: ArgumentHelp(translated("The other program's bus. By default your session bus."), valueName: "address"))
   var bus: String?
-  @Option(help: ArgumentHelp("The name that the other program has on the bus.", valueName: "name"))
+  @Option(help: ArgumentHelp(translated("The name that the other program has on the bus."), valueName: "name"))
   var owner = ServiceConnection.name
 
   /// Refuses Latchkey itself as the other program.
@@ -15,10 +16,11 @@ struct OtherProvider: ParsableArguments {
   func check(_ other: VaultConnection, isNot vault: VaultConnection, so consequence: String) throws {
     guard other.ownerProcess != vault.ownerProcess else {
       throw Failure.declined(
-        """
-        the program that keeps the secrets there is Latchkey itself, so \(consequence).
-        Name the other program with --owner, for example --owner org.gnome.keyring.
-        """)
+        translated(
+          """
+          the program that keeps the secrets there is Latchkey itself, so \(consequence).
+          Name the other program with --owner, for example --owner org.gnome.keyring.
+          """))
     }
   }
 
@@ -28,14 +30,19 @@ struct OtherProvider: ParsableArguments {
       return try VaultConnection(provider: owner, on: bus.map(Bus.Address.address) ?? .session, place)
     } catch {
       switch error {
-      case .noBus: throw Failure.noService("there is no bus at that address. Is it right, and does the bus run?")
+      case .noBus:
+        throw Failure.noService(translated("there is no bus at that address. Is it right, and does the bus run?"))
       case .notRunning:
         throw Failure.noService(
-          "no program has the name \(owner) on that bus, and none could be started. Start the other program, then run this again."
+          translated(
+            "no program has the name \(owner) on that bus, and none could be started. Start the other program, then run this again."
+          )
         )
       case .stranger:
-        throw Failure.noService("the program that has the name \(owner) is not yours, so it was asked nothing.")
-      case .otherService: throw Failure.noService("the program that has the name \(owner) keeps no secrets.")
+        throw Failure.noService(
+          translated("the program that has the name \(owner) is not yours, so it was asked nothing."))
+      case .otherService:
+        throw Failure.noService(translated("the program that has the name \(owner) keeps no secrets."))
       case .broken(let error): throw error
       }
     }

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Glibc
 import LatchkeyControl
+import LatchkeyGettext
 import LatchkeyPAMClient
 import LatchkeyPosix
 import LatchkeySodium
@@ -8,7 +9,7 @@ import LatchkeySodium
 /// `latchkey passphrase`
 struct PassphraseCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "passphrase", abstract: "Give a collection a passphrase of its own, or remove it.",
+    commandName: "passphrase", abstract: translated("Give a collection a passphrase of its own, or remove it."),
     discussion: """
       A collection with a passphrase of its own requires it on top of your login, once in each session and after each \
       time that the collection was locked. Nothing else unlocks it: if you forget the passphrase, the items are lost.
@@ -18,16 +19,17 @@ struct PassphraseCommand: ParsableCommand {
   /// `latchkey passphrase set`
   struct Set: ParsableCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Set or change the passphrase of a collection.")
+      abstract: translated("Set or change the passphrase of a collection."))
 
     @OptionGroup var place: Place
     @OptionGroup var asking: PassphraseAsking
-    @Argument(help: "The collection: its label, or the last part of its object path.") var collection: String
+    @Argument(help: .translated("The collection: its label, or the last part of its object path.")) var collection:
+      String
 
     func run() throws {
       try Failure.telling {
         try asking.ask(.newPassphrase, collection: collection, at: place)
-        print("The passphrase of the collection is set.")
+        print(translated("The passphrase of the collection is set."))
       }
     }
   }
@@ -35,10 +37,12 @@ struct PassphraseCommand: ParsableCommand {
   /// `latchkey passphrase remove`
   struct Remove: ParsableCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Remove the passphrase, so that your login unlocks the collection. It must be unlocked now.")
+      abstract: translated("Remove the passphrase, so that your login unlocks the collection. It must be unlocked now.")
+    )
 
     @OptionGroup var place: Place
-    @Argument(help: "The collection: its label, or the last part of its object path.") var collection: String
+    @Argument(help: .translated("The collection: its label, or the last part of its object path.")) var collection:
+      String
 
     func run() throws {
       try Failure.telling {
@@ -46,7 +50,7 @@ struct PassphraseCommand: ParsableCommand {
           try place.connect().ask(
             RemovePassphrase(collection: collection), until: LatchkeyPosix.Process.now + StatusCommand.answerLimit)
         } catch ControlError.declined(let reason) { throw Failure.declined(reason) }
-        print("The collection has no passphrase any more.")
+        print(translated("The collection has no passphrase any more."))
       }
     }
   }
@@ -54,10 +58,10 @@ struct PassphraseCommand: ParsableCommand {
 
 /// Asking for a passphrase on this terminal, by PAM.
 struct PassphraseAsking: ParsableArguments {
-  @Flag(help: "Take the passphrase from a line of standard input instead of the terminal.")
+  @Flag(help: .translated("Take the passphrase from a line of standard input instead of the terminal."))
   var stdin = false
 
-  @Option(help: ArgumentHelp("A folder of PAM services in the place of /etc/pam.d.", visibility: .hidden))
+  @Option(help: ArgumentHelp(translated("A folder of PAM services in the place of /etc/pam.d."), visibility: .hidden))
   var pamFolder: String?
 
   /// Asks, and lets the daemon have what the passphrase gives.
@@ -71,7 +75,7 @@ struct PassphraseAsking: ParsableArguments {
     // The passphrase is in this process for a moment.
     try LatchkeyPosix.Process.forbidInspection()
     try Sodium.initialize()
-    guard let account = Account(uid: getuid()) else { throw Failure.unavailable("you have no account") }
+    guard let account = Account(uid: getuid()) else { throw Failure.unavailable(translated("you have no account")) }
     // Its end would be the prompt's.
     let client = try place.connect()
     do {
@@ -105,12 +109,14 @@ final class RepeatedConversation: Conversation {
     var isDone = false
     while !isDone && !terminal.wasCancelled {
       terminal.answer(.secret("New " + text.prefix(1).lowercased() + text.dropFirst())) { first in
-        terminal.answer(.secret("The same again: ")) { second in
+        terminal.answer(.secret(translated("The same again: "))) { second in
           isDone = first.count > 0 && Sodium.equal(first.bytes, second.bytes)
           if isDone { body(first) }
         }
         if !isDone && !terminal.wasCancelled {
-          terminal.answer(.error(first.count > 0 ? "They differ. Try again." : "It must not be empty."), { _ in })
+          terminal.answer(
+            .error(first.count > 0 ? translated("They differ. Try again.") : translated("It must not be empty.")),
+            { _ in })
         }
       }
     }

@@ -1,4 +1,5 @@
 import LatchkeyControl
+import LatchkeyGettext
 import LatchkeyHistoryControl
 import LatchkeyPosix
 
@@ -15,7 +16,8 @@ struct PastItems {
     self.place = place
     let selection = selector.selection
     guard selection.fits, present.count <= GenerationSelection.itemLimit else {
-      throw Failure.declined("these are too many items at once. Name fewer than \(GenerationSelection.itemLimit).")
+      throw Failure.declined(
+        translated("these are too many items at once. Name fewer than \(GenerationSelection.itemLimit)."))
     }
     found = try Failure.history {
       let client = try place.connect()
@@ -25,9 +27,9 @@ struct PastItems {
       return try client.foundItems(until: LatchkeyPosix.Process.now + HistoryLimits.answer)
     }
     titles = found.filter { !$0.isPresent }.map { line in
-      let label = line.label.isEmpty ? "(its label cannot be read now)" : line.label
+      let label = line.label.isEmpty ? translated("(its label cannot be read now)") : line.label
       return TerminalText.printable(
-        "\(ListedCollection.place(ofItem: line.item, in: line.collection))  \(label) (in generations only)")
+        translated("\(ListedCollection.place(ofItem: line.item, in: line.collection))  \(label) (in generations only)"))
     }
   }
 

@@ -1,14 +1,15 @@
 import ArgumentParser
 import Glibc
+import LatchkeyGettext
 import LatchkeyPAMClient
 import LatchkeyPosix
 
 /// Asking whether it is the person who is there, as items that require the person do: by the PAM service of their prompts.
 struct PresenceAsking: ParsableArguments {
-  @Flag(help: "Take what is asked for from lines of standard input instead of the terminal.")
+  @Flag(help: .translated("Take what is asked for from lines of standard input instead of the terminal."))
   var stdin = false
 
-  @Option(help: ArgumentHelp("A folder of PAM services in the place of /etc/pam.d.", visibility: .hidden))
+  @Option(help: ArgumentHelp(translated("A folder of PAM services in the place of /etc/pam.d."), visibility: .hidden))
   var pamFolder: String?
 
   private static let service = "latchkey-presence"
@@ -17,7 +18,7 @@ struct PresenceAsking: ParsableArguments {
 
   /// Has PAM find out, by whatever it asks for.
   func check(_ terminal: TerminalConversation) throws {
-    guard let account = Account(uid: getuid()) else { throw Failure.unavailable("you have no account") }
+    guard let account = Account(uid: getuid()) else { throw Failure.unavailable(translated("you have no account")) }
     let outcome = Authentication.run(
       service: Self.service, user: account.name, terminal: ttyname(0).map { String(cString: $0) }, folder: pamFolder,
       conversation: terminal)
@@ -27,10 +28,11 @@ struct PresenceAsking: ParsableArguments {
     case .refused(let text): throw Failure.refused(text)
     case .unavailable(let text):
       throw Failure.declined(
-        """
-        it could not be found out whether it is you: \(text).
-        Is there a PAM service '\(Self.service)' in /etc/pam.d?
-        """)
+        translated(
+          """
+          it could not be found out whether it is you: \(text).
+          Is there a PAM service '\(Self.service)' in /etc/pam.d?
+          """))
     }
   }
 }

@@ -1,8 +1,10 @@
 import ArgumentParser
+import LatchkeyGettext
 
 /// Whether a locked item may raise a prompt.
 struct PromptChoice: ParsableArguments {
   @Flag(
-    name: .customLong("no-prompt"), help: "Never ask you to unlock something: fail at once, or leave it out.")
+    name: .customLong("no-prompt"),
+    help: .translated("Never ask you to unlock something: fail at once, or leave it out."))
   var isForbidden = false
 }

@@ -1,13 +1,15 @@
 import ArgumentParser
 import Glibc
 import LatchkeyControl
+import LatchkeyGettext
 import LatchkeyPosix
 import LatchkeySodium
 
 /// `latchkey recovery`
 struct RecoveryCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "recovery", abstract: "Manage the code on paper that unlocks the vault when the password is gone.",
+    commandName: "recovery",
+    abstract: translated("Manage the code on paper that unlocks the vault when the password is gone."),
     discussion: """
       Whoever has the code and the vault's files can read the secrets. 'latchkey unlock --recovery' unlocks the vault with \
       it, and from then on your present login password unlocks the vault.
@@ -17,11 +19,11 @@ struct RecoveryCommand: ParsableCommand {
   /// `latchkey recovery create`
   struct Create: ParsableCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Create a code and show it, this once. An earlier code is no longer valid then.")
+      abstract: translated("Create a code and show it, this once. An earlier code is no longer valid then."))
 
     @OptionGroup var place: Place
     @OptionGroup var asking: RootKeyAsking
-    @Flag(help: "Write the code to standard output, whatever that is, instead of the terminal.")
+    @Flag(help: .translated("Write the code to standard output, whatever that is, instead of the terminal."))
     var stdout = false
 
     func run() throws {
@@ -34,19 +36,23 @@ struct RecoveryCommand: ParsableCommand {
         let answer = try asking.askPassword(
           for: .createRecoveryCode, of: program, status, output: output.number, anywhere: stdout)
         guard answer == .done else {
-          if !stdout { try output.writeAll(Array("If a code is shown above, it is not valid.\n".utf8).span.bytes) }
+          if !stdout {
+            try output.writeAll(Array(translated("If a code is shown above, it is not valid.\n").utf8).span.bytes)
+          }
           throw answer.failure(wrong: oldPassword)
         }
         guard !stdout else { return }
-        let advice = """
+        let advice = translated(
+          """
           This is your recovery code. It is not shown again. Write it down, keep it apart from this machine, and check
           what you wrote with 'latchkey recovery check'.
 
-          """
+          """)
         try output.writeAll(Array(advice.utf8).span.bytes)
         guard status.passwordless else { return }
         let end =
-          "It ends when your login gets a password, because others could have created it. Create another one then.\n"
+          translated(
+            "It ends when your login gets a password, because others could have created it. Create another one then.\n")
         try output.writeAll(Array(end.utf8).span.bytes)
       }
     }
@@ -54,7 +60,7 @@ struct RecoveryCommand: ParsableCommand {
     private static func terminal() throws -> FileDescriptor {
       do { return try FileDescriptor.open("/dev/tty", flags: O_WRONLY | O_NOCTTY) } catch {
         throw Failure.declined(
-          "there is no terminal to show the code on. With --stdout it is written to standard output.")
+          translated("there is no terminal to show the code on. With --stdout it is written to standard output."))
       }
     }
   }
@@ -62,7 +68,7 @@ struct RecoveryCommand: ParsableCommand {
   /// `latchkey recovery check`
   struct Check: ParsableCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Ask for the code, and say whether it is the code of this vault. This changes nothing.")
+      abstract: translated("Ask for the code, and say whether it is the code of this vault. This changes nothing."))
 
     @OptionGroup var place: Place
     @OptionGroup var asking: RootKeyAsking
@@ -75,14 +81,14 @@ struct RecoveryCommand: ParsableCommand {
         let code = try asking.code(try asking.conversation())
         let answer = try program.run(.checkRecoveryCode, token: code, password: try SecureBytes(count: 0))
         guard answer == .done else { throw answer.failure(wrong: otherCode) }
-        print("The code is right: it unlocks this vault.")
+        print(translated("The code is right: it unlocks this vault."))
       }
     }
   }
 
   /// `latchkey recovery remove`
   struct Remove: ParsableCommand {
-    static let configuration = CommandConfiguration(abstract: "Remove the code.")
+    static let configuration = CommandConfiguration(abstract: translated("Remove the code."))
 
     @OptionGroup var place: Place
     @OptionGroup var asking: RootKeyAsking
@@ -91,24 +97,27 @@ struct RecoveryCommand: ParsableCommand {
       try Failure.telling {
         try RootKeyAsking.prepare()
         let status = try place.status()
-        guard status.recoveryCodeCreated > 0 else { return print("The vault has no recovery code.") }
+        guard status.recoveryCodeCreated > 0 else { return print(translated("The vault has no recovery code.")) }
         try requireUnlocked(status)
         let program = try asking.program(place, vault: status.vaultPath)
         let answer = try asking.askPassword(for: .removeRecoveryCode, of: program, status)
         guard answer == .done || answer == .nothingNeeded else { throw answer.failure(wrong: oldPassword) }
-        print("The vault has no recovery code any more.")
+        print(translated("The vault has no recovery code any more."))
         print(
-          "Older copies of the keybag still accept it. 'latchkey rotate' gives the vault keys that they do not have.")
+          translated(
+            "Older copies of the keybag still accept it. 'latchkey rotate' gives the vault keys that they do not have.")
+        )
       }
     }
   }
 
   /// `latchkey recovery status`
   struct Status: ParsableCommand {
-    static let configuration = CommandConfiguration(abstract: "Say whether there is a code, and when it was created.")
+    static let configuration = CommandConfiguration(
+      abstract: translated("Say whether there is a code, and when it was created."))
 
     @OptionGroup var place: Place
-    @Flag(help: "As JSON, with the same keys in every version.")
+    @Flag(help: .translated("As JSON, with the same keys in every version."))
     var json = false
 
     func run() throws {
@@ -117,18 +126,25 @@ struct RecoveryCommand: ParsableCommand {
       if json {
         print(created > 0 ? "{\"recovery_code\": true, \"created\": \"\(day)\"}" : "{\"recovery_code\": false}")
       } else {
-        print(created > 0 ? "The vault has a recovery code, created on \(day)." : "The vault has no recovery code.")
+        print(
+          created > 0
+            ? translated("The vault has a recovery code, created on \(day).")
+            : translated("The vault has no recovery code."))
       }
     }
   }
 }
 
 private let oldPassword =
-  "your login password does not unlock the vault, because the vault has an older one. Run 'latchkey unlock' first."
-private let otherCode = "that code does not unlock this vault: it belongs to another vault, or was replaced or removed."
+  translated(
+    "your login password does not unlock the vault, because the vault has an older one. Run 'latchkey unlock' first.")
+private let otherCode = translated(
+  "that code does not unlock this vault: it belongs to another vault, or was replaced or removed.")
 
 private func requireUnlocked(_ status: LatchkeyControl.Status) throws {
-  guard status.state == .unlocked else { throw Failure.declined("the vault is locked. Run 'latchkey unlock' first.") }
+  guard status.state == .unlocked else {
+    throw Failure.declined(translated("the vault is locked. Run 'latchkey unlock' first."))
+  }
 }
 
 extension UnlockCommand {
@@ -144,14 +160,15 @@ extension UnlockCommand {
     let given = try asking.passwords(terminal)
     guard given.count == 1 else {
       throw Failure.declined(
-        "PAM asked for more than a password, so it is not known which answer that is. Nothing was changed.")
+        translated("PAM asked for more than a password, so it is not known which answer that is. Nothing was changed."))
     }
     let answer = try program.run(.recover, token: code, password: given[0].bytes)
     guard answer == .done else { throw answer.failure(wrong: otherCode) }
     let state = try place.status().state
     guard state == .unlocked else {
-      throw Failure.stillLocked("your password is set, but the vault is locked again. Unlock it with your password.")
+      throw Failure.stillLocked(
+        translated("your password is set, but the vault is locked again. Unlock it with your password."))
     }
-    print("The vault is unlocked, and your login password unlocks it from now on. The code stays valid.")
+    print(translated("The vault is unlocked, and your login password unlocks it from now on. The code stays valid."))
   }
 }

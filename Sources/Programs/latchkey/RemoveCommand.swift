@@ -1,4 +1,5 @@
 import ArgumentParser
+import LatchkeyGettext
 import LatchkeyHistoryControl
 import LatchkeySecretClient
 import LatchkeySystemd
@@ -6,7 +7,7 @@ import LatchkeySystemd
 /// `latchkey rm`
 struct RemoveCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "rm", abstract: "Delete items.",
+    commandName: "rm", abstract: translated("Delete items."),
     discussion: """
       If an item is locked, you are asked to unlock it first. Attributes must name one item unless you give --all. Several \
       items can be named by their places.
@@ -23,11 +24,13 @@ struct RemoveCommand: ParsableCommand {
 
   @OptionGroup var place: Place
   @OptionGroup var prompts: PromptChoice
-  @Flag(help: "Delete every item that has these attributes.") var all = false
-  @Flag(help: "Remove the items from all generations of the vault too, also items that only generations have.")
+  @Flag(help: .translated("Delete every item that has these attributes.")) var all = false
+  @Flag(
+    help: .translated("Remove the items from all generations of the vault too, also items that only generations have."))
   var everywhere = false
-  @Flag(name: [.long, .customShort("n")], help: "Say what would be deleted, and delete nothing.") var dryRun = false
-  @Flag(help: "Report as JSON, with the same keys in every version.") var json = false
+  @Flag(name: [.long, .customShort("n")], help: .translated("Say what would be deleted, and delete nothing."))
+  var dryRun = false
+  @Flag(help: .translated("Report as JSON, with the same keys in every version.")) var json = false
   @Argument(help: ItemSelector.help) var items: [String]
 
   func validate() throws { _ = try ItemSelector(items) }
@@ -56,12 +59,13 @@ struct RemoveCommand: ParsableCommand {
       if found.isEmpty && pastTitles.isEmpty { throw ItemSelector.nothing }
       if case .attributes = selector, found.count + pastTitles.count > 1 && !all {
         throw ItemSelector.several(
-          found.map(\.title) + pastTitles, advice: "Nothing was deleted. Name one by where it is, or use --all.")
+          found.map(\.title) + pastTitles,
+          advice: translated("Nothing was deleted. Name one by where it is, or use --all."))
       }
       // Told before it goes: afterwards nobody knows its class.
       let told = json ? try ListedItem.described(found, from: connection) : found
       if !json && dryRun {
-        return print((found.map(\.title) + pastTitles).map { "Would delete " + $0 }.joined(separator: "\n"))
+        return print((found.map(\.title) + pastTitles).map { translated("Would delete \($0)") }.joined(separator: "\n"))
       }
       let gone = dryRun ? told : try told.filter { try delete($0, on: connection) }
       let forgotten = try dryRun ? nil : past?.forget()
@@ -82,20 +86,22 @@ struct RemoveCommand: ParsableCommand {
 
   private func tell(_ forgotten: Forgetting, _ titles: [String]) throws {
     if !json {
-      for title in titles { print("Deleted " + title) }
+      for title in titles { print(translated("Deleted \(title)")) }
       let count = forgotten.changed
       print(
         count == 0
-          ? "No generation that can be read had them." : "Removed from \(count) generation\(count == 1 ? "" : "s").")
+          ? translated("No generation that can be read had them.")
+          : translated(count, one: "Removed from \(count) generation.", other: "Removed from \(count) generations."))
     }
     guard !forgotten.unreadable.isEmpty else { return }
     let numbers = forgotten.unreadable.map { String($0) }.joined(separator: ", ")
     StandardStream.error.show(
-      """
-      latchkey: what cannot be read may still have them, generation \(numbers).
-      Delete the files that begin with such a number in ~/.local/share/latchkey/generations.
+      translated(
+        """
+        latchkey: what cannot be read may still have them, generation \(numbers).
+        Delete the files that begin with such a number in ~/.local/share/latchkey/generations.
 
-      """)
+        """))
     throw ExitCode(4)
   }
 

@@ -4,12 +4,14 @@ import Glibc
 import LatchkeyBackup
 import LatchkeyBackupControl
 import LatchkeyControl
+import LatchkeyGettext
 import LatchkeyPosix
 
 /// `latchkey restore`
 struct RestoreCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "restore", abstract: "Bring the items of a backup into the vault, on this machine or another one.",
+    commandName: "restore",
+    abstract: translated("Bring the items of a backup into the vault, on this machine or another one."),
     discussion: """
       The vault must be unlocked. An item that is there already, in the same collection with the same attributes and \
       secret, stays as it is. Where the secret is another one, yours stays, and is listed; with --theirs the backup's \
@@ -20,13 +22,13 @@ struct RestoreCommand: ParsableCommand {
 
   @OptionGroup var place: Place
   @OptionGroup var passphrase: ArchivePassphrase
-  @Flag(help: "Take the backup's secret for an item that has the same attributes and another secret.")
+  @Flag(help: .translated("Take the backup's secret for an item that has the same attributes and another secret."))
   var theirs = false
-  @Flag(help: "Say what would be restored and what would not, and change nothing.")
+  @Flag(help: .translated("Say what would be restored and what would not, and change nothing."))
   var dryRun = false
-  @Flag(help: "Report as JSON, with the same keys in every version.")
+  @Flag(help: .translated("Report as JSON, with the same keys in every version."))
   var json = false
-  @Argument(help: ArgumentHelp("The backup.", valueName: "file"), completion: .file())
+  @Argument(help: ArgumentHelp(translated("The backup."), valueName: "file"), completion: .file())
   var file: String
 
   func run() throws {
@@ -66,9 +68,10 @@ struct RestoreCommand: ParsableCommand {
       do throws(ControlError) { isLast = try client.ask(GiveChunk(chunk.bytes), until: ArchiveLimits.answer) } catch {
         let damage = BackupError.damagedChunk(chunk.number).explanation
         guard error == .declined(damage) else { throw error }
-        throw Failure.backup("\(damage), which is at offset \(chunk.offset) of the file. Nothing was restored.")
+        throw Failure.backup(
+          translated("\(damage), which is at offset \(chunk.offset) of the file. Nothing was restored."))
       }
-      progress.show("\(backup.percent) % read")
+      progress.show(translated("\(backup.percent) % read"))
     }
     if isLast { try backup.expectEnd() }
   }

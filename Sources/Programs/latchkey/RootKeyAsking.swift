@@ -2,6 +2,7 @@ import ArgumentParser
 import CLatchkeyHelper
 import Glibc
 import LatchkeyControl
+import LatchkeyGettext
 import LatchkeyKeybag
 import LatchkeyPAMClient
 import LatchkeyPosix
@@ -9,16 +10,16 @@ import LatchkeySodium
 
 /// Asking for what opens the keybag itself: the login password, which PAM has accepted, or a recovery code.
 struct RootKeyAsking: ParsableArguments {
-  @Flag(help: "Take what is asked for from lines of standard input instead of the terminal.")
+  @Flag(help: .translated("Take what is asked for from lines of standard input instead of the terminal."))
   var stdin = false
 
-  @Option(help: ArgumentHelp("A folder of PAM services in the place of /etc/pam.d.", visibility: .hidden))
+  @Option(help: ArgumentHelp(translated("A folder of PAM services in the place of /etc/pam.d."), visibility: .hidden))
   var pamFolder: String?
 
-  @Option(help: ArgumentHelp("The program in the place of latchkey-derive.", visibility: .hidden))
+  @Option(help: ArgumentHelp(translated("The program in the place of latchkey-derive."), visibility: .hidden))
   var deriveProgram: String?
 
-  @Option(help: ArgumentHelp("Where the device key service listens.", visibility: .hidden))
+  @Option(help: ArgumentHelp(translated("Where the device key service listens."), visibility: .hidden))
   var deviceSocket: String?
 
   /// What must be so before anything secret is asked for.
@@ -31,7 +32,7 @@ struct RootKeyAsking: ParsableArguments {
 
   /// latchkey-derive for the vault of the daemon at `place`.
   func program(_ place: Place, vault path: String?) throws -> DeriveProgram {
-    guard let account = Account(uid: getuid()) else { throw Failure.unavailable("you have no account") }
+    guard let account = Account(uid: getuid()) else { throw Failure.unavailable(translated("you have no account")) }
     let home = path.flatMap(KeybagFile.home(ofFolder:)) ?? ""
     return DeriveProgram(
       path: try DeriveProgram.find(deriveProgram), account: account, home: home, runtime: place.folder,
@@ -42,7 +43,7 @@ struct RootKeyAsking: ParsableArguments {
   ///
   /// - Returns: what was given: the password, and whatever else the stack asked for, as a second factor.
   func passwords(_ terminal: TerminalConversation) throws -> [GivenSecret] {
-    guard let account = Account(uid: getuid()) else { throw Failure.unavailable("you have no account") }
+    guard let account = Account(uid: getuid()) else { throw Failure.unavailable(translated("you have no account")) }
     let conversation = KeepingConversation(terminal)
     let outcome = Authentication.run(
       service: "latchkey-unlock", user: account.name, terminal: ttyname(0).map { String(cString: $0) },
@@ -54,7 +55,7 @@ struct RootKeyAsking: ParsableArguments {
     case .accepted: break
     }
     guard !conversation.given.isEmpty else {
-      throw Failure.unavailable("PAM asked for no password, but the vault needs it")
+      throw Failure.unavailable(translated("PAM asked for no password, but the vault needs it"))
     }
     return conversation.given
   }
@@ -81,11 +82,11 @@ struct RootKeyAsking: ParsableArguments {
   func code(_ terminal: TerminalConversation) throws -> SecureBytes {
     var typed = HeldAnswer()
     while true {
-      terminal.answer(.secret("Recovery code: ")) { typed.keep($0) }
+      terminal.answer(.secret(translated("Recovery code: "))) { typed.keep($0) }
       guard !terminal.wasCancelled, let code = typed.take(), code.count > 0 else { throw Failure.cancelled }
       guard let mistake = Self.mistake(in: code) else { return code }
-      guard !stdin else { throw Failure.declined("\(mistake.explanation). Nothing was done.") }
-      terminal.answer(.error("No: \(mistake.explanation). Once more."), { _ in })
+      guard !stdin else { throw Failure.declined(translated("\(mistake.explanation). Nothing was done.")) }
+      terminal.answer(.error(translated("No: \(mistake.explanation). Once more.")), { _ in })
     }
   }
 
@@ -140,21 +141,24 @@ extension HelperResult? {
     case .wrongPassword: .declined(wrong)
     case .noDaemon, .daemonSilent: .silent
     case .otherVersion: .otherVersion
-    case .noVault: .declined("there is no vault yet: 'latchkey unlock' creates it.")
-    case .refused: .declined("the vault does not allow that now. See 'latchkey status'.")
-    case .damaged: .declined("the vault's files cannot be used. See 'latchkey status'.")
-    case .noMemory: .declined("there is not enough memory to check the password. Close something, and try again.")
+    case .noVault: .declined(translated("there is no vault yet: 'latchkey unlock' creates it."))
+    case .refused: .declined(translated("the vault does not allow that now. See 'latchkey status'."))
+    case .damaged: .declined(translated("the vault's files cannot be used. See 'latchkey status'."))
+    case .noMemory:
+      .declined(translated("there is not enough memory to check the password. Close something, and try again."))
     case .noDeviceKey:
-      .deviceService("it is not running, or it does not answer")
-    case .overtaken: .declined("another login changed the vault at the same moment. Nothing was changed. Try again.")
-    case .homeUnavailable: .declined("the keybag cannot be written: is the disk full? Nothing was changed.")
+      .deviceService(translated("it is not running, or it does not answer"))
+    case .overtaken:
+      .declined(translated("another login changed the vault at the same moment. Nothing was changed. Try again."))
+    case .homeUnavailable: .declined(translated("the keybag cannot be written: is the disk full? Nothing was changed."))
     case .tooManyEpochs:
       .declined(
-        """
-        items still need too many former key epochs. Unlock the locked collections, and the vault on the devices whose items \
-        'latchkey status' counts, or delete those items.
-        """)
-    default: .declined("latchkey-derive failed. Nothing was changed, or it goes on at the next unlock.")
+        translated(
+          """
+          items still need too many former key epochs. Unlock the locked collections, and the vault on the devices whose items \
+          'latchkey status' counts, or delete those items.
+          """))
+    default: .declined(translated("latchkey-derive failed. Nothing was changed, or it goes on at the next unlock."))
     }
   }
 }

@@ -2,13 +2,14 @@ import ArgumentParser
 import FoundationEssentials
 import Glibc
 import LatchkeyControl
+import LatchkeyGettext
 import LatchkeyPosix
 import LatchkeySodium
 
 /// `latchkey rotate`
 struct RotateCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "rotate", abstract: "Give the vault new keys.",
+    commandName: "rotate", abstract: translated("Give the vault new keys."),
     discussion: """
       Use it when somebody may know your password, or has a copy of your files: with a new password alone, old copies of \
       the keybag still decrypt what is stored later. It asks for your login password. If it is interrupted, it continues \
@@ -18,7 +19,7 @@ struct RotateCommand: ParsableCommand {
 
   @OptionGroup var place: Place
   @OptionGroup var asking: RootKeyAsking
-  @Flag(help: "Report as JSON, with the same keys in every version.")
+  @Flag(help: .translated("Report as JSON, with the same keys in every version."))
   var json = false
 
   private static let stepTime: UInt32 = 100_000
@@ -49,16 +50,23 @@ struct RotateCommand: ParsableCommand {
       case .done: break
       case .begun:
         throw Failure.declined(
-          "the new keys are created, but the vault could not take them now. It takes them at the next unlock; nothing is lost."
+          translated(
+            "the new keys are created, but the vault could not take them now. It takes them at the next unlock; nothing is lost."
+          )
         )
       case .refused:
         throw Failure.declined(
-          "that password is new, and no login has shown yet that it stays. Lock the screen and unlock it with that password, "
-            + "or log in again; then this.")
+          translated(
+            """
+            that password is new, and no login has shown yet that it stays. Lock the screen and unlock it with that password, \
+            or log in again; then this.
+            """))
       case let other:
         throw other.failure(
           wrong:
-            "your login password does not unlock the vault, because the vault has an older one. Run 'latchkey unlock' first."
+            translated(
+              "your login password does not unlock the vault, because the vault has an older one. Run 'latchkey unlock' first."
+            )
         )
       }
       try follow()
@@ -72,7 +80,8 @@ struct RotateCommand: ParsableCommand {
       try !status().protectors.contains(where: { ListedProtector($0).isSession })
     else { return }
     let text =
-      "Logins without a password unlock nothing any more. 'latchkey protector add session' allows them again.\n"
+      translated(
+        "Logins without a password unlock nothing any more. 'latchkey protector add session' allows them again.\n")
     StandardStream.error.show(text)
   }
 
@@ -89,7 +98,7 @@ struct RotateCommand: ParsableCommand {
     while status.rotation.left > 0 && status.state == .unlocked
       && ContinuousClock.now - lastStep < (status.problems.isEmpty ? Self.standstill : Self.timeout)
     {
-      if isShown { show("\rItem keys: \(total - min(status.rotation.left, total)) of \(total)") }
+      if isShown { show("\r" + translated("Item keys: \(total - min(status.rotation.left, total)) of \(total)")) }
       usleep(Self.stepTime)
       let before = status.rotation.left
       status = try self.status()
@@ -97,7 +106,7 @@ struct RotateCommand: ParsableCommand {
     }
     let rotation = status.rotation
     let done = total - min(rotation.left, total)
-    if isShown && total > 0 { show("\rItem keys: \(done) of \(total)\n") }
+    if isShown && total > 0 { show("\r" + translated("Item keys: \(done) of \(total)") + "\n") }
     guard !json else {
       let encoder = JSONEncoder()
       encoder.outputFormatting = [.prettyPrinted, .sortedKeys]
@@ -107,7 +116,7 @@ struct RotateCommand: ParsableCommand {
         former_keys_needed: rotation.needsFormerKeys)
       return print(String(decoding: try encoder.encode(report), as: UTF8.self))
     }
-    print("The vault has new keys.")
+    print(translated("The vault has new keys."))
     for line in Self.remarks(rotation) { print(line) }
   }
 
@@ -117,23 +126,27 @@ struct RotateCommand: ParsableCommand {
 
   /// What has not got new keys, and why.
   static func remarks(_ rotation: Status.Rotation) -> [String] {
-    func items(_ count: UInt64) -> String { count == 1 ? "1 item" : "\(count) items" }
+    func items(_ count: UInt64) -> String { translated(count, one: "1 item", other: "\(count) items") }
     var lines: [String] = []
-    if rotation.left > 0 { lines.append("\(items(rotation.left)) to follow, as soon as the vault is unlocked.") }
+    if rotation.left > 0 {
+      lines.append(translated("\(items(rotation.left)) to follow, as soon as the vault is unlocked."))
+    }
     if rotation.closed > 0 {
-      lines.append("\(items(rotation.closed)) in locked collections: to follow when you unlock those.")
+      lines.append(translated("\(items(rotation.closed)) in locked collections: to follow when you unlock those."))
     }
     if rotation.otherDevice > 0 {
-      lines.append("\(items(rotation.otherDevice)) of other devices: to follow when the vault is unlocked there.")
+      lines.append(
+        translated("\(items(rotation.otherDevice)) of other devices: to follow when the vault is unlocked there."))
     }
     if rotation.quarantined > 0 {
       lines.append(
-        "\(items(rotation.quarantined)) that somebody else put into the vault: never opened, and not changed.")
+        translated(
+          "\(items(rotation.quarantined)) that somebody else put into the vault: never opened, and not changed."))
     }
     if rotation.needsFormerKeys {
       lines.append(
         rotation.left + rotation.closed + rotation.otherDevice > 0
-          ? "The former keys are kept for them." : "The change goes on at the next unlock.")
+          ? translated("The former keys are kept for them.") : translated("The change goes on at the next unlock."))
     }
     return lines
   }

@@ -2,13 +2,14 @@ import ArgumentParser
 import FoundationEssentials
 import Glibc
 import LatchkeyClassRules
+import LatchkeyGettext
 import LatchkeyKeybag
 import LatchkeyPosix
 
 /// `latchkey rules`
 struct RulesCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "rules", abstract: "Say which class a new item gets.",
+    commandName: "rules", abstract: translated("Say which class a new item gets."),
     discussion: """
       The class of a new item is, in this order: what its maker names (attribute latchkey:accessible), what the item had \
       that it replaces, the first rule that fits in ~/.config/latchkey/rules.yaml, then in the installed rules, and else \
@@ -21,19 +22,23 @@ struct RulesCommand: ParsableCommand {
 struct RulesPlace: ParsableArguments {
   @Option(
     help: ArgumentHelp(
-      "The home folder with .config/latchkey/rules.yaml.", discussion: "By default that of your account.",
+      translated("The home folder with .config/latchkey/rules.yaml."),
+      discussion: "By default that of your account.",
       valueName: "dir"))
   var home: String?
   @Option(
     help: ArgumentHelp(
-      "The installed rules.", discussion: "By default share/latchkey/rules.yaml beside the folder of this program.",
+      translated("The installed rules."),
+      discussion: "By default share/latchkey/rules.yaml beside the folder of this program.",
       valueName: "file"))
   var shipped: String?
 
   /// The user's file, then the installed one.
   private var paths: [(path: String, mustExist: Bool)] {
     get throws {
-      guard let home = home ?? Account(uid: getuid())?.home else { throw Failure.unavailable("you have no account") }
+      guard let home = home ?? Account(uid: getuid())?.home else {
+        throw Failure.unavailable(translated("you have no account"))
+      }
       return [(RulesFile.userPath(home: home), false), (shipped ?? Self.installed, true)]
     }
   }
@@ -51,7 +56,9 @@ struct RulesPlace: ParsableArguments {
       do throws(RulesError) {
         let file = try RulesFile.load(path, owner: getuid())
         if file == nil && mustExist {
-          return (path, .failure(RulesError(path: path, text: "the file is missing; install Latchkey again")))
+          return (
+            path, .failure(RulesError(path: path, text: translated("the file is missing; install Latchkey again")))
+          )
         }
         return (path, .success(file))
       } catch { return (path, .failure(error)) }
@@ -70,7 +77,7 @@ struct RulesPlace: ParsableArguments {
 /// `latchkey rules check`
 struct RulesCheckCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "check", abstract: "Look for errors in the files of rules.",
+    commandName: "check", abstract: translated("Look for errors in the files of rules."),
     discussion: "Ends with 1 where there is one, and names file and line.")
 
   @OptionGroup var place: RulesPlace
@@ -80,12 +87,13 @@ struct RulesCheckCommand: ParsableCommand {
       for (path, outcome) in try place.load() {
         guard case .success(let file) = outcome else { continue }
         guard let file else {
-          print("\(path): does not exist, and need not")
+          print(translated("\(path): does not exist, and need not"))
           continue
         }
-        print("\(path): \(file.rules.count) rule\(file.rules.count == 1 ? "" : "s")")
+        let count = file.rules.count
+        print(translated(count, one: "\(path): \(count) rule", other: "\(path): \(count) rules"))
         for rule in file.rules where rule.accessibility.tier == .device {
-          print("\(path):\(rule.line): \(rule.accessibility.name) needs no password, and is deprecated")
+          print(translated("\(path):\(rule.line): \(rule.accessibility.name) needs no password, and is deprecated"))
         }
       }
       _ = try place.files()

@@ -2,18 +2,19 @@ import ArgumentParser
 import FoundationEssentials
 import Glibc
 import LatchkeyClassRules
+import LatchkeyGettext
 import LatchkeyKeybag
 
 /// `latchkey rules test`
 struct RulesTestCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "test", abstract: "Say which class a new item with these attributes would get, and why.",
+    commandName: "test", abstract: translated("Say which class a new item with these attributes would get, and why."),
     discussion: "For example: latchkey rules test xdg:schema=org.gnome.OnlineAccounts goa-identity=google:me")
 
   @OptionGroup var place: RulesPlace
-  @Flag(help: "As JSON, with the same keys in every version.")
+  @Flag(help: .translated("As JSON, with the same keys in every version."))
   var json = false
-  @Argument(help: ArgumentHelp("The item's attributes.", valueName: "name=value"))
+  @Argument(help: ArgumentHelp(translated("The item's attributes."), valueName: "name=value"))
   var attributes: [String]
 
   private static let accessibleName = ClassRule.reservedPrefix + "accessible"
@@ -33,19 +34,19 @@ struct RulesTestCommand: ParsableCommand {
     var (result, named): ([String: String], AccessibilityClass?) = ([:], nil)
     for argument in attributes {
       guard let equals = argument.firstIndex(of: "=") else {
-        throw ValidationError("'\(argument)' is not of the form NAME=VALUE.")
+        throw ValidationError(translated("'\(argument)' is not of the form NAME=VALUE."))
       }
       let (name, value) = (String(argument[..<equals]), String(argument[argument.index(after: equals)...]))
       if name == Self.accessibleName {
         guard let known = AccessibilityClass(name: value) else {
           let names = AccessibilityClass.allCases.map(\.name).joined(separator: ", ")
-          throw ValidationError("The class '\(value)' does not exist. The classes are \(names).")
+          throw ValidationError(translated("The class '\(value)' does not exist. The classes are \(names)."))
         }
         named = known
       } else if name.hasPrefix(ClassRule.reservedPrefix) {
-        throw ValidationError("The only attribute that begins with latchkey: is \(Self.accessibleName).")
+        throw ValidationError(translated("The only attribute that begins with latchkey: is \(Self.accessibleName)."))
       } else if result.updateValue(value, forKey: name) != nil {
-        throw ValidationError("'\(name)' is given twice.")
+        throw ValidationError(translated("'\(name)' is given twice."))
       }
     }
     return (result, named)
@@ -80,9 +81,9 @@ struct RulesTestCommand: ParsableCommand {
       if let file = report.file, let line = report.line, let rule = report.rule {
         "\(file):\(line): \(rule)"
       } else if named != nil {
-        "The attribute \(Self.accessibleName) names it."
+        translated("The attribute \(Self.accessibleName) names it.")
       } else {
-        "No rule fits, and this is the default."
+        translated("No rule fits, and this is the default.")
       }
     return report.class + "\n" + TerminalText.printable(why)
   }

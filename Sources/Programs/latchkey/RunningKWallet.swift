@@ -1,4 +1,5 @@
 import LatchkeyForeignKeyrings
+import LatchkeyGettext
 import LatchkeySecretClient
 import LatchkeySodium
 import LatchkeySystemd
@@ -23,14 +24,17 @@ struct RunningKWallet {
       } catch {
         switch error {
         case .notRunning: continue
-        case .noBus: throw Failure.noService("there is no bus at that address. Is it right, and does the bus run?")
-        case .stranger: throw Failure.noService("the KWallet on that bus is not yours, so it was asked nothing.")
+        case .noBus:
+          throw Failure.noService(translated("there is no bus at that address. Is it right, and does the bus run?"))
+        case .stranger:
+          throw Failure.noService(translated("the KWallet on that bus is not yours, so it was asked nothing."))
         case .otherService, .broken: throw Failure(error)
         }
       }
     }
     guard let found else {
-      throw Failure.noService("KWallet does not run, and could not be started. Start it, then run this again.")
+      throw Failure.noService(
+        translated("KWallet does not run, and could not be started. Start it, then run this again."))
     }
     (connection, path) = found
   }
@@ -52,14 +56,16 @@ struct RunningKWallet {
     for wallet in unread where choice.takes(wallet) {
       let handle = try open(wallet.name)
       guard handle >= 0 else {
-        leave(wallet.name, "all of its entries", "KWallet did not open it; open it there, then run this again")
+        leave(
+          wallet.name, translated("all of its entries"),
+          translated("KWallet did not open it; open it there, then run this again"))
         continue
       }
       defer { close(handle) }
       let served = notes(wallet.name)
       var items: [ForeignItem] = []
       for folder in try folders(handle) {
-        progress.show("\(items.count) entries read from \(wallet.name)")
+        progress.show(translated("\(items.count) entries read from \(wallet.name)"))
         for (entry, value) in try entries(handle, folder) {
           let kind = try WalletContent.Kind(rawValue: kind(handle, folder, entry))
           do {
@@ -70,7 +76,10 @@ struct RunningKWallet {
                 copy, 0..<copy.count, kind, folder: folder, entry: entry, served: served["\(folder)/\(entry)"])
             }
             items.append(item)
-          } catch { leave(wallet.name, "\(folder)/\(entry)", "it is of an unknown kind, or larger than memory allows") }
+          } catch {
+            leave(
+              wallet.name, "\(folder)/\(entry)", translated("it is of an unknown kind, or larger than memory allows"))
+          }
         }
       }
       read.append(ForeignCollection(name: wallet.name, label: wallet.name, items: items))

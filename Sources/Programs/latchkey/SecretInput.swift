@@ -1,5 +1,6 @@
 import ArgumentParser
 import Glibc
+import LatchkeyGettext
 import LatchkeyPAMClient
 import LatchkeySecretClient
 import LatchkeySodium
@@ -11,13 +12,14 @@ struct SecretInput: ParsableArguments {
     case auto, keep, strip
   }
 
-  static let explanation = """
+  static let explanation = translated(
+    """
     The secret is standard input, byte by byte, or, on a terminal, asked for twice. It is never an argument. One line of \
     text, as 'echo' writes it, is stored without its line end; --newline keep stores that too. Anything else (more lines, \
     binary data) is stored exactly as it came, unless --newline strip takes one line end from it.
-    """
+    """)
 
-  @Option(help: "The line end behind the secret: auto (as above), keep, or strip.")
+  @Option(help: .translated("The line end behind the secret: auto (as above), keep, or strip."))
   var newline = Newline.auto
 
   /// As much as a vault keeps.
@@ -42,13 +44,16 @@ struct SecretInput: ParsableArguments {
   private static func asked() throws -> SecureBytes {
     let terminal = try TerminalConversation.asking(standardInput: false)
     var given: SecureBytes?
-    RepeatedConversation(terminal).answer(.secret("Secret: ")) { given = try? SecureBytes(copying: $0.bytes) }
+    RepeatedConversation(terminal).answer(.secret(translated("Secret: "))) {
+      given = try? SecureBytes(copying: $0.bytes)
+    }
     guard let secret = given.take() else { throw Failure.cancelled }
     return secret
   }
 
   private static func input() throws -> SecureBytes {
     try StandardInput.read(
-      limit: limit, orThrow: .declined("it is too large for the vault: a secret has up to \(limit >> 20) MiB."))
+      limit: limit,
+      orThrow: .declined(translated("it is too large for the vault: a secret has up to \(limit >> 20) MiB.")))
   }
 }

@@ -2,6 +2,7 @@ import FoundationEssentials
 import Glibc
 import LatchkeyControl
 import LatchkeyDoctor
+import LatchkeyGettext
 import LatchkeyPosix
 import LatchkeySystemd
 
@@ -25,13 +26,15 @@ struct SessionQuestions {
       facts.secretsQueue = bus.queue(for: Self.secrets).map { $0.map(\.process) }
       facts.ownedNames = bus.ownedNames()
       facts.busNames = bus.names()
-      facts.userUnits = bus.units(Doctor.userUnits, of: "the user manager")
+      facts.userUnits = bus.units(Doctor.userUnits, of: translated("the user manager"))
     } catch {
-      let why = "there is no session bus; run this in your session"
+      let why = translated("there is no session bus; run this in your session")
       (facts.secretsOwner, facts.busNames, facts.userUnits) = (.unknown(why), .unknown(why), .unknown(why))
     }
-    do { facts.systemUnits = try BusQuestions(.system).units(Doctor.systemUnits, of: "the service manager") } catch {
-      facts.systemUnits = .unknown("there is no system bus")
+    do {
+      facts.systemUnits = try BusQuestions(.system).units(Doctor.systemUnits, of: translated("the service manager"))
+    } catch {
+      facts.systemUnits = .unknown(translated("there is no system bus"))
     }
     facts.vault = vault(facts)
     return facts
@@ -40,7 +43,7 @@ struct SessionQuestions {
   /// A connection to the socket would start a daemon that does not run.
   private func vault(_ facts: DesktopFacts) -> Known<DesktopFacts.Vault> {
     if let units = facts.userUnits.value, units["latchkeyd.service"]?.active != "active" {
-      return .unknown("latchkeyd is not running, so it cannot be asked")
+      return .unknown(translated("latchkeyd is not running, so it cannot be asked"))
     }
     do throws(ControlError) {
       let client = try ControlClient(runtime: place.folder, uid: getuid())
@@ -52,7 +55,8 @@ struct SessionQuestions {
           lockSources: status.lockSources))
     } catch {
       return .unknown(
-        error == .noDaemon ? "no vault is running, so it cannot be asked" : "the vault does not answer")
+        error == .noDaemon
+          ? translated("no vault is running, so it cannot be asked") : translated("the vault does not answer"))
     }
   }
 }

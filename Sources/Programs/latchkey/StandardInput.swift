@@ -1,4 +1,5 @@
 import Glibc
+import LatchkeyGettext
 import LatchkeySodium
 
 /// Standard input, which brings secrets: read into locked memory.
@@ -19,7 +20,7 @@ enum StandardInput {
       if got == 0 { break }
       if got < 0 {
         guard StandardStream.waits(for: STDIN_FILENO, Int16(POLLIN)) else {
-          throw Failure.declined("the input could not be read: \(String(cString: strerror(errno))).")
+          throw Failure.declined(translated("the input could not be read: \(String(cString: strerror(errno)))."))
         }
         continue
       }

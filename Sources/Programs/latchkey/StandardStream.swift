@@ -1,4 +1,5 @@
 import Glibc
+import LatchkeyGettext
 
 /// Standard output and standard error: for bytes that never become a `String`, and for text that must be seen at once, as
 /// `print` waits until its buffer is full.
@@ -19,7 +20,7 @@ enum StandardStream: Int32 {
       if count >= 0 {
         written += count
       } else if !Self.waits(for: rawValue, Int16(POLLOUT)) {
-        throw Failure.declined("the output could not be written: \(String(cString: strerror(errno))).")
+        throw Failure.declined(translated("the output could not be written: \(String(cString: strerror(errno)))."))
       }
     }
   }

@@ -1,19 +1,20 @@
 import ArgumentParser
 import Glibc
 import LatchkeyControl
+import LatchkeyGettext
 import LatchkeyPosix
 
 /// `latchkey start-empty`
 struct StartEmptyCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "start-empty", abstract: "Put the vault aside, so that an empty one takes its place.",
+    commandName: "start-empty", abstract: translated("Put the vault aside, so that an empty one takes its place."),
     discussion: """
       Use it when nobody knows a former password or the recovery code ('latchkey unlock' asks for both). Nothing in the \
       vault is changed or deleted: its folder is renamed, and can get its name back. 'latchkey aside' lists such folders.
       """)
 
   @OptionGroup var place: Place
-  @Flag(help: "Do not ask for confirmation.")
+  @Flag(help: .translated("Do not ask for confirmation."))
   var yes = false
 
   func run() throws {
@@ -26,10 +27,12 @@ struct StartEmptyCommand: ParsableCommand {
         let path = try client.ask(
           PutVaultAside(folder: folder), until: LatchkeyPosix.Process.now + Self.answerLimit
         ).path
-        print("The vault is \(TerminalText.printable(path)) now. Nothing in it was changed.")
+        print(translated("The vault is \(TerminalText.printable(path)) now. Nothing in it was changed."))
       } catch ControlError.declined(let reason) { throw Failure.declined(reason) }
       print(
-        "Your login password creates an empty one: log out and in again, run 'latchkey unlock', or wait until a program asks."
+        translated(
+          "Your login password creates an empty one: log out and in again, run 'latchkey unlock', or wait until a program asks."
+        )
       )
     }
   }
@@ -40,12 +43,16 @@ struct StartEmptyCommand: ParsableCommand {
   /// Has the person type the folder's name, as nobody does by mistake.
   private static func confirm(_ folder: String, items: UInt64) throws {
     guard isatty(STDIN_FILENO) == 1 else {
-      throw Failure.declined("there is no terminal to ask for confirmation. Give --yes to confirm it.")
+      throw Failure.declined(translated("there is no terminal to ask for confirmation. Give --yes to confirm it."))
     }
     let name = folder.split(separator: "/").last.map { String($0) } ?? folder
-    print("Programs will find none of their secrets any more (\(items) of them), until you put the folder back.")
-    print("If you want that, type the name of the vault's folder, \(TerminalText.printable(name)): ", terminator: "")
+    print(
+      translated("Programs will find none of their secrets any more (\(items) of them), until you put the folder back.")
+    )
+    print(
+      translated("If you want that, type the name of the vault's folder, \(TerminalText.printable(name)): "),
+      terminator: "")
     fflush(nil)
-    guard readLine() == name else { throw Failure.declined("that is not its name, so nothing was done.") }
+    guard readLine() == name else { throw Failure.declined(translated("that is not its name, so nothing was done.")) }
   }
 }

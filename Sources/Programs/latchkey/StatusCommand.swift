@@ -2,16 +2,18 @@ import ArgumentParser
 import FoundationEssentials
 import Glibc
 import LatchkeyControl
+import LatchkeyGettext
 import LatchkeyPosix
 
 /// `latchkey status`
 struct StatusCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "status", abstract: "Print the state of the vault, why it is locked, and what is wrong.",
-    discussion: "It never prints a secret. The exit status is 0 whenever the vault answered, locked or not.")
+    commandName: "status", abstract: translated("Print the state of the vault, why it is locked, and what is wrong."),
+    discussion: "It never prints a secret. The exit status is 0 whenever the vault answered, locked or not."
+  )
 
   @OptionGroup var place: Place
-  @Flag(help: "As JSON, with the same keys in every version.")
+  @Flag(help: .translated("As JSON, with the same keys in every version."))
   var json = false
 
   /// How long the vault may take to answer, in milliseconds.
@@ -104,55 +106,71 @@ struct StatusCommand: ParsableCommand {
 
   static func text(_ status: Status) -> String {
     var lines: [(String, String)] = []
-    let reasons = status.lockReasons.map { $0 == "command" ? "by 'latchkey lock'" : $0 }
-    lines.append(("State", status.state.name + (reasons.isEmpty ? "" : ": " + reasons.joined(separator: ", "))))
-    if status.state != .unlocked { lines.append(("To unlock", Self.wayToUnlock(status))) }
-    let withoutPassword = status.openedWithoutPassword ? ", by a login without a password" : ""
-    lines.append(("First unlocked", status.firstUnlocked ? "yes" + withoutPassword : "not yet"))
-    if status.lockerUp { lines.append(("Screen locker", "up" + (status.staged ? ", keys wait until it is gone" : ""))) }
-    lines.append(("Vault", status.vaultPath + (status.generation == 0 ? " (not created yet)" : "")))
+    let reasons = status.lockReasons.map { $0 == "command" ? translated("by 'latchkey lock'") : $0 }
+    let state = Self.state(status.state)
+    lines.append((translated("State"), reasons.isEmpty ? state : "\(state): \(reasons.joined(separator: ", "))"))
+    if status.state != .unlocked { lines.append((translated("To unlock"), Self.wayToUnlock(status))) }
+    lines.append((translated("First unlocked"), Self.firstUnlocked(status)))
+    if status.lockerUp {
+      lines.append(
+        (translated("Screen locker"), status.staged ? translated("up, keys wait until it is gone") : translated("up")))
+    }
+    lines.append(
+      (
+        translated("Vault"),
+        status.generation == 0 ? translated("\(status.vaultPath) (not created yet)") : status.vaultPath
+      ))
     if status.generation > 0 {
-      lines.append(("Holds", Self.content(status)))
-      lines.append(("Generations", Self.history(status.history)))
+      lines.append((translated("Holds"), Self.content(status)))
+      lines.append((translated("Generations"), Self.history(status.history)))
     }
     if status.rotation.left > 0 || status.rotation.needsFormerKeys {
       let remarks = RotateCommand.remarks(status.rotation)
       lines.append(
-        ("New keys", remarks.isEmpty ? "created; the next unlock continues" : remarks.joined(separator: " ")))
+        (
+          translated("New keys"),
+          remarks.isEmpty ? translated("created; the next unlock continues") : remarks.joined(separator: " ")
+        ))
     }
     if status.passwordless {
-      lines.append(("Login password", "none, so the vault is always unlocked, and the device key alone protects it"))
+      lines.append(
+        (
+          translated("Login password"),
+          translated("none, so the vault is always unlocked, and the device key alone protects it")
+        ))
     }
     let passwords = Self.passwordCount(status)
-    if passwords > 1 { lines.append(("Login passwords", "\(passwords), until a login with the newest one")) }
-    if status.recoveryCodeCreated > 0 { lines.append(("Recovery code", "created")) }
+    if passwords > 1 {
+      lines.append((translated("Login passwords"), translated("\(passwords), until a login with the newest one")))
+    }
+    if status.recoveryCodeCreated > 0 { lines.append((translated("Recovery code"), translated("created"))) }
     if status.generation > 0 {
       let ways = status.protectors.map { ListedProtector($0).text }
       // After a change of the password there are two for a while.
       let each = ways.indices.filter { !ways[..<$0].contains(ways[$0]) }.map { ways[$0] }
-      lines.append(("Unlocked by", each.joined(separator: ", ")))
+      lines.append((translated("Unlocked by"), each.joined(separator: ", ")))
     }
-    lines.append(("Device key", Self.deviceKey(status.deviceKey)))
-    lines.append(("Memory", Self.memory(status)))
-    lines.append(("Secret Service", Self.owner(status.nameOwner)))
+    lines.append((translated("Device key"), Self.deviceKey(status.deviceKey)))
+    lines.append((translated("Memory"), Self.memory(status)))
+    lines.append((translated("Secret Service"), Self.owner(status.nameOwner)))
     lines.append(
       (
-        "Lock reports from",
-        status.lockSources.isEmpty ? "this command only" : status.lockSources.joined(separator: ", ")
+        translated("Lock reports from"),
+        status.lockSources.isEmpty ? translated("this command only") : status.lockSources.joined(separator: ", ")
       ))
     let width = lines.map(\.0.count).max() ?? 0
     var text = lines.map { $0.0.filling(column: width + 2) + $0.1 }
-    text.append("Keys in memory")
+    text.append(translated("Keys in memory"))
     let nameWidth = status.classes.map(\.name.count).max() ?? 0
     for one in status.classes {
       text.append(
         "  " + one.name.filling(column: nameWidth + 2)
-          + (one.isPresent ? "present" : "erased"))
+          + (one.isPresent ? translated("present") : translated("erased")))
     }
     text += Self.olderFiles(status)
     text += Self.damagedFiles(status)
     if !status.problems.isEmpty {
-      text.append("Problems")
+      text.append(translated("Problems"))
       text += status.problems.map { "  " + $0 }
     }
     return text.map(TerminalText.printable).joined(separator: "\n")
@@ -160,83 +178,135 @@ struct StatusCommand: ParsableCommand {
 
   /// What a person does to unlock it.
   private static func wayToUnlock(_ status: Status) -> String {
-    if status.lockerUp { return "unlock the screen" }
-    return "run 'latchkey unlock'" + (status.generation == 0 ? ", which creates the vault" : "")
+    if status.lockerUp { return translated("unlock the screen") }
+    return status.generation == 0
+      ? translated("run 'latchkey unlock', which creates the vault") : translated("run 'latchkey unlock'")
   }
 
   /// What it means that an older copy of the vault was put back, and what to do.
   private static func olderFiles(_ status: Status) -> [String] {
     guard status.hasOlderKeybag || status.hasOlderDatabase else { return [] }
-    var lines = ["An older copy of the vault was put back"]
+    var lines = [translated("An older copy of the vault was put back")]
     if status.hasOlderDatabase {
-      lines.append("  vault.db is older than when it was last opened here: what was stored or changed since is lost.")
+      lines.append(
+        translated("  vault.db is older than when it was last opened here: what was stored or changed since is lost."))
     }
     if status.hasOlderKeybag {
       lines += [
-        "  keybag is older than when it was last opened here: a password or recovery code that was replaced since may",
-        "  open the vault again. Run 'latchkey rotate'; if there is a recovery code, 'latchkey recovery create' before.",
+        translated(
+          "  keybag is older than when it was last opened here: a password or recovery code that was replaced since may open the vault again."
+        ),
+        translated("  Run 'latchkey rotate'; if there is a recovery code, 'latchkey recovery create' before."),
       ]
     }
     return lines + [
-      "  If you did not restore it, somebody else wrote into \(status.vaultPath), or the disk lost what was written."
+      translated(
+        "  If you did not restore it, somebody else wrote into \(status.vaultPath), or the disk lost what was written.")
     ]
   }
 
   /// The damaged files that healing put aside, and what to do with them.
   private static func damagedFiles(_ status: Status) -> [String] {
     guard !status.damagedFiles.isEmpty else { return [] }
-    let isOne = status.damagedFiles.count == 1
-    return ["The vault was repaired. \(isOne ? "This damaged file was" : "These damaged files were") kept"]
+    let count = status.damagedFiles.count
+    return [
+      translated(
+        count, one: "The vault was repaired. This damaged file was kept",
+        other: "The vault was repaired. These damaged files were kept")
+    ]
       + status.damagedFiles.map { "  \(status.vaultPath)/\($0)" } + [
-        "  The vault does not need \(isOne ? "it" : "them"). Check your items, then delete \(isOne ? "it" : "them"): "
-          + "the content is as secret as the vault."
+        "  "
+          + translated(
+            count,
+            one:
+              "The vault does not need it. Check your items, then delete it: the content is as secret as the vault.",
+            other:
+              "The vault does not need them. Check your items, then delete them: the content is as secret as the vault."
+          )
       ]
   }
 
+  private static func state(_ state: Status.State) -> String {
+    switch state {
+    case .sealed: translated("sealed")
+    case .locked: translated("locked")
+    case .unlocked: translated("unlocked")
+    }
+  }
+
+  private static func firstUnlocked(_ status: Status) -> String {
+    guard status.firstUnlocked else { return translated("not yet") }
+    return status.openedWithoutPassword ? translated("yes, by a login without a password") : translated("yes")
+  }
+
   private static func content(_ status: Status) -> String {
-    func count(_ number: UInt64, _ thing: String) -> String { "\(number) \(thing)" + (number == 1 ? "" : "s") }
-    let locked = status.lockedCollections == 0 ? "" : " (\(status.lockedCollections) locked by command)"
-    let lockedItems = status.hasLockedItems ? " (some locked by themselves)" : ""
-    let foreign = status.otherDeviceItems == 0 ? "" : "; \(status.otherDeviceItems) stored on another device"
-    return count(status.items, "item") + lockedItems + " in " + count(status.collections, "collection") + locked
-      + foreign
+    let locked = status.lockedCollections
+    let items = translated(status.items, one: "\(status.items) item", other: "\(status.items) items")
+    let collections = translated(
+      status.collections, one: "\(status.collections) collection", other: "\(status.collections) collections")
+    var parts = [
+      status.hasLockedItems
+        ? translated("\(items) (some locked by themselves) in \(collections)")
+        : translated("\(items) in \(collections)")
+    ]
+    if locked > 0 { parts[0] += " " + translated("(\(locked) locked by command)") }
+    if status.otherDeviceItems > 0 { parts.append(translated("\(status.otherDeviceItems) stored on another device")) }
+    return parts.joined(separator: "; ")
   }
 
   private static func history(_ history: Status.History) -> String {
-    let problem = history.problem.isEmpty ? "" : "; no other was made: \(history.problem)"
-    guard history.count > 0 else { return (history.isOn ? "none yet" : "off") + problem }
-    return "\(history.count), the last of \(LocalTime(history.newest).minute)" + (history.isOn ? "" : ", and off now")
-      + problem
+    var parts: [String] = []
+    if history.count > 0 {
+      let time = LocalTime(history.newest).minute
+      parts.append(
+        history.isOn
+          ? translated("\(history.count), the last of \(time)")
+          : translated("\(history.count), the last of \(time), and off now"))
+    } else {
+      parts.append(history.isOn ? translated("none yet") : translated("off"))
+    }
+    if !history.problem.isEmpty { parts.append(translated("no other was made: \(history.problem)")) }
+    return parts.joined(separator: "; ")
   }
 
   private static func memory(_ status: Status) -> String {
     guard status.memoryLocked else {
-      return "keys and secrets could be swapped out; run 'latchkey doctor' for what fixes it"
+      return translated("keys and secrets could be swapped out; run 'latchkey doctor' for what fixes it")
     }
-    let kept = "keys and secrets are kept out of swap"
-    let advice = "run 'latchkey doctor' for a larger limit"
     return switch status.swappableSecrets {
-    case 0: kept
-    case 1: "\(kept), but 1 secret was too large for the limit and could be swapped out; \(advice)"
-    case let count: "\(kept), but \(count) secrets were too large for the limit and could be swapped out; \(advice)"
+    case 0: translated("keys and secrets are kept out of swap")
+    case let count:
+      translated(
+        count,
+        one:
+          """
+          keys and secrets are kept out of swap, but 1 secret was too large for the limit and could be swapped out; \
+          run 'latchkey doctor' for a larger limit
+          """,
+        other:
+          """
+          keys and secrets are kept out of swap, but \(count) secrets were too large for the limit and could be swapped \
+          out; run 'latchkey doctor' for a larger limit
+          """)
     }
   }
 
   private static func owner(_ name: String) -> String {
     switch name {
-    case "latchkeyd": "ours"
-    case "", "nobody": "owned by no program, so programs do not reach this vault"
-    default: "owned by \(name), so programs do not reach this vault"
+    case "latchkeyd": translated("ours")
+    case "", "nobody": translated("owned by no program, so programs do not reach this vault")
+    default: translated("owned by \(name), so programs do not reach this vault")
     }
   }
 
   private static func deviceKey(_ backend: String) -> String {
     switch backend {
-    case "": "none yet"
-    case "tpm": "sealed to this machine's TPM, with the system service"
-    case "host": "a file that only the system service reads"
-    case "file": "a file beside the vault (weak: anybody who copies it and /etc/machine-id has the key)"
-    case "unavailable": "cannot be used now, so secrets bound to this device cannot be read (see the problems)"
+    case "": translated("none yet")
+    case "tpm": translated("sealed to this machine's TPM, with the system service")
+    case "host": translated("a file that only the system service reads")
+    case "file": translated("a file beside the vault (weak: anybody who copies it and /etc/machine-id has the key)")
+    case "unavailable":
+      translated("cannot be used now, so secrets bound to this device cannot be read (see the problems)")
     default: backend
     }
   }

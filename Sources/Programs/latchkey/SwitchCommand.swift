@@ -2,6 +2,7 @@ import ArgumentParser
 import FoundationEssentials
 import Glibc
 import LatchkeyDoctor
+import LatchkeyGettext
 import LatchkeyPosix
 import LatchkeyProviderSwitch
 
@@ -9,7 +10,7 @@ import LatchkeyProviderSwitch
 struct SwitchCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "switch",
-    abstract: "Make Latchkey the only program that keeps your secrets, or hand that back.",
+    abstract: translated("Make Latchkey the only program that keeps your secrets, or hand that back."),
     discussion: """
       With --to latchkey: keeps gnome-keyring, KWallet, KeePassXC, oo7 and pass-secret-service from offering secrets to \
       other programs, and has them leave the session. The rest of what they do goes on, gnome-keyring's ssh agent too. It \
@@ -40,17 +41,17 @@ struct SwitchCommand: ParsableCommand {
   }
 
   @OptionGroup var place: Place
-  @Option(help: "latchkey: make it the only one.")
+  @Option(help: .translated("latchkey: make it the only one."))
   var to: Target?
-  @Flag(help: "Hand back to the program that kept your secrets before.")
+  @Flag(help: .translated("Hand back to the program that kept your secrets before."))
   var back = false
-  @Flag(help: "Print what would be done, and change nothing.")
+  @Flag(help: .translated("Print what would be done, and change nothing."))
   var dryRun = false
-  @Flag(help: "Leave the Secret portal of sandboxed applications as it is.")
+  @Flag(help: .translated("Leave the Secret portal of sandboxed applications as it is."))
   var keepPortal = false
-  @Flag(help: "Do it for all users of this machine. Needs root.")
+  @Flag(help: .translated("Do it for all users of this machine. Needs root."))
   var allUsers = false
-  @Flag(help: "As JSON, with the same keys in every version.")
+  @Flag(help: .translated("As JSON, with the same keys in every version."))
   var json = false
 
   @Option(help: .hidden)
@@ -59,7 +60,7 @@ struct SwitchCommand: ParsableCommand {
   var home: String?
 
   func validate() throws {
-    guard (to == nil) == back else { throw ValidationError("Say either --to latchkey or --back.") }
+    guard (to == nil) == back else { throw ValidationError(translated("Say either --to latchkey or --back.")) }
   }
 
   func run() throws {
@@ -69,16 +70,23 @@ struct SwitchCommand: ParsableCommand {
       do throws(SwitchError) { try perform(&report) } catch {
         switch error {
         case .busy:
-          report.refused.append("another 'latchkey switch' is running. Wait until it has ended, then run this again.")
+          report.refused.append(
+            translated("another 'latchkey switch' is running. Wait until it has ended, then run this again."))
         case .changedMeanwhile(let path):
           report.refused.append(
-            "another program changed \(path) at the same moment, so it stays as that program left it. Run this again.")
+            translated(
+              "another program changed \(path) at the same moment, so it stays as that program left it. Run this again."
+            ))
         case .file(let path, let error):
-          report.refused.append("\(path) cannot be changed: \(error). Run this command again when that is put right.")
+          report.refused.append(
+            translated("\(path) cannot be changed: \(error). Run this command again when that is put right."))
         case .unreadableRecord(let path):
           report.refused.append(
-            "\(path) cannot be read, and it says what was there before. It has to be a file of its own, no link. Look at it, or"
-              + " restore it.")
+            translated(
+              """
+              \(path) cannot be read, and it says what was there before. It has to be a file of its own, no link. Look at it, \
+              or restore it.
+              """))
         }
       }
       print(json ? try JSONText.of(report) : report.text)
@@ -103,19 +111,23 @@ struct SwitchCommand: ParsableCommand {
     let command = "latchkey switch \(back ? "--back" : "--to latchkey")"
     if allUsers {
       guard getuid() == 0 || root != "/" else {
-        report.refused.append("only root changes what counts for all users. Run: sudo \(command) --all-users")
+        report.refused.append(
+          translated("only root changes what counts for all users. Run: sudo \(command) --all-users"))
         return nil
       }
       return .allUsers
     }
     guard getuid() != 0 else {
       report.refused.append(
-        "root keeps no secrets in a desktop session. For yourself, run it without sudo: \(command). For all users of this"
-          + " machine: sudo \(command) --all-users")
+        translated(
+          """
+          root keeps no secrets in a desktop session. For yourself, run it without sudo: \(command). For all users of this \
+          machine: sudo \(command) --all-users
+          """))
       return nil
     }
     guard let home = home ?? Account(uid: getuid())?.home else {
-      report.refused.append("you have no account.")
+      report.refused.append(translated("you have no account."))
       return nil
     }
     return .person(home: home)

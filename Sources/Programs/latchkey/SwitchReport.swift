@@ -1,3 +1,4 @@
+import LatchkeyGettext
 import LatchkeyProviderSwitch
 
 /// What `latchkey switch` says: what it does or would do, why it does not, and what is left to the person.
@@ -33,7 +34,7 @@ struct SwitchReport: Encodable {
 
   /// Files that were not put back.
   static func words(left: [FileChange]) -> [String] {
-    left.map { "\($0.path) was changed since, so it stays as it is. Look at it: \($0.purpose)." }
+    left.map { translated("\($0.path) was changed since, so it stays as it is. Look at it: \($0.purpose).") }
   }
 
   /// Who has the name at the end, and who waits for it.
@@ -50,21 +51,25 @@ struct SwitchReport: Encodable {
   var text: String {
     var lines: [String] = []
     if !refused.isEmpty {
-      lines.append(isBegun ? "It was interrupted. Files may be changed, and are noted:" : "Nothing was changed:")
+      lines.append(
+        isBegun
+          ? translated("It was interrupted. Files may be changed, and are noted:") : translated("Nothing was changed:"))
       lines += refused.map { "  - \($0)" }
     } else if changes.isEmpty {
       lines.append(
         side == .toLatchkey
-          ? "Nothing to do: no other program is set up to keep \(isForAll ? "all users'" : "your") secrets."
-          : "Nothing to do: nothing was taken over."
+          ? isForAll
+            ? translated("Nothing to do: no other program is set up to keep all users' secrets.")
+            : translated("Nothing to do: no other program is set up to keep your secrets.")
+          : translated("Nothing to do: nothing was taken over.")
       )
     } else {
-      lines.append(isDryRun ? "This would be done:" : "Done:")
+      lines.append(isDryRun ? translated("This would be done:") : translated("Done:"))
       lines += changes.map { "  - \($0)" }
     }
-    lines += notes.map { "Note: \($0)" }
+    lines += notes.map { translated("Note: \($0)") }
     if !left.isEmpty {
-      lines.append("Left to you:")
+      lines.append(translated("Left to you:"))
       lines += left.map { "  - \($0)" }
     }
     if isDone, !changes.isEmpty { lines.append(next) }
@@ -74,12 +79,15 @@ struct SwitchReport: Encodable {
   /// What can be done then.
   private var next: String {
     switch (side, isForAll) {
-    case (.toLatchkey, false): "Bring your secrets over with 'latchkey import'; go back with 'latchkey switch --back'."
+    case (.toLatchkey, false):
+      translated("Bring your secrets over with 'latchkey import'; go back with 'latchkey switch --back'.")
     case (.toLatchkey, true):
-      "Each user brings their secrets over with 'latchkey import'. Go back with 'sudo latchkey switch --back --all-users'."
-    case (.back, false): "Your vault stays on the disk. To use it again: latchkey switch --to latchkey"
+      translated(
+        "Each user brings their secrets over with 'latchkey import'. Go back with 'sudo latchkey switch --back --all-users'."
+      )
+    case (.back, false): translated("Your vault stays on the disk. To use it again: latchkey switch --to latchkey")
     case (.back, true):
-      "All vaults stay on the disk. To use them again: sudo latchkey switch --to latchkey --all-users"
+      translated("All vaults stay on the disk. To use them again: sudo latchkey switch --to latchkey --all-users")
     }
   }
 

@@ -1,5 +1,6 @@
 import Glibc
 import LatchkeyDoctor
+import LatchkeyGettext
 import LatchkeyPosix
 import LatchkeyProviderSwitch
 import LatchkeySystemd
@@ -28,7 +29,7 @@ struct SwitchSession {
     let unit: String?
 
     var isLatchkey: Bool { program == "latchkeyd" }
-    var title: String { "\(provider?.title ?? program) (process \(process))" }
+    var title: String { translated("\(provider?.title ?? program) (process \(process))") }
   }
 
   init?(runtime: String, home: String) {
@@ -38,7 +39,7 @@ struct SwitchSession {
 
   func holders() -> [Holder] {
     (bus.queue(for: Self.name).value ?? []).map { one in
-      let program = RunningProcess(one.process, in: Self.root)?.name ?? "a program"
+      let program = RunningProcess(one.process, in: Self.root)?.name ?? translated("a program")
       let provider = Provider.of(process: program)
       let unit = Self.root.lines("/proc/\(one.process)/cgroup").lazy
         .compactMap { $0.split(separator: "/").last.map(String.init) }
@@ -55,16 +56,18 @@ struct SwitchSession {
     switch plan.side {
     case .toLatchkey:
       var lines = holders().filter { !$0.isLatchkey }.map { holder in
-        if let reason = whyItStays(holder) { return "leave \(holder.title) until you log out: \(reason)" }
-        return (holder.unit == nil ? "end " : "restart the unit of ") + "\(holder.title), so that it leaves the name"
+        if let reason = whyItStays(holder) { return translated("leave \(holder.title) until you log out: \(reason)") }
+        return holder.unit == nil
+          ? translated("end \(holder.title), so that it leaves the name")
+          : translated("restart the unit of \(holder.title), so that it leaves the name")
       }
-      if !holders().contains(where: \.isLatchkey) { lines.append("start latchkeyd, which takes the name") }
+      if !holders().contains(where: \.isLatchkey) { lines.append(translated("start latchkeyd, which takes the name")) }
       return lines
     case .back:
       guard holders().contains(where: \.isLatchkey), !plan.changes.isEmpty else { return [] }
       return [
-        "stop latchkeyd, which seals the vault and ends the items of this session",
-        "start the provider that takes the name again",
+        translated("stop latchkeyd, which seals the vault and ends the items of this session"),
+        translated("start the provider that takes the name again"),
       ]
     }
   }
@@ -72,7 +75,7 @@ struct SwitchSession {
   /// Why a program cannot be ended now; nil where it can.
   private func whyItStays(_ holder: Holder) -> String? {
     guard let provider = holder.provider else {
-      return "latchkey does not know this program. Turn its Secret Service off, and end it"
+      return translated("latchkey does not know this program. Turn its Secret Service off, and end it")
     }
     guard provider.id == "gnome-keyring" else { return nil }
     return agent.whyItStays(root: Self.root, home: home)
@@ -86,7 +89,7 @@ struct SwitchSession {
     var left: [String] = []
     for holder in holders() where !holder.isLatchkey {
       if let reason = whyItStays(holder) {
-        left.append("\(holder.title) still has the name or waits for it: \(reason). Log out and in again.")
+        left.append(translated("\(holder.title) still has the name or waits for it: \(reason). Log out and in again."))
       } else {
         end(holder)
       }
@@ -96,9 +99,10 @@ struct SwitchSession {
     let isDone = waitUntil { holders().allSatisfy(\.isLatchkey) && !holders().isEmpty }
     if isDone { return [] }
     let others = holders().filter { !$0.isLatchkey }.map(\.title)
+    let list = others.joined(separator: ", ")
     return others.isEmpty
-      ? ["latchkeyd does not have the name yet. 'latchkey doctor' says why."]
-      : ["\(others.joined(separator: ", ")) did not leave the name. Log out and in again."]
+      ? [translated("latchkeyd does not have the name yet. 'latchkey doctor' says why.")]
+      : [translated("\(list) did not leave the name. Log out and in again.")]
   }
 
   private func end(_ holder: Holder) {
@@ -166,10 +170,15 @@ struct SwitchSession {
     if holders().isEmpty { activate(Self.name) }
     // Nobody but the person starts it, who has to open the database anyway.
     if holders().isEmpty, !former.isEmpty, former.allSatisfy({ $0.id == "keepassxc" }) {
-      return ["KeePassXC offers secrets from its next start on. If it runs, end it; then start KeePassXC again."]
+      return [
+        translated("KeePassXC offers secrets from its next start on. If it runs, end it; then start KeePassXC again.")
+      ]
     }
     if waitUntil({ holders().first.map { !$0.isLatchkey } == true }) { return [] }
-    return ["no program has the name yet. Log out and in again, or start the program that kept your secrets before."]
+    return [
+      translated(
+        "no program has the name yet. Log out and in again, or start the program that kept your secrets before.")
+    ]
   }
 
   private func restart(_ program: String, of provider: Provider) {

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Glibc
 import LatchkeyControl
+import LatchkeyGettext
 import LatchkeyPAMClient
 import LatchkeyPosix
 import LatchkeySodium
@@ -8,7 +9,7 @@ import LatchkeySodium
 /// `latchkey unlock`
 struct UnlockCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "unlock", abstract: "Ask for your password and unlock the vault.",
+    commandName: "unlock", abstract: translated("Ask for your password and unlock the vault."),
     discussion: """
       PAM asks (service latchkey-unlock), so it is your login password, by your administrator's rules. A collection with \
       a passphrase of its own requires that too (--collection), once the vault is unlocked.
@@ -18,15 +19,16 @@ struct UnlockCommand: ParsableCommand {
   @OptionGroup var asking: RootKeyAsking
   @Option(
     help: ArgumentHelp(
-      "Ask for the passphrase of this collection instead: its label, or the last part of its object path.",
+      translated("Ask for the passphrase of this collection instead: its label, or the last part of its object path."),
       valueName: "name"))
   var collection: String?
-  @Flag(help: "Ask for the recovery code, then for your login password, which unlocks the vault from then on.")
+  @Flag(
+    help: .translated("Ask for the recovery code, then for your login password, which unlocks the vault from then on."))
   var recovery = false
 
   func validate() throws {
     if recovery && collection != nil {
-      throw ValidationError("--recovery unlocks the vault and not a collection. Give only one of the two.")
+      throw ValidationError(translated("--recovery unlocks the vault and not a collection. Give only one of the two."))
     }
   }
 
@@ -34,7 +36,7 @@ struct UnlockCommand: ParsableCommand {
     if let collection {
       return try Failure.telling {
         try PassphraseAsking.ask(.collection, collection: collection, at: place, asking.stdin, asking.pamFolder)
-        print("The collection is unlocked.")
+        print(translated("The collection is unlocked."))
       }
     }
     if recovery { return try Failure.telling { try Self.recover(asking, at: place) } }
@@ -43,15 +45,18 @@ struct UnlockCommand: ParsableCommand {
       try LatchkeyPosix.Process.forbidInspection()
       try Sodium.initialize()
       let before = try status()
-      if Self.isDone(before) { return print("The vault is unlocked already.") }
+      if Self.isDone(before) { return print(translated("The vault is unlocked already.")) }
       guard !before.passwordless else {
         return print(
-          "Your login has no password: the vault is unlocked, and its collections unlock when a program needs them.")
+          translated(
+            "Your login has no password: the vault is unlocked, and its collections unlock when a program needs them."))
       }
-      guard let account = Account(uid: getuid()) else { throw Failure.unavailable("you have no account") }
+      guard let account = Account(uid: getuid()) else { throw Failure.unavailable(translated("you have no account")) }
       let conversation = try TerminalConversation.asking(standardInput: asking.stdin)
       let creates = Self.hasNoVault(before)
-      if creates { print("You have no vault yet: your login password creates it, and unlocks it from then on.") }
+      if creates {
+        print(translated("You have no vault yet: your login password creates it, and unlocks it from then on."))
+      }
       let outcome = Authentication.run(
         service: "latchkey-unlock", user: account.name, terminal: ttyname(0).map { String(cString: $0) },
         folder: asking.pamFolder, createsVault: creates, conversation: conversation)
@@ -59,7 +64,7 @@ struct UnlockCommand: ParsableCommand {
       // password, PAM refuses the old one, which still opens the vault.
       let after = try status()
       if Self.isDone(after) {
-        return print(creates ? "The vault is created, and unlocked." : "The vault is unlocked.")
+        return print(creates ? translated("The vault is created, and unlocked.") : translated("The vault is unlocked."))
       }
       switch outcome {
       // Where there are no more lines, it is said what was asked for behind them.
@@ -70,10 +75,10 @@ struct UnlockCommand: ParsableCommand {
       }
       switch after.state {
       case .unlocked where after.needsFormerPassword:
-        throw Failure.declined("the vault is unlocked, but \(Self.changed)")
+        throw Failure.declined(translated("the vault is unlocked, but \(Self.changed)"))
       case .unlocked: throw Failure.stillLocked(Self.reason(after))
       case .locked where after.lockerUp:
-        throw Failure.stillLocked("the screen is locked, so only the screen locker unlocks the vault.")
+        throw Failure.stillLocked(translated("the screen is locked, so only the screen locker unlocks the vault."))
       case .locked, .sealed: throw Failure.stillLocked(Self.reason(after))
       }
     }
@@ -90,21 +95,25 @@ struct UnlockCommand: ParsableCommand {
   private static func hasNoVault(_ status: Status) -> Bool { status.generation == 0 && status.problems.isEmpty }
 
   private static let changed =
-    "your login password was changed without Latchkey, and neither the former one nor the recovery code was given."
+    translated(
+      "your login password was changed without Latchkey, and neither the former one nor the recovery code was given.")
 
   private static func reason(_ status: Status) -> String {
     if hasNoVault(status) {
-      return """
+      return translated(
+        """
         no vault was created. The system log has a line of pam_latchkey that says why. A login with your password creates \
         one as well.
-        """
+        """)
     }
     if !status.problems.isEmpty {
-      return "the vault cannot be unlocked:\n" + status.problems.map { "  " + $0 }.joined(separator: "\n")
+      return translated("the vault cannot be unlocked:") + "\n"
+        + status.problems.map { "  " + $0 }.joined(separator: "\n")
     }
-    return """
+    return translated(
+      """
       your password was right, but the vault is still locked. Either it has an older password, or pam_latchkey.so is not \
       in /etc/pam.d/latchkey-unlock. The system log has a line of pam_latchkey that says which.
-      """
+      """)
   }
 }

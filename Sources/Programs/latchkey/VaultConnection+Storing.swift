@@ -1,3 +1,4 @@
+import LatchkeyGettext
 import LatchkeySecretClient
 import LatchkeySystemd
 
@@ -11,7 +12,9 @@ extension VaultConnection {
       // It has these, and nobody can tell now which others.
       return try opening(item.path, asking: asking) {
         let opened = try ListedItem(item.path, from: self)
-        guard opened.attributes != nil else { throw BusError(name: BusError.lockedName, message: "it is locked") }
+        guard opened.attributes != nil else {
+          throw BusError(name: BusError.lockedName, message: translated("it is locked"))
+        }
         return opened
       }
     }.filter { $0.attributes == attributes }

@@ -1,5 +1,6 @@
 import Glibc
 import LatchkeyControl
+import LatchkeyGettext
 import LatchkeyPosix
 import LatchkeySecretClient
 import LatchkeySystemd
@@ -91,13 +92,11 @@ final class VaultConnection {
         guard wasAsked else { throw locked() }
         // Nobody was asked then, as no answer would have done.
         if error.message.hasPrefix(Self.waitsForFingers) {
-          throw Failure.stillLocked("it is locked: \(error.message).")
+          throw Failure.stillLocked(translated("it is locked: \(error.message)."))
         }
         throw Failure.stillLocked(
-          """
-          it is still locked: the prompt was not answered, or no prompt could be shown.
-          \(lockReason() == nil ? advice(on: path) : "Run 'latchkey unlock', then this again.")
-          """)
+          translated("it is still locked: the prompt was not answered, or no prompt could be shown.") + "\n"
+            + (lockReason() == nil ? advice(on: path) : translated("Run 'latchkey unlock', then this again.")))
       }
     }
   }
@@ -105,15 +104,17 @@ final class VaultConnection {
   /// What to do for an item or a collection that is locked while the vault is not.
   private func advice(on path: String) -> String {
     if let item = try? ListedItem(path, from: self), let require = item.require, !require.isEmpty {
-      return """
+      return translated(
+        """
         The item requires \(require) each time that it is read, so 'latchkey unlock' does not open it. Run this again, and \
         answer the prompt. Where there is no desktop to show it, run this in a terminal.
-        """
+        """)
     }
-    return """
+    return translated(
+      """
       Run this again, and answer the prompt. If the item's collection is locked, 'latchkey unlock' (with --collection, where \
       it has a passphrase of its own) asks on the terminal.
-      """
+      """)
   }
 
   /// How the vault begins to say why no finger opens an item.
@@ -122,10 +123,11 @@ final class VaultConnection {
   private func locked() -> Failure {
     if let reason = lockReason() { return .locked(reason) }
     return .stillLocked(
-      """
-      it was locked explicitly, or its collection was.
-      Run 'latchkey unlock' (with --collection, where it has a passphrase of its own), then this again.
-      """)
+      translated(
+        """
+        it was locked explicitly, or its collection was.
+        Run 'latchkey unlock' (with --collection, where it has a passphrase of its own), then this again.
+        """))
   }
 
   /// Why everything is locked, for a person; nil while the vault is unlocked.
@@ -134,7 +136,7 @@ final class VaultConnection {
     // As the vault is: where it does not say why, its state is all there is to tell.
     let status = try? place.connect().ask(GetStatus(), until: LatchkeyPosix.Process.now + StatusCommand.answerLimit)
     guard let status, !status.lockReasons.isEmpty else { return state }
-    return status.lockReasons.map { $0 == "command" ? "by 'latchkey lock'" : $0 }.joined(separator: ", ")
+    return status.lockReasons.map { $0 == "command" ? translated("by 'latchkey lock'") : $0 }.joined(separator: ", ")
   }
 
   /// Asks that `path` is opened. What was not opened shows by what is tried next.
@@ -184,7 +186,7 @@ final class VaultConnection {
       }
       try connection.serveForPerson { isCompleted || isGone || arrived != nil }
       guard let number = arrived else {
-        if isGone { throw BusError.disconnected("the vault is gone") }
+        if isGone { throw BusError.disconnected(translated("the vault is gone")) }
         return made
       }
       try? call(prompt, ServiceConnection.prompt, "Dismiss") { _ in }
