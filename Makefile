@@ -44,7 +44,7 @@ TEST_PACKAGES  := dbus dbus-user-session libpam-systemd systemd-container libsec
   seahorse gnome-keyring at-spi2-core gir1.2-atspi-2.0 gir1.2-gtk-3.0 libatk-adaptor gcr pinentry-curses pinentry-gtk2 pinentry-qt tmux swtpm libtss2-tcti-swtpm0 \
   fprintd libpam-fprintd i3lock xss-lock xauth sway swaylock swayidle wtype mate-screensaver xsecurelock vlock libwww-perl \
   xscreensaver-data qemu-system-x86 mmdebstrap e2fsprogs python3-pip python3-jaraco.functools python3-jaraco.context meson \
-  ninja-build libfuse3-dev fuse3 btrfs-progs sqlite3 strace $(MANUAL_PACKAGES) $(PICTURE_PACKAGES)
+  ninja-build fonts-dejavu-core fonts-wqy-microhei libfuse3-dev fuse3 btrfs-progs sqlite3 strace $(MANUAL_PACKAGES) $(PICTURE_PACKAGES)
 # For the suites that `make test` leaves out: compilers. gnome-keyring, the control, is among the packages above.
 SUITES_PACKAGES := gir1.2-gcr-3 golang-go golang-github-docker-docker-credential-helpers-dev cargo rustc \
   librust-secret-service-dev

@@ -1,11 +1,12 @@
 """latchkey-prompt in other languages: nothing is left in English, nothing is lost on the way to the screen."""
 
 import re
+import subprocess
 
 import pytest
 from support.derive import PASSWORD
-from support.languages import IDEOGRAPHIC, MARKED, REPOSITORY, RIGHT_TO_LEFT, compile_catalogue, english, install, speaking, translation
-from support.prompting import prompting, terminal, wait_until  # noqa: F401
+from support.languages import IDEOGRAPHIC, MARKED, REPOSITORY, RIGHT_TO_LEFT, SHIFTED, compile_catalogue, english, install, speaking, translation
+from support.prompting import Prompting, Screen, SessionBus, prompting, terminal, wait_until  # noqa: F401
 from support.standin import (
     ACCEPTED, COLLECTION, DISMISSED, ITEM, ITEM_ACCESS, LOGIN, NEW_ITEM_PASSPHRASE, NEW_PASSPHRASE,
 )
@@ -41,7 +42,7 @@ def prefix(folder, programs):
     rules = folder / "share/latchkey/rules.yaml"
     rules.parent.mkdir(parents=True)
     rules.touch()
-    install(folder, MARKED, RIGHT_TO_LEFT, IDEOGRAPHIC)
+    install(folder, MARKED, RIGHT_TO_LEFT, IDEOGRAPHIC, *SHIFTED.values())
     return folder
 
 
@@ -154,3 +155,52 @@ def test_german_and_french(prompting, terminal, prefix, language, asked):
     terminal.expect(asked)
     terminal.type(PASSWORD + "\n")
     assert prompting.end() == ACCEPTED
+
+
+@pytest.fixture
+def screen():
+    screen = Screen()
+    yield screen
+    screen.close()
+
+
+PROMPTERS = ["gcr-prompter", "pinentry-gtk-2", "pinentry-qt"]
+
+
+@pytest.fixture(params=PROMPTERS)
+def prompter(request, prompting, screen):
+    """The real prompter, on a screen."""
+    prompting.environment |= {"DISPLAY": screen.display, "NO_AT_BRIDGE": "1", "GSETTINGS_BACKEND": "memory"}
+    if request.param != "gcr-prompter":
+        (prompting.programs / "pinentry").symlink_to(f"/usr/bin/{request.param}")
+        yield request.param
+        return
+    environment = {"PATH": "/usr/bin:/bin", "HOME": str(prompting.login.home), "LANG": "C.UTF-8",
+                   "XDG_RUNTIME_DIR": str(prompting.login.runtime), "DISPLAY": screen.display, "NO_AT_BRIDGE": "1",
+                   "GSETTINGS_BACKEND": "memory"}
+    bus = SessionBus(prompting.folder, environment)
+    prompting.environment["DBUS_SESSION_BUS_ADDRESS"] = bus.address
+    bus.offer("org.gnome.keyring.SystemPrompter", "/usr/libexec/gcr-prompter")
+    yield request.param
+    bus.close()
+
+
+@pytest.mark.parametrize("language", [RIGHT_TO_LEFT, IDEOGRAPHIC], ids=["right to left", "ideographic"])
+def test_other_scripts_on_the_screen(prompting, prompter, screen, speaks, language):
+    """A script that cannot be drawn becomes question marks or boxes, which are the same for other letters of it."""
+    for letter in (translation("e", language), translation("t", language)):
+        assert subprocess.run(["fc-list", f":charset={ord(letter):x}", "family"], capture_output=True).stdout, "no font"
+    pictures = []
+    for each in (language, SHIFTED[language[0]]):
+        speaks(each)
+        prompting.start(caller="mailer", purpose=COLLECTION, label="Bank")
+        wait_until(lambda: screen.do("search", "--onlyvisible", "--name", ".+"), "a window")
+        pictures.append(screen.picture())
+        keep = REPOSITORY / ".build/pictures"
+        keep.mkdir(parents=True, exist_ok=True)
+        (keep / f"{prompter}-{each[0]}.png").write_bytes(pictures[-1])
+        prompting.withdraw()
+        assert prompting.end() is None
+        wait_until(lambda: not screen.do("search", "--onlyvisible", "--name", ".+"), "the window's end")
+        prompting.number += 1
+    assert pictures[0] != pictures[1]

@@ -38,6 +38,12 @@ MARKED = "en_XA", letters("ȧƀƈḓḗƒɠħīĵķŀḿƞǿƥɋřşŧŭṽẇ�
 RIGHT_TO_LEFT = "ar_XB", letters("ابتثجحخدذرزسشصضطظعغفقكلمنه")
 IDEOGRAPHIC = "ja_XC", letters("アイウエオカキクケコサシスセソ日本語文字鍵金庫秘密開閉")
 
+# Other letters of the same two scripts: where these look the same on the screen, it shows none of them.
+SHIFTED = {
+    RIGHT_TO_LEFT[0]: ("ar_XD", letters("هنملكقفغعظطضصشسزرذدخحجثتبا")),
+    IDEOGRAPHIC[0]: ("ja_XE", letters("閉開密秘庫金鍵字文語本日ソセスシサコケクキカオエウイア")),
+}
+
 
 def translation(text, language):
     """What a message is in one of the three."""

@@ -1,9 +1,11 @@
 """What a prompt needs around it: PAM services, a terminal, a screen, a session bus, and a stand-in for Plasma's prompter."""
 
 import os
+import pathlib
 import select
 import signal
 import subprocess
+import tempfile
 import termios
 import threading
 import time
@@ -14,6 +16,7 @@ from jeepney.bus_messages import message_bus
 from jeepney.io.blocking import open_dbus_connection
 from support.derive import ENVIRONMENT, IS_ROOT, PASSWORD, PERSON
 from support.pace import Limit, seconds
+from support.screenshot import png
 from support.standin import prompt
 
 TIMEOUT = 30
@@ -163,8 +166,11 @@ class Screen:
 
     def __init__(self):
         read, write = os.pipe()
-        self._server = subprocess.Popen(["Xvfb", "-displayfd", str(write), "-ac", "-nolisten", "tcp"], pass_fds=[write],
-                                        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self._pixels = tempfile.TemporaryDirectory()
+        command = ["Xvfb", "-displayfd", str(write), "-ac", "-nolisten", "tcp", "-screen", "0", "1280x1024x24",
+                   "-fbdir", self._pixels.name]
+        self._server = subprocess.Popen(command, pass_fds=[write], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                        stderr=subprocess.DEVNULL)
         os.close(write)
         with os.fdopen(read) as numbers:
             self.display = f":{numbers.readline().strip()}"
@@ -189,9 +195,22 @@ class Screen:
     def press(self, key):
         self.do("key", key)
 
+    def picture(self):
+        """What is on the screen, once it stays the same."""
+        def is_still():
+            before = self._last
+            time.sleep(0.5)
+            self._last = (pathlib.Path(self._pixels.name) / "Xvfb_screen0").read_bytes()
+            return before == self._last
+
+        self._last = b""
+        wait_until(is_still, "a picture that stays")
+        return png(self._last)
+
     def close(self):
         self._server.kill()
         self._server.wait()
+        self._pixels.cleanup()
 
 
 class SessionBus:
