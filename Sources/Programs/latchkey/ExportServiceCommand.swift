@@ -113,7 +113,8 @@ private struct ProviderForm: ExportForm {
     return path
   }
 
-  /// The items there that have just these attributes; gnome-keyring adds a schema to those that have none.
+  /// The items there that have just these attributes; gnome-keyring adds a schema to those that have none, and KeePassXC what
+  /// its entries have.
   private func present(_ attributes: [String: String], label: String, in home: String) throws -> [String] {
     let prefix = home + "/"
     return try other.search(attributes).filter { path in
@@ -128,9 +129,14 @@ private struct ProviderForm: ExportForm {
         }
       }
       if attributes["xdg:schema"] == nil, theirs["xdg:schema"] == Self.genericSchema { theirs["xdg:schema"] = nil }
+      if theirs["Uuid"] != nil, theirs["Path"] != nil {
+        for name in Self.entryNames where attributes[name] == nil { theirs[name] = nil }
+      }
       return theirs == attributes && (!attributes.isEmpty || theirLabel == label)
     }
   }
 
+  /// What KeePassXC tells of an entry as attributes.
+  private static let entryNames = ["Title", "UserName", "URL", "Notes", "TOTP", "Uuid", "Path"]
   private static let genericSchema = "org.freedesktop.Secret.Generic"
 }
