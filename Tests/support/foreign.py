@@ -196,11 +196,11 @@ class KWallet(OtherHome):
 KEEPASSXC_XML = """<?xml version="1.0" encoding="UTF-8"?><KeePassFile><Meta><CustomData><Item><Key>FDO_SECRETS_EXPOSED_GROUP</Key>
 <Value>{01010101-0101-0101-0101-010101010101}</Value></Item></CustomData></Meta><Root><Group><UUID>AgICAgICAgICAgICAgICAg==</UUID>
 <Name>Passwords</Name><Group><UUID>AQEBAQEBAQEBAQEBAQEBAQ==</UUID><Name>Programs</Name></Group></Group></Root></KeePassFile>"""
-# It asks nobody whether a program may read.
+# It asks nobody whether a program may read. Version 2.7.4 crashes where it saves a database while new entries come.
 KEEPASSXC_SETTINGS = """[General]
 ConfigVersion=2
 UpdateCheckMessageShown=true
-AutoSaveAfterEveryChange=true
+AutoSaveAfterEveryChange=false
 
 [GUI]
 CheckForUpdates=false
@@ -231,11 +231,17 @@ class KeePassXC(OtherHome):
         self.process = session.start("keepassxc", "--pw-stdin", self.database, stdin=subprocess.PIPE, **self.quiet)
         self.process.stdin.write(PASSWORD.encode() + b"\n")
         self.process.stdin.close()
-        wait_until(lambda: self.owns(NAME), "KeePassXC's start", 60)
+        wait_until(self.is_open, "KeePassXC's database", 60)
 
     @property
     def folder(self):
         return self.home / "databases"
+
+    def is_open(self):
+        """It has the name before the database is open, and then asks for its password in a window."""
+        done = self.run("busctl", f"--address={self.bus}", "get-property", NAME, "/org/freedesktop/secrets/aliases/default",
+                        "org.freedesktop.Secret.Collection", "Locked")  # fmt: skip
+        return done.stdout.strip() == "b false"
 
 
 def seen(runner):
