@@ -116,6 +116,7 @@ def test_a_vault_without_a_password_heals_by_itself(new_session, names):
 
 
 def test_a_session_key_heals_no_database_and_status_says_what_does(kept):  # noqa: F811
+    kept.run("latchkey", "history", "make", check=True)
     kept.logout()
     admit(kept, 1)
     damage(kept, "vault.db", None)
