@@ -113,6 +113,27 @@ struct KeybagCopyTests {
     #expect(KeybagFile.heal(in: try folder()) != nil)
   }
 
+  @Test("that is useless keeps no vault from being created")
+  func uselessCopy() throws {
+    for name in ["keybag", "vault.db"] { try remove(name) }
+    try FileManager.default.createDirectory(atPath: vault + "/generations", withIntermediateDirectories: false)
+    try put("generations/1-1-1.db", [1])
+    try put("keybag.copy", Array(created.encoded.dropLast()))
+    #expect(!KeybagFile.isMissing(butCopiedIn: try folder()))
+    #expect(try KeybagFile.create(home: home.path, owner: owner, with: password).keybag.vault != created.vault)
+  }
+
+  @Test("heals no more where eight damaged ones lie already")
+  func manyAsides() throws {
+    for _ in 1...8 {
+      try put("keybag", [1])
+      #expect(KeybagFile.heal(in: try folder()) != nil)
+    }
+    try put("keybag", [1])
+    #expect(KeybagFile.heal(in: try folder()) == nil)
+    #expect(try asides().count == 8 && content("keybag") == [1])
+  }
+
   @Test("is not used where it is damaged as well")
   func damagedCopy() throws {
     for name in ["keybag", "keybag.copy"] { try put(name, Array(created.encoded.dropLast())) }

@@ -77,6 +77,27 @@ struct HistoryOddFilesTests {
     #expect(try vault.past(generation) == [:])
   }
 
+  @Test("that cannot be copied keep an item in themselves only, and are named")
+  func uncopied() throws {
+    try vault.add(["n": "2"], "second")
+    let kept = vault.keepWholeHistory(hours: 2)
+    let (newest, oldest) = (try #require(kept.first), try #require(kept.last))
+    #expect(kept.count == 2)
+    let uuid = try #require(try vault.database.ready().item(1)).uuid
+    let forgetting = try vault.history.forgetEverywhere([uuid])
+    let draft = home.generations + "/" + HistoryForgetting.draftName
+    while readFile(draft) == nil { #expect(try forgetting.step()) }
+    do {
+      let other = try Database(path: draft, mode: .existing)
+      try other.execute("BEGIN EXCLUSIVE")
+      #expect(try forgetting.step())
+    }
+    while try forgetting.step() {}
+    #expect(forgetting.unreadable == [oldest.number] && forgetting.changed == 1)
+    #expect(try vault.past(newest)["1"] == nil)
+    #expect(readFile(draft) == nil)
+  }
+
   private func rootPage(_ path: String) throws -> Int {
     let database = try Database(path: path, mode: .unchanging)
     let statement = try database.statement(

@@ -92,10 +92,20 @@ struct KeybagHealingTests {
       if let database { copy.write("vault.db", database) } else { copy.remove("vault.db") }
       let vault = copy.vault()
       let aside = try #require(vault.keybagHealing?.aside)
-      #expect(copy.read(aside) == other.read("keybag"))
+      #expect(aside.hasPrefix(KeybagFile.foreignPrefix) && copy.read(aside) == other.read("keybag"))
       try copy.unlock(vault)
       #expect(try vault.ids(["n": "1"]).count == 1)
     }
+    // It may be the only one of its vault, so that no change of this one's erases it.
+    let one = try Home(copying: home)
+    one.write("keybag", other.read("keybag"))
+    let aside = try #require(one.vault().keybagHealing?.aside)
+    one.write("keybag.damaged-1", [1])
+    let password = Home.password
+    let next = try Home.open(one.keybag).rotated(
+      password: password.span.bytes, cost: PasswordCost(passes: 3, memory: 32 << 20))
+    try KeybagFile.replace(with: next.keybag, in: try KeybagFile.folder(home: one.path, owner: getuid()))
+    #expect(one.read(aside) == other.read("keybag") && !one.names.contains("keybag.damaged-1"))
     // A vault of its own, in all of its files.
     let whole = try Home(copying: home)
     for name in ["keybag", "vault.db"] { whole.write(name, other.read(name)) }

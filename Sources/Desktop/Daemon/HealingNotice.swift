@@ -15,6 +15,8 @@ final class HealingNotice {
   private let owner: uid_t
   /// Whether a file without anything in its place was made again since the last notification.
   private var hasNews = false
+  /// What this process told of, whether it could be noted or not.
+  private var shown: Set<String> = []
 
   private static let folder = [".local", "state", "latchkey"]
   /// Has the names of the damaged files of which the person was told, one in each line.
@@ -32,7 +34,7 @@ final class HealingNotice {
   func tell() {
     guard !notification.isWaiting else { return }
     let damaged = vault.damagedFiles
-    guard hasNews || !Set(damaged).isSubset(of: told) else { return }
+    guard hasNews || !Set(damaged).isSubset(of: shown.union(told)) else { return }
     let mayMiss = vault.healing?.mayMissItems ?? false
     notification.show(Self.message(damaged, mayMiss: mayMiss)) { [weak self] in
       self?.wasShown(damaged)
@@ -51,6 +53,7 @@ final class HealingNotice {
 
   private func wasShown(_ damaged: [String]) {
     hasNews = false
+    shown.formUnion(damaged)
     guard damaged.contains(where: { !told.contains($0) }) else { return }
     do throws(PosixError) {
       // Those that are gone need no line any more.

@@ -9,15 +9,17 @@ extension Folder {
   /// Where there is none, nothing happens.
   ///
   /// After an interruption either `name` is there as it was, or ``finishErasing(_:)`` does the rest.
-  public borrowing func erase(_ name: String) throws(PosixError) {
-    try finishErasing(name)
+  ///
+  /// - Parameter size: how many of its first bytes are overwritten.
+  public borrowing func erase(_ name: String, first size: Int = .max) throws(PosixError) {
+    try finishErasing(name, first: size)
     let folder = number
     do { _ = try retrying("rename") { renameat(folder, name, folder, name + Folder.suffix) } } catch {
       guard error.code == ENOENT else { throw error }
       return
     }
     try synchronize()
-    try finishErasing(name)
+    try finishErasing(name, first: size)
   }
 
   /// Keeps the present file `name` under another name, for ``finishErasing(_:)`` to erase once something else has its
@@ -31,7 +33,9 @@ extension Folder {
 
   /// Erases what an earlier ``erase(_:)`` or ``keepForErasing(_:)`` of `name` left. What is still there under its own name
   /// stays as it is.
-  public borrowing func finishErasing(_ name: String) throws(PosixError) {
+  ///
+  /// - Parameter size: how many of its first bytes are overwritten.
+  public borrowing func finishErasing(_ name: String, first size: Int = .max) throws(PosixError) {
     let remnant = name + Folder.suffix
     guard contains(remnant) else { return }
     do {
@@ -40,7 +44,7 @@ extension Folder {
       if status.st_mode & S_IFMT == S_IFREG, status.st_nlink == 1 {
         let zeros = [UInt8](repeating: 0, count: 65536)
         var place = 0
-        while let next = try file.overwriteBlocks(from: place, with: zeros) { place = next }
+        while place < size, let next = try file.overwriteBlocks(from: place, with: zeros) { place = next }
         try file.synchronize()
       }
     }
@@ -61,9 +65,11 @@ extension Folder {
   }
 
   /// Takes the file `name` away, overwritten where that can be done.
-  public borrowing func discard(_ name: String) {
+  ///
+  /// - Parameter size: how many of its first bytes are overwritten.
+  public borrowing func discard(_ name: String, first size: Int = .max) {
     let own = name.hasSuffix(Folder.suffix) ? String(name.dropLast(Folder.suffix.count)) : name
-    do throws(PosixError) { try erase(own) } catch { for one in [own, own + Folder.suffix] { remove(one) } }
+    do throws(PosixError) { try erase(own, first: size) } catch { for one in [own, own + Folder.suffix] { remove(one) } }
   }
 
   /// Waits until names that were given or taken are on the disk.

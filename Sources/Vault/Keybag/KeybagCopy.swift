@@ -12,6 +12,10 @@ extension KeybagFile {
   public static let generations = "generations"
   /// What the name of a damaged keybag begins with that was put aside. The rest is the time.
   public static let damagedPrefix = name + ".damaged-"
+  /// The same of another vault's keybag, which may be the only one of that vault.
+  public static let foreignPrefix = name + ".other-"
+  /// How many keybags are put aside at most. A disk that reads badly would fill the folder otherwise.
+  static let asideLimit = 8
 
   /// Reads the copy.
   public static func copy(in folder: borrowing Folder) throws(KeybagError) -> Keybag {
@@ -43,9 +47,9 @@ extension KeybagFile {
     makeCopy(of: keybag, folder)
   }
 
-  /// Whether the keybag is missing, and its copy can take its place: there is a database, or a former state of one.
+  /// Whether the keybag is missing, and its copy can take its place: it is whole, and there is a database, or a former state of one.
   public static func isMissing(butCopiedIn folder: borrowing Folder) -> Bool {
-    guard !folder.contains(name), folder.contains(copyName) else { return false }
+    guard !folder.contains(name), (try? copy(in: folder)) != nil else { return false }
     return folder.contains(database) || hasGenerations(folder)
   }
 
@@ -76,16 +80,18 @@ extension KeybagFile {
     // Another process may have written both meanwhile.
     guard let copy = try? copy(in: folder) else { return nil }
     let loss: String
+    var prefix = damagedPrefix
     do throws(KeybagError) {
       guard isForeign(try load(from: folder), copy) else { return nil }
       loss = "it was another vault's"
+      prefix = foreignPrefix
     } catch {
       guard isDamage(error, folder) else { return nil }
       loss = error.explanation
     }
     var aside: String?
     if folder.contains(name) {
-      guard let free = setDamagedAside(folder) else { return nil }
+      guard let free = setAside(folder, prefix) else { return nil }
       aside = free
     }
     do throws(PosixError) { try folder.write(name, copy.encoded.span.bytes, replacing: false) } catch {
@@ -95,9 +101,10 @@ extension KeybagFile {
     return KeybagHealing(loss: loss, aside: aside)
   }
 
-  /// Gives the damaged keybag another name.
-  private static func setDamagedAside(_ folder: borrowing Folder) -> String? {
-    let stamp = damagedPrefix + Process.stamp
+  /// Gives the keybag that is in the way another name.
+  private static func setAside(_ folder: borrowing Folder, _ prefix: String) -> String? {
+    guard let names = try? folder.names(), names.count(where: { $0.hasPrefix(prefix) }) < asideLimit else { return nil }
+    let stamp = prefix + Process.stamp
     for free in [stamp] + (2...10).map({ "\(stamp)-\($0)" }) {
       do throws(PosixError) {
         try folder.rename(name, to: free)
@@ -129,19 +136,21 @@ extension KeybagFile {
       !present.protectors.allSatisfy({ protectors.contains($0.id) })
         || !present.epochs.allSatisfy({ epochs.contains($0.number) })
     else { return }
-    for file in (try? folder.names()) ?? [] where file.hasPrefix(damagedPrefix) { folder.discard(file) }
+    for file in (try? folder.names()) ?? [] where file.hasPrefix(damagedPrefix) {
+      folder.discard(file, first: Keybag.sizeLimit)
+    }
   }
 }
 
-/// What became of a keybag that was damaged or missing, and has its copy in its place.
+/// What became of a keybag that was damaged, missing or another vault's, and has its copy in its place.
 public struct KeybagHealing: Equatable, Sendable {
   /// What was wrong with it, for a person.
   public let loss: String
-  /// The name of the damaged file now, in the vault's folder; nil where there was none.
+  /// The name of the former file now, in the vault's folder; nil where there was none.
   public let aside: String?
 
   /// For a person, in one line.
   public var explanation: String {
-    "keybag: \(loss), and its copy took its place" + (aside.map { "; the damaged file is \($0)" } ?? "")
+    "keybag: \(loss), and its copy took its place" + (aside.map { "; it is \($0) now" } ?? "")
   }
 }

@@ -37,13 +37,16 @@ public final class HistoryForgetting {
       throw VaultError(error, "the folder of the generations")
     }
     if let (past, draft) = draft {
-      if try draft.step(for: History.stepTime) { return true }
-      self.draft = nil
-      do throws(VaultError) { try finish(draft, past, folder) } catch {
-        guard case .damaged = error else { throw error }
+      do throws(VaultError) {
+        if try draft.step(for: History.stepTime) { return true }
+        try finish(draft, past, folder)
+      } catch {
+        // One bad block of one generation must not keep the items in all others.
+        guard Self.isOfOneFile(error) else { throw error }
         HistoryDraft.remove(Self.draftName, in: folder)
         unreadable.append(past.number)
       }
+      self.draft = nil
       return true
     }
     if let past = waiting.popLast() {
@@ -61,6 +64,13 @@ public final class HistoryForgetting {
     if let erasure, erasure.step() { return true }
     erasure = HistoryErasure.next(in: folder)
     return erasure != nil
+  }
+
+  private static func isOfOneFile(_ error: VaultError) -> Bool {
+    switch error {
+    case .damaged, .unavailable: true
+    default: false
+    }
   }
 
   private func has(_ store: Store) throws(VaultError) -> Bool {

@@ -32,11 +32,13 @@ extension Vault {
     return true
   }
 
-  /// The damaged files that were put aside and are still there: names in the vault's folder, without those of logs.
+  /// The files that were put aside and are still there, damaged ones and another vault's: names in the vault's folder, without those
+  /// of logs.
   public var damagedFiles: [String] {
     guard !home.isEmpty, let folder = try? KeybagFile.folder(home: home, owner: owner) else { return [] }
     return ((try? folder.names()) ?? []).filter { name in
-      (name.hasPrefix(KeybagFile.damagedPrefix) || name.hasPrefix(Vault.damagedPrefix)) && !name.hasSuffix("-wal")
+      [KeybagFile.damagedPrefix, KeybagFile.foreignPrefix, Vault.damagedPrefix].contains { name.hasPrefix($0) }
+        && !name.hasSuffix("-wal")
     }.sorted()
   }
 
