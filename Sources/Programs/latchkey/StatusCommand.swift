@@ -205,16 +205,31 @@ struct StatusCommand: ParsableCommand {
     ]
   }
 
-  /// The damaged files that healing put aside, and what to do with them.
+  /// The files that healing put aside, and what to do with them.
   private static func damagedFiles(_ status: Status) -> [String] {
-    guard !status.damagedFiles.isEmpty else { return [] }
-    let count = status.damagedFiles.count
+    // FORMAT.md, Keybag, has the name of another vault's.
+    let foreign = status.damagedFiles.filter { $0.hasPrefix("keybag.other-") }
+    let damaged = status.damagedFiles.filter { !foreign.contains($0) }
+    return otherKeybags(foreign, status) + damagedFiles(damaged, status)
+  }
+
+  private static func otherKeybags(_ names: [String], _ status: Status) -> [String] {
+    guard !names.isEmpty else { return [] }
+    return [translated("A keybag of another vault lay in the place of this one's. It was kept")]
+      + names.map { "  \(status.vaultPath)/\($0)" } + [
+        translated("  This vault does not need it. Keep it if you need the other vault.")
+      ]
+  }
+
+  private static func damagedFiles(_ names: [String], _ status: Status) -> [String] {
+    guard !names.isEmpty else { return [] }
+    let count = names.count
     return [
       translated(
         count, one: "The vault was repaired. This damaged file was kept",
         other: "The vault was repaired. These damaged files were kept")
     ]
-      + status.damagedFiles.map { "  \(status.vaultPath)/\($0)" } + [
+      + names.map { "  \(status.vaultPath)/\($0)" } + [
         "  "
           + translated(
             count,

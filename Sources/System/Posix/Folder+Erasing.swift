@@ -69,7 +69,9 @@ extension Folder {
   /// - Parameter size: how many of its first bytes are overwritten.
   public borrowing func discard(_ name: String, first size: Int = .max) {
     let own = name.hasSuffix(Folder.suffix) ? String(name.dropLast(Folder.suffix.count)) : name
-    do throws(PosixError) { try erase(own, first: size) } catch { for one in [own, own + Folder.suffix] { remove(one) } }
+    do throws(PosixError) { try erase(own, first: size) } catch {
+      for one in [own, own + Folder.suffix] { remove(one) }
+    }
   }
 
   /// Waits until names that were given or taken are on the disk.
