@@ -41,7 +41,7 @@ struct ExportChoice: ParsableArguments {
     let status = try place.status()
     guard !status.passwordless else { return nil }
     if status.state != .unlocked, isAsking, !asking.stdin {
-      try VaultConnection(place).unlock(ListedCollection.folder + "login")
+      let wasAsked = try VaultConnection(place).unlock(ListedCollection.folder + "login")
       guard try place.status().state == .unlocked else {
         throw Failure.stillLocked(
           translated(
@@ -50,7 +50,8 @@ struct ExportChoice: ParsableArguments {
             Run 'latchkey unlock', then this again.
             """))
       }
-      return nil
+      // Something else may have unlocked it meanwhile.
+      if wasAsked { return nil }
     }
     let terminal = try asking.conversation()
     try asking.check(terminal)
