@@ -21,6 +21,7 @@ KEYS = {
     "device_key", "memory_locked", "swappable_secrets", "name_owner", "lock_sources", "items", "collections", "locked_collections",
     "other_device_items", "rotation", "recovery_code", "passwordless", "older_files", "needs_former_password",
     "opened_without_password", "protectors", "login_passwords", "version", "history",
+    "damaged_files",
 }  # fmt: skip
 PROMPT = "Password: "
 
@@ -114,6 +115,7 @@ def test_status_as_json(person):
         classes=[("when-unlocked", False), ("always", True)], vault="/home/ä/x", generation=7, device="file",
         owner=":1.5", items=12, collections=2, locked_collections=1, foreign=8, rotation=(3, 4, 5, 6), former=1,
         epoch=2, code=1700000000, passwordless=1, older=7, without_password=1, history=(True, 24, 1700000000, "the disk is full"),
+        damaged=["keybag.damaged-1"],
         protectors=[(1, 2, 1700000000), (2, 1, 0), (3, 1, 1700000001), (4, 0, 2**64 - 1), (9, 9, 0)]))  # fmt: skip
     done = person.run("status", "--json")
     assert (done.returncode, done.stderr) == (DONE, "")
@@ -131,7 +133,7 @@ def test_status_as_json(person):
         "collections": 2, "locked_collections": 1, "other_device_items": 8, "recovery_code": True,
         "history": {"on": True, "generations": 24, "newest": 1700000000, "problem": "the disk is full"},
         "passwordless": True, "older_files": ["keybag", "vault.db"], "needs_former_password": True,
-        "opened_without_password": True,
+        "opened_without_password": True, "damaged_files": ["keybag.damaged-1"],
         "rotation": {"epoch": 2, "left": 3, "closed": 4, "other_device": 5, "quarantined": 6, "former_keys_needed": True},
     }  # fmt: skip
 
@@ -166,6 +168,13 @@ def test_status_says_what_an_older_copy_means(person):
         assert ("latchkey rotate" in output) == ("keybag" in files) and ("is lost" in output) == ("vault.db" in files)
 
 
+def test_status_tells_damaged_files_from_another_vaults_keybag(person):
+    person.daemon(status(damaged=["keybag.other-2", "vault.db.damaged-1"], vault="/v"))
+    output = person.run("status").stdout
+    assert re.search("another vault.*\n  /v/keybag.other-2\n.*Keep it", output)
+    assert re.search("repaired.*\n  /v/vault.db.damaged-1\n.*delete it", output)
+
+
 def test_status_of_nothing_has_every_key(person):
     person.daemon(status(state=SEALED, first=False, memory=False, sources=(), classes=(), vault="", generation=0,
                          device="", owner="nobody", items=0, collections=0))
@@ -178,7 +187,7 @@ def test_status_of_nothing_has_every_key(person):
 def test_status_names_passwords_in_plain_words(person):
     person.daemon(status(protectors=[(1, 0, 1700000000), (1, 1, 1600000000), (1, 2, 1500000000)]))
     line = next(line for line in person.run("status").stdout.splitlines() if line.startswith("Unlocked by"))
-    assert line.split("  ")[-1].strip() == "login password, login password, former login password"
+    assert line.split("  ")[-1].strip() == "login password, former login password"
 
 
 def test_status_for_people_is_aligned_and_cannot_command_the_terminal(person):

@@ -282,7 +282,7 @@ struct CrashTests {
   func replacing() throws {
     let home = try Home()
     var finished = false
-    for call in 1...20 where !finished {
+    for call in 1...60 where !finished {
       let copy = try Home(copying: home)
       let cut = try keybagCut(["replace", copy.path, "2"], copy, copy.folder, dieAt: call)
       let acknowledged = UInt64(cut.lines.last?.split(separator: " ").last ?? "1") ?? 1
@@ -303,7 +303,7 @@ struct CrashTests {
   @Test("while a vault is created leave none or a whole one")
   func creating() throws {
     var finished = false
-    for call in 1...12 where !finished {
+    for call in 1...40 where !finished {
       let home = try Home()
       for name in home.names { home.remove(name) }
       let cut = try keybagCut(["found", home.path], home, home.folder, dieAt: call)
