@@ -8,7 +8,7 @@ from support.clients import MAIL
 from support.peer import (
     ABSENT, COLLECTION, DEFAULT, ITEM, LOGIN, PROMPT, PROPERTIES, ROOT, SERVICE, SESSION, SESSION_COLLECTION, Failure, Peer,
 )
-from support.session import REPOSITORY
+from support.session import REPOSITORY, wait_until
 
 STANDARD = "org.freedesktop.DBus."
 INTROSPECTABLE, PEER = STANDARD + "Introspectable", STANDARD + "Peer"
@@ -121,6 +121,7 @@ def place(locked_peer, request):
 def unlocked(shared_session, locked_peer):
     """What is locked is not changed."""
     assert shared_session.locker().returncode == 0
+    wait_until(lambda: shared_session.status()["state"] == "unlocked", "the unlock")
     yield
     shared_session.lock()
 

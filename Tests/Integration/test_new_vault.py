@@ -137,6 +137,7 @@ def test_a_database_without_its_keybag_is_not_a_missing_vault(session, peer):
     assert session.login().returncode == 0
     session.stop_daemon()
     (session.vault / "keybag").unlink()
+    (session.vault / "keybag.copy").unlink()
     session.start_daemon()
     assert peer.error(ROOT, SERVICE, "SearchItems", "(a{ss})", {"service": "mail"}).endswith("Damaged")
     assert ended(peer, peer.unlock(LOGIN)[1]) == (True, [])

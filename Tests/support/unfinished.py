@@ -13,9 +13,12 @@ as_root = pytest.mark.skipif(os.getuid() != 0, reason="what a command writes bef
 def unfinished(process):
     """The size of that file of a running process; 0 where there is none."""
     try:
-        for link in pathlib.Path(f"/proc/{process.pid}/fd").iterdir():
-            # Standard error may be such a file of the test runner's.
-            if int(link.name) > 2 and re.search(r"/#\d+ \(deleted\)$", os.readlink(link)):
+        folder = pathlib.Path(f"/proc/{process.pid}/fd")
+        # Standard output and error may be such files of the test runner's, and the process may have them twice.
+        standard = {os.readlink(folder / name) for name in "012"}
+        for link in folder.iterdir():
+            target = os.readlink(link)
+            if target not in standard and re.search(r"/#\d+ \(deleted\)$", target):
                 return link.stat().st_size
     except (FileNotFoundError, ProcessLookupError):
         # It came to its end meanwhile.
