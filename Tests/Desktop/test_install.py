@@ -18,6 +18,7 @@ INSTALLED = {
     "usr/share/dbus-1/services/org.freedesktop.secrets.latchkey.service",
     "usr/share/dbus-1/services/org.freedesktop.impl.portal.desktop.latchkey.service",
     "usr/share/xdg-desktop-portal/portals/latchkey.portal",
+    *(f"usr/share/locale/{language}/LC_MESSAGES/latchkey.mo" for language in ("de", "fr")),
     "usr/share/dbus-1/interfaces/org.latchkey.Secrets.xml",
     "usr/share/dbus-1/interfaces/org.latchkey.Item.xml",
     "usr/share/dbus-1/interfaces/org.latchkey.Keychain.xml",
