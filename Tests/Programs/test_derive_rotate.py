@@ -1,6 +1,7 @@
 """latchkey-derive for the command line: new keys, recovery codes, and what is left when it is interrupted."""
 
 import os
+import pathlib
 import signal
 import struct
 import subprocess
@@ -177,6 +178,12 @@ def test_a_code_is_shown_and_opens_the_vault_with_another_password(resident, new
     assert not any(code.encode() in packet or OTHER.encode() in packet for packet in daemon.packets)
 
 
+def stop(process):
+    """Returns when it stands still: the signal alone may reach it after what is done next."""
+    os.kill(process, signal.SIGSTOP)
+    wait_until(lambda: "\nState:\tT" in pathlib.Path(f"/proc/{process}/status").read_text(), "the process to stop")
+
+
 @pytest.mark.parametrize("operation", [CREATE_CODE, REMOVE_CODE, ADD_SESSION, REMOVE_SESSION])
 def test_the_daemon_ends_what_works_on_a_password_for_a_command(resident, operation):
     """As it does before the machine sleeps."""
@@ -184,7 +191,7 @@ def test_the_daemon_ends_what_works_on_a_password_for_a_command(resident, operat
     request = resident.request(operation, flags=ANYWHERE)
     run = Run(resident.program, None, hang_up=False)
     worker = run.worker
-    daemon.on_request = lambda _: os.kill(worker, signal.SIGSTOP)
+    daemon.on_request = lambda _: stop(worker)
     before = resident.keybag.read_bytes()
     run.give(request)
     wait_until(lambda: daemon.replies == 1, "the answer to its question")
