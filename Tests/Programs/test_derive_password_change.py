@@ -358,6 +358,17 @@ def test_the_daemon_ends_the_work_on_the_present_password_as_that_on_the_former_
     assert daemon.deliveries == [] and resident.keybag.read_bytes() == before
 
 
+def test_the_late_signal_of_an_answer_that_was_read_ends_nothing(resident):
+    """The kernel wakes the reader first. Here somebody else sends that signal, while nothing has come."""
+    daemon = resident.daemon()
+    run = resident.start(OPEN)
+    await_argon2id(run)
+    worker = run.worker
+    for number in (signal.SIGSTOP, signal.SIGIO, signal.SIGCONT):
+        os.kill(worker, number)
+    assert run.result() == UNLOCKED and len(daemon.deliveries) == 1
+
+
 @as_root
 @pytest.mark.parametrize("operation, token, second", [(CHANGE_PASSWORD, NEW, PASSWORD), (REWRAP, NEW, PASSWORD)])
 def test_a_full_disk_changes_nothing(resident, operation, token, second):

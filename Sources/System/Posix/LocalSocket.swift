@@ -139,12 +139,33 @@ public struct LocalSocket: ~Copyable {
   /// Keeps the connection until this process ends, whatever becomes of this value: the other end hears of the process's end.
   public borrowing func keepUntilProcessEnds() { _ = fcntl(descriptor.number, F_DUPFD_CLOEXEC, 0) }
 
-  /// Has this process get SIGTERM from now on when something comes, or the other end goes; or no more.
+  /// Has this process get SIGTERM from now on when something comes, or the other end goes; or no more. For one socket of a
+  /// process.
   ///
   /// - Returns: whether the other end is there and nothing has come yet.
   public borrowing func endProcessOnInput(_ isOn: Bool) -> Bool {
-    guard linux_signal_input(descriptor.number, isOn ? SIGTERM : 0) == 0 else { return true }
+    if isOn {
+      LocalSocket.watched = descriptor.number
+      var ending = sigaction()
+      ending.__sigaction_handler.sa_handler = { _ in LocalSocket.endProcessIfAnythingCame() }
+      ending.sa_flags = SA_RESTART
+      sigaction(SIGIO, &ending, nil)
+    }
+    guard linux_signal_input(descriptor.number, isOn ? SIGIO : 0) == 0 else { return true }
     do { return try pendingSize() == nil } catch { return false }
+  }
+
+  /// What ``endProcessOnInput(_:)`` was called for.
+  nonisolated(unsafe) private static var watched: Int32 = -1
+
+  /// Handles the kernel's signal, which proves nothing: it queues a packet, wakes the reader, and sends the signal last. A
+  /// reader that is quick enough, or a sender whose processor is taken from it just then, gets the signal for a packet that was
+  /// read before anybody asked for signals.
+  private static func endProcessIfAnythingCame() {
+    let kept = errno
+    let isNothing = recv(watched, nil, 0, Int32(MSG_PEEK | MSG_DONTWAIT)) < 0 && (errno == EAGAIN || errno == EINTR)
+    errno = kept
+    if !isNothing { raise(SIGTERM) }
   }
 
   /// Sends one packet, whole.
