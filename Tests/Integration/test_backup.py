@@ -30,9 +30,12 @@ from support.control import Control, packet
 from support.peer import COLLECTION, LOGIN, Peer
 from support.session import REPOSITORY, wait_until
 from support.vaultreader import APPLICATION, CLASSES, DeviceKey, machine_identity
+from support.wire import MESSAGES, constant
 
-BEGIN_BACKUP, BEGIN_RESTORE, TAKE, GIVE, REPORT = 11, 12, 13, 14, 15
-DERIVATION, KEY, DECLINED = 7, 8, 255
+BEGIN_BACKUP, BEGIN_RESTORE, TAKE, GIVE, REPORT, DERIVATION, KEY = (
+    MESSAGES[name] for name in (
+        "BeginBackup", "BeginRestore", "TakeChunk", "GiveChunk", "GetArchiveReport", "GetDerivation", "PassphraseKey"))
+DECLINED = constant("declined")
 VECTORS = json.loads((REPOSITORY / "Tests/BackupTests/Vectors/backups.json").read_text())
 MIGRATING = ("when-unlocked", "after-first-unlock", "always")
 BOUND = tuple(f"{name}-this-device-only" for name in MIGRATING)

@@ -35,6 +35,7 @@ from support.derive import (
     as_root,
 )  # fmt: skip
 from support.deviced import UNWRAP, Service, resummed, service  # noqa: F401
+from support.helper import EXCLUDED_SERVICES
 from support.pace import seconds
 from support.standin import (
     CLOSED, HELLO, NEEDED_EPOCH, NOTHING, REFUSED as NEED_REFUSED, SILENT, STAGED, UNLOCK_REFUSED, UNUSABLE, VERSION,
@@ -137,7 +138,7 @@ def test_who_gives_a_password_gets_all_by_that(guest):
 
 
 @as_root
-def test_a_first_login_without_a_password_founds_nothing(login, service):  # noqa: F811
+def test_a_first_login_without_a_password_creates_nothing(login, service):  # noqa: F811
     login.device = service.path
     name(login, f"{BY}\n")
     login.daemon()
@@ -184,10 +185,7 @@ def test_services_that_are_not(guest, content):
 
 
 @as_root
-@pytest.mark.parametrize("name_of", [
-    "su", "su-l", "sudo", "sudo-i", "runuser", "runuser-l", "pkexec", "polkit-1", "cron", "crond", "atd", "systemd-user",
-    "passwd", "chpasswd", "doas", "ksu", "systemd-run0", "chfn", "chsh",
-])
+@pytest.mark.parametrize("name_of", EXCLUDED_SERVICES)
 def test_services_that_never_count(guest, name_of):
     daemon = guest.daemon()
     name(guest, f"{name_of}\n{BY}\n")

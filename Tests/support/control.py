@@ -1,40 +1,27 @@
-"""The control socket as a client of latchkeyd sees it, byte by byte: packets, and one connection.
-
-The numbers of messages are read from the types that declare them: Sources/Wire/Control.
-"""
+"""The control socket as a client of latchkeyd sees it, byte by byte: packets, and one connection."""
 
 import contextlib
-import re
 import select
 import socket
 import struct
 import time
-from pathlib import Path
 
 from support.pace import seconds
 from support.peer import acting_as
 from support.sealing import seal
+from support.wire import MESSAGES, codes, constant, raw_values
 
-WIRE = Path(__file__).parents[2] / "Sources/Wire"
-SOURCE = "".join(file.read_text() for folder in ("Control", "BackupControl", "HistoryControl") for file in (WIRE / folder).glob("*.swift"))
-MESSAGES = {
-    name: int(number) for name, number in re.findall(
-        r"struct (\w+): \w+Message\b.*?static let operation: UInt8 = (\d+)", SOURCE, re.S)}
-
-
-def _constant(name):
-    return int(re.search(rf"static let {name}(?:: UInt8)? = (\d+)", SOURCE)[1])
-
-
-VERSION, OTHER_VERSION, GIVE_WAY, SIZE_LIMIT = map(_constant, ("version", "otherVersion", "giveWay", "sizeLimit"))
+VERSION, OTHER_VERSION, GIVE_WAY, SIZE_LIMIT = map(constant, ("version", "otherVersion", "giveWay", "sizeLimit"))
 HELLO, STATUS, LOCK = MESSAGES["Hello"], MESSAGES["GetStatus"], MESSAGES["LockVault"]
 UNLOCK, ROTATE, UNLOCK_SESSION = MESSAGES["UnlockWithTiers"], MESSAGES["Rotate"], MESSAGES["SessionDelivery"]
 PASSPHRASE, ONE_TIME_KEY = MESSAGES["PassphraseKey"], MESSAGES["MakeOneTimeKey"]
 NOTED, SLOW_PASSWORD, MAY_DERIVE = (
     MESSAGES[name] for name in ("NoteOtherPassword", "NoteSlowPassword", "CheckMayDerive"))
-AUTHENTICATE, OPEN_SESSION, CLOSE_SESSION = 1, 2, 3
-NOTHING, KEYS, REFUSED = 0, 1, 2
-LIVE, STAGED, WRONG_KEYS, NOT_NOW, UNUSABLE = 0, 1, 2, 3, 4
+STAGE, NEED, OUTCOME = raw_values("Stage"), codes("Need"), codes("UnlockOutcome")
+AUTHENTICATE, OPEN_SESSION, CLOSE_SESSION = STAGE["authenticate"], STAGE["openSession"], STAGE["closeSession"]
+NOTHING, KEYS, REFUSED = NEED["nothing"], NEED["keys"], NEED["refused"]
+LIVE, STAGED, WRONG_KEYS, NOT_NOW, UNUSABLE = (
+    OUTCOME[name] for name in ("live", "staged", "wrongKeys", "refused", "unusable"))
 # The daemon's own limit, what a slow machine may add, and what needs no such limit.
 SILENCE = 10.0
 SLACK, SOON = seconds(1.5), seconds(0.7)

@@ -2,8 +2,11 @@
 
 from support.backupreader import HEADER
 from support.control import LIVE, Control, packet
+from support.wire import MESSAGES
 
-PASSPHRASE_KEY, BEGIN_BACKUP, BEGIN_RESTORE, GIVE_CHUNK, REPORT = 8, 11, 12, 14, 15
+PASSPHRASE_KEY, BEGIN_BACKUP, BEGIN_RESTORE, GIVE_CHUNK, REPORT = (
+    MESSAGES[name] for name in ("PassphraseKey", "BeginBackup", "BeginRestore", "GiveChunk", "GetArchiveReport"))
+# A bit of BeginRestore's flags.
 TAKING_THEIRS = 1
 
 

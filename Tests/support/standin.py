@@ -1,28 +1,33 @@
-"""A stand-in for latchkeyd: the daemon's end of the control socket, which answers as a test says.
-
-As a program, `standin.py PATH` listens at PATH and prints what it receives in hexadecimal: for a listener of another user.
-"""
+"""A stand-in for latchkeyd: the daemon's end of the control socket, which answers as a test says."""
 
 import contextlib
 import os
 import socket
 import struct
-import sys
 import threading
 
-VERSION = 1
-HELLO, UNLOCK, STATUS, LOCK, PROMPT, PROMPT_ENDED = 1, 2, 3, 4, 5, 6
-DERIVATION, PASSPHRASE, GIVE_WAY, OTHER_VERSION, DECLINED = 7, 8, 253, 254, 255
-ROTATE, MAY_ROTATE, NEEDED_EPOCH = 21, 22, 23
-DEVICE_SECRET, DESTROY, NOTE_OTHER_PASSWORD, START_EMPTY, UNLOCK_SESSION = 24, 25, 28, 29, 30
-SLOW_PASSWORD, ONE_TIME_KEY, MAY_DERIVE = 32, 33, 34
+from support.wire import MESSAGES, codes, constant, order, raw_values
+
+VERSION, GIVE_WAY, OTHER_VERSION, DECLINED = map(constant, ("version", "giveWay", "otherVersion", "declined"))
+HELLO, UNLOCK, STATUS, LOCK, PROMPT, PROMPT_ENDED = (
+    MESSAGES[name] for name in ("Hello", "UnlockWithTiers", "GetStatus", "LockVault", "ShowPrompt", "EndPrompt"))
+DERIVATION, PASSPHRASE, START_EMPTY = (MESSAGES[name] for name in ("GetDerivation", "PassphraseKey", "PutVaultAside"))
+ROTATE, MAY_ROTATE, NEEDED_EPOCH = (MESSAGES[name] for name in ("Rotate", "CheckMayRotate", "GetNeededEpoch"))
+DEVICE_SECRET, DESTROY, UNLOCK_SESSION = (
+    MESSAGES[name] for name in ("DeviceSecretRequest", "DestroyPasscodeItems", "SessionDelivery"))
+NOTE_OTHER_PASSWORD, SLOW_PASSWORD, ONE_TIME_KEY, MAY_DERIVE = (
+    MESSAGES[name] for name in ("NoteOtherPassword", "NoteSlowPassword", "MakeOneTimeKey", "CheckMayDerive"))
 SEALED = {UNLOCK, ROTATE, UNLOCK_SESSION, PASSPHRASE}
-PRESENT, NEW = 0, 1
-LOGIN, COLLECTION, NEW_PASSPHRASE, ITEM, NEW_ITEM_PASSPHRASE, ITEM_ACCESS = 1, 2, 3, 4, 5, 6
-ACCEPTED, DISMISSED, UNAVAILABLE, WRONG_ANSWERS = 0, 1, 2, 3
-NOTHING, KEYS, REFUSED = 0, 1, 2
-LIVE, STAGED, WRONG_KEYS, UNLOCK_REFUSED, UNUSABLE = 0, 1, 2, 3, 4
-STAGES = {1: "authenticate", 2: "openSession", 3: "closeSession"}
+PRESENT, NEW = map(codes("DeviceSecretRequest").get, ("present", "new"))
+LOGIN, COLLECTION, NEW_PASSPHRASE, ITEM, NEW_ITEM_PASSPHRASE, ITEM_ACCESS = (
+    raw_values("Purpose")[name]
+    for name in ("login", "collection", "newPassphrase", "item", "newItemPassphrase", "itemAccess"))
+ACCEPTED, DISMISSED, UNAVAILABLE, WRONG_ANSWERS = (
+    order("told")[name] for name in ("granted", "dismissed", "unavailable", "refused"))
+NOTHING, KEYS, REFUSED = (codes("Need")[name] for name in ("nothing", "keys", "refused"))
+LIVE, STAGED, WRONG_KEYS, UNLOCK_REFUSED, UNUSABLE = (
+    codes("UnlockOutcome")[name] for name in ("live", "staged", "wrongKeys", "refused", "unusable"))
+STAGES = {number: name for name, number in raw_values("Stage").items()}
 SILENT, CLOSED = "silent", "closed"
 
 
@@ -81,7 +86,7 @@ class Delivery:
     def __init__(self, packet):
         assert len(packet) >= 91 and (len(packet) - 91) % 68 == 0
         self.vault, self.generation, self.flags, self.unlocked, self.session = struct.unpack("<2x16sQB32s32s", packet[:91])
-        # Number, A and C of former generations.
+        # Number, A and C of former key epochs.
         self.former = list(struct.iter_unpack("<I32s32s", packet[91:]))
 
 
@@ -287,11 +292,3 @@ class Daemon:
             value = value.pop(0) if len(value) > 1 else value[0]
         return answer(operation, value, "so says the test") if isinstance(value, int) else value
 
-
-if __name__ == "__main__":
-    listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    listener.bind(sys.argv[1])
-    listener.listen()
-    print("listening", flush=True)
-    while True:
-        print(listener.accept()[0].recv(65536).hex() or "nothing", flush=True)

@@ -1,0 +1,12 @@
+"""`listener.py PATH` listens at PATH and prints what it receives in hexadecimal: a program, for a listener of another user. It imports
+nothing of this package, which the other user need not be able to read."""
+
+import socket
+import sys
+
+with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
+    listener.bind(sys.argv[1])
+    listener.listen()
+    print("listening", flush=True)
+    while True:
+        print(listener.accept()[0].recv(65536).hex() or "nothing", flush=True)

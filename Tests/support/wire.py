@@ -1,0 +1,49 @@
+"""The numbers of the control socket and of the device key service's, read from the types that declare them: Sources/Wire, and
+the enums below it that a packet carries. A number that is not declared so fails the import.
+"""
+
+import re
+from pathlib import Path
+
+SOURCES = Path(__file__).resolve().parents[2] / "Sources"
+CONTROL = "".join(
+    file.read_text() for folder in ("Control", "BackupControl", "HistoryControl") for file in sorted((SOURCES / "Wire" / folder).glob("*.swift")))
+DEVICE = (SOURCES / "Wire/DeviceService/DevicePacket.swift").read_text()
+KEYBAG = (SOURCES / "Vault/Keybag/DeviceKey.swift").read_text()
+
+NUMBER = r"static let operation: UInt8 = (\d+)"
+# The operation of each message, by the name of its type.
+MESSAGES = {name: int(number) for name, number in re.findall(rf"struct (\w+): \w+Message\b.*?{NUMBER}", CONTROL, re.S)}
+# Two messages share a generic type. Their names stand for it, with the purpose that has the number.
+MESSAGES |= {
+    name: int(re.search(rf"enum {purpose}: TierPurpose \{{\s+package {NUMBER}", CONTROL)[1])
+    for name, purpose in re.findall(r"typealias (\w+) = TierMessage<(\w+)>", CONTROL)}
+
+
+def constant(name, source=CONTROL):
+    """The value of `static let name`."""
+    return int(re.search(rf"static let {name}(?:: UInt8)? = (\d+)", source)[1])
+
+
+def _type(name, source):
+    """The text of a type up to the end of its own block."""
+    return re.search(rf"^( *)(?:\w+ )*(?:enum|struct) {name}\b.*?^\1\}}", source, re.M | re.S)[0]
+
+
+def raw_values(name, source=CONTROL):
+    """Case to number, of an enum whose cases are numbers."""
+    return {case: int(number) for case, number in re.findall(r"^ *case (\w+) = (\d+)$", _type(name, source), re.M)}
+
+
+def codes(name, source=CONTROL):
+    """Case to number, of an enum whose cases are written and read in a `switch`. Both ways have to agree."""
+    text = _type(name, source)
+    read = {case: int(number) for number, case in re.findall(r"case (\d+): (?:self = )?\.(\w+)", text)}
+    written = {case: int(number) for case, number in re.findall(r"case \.(\w+)(?:\([^)]*\))?: \(?(\d+)", text)}
+    assert read.items() <= written.items(), (name, read, written)
+    return written
+
+
+def order(name, source=CONTROL):
+    """Case to its place in the array `name`."""
+    return {case: at for at, case in enumerate(re.search(rf"static let {name}\b.*?= \[(.*?)\]", source)[1].replace(".", "").split(", "))}
