@@ -7,10 +7,9 @@ test_keychain_conformance_calls.py.
 
 import dataclasses
 
-import pytest
 from support.conformance import (
-    ANYTHING, FIRST, LOCKED, NO_PASSWORD, SCREEN, UNLOCKED, Has, Kept, Keys, Worlds, add, by, copy, delete, genp, inet, row,
-    rows, seen, update,
+    ANYTHING, FIRST, LOCKED, NO_PASSWORD, SCREEN, UNLOCKED, Has, Kept, Keys, add, by, copy, delete, genp, inet, row,
+    rows, seen, tried, update,
 )
 from support.program import (
     ALL,
@@ -429,14 +428,4 @@ TABLE = [
     ),
 ]  # fmt: skip
 
-
-@pytest.fixture(scope="module")
-def worlds(stage, keychain_caller):  # noqa: F811
-    opened = Worlds(stage, keychain_caller, TABLE)
-    yield opened
-    opened.close()
-
-
-@pytest.mark.parametrize("row", TABLE, ids=[each.name for each in TABLE])
-def test_row(worlds, row):
-    worlds.of(row).try_out(row)
+worlds, test_row = tried(TABLE)

@@ -6,10 +6,9 @@ As in test_keychain_conformance.py. How often the person is asked is part of eac
 import subprocess
 import textwrap
 
-import pytest
 from support.conformance import (
-    CANCELS, GIVES, LOCKED, MISTAKES, SCREEN, UNLOCKED, Has, Kept, Worlds, add, by, context, copy, delete, genp, inet,
-    invalidated, row, rows, update, using,
+    CANCELS, GIVES, LOCKED, MISTAKES, SCREEN, UNLOCKED, Has, Kept, add, by, context, copy, delete, genp, inet,
+    invalidated, row, rows, tried, update, using,
 )
 from support.pace import seconds
 from support.peer import ITEM
@@ -540,14 +539,4 @@ TABLE = [
     *rows(SCREEN, *BEHIND),
 ]
 
-
-@pytest.fixture(scope="module")
-def worlds(stage, keychain_caller):  # noqa: F811
-    opened = Worlds(stage, keychain_caller, TABLE)
-    yield opened
-    opened.close()
-
-
-@pytest.mark.parametrize("row", TABLE, ids=[each.name for each in TABLE])
-def test_row(worlds, row):
-    worlds.of(row).try_out(row)
+worlds, test_row = tried(TABLE)

@@ -1,9 +1,8 @@
 """Rows of the SecItem functions where one code has several causes: the text for it names the cause, and what to do."""
 
-import pytest
 from support.conformance import (
-    FIRST, GIVES, LOCKED, SCREEN, UNLOCKED, Worlds, add, context, copy, delete, genp, row, rows, says, silent, update,
-    using,
+    FIRST, GIVES, LOCKED, SCREEN, UNLOCKED, add, context, copy, delete, genp, row, rows, says, silent, tried,
+    update, using,
 )  # fmt: skip
 from support.program import (
     ALL, CANCELED, DATA, FAIL, MISSING_ENTITLEMENT, NOT_ALLOWED, NOT_AVAILABLE, NOT_FOUND, keychain_caller, secret,  # noqa: F401
@@ -44,14 +43,4 @@ TABLE = [
     *rows(FIRST, row("not logged in", reads(NOT_ALLOWED, FAIL), says(NOT_ALLOWED, NO_KEY, "Nobody has unlocked"), given=STORED)),
 ]  # fmt: skip
 
-
-@pytest.fixture(scope="module")
-def worlds(stage, keychain_caller):  # noqa: F811
-    opened = Worlds(stage, keychain_caller, TABLE)
-    yield opened
-    opened.close()
-
-
-@pytest.mark.parametrize("row", TABLE, ids=[each.name for each in TABLE])
-def test_row(worlds, row):
-    worlds.of(row).try_out(row)
+worlds, test_row = tried(TABLE)

@@ -12,8 +12,11 @@ from nacl.bindings import crypto_aead_xchacha20poly1305_ietf_decrypt as aead_ope
 from support.derive import as_root
 from support.deviced import (  # noqa: F401
     BOUND,
+    DAEMON,
     ERASABLE,
     HOST,
+    ME,
+    NOBODY,
     OTHER_DEVICE,
     REFUSED,
     SHARE,
@@ -32,8 +35,6 @@ from support.deviced import (  # noqa: F401
 )  # fmt: skip
 from support.pace import seconds
 
-ME = os.geteuid()
-NOBODY, DAEMON = 65534, 1
 # Numbers from here on are no account's.
 STRANGER = 3_000_000_000
 

@@ -1,6 +1,5 @@
 """latchkey-deviced killed before every call that changes its state: nothing is lost, and nothing is left lying about."""
 
-import os
 import pathlib
 import subprocess
 
@@ -9,6 +8,7 @@ from support.derive import as_root
 from support.deviced import (  # noqa: F401
     ERASABLE,
     HOST,
+    ME,
     OTHER_DEVICE,
     SHARE,
     TPM,
@@ -19,8 +19,6 @@ from support.deviced import (  # noqa: F401
     state_file,
     tpm,
 )  # fmt: skip
-
-ME = os.geteuid()
 
 
 @pytest.fixture(scope="module")

@@ -6,6 +6,7 @@ import pytest
 from support.derive import as_root
 from support.deviced import (  # noqa: F401
     BOUND,
+    DAEMON,
     ERASABLE,
     ERASE,
     FORGET,
@@ -13,6 +14,7 @@ from support.deviced import (  # noqa: F401
     IDENTITY,
     LOGIN,
     MOVE,
+    NOBODY,
     NOTE,
     OTHER_DEVICE,
     REFUSED,
@@ -26,8 +28,6 @@ from support.deviced import (  # noqa: F401
     service,
     tpm,
 )  # fmt: skip
-
-NOBODY, DAEMON = 65534, 1
 
 
 def wrapped_for(service, uid, context=b"context"):

@@ -1,6 +1,5 @@
 """latchkey-deviced and a TPM: what is sealed, what moves, what a cleared chip costs, and what its bus shows."""
 
-import os
 import signal
 import socket
 import threading
@@ -10,6 +9,7 @@ from support.deviced import (  # noqa: F401
     BOUND,
     ERASABLE,
     HOST,
+    ME,
     SHARE,
     TPM,
     UNAVAILABLE,
@@ -22,8 +22,6 @@ from support.deviced import (  # noqa: F401
     tpm,
 )  # fmt: skip
 from support.pace import seconds
-
-ME = os.geteuid()
 
 
 def test_the_secret_is_sealed_and_survives_restarts(sealed, tpm):

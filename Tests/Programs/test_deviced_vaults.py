@@ -1,11 +1,13 @@
 """latchkey-deviced remembers how far each user's vaults are: what it keeps, for how long, and whom it tells."""
 
-import os
 import struct
 
 from support.derive import as_root
 from support.deviced import (  # noqa: F401
+    DAEMON,
     HOST,
+    ME,
+    NOBODY,
     OTHER_DEVICE,
     TPM,
     UNAVAILABLE,
@@ -18,8 +20,6 @@ from support.deviced import (  # noqa: F401
     tpm,
 )  # fmt: skip
 
-ME = os.geteuid()
-NOBODY, DAEMON = 65534, 1
 HIGHEST = 2**64 - 1
 
 

@@ -17,8 +17,9 @@ import tempfile
 import time
 import typing
 
+import pytest
 from support.clients import bring_back, bring_to
-from support.creation import found
+from support.creation import create_vault
 from support.peer import Peer
 from support.portal import give_pinentry
 from support.program import NOT_AVAILABLE, SUCCESS, Program, merged
@@ -180,7 +181,7 @@ class World:
         self.table = table
         self.session = Session(stage)
         if state != NO_PASSWORD:
-            found(self.session)
+            create_vault(self.session)
         self._answer = self.session.root / "tmp/answer"
         self._asked = self.session.root / "tmp/asked"
         self.person(CANCELS)
@@ -441,3 +442,19 @@ def silent(world):
         os.kill(pid, signal.SIGCONT)
     # It did not wait for a time limit of the bus, which is 25 s.
     assert time.monotonic() - begun < 20
+
+
+def tried(table):
+    """The fixture `worlds` and the test `test_row` of a module, which has the fixture `stage` and names `keychain_caller`."""
+
+    @pytest.fixture(scope="module")
+    def worlds(stage, keychain_caller):
+        opened = Worlds(stage, keychain_caller, table)
+        yield opened
+        opened.close()
+
+    @pytest.mark.parametrize("row", table, ids=[each.name for each in table])
+    def test_row(worlds, row):
+        worlds.of(row).try_out(row)
+
+    return worlds, test_row

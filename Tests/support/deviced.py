@@ -16,13 +16,20 @@ from hashlib import blake2b
 
 import pytest
 from support.pace import Limit, seconds
+from support.wire import DEVICE, KEYBAG, codes, raw_values
 
 BUILT = pathlib.Path(os.environ.get("LATCHKEY_BUILT", pathlib.Path(__file__).resolve().parents[2] / ".build/release"))
-IDENTITY, WRAP, UNWRAP, ERASE, MOVE, FORGET, NOTE, SESSION = range(1, 9)
-BOUND, ERASABLE, LOGIN = 1, 2, 3
-DONE, OTHER_DEVICE, UNAVAILABLE, REFUSED = range(4)
-HOST, TPM = 1, 2
+OPERATION, KIND = raw_values("Operation", DEVICE), raw_values("DeviceShareKind", KEYBAG)
+OUTCOME, BACKEND = raw_values("Outcome", DEVICE), codes("DevicePacket", DEVICE)
+IDENTITY, WRAP, UNWRAP, ERASE, MOVE, FORGET, NOTE, SESSION = (
+    OPERATION[name] for name in ("identity", "wrap", "unwrap", "eraseErasable", "move", "forget", "note", "session"))
+BOUND, ERASABLE, LOGIN = KIND["bound"], KIND["erasable"], KIND["session"]
+DONE, OTHER_DEVICE, UNAVAILABLE, REFUSED = (
+    OUTCOME[name] for name in ("done", "otherDevice", "unavailable", "refused"))
+HOST, TPM = BACKEND["host"], BACKEND["tpm"]
 SHARE = bytes(range(32))
+ME = os.geteuid()
+NOBODY, DAEMON = 65534, 1
 
 
 class Refused(Exception):
