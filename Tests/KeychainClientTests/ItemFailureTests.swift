@@ -1,3 +1,4 @@
+import LatchkeyItemProtection
 import LatchkeySystemd
 import Security
 import Testing
@@ -27,7 +28,7 @@ struct ItemFailureTests {
 
   @Test("How a prompt ended")
   func prompts() {
-    func status(_ end: PromptEnd) -> OSStatus? { ItemFailure(end)?.status }
+    func status(_ end: PromptOutcome) -> OSStatus? { ItemFailure(end)?.status }
     #expect(status(.accepted) == nil)
     #expect(status(.dismissed) == errSecUserCanceled)
     #expect(status(.refused) == errSecAuthFailed)

@@ -1,20 +1,14 @@
 import LatchkeyControl
+import LatchkeyKeybag
 import LatchkeyPAMClient
 import LatchkeySodium
 
 /// A PAM conversation by a prompter: each question of the stack is one question to the person. What modules have to say is
 /// shown at once where that can be, else beside the next question.
 public final class PromptConversation: Conversation {
-  /// Why a question has no answer.
-  public enum End: Sendable {
-    /// The person gave none.
-    case dismissed
-    /// Nobody could be asked.
-    case unavailable
-  }
-
-  /// Whether, and why, a question was left without an answer. Nothing is asked afterwards.
-  public private(set) var end: End?
+  /// Whether, and why, a question was left without an answer: ``PromptEnd/dismissed`` or ``PromptEnd/unavailable``. Nothing is
+  /// asked afterwards.
+  public private(set) var end: PromptEnd?
   /// Whether the person answered anything since the last ``retry()``.
   public private(set) var hasAnswer = false
 

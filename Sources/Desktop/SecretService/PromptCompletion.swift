@@ -1,4 +1,5 @@
 import LatchkeyControl
+import LatchkeyKeybag
 import LatchkeySystemd
 
 /// Tells clients how their prompts ended.
@@ -43,10 +44,10 @@ final class PromptCompletion {
     _ prompt: Prompt, isDone: Bool, _ type: String, _ result: (inout MessageWriter) -> Void
   ) {
     if prompt.tellsOutcome {
-      let outcome = isDone ? "accepted" : outcome(of: prompt)
+      let outcome = isDone ? .accepted : outcome(of: prompt)
       try? bus.emitSignal(
         path: prompt.path, interface: ToldPromptObject.name, member: "Ended", to: prompt.owner
-      ) { $0.appendString(outcome) }
+      ) { $0.appendString(outcome.rawValue) }
     }
     try? bus.emitSignal(
       path: prompt.path, interface: PromptObject.name, member: "Completed", to: prompt.owner
@@ -56,15 +57,15 @@ final class PromptCompletion {
     }
   }
 
-  private func outcome(of prompt: Prompt) -> String {
-    if prompt.item?.failure?.name == BusError.duplicateName { return "duplicate" }
+  private func outcome(of prompt: Prompt) -> PromptOutcome {
+    if prompt.item?.failure?.name == BusError.duplicateName { return .duplicate }
     return switch prompt.lastEnd {
-    case .refused: "refused"
-    case .dismissed: "dismissed"
+    case .refused: .refused
+    case .dismissed: .dismissed
     // Nothing was left to be asked, or what was answered was not enough.
-    case nil, .granted, .unavailable, .broken, .expired: "unavailable"
-    case .outdated, .withdrawn, .locked: "withdrawn"
-    case .fingers: "fingers"
+    case nil, .granted, .unavailable, .broken, .expired: .unavailable
+    case .outdated, .withdrawn, .locked: .withdrawn
+    case .fingers: .fingers
     }
   }
 }

@@ -1,3 +1,4 @@
+import LatchkeyItemProtection
 import LatchkeySecretClient
 import LatchkeySystemd
 import Security
@@ -38,8 +39,8 @@ extension ItemFailure {
   }
 
   /// How a prompt ended that did not give what was wanted.
-  init?(_ end: PromptEnd) {
-    switch end {
+  init?(_ outcome: PromptOutcome) {
+    switch outcome {
     case .accepted: return nil
     case .dismissed: self.init(errSecUserCanceled)
     case .refused, .fingers: self.init(errSecAuthFailed)

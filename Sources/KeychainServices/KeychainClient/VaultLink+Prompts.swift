@@ -1,23 +1,6 @@
+import LatchkeyItemProtection
 import LatchkeySecretClient
 import LatchkeySystemd
-
-/// How a prompt ended.
-enum PromptEnd: String {
-  /// Whoever was asked gave what was wanted.
-  case accepted
-  /// They wanted none of it.
-  case dismissed
-  /// What they gave was wrong, as often as allowed.
-  case refused
-  /// Nobody could be asked.
-  case unavailable
-  /// Other fingers are enrolled than the item asks for, or nobody tells which ones are.
-  case fingers
-  /// The vault took it away, as at a lock.
-  case withdrawn
-  /// Another item has the same primary key by now.
-  case duplicate
-}
 
 /// What a prompt is to say, and what need not be asked.
 struct PromptWords {
@@ -31,7 +14,7 @@ extension VaultLink {
   private static let prompt = "org.latchkey.Prompt"
 
   /// Asks that an object is opened for this connection.
-  func unlock(_ paths: [String], _ words: PromptWords) throws(BusError) -> PromptEnd {
+  func unlock(_ paths: [String], _ words: PromptWords) throws(BusError) -> PromptOutcome {
     let prompt = try connection.call(ServiceConnection.root, ServiceConnection.service, "Unlock") {
       $0.appendObjectPaths(paths)
     } read: { (answer: Message) throws(BusError) in
@@ -42,7 +25,7 @@ extension VaultLink {
   }
 
   /// Waits until a prompt of this connection's is at its end.
-  func perform(_ prompt: String, _ words: PromptWords) throws(BusError) -> PromptEnd {
+  func perform(_ prompt: String, _ words: PromptWords) throws(BusError) -> PromptOutcome {
     var isDismissed: Bool?
     var outcome: String?
     var isGone = false
@@ -79,7 +62,7 @@ extension VaultLink {
       }
       try connection.serveForPerson { isDismissed != nil || isGone }
       guard let isDismissed else { throw .disconnected("the vault is gone") }
-      return outcome.flatMap { PromptEnd(rawValue: $0) } ?? (isDismissed ? .dismissed : .accepted)
+      return outcome.flatMap { PromptOutcome(rawValue: $0) } ?? (isDismissed ? .dismissed : .accepted)
     }
   }
 }

@@ -24,7 +24,7 @@ private func authenticate(
 ) -> PromptEnd {
   if request.purpose == .loginAdvice {
     let conversation = PromptConversation(prompter: prompter, wording: Wording(request, at: .unlock))
-    return conversation.advise() ? .granted : conversation.end == .dismissed ? .dismissed : .unavailable
+    return conversation.advise() ? .granted : conversation.end ?? .unavailable
   }
   let steps = PromptStep.steps(of: request)
   // Nothing to ask is nothing that anybody agreed to.
@@ -46,7 +46,7 @@ private func authenticate(
   }
   guard !wasSeen else { return .granted }
   let conversation = PromptConversation(prompter: prompter, wording: Wording(request, at: .presence))
-  return conversation.confirm() ? .granted : conversation.end == .dismissed ? .dismissed : .unavailable
+  return conversation.confirm() ? .granted : conversation.end ?? .unavailable
 }
 
 /// Runs one PAM service until it accepts, or there is no more answer.
@@ -62,11 +62,7 @@ private func authenticate(
       createsVault: request.purpose == .newVault,
       conversation: conversation)
     deadline.catchUp()
-    switch conversation.end {
-    case .unavailable: return .unavailable
-    case .dismissed: return .dismissed
-    case nil: break
-    }
+    if let end = conversation.end { return end }
     if outcome == .accepted { return .granted }
     if deadline.isOver { return .dismissed }
     switch outcome {
