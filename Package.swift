@@ -327,7 +327,7 @@ let package = Package(
       swiftSettings: strict),
     .testTarget(
       name: "BackupTests", dependencies: ["LatchkeyBackup", "LatchkeyBytes", "LatchkeyKeybag", "LatchkeySodium"],
-      exclude: ["Vectors/generate.py"], resources: [.copy("Vectors/backups.json")], swiftSettings: strict),
+      exclude: ["Vectors/generate_backups.py"], resources: [.copy("Vectors/backups.json")], swiftSettings: strict),
     .testTarget(name: "SystemdTests", dependencies: ["LatchkeySystemd", "LatchkeyPrivateBus"], swiftSettings: strict),
     .testTarget(
       name: "GcryptTests", dependencies: ["LatchkeyGcrypt", .product(name: "BigInt", package: "BigInt")],
@@ -383,7 +383,7 @@ let package = Package(
     .testTarget(
       name: "KeybagTests",
       dependencies: ["LatchkeyBytes", "LatchkeyKeybag", "LatchkeyPosix", "LatchkeyScratch", "LatchkeySodium"],
-      exclude: ["Vectors/generate.py"], resources: [.copy("Vectors/vectors.json")], swiftSettings: strict),
+      exclude: ["Vectors/generate_keybags.py"], resources: [.copy("Vectors/vectors.json")], swiftSettings: strict),
   ]
 )
 

@@ -12,88 +12,88 @@ struct StreamTests {
       [], [0], [1, 2, 3], [31_000, 31_990, 31_999, 32_000, 32_001], [200_000], Array(repeating: 900, count: 60),
     ], [false, true])
   func roundTrip(_ sizes: [Int], flushing: Bool) throws {
-    let (header, chunks) = try Specimen.make(sizes: sizes, flushing: flushing)
+    let (header, chunks) = try SpecimenBackup.make(sizes: sizes, flushing: flushing)
     #expect(header.count == BackupHeader.size)
     #expect(chunks.allSatisfy { $0.count <= BackupReader.chunkLimit + 4 })
-    let read = try Specimen.read(header, chunks)
+    let read = try SpecimenBackup.read(header, chunks)
     #expect(read.sizes == sizes)
     #expect(read.isWhole)
   }
 
   @Test("A record that ends with a chunk, or one byte before or after it", arguments: 0..<4)
   func edges(_ offset: Int) throws {
-    let (_, small) = try Specimen.make(sizes: [0])
+    let (_, small) = try SpecimenBackup.make(sizes: [0])
     // What fits into one chunk beside the other records.
     let room = BackupWriter.chunkLimit - (small.reduce(0) { $0 + $1.count - 4 - SecretStream.overhead })
     for size in [room - 2 + offset] + (0..<30).map({ room - 30 + $0 }) {
-      let (header, chunks) = try Specimen.make(sizes: [size])
-      #expect(try Specimen.read(header, chunks).sizes == [size])
+      let (header, chunks) = try SpecimenBackup.make(sizes: [size])
+      #expect(try SpecimenBackup.read(header, chunks).sizes == [size])
     }
   }
 
   @Test("Without its end it is not whole, wherever it was cut")
   func cuts() throws {
-    let (header, chunks) = try Specimen.make(sizes: [10, 70_000, 40_000])
+    let (header, chunks) = try SpecimenBackup.make(sizes: [10, 70_000, 40_000])
     #expect(chunks.count > 3)
     for count in 0..<chunks.count {
-      #expect(try !Specimen.read(header, Array(chunks[..<count])).isWhole)
+      #expect(try !SpecimenBackup.read(header, Array(chunks[..<count])).isWhole)
     }
   }
 
   @Test("No chunk can be left out, doubled, moved or put behind the end")
   func order() throws {
-    let (header, chunks) = try Specimen.make(sizes: [10, 70_000, 40_000])
+    let (header, chunks) = try SpecimenBackup.make(sizes: [10, 70_000, 40_000])
     for index in chunks.indices {
       var without = chunks
       without.remove(at: index)
       if index < chunks.count - 1 {
-        #expect(throws: BackupError.damagedChunk(index + 1)) { try Specimen.read(header, without) }
+        #expect(throws: BackupError.damagedChunk(index + 1)) { try SpecimenBackup.read(header, without) }
       }
       var doubled = chunks
       doubled.insert(chunks[index], at: index)
-      #expect(throws: BackupError.damagedChunk(index + 2)) { try Specimen.read(header, doubled) }
+      #expect(throws: BackupError.damagedChunk(index + 2)) { try SpecimenBackup.read(header, doubled) }
     }
     var moved = chunks
     moved.swapAt(0, 1)
-    #expect(throws: BackupError.damagedChunk(1)) { try Specimen.read(header, moved) }
+    #expect(throws: BackupError.damagedChunk(1)) { try SpecimenBackup.read(header, moved) }
   }
 
   @Test("Damage of any byte is found, and where")
   func damage() throws {
-    let (header, chunks) = try Specimen.make(sizes: [10, 70_000])
+    let (header, chunks) = try SpecimenBackup.make(sizes: [10, 70_000])
     for index in chunks.indices {
       for offset in stride(from: 4, to: chunks[index].count, by: 997) {
         var damaged = chunks
         damaged[index][offset] ^= 0x20
-        #expect(throws: BackupError.damagedChunk(index + 1)) { try Specimen.read(header, damaged) }
+        #expect(throws: BackupError.damagedChunk(index + 1)) { try SpecimenBackup.read(header, damaged) }
       }
       var shorter = chunks
       shorter[index].removeLast()
-      #expect(throws: BackupError.damagedChunk(index + 1)) { try Specimen.read(header, shorter) }
+      #expect(throws: BackupError.damagedChunk(index + 1)) { try SpecimenBackup.read(header, shorter) }
     }
     for chunk in [[UInt8](repeating: 0, count: 4), [UInt8](repeating: 0, count: BackupReader.chunkLimit + 5)] {
-      #expect(throws: BackupError.damagedChunk(1)) { try Specimen.read(header, [chunk]) }
+      #expect(throws: BackupError.damagedChunk(1)) { try SpecimenBackup.read(header, [chunk]) }
     }
   }
 
   @Test("The same chunks under another header do not open: neither its time nor its cost can be changed")
   func otherHeader() throws {
-    let (header, chunks) = try Specimen.make(sizes: [1])
-    let (other, _) = try Specimen.make(sizes: [1])
-    #expect(throws: BackupError.damagedChunk(1)) { try Specimen.read(other, chunks) }
+    let (header, chunks) = try SpecimenBackup.make(sizes: [1])
+    let (other, _) = try SpecimenBackup.make(sizes: [1])
+    #expect(throws: BackupError.damagedChunk(1)) { try SpecimenBackup.read(other, chunks) }
     // Each with a check sum that fits: id, time, salt, passes, memory, commitment.
     for offset in [12, 28, 36, 52, 59, 64] {
       var bent = header
       bent[offset] ^= 4
       let body = bent.dropLast(32)
       bent = body + Sodium.checksum(Array(body).span.bytes)
-      #expect(throws: BackupError.wrongPassphrase, "\(offset)") { try Specimen.read(bent, chunks) }
+      #expect(throws: BackupError.wrongPassphrase, "\(offset)") { try SpecimenBackup.read(bent, chunks) }
     }
     var stream = header
     stream[96] ^= 4
     let body = stream.dropLast(32)
     stream = body + Sodium.checksum(Array(body).span.bytes)
-    #expect(throws: BackupError.damagedChunk(1)) { try Specimen.read(stream, chunks) }
+    #expect(throws: BackupError.damagedChunk(1)) { try SpecimenBackup.read(stream, chunks) }
   }
 }
 
@@ -101,12 +101,12 @@ struct StreamTests {
 struct RecordTests {
   /// A backup that ends where it does not, or has what no vault makes.
   private func outcome(_ build: (inout BackupWriter) throws -> Void) throws -> BackupError? {
-    var writer = try Specimen.writer(try Specimen.derivation())
+    var writer = try SpecimenBackup.writer(try SpecimenBackup.derivation())
     try build(&writer)
     let header = writer.header.bytes
     var chunks: [[UInt8]] = []
     while let chunk = writer.chunk(flushing: true) { chunks.append(chunk) }
-    do { _ = try Specimen.read(header, chunks) } catch let error as BackupError { return error }
+    do { _ = try SpecimenBackup.read(header, chunks) } catch let error as BackupError { return error }
     return nil
   }
 
@@ -118,18 +118,18 @@ struct RecordTests {
   @Test("An item needs its collection, and everything a beginning")
   func order() throws {
     #expect(
-      try outcome { $0.put(.collection(Specimen.collection)) } == .malformed("its records are out of order"))
+      try outcome { $0.put(.collection(SpecimenBackup.collection)) } == .malformed("its records are out of order"))
     #expect(
       try outcome {
-        $0.put(.beginning(Specimen.beginning))
+        $0.put(.beginning(SpecimenBackup.beginning))
         _ = $0.chunk()
-        $0.put(.beginning(Specimen.beginning))
+        $0.put(.beginning(SpecimenBackup.beginning))
       } == .malformed("its records are out of order"))
     #expect(
       try outcome {
-        $0.put(.beginning(Specimen.beginning))
+        $0.put(.beginning(SpecimenBackup.beginning))
         _ = $0.chunk()
-        $0.put(.item(try Specimen.item(3)))
+        $0.put(.item(try SpecimenBackup.item(3)))
       } == .malformed("a record is malformed"))
   }
 
@@ -137,7 +137,7 @@ struct RecordTests {
   func counts() throws {
     #expect(
       try outcome {
-        $0.put(.beginning(Specimen.beginning))
+        $0.put(.beginning(SpecimenBackup.beginning))
         _ = $0.chunk()
         $0.put(.end(items: 1, collections: 0))
       } == .malformed("its number of items is wrong"))
@@ -147,11 +147,11 @@ struct RecordTests {
   func passcode() throws {
     #expect(
       try outcome {
-        $0.put(.beginning(Specimen.beginning))
+        $0.put(.beginning(SpecimenBackup.beginning))
         _ = $0.chunk()
-        $0.put(.collection(Specimen.collection))
+        $0.put(.collection(SpecimenBackup.collection))
         _ = $0.chunk()
-        $0.put(.item(try Specimen.item(3, .whenPasscodeSetThisDeviceOnly)))
+        $0.put(.item(try SpecimenBackup.item(3, .whenPasscodeSetThisDeviceOnly)))
       } == .malformed("a record is malformed"))
   }
 }
@@ -160,7 +160,7 @@ struct RecordTests {
 struct HeaderTests {
   @Test("Damage of any byte is damage, and no wrong passphrase; a shorter one is damaged as well")
   func damage() throws {
-    let (header, _) = try Specimen.make(sizes: [])
+    let (header, _) = try SpecimenBackup.make(sizes: [])
     for offset in header.indices {
       var damaged = header
       damaged[offset] ^= 1
@@ -181,9 +181,9 @@ struct HeaderTests {
 
   @Test("Another passphrase's key is told as such")
   func wrong() throws {
-    let (bytes, _) = try Specimen.make(sizes: [])
+    let (bytes, _) = try SpecimenBackup.make(sizes: [])
     let header = try BackupHeader(decoding: bytes)
-    let other = try Specimen.key(10)
+    let other = try SpecimenBackup.key(10)
     #expect(throws: BackupError.wrongPassphrase) { _ = try BackupReader(header, key: other) }
   }
 
@@ -194,7 +194,7 @@ struct HeaderTests {
       (.max, .max),
     ] as [(UInt32, UInt64)])
   func cost(_ passes: UInt32, _ memory: UInt64) throws {
-    let writer = try Specimen.writer(try Specimen.derivation(passes: passes, memory: memory))
+    let writer = try SpecimenBackup.writer(try SpecimenBackup.derivation(passes: passes, memory: memory))
     let bytes = writer.header.bytes
     #expect(throws: BackupError.unreasonable) { try BackupHeader(decoding: bytes) }
   }
@@ -202,8 +202,8 @@ struct HeaderTests {
 
 @Suite("What a backup has for one device")
 struct DeviceSealTests {
-  private func seal(_ octet: UInt8 = 5, id: [UInt8] = Specimen.id) throws -> BackupSeal {
-    BackupSeal(try Specimen.key(octet), id: id)
+  private func seal(_ octet: UInt8 = 5, id: [UInt8] = SpecimenBackup.id) throws -> BackupSeal {
+    BackupSeal(try SpecimenBackup.key(octet), id: id)
   }
 
   private func opens(

@@ -3,7 +3,7 @@
 import subprocess
 
 import pytest
-from support import packages
+from support import clientpackage
 from support.clients import BEHIND, bring_back, bring_to
 from support.items import class_of, the_item
 from support.keychain import Windows
@@ -32,8 +32,8 @@ CHOOSE, ENTER = 'Choose a passphrase for the item "{}"', 'Enter the passphrase o
 @pytest.fixture(scope="session")
 def programs():
     """All of them. A warning is an error, as the package says."""
-    packages.build(EXAMPLES)
-    with packages.readable(*NAMES) as folder:
+    clientpackage.build(EXAMPLES)
+    with clientpackage.readable(*NAMES) as folder:
         yield folder
 
 

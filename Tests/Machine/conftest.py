@@ -3,7 +3,7 @@
 import os
 
 import pytest
-from machine import Machine, Unavailable
+from qemu import Machine, Unavailable
 
 
 def pytest_configure(config):

@@ -15,7 +15,7 @@ import struct
 import pytest
 from agreement import Agreement
 from image import Unavailable
-from machine import Machine, eventually
+from qemu import Machine, eventually
 from scan import find_blocks, places, scan, working_blocks
 from support.memory import hchacha20
 from support.vaultreader import Keybag, ServiceKey, Vault

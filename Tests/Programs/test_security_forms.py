@@ -4,11 +4,11 @@ import re
 import subprocess
 
 import pytest
-from support import packages
+from support import clientpackage
 from support.session import REPOSITORY
 
 PACKAGE = REPOSITORY / "Tests/SecurityForms"
-BUILT = packages.SCRATCH / "debug"
+BUILT = clientpackage.SCRATCH / "debug"
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -16,10 +16,10 @@ def build():
     """Builds it, with the library there for certain before the neighbour is compiled: the order of the two is not defined.
     A warning is an error, as the targets say."""
     if not (BUILT / "Modules/Security.swiftmodule").exists():
-        packages.build(REPOSITORY, "--target", "Security")
+        clientpackage.build(REPOSITORY, "--target", "Security")
     for path in objects_of(["Neighbour"]):
         path.unlink()
-    packages.build(PACKAGE)
+    clientpackage.build(PACKAGE)
 
 
 def objects_of(targets):

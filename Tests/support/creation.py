@@ -15,7 +15,7 @@ VECTORS = pathlib.Path(__file__).resolve().parents[1] / "KeybagTests/Vectors"
 
 def _format():
     """The implementation of FORMAT.md that the test vectors are from, with real randomness."""
-    specification = importlib.util.spec_from_file_location("format", VECTORS / "generate.py")
+    specification = importlib.util.spec_from_file_location("format", VECTORS / "generate_keybags.py")
     module = importlib.util.module_from_spec(specification)
     specification.loader.exec_module(module)
     module.pattern = lambda name, size: os.urandom(size)

@@ -8,7 +8,7 @@ import select
 import subprocess
 
 import pytest
-from support import packages
+from support import clientpackage
 from support.pace import seconds
 from support.session import REPOSITORY
 
@@ -62,8 +62,8 @@ def keychain_caller():
     if "LATCHKEY_CALLER" in os.environ:
         options["built"] = pathlib.Path(os.environ["LATCHKEY_CALLER"]).parent
     else:
-        packages.build(REPOSITORY, "--product", "keychain-caller")
-    with packages.readable("keychain-caller", **options) as folder:
+        clientpackage.build(REPOSITORY, "--product", "keychain-caller")
+    with clientpackage.readable("keychain-caller", **options) as folder:
         yield folder / "keychain-caller"
 
 

@@ -8,7 +8,8 @@ import LatchkeyPosix
 /// The command line of the vault.
 @main
 struct Latchkey: ParsableCommand {
-  /// The version of all programs. Nothing else states it.
+  /// The version of all programs. The packages repeat it: debian/changelog, packaging/arch/PKGBUILD and
+  /// packaging/fedora/latchkey.spec, which Tests/Repository/test_definitions.py compares.
   static let version = "0.1.0"
 
   static let configuration = CommandConfiguration(

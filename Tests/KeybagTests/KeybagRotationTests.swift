@@ -11,7 +11,7 @@ extension Keybag.Opened {
 }
 
 @Suite("A keybag with new keys")
-struct RotationTests {
+struct KeybagRotationTests {
   init() throws { try Sodium.initialize() }
 
   @Test("has another root key and newest tier keys, and the former ones for as long as they are needed")

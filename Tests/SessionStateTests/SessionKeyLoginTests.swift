@@ -12,7 +12,7 @@ private func opened(_ sessions: SessionFacts...) -> SessionMachine {
 }
 
 /// Tier key C alone, from a login in which nobody gave a password.
-@Suite struct SessionKeyTests {
+@Suite struct SessionKeyLoginTests {
   @Test func itOpensWhatIsSealedAndIsTheFirstUnlock() {
     var m = machine(x(1))
     #expect(m.sessionKeyArrived() == [.install(.firstUnlockOnly), .firstUnlock, .stateChanged])

@@ -10,7 +10,7 @@ private func passwordless(_ start: SessionMachine = machine(x(1))) -> SessionMac
 }
 
 /// A login without a password: its vault counts as unlocked, whatever the sessions do.
-@Suite struct PasswordlessTests {
+@Suite struct PasswordlessLoginTests {
   private static let events: [SessionEvent] = [
     .sessions([]), .sessions([x(1)]), .sessions([x(1, hint: true)]), .sessions([x(1, active: false), greeter()]),
     .sessions([x(1), x(2, hint: true)]), .sessions([t(2)]), .sessions([t(2, hint: true)]),

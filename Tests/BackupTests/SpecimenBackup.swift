@@ -5,7 +5,7 @@ import LatchkeySodium
 @testable import LatchkeyBackup
 
 /// A backup as a test makes and reads it. The key stands for what Argon2id would give.
-struct Specimen {
+struct SpecimenBackup {
   static let id = [UInt8](repeating: 3, count: 16)
   static let uuid = [UInt8](repeating: 4, count: 16)
   static let beginning = BackupBeginning(

@@ -4,7 +4,7 @@
 Everything random is a fixed byte pattern here, so the output is the same every time. Not run by the tests. To run:
 
     python3 -m venv /somewhere/else && /somewhere/else/bin/pip install pynacl argon2-cffi
-    /somewhere/else/bin/python generate.py > vectors.json
+    /somewhere/else/bin/python generate_keybags.py > vectors.json
 """
 
 import json

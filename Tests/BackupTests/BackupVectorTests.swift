@@ -5,7 +5,7 @@ import Testing
 
 @testable import LatchkeyBackup
 
-/// backups.json, made by generate.py from FORMAT.md alone.
+/// backups.json, made by generate_backups.py from FORMAT.md alone.
 private struct Vector: Decodable {
   struct Item: Decodable {
     let collection: UInt32
@@ -28,7 +28,7 @@ private func octets(_ text: String) -> [UInt8] {
 }
 
 @Suite("The programs agree with FORMAT.md about backups")
-struct VectorTests {
+struct BackupVectorTests {
   private let vectors: [Vector]
 
   init() throws {

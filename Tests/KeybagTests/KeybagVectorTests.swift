@@ -5,7 +5,7 @@ import LatchkeyScratch
 import LatchkeySodium
 import Testing
 
-/// vectors.json, made by generate.py from FORMAT.md alone.
+/// vectors.json, made by generate_keybags.py from FORMAT.md alone.
 struct Vectors: Decodable {
   struct Derivation: Decodable {
     let label, key, output: String
@@ -66,7 +66,7 @@ struct Vectors: Decodable {
 }
 
 @Suite("The programs agree with FORMAT.md")
-struct VectorTests {
+struct KeybagVectorTests {
   private let vectors: Vectors
 
   init() throws {

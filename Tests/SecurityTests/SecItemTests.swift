@@ -5,7 +5,7 @@ import Testing
 @testable import Security
 
 @Suite("Items")
-struct ItemTests {
+struct SecItemTests {
   private let keychain = Keychain()
 
   private func secret(_ query: [CFString: Any]) -> String? {

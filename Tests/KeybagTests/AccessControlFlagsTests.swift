@@ -3,7 +3,7 @@ import Testing
 
 /// The rules of `SecAccessControlCreateWithFlags`.
 @Suite("Access control flags")
-struct AccessControlTests {
+struct AccessControlFlagsTests {
   @Test(
     "go together",
     arguments: [

@@ -4,7 +4,7 @@
 Everything random is a fixed byte pattern here, so the output is the same every time. Not run by the tests. To run, with
 python3-nacl and python3-argon2:
 
-    python3 generate.py > backups.json
+    python3 generate_backups.py > backups.json
 """
 
 import json
@@ -19,7 +19,7 @@ from nacl.bindings import (
 )
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "KeybagTests/Vectors"))
-from generate import MIB, argon2id, kdf, pattern, seal, u8, u16, u32, u64  # noqa: E402
+from generate_keybags import MIB, argon2id, kdf, pattern, seal, u8, u16, u32, u64  # noqa: E402
 
 FINAL = 3
 

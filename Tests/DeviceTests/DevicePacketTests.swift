@@ -5,7 +5,7 @@ import Testing
 @testable import LatchkeyDeviceService
 
 @Suite("Packets of the device service")
-struct PacketTests {
+struct DevicePacketTests {
   init() throws { try Sodium.initialize() }
 
   private let context = [UInt8](repeating: 7, count: 16)

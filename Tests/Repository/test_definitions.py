@@ -1,0 +1,50 @@
+"""What stands in more than one place, for other programs' sake, is the same in all of them."""
+
+import collections
+import re
+
+from support.documents import REPOSITORY
+from support.wire import MESSAGES, SOURCES
+
+# Names that a tool prescribes, in whatever folder it looks.
+PRESCRIBED = {"README.md", "__init__.py", "conftest.py", "main.swift", "Package.swift", "provision"}
+
+
+def one(pattern, path):
+    """What `pattern` has in the file: in one place, and no other."""
+    (found,) = re.findall(pattern, (REPOSITORY / path).read_text(), re.M)
+    return found
+
+
+def test_every_package_has_the_version_of_the_programs():
+    version = one(r'static let version = "([^"]+)"', "Sources/Programs/latchkey/Latchkey.swift")
+    assert re.fullmatch(r"\d+\.\d+\.\d+", version)
+    newest = re.match(r"latchkey \(([^)]+)\)", (REPOSITORY / "debian/changelog").read_text())
+    spec = (REPOSITORY / "packaging/fedora/latchkey.spec").read_text()
+    assert {
+        "debian/changelog": newest[1],
+        "PKGBUILD": one(r"^pkgver=(.*)$", "packaging/arch/PKGBUILD"),
+        "latchkey.spec": one(r"^Version: +(.*)$", "packaging/fedora/latchkey.spec"),
+        "its newest change": re.search(r"^%changelog\n\* .* - ([^-\n]+)-\d+$", spec, re.M)[1],
+    } == dict.fromkeys(("debian/changelog", "PKGBUILD", "latchkey.spec", "its newest change"), version)
+
+
+def test_the_interface_names_every_outcome_of_a_prompt():
+    text = one(r"<!-- (Before Completed[^>]*) -->", "dbus/org.latchkey.Prompt.xml")
+    cases = re.findall(r"^ +case (\w+)$", (SOURCES / "Vault/ItemProtection/PromptOutcome.swift").read_text(), re.M)
+    assert sorted(re.findall(r'"(\w+)"', text)) == sorted(cases) and len(cases) > 5
+
+
+def test_no_two_messages_have_the_same_number():
+    assert len(MESSAGES) > 30 and len(set(MESSAGES.values())) == len(MESSAGES)
+
+
+def test_no_two_files_of_tests_have_the_same_name():
+    """A link is the file that it leads to."""
+    paths = collections.defaultdict(list)
+    for path in (REPOSITORY / "Tests").rglob("*"):
+        built = any(part.startswith(".") or part == "__pycache__" for part in path.relative_to(REPOSITORY).parts)
+        if path.is_file() and not path.is_symlink() and not built:
+            paths[path.name].append(str(path.relative_to(REPOSITORY)))
+    assert len(paths) > 300
+    assert [group for name, group in paths.items() if len(group) > 1 and name not in PRESCRIBED] == []
