@@ -135,19 +135,23 @@ let package = Package(
     // Vault
     module("ItemProtection", on: .vault),
     module("Keybag", on: .vault, ["LatchkeyBytes", "LatchkeyItemProtection", "LatchkeyPosix", "LatchkeySodium"]),
+    // Not in Vault: the command line and the control socket need an entry's form, and no database.
+    module("AccessLog", on: .vault, ["LatchkeyBytes", "LatchkeyItemProtection"]),
     module("Backup", on: .vault, ["LatchkeyBytes", "LatchkeyKeybag", "LatchkeySodium"]),
     module("ClassRules", on: .vault, ["LatchkeyKeybag", "LatchkeyPosix", "LatchkeyYAML"]),
     module(
       "Vault", on: .vault,
       [
-        "LatchkeyBackup", "LatchkeyBytes", "LatchkeyClassRules", "LatchkeyKeybag", "LatchkeyPosix", "LatchkeySQLite",
-        "LatchkeySodium", "LatchkeyYAML",
+        "LatchkeyAccessLog", "LatchkeyBackup", "LatchkeyBytes", "LatchkeyClassRules", "LatchkeyKeybag", "LatchkeyPosix",
+        "LatchkeySQLite", "LatchkeySodium", "LatchkeyYAML",
       ]),
     module(
       "DeviceStore", on: .vault, ["LatchkeyBytes", "LatchkeyKeybag", "LatchkeyPosix", "LatchkeySodium", "LatchkeyTSS"]),
 
     // Wire
-    module("Control", on: .wire, ["LatchkeyBytes", "LatchkeyKeybag", "LatchkeyPosix", "LatchkeySodium"]),
+    module(
+      "Control", on: .wire,
+      ["LatchkeyAccessLog", "LatchkeyBytes", "LatchkeyKeybag", "LatchkeyPosix", "LatchkeySodium"]),
     // Not in Control: no program that handles passwords needs the format of backups.
     module("BackupControl", on: .wire, ["LatchkeyBackup", "LatchkeyBytes", "LatchkeyControl", "LatchkeyKeybag"]),
     module(
@@ -183,7 +187,8 @@ let package = Package(
     module(
       "Daemon", on: .desktop,
       [
-        "LatchkeyBackup", "LatchkeyBackupControl", "LatchkeyBiometry", "LatchkeyClassRules", "LatchkeyControl",
+        "LatchkeyAccessLog", "LatchkeyBackup", "LatchkeyBackupControl", "LatchkeyBiometry", "LatchkeyClassRules",
+        "LatchkeyControl",
         "LatchkeyDeviceService", "LatchkeyGettext", "LatchkeyHistoryControl", "LatchkeyKeybag", "LatchkeyPosix",
         "LatchkeyPrompts",
         "LatchkeySecretService", "LatchkeySessionState", "LatchkeySodium", "LatchkeySystemd", "LatchkeyVault",
@@ -231,7 +236,8 @@ let package = Package(
     program(
       "latchkey",
       [
-        "LatchkeyBackup", "LatchkeyBackupControl", "CLatchkeyHelper", "CLatchkeyLinux", "LatchkeyClassRules",
+        "LatchkeyAccessLog", "LatchkeyBackup", "LatchkeyBackupControl", "CLatchkeyHelper", "CLatchkeyLinux",
+        "LatchkeyClassRules",
         "LatchkeyControl",
         "LatchkeyDeviceService", "LatchkeyDoctor", "LatchkeyForeignKeyrings", "LatchkeyGettext",
         "LatchkeyHistoryControl",
@@ -282,7 +288,8 @@ let package = Package(
     .testTarget(
       name: "ControlTests",
       dependencies: [
-        "LatchkeyBackup", "LatchkeyBackupControl", "LatchkeyBytes", "LatchkeyControl", "LatchkeyHistoryControl",
+        "LatchkeyAccessLog", "LatchkeyBackup", "LatchkeyBackupControl", "LatchkeyBytes", "LatchkeyControl",
+        "LatchkeyHistoryControl",
         "LatchkeyKeybag", "LatchkeyPosix", "LatchkeySodium",
       ],
       swiftSettings: strict),
@@ -314,7 +321,8 @@ let package = Package(
     .testTarget(
       name: "VaultTests",
       dependencies: [
-        "LatchkeyBackup", "LatchkeyKeybag", "LatchkeyPosix", "LatchkeySQLite", "LatchkeyScratch", "LatchkeySodium",
+        "LatchkeyAccessLog", "LatchkeyBackup", "LatchkeyKeybag", "LatchkeyPosix", "LatchkeySQLite", "LatchkeyScratch",
+        "LatchkeySodium",
         "LatchkeyStandInDevice", "LatchkeyVault", "LatchkeyVaultCrash",
       ],
       exclude: ["Shims"], swiftSettings: lending),
@@ -394,7 +402,8 @@ if Context.environment["LATCHKEY_FUZZ"] != nil {
     .executableTarget(
       name: "latchkey-fuzz",
       dependencies: [
-        "CLatchkeyHelper", "LatchkeyBackup", "LatchkeyBackupControl", "LatchkeyBytes", "CLatchkeyFuzzer",
+        "CLatchkeyHelper", "LatchkeyAccessLog", "LatchkeyBackup", "LatchkeyBackupControl", "LatchkeyBytes",
+        "CLatchkeyFuzzer",
         "LatchkeyControl",
         "LatchkeyDeviceService", "LatchkeyForeignKeyrings", "LatchkeyHistoryControl",
         "LatchkeyKeybag", "LatchkeyPosix", "LatchkeyPrompters", "LatchkeyPrompts", "LatchkeySQLite",

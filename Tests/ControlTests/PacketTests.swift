@@ -1,3 +1,4 @@
+import LatchkeyAccessLog
 import LatchkeyBytes
 import LatchkeyKeybag
 import LatchkeyPosix

@@ -1,3 +1,4 @@
+import LatchkeyAccessLog
 import LatchkeyControl
 import LatchkeyKeybag
 import LatchkeyPosix

@@ -1,6 +1,7 @@
 import ArgumentParser
 import FoundationEssentials
 import Glibc
+import LatchkeyAccessLog
 import LatchkeyControl
 import LatchkeyGettext
 import LatchkeyKeybag

@@ -1,3 +1,4 @@
+import LatchkeyAccessLog
 import LatchkeyKeybag
 import LatchkeyPosix
 import LatchkeySQLite

@@ -1,3 +1,4 @@
+import LatchkeyAccessLog
 import LatchkeyKeybag
 
 /// Entries of the access log that are still to be written, in memory.

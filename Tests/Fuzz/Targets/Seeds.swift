@@ -1,4 +1,5 @@
 import CLatchkeyHelper
+import LatchkeyAccessLog
 import LatchkeyBytes
 import LatchkeySodium
 

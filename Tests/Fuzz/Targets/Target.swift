@@ -1,4 +1,5 @@
 import Glibc
+import LatchkeyAccessLog
 import LatchkeyBytes
 import LatchkeyHistoryControl
 import LatchkeyPosix

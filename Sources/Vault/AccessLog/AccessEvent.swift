@@ -1,4 +1,5 @@
 import LatchkeyBytes
+import LatchkeyItemProtection
 
 /// One line of the access log: what became of a question about an item that asks for something. Never a secret, never an
 /// attribute.
