@@ -192,7 +192,7 @@ struct Situation {
     // situations.
     if before.machine.locks != machine.locks { inFlightIsStale = true }
     if before.machine.endings != machine.endings { inFlightIsOrphaned = true }
-    machine.forgetLocks()
+    (machine.locks, machine.endings) = (0, 0)
     // Keys that open nothing any more need not be told apart by the locks that they missed.
     if inFlightIsOrphaned || sessionIsGone, inFlight?.hasEnded ?? false {
       inFlight?.isOvertaken = false

@@ -36,11 +36,11 @@ public struct SessionMachine: Sendable {
 
   /// How many locks there were so far, asked for or by a locker, and why the last one was. Keys that were given before one
   /// do not lift it.
-  public private(set) var locks: UInt64 = 0
+  public internal(set) var locks: UInt64 = 0
   private var lastLock = LockReason.command
 
   /// How often the user's last session ended. Keys that were given before that open nothing.
-  public private(set) var endings: UInt64 = 0
+  public internal(set) var endings: UInt64 = 0
 
   /// Whether A was set aside, to go live with the locker.
   public private(set) var hasStagedKeys = false
@@ -418,9 +418,6 @@ public struct SessionMachine: Sendable {
     locks &+= 1
     lastLock = reason
   }
-
-  /// For those who compare machines: how often one was locked, or left, makes no difference.
-  mutating func forgetLocks() { (locks, endings) = (0, 0) }
 
   /// Erases A and whatever was set aside.
   private mutating func lockKeys(_ reason: LockReason, _ effects: inout [SessionEffect]) {

@@ -69,8 +69,6 @@ public struct MessageWriter: ~Copyable {
   public mutating func appendInt64(_ value: Int64) { appendBasic("x", value) }
   /// A `t`.
   public mutating func appendUInt64(_ value: UInt64) { appendBasic("t", value) }
-  /// Appends a duplicate of the descriptor, which stays the caller's.
-  public mutating func appendUnixFD(_ value: Int32) { appendBasic("h", value) }
 
   // MARK: Bytes
 
@@ -194,7 +192,7 @@ public struct MessageWriter: ~Copyable {
     check(result, writing: what)
   }
 
-  private mutating func appendBasic<Value: BitwiseCopyable>(_ type: Unicode.Scalar, _ value: Value) {
+  mutating func appendBasic<Value: BitwiseCopyable>(_ type: Unicode.Scalar, _ value: Value) {
     guard count(0) else { return }
     let result = withUnsafePointer(to: value) { sd_bus_message_append_basic(pointer, Message.code(type), $0) }
     check(result, writing: "a value of type \(type)")
