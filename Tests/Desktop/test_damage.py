@@ -95,7 +95,7 @@ def test_damaged_file(alice, name, damage):
 
 
 @pytest.mark.parametrize("name", ["keybag", "vault.db"])
-def test_a_lone_half_of_the_vault_founds_no_other(alice, name):
+def test_a_lone_half_of_the_vault_creates_no_other(alice, name):
     with alice.login() as session:
         session.store("of default", app="default")
     alice.await_end()

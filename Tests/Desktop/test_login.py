@@ -91,7 +91,7 @@ def test_first_unlock_target_waits_for_the_unlock(alice):
 
 
 @pytest.mark.parametrize("way", ["login", "ssh", "graphical_login"])
-def test_wrong_password_founds_nothing(alice, way):
+def test_wrong_password_creates_nothing(alice, way):
     with pytest.raises(LoginRefused):
         getattr(alice, way)("not the password")
     assert not alice.vault.exists()
@@ -120,14 +120,14 @@ def test_a_locker_never_creates(alice, password):
     assert not alice.vault.exists()
 
 
-def test_a_locker_never_founds_with_the_daemon_running(alice):
+def test_a_locker_never_creates_with_the_daemon_running(alice):
     alice.linger()
     assert not alice.authenticate("not the password")
     assert alice.authenticate()
     assert not alice.vault.exists()
 
 
-def test_root_becoming_the_user_founds_and_opens_nothing(alice):
+def test_root_becoming_the_user_creates_and_opens_nothing(alice):
     alice.machine.root("su", "-l", alice.name, "-c", "true")
     assert not alice.vault.exists()
     with alice.login():

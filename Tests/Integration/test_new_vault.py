@@ -10,7 +10,7 @@ import signal
 import time
 
 import pytest
-from support.creation import found
+from support.creation import create_vault
 from support.peer import COLLECTION, DEFAULT, IS_LOCKED, LOGIN, NOTHING, PROMPT, ROOT, SERVICE, SESSION_COLLECTION, GLib, Peer
 from support.person import Person, ask_on_terminals
 from support.session import wait_until
@@ -109,7 +109,7 @@ def test_the_first_collection_is_there_locked_and_empty(session, peer):
 
 def test_the_label_can_be_read_in_every_state(session, peer):
     assert peer.get(LOGIN, COLLECTION, "Label") == "Login"
-    found(session)
+    create_vault(session)
     assert peer.get(LOGIN, COLLECTION, "Label") == "Login"
     assert session.login().returncode == 0
     assert peer.get(LOGIN, COLLECTION, "Label") == "Login"
@@ -133,7 +133,7 @@ def test_a_home_folder_that_takes_nothing_says_nothing_of_its_vault(session, pee
 
 
 def test_a_database_without_its_keybag_is_not_a_missing_vault(session, peer):
-    found(session)
+    create_vault(session)
     assert session.login().returncode == 0
     session.stop_daemon()
     (session.vault / "keybag").unlink()
@@ -338,7 +338,7 @@ def test_a_login_creates_it_meanwhile(session):
 def test_a_vault_that_is_there_meanwhile_is_opened_and_not_replaced(session):
     """As where a login's helper wrote the keybag and was then killed."""
     person = store(session).expect(CREATES)
-    found(session)
+    create_vault(session)
     vault = (session.vault / "keybag").read_bytes()[12:28]
     person.type(session.password).output()
     assert person.status == 0 and session.lookup(*KEYS) == "open sesame"
@@ -349,7 +349,7 @@ def test_a_vault_that_is_there_meanwhile_is_opened_and_not_replaced(session):
 
 
 def test_a_keybag_that_never_got_its_database_is_asked_for_as_well(session, peer):
-    found(session)
+    create_vault(session)
     assert peer.error(ROOT, SERVICE, "SearchItems", "(a{ss})", {}) == IS_LOCKED
     person = store(session).expect(ASKED)
     assert CREATES not in person._terminal.before

@@ -313,7 +313,7 @@ def contents(folder):
     return {file.name: file.read_bytes() for file in pathlib.Path(folder).rglob("*") if file.is_file()}
 
 
-def test_start_empty_puts_the_vault_aside_and_the_next_login_founds_one(vault):
+def test_start_empty_puts_the_vault_aside_and_the_next_login_creates_one(vault):
     change_elsewhere(vault)
     vault.login()
     assert aside(vault) == []

@@ -423,7 +423,7 @@ def test_a_service_that_comes_late(session, service):
     assert readable(session) == set(OTHERS) and session.status()["problems"] == []
 
 
-def test_a_service_that_hangs_founds_nothing(session):
+def test_a_service_that_hangs_creates_nothing(session):
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as mute:
         mute.bind(str(session.root / "device.sock"))
         (session.root / "device.sock").chmod(0o666)

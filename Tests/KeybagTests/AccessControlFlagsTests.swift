@@ -19,7 +19,7 @@ struct AccessControlFlagsTests {
     #expect(control.rawValue == bits && control.text == text)
     #expect(try AccessControl(text: text) == control)
     #expect(try AccessControl(text: text.split(separator: ",").reversed().joined(separator: ",")) == control)
-    #expect(control.asksForAnything == (bits != 0) && control.needsPassphrase == (bits >> 31 == 1))
+    #expect(control.requiresAnything == (bits != 0) && control.needsPassphrase == (bits >> 31 == 1))
     #expect(control.combination == (bits & 0x4000 == 0 ? .all : .any))
     #expect(Set(control.conditions.map(\.rawValue)) == Set([0x1, 0x2, 0x8, 0x10].filter { bits & $0 != 0 }))
   }

@@ -32,7 +32,7 @@ struct KeybagFileTests {
   private func names() throws -> [String] { try FileManager.default.contentsOfDirectory(atPath: vault).sorted() }
 
   @Test("Created once: the file is there, opens, and is not created again")
-  func found() throws {
+  func createdOnce() throws {
     #expect(
       failure { () throws(KeybagError) in _ = try KeybagFile.folder(home: home.path, owner: owner) } == .missing)
     let created = try KeybagFile.create(home: home.path, owner: owner, with: password)

@@ -157,7 +157,7 @@ final class SessionProtectorTests {
     let target = try other.settingSession(try newSecret()).encoded
     let mixed = Array(target[..<Place.protector.lowerBound] + file[Place.protector] + target[Place.epochs...])
     #expect(fate(mixed.resummed, secret.key) == .damaged)
-    // The same vault, with another generation of tier keys in the place of its own.
+    // The same vault, with another key epoch in the place of its own.
     let foreign = Array(file[..<(Place.epochs + 5)] + target[(Place.epochs + 5)...])
     #expect(fate(foreign.resummed, secret.key) == .damaged)
     // A commitment to a key that somebody knows.

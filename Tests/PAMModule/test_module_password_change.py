@@ -198,7 +198,7 @@ def test_the_longest_passwords_wait_for_the_session(expired, size):
 
 
 @pytest.mark.parametrize("behaviour", ["answer 5", "answer 7", "answer 9", "answer 23", "silent", "hang", "garbage"])
-def test_what_the_vault_does_not_know_opens_nothing_and_the_former_one_founds_nothing(expired, behaviour):
+def test_what_the_vault_does_not_know_opens_nothing_and_the_former_one_creates_nothing(expired, behaviour):
     """Where the helper could not be told, the former one still opens the vault; but none is created with it."""
     (expired.helper.parent / "behaviour").write_text("first 0 0")
     with expired.pausing(
@@ -219,7 +219,7 @@ def test_where_modules_pass_no_former_one_on_it_is_that_of_the_login(expired):
     assert sent(expired)[1:] == [("changePassword", NEW.encode(), TOKEN.encode()), ("openSession", NEW.encode(), None)]
 
 
-def test_a_new_one_that_is_too_long_founds_nothing(expired):
+def test_a_new_one_that_is_too_long_creates_nothing(expired):
     run = expire(expired, new="x" * 5000)
     assert run.lines == [TOO_LONG]
     assert sent(expired)[1:] == [("openSession", TOKEN.encode(), None)] and expired.requests[-1]["flags"] == 1

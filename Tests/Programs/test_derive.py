@@ -11,9 +11,9 @@ import sys
 import time
 
 import pytest
-from support import standin
+from support import listener as listening
 from support.derive import (
-    AUTHENTICATE, BEGUN, CLOSE, CLOSED, DAEMON_SILENT, DAMAGED, CREATED, HOME_UNAVAILABLE, INTERNAL_ERROR, NO_DAEMON, NO_FOUND,
+    AUTHENTICATE, BEGUN, CLOSE, CLOSED, DAEMON_SILENT, DAMAGED, CREATED, HOME_UNAVAILABLE, INTERNAL_ERROR, NO_DAEMON, NO_CREATE,
     NO_VAULT, NOTHING_NEEDED, OPEN, OTHER_VERSION as DAEMON_OF_OTHER_VERSION, PASSWORD, PERSON, REFUSED, ROTATE, UNLOCKED, WRONG_PASSWORD, as_root,
 )
 from support.pace import seconds
@@ -161,7 +161,7 @@ def test_no_daemon_is_known_at_once(resident, operation):
     assert resident.run(operation) == NO_DAEMON
 
 
-def test_authenticate_founds_nothing(login):
+def test_authenticate_creates_nothing(login):
     daemon = login.daemon()
     assert login.run(AUTHENTICATE) == NO_VAULT
     assert daemon.deliveries == []
@@ -223,7 +223,7 @@ def test_the_second_login_proves_the_password(resident):
     assert [delivery.generation for delivery in daemon.deliveries] == [1, 1, 1, 2]
 
 
-@pytest.mark.parametrize("fields", [dict(flags=NO_FOUND), dict(service="su"), dict(service="sudo"), dict(service="doas"),
+@pytest.mark.parametrize("fields", [dict(flags=NO_CREATE), dict(service="su"), dict(service="sudo"), dict(service="doas"),
                                     dict(service="cron"), dict(service="systemd-user")])
 def test_where_no_vault_is_founded_the_session_is_told_all_the_same(login, fields):
     daemon = login.daemon()
@@ -368,7 +368,7 @@ def test_a_keybag_that_is_no_file_of_the_user(resident, new_keybag, kind):
 
 
 @pytest.mark.parametrize("daemon_is_up", [True, False])
-def test_a_database_without_a_keybag_founds_no_other(login, daemon_is_up):
+def test_a_database_without_a_keybag_creates_no_other(login, daemon_is_up):
     login.created_before(b"")
     login.keybag.unlink()
     login.write(login.vault / "vault.db", b"SQLite format 3\0")
@@ -505,7 +505,7 @@ def test_nothing_is_said_to_a_listener_of_another_user(resident, owner_of_file):
     os.chmod(resident.runtime / "latchkey", 0o777)
     path = resident.runtime / "latchkey/control"
     stranger = pwd.getpwnam("daemon")
-    with subprocess.Popen([sys.executable, standin.__file__, path], user=stranger.pw_uid, group=stranger.pw_gid,
+    with subprocess.Popen([sys.executable, listening.__file__, path], user=stranger.pw_uid, group=stranger.pw_gid,
                           stdout=subprocess.PIPE, text=True, cwd="/", env={"PYTHONDONTWRITEBYTECODE": "1"}) as listener:
         try:
             assert listener.stdout.readline() == "listening\n"

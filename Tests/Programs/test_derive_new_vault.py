@@ -4,7 +4,7 @@ import os
 
 import pytest
 from support.derive import (
-    AUTHENTICATE, BAD_REQUEST, CREATE_VAULT, DAEMON_SILENT, DAMAGED, CREATED, HOME_UNAVAILABLE, NO_DAEMON, NO_FOUND,
+    AUTHENTICATE, BAD_REQUEST, CREATE_VAULT, DAEMON_SILENT, DAMAGED, CREATED, HOME_UNAVAILABLE, NO_DAEMON, NO_CREATE,
     NO_VAULT, NOTHING_NEEDED, PASSWORD, REFUSED, UNLOCKED, WRONG_PASSWORD, as_root,
 )
 from support.standin import (
@@ -49,7 +49,7 @@ def test_nothing_without_a_daemon(login):
 
 def test_not_where_it_is_forbidden(login):
     login.daemon()
-    assert create(login, flags=NO_FOUND) == NO_VAULT
+    assert create(login, flags=NO_CREATE) == NO_VAULT
     for service in ("sudo", "su", "polkit-1", "cron"):
         assert create(login, service=service) == NO_VAULT
     assert create(login, token="") == BAD_REQUEST

@@ -14,7 +14,7 @@ import time
 import pytest
 from support.derive import (
     ANYWHERE, AUTHENTICATE, BAD_REQUEST, CHANGE_PASSWORD, CREATE_CODE, DAMAGED, ENVIRONMENT, HOME_UNAVAILABLE, NO_DAEMON,
-    NO_FOUND, NO_MEMORY, NO_VAULT, NOTHING_NEEDED, OPEN, OVERTAKEN, PASSWORD, PERSON, REFUSED, REWRAP, ROTATE, UNLOCKED,
+    NO_CREATE, NO_MEMORY, NO_VAULT, NOTHING_NEEDED, OPEN, OVERTAKEN, PASSWORD, PERSON, REFUSED, REWRAP, ROTATE, UNLOCKED,
     WRONG_PASSWORD, as_root,
 )
 from support.pace import Limit
@@ -158,7 +158,7 @@ def test_a_locker_proves_nothing_of_the_only_password(resident, new_keybag):
 @pytest.mark.parametrize("operation, service", [(OPEN, "login"), (AUTHENTICATE, "i3lock")])
 def test_what_may_be_no_login_password_proves_none(changed, operation, service):
     changed.daemon().status = status(state=LOCKED)
-    assert changed.run(operation, token=NEW, service=service, flags=NO_FOUND) == UNLOCKED
+    assert changed.run(operation, token=NEW, service=service, flags=NO_CREATE) == UNLOCKED
     assert states(changed) == [UNPROVEN, PROVEN] and opens(changed, PASSWORD) == [True]
     assert changed.run(operation, token=NEW, service=service) == UNLOCKED and states(changed) == [PROVEN]
 
@@ -197,7 +197,7 @@ def test_the_former_one_is_not_the_vaults(changed):
     daemon = changed.daemon()
     assert change(changed, THIRD, "wrong") == WRONG_PASSWORD
     assert daemon.notes == 1 and daemon.hellos == [] and changed.keybag.read_bytes() == before
-    assert change(changed, THIRD, "wrong", flags=NO_FOUND) == WRONG_PASSWORD and daemon.notes == 1
+    assert change(changed, THIRD, "wrong", flags=NO_CREATE) == WRONG_PASSWORD and daemon.notes == 1
 
 
 def test_back_to_what_the_vault_knows_is_no_news(changed):
@@ -520,7 +520,7 @@ def test_the_daemon_hears_that_the_password_opens_nothing(resident, operation):
     assert resident.run(operation, token=NEW) == WRONG_PASSWORD
     assert daemon.notes == 1 and daemon.deliveries == []
     assert resident.run(operation) == UNLOCKED and daemon.notes == 1
-    assert resident.run(operation, token=NEW, flags=NO_FOUND) == WRONG_PASSWORD and daemon.notes == 1, "no news there"
+    assert resident.run(operation, token=NEW, flags=NO_CREATE) == WRONG_PASSWORD and daemon.notes == 1, "no news there"
 
 
 def test_the_former_password_lets_the_present_one_open_it(resident):
@@ -541,7 +541,7 @@ def test_codes_that_serve_once_do_not_end_the_password_that_works(changed, servi
     """A second factor behind the login password, in latchkey-unlock: what PAM leaves is the code."""
     changed.daemon()
     before = changed.keybag.read_bytes()
-    assert rewrap(changed, "111111", flags=NO_FOUND, service=service) == REFUSED
+    assert rewrap(changed, "111111", flags=NO_CREATE, service=service) == REFUSED
     assert changed.keybag.read_bytes() == before
     for code in range(222222, 999999, 111111):
         assert rewrap(changed, str(code)) == UNLOCKED

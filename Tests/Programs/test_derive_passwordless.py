@@ -6,7 +6,7 @@ import signal
 import pytest
 from support.derive import (
     ANYWHERE, AUTHENTICATE, BAD_REQUEST, BEGUN, CHECK_CODE, CREATE_CODE, DAEMON_SILENT, DAMAGED, CREATED, NO_DAEMON,
-    NO_FOUND, NO_VAULT, NOTHING_NEEDED, OPEN, PASSWORD, PASSWORDLESS, PERSON, RECOVER, REFUSED, REMOVE_CODE,
+    NO_CREATE, NO_VAULT, NOTHING_NEEDED, OPEN, PASSWORD, PASSWORDLESS, PERSON, RECOVER, REFUSED, REMOVE_CODE,
     REMOVE_PASSWORD, ROTATE, TOO_MANY_EPOCHS, UNLOCKED, WRONG_PASSWORD, as_root,
 )
 from support.standin import (
@@ -132,7 +132,7 @@ def test_only_an_empty_field_is_no_password(login, field, token):
         assert bag(login).kinds == [PASSWORD_KIND]
 
 
-@pytest.mark.parametrize("fields", [dict(flags=NO_FOUND), dict(service="su"), dict(service="sudo"), dict(service="doas"),
+@pytest.mark.parametrize("fields", [dict(flags=NO_CREATE), dict(service="su"), dict(service="sudo"), dict(service="doas"),
                                     dict(service="cron"), dict(service="systemd-user"), dict(service="passwd")])
 def test_where_none_is_founded(nobody, fields):
     daemon = nobody.daemon()
@@ -197,7 +197,7 @@ def test_a_damaged_keybag_ends_what_hangs_on_the_password_all_the_same(closing):
     assert person.run(OPEN, token="") == PASSWORDLESS and daemon.destructions == [True]
 
 
-def test_a_database_without_a_keybag_founds_none(closing):
+def test_a_database_without_a_keybag_creates_none(closing):
     person, daemon = closing
     person.keybag.rename(person.vault / "vault.db")
     assert person.run(OPEN, token="") == DAMAGED
@@ -237,7 +237,7 @@ def test_authenticate_sets_no_first_password(passwordless):
     assert person.keybag.read_bytes() == before and daemon.deliveries == [] and daemon.wanted == []
 
 
-@pytest.mark.parametrize("fields", [dict(flags=NO_FOUND), dict(service="su"), dict(service="sudo"), dict(service="cron")])
+@pytest.mark.parametrize("fields", [dict(flags=NO_CREATE), dict(service="su"), dict(service="sudo"), dict(service="cron")])
 def test_what_may_not_found_sets_no_first_password(passwordless, fields):
     person, daemon = passwordless
     before = person.keybag.read_bytes()

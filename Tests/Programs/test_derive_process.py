@@ -172,7 +172,7 @@ def await_zeros(file):
 
 
 def test_no_memory_is_an_answer(login):
-    login.found()
+    login.create_vault()
     login.daemon()
     limit = 100 << 20
 

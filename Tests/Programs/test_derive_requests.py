@@ -7,7 +7,7 @@ import struct
 
 import pytest
 from support.derive import (
-    AUTHENTICATE, BAD_REQUEST, CLOSE, CREATED, INTERNAL_ERROR, IS_ROOT, NO_DAEMON, NO_FOUND, NO_VAULT, OPEN, PASSPHRASE,
+    AUTHENTICATE, BAD_REQUEST, CLOSE, CREATED, INTERNAL_ERROR, IS_ROOT, NO_DAEMON, NO_CREATE, NO_VAULT, OPEN, PASSPHRASE,
     Run, memory_of,
 )
 from support.helper import GO_ON, MEMORY_SIZE, REQUEST
@@ -151,7 +151,7 @@ def test_mutated_requests(login):
     # As root the whole way is tried, but for Argon2id: there is no daemon. As anybody else a mutated request could reach
     # one's own vault, so the user is nobody's.
     user = {} if IS_ROOT else dict(user="no-such-user-of-this-machine")
-    wholes = [login.request(operation, flags=NO_FOUND, runtime="/nowhere", **user)
+    wholes = [login.request(operation, flags=NO_CREATE, runtime="/nowhere", **user)
               for operation in (AUTHENTICATE, OPEN, CLOSE)]
     wholes.append(login.request(PASSPHRASE, prompt="7", runtime="/nowhere", **user))
     source = random.Random(20240607)

@@ -4,7 +4,7 @@ import os
 import time
 
 import pytest
-from support.derive import NO_DAEMON, NO_FOUND, NO_VAULT, NOTHING_NEEDED, OPEN, PERSON, REMOVE_PASSWORD, as_root
+from support.derive import NO_DAEMON, NO_CREATE, NO_VAULT, NOTHING_NEEDED, OPEN, PERSON, REMOVE_PASSWORD, as_root
 from support.pace import Limit
 from support.standin import SILENT
 from test_derive_process import pages_with
@@ -19,7 +19,7 @@ pytestmark = as_root
 
 def known(login, **fields):
     """What the helper knows of the password, told from what it does where there is no vault."""
-    fields = dict(token="", flags=NO_FOUND, runtime="/nowhere") | fields
+    fields = dict(token="", flags=NO_CREATE, runtime="/nowhere") | fields
     opened, removed = login.run(OPEN, **fields), login.run(REMOVE_PASSWORD, **fields)
     answers = {(NO_VAULT, NO_VAULT): NONE, (NO_DAEMON, NOTHING_NEEDED): SOME, (NO_DAEMON, NO_VAULT): UNKNOWN}
     return answers[opened, removed]

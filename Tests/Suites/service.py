@@ -8,7 +8,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 REPOSITORY = HERE.parents[1]
 
 from support import subject
-from support.creation import found
+from support.creation import create_vault
 from support.portal import give_pinentry
 from support.session import Session, wait_until
 
@@ -40,7 +40,7 @@ class Latchkeyd(Service):
 
     def __init__(self, stage):
         self.session = Session(stage)
-        found(self.session)
+        create_vault(self.session)
         give_pinentry(self.session, f'echo "D {self.session.password}"; echo OK')
         # As a desktop tells to the bus when it starts.
         self.session.run("dbus-update-activation-environment", "DISPLAY=:4711", check=True)

@@ -91,7 +91,7 @@ func restore(_ home: String, _ count: Int) throws {
   vault.settle()
 }
 
-func found(_ home: String) throws {
+func create(_ home: String) throws {
   let password = try input()
   _ = try KeybagFile.create(home: home, owner: getuid()) { () throws(KeybagError) in
     try Keybag.create(password: password.span.bytes, cost: .compiledIn)
@@ -179,7 +179,7 @@ do {
   case "store": try store(arguments[2], count, from: start)
   case "hold": try store(arguments[2], 1, from: start, thenWait: true)
   case "restore": try restore(arguments[2], count)
-  case "found": try found(arguments[2])
+  case "create": try create(arguments[2])
   case "move": try move(arguments[2])
   case "heal": try heal(arguments[2])
   case "mend": try mend(arguments[2])

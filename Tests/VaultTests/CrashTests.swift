@@ -306,7 +306,7 @@ struct CrashTests {
     for call in 1...40 where !finished {
       let home = try Home()
       for name in home.names { home.remove(name) }
-      let cut = try keybagCut(["found", home.path], home, home.folder, dieAt: call)
+      let cut = try keybagCut(["create", home.path], home, home.folder, dieAt: call)
       if cut.lines == ["created"] || cut.keybag != nil {
         let keybag = try Keybag(decoding: try #require(cut.keybag))
         _ = try Home.open(keybag)

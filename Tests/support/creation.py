@@ -1,7 +1,7 @@
 """A vault as a first login leaves it, whose password costs the least that the format allows to try.
 
 A new vault's Argon2id takes 128 MiB and a quarter of a second; with each login, unlock and rotation that is most of what
-the tests compute. Tests that are about the first login found their vaults themselves.
+the tests compute. Tests that are about the first login create their vaults themselves.
 """
 
 import importlib.util
@@ -31,7 +31,7 @@ def keybag(password, passes=3, memory=32 * MIB):
     return format.keybag(vault, 1, now, root, [protector], [epoch])
 
 
-def found(session):
+def create_vault(session):
     """Gives the session such a vault, before anybody logged in."""
     session.vault.mkdir(mode=0o700)
     file = session.vault / "keybag"

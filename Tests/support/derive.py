@@ -157,7 +157,7 @@ class Login:
     def run(self, operation, **fields):
         return self.start(operation, **fields).result()
 
-    def found(self):
+    def create_vault(self):
         """A vault, as the first login leaves it."""
         assert self.run(OPEN, runtime=self.folder / "nowhere") == CREATED
 

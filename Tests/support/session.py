@@ -16,7 +16,7 @@ import tempfile
 import time
 
 import pytest
-from support.creation import found
+from support.creation import create_vault
 from support.pace import Limit, seconds, settled
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
@@ -257,7 +257,7 @@ def new_session(stage):
 @pytest.fixture
 def session(new_session):
     """A session of its own for the test, with a vault that nobody ever opened."""
-    found(new_session)
+    create_vault(new_session)
     return new_session
 
 
@@ -272,6 +272,6 @@ def unlocked(new_session):
 def shared_session(stage):
     """One session for all tests of the module."""
     opened = Session(stage)
-    found(opened)
+    create_vault(opened)
     yield opened
     opened.close()

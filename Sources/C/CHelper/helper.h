@@ -73,7 +73,7 @@
 
 // Bits of a request's third byte.
 #define HELPER_FLAGS(entry)                                                           \
-  entry(NoFound, 1)  /* no vault may be created with this password */                 \
+  entry(NoCreate, 1) /* no vault may be created with this password */                 \
   entry(Debug, 2)    /* the caller logs everything; the helper does nothing about it */ \
   entry(Anywhere, 4) /* a recovery code may be written to something else than a terminal */
 

@@ -145,7 +145,7 @@ final class VaultOpening {
     // that created the vault is proven only when a second login opens the keybag with it.
     let hasUnproven = vault.keybag?.protectors.contains { $0.state == .unproven } ?? false
     let proves = stage == .openSession && hasUnproven
-    // Nor has it of the keys of a generation that the keybag still has, and nothing depends on any more.
+    // Nor has it of the keys of a key epoch that the keybag still has, and nothing depends on any more.
     let epochs = vault.keybag?.epochs ?? []
     let drops = epochs.count > 1 && vault.neededEpoch == epochs.last?.number
     // Nor does the state say that the password opens nothing, which the person can fix now.

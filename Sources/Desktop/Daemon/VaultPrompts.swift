@@ -159,7 +159,7 @@ final class VaultPrompts: PromptQueueDelegate {
 
   /// What an accepted prompt opens; nil where the item asks for another thing by now than was shown.
   private func grant(item id: Int64, showing subject: PromptSubject, _ answer: AnyObject?) -> AccessGrant? {
-    guard subject.access.asksForAnything, itemSubject(id, reuse: subject.reuse, change: subject.change) == subject
+    guard subject.access.requiresAnything, itemSubject(id, reuse: subject.reuse, change: subject.change) == subject
     else {
       return nil
     }

@@ -34,7 +34,7 @@ final class AccessChange {
     self.needsNewPassphrase = needsNewPassphrase
     self.fingers = fingers
     self.present = present
-    question = present.asksForAnything ? .itemAccess(item.id, number, client: client) : nil
+    question = present.requiresAnything ? .itemAccess(item.id, number, client: client) : nil
     passphraseQuestion = .newItemPassphrase(number, client: client)
   }
 
@@ -42,7 +42,7 @@ final class AccessChange {
   var words: String {
     var parts: [String] = []
     if control != present || fingers != nil {
-      let named = control.asksForAnything ? control.text : "nothing"
+      let named = control.requiresAnything ? control.text : "nothing"
       parts.append("require \(named)" + (fingers == nil ? "" : ", with the fingers that are enrolled now"))
     }
     if needsNewPassphrase { parts.append("get another passphrase") }

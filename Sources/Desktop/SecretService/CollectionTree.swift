@@ -83,7 +83,7 @@ final class CollectionTree {
 
   /// Refuses what no item of that collection can require.
   func checkMayRequire(_ control: AccessControl, in place: CollectionPlace) throws(BusError) {
-    guard control.asksForAnything else { return }
+    guard control.requiresAnything else { return }
     guard case .vault(let id) = place else { throw .notSupported("session items have no requirements") }
     // Sandboxed applications read there by the portal, which asks nobody.
     guard id != PortalCollection.id(in: vault) else {

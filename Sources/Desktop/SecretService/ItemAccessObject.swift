@@ -100,7 +100,7 @@ final class ItemAccessObject {
         of: item, to: control, wanted.accessibility, needsNewPassphrase: needsNewPassphrase,
         fingers: fingers, from: present, number: number, client: call.sender)
     }
-    guard present.asksForAnything || needsNewPassphrase else {
+    guard present.requiresAnything || needsNewPassphrase else {
       try writer.apply(change(0), passphrase: nil)
       return call.reply { $0.appendObjectPath(ObjectPath.none) }
     }

@@ -17,9 +17,9 @@ struct ItemChange: Equatable {
       }
     }
     let (former, wanted) = (item.protection, new.protection)
-    let asksForAnything = former.control.asksForAnything || wanted.control.asksForAnything
-    protection = asksForAnything && former != wanted ? wanted : nil
-    let accessible = asksForAnything || former.accessible == wanted.accessible ? nil : wanted.accessible
+    let requiresAnything = former.control.requiresAnything || wanted.control.requiresAnything
+    protection = requiresAnything && former != wanted ? wanted : nil
+    let accessible = requiresAnything || former.accessible == wanted.accessible ? nil : wanted.accessible
     let text = WrittenItem(new, former: found)
     let isSame = text.isSame(as: found) && accessible == nil
     written = VaultLink.Change(path: found.path, item: isSame ? nil : text, accessible: accessible)

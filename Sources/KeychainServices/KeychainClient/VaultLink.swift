@@ -100,7 +100,7 @@ final class VaultLink {
   ) throws(BusError) -> (identifier: Data, prompt: String?) {
     var attributes = item.attributes
     attributes[WrittenItem.accessibleName] = protection.accessible.name
-    if protection.control.asksForAnything { attributes[WrittenItem.requireName] = protection.control.text }
+    if protection.control.requiresAnything { attributes[WrittenItem.requireName] = protection.control.text }
     return try connection.call(Self.root, Self.interface, "Add") { out throws(BusError) in
       out.appendProperties(label: item.label, attributes: attributes)
       try channel.write(secret, to: &out)

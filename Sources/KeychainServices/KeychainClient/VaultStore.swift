@@ -25,14 +25,14 @@ struct VaultStore: ItemStore {
     if control.needsPassphrase { try person.checkMayChoose() }
     let secret = try Secret.of(item.secret ?? Data())
     let written = WrittenItem(item)
-    if try !isOpen(for: item.protection.accessible) { try open(for: written, person) }
+    if try !isUnlocked(for: item.protection.accessible) { try unlock(for: written, person) }
     let access = control.needsPassphrase ? person.access() : shared
     let added: (identifier: Data, prompt: String?)
     let add = { (link: VaultLink) throws(BusError) in try link.add(written, item.protection, secret: secret) }
     do throws(ItemFailure) { added = try access.with(.writing, add) } catch {
       // The collection may be locked by itself.
       guard error.status == errSecInteractionNotAllowed else { throw error }
-      try open(for: written, person)
+      try unlock(for: written, person)
       added = try access.with(.writing, add)
     }
     guard let prompt = added.prompt else { return try stored(item, added.identifier) }
@@ -61,7 +61,7 @@ struct VaultStore: ItemStore {
   }
 
   /// Has the person open the place of a new item.
-  private func open(for item: WrittenItem, _ person: Person) throws(ItemFailure) {
+  private func unlock(for item: WrittenItem, _ person: Person) throws(ItemFailure) {
     let found = try shared.with(.reading) { link throws(BusError) in
       try link.find([item.unique], limit: 1, secrets: false)
     }
@@ -73,7 +73,7 @@ struct VaultStore: ItemStore {
 
   /// Whether what is stored now under a class could be read now. The vault itself would take more, behind a locked screen; a
   /// program that counts on Apple's rules would find out when it reads.
-  private func isOpen(for accessible: AccessibilityClass) throws(ItemFailure) -> Bool {
+  private func isUnlocked(for accessible: AccessibilityClass) throws(ItemFailure) -> Bool {
     guard accessible.tier != .device else { return true }
     let state = try vaultState()
     return state == "unlocked" || accessible.tier == .session && state != "sealed"
@@ -146,7 +146,7 @@ struct VaultStore: ItemStore {
     for change in protected { try person.checkMayChange(change.former.control, to: change.new.control) }
     // An item that moves to a class is one stored under it.
     if let accessible = changes.protection?.accessible,
-      matches.all.contains(where: { $0.stored?.protection.accessible != accessible }), try !isOpen(for: accessible)
+      matches.all.contains(where: { $0.stored?.protection.accessible != accessible }), try !isUnlocked(for: accessible)
     {
       try person.unlock([Self.vault], isScreenLocked: matches.isScreenLocked)
     }
@@ -154,11 +154,11 @@ struct VaultStore: ItemStore {
     if secret != nil {
       // Not for a moment is the new secret to be readable without what it is to ask for. What asks for something from here
       // on asks for it when it is written, too.
-      for change in protected where !change.former.control.asksForAnything {
+      for change in protected where !change.former.control.requiresAnything {
         try protect(change, person)
         asking.append((change.path, change.new.control))
       }
-      protected.removeAll { !$0.former.control.asksForAnything }
+      protected.removeAll { !$0.former.control.requiresAnything }
     }
     // Not the context's: what was given for reading again is not for writing.
     let access = asking.isEmpty ? shared : VaultAccess()

@@ -57,9 +57,8 @@ struct Call {
   /// opens from now on by the present one.
   private func askFormer() {
     // What opens nothing there is no login password that was changed, but a code, say, and is to open nothing later.
-    guard !options.noFound, Variable.mayAskFormer(of: handle), let conversation = Conversation(of: handle) else {
-      return
-    }
+    guard !options.forbidsCreation, Variable.mayAskFormer(of: handle), let conversation = Conversation(of: handle)
+    else { return }
     let news: Literal = "Your login password was changed without Latchkey. Enter the former one once."
     let question: Literal = "Former login password, or recovery code: "
     conversation.tell(news.cString)

@@ -4,7 +4,7 @@ import CLatchkeyPAMModule
 /// The arguments of the module's line in the service file. The environment is never asked: it is the caller's.
 struct Options {
   private(set) var debug = false
-  private(set) var noFound = false
+  private(set) var forbidsCreation = false
   /// A folder in place of the home folder of the password database; empty for that one.
   private(set) var home = Text.empty
   /// A folder in place of /run/user/UID; empty for that one.
@@ -32,7 +32,7 @@ struct Options {
       if strcmp(argument, ("debug" as Literal).cString) == 0 {
         debug = true
       } else if strcmp(argument, ("no_found" as Literal).cString) == 0 {
-        noFound = true
+        forbidsCreation = true
       } else if Options.isPassphrase(argument) {
         continue
       } else if let path = Options.value(of: "home=", in: argument) {
@@ -74,10 +74,10 @@ struct Options {
 
   /// The flags of a request.
   ///
-  /// - Parameter mayCreate: whether the token may found a vault, where the options let it.
+  /// - Parameter mayCreate: whether the token may create a vault, where the options let it.
   func flags(mayCreate: Bool) -> HelperFlags {
-    HelperFlags(
-      rawValue: (noFound || !mayCreate ? HelperFlags.noFound.rawValue : 0) | (debug ? HelperFlags.debug.rawValue : 0))
+    let creation = forbidsCreation || !mayCreate ? HelperFlags.noCreate.rawValue : 0
+    return HelperFlags(rawValue: creation | (debug ? HelperFlags.debug.rawValue : 0))
   }
 
   private static func isPassphrase(_ argument: UnsafePointer<CChar>) -> Bool {

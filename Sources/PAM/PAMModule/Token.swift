@@ -10,10 +10,10 @@ import CLatchkeyPAMModule
 /// from a child: the vault then stays sealed until the person is asked.
 ///
 /// Where an expired password is changed on the way, the new one takes its place, or it is marked as a former one. While no
-/// vault was to be found, as in a home folder that is mounted later, the former one stays beside the new one.
+/// vault was to be created, as in a home folder that is mounted later, the former one stays beside the new one.
 ///
 /// It is kept with the name of its user. Programs that let one person act as another (doas) authenticate the one and
-/// open a session of the other, whose vault this password must neither open nor found.
+/// open a session of the other, whose vault this password must neither open nor create.
 enum Token {
   /// The longest token in bytes. A longer one is not a password: it is left alone.
   static let limit = Int(HELPER_TOKEN_LIMIT)
@@ -70,7 +70,7 @@ enum Token {
     return Text(start: data + offset + 4, count: count <= limit ? count : 0)
   }
 
-  /// Marks the kept token as the login's no more. It may still open a vault, but must found none.
+  /// Marks the kept token as the login's no more. It may still open a vault, but must create none.
   static func becomesFormer(in handle: OpaquePointer) {
     var data: UnsafeRawPointer?
     guard pam_get_data(handle, key.cString, &data) == PAM_SUCCESS, let data else { return }

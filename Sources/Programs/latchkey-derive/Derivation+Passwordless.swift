@@ -6,16 +6,16 @@ import LatchkeySodium
 /// A login without a password, and one that gets or loses it.
 extension Derivation {
   /// The first login of somebody who has no password: the vault depends on the device key, which only the daemon has.
-  borrowing func foundWithoutPassword() throws -> DeriveResult {
+  borrowing func createWithoutPassword() throws -> DeriveResult {
     let vault = Sodium.randomBytes(16)
-    let secret = try secretToFound(vault)
+    let secret = try secretForCreation(vault)
     return try create { () throws(KeybagError) in
       try Keybag.create(vault: vault, device: secret)
     }
   }
 
   /// Nothing is written without it. The session began all the same, and is told.
-  private borrowing func secretToFound(_ vault: [UInt8]) throws -> DeviceSecret {
+  private borrowing func secretForCreation(_ vault: [UInt8]) throws -> DeviceSecret {
     do {
       _ = try KeybagFile.makeFolder(home: home, owner: account.uid)
       return try connect().newDeviceSecret(vault: vault, until: deadline())

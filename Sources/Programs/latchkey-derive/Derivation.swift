@@ -127,7 +127,7 @@ struct Derivation: ~Copyable {
       announce()
       return .noVault
     }
-    return isPasswordless ? try foundWithoutPassword() : try create()
+    return isPasswordless ? try createWithoutPassword() : try create()
   }
 
   /// The whole stack has accepted the password that a person was asked for because there is no vault: creates it, and
@@ -403,7 +403,7 @@ struct Derivation: ~Copyable {
     return result
   }
 
-  /// Tells the daemon that a password opens nothing. Where none may found a vault, others than the login password are
+  /// Tells the daemon that a password opens nothing. Where none may create a vault, others than the login password are
   /// expected, and say nothing of it.
   borrowing func note(to daemon: borrowing ControlClient) {
     if request.mayCreate { try? daemon.ask(NoteOtherPassword(), until: deadline()) }

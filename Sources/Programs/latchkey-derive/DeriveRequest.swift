@@ -77,7 +77,7 @@ struct DeriveRequest: ~Copyable {
     else { return nil }
     self.operation = operation
     let flags = HelperFlags(rawValue: bytes.unsafeLoad(fromByteOffset: 2, as: UInt8.self))
-    mayCreate = !flags.contains(.noFound)
+    mayCreate = !flags.contains(.noCreate)
     mayWriteAnywhere = flags.contains(.anywhere)
     (user, service, tty, remoteHost) = (text(.user), text(.service), text(.TTY), text(.remoteHost))
     (home, runtime, shadow) = (text(.home), text(.runtime), text(.shadow))

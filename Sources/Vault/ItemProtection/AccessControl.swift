@@ -37,7 +37,7 @@ public struct AccessControl: Hashable, Sendable {
   public static let none = AccessControl(conditions: [], combination: .all, needsPassphrase: false, rawValue: 0)
 
   /// Whether anything is asked for.
-  public var asksForAnything: Bool { rawValue != 0 }
+  public var requiresAnything: Bool { rawValue != 0 }
 
   /// Why flags do not go together.
   public enum Mistake: Error, Equatable, Sendable {

@@ -16,7 +16,7 @@ public struct Keybag: Equatable, Sendable {
   public static let sizeLimit = 65536
   /// The most protectors a keybag may have.
   public static let protectorLimit = 16
-  /// The most generations of tier keys that a keybag may have.
+  /// The most key epochs that a keybag may have.
   public static let epochLimit = 8
 
   private static let magic = Array("LATCHKEY".utf8)
@@ -30,11 +30,11 @@ public struct Keybag: Equatable, Sendable {
   public let created: UInt64
   /// The ways to the root key: 1...16.
   public internal(set) var protectors: [Protector]
-  /// The tier keys, wrapped: the newest generation last, and before it those that something still depends on.
+  /// The tier keys, wrapped: the newest key epoch last, and before it those that something still depends on.
   public private(set) var epochs: [TierEpoch]
   private var tag: [UInt8]
 
-  /// The generation of tier keys that new collections use.
+  /// The key epoch that new collections use.
   public var epoch: TierEpoch { epochs[epochs.count - 1] }
 
   /// When the recovery code was made, in seconds since 1970; nil without one.
@@ -89,7 +89,7 @@ public struct Keybag: Equatable, Sendable {
       return try next { $0.protectors = protectors }
     }
 
-    /// The tier keys of the generations before the newest, oldest first.
+    /// The tier keys of the key epochs before the newest, oldest first.
     public borrowing func formerTiers() throws(KeybagError) -> [FormerTiers] {
       let keybag = self.keybag
       var former: [FormerTiers] = []
@@ -104,7 +104,7 @@ public struct Keybag: Equatable, Sendable {
       return former
     }
 
-    /// New keys throughout, one generation later: another root key, a newest generation of tier keys, and `password` as
+    /// New keys throughout, one generation later: another root key, a newest key epoch, and `password` as
     /// the only password. The former tier keys stay until nothing depends on them; the recovery code stays, as the new root
     /// key can be sealed to it. With the first password only the code stays that opened: any other may be of whoever came by
     /// while the vault stood open.
@@ -164,7 +164,7 @@ public struct Keybag: Equatable, Sendable {
       return Opened(keybag: next, root: fresh, protector: 0)
     }
 
-    /// The keybag without the generations of tier keys before `oldest`, one generation later; nil where it has none.
+    /// The keybag without the key epochs before `oldest`, one generation later; nil where it has none.
     ///
     /// - Parameter proving: whether the protector that opened is marked as proven as well, and others end by that.
     public borrowing func dropping(
@@ -347,7 +347,7 @@ public struct Keybag: Equatable, Sendable {
     do { return try epoch.recognises(tiers, vault: vault) } catch { throw .noMemory }
   }
 
-  /// Whether these are the tier keys of the generations before the newest: all of them, oldest first.
+  /// Whether these are the tier keys of the key epochs before the newest: all of them, oldest first.
   public func recognises(_ former: [FormerTiers]) throws(KeybagError) -> Bool {
     guard former.count == epochs.count - 1 else { return false }
     for (one, epoch) in zip(former, epochs) {

@@ -21,7 +21,7 @@ public enum KeybagError: Error, Equatable, Sendable {
   case unreasonable
   /// No protector opens with this password.
   case wrongPassword
-  /// Something in the vault depends on each of as many generations of keys as a keybag can have.
+  /// Something in the vault depends on each of as many key epochs as a keybag can have.
   case tooManyEpochs
   /// Argon2id's memory could not be had. Never tried again with less.
   case noMemory
@@ -40,7 +40,7 @@ public enum KeybagError: Error, Equatable, Sendable {
     case .damaged: "the file is damaged: its check sum is wrong"
     case .unreasonable: "the file is damaged: it has numbers that no keybag has"
     case .wrongPassword: "the password does not open it"
-    case .tooManyEpochs: "too many generations of keys are still needed"
+    case .tooManyEpochs: "too many key epochs are still needed"
     case .noMemory: "there is not enough memory to check the password"
     case .file(let error): error.description
     }

@@ -2,9 +2,9 @@ import LatchkeyBytes
 import LatchkeyPosix
 import LatchkeySodium
 
-/// Tier key C of one generation, by itself: what a login gets in which nobody gave a password.
+/// Tier key C of one key epoch, by itself: what a login gets in which nobody gave a password.
 public struct SessionKey: ~Copyable {
-  /// Which generation.
+  /// Which key epoch.
   public let epoch: UInt32
   /// Tier key C.
   public let key: Key
@@ -17,10 +17,10 @@ public struct SessionKey: ~Copyable {
 }
 
 /// The protector of a session: the device key gives its secret back at a login of a service that the administrator named,
-/// and tier key C of the newest generation depends on that. Neither tier key A nor the root key does.
+/// and tier key C of the newest key epoch depends on that. Neither tier key A nor the root key does.
 ///
 /// So the keybag's tag says nothing to whoever opens by it. What is sealed is bound to all that counts here: vault, protector,
-/// generation, and that generation's commitment to C. With another one of these it does not open.
+/// key epoch, and that epoch's commitment to C. With another one of these it does not open.
 extension Protector {
   private static let sessionEpochOffset = DeviceSecret.Wrapping.wrappedSize
   private static let sessionKeyOffset = sessionEpochOffset + 4
@@ -44,7 +44,7 @@ extension Protector {
         + AEAD.seal(tiers.session.bytes, key: wrap, associated: associated))
   }
 
-  /// The generation whose tier key C a session's protector has; nil for any other kind.
+  /// The key epoch whose tier key C a session's protector has; nil for any other kind.
   var sessionEpoch: UInt32? {
     guard kind == .restricted, sealed.count == Protector.sessionSealedSize else { return nil }
     return UInt32(
@@ -54,7 +54,7 @@ extension Protector {
 
   /// Tier key C of `epoch`, where `secret` is what the device key gave back of this protector's; nil where it is not.
   ///
-  /// - Throws: ``KeybagError/damaged`` for one that was made for another generation, or other keys.
+  /// - Throws: ``KeybagError/damaged`` for one that was made for another key epoch, or other keys.
   func open(sessionSecret secret: borrowing Key, epoch: TierEpoch, vault: [UInt8]) throws(KeybagError) -> SessionKey? {
     guard let number = sessionEpoch else { return nil }
     return try KeybagError.sodium { () throws(SodiumError) -> SessionKey? in
@@ -83,7 +83,7 @@ extension Protector {
 }
 
 extension TierEpoch {
-  /// Whether this is tier key C of this generation.
+  /// Whether this is tier key C of this key epoch.
   func recognises(_ session: borrowing SessionKey, vault: [UInt8]) throws(SodiumError) -> Bool {
     let expected = try session.key.tag(.tierCommitment, [vault])
     return session.epoch == number && Sodium.equal(expected, sessionCommitment)
@@ -95,7 +95,7 @@ extension Keybag {
   public var sessionProtector: Protector? { protectors.first { $0.kind == .restricted } }
 
   /// Opens with what the device key gave back of the secret of a session's protector. Only tier key C of the newest
-  /// generation: what depends on former ones waits for a password.
+  /// key epoch: what depends on former ones waits for a password.
   ///
   /// The keybag's tag is not looked at, as only the root key could: nothing else in this keybag is to be believed for it.
   ///
@@ -107,7 +107,7 @@ extension Keybag {
     throw .damaged
   }
 
-  /// Whether this is tier key C of the newest generation of this keybag, which has a protector for it. What the daemon asks
+  /// Whether this is tier key C of the newest key epoch of this keybag, which has a protector for it. What the daemon asks
   /// before it believes a peer: without that, logins without a password open nothing, whoever has the key.
   public func recognises(_ session: borrowing SessionKey) throws(KeybagError) -> Bool {
     guard sessionProtector?.sessionEpoch == session.epoch else { return false }

@@ -1,9 +1,9 @@
 import LatchkeyBytes
 import LatchkeySodium
 
-/// One generation of tier keys. A keybag has one, and each former one for as long as something still depends on it.
+/// A key epoch: one set of tier keys. A keybag has one, and each former one for as long as something still depends on it.
 public struct TierEpoch: Equatable, Sendable {
-  /// Which generation; collections in the database name the oldest that they need.
+  /// Which key epoch; collections in the database name the oldest that they need.
   public let number: UInt32
   let sealedUnlocked: [UInt8]
   let sealedSession: [UInt8]
@@ -76,7 +76,7 @@ public struct TierEpoch: Equatable, Sendable {
 }
 
 extension Keybag {
-  /// Whether this can be a later keybag of somebody who has the keys of these generations: it has one of them at least, and
+  /// Whether this can be a later keybag of somebody who has the keys of these key epochs: it has one of them at least, and
   /// none of another kind. True for none.
   public func hasKeys(of known: [TierEpoch]) -> Bool {
     let present = known.filter { one in epochs.contains { $0.number == one.number } }

@@ -24,9 +24,9 @@ public struct TierKeys: ~Copyable {
   }
 }
 
-/// The tier keys of a generation before the newest, which something in the database still depends on.
+/// The tier keys of a key epoch before the newest, which something in the database still depends on.
 public final class FormerTiers {
-  /// Which generation.
+  /// Which key epoch.
   public let number: UInt32
   /// Its keys.
   public let tiers: TierKeys

@@ -14,7 +14,7 @@ final class ClassKey {
   /// Whether the public key in the row was made by whoever had tier key C, and the secret of the collection's passphrase
   /// where there is one. Kept while those are.
   private(set) var publicKeyIsGenuine = false
-  /// The oldest generation of tier keys that something of it opened by; 0 while nothing did, or it depends on none.
+  /// The oldest key epoch that something of it opened by; 0 while nothing did, or it depends on none.
   private(set) var epoch: UInt32 = 0
   /// Whether a key came from a copy under tier key C, as on another device than the class's.
   private var cameFromSession = false
@@ -25,7 +25,7 @@ final class ClassKey {
 
   /// The keys that a class's own key depends on.
   struct Above {
-    /// The generation of the two tier keys.
+    /// The key epoch of the two tier keys.
     let epoch: UInt32
     /// The collection's own tier key A; nil while locked.
     let unlocked: HeldKey?
@@ -97,14 +97,14 @@ final class ClassKey {
 
   /// Opens whatever of the class the keys above it allow. What is open already stays.
   ///
-  /// - Parameter all: the keys above it of each generation that it may depend on, newest first.
+  /// - Parameter all: the keys above it of each key epoch that it may depend on, newest first.
   func open(vault: [UInt8], collection: [UInt8], above all: [Above]) throws(VaultError) {
     let context = ClassKey.context(
       vault: vault, collection: collection, accessibility: row.accessibility, uuid: row.uuid)
     let associated = context.flatMap { $0 }
     let accessibility = row.accessibility
     try VaultError.sodium("a class key") { () throws(SodiumError) in
-      /// Opens `sealed` by the newest keys that do: of a generation that is not there any more, nothing is left.
+      /// Opens `sealed` by the newest keys that do: of a key epoch that does not exist any more, nothing is left.
       func unwrap(_ sealed: [UInt8], _ wrap: (Above) throws(SodiumError) -> Key?) throws(SodiumError) -> HeldKey? {
         var wasTried = false
         for above in all {
@@ -151,7 +151,7 @@ final class ClassKey {
       }
       if let publicKey = row.publicKey, let tag = row.publicTag {
         var tags: [[UInt8]] = []
-        // Of the same generation as the rest: by a former one, whoever had its keys could put in a public key of his own.
+        // Of the same key epoch as the rest: by a former one, whoever had its keys could put in a public key of his own.
         for above in all where above.epoch == epoch {
           if let expected = try above.publicKeyTag(publicKey, context: context) { tags.append(expected) }
         }
@@ -255,7 +255,7 @@ final class ClassKey {
     AEAD.seal(key.bytes, key: wrap, associated: associated)
   }
 
-  /// Takes over a row that is on the disk now, wrapped by the generation `epoch`.
+  /// Takes over a row that is on the disk now, wrapped by the key epoch `epoch`.
   func adopt(_ next: ClassKeyRow, epoch: UInt32) {
     row = next
     if row.accessibility.tier != .device { self.epoch = epoch }

@@ -47,7 +47,8 @@ extension OpenCollection {
 
   /// Whether anything in the collection depends on former tier keys.
   func needsFormer(_ store: Store, share: DeviceShare?) throws(VaultError) -> Bool {
-    if isClosed || isBehind || session == nil || unlocked == nil || !keysUnderFormer(share).isEmpty { return true }
+    if isLockedByItself || isBehind || session == nil || unlocked == nil { return true }
+    if !keysUnderFormer(share).isEmpty { return true }
     for key in classes where key.row.accessibility.tier != .device && isOutdated(key) {
       guard isForeign(key, share) || key.secretKey == nil else { continue }
       if try store.hasItems(classKey: key.row.id) { return true }

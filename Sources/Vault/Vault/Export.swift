@@ -44,7 +44,7 @@ public final class Export {
     total = UInt64(try vault.reader.itemCount())
     (device, seal) = try vault.makeBackupSeal(id: id)
     for collection in vault.keys.collections {
-      if collection.isClosed { try leaveOut(collection) } else { waiting.append(collection.row.id) }
+      if collection.isLockedByItself { try leaveOut(collection) } else { waiting.append(collection.row.id) }
     }
   }
 
@@ -138,7 +138,7 @@ public final class Export {
       report.add(.init(.left, collection: "", label: "item \(id)", reason: "vault.db: item \(id) is in no collection"))
       return nil
     }
-    guard !collection.isClosed else {
+    guard !collection.isLockedByItself else {
       report.add(line(.left, id, collection, reason: "its collection was locked meanwhile"))
       return nil
     }

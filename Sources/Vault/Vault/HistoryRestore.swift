@@ -225,7 +225,7 @@ public final class HistoryRestore {
       throw .unavailable("the vault was given new keys meanwhile; run the command again")
     }
     for home in Set(drafts.map(\.row.collection)) {
-      guard let collection = try? vault.keys.collection(home), !collection.isClosed else {
+      guard let collection = try? vault.keys.collection(home), !collection.isLockedByItself else {
         throw .unavailable("a program locked or deleted a collection meanwhile; run the command again")
       }
     }

@@ -29,7 +29,7 @@ public struct ItemMetadata: Equatable, Sendable {
   }
 
   /// Whether it is to remember fingers (`biometryCurrentSet`).
-  var asksForFingers: Bool { flags & AccessControl.Condition.biometryCurrentSet.rawValue != 0 }
+  var requiresFingers: Bool { flags & AccessControl.Condition.biometryCurrentSet.rawValue != 0 }
 
   /// The most attributes an item may have: each costs an entry of the index, and time at every search.
   static let attributeLimit = 16384
@@ -71,7 +71,7 @@ public struct ItemMetadata: Equatable, Sendable {
     var out = ByteWriter()
     out.put(revision)
     out.number(flags)
-    if asksForFingers, let fingers { out.put(fingers.encoded) }
+    if requiresFingers, let fingers { out.put(fingers.encoded) }
     out.text(contentType)
     out.long(Array(label.utf8))
     out.number(UInt32(attributes.count))
@@ -89,7 +89,7 @@ public struct ItemMetadata: Equatable, Sendable {
     let revision = try input.take(16)
     let flags: UInt32 = try input.number()
     var metadata = ItemMetadata(label: "", attributes: [:], contentType: "", flags: flags)
-    if metadata.asksForFingers { metadata.fingers = try FingerSet(decoding: &input) }
+    if metadata.requiresFingers { metadata.fingers = try FingerSet(decoding: &input) }
     metadata.contentType = try input.text()
     metadata.label = String(decoding: try input.long(), as: UTF8.self)
     let count: UInt32 = try input.number()

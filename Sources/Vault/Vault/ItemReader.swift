@@ -175,7 +175,7 @@ public final class ItemReader {
       found = []
       for key in keys.collections.flatMap(\.classes)
       where accessibility == nil || key.row.accessibility == accessibility {
-        for place in try store.places(classKey: key.row.id) where place.isGuarded == access.asksForAnything {
+        for place in try store.places(classKey: key.row.id) where place.isGuarded == access.requiresAnything {
           guard place.isGuarded else {
             found.append(place)
             continue
@@ -281,13 +281,13 @@ public final class ItemReader {
 
   /// Whether an item remembers which fingers were enrolled.
   public func remembersFingers(ofItem id: Int64) throws(VaultError) -> Bool {
-    try metadata(try locate(id))?.metadata.asksForFingers ?? false
+    try metadata(try locate(id))?.metadata.requiresFingers ?? false
   }
 
   /// How the fingers that are enrolled now differ from those that an item remembers; nil for one that remembers none,
   /// or whose label cannot be read now.
   public func changeOfFingers(ofItem id: Int64, to present: FingerSet) throws(VaultError) -> FingerSet.Change? {
-    guard let metadata = try metadata(try locate(id))?.metadata, metadata.asksForFingers else { return nil }
+    guard let metadata = try metadata(try locate(id))?.metadata, metadata.requiresFingers else { return nil }
     return metadata.fingers?.change(to: present)
   }
 }

@@ -51,7 +51,7 @@ public final class ItemWriter {
     _ = try keys.readyIndex()
     try checkIsNew(unique)
     guard secret.count <= SealedItem.secretLimit else { throw .tooLarge }
-    if collection.isClosed { throw .isLocked }
+    if collection.isLockedByItself { throw .isLocked }
     if replacing, let same = try reader.same(metadata.attributes, in: collectionID) {
       try replace(
         same.item, metadata, named, secret: secret, accessibility: accessibility, passphrase: passphrase.take(),
@@ -88,9 +88,9 @@ public final class ItemWriter {
     let grant = granted(id)
     let opened = try reader.readable(item, grant)
     let old = try reader.noting { () throws(VaultError) in try item.control(opened) }
-    let control = named.asksForAnything ? named : old
+    let control = named.requiresAnything ? named : old
     // What it requires, and when it may be read, is changed by a question of its own.
-    guard !old.asksForAnything || (control == old && accessibility ?? item.accessibility == item.accessibility) else {
+    guard !old.requiresAnything || (control == old && accessibility ?? item.accessibility == item.accessibility) else {
       throw .keepsItsAccess
     }
     var next = metadata
@@ -187,8 +187,8 @@ public final class ItemWriter {
   /// - Parameter isTightening: whether it asks for something else than before, which its row does not tell.
   private func write(_ row: ItemRow, isTightening: Bool = false) throws(VaultError) {
     // Before it is written: a former version that is not kept is the smaller loss.
-    let asksForMore = try self.isTightening(row)
-    if isTightening || asksForMore { tightened(row.uuid) }
+    let requiresMore = try self.isTightening(row)
+    if isTightening || requiresMore { tightened(row.uuid) }
     try database.writing { store throws(VaultError) in try store.update(row) }
   }
 
@@ -228,7 +228,7 @@ public final class ItemWriter {
     let held = try bind(&item, to: control, passphrase: passphrase.take(), kept: granted?.passphraseKey)
     try write(
       try rewritten(item, next, secret: secret, accessibility: accessibility, passphraseKey: held),
-      isTightening: control.asksForAnything)
+      isTightening: control.requiresAnything)
   }
 
   /// Puts access control into a row that is about to be sealed.
@@ -241,7 +241,7 @@ public final class ItemWriter {
     _ item: inout SealedItem, to control: AccessControl, passphrase: consuming NewItemPassphrase?, kept: HeldKey? = nil
   ) throws(VaultError) -> HeldKey? {
     guard control.needsPassphrase else {
-      item.row.access = control.asksForAnything ? ItemAccess.conditions.encoded : nil
+      item.row.access = control.requiresAnything ? ItemAccess.conditions.encoded : nil
       return nil
     }
     guard let new = passphrase.take() else {
@@ -388,7 +388,7 @@ public final class ItemWriter {
 
   /// The same for the keys of the item's class.
   private func checkMayChange(_ key: ClassKey, in collection: OpenCollection) throws(VaultError) {
-    if collection.isClosed { throw .isLocked }
+    if collection.isLockedByItself { throw .isLocked }
     if key.secretKey != nil { return }
     let waitsForUnlock =
       switch key.row.accessibility.tier {

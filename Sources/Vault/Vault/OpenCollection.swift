@@ -13,14 +13,14 @@ final class OpenCollection {
   /// Its own tier key C. Nil while sealed.
   private(set) var session: HeldKey?
   private(set) var classes: [ClassKey] = []
-  /// The generation that the two belong to.
+  /// The key epoch that the two belong to.
   private(set) var epoch: UInt32 = 0
-  /// Its keys of former generations that something in it depends on, newest first.
+  /// Its keys of former key epochs that something in it depends on, newest first.
   private var former: [FormerKeys] = []
-  /// Whether something in it may depend on a former generation whose keys were not given.
+  /// Whether something in it may depend on a former key epoch whose keys were not given.
   private var lacksFormer = false
 
-  /// What ``unlocked`` and ``session`` were in a former generation.
+  /// What ``unlocked`` and ``session`` were in a former key epoch.
   struct FormerKeys {
     let epoch: UInt32
     var unlocked: HeldKey?
@@ -34,7 +34,7 @@ final class OpenCollection {
   }
 
   /// Whether the login's keys alone open nothing of it: it is locked by itself, or its passphrase was not given.
-  var isClosed: Bool { row.locked || needsPassphrase }
+  var isLockedByItself: Bool { row.locked || needsPassphrase }
 
   /// Whether its passphrase is what is missing.
   var needsPassphrase: Bool { passphrase != nil && passphraseSecret == nil }
@@ -43,7 +43,7 @@ final class OpenCollection {
     ClassKey.Above(epoch: epoch, unlocked: unlocked, session: session, share: share, passphrase: passphraseSecret)
   }
 
-  /// The same of every generation that is needed, newest first.
+  /// The same of every key epoch that is needed, newest first.
   private func everyAbove(_ share: DeviceShare?) -> [ClassKey.Above] { [above(share)] + above(share, former) }
 
   private func above(_ share: DeviceShare?, _ former: [FormerKeys]) -> [ClassKey.Above] {
@@ -53,10 +53,10 @@ final class OpenCollection {
     }
   }
 
-  /// Its tier keys C of every generation that is needed, newest first.
+  /// Its tier keys C of every key epoch that is needed, newest first.
   var sessions: [HeldKey] { (session.map { [$0] } ?? []) + former.map(\.session) }
 
-  /// Opens every class by tier keys of the generation `epoch`, and those of former ones, and takes them over. Where one does
+  /// Opens every class by tier keys of the key epoch `epoch`, and those of former ones, and takes them over. Where one does
   /// not open, the keys stay that were there: these may be no keys of the vault's.
   ///
   /// - Parameter lacksFormer: whether there are former ones that were not given.

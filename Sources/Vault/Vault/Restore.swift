@@ -127,12 +127,12 @@ public final class Restore {
 
   private func obstacle(_ collection: OpenCollection) -> String {
     if collection.row.locked { return "its collection here is locked explicitly" }
-    return collection.isClosed ? "its collection here waits for its passphrase" : ""
+    return collection.isLockedByItself ? "its collection here waits for its passphrase" : ""
   }
 
   private func place(_ theirs: BackupCollection, in found: OpenCollection) throws(VaultError) {
     let label = try vault.info(of: found.row.id).label
-    places.append(Place(found.isClosed ? nil : found, theirs, label: label, obstacle: obstacle(found)))
+    places.append(Place(found.isLockedByItself ? nil : found, theirs, label: label, obstacle: obstacle(found)))
   }
 
   /// Why a collection cannot be made here; nil where it can.
@@ -243,7 +243,7 @@ public final class Restore {
       return leave(metadata.label, place.obstacle)
     }
     // Closed meanwhile.
-    guard !collection.isClosed else { return leave(metadata.label, obstacle(collection)) }
+    guard !collection.isLockedByItself else { return leave(metadata.label, obstacle(collection)) }
     guard let key = collection.current(accessibility, share: vault.keys.share), key.secretKey != nil,
       key.metadataKey != nil
     else { return leave(metadata.label, "this device has no key for its class") }
@@ -408,7 +408,7 @@ public final class Restore {
     guard places.allSatisfy(isThere) else {
       throw .unavailable("a program deleted a collection meanwhile; run the command again")
     }
-    guard !drafts.contains(where: { $0.place.collection?.isClosed ?? false }) else {
+    guard !drafts.contains(where: { $0.place.collection?.isLockedByItself ?? false }) else {
       throw .unavailable("a program locked a collection meanwhile; run the command again")
     }
     // A program may have stored what the decisions did not know of. Then what is there stays.

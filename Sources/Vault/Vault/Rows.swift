@@ -57,7 +57,7 @@ struct CollectionRow: CheckedRow {
   let uuid: [UInt8]
   /// Its place in the chain of collection keys.
   let ordinal: UInt64
-  /// The oldest generation of tier keys that something in it may depend on.
+  /// The oldest key epoch that something in it may depend on.
   var epoch: UInt64
   /// Sealed under a key of the index key's.
   var label: [UInt8]

@@ -62,7 +62,7 @@ struct SealedItem {
   func control(_ metadata: ItemMetadata) throws(VaultError) -> AccessControl {
     let passphrase = try access().map { $0.derivation != nil }
     guard let control = try? AccessControl(rawValue: metadata.flags),
-      passphrase.map({ $0 == control.needsPassphrase && control.asksForAnything }) ?? !control.asksForAnything
+      passphrase.map({ $0 == control.needsPassphrase && control.requiresAnything }) ?? !control.requiresAnything
     else { throw .damaged("vault.db: the access control of item \(row.id) is damaged") }
     return control
   }
@@ -71,7 +71,7 @@ struct SealedItem {
   ///
   /// - Throws: ``VaultError/needsGrant``.
   func check(_ granted: AccessGrant?, _ opened: OpenedMetadata) throws(VaultError) {
-    guard try control(opened.metadata).asksForAnything else { return }
+    guard try control(opened.metadata).requiresAnything else { return }
     guard let granted, granted.item == row.id, granted.flags == opened.metadata.flags,
       granted.revision == opened.revision
     else { throw .needsGrant }
@@ -146,7 +146,7 @@ struct SealedItem {
   ) throws(VaultError) {
     try metadata.checkSize()
     guard secret.count <= SealedItem.secretLimit else { throw .tooLarge }
-    guard !metadata.asksForFingers || metadata.fingers?.isEmpty == false else { throw .noFingerEnrolled }
+    guard !metadata.requiresFingers || metadata.fingers?.isEmpty == false else { throw .noFingerEnrolled }
     guard let metadataKey = key.metadataKey else { throw .isLocked }
     let (flags, revision) = (metadata.flags, Sodium.randomBytes(16))
     let itemKey = try VaultError.sodium("a new item") { () throws(SodiumError) in try Key.random() }

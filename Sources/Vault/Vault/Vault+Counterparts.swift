@@ -46,7 +46,7 @@ extension Vault {
       return nil
     case .label:
       let named = free.filter { $0.label == theirs.label }.map(\.collection)
-      return named.first { !$0.isClosed } ?? named.first
+      return named.first { !$0.isLockedByItself } ?? named.first
     }
   }
 }

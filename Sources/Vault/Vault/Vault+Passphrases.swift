@@ -64,7 +64,7 @@ extension Vault {
   private func protectable(_ id: Int64) throws(VaultError) -> OpenCollection {
     guard id != 1 else { throw .unavailable("the login unlocks the login collection, so it has no passphrase") }
     let collection = try collection(id)
-    guard !collection.isClosed, collection.unlocked != nil else { throw .isLocked }
+    guard !collection.isLockedByItself, collection.unlocked != nil else { throw .isLocked }
     return collection
   }
 

@@ -16,14 +16,14 @@ public struct RotationProgress: Equatable, Sendable {
 
 /// A change of keys. The keybag has its new tier keys first, beside the former ones; then one transaction gives every
 /// collection that is open new class keys and wraps what is above them anew; then item keys follow, a few at a time.
-/// Whenever that is interrupted, the next unlock finds the keys of both generations, and goes on.
+/// Whenever that is interrupted, the next unlock finds the keys of both key epochs, and goes on.
 extension Vault {
-  /// The oldest generation of tier keys that something depends on.
+  /// The oldest key epoch that something depends on.
   public var neededEpoch: UInt32 {
     keys.collections.reduce(min(indexEpoch, epoch, accessLog.epoch)) { min($0, UInt32(clamping: $1.row.epoch)) }
   }
 
-  /// The index by tier key C, and the generation that its key is wrapped under: a former one until a change of keys was finished.
+  /// The index by tier key C, and the key epoch that its key is wrapped under: a former one until a change of keys was finished.
   func openIndex(
     _ tier: borrowing Key, _ former: [FormerTiers], _ store: Store
   ) throws(VaultError) -> (index: SealedIndex, epoch: UInt32) {
@@ -65,8 +65,8 @@ extension Vault {
   ///
   /// - Parameter wrap: what the index key is wrapped under from now on; nil where that is not known, and it stays.
   func renewKeys(indexUnder wrap: HeldKey?) throws(VaultError) {
-    let behind = keys.collections.filter { !$0.isClosed && $0.isBehind }
-    let others = keys.collections.filter { !$0.isClosed && !$0.keysUnderFormer(keys.share).isEmpty }
+    let behind = keys.collections.filter { !$0.isLockedByItself && $0.isBehind }
+    let others = keys.collections.filter { !$0.isLockedByItself && !$0.keysUnderFormer(keys.share).isEmpty }
     guard !behind.isEmpty || !others.isEmpty || indexEpoch < epoch else { return try forgetFormerKeys() }
     if behind.count == keys.collections.count { try noticeErasure() }
     let index = try keys.readyIndex()
@@ -116,7 +116,7 @@ extension Vault {
   /// The classes whose items are to get newer keys, and can now.
   private var outdated: [(collection: OpenCollection, key: ClassKey)] {
     var found: [(collection: OpenCollection, key: ClassKey)] = []
-    for collection in keys.collections where !collection.isClosed {
+    for collection in keys.collections where !collection.isLockedByItself {
       for key in collection.classes where collection.isOutdated(key) && !collection.isForeign(key, keys.share) {
         guard key.secretKey != nil, key.metadataKey != nil,
           let target = collection.current(key.row.accessibility, share: keys.share), !collection.isOutdated(target),
@@ -179,7 +179,7 @@ extension Vault {
     try database.reading { store throws(VaultError) in
       var progress = RotationProgress()
       for collection in keys.collections {
-        if collection.isClosed && collection.row.epoch < UInt64(epoch) {
+        if collection.isLockedByItself && collection.row.epoch < UInt64(epoch) {
           for key in collection.classes {
             progress.closed += try store.count(classKey: key.row.id, quarantined: false)
           }

@@ -68,11 +68,11 @@ public final class Vault {
   var device: (any DeviceKey)?
   /// Whether it is known that no key in a file is left over from before the service had it.
   var movedKeyIsGone = false
-  /// The generations of the keybag whose keys are in memory.
+  /// The key epochs of the keybag whose keys are in memory.
   private var heldEpochs: [TierEpoch] = []
-  /// The newest generation of tier keys.
+  /// The newest key epoch.
   var epoch: UInt32 = 1
-  /// The generation that the index key is wrapped under.
+  /// The key epoch that the index key is wrapped under.
   var indexEpoch: UInt32 = 1
   /// Items of whenPasscodeSetThisDeviceOnly that were destroyed; see ``takeDestroyed()``.
   var destroyed: [FoundItem] = []
@@ -331,7 +331,7 @@ public final class Vault {
   /// Takes keys over into memory. They must be this vault's: ``recognises(_:)``.
   ///
   /// - Parameters:
-  ///   - former: the keys of former generations that the keybag still has, oldest first. What depends on them moves to the
+  ///   - former: the keys of former key epochs that the keybag still has, oldest first. What depends on them moves to the
   ///     newest where everything is opened: a change of keys begins, or goes on, here.
   ///   - liftingLocks: whether collections that were locked by themselves open as well. A login does that, a screen
   ///     unlock does not.
@@ -459,7 +459,7 @@ public final class Vault {
 
   /// Makes the classes that this device has no keys for yet, in every open collection.
   func makeMissingClasses() throws(VaultError) {
-    let open = keys.collections.filter { !$0.isClosed }
+    let open = keys.collections.filter { !$0.isLockedByItself }
     let made = try database.writing { store throws(VaultError) in
       var made: [[ClassKey]] = []
       for collection in open { made.append(try collection.makeMissingClasses(share: keys.share, in: store)) }

@@ -8,10 +8,10 @@ public struct SessionDelivery: KeyMessage, ~Copyable {
 
   /// The vault that the key is for: 16 bytes.
   public let vault: [UInt8]
-  /// The key, and the generation of tier keys that it is of.
+  /// The key, and the key epoch that it is of.
   public let key: SessionKey
 
-  // vault, the key's generation
+  // vault, the key's epoch
   private static let headSize = 16 + 4
   static let size = headSize + Key.size
 

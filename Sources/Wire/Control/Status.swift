@@ -96,7 +96,7 @@ public struct Status: ControlFields, Equatable, Sendable {
 
   /// How far a change of keys is.
   public var rotation = Rotation()
-  /// The newest generation of tier keys; 0 without a keybag.
+  /// The newest key epoch; 0 without a keybag.
   public var epoch: UInt32 = 0
   /// When the recovery code was made, in seconds since 1970; 0 without one.
   public var recoveryCodeCreated: UInt64 = 0

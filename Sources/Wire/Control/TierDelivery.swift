@@ -14,14 +14,14 @@ public struct TierDelivery: ~Copyable {
   public let leftMemory: Bool
   /// The keys.
   public let tiers: TierKeys
-  /// Those of former generations that the keybag still has, oldest first.
+  /// Those of former key epochs that the keybag still has, oldest first.
   public let former: [FormerTiers]
 
   private static let createdFlag: UInt8 = 1
   private static let leftMemoryFlag: UInt8 = 2
   // vault, generation, flags; in front of the two keys
   private static let headSize = 16 + 8 + 1
-  // The generation's number and its two keys.
+  // The key epoch's number and its two keys.
   private static let formerSize = 4 + 2 * Key.size
   static let size = headSize + 2 * Key.size
 

@@ -248,7 +248,7 @@ enum Target: String, CaseIterable {
     case 1:
       let text = String(decoding: rest, as: UTF8.self)
       guard let access = try? AccessControl(text: text) else { return }
-      require(access.asksForAnything == !text.isEmpty, "words that ask for nothing")
+      require(access.requiresAnything == !text.isEmpty, "words that ask for nothing")
       combined(access)
     default:
       guard let column = try? ItemAccess(decoding: rest, ofItem: 1) else { return }
@@ -261,13 +261,13 @@ enum Target: String, CaseIterable {
   private static func combined(_ access: AccessControl) {
     require((try? AccessControl(text: access.text)) == access, "flags are written otherwise than they were read")
     require(
-      access.asksForAnything == (access.needsPassphrase || !access.conditions.isEmpty), "flags that ask for nothing")
+      access.requiresAnything == (access.needsPassphrase || !access.conditions.isEmpty), "flags that ask for nothing")
     require(!access.conditions.isSuperset(of: [.biometryAny, .biometryCurrentSet]), "both biometries")
     require(!access.conditions.contains(.userPresence) || access.conditions.count == 1, "presence with others")
     // A prompt without steps would be agreed to by nobody.
     let request = PromptRequest(
       purpose: .item, label: "", caller: "", window: "", terminal: "", access: access)
-    require(PromptStep.steps(of: request).isEmpty == !access.asksForAnything, "a prompt without steps")
+    require(PromptStep.steps(of: request).isEmpty == !access.requiresAnything, "a prompt without steps")
   }
 
   private static func logged(_ input: [UInt8]) {

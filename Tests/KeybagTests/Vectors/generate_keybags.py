@@ -171,7 +171,7 @@ def keybag(vault, generation, created, root, protectors, epochs):
     return signed + blake2b(signed, digest_size=32).digest()
 
 
-def founded_keybag():
+def created_keybag():
     vault, root = pattern("founded vault", 16), pattern("founded root", 32)
     one, values = protector(vault, root, "founded", "correct horse é".encode(), 0, 1700000000, 0, 3, 32 * MIB)
     tiers, keys = epoch(vault, root, 1)
@@ -320,7 +320,7 @@ if __name__ == "__main__":
         "aead": list(aeads()),
         "argon2id": list(passwords()),
         "checksum": [{"input": (b"x" * n).hex(), "output": blake2b(b"x" * n, digest_size=32).hexdigest()} for n in (0, 1, 500)],
-        "keybags": [founded_keybag(), passwordless_keybag(), rotating_keybag()],
+        "keybags": [created_keybag(), passwordless_keybag(), rotating_keybag()],
         "devices": [device("bound device", pattern("machine", 16)), device("loose device", None)],
         "services": [service(1000), service(65534)],
     }
