@@ -118,7 +118,7 @@ final class CollectionObject {
     let received = try sessions.receiveSecret(call)
     let control = try BusError.vault { () throws(VaultError) in try ControlAttributes(named.attributes ?? [:]) }
     let replaces = try call.message.readBool()
-    try creation.store(
+    try creation.create(
       ItemToCreate(
         received: received, label: named.label ?? "", control: control, collection: place, replaces: replaces,
         unique: nil, times: named.times),

@@ -99,30 +99,34 @@ final class ItemCreation {
     self.delegate = delegate
   }
 
-  /// Stores the item of a call, at once or later. What must not be there already cannot be told before the whole database was
-  /// looked at: a damaged index could hide it.
-  func store(_ new: ItemToCreate, _ call: MethodCall) throws(BusError) {
+  /// Stores the item of a call and replies, at once or later: after the database was verified, where the item replaces another
+  /// or must be the only one, as a damaged index could hide that one.
+  func create(_ new: ItemToCreate, _ call: MethodCall) throws(BusError) {
     // Its client has the collection unlocked first; nobody chooses a passphrase in vain.
     if new.collection == CollectionTree.firstPlace && tree.vault.hasNoDatabaseYet { throw BusError(.notCreated) }
     // Before it waits for anything: what no vault keeps is not to be kept in memory either.
     try BusError.vault { () throws(VaultError) in try new.metadata.checkSize() }
-    guard new.replaces || new.unique != nil else { return try storeVerified(new, call) }
-    try waits.whenVerified(new.size, call) { [weak self] () throws(BusError) in try self?.storeVerified(new, call) }
-  }
-
-  private func storeVerified(_ new: ItemToCreate, _ call: MethodCall) throws(BusError) {
-    try tree.checkMayRequire(new.access, in: new.collection)
-    guard new.access.conditions.contains(.biometryCurrentSet) else { return try storeOrAsk(new, call) }
-    try waits.whenFingersAreKnown(new.size, call) { [weak self] fingers throws(BusError) in
-      var new = new
-      new.fingers = fingers
-      try self?.storeOrAsk(new, call)
+    guard new.replaces || new.unique != nil else { return try createWithFingers(new, call) }
+    try waits.whenVerified(new.size, call) { [weak self] () throws(BusError) in
+      try self?.createWithFingers(new, call)
     }
   }
 
-  private func storeOrAsk(_ new: ItemToCreate, _ call: MethodCall) throws(BusError) {
+  /// Goes on when the enrolled fingers are known, where the item requires one of just these.
+  private func createWithFingers(_ new: ItemToCreate, _ call: MethodCall) throws(BusError) {
+    try tree.checkMayRequire(new.access, in: new.collection)
+    guard new.access.conditions.contains(.biometryCurrentSet) else { return try storeOrPrompt(new, call) }
+    try waits.whenFingersAreKnown(new.size, call) { [weak self] fingers throws(BusError) in
+      var new = new
+      new.fingers = fingers
+      try self?.storeOrPrompt(new, call)
+    }
+  }
+
+  /// Stores the item, or makes the prompt in which a person chooses its passphrase.
+  private func storeOrPrompt(_ new: ItemToCreate, _ call: MethodCall) throws(BusError) {
     guard new.access.needsPassphrase else {
-      let item = try store(new, for: call.sender)
+      let item = try write(new, for: call.sender)
       return try answer(call, new, stored: item)
     }
     try waits.checkRoom(for: new.size, of: call.sender)
@@ -166,8 +170,8 @@ final class ItemCreation {
     }
   }
 
-  /// Stores an item whose passphrase, where it needs one, is there.
-  func store(
+  /// Writes an item whose passphrase, where it needs one, is there, and emits the signals.
+  func write(
     _ new: ItemToCreate, passphrase: consuming NewItemPassphrase? = nil, granted: AccessGrant? = nil, for client: String
   ) throws(BusError) -> ItemPlace {
     let (vault, id) = tree.holder(new.collection)

@@ -39,7 +39,7 @@ final class KeychainChanges {
     let control = try BusError.vault { () throws(VaultError) in try ControlAttributes(named.attributes ?? [:]) }
     try checkUnique(unique)
     try checkHas(control.attributes, unique)
-    try creation.store(
+    try creation.create(
       ItemToCreate(
         received: received, label: named.label ?? "", control: control, collection: try tree.place(.alias("default")),
         replaces: false, unique: unique),

@@ -88,7 +88,7 @@ public final class PromptAnswers {
     case .store(let item):
       guard item.stored == nil else { return }
       do throws(BusError) {
-        item.stored = try creation.store(item.new, passphrase: passphrase, granted: item.granted, for: prompt.owner)
+        item.stored = try creation.write(item.new, passphrase: passphrase, granted: item.granted, for: prompt.owner)
       } catch {
         item.failure = error
         throw error

@@ -43,8 +43,8 @@ public final class ItemReader {
     // Before anybody is asked for anything: as on Apple's systems, a locked class comes first.
     guard item.key.secretKey != nil else { throw item.absence }
     try checkIsNotLockedByItself(item)
-    try noting { () throws(VaultError) in try item.check(granted, opened) }
-    let secret = try openSecret(item, opened, passphraseKey: granted?.passphraseKey)
+    let control = try noting { () throws(VaultError) in try item.check(granted, opened) }
+    let secret = try openSecret(item, opened, checked: control, passphraseKey: granted?.passphraseKey)
     return OpenedSecret(secret, contentType: opened.metadata.contentType)
   }
 
@@ -75,27 +75,31 @@ public final class ItemReader {
   }
 
   /// The secret, whatever conditions the item has; not without its passphrase, and not while it is locked by itself.
+  ///
+  /// - Parameter checked: what ``SealedItem/check(_:_:)`` returned for it; nil where that did not run.
   func openSecret(
-    _ item: SealedItem, _ opened: OpenedMetadata, passphraseKey: HeldKey? = nil
+    _ item: SealedItem, _ opened: OpenedMetadata, checked: AccessControl? = nil, passphraseKey: HeldKey? = nil
   ) throws(VaultError) -> SecureBytes {
     try checkIsNotLockedByItself(item)
     return try database.reading { store throws(VaultError) in
       let itemKey = try item.itemKey(opened)
       // Later the walk through the database has seen to it.
       if !database.isVerified || database.isDamaged { try store.checkTokens(of: item.row) }
-      return try item.openSecret(opened, itemKey, passphraseKey: passphraseKey)
+      return try item.openSecret(opened, itemKey, checked: checked, passphraseKey: passphraseKey)
     }
   }
 
-  /// The metadata of an item whose secret can be read now: only such an item may be replaced.
-  func readable(_ item: SealedItem, _ granted: AccessGrant?) throws(VaultError) -> ItemMetadata {
+  /// The metadata of an item whose secret can be read now, and what the item requires: only such an item may be replaced.
+  func readable(
+    _ item: SealedItem, _ granted: AccessGrant?
+  ) throws(VaultError) -> (metadata: ItemMetadata, control: AccessControl) {
     guard let opened = try metadata(item) else { throw item.absence }
     try checkIsNotLockedByItself(item)
-    try noting { () throws(VaultError) in
+    let control = try noting { () throws(VaultError) in
       _ = try item.itemKey(opened)
-      try item.check(granted, opened)
+      return try item.check(granted, opened)
     }
-    return opened.metadata
+    return (opened.metadata, control)
   }
 
   /// Runs a step on an item. Damage that it finds is noted.
@@ -265,14 +269,17 @@ public final class ItemReader {
     guard let opened = try metadata(item), item.key.secretKey != nil else { throw item.absence }
     try checkIsNotLockedByItself(item)
     let flags = opened.metadata.flags
-    guard try noting({ () throws(VaultError) in try item.control(opened.metadata) }).needsPassphrase else {
+    let control = try noting { () throws(VaultError) in try item.control(opened.metadata) }
+    guard control.needsPassphrase else {
       return AccessGrant(item: id, flags: flags, revision: opened.revision, passphraseKey: nil)
     }
     guard let key = passphraseKey.take() else { throw .needsGrant }
     let held = HeldKey(key)
     let itemKey = try noting { () throws(VaultError) in try item.itemKey(opened) }
     // The row's check sum was right, and so was the item key's wrapping: what does not open is another passphrase.
-    do throws(VaultError) { _ = try item.openSecret(opened, itemKey, passphraseKey: held).count } catch {
+    do throws(VaultError) {
+      _ = try item.openSecret(opened, itemKey, checked: control, passphraseKey: held).count
+    } catch {
       if case .damaged = error { return nil }
       throw error
     }

@@ -86,8 +86,7 @@ public final class ItemWriter {
     var item = try reader.locate(id)
     // Asked for last, as asking may use it up.
     let grant = granted(id)
-    let opened = try reader.readable(item, grant)
-    let old = try reader.noting { () throws(VaultError) in try item.control(opened) }
+    let (present, old) = try reader.readable(item, grant)
     let control = named.requiresAnything ? named : old
     // What it requires, and when it may be read, is changed by a question of its own.
     guard !old.requiresAnything || (control == old && accessibility ?? item.accessibility == item.accessibility) else {
@@ -96,7 +95,7 @@ public final class ItemWriter {
     var next = metadata
     next.flags = control.rawValue
     // Nor does it take other fingers: that would be a change, too.
-    next.fingers = opened.fingers ?? next.fingers
+    next.fingers = present.fingers ?? next.fingers
     let key = try bind(&item, to: control, passphrase: passphrase.take(), kept: grant?.passphraseKey)
     try write(try rewritten(item, next, secret: secret, accessibility: accessibility, passphraseKey: key))
   }
@@ -116,7 +115,7 @@ public final class ItemWriter {
     ofItem id: Int64, _ secret: borrowing SecureBytes, contentType: String, granted: AccessGrant? = nil
   ) throws(VaultError) {
     let item = try reader.locate(id)
-    var next = try reader.readable(item, granted)
+    var next = try reader.readable(item, granted).metadata
     next.contentType = contentType
     try write(
       try rewritten(item, next, secret: secret, accessibility: nil, passphraseKey: granted?.passphraseKey))
@@ -159,7 +158,7 @@ public final class ItemWriter {
     for update in updates {
       let item = try reader.locate(update.item)
       let grant = granted(update.item)
-      var next = try reader.readable(item, grant)
+      var next = try reader.readable(item, grant).metadata
       if let accessibility = update.accessibility { try checkMayMove(item, to: accessibility) }
       update.apply(to: &next)
       next.contentType = contentType
@@ -220,8 +219,8 @@ public final class ItemWriter {
   ) throws(VaultError) {
     var item = try reader.locate(id)
     guard let opened = try reader.metadata(item) else { throw item.absence }
-    try reader.noting { () throws(VaultError) in try item.check(granted, opened) }
-    let secret = try reader.openSecret(item, opened, passphraseKey: granted?.passphraseKey)
+    let former = try reader.noting { () throws(VaultError) in try item.check(granted, opened) }
+    let secret = try reader.openSecret(item, opened, checked: former, passphraseKey: granted?.passphraseKey)
     var next = opened.metadata
     next.flags = control.rawValue
     if let fingers { next.fingers = fingers }
@@ -263,14 +262,14 @@ public final class ItemWriter {
     try reader.checkIsNotLockedByItself(item)
     guard let old = try reader.metadata(item) else { throw item.absence }
     // A person is asked by its label: whoever could change that could have them agree to something else.
-    try reader.noting { () throws(VaultError) in try item.check(granted, old) }
+    let control = try reader.noting { () throws(VaultError) in try item.check(granted, old) }
     var next = old.metadata
     change(&next)
     next.flags = old.metadata.flags
     try next.checkSize()
     if let accessibility, accessibility != item.accessibility {
       try checkMayMove(item, to: accessibility)
-      let secret = try reader.openSecret(item, old, passphraseKey: granted?.passphraseKey)
+      let secret = try reader.openSecret(item, old, checked: control, passphraseKey: granted?.passphraseKey)
       return try rewritten(
         item, next, secret: secret, accessibility: accessibility, passphraseKey: granted?.passphraseKey)
     }

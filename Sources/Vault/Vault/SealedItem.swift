@@ -69,12 +69,16 @@ struct SealedItem {
 
   /// Refuses an item that requires what was not given for exactly this revision and these flags.
   ///
+  /// - Returns: what it requires, for ``openSecret(_:_:checked:passphraseKey:)``.
   /// - Throws: ``VaultError/needsGrant``.
-  func check(_ granted: AccessGrant?, _ opened: OpenedMetadata) throws(VaultError) {
-    guard try control(opened.metadata).requiresAnything else { return }
+  @discardableResult
+  func check(_ granted: AccessGrant?, _ opened: OpenedMetadata) throws(VaultError) -> AccessControl {
+    let control = try control(opened.metadata)
+    guard control.requiresAnything else { return control }
     guard let granted, granted.item == row.id, granted.flags == opened.metadata.flags,
       granted.revision == opened.revision
     else { throw .needsGrant }
+    return control
   }
 
   /// Unwraps the item's key.
@@ -102,11 +106,13 @@ struct SealedItem {
 
   /// Decrypts the secret. A passphrase key that is missing, or one too many, is no damage:
   ///
+  /// - Parameter checked: what ``control(_:)`` or ``check(_:_:)`` returned for it; nil where neither ran.
   /// - Throws: ``VaultError/needsGrant``.
   func openSecret(
-    _ opened: OpenedMetadata, _ itemKey: borrowing Key, passphraseKey: HeldKey?
+    _ opened: OpenedMetadata, _ itemKey: borrowing Key, checked: AccessControl? = nil, passphraseKey: HeldKey?
   ) throws(VaultError) -> SecureBytes {
-    guard try control(opened.metadata).needsPassphrase == (passphraseKey != nil) else { throw .needsGrant }
+    let control = if let checked { checked } else { try control(opened.metadata) }
+    guard control.needsPassphrase == (passphraseKey != nil) else { throw .needsGrant }
     return try VaultError.sodium("an item's secret") { () throws(SodiumError) in
       let key = try secretKey(itemKey, flags: opened.metadata.flags, passphraseKey)
       let padded = try AEAD.open(
