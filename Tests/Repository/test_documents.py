@@ -15,6 +15,10 @@ BESIDE = [
 # These are locked or unlocked, while a session, a file or a window is open.
 KEPT = r"(vaults?|items?|collections?|keyrings?|classes|keys?|secrets?)"
 START = r"(?:^|(?<=[.!?:;] )|(?<=[.!?]\*\* ))(?:- )?\*{0,2}"
+# Files of other projects, and one that the reader of a tutorial writes.
+OTHERS = {"run_tests.py", "Sources/mail/main.swift"}
+NAMES = {
+    path.name for top in REPOSITORY.iterdir() if not top.name.startswith(".") for path in ([top] if top.is_file() else top.rglob("*"))}
 # Words that readers stumble over; each message names the plain one.
 WORDS = {
     r"\b(founds|founded|founding)\b|\b(to|may|must|can|will|do not|does not) found\b": "create",
@@ -113,6 +117,20 @@ def test_every_link_leads_somewhere(path):
             if not there.exists() or (place and place not in places(there)):
                 dead.append(f"{link}#{place}")
     assert not dead
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=name_of)
+def test_every_file_in_backticks_exists(path):
+    """A name without a folder may be in any; a path begins here, beside the document, or below Sources or Tests."""
+    missing = []
+    for quoted in re.findall(r"`([^`\n]+)`", re.sub(r"^ *```(.|\n)*?^ *```.*", "", path.read_text(), flags=re.M)):
+        for word in quoted.split():
+            file = word.strip(",;:()")
+            if re.fullmatch(r"[\w.+/-]+\.(swift|py|c|h|md|map|xml|spec|te|fc|nix|pot?)", file) and file not in OTHERS:
+                begins = [REPOSITORY, path.parent, REPOSITORY / "Sources", REPOSITORY / "Tests"]
+                if not any((begin / file).is_file() for begin in begins) and file not in NAMES:
+                    missing.append(file)
+    assert not missing
 
 
 @pytest.mark.parametrize("path", [*DOCUMENTS, *PAGES], ids=name_of)

@@ -1,0 +1,40 @@
+"""The code tour: its numbers are those of its lists, and each file of its lists is one file of Sources."""
+
+import re
+
+import pytest
+from support.documents import REPOSITORY
+
+TOUR = (REPOSITORY / "docs/code-tour.md").read_text()
+SOURCES = [path.relative_to(REPOSITORY / "Sources").as_posix() for path in (REPOSITORY / "Sources").rglob("*.swift")]
+COUNTS = {
+    path: (int(read), int(called))
+    for path, read, called in re.findall(r"^\| ([A-Z][^|]*) \| (\d+) \| (\d+) \|$", TOUR, re.M)}
+
+
+def section(title):
+    return re.search(rf"^## {title}$(.*?)(?=^## |\Z)", TOUR, re.M | re.S)[1]
+
+
+def files(text):
+    """The files of Sources that a text names, each by its one path."""
+    named = set()
+    for name in re.findall(r"`([\w+/-]+\.swift)`", text):
+        # A name alone is enough where one file has it.
+        paths = [path for path in SOURCES if path == name or path.endswith("/" + name)]
+        assert len(paths) == 1, (name, paths)
+        named |= set(paths)
+    return named
+
+
+def test_three_paths_are_counted():
+    assert len(COUNTS) == 3
+
+
+@pytest.mark.parametrize("title", COUNTS)
+def test_numbers(title):
+    steps = "".join(re.findall(r"^ ?\d+\. (?:.*\n)(?: {3,4}.*\n)*", section(title), re.M))
+    (called,) = re.findall(r"^Called on the way(?:.*\n)+?(?=\n|\Z)", section(title), re.M)
+    to_read, on_the_way = files(steps), files(called)
+    assert not to_read & on_the_way
+    assert (len(to_read), len(on_the_way)) == COUNTS[title]
