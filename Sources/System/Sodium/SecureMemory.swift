@@ -4,89 +4,52 @@ import Synchronization
 
 /// Locked, non-dumped memory for secrets.
 ///
-/// `sodium_malloc` gives each allocation guard pages and a locked page of its own: four system calls and 4 KiB for a
-/// key of 32 bytes. So small secrets share three such allocations, cut into slots; what fits in no free slot gets an
-/// allocation of its own. A slot is erased before it is handed back.
+/// `sodium_malloc` gives each allocation guard pages and locked pages of its own: four mappings, of which the kernel allows
+/// 65,530, and 4 KiB for a key of 32 bytes. So small secrets share such allocations, cut into slots (``SecureSlabs``); a
+/// larger one gets an allocation of its own. A slot is erased before it is handed back.
 enum SecureMemory {
-  /// One allocation of libsodium, cut into equal slots.
-  private struct Slab {
-    let base: UnsafeMutableRawPointer
-    let slotSize: Int
-    let slots: Int
-    var free: [UInt16]
-
-    init?(slotSize: Int, slots: Int) {
-      guard let base = SecureMemory.pages(slotSize * slots) else { return nil }
-      self.base = base
-      self.slotSize = slotSize
-      self.slots = slots
-      free = (0..<UInt16(slots)).reversed()
-      SecureMemory.note(base, size: slotSize * slots)
-    }
-
-    func contains(_ pointer: UnsafeMutableRawPointer) -> Bool {
-      pointer >= base && pointer < base + slotSize * slots
-    }
-  }
-
   /// The slabs, made at first use. The pointers in it are touched under the lock only.
-  private struct Slabs: @unchecked Sendable {
-    var slabs: [Slab] = []
-  }
-
   ///
   /// Programs that use the client library may fork while another thread is in here, and the child goes on with both: so the
   /// lock is held over a fork, and it is pthread's, as `Mutex` remembers the number of a thread, which a fork changes.
-  private static let slabs: Locked<Slabs> = {
+  private static let slabs: Locked<SecureSlabs> = {
     pthread_atfork({ SecureMemory.slabs.lock() }, { SecureMemory.slabs.unlock() }, { SecureMemory.slabs.unlock() })
-    return Locked(Slabs())
+    return Locked(SecureSlabs())
   }()
-
-  /// Slot sizes in bytes, smallest first, and how many of each: keys, hash states, ordinary secrets.
-  private static let shape: [(size: Int, count: Int)] = [(64, 256), (512, 24), (4096, 6)]
 
   /// Zeroed memory of at least `count` bytes, aligned to 64. Nil when there is none.
   static func allocate(_ count: Int) -> UnsafeMutableRawPointer? {
-    let slot = slabs.withLock { state -> Address? in
-      if state.slabs.isEmpty { state.slabs = shape.compactMap { Slab(slotSize: $0.size, slots: $0.count) } }
-      for index in state.slabs.indices where state.slabs[index].slotSize >= count {
-        guard let free = state.slabs[index].free.popLast() else { continue }
-        let address = state.slabs[index].base + Int(free) * state.slabs[index].slotSize
-        sodium_memzero(address, state.slabs[index].slotSize)
-        return Address(pointer: address)
-      }
-      return nil
-    }
+    let slot = slabs.withLock { state in state.take(count).map(Address.init) }
     if let slot { return slot.pointer }
     guard count <= Int.max - 64 else { return nil }
     // Rounded up so that the start, not only the end, of the allocation is aligned.
-    let size = (max(count, 1) + 63) & ~63
+    return noted((max(count, 1) + 63) & ~63)
+  }
+
+  /// Erases and gives back what ``allocate(_:)`` gave.
+  static func release(_ pointer: UnsafeMutableRawPointer) {
+    let address = Address(pointer: pointer)
+    guard !slabs.withLock({ state in state.giveBack(address.pointer) }) else { return }
+    free(pointer)
+  }
+
+  /// A pointer that may cross the lock's closure.
+  private struct Address: @unchecked Sendable {
+    let pointer: UnsafeMutableRawPointer
+  }
+
+  /// A zeroed allocation of libsodium that ``eraseAll()`` finds.
+  static func noted(_ size: Int) -> UnsafeMutableRawPointer? {
     guard let own = pages(size) else { return nil }
     sodium_memzero(own, size)
     note(own, size: size)
     return own
   }
 
-  /// Erases and gives back what ``allocate(_:)`` gave.
-  static func release(_ pointer: UnsafeMutableRawPointer) {
-    let address = Address(pointer: pointer)
-    let shared = slabs.withLock { state -> Bool in
-      for index in state.slabs.indices where state.slabs[index].contains(address.pointer) {
-        let slab = state.slabs[index]
-        sodium_memzero(address.pointer, slab.slotSize)
-        state.slabs[index].free.append(UInt16((address.pointer - slab.base) / slab.slotSize))
-        return true
-      }
-      return false
-    }
-    guard !shared else { return }
+  /// Erases and unmaps one.
+  static func free(_ pointer: UnsafeMutableRawPointer) {
     forget(pointer)
     sodium_free(pointer)
-  }
-
-  /// A pointer that may cross the lock's closure.
-  private struct Address: @unchecked Sendable {
-    let pointer: UnsafeMutableRawPointer
   }
 
   /// An allocation of libsodium. It goes on silently where the kernel refuses to lock it, so that is asked for once more:
