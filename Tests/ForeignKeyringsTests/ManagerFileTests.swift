@@ -100,10 +100,7 @@ import Testing
       ["M": 1 << 30 + 1, "I": 1], ["M": 1 << 30, "I": 65], ["M": .max, "I": .max], ["M": 8 << 10, "I": .max],
       ["M": 1 << 20, "I": 1, "P": 257], ["R": 1_000_000_001], ["R": .max],
     ] { #expect(throws: ForeignFileError.tooCostly, "\(numbers)") { try cost(numbers) } }
-    // KeePassXC takes the last one of a name, and numbers in other forms.
-    #expect(throws: ForeignFileError.tooCostly) {
-      try check(header([(5, "M", octets(.max, 8)), (5, "M", octets(1, 8))]))
-    }
+    // KeePassXC takes numbers in other forms.
     #expect(throws: ForeignFileError.tooCostly) { try check(header([(4, "M", octets(1 << 31, 4))])) }
     #expect(throws: ForeignFileError.damaged) { try check(header([(0x18, "M", Array("99999999999".utf8))])) }
     let rounds: [UInt8] = [6, 8, 0]
@@ -114,6 +111,24 @@ import Testing
     // Other files, and later versions, are KeePassXC's to refuse.
     try check([1, 2, 3])
     try check(header([(5, "M", octets(.max, 8))], version: 5))
+  }
+
+  /// KeePassXC reads each of these names as "M", or takes the last "M" of two.
+  @Test(arguments: ["M\0x", "M\0", "\u{FEFF}M", "\u{FEFF}M\0", "\u{FEFF}\u{FEFF}M", "Q", "", "m", "\u{212A}"])
+  func aNameThatKeePassXCReadsDifferently(_ name: String) throws {
+    let known: [(UInt8, String, [UInt8])] = [
+      (0x42, "$UUID", [1]), (0x42, "S", [1]), (4, "V", octets(0x13, 4)), (4, "P", octets(4, 4)),
+      (5, "I", octets(10, 8)), (0x42, "K", [1]), (0x42, "A", [1]), (5, "R", octets(1, 8)),
+    ]
+    try check(header(known + [(5, "M", octets(1 << 20, 8))]))
+    for content: UInt64 in [1, .max] {
+      #expect(throws: ForeignFileError.damaged) { try check(header(known + [(5, name, octets(content, 8))])) }
+    }
+    for (first, second): (UInt64, UInt64) in [(.max, 1), (1, .max), (1, 1)] {
+      #expect(throws: ForeignFileError.damaged) {
+        try check(header([(5, "M", octets(first, 8)), (5, "M", octets(second, 8))]))
+      }
+    }
   }
 
   @Test func everyCutOfAHeaderIsAnError() throws {

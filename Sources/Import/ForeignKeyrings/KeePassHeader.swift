@@ -12,6 +12,11 @@ public enum KeePassHeader {
   /// How many rounds of AES may be asked for, about a minute's work.
   static let roundLimit: UInt64 = 1_000_000_000
 
+  /// Which key derivation it is, with the parameters of all that KeePassXC knows.
+  private static let parameters: Set = ["$UUID", "S", "V", "P", "M", "I", "K", "A", "R"]
+  /// Those that say what it costs.
+  private static let costs: Set = ["M", "I", "P", "R"]
+
   private static let magic: [UInt8] = [0x03, 0xD9, 0xA2, 0x9A, 0x67, 0xFB, 0x4B, 0xB5]
 
   /// Looks at the cost. What is no such file is left to KeePassXC, which says so.
@@ -46,17 +51,23 @@ public enum KeePassHeader {
     var reader = SecretReader(place)
     // The version of the list.
     _ = try reader.littleEndian(2, bytes)
+    var names: Set<String> = []
     var numbers: [String: UInt64] = [:]
     while true {
       let type = try reader.littleEndian(1, bytes)
       if type == 0 { break }
       let name = bytes.text(try reader.range(Int(try reader.littleEndian(4, bytes))))
       let value = try reader.range(Int(try reader.littleEndian(4, bytes)))
-      guard let name, ["M", "I", "P", "R"].contains(name) else { continue }
+      // KeePassXC ends a name at its first zero and drops a mark of the byte order, so "M\0x" is its "M". It takes the last
+      // one of a name.
+      guard let name, name.utf8.allSatisfy({ $0 < 0x80 }), parameters.contains(name), names.insert(name).inserted else {
+        throw .damaged
+      }
+      guard costs.contains(name) else { continue }
       // KeePassXC would make a number of other types too, such as text.
       guard let size = [0x04: 4, 0x05: 8][type], value.count == size else { throw .damaged }
       var content = SecretReader(value)
-      numbers[name] = max(numbers[name] ?? 0, try content.littleEndian(size, bytes))
+      numbers[name] = try content.littleEndian(size, bytes)
     }
     try require(numbers["M"] ?? 0, memoryLimit)
     try require(numbers["P"] ?? 0, laneLimit)
