@@ -117,6 +117,28 @@ import Testing
     }
   }
 
+  /// An array of empty elements, whose ends are all 0: as many bytes as elements would be.
+  @Test func moreElementsThanTheLimitAreNotListed() throws {
+    // Sizes of up to 255, 65,535 and more bytes say where elements end in 1, 2 and 4.
+    for (size, ending) in [(10, 1), (500, 2), (400_000, 4)] {
+      let bytes = try memory([UInt8](repeating: 0, count: size))
+      let array = VariantContainer(0..<size)
+      #expect(try array.elements(of: bytes, limit: size / ending).count == size / ending)
+      #expect(throws: ForeignFileError.tooLarge) { try array.elements(of: bytes, limit: size / ending - 1) }
+      // The limit comes first: an end that is wrong would be found only while they are listed.
+      var broken = [UInt8](repeating: 0, count: size)
+      broken[0] = 0xff
+      #expect(throws: ForeignFileError.tooLarge) {
+        try array.elements(of: try memory(broken), limit: size / ending - 1)
+      }
+    }
+    var whole = try octets(Self.keyring)
+    // All behind the number of rounds, with offsets of 0 alone.
+    whole = Array(whole[..<58]) + [UInt8](repeating: 0, count: 4 * KeyringFile.itemLimit + 100)
+    whole[whole.count - 4] = 18 + 32
+    #expect(throws: ForeignFileError.tooLarge) { try keyring(whole) }
+  }
+
   @Test func whatIsNoTextStays() throws {
     func read(_ value: [UInt8], _ kind: WalletContent.Kind) throws -> (String?, String) {
       let item = try WalletContent.item(try memory(value), 0..<value.count, kind, folder: "f", entry: "e")

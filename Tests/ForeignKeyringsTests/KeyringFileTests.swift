@@ -74,6 +74,18 @@ import Testing
     }
   }
 
+  @Test func attributesWithoutAnItemCountAsOne() throws {
+    func text(_ items: Range<Int>) -> String {
+      items.reduce(into: "[keyring]\n") { $0 += "[\($1):attribute0]\n" }
+    }
+    func read(_ text: String) throws { _ = try KeyringFile.read(try memory(text), name: "a", password: try memory("")) }
+    try read(text(0..<KeyringFile.itemLimit))
+    try read(text(0..<KeyringFile.itemLimit) + "[7]\n")
+    for next in ["[100000:attribute0]\n", "[100000]\n"] {
+      #expect(throws: ForeignFileError.tooLarge) { try read(text(0..<KeyringFile.itemLimit) + next) }
+    }
+  }
+
   @Test func hugeCountsAreAnError() throws {
     let magic = Array("GnomeKeyring\n\r\0\n".utf8)
     let zeros = [UInt8](repeating: 0, count: 24)

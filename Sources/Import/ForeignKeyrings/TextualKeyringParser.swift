@@ -48,14 +48,20 @@ struct TextualKeyringParser {
     switch next {
     case .item(let item):
       guard items[item]?.isListed != true else { return }
-      guard order.count < KeyringFile.itemLimit else { throw .tooLarge }
+      try makeRoom(for: item)
       order.append(item)
       items[item, default: .init()].isListed = true
     case .attribute(let item, let number):
+      try makeRoom(for: item)
       guard (items[item]?.attributes.count ?? 0) < KeyringFile.attributeLimit else { throw .tooLarge }
       items[item, default: .init()].attributes[number] = (nil, "")
     case .keyring, .other: break
     }
+  }
+
+  /// Attributes may come before their item, or without it.
+  private func makeRoom(for item: String) throws(ForeignFileError) {
+    guard items[item] != nil || items.count < KeyringFile.itemLimit else { throw .tooLarge }
   }
 
   private mutating func set(_ name: String, to value: Range<Int>, isTight: Bool, _ bytes: borrowing SecureBytes) {

@@ -23,9 +23,8 @@ enum VariantKeyring {
     let fixed = VariantContainer.aligned(saltEnd, to: 4) + 4
     // When it was changed, and how often.
     let start = VariantContainer.aligned(fixed, to: 8) + 8 + 4
-    let sealed = try all.rest(from: start, endings: 1).elements(of: bytes)
+    let sealed = try all.rest(from: start, endings: 1).elements(of: bytes, limit: KeyringFile.itemLimit)
     guard (1...roundLimit).contains(rounds), !salt.isEmpty else { throw .damaged }
-    guard sealed.count <= KeyringFile.itemLimit else { throw .tooLarge }
     let key = try key(password, bytes, salt, rounds)
     var items: [ForeignItem] = []
     for range in sealed { items.append(try item(bytes, range, key)) }
@@ -92,8 +91,8 @@ enum VariantKeyring {
     let all = VariantContainer(0..<bytes.count)
     let attributesEnd = try all.offset(0, of: bytes)
     let labelEnd = try all.offset(1, of: bytes)
-    let entries = try VariantContainer(try all.part(0, to: attributesEnd, endings: 2)).elements(of: bytes)
-    guard entries.count <= KeyringFile.attributeLimit else { throw .tooLarge }
+    let entries = try VariantContainer(try all.part(0, to: attributesEnd, endings: 2))
+      .elements(of: bytes, limit: KeyringFile.attributeLimit)
     var attributes: [String: String] = [:]
     for entry in entries {
       let pair = VariantContainer(entry)
@@ -159,12 +158,15 @@ struct VariantContainer {
   }
 
   /// The elements of an array, each of a size of its own and aligned to nothing.
-  func elements(of bytes: borrowing SecureBytes) throws(ForeignFileError) -> [Range<Int>] {
+  ///
+  /// - Parameter limit: how many there may be; more are not even listed.
+  func elements(of bytes: borrowing SecureBytes, limit: Int) throws(ForeignFileError) -> [Range<Int>] {
     if range.isEmpty { return [] }
     // Where the last one ends, the list of ends begins.
     let listed = try offset(0, of: bytes)
     let size = range.count - listed
     guard size > 0, size.isMultiple(of: endingSize) else { throw .damaged }
+    guard size / endingSize <= limit else { throw .tooLarge }
     var found: [Range<Int>] = []
     var start = 0
     for index in 0..<(size / endingSize) {
