@@ -95,7 +95,7 @@ import Testing
 
   @Test func nothingIsWrittenWhereOthersHaveAHand() throws {
     let folder = "/usr/local/share/dbus-1"
-    for mode in [0o777, 0o757] {
+    for mode in [0o777, 0o757, 0o775] {
       let home = try system { home in
         try home.put("\(folder)/services/x.service", "")
         try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: home.path + folder)

@@ -49,7 +49,8 @@ struct OwnedFiles {
     for folder in folders.reversed() {
       var status = stat()
       guard lstat(folder == "/" && !top.isEmpty ? top : top + folder, &status) == 0 else { return nil }
-      let isOpen = status.st_mode & 0o002 != 0 || status.st_mode & 0o020 != 0 && status.st_gid != 0
+      // With an access control list, the bits of root's own group are the most that the list may allow anybody.
+      let isOpen = status.st_mode & 0o022 != 0
       guard status.st_uid == owner, status.st_mode & S_IFMT == S_IFDIR, !isOpen else { return folder }
     }
     return nil
