@@ -165,7 +165,11 @@ struct Importer {
       }
       return
     }
-    var present = try present(first, in: home.path)
+    var present: [Present] = []
+    if let refusal = try refusal({ present = try self.present(first, in: home.path) }) {
+      for item in group { add(.left, item, home, reason: refusal) }
+      return
+    }
     var others: [ForeignItem] = []
     var relabelled: [(ForeignItem, Present)] = []
     // Those that also have the same label first: each of the others has another label for certain.
@@ -278,6 +282,9 @@ struct Importer {
     }
     let (age, takesTheirs) = comparison(item, with: present)
     guard takesTheirs else { return add(.conflict, item, home, present.item.accessibility, reason: age) }
+    if let objection = item.protection.objection(to: present.item.accessibility) {
+      return add(.conflict, item, home, present.item.accessibility, reason: objection)
+    }
     if !choice.dryRun {
       let refusal = try refusal {
         try vault.opening(present.item.path, asking: choice.isAsking) {

@@ -1,0 +1,21 @@
+import LatchkeyForeignKeyrings
+import LatchkeyGettext
+import LatchkeyKeybag
+
+extension ForeignItem.Protection {
+  /// Why its secret cannot take the place of another, whose item is of class `present` and requires nothing: it would be less
+  /// protected there. Nil where it would not.
+  func objection(to present: AccessibilityClass?) -> String? {
+    guard require.isEmpty else {
+      return translated("it requires \(require) there, and the vault's item requires nothing")
+    }
+    guard !accessible.isEmpty else { return nil }
+    guard let theirs = AccessibilityClass(name: accessible) else {
+      return translated("this version does not know its class '\(accessible)'")
+    }
+    guard let present, present.joined(with: theirs) == present else {
+      return translated("its class there, \(accessible), is stricter than the one of the vault's item")
+    }
+    return nil
+  }
+}
