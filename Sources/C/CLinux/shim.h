@@ -41,6 +41,16 @@ static inline int linux_set_death_signal(int signal) { return prctl(PR_SET_PDEAT
 /// Has malloc overwrite what is freed with bytes of this value. 1 where it took the setting.
 static inline int linux_overwrite_freed(int value) { return mallopt(M_PERTURB, value); }
 
+/// Lowers a limit (RLIMIT_AS, RLIMIT_CPU) of another process, the hard one too. One that is lower already stays. 0, or -1 with
+/// errno.
+static inline int linux_lower_limit(pid_t process, int resource, unsigned long long limit) {
+  struct { unsigned long long soft, hard; } values;
+  if (syscall(SYS_prlimit64, process, resource, 0, &values) != 0) return -1;
+  if (values.soft > limit) values.soft = limit;
+  if (values.hard > limit) values.hard = limit;
+  return (int)syscall(SYS_prlimit64, process, resource, &values, 0);
+}
+
 /// A descriptor that is readable when the process has ended, close-on-exec. Or -1 with errno.
 static inline int linux_pidfd_open(pid_t process) { return (int)syscall(SYS_pidfd_open, process, 0); }
 

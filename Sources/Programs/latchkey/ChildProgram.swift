@@ -11,13 +11,31 @@ struct ChildProgram {
   /// What it is called, as the search path finds it.
   let name: String
   let arguments: [String]
+  /// What it may take; nil for as much as every program.
+  var limits: Limits?
+
+  /// What a program may take that expands a file from elsewhere without limits of its own.
+  struct Limits {
+    /// Bytes of address space.
+    let memory: UInt64
+    /// Seconds of processor time.
+    let time: UInt64
+  }
 
   /// What it wrote, and how it ended.
   struct Outcome: ~Copyable {
     let output: SecureBytes
     let isDone: Bool
+    /// The signal that ended it, as a limit may; 0 for none.
+    let signal: Int32
     /// What it wrote on its standard error, line by line.
     let complaints: [String]
+
+    /// The same, with another name for a file in what it wrote for a person.
+    consuming func naming(_ file: String, for name: String) -> Outcome {
+      let complaints = complaints.map { $0.replacing(name, with: file) }
+      return Outcome(output: output, isDone: isDone, signal: signal, complaints: complaints)
+    }
 
     /// The last line of that, for a person.
     var message: String { complaints.last ?? "" }
@@ -70,7 +88,10 @@ struct ChildProgram {
     close(complained.release())
     close(documentReader.release())
     var reader = Reader()
+    // Before it has its input: no limit may come late.
+    let isLimited = limits.map { limit(child, to: $0) } ?? true
     defer { while waitpid(child, nil, WNOHANG) == 0 && kill(child, SIGKILL) == 0 {} }
+    guard isLimited else { throw cannotStart(errno) }
     let sender = ours.number
     var sent = 0
     var isReading = [true, true]
@@ -119,7 +140,13 @@ struct ChildProgram {
     var status: Int32 = 0
     while waitpid(child, &status, 0) < 0 && errno == EINTR {}
     let complaints = reader.complaints
-    return Outcome(output: try reader.finish(), isDone: status == 0, complaints: complaints)
+    return Outcome(output: try reader.finish(), isDone: status == 0, signal: status & 0x7f, complaints: complaints)
+  }
+
+  /// - Returns: whether the limits hold, or it has ended already.
+  private func limit(_ child: pid_t, to limits: Limits) -> Bool {
+    let resources = [(RLIMIT_AS, limits.memory), (RLIMIT_CPU, limits.time)]
+    return resources.allSatisfy { linux_lower_limit(child, Int32($0.rawValue), $1) == 0 || errno == ESRCH }
   }
 
   private func cannotStart(_ code: Int32) -> Failure {

@@ -90,22 +90,12 @@ struct ExportKeePassCommand: ParsableCommand {
 
   /// Has keepassxc-cli encrypt it, in a folder of its own: it writes to a name only, and not at once.
   private func database(of xml: consuming SecureBytes, _ password: borrowing SecureBytes) throws -> [UInt8] {
-    var template = Array("\(choice.place.folder)/latchkey-export-XXXXXX".utf8CString)
-    guard mkdtemp(&template) != nil else {
-      throw Failure.declined(
-        translated("no folder could be made in \(choice.place.folder): \(String(cString: strerror(errno)))."))
-    }
-    let folder = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
-    let path = folder + "/new.kdbx"
-    defer {
-      unlink(path)
-      rmdir(folder)
-    }
+    let folder = try PrivateFolder(in: choice.place.folder, for: "export", file: "new.kdbx")
     let program = ChildProgram(
       name: "keepassxc-cli",
-      arguments: ["import", "--set-password", "--decryption-time", "1000", ChildProgram.documentPath, path])
+      arguments: ["import", "--set-password", "--decryption-time", "1000", ChildProgram.documentPath, folder.file])
     let outcome = try program.run(password, document: xml)
-    guard outcome.isDone, let bytes = try? Data(contentsOf: URL(fileURLWithPath: path)), !bytes.isEmpty else {
+    guard outcome.isDone, let bytes = try? Data(contentsOf: URL(fileURLWithPath: folder.file)), !bytes.isEmpty else {
       let reason = outcome.complaints.filter { !$0.contains("assword") }.joined(separator: " ")
       throw Failure.declined(
         translated("keepassxc-cli did not make the database, so nothing was written. It says: \(reason)"))

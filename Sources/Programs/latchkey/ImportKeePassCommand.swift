@@ -39,7 +39,7 @@ struct ImportKeePassCommand: ParsableCommand {
         throw Failure.file(translated("\(file) \(error.explanation). Nothing was imported."))
       }
       var importer = try choice.importer(into: VaultConnection(choice.place))
-      let read = try export()
+      let read = try export(opened.bytes)
       for label in read.empty { importer.leave("login", label, translated("it has no password, note or other secret")) }
       if read.discarded > 0 {
         importer.keep(translated("Entries in the recycle bin, which were left there: \(read.discarded)."))
@@ -52,13 +52,41 @@ struct ImportKeePassCommand: ParsableCommand {
     try importer.finish()
   }
 
-  private func export() throws -> KeePassExport {
+  /// What keepassxc-cli may take. The cost that a header may ask for is far below, but an XML file within may be small in
+  /// its compressed form alone.
+  private static let limits = ChildProgram.Limits(memory: 4 << 30, time: 600)
+
+  /// Has keepassxc-cli open a copy of what was checked: the file may be another one by now.
+  private func run(_ database: borrowing SecureBytes, _ password: borrowing SecureBytes) throws -> ChildProgram.Outcome
+  {
+    let copy = try PrivateFolder(in: choice.place.folder, for: "import", file: "database.kdbx")
+    do { try copy.write(database.bytes) } catch {
+      let reason = String(cString: strerror(error.code))
+      throw Failure.declined(translated("no copy of \(file) could be made in \(choice.place.folder): \(reason)."))
+    }
     var arguments = ["export", "--format", "xml"]
     if noPassword { arguments.append("--no-password") }
     if let keyFile { arguments += ["--key-file", keyFile] }
-    // A name that begins with a dash is no option.
-    arguments.append(file.hasPrefix("/") ? file : "./" + file)
-    let outcome = try ChildProgram(name: "keepassxc-cli", arguments: arguments).run(try password())
+    arguments.append(copy.file)
+    let outcome = try ChildProgram(name: "keepassxc-cli", arguments: arguments, limits: Self.limits).run(password)
+    return outcome.naming(file, for: copy.file)
+  }
+
+  private func export(_ database: borrowing SecureBytes) throws -> KeePassExport {
+    let password = try password()
+    // The copy is to go with it.
+    Interruption.hold()
+    defer { Interruption.release() }
+    let outcome = try run(database, password)
+    if Interruption.hasArrived { throw Failure.cancelled }
+    guard outcome.signal == 0 else {
+      throw Failure.file(
+        translated(
+          """
+          keepassxc-cli was ended by signal \(Int(outcome.signal)), so nothing was imported. It may take 4 GiB of memory and 10 \
+          minutes of processor time for \(file).
+          """))
+    }
     guard outcome.isDone, outcome.output.count > 0 else {
       let reason = outcome.complaints.filter { !$0.hasPrefix("Enter password") }.joined(separator: " ")
       throw Failure.file(translated("\(file) was not opened, so nothing was imported. keepassxc-cli says: \(reason)"))
