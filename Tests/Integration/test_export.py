@@ -139,14 +139,19 @@ def public(filled):
         yield pathlib.Path(folder)
 
 
-def test_a_locked_vault_asks_once(session):
+def test_a_locked_vault_asks_twice(session):
+    """Not every end of the prompt that unlocks is an answer to the export."""
     ask_on_terminals(session)
     assert session.login().returncode == 0
     session.store("the secret", "k", "v")
     file = private_folder(session) / "l.json"
-    session.lock()
-    person = Person(session, "latchkey", "export", "json", "--plain", file).expect("login password").type(session.password)
-    assert "assword" not in person.output() and person.status == DONE and "the secret" in file.read_text()
+    for answer, status in (("wrong", FAILED), (session.password, DONE)):
+        session.lock()
+        person = Person(session, "latchkey", "export", "json", "--plain", file).expect("login password").type(session.password)
+        person.expect("Password: ").type(answer)
+        person.output()
+        assert person.status == status and file.exists() == (status == DONE)
+    assert "the secret" in file.read_text()
     session.lock()
     file.unlink()
     (session.root / "pam.d/latchkey-unlock").write_text("auth required pam_deny.so\n")
@@ -154,6 +159,37 @@ def test_a_locked_vault_asks_once(session):
     assert "so nothing was exported" in person.output() and person.status == FAILED and not file.exists()
     # Nobody may be asked to unlock it, and so the person is asked for.
     assert export(session, "json", "--plain", "--no-prompt", file, password="wrong").returncode == FAILED
+
+
+def test_unlocking_the_screen_exports_nothing(session):
+    """The prompt of the export is over then, and nobody answered it."""
+    ask_on_terminals(session)
+    assert session.login().returncode == 0
+    session.store("the secret", "k", "v")
+    file = private_folder(session) / "l.json"
+    session.lock()
+    person = Person(session, "latchkey", "export", "json", "--plain", file).expect("login password")
+    assert session.locker().returncode == 0
+    person.expect("Password: ").type("wrong")
+    person.output()
+    assert person.status == FAILED and not file.exists() and session.lookup("k", "v") == "the secret"
+
+
+def test_the_prompt_of_another_program_exports_nothing(session):
+    ask_on_terminals(session)
+    assert session.login().returncode == 0
+    session.store("the secret", "k", "v")
+    file = private_folder(session) / "l.json"
+    session.lock()
+    other = Person(session, "latchkey", "get", "--show", "k=v").expect("login password")
+    person = Person(session, "latchkey", "export", "json", "--plain", file)
+    # It shares the prompt, which its own terminal does not show.
+    wait_until(lambda: "export" in session.run("sh", "-c", f"cat /proc/{person.pid}/cmdline").stdout, "the export runs")
+    other.type(session.password)
+    assert "the secret" in other.output()
+    person.expect("Password: ").type("wrong")
+    person.output()
+    assert person.status == FAILED and not file.exists()
 
 
 def test_refusals(filled, public):

@@ -32,16 +32,20 @@ struct ExportChoice: ParsableArguments {
   }
 
   /// Asks for the person, so that nobody at a screen that was left unlocked takes all secrets at once. It keeps no
-  /// program of the person's out: each of those can read the same items one by one. A locked vault has to be unlocked
-  /// anyway, which asks for the person as well.
+  /// program of the person's out: each of those can read the same items one by one.
   ///
-  /// - Returns: where more can be asked; nil where nobody was asked on a terminal.
+  /// A locked vault has to be unlocked before, which asks as well. That answer does not count here: the screen may have been
+  /// unlocked meanwhile, and other programs share the prompt.
+  ///
+  /// - Returns: where more can be asked; nil where nobody was asked.
   @discardableResult
   func askForPresence() throws -> TerminalConversation? {
     let status = try place.status()
     guard !status.passwordless else { return nil }
+    // First of all: where nobody can be asked, the vault is not unlocked either.
+    let terminal = try asking.conversation()
     if status.state != .unlocked, isAsking, !asking.stdin {
-      let wasAsked = try VaultConnection(place).unlock(ListedCollection.folder + "login")
+      try VaultConnection(place).unlock(ListedCollection.folder + "login")
       guard try place.status().state == .unlocked else {
         throw Failure.stillLocked(
           translated(
@@ -50,10 +54,7 @@ struct ExportChoice: ParsableArguments {
             Run 'latchkey unlock', then this again.
             """))
       }
-      // Something else may have unlocked it meanwhile.
-      if wasAsked { return nil }
     }
-    let terminal = try asking.conversation()
     try asking.check(terminal)
     return terminal
   }
