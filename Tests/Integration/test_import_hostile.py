@@ -155,6 +155,6 @@ def test_keepassxc_has_limits(unlocked):
 def test_an_import_that_is_ended_leaves_no_copy(unlocked):
     file = place(unlocked, "some.kdbx", b"whatever")
     ready = pathlib.Path(unlocked.home) / "ready"
-    stand_in(unlocked, f"#!/bin/sh\nread line\necho > '{ready}'\nkill -TERM $PPID\nexit 1\n")
+    stand_in(unlocked, f"#!/bin/sh\nread line\necho > '{ready}'\nkill -TERM $PPID\nexec sleep 600\n")
     done = run(unlocked, "keepass", file)
     assert done.returncode == -15 and ready.exists() and copies(unlocked) == [], done

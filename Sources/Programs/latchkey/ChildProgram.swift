@@ -110,7 +110,9 @@ struct ChildProgram {
         pollfd(fd: isSending ? sender : -1, events: Int16(POLLOUT), revents: 0),
         pollfd(fd: writer, events: Int16(POLLOUT), revents: 0),
       ]
-      guard poll(&waiting, 4, -1) >= 0 || errno == EINTR else { throw cannotStart(errno) }
+      // Not for ever: a signal that is only noted may have come just before.
+      guard poll(&waiting, 4, 1000) >= 0 || errno == EINTR else { throw cannotStart(errno) }
+      if Interruption.hasArrived { kill(child, SIGKILL) }
       if waiting[2].revents != 0 {
         let count = input.bytes.withUnsafeBytes { bytes in
           send(
