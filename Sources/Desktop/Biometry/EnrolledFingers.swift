@@ -6,7 +6,7 @@ import LatchkeySystemd
 public final class EnrolledFingers {
   /// A reader, and the fingers that it would accept.
   public struct Reader: Equatable, Sendable {
-    /// What the reader is called.
+    /// The reader's name.
     public let name: String
     /// The names of its fingers, as they came.
     public let fingers: [String]

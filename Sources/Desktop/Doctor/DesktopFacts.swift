@@ -1,4 +1,4 @@
-/// What is known of the session that a file does not tell.
+/// Facts about the session that no file has.
 public struct DesktopFacts: Sendable {
   /// A unit of a service manager.
   public struct Unit: Equatable, Sendable {
@@ -14,7 +14,7 @@ public struct DesktopFacts: Sendable {
     }
   }
 
-  /// What the vault says of itself.
+  /// The vault's own status.
   public struct Vault: Equatable, Sendable {
     /// Where the device key is kept: "tpm", "host", "file", "unavailable" or empty.
     public let deviceKey: String
@@ -24,7 +24,7 @@ public struct DesktopFacts: Sendable {
     public let isFirstUnlocked: Bool
     /// Its folder.
     public let path: String
-    /// What is wrong with it.
+    /// Its problems.
     public let problems: [String]
     /// Where it hears of locked screens from.
     public let lockSources: [String]
@@ -43,7 +43,7 @@ public struct DesktopFacts: Sendable {
     }
   }
 
-  /// Who owns a name on the bus.
+  /// The owner of a name on the bus.
   public enum Owner: Equatable, Sendable {
     /// Nobody.
     case nobody
@@ -63,7 +63,7 @@ public struct DesktopFacts: Sendable {
   public var hasDisplay = false
   /// The vault.
   public var vault: Known<Vault> = .unknown("")
-  /// Who owns `org.freedesktop.secrets`.
+  /// The owner of `org.freedesktop.secrets`.
   public var secretsOwner: Known<Owner> = .unknown("")
   /// The processes that own `org.freedesktop.secrets` or wait for it, the owner first.
   public var secretsQueue: Known<[Int32]> = .unknown("")

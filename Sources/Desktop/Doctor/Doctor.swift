@@ -17,7 +17,7 @@ public struct Doctor: Sendable {
   /// The units of the machine's manager that are looked at.
   public static var systemUnits: [String] { UnitExamination.systemUnits }
 
-  /// What every check found, always in the same order.
+  /// The findings of every check, always in the same order.
   public func findings() -> [Finding] {
     var findings = ModuleExamination(root: root, program: program).findings()
     findings += PAMExamination(root: root).findings()

@@ -1,4 +1,4 @@
-/// What one check found.
+/// The result of one check.
 public struct Finding: Equatable, Sendable {
   /// How it is.
   public enum Condition: String, Equatable, Sendable, Comparable {
@@ -24,11 +24,11 @@ public struct Finding: Equatable, Sendable {
     public static func < (left: Condition, right: Condition) -> Bool { left.weight < right.weight }
   }
 
-  /// What fixes it.
+  /// A way to fix it.
   public enum Fix: Equatable, Sendable {
     /// A command line for the person's shell.
     case command(String)
-    /// What no command does.
+    /// A step that no command does.
     case advice(String)
   }
 
@@ -36,9 +36,9 @@ public struct Finding: Equatable, Sendable {
   public let id: String
   /// How it is.
   public let condition: Condition
-  /// What was found, for a person.
+  /// The finding in words.
   public let found: String
-  /// What fixes it; nil where nothing is to be fixed, or nothing is known to. A check that is well has none.
+  /// The fix; nil if nothing is wrong, or no fix is known.
   public let fix: Fix?
 
   init(_ id: String, _ condition: Condition, _ found: String, fix: Fix? = nil) {

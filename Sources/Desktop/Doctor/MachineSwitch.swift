@@ -1,4 +1,4 @@
-/// What an administrator did with `latchkey switch --all-users`, as far as every user can see it.
+/// The part of `latchkey switch --all-users` that every user can see.
 package struct MachineSwitch {
   private let root: SystemRoot
 

@@ -3,7 +3,7 @@ struct MemoryExamination {
   let root: SystemRoot
   let facts: DesktopFacts
 
-  /// What systemd allows by itself since version 243. Less is too little for secrets of some size beside the keys.
+  /// systemd's own limit since version 243. A lower one has no room for large secrets beside the keys.
   private static let enough: UInt64 = 8 << 20
 
   func findings() -> [Finding] {
@@ -57,8 +57,7 @@ struct MemoryExamination {
     )
   }
 
-  /// What the command line says, or else what the kernel was built with. A kernel whose configuration is not in /boot has
-  /// the usual one.
+  /// The setting of the kernel's command line, else of its build. A kernel without a configuration in /boot counts as usual.
   private var clearsFreedPages: Bool {
     let prefix = "\(MemoryExamination.option)="
     let words = root.lines("/proc/cmdline").flatMap { $0.split(separator: " ") }

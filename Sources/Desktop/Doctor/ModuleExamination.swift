@@ -8,7 +8,7 @@ struct ModuleExamination {
 
   func findings() -> [Finding] { [module(), programs()] }
 
-  /// What tells the kinds of machines apart in the head of an ELF file: class, byte order, machine.
+  /// The kind of machine in the head of an ELF file: class, byte order, machine.
   private func kind(of path: String, in root: SystemRoot) -> [UInt8]? {
     guard let head = root.bytes(path, count: 20), head.count == 20, head.prefix(4) == [0x7f, 0x45, 0x4c, 0x46] else {
       return nil

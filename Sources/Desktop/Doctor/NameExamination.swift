@@ -36,7 +36,7 @@ struct NameExamination {
     }
   }
 
-  /// Who gets the name the moment that latchkeyd ends, in a crash or for an upgrade.
+  /// The program that gets the name the moment that latchkeyd ends, in a crash or for an upgrade.
   private func waiting(_ id: String) -> Finding? {
     let others = (facts.secretsQueue.value ?? []).compactMap { RunningProcess($0, in: root) }
       .filter { $0.name != "latchkeyd" }
@@ -67,7 +67,7 @@ struct NameExamination {
     }
   }
 
-  /// What the bus would start for the name.
+  /// The program that the bus would start for the name.
   private func activation() -> Finding {
     let id = "activation"
     let ours = "/dbus-1/services/\(NameExamination.name).latchkey.service"

@@ -2,7 +2,7 @@
 struct OwnServices {
   let root: SystemRoot
 
-  /// What each is as installed, without its comments.
+  /// The lines of each as installed, without comments.
   static let installed: [(name: String, lines: [String])] = [
     (
       "latchkey-unlock",

@@ -1,4 +1,4 @@
-/// What a line of a PAM file says is to be done with its module's answer.
+/// The control field of a PAM line: what libpam does with the module's answer.
 struct PAMControl: Equatable {
   enum Action: Equatable {
     case ignore
@@ -58,7 +58,7 @@ struct PAMControl: Equatable {
   }
 }
 
-/// What a module answers, as far as that matters here.
+/// A module's answer, as far as it matters here.
 enum PAMAnswer: String, Equatable {
   case success
   case ignore

@@ -2,7 +2,7 @@
 struct PAMExamination {
   let root: SystemRoot
 
-  /// What is wrong with one kind of line of one service.
+  /// A problem with one kind of line of one service.
   struct Problem: Equatable {
     let kind: PAMStack.Kind
     let condition: Finding.Condition
@@ -62,7 +62,7 @@ struct PAMExamination {
     words.count < 2 ? words.joined() : words.dropLast().joined(separator: ", ") + " and " + words[words.count - 1]
   }
 
-  /// The module ignores these services by name. A line in a file that they share with logins is none to remove.
+  /// The module ignores these services by name. A line in a file that they share with logins must stay.
   private func uselessLine(_ name: String) -> Finding? {
     guard let path = PAMStack.path(of: name, in: root) else { return nil }
     let hasLine = PAMStack.Kind.allCases.contains { kind in
@@ -76,7 +76,7 @@ struct PAMExamination {
 
   // MARK: - one kind of line
 
-  /// What is wrong with the lines of one kind; throws where they cannot be followed.
+  /// The problems with the lines of one kind; throws if they cannot be followed.
   func problems(_ name: String, _ kind: PAMStack.Kind, _ service: PAMService) throws(PAMStack.Trouble) -> [Problem] {
     let stack = try PAMStack(name, kind, in: root)
     let problems =
@@ -85,7 +85,7 @@ struct PAMExamination {
       case .session: session(stack, isPasswordless: service == .passwordless)
       case .password: password(stack, isChange: service == .change)
       }
-    // What only looks like a login may be none.
+    // A service that only looks like a login may be something else.
     return service != .likeLogin
       ? problems : problems.map { Problem(kind: $0.kind, condition: .warning, text: $0.text) }
   }

@@ -7,12 +7,12 @@ struct PAMFix {
     let outcome: SystemRoot
   }
 
-  /// What fixes a service.
+  /// The fix for a service.
   func fix(_ name: String, _ service: PAMService, _ problems: [PAMExamination.Problem]) -> Finding.Fix {
     let kinds = Set(problems.filter { $0.condition != .ok }.map(\.kind))
     let worst = problems.map(\.condition).max() ?? .ok
     let worstKinds = Set(problems.filter { $0.condition == worst }.map(\.kind))
-    // What is shared fixes more than this one; what it leaves over is for the service's own file.
+    // A shared file fixes more services than this one. The service's own file has to fix the rest.
     if let first = shared().first(where: { isFixed($0, name, service, worstKinds) })
       ?? own(name, kinds).first(where: { isFixed($0, name, service, kinds) })
     {

@@ -1,6 +1,6 @@
 import CLatchkeyHelper
 
-/// What a PAM service is for.
+/// The purpose of a PAM service.
 enum PAMService: Equatable {
   /// A person logs in by it, with a password.
   case login

@@ -1,4 +1,4 @@
-/// What a service does for one kind of line: its file, with what that takes in.
+/// The lines of one kind of one service: its file, with the files that it includes.
 struct PAMStack {
   /// The four kinds of lines, but for `account`, which does not matter here.
   enum Kind: String, CaseIterable {
@@ -50,7 +50,7 @@ struct PAMStack {
   static func services(in root: SystemRoot) -> [String] {
     var names = Set<String>()
     for folder in folders { names.formUnion(root.names(in: folder)) }
-    // What editors and packages leave beside them names no service.
+    // Leftovers of editors and packages name no service.
     return names.filter { !$0.contains(".") && !$0.hasSuffix("~") }.sorted()
   }
 

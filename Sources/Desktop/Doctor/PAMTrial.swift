@@ -16,13 +16,13 @@ struct PAMTrial {
 
   private enum Impression { case undecided, positive, negative }
 
-  /// Who accepts the password.
+  /// The module that accepts the password.
   enum Acceptance: Equatable {
     /// The module of one entry; the others know no such person.
     case entry(Int)
     /// No module: it is wrong.
     case none
-    /// There is none to be accepted, as in `session`.
+    /// No password is checked, as in `session`.
     case every
   }
 

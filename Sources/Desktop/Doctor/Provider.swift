@@ -56,7 +56,8 @@ package struct Provider: Sendable {
     (self.settings, self.programs, self.otherNames, self.ending) = (settings, programs, otherNames, ending)
   }
 
-  /// What makes Latchkey the only one. One command for all of them: who keeps two is asked twice.
+  /// The fix that makes Latchkey the only provider. One command serves for all of them, because a person with two providers
+  /// is asked twice.
   static func fix(_ root: SystemRoot) -> Finding.Fix {
     .command(MachineSwitch(root: root).isHandedBack ? MachineSwitch.takeOver : "latchkey switch --to latchkey")
   }
@@ -158,7 +159,7 @@ package struct Provider: Sendable {
     return commands.isEmpty || programs.isEmpty || commands.contains(where: offersSecrets)
   }
 
-  /// What starts it or has it offer the service; empty where nothing does.
+  /// The files that start it or have it offer the service; empty if none does.
   package func enabling(_ root: SystemRoot, home: String, searchPath: [String]) -> [String] {
     let files = UnitFiles(root: root, home: home)
     var found = units.filter { files.isWanted($0) && offersSecrets(unit: $0, files) }

@@ -35,7 +35,7 @@ package struct SettingsText {
     return false
   }
 
-  /// Gives a key a value, in its section, which is added where there is none.
+  /// Gives a key a value, in its section, which is added if it is missing.
   package mutating func set(_ key: String, in section: String, to value: String) {
     let places = places(of: key, in: section)
     guard places.isEmpty else {
@@ -59,7 +59,7 @@ package struct SettingsText {
     guard lines[(header + 1)..<end].allSatisfy({ Self.trimmed($0).isEmpty }) else { return }
     let isLast = end == lines.endIndex
     lines.removeSubrange(header..<end)
-    // What ended with a line end still does.
+    // A file that ended with a line end still does.
     if isLast, lines.last?.isEmpty == false { lines.append("") }
   }
 

@@ -4,7 +4,7 @@ import LatchkeyPosix
 
 /// The files of a system, below a folder that links do not lead out of: `/`, or a stand-in for it.
 public struct SystemRoot: Sendable {
-  /// What is at a path.
+  /// The kind of file at a path.
   package enum Content: Equatable {
     case text(String)
     case absent
@@ -12,7 +12,7 @@ public struct SystemRoot: Sendable {
   }
 
   package let folder: String
-  /// What files are taken to say: as a fix would write them.
+  /// Files as a fix would write them, which are read instead of the real ones.
   private var changed: [String: String] = [:]
 
   package static let sizeLimit = 1 << 16
@@ -48,7 +48,7 @@ public struct SystemRoot: Sendable {
     return Array(bytes.prefix(filled))
   }
 
-  /// What a file says, as long as that is no more than `limit` bytes.
+  /// The text of a file of at most `limit` bytes.
   package func content(_ path: String, limit: Int = sizeLimit) -> Content {
     if let text = changed[path] { return .text(text) }
     do {
@@ -69,7 +69,7 @@ public struct SystemRoot: Sendable {
   /// Whether something is there, links followed.
   package func contains(_ path: String) -> Bool { changed[path] != nil || status(path) != nil }
 
-  /// What the kernel knows of it, links followed; nil where it is not there, or cannot be looked at.
+  /// The file's status, links followed; nil if it is missing or cannot be looked at.
   func status(_ path: String) -> stat? {
     guard let file = try? open(path, flags: linux_open_path) else { return nil }
     return try? file.status()

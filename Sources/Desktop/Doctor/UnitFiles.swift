@@ -16,7 +16,7 @@ package struct UnitFiles {
   /// The file of a unit.
   package func path(_ unit: String) -> String? { folders.map { "\($0)/\(unit)" }.first { root.contains($0) } }
 
-  /// The link that keeps a unit from being started; nil where there is none.
+  /// The link that keeps a unit from being started; nil without one.
   package func mask(_ unit: String) -> String? {
     for folder in folders {
       let path = "\(folder)/\(unit)"

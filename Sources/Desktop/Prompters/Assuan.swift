@@ -34,7 +34,7 @@ enum Assuan {
 
 /// Reads what comes back, in locked memory: the data of an answer may be a password.
 final class AssuanReader {
-  /// What came and was not looked at yet.
+  /// Bytes that arrived and are not parsed yet.
   private var buffer: SecureBytes
   private var filled = 0
   /// The data of the answer, up to now.

@@ -1,7 +1,7 @@
 import LatchkeyGettext
 
-/// What an item is to become, in the person's language. The daemon says it in English, in words that go on after the item's
-/// name, so that one prompt compares equal to the next whatever the language. Words that are not known stay as they are.
+/// The change of an item, in the person's language. The daemon sends English words that follow the item's name, so that
+/// prompts compare equal in every language. Unknown words stay as they are.
 enum ChangeWords {
   static func clauses(_ words: String) -> String {
     words.split(separator: ", to ").enumerated()

@@ -1,5 +1,4 @@
-/// What there is to show something on, as the environment says it. Desktops tell theirs to the user manager, of which a
-/// unit's environment is.
+/// The displays that the environment names. Desktops pass theirs to the user manager, whose environment every unit gets.
 public struct Desktop: Equatable, Sendable {
   /// Whether there is a display.
   let hasDisplay: Bool

@@ -15,7 +15,7 @@ final class DesktopBus {
     try? bus.onDisconnect { [weak self] in self?.isLost = true }
   }
 
-  /// Who owns a name; nil where nobody does, or the bus does not say.
+  /// The owner of a name; nil if it has none, or the bus does not answer.
   func owner(of name: String) -> String? {
     ask { done throws(BusError) in try bus.nameOwner(of: name, completion: done) } ?? nil
   }

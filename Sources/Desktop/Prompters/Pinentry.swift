@@ -23,7 +23,7 @@ final class Pinentry: Prompter {
   /// The errors by which a person dismisses a prompt: timeout, cancelled, not confirmed, fully cancelled.
   private static let dismissals: Set<UInt32> = [62, 99, 114, 198]
 
-  /// Nil where there is none that works there.
+  /// Nil if no pinentry works there.
   init?(terminal: CallerTerminal?, deadline: PromptDeadline) {
     guard let process = PinentryProcess(without: terminal == nil ? [] : Self.displays, deadline: deadline),
       process.response() == .done
@@ -34,7 +34,7 @@ final class Pinentry: Prompter {
     // Without it, or with that of no language, letters beside ASCII are left out of the answer, and nobody is told.
     _ = process.run("OPTION lc-ctype=\(Assuan.escape(Self.locale))")
     if let terminal {
-      // What kind of terminal it is, nobody says who is not in the session that it belongs to.
+      // The terminal type is a guess: a process outside the terminal's session cannot know it.
       guard process.run("OPTION ttyname=\(Assuan.escape(terminal.path))") else { return nil }
       _ = process.run("OPTION ttytype=\(terminal.path.hasPrefix("/dev/tty") ? "linux" : "xterm")")
     } else if Self.asksSystemPrompter(process) {
@@ -88,8 +88,8 @@ final class Pinentry: Prompter {
 
   func end() { clear() }
 
-  /// Makes the terminal silent. What was typed before the question is no answer to it: the Enter of an answer that was
-  /// pressed twice would be the next one.
+  /// Turns the terminal's echo off, and drops what was typed before the question. A second Enter after the last answer would
+  /// otherwise be the next one.
   private func takeTerminal() -> Bool {
     guard let terminal else { return true }
     if silence != nil {

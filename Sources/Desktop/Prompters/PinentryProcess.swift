@@ -3,7 +3,7 @@ import LatchkeyPosix
 import LatchkeySodium
 import LatchkeySystemd
 
-/// A running pinentry. Whatever `pinentry` is in PATH is what the person wants to be asked by, as for GnuPG.
+/// A running pinentry. The person chooses it by the `pinentry` in PATH, as for GnuPG.
 final class PinentryProcess {
   /// 0 once it is reaped.
   private var process: pid_t = 0
@@ -65,7 +65,7 @@ final class PinentryProcess {
   /// Sends a command, cut to what a line may have.
   func send(_ command: String) {
     reader.begin()
-    // What was there belonged to the command before.
+    // Older input belonged to the command before.
     hasInput = false
     sendLine(command)
   }

@@ -3,18 +3,18 @@ import LatchkeyPosix
 import LatchkeySodium
 import LatchkeySystemd
 
-/// Plasma's prompter, ksecretprompter. It has one window for each request, with a field and a text of its own around the
-/// name that it is given. A request stays open after an answer until we say whether the answer was right.
+/// Plasma's prompter, ksecretprompter. It has one window for each request, with a field and a text of its own around the name
+/// that it is given. A request goes on after an answer, until we say whether the answer was right.
 final class PlasmaPrompter: Prompter {
   static let name = "org.kde.secretprompter"
   private static let path = "/SecretPrompter"
   private static let interface = "org.kde.secretprompter.request"
   /// Below it are our requests, each at a path that was not used before.
   private static let requests = "/org/latchkey/prompt"
-  /// What is read of an answer at most: PAM takes 512 bytes.
+  /// The longest answer, in bytes: PAM's limit.
   private static let answerLimit = 512
 
-  /// What Accepted and Rejected are answered with.
+  /// The replies to Accepted and Rejected.
   private enum Action: Int32 {
     case close = 0
     case keep = 1
@@ -27,7 +27,7 @@ final class PlasmaPrompter: Prompter {
   private var stage = Stage.idle
   private var callbacks: BusSlot?
   private var watch: BusSlot?
-  /// Whoever shows the window: nobody else may call back.
+  /// The bus name that shows the window. Nobody else may call back.
   private var prompter: String?
   private var count = 0
   private var request: String { "\(Self.requests)/\(count)" }

@@ -3,8 +3,8 @@ import LatchkeyKeybag
 import LatchkeyPAMClient
 import LatchkeySodium
 
-/// A PAM conversation by a prompter: each question of the stack is one question to the person. What modules have to say is
-/// shown at once where that can be, else beside the next question.
+/// A PAM conversation by a prompter: each question of the stack is one question to the person. A module's messages are shown
+/// at once if the prompter can, else beside the next question.
 public final class PromptConversation: Conversation {
   /// Whether, and why, a question was left without an answer: ``PromptEnd/dismissed`` or ``PromptEnd/unavailable``. Nothing is
   /// asked afterwards.

@@ -1,8 +1,8 @@
 import LatchkeyPosix
 import LatchkeySystemd
 
-/// How long a prompt waits: for a person a limit in all, and no longer than anybody wants the answer. Whoever waits for
-/// something serves the event loop meanwhile.
+/// The time that a prompt waits: one limit for the whole prompt, and no longer than somebody wants the answer. Every wait
+/// serves the event loop.
 public final class PromptDeadline {
   /// The loop that is served.
   public let loop: EventLoop

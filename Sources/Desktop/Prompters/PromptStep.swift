@@ -21,7 +21,7 @@ public struct PromptStep: Equatable, Sendable {
   /// nobody.
   public let services: [Service]
 
-  /// What a prompt consists of.
+  /// The steps of a prompt, in order.
   public static func steps(of request: PromptRequest) -> [PromptStep] {
     switch request.purpose {
     case .loginAdvice: return []

@@ -4,15 +4,15 @@ import LatchkeySodium
 public struct PromptText: Equatable, Sendable {
   /// The title of a window.
   public var title: String
-  /// What is asked, in one sentence.
+  /// The question, in one sentence.
   public var message: String
-  /// What for; may be empty.
+  /// The purpose; may be empty.
   public var detail: String
-  /// What went wrong before; empty where nothing did.
+  /// The reason why the last answer failed; empty at first.
   public var warning: String
-  /// What stands before the field, as "Password:".
+  /// The text before the field, such as "Password:".
   public var label: String
-  /// What the button says that gives the answer.
+  /// The text of the button that gives the answer.
   public var button: String
   /// Whether the answer may be seen.
   public var isVisible: Bool
@@ -20,7 +20,7 @@ public struct PromptText: Equatable, Sendable {
   public var isConfirmation = false
   /// Whether the answer is a new secret, which is to be given twice.
   public var isNew: Bool
-  /// What stands before a second field, where a prompter has one; empty where there is to be none.
+  /// The text before a second field, if the prompter has one; empty for a single field.
   public var repeatLabel = ""
 
   /// Puts them together.
@@ -44,9 +44,9 @@ extension Answer {
   static var agreed: Answer { if let nothing = try? SecureBytes(count: 0) { .given(nothing) } else { .unavailable } }
 }
 
-/// What came of asking.
+/// The outcome of a question.
 public enum Answer: ~Copyable {
-  /// What the person gave, without an end.
+  /// The typed bytes, without a terminating NUL.
   case given(SecureBytes)
   /// The person wants to give nothing, or had no time to: see ``PromptDeadline/isOver``.
   case dismissed

@@ -13,7 +13,7 @@ final class SecretExchange {
   private static let secretLimit = 4096
 
   private let cipher: SessionCipher
-  /// What the other side needs to know: our public key.
+  /// The text for the other side: our public key.
   let text: String
 
   /// Answers the prompter, which begins.

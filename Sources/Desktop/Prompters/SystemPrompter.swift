@@ -21,7 +21,7 @@ final class SystemPrompter: Prompter {
   private var stage = Stage.idle
   private var callbacks: BusSlot?
   private var watch: BusSlot?
-  /// Whoever began: nobody else may call back.
+  /// The bus name that began. Nobody else may call back.
   private var prompter: String?
   private var received = (reply: "", exchange: "")
   private var exchange: SecretExchange?
@@ -91,7 +91,7 @@ final class SystemPrompter: Prompter {
     guard desktop.deadline.wait(atMost: PromptDeadline.programLimit, until: { isBegun != nil || desktop.isLost }),
       let prompter
     else {
-      // What comes late finds nobody here, and is taken back.
+      // A late prompt finds no caller, and is withdrawn.
       callbacks = nil
       return false
     }
@@ -155,7 +155,7 @@ final class SystemPrompter: Prompter {
   private func promptReady(_ call: MethodCall) throws(BusError) {
     guard call.sender == prompter else { throw .accessDenied("this is not your prompt") }
     let reply = try call.message.readString()
-    // What has changed in the dialog: nothing that we look at.
+    // Changed properties of the dialog, which we do not use.
     try call.message.skip()
     received = (reply, try call.message.readString())
     // Only then is it ready for the next: so the answer goes out first.

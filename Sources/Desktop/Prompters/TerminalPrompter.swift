@@ -10,7 +10,7 @@ import LatchkeySystemd
 final class TerminalPrompter: Prompter {
   private let terminal: CallerTerminal
   private let deadline: PromptDeadline
-  /// What was said already.
+  /// The heading that was printed already.
   private var head = ""
   /// Between the questions nothing is shown of what is typed: somebody may type the next answer while PAM takes its time.
   private var silence: TerminalEcho?
@@ -55,7 +55,7 @@ final class TerminalPrompter: Prompter {
 
   func tellWithdrawn() { terminal.say(TerminalPrompter.withdrawn) }
 
-  /// What follows "Checking..." where no answer is wanted any more.
+  /// The words after "Checking..." when nobody wants the answer any more.
   static var withdrawn: String {
     translated("The prompt was withdrawn: the vault was locked, or the program that asked has ended.") + "\n"
   }

@@ -1,19 +1,19 @@
 import LatchkeyControl
 import LatchkeyGettext
 
-/// What a prompt says: the person's question in plain words. Labels, names and what PAM modules say are made safe to show.
+/// The words of a prompt. Labels, names and the messages of PAM modules are made safe to show.
 public struct Wording: Sendable {
-  /// What is wanted.
+  /// The purpose of the prompt.
   let purpose: PromptRequest.Purpose
   /// The service that asks.
   private let service: PromptStep.Service
   /// The collection or item, quoted.
   private let subject: String
   private let detail: String
-  /// What Latchkey's own module asks of whoever has no better words: with the names of both.
+  /// The question that Latchkey's own module asks without better words. It has the names of item and application.
   private let ownText: String
   private let isMarked: Bool
-  /// What the environment of PAM says of label and caller.
+  /// The label and the caller, for the environment of PAM.
   public let environment: [String: String]
 
   /// For one step of a prompt.
@@ -67,7 +67,7 @@ public struct Wording: Sendable {
     }
   }
 
-  /// What is said of a client that wants to read an item, and will not ask again for a while.
+  /// The sentence about a client that wants to read an item, and need not ask again for a while.
   private static func reading(_ application: String, _ subject: String, again seconds: UInt16) -> String {
     if seconds == 0 { return translated("\(application) wants to read or change \(subject).") }
     let minutes = seconds / 60
@@ -94,7 +94,7 @@ public struct Wording: Sendable {
   /// Whether something new is chosen.
   private var isNew: Bool { purpose == .newPassphrase || purpose == .newItemPassphrase }
 
-  /// What is said when an answer was refused.
+  /// The sentence after a refused answer.
   public var refusal: String {
     if isNew { return translated("That passphrase was not accepted. Try again.") }
     return switch service {
@@ -104,24 +104,24 @@ public struct Wording: Sendable {
     }
   }
 
-  /// What is said where there is no vault yet.
+  /// The sentence for a user without a vault.
   public static var creation: String {
     translated("You have no vault yet: your login password creates it, and unlocks it from then on.")
   }
 
-  /// What is said of two answers that differ.
+  /// The sentence after two answers that differ.
   static var difference: String { translated("The two passphrases were not the same. Try again.") }
-  /// What stands before the field for the second time.
+  /// The text before the field, the second time.
   private static var again: String { translated("New passphrase again:") }
-  /// What stands before a bar that shows how hard a new passphrase is to guess.
+  /// The text before a bar that shows how hard a new passphrase is to guess.
   static var strength: String { translated("Strength:") }
-  /// What is said of an empty new passphrase.
+  /// The sentence after an empty new passphrase.
   static var emptiness: String { translated("The passphrase must not be empty.") }
-  /// What the button says that gives no answer.
+  /// The text of the button that gives no answer.
   static var cancel: String { translated("Cancel") }
 
-  /// What PAM modules say when they ask for nothing but the password, without the colon at its end. Everything else
-  /// is shown: a code, another device, or in which language ever.
+  /// The questions of PAM modules that want the password alone, without the colon at the end. Every other question is shown,
+  /// such as one for a code or in another language.
   private static let usual: Set<String> = ["password", "passphrase", "passcode", "new passphrase", "new password"]
 
   /// Whether this is the question for the item's passphrase, where a program gave that: Latchkey's own module asks it, and no
@@ -158,14 +158,14 @@ public struct Wording: Sendable {
     return question
   }
 
-  /// What a PAM module says, shown by itself.
+  /// A PAM module's message, shown by itself.
   func notice(_ text: String) -> PromptText {
     PromptText(
       title: isNew ? translated("New passphrase") : Wording.unlocking, message: text, detail: detail, label: "",
       button: "")
   }
 
-  /// What the person is told who wants the password of the first collection changed.
+  /// The advice to a person who wants to change the password of the first collection.
   public func advice() -> PromptText {
     var question = PromptText(
       title: translated("Change password"),
@@ -178,7 +178,7 @@ public struct Wording: Sendable {
     return question
   }
 
-  /// What the person is to agree to where nothing is to be typed; `text` is what a PAM module says.
+  /// The sentence to agree to if nothing is typed; `text` is a PAM module's message.
   func confirmation(_ text: String = "") -> PromptText {
     var question = PromptText(
       title: Wording.unlocking, message: text.isEmpty ? translated("Allow this") : text, detail: detail, label: "",

@@ -5,14 +5,13 @@ import LatchkeyPosix
 /// The program that wants something of a person, as far as the system tells. A hint for the person, no proof: a program
 /// of the same user can run as any other, or have it do what it wants.
 public struct Caller: Equatable, Sendable {
-  /// What it is called: a sandbox's application, else the unit of the user's that it runs in and its executable; empty
-  /// where it is not known.
+  /// Its name: the sandboxed application, else the user's unit that it runs in and its executable; empty if unknown.
   public let name: String
   /// The device of its terminal, as "/dev/pts/3"; empty where it has none, or one that is not this user's.
   public let terminal: String
-  /// What it gave as its window; may be of any form.
+  /// The window that it named, in any form.
   public var window = ""
-  /// What it says that it wants it for; may be anything.
+  /// The reason that it gave, in its own words.
   public var reason = ""
 
   /// Nobody in particular.
@@ -32,7 +31,7 @@ public struct Caller: Equatable, Sendable {
   public init(pid: Int32, pidfd: Int32? = nil) { self.init(pid: pid, pidfd: pidfd, proc: ProcessFolder.proc) }
 
   init(pid: Int32, pidfd: Int32? = nil, proc: String) {
-    // Once its folder is open it can be no other one's; that it was still there is asked afterwards.
+    // Its folder, once open, cannot become another process's. Whether the process still lived is checked afterwards.
     guard let process = ProcessFolder(pid: pid, in: proc), pidfd.map({ linux_is_alive($0) != 0 }) ?? true else {
       self = .unknown
       return
@@ -52,7 +51,7 @@ public struct Caller: Equatable, Sendable {
     if let snap = UnitName.snap(inControlGroups: groups) ?? UnitName.snap(in: label) { return snap }
     let program = program(process.link("exe")) ?? command
     guard let unit = UnitName.application(inControlGroups: groups) else { return program }
-    // What runs in an application's unit need not be the application: a terminal's has every command that is typed.
+    // A unit can have other programs than its application: a terminal's unit has every command that is typed.
     let short = unit.hasSuffix(".service") ? unit.dropLast(".service".count) : unit.split(separator: ".").last ?? ""
     return program.isEmpty || short.lowercased() == program.lowercased() ? unit : "\(program) (\(unit))"
   }
@@ -69,7 +68,7 @@ public struct Caller: Equatable, Sendable {
 
   private static func text(_ bytes: [UInt8]?) -> String { String(decoding: bytes ?? [], as: UTF8.self) }
 
-  /// What a process calls itself, and the number of its terminal, by `/proc/PID/stat`.
+  /// The name that a process gave itself, and the number of its terminal, from `/proc/PID/stat`.
   private static func state(_ bytes: [UInt8]?) -> (command: String, terminal: Int32) {
     // "pid (name) state ppid pgrp session tty ...": the name may hold anything, also blanks and brackets. By bytes: the
     // end of a name can make one character with the bracket.

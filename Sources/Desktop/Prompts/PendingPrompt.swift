@@ -26,7 +26,7 @@ final class PendingPrompt {
 
   init(question: Question) { self.question = question }
 
-  /// Who is named to the person: of those that wait, the one who asked first.
+  /// The caller that the prompt names: the first of those that wait.
   var caller: Caller { tickets.first?.caller ?? .unknown }
 
   var lifting: Set<Int64> { tickets.reduce(into: []) { $0.formUnion($1.lifting) } }

@@ -2,8 +2,8 @@ import CLatchkeyLinux
 import Glibc
 import LatchkeyPosix
 
-/// What the kernel tells of one process: its folder in `/proc`. As long as this is held, everything comes from that
-/// process, or from none: its id may be another's by then.
+/// The folder in `/proc` that describes one process. While this value lives, every read is about that process or fails, even
+/// if another process has its id by then.
 ///
 /// Nothing here waits, whatever the process has made of its own root folder.
 struct ProcessFolder: ~Copyable {
@@ -19,7 +19,7 @@ struct ProcessFolder: ~Copyable {
     self.folder = folder
   }
 
-  /// The start of a file that the kernel writes; nil where it is not there, or longer than `limit`.
+  /// The contents of a file that the kernel writes; nil if it is missing or longer than `limit`.
   borrowing func read(_ name: String, limit: Int) -> [UInt8]? {
     guard let file = try? FileDescriptor.open(name, at: folder.number, flags: O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
     else { return nil }

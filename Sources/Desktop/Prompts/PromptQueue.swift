@@ -2,7 +2,7 @@ import LatchkeyControl
 import LatchkeyKeybag
 import LatchkeySystemd
 
-/// What the queue needs of its owner.
+/// The queue's view of its owner.
 public protocol PromptQueueDelegate: AnyObject {
   /// Whether a locker is on the screen, so that nobody can be asked.
   var isLockerUp: Bool { get }
@@ -11,7 +11,7 @@ public protocol PromptQueueDelegate: AnyObject {
   func isAnswered(_ question: Question, lifting: Set<Int64>) -> Bool
   /// Opens what needs nobody's answer.
   func openWithoutAsking(_ question: Question, lifting: Set<Int64>)
-  /// What a question is about.
+  /// Describes the subject of a question.
   func subject(of question: Question) -> PromptSubject
   /// Whether a question is still to be asked, or what a person answered is to count: told later, where something outside
   /// the vault has to be asked for that. Asked before each prompt is shown, and when PAM accepted what was given.
@@ -91,10 +91,11 @@ public final class PromptQueue {
   /// - Parameters:
   ///   - lifting: collections that the login password should open although they were locked by themselves.
   ///   - passphrase: an item's passphrase that the client gave; it is kept for as long as the question waits.
-  ///   - ended: called once, later, however it ends; what is open by then is not said. Not after ``cancel(_:)``.
+  ///   - ended: called once, later, however the question ends; it does not say what is unlocked by then. Not called after
+  ///     ``cancel(_:)``.
   ///
-  /// What is answered already is asked of nobody: no answer could add anything. Nor is anything asked while too many questions
-  /// wait, or where too many wrong answers came.
+  /// A question that is answered already ends at once, without a prompt. So does one that comes while too many wait, or after
+  /// too many wrong answers.
   public func ask(
     _ question: Question, lifting: Set<Int64>, for caller: Caller, passphrase: GivenPassphrase? = nil,
     ended: @escaping () -> Void
@@ -232,7 +233,7 @@ public final class PromptQueue {
     return prompts.first { $0.number == number }?.lifting
   }
 
-  /// A program is there to show the prompt of this number; nil when there is none that waits for it.
+  /// Hands the prompt of this number to the program that shows it; nil if no such prompt waits.
   public func show(_ number: UInt64, on connection: any PromptConnection) -> PromptRequest? {
     guard let prompt = prompts.first(where: { $0.number == number }), case .launched = prompt.phase else { return nil }
     prompt.phase = .shown(connection)
@@ -271,7 +272,7 @@ public final class PromptQueue {
     }
   }
 
-  /// What the prompt of this number asks, as long as a program shows it.
+  /// The question of the prompt of this number, while a program shows it.
   public func question(ofPrompt number: UInt64) -> Question? {
     guard let prompt = prompts.first(where: { $0.number == number }), case .shown = prompt.phase else { return nil }
     return prompt.question

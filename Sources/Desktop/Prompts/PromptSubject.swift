@@ -1,14 +1,14 @@
 import LatchkeyKeybag
 
-/// What a question is about, as a person is shown it. An answer counts for that and for nothing else.
+/// The subject of a question, as the person sees it. An answer counts for this subject alone.
 public struct PromptSubject: Equatable, Sendable {
   /// The label of the collection or item; empty for none.
   public let label: String
-  /// What the item asks for.
+  /// The item's requirements.
   public let access: AccessControl
   /// For how long its client may read the item again without asking, in seconds; 0 for one use.
   public let reuse: UInt16
-  /// What is to become of it, in words; empty for no change.
+  /// The change that the client wants, in words; empty for none.
   public let change: String
 
   /// Whether the login password is to create the vault.

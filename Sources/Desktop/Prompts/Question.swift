@@ -1,4 +1,4 @@
-/// What a person can be asked for, so that something opens.
+/// A question to the person, whose answer unlocks something.
 public enum Question: Hashable, Sendable {
   /// The login password.
   case login
@@ -8,10 +8,10 @@ public enum Question: Hashable, Sendable {
   case collection(Int64)
   /// A new passphrase for the collection of this number.
   case newPassphrase(Int64)
-  /// What the item of this number asks for before this client may read or write it once. Never shared: one client's answer
-  /// opens nothing for another.
+  /// The requirements of the item of this number, before this client may read or write it once. Never shared: one client's
+  /// answer unlocks nothing for another.
   case item(Int64, client: String)
-  /// What the item asks for before this client may change that; the last number is of nothing else.
+  /// The item's requirements, before this client may change them. The last number makes each such question unique.
   case itemAccess(Int64, UInt64, client: String)
   /// A passphrase for an item of this client that is to be stored, or to get another; the number is of nothing else.
   case newItemPassphrase(UInt64, client: String)
@@ -20,13 +20,13 @@ public enum Question: Hashable, Sendable {
   /// The passphrase of a backup that is to be restored.
   case backup
 
-  /// What a passphrase could be guessed of.
+  /// Something whose passphrase could be guessed.
   enum Guessed: Hashable {
     case collection(Int64)
     case item(Int64)
   }
 
-  /// What a passphrase could be guessed of by answering; nil where nothing could.
+  /// The collection or item whose passphrase an answer tries; nil if an answer tries none.
   var guessed: Guessed? {
     switch self {
     case .collection(let id): .collection(id)

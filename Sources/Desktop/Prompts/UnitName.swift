@@ -1,4 +1,4 @@
-/// What the name of a unit of systemd's tells of the program that runs in it (systemd.io/DESKTOP_ENVIRONMENTS).
+/// Reads the program's name from the name of its systemd unit (systemd.io/DESKTOP_ENVIRONMENTS).
 enum UnitName {
   /// The application or service, as a person may know it, that a process of such control groups belongs to; nil where it is
   /// in none of the user's service manager, or in one whose name says nothing.
@@ -10,7 +10,7 @@ enum UnitName {
 
   private static func application(inControlGroup path: Substring) -> String? {
     let parts = path.split(separator: "/")
-    // Whatever is above it is not the user's: a login session, a system service.
+    // Units above the user manager are not the user's: a login session, a system service.
     guard let manager = parts.lastIndex(where: { $0.hasPrefix("user@") && $0.hasSuffix(".service") }) else {
       return nil
     }

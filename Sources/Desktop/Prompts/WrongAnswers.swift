@@ -1,11 +1,10 @@
-/// Wrong passphrases, counted for each collection and item over all prompts and clients: whoever tries many has to wait, as
-/// what asks may be a program that guesses.
+/// Wrong passphrases, counted for each collection and item over all prompts and clients. Many of them cost a pause, because a
+/// program may be guessing.
 ///
-/// What programs bring is counted apart from what is typed: no program is to keep the person from their own item. Nobody is
-/// bothered by a program that brings wrong ones, and nobody sees it, so each of its series costs twice the time of the one
-/// before, until a right one comes.
+/// Passphrases that programs bring are counted apart from typed ones, so that no program can keep a person from their own
+/// item. Nobody sees a program guess, so each of its series costs twice the pause of the one before, until a right one comes.
 struct WrongAnswers {
-  /// What is guessed, and by whom.
+  /// The collection or item, and whether a program or a person answers.
   struct Target: Hashable {
     let guessed: Question.Guessed
     /// Whether programs bring the answers.
