@@ -6,13 +6,13 @@ import LatchkeyPrompts
 import LatchkeySecretService
 import LatchkeyVault
 
-/// What the access log is told of questions to a person, and who reads it. Questions about items alone are in it: the queue
-/// says when one begins and ends, whichever way.
+/// Writes questions to a person into the access log, and serves its readers. Only questions about items are logged. The queue
+/// reports the beginning and the end of each.
 final class AccessLogService {
   private let vault: Vault
   private let upkeep: VaultUpkeep
   private let presence: BusPresence
-  /// What it is to say of the items that somebody is asked about now.
+  /// The entries to write for the items of the questions that wait now.
   private var askedAbout: [Question: AccessEvent] = [:]
 
   init(_ vault: Vault, upkeep: VaultUpkeep, presence: BusPresence) {
@@ -48,7 +48,7 @@ final class AccessLogService {
     upkeep.goOn()
   }
 
-  /// What is to be said of a question; nil for one that is about no item.
+  /// The entry for a question; nil if it is about no item.
   private func event(_ question: Question, _ outcome: AccessEvent.Outcome, _ caller: Caller) -> AccessEvent? {
     switch question {
     case .item(let id, _): return vault.accessLog.event(.open, outcome, item: id, caller: caller.name)
@@ -68,7 +68,7 @@ final class AccessLogService {
     }
   }
 
-  /// What it serves on the control socket.
+  /// Adds its messages of the control socket.
   func serve(in table: inout ControlTable) {
     table.answer(GetAccessLog.self) { [vault] message, _ throws(Refusal) in
       let found = try Refusal.vault { () throws(VaultError) in

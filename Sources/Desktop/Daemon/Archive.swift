@@ -45,7 +45,7 @@ final class Archive {
     return header.derivation
   }
 
-  /// Lets its keys go. Whoever asked for it hears why with the next answer.
+  /// Erases its keys. The next answer tells the client the reason.
   func cancel(_ reason: String) {
     if case .failed = work { return }
     let before = work
@@ -103,7 +103,7 @@ final class BackupWork {
     } catch { throw .outOfMemory }
   }
 
-  /// What comes next in the file: a full chunk, or what a slice of time was enough for.
+  /// The next part of the file: a full chunk, or as much as one slice of time allows.
   func next() throws(VaultError) -> ArchiveChunk {
     guard hasBegun else {
       hasBegun = true
@@ -125,7 +125,7 @@ final class BackupWork {
     ArchiveChunk(bytes: bytes, isLast: writer.isOver, done: export.done, total: export.total)
   }
 
-  /// What was left out; nil before the end.
+  /// The items that were left out; nil before the end.
   var report: ArchiveReport? { writer.isOver ? export.report : nil }
 }
 

@@ -25,7 +25,7 @@ final class ArchiveService {
     self.loop = loop
   }
 
-  /// What it serves on the control socket.
+  /// Adds its messages of the control socket.
   func serve(in table: inout ControlTable) {
     table.answer(BeginBackup.self) { [unowned self] _, peer throws(Refusal) in
       try peer.beginPrompt { () throws(Refusal) in try beginBackup(on: peer) }
@@ -71,7 +71,7 @@ final class ArchiveService {
 
   private func mayBeginArchive() throws(Refusal) {
     guard archive == nil else { throw Refusal(reason: "another backup or restore is under way") }
-    // Whoever sits at the screen is not known to be the one who types.
+    // The person who types need not be the one at the screen.
     guard !session.machine.lockerUp else { throw Refusal(reason: "the screen is locked: unlock it first") }
     guard vault.isUnlocked else {
       throw Refusal(
@@ -114,7 +114,7 @@ final class ArchiveService {
     ended.cancel("the connection that it came by has ended")
   }
 
-  /// What is under way on a connection.
+  /// The work of a connection.
   private func work(on connection: any PromptConnection) throws(Refusal) -> Archive.Work {
     guard let archive, archive.connection === connection else {
       throw Refusal(reason: "no backup or restore was begun")
@@ -142,7 +142,7 @@ final class ArchiveService {
         throw Refusal(reason: "its passphrase was not given")
       }
       restore.give(chunk) { [weak self] result in
-        // What is damaged once is not restored, whatever follows.
+        // A damaged chunk ends the restore, whatever follows.
         if case .failure(let refusal) = result { self?.archive?.cancel(refusal.reason) }
         answer(result)
       }

@@ -4,13 +4,13 @@ import LatchkeySystemd
 /// free.
 final class BusName {
   let name: String
-  /// What it means that another program has it, for a person.
+  /// The consequence if another program owns it, for a person.
   private let consequence: String
   private weak var bus: Bus?
   private var watch: BusSlot?
   private var answered: (Bool) -> Void = { _ in }
   private var saidThatItIsTaken = false
-  /// Who owns it: "latchkeyd", "nobody", or another program's bus name.
+  /// Its owner: "latchkeyd", "nobody", or another program's bus name.
   private(set) var owner = "nobody"
   var isOurs: Bool { owner == BusName.ourselves }
 

@@ -4,11 +4,11 @@ import LatchkeySecretService
 import LatchkeySystemd
 import LatchkeyVault
 
-/// What the daemon's place on the bus needs to know.
+/// The view that the daemon's place on the bus has of the daemon.
 protocol BusPresenceDelegate: SecretServiceDelegate {
   /// Where persons are asked.
   var promptQueue: PromptQueue { get }
-  /// What clients are told of the vault.
+  /// The facts about the vault that clients may read.
   var vaultFacts: VaultObject.Facts { get }
   /// There is a new connection, for what else listens on the bus.
   func connected(to bus: Bus)
@@ -16,8 +16,8 @@ protocol BusPresenceDelegate: SecretServiceDelegate {
   func nameAnswered()
 }
 
-/// The daemon's place on the session bus: connects, asks for its names, and comes back when the bus or a name was lost.
-/// The vault is open with or without it.
+/// The daemon's place on the session bus: connects, asks for its names, and comes back when the bus or a name was lost. The
+/// vault works with or without it.
 final class BusPresence {
   private let loop: EventLoop
   private let vault: Vault
@@ -37,7 +37,7 @@ final class BusPresence {
   private var unitRetry: EventSource?
   private var retryDelay = Duration.milliseconds(250)
   private var hasConnected = false
-  /// Who owns the Secret Service's name: "latchkeyd", "nobody", or another program's bus name.
+  /// The owner of the Secret Service's name: "latchkeyd", "nobody", or another program's bus name.
   var nameOwner: String { secretsName.owner }
   /// Whether programs that look for the Secret Service find this one.
   var ownsSecretsName: Bool { secretsName.isOurs }

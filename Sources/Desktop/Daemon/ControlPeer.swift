@@ -19,7 +19,7 @@ final class ControlPeer: PromptConnection {
   private var delay: EventSource?
   /// The authentication that its keys will be for.
   var greeting: Hello?
-  /// What those will be measured by, or what is known of a helper that brings none.
+  /// The claim by which those keys will be judged, or what is known of a helper that brings none.
   var claim: Claim?
   /// Called when its helper begins to work on a password.
   var willDerive: ((ControlPeer) -> Void)?
@@ -45,7 +45,7 @@ final class ControlPeer: PromptConnection {
   private var awaitingLimit: EventSource?
   /// Whether it stands for a prompt on the screen: then it may be silent for as long as the person is.
   var isPrompt = false
-  /// Who connected.
+  /// The process that connected.
   var credentials: LocalSocket.Peer { connection.peer }
 
   /// How long a peer may be silent.
@@ -144,7 +144,7 @@ final class ControlPeer: PromptConnection {
 
   private func receive() {
     guard !isOver else {
-      // What it says now counts for nothing.
+      // Its packets count for nothing now.
       if case .ended = connection.receive() { leave() }
       return
     }

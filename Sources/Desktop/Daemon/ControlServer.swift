@@ -6,8 +6,8 @@ import LatchkeyPrompts
 import LatchkeySessionState
 import LatchkeySystemd
 
-/// The control socket: takes connections of the user and of root, and gives each a place and a time limit of its own.
-/// Whatever one peer does or leaves undone, the others are served.
+/// The control socket: takes connections of the user and of root, and gives each a place and a time limit of its own. No peer
+/// can keep the others from being served.
 final class ControlServer {
   private let listener: LocalSocket
   private let loop: EventLoop

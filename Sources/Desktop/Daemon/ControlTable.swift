@@ -2,10 +2,10 @@ import LatchkeyControl
 import LatchkeyPosix
 import LatchkeySessionState
 
-/// What is done for each message of the control socket: whoever serves one adds a row for it. Every answer may come later;
-/// none may be forgotten, as the peer's next packet waits for it.
+/// The handler of each message of the control socket. The part that serves a message adds its row. An answer may come later,
+/// but it must come: the peer's next packet waits for it.
 struct ControlTable {
-  /// What is done for one message.
+  /// The handler of one message.
   struct Row {
     /// Whether a helper that works on a password still does so while it asks this.
     let keepsDeriving: Bool

@@ -115,7 +115,7 @@ package final class Daemon {
     upkeep.tellProblems()
   }
 
-  /// What each message of the control socket leads to.
+  /// The handlers of all messages of the control socket.
   private var controlTable: ControlTable {
     var table = ControlTable { [unowned self] in opening.mayDerive(from: $0, answer: $1) }
     opening.serve(in: &table)
@@ -135,8 +135,8 @@ package final class Daemon {
     return table
   }
 
-  /// Erases what only an unlocked session may read, and ends the loop when no prompt is on the screen any more; called
-  /// again, at once. What is said on the bus after that is not sent any more.
+  /// Erases the keys of an unlocked session, and ends the loop when no prompt is on the screen any more; at once if it is
+  /// called again. Later messages to the bus are not sent.
   package func stop() {
     opening.stop()
     session.watch?.end()
@@ -221,7 +221,7 @@ package final class Daemon {
     generations.cancel(reason)
   }
 
-  /// What a person answered for does not outlive a lock.
+  /// A person's answer does not outlive a lock.
   private func dropGrants() { presence.service?.dropGrants() }
 }
 
@@ -271,7 +271,7 @@ extension Daemon: SessionWatchDelegate {
     switch reason {
     case .sessionsEnded, .noSession:
       vault.forgetOlderFiles()
-      // Who logs in next is to hear of it as well.
+      // The next login shows it again.
       password.notice.forget()
     // The person who is to read it has not gone.
     case .started, .keysFailed, .hibernation, .putAside: break

@@ -3,7 +3,7 @@ import LatchkeySystemd
 /// One message to the person, by the desktop's notifications. It is shown as soon as somebody shows notifications, which may be
 /// long after a login.
 final class DesktopNotification {
-  /// What the person reads.
+  /// The text for the person.
   struct Message: Equatable {
     let title: String
     let text: String
@@ -39,12 +39,12 @@ final class DesktopNotification {
     if !waits { send() }
   }
 
-  /// What waits is not shown any more.
+  /// Drops a notification that waits.
   func withdraw() { (message, watch, isToBeRepeated, shown) = (nil, nil, false, {}) }
 
   private func send() {
     guard let bus, bus.isOpen else { return }
-    // What is under way may reach whoever has just come: it is not to be said twice.
+    // The call under way may still reach a program that has just started. A second one would show the text twice.
     guard !isUnderWay else {
       isToBeRepeated = true
       return

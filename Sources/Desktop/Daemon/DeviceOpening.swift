@@ -6,8 +6,8 @@ import LatchkeySodium
 import LatchkeySystemd
 import LatchkeyVault
 
-/// What the device key opens: the vault of a login without a password, and what waited until the device key service
-/// answered.
+/// Unlocks by the device key: the vault of a login without a password, and the classes that waited for the device key
+/// service.
 final class DeviceOpening {
   private let vault: Vault
   private let loop: EventLoop
@@ -38,7 +38,7 @@ final class DeviceOpening {
     self.observer = observer
   }
 
-  /// What it serves on the control socket.
+  /// Adds its messages of the control socket.
   func serve(in table: inout ControlTable) {
     // A step on the way to a key.
     table.answer(DeviceSecretRequest.self, keepsDeriving: true) { [unowned self] message, _ throws(Refusal) in
@@ -49,8 +49,7 @@ final class DeviceOpening {
     }
   }
 
-  /// Looks at the vault's files again. A database that was not there before is walked through, or answers that wait for
-  /// that would wait for ever.
+  /// Looks at the vault's files again. A new database is walked through, because answers wait for that.
   func refresh() {
     vault.refresh()
     if !vault.isVerified { upkeep.goOn() }
@@ -114,7 +113,7 @@ final class DeviceOpening {
       observer.keysCame()
     } catch {
       Journal.log(.error, "a collection cannot be unlocked: \(error.explanation)")
-      // What failed took the keys that were there with it. It is said to be open again when it is.
+      // The failure erased the keys that were there. Clients hear of the next unlock when it comes.
       if !vault.isUnlocked { observer.keysDidNotOpen() }
     }
   }
@@ -135,7 +134,7 @@ final class DeviceOpening {
   private func destroyPasscodeItems(passwordRemoved: Bool) throws(Refusal) -> UInt64 {
     refresh()
     do throws(VaultError) {
-      // What was destroyed before a password was seen again is not to be looked for at every login.
+      // Items that are destroyed here are not searched for at every login.
       if vault.mayHavePasscodeItems { try vault.destroyPasscodeItems() }
       if !passwordRemoved { try vault.startPasscodeItemsAnew() }
     } catch {

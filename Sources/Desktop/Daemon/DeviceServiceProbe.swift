@@ -35,7 +35,7 @@ final class DeviceServiceProbe {
   /// To be called before requests of which that is asked.
   func forgetBreakingOff() { limit.wasBrokenOff = false }
 
-  /// Calls `then` when the service answered, or will not: at once where there is none.
+  /// Calls `then` when the service answered, or will not answer; at once if it is not installed.
   func ask(_ then: @escaping () -> Void) {
     guard access(path, F_OK) == 0 else { return then() }
     waiting.append(then)

@@ -33,13 +33,13 @@ final class FingerCheck {
 
   /// How a question is to end at once because of the fingers that are enrolled now; nil where it is to be asked.
   func check(_ question: Question, then: @escaping (PromptEnd?) -> Void) {
-    // What cannot be read is refused where it is opened.
+    // An item that cannot be read is refused when it is opened.
     let id: Int64? =
       if case .item(let item, _) = question { item } else if case .itemAccess(let item, _, _) = question { item } else {
         nil
       }
     let remembers = id.flatMap { try? vault.reader.remembersFingers(ofItem: $0) } ?? false
-    // What waits is not to remember fingers that are others by now: it could not be read when it is stored.
+    // A waiting item must not remember fingers that have changed. Once stored, it could not be read.
     let waiting = presence.service?.answers.fingers(ofWaiting: question)
     guard remembers || waiting != nil else { return then(nil) }
     presentFingers { [weak self] present in
@@ -68,13 +68,13 @@ final class FingerCheck {
     return otherConditions(ofItem: id) == nil ? .fingers : nil
   }
 
-  /// What an item asks for where its fingers do not count; nil where nothing else would do.
+  /// The requirements of an item if its fingers do not count; nil if nothing else is enough.
   func otherConditions(ofItem id: Int64) -> AccessControl? {
     guard presence.service?.answers.fingerProblems[id] != nil else { return nil }
     return (try? vault.reader.info(ofItem: id))?.access?.withoutCurrentSet
   }
 
-  /// What `latchkey status` says of items that wait for fingers.
+  /// The problems that `latchkey status` shows for items that wait for fingers.
   var problems: [String] {
     guard let service = presence.service else { return [] }
     return service.answers.fingerProblems.sorted { $0.key < $1.key }.compactMap { id, problem in

@@ -17,10 +17,10 @@ final class FirstNotice {
   private static let folder = [".local", "state", "latchkey"]
   /// Says that it was shown.
   private static let marker = "first-notice"
-  /// What `latchkey switch` notes. Whoever has run it knows.
+  /// The record of `latchkey switch`. A person who ran it needs no notice.
   private static let switchRecord = "switch.json"
 
-  /// What it notes for all users.
+  /// Its record for all users.
   private static let machineRecord = "/etc/latchkey/switch.json"
 
   init(home: String, owner: uid_t) { (self.home, self.owner) = (home, owner) }
@@ -34,7 +34,7 @@ final class FirstNotice {
   func tell(created: @autoclosure () -> UInt64?) {
     // The session is unlocked a moment before a new vault has its database.
     guard !isDone, !notification.isWaiting, let created = created() else { return }
-    // Whoever writes into the vault's folder chooses that number.
+    // A program that writes into the vault's folder chooses that number.
     let now = Process.time
     guard !wasTold, created > now || now - created < Self.newsTime else {
       isDone = true

@@ -10,7 +10,7 @@ enum FormerStore: String, CaseIterable {
   /// How people call it.
   var title: String { self == .kwallet ? "KWallet" : rawValue }
 
-  /// What brings its secrets over.
+  /// The command that imports its secrets.
   var command: String { "latchkey import \(rawValue)" }
 
   /// Where that command finds its files. `XDG_DATA_HOME` is not asked, as with the vault's own folder.

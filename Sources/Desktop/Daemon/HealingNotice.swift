@@ -6,8 +6,8 @@ import LatchkeyVault
 
 /// Tells the person once, by the desktop's notifications, that a file of the vault was damaged or missing and was made again.
 ///
-/// What was told is noted by the names of the damaged files, so that no later login says it again, and so that it is said of a file that
-/// was healed while no daemon ran.
+/// The names of the damaged files are kept as a record. So no later login says it again, and a file that was healed while no
+/// daemon ran is still reported.
 final class HealingNotice {
   private let notification = DesktopNotification()
   private let vault: Vault
@@ -15,7 +15,7 @@ final class HealingNotice {
   private let owner: uid_t
   /// Whether a file without anything in its place was made again since the last notification.
   private var hasNews = false
-  /// What this process told of, whether it could be noted or not.
+  /// The files that this process reported, even if the record could not be written.
   private var shown: Set<String> = []
 
   private static let folder = [".local", "state", "latchkey"]

@@ -9,11 +9,11 @@ final class HistoryKeeper {
   /// Where the settings are.
   let path: String
   private let owner: uid_t
-  /// What is wrong with the settings, for a person.
+  /// The problem with the settings, for a person.
   private(set) var problem: String?
   /// Called after each piece of work.
   var worked: ((_ hasMore: Bool) -> Void)?
-  /// What the journal has of it.
+  /// The problems that are in the journal already.
   private var told: Set<String> = []
 
   init(_ vault: Vault, home: String, owner: uid_t) {
@@ -44,7 +44,7 @@ final class HistoryKeeper {
   ///
   /// - Returns: whether there is more.
   func work() -> Bool {
-    // The rest of what was begun. What is to be begun waits until the vault is quiet.
+    // Goes on with the work that was begun. New work waits until the vault is quiet.
     let hasMore = vault.hasHistoryWork && vault.keepHistory()
     tell(vault.history.problem.map { "no generation of the vault was made: \($0)" })
     worked?(hasMore)

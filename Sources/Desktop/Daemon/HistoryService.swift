@@ -24,12 +24,12 @@ final class HistoryService {
   private let session: SessionReference
   private let presence: BusPresence
   private let upkeep: VaultUpkeep
-  /// What is under way, and for whom.
+  /// The work under way, and its client.
   private var work: Work?
   private weak var peer: ControlPeer?
   private var isWalkOver = false
   private var isWritten = false
-  /// Who waits for a generation.
+  /// The clients that wait for a generation.
   private var waiting: [(Result<MadeGeneration, Refusal>) -> Void] = []
   /// The newest generation when the first of them came.
   private var newest: UInt32 = 0
@@ -45,7 +45,7 @@ final class HistoryService {
     keeper.worked = { [weak self] in self?.worked(hasMore: $0) }
   }
 
-  /// What it serves on the control socket.
+  /// Adds its messages of the control socket.
   func serve(in table: inout ControlTable) {
     table.answer(ListGenerations.self) { [unowned self] message, _ throws(Refusal) in
       try page(below: message.below)
@@ -58,7 +58,7 @@ final class HistoryService {
       }
     }
     table.answer(RestoreFromGeneration.self) { [unowned self] message, peer throws(Refusal) in
-      // Whoever sits at the screen is not known to be the one who types.
+      // The person who types need not be the one at the screen.
       guard !session.machine.lockerUp else { throw Refusal(reason: "the screen is locked: unlock it first") }
       return try begin(on: peer) { () throws(VaultError) in
         .restore(
@@ -95,7 +95,7 @@ final class HistoryService {
     }
   }
 
-  /// Ends what is under way, as the vault is locked. Whoever asked for it hears why with the next answer.
+  /// Ends the work under way, because the vault is locked. The next answer tells the client the reason.
   func cancel(_ reason: String) {
     // Taking items out of generations needs no key.
     if case .forgetting = work {} else if work != nil { work = .failed(reason) }
@@ -197,7 +197,7 @@ final class HistoryService {
     }
   }
 
-  /// What is under way on a connection.
+  /// The work of a connection.
   private func work(on peer: ControlPeer) throws(Refusal) -> Work {
     guard let work, self.peer === peer else { throw Refusal(reason: "nothing was begun") }
     if case .failed(let reason) = work { throw Refusal(reason: reason) }

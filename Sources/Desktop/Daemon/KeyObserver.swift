@@ -2,8 +2,8 @@
 protocol KeyObserver: AnyObject {
   /// The vault took keys over.
   func keysCame()
-  /// The session's state was changed for keys that then did not open the vault: back to where nothing is open.
+  /// The session's state changed for keys that then did not unlock the vault. It goes back to locked or sealed.
   func keysDidNotOpen()
-  /// What clients see of the state is another by now.
+  /// The state that clients see has changed.
   func stateChanged()
 }

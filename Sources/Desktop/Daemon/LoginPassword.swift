@@ -3,8 +3,8 @@ import LatchkeyKeybag
 import LatchkeySystemd
 import LatchkeyVault
 
-/// What logins have shown of the login password: that it is another one than the vault's, that it costs more than this
-/// machine can compute, or that the memory in which it became a key was not erased. And what a person can do about it.
+/// Problems that logins found with the login password: it is not the vault's, it costs more than this machine can compute, or
+/// the memory in which it became a key was not erased. Also the advice to a person for each.
 final class LoginPassword {
   private let vault: Vault
   private let session: SessionReference
@@ -36,7 +36,7 @@ final class LoginPassword {
     self.observer = observer
   }
 
-  /// What it serves on the control socket.
+  /// Adds its messages of the control socket.
   func serve(in table: inout ControlTable) {
     table.answer(NoteOtherPassword.self) { [unowned self] _, _ in
       noteOther()
@@ -67,8 +67,8 @@ final class LoginPassword {
     if needsFormer && !session.machine.lockerUp { notice.want(isOpen: session.state == .unlocked) }
   }
 
-  /// A password, or the code, has shown that it opens the vault; or there is none any more. What it cost is said anew by
-  /// whoever brought its keys.
+  /// Forgets the problems: a password or the code has unlocked the vault, or the login has no password any more. The program
+  /// that brings the keys reports the cost anew.
   func forget() {
     needsFormer = false
     notice.forget()

@@ -31,7 +31,7 @@ final class StatusReport {
     self.history = history
   }
 
-  /// What it serves on the control socket.
+  /// Adds its messages of the control socket.
   func serve(in table: inout ControlTable) {
     table.answer(GetStatus.self) { [unowned self] _, _ in status }
   }

@@ -13,8 +13,8 @@ private final class ArrivedSessionKey {
 
 // A login in which nobody gave a password, and whose user has a protector for that.
 extension VaultOpening {
-  /// Opens what is readable behind the locked screen. Nothing that is open already is touched by it, and nothing is created:
-  /// who brings this key has not seen whether the rest of the keybag is genuine.
+  /// Unlocks the classes that are readable behind the locked screen. It changes nothing that is unlocked already, and creates
+  /// nothing: this key does not prove that the rest of the keybag is genuine.
   func unlock(
     _ delivery: consuming SessionDelivery, _ hello: Hello, by claim: Claim?, from peer: LocalSocket.Peer,
     answer: @escaping (UnlockOutcome) -> Void

@@ -55,7 +55,7 @@ final class VaultOpening {
     self.observer = observer
   }
 
-  /// What it serves on the control socket.
+  /// Adds its messages of the control socket.
   func serve(in table: inout ControlTable) {
     table.answerLater(Hello.self) { [unowned self] message, peer, answer in
       (peer.greeting, peer.claim) = (message, nil)
@@ -115,7 +115,7 @@ final class VaultOpening {
     case .keys(let mayLift):
       session.watch?.claim(by: PeerProcess.of(pid: peer.pid), mayLift: mayLift, ownLocks: vault.ownLocks) {
         [session] claim in
-        // What is refused anyway is not to be worked on, least of all while nothing holds up sleep any more.
+        // Keys that will be refused are not worked on, least of all when nothing holds up sleep any more.
         if let reason = session.machine.refusal(of: claim) { return answer(.refused(reason), nil) }
         answer(.keys, claim)
       }
@@ -127,7 +127,7 @@ final class VaultOpening {
     case .openSession: session.watch?.pamSessionOpened()
     case .closeSession:
       session.watch?.pamSessionClosed()
-      // Who logs in after the last one is to hear of it as well.
+      // A login after the last logout shows it again.
       if session.machine.pamSessions == 0 { password.notice.forget() }
     }
   }
@@ -181,8 +181,8 @@ final class VaultOpening {
     }
     // Minutes may have passed: where its session has ended, this process is no part of any login.
     guard PeerProcess.of(pid: peer.pid) == claim.process else { return answer(.refused("its session has ended")) }
-    // Who answers a prompt opens what was asked for; who logs in, or asks by name, everything.
-    // What was locked by itself since the password was given stays so.
+    // An answer to a prompt unlocks what the prompt named. A login, or `latchkey unlock`, unlocks everything. An item or
+    // collection that was locked by itself after the password was given stays locked.
     let keys = ArrivedKeys(
       delivery, liftsLocks: liftsLocks(hello) && claim.ownLocks == vault.ownLocks,
       of: hello.prompt == 0 ? nil : queue.lifting(prompt: hello.prompt) ?? [])
@@ -246,7 +246,7 @@ final class VaultOpening {
 
   /// The helper has put new keys into the keybag, and brings them.
   private func rotate(_ delivery: consuming TierDelivery) -> UnlockOutcome {
-    // The first password's keybag: the vault stays open, and is one that can be locked.
+    // The first password's keybag: the vault stays unlocked, and can be locked from now on.
     device.refresh()
     do {
       guard try vault.recognises(delivery.tiers, former: delivery.former) else { return .wrongKeys }

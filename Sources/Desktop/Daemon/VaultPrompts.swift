@@ -6,7 +6,7 @@ import LatchkeySodium
 import LatchkeySystemd
 import LatchkeyVault
 
-/// What prompts need of the vault, and the vault of prompts.
+/// Connects the prompts to the vault, both ways.
 final class VaultPrompts: PromptQueueDelegate {
   private let vault: Vault
   private let session: SessionReference
@@ -40,7 +40,7 @@ final class VaultPrompts: PromptQueueDelegate {
     self.observer = observer
   }
 
-  /// What it serves on the control socket.
+  /// Adds its messages of the control socket.
   func serve(in table: inout ControlTable) {
     table.answer(ShowPrompt.self) { [unowned self] message, peer throws(Refusal) in
       guard !peer.isPrompt, let request = queue.show(message.number, on: peer) else {
@@ -157,7 +157,7 @@ final class VaultPrompts: PromptQueueDelegate {
     }
   }
 
-  /// What an accepted prompt opens; nil where the item asks for another thing by now than was shown.
+  /// The grant of an accepted prompt; nil if the item's requirements are no longer those that the prompt showed.
   private func grant(item id: Int64, showing subject: PromptSubject, _ answer: AnyObject?) -> AccessGrant? {
     guard subject.access.requiresAnything, itemSubject(id, reuse: subject.reuse, change: subject.change) == subject
     else {
@@ -169,7 +169,7 @@ final class VaultPrompts: PromptQueueDelegate {
 
   private func open(_ message: OpenPrompt, on connection: any PromptConnection) throws(Refusal) -> OpenedPrompt {
     let id = try collection(named: message.collection)
-    // Whoever sits at the screen is not known to be the one who types.
+    // The person who types need not be the one at the screen.
     guard !isLockerUp else { throw Refusal(reason: "the screen is locked: unlock it first") }
     let state = try Refusal.vault { () throws(VaultError) in try vault.state(of: id) }
     switch message.purpose {
@@ -243,7 +243,7 @@ final class VaultPrompts: PromptQueueDelegate {
     } catch {
       return error == .isLocked ? .refused(error.explanation) : .unusable(error.explanation)
     }
-    // What waited for its keys: items that were stored while locked, and those that are to get new keys.
+    // Continues with the items that waited for keys: those stored while locked, and those that get new keys.
     upkeep.goOn()
     observer.stateChanged()
     return .live

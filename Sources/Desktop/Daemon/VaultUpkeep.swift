@@ -11,7 +11,7 @@ final class VaultUpkeep {
   private let history: HistoryKeeper
   private var idle: EventSource?
   private var settling: EventSource?
-  /// What the journal has of the vault's problems.
+  /// The vault's problems that are in the journal already.
   private var toldProblems: Set<String> = []
 
   /// How long the vault must be quiet before its log is emptied.
@@ -34,7 +34,7 @@ final class VaultUpkeep {
       vault.accessLog.write()
       vault.settle()
       settled()
-      // What a full disk stopped goes on.
+      // Work that a full disk stopped goes on.
       if vault.isRotating || history.hasWork { goOn() }
     }
   }
@@ -51,7 +51,7 @@ final class VaultUpkeep {
       if vault.verifyStep() { return true }
       presence.service?.verificationEnded()
       tellProblems()
-      // What an unlock left to this, as a device key that moved: not first in twenty seconds.
+      // Does at once what an unlock left to it, such as a moved device key. The next turn is twenty seconds away.
       vault.settle()
     }
     do throws(VaultError) {

@@ -4,7 +4,7 @@ import LatchkeyControl
 /// Which authentication may bring keys, and which may lift a lock with them. Without these rules sudo or ssh would
 /// lift it, as they pass through common-auth.
 public enum AuthenticationPolicy {
-  /// What is answered before any key is derived.
+  /// The answer before any key is derived.
   public enum Decision: Equatable, Sendable {
     case nothing
     /// Keys are wanted; `mayLift` goes to `SessionMachine.keysArrived` with them.

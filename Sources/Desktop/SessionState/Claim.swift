@@ -1,7 +1,7 @@
-/// What is remembered of an authentication from its beginning until it brings keys: on a slow machine minutes pass between.
+/// A record of an authentication, from its beginning until it brings keys. On a slow machine minutes pass between.
 ///
-/// Whoever began it may have ended meanwhile, so it goes by what was seen then. What came since is later than the password:
-/// a lock, the end of the session that it was given in, and that of the last one win over keys that are on their way.
+/// The process that began it may have ended meanwhile, so the record has what was seen then. Later events win over keys that
+/// are on their way: a lock, the end of the session in which the password was given, and the end of the last session.
 public struct Claim: Equatable, Sendable {
   /// Where the process stood that brought it.
   public let process: PeerProcess

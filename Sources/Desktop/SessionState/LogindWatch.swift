@@ -6,7 +6,7 @@ import LatchkeySystemd
 /// Signals count only if they come from the connection that answered as logind: any user may send a forged one
 /// straight to this connection, past the bus's match rules.
 public final class LogindWatch {
-  /// What the watch tells.
+  /// The events that the watch reports.
   public enum Report: Equatable, Sendable {
     /// All sessions, of all users. The first one comes when all of them were read.
     case sessions([SessionFacts])
@@ -34,8 +34,8 @@ public final class LogindWatch {
   /// How many calls of ``finishBeforeSleep`` are not over.
   private var finishing = 0
 
-  /// What is to be done when the handler of ``Report/prepareForSleep(_:)`` has returned, and takes a moment: sleep is held up
-  /// until what it is given is called, once.
+  /// Work that takes a moment after the handler of ``Report/prepareForSleep(_:)`` has returned. Sleep is held up until it
+  /// calls its argument, once.
   var finishBeforeSleep: (@escaping () -> Void) -> Void = { $0() }
 
   /// The unique name of logind, once it answered.
@@ -137,7 +137,7 @@ public final class LogindWatch {
     backOff = min(backOff * 2, .seconds(60))
   }
 
-  /// What was known of sessions is believed until logind says something else: its restart locks nobody out.
+  /// The known sessions stay valid until logind says something else, so that its restart locks nobody out.
   private func reportAbsenceIfNeverSeen() {
     guard !hasReported, !isAbsent else { return }
     isAbsent = true

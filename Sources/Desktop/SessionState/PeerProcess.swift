@@ -5,8 +5,8 @@ import LatchkeySystemd
 public enum PeerProcess: Equatable, Sendable {
   /// There is no logind to tell.
   case unknown
-  /// In no session and under no user's manager: a system service. Display managers, getty and sshd are ones, and so
-  /// are the logins they handle until their session is open.
+  /// In no session and under no user's manager: a system service. Examples are display managers, getty and sshd, and the
+  /// logins that they handle until the session begins.
   ///
   /// `startedByRoot`: whether root runs the program that started it. A display manager is root's; a job of a user's that
   /// authenticates is not.

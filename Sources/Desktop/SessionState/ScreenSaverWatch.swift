@@ -4,7 +4,7 @@ import LatchkeySystemd
 /// org.gnome.ScreenSaver, org.mate.ScreenSaver, org.cinnamon.ScreenSaver, org.kde.screensaver, org.xfce.ScreenSaver
 /// …) from any sender, and asks those that are there whether they are active now.
 public final class ScreenSaverWatch {
-  /// What the watch tells.
+  /// The events that the watch reports.
   public enum Report: Equatable, Sendable {
     /// By the sender's unique name.
     case active(peer: String, Bool)
@@ -35,7 +35,7 @@ public final class ScreenSaverWatch {
     self.handler = handler
   }
 
-  /// Throws when the bus is not there; a rule that the bus refuses ends the connection.
+  /// Throws if the bus cannot be reached. A rule that the bus refuses ends the connection.
   public func start() throws(SystemdError) {
     match = try bus.matchSignal(
       member: "ActiveChanged",
@@ -52,7 +52,7 @@ public final class ScreenSaverWatch {
 
   private func askThoseThatAreThere() {
     for (name, path) in Self.known {
-      // What cannot be asked is not there.
+      // A screen saver that cannot be asked counts as missing.
       try? bus.callAsync(
         destination: name, path: path, interface: name, member: "GetActive", autoStart: false
       ) { [weak self] reply in

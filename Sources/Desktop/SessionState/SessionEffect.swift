@@ -1,4 +1,4 @@
-/// What has to be done, in this order: what erases keys stands before everything else.
+/// An effect to carry out, in the order given. Effects that erase keys come before all others.
 public enum SessionEffect: Equatable, Sendable {
   /// Erase A, in every form it has in memory. C stays.
   case lock(LockReason)
@@ -30,7 +30,7 @@ public enum SessionEffect: Equatable, Sendable {
   }
 }
 
-/// What became of keys that arrived. Whatever is not kept is erased by who holds them.
+/// The fate of keys that arrived. Their holder erases keys that are not kept.
 public enum KeyOutcome: Equatable, Sendable {
   /// A and C are live.
   case live

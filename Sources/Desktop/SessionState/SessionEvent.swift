@@ -1,4 +1,4 @@
-/// What happens to the machine from outside. Keys arrive by `SessionMachine.keysArrived`.
+/// An event from outside the machine. Keys arrive by `SessionMachine.keysArrived`.
 public enum SessionEvent: Equatable, Sendable {
   /// All sessions there are, of all users. Sent whole whenever anything in it changed.
   case sessions([SessionFacts])

@@ -1,4 +1,4 @@
-/// What logind says of one login session, of any user.
+/// One login session of any user, as logind describes it.
 public struct SessionFacts: Equatable, Sendable {
   /// logind's name of the session.
   public var id: String

@@ -27,8 +27,8 @@ public struct SessionMachine: Sendable {
   /// Which keys may be in memory now.
   public private(set) var state = State.sealed
 
-  /// Whether the login has no password: the vault then counts as always unlocked, whatever the sessions and lockers do.
-  /// What is known of them is still kept, as prompts wait behind a locker all the same.
+  /// Whether the login has no password: the vault then counts as always unlocked, whatever the sessions and lockers do. They
+  /// are still followed, because prompts wait behind a locker all the same.
   public private(set) var isPasswordless = false
 
   /// Why the vault was sealed last.
@@ -48,7 +48,7 @@ public struct SessionMachine: Sendable {
   /// Whether C came by a login in which nobody gave a password, and no password came since.
   public private(set) var isOpenedWithoutPassword = false
 
-  /// Who tells the sessions.
+  /// The source of the sessions.
   public private(set) var logind = Logind.unknown
 
   /// Sessions that PAM opened and did not close. Only used without logind.
@@ -95,7 +95,7 @@ public struct SessionMachine: Sendable {
   /// Whether a locker is up. Only this holds prompts back; a lock alone does not.
   public var lockerUp: Bool { !screenSavers.isEmpty || sessionsAreBehindLocker }
 
-  /// What is up, for `latchkey status`.
+  /// The lockers that are up, for `latchkey status`.
   public var lockers: [String] {
     let hints = sessions.values.filter { $0.isBehindLocker }.map {
       $0.facts.lockedHint ? "LockedHint of session \($0.facts.id)" : "greeter before session \($0.facts.id)"
@@ -106,9 +106,9 @@ public struct SessionMachine: Sendable {
   /// Whether the user has a desktop, locked or not.
   public var hasGraphicalSession: Bool { sessions.values.contains { $0.facts.isGraphical } }
 
-  /// The PAM services that opened the user's desktops over the network. Empty if a desktop is at this machine: what is typed
-  /// elsewhere must not unlock behind its locked screen. A text login is none, even where `startx` made it one: it may have been
-  /// left open by somebody who works over the network.
+  /// The PAM services that opened the user's desktops over the network. Empty if a desktop is at this machine: a password
+  /// typed elsewhere must not unlock behind its locked screen. A text login does not count, even if `startx` made it a
+  /// desktop: a person who now works over the network may have left it.
   public var remoteDesktopServices: Set<String> {
     let desktops = sessions.values.map(\.facts).filter(\.isGraphical)
     return desktops.allSatisfy(\.isRemote) ? Set(desktops.map(\.service)) : []
@@ -241,7 +241,7 @@ public struct SessionMachine: Sendable {
   private mutating func becomeUnlocked(_ effects: inout [SessionEffect], with effect: SessionEffect) {
     state = .unlocked
     isOpenedWithoutPassword = false
-    // What was asked before is answered by the password.
+    // The password answers the earlier request to lock.
     for id in sessions.keys { sessions[id]?.wasAskedToLock = false }
     effects.append(effect)
   }
@@ -359,7 +359,7 @@ public struct SessionMachine: Sendable {
     sessions = [:]
     for fact in facts where fact.uid == uid && fact.isLogin {
       let isBehindGreeter = fact.isGraphical && !fact.isActive && seatsOfGreeters.contains(fact.seat)
-      // What is there when logind is first heard may have been in front before.
+      // A session that exists when logind first answers may have been in front before.
       if old[fact.id] == nil { sessionCount &+= 1 }
       var tracked = old[fact.id] ?? Tracked(number: sessionCount, facts: fact, isStarting: wasKnown)
       if tracked.facts.lockedHint, !fact.lockedHint { tracked.wasAskedToLock = false }
@@ -433,7 +433,7 @@ public struct SessionMachine: Sendable {
   }
 
   private mutating func seal(_ reason: SealReason, _ effects: inout [SessionEffect]) {
-    // Keys that did not open the vault are no reason to say that it is unlocked, nor is a vault that is not there.
+    // Keys that did not unlock the vault must not count as an unlock, and neither must a missing vault.
     if reason == .keysFailed || reason == .putAside { isPasswordless = false }
     guard state != .sealed, !isPasswordless else { return }
     state = .sealed

@@ -1,7 +1,7 @@
 import LatchkeySystemd
 
-/// One reading of all sessions. What it learns goes into the table at once, reply by reply, so that the changes
-/// which logind signals meanwhile fall into place by the order in which they come.
+/// One reading of all sessions. Each reply goes into the table at once, so that changes which logind signals meanwhile keep
+/// their order.
 final class SessionRound {
   enum Answer {
     case answered
@@ -43,7 +43,7 @@ final class SessionRound {
   }
 
   private func read(_ path: String) {
-    // A session that ended meanwhile has no properties to read, and is none to know of.
+    // A session that ended meanwhile has no properties, and does not count.
     call(path, LogindWatch.properties, "GetAll", arguments: [LogindWatch.session], isVital: false) {
       [weak watch] message throws(BusError) in
       var facts = SessionFacts(id: path, uid: .max, sessionClass: "", type: "", isActive: false, state: "")

@@ -126,7 +126,7 @@ public final class SessionWatch {
 
   fileprivate static let ended = KeyOutcome.refused("the daemon ends")
 
-  /// Lets no keys in any more: refuses those that wait, and erases them. What happens is followed as before.
+  /// Lets no keys in any more: refuses those that wait, and erases them. Events are followed as before.
   public func end() {
     hasEnded = true
     let refused = arrivals
@@ -139,14 +139,13 @@ public final class SessionWatch {
 
   // MARK: Asked by the daemon
 
-  /// What to answer to a PAM stack, before any key is derived.
+  /// The answer to a PAM stack, before any key is derived.
   public func decide(_ hello: Hello, from process: PeerProcess) -> AuthenticationPolicy.Decision {
     AuthenticationPolicy.decide(hello, from: process, machine: machine)
   }
 
-  /// An authentication begins that keys are wanted of. What counts is how things are when this is called, and what logind
-  /// answers: a lock that it knows of is older than what was typed. Whatever else comes until it answers is later.
-  /// `completion` is called exactly once.
+  /// Begins an authentication that will bring keys. It counts the state at this call, and logind's answer: a lock that logind
+  /// knows of is older than the password. Everything else until that answer is later. `completion` is called exactly once.
   public func claim(
     by process: PeerProcess, mayLift: Bool = true, ownLocks: UInt64 = 0, completion: @escaping (Claim) -> Void
   ) {

@@ -20,8 +20,8 @@ final class SleepInhibitor {
     if case .held = state { true } else { false }
   }
 
-  /// Asks logind for the lock, if it is not there or on its way. Refused (where polkit is missing, say), sleep is
-  /// still noticed, but no longer waits.
+  /// Asks logind for the lock, unless it is held or requested already. Refused (where polkit is missing, say), sleep is still
+  /// noticed, but no longer waits.
   func take(_ bus: Bus) {
     guard case .none = state else { return }
     requests += 1
