@@ -3,11 +3,11 @@ import LatchkeyPrompts
 import LatchkeySystemd
 import LatchkeyVault
 
-/// What an item is to require from now on, which waits for what it requires until then, or for a new passphrase.
+/// A change of an item's requirements. It waits until the client meets the present ones, or for a new passphrase.
 final class AccessChange {
   let item: ItemPlace
   let control: AccessControl
-  /// What it requires until then.
+  /// The item's present requirements.
   let present: AccessControl
   /// Another class; nil for the one it has.
   let accessibility: AccessibilityClass?
@@ -15,11 +15,11 @@ final class AccessChange {
   let needsNewPassphrase: Bool
   /// The fingers that are enrolled now, where it is to remember them.
   let fingers: FingerSet?
-  /// What a person is asked first; nil where the item requires nothing until then.
+  /// The first question to the person; nil if the item requires nothing at present.
   let question: Question?
-  /// What a person is asked then, where there is a passphrase to choose.
+  /// The second question to the person, if there is a passphrase to choose.
   let passphraseQuestion: Question
-  /// What a person answered to the first.
+  /// The person's answer to the first question.
   var granted: AccessGrant?
   /// Whether it was written.
   var isDone = false
@@ -38,7 +38,7 @@ final class AccessChange {
     passphraseQuestion = .newItemPassphrase(number, client: client)
   }
 
-  /// What a person is told of it, as words that go on after the item's name.
+  /// The words for the person, which follow the item's name.
   var words: String {
     var parts: [String] = []
     if control != present || fingers != nil {

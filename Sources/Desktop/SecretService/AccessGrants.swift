@@ -2,13 +2,13 @@ import LatchkeyPrompts
 import LatchkeySystemd
 import LatchkeyVault
 
-/// Who is told when a grant comes or goes.
+/// Hears when a grant comes or goes.
 protocol GrantObserver: AnyObject {
   func grantChanged(_ item: Int64, for client: String)
 }
 
-/// What clients may read or write because a person answered for it: each grant is one client's, for one item, and not for
-/// long. It is for one use, unless its client asked beforehand for a time to read again in, which the person was shown.
+/// The grants that persons gave to clients. A grant lets one client read or write one item, for a short time. It is for one
+/// use, unless the client asked beforehand for a time to read again, and the prompt showed that.
 final class AccessGrants {
   private struct Key: Hashable {
     let item: Int64
@@ -71,8 +71,8 @@ final class AccessGrants {
   /// Whether `client` may read the item now.
   func allow(_ item: Int64, for client: String) -> Bool { entries[Key(item: item, client: client)] != nil }
 
-  /// A grant for a read, which uses up one that is not reusable; nil where there is none, and in the session's collection,
-  /// where no item requires anything.
+  /// A grant for a read, which uses up one that is not reusable; nil without one, and in the session's collection, where no
+  /// item requires anything.
   func read(_ item: ItemPlace, for client: String) -> AccessGrant? {
     guard case .vault = item.collection else { return nil }
     let item = item.id
@@ -83,13 +83,13 @@ final class AccessGrants {
     return entry.grant
   }
 
-  /// Uses a grant up for a write; nil where there is none, and in the session's collection.
+  /// Uses a grant up for a write; nil without one, and in the session's collection.
   func take(_ item: ItemPlace, for client: String?) -> AccessGrant? {
     guard case .vault = item.collection, let client else { return nil }
     return take(item.id, for: client)
   }
 
-  /// Uses a grant up for a write; nil where there is none, or only one to read again with.
+  /// Uses a grant up for a write; nil without one, or if it is only for reading again.
   func take(_ item: Int64, for client: String) -> AccessGrant? {
     let key = Key(item: item, client: client)
     guard let entry = entries[key], !entry.wasRead else { return nil }

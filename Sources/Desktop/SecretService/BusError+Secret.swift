@@ -20,7 +20,7 @@ extension BusError {
   /// Another item has what only one may have.
   static let duplicateName = "org.latchkey.Error.Duplicate"
 
-  /// What a client is told of the vault's error.
+  /// The error for a client.
   init(_ error: VaultError) {
     switch error {
     case .isLocked: self = .isLocked("it is locked: unlock the session with your password")

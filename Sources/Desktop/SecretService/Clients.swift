@@ -1,6 +1,6 @@
 import LatchkeySystemd
 
-/// Who is told of clients that are gone.
+/// Hears of clients that are gone.
 protocol ClientObserver: AnyObject {
   func clientVanished(_ client: String)
 }

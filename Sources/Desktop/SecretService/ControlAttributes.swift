@@ -49,8 +49,8 @@ struct ControlAttributes: Equatable {
   /// so that a class name cannot empty the vault by mistake.
   var isForControlAlone: Bool { attributes.isEmpty && (accessibility != nil || access != nil) }
 
-  /// What a search with these attributes is for: control attributes count only where they stand alone, so that a
-  /// client which searches with all that it stored still finds its item after its class changed.
+  /// The search that these attributes mean. Control attributes count only if they stand alone, so that a client which
+  /// searches with everything that it stored still finds its item after its class changed.
   var query: SearchTerms {
     guard isForControlAlone else { return .attributes(attributes) }
     if let access { return .access(access, accessibility) }

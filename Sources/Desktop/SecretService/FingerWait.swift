@@ -1,8 +1,8 @@
 import LatchkeySystemd
 import LatchkeyVault
 
-/// An item that a client wants stored or changed, and that waits until it is known which fingers are enrolled. Who drops it
-/// drops its secret as well.
+/// An item that a client wants stored or changed, and that waits until it is known which fingers are enrolled. Dropping it
+/// erases its secret.
 final class FingerWait {
   /// The bytes of the item that is to be stored; nil where none is.
   let size: Int?

@@ -44,7 +44,7 @@ final class ItemAccessObject {
     out.appendString(try accessInfo(path).access?.text ?? "")
   }
 
-  /// What a client wants of an item's access; what it does not name stays.
+  /// A client's change of an item's access. Settings that it does not name stay.
   private struct Wanted {
     var accessibility: AccessibilityClass?
     var control: AccessControl?

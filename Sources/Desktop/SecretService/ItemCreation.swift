@@ -29,10 +29,10 @@ struct ItemToCreate {
     size = received.value.bytes.count + metadata.size
   }
 
-  /// What it requires.
+  /// Its requirements.
   var access: AccessControl { control.access ?? .none }
 
-  /// What it has beside its secret.
+  /// Everything of it but its secret.
   var metadata: ItemMetadata {
     ItemMetadata(
       label: label, attributes: control.attributes, contentType: received.contentType, flags: access.rawValue,

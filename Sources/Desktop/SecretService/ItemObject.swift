@@ -123,7 +123,7 @@ final class ItemObject {
     }
     signals.itemDeleted(item)
     call.reply { $0.appendObjectPath(ObjectPath.none) }
-    // Whoever is asked for it would answer in vain.
+    // A person who is asked for it would answer in vain.
     queue.stateChanged()
   }
 

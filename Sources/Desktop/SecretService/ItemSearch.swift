@@ -22,8 +22,8 @@ final class ItemSearch {
     self.gate = gate
   }
 
-  /// Answers a search. What finds nothing waits until the whole database was looked at: clients take "nothing" as
-  /// leave to make a new secret.
+  /// Answers a search. An empty result waits until the whole database was checked, because clients make a new secret when
+  /// they find none.
   func search(
     _ attributes: [String: String], in place: CollectionPlace?, _ call: MethodCall,
     _ answer: @escaping (inout MessageWriter, [Found]) -> Void

@@ -121,7 +121,7 @@ final class KeychainChanges {
     let deleted = try BusError.vault { () throws(VaultError) in try tree.vault.writer.deleteItems(wanted) }
     for item in deleted.compactMap({ named[$0]?.place }) { signals.itemDeleted(item) }
     call.reply { $0.appendUInt32(UInt32(deleted.count)) }
-    // Whoever is asked for one of them would answer in vain.
+    // A person who is asked for one of them would answer in vain.
     queue.stateChanged()
   }
 

@@ -1,9 +1,9 @@
-/// What clients know of items because they read their properties, so that each can be told what is different.
+/// The properties of items that clients have read, so that each client can be told of changes.
 ///
 /// Programs with libsecret read an item's properties once and keep them for as long as they run: an item that was locked then
 /// would stay locked for them. Of a client that read very many, those that it read last are remembered.
 struct KnownItems {
-  /// What a client was told of an item last.
+  /// The properties that a client was told last.
   struct Knowledge: Equatable {
     var isLocked: Bool
     /// Whether label and attributes could be told.
@@ -35,7 +35,7 @@ struct KnownItems {
     self.limit = limit
   }
 
-  /// What the client knows of the item; nil for one that it never read, or too long ago.
+  /// The properties that the client knows; nil for an item that it never read, or too long ago.
   func knowledge(of item: Int64, by client: String) -> Knowledge? {
     clients[client].flatMap { $0.newer[item] ?? $0.older[item] }
   }
@@ -76,8 +76,8 @@ struct KnownItems {
 
   // MARK: - what may be different
 
-  /// Everything may be different: keys came or went. What was to be looked at already keeps its place: who brings this about
-  /// again and again keeps nobody from being told.
+  /// Everything may be different: keys came or went. Items that wait to be looked at keep their place, so that repeated
+  /// changes keep no client from being told.
   mutating func doubtAll() {
     for (client, known) in clients {
       let present = Set(known.doubted)
@@ -99,7 +99,7 @@ struct KnownItems {
   /// Whether something that the client knows may be different.
   func hasDoubts(_ client: String) -> Bool { clients[client]?.doubted.isEmpty == false }
 
-  /// Takes one item that is to be looked at again, of each client in turn; nil where there is none.
+  /// Takes one item that is to be looked at again, of each client in turn; nil without one.
   mutating func takeDoubt() -> (item: Int64, client: String)? {
     while !turns.isEmpty {
       let client = turns.removeFirst()

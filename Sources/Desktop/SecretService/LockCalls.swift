@@ -1,7 +1,7 @@
 import LatchkeySystemd
 import LatchkeyVault
 
-/// Who is told that a client locked something.
+/// Hears that a client locked something.
 protocol LockObserver: AnyObject {
   func stateChanged()
 }
@@ -77,11 +77,11 @@ final class LockCalls {
     }
   }
 
-  /// What of the vault a path names that can be locked.
+  /// The lockable part of the vault that a path names.
   private enum Lockable {
     case collection(Int64)
     case item(Int64)
-    /// The collection that a vault begins with, while there is none or it cannot be read: all of it is locked.
+    /// The first collection of a vault that does not exist yet or cannot be read: all of it is locked.
     case nothing
   }
 

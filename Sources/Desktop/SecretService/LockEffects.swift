@@ -1,8 +1,7 @@
 import LatchkeyPrompts
 import LatchkeyVault
 
-/// What ends at a lock, whether it erases keys or not: what a person answered for does not outlive it, and neither does what
-/// waits for an answer.
+/// Ends grants and waiting requests at a lock, whether it erases keys or not. Neither outlives a lock.
 final class LockEffects {
   private let vault: Vault
   private let waits: PendingWrites

@@ -1,7 +1,7 @@
 import LatchkeySystemd
 import LatchkeyVault
 
-/// What clients see as locked, by the keys that the vault has at the moment.
+/// The lock state that clients see, by the keys that the vault has now.
 final class LockStates {
   /// How a path that a client wants unlocked is.
   enum State {
@@ -55,7 +55,7 @@ final class LockStates {
     }
   }
 
-  /// Whether a collection or item is open for its client. The path is echoed as it was asked for, so it may be an
+  /// Whether a collection or item is unlocked for its client. The path is echoed as it was asked for, so it may be an
   /// alias's.
   ///
   /// - Throws: the reason, where it cannot be told what an alias stands for.
@@ -66,7 +66,7 @@ final class LockStates {
       case .collection(let name):
         if isUnknown(name) { return vault.isMissing && !tree.isFirst(name) ? .absent : .locked }
         let place = try tree.place(name)
-        // Whoever has a collection unlocked wants what is in it.
+        // A client that unlocks a collection wants the items in it.
         if case .vault(let id) = place, vault.hasLockedItems(in: id) { return .locked }
         return try isLocked(place) ? .locked : .unlocked
       case .item(let name, _):

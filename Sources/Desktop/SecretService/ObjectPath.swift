@@ -1,8 +1,8 @@
 /// The object paths of the Secret Service (specification 0.2, "Object Paths"), read and written.
 ///
-/// Paths carry numbers that are never used again, so a path means the same object for ever: across lock, restart and
-/// password change. What ends with the program (sessions, prompts, items of the session collection) has numbers that start
-/// at random.
+/// Paths carry numbers that are never used again, so a path means the same object for ever: across lock, restart and password
+/// change. Objects that end with the program (sessions, prompts, items of the session collection) have numbers that start at
+/// random.
 enum ObjectPath: Equatable {
   static let root = "/org/freedesktop/secrets"
   static let collections = root + "/collection"
@@ -25,7 +25,7 @@ enum ObjectPath: Equatable {
     case vault(Int64)
     /// The collection that lives in memory only.
     case session
-    /// Whatever the alias stands for.
+    /// The collection that the alias names.
     case alias(String)
   }
 
@@ -97,7 +97,7 @@ enum CollectionPlace: Hashable {
     }
   }
 
-  /// What a person may call it by: the last part of its path.
+  /// A name for persons: the last part of its path.
   var name: String { String(path.dropFirst(ObjectPath.collections.count + 1)) }
 
   func path(item: Int64) -> String { path + "/\(item)" }

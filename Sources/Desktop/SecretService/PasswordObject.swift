@@ -49,7 +49,7 @@ final class PasswordObject {
     guard id != PortalCollection.id(in: vault) else { throw .notSupported(PortalCollection.takesNoPassphrase) }
     if id != Vault.firstCollection {
       do throws(VaultError) { try vault.checkPassphraseMayChange(ofCollection: id) } catch {
-        // What is locked is opened by the prompt.
+        // The prompt unlocks a locked item.
         guard error == .isLocked else { throw BusError(error) }
       }
     }

@@ -101,7 +101,7 @@ final class PendingWrites {
     else { throw .limitsExceeded("too many items wait for an answer") }
   }
 
-  /// What waits is not written: the keys were erased meanwhile.
+  /// Drops the writes that wait, because the keys were erased.
   func drop() {
     let calls = fingerWaits.map(\.call) + verificationWaits.map(\.call)
     disconnect()

@@ -2,7 +2,7 @@ import LatchkeyVault
 
 /// The collection of the secrets that sandboxed applications get by the portal.
 public enum PortalCollection {
-  /// What names it. It is not to be locked or changed by its alias.
+  /// Its alias, which must not be used to lock or change it.
   static let alias = "portal"
   static let label = "Flatpak apps"
 

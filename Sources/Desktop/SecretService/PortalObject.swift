@@ -195,7 +195,7 @@ final class PortalObject {
 
   // MARK: - secrets
 
-  /// The application's secret, which is made where there is none. One that cannot be read now is never replaced.
+  /// The application's secret, which is made at the first request. One that cannot be read now is never replaced.
   ///
   /// Other providers keep theirs in any collection, and that is where an import brings them: the portal's own goes first,
   /// else the oldest.
@@ -218,7 +218,7 @@ final class PortalObject {
         contentType: "application/octet-stream"),
       secret: secret, accessibility: .afterFirstUnlock, replacing: false)
     signals.itemCreated(ItemPlace(collection: .vault(home), id: made.id))
-    // What the application gets now is what it will get for ever.
+    // The application must get the same secret for ever, so it gets the stored one.
     return try vault.reader.secret(ofItem: made.id)
   }
 

@@ -23,7 +23,7 @@ final class PortalRequest {
     let handle: String
   }
 
-  /// What the frontend is told (org.freedesktop.portal.Request, "Response").
+  /// The reply to the frontend (org.freedesktop.portal.Request, "Response").
   enum Response: UInt32 {
     case success = 0
     case cancelled = 1
@@ -38,7 +38,7 @@ final class PortalRequest {
   var ticket: PromptTicket?
   private let call: MethodCall
   private var outlet: Outlet?
-  /// What is being written, once it was found.
+  /// The secret that is being written, once it was found.
   private var secret: OpenedSecret?
   private var written = 0
   private var deadline: EventSource?

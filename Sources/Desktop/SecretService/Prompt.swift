@@ -6,7 +6,7 @@ import LatchkeySystemd
 /// Something that a person would have to be asked for, as its client sees it. It belongs to the client that caused it,
 /// is asked once, and is gone when it is completed.
 final class Prompt {
-  /// What is wanted.
+  /// The request behind a prompt.
   enum Purpose {
     /// These paths, as the client named them.
     case unlock([String])
@@ -70,7 +70,7 @@ final class Prompt {
       return change.item.id == id
     }
   }
-  /// What was asked already. What was asked in vain is not asked again.
+  /// The questions that were asked already. None is asked a second time.
   var asked: Set<Question> = []
   /// The passphrase of the item, which its client gave; until it is completed.
   var given: GivenPassphrase?
@@ -86,8 +86,8 @@ final class Prompt {
     self.purpose = purpose
   }
 
-  /// What the client gave for a question of its prompt: the passphrase of the item that is to open, or the one that a new item
-  /// gets. Where both would be asked it is the former.
+  /// The passphrase that the client gave for a question of its prompt: that of the item to read, or that of a new item. If
+  /// both would be asked, it is the former.
   func passphrase(for question: Question) -> GivenPassphrase? {
     switch (purpose, question) {
     case (.unlock, .item), (.store, .newItemPassphrase): given

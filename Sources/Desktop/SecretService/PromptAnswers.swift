@@ -62,8 +62,8 @@ public final class PromptAnswers {
     }
   }
 
-  /// What is known of an item that waits for this passphrase, or was just stored with it: its collection in the vault, its
-  /// number once it has one, its label, and the class that its maker named.
+  /// An item that waits for this passphrase, or was just stored with it: its collection in the vault, its number once it has
+  /// one, its label, and the class that its maker named.
   public func waitingItem(
     _ question: Question
   ) -> (collection: Int64, item: Int64?, label: String, accessibility: AccessibilityClass?)? {
@@ -76,7 +76,7 @@ public final class PromptAnswers {
     if case .change(let change)? = waiting(question)?.purpose { change.item.id } else { nil }
   }
 
-  /// What a question before a change is to lead to, in words; empty where nobody waits for it any more.
+  /// The change behind a question, in words; empty if nobody waits for it any more.
   public func change(for question: Question) -> String {
     if case .change(let change)? = waiting(question)?.purpose { change.words } else { "" }
   }
@@ -100,9 +100,9 @@ public final class PromptAnswers {
     }
   }
 
-  /// What an item requires was given, so that it may require something else.
+  /// Takes a grant for an item's present requirements, so that they may change.
   ///
-  /// - Parameter shown: what the person was shown that it requires.
+  /// - Parameter shown: the requirements that the prompt showed.
   /// - Returns: false where nobody waits for it any more, or what they were told of the change went out from something else.
   public func give(_ grant: AccessGrant, to question: Question, showing shown: AccessControl) -> Bool {
     guard case .change(let change)? = waiting(question)?.purpose, change.present == shown else { return false }

@@ -21,7 +21,7 @@ final class PromptCompletion {
     // The result has its type also when the prompt was dismissed: clients read it all the same.
     switch prompt.purpose {
     case .unlock(let wanted):
-      // What was opened by other means counts as well.
+      // Objects that were unlocked by other means count as well.
       let open = wanted.filter { (try? locks.state(of: $0, for: prompt.owner)) == .unlocked }
       announcer.tell(open, to: prompt.owner)
       let dismissed = open.isEmpty || (dismissed && open.count < wanted.count)

@@ -52,7 +52,7 @@ final class PromptObject {
   func perform(_ prompt: Prompt, window: String, reason: String) {
     prompt.phase = .asked(at: .now)
     let (window, reason) = (Self.shortened(window), Self.shortened(reason))
-    // Who asks is for the person to read: without it, the question is asked all the same.
+    // The caller's name is for the person. The question is asked without it, too.
     do throws(BusError) {
       try bus.peerCredentials(of: prompt.owner) { [weak self] credentials in
         var caller = Caller.unknown
@@ -84,8 +84,7 @@ final class PromptObject {
     }
   }
 
-  /// Asks the next question that stands between the client and what it wants, or completes the prompt. What was asked in vain
-  /// is not asked again.
+  /// Asks the next question of the prompt, or completes it. No question is asked twice.
   private func advance(_ prompt: Prompt, for caller: Caller) {
     guard table[prompt.path] === prompt, case .asked = prompt.phase else { return }
     prompt.lastEnd = prompt.ticket?.end ?? prompt.lastEnd

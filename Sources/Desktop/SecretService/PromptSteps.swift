@@ -2,9 +2,9 @@ import LatchkeyPrompts
 import LatchkeySystemd
 import LatchkeyVault
 
-/// What stands between a client and what it wants of a prompt. What needs nobody any more is done here.
+/// Finds the next step of a prompt. Steps that need no answer are done here.
 final class PromptSteps {
-  /// What comes next.
+  /// The next step.
   enum Step {
     /// A person is asked. The login password then lifts the explicit locks of some collections as well.
     case ask(Question, lifting: Set<Int64> = [])
@@ -60,8 +60,8 @@ final class PromptSteps {
     return questions.first.map { .ask($0, lifting: lifting) } ?? .complete(dismissed: false)
   }
 
-  /// What a person would have to be asked so that a path opens, and the collection whose own lock the login password
-  /// lifts; nil where no answer would help.
+  /// The question whose answer unlocks a path, and the collection whose explicit lock the login password lifts; nil if no
+  /// answer would help.
   private func question(for path: String, of client: String) -> (question: Question, lifting: Int64?)? {
     let place: CollectionPlace?
     var item: Int64?
@@ -120,7 +120,7 @@ final class PromptSteps {
 
   // MARK: - ChangeWithPrompt
 
-  /// What a person is asked next before a collection has another passphrase; of the login's, what they are told.
+  /// The next step before a collection gets another passphrase. For the login's collection, the advice to the person.
   private func nextToChangePassword(of id: Int64, for client: String) -> Step {
     if id == Vault.firstCollection { return .ask(.loginAdvice(client: client)) }
     // Aliases could not be read before, where the vault was locked.

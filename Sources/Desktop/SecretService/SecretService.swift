@@ -13,7 +13,7 @@ public final class SecretService {
   /// The well-known name that the portals' frontend finds in our .portal file.
   public static let portalBusName = "org.freedesktop.impl.portal.desktop.latchkey"
 
-  /// What persons answered, and what waits for it.
+  /// The persons' answers, and the requests that wait for them.
   public let answers: PromptAnswers
 
   private let queue: PromptQueue

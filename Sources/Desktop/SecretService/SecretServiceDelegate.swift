@@ -1,7 +1,7 @@
 import LatchkeyKeybag
 import LatchkeyVault
 
-/// What the objects on the bus need to know of what goes on around the vault.
+/// The view that the objects on the bus have of the daemon around the vault.
 public protocol SecretServiceDelegate: AnyObject {
   /// Whether a locker is on the screen now, so that nobody can be asked.
   var isLockerUp: Bool { get }

@@ -78,7 +78,7 @@ final class ServiceObject {
       for path in paths where answered.insert(path).inserted {
         // No more secrets are opened for an answer that is not sent.
         guard out.failure == nil else { return }
-        // What is gone or locked is left out; the rest is still wanted.
+        // Items that are gone or locked are left out. The client still wants the rest.
         guard case .item(let name, let id) = ObjectPath(path), let place = try? tree.place(name) else { continue }
         let (vault, collection) = tree.holder(place)
         let granted = grants.read(ItemPlace(collection: place, id: id), for: client)

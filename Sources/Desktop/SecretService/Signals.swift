@@ -1,8 +1,7 @@
 import LatchkeySystemd
 import LatchkeyVault
 
-/// What clients are told without having asked. Of what a call creates, changes or deletes they are told before its caller has
-/// the reply, as by gnome-keyring.
+/// The signals to clients. As with gnome-keyring, clients hear of a change before its caller gets the reply.
 final class Signals {
   private let bus: Bus
   private let loop: EventLoop
@@ -71,7 +70,7 @@ final class Signals {
     if timer == nil { collectionChanged(place) }
   }
 
-  /// Tells that an item was written. What was given for it as it was is worth nothing.
+  /// Signals that an item was written. Grants for its former state end.
   func itemChanged(_ item: ItemPlace, properties: [String]) {
     if case .vault = item.collection { grants.forget(item: item.id) }
     try? bus.emitPropertiesChanged(path: item.path, interface: ItemObject.name, names: properties)

@@ -10,10 +10,10 @@ final class StateAnnouncer {
   private let signals: Signals
   private let clients: Clients
   private var vault: Vault { tree.vault }
-  /// What was told of each collection last.
+  /// The lock state of each collection that was announced last.
   private var announcedLocks: [CollectionPlace: Bool] = [:]
-  /// What clients know of items, the idle work that tells them what is different, and how many it told since keys last came
-  /// or went.
+  /// The properties that clients know, the idle work that announces changes, and the number of announcements since keys last
+  /// came or went.
   private var known = KnownItems()
   private var announcement: EventSource?
   private var toldItems = 0
@@ -45,8 +45,8 @@ final class StateAnnouncer {
 
   // MARK: - collections
 
-  /// Keys came or went: of collections clients are told at once. What they know of items is looked at again when nothing else
-  /// is to be done. A lock has erased its keys by then.
+  /// Keys came or went. Clients hear of collections at once. Their items are checked again when nothing else is to be done. A
+  /// lock has erased its keys by then.
   func stateChanged() {
     for place in tree.places {
       guard let locked = try? locks.isLocked(place), announcedLocks[place] != locked else { continue }
@@ -115,7 +115,7 @@ final class StateAnnouncer {
     guard let before = known.knowledge(of: item, by: client) else { return }
     guard let readability = try? vault.reader.readability(ofItem: item) else { return known.forget(item, by: client) }
     let isLocked = !locks.mayRead(item, readability, for: client)
-    // What was told once stays true while nobody may change it.
+    // The announced state stays true while nobody may change it.
     let info = before.hasMetadata ? nil : try? vault.reader.info(ofItem: item)
     let appeared = info?.metadata
     guard isLocked != before.isLocked || appeared != nil else { return }

@@ -3,7 +3,7 @@ import LatchkeySystemd
 /// The interface `org.latchkey.Vault` at `/org/latchkey/vault`: the state of the vault, for programs that follow it.
 /// Nothing can be changed through it.
 public final class VaultObject {
-  /// What it tells.
+  /// The facts that clients may read.
   public struct Facts: Equatable, Sendable {
     /// "sealed", "unlocked" or "locked".
     public var state: String

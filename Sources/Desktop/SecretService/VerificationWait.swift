@@ -1,6 +1,6 @@
 import LatchkeySystemd
 
-/// A write that a client wants, and that waits until the whole database was looked at. Who drops it drops its secret as well.
+/// A write that waits until the whole database was checked. Dropping it erases its secret.
 final class VerificationWait {
   /// The bytes of what is to be written.
   let size: Int

@@ -5,7 +5,7 @@ import LatchkeyVault
 /// An item that a client wants stored, and that waits for its passphrase.
 final class WaitingItem {
   let new: ItemToCreate
-  /// What a person is asked: for this item and no other.
+  /// The question to the person, for this item alone.
   let question: Question
   /// What a person answered for the item that it replaces.
   let granted: AccessGrant?

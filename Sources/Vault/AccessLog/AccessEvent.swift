@@ -4,7 +4,7 @@ import LatchkeyItemProtection
 /// One line of the access log: what became of a question about an item that asks for something. Never a secret, never an
 /// attribute.
 public struct AccessEvent: Hashable, Sendable {
-  /// What a program wanted.
+  /// The program's request.
   public enum Action: UInt8, CaseIterable, Sendable {
     /// An item that is there: to read it, or to change it.
     case open = 1
@@ -12,7 +12,7 @@ public struct AccessEvent: Hashable, Sendable {
     case store = 2
     /// The log itself.
     case log = 3
-    /// What the item asks for, its class, or its passphrase.
+    /// The item's requirements, its class, or its passphrase.
     case change = 4
   }
 

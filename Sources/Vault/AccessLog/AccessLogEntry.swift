@@ -6,7 +6,7 @@ public struct AccessLogEntry: Equatable, Sendable {
   public let created: UInt64
   /// Nil for one that is damaged: altered, moved, or not this vault's.
   public let event: AccessEvent?
-  /// How many entries that were before it are not there any more, though older ones are.
+  /// The number of entries before it that are missing, though older ones exist.
   public let missing: UInt64
 
   /// Puts them together.

@@ -1,8 +1,8 @@
 import LatchkeyKeybag
 
-/// What a backup or a restore did, or would do: a count of everything, and a line for what a person has to know of.
+/// The result of a backup or a restore, or of its rehearsal: counts, and a line for each thing that a person has to know.
 public struct ArchiveReport: Equatable, Sendable {
-  /// What became of one thing.
+  /// The outcome for one thing.
   public enum Outcome: UInt8, Sendable {
     /// It comes into the vault.
     case added = 1
@@ -20,7 +20,7 @@ public struct ArchiveReport: Equatable, Sendable {
 
   /// One line. Its texts are cut to 255 bytes each: labels can be long, and lines many.
   public struct Line: Equatable, Sendable {
-    /// What became of it.
+    /// The outcome.
     public let outcome: Outcome
     /// The label of its collection; may be empty.
     public let collection: String

@@ -8,7 +8,7 @@ public enum BackupError: Error, Equatable, Sendable {
   case newer(UInt32)
   /// The first bytes of the file are damaged.
   case damagedHeader
-  /// What a try of the passphrase would cost is beyond what this program ever writes.
+  /// A try of the passphrase would cost more than any file of this program does.
   case unreasonable
   /// The key is not that of the backup's passphrase.
   case wrongPassphrase

@@ -2,8 +2,8 @@ import LatchkeyBytes
 import LatchkeyKeybag
 import LatchkeySodium
 
-/// Reads a backup chunk by chunk. What it gives was written by whoever had the passphrase, and is all of what he wrote
-/// so far; that nothing is missing is known when it ``isWhole``.
+/// Reads a backup chunk by chunk. The records come from an author who knew the passphrase, in order and without gaps. Nothing
+/// is missing at the end if it ``isWhole``.
 public struct BackupReader: ~Copyable {
   /// The longest chunk in the file, without its length in front, in bytes.
   public static let chunkLimit = BackupWriter.chunkLimit + SecretStream.overhead

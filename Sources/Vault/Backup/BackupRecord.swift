@@ -51,7 +51,7 @@ public struct BackupBeginning: Equatable, Sendable {
   }
 }
 
-/// What a device keeps to itself of a backup: the key of its ThisDeviceOnly items, wrapped in two ways.
+/// The part of a backup that only its device can read: the key of its ThisDeviceOnly items, wrapped in two ways.
 public struct BackupDevice: Equatable, Sendable {
   /// The device key's: 16 bytes.
   public let identity: [UInt8]
@@ -65,7 +65,7 @@ public struct BackupDevice: Equatable, Sendable {
     (self.identity, self.byKey, self.byShare) = (identity, byKey, byShare)
   }
 
-  /// What both are bound to.
+  /// The context to which both are bound.
   public static func context(id: [UInt8]) -> [UInt8] {
     Array("latchkey/1/backup-device".utf8) + id
   }
@@ -141,7 +141,7 @@ public struct BackupItem: ~Copyable {
   /// The secret; sealed for the device where ``sealing`` says so.
   public let secret: SecureBytes
 
-  /// What of a class's items is sealed for the device that they are bound to.
+  /// The part of a class's items that is sealed for their device.
   public enum Sealing: UInt8, Sendable {
     /// Nothing: it is restored everywhere.
     case none = 0
@@ -161,7 +161,7 @@ public struct BackupItem: ~Copyable {
     self.secret = secret
   }
 
-  /// What is sealed for the device.
+  /// The part that is sealed for the device.
   public var sealing: Sealing { accessibility.backupSealing ?? .everything }
 
   /// Gives the secret on to another owner.
@@ -191,8 +191,8 @@ public struct BackupItem: ~Copyable {
 }
 
 extension AccessibilityClass {
-  /// What of an item of the class is sealed for its device in a backup; nil for a class that no backup has. Labels and
-  /// attributes travel where the vault's do: they depend on the device for one class only.
+  /// The part of such an item that a backup seals for its device; nil for a class that no backup has. Labels and attributes
+  /// travel where the vault's do: they depend on the device for one class only.
   public var backupSealing: BackupItem.Sealing? {
     switch self {
     case .whenUnlocked, .afterFirstUnlock, .always: BackupItem.Sealing.none

@@ -2,7 +2,7 @@ import Glibc
 
 /// The rules that are in force: the user's, then those that were installed. The first rule that fits gives the class.
 public final class ClassRules {
-  /// What the rules say about some attributes.
+  /// The answer of the rules for some attributes.
   public struct Decision: Equatable, Sendable {
     /// The rule that fits.
     public let rule: ClassRule
@@ -34,7 +34,7 @@ public final class ClassRules {
     }
   }
 
-  /// What is wrong with the files, for a person.
+  /// The problems of the files, for a person.
   public var problems: [String] { files.compactMap(\.problem) }
 
   /// The first rule that fits, by the files as they are now; nil where none does.

@@ -1,10 +1,10 @@
-/// What is wrong with a file of rules.
+/// An error in a file of rules.
 public struct RulesError: Error, Equatable, Sendable, CustomStringConvertible {
   /// The file.
   public let path: String
   /// The line, counted from 1; nil where the file could not be read at all.
   public let line: Int?
-  /// What is wrong and what to do, for a person.
+  /// The error and its remedy, for a person.
   public let text: String
 
   /// An error in the file at `path`.

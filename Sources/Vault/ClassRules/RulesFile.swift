@@ -2,7 +2,7 @@ import Glibc
 import LatchkeyPosix
 import LatchkeyYAML
 
-/// What a file of rules says.
+/// The contents of a file of rules.
 public struct RulesFile: Equatable, Sendable {
   /// Where it is.
   public let path: String

@@ -9,7 +9,7 @@ struct WatchedRules {
   private var wasRead = false
   /// The rules in force: those of the last good state of the file.
   private(set) var file: RulesFile?
-  /// What is wrong with the file as it is now.
+  /// The problem with the file as it is now.
   private(set) var problem: String?
 
   init(_ path: String, owner: uid_t, mustExist: Bool) {
@@ -36,7 +36,7 @@ struct WatchedRules {
   }
 }
 
-/// By this a changed file is known; nil in the place of one means that there is none.
+/// Tells a changed file from an unchanged one; nil instead stands for a missing file.
 private struct Stamp: Equatable {
   private let numbers: [Int]
 

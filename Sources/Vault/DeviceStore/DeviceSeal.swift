@@ -3,7 +3,7 @@ import LatchkeyKeybag
 import LatchkeySodium
 import LatchkeyTSS
 
-/// What protects the device secret while it lies on the disk.
+/// Protects the device secret on the disk.
 public protocol DeviceSeal: AnyObject {
   /// Which one it is.
   var backend: DeviceKeyBackend { get }

@@ -7,8 +7,8 @@ import LatchkeySodium
 /// The state of the device service: one secret of the machine's, and for each user a salt, a secret that can be erased, and
 /// how far the user's vaults are.
 ///
-/// The secret is made at the first use. What is there is never replaced by something new: a damaged file, or a seal that
-/// does not open, is an error for as long as it is so.
+/// The secret is made at the first use. An existing one is never replaced: a damaged file, or a seal that does not open,
+/// stays an error.
 public final class DeviceStore {
   private let folder: Folder
   private let users: Folder
@@ -24,7 +24,7 @@ public final class DeviceStore {
     let seal: any DeviceSeal
   }
   private var secret: Secret?
-  /// What failed is not tried again at once: any user could keep the chip busy.
+  /// A failure is not tried again at once, because any user could keep the chip busy.
   private var failure: (error: DeviceKeyError, until: Int)?
   private static let retryTime = 2000
 
@@ -39,7 +39,7 @@ public final class DeviceStore {
     path: String, seals: [any DeviceSeal], hasAccount: @escaping (uid_t) -> Bool?, log: @escaping (String) -> Void
   ) throws(PosixError) {
     folder = try Folder(path: path, owner: geteuid())
-    // What is in these files is the service's alone, whatever the folder's mode was.
+    // Only the service may read these files, whatever the folder's mode was.
     guard fchmod(folder.number, 0o700) == 0 else { throw PosixError("chmod") }
     lock = try folder.lock("lock", deadline: 2000)
     users = try Folder.create([StateFile.users], below: path, owner: geteuid())
@@ -287,7 +287,7 @@ public final class DeviceStore {
   public func eraseErasable(of user: uid_t) throws(DeviceKeyError) -> Bool {
     let file = StateFile.erasable(user)
     let hasFile = users.contains(file.name)
-    // Also where there is none: an erasure that was interrupted may have left something.
+    // Also if it is missing: an interrupted erasure may have left a part.
     try erase(file)
     return hasFile
   }

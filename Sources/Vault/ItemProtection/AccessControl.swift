@@ -1,4 +1,4 @@
-/// What an item asks for before its secret is released, on top of its class: `SecAccessControlCreateFlags`.
+/// The requirements of an item before its secret is released, on top of its class: `SecAccessControlCreateFlags`.
 ///
 /// Conditions are policy: the daemon checks them before it opens. The passphrase is cryptography: without it the secret
 /// does not open.
@@ -24,7 +24,7 @@ public struct AccessControl: Hashable, Sendable {
     case any
   }
 
-  /// What is to be shown.
+  /// The conditions to show.
   public let conditions: Set<Condition>
   /// How many of them.
   public let combination: Combination
@@ -91,7 +91,8 @@ public struct AccessControl: Hashable, Sendable {
       needsPassphrase: rawValue & AccessControl.applicationPassword != 0, rawValue: rawValue)
   }
 
-  /// What stays where the enrolled fingers are others than the item remembers: nil where nothing else would do.
+  /// The requirements that remain if the enrolled fingers are not those that the item remembers; nil if nothing else is
+  /// enough.
   public var withoutCurrentSet: AccessControl? {
     guard combination == .any, conditions.contains(.biometryCurrentSet), conditions.count > 1 else { return nil }
     return try? AccessControl(rawValue: rawValue & ~Condition.biometryCurrentSet.rawValue)

@@ -3,7 +3,7 @@
 public enum PromptEnd: UInt8, CaseIterable, Sendable {
   /// PAM accepted what the person gave. From the queue: and it counted.
   case granted = 1
-  /// What the person gave was wrong, as often as one may try.
+  /// The person's answers were wrong, as often as one may try.
   case refused = 3
   /// The person wanted none of it.
   case dismissed = 4
@@ -17,7 +17,7 @@ public enum PromptEnd: UInt8, CaseIterable, Sendable {
   case withdrawn = 8
   /// Nobody answered in time.
   case expired = 9
-  /// What showed the prompt ended without a word.
+  /// The program that showed the prompt ended without a result.
   case broken = 10
   /// Other fingers are enrolled than the item asks for, or nobody tells which ones are.
   case fingers = 13

@@ -1,8 +1,8 @@
 import LatchkeyPosix
 import LatchkeySodium
 
-/// What binds keys to one device. It wraps and unwraps small secrets, so that its own key can stay where it is: in a
-/// file, with a system service, in a chip.
+/// Binds keys to one device. It wraps and unwraps small secrets, so that its own key can stay in a file, with a system
+/// service, or in a chip.
 public protocol DeviceKey: AnyObject {
   /// 16 bytes by which a vault recognises its device; no secret.
   var identity: [UInt8] { get }
@@ -12,12 +12,12 @@ public protocol DeviceKey: AnyObject {
   func wrap(_ share: borrowing Key, _ kind: DeviceShareKind, context: [UInt8]) throws(DeviceKeyError) -> [UInt8]
   /// Unwraps what ``wrap(_:_:context:)`` made on this device.
   func unwrap(_ wrapped: [UInt8], _ kind: DeviceShareKind, context: [UInt8]) throws(DeviceKeyError) -> Key
-  /// Erases the secret of ``DeviceShareKind/erasable`` for good: nothing that was wrapped so far in that kind opens any
-  /// more. What is wrapped from now on does.
+  /// Erases the secret of ``DeviceShareKind/erasable`` for good: no share of that kind that was wrapped before can be
+  /// unwrapped any more. Later ones can.
   ///
   /// - Parameter folder: the vault's, for a key that is kept there.
   func eraseErasable(in folder: borrowing Folder) throws(DeviceKeyError)
-  /// What remembers the vault's generations beside the key; nil where nothing does.
+  /// The memory of the vault's generations beside the key; nil if there is none.
   var memory: (any GenerationMemory)? { get }
 }
 

@@ -14,7 +14,7 @@ public struct DeviceSecret: ~Copyable {
   public struct Wrapping: Equatable, Sendable {
     /// The device key's identity: 16 bytes.
     public let identity: [UInt8]
-    /// What it made of the secret, in the kind ``DeviceShareKind/bound``, or ``DeviceShareKind/session``: 72 bytes.
+    /// The wrapped secret, in the kind ``DeviceShareKind/bound``, or ``DeviceShareKind/session``: 72 bytes.
     public let wrapped: [UInt8]
 
     /// Their sizes, in bytes.
@@ -34,6 +34,7 @@ public struct DeviceSecret: ~Copyable {
     self.key = key
   }
 
-  /// What the device key binds the wrapping to. Twice as long as a share's context, so neither is taken for the other.
+  /// The context to which the device key binds the wrapping. It is twice as long as a share's context, so neither is taken
+  /// for the other.
   public static func context(vault: [UInt8], protector: [UInt8]) -> [UInt8] { vault + protector }
 }

@@ -25,7 +25,7 @@ public final class FileDeviceKey: DeviceKey {
   private let head: [UInt8]
   private let secret: Key
 
-  /// Reads the device key in `folder`, or makes it where there is none.
+  /// Reads the device key in `folder`, or makes it if it is missing.
   ///
   /// - Parameters:
   ///   - machine: 16 bytes that are this machine's, or nil where it has no identity.
@@ -118,7 +118,7 @@ public final class FileDeviceKey: DeviceKey {
     Sodium.checksum(content.bytes.extracting(first: size - 32))
   }
 
-  /// Whoever reads the file has all that it wraps: it cannot keep anything for logins alone.
+  /// A reader of the file can unwrap everything, so it cannot keep a secret for logins alone.
   private static func check(_ kind: DeviceShareKind) throws(DeviceKeyError) {
     guard kind != .session else { throw .unavailable("only the device key service keeps what is for logins alone") }
   }

@@ -1,2 +1,2 @@
-// Whoever knows keys knows what they protect. The client library knows the second without the first.
+// A module that imports keys also needs what they protect. The client library needs the latter alone.
 @_exported import LatchkeyItemProtection

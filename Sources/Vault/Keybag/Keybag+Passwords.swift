@@ -93,7 +93,7 @@ extension Keybag.Opened {
     return try next { $0.protectors = protectors }
   }
 
-  /// What another process has written in the place of the keybag, opened without any Argon2id; nil where that has another
+  /// Opens a keybag that another process has written in the place of this one, without any Argon2id; nil if it has another
   /// root key, or lacks the protector that opened this one.
   public borrowing func reopening(_ other: Keybag) throws(KeybagError) -> Keybag.Opened? {
     let opener = keybag.protectors[protector].id

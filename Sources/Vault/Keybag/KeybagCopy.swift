@@ -10,7 +10,7 @@ extension KeybagFile {
   public static let copyName = "keybag.copy"
   /// The name of the folder with former states of the database.
   public static let generations = "generations"
-  /// What the name of a damaged keybag begins with that was put aside. The rest is the time.
+  /// The prefix of a damaged keybag's name after it was put aside. The rest is the time.
   public static let damagedPrefix = name + ".damaged-"
   /// The same of another vault's keybag, which may be the only one of that vault.
   public static let foreignPrefix = name + ".other-"
@@ -32,7 +32,7 @@ extension KeybagFile {
     try? folder.write(copyName, keybag.encoded.span.bytes, replacing: true)
   }
 
-  /// Makes the copy of a keybag that opened, where there is none, a damaged one or another.
+  /// Makes the copy of a keybag that was opened, unless the same copy exists.
   ///
   /// A copy of a later generation stays until the keybag is written again: then an older keybag was put in the place of the newest,
   /// and the copy is what is left of that.
@@ -62,7 +62,7 @@ extension KeybagFile {
     return names.contains { $0.hasSuffix(".db") }
   }
 
-  /// Puts the copy in the place of a keybag that is damaged or missing. What was there stays, under another name.
+  /// Puts the copy in the place of a keybag that is damaged or missing. The former file stays, under another name.
   ///
   /// Whenever this is interrupted, the copy is whole and the next call does the rest. It proves nothing: a copy is believed as a
   /// keybag is, by its tag, and is an older one by its generation.
@@ -70,7 +70,7 @@ extension KeybagFile {
   /// - Parameters:
   ///   - deadline: how long another process that writes is waited for, in milliseconds.
   ///   - isForeign: whether a keybag that can be read is not of this folder's database, and the other one is.
-  /// - Returns: what was done; nil where nothing was.
+  /// - Returns: the healing; nil if nothing was done.
   public static func heal(
     in folder: borrowing Folder, deadline: Int = lockDeadline,
     isForeign: (_ keybag: Keybag, _ copy: Keybag) -> Bool = { _, _ in false }
@@ -142,9 +142,9 @@ extension KeybagFile {
   }
 }
 
-/// What became of a keybag that was damaged, missing or another vault's, and has its copy in its place.
+/// The healing of a keybag that was damaged, missing or another vault's. Its copy is in its place.
 public struct KeybagHealing: Equatable, Sendable {
-  /// What was wrong with it, for a person.
+  /// The damage, for a person.
   public let loss: String
   /// The name of the former file now, in the vault's folder; nil where there was none.
   public let aside: String?

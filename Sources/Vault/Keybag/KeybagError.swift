@@ -3,7 +3,7 @@ import LatchkeySodium
 
 /// Why a keybag could not be read, opened or created.
 public enum KeybagError: Error, Equatable, Sendable {
-  /// There is none.
+  /// The keybag is missing.
   case missing
   /// A keybag or a database is there already.
   case alreadyThere
@@ -58,6 +58,6 @@ extension KeybagError {
     do { return try body() } catch { throw KeybagError(error) }
   }
 
-  /// What failed cryptography means for a keybag.
+  /// Maps an error of libsodium.
   init(_ error: SodiumError) { self = error == .outOfMemory ? .noMemory : .damaged }
 }

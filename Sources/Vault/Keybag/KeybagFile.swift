@@ -31,7 +31,7 @@ public enum KeybagFile {
     ([home] + folderNames.dropLast()).joined(separator: "/")
   }
 
-  /// What the name of a vault's folder begins with that was put aside.
+  /// The prefix of a vault's folder after it was put aside.
   public static let asidePrefix = folderNames[folderNames.count - 1] + "-aside-"
 
   /// Opens the folder of a vault that should be there.
@@ -102,7 +102,7 @@ public enum KeybagFile {
   /// - Throws: ``KeybagError/missing``; ``KeybagError/alreadyThere`` where something has that name.
   public static func setAside(home: String, owner: uid_t, as name: String) throws(KeybagError) {
     let folder = try folder(home: home, owner: owner)
-    // Whoever writes a keybag is let finish. A lock that cannot be made, as on a full disk, is in nobody's way.
+    // A process that writes a keybag may finish. If the lock cannot be made, as on a full disk, the work goes on without it.
     var held: FileDescriptor?
     do { held = try lock(folder) } catch { guard error.code != EWOULDBLOCK else { throw .file(error) } }
     defer { extendLifetime(held) }

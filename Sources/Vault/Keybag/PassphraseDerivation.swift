@@ -39,7 +39,7 @@ public struct PassphraseDerivation: Equatable, Sendable {
     out.number(cost.memory)
   }
 
-  /// Reads the same, whatever it would cost; nil where it is not there.
+  /// Reads the same without a limit for the cost; nil if it is missing.
   public init?(decoding input: inout ByteReader) {
     guard let salt = try? input.take(PasswordHash.saltSize), let passes = try? input.number(UInt32.self),
       let memory = try? input.number(UInt64.self)

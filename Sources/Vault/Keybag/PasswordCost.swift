@@ -1,7 +1,7 @@
 import LatchkeyPosix
 import LatchkeySodium
 
-/// What one try of a password costs: the Argon2id parameters of a protector (RFC 9106).
+/// The cost of one try of a password: the Argon2id parameters of a protector (RFC 9106).
 public struct PasswordCost: Equatable, Sendable {
   /// Passes over the memory: 3...10.
   public let passes: UInt32
@@ -23,7 +23,7 @@ public struct PasswordCost: Equatable, Sendable {
     PasswordCost(passes: minimum.passes, memory: Memory.total >= 4096 * mebibyte ? 2 * minimum.memory : minimum.memory)
   }
 
-  /// What no new protector is below, however slow the machine is.
+  /// The lowest cost of a new protector, on any machine.
   static let minimum = PasswordCost(passes: 3, memory: 64 * mebibyte)
   /// How long a new protector may take, in milliseconds, if it is above the minimum.
   static let ceiling = 1000.0
@@ -31,7 +31,7 @@ public struct PasswordCost: Equatable, Sendable {
   /// waits for the helper for 3 s.
   static let timeout = 2000.0
 
-  /// What is measured: a little of what a login takes.
+  /// The cost that is measured: a part of a login's.
   private static let probe = PasswordCost(passes: 3, memory: 32 * mebibyte)
 
   /// The cost of a new protector of the login password on this machine, which is measured for that: some 60 ms on a fast

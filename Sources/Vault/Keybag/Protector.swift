@@ -38,7 +38,7 @@ public struct Protector: Equatable, Sendable {
   public private(set) var retireAfter: UInt64
   /// 16 random bytes for Argon2id, of this protector only. Of the device key, and of a session: the device key's identity.
   public let salt: [UInt8]
-  /// What a try costs.
+  /// The cost of a try.
   public let cost: PasswordCost
   /// 32 bytes that tell whether a password is this protector's: the cipher alone does not commit to its key.
   public let commitment: [UInt8]
@@ -157,9 +157,9 @@ public struct Protector: Equatable, Sendable {
     return made
   }
 
-  /// Whoever reads the keybag can seal to the public key, and the keybag's own tag depends on the root key: a stranger could
-  /// put a vault of his own in the place of this one, and the code would open it. So there is a proof of the root key that
-  /// takes the code, or a root key from before.
+  /// Every reader of the keybag can seal to the public key, and the keybag's own tag depends on the root key. So a stranger
+  /// could put another vault in the place of this one, and the code would open it. Therefore there is a proof of the root
+  /// key, which takes the code or an earlier root key.
   private mutating func seal(
     _ root: borrowing Key, to publicKey: [UInt8], attest: borrowing Key, vault: [UInt8]
   ) throws(SodiumError) {

@@ -8,7 +8,7 @@ import LatchkeySodium
 /// The last character of each group is a check sum of the others and of the group's place: it finds every single mistake
 /// and every two neighbours that were exchanged, and says in which group. 12 more bits stand for the code as a whole.
 public struct RecoveryCode: ~Copyable {
-  /// What is wrong with what was typed.
+  /// A mistake in the typed code.
   public enum Mistake: Error, Equatable, Sendable {
     /// Characters are missing, or there are too many; how many there are.
     case length(Int)
@@ -71,15 +71,15 @@ public struct RecoveryCode: ~Copyable {
     return product
   }
 
-  /// What the character at `place` of a group adds to the group's check sum: each has a weight of its own.
+  /// The part of the character at `place` in its group's check sum: each place has its own weight.
   private static func weighed(_ value: UInt8, at place: Int) -> UInt8 {
     times(value, 2 << UInt8(place))
   }
 
-  /// What the check sum of a group begins with: groups that were exchanged are found as well.
+  /// The first value of a group's check sum, which also detects exchanged groups.
   private static func seed(ofGroup group: Int) -> UInt8 { UInt8(group + 1) }
 
-  /// What is written down, in capital letters with a hyphen between groups; no end of line.
+  /// The code for paper, in capital letters with a hyphen between groups, without an end of line.
   public func text() throws(SodiumError) -> SecureBytes {
     var text = try SecureBytes(count: RecoveryCode.groupCount * (RecoveryCode.groupSize + 1) - 1)
     RecoveryCode.write(try packed(), to: &text)

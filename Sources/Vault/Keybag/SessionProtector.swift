@@ -19,8 +19,8 @@ public struct SessionKey: ~Copyable {
 /// The protector of a session: the device key gives its secret back at a login of a service that the administrator named,
 /// and tier key C of the newest key epoch depends on that. Neither tier key A nor the root key does.
 ///
-/// So the keybag's tag says nothing to whoever opens by it. What is sealed is bound to all that counts here: vault, protector,
-/// key epoch, and that epoch's commitment to C. With another one of these it does not open.
+/// So this way cannot check the keybag's tag. The sealed secret is bound to everything that counts here instead: vault,
+/// protector, key epoch, and that epoch's commitment to C. With another one of these it does not open.
 extension Protector {
   private static let sessionEpochOffset = DeviceSecret.Wrapping.wrappedSize
   private static let sessionKeyOffset = sessionEpochOffset + 4
@@ -107,8 +107,8 @@ extension Keybag {
     throw .damaged
   }
 
-  /// Whether this is tier key C of the newest key epoch of this keybag, which has a protector for it. What the daemon asks
-  /// before it believes a peer: without that, logins without a password open nothing, whoever has the key.
+  /// Whether this is tier key C of the newest key epoch of this keybag, which has a protector for it. The daemon checks it
+  /// before it believes a peer. Without a protector, a login without a password unlocks nothing, even with the key.
   public func recognises(_ session: borrowing SessionKey) throws(KeybagError) -> Bool {
     guard sessionProtector?.sessionEpoch == session.epoch else { return false }
     do { return try epoch.recognises(session, vault: vault) } catch { throw .noMemory }
